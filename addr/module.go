@@ -1,0 +1,186 @@
+package addr
+
+import "strings"
+
+// Module is a path of module calls in the configuration, without keys. The zero value is the root module.
+type Module struct{ path string }
+
+// RootModule is the module of the working directory.
+var RootModule = Module{}
+
+// ModuleOf makes a path from call names, outermost first.
+func ModuleOf(calls ...string) Module {
+	m := RootModule
+	for _, c := range calls {
+		m = m.Child(c)
+	}
+	return m
+}
+
+// IsRoot tells whether this is the root module.
+func (m Module) IsRoot() bool { return m.path == "" }
+
+// String gives `module.a.module.b`, and nothing for the root.
+func (m Module) String() string { return m.path }
+
+// Child names a module called from this one.
+func (m Module) Child(call string) Module {
+	if m.path == "" {
+		return Module{"module." + call}
+	}
+	return Module{m.path + ".module." + call}
+}
+
+// Calls gives the names of the calls, outermost first. (A call name holds no dot, so the text can be cut.)
+func (m Module) Calls() []string {
+	if m.path == "" {
+		return nil
+	}
+	parts := strings.Split(m.path, ".")
+	calls := make([]string, 0, len(parts)/2)
+	for i := 1; i < len(parts); i += 2 {
+		calls = append(calls, parts[i])
+	}
+	return calls
+}
+
+// Parent gives the calling module and the name of the call; ok is false for the root.
+func (m Module) Parent() (parent Module, call string, ok bool) {
+	if m.path == "" {
+		return Module{}, "", false
+	}
+	dot := strings.LastIndexByte(m.path, '.')
+	call = m.path[dot+1:]
+	rest := m.path[:dot-len("module")]
+	return Module{strings.TrimSuffix(rest, ".")}, call, true
+}
+
+// Compare orders parents before children, then by text.
+func (m Module) Compare(o Module) int { return strings.Compare(m.path, o.path) }
+
+// Step is one element of a module instance's path.
+type Step struct {
+	Call string
+	Key  Key
+}
+
+// String gives `module.call[key]`.
+func (s Step) String() string { return "module." + s.Call + s.Key.String() }
+
+// ModuleInstance is a path of module calls with the key of each. The zero value is the root module's only instance.
+type ModuleInstance struct{ path string }
+
+// RootInstance is the only instance of the root module.
+var RootInstance = ModuleInstance{}
+
+// ModuleInstanceOf makes a path from steps, outermost first.
+func ModuleInstanceOf(steps ...Step) ModuleInstance {
+	m := RootInstance
+	for _, s := range steps {
+		m = m.Child(s.Call, s.Key)
+	}
+	return m
+}
+
+// IsRoot tells whether this is the root module's instance.
+func (m ModuleInstance) IsRoot() bool { return m.path == "" }
+
+// String gives `module.a["x"].module.b[0]`, and nothing for the root.
+func (m ModuleInstance) String() string { return m.path }
+
+// Child names an instance of a module called from this one.
+func (m ModuleInstance) Child(call string, key Key) ModuleInstance {
+	step := "module." + call + key.String()
+	if m.path == "" {
+		return ModuleInstance{step}
+	}
+	return ModuleInstance{m.path + "." + step}
+}
+
+// Steps takes the path apart, outermost first.
+func (m ModuleInstance) Steps() []Step {
+	var steps []Step
+	rest := m.path
+	for rest != "" {
+		var s Step
+		s, rest = cutStep(rest)
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// cutStep takes the first `module.call[key]` off a canonical path.
+func cutStep(path string) (Step, string) {
+	path = strings.TrimPrefix(path, "module.")
+	end := strings.IndexAny(path, ".[")
+	if end < 0 {
+		return Step{Call: path}, ""
+	}
+	s := Step{Call: path[:end]}
+	path = path[end:]
+	if path[0] == '[' {
+		close := keyEnd(path)
+		s.Key = parseCanonicalKey(path[1:close])
+		path = path[close+1:]
+	}
+	return s, strings.TrimPrefix(path, ".")
+}
+
+// keyEnd finds the bracket that closes the one at index 0, skipping quoted text.
+func keyEnd(s string) int {
+	quoted := false
+	for i := 1; i < len(s); i++ {
+		switch {
+		case quoted && s[i] == '\\':
+			i++
+		case s[i] == '"':
+			quoted = !quoted
+		case !quoted && s[i] == ']':
+			return i
+		}
+	}
+	panic("addr: module path is not canonical: " + s)
+}
+
+// Parent gives the calling instance and the last step; ok is false for the root.
+func (m ModuleInstance) Parent() (parent ModuleInstance, last Step, ok bool) {
+	steps := m.Steps()
+	if len(steps) == 0 {
+		return ModuleInstance{}, Step{}, false
+	}
+	return ModuleInstanceOf(steps[:len(steps)-1]...), steps[len(steps)-1], true
+}
+
+// Config drops the keys.
+func (m ModuleInstance) Config() Module {
+	c := RootModule
+	for _, s := range m.Steps() {
+		c = c.Child(s.Call)
+	}
+	return c
+}
+
+// Contains tells whether o is this instance or stands below it.
+func (m ModuleInstance) Contains(o ModuleInstance) bool {
+	return m.path == "" || o.path == m.path || strings.HasPrefix(o.path, m.path+".")
+}
+
+// Compare orders shorter paths before longer ones, then step by step: the order of the state file.
+func (m ModuleInstance) Compare(o ModuleInstance) int {
+	if m.path == o.path {
+		return 0
+	}
+	a, b := m.Steps(), o.Steps()
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	for i := range a {
+		if c := strings.Compare(a[i].Call, b[i].Call); c != 0 {
+			return c
+		}
+		if c := a[i].Key.Compare(b[i].Key); c != 0 {
+			return c
+		}
+	}
+	return 0
+}

@@ -1,0 +1,183 @@
+package addr
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// stepName gives the name of a root or attribute step, and "" for any other.
+func stepName(t hcl.Traverser) string {
+	switch t := t.(type) {
+	case hcl.TraverseRoot:
+		return t.Name
+	case hcl.TraverseAttr:
+		return t.Name
+	}
+	return ""
+}
+
+// keyOf turns an index value into an instance key.
+func keyOf(v cty.Value) (Key, error) {
+	switch {
+	case v.IsNull() || !v.IsKnown():
+		return NoKey, fmt.Errorf("an instance key must be a known string or whole number")
+	case v.Type() == cty.String:
+		return StringKey(v.AsString()), nil
+	case v.Type() == cty.Number:
+		n, acc := v.AsBigFloat().Int64()
+		if acc != 0 || n < 0 {
+			return NoKey, fmt.Errorf("an instance key must be a whole number that is not negative")
+		}
+		return IntKey(int(n)), nil
+	}
+	return NoKey, fmt.Errorf("an instance key must be a string or a whole number")
+}
+
+// KeyFromValue turns a value such as each.key or count.index into an instance key.
+func KeyFromValue(v cty.Value) (Key, error) { return keyOf(v) }
+
+// Value gives the key as a value: a number, a string, or null for no key.
+func (k Key) Value() cty.Value {
+	switch k.kind {
+	case intKey:
+		return cty.NumberIntVal(int64(k.num))
+	case stringKey:
+		return cty.StringVal(k.str)
+	}
+	return cty.NullVal(cty.DynamicPseudoType)
+}
+
+// parseCanonicalKey reads the inside of the brackets of an address that this package wrote.
+func parseCanonicalKey(s string) Key {
+	if n, err := strconv.Atoi(s); err == nil {
+		return IntKey(n)
+	}
+	expr, diags := hclsyntax.ParseExpression([]byte(s), "", hcl.InitialPos)
+	if !diags.HasErrors() {
+		if v, d := expr.Value(nil); !d.HasErrors() {
+			if v, err := convert.Convert(v, cty.String); err == nil && !v.IsNull() {
+				return StringKey(v.AsString())
+			}
+		}
+	}
+	panic("addr: instance key is not canonical: " + s)
+}
+
+// Target is what -target and similar options name: a module instance (Resource is then zero), all instances of a resource, or one.
+type Target struct {
+	Module   ModuleInstance
+	Resource Resource
+	// Key is the instance; HasKey false means every instance of the resource.
+	Key    Key
+	HasKey bool
+}
+
+// IsModule tells whether the target is a module and all that it holds.
+func (t Target) IsModule() bool { return t.Resource == Resource{} }
+
+// String gives the address as the user wrote it.
+func (t Target) String() string {
+	if t.IsModule() {
+		return t.Module.String()
+	}
+	return AbsResourceInstance{t.Module, t.Resource, t.Key}.String()
+}
+
+// ParseTarget reads the address of a module, a resource or an instance.
+func ParseTarget(s string) (Target, diag.List) {
+	var diags diag.List
+	traversal, hclDiags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
+	if hclDiags.HasErrors() {
+		return Target{}, diags.Errorf(nil, "Invalid address", "%q is not an address: %s. Expected something like aws_instance.web, module.net or aws_instance.web[0].", s, hclDiags[0].Detail)
+	}
+	return TargetFromTraversal(traversal)
+}
+
+// TargetFromTraversal reads the address of a module, a resource or an instance from a parsed traversal.
+func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
+	var diags diag.List
+	rng := traversal.SourceRange()
+	fail := func(format string, args ...any) (Target, diag.List) {
+		return Target{}, diags.Errorf(&rng, "Invalid address", format, args...)
+	}
+	var t Target
+	rest := traversal
+	for len(rest) > 0 && stepName(rest[0]) == "module" {
+		if len(rest) < 2 || stepName(rest[1]) == "" {
+			return fail(`The prefix "module." must be followed by a module name.`)
+		}
+		name := stepName(rest[1])
+		rest = rest[2:]
+		key := NoKey
+		if len(rest) > 0 {
+			if index, ok := rest[0].(hcl.TraverseIndex); ok {
+				var err error
+				if key, err = keyOf(index.Key); err != nil {
+					return fail("Invalid key for module.%s: %s.", name, err)
+				}
+				rest = rest[1:]
+			}
+		}
+		t.Module = t.Module.Child(name, key)
+	}
+	if len(rest) == 0 {
+		if t.Module.IsRoot() {
+			return fail("The address is empty.")
+		}
+		return t, nil
+	}
+	t.Resource.Mode = Managed
+	switch stepName(rest[0]) {
+	case "data":
+		t.Resource.Mode, rest = Data, rest[1:]
+	case "ephemeral":
+		t.Resource.Mode, rest = Ephemeral, rest[1:]
+	case "resource":
+		rest = rest[1:]
+	}
+	if len(rest) < 2 || stepName(rest[0]) == "" || stepName(rest[1]) == "" {
+		return fail("A resource address needs a type and a name, such as aws_instance.web.")
+	}
+	t.Resource.Type, t.Resource.Name = stepName(rest[0]), stepName(rest[1])
+	rest = rest[2:]
+	if len(rest) > 0 {
+		index, ok := rest[0].(hcl.TraverseIndex)
+		if !ok || len(rest) > 1 {
+			return fail("Unexpected text behind the resource name: only an instance key in brackets may stand there.")
+		}
+		key, err := keyOf(index.Key)
+		if err != nil {
+			return fail("Invalid key for %s: %s.", t.Resource, err)
+		}
+		t.Key, t.HasKey = key, true
+	}
+	return t, nil
+}
+
+// ParseInstance reads the address of one resource instance; without brackets it is the instance with no key.
+func ParseInstance(s string) (AbsResourceInstance, diag.List) {
+	t, diags := ParseTarget(s)
+	if diags.HasErrors() {
+		return AbsResourceInstance{}, diags
+	}
+	if t.IsModule() {
+		return AbsResourceInstance{}, diags.Errorf(nil, "Invalid address", "%q names a module; a resource instance is needed here, such as %s.aws_instance.web.", s, s)
+	}
+	return AbsResourceInstance{t.Module, t.Resource, t.Key}, diags
+}
+
+// ParseConfigResource reads a resource address without any keys, such as the dependencies in a state file.
+func ParseConfigResource(s string) (ConfigResource, diag.List) {
+	inst, diags := ParseInstance(s)
+	if diags.HasErrors() {
+		return ConfigResource{}, diags
+	}
+	return inst.Config(), diags
+}

@@ -1,0 +1,168 @@
+package addr
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// Well-known parts of provider addresses. The default host is part of the address, not of where a package is downloaded
+// from: states and lock files of other tools name it.
+const (
+	DefaultProviderHost      = "registry.terraform.io"
+	DefaultProviderNamespace = "hashicorp"
+	BuiltinProviderHost      = "terraform.io"
+	BuiltinProviderNamespace = "builtin"
+)
+
+// Provider is the global address of a provider: HOST/NAMESPACE/TYPE, all in lower case.
+type Provider struct {
+	Host      string
+	Namespace string
+	Type      string
+}
+
+// DefaultProvider is the address that a local name without a source means.
+func DefaultProvider(localName string) Provider {
+	if localName == "terraform" {
+		return BuiltinProvider("terraform")
+	}
+	return Provider{DefaultProviderHost, DefaultProviderNamespace, localName}
+}
+
+// BuiltinProvider is the address of a provider that is part of the engine.
+func BuiltinProvider(typ string) Provider {
+	return Provider{BuiltinProviderHost, BuiltinProviderNamespace, typ}
+}
+
+// IsBuiltin tells whether the address is one that every engine has on board.
+func (p Provider) IsBuiltin() bool {
+	return p.Host == BuiltinProviderHost && p.Namespace == BuiltinProviderNamespace
+}
+
+// String gives the full address, as state files hold it.
+func (p Provider) String() string { return p.Host + "/" + p.Namespace + "/" + p.Type }
+
+// ForDisplay leaves the default host out.
+func (p Provider) ForDisplay() string {
+	if p.Host == DefaultProviderHost {
+		return p.Namespace + "/" + p.Type
+	}
+	return p.String()
+}
+
+// ParseProvider reads TYPE, NAMESPACE/TYPE or HOST/NAMESPACE/TYPE.
+func ParseProvider(s string) (Provider, error) {
+	parts := strings.Split(s, "/")
+	for i, part := range parts {
+		label := part
+		if i == 0 && len(parts) == 3 {
+			label = strings.NewReplacer(".", "", ":", "").Replace(part)
+		}
+		if !validLabel(label) {
+			return Provider{}, fmt.Errorf("%q is not a valid provider source: part %q must consist of letters, digits, dashes and underscores", s, part)
+		}
+		parts[i] = strings.ToLower(part)
+	}
+	switch len(parts) {
+	case 1:
+		return Provider{DefaultProviderHost, DefaultProviderNamespace, parts[0]}, nil
+	case 2:
+		return Provider{DefaultProviderHost, parts[0], parts[1]}, nil
+	case 3:
+		return Provider{parts[0], parts[1], parts[2]}, nil
+	}
+	return Provider{}, fmt.Errorf("%q is not a valid provider source: expected [HOSTNAME/][NAMESPACE/]TYPE", s)
+}
+
+func validLabel(s string) bool {
+	if s == "" || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	for _, r := range s {
+		ascii := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
+		if !ascii && r < 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// LocalProviderConfig is how a module names a provider configuration: `aws`, or `aws.west` with an alias.
+type LocalProviderConfig struct {
+	LocalName string
+	Alias     string
+}
+
+// String gives `name` or `name.alias`.
+func (c LocalProviderConfig) String() string {
+	if c.Alias == "" {
+		return c.LocalName
+	}
+	return c.LocalName + "." + c.Alias
+}
+
+// AbsProviderConfig names a provider configuration in the configuration tree, as the state holds it for each resource.
+type AbsProviderConfig struct {
+	Module   Module
+	Provider Provider
+	Alias    string
+}
+
+// String gives `module.m.provider["HOST/NS/TYPE"].alias`.
+func (c AbsProviderConfig) String() string {
+	s := `provider["` + c.Provider.String() + `"]`
+	if !c.Module.IsRoot() {
+		s = c.Module.String() + "." + s
+	}
+	if c.Alias != "" {
+		s += "." + c.Alias
+	}
+	return s
+}
+
+// ParseAbsProviderConfig reads what String writes.
+func ParseAbsProviderConfig(s string) (AbsProviderConfig, error) {
+	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
+	bad := func() (AbsProviderConfig, error) {
+		return AbsProviderConfig{}, fmt.Errorf(`%q is not a provider configuration address: expected provider["HOST/NAMESPACE/TYPE"], optionally with a module path before and an alias behind`, s)
+	}
+	if diags.HasErrors() {
+		return bad()
+	}
+	var c AbsProviderConfig
+	for len(traversal) >= 2 && stepName(traversal[0]) == "module" {
+		name := stepName(traversal[1])
+		if name == "" {
+			return bad()
+		}
+		c.Module = c.Module.Child(name)
+		traversal = traversal[2:]
+	}
+	if len(traversal) < 2 || len(traversal) > 3 || stepName(traversal[0]) != "provider" {
+		return bad()
+	}
+	index, ok := traversal[1].(hcl.TraverseIndex)
+	if !ok {
+		return bad()
+	}
+	key, err := keyOf(index.Key)
+	if err != nil {
+		return bad()
+	}
+	text, ok := key.Str()
+	if !ok {
+		return bad()
+	}
+	if c.Provider, err = ParseProvider(text); err != nil {
+		return AbsProviderConfig{}, err
+	}
+	if len(traversal) == 3 {
+		if c.Alias = stepName(traversal[2]); c.Alias == "" {
+			return bad()
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,210 @@
+package addr
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// RefKind tells what a reference mentions.
+type RefKind uint8
+
+// The kinds of named values of the language.
+const (
+	RefResource   RefKind = iota + 1 // TYPE.NAME, data.TYPE.NAME, ephemeral.TYPE.NAME
+	RefVariable                      // var.NAME
+	RefLocal                         // local.NAME
+	RefModule                        // module.NAME, whole
+	RefOutput                        // module.NAME.OUTPUT or module.NAME[KEY].OUTPUT
+	RefPath                          // path.module, path.root, path.cwd
+	RefTerraform                     // terraform.workspace, terraform.applying
+	RefCount                         // count.index
+	RefEach                          // each.key, each.value
+	RefSelf                          // self
+	RefCheck                         // check.NAME: only in tests' expect_failures
+	RefRun                           // run.NAME: only in test files
+	RefOutputSelf                    // output.NAME: only in test files
+)
+
+// Reference is one mention of a named value in an expression.
+type Reference struct {
+	Kind     RefKind
+	Resource Resource // for RefResource
+	Name     string   // variable, local, module call, attribute of path/terraform/count/each, check, run
+	Output   string   // for RefOutput
+	// Key is the instance key when it stands literally behind the resource or module; HasKey tells whether.
+	Key    Key
+	HasKey bool
+
+	// Remaining is what follows the named value: attribute and index steps that the evaluator applies.
+	Remaining hcl.Traversal
+	Range     hcl.Range
+}
+
+// String gives the reference as the user would write it, without what remains.
+func (r Reference) String() string {
+	key := ""
+	if r.HasKey {
+		key = r.Key.String()
+	}
+	switch r.Kind {
+	case RefResource:
+		return r.Resource.String() + key
+	case RefVariable:
+		return "var." + r.Name
+	case RefLocal:
+		return "local." + r.Name
+	case RefModule:
+		return "module." + r.Name + key
+	case RefOutput:
+		return "module." + r.Name + key + "." + r.Output
+	case RefPath:
+		return "path." + r.Name
+	case RefTerraform:
+		return "terraform." + r.Name
+	case RefCount:
+		return "count." + r.Name
+	case RefEach:
+		return "each." + r.Name
+	case RefSelf:
+		return "self"
+	case RefCheck:
+		return "check." + r.Name
+	case RefRun:
+		return "run." + r.Name
+	case RefOutputSelf:
+		return "output." + r.Name
+	}
+	return "invalid"
+}
+
+// ParseReference reads what a traversal in an expression mentions. Problems are phrased as Terraform's users know them.
+func ParseReference(t hcl.Traversal) (Reference, diag.List) {
+	var diags diag.List
+	ref := Reference{Range: t.SourceRange()}
+	root := t.RootName()
+	rootRange := t[0].SourceRange()
+	named := func(kind RefKind) (Reference, diag.List) {
+		name, ok := attrAt(t, 1)
+		if !ok {
+			what := "the " + `"` + root + `"`
+			return ref, diags.Errorf(&rootRange, "Invalid reference", "%s object cannot be accessed directly. Instead, access one of its attributes.", upperFirst(what))
+		}
+		ref.Kind, ref.Name, ref.Remaining = kind, name, t[2:]
+		ref.Range = hcl.RangeBetween(rootRange, t[1].SourceRange())
+		return ref, nil
+	}
+	switch root {
+	case "var":
+		return named(RefVariable)
+	case "local":
+		return named(RefLocal)
+	case "path":
+		return named(RefPath)
+	case "terraform":
+		return named(RefTerraform)
+	case "count":
+		return named(RefCount)
+	case "each":
+		return named(RefEach)
+	case "check":
+		return named(RefCheck)
+	case "run":
+		return named(RefRun)
+	case "output":
+		return named(RefOutputSelf)
+	case "self":
+		ref.Kind, ref.Remaining, ref.Range = RefSelf, t[1:], rootRange
+		return ref, nil
+	case "module":
+		return parseModuleReference(t, ref)
+	case "data":
+		return parseResourceReference(t, 1, Data, ref)
+	case "ephemeral":
+		return parseResourceReference(t, 1, Ephemeral, ref)
+	case "resource":
+		return parseResourceReference(t, 1, Managed, ref)
+	case "template", "lazy", "arg":
+		return ref, diags.Errorf(&rootRange, "Reserved symbol name", "The symbol name %q is reserved for use in a future version of the language. If you are using a provider that already uses it as a resource type name, add the prefix \"resource.\" to force interpretation as a resource type name.", root)
+	}
+	return parseResourceReference(t, 0, Managed, ref)
+}
+
+func attrAt(t hcl.Traversal, i int) (string, bool) {
+	if i >= len(t) {
+		return "", false
+	}
+	a, ok := t[i].(hcl.TraverseAttr)
+	return a.Name, ok
+}
+
+func upperFirst(s string) string {
+	if s != "" && s[0] >= 'a' && s[0] <= 'z' {
+		return string(s[0]-'a'+'A') + s[1:]
+	}
+	return s
+}
+
+// keyAt reads a literal instance key at position i, if one stands there.
+func keyAt(t hcl.Traversal, i int) (Key, bool) {
+	if i >= len(t) {
+		return NoKey, false
+	}
+	index, ok := t[i].(hcl.TraverseIndex)
+	if !ok {
+		return NoKey, false
+	}
+	key, err := keyOf(index.Key)
+	return key, err == nil
+}
+
+func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (Reference, diag.List) {
+	var diags diag.List
+	rng := t.SourceRange()
+	var typ string
+	ok := true
+	if at == 0 {
+		typ = t.RootName()
+	} else {
+		typ, ok = attrAt(t, at)
+	}
+	name, ok2 := attrAt(t, at+1)
+	if !ok || !ok2 {
+		switch mode {
+		case Data:
+			return ref, diags.Errorf(&rng, "Invalid reference", `The "data" object must be followed by two attribute names: the data source type and the resource name.`)
+		case Ephemeral:
+			return ref, diags.Errorf(&rng, "Invalid reference", `The "ephemeral" object must be followed by two attribute names: the ephemeral resource type and the resource name.`)
+		}
+		return ref, diags.Errorf(&rng, "Invalid reference", "A reference to a resource type must be followed by at least one attribute access, specifying the resource name.")
+	}
+	ref.Kind, ref.Resource, ref.Remaining = RefResource, Resource{mode, typ, name}, t[at+2:]
+	ref.Range = hcl.RangeBetween(t[0].SourceRange(), t[at+1].SourceRange())
+	if key, ok := keyAt(t, at+2); ok {
+		ref.Key, ref.HasKey, ref.Remaining = key, true, t[at+3:]
+		ref.Range = hcl.RangeBetween(t[0].SourceRange(), t[at+2].SourceRange())
+	}
+	return ref, nil
+}
+
+func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List) {
+	var diags diag.List
+	rootRange := t[0].SourceRange()
+	name, ok := attrAt(t, 1)
+	if !ok {
+		return ref, diags.Errorf(&rootRange, "Invalid reference", `The "module" object cannot be accessed directly. Instead, access one of its attributes.`)
+	}
+	ref.Kind, ref.Name, ref.Remaining = RefModule, name, t[2:]
+	ref.Range = hcl.RangeBetween(rootRange, t[1].SourceRange())
+	next := 2
+	if key, ok := keyAt(t, 2); ok {
+		ref.Key, ref.HasKey, ref.Remaining = key, true, t[3:]
+		ref.Range = hcl.RangeBetween(rootRange, t[2].SourceRange())
+		next = 3
+	}
+	if output, ok := attrAt(t, next); ok {
+		ref.Kind, ref.Output, ref.Remaining = RefOutput, output, t[next+1:]
+		ref.Range = hcl.RangeBetween(rootRange, t[next].SourceRange())
+	}
+	return ref, nil
+}

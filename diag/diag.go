@@ -1,0 +1,214 @@
+// Package diag is the one currency for problems that a person reads.
+//
+// A Diagnostic says what was found, where, what was expected and what to do about it. Engine code collects them in a List,
+// as many as one pass can find; the view sorts and prints them. A problem that only a program reads is an ordinary error:
+// wrap it once at the boundary and turn it into a Diagnostic where its place in the configuration is known (FromError).
+//
+// The package knows hcl, because ranges and expressions come from there, and nothing else of the engine.
+//
+//	var diags diag.List
+//	diags = diags.Errorf(rng, "Unsupported attribute", "%s has no attribute %q.", what, name)
+//	if diags.HasErrors() { return diags }
+package diag
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Severity tells an error, which stops the operation, from a warning, which does not.
+type Severity uint8
+
+// The severities. The zero value is not one, so that a forgotten severity shows.
+const (
+	Error Severity = iota + 1
+	Warning
+)
+
+// String gives the lower-case word that JSON documents use.
+func (s Severity) String() string {
+	switch s {
+	case Error:
+		return "error"
+	case Warning:
+		return "warning"
+	}
+	return "invalid"
+}
+
+// Diagnostic is one problem. Summary is a few words, Detail full sentences.
+type Diagnostic struct {
+	Severity Severity
+	Summary  string
+	Detail   string
+
+	// Address is the object that the problem belongs to, as the user would write it; empty when Subject alone tells.
+	Address string
+	// Subject is the smallest source range that is wrong; Context a larger one worth showing. Both may be nil.
+	Subject *hcl.Range
+	Context *hcl.Range
+	// Path is where in the value of an object the problem is, before a source range is known (providers answer with it).
+	Path cty.Path
+
+	// Expression and EvalContext let the view show the values of the operands. The view hides sensitive ones.
+	Expression  hcl.Expression
+	EvalContext *hcl.EvalContext
+
+	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
+	Extra any
+}
+
+// Error makes a single diagnostic usable as an error.
+func (d *Diagnostic) Error() string {
+	var b strings.Builder
+	if d.Subject != nil {
+		fmt.Fprintf(&b, "%s: ", d.Subject)
+	} else if d.Address != "" {
+		fmt.Fprintf(&b, "%s: ", d.Address)
+	}
+	b.WriteString(d.Summary)
+	if d.Detail != "" {
+		b.WriteString("; ")
+		b.WriteString(d.Detail)
+	}
+	return b.String()
+}
+
+// List is a collection of diagnostics in the order in which they were found. The nil List is empty and ready for use.
+type List []*Diagnostic
+
+// HasErrors tells whether at least one member is an error.
+func (l List) HasErrors() bool {
+	for _, d := range l {
+		if d.Severity == Error {
+			return true
+		}
+	}
+	return false
+}
+
+// Err gives the list as an error: nil when it holds no errors.
+func (l List) Err() error {
+	if !l.HasErrors() {
+		return nil
+	}
+	return listError{l}
+}
+
+type listError struct{ list List }
+
+// Error joins the texts of all members.
+func (e listError) Error() string {
+	parts := make([]string, 0, len(e.list))
+	for _, d := range e.list {
+		parts = append(parts, d.Error())
+	}
+	return strings.Join(parts, "\n")
+}
+
+// Append adds diagnostics and returns the longer list.
+func (l List) Append(more ...*Diagnostic) List { return append(l, more...) }
+
+// Extend adds all members of another list.
+func (l List) Extend(more List) List { return append(l, more...) }
+
+// Errorf adds an error at a range (nil when there is none); the format makes the detail.
+func (l List) Errorf(subject *hcl.Range, summary, format string, args ...any) List {
+	return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: subject})
+}
+
+// Warnf adds a warning at a range (nil when there is none); the format makes the detail.
+func (l List) Warnf(subject *hcl.Range, summary, format string, args ...any) List {
+	return append(l, &Diagnostic{Severity: Warning, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: subject})
+}
+
+// AppendHCL adds what the hcl library found.
+func (l List) AppendHCL(in hcl.Diagnostics) List {
+	for _, d := range in {
+		severity := Error
+		if d.Severity == hcl.DiagWarning {
+			severity = Warning
+		}
+		l = append(l, &Diagnostic{
+			Severity: severity, Summary: d.Summary, Detail: d.Detail,
+			Subject: d.Subject, Context: d.Context,
+			Expression: d.Expression, EvalContext: d.EvalContext, Extra: d.Extra,
+		})
+	}
+	return l
+}
+
+// AppendError adds an error: a Diagnostic or List as what it is, anything else under the given summary.
+func (l List) AppendError(summary string, err error) List {
+	switch e := err.(type) {
+	case nil:
+		return l
+	case *Diagnostic:
+		return append(l, e)
+	case listError:
+		return append(l, e.list...)
+	default:
+		return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: sentence(err.Error())})
+	}
+}
+
+// FromError makes a list of one error.
+func FromError(summary string, err error) List { return List(nil).AppendError(summary, err) }
+
+// InAddress fills in the address of every member that has none, as new values.
+func (l List) InAddress(address string) List {
+	out := make(List, len(l))
+	for i, d := range l {
+		if d.Address == "" {
+			c := *d
+			c.Address = address
+			d = &c
+		}
+		out[i] = d
+	}
+	return out
+}
+
+// Sorted gives the members in the order in which people read them: warnings before errors, so that errors stand last on the
+// screen; within a severity first those without a place, then by file, line, column. Equal ones keep the order of discovery.
+func (l List) Sorted() List {
+	out := make(List, len(l))
+	copy(out, l)
+	sort.SliceStable(out, func(i, j int) bool { return less(out[i], out[j]) })
+	return out
+}
+
+func less(a, b *Diagnostic) bool {
+	if a.Severity != b.Severity {
+		return a.Severity == Warning
+	}
+	switch {
+	case a.Subject == nil && b.Subject == nil:
+		return a.Address < b.Address
+	case a.Subject == nil || b.Subject == nil:
+		return a.Subject == nil
+	case a.Subject.Filename != b.Subject.Filename:
+		return a.Subject.Filename < b.Subject.Filename
+	default:
+		return a.Subject.Start.Byte < b.Subject.Start.Byte
+	}
+}
+
+// sentence turns the text of a Go error into a sentence: first letter upper case, a full stop at the end.
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return s
+	}
+	if c := s[0]; c >= 'a' && c <= 'z' {
+		s = string(c-'a'+'A') + s[1:]
+	}
+	if last := s[len(s)-1]; last != '.' && last != '!' && last != '?' {
+		s += "."
+	}
+	return s
+}

@@ -1,0 +1,112 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// Base answers every call except Schema: what needs no work succeeds, what the provider does not have fails with a diagnostic.
+// Implementations embed it and override what they have.
+type Base struct{}
+
+func missing(what, typ string) diag.List {
+	return diag.List{}.Errorf(nil, "Not supported by this provider", "The provider cannot %s %q.", what, typ)
+}
+
+// ValidateConfig accepts everything as it is.
+func (Base) ValidateConfig(_ context.Context, req ValidateConfigRequest) ValidateConfigResponse {
+	return ValidateConfigResponse{Prepared: req.Config}
+}
+
+// ValidateResource accepts everything.
+func (Base) ValidateResource(context.Context, ValidateResourceRequest) diag.List { return nil }
+
+// Configure needs nothing.
+func (Base) Configure(context.Context, ConfigureRequest) ConfigureResponse { return ConfigureResponse{} }
+
+// UpgradeState cannot know the schema; see DecodeStored for providers with a single schema version.
+func (Base) UpgradeState(_ context.Context, req UpgradeStateRequest) UpgradeStateResponse {
+	return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: missing("upgrade the stored state of", req.Type)}
+}
+
+// UpgradeIdentity fails: the provider has no identities.
+func (Base) UpgradeIdentity(_ context.Context, req UpgradeIdentityRequest) UpgradeIdentityResponse {
+	return UpgradeIdentityResponse{Diagnostics: missing("upgrade the identity of", req.Type)}
+}
+
+// MoveState fails.
+func (Base) MoveState(_ context.Context, req MoveStateRequest) MoveStateResponse {
+	return MoveStateResponse{Diagnostics: missing("take over another resource type as", req.TargetType)}
+}
+
+// Import fails.
+func (Base) Import(_ context.Context, req ImportRequest) ImportResponse {
+	return ImportResponse{Diagnostics: missing("import", req.Type)}
+}
+
+// Read reports the object unchanged.
+func (Base) Read(_ context.Context, req ReadRequest) ReadResponse {
+	return ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
+}
+
+// Plan fails.
+func (Base) Plan(_ context.Context, req PlanRequest) PlanResponse {
+	return PlanResponse{Planned: req.Proposed, Diagnostics: missing("plan", req.Type)}
+}
+
+// Apply fails and leaves the object as it was.
+func (Base) Apply(_ context.Context, req ApplyRequest) ApplyResponse {
+	return ApplyResponse{State: req.Prior, Diagnostics: missing("apply", req.Type)}
+}
+
+// ReadData fails.
+func (Base) ReadData(_ context.Context, req ReadDataRequest) ReadDataResponse {
+	return ReadDataResponse{Diagnostics: missing("read the data source", req.Type)}
+}
+
+// OpenEphemeral fails.
+func (Base) OpenEphemeral(_ context.Context, req OpenEphemeralRequest) OpenEphemeralResponse {
+	return OpenEphemeralResponse{Diagnostics: missing("open the ephemeral resource", req.Type)}
+}
+
+// RenewEphemeral fails.
+func (Base) RenewEphemeral(_ context.Context, req RenewEphemeralRequest) RenewEphemeralResponse {
+	return RenewEphemeralResponse{Diagnostics: missing("renew the ephemeral resource", req.Type)}
+}
+
+// CloseEphemeral needs nothing.
+func (Base) CloseEphemeral(context.Context, CloseEphemeralRequest) diag.List { return nil }
+
+// CallFunction fails.
+func (Base) CallFunction(_ context.Context, name string, _ []cty.Value) (cty.Value, error) {
+	return cty.DynamicVal, fmt.Errorf("the provider has no function %q", name)
+}
+
+// Stop needs nothing.
+func (Base) Stop(context.Context) error { return nil }
+
+// Close needs nothing.
+func (Base) Close() error { return nil }
+
+// DecodeStored reads a stored object of the current schema version: what UpgradeState does when there is nothing to upgrade.
+// Attributes that the schema does not know are an error, because dropping them would lose data.
+func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateResponse {
+	if rt == nil {
+		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: missing("upgrade the stored state of", req.Type)}
+	}
+	if req.Stored.JSON == nil {
+		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Unsupported state format",
+			"The stored object of type %q is in the flat format of very old states, which this provider never wrote.", req.Type)}
+	}
+	v, err := ctyjson.Unmarshal(req.Stored.JSON, rt.Block.ImpliedType())
+	if err != nil {
+		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Invalid stored object",
+			"The stored object of type %q does not fit the provider's schema: %s.", req.Type, err)}
+	}
+	return UpgradeStateResponse{State: v}
+}

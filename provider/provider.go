@@ -1,0 +1,388 @@
+// Package provider is the one contract between the engine and everything that manages objects.
+//
+// A Provider speaks in values of the type system (cty), never in wire messages: the built-in providers, providers written with
+// sdk/schema, programs in any language and plugins over either protocol version all implement this interface, and the engine
+// cannot tell them apart. package providertest holds the suite that every implementation passes.
+//
+// Rules for implementers:
+//   - Methods may be called concurrently once Configure has returned; Schema and the Validate methods also before.
+//   - Object values conform to the implied type of the schema's block. Unknown values appear only where documented.
+//   - Values arrive without marks; the engine keeps track of sensitivity.
+//   - Diagnostics carry paths into the object of the call (Diagnostic.Path), never source ranges.
+//   - A context that ends asks for an early return; the answer is still used when there is one.
+//   - Embed Base: it answers every call that the provider does not have, and keeps the implementation compiling when calls are added.
+//
+// The names follow the plugin protocol of the field (tfplugin 5 and 6), of which this is the meaning without the transport.
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// Provider manages the objects of one kind of remote (or local) system.
+type Provider interface {
+	// Schema describes everything that the provider has. It needs no configuration and its answer never changes.
+	Schema(ctx context.Context) (*Schema, diag.List)
+
+	// ValidateConfig checks the provider block, which may hold unknown values, and returns it prepared (protocol 5 providers
+	// may fill in defaults).
+	ValidateConfig(ctx context.Context, req ValidateConfigRequest) ValidateConfigResponse
+	// ValidateResource checks the configuration of a resource, data source or ephemeral resource; it may hold unknown values.
+	ValidateResource(ctx context.Context, req ValidateResourceRequest) diag.List
+
+	// Configure hands over the provider block. It is called at most once, before any call below.
+	Configure(ctx context.Context, req ConfigureRequest) ConfigureResponse
+
+	// UpgradeState brings a stored object to the current schema version. It is called for every stored object, even at the same version.
+	UpgradeState(ctx context.Context, req UpgradeStateRequest) UpgradeStateResponse
+	// UpgradeIdentity does the same for a stored identity.
+	UpgradeIdentity(ctx context.Context, req UpgradeIdentityRequest) UpgradeIdentityResponse
+	// MoveState turns a stored object of another resource type, possibly of another provider, into one of ours.
+	MoveState(ctx context.Context, req MoveStateRequest) MoveStateResponse
+	// Import finds existing objects by id or identity. The engine reads each of them afterwards.
+	Import(ctx context.Context, req ImportRequest) ImportResponse
+
+	// Read asks what an object looks like now; a null object means that it is gone.
+	Read(ctx context.Context, req ReadRequest) ReadResponse
+	// Plan predicts the result of applying a configuration. It has no side effects.
+	Plan(ctx context.Context, req PlanRequest) PlanResponse
+	// Apply makes it so. On failure it returns what exists now beside the errors.
+	Apply(ctx context.Context, req ApplyRequest) ApplyResponse
+
+	// ReadData reads a data source.
+	ReadData(ctx context.Context, req ReadDataRequest) ReadDataResponse
+
+	// OpenEphemeral, RenewEphemeral and CloseEphemeral manage objects that live for one run and are never stored.
+	OpenEphemeral(ctx context.Context, req OpenEphemeralRequest) OpenEphemeralResponse
+	RenewEphemeral(ctx context.Context, req RenewEphemeralRequest) RenewEphemeralResponse
+	CloseEphemeral(ctx context.Context, req CloseEphemeralRequest) diag.List
+
+	// CallFunction calls a function of the provider. It works without configuration. A failure of a particular argument is a
+	// function.ArgError.
+	CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error)
+
+	// Stop asks running calls to end soon; it returns at once. Close ends the provider and frees what it holds.
+	Stop(ctx context.Context) error
+	Close() error
+}
+
+// ClientCapabilities tells the provider what the engine can deal with.
+type ClientCapabilities struct {
+	// DeferralAllowed permits Deferred answers.
+	DeferralAllowed bool
+	// WriteOnlyAttributesAllowed permits values for write-only attributes.
+	WriteOnlyAttributesAllowed bool
+}
+
+// DeferredReason tells why a provider cannot answer now. The zero value means that it can.
+type DeferredReason uint8
+
+// The reasons, numbered as in the protocol.
+const (
+	NotDeferred                 DeferredReason = iota
+	DeferredConfigUnknown                      // the resource's configuration holds unknown values
+	DeferredProviderUnknown                    // the provider's configuration holds unknown values
+	DeferredAbsentPrerequisite                 // something that the object needs does not exist yet
+	DeferredUnknownReason       DeferredReason = 255
+)
+
+// ValidateConfigRequest asks for a check of the provider block.
+type ValidateConfigRequest struct{ Config cty.Value }
+
+// ValidateConfigResponse holds the prepared block, equal to the request's unless the provider fills in defaults.
+type ValidateConfigResponse struct {
+	Prepared    cty.Value
+	Diagnostics diag.List
+}
+
+// ResourceKind tells the three families of resource types apart.
+type ResourceKind uint8
+
+// The families.
+const (
+	ManagedResource ResourceKind = iota + 1
+	DataSource
+	EphemeralResource
+)
+
+// ValidateResourceRequest asks for a check of a resource's configuration.
+type ValidateResourceRequest struct {
+	Kind   ResourceKind
+	Type   string
+	Config cty.Value
+	Client ClientCapabilities
+}
+
+// ConfigureRequest hands over the provider's configuration.
+type ConfigureRequest struct {
+	// TerraformVersion is the language version that the engine speaks.
+	TerraformVersion string
+	Config           cty.Value
+	Client           ClientCapabilities
+}
+
+// ConfigureResponse answers ConfigureRequest.
+type ConfigureResponse struct{ Diagnostics diag.List }
+
+// StoredObject is an object as a state holds it: JSON of any schema version, or the flat map of states before format 4.
+type StoredObject struct {
+	JSON []byte
+	Flat map[string]string
+}
+
+// UpgradeStateRequest hands over a stored object.
+type UpgradeStateRequest struct {
+	Type    string
+	Version int64
+	Stored  StoredObject
+}
+
+// UpgradeStateResponse holds the object at the current version.
+type UpgradeStateResponse struct {
+	State       cty.Value
+	Diagnostics diag.List
+}
+
+// UpgradeIdentityRequest hands over a stored identity.
+type UpgradeIdentityRequest struct {
+	Type    string
+	Version int64
+	JSON    []byte
+}
+
+// UpgradeIdentityResponse holds the identity at the current version.
+type UpgradeIdentityResponse struct {
+	Identity    cty.Value
+	Diagnostics diag.List
+}
+
+// MoveStateRequest hands over a stored object of another type.
+type MoveStateRequest struct {
+	SourceProvider        string
+	SourceType            string
+	SourceVersion         int64
+	Source                StoredObject
+	SourcePrivate         []byte
+	SourceIdentity        []byte
+	SourceIdentityVersion int64
+	TargetType            string
+}
+
+// MoveStateResponse holds the object as one of the target type.
+type MoveStateResponse struct {
+	State       cty.Value
+	Private     []byte
+	Identity    cty.Value
+	Diagnostics diag.List
+}
+
+// ImportRequest names an existing object, by ID or by Identity.
+type ImportRequest struct {
+	Type     string
+	ID       string
+	Identity cty.Value // cty.NilVal when the id is used
+	Client   ClientCapabilities
+}
+
+// ImportedObject is one object that an import found.
+type ImportedObject struct {
+	Type     string
+	State    cty.Value
+	Private  []byte
+	Identity cty.Value
+}
+
+// ImportResponse lists what an import found.
+type ImportResponse struct {
+	Imported    []ImportedObject
+	Deferred    DeferredReason
+	Diagnostics diag.List
+}
+
+// ReadRequest hands over what is known of an object.
+type ReadRequest struct {
+	Type     string
+	Prior    cty.Value
+	Private  []byte
+	Meta     cty.Value
+	Identity cty.Value // cty.NilVal or null when there is none
+	Client   ClientCapabilities
+}
+
+// ReadResponse holds the object as it is now; null when it is gone.
+type ReadResponse struct {
+	State       cty.Value
+	Private     []byte
+	Identity    cty.Value
+	Deferred    DeferredReason
+	Diagnostics diag.List
+}
+
+// PlanRequest asks for the planned value of an object. Prior is null for a create, Proposed is null for a delete (asked only of
+// providers with the PlanDestroy capability).
+type PlanRequest struct {
+	Type          string
+	Prior         cty.Value
+	Proposed      cty.Value
+	Config        cty.Value
+	PriorPrivate  []byte
+	Meta          cty.Value
+	PriorIdentity cty.Value
+	Client        ClientCapabilities
+}
+
+// PlanResponse holds the planned value.
+type PlanResponse struct {
+	Planned         cty.Value
+	RequiresReplace []cty.Path
+	Private         []byte
+	Identity        cty.Value
+	// LegacyTypeSystem asks the engine to tolerate what old frameworks cannot avoid: planned values that differ from the
+	// configuration. Violations become log lines then.
+	LegacyTypeSystem bool
+	Deferred         DeferredReason
+	Diagnostics      diag.List
+}
+
+// ApplyRequest asks to make the planned change. Prior is null for a create, Planned is null for a delete.
+type ApplyRequest struct {
+	Type            string
+	Prior           cty.Value
+	Planned         cty.Value
+	Config          cty.Value
+	PlannedPrivate  []byte
+	Meta            cty.Value
+	PlannedIdentity cty.Value
+
+	// Intent is the engine's token of this operation, unique in a run. A provider whose answer can outlive the engine (a program
+	// whose output is spooled) files it under this token; others ignore it.
+	Intent string
+	// Partial may be called, any number of times, with what is already known of the object (its id, say) while the call goes on.
+	// The engine records it durably before Partial returns. It may be nil.
+	Partial func(state cty.Value, private []byte)
+}
+
+// ApplyResponse holds what exists after the call: null when nothing does. With errors, State says how far it got.
+type ApplyResponse struct {
+	State            cty.Value
+	Private          []byte
+	Identity         cty.Value
+	LegacyTypeSystem bool
+	Diagnostics      diag.List
+}
+
+// ReadDataRequest asks for a data source.
+type ReadDataRequest struct {
+	Type   string
+	Config cty.Value
+	Meta   cty.Value
+	Client ClientCapabilities
+}
+
+// ReadDataResponse holds the data source's object, wholly known.
+type ReadDataResponse struct {
+	State       cty.Value
+	Deferred    DeferredReason
+	Diagnostics diag.List
+}
+
+// OpenEphemeralRequest asks for an ephemeral object.
+type OpenEphemeralRequest struct {
+	Type   string
+	Config cty.Value
+	Client ClientCapabilities
+}
+
+// OpenEphemeralResponse holds the object. A non-zero RenewAt asks for a renewal at that time.
+type OpenEphemeralResponse struct {
+	Result      cty.Value
+	Private     []byte
+	RenewAt     time.Time
+	Deferred    DeferredReason
+	Diagnostics diag.List
+}
+
+// RenewEphemeralRequest prolongs an ephemeral object.
+type RenewEphemeralRequest struct {
+	Type    string
+	Private []byte
+}
+
+// RenewEphemeralResponse tells when to renew again.
+type RenewEphemeralResponse struct {
+	Private     []byte
+	RenewAt     time.Time
+	Diagnostics diag.List
+}
+
+// CloseEphemeralRequest ends an ephemeral object.
+type CloseEphemeralRequest struct {
+	Type    string
+	Private []byte
+}
+
+// Function describes a function of a provider. Its Impl, if set, may be called in process; otherwise Provider.CallFunction is.
+type Function struct {
+	Params          []FunctionParam
+	VarParam        *FunctionParam
+	Return          cty.Type
+	Summary         string
+	Description     string
+	DescriptionKind DescriptionKind
+	Deprecated      string
+}
+
+// FunctionParam describes one parameter.
+type FunctionParam struct {
+	Name            string
+	Type            cty.Type
+	AllowNull       bool
+	AllowUnknown    bool
+	Description     string
+	DescriptionKind DescriptionKind
+}
+
+// Spec turns the description into one that the evaluator can call; call is usually Provider.CallFunction bound to a name.
+func (f *Function) Spec(call func(args []cty.Value) (cty.Value, error)) function.Function {
+	param := func(p FunctionParam) function.Parameter {
+		return function.Parameter{
+			Name: p.Name, Type: p.Type, AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown, AllowDynamicType: p.AllowUnknown,
+			Description: p.Description,
+		}
+	}
+	spec := &function.Spec{
+		Description: f.Description,
+		Type:        function.StaticReturnType(f.Return),
+		Impl: func(args []cty.Value, ret cty.Type) (cty.Value, error) {
+			// An argument that is unknown anywhere inside is not sent unless its parameter takes unknown values.
+			for i, a := range args {
+				p := f.param(i)
+				if p != nil && !p.AllowUnknown && !a.IsWhollyKnown() {
+					return cty.UnknownVal(ret), nil
+				}
+			}
+			return call(args)
+		},
+	}
+	for _, p := range f.Params {
+		spec.Params = append(spec.Params, param(p))
+	}
+	if f.VarParam != nil {
+		p := param(*f.VarParam)
+		spec.VarParam = &p
+	}
+	return function.New(spec)
+}
+
+func (f *Function) param(i int) *FunctionParam {
+	if i < len(f.Params) {
+		return &f.Params[i]
+	}
+	return f.VarParam
+}

@@ -1,0 +1,301 @@
+package provider
+
+import (
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// Schema describes a provider. It is immutable once returned.
+type Schema struct {
+	Provider  *Block
+	Meta      *Block // nil when the provider takes no provider_meta block
+	Resources map[string]*ResourceType
+	Data      map[string]*ResourceType
+	Ephemeral map[string]*ResourceType
+	Functions map[string]*Function
+
+	// PlanDestroy: Plan is also called for deletes. GetProviderSchemaOptional and MoveResourceState as in the protocol.
+	PlanDestroy               bool
+	GetProviderSchemaOptional bool
+	MoveResourceState         bool
+}
+
+// Type looks up a resource type of a family; nil when there is none.
+func (s *Schema) Type(kind ResourceKind, name string) *ResourceType {
+	switch kind {
+	case ManagedResource:
+		return s.Resources[name]
+	case DataSource:
+		return s.Data[name]
+	case EphemeralResource:
+		return s.Ephemeral[name]
+	}
+	return nil
+}
+
+// ResourceType describes a resource type, data source or ephemeral resource type.
+type ResourceType struct {
+	Version int64
+	Block   *Block
+	// Identity describes what names an object of this type for ever; nil when the type has none.
+	Identity *IdentitySchema
+}
+
+// IdentitySchema describes an identity: a flat object.
+type IdentitySchema struct {
+	Version    int64
+	Attributes map[string]*IdentityAttribute
+}
+
+// IdentityAttribute describes one part of an identity.
+type IdentityAttribute struct {
+	Type              cty.Type
+	Description       string
+	RequiredForImport bool
+	OptionalForImport bool
+}
+
+// ImpliedType is the object type of the identity.
+func (s *IdentitySchema) ImpliedType() cty.Type {
+	atys := make(map[string]cty.Type, len(s.Attributes))
+	for name, a := range s.Attributes {
+		atys[name] = a.Type
+	}
+	return cty.Object(atys)
+}
+
+// DescriptionKind tells how a description is written.
+type DescriptionKind uint8
+
+// The kinds of description.
+const (
+	PlainText DescriptionKind = iota
+	Markdown
+)
+
+// Nesting tells how nested blocks or nested attributes of one name form a value.
+type Nesting uint8
+
+// The nesting modes. NestingGroup is a block that is never null: its attributes are null instead.
+const (
+	NestingSingle Nesting = iota + 1
+	NestingGroup
+	NestingList
+	NestingSet
+	NestingMap
+)
+
+// Block describes the content of a block. Do not change it after first use: derived facts are computed once.
+type Block struct {
+	Attributes map[string]*Attribute
+	Blocks     map[string]*NestedBlock
+
+	Description     string
+	DescriptionKind DescriptionKind
+	Deprecated      bool
+
+	once    sync.Once
+	implied cty.Type
+	facts   blockFacts
+}
+
+// Attribute describes an argument or a computed attribute. Exactly one of Type and Nested is set.
+type Attribute struct {
+	Type   cty.Type
+	Nested *NestedObject
+
+	Required  bool
+	Optional  bool
+	Computed  bool
+	Sensitive bool
+	WriteOnly bool
+
+	Description     string
+	DescriptionKind DescriptionKind
+	Deprecated      bool
+}
+
+// NestedObject describes an attribute whose value is made of objects with attributes of their own.
+type NestedObject struct {
+	Nesting    Nesting
+	Attributes map[string]*Attribute
+}
+
+// NestedBlock describes nested blocks of one name.
+type NestedBlock struct {
+	Block
+	Nesting  Nesting
+	MinItems int
+	MaxItems int // 0: no limit
+}
+
+// blockFacts are computed once for each block.
+type blockFacts struct {
+	sensitive bool // some attribute at any depth is sensitive
+	writeOnly bool // some attribute at any depth is write-only
+}
+
+func (b *Block) prepare() {
+	b.once.Do(func() {
+		atys := make(map[string]cty.Type, len(b.Attributes)+len(b.Blocks))
+		for name, a := range b.Attributes {
+			atys[name] = a.ImpliedType()
+			s, w := a.contains()
+			b.facts.sensitive = b.facts.sensitive || s
+			b.facts.writeOnly = b.facts.writeOnly || w
+		}
+		for name, nb := range b.Blocks {
+			atys[name] = nb.ImpliedType()
+			b.facts.sensitive = b.facts.sensitive || nb.Block.HasSensitive()
+			b.facts.writeOnly = b.facts.writeOnly || nb.Block.HasWriteOnly()
+		}
+		b.implied = cty.Object(atys)
+	})
+}
+
+// ImpliedType is the object type of values that conform to the block.
+func (b *Block) ImpliedType() cty.Type {
+	if b == nil {
+		return cty.EmptyObject
+	}
+	b.prepare()
+	return b.implied
+}
+
+// HasSensitive tells whether any attribute at any depth is sensitive.
+func (b *Block) HasSensitive() bool { b.prepare(); return b.facts.sensitive }
+
+// HasWriteOnly tells whether any attribute at any depth is write-only.
+func (b *Block) HasWriteOnly() bool { b.prepare(); return b.facts.writeOnly }
+
+// EmptyValue is the value of a block with nothing set: null attributes, empty collections of blocks.
+func (b *Block) EmptyValue() cty.Value {
+	vals := make(map[string]cty.Value, len(b.Attributes)+len(b.Blocks))
+	for name, a := range b.Attributes {
+		vals[name] = cty.NullVal(a.ImpliedType())
+	}
+	for name, nb := range b.Blocks {
+		vals[name] = nb.EmptyValue()
+	}
+	return cty.ObjectVal(vals)
+}
+
+// ImpliedType is the type of the attribute's value.
+func (a *Attribute) ImpliedType() cty.Type {
+	if a.Nested != nil {
+		return a.Nested.ImpliedType()
+	}
+	return a.Type
+}
+
+func (a *Attribute) contains() (sensitive, writeOnly bool) {
+	sensitive, writeOnly = a.Sensitive, a.WriteOnly
+	if a.Nested != nil {
+		for _, n := range a.Nested.Attributes {
+			s, w := n.contains()
+			sensitive, writeOnly = sensitive || s, writeOnly || w
+		}
+	}
+	return sensitive, writeOnly
+}
+
+// ObjectType is the type of one nested object.
+func (o *NestedObject) ObjectType() cty.Type {
+	atys := make(map[string]cty.Type, len(o.Attributes))
+	for name, a := range o.Attributes {
+		atys[name] = a.ImpliedType()
+	}
+	return cty.Object(atys)
+}
+
+// ImpliedType is the type of the whole attribute: one object, or a collection of them.
+func (o *NestedObject) ImpliedType() cty.Type {
+	ty := o.ObjectType()
+	switch o.Nesting {
+	case NestingList:
+		return cty.List(ty)
+	case NestingSet:
+		return cty.Set(ty)
+	case NestingMap:
+		return cty.Map(ty)
+	}
+	return ty
+}
+
+// dynamic tells whether a type holds the dynamic pseudo-type: collections of such blocks must be tuples and objects.
+func dynamic(ty cty.Type) bool { return ty.HasDynamicTypes() }
+
+// ImpliedType is the type of all nested blocks of the name together.
+func (nb *NestedBlock) ImpliedType() cty.Type {
+	ty := nb.Block.ImpliedType()
+	switch nb.Nesting {
+	case NestingList:
+		if dynamic(ty) {
+			return cty.DynamicPseudoType
+		}
+		return cty.List(ty)
+	case NestingSet:
+		return cty.Set(ty)
+	case NestingMap:
+		if dynamic(ty) {
+			return cty.DynamicPseudoType
+		}
+		return cty.Map(ty)
+	}
+	return ty
+}
+
+// EmptyValue is the value with no such block written.
+func (nb *NestedBlock) EmptyValue() cty.Value {
+	ty := nb.Block.ImpliedType()
+	switch nb.Nesting {
+	case NestingGroup:
+		return nb.Block.EmptyValue()
+	case NestingList:
+		if dynamic(ty) {
+			return cty.EmptyTupleVal
+		}
+		return cty.ListValEmpty(ty)
+	case NestingSet:
+		return cty.SetValEmpty(ty)
+	case NestingMap:
+		if dynamic(ty) {
+			return cty.EmptyObjectVal
+		}
+		return cty.MapValEmpty(ty)
+	}
+	return cty.NullVal(ty)
+}
+
+// AttributeAt finds the attribute that a path leads to or passes through last; nil when the path names a block or nothing.
+func (b *Block) AttributeAt(path cty.Path) *Attribute {
+	var found *Attribute
+	block := b
+	var nested *NestedObject
+	for _, step := range path {
+		get, ok := step.(cty.GetAttrStep)
+		if !ok {
+			continue
+		}
+		switch {
+		case nested != nil:
+			a := nested.Attributes[get.Name]
+			if a == nil {
+				return found
+			}
+			found, nested = a, a.Nested
+		case block != nil:
+			if a := block.Attributes[get.Name]; a != nil {
+				found, nested, block = a, a.Nested, nil
+			} else if nb := block.Blocks[get.Name]; nb != nil {
+				block = &nb.Block
+			} else {
+				return found
+			}
+		default:
+			return found
+		}
+	}
+	return found
+}
