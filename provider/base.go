@@ -27,7 +27,9 @@ func (Base) ValidateConfig(_ context.Context, req ValidateConfigRequest) Validat
 func (Base) ValidateResource(context.Context, ValidateResourceRequest) diag.List { return nil }
 
 // Configure needs nothing.
-func (Base) Configure(context.Context, ConfigureRequest) ConfigureResponse { return ConfigureResponse{} }
+func (Base) Configure(context.Context, ConfigureRequest) ConfigureResponse {
+	return ConfigureResponse{}
+}
 
 // UpgradeState cannot know the schema; see DecodeStored for providers with a single schema version.
 func (Base) UpgradeState(_ context.Context, req UpgradeStateRequest) UpgradeStateResponse {

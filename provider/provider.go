@@ -85,11 +85,11 @@ type DeferredReason uint8
 
 // The reasons, numbered as in the protocol.
 const (
-	NotDeferred                 DeferredReason = iota
-	DeferredConfigUnknown                      // the resource's configuration holds unknown values
-	DeferredProviderUnknown                    // the provider's configuration holds unknown values
-	DeferredAbsentPrerequisite                 // something that the object needs does not exist yet
-	DeferredUnknownReason       DeferredReason = 255
+	NotDeferred                DeferredReason = iota
+	DeferredConfigUnknown                     // the resource's configuration holds unknown values
+	DeferredProviderUnknown                   // the provider's configuration holds unknown values
+	DeferredAbsentPrerequisite                // something that the object needs does not exist yet
+	DeferredUnknownReason      DeferredReason = 255
 )
 
 // ValidateConfigRequest asks for a check of the provider block.

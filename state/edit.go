@@ -1,0 +1,241 @@
+package state
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// Edit is one change to a state: the only way in which states change. Exactly one of the pointers is set.
+// Edits are data: the journal stores them, a plan carries those that refreshing caused.
+type Edit struct {
+	Put    *PutObject
+	Drop   *DropObject
+	Depose *DeposeObject
+	Move   *MoveObject
+	Output *SetOutput
+	Checks *SetChecks
+}
+
+// PutObject stores an object, replacing the one at its place.
+type PutObject struct {
+	Addr     addr.Object
+	Provider addr.AbsProviderConfig
+	Object   *Object
+}
+
+// DropObject removes an object; removing what is not there is no error.
+type DropObject struct{ Addr addr.Object }
+
+// DeposeObject turns the current object of an instance into a deposed one. Reverse puts it back, unless there is a new current one.
+type DeposeObject struct {
+	Instance addr.AbsResourceInstance
+	Key      addr.DeposedKey
+	Reverse  bool
+}
+
+// MoveObject gives an instance, with its deposed objects, another address.
+type MoveObject struct{ From, To addr.AbsResourceInstance }
+
+// SetOutput stores a root output value, or removes it when Value is nil.
+type SetOutput struct {
+	Name  string
+	Value *Output
+}
+
+// SetChecks replaces all check results.
+type SetChecks struct{ Results []CheckResult }
+
+// Builder folds edits into a state. It is safe for concurrent use; State may be called at any time and costs a copy of what
+// changed since. Use New or State.Builder.
+type Builder struct {
+	mu    sync.Mutex
+	state *State // owned by the builder: maps are copied before the first change
+	fresh map[addr.AbsResource]bool
+	dirty bool
+}
+
+// Builder starts editing a copy of the state; nil starts from nothing.
+func (s *State) Builder() *Builder {
+	b := &Builder{}
+	b.reset(s)
+	return b
+}
+
+func (b *Builder) reset(s *State) {
+	c := State{}
+	if s != nil {
+		c = *s
+	}
+	c.outputs = maps.Clone(c.outputs)
+	c.resources = maps.Clone(c.resources)
+	if c.outputs == nil {
+		c.outputs = map[string]*Output{}
+	}
+	if c.resources == nil {
+		c.resources = map[addr.AbsResource]*Resource{}
+	}
+	b.state, b.fresh = &c, map[addr.AbsResource]bool{}
+}
+
+// Fold applies edits in order.
+func (b *Builder) Fold(edits ...Edit) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range edits {
+		b.fold(e)
+	}
+}
+
+func (b *Builder) fold(e Edit) {
+	b.dirty = true
+	switch {
+	case e.Put != nil:
+		r := b.own(e.Put.Addr.Instance.AbsResource(), true)
+		r.Provider = e.Put.Provider
+		b.put(r, e.Put.Addr, e.Put.Object)
+	case e.Drop != nil:
+		b.drop(e.Drop.Addr)
+	case e.Depose != nil:
+		b.depose(*e.Depose)
+	case e.Move != nil:
+		b.move(*e.Move)
+	case e.Output != nil:
+		if e.Output.Value == nil {
+			delete(b.state.outputs, e.Output.Name)
+		} else {
+			b.state.outputs[e.Output.Name] = e.Output.Value
+		}
+	case e.Checks != nil:
+		b.state.checks = e.Checks.Results
+	}
+}
+
+// own gives a resource that may be changed, made when create says so.
+func (b *Builder) own(a addr.AbsResource, create bool) *Resource {
+	r := b.state.resources[a]
+	switch {
+	case r == nil && !create:
+		return nil
+	case r == nil:
+		r = &Resource{Addr: a, Instances: map[addr.Key]*Instance{}}
+	case !b.fresh[a]:
+		c := *r
+		c.Instances = maps.Clone(r.Instances)
+		r = &c
+	default:
+		return r
+	}
+	b.fresh[a] = true
+	b.state.resources[a] = r
+	return r
+}
+
+// instance gives an own copy of an instance within an owned resource. Instances are small: they are copied at each change.
+func instanceCopy(r *Resource, key addr.Key) *Instance {
+	i := &Instance{}
+	if old := r.Instances[key]; old != nil {
+		i.Current, i.Deposed = old.Current, maps.Clone(old.Deposed)
+	}
+	r.Instances[key] = i
+	return i
+}
+
+func (b *Builder) put(r *Resource, a addr.Object, o *Object) {
+	i := instanceCopy(r, a.Instance.Key)
+	if a.Deposed == "" {
+		i.Current = o
+		return
+	}
+	if i.Deposed == nil {
+		i.Deposed = map[addr.DeposedKey]*Object{}
+	}
+	i.Deposed[a.Deposed] = o
+}
+
+func (b *Builder) drop(a addr.Object) {
+	r := b.own(a.Instance.AbsResource(), false)
+	if r == nil || r.Instances[a.Instance.Key] == nil {
+		return
+	}
+	i := instanceCopy(r, a.Instance.Key)
+	if a.Deposed == "" {
+		i.Current = nil
+	} else {
+		delete(i.Deposed, a.Deposed)
+	}
+	b.prune(r, a.Instance.Key)
+}
+
+// prune removes what holds nothing any more.
+func (b *Builder) prune(r *Resource, key addr.Key) {
+	if i := r.Instances[key]; i != nil && i.Current == nil && len(i.Deposed) == 0 {
+		delete(r.Instances, key)
+	}
+	if len(r.Instances) == 0 {
+		delete(b.state.resources, r.Addr)
+		delete(b.fresh, r.Addr)
+	}
+}
+
+func (b *Builder) depose(d DeposeObject) {
+	r := b.own(d.Instance.AbsResource(), false)
+	if r == nil || r.Instances[d.Instance.Key] == nil {
+		return
+	}
+	i := instanceCopy(r, d.Instance.Key)
+	if d.Reverse {
+		if o := i.Deposed[d.Key]; o != nil && i.Current == nil {
+			i.Current = o
+			delete(i.Deposed, d.Key)
+		}
+		return
+	}
+	if i.Current == nil {
+		return
+	}
+	if i.Deposed == nil {
+		i.Deposed = map[addr.DeposedKey]*Object{}
+	}
+	i.Deposed[d.Key], i.Current = i.Current, nil
+}
+
+func (b *Builder) move(m MoveObject) {
+	from := b.own(m.From.AbsResource(), false)
+	if from == nil || from.Instances[m.From.Key] == nil {
+		return
+	}
+	i := from.Instances[m.From.Key]
+	delete(from.Instances, m.From.Key)
+	provider := from.Provider
+	b.prune(from, m.From.Key)
+	to := b.own(m.To.AbsResource(), true)
+	if to.Provider == (addr.AbsProviderConfig{}) {
+		to.Provider = provider
+	}
+	to.Instances[m.To.Key] = i
+}
+
+// Dirty tells whether anything was folded since the builder was made.
+func (b *Builder) Dirty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.dirty
+}
+
+// Object gives an object as it is now; nil when there is none.
+func (b *Builder) Object(a addr.Object) *Object {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state.Object(a)
+}
+
+// State gives an immutable state of all that was folded so far. Lineage and serial are those of the start.
+func (b *Builder) State() *State {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.state
+	b.reset(s)
+	return s
+}

@@ -1,0 +1,258 @@
+// Package state holds what the engine remembers between runs: the model of a state, its version 4 file format, the edits that
+// change it, and the contracts of the stores that keep it.
+//
+// A State is immutable. It changes in one way only: Edits are folded into a Builder, which gives a new State. A run appends the
+// same Edits to its Journal before anyone relies on them, so that recovering after a crash is folding the journal's edits
+// into the last snapshot, by the same code.
+//
+// Attributes stay in their stored JSON form until somebody needs them and knows their type; see Object.
+//
+// The package does not touch files: internal/store and its sub-packages implement Store; package storetest holds the suite that
+// every one of them passes.
+package state
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// LanguageVersion is the Terraform version whose language, formats and protocols the engine speaks. It stands in states, plans and
+// `version -json`, and is what required_version is judged by.
+const LanguageVersion = "1.11.4"
+
+// State is what is known of the objects of one workspace after a run. The zero value is the empty state of no lineage.
+type State struct {
+	// Version that wrote it, as read; informational.
+	TerraformVersion string
+	// Serial grows with every write; Lineage stays from the first write on.
+	Serial  uint64
+	Lineage string
+
+	outputs   map[string]*Output
+	resources map[addr.AbsResource]*Resource
+	checks    []CheckResult
+}
+
+// Output is a stored output value of the root module. Value may be unknown-free only.
+type Output struct {
+	Value     cty.Value
+	Sensitive bool
+}
+
+// Resource holds the instances of a resource in one module instance.
+type Resource struct {
+	Addr      addr.AbsResource
+	Provider  addr.AbsProviderConfig
+	Instances map[addr.Key]*Instance
+}
+
+// Keys gives the instance keys in order: none, numbers, strings.
+func (r *Resource) Keys() []addr.Key {
+	keys := make([]addr.Key, 0, len(r.Instances))
+	for k := range r.Instances {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, addr.Key.Compare)
+	return keys
+}
+
+// Instance holds the objects of one instance: a current one (or nil), and deposed ones that wait for deletion.
+type Instance struct {
+	Current *Object
+	Deposed map[addr.DeposedKey]*Object
+}
+
+// DeposedKeys gives the keys of deposed objects in order.
+func (i *Instance) DeposedKeys() []addr.DeposedKey {
+	keys := make([]addr.DeposedKey, 0, len(i.Deposed))
+	for k := range i.Deposed {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Status tells whether an object is whole.
+type Status uint8
+
+// An object is Tainted when its creation did not end well (or a person said so): it is replaced by the next apply.
+const (
+	Ready Status = iota
+	Tainted
+)
+
+// Object is one remote object as last known. It is immutable; make changed ones with With* or by copying the exported fields
+// into a new literal.
+type Object struct {
+	Status        Status
+	SchemaVersion int64
+	// Attributes is the value in the JSON form of the type system; nil for states of very old versions, which have Flat.
+	Attributes json.RawMessage
+	Flat       map[string]string
+	// Sensitive lists the paths of values that the configuration made sensitive, in a stable order.
+	Sensitive []cty.Path
+	// Private belongs to the provider.
+	Private []byte
+	// Dependencies lists the resources, in configuration terms, that must outlive this object, sorted.
+	Dependencies        []addr.ConfigResource
+	CreateBeforeDestroy bool
+	IdentityVersion     int64
+	Identity            json.RawMessage
+	// Provider overrides Resource.Provider where instances of one resource have different ones; usually nil.
+	Provider *addr.AbsProviderConfig
+	// SkipDestroy: the object is forgotten instead of destroyed (read from states of other tools, kept).
+	SkipDestroy bool
+
+	decoded *decoded
+}
+
+// decoded caches the value for one type.
+type decoded struct {
+	once  sync.Once
+	ty    cty.Type
+	value cty.Value
+	err   error
+}
+
+// NewObject makes an object from a wholly known value of the given type. Marks must have been taken off; their paths belong in
+// Sensitive. The encoding happens here, once.
+func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
+	raw, err := ctyjson.Marshal(v, ty)
+	if err != nil {
+		return nil, err
+	}
+	o.Attributes, o.Flat = raw, nil
+	o.decoded = &decoded{ty: ty, value: v}
+	o.decoded.once.Do(func() {})
+	return &o, nil
+}
+
+// Value decodes the attributes as a value of the type. The first result is kept, so asking again costs nothing.
+func (o *Object) Value(ty cty.Type) (cty.Value, error) {
+	if o.decoded == nil || o.Attributes == nil {
+		return ctyjson.Unmarshal(o.Attributes, ty)
+	}
+	d := o.decoded
+	d.once.Do(func() {
+		d.ty = ty
+		d.value, d.err = ctyjson.Unmarshal(o.Attributes, ty)
+	})
+	if !d.ty.Equals(ty) {
+		return ctyjson.Unmarshal(o.Attributes, ty)
+	}
+	return d.value, d.err
+}
+
+// WithStatus gives the same object with another status.
+func (o *Object) WithStatus(s Status) *Object {
+	c := *o
+	c.Status = s
+	return &c
+}
+
+// CheckResult is the outcome of the checkable objects of one configuration object.
+type CheckResult struct {
+	Kind       string // resource, output, check, var
+	ConfigAddr string
+	Status     string // pass, fail, error, unknown
+	Objects    []CheckedObject
+}
+
+// CheckedObject is the outcome for one instance.
+type CheckedObject struct {
+	Addr     string
+	Status   string
+	Failures []string
+}
+
+// IsEmpty tells whether the state holds no objects, outputs or check results.
+func (s *State) IsEmpty() bool {
+	return s == nil || len(s.resources) == 0 && len(s.outputs) == 0
+}
+
+// Resource gives the instances of a resource; nil when there are none.
+func (s *State) Resource(a addr.AbsResource) *Resource {
+	if s == nil {
+		return nil
+	}
+	return s.resources[a]
+}
+
+// Instance gives the objects of an instance; nil when there are none.
+func (s *State) Instance(a addr.AbsResourceInstance) *Instance {
+	if r := s.Resource(a.AbsResource()); r != nil {
+		return r.Instances[a.Key]
+	}
+	return nil
+}
+
+// Object gives a current or deposed object; nil when there is none.
+func (s *State) Object(a addr.Object) *Object {
+	i := s.Instance(a.Instance)
+	switch {
+	case i == nil:
+		return nil
+	case a.Deposed != "":
+		return i.Deposed[a.Deposed]
+	}
+	return i.Current
+}
+
+// ProviderOf gives the provider configuration that an object was last managed with.
+func (s *State) ProviderOf(a addr.Object) addr.AbsProviderConfig {
+	if o := s.Object(a); o != nil && o.Provider != nil {
+		return *o.Provider
+	}
+	if r := s.Resource(a.Instance.AbsResource()); r != nil {
+		return r.Provider
+	}
+	return addr.AbsProviderConfig{}
+}
+
+// Resources gives all resources in the order of the state file.
+func (s *State) Resources() []*Resource {
+	if s == nil {
+		return nil
+	}
+	out := make([]*Resource, 0, len(s.resources))
+	for _, r := range s.resources {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b *Resource) int { return a.Addr.Compare(b.Addr) })
+	return out
+}
+
+// Output gives a root output value; nil when there is none.
+func (s *State) Output(name string) *Output {
+	if s == nil {
+		return nil
+	}
+	return s.outputs[name]
+}
+
+// OutputNames gives the names of the root output values in order.
+func (s *State) OutputNames() []string {
+	if s == nil {
+		return nil
+	}
+	names := make([]string, 0, len(s.outputs))
+	for n := range s.outputs {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Checks gives the stored results of checks.
+func (s *State) Checks() []CheckResult {
+	if s == nil {
+		return nil
+	}
+	return s.checks
+}

@@ -1,0 +1,195 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// DefaultWorkspace is the workspace that always exists.
+const DefaultWorkspace = "default"
+
+// Store keeps the states of one backend, one for each workspace. Implementations pass package storetest. Methods may be called
+// concurrently.
+type Store interface {
+	// Workspaces lists the workspaces that exist; DefaultWorkspace is always among them.
+	Workspaces(ctx context.Context) ([]string, error)
+	// Workspace gives access to one state, which need not exist yet.
+	Workspace(name string) (Workspace, error)
+	// DeleteWorkspace removes a workspace and its state. The default workspace cannot be removed.
+	DeleteWorkspace(ctx context.Context, name string) error
+}
+
+// Workspace is one state in a store.
+type Workspace interface {
+	Name() string
+	// Read gives the newest state without a lock: the last snapshot with the journal laid over it. It writes nothing.
+	Read(ctx context.Context) (*Snapshot, error)
+	// Lock takes the lock, repairs and folds what an interrupted run left, and gives the state. It tries once: a lock held by
+	// another is a *LockedError at once (see Acquire for waiting).
+	Lock(ctx context.Context, req LockRequest) (Session, error)
+	// ForceUnlock breaks a lock with the given id, held by another.
+	ForceUnlock(ctx context.Context, id string) error
+}
+
+// LockRequest says who wants a lock and what for.
+type LockRequest struct {
+	Info LockInfo
+	// Unlocked asks for a session without the store's shared lock (-lock=false). The journal's own lock still holds.
+	Unlocked bool
+}
+
+// LockInfo describes a lock to people; its JSON form is Terraform's.
+type LockInfo struct {
+	ID        string
+	Operation string
+	Info      string
+	Who       string
+	Version   string
+	Created   time.Time
+	Path      string
+}
+
+// LockedError says that another holds the lock. Info is nil when nothing is known of it.
+type LockedError struct {
+	Info *LockInfo
+	Err  error
+}
+
+// Error tells who holds the lock.
+func (e *LockedError) Error() string {
+	if e.Info == nil || e.Info.ID == "" {
+		if e.Err != nil {
+			return e.Err.Error()
+		}
+		return "the state is locked by another process"
+	}
+	return fmt.Sprintf("the state is locked by %s since %s (operation %s, lock id %s)",
+		e.Info.Who, e.Info.Created.Format(time.RFC3339), e.Info.Operation, e.Info.ID)
+}
+
+// Unwrap gives the cause.
+func (e *LockedError) Unwrap() error { return e.Err }
+
+// Snapshot is a state as read, with what an interrupted run left open.
+type Snapshot struct {
+	// State is nil when nothing was ever stored.
+	State *State
+	// InFlight lists operations that had begun when a run was killed and whose outcome is unknown.
+	InFlight []InFlight
+	// Unfolded lists results that could not be laid over the state, because another tool wrote it since. Nothing is discarded:
+	// they stay in the journal until they are resolved.
+	Unfolded []Unfolded
+}
+
+// Session is a held lock on a workspace. Its context ends when the lock is lost; every write fails from then on.
+type Session interface {
+	Context() context.Context
+	// Snapshot is the state as it was when the lock was taken, after recovery, or as last written by this session.
+	Snapshot() *Snapshot
+	// Begin opens a journal on top of the snapshot. One journal at a time.
+	Begin(ctx context.Context, run RunInfo) (Journal, error)
+	// Write replaces the whole state at once. The lineage must match unless the snapshot has none; the serial must be at least
+	// the stored one, and becomes one more than it when the content differs.
+	Write(ctx context.Context, s *State) error
+	// Resolve ends in-flight operations and unfolded results by their operation ids, with the edits that this takes.
+	Resolve(ctx context.Context, ops []string, edits ...Edit) error
+	// Unlock gives the lock back. It is an error to unlock with an open journal; the lock is given back all the same.
+	Unlock() error
+}
+
+// RunInfo describes a run to whoever finds its journal.
+type RunInfo struct {
+	ID      string
+	Command string
+	Started time.Time
+}
+
+// Intent announces an operation that may change something outside the process.
+type Intent struct {
+	// ID is unique within the run; with the run's id it is the token of the operation.
+	ID       string
+	Object   addr.Object
+	Action   string // create, update, delete, read
+	Provider addr.AbsProviderConfig
+	// Planned is the planned value as JSON, unknown values left out; for people who have to find the object.
+	Planned json.RawMessage
+	Started time.Time
+}
+
+// InFlight is an operation without a result.
+type InFlight struct {
+	Intent
+	Run RunInfo
+	// Partial is what was known of the object when the run ended; nil when nothing was.
+	Partial *Object
+}
+
+// Unfolded is a result that does not fit the state that stands there now.
+type Unfolded struct {
+	Op    string
+	Run   RunInfo
+	Edits []Edit
+	Why   string
+}
+
+// Journal records a run durably. Methods may be called concurrently; those that wait for the disk share one sync.
+// After any error the journal is broken: start nothing new, hand in what is in flight, Close.
+type Journal interface {
+	// Intent is durable when it returns.
+	Intent(i Intent) error
+	// Partial records an early result; durable when it returns.
+	Partial(op string, o *Object) error
+	// Result ends an operation with the edits that it caused; durable when it returns. The edits are folded into Working.
+	Result(op string, edits ...Edit) error
+	// Record appends edits that no outside effect depends on: ordered before everything later, durable with the next record that
+	// waits, or at Close.
+	Record(edits ...Edit) error
+	// Working is the state so far.
+	Working() *Builder
+	// Checkpoint writes a snapshot now.
+	Checkpoint(ctx context.Context) error
+	// Err is the first error that broke the journal.
+	Err() error
+	// Close writes the final snapshot when anything changed and ends the journal; operations without a result stay behind as in
+	// flight. After a broken journal it saves what it can in a second place, and the error says where.
+	Close(ctx context.Context) error
+}
+
+// Acquire locks a workspace, waiting up to timeout for another holder: first after a second, then twice as long each time
+// up to 16 seconds, as Terraform does. waiting is called once when there is something to wait for; it may be nil.
+func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Duration, waiting func(*LockedError)) (Session, error) {
+	deadline := time.Now().Add(timeout)
+	pause := time.Second
+	for {
+		session, err := ws.Lock(ctx, req)
+		locked, ok := asLocked(err)
+		if err == nil || !ok || locked.Info == nil || locked.Info.ID == "" || !time.Now().Before(deadline) {
+			return session, err
+		}
+		if waiting != nil {
+			waiting(locked)
+			waiting = nil
+		}
+		timer := time.NewTimer(min(pause, time.Until(deadline)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, err
+		case <-timer.C:
+		}
+		if pause < 16*time.Second {
+			pause *= 2
+		}
+	}
+}
+
+func asLocked(err error) (*LockedError, bool) {
+	var locked *LockedError
+	ok := errors.As(err, &locked)
+	return locked, ok
+}
