@@ -1,0 +1,124 @@
+// Package event holds what happened, as values. It is the only channel from the engine to what people see: the engine sends
+// events to a Sink, internal/view turns them into text, a live display or JSON lines.
+//
+// Events never carry sensitive values: identifying values are left out when the configuration or schema marks them.
+package event
+
+import (
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Sink receives events. Send may be called concurrently and must return soon.
+type Sink interface{ Send(Event) }
+
+// Discard is a Sink that drops everything.
+var Discard Sink = discard{}
+
+type discard struct{}
+
+func (discard) Send(Event) {}
+
+// Func makes a Sink of a function.
+type Func func(Event)
+
+// Send calls the function.
+func (f Func) Send(e Event) { f(e) }
+
+// Event is one of the types of this package.
+type Event interface{ event() }
+
+// ID names an object to a person by one of its attributes, usually id or name. Both parts are empty when nothing fits.
+type ID struct{ Key, Value string }
+
+// RefreshStart and RefreshDone frame the reading of a managed object.
+type RefreshStart struct {
+	Object addr.Object
+	ID     ID
+}
+
+// RefreshDone ends RefreshStart.
+type RefreshDone struct {
+	Object addr.Object
+	ID     ID
+}
+
+// OperationStart begins a create, update, delete or data read: Action is never a replacement here, but its halves.
+type OperationStart struct {
+	Object   addr.Object
+	Action   plan.Action
+	ID       ID
+	Started  time.Time
+	Planning bool // a data source read while planning
+}
+
+// OperationDone ends OperationStart; Failed when errors were reported.
+type OperationDone struct {
+	Object   addr.Object
+	Action   plan.Action
+	ID       ID
+	Elapsed  time.Duration
+	Failed   bool
+	Planning bool
+}
+
+// ProvisionStart, ProvisionOutput and ProvisionDone follow a provisioner.
+type ProvisionStart struct {
+	Object addr.Object
+	Type   string
+}
+
+// ProvisionOutput is one line that a provisioner printed.
+type ProvisionOutput struct {
+	Object addr.Object
+	Type   string
+	Line   string
+}
+
+// ProvisionDone ends ProvisionStart.
+type ProvisionDone struct {
+	Object addr.Object
+	Type   string
+	Failed bool
+}
+
+// ProgramOutput is one line that a program behind a provider printed to its standard error.
+type ProgramOutput struct {
+	Object addr.Object
+	Line   string
+}
+
+// Progress is what a provider says of a running operation.
+type Progress struct {
+	Object   addr.Object
+	Message  string
+	Fraction float64 // 0 to 1; negative when unknown
+}
+
+// Total tells how many operations a run has in all, once that is known.
+type Total struct{ Operations int }
+
+// LockWaiting tells that another holds the state's lock and that we wait.
+type LockWaiting struct{ Info *state.LockInfo }
+
+// Stopping tells that an interrupt was taken: InFlight operations are awaited, or with Now abandoned and journaled.
+type Stopping struct {
+	InFlight []addr.Object
+	Now      bool
+}
+
+func (RefreshStart) event()    {}
+func (RefreshDone) event()     {}
+func (OperationStart) event()  {}
+func (OperationDone) event()   {}
+func (ProvisionStart) event()  {}
+func (ProvisionOutput) event() {}
+func (ProvisionDone) event()   {}
+func (ProgramOutput) event()   {}
+func (Progress) event()        {}
+func (Total) event()           {}
+func (LockWaiting) event()     {}
+func (Stopping) event()        {}

@@ -1,0 +1,250 @@
+// Package plan holds a plan as data: what would change, why, and the graph of actions that makes it so.
+//
+// A Plan is complete in itself. Applying reads the actions and their edges from it and performs exactly these; nothing is found
+// out again. It is immutable once planning has returned it. Read and Write give it a file form, which only the same version of
+// the engine reads; tools use the JSON documents of internal/tfjson instead.
+package plan
+
+import (
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Mode tells what a plan is for.
+type Mode uint8
+
+// The modes.
+const (
+	Normal Mode = iota
+	Destroy
+	RefreshOnly
+)
+
+// Action is what happens to one object.
+type Action uint8
+
+// The actions. Both kinds of replacement are one action, because they are decided and shown as one.
+const (
+	NoOp Action = iota
+	Create
+	Read
+	Update
+	Delete
+	DeleteThenCreate
+	CreateThenDelete
+	Forget
+)
+
+// String gives a word for logs and intents.
+func (a Action) String() string {
+	return [...]string{"no-op", "create", "read", "update", "delete", "delete-then-create", "create-then-delete", "forget"}[a]
+}
+
+// IsReplace tells whether the action both deletes and creates.
+func (a Action) IsReplace() bool { return a == DeleteThenCreate || a == CreateThenDelete }
+
+// Reason tells why an action was chosen where that is not obvious. The texts are those of the JSON plan format.
+type Reason string
+
+// The reasons.
+const (
+	NoReason                     Reason = ""
+	ReplaceBecauseTainted        Reason = "replace_because_tainted"
+	ReplaceByRequest             Reason = "replace_by_request"
+	ReplaceByTriggers            Reason = "replace_by_triggers"
+	ReplaceBecauseCannotUpdate   Reason = "replace_because_cannot_update"
+	DeleteBecauseNoResource      Reason = "delete_because_no_resource_config"
+	DeleteBecauseWrongRepetition Reason = "delete_because_wrong_repetition"
+	DeleteBecauseCountIndex      Reason = "delete_because_count_index"
+	DeleteBecauseEachKey         Reason = "delete_because_each_key"
+	DeleteBecauseNoModule        Reason = "delete_because_no_module"
+	DeleteBecauseNoMoveTarget    Reason = "delete_because_no_move_target"
+	ReadBecauseConfigUnknown     Reason = "read_because_config_unknown"
+	ReadBecauseDependencyPending Reason = "read_because_dependency_pending"
+	ReadBecauseCheckNested       Reason = "read_because_check_nested"
+)
+
+// Value is an object or output value with the paths at which it is sensitive. The value itself carries no marks.
+type Value struct {
+	Value     cty.Value
+	Sensitive []cty.Path
+}
+
+// Change is what happens to one object. Before is null for a create, After null for a delete; After may hold unknown values.
+type Change struct {
+	Object   addr.Object
+	PrevAddr addr.AbsResourceInstance // where the object was before a move; the same as Object.Instance otherwise
+	Provider addr.AbsProviderConfig
+	Action   Action
+	Reason   Reason
+
+	Before Value
+	After  Value
+	// Type is the implied type of the schema, needed to encode the values.
+	Type          cty.Type
+	SchemaVersion int64
+
+	// ReplacePaths are the paths that made an update impossible.
+	ReplacePaths []cty.Path
+	// Private is the provider's planned private data.
+	Private []byte
+	// Dependencies of the object, in configuration terms, for the state.
+	Dependencies        []addr.ConfigResource
+	CreateBeforeDestroy bool
+	// DeposedKey is where CreateThenDelete keeps the old object until it is deleted.
+	DeposedKey addr.DeposedKey
+
+	Importing       *Importing
+	GeneratedConfig string
+	BeforeIdentity  cty.Value // cty.NilVal when the type has none
+	AfterIdentity   cty.Value
+	// DeferredData tells of a data source that has to be read during apply.
+	DeferredData bool
+}
+
+// Importing tells that the object is taken over rather than created.
+type Importing struct {
+	ID       string
+	Identity cty.Value
+	Unknown  bool
+}
+
+// OutputChange is what happens to a root output value.
+type OutputChange struct {
+	Name            string
+	Action          Action
+	Before, After   cty.Value // unmarked; After may hold unknown values; null when absent
+	Sensitive       bool      // now
+	BeforeSensitive bool
+}
+
+// StepKind tells what a step of the action graph does.
+type StepKind uint8
+
+// The kinds of steps. A Write creates, updates or reads the instances of a block; a Destroy deletes objects that are no longer
+// wanted or have to go before their replacement; a Dispose deletes deposed objects, those of this run included.
+const (
+	Write StepKind = iota + 1
+	DestroyStep
+	Dispose
+)
+
+// Step is one node of the action graph: all changes of one kind to one resource block of one module instance. Its changes have no
+// order among each other.
+type Step struct {
+	Kind     StepKind
+	Resource addr.AbsResource
+	// Changes are indices into Plan.Changes.
+	Changes []int
+	// After lists the steps (indices into Plan.Steps) that must have ended before this one begins.
+	After []int
+}
+
+// Variable is the value of a root input variable as the caller gave it (nil Value: not given). Ephemeral values are not kept.
+type Variable struct {
+	Value     cty.Value
+	Sensitive bool
+	Ephemeral bool
+}
+
+// Plan is what planning found.
+type Plan struct {
+	Mode      Mode
+	Created   time.Time
+	Workspace string
+
+	Variables map[string]Variable
+	// Config holds the source files, so that a saved plan is applied with the configuration it was made from. Keys are as in
+	// config ranges.
+	Config map[string][]byte
+
+	// Base is the state that the plan stands on, as it was stored; nil when there was none. Refreshed are the edits that
+	// looking at the world caused: refreshed objects, data sources, moves. Base with Refreshed folded in is the prior state.
+	Base      *state.State
+	Refreshed []state.Edit
+
+	Changes []*Change
+	Drift   []*Change
+	Outputs []*OutputChange
+	Steps   []Step
+	Checks  []state.CheckResult
+
+	Targets      []addr.Target
+	ForceReplace []addr.AbsResourceInstance
+	Relevant     []RelevantAttribute
+
+	// Errored plans are shown but cannot be applied. Complete is false when a target or deferral left something out.
+	Errored  bool
+	Complete bool
+
+	// FunctionResults are hashes of the results of functions that look at files, checked again during apply.
+	FunctionResults map[string]string
+}
+
+// RelevantAttribute is an attribute of an object that contributed to the plan.
+type RelevantAttribute struct {
+	Resource addr.AbsResourceInstance
+	Path     cty.Path
+}
+
+// Prior is the state that the plan's changes start from.
+func (p *Plan) Prior() *state.State {
+	b := p.Base.Builder()
+	b.Fold(p.Refreshed...)
+	return b.State()
+}
+
+// Applyable tells whether applying would do anything.
+func (p *Plan) Applyable() bool {
+	if p.Errored {
+		return false
+	}
+	for _, c := range p.Changes {
+		if c.Action != NoOp {
+			return true
+		}
+		if c.PrevAddr != c.Object.Instance || c.Importing != nil {
+			return true
+		}
+	}
+	for _, o := range p.Outputs {
+		if o.Action != NoOp {
+			return true
+		}
+	}
+	return p.Mode == RefreshOnly && len(p.Drift) > 0
+}
+
+// Summary counts what apply would do.
+type Summary struct{ Add, Change, Destroy, Import, Forget int }
+
+// Summary counts the changes as people do: a replacement is one addition and one destruction.
+func (p *Plan) Summary() Summary {
+	var s Summary
+	for _, c := range p.Changes {
+		if c.Importing != nil {
+			s.Import++
+		}
+		if c.Object.Instance.Resource.Mode != addr.Managed {
+			continue
+		}
+		switch c.Action {
+		case Create:
+			s.Add++
+		case Update:
+			s.Change++
+		case Delete:
+			s.Destroy++
+		case DeleteThenCreate, CreateThenDelete:
+			s.Add++
+			s.Destroy++
+		case Forget:
+			s.Forget++
+		}
+	}
+	return s
+}
