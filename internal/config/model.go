@@ -1,0 +1,402 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	version "github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// Config is a whole configuration: the root module and every module that it calls, directly or not.
+type Config struct {
+	Root *Module
+	// Modules holds every module of the tree, the root under the zero path.
+	Modules map[addr.Module]*Module
+	// Files holds the source of every file that was read, by the name that ranges carry. Paths are relative to the
+	// working directory with forward slashes: "main.tf", "modules/net/main.tf", "../shared/main.tf".
+	Files map[string][]byte
+	// Manifest holds the module manifest that was in force, so that a snapshot can be loaded again; nil without one.
+	Manifest []byte
+}
+
+// Module gives the module at a path, or nil.
+func (c *Config) Module(path addr.Module) *Module { return c.Modules[path] }
+
+// SortedModules gives every module, parents before their children.
+func (c *Config) SortedModules() []*Module {
+	return sortedBy(c.Modules, func(a, b addr.Module) int { return a.Compare(b) })
+}
+
+// Resource gives the block behind an address, or nil.
+func (c *Config) Resource(r addr.ConfigResource) *Resource {
+	m := c.Modules[r.Module]
+	if m == nil {
+		return nil
+	}
+	return m.Resources[r.Resource]
+}
+
+// Module is one module of the tree: all files of one directory, once for each call that leads to it.
+type Module struct {
+	Path   addr.Module
+	Parent *Module     // nil for the root
+	Call   *ModuleCall // the call in Parent; nil for the root
+	// Dir is what path.module gives: "." for the root, "modules/net" for a local child, below the data directory for an
+	// installed one. Relative to the working directory, with forward slashes.
+	Dir      string
+	Children map[string]*Module // by the name of the call
+	// Version is the version of an installed registry module, "" for others.
+	Version string
+
+	RequiredVersions  []VersionConstraint
+	RequiredProviders map[string]*RequiredProvider // by local name; only what is written down
+	ProviderConfigs   map[addr.LocalProviderConfig]*ProviderConfig
+	ProviderMeta      map[string]*ProviderMeta // by local name
+	Backend           *Backend                 // nil without one
+	Cloud             *Cloud                   // nil without one
+
+	Variables map[string]*Variable
+	Locals    map[string]*Local
+	Outputs   map[string]*Output
+	Calls     map[string]*ModuleCall
+	Resources map[addr.Resource]*Resource // all modes, those inside of check blocks included
+	Checks    map[string]*Check
+	Moved     []*Moved
+	Removed   []*Removed
+	Imports   []*Import
+
+	localNames map[addr.Provider]string
+}
+
+// SortedVariables gives the variables by name.
+func (m *Module) SortedVariables() []*Variable { return sortedBy(m.Variables, strings.Compare) }
+
+// SortedLocals gives the local values by name.
+func (m *Module) SortedLocals() []*Local { return sortedBy(m.Locals, strings.Compare) }
+
+// SortedOutputs gives the output values by name.
+func (m *Module) SortedOutputs() []*Output { return sortedBy(m.Outputs, strings.Compare) }
+
+// SortedCalls gives the module calls by name.
+func (m *Module) SortedCalls() []*ModuleCall { return sortedBy(m.Calls, strings.Compare) }
+
+// SortedChildren gives the modules called from here by the name of the call.
+func (m *Module) SortedChildren() []*Module { return sortedBy(m.Children, strings.Compare) }
+
+// SortedChecks gives the check blocks by name.
+func (m *Module) SortedChecks() []*Check { return sortedBy(m.Checks, strings.Compare) }
+
+// SortedRequiredProviders gives the provider requirements by local name.
+func (m *Module) SortedRequiredProviders() []*RequiredProvider {
+	return sortedBy(m.RequiredProviders, strings.Compare)
+}
+
+// SortedResources gives the resources by mode, type and name.
+func (m *Module) SortedResources() []*Resource {
+	return sortedBy(m.Resources, func(a, b addr.Resource) int { return a.Compare(b) })
+}
+
+// SortedProviderConfigs gives the provider blocks by local name, then alias.
+func (m *Module) SortedProviderConfigs() []*ProviderConfig {
+	return sortedBy(m.ProviderConfigs, compareLocal)
+}
+
+func compareLocal(a, b addr.LocalProviderConfig) int {
+	return cmp.Or(strings.Compare(a.LocalName, b.LocalName), strings.Compare(a.Alias, b.Alias))
+}
+
+// sortedBy gives the values of a map in the order of their keys.
+func sortedBy[K comparable, V any](m map[K]V, compare func(a, b K) int) []V {
+	out := make([]V, 0, len(m))
+	for _, k := range slices.SortedFunc(maps.Keys(m), compare) {
+		out = append(out, m[k])
+	}
+	return out
+}
+
+// VersionConstraint is a version constraint as it was written and as it was understood.
+type VersionConstraint struct {
+	Text   string // "" when there is none
+	Parsed version.Constraints
+	Range  hcl.Range
+}
+
+// RequiredProvider is one entry of a required_providers block.
+type RequiredProvider struct {
+	Name    string        // the local name
+	Source  addr.Provider // the default address when SourceText is empty
+	Version VersionConstraint
+	// SourceText is the source as it was written, "" without one.
+	SourceText string
+	Aliases    []addr.LocalProviderConfig // configuration_aliases
+	Range      hcl.Range
+}
+
+// ProviderConfig is a provider block.
+type ProviderConfig struct {
+	LocalName  string
+	Alias      string
+	AliasRange *hcl.Range        // nil without an alias
+	Version    VersionConstraint // deprecated argument; Text is "" without it
+	Provider   addr.Provider
+	Body       hcl.Body // what is left after alias and version
+	// Proxy tells an empty block of a child module that only names a configuration passed in by its caller.
+	Proxy     bool
+	Range     hcl.Range
+	NameRange hcl.Range
+}
+
+// Addr gives the name of the configuration within its module.
+func (p *ProviderConfig) Addr() addr.LocalProviderConfig {
+	return addr.LocalProviderConfig{LocalName: p.LocalName, Alias: p.Alias}
+}
+
+// ProviderMeta is a provider_meta block.
+type ProviderMeta struct {
+	LocalName string
+	Body      hcl.Body
+	Range     hcl.Range
+}
+
+// Backend is a backend block.
+type Backend struct {
+	Type  string
+	Body  hcl.Body
+	Range hcl.Range
+}
+
+// Cloud is a cloud block.
+type Cloud struct {
+	Body  hcl.Body
+	Range hcl.Range
+}
+
+// ParsingMode tells how the text of a variable from the environment or the command line is read.
+type ParsingMode uint8
+
+// The parsing modes.
+const (
+	// ParseLiteral takes the text as it is: variables of type string, number or bool, or without any type.
+	ParseLiteral ParsingMode = iota + 1
+	// ParseHCL reads the text as an expression.
+	ParseHCL
+)
+
+// Variable is an input variable.
+type Variable struct {
+	Name        string
+	Description string
+	// Type is the type that values are converted to. ConstraintType is the same with the optional attributes marked, and
+	// TypeDefaults the defaults of those (nil without any).
+	Type           cty.Type
+	ConstraintType cty.Type
+	TypeDefaults   *typeexpr.Defaults
+	ParsingMode    ParsingMode
+
+	Default   cty.Value // converted; cty.NilVal when the caller must set the variable
+	Nullable  bool      // true unless the block says otherwise
+	Sensitive bool
+	Ephemeral bool
+
+	Validations []*Condition
+	Range       hcl.Range // the block's header
+}
+
+// Required tells whether the caller must set the variable.
+func (v *Variable) Required() bool { return v.Default == cty.NilVal }
+
+// Local is a local value.
+type Local struct {
+	Name  string
+	Expr  hcl.Expression
+	Range hcl.Range
+}
+
+// Output is an output value.
+type Output struct {
+	Name          string
+	Description   string
+	Expr          hcl.Expression
+	Sensitive     bool
+	Ephemeral     bool
+	DependsOn     []hcl.Traversal
+	Preconditions []*Condition
+	Range         hcl.Range
+}
+
+// SourceKind tells where the code of a called module comes from.
+type SourceKind uint8
+
+// The kinds of module sources.
+const (
+	SourceLocal    SourceKind = iota + 1 // a path that starts with ./ or ../
+	SourceRegistry                       // [HOST/]NAMESPACE/NAME/SYSTEM
+	SourceRemote                         // anything else: git, archives over HTTP, ...
+)
+
+// ModuleCall is a module block.
+type ModuleCall struct {
+	Name string
+	// Source is the normalised text of the source, as the module manifest has it; SourceRaw is as it was written.
+	Source      string
+	SourceRaw   string
+	Kind        SourceKind
+	SourceRange hcl.Range
+	Version     VersionConstraint
+
+	Count        hcl.Expression // nil without it
+	ForEach      hcl.Expression // nil without it
+	DependsOn    []hcl.Traversal
+	Providers    []PassedProvider // the providers argument; HasProviders tells an empty one from none
+	HasProviders bool
+
+	// Body holds the values of the input variables, nothing else.
+	Body  hcl.Body
+	Range hcl.Range // the block's header
+}
+
+// PassedProvider is one entry of the providers argument of a module call.
+type PassedProvider struct {
+	InChild       addr.LocalProviderConfig
+	InParent      addr.LocalProviderConfig
+	InChildRange  hcl.Range
+	InParentRange hcl.Range
+}
+
+// Resource is a resource, data or ephemeral block.
+type Resource struct {
+	Addr   addr.Resource
+	Module *Module
+	// Check is the check block around a data block, usually nil.
+	Check *Check
+
+	Count   hcl.Expression // nil without it
+	ForEach hcl.Expression // nil without it
+	// ProviderRef is the provider argument; nil means the default configuration of the provider that the type's prefix names.
+	ProviderRef      *addr.LocalProviderConfig
+	ProviderRefRange hcl.Range
+	Provider         addr.Provider
+	DependsOn        []hcl.Traversal
+
+	CreateBeforeDestroy    bool
+	CreateBeforeDestroySet bool
+	PreventDestroy         bool
+	IgnoreChanges          []hcl.Traversal // relative to the resource
+	IgnoreAll              bool
+	ReplaceTriggeredBy     []hcl.Expression
+	Preconditions          []*Condition
+	Postconditions         []*Condition
+
+	Connection   *Connection // nil without one
+	Provisioners []*Provisioner
+
+	// Body is what is left for the provider's schema, the content of an escaping "_" block merged in.
+	Body      hcl.Body
+	DeclRange hcl.Range // the block's header
+	TypeRange hcl.Range // the type label
+}
+
+// ConfigAddr gives the address of the block in the whole configuration.
+func (r *Resource) ConfigAddr() addr.ConfigResource {
+	return addr.ConfigResource{Module: r.Module.Path, Resource: r.Addr}
+}
+
+// ProviderConfig gives the name, within the module, of the provider configuration that manages the resource.
+func (r *Resource) ProviderConfig() addr.LocalProviderConfig {
+	if r.ProviderRef != nil {
+		return *r.ProviderRef
+	}
+	return addr.LocalProviderConfig{LocalName: impliedProvider(r.Addr.Type)}
+}
+
+// impliedProvider gives the local name of the provider that a resource type belongs to by its prefix.
+func impliedProvider(resourceType string) string {
+	name, _, _ := strings.Cut(resourceType, "_")
+	return name
+}
+
+// Condition is a validation, precondition, postcondition or assert block.
+type Condition struct {
+	Condition    hcl.Expression
+	ErrorMessage hcl.Expression
+	Range        hcl.Range // the block's header
+}
+
+// Connection is a connection block.
+type Connection struct {
+	Body  hcl.Body
+	Range hcl.Range
+}
+
+// ProvisionerWhen tells at which end of an object's life a provisioner runs.
+type ProvisionerWhen uint8
+
+// The moments.
+const (
+	WhenCreate ProvisionerWhen = iota + 1
+	WhenDestroy
+)
+
+// Provisioner is a provisioner block.
+type Provisioner struct {
+	Type       string
+	When       ProvisionerWhen
+	Continue   bool        // on_failure = continue
+	Connection *Connection // nil without one: the resource's counts
+	Body       hcl.Body    // what is left after the meta-arguments
+	Range      hcl.Range   // the block's header
+	TypeRange  hcl.Range
+}
+
+// Check is a check block.
+type Check struct {
+	Name    string
+	Data    *Resource // the nested data block, or nil; also a member of Module.Resources
+	Asserts []*Condition
+	Range   hcl.Range // the block's header
+}
+
+// Endpoint is one side of a moved block: a module or resource, with or without keys, seen from the module of the block.
+type Endpoint struct {
+	addr.Target
+	Range hcl.Range
+}
+
+// Moved is a moved block. Both sides are modules or both are resources.
+type Moved struct {
+	From, To Endpoint
+	Range    hcl.Range // the block's header
+}
+
+// Removed is a removed block: From names a module or resource without keys, seen from the module of the block.
+type Removed struct {
+	Module   addr.Module   // the whole path from the root
+	Resource addr.Resource // zero when all of Module is meant
+	// Destroy is false when the objects are to be forgotten without being destroyed.
+	Destroy      bool
+	Connection   *Connection    // nil without one
+	Provisioners []*Provisioner // only those that run before a destroy
+	FromRange    hcl.Range
+	Range        hcl.Range // the block's header
+}
+
+// Import is an import block.
+type Import struct {
+	// To is the resource without keys; ToExpr the whole expression, whose keys may depend on each.key.
+	To      addr.ConfigResource
+	ToExpr  hcl.Expression
+	ID      hcl.Expression
+	ForEach hcl.Expression // nil without it
+	// ProviderRef is the provider argument, nil without it.
+	ProviderRef      *addr.LocalProviderConfig
+	ProviderRefRange hcl.Range
+	Provider         addr.Provider
+	Range            hcl.Range // the block's header
+}
