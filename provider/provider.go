@@ -386,3 +386,6 @@ func (f *Function) param(i int) *FunctionParam {
 	}
 	return f.VarParam
 }
+
+// Factory starts a provider. It is called at most once for each provider configuration, and once more for schemas and functions.
+type Factory func(ctx context.Context) (Provider, error)
