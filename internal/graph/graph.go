@@ -1,0 +1,347 @@
+// Package graph runs interdependent work and finds cycles. It knows nothing of configuration or providers: callers bring functions.
+//
+// A Runner holds nodes and the edges between them. A node becomes ready when everything it depends on has ended well; ready
+// work waits in one queue that a bounded number of workers empties. A running node may add further nodes, make nodes that have
+// not started wait for them, and fan out over many items, which the workers share. Nothing recurses and nothing keeps a goroutine
+// waiting for another: a chain of a hundred thousand nodes costs a hundred thousand queue entries.
+//
+// A node that fails fails everything that depends on it, without running it, and names itself as the cause.
+//
+// Run owns its goroutines: they have all ended when it returns.
+package graph
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// ID names a node of one Runner.
+type ID int32
+
+// Task is the work of a node. An error fails the node and skips its dependents.
+type Task func(n *Node) error
+
+// Status is what became of a node.
+type Status uint8
+
+// The statuses.
+const (
+	Pending Status = iota
+	Running
+	Done
+	Failed
+	Skipped // something that it depends on failed, or the run was stopped
+)
+
+type node struct {
+	task       Task
+	waits      int32 // dependencies that have not ended
+	status     Status
+	cause      ID // for Skipped: the node that failed; -1 when the run was stopped
+	dependents []ID
+	fan        *fan
+}
+
+// fan is the parallel part of a node.
+type fan struct {
+	n, next, ended int
+	each           func(i int) error
+	then           func() error
+	err            error
+}
+
+// Node is a running node, as its task sees it.
+type Node struct {
+	r  *Runner
+	id ID
+}
+
+// ID gives the node's name.
+func (n *Node) ID() ID { return n.id }
+
+// Fan asks for f(0) ... f(count-1) to be called by the workers after the task has returned, and then for then, which may be nil.
+// The node ends after that. The first error fails the node, but every item is run.
+func (n *Node) Fan(count int, f func(i int) error, then func() error) {
+	n.r.mu.Lock()
+	defer n.r.mu.Unlock()
+	n.r.nodes[n.id].fan = &fan{n: count, each: f, then: then}
+}
+
+// Runner executes nodes. The zero value is not usable; see New.
+type Runner struct {
+	workers int
+
+	mu      sync.Mutex
+	nodes   []node
+	queue   []ID // ready nodes and nodes with fan items left, first in first out
+	head    int
+	open    int // nodes that have not ended
+	busy    int // workers that run something
+	idle    int // workers that wait
+	started bool
+	stopped bool
+	wake    *sync.Cond
+	wg      sync.WaitGroup
+}
+
+// New makes a Runner whose tasks run on at most that many goroutines.
+func New(workers int) *Runner {
+	r := &Runner{workers: max(1, workers)}
+	r.wake = sync.NewCond(&r.mu)
+	return r
+}
+
+// Add adds a node that runs when all of deps have ended well. It may be called before Run and from running tasks; dependencies
+// may have ended already.
+func (r *Runner) Add(task Task, deps ...ID) ID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := ID(len(r.nodes))
+	r.nodes = append(r.nodes, node{task: task, waits: 1, cause: -1}) // 1: held until all edges stand
+	r.open++
+	for _, d := range deps {
+		r.edge(id, d)
+	}
+	r.release(id)
+	return id
+}
+
+// Depend makes a node wait for another one too. The node must not have started: call it before Run, or from a task that the node
+// depends on.
+func (r *Runner) Depend(id, on ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.nodes[id].status; s != Pending && s != Skipped {
+		panic(fmt.Sprintf("graph: node %d gets a dependency after it started", id))
+	}
+	if r.nodes[id].status == Pending {
+		r.edge(id, on)
+	}
+}
+
+// edge adds a dependency; the caller holds mu and knows that id is pending.
+func (r *Runner) edge(id, on ID) {
+	switch d := &r.nodes[on]; d.status {
+	case Done:
+	case Failed:
+		r.skip(id, on)
+	case Skipped:
+		r.skip(id, d.cause)
+	default:
+		d.dependents = append(d.dependents, id)
+		r.nodes[id].waits++
+	}
+}
+
+// release takes one wait from a node and queues it when none is left.
+func (r *Runner) release(id ID) {
+	n := &r.nodes[id]
+	n.waits--
+	if n.waits == 0 && n.status == Pending && r.started {
+		r.push(id)
+	}
+}
+
+func (r *Runner) push(id ID) {
+	r.queue = append(r.queue, id)
+	r.hire()
+}
+
+// hire wakes a worker, or starts one while there may be more.
+func (r *Runner) hire() {
+	switch {
+	case r.idle > 0:
+		r.wake.Signal()
+	case r.busy+r.idle < r.workers:
+		r.busy++
+		r.wg.Add(1)
+		go r.work()
+	}
+}
+
+// skip ends a pending node, and all that depend on it, without running them.
+func (r *Runner) skip(id, cause ID) {
+	stack := []ID{id}
+	for len(stack) > 0 {
+		id := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		n := &r.nodes[id]
+		if n.status != Pending {
+			continue
+		}
+		n.status, n.cause = Skipped, cause
+		r.open--
+		stack = append(stack, n.dependents...)
+		n.dependents, n.task = nil, nil
+	}
+}
+
+// Run runs everything and returns when all nodes have ended. When ctx ends, nothing new starts; what runs is waited for, and the
+// error is the context's. Failed nodes are not errors of Run: ask Status.
+func (r *Runner) Run(ctx context.Context) error {
+	r.mu.Lock()
+	if r.started {
+		r.mu.Unlock()
+		panic("graph: Run called twice")
+	}
+	r.started = true
+	for id := range r.nodes {
+		if n := &r.nodes[id]; n.waits == 0 && n.status == Pending {
+			r.push(ID(id))
+		}
+	}
+	r.mu.Unlock()
+
+	unhook := context.AfterFunc(ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.stop()
+	})
+	defer unhook()
+	r.wg.Wait()
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		return context.Cause(ctx)
+	}
+	if r.open > 0 {
+		panic(fmt.Sprintf("graph: %d nodes wait for each other", r.open))
+	}
+	return nil
+}
+
+// stop skips everything that has not started.
+func (r *Runner) stop() {
+	if r.open == 0 {
+		return
+	}
+	r.stopped = true
+	for id := range r.nodes {
+		if r.nodes[id].status == Pending {
+			r.skip(ID(id), -1)
+		}
+	}
+	for id := range r.nodes {
+		// Items of a fan that nobody has begun are dropped; those under way end.
+		if f := r.nodes[id].fan; f != nil && r.nodes[id].status == Running && f.next < f.n {
+			f.ended += f.n - f.next
+			f.next = f.n
+			f.err = context.Canceled
+			if f.ended == f.n {
+				f.then = nil
+				r.end(ID(id), f.err)
+			}
+		}
+	}
+	r.queue, r.head = nil, 0
+	r.wake.Broadcast()
+}
+
+// work is the life of one worker: it ends when every node has ended.
+func (r *Runner) work() {
+	defer r.wg.Done()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		for r.head == len(r.queue) {
+			r.queue, r.head = r.queue[:0], 0
+			r.busy--
+			if r.busy == 0 {
+				// Nobody is left who could add work: all waiting workers may go.
+				r.wake.Broadcast()
+				return
+			}
+			r.idle++
+			r.wake.Wait()
+			r.idle--
+			if r.busy == 0 {
+				return
+			}
+			r.busy++
+		}
+		r.step(r.queue[r.head])
+	}
+}
+
+// step runs the task of a node or one item of its fan. Called and left with mu held.
+func (r *Runner) step(id ID) {
+	n := &r.nodes[id]
+	if f := n.fan; f != nil {
+		i := f.next
+		f.next++
+		if f.next == f.n {
+			r.head++
+		}
+		r.mu.Unlock()
+		err := f.each(i)
+		r.mu.Lock()
+		if err != nil && f.err == nil {
+			f.err = err
+		}
+		f.ended++
+		if f.ended == f.n {
+			r.finishFan(id, f)
+		}
+		return
+	}
+	r.head++
+	n.status = Running
+	task := n.task
+	n.task = nil
+	r.mu.Unlock()
+	err := task(&Node{r: r, id: id})
+	r.mu.Lock()
+	f := r.nodes[id].fan
+	switch {
+	case err != nil || f == nil:
+		r.end(id, err)
+	case r.stopped:
+		r.end(id, context.Canceled)
+	case f.n == 0:
+		r.finishFan(id, f)
+	default:
+		r.queue = append(r.queue, id)
+		for range min(f.n-1, r.workers) {
+			r.hire()
+		}
+	}
+}
+
+// finishFan runs the end of a fan and ends the node.
+func (r *Runner) finishFan(id ID, f *fan) {
+	err := f.err
+	if err == nil && f.then != nil {
+		r.mu.Unlock()
+		err = f.then()
+		r.mu.Lock()
+	}
+	r.end(id, err)
+}
+
+// end records what became of a node and passes it on.
+func (r *Runner) end(id ID, err error) {
+	n := &r.nodes[id]
+	dependents := n.dependents
+	n.dependents, n.fan = nil, nil
+	r.open--
+	if err != nil {
+		n.status = Failed
+		for _, d := range dependents {
+			r.skip(d, id)
+		}
+		return
+	}
+	n.status = Done
+	for _, d := range dependents {
+		r.release(d)
+	}
+}
+
+// Status tells what became of a node; for a skipped one cause is the node that failed, or -1 when the run was stopped.
+func (r *Runner) Status(id ID) (s Status, cause ID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.nodes[id].status, r.nodes[id].cause
+}
