@@ -1,0 +1,221 @@
+package conformance
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// A Case is one archive of the corpus: files to start from, sections that steps bring in later, and the steps.
+type Case struct {
+	Name  string // "topic/name"
+	Tier  int    // the capability that tombolo needs; see currentTier
+	Steps []Step
+	Hash  string // of the archive, for the cache
+
+	files    []txtar.File          // extracted before the first step
+	sections map[string]txtar.File // "@name" sections, for the steps write and use
+}
+
+// A Step is one line of a case's steps section.
+type Step struct {
+	Line int    // in the steps section, from 1
+	Text string // as written
+	Verb string // harness verb or command name
+	Args []string
+	Exit int // the exit code that terraform has to give
+	// Global holds options that stand before the command, such as -chdir=x.
+	Global []string
+}
+
+// harnessVerbs change the directory or the environment and run no binary. The value is the number of arguments.
+var harnessVerbs = map[string]int{
+	"write":  2, // write FILE @SECTION: put the section's text into FILE
+	"use":    1, // use @DIR: put every section @DIR/x over x
+	"remove": 1, // remove FILE
+	"copy":   2, // copy FROM TO
+	"env":    1, // env NAME=VALUE, or env NAME to unset
+	"cd":     1, // cd DIR, relative to the case's directory
+	"swap":   0, // from here on each directory is worked on by the other binary
+}
+
+// swaps says whether the binaries change places somewhere in the case.
+func (c *Case) swaps() bool {
+	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Verb == "swap" })
+}
+
+// loadCases reads the whole corpus, sorted by name.
+func loadCases(root string) ([]*Case, error) {
+	var cases []*Case
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".txtar" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		c, err := parseCase(strings.TrimSuffix(filepath.ToSlash(rel), ".txtar"), data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		cases = append(cases, c)
+		return nil
+	})
+	slices.SortFunc(cases, func(a, b *Case) int { return strings.Compare(a.Name, b.Name) })
+	return cases, err
+}
+
+func parseCase(name string, data []byte) (*Case, error) {
+	sum := sha256.Sum256(data)
+	c := &Case{Name: name, Hash: hex.EncodeToString(sum[:]), sections: map[string]txtar.File{}}
+	var steps string
+	for _, f := range txtar.Parse(data).Files {
+		switch {
+		case f.Name == "steps":
+			steps = string(f.Data)
+		case strings.HasPrefix(f.Name, "@"):
+			c.sections[f.Name] = f
+		default:
+			c.files = append(c.files, f)
+		}
+	}
+	if err := c.parseSteps(steps); err != nil {
+		return nil, err
+	}
+	if c.Tier == 0 {
+		return nil, fmt.Errorf("the steps section has no line \"tier: N\"")
+	}
+	if len(c.Steps) == 0 {
+		return nil, fmt.Errorf("no steps")
+	}
+	return c, nil
+}
+
+func (c *Case) parseSteps(text string) error {
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if v, ok := strings.CutPrefix(line, "tier:"); ok {
+			tier, err := strconv.Atoi(strings.TrimSpace(v))
+			if err != nil || tier < 1 {
+				return fmt.Errorf("steps line %d: tier must be a positive number", i+1)
+			}
+			c.Tier = tier
+			continue
+		}
+		step, err := parseStep(line)
+		if err != nil {
+			return fmt.Errorf("steps line %d: %w", i+1, err)
+		}
+		step.Line = i + 1
+		if err := c.checkStep(step); err != nil {
+			return fmt.Errorf("steps line %d: %w", i+1, err)
+		}
+		c.Steps = append(c.Steps, step)
+	}
+	return nil
+}
+
+func parseStep(line string) (Step, error) {
+	s := Step{Text: line}
+	words, err := splitWords(line)
+	if err != nil {
+		return s, err
+	}
+	if n := len(words); n >= 3 && words[n-2] == "=>" {
+		if s.Exit, err = strconv.Atoi(words[n-1]); err != nil {
+			return s, fmt.Errorf("exit code %q is no number", words[n-1])
+		}
+		words = words[:n-2]
+	}
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		s.Global = append(s.Global, words[0])
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return s, fmt.Errorf("no command in %q", line)
+	}
+	s.Verb, s.Args = words[0], words[1:]
+	return s, nil
+}
+
+func (c *Case) checkStep(s Step) error {
+	want, harness := harnessVerbs[s.Verb]
+	if !harness {
+		return nil
+	}
+	if len(s.Args) != want {
+		return fmt.Errorf("%s takes %d arguments, got %d", s.Verb, want, len(s.Args))
+	}
+	switch s.Verb {
+	case "write":
+		if _, ok := c.sections[s.Args[1]]; !ok {
+			return fmt.Errorf("no section %q", s.Args[1])
+		}
+	case "use":
+		if len(c.under(s.Args[0])) == 0 {
+			return fmt.Errorf("no sections under %q", s.Args[0])
+		}
+	}
+	return nil
+}
+
+// under gives the sections below "@dir", keyed by the rest of their names.
+func (c *Case) under(dir string) map[string][]byte {
+	out := map[string][]byte{}
+	for name, f := range c.sections {
+		if rest, ok := strings.CutPrefix(name, dir+"/"); ok {
+			out[rest] = f.Data
+		}
+	}
+	return out
+}
+
+// splitWords splits like a shell: blanks separate, single and double quotes group and are removed, nothing is expanded.
+func splitWords(line string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	var quote rune
+	started := false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, started = r, true
+		case r == ' ' || r == '\t':
+			if started {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			started = false
+		default:
+			word.WriteRune(r)
+			started = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("quote %c is not closed", quote)
+	}
+	if started {
+		words = append(words, word.String())
+	}
+	return words, nil
+}

@@ -1,0 +1,278 @@
+package conformance
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// currentTier is the highest tier of cases that tombolo is expected to pass. Raise it when a capability is complete:
+// 2 the main job, 3 exactness of the language, 4 lifecycle and commands.
+const currentTier = 2
+
+// terraformVersion is the oracle. Another version behaves differently and would fail for reasons that are not ours.
+const terraformVersion = "1.11.4"
+
+// shortSample is how many cases -short runs.
+const shortSample = 12
+
+// atOnce bounds the cases that run at the same time; each runs one process at a time.
+const atOnce = 2
+
+// TestConformance runs the corpus through terraform and tombolo and fails on every difference that is not intended.
+func TestConformance(t *testing.T) {
+	terraform, version := findTerraform(t)
+	tombolo := findTombolo(t)
+	cases, err := loadCases("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	intended, err := loadIntended("intended.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := upToTier(cases, envNumber(t, "TOMBOLO_CONFORMANCE_TIER", currentTier))
+	ran := sample(t, all)
+	h := &harness{terraform: terraform, tombolo: tombolo, cache: openCache(version), intended: intended}
+	slots := make(chan struct{}, atOnce)
+	t.Run("cases", func(t *testing.T) {
+		for _, c := range ran {
+			t.Run(c.Name, func(t *testing.T) {
+				t.Parallel()
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				h.run(t, c)
+			})
+		}
+	})
+	h.checkIntended(t, all, ran)
+}
+
+// A harness is what all cases of one test share.
+type harness struct {
+	terraform, tombolo string
+	cache              cache
+
+	mu       sync.Mutex // guards the marks in intended and done
+	intended []*Intended
+	done     []string // names of the cases that were compared to their end
+}
+
+func (h *harness) run(t *testing.T, c *Case) {
+	want, cached := h.cache.load(c)
+	if !cached {
+		var err error
+		if want, err = record(h.terraform, h.tombolo, caseDir(t, c, "terraform"), c); err != nil {
+			t.Fatalf("terraform: %v", err)
+		}
+	}
+	for i, s := range c.Steps {
+		if os.Getenv("TOMBOLO_CONFORMANCE_SHOW") != "" {
+			showResult(t, s, want.Results[i])
+		}
+		if runs := want.Results[i].Runs; len(runs) > 0 && runs[0].Exit != s.Exit {
+			t.Errorf("the case is wrong: line %d, %q: terraform gives exit code %d, the case says %d\n%s",
+				s.Line, s.Text, runs[0].Exit, s.Exit, clip(runs[0].Stderr+runs[0].Stdout))
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	if !cached {
+		h.cache.store(c, want)
+	}
+	got, err := record(h.tombolo, h.terraform, caseDir(t, c, "tombolo"), c)
+	if err != nil {
+		t.Fatalf("tombolo: %v", err)
+	}
+	h.compare(t, c, want, got)
+}
+
+// compare reports the differences of a case, step by step. It stops after a step whose exit codes differ: what follows
+// would only tell the same again.
+func (h *harness) compare(t *testing.T, c *Case, want, got *Record) {
+	left, right := newNormaliser(), newNormaliser()
+	for i, s := range c.Steps {
+		a, b := view(s, want.Results[i], left), view(s, got.Results[i], right)
+		var unmeant []string
+		for _, d := range compareDocuments(a, b) {
+			d.Case, d.Step = c.Name, i
+			if !h.isIntended(d, s.Line) {
+				unmeant = append(unmeant, fmt.Sprintf("  %s\n    terraform: %s\n    tombolo:   %s", d.Path, clip(d.Terraform), clip(d.Tombolo)))
+			}
+		}
+		if len(unmeant) > 0 {
+			t.Errorf("step on line %d, %q: %d differences\n%s\n%s", s.Line, s.Text, len(unmeant),
+				strings.Join(unmeant[:min(len(unmeant), 25)], "\n"), stderrOf(got.Results[i]))
+		}
+		if compact(a["exit"]) != compact(b["exit"]) {
+			return
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.done = append(h.done, c.Name)
+}
+
+func stderrOf(res Result) string {
+	var out strings.Builder
+	for _, run := range res.Runs {
+		if run.Exit != 0 && strings.TrimSpace(run.Stderr) != "" {
+			fmt.Fprintf(&out, "  tombolo's stderr (%s, exit code %d):\n%s\n", run.Role, run.Exit, clip(run.Stderr))
+		}
+	}
+	return out.String()
+}
+
+func clip(text string) string {
+	const limit = 1500
+	if len(text) > limit {
+		return text[:limit] + fmt.Sprintf("... (%d bytes more)", len(text)-limit)
+	}
+	return text
+}
+
+func (h *harness) isIntended(d Difference, line int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	found := false
+	for _, in := range h.intended {
+		if in.covers(d, line) {
+			in.shown, found = true, true
+		}
+	}
+	return found
+}
+
+// checkIntended fails for entries that no longer show, as far as all cases that they name have run.
+func (h *harness) checkIntended(t *testing.T, all, ran []*Case) {
+	for _, in := range h.intended {
+		named, compared := 0, 0
+		for _, c := range all {
+			if wildcard(in.Case, c.Name) {
+				named++
+				if slices.Contains(h.done, c.Name) {
+					compared++
+				}
+			}
+		}
+		if !in.shown && named == compared && (named > 0 || len(all) == len(ran)) {
+			t.Errorf("intended.json: %s at %s (%s) does not show any more: remove the entry", in.Case, in.At, in.Reason)
+		}
+	}
+}
+
+// findTerraform gives the real terraform, or skips.
+func findTerraform(t *testing.T) (path, version string) {
+	path, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("no terraform on PATH: nothing to compare with")
+	}
+	cmd := exec.Command(path, "version", "-json")
+	cmd.Env = []string{"CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + emptyFile(t), "HOME=" + t.TempDir()}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s version: %v", path, err)
+	}
+	var doc struct {
+		Version string `json:"terraform_version"`
+	}
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatalf("%s version -json: %v", path, err)
+	}
+	if doc.Version != terraformVersion {
+		t.Skipf("terraform on PATH is %s, the corpus is written for %s", doc.Version, terraformVersion)
+	}
+	return path, doc.Version
+}
+
+func emptyFile(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "empty.tfrc")
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// findTombolo gives the binary under test: TOMBOLO_BIN, or one that it builds.
+func findTombolo(t *testing.T) string {
+	if bin := os.Getenv("TOMBOLO_BIN"); bin != "" {
+		abs, err := filepath.Abs(bin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return abs
+	}
+	if _, err := os.Stat("../cmd/tombolo"); err != nil {
+		t.Skip("no ../cmd/tombolo to build and no TOMBOLO_BIN")
+	}
+	bin := filepath.Join(t.TempDir(), "tombolo")
+	if out, err := exec.Command("go", "build", "-o", bin, "../cmd/tombolo").CombinedOutput(); err != nil {
+		t.Fatalf("go build ../cmd/tombolo: %v\n%s", err, out)
+	}
+	return bin
+}
+
+func upToTier(cases []*Case, tier int) []*Case {
+	return slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return c.Tier > tier })
+}
+
+// sample picks the same cases every time, spread over the topics by a hash of their names.
+func sample(t *testing.T, cases []*Case) []*Case {
+	size := len(cases)
+	if testing.Short() {
+		size = shortSample
+	}
+	size = min(envNumber(t, "TOMBOLO_CONFORMANCE_SAMPLE", size), len(cases))
+	order := func(c *Case) string {
+		sum := sha256.Sum256([]byte(c.Name))
+		return string(sum[:])
+	}
+	picked := slices.SortedFunc(slices.Values(cases), func(a, b *Case) int { return strings.Compare(order(a), order(b)) })[:size]
+	slices.SortFunc(picked, func(a, b *Case) int { return strings.Compare(a.Name, b.Name) })
+	return picked
+}
+
+func envNumber(t *testing.T, name string, otherwise int) int {
+	v := os.Getenv(name)
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		t.Fatalf("%s=%q is no positive number", name, v)
+	}
+	return n
+}
+
+// caseDir gives an empty directory for one side of a case: temporary, or kept below TOMBOLO_CONFORMANCE_KEEP.
+func caseDir(t *testing.T, c *Case, side string) string {
+	keep := os.Getenv("TOMBOLO_CONFORMANCE_KEEP")
+	if keep == "" {
+		return t.TempDir()
+	}
+	dir := filepath.Join(keep, filepath.FromSlash(c.Name), side)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func showResult(t *testing.T, s Step, res Result) {
+	var out strings.Builder
+	for _, run := range res.Runs {
+		fmt.Fprintf(&out, "[%s] exit %d\n%s%s", run.Role, run.Exit, run.Stdout, run.Stderr)
+	}
+	t.Logf("line %d: %s\n%s", s.Line, s.Text, out.String())
+}

@@ -1,0 +1,156 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Difference is one place where the two sides disagree.
+type Difference struct {
+	Case      string
+	Step      int    // index into the case's steps
+	Path      string // "plan.resource_changes[terraform_data.a].change.actions[0]"
+	Terraform string // what each side has there, as JSON or "(nothing)"
+	Tombolo   string
+}
+
+const nothing = "(nothing)"
+
+// compareDocuments gives every place where two Documents disagree, in the order of their paths.
+func compareDocuments(terraform, tombolo Document) []Difference {
+	var d differ
+	d.objects("", terraform, tombolo)
+	return d.found
+}
+
+type differ struct {
+	found []Difference
+}
+
+func (d *differ) report(path, terraform, tombolo string) {
+	d.found = append(d.found, Difference{Path: path, Terraform: terraform, Tombolo: tombolo})
+}
+
+func (d *differ) values(path string, a, b any) {
+	switch a := a.(type) {
+	case map[string]any:
+		if b, ok := b.(map[string]any); ok {
+			d.objects(path, a, b)
+			return
+		}
+	case []any:
+		if b, ok := b.([]any); ok {
+			d.lists(path, a, b)
+			return
+		}
+	}
+	if left, right := compact(a), compact(b); left != right {
+		d.report(path, left, right)
+	}
+}
+
+func (d *differ) objects(path string, a, b map[string]any) {
+	keys := sortedKeys(a)
+	for k := range b {
+		if _, both := a[k]; !both {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		at := k
+		if path != "" {
+			at = path + "." + k
+		}
+		left, inA := a[k]
+		right, inB := b[k]
+		switch {
+		case !inA:
+			d.report(at, nothing, compact(right))
+		case !inB:
+			d.report(at, compact(left), nothing)
+		default:
+			d.values(at, left, right)
+		}
+	}
+}
+
+// lists compares elements by what identifies them, so that one missing element is one difference, and reports a different
+// order separately. Lists of strings are compared as bags: the lists of diagnostics and files are such, and for a list in
+// somebody's data the order is then reported as such.
+func (d *differ) lists(path string, a, b []any) {
+	keysA, keysB := listKeys(a), listKeys(b)
+	if keysA == nil || keysB == nil {
+		for i := range max(len(a), len(b)) {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			switch {
+			case i >= len(a):
+				d.report(at, nothing, compact(b[i]))
+			case i >= len(b):
+				d.report(at, compact(a[i]), nothing)
+			default:
+				d.values(at, a[i], b[i])
+			}
+		}
+		return
+	}
+	before := len(d.found)
+	for i, k := range keysA {
+		if j := slices.Index(keysB, k); j >= 0 {
+			d.values(path+"["+k+"]", a[i], b[j])
+		} else {
+			d.report(path+"["+k+"]", compact(a[i]), nothing)
+		}
+	}
+	for j, k := range keysB {
+		if !slices.Contains(keysA, k) {
+			d.report(path+"["+k+"]", nothing, compact(b[j]))
+		}
+	}
+	if len(d.found) == before && !slices.Equal(keysA, keysB) {
+		d.report(path+".(order)", strings.Join(keysA, ", "), strings.Join(keysB, ", "))
+	}
+}
+
+// listKeys gives each element's identity, or nil if the elements have none that is unique.
+func listKeys(list []any) []string {
+	keys := make([]string, 0, len(list))
+	for _, e := range list {
+		k := elementKey(e)
+		if k == "" || slices.Contains(keys, k) {
+			return nil
+		}
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func elementKey(e any) string {
+	switch e := e.(type) {
+	case string:
+		return e
+	case map[string]any:
+		switch address := e["address"].(type) {
+		case string: // a resource in plan or show JSON
+			if deposed, ok := e["deposed"].(string); ok {
+				return address + " " + deposed
+			}
+			return address
+		case map[string]any: // a check
+			return fmt.Sprint(address["to_display"])
+		}
+		if instances, ok := e["instances"]; ok && e["type"] != nil && instances != nil { // a resource in a state file
+			return instanceAddress(e, nil)
+		}
+		for _, field := range []string{"index_key", "config_addr", "object_addr", "Key"} {
+			if v, ok := e[field]; ok {
+				if deposed, ok := e["deposed"].(string); ok {
+					return fmt.Sprint(v, " ", deposed)
+				}
+				return fmt.Sprint(v)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,64 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// An Intended is a difference that is meant. It stands in intended.json. One that no longer shows in any case that it names
+// fails the test, so the list stays true.
+type Intended struct {
+	Case   string `json:"case"` // name of a case; * stands for any text
+	At     string `json:"at"`   // path of the difference; * stands for any text
+	Step   int    `json:"step"` // line of the step in the steps section; 0 for every step
+	Reason string `json:"reason"`
+
+	shown bool
+}
+
+func loadIntended(path string) ([]*Intended, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var list []*Intended
+	dec := json.NewDecoder(strings.NewReader(string(data)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&list); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for i, in := range list {
+		if in.Case == "" || in.At == "" || in.Reason == "" {
+			return nil, fmt.Errorf("%s: entry %d needs case, at and reason", path, i+1)
+		}
+	}
+	return list, nil
+}
+
+// covers says whether d, found at a step on that line, is the difference that in means.
+func (in *Intended) covers(d Difference, line int) bool {
+	return (in.Step == 0 || in.Step == line) && wildcard(in.Case, d.Case) && wildcard(in.At, d.Path)
+}
+
+// wildcard matches text against a pattern in which * stands for any text. Paths are full of brackets and dots, which
+// path.Match and regular expressions would take for something else.
+func wildcard(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(text, part)
+		if !found {
+			return false
+		}
+		text = after
+	}
+	return strings.HasSuffix(text, parts[len(parts)-1])
+}

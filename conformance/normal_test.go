@@ -1,0 +1,201 @@
+package conformance
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// A normaliser gives values that are random or depend on the clock names that are the same on both sides. It lives as long
+// as one side of one case: an id that was named in an earlier step keeps its name, so a reference to the wrong object
+// still shows as a difference.
+type normaliser struct {
+	names   map[string]string // id, lineage or deposed key -> name
+	counts  map[string]int    // how many ids an address has had
+	serials map[string]string // last serial of each state file
+}
+
+func newNormaliser() *normaliser {
+	return &normaliser{names: map[string]string{}, counts: map[string]int{}, serials: map[string]string{}}
+}
+
+var (
+	uuidPattern    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	timePattern    = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+	elapsedPattern = regexp.MustCompile(`after (\d+h)?(\d+m)?\d+s`)
+	deposedPattern = regexp.MustCompile(`\b[0-9a-f]{8}\b`)
+)
+
+// learn names the ids, the lineage and the deposed keys of a decoded state file.
+func (n *normaliser) learn(state any) {
+	doc, ok := state.(map[string]any)
+	if !ok {
+		return
+	}
+	if lineage, ok := doc["lineage"].(string); ok && lineage != "" {
+		n.name(lineage, "lineage")
+	}
+	eachInstance(doc, func(resource, instance map[string]any) {
+		addr := instanceAddress(resource, instance)
+		if deposed, ok := instance["deposed"].(string); ok {
+			n.name(deposed, "deposed "+addr)
+		}
+		attributes, _ := instance["attributes"].(map[string]any)
+		if id, ok := attributes["id"].(string); ok && uuidPattern.MatchString(id) {
+			n.name(id, "id "+addr)
+		}
+	})
+}
+
+func (n *normaliser) name(raw, what string) {
+	if _, known := n.names[raw]; known {
+		return
+	}
+	n.counts[what]++
+	n.names[raw] = fmt.Sprintf("<%s #%d>", what, n.counts[what])
+}
+
+func instanceAddress(resource, instance map[string]any) string {
+	addr := fmt.Sprintf("%v.%v", resource["type"], resource["name"])
+	if resource["mode"] == "data" {
+		addr = "data." + addr
+	}
+	if module, ok := resource["module"]; ok {
+		addr = fmt.Sprintf("%v.%s", module, addr)
+	}
+	switch key := instance["index_key"].(type) {
+	case nil:
+		return addr
+	case string:
+		return fmt.Sprintf("%s[%q]", addr, key)
+	default:
+		return fmt.Sprintf("%s[%v]", addr, key)
+	}
+}
+
+// text replaces what is random inside a string.
+func (n *normaliser) text(s string) string {
+	s = uuidPattern.ReplaceAllStringFunc(s, func(id string) string {
+		if name, ok := n.names[id]; ok {
+			return name
+		}
+		return "<uuid>"
+	})
+	s = deposedPattern.ReplaceAllStringFunc(s, func(key string) string {
+		if name, ok := n.names[key]; ok {
+			return name
+		}
+		return key
+	})
+	s = timePattern.ReplaceAllString(s, "<time>")
+	return elapsedPattern.ReplaceAllString(s, "after <elapsed>")
+}
+
+// value replaces what is random anywhere in decoded JSON, keys of objects included.
+func (n *normaliser) value(v any) any {
+	switch v := v.(type) {
+	case string:
+		return n.text(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = n.value(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[n.text(k)] = n.value(e)
+		}
+		return out
+	}
+	return v
+}
+
+// state normalises a state file. Terraform's serial counts its intermediate writes, which the other side need not make, so
+// only whether a step changed it is compared.
+func (n *normaliser) state(file string, state any) any {
+	out := n.value(state)
+	doc, ok := out.(map[string]any)
+	if !ok || doc["serial"] == nil { // JSON, but no state
+		return out
+	}
+	serial := fmt.Sprint(doc["serial"])
+	switch last, seen := n.serials[file]; {
+	case !seen:
+		doc["serial"] = "new"
+	case last == serial:
+		doc["serial"] = "same"
+	default:
+		doc["serial"] = "changed"
+	}
+	n.serials[file] = serial
+	sortBy(doc["check_results"])
+	eachInstance(doc, func(_, instance map[string]any) { sortBy(instance["sensitive_attributes"]) })
+	return doc
+}
+
+// eachInstance calls f for every instance in a decoded state file.
+func eachInstance(state map[string]any, f func(resource, instance map[string]any)) {
+	resources, _ := state["resources"].([]any)
+	for _, r := range resources {
+		resource, _ := r.(map[string]any)
+		instances, _ := resource["instances"].([]any)
+		for _, i := range instances {
+			if instance, ok := i.(map[string]any); ok {
+				f(resource, instance)
+			}
+		}
+	}
+}
+
+// sortBy puts a list into the order of its elements' JSON, where terraform's own order changes from run to run.
+func sortBy(list any) {
+	if list, ok := list.([]any); ok {
+		sort.Slice(list, func(i, j int) bool { return compact(list[i]) < compact(list[j]) })
+	}
+}
+
+// plan normalises a plan document.
+func (n *normaliser) plan(plan any) any {
+	out := n.value(plan)
+	if doc, ok := out.(map[string]any); ok {
+		sortBy(doc["relevant_attributes"])
+		sortChildModules(doc)
+	}
+	return out
+}
+
+// sortChildModules sorts every list of child modules, at any depth.
+func sortChildModules(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			sortChildModules(e)
+		}
+	case map[string]any:
+		for k, e := range v {
+			sortChildModules(e)
+			if k == "child_modules" {
+				sortBy(e)
+			}
+		}
+	}
+}
+
+var cycleMember = regexp.MustCompile(` \([a-z ]+\)`)
+
+// summary normalises the summary of a diagnostic. Terraform names the members of a cycle in an order that changes from run
+// to run, and with the phases of its graph, which are its own affair.
+func (n *normaliser) summary(s string) string {
+	s = n.text(s)
+	rest, isCycle := strings.CutPrefix(s, "Cycle: ")
+	if !isCycle {
+		return s
+	}
+	members := strings.Split(cycleMember.ReplaceAllString(rest, ""), ", ")
+	slices.Sort(members)
+	return "Cycle: " + strings.Join(slices.Compact(members), ", ")
+}

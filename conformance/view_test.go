@@ -1,0 +1,249 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// A Document is what is compared of one step of one side: named parts, each plain JSON.
+type Document map[string]any
+
+// view turns a step's Result into a Document. It must see the steps in order, because n remembers names.
+func view(s Step, res Result, n *normaliser) Document {
+	doc := Document{}
+	states := map[string]any{}
+	for name, text := range res.Files {
+		states[name] = decode(text)
+	}
+	for _, name := range sortedKeys(states) { // terraform.tfstate before its .backup, so that current ids are named first
+		if !strings.HasSuffix(name, "modules.json") {
+			n.learn(states[name])
+		}
+	}
+	if len(res.Runs) == 0 {
+		return doc
+	}
+	step := res.Runs[0]
+	doc["exit"] = json.Number(fmt.Sprint(step.Exit))
+	viewStep(doc, s, step, n)
+	if run, ok := res.run("show plan"); ok {
+		doc["plan"] = n.plan(decode(run.Stdout))
+	}
+	if run, ok := res.run("diagnostics"); ok {
+		doc["diagnostics"] = eventDiagnostics(run.Stdout, n)
+		doc["diagnostics exit"] = json.Number(fmt.Sprint(run.Exit))
+	}
+	for _, role := range []string{"show", "output"} {
+		if run, ok := res.run(role); ok {
+			doc[role] = n.value(decode(run.Stdout))
+		}
+	}
+	for name, state := range states {
+		switch {
+		case strings.HasSuffix(name, "modules.json"):
+			doc["file "+name] = n.value(state)
+		case changesState(s):
+			doc["file "+name] = n.state(name, state)
+		}
+	}
+	doc["files"] = fileList(res.List)
+	return doc
+}
+
+// fileList leaves out what a run of ours may keep beside the state: its journal.
+func fileList(list []string) any {
+	out := []any{}
+	for _, name := range list {
+		if !strings.Contains(name, ".journal") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func viewStep(doc Document, s Step, run Run, n *normaliser) {
+	isJSON := slices.Contains(s.Args, "-json")
+	events := isJSON && slices.Contains([]string{"plan", "apply", "destroy", "refresh", "init"}, s.Verb)
+	switch {
+	case events:
+		doc["events"] = eventGroups(run.Stdout, n)
+		doc["diagnostics"] = eventDiagnostics(run.Stdout, n)
+		return
+	case s.Verb == "validate" && isJSON:
+		doc["validate"], doc["diagnostics"] = validateDocument(run.Stdout, n)
+		return
+	case isJSON || s.Verb == "state" && len(s.Args) > 0 && s.Args[0] == "pull":
+		doc["stdout"] = n.state("stdout", decode(run.Stdout))
+	default:
+		doc["text"] = n.text(stableText(s, run.Stdout))
+	}
+	doc["text diagnostics"] = textDiagnostics(run, n)
+}
+
+// stableText gives the lines that scripts read and that therefore have to be the same; the rest of human output is free.
+func stableText(s Step, text string) string {
+	switch s.Verb {
+	case "output", "workspace", "console", "fmt":
+		return text
+	case "state":
+		if len(s.Args) > 0 && (s.Args[0] == "list" || s.Args[0] == "show") {
+			return text
+		}
+	case "plan", "apply", "destroy", "refresh":
+		var out []string
+		lines := strings.Split(text, "\n")
+		for i, line := range lines {
+			if strings.HasPrefix(line, "Apply complete!") || strings.HasPrefix(line, "Destroy complete!") {
+				out = append(out, lines[i:]...) // the outputs follow to the end
+				break
+			}
+			if strings.HasPrefix(line, "Plan: ") || strings.HasPrefix(line, "No changes.") {
+				out = append(out, line)
+			}
+		}
+		return strings.Join(out, "\n")
+	}
+	return ""
+}
+
+// A position of a diagnostic in text is file and line; the column is only in JSON.
+var textPosition = regexp.MustCompile(`(?m)^  on (.+) line (\d+)(?:, in .*)?:$`)
+
+// initPreamble opens what terraform init says before the errors of a configuration that it cannot read. It looks like one
+// of them and is none.
+const initPreamble = "Terraform encountered problems during initialisation"
+
+// textDiagnostics reads the diagnostics of human output, with the stream that each was printed on.
+func textDiagnostics(run Run, n *normaliser) any {
+	var found []string
+	for stream, text := range map[string]string{"stdout": run.Stdout, "stderr": run.Stderr} {
+		starts := diagnosticStart.FindAllStringIndex(text, -1)
+		for i, at := range starts {
+			end := len(text)
+			if i+1 < len(starts) {
+				end = starts[i+1][0]
+			}
+			block := text[at[0]:end]
+			head, _, _ := strings.Cut(block, "\n")
+			severity, summary, _ := strings.Cut(head, ": ")
+			if strings.HasPrefix(summary, initPreamble) {
+				continue
+			}
+			head = strings.ToLower(severity) + ": " + n.summary(summary)
+			if pos := textPosition.FindStringSubmatch(block); pos != nil {
+				head += fmt.Sprintf(" @ %s:%s", pos[1], pos[2])
+			}
+			found = append(found, head+" ("+stream+")")
+		}
+	}
+	return sortedStrings(found)
+}
+
+// eventDiagnostics reads the diagnostics of a -json event stream.
+func eventDiagnostics(stream string, n *normaliser) any {
+	var found []string
+	for _, line := range strings.Split(stream, "\n") {
+		if event, ok := decode(line).(map[string]any); ok && event["type"] == "diagnostic" {
+			found = append(found, describeDiagnostic(event["diagnostic"], n))
+		}
+	}
+	return sortedStrings(found)
+}
+
+// describeDiagnostic writes the parts of a JSON diagnostic that have to agree: severity, summary, and where it starts.
+func describeDiagnostic(v any, n *normaliser) string {
+	d, _ := v.(map[string]any)
+	text := fmt.Sprintf("%v: %s", d["severity"], n.summary(fmt.Sprint(d["summary"])))
+	if rng, ok := d["range"].(map[string]any); ok {
+		start, _ := rng["start"].(map[string]any)
+		text += fmt.Sprintf(" @ %v:%v:%v", rng["filename"], start["line"], start["column"])
+	}
+	return text
+}
+
+func validateDocument(stdout string, n *normaliser) (doc, diagnostics any) {
+	m, ok := decode(stdout).(map[string]any)
+	if !ok {
+		return stdout, nil
+	}
+	var found []string
+	list, _ := m["diagnostics"].([]any)
+	for _, d := range list {
+		found = append(found, describeDiagnostic(d, n))
+	}
+	delete(m, "diagnostics")
+	return n.value(m), sortedStrings(found)
+}
+
+// eventGroups gives the lines of an event stream by the object that they are about: what happens to one object has an
+// order, what happens to two has none. Diagnostics are compared on their own.
+func eventGroups(stream string, n *normaliser) any {
+	groups := map[string]any{}
+	for _, line := range strings.Split(strings.TrimSpace(stream), "\n") {
+		event, ok := decode(line).(map[string]any)
+		if !ok {
+			event = map[string]any{"@message": "no JSON: " + line}
+		}
+		if event["type"] == "diagnostic" {
+			continue
+		}
+		delete(event, "@timestamp")
+		key := "other"
+		for _, field := range []string{"hook", "change"} {
+			if m, ok := event[field].(map[string]any); ok {
+				delete(m, "elapsed_seconds")
+				if r, ok := m["resource"].(map[string]any); ok {
+					key = fmt.Sprint(r["addr"])
+				}
+			}
+		}
+		group, _ := groups[key].([]any)
+		groups[key] = append(group, n.value(event))
+	}
+	return groups
+}
+
+// decode reads JSON with its numbers as written. What is no JSON is compared as the text it is.
+func decode(text string) any {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return text
+	}
+	return v
+}
+
+// compact writes decoded JSON on one line, keys sorted.
+func compact(v any) string {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSpace(buf.String())
+}
+
+func sortedStrings(list []string) any {
+	sort.Strings(list)
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
