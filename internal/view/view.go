@@ -1,0 +1,93 @@
+// Package view turns what happened into what people and programs read: every output of a command has a text form and, with -json, a
+// JSON form, and both are written here.
+//
+//	v := view.New(view.Options{Out: os.Stdout, Err: os.Stderr, Program: "terraform"})
+//	defer v.Close()
+//	v.Start()
+//	options.Events = v                    // a View is an event.Sink
+//	v.Plan(p, schemas)
+//	v.Diagnostics(diags)
+//	v.NextStep(view.NextStep{PlanFile: "tfplan"})
+//
+// A View serves one run of one command. The commands that print one document (show, output, state show) call State, Object, Outputs and
+// their like instead; the JSON documents of those are in internal/tfjson.
+//
+// All text that comes from outside (addresses, values, messages of providers and programs) passes one filter for control characters
+// before it is written, and values that are marked sensitive are never written.
+//
+// Send starts at most one goroutine, which prints the "still creating" lines; Close ends it and waits for it.
+package view
+
+import (
+	"io"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Options say where and how to write. Only Out is needed.
+type Options struct {
+	// Out takes results and progress; Err errors and, in text, nothing else. A nil Err means Out.
+	Out, Err io.Writer
+	// JSON chooses the JSON lines form: one object a line, all of it on Out.
+	JSON bool
+	// Color permits escape sequences, and with them the frame around diagnostics.
+	Color bool
+	// Width is the number of columns to wrap text at; 0 means 78.
+	Width int
+	// Program is the name that the texts call the command by, such as "terraform"; empty means "tombolo".
+	Program string
+	// Automation leaves out advice on what to run next (TF_IN_AUTOMATION).
+	Automation bool
+	// CompactWarnings shows warnings without their details when there are no errors.
+	CompactWarnings bool
+	// Sources gives the text of the source files, by the names that ranges carry, when a diagnostic is to be shown: usually
+	// Config.Files once there is a configuration. It may be nil, and may give nil.
+	Sources func() map[string][]byte
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// View shows one run of one command. Its methods may be called concurrently; each call's text stays in one piece.
+type View interface {
+	event.Sink
+
+	// Start begins the run: the version line of the JSON form. The text form says nothing.
+	Start()
+	// Diagnostics shows problems, sorted: in text errors on Err and warnings on Out.
+	Diagnostics(list diag.List)
+	// Plan shows what would change. In JSON these are the lines resource_drift, planned_change, change_summary and outputs.
+	Plan(p *plan.Plan, schemas tfjson.Schemas)
+	// NextStep follows Plan in the plan command: where the plan was saved and how to apply it. Nothing in JSON, or for a plan
+	// without changes.
+	NextStep(n NextStep)
+	// Applied ends an apply, destroy or refresh without errors: the counts of what was done, as the events told, and the root
+	// output values of the new state. p is the plan that was applied.
+	Applied(p *plan.Plan, s *state.State)
+	// Message shows a sentence or paragraph of the command itself; in JSON a log line.
+	Message(text string)
+	// Close ends the goroutine behind the progress lines. Nothing may be called after it.
+	Close()
+}
+
+// NextStep tells the plan command's reader what to do with the plan.
+type NextStep struct {
+	// Plan is the plan that was shown.
+	Plan *plan.Plan
+	// PlanFile is where the plan was saved; empty when it was not.
+	PlanFile string
+	// GeneratedConfig is where configuration for imported objects was written; empty when none was.
+	GeneratedConfig string
+}
+
+// New gives the view that the options ask for.
+func New(o Options) View {
+	if o.JSON {
+		return newLines(o)
+	}
+	return newText(o)
+}
