@@ -9,9 +9,9 @@ import (
 // file is all that applying needs beside the providers.
 func (p *Plan) Write(w io.Writer) error { return errors.New("not implemented") }
 
-// Read reads what Write wrote. A file that is damaged, of another version, or of another program is a *FileError that says what it is
+// Decode reads what Write wrote. A file that is damaged, of another version, or of another program is a *FileError that says what it is
 // and what to do.
-func Read(r io.ReaderAt, size int64) (*Plan, error) { return nil, errors.New("not implemented") }
+func Decode(r io.ReaderAt, size int64) (*Plan, error) { return nil, errors.New("not implemented") }
 
 // FileError says why a file cannot be read as a plan.
 type FileError struct {

@@ -1,7 +1,7 @@
 // Package plan holds a plan as data: what would change, why, and the graph of actions that makes it so.
 //
 // A Plan is complete in itself. Applying reads the actions and their edges from it and performs exactly these; nothing is found
-// out again. It is immutable once planning has returned it. Read and Write give it a file form, which only the same version of
+// out again. It is immutable once planning has returned it. Write and Decode give it a file form, which only the same version of
 // the engine reads; tools use the JSON documents of internal/tfjson instead.
 package plan
 
