@@ -1,0 +1,221 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// process is one running program. The goroutine that calls wait owns it; besides, there is one goroutine for each pipe
+// and one that waits for the end of the program, all of which end before wait returns.
+type process struct {
+	cmd    *exec.Cmd
+	limits Command
+	group  *group
+
+	stdin     *os.File // nil: nothing to send
+	stdinDone chan struct{}
+	stdout    *stream
+	stderr    *stream
+	answer    *limited
+	message   *ends
+	lines     *lines
+	children  []*os.File // the child's ends of the pipes
+}
+
+// openPipes makes pipes of our own rather than using those of os/exec: os/exec can only wait for their end or for a
+// fixed time, and we want to look at the answer in between.
+func (p *process) openPipes() (err error) {
+	defer func() {
+		if err != nil {
+			p.closeChildEnds()
+			p.closeOurEnds()
+		}
+	}()
+	pipe := func() (*os.File, *os.File) {
+		var r, w *os.File
+		if err == nil {
+			r, w, err = os.Pipe()
+		}
+		return r, w
+	}
+	outR, outW := pipe()
+	p.answer = &limited{max: p.limits.MaxStdout, over: make(chan struct{})}
+	p.stdout = &stream{file: outR, to: p.answer, done: make(chan struct{})}
+	errR, errW := pipe()
+	p.message = &ends{max: max(1, p.limits.MaxStderr/2)}
+	var to io.Writer = p.message
+	if p.limits.Stderr != nil {
+		p.lines = &lines{emit: p.limits.Stderr}
+		to = io.MultiWriter(p.message, p.lines)
+	}
+	p.stderr = &stream{file: errR, to: to, done: make(chan struct{})}
+	p.children = []*os.File{outW, errW}
+	if len(p.limits.Stdin) > 0 {
+		inR, inW := pipe()
+		p.stdin = inW
+		p.children = append(p.children, inR)
+		if err == nil {
+			p.cmd.Stdin = inR
+		}
+	}
+	if err == nil {
+		p.cmd.Stdout, p.cmd.Stderr = outW, errW
+	}
+	return err
+}
+
+func (p *process) closeChildEnds() {
+	for _, f := range p.children {
+		f.Close() // closing a nil *os.File is harmless: a pipe that was never opened
+	}
+	p.children = nil
+}
+
+func (p *process) closeOurEnds() {
+	p.stdout.file.Close()
+	p.stderr.file.Close()
+	p.stdin.Close()
+}
+
+// serve starts the goroutines that feed and read the pipes.
+func (p *process) serve(stdin []byte) {
+	p.stdinDone = make(chan struct{})
+	go func() {
+		defer close(p.stdinDone)
+		if p.stdin != nil {
+			// A program need not read what it is sent, so a broken pipe is no error; nor is there any other that
+			// would not show in the answer.
+			p.stdin.Write(stdin)
+			p.stdin.Close()
+		}
+	}()
+	go p.stdout.read()
+	go p.stderr.read()
+}
+
+// wait sees the program to its end: first until it exits, then until its output is complete.
+func (p *process) wait(ctx context.Context) (*Result, error) {
+	graceEnd, failure := p.waitExit(ctx)
+	var stopped *StoppedError
+	if errors.As(failure, &stopped) {
+		if !stopped.Stuck {
+			p.drain(graceEnd, func() bool { return p.bothEnded() || p.group.gone() })
+		}
+		p.group.kill()
+	}
+	if stopped == nil || !stopped.Stuck {
+		p.drain(time.Now().Add(p.limits.Linger), p.settled)
+	}
+	select {
+	case <-p.answer.over:
+		if failure == nil {
+			p.group.kill()
+			failure = &LimitError{Limit: p.limits.MaxStdout}
+		}
+	default:
+	}
+	p.release()
+
+	res := &Result{
+		Path:     p.cmd.Path,
+		Stdout:   p.answer.buf,
+		Stderr:   p.message.bytes(),
+		State:    "still running",
+		ExitCode: -1,
+		Held:     !p.bothEnded(),
+	}
+	if stopped == nil || !stopped.Stuck {
+		res.State, res.ExitCode = p.cmd.ProcessState.String(), p.cmd.ProcessState.ExitCode()
+	}
+	if stopped != nil && res.ExitCode == 0 && p.limits.Whole(res.Stdout) {
+		failure = nil
+	}
+	return res, failure
+}
+
+// waitExit waits for the program itself, and makes it end when the context is done or its output exceeds the limit. The
+// time returned is when the grace of a stopped program is over.
+func (p *process) waitExit(ctx context.Context) (graceEnd time.Time, failure error) {
+	exited := make(chan struct{})
+	go func() {
+		p.cmd.Wait() // the outcome is in ProcessState
+		close(exited)
+	}()
+	cancelled, over := ctx.Done(), p.answer.over
+	var kill, giveUp <-chan time.Time
+	for {
+		select {
+		case <-exited:
+			return graceEnd, failure
+		case <-cancelled:
+			cancelled = nil
+			if failure == nil {
+				failure = &StoppedError{Err: context.Cause(ctx)}
+				graceEnd = time.Now().Add(p.limits.Grace)
+				p.group.terminate()
+				kill = time.After(p.limits.Grace)
+			}
+		case <-kill:
+			p.group.kill()
+			giveUp = time.After(killWait)
+		case <-over:
+			over = nil
+			p.group.kill()
+			if failure == nil {
+				failure = &LimitError{Limit: p.limits.MaxStdout}
+			}
+			giveUp = time.After(killWait)
+		case <-giveUp:
+			if cause := context.Cause(ctx); cause != nil {
+				failure = cause
+			}
+			return time.Now(), &StoppedError{Err: failure, Stuck: true}
+		}
+	}
+}
+
+// drain reads what is in the pipes, and goes on until enough says so or the deadline has passed. The program itself has
+// ended, so all that it wrote is read in the first round.
+func (p *process) drain(deadline time.Time, enough func() bool) {
+	p.stdout.interrupt()
+	p.stderr.interrupt()
+	const shortest, longest = 200 * time.Microsecond, 20 * time.Millisecond
+	for pause := shortest; ; pause = min(2*pause, longest) {
+		if p.stdout.readPending()+p.stderr.readPending() > 0 {
+			pause = shortest
+		}
+		left := time.Until(deadline)
+		if enough() || left <= 0 {
+			return
+		}
+		time.Sleep(min(pause, left))
+	}
+}
+
+// settled says that there is nothing more to wait for: no one holds the pipes, or the program succeeded and its answer
+// is whole. The message of a program that failed may still be on its way.
+func (p *process) settled() bool {
+	if p.answer.exceeded() || p.bothEnded() {
+		return true
+	}
+	return p.cmd.ProcessState.Success() && p.limits.Whole(p.answer.buf)
+}
+
+func (p *process) bothEnded() bool { return p.stdout.ended && p.stderr.ended }
+
+// release ends what still serves the pipes and closes them.
+func (p *process) release() {
+	p.stdout.interrupt()
+	p.stderr.interrupt()
+	p.stdin.Close() // ends a write that a surviving child does not read
+	<-p.stdinDone
+	p.closeOurEnds()
+	p.group.close()
+	if p.lines != nil {
+		p.lines.flush()
+	}
+}

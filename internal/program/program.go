@@ -1,0 +1,267 @@
+// Package program runs the programs that act as providers: scripts and executables in any language that take a request as
+// JSON and answer with JSON.
+//
+// Run starts a program once, for one request: standard input is the request, standard output is the answer, standard
+// error is for people. ReadStrings, ReadObject and WriteStrings are the two ends of the simple protocol in which every
+// value is a string. What the requests mean is the business of the callers.
+//
+// Run trusts a program with nothing that it can spoil. A program may flood its output, never read its input, ignore
+// signals, or leave children behind that hold its pipes: Run still returns in bounded time and memory, with no goroutine,
+// file or (in its process group) process left over. It starts its goroutines itself and waits for them.
+//
+//	res, err := program.Run(ctx, program.Command{Argv: []string{"python3", "lookup.py"}, Stdin: []byte(`{"id":"7"}`)})
+//	if err == nil && res.ExitCode == 0 {
+//		answer, err = program.ReadStrings(res.Stdout)
+//	}
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	defaultMaxStdout = 64 << 20
+	defaultMaxStderr = 2 << 20
+	defaultGrace     = 10 * time.Second
+	defaultLinger    = 2 * time.Second
+	// killWait bounds the wait for a program that not even SIGKILL ends, as one stuck in a dead network file system.
+	killWait = 5 * time.Second
+)
+
+// Command says which program to run and within which bounds. Only Argv is required; no shell is involved.
+type Command struct {
+	// Argv is the program and its arguments. See LookPath for how the program is found.
+	Argv []string
+	// Dir is the working directory; empty means that of this process. A program given by a relative path is executed
+	// against it, as execve does.
+	Dir string
+	// Env is the environment, "key=value" each; nil means that of this process. See Environ for what is left out.
+	Env []string
+	// Stdin is all that the program can read. It is never connected to a terminal.
+	Stdin []byte
+	// Whole tells whether the output so far is a whole answer, so that Run need not wait for children that outlive the
+	// program with its standard output open. Nil means: one JSON value.
+	Whole func(stdout []byte) bool
+	// Stderr, when set, gets each line of standard error as it is written, without its line end. Run calls it from one
+	// goroutine at a time; while it blocks, so does the program once the pipe is full.
+	Stderr func(line string)
+
+	// Grace is the time between SIGTERM and SIGKILL once the context is cancelled; 0 means 10 s, negative means none.
+	Grace time.Duration
+	// Linger is how long to go on reading after the program has ended while others hold its pipes and the answer is not
+	// whole; 0 means 2 s.
+	Linger time.Duration
+	// MaxStdout is the largest output accepted; 0 means 64 MiB. A program that prints more is killed.
+	MaxStdout int
+	// MaxStderr is how much of standard error is kept: the first half of it and the last. 0 means 2 MiB.
+	MaxStderr int
+}
+
+// Result is what is known of a program that has run.
+type Result struct {
+	// Path is the file that was executed: the place where PATH led to, or the name as given.
+	Path   string
+	Stdout []byte
+	// Stderr is whole unless the program wrote more than MaxStderr; then a line in the middle tells how much is missing.
+	Stderr []byte
+	// State is how the program ended, in the words of the operating system: "exit status 3", "signal: killed".
+	State string
+	// ExitCode is -1 when a signal ended the program.
+	ExitCode int
+	// Held is set when somebody still held the pipes when reading stopped.
+	Held bool
+}
+
+// LookupError says that the program was not found, or is no executable file. Nothing was run.
+type LookupError struct {
+	Program string
+	Err     error
+}
+
+func (e *LookupError) Error() string { return e.Err.Error() }
+func (e *LookupError) Unwrap() error { return e.Err }
+
+// StartError says that the operating system refused to start the program. Nothing was run.
+type StartError struct {
+	Path string
+	Err  error
+}
+
+func (e *StartError) Error() string { return e.Err.Error() }
+func (e *StartError) Unwrap() error { return e.Err }
+
+// LimitError says that the program was killed for printing too much.
+type LimitError struct {
+	Limit int
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the program printed more than %s on standard output, and was killed", byteCount(e.Limit))
+}
+
+// StoppedError says that the context ended before the program did, and that the program was made to end. Err is the
+// context's cause.
+type StoppedError struct {
+	Err error
+	// Stuck is set when the program did not end even after SIGKILL.
+	Stuck bool
+}
+
+func (e *StoppedError) Error() string {
+	if e.Stuck {
+		return fmt.Sprintf("the program was killed but has not ended yet: %v", e.Err)
+	}
+	return fmt.Sprintf("the program was stopped: %v", e.Err)
+}
+func (e *StoppedError) Unwrap() error { return e.Err }
+
+// Run runs a program to its end. That it ended with a failure is no error: look at Result.ExitCode.
+//
+// Errors are *LookupError and *StartError (no result: nothing was run), *LimitError and *StoppedError (with a result:
+// whatever was printed until then), or of the system's. A program that answers the request to stop by ending its work
+// and exiting with status 0 has succeeded, and Run reports no error.
+func Run(ctx context.Context, c Command) (*Result, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if len(c.Argv) == 0 {
+		return nil, errors.New("run program: no program was given")
+	}
+	c = c.withDefaults()
+	path, err := LookPath(c.Argv[0], c.Env)
+	if err != nil {
+		return nil, &LookupError{Program: c.Argv[0], Err: err}
+	}
+	p, err := start(path, c)
+	if err != nil {
+		return nil, err
+	}
+	return p.wait(ctx)
+}
+
+func (c Command) withDefaults() Command {
+	if c.Env == nil {
+		c.Env = os.Environ()
+	}
+	if c.Whole == nil {
+		c.Whole = json.Valid
+	}
+	if c.Grace == 0 {
+		c.Grace = defaultGrace
+	}
+	if c.Linger == 0 {
+		c.Linger = defaultLinger
+	}
+	if c.MaxStdout == 0 {
+		c.MaxStdout = defaultMaxStdout
+	}
+	if c.MaxStderr == 0 {
+		c.MaxStderr = defaultMaxStderr
+	}
+	return c
+}
+
+// LookPath finds a program. A name with a slash is taken as it is, and must be an executable file as seen from the
+// current directory. Any other name is searched in the PATH of env (on Windows: of this process), and there only; entries
+// such as "." work, since whoever wrote them into PATH meant them.
+func LookPath(name string, env []string) (string, error) {
+	if runtime.GOOS == "windows" || strings.Contains(name, "/") {
+		path, err := exec.LookPath(name)
+		if errors.Is(err, exec.ErrDot) {
+			err = nil
+		}
+		return path, err
+	}
+	for _, dir := range filepath.SplitList(getenv(env, "PATH")) {
+		if dir == "" {
+			dir = "."
+		}
+		if _, err := exec.LookPath(dir + "/" + name); err == nil {
+			return filepath.Join(dir, name), nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+// Environ is the environment that programs get: base without the variables by which plugin hosts and plugins recognise
+// each other (TF_PLUGIN_MAGIC_COOKIE, PLUGIN_*). With them, a program that is itself a plugin, or starts one, would take
+// its parent for its host.
+func Environ(base []string) []string {
+	return slices.DeleteFunc(slices.Clone(base), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		if runtime.GOOS == "windows" {
+			name = strings.ToUpper(name)
+		}
+		return name == "TF_PLUGIN_MAGIC_COOKIE" || strings.HasPrefix(name, "PLUGIN_")
+	})
+}
+
+func getenv(env []string, name string) string {
+	for _, kv := range slices.Backward(env) {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// start launches the program at path; from then on the caller owns the process.
+func start(path string, c Command) (*process, error) {
+	if c.Dir != "" {
+		// Asked beforehand because the failure to change directory is otherwise reported as one to execute the program.
+		if _, err := os.Stat(c.Dir); err != nil {
+			var pe *fs.PathError
+			if errors.As(err, &pe) {
+				err = &fs.PathError{Op: "chdir", Path: c.Dir, Err: pe.Err}
+			}
+			return nil, &StartError{Path: path, Err: err}
+		}
+	}
+	for try := 0; ; try++ {
+		p, err := launch(path, c)
+		if err == nil {
+			return p, nil
+		}
+		// A script that was written a moment ago can still be open for writing in a child of ours that another
+		// goroutine has forked but that has not reached its exec yet. That passes.
+		if !errors.Is(err, syscall.ETXTBSY) || try == 10 {
+			return nil, &StartError{Path: path, Err: err}
+		}
+		time.Sleep(time.Duration(try+1) * 5 * time.Millisecond)
+	}
+}
+
+func launch(path string, c Command) (*process, error) {
+	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: c.Dir, Env: Environ(c.Env)}
+	if c.Dir != "" && runtime.GOOS != "windows" {
+		if abs, err := filepath.Abs(c.Dir); err == nil {
+			cmd.Env = append(cmd.Env, "PWD="+abs)
+		}
+	}
+	setGroup(cmd)
+	p := &process{cmd: cmd, limits: c}
+	if err := p.openPipes(); err != nil {
+		return nil, err
+	}
+	err := cmd.Start()
+	p.closeChildEnds()
+	if err != nil {
+		p.closeOurEnds()
+		return nil, err
+	}
+	p.group = groupOf(cmd.Process)
+	p.serve(c.Stdin)
+	return p, nil
+}

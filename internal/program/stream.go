@@ -1,0 +1,188 @@
+package program
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	readSize = 32 << 10
+	// roundSize bounds one round of readPending, so that a flood cannot keep its caller from looking at the clock.
+	roundSize = 8 << 20
+	// maxLine is where a line of standard error is cut in two for the live stream.
+	maxLine = 64 << 10
+)
+
+// stream reads one pipe into a writer. The goroutine in read owns it; once interrupt has returned, its caller does.
+type stream struct {
+	file  *os.File
+	to    io.Writer
+	done  chan struct{} // closed when read has ended
+	ended bool          // nobody holds the other end any more
+}
+
+// read reads until the pipe ends or interrupt is called.
+func (s *stream) read() {
+	defer close(s.done)
+	buf := make([]byte, readSize)
+	for {
+		n, err := s.file.Read(buf)
+		s.to.Write(buf[:n])
+		if err != nil {
+			s.ended = !errors.Is(err, os.ErrDeadlineExceeded)
+			return
+		}
+	}
+}
+
+// interrupt ends read, which leaves in the pipe what it has not read yet.
+func (s *stream) interrupt() {
+	s.file.SetReadDeadline(time.Unix(1, 0))
+	<-s.done
+}
+
+// readPending reads what is in the pipe now, without waiting for more, and says how much that was.
+func (s *stream) readPending() (total int) {
+	buf := make([]byte, readSize)
+	for !s.ended && total < roundSize {
+		n, state := readNow(s.file, buf)
+		s.to.Write(buf[:n])
+		total += n
+		s.ended = state == pipeEnded
+		if state == pipeEmpty {
+			break
+		}
+	}
+	return total
+}
+
+type pipeState int
+
+const (
+	pipeMore  pipeState = iota // something was read, there may be more
+	pipeEmpty                  // nothing there now
+	pipeEnded                  // nothing will come any more
+)
+
+// limited keeps what is written to it up to a size, and closes over at the first byte beyond.
+type limited struct {
+	buf  []byte
+	max  int
+	over chan struct{}
+	full bool
+}
+
+func (l *limited) Write(b []byte) (int, error) {
+	n := min(len(b), l.max-len(l.buf))
+	l.buf = append(l.buf, b[:n]...)
+	if n < len(b) && !l.full {
+		l.full = true
+		close(l.over)
+	}
+	return len(b), nil
+}
+
+func (l *limited) exceeded() bool { return l.full }
+
+// ends keeps the first max bytes and the last max bytes of what is written to it.
+type ends struct {
+	max     int
+	head    []byte
+	tail    []byte // a ring once it has max bytes, next being its oldest byte
+	next    int
+	dropped int64
+}
+
+func (e *ends) Write(b []byte) (int, error) {
+	written := len(b)
+	n := min(len(b), e.max-len(e.head))
+	e.head = append(e.head, b[:n]...)
+	b = b[n:]
+	n = min(len(b), e.max-len(e.tail))
+	e.tail = append(e.tail, b[:n]...)
+	b = b[n:]
+	e.dropped += int64(len(b))
+	if skip := len(b) - e.max; skip > 0 {
+		b = b[skip:]
+	}
+	for len(b) > 0 {
+		n := copy(e.tail[e.next:], b)
+		e.next = (e.next + n) % e.max
+		b = b[n:]
+	}
+	return written, nil
+}
+
+func (e *ends) bytes() []byte {
+	if e.dropped == 0 {
+		return append(e.head, e.tail...)
+	}
+	var out bytes.Buffer
+	out.Write(e.head)
+	fmt.Fprintf(&out, "\n... %s left out here ...\n", byteCount(e.dropped))
+	out.Write(e.tail[e.next:])
+	out.Write(e.tail[:e.next])
+	return out.Bytes()
+}
+
+// lines passes on what is written to it line by line.
+type lines struct {
+	emit func(string)
+	part []byte
+	cut  bool // part begins in the middle of a line
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	written := len(b)
+	for len(b) > 0 {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			n := min(len(b), maxLine-len(l.part))
+			l.part = append(l.part, b[:n]...)
+			b = b[n:]
+			if len(l.part) == maxLine {
+				l.send()
+				l.cut = true
+			}
+			continue
+		}
+		n := min(i, maxLine-len(l.part))
+		l.part = append(l.part, b[:n]...)
+		b = b[n:]
+		if n < i {
+			l.send()
+			l.cut = true
+			continue
+		}
+		b = b[1:]
+		if len(l.part) > 0 || !l.cut {
+			l.send()
+		}
+		l.cut = false
+	}
+	return written, nil
+}
+
+// flush passes on a last line that has no line end.
+func (l *lines) flush() {
+	if len(l.part) > 0 {
+		l.send()
+	}
+}
+
+func (l *lines) send() {
+	l.emit(strings.ToValidUTF8(string(bytes.TrimSuffix(l.part, []byte("\r"))), "\uFFFD"))
+	l.part = l.part[:0]
+}
+
+func byteCount[T int | int64](n T) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
