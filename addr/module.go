@@ -1,6 +1,9 @@
 package addr
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Module is a path of module calls in the configuration, without keys. The zero value is the root module.
 type Module struct{ path string }
@@ -170,7 +173,10 @@ func (m ModuleInstance) Compare(o ModuleInstance) int {
 	if m.path == o.path {
 		return 0
 	}
-	a, b := m.Steps(), o.Steps()
+	return compareSteps(m.Steps(), o.Steps())
+}
+
+func compareSteps(a, b []Step) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)
 	}
@@ -183,4 +189,21 @@ func (m ModuleInstance) Compare(o ModuleInstance) int {
 		}
 	}
 	return 0
+}
+
+// SortModules sorts paths as Compare does, in place. It takes each path apart once: use it where there may be many.
+func SortModules(paths []ModuleInstance) []ModuleInstance {
+	type split struct {
+		path  ModuleInstance
+		steps []Step
+	}
+	all := make([]split, len(paths))
+	for i, p := range paths {
+		all[i] = split{p, p.Steps()}
+	}
+	slices.SortFunc(all, func(a, b split) int { return compareSteps(a.steps, b.steps) })
+	for i := range all {
+		paths[i] = all[i].path
+	}
+	return paths
 }

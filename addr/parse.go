@@ -3,6 +3,7 @@ package addr
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -58,6 +59,9 @@ func (k Key) Value() cty.Value {
 func parseCanonicalKey(s string) Key {
 	if n, err := strconv.Atoi(s); err == nil {
 		return IntKey(n)
+	}
+	if len(s) >= 2 && s[0] == '"' && !strings.ContainsAny(s, `\$%`) {
+		return StringKey(s[1 : len(s)-1]) // without escapes, the usual case
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(s), "", hcl.InitialPos)
 	if !diags.HasErrors() {

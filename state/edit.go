@@ -47,36 +47,43 @@ type SetOutput struct {
 // SetChecks replaces all check results.
 type SetChecks struct{ Results []CheckResult }
 
-// Builder folds edits into a state. It is safe for concurrent use; State may be called at any time and costs a copy of what
-// changed since. Use New or State.Builder.
+// Builder folds edits into a state. It is safe for concurrent use. State may be called at any time; the next change after it
+// costs a copy of the map of resources. The zero value starts from nothing; State.Builder starts from a state.
 type Builder struct {
 	mu    sync.Mutex
-	state *State // owned by the builder: maps are copied before the first change
-	fresh map[addr.AbsResource]bool
-	dirty bool
+	state *State
+	// shared tells that state was handed out (or came from outside): its maps must be copied before the next change. fresh
+	// lists the resources that were copied since.
+	shared bool
+	fresh  map[addr.AbsResource]bool
+	dirty  bool
 }
 
 // Builder starts editing a copy of the state; nil starts from nothing.
 func (s *State) Builder() *Builder {
-	b := &Builder{}
-	b.reset(s)
-	return b
+	if s == nil {
+		s = &State{}
+	}
+	return &Builder{state: s, shared: true}
 }
 
-func (b *Builder) reset(s *State) {
-	c := State{}
-	if s != nil {
-		c = *s
+// unshare makes the maps of the state the builder's own.
+func (b *Builder) unshare() {
+	if b.state != nil && !b.shared {
+		return
 	}
-	c.outputs = maps.Clone(c.outputs)
-	c.resources = maps.Clone(c.resources)
+	var c State
+	if b.state != nil {
+		c = *b.state
+	}
+	c.outputs, c.resources = maps.Clone(c.outputs), maps.Clone(c.resources)
 	if c.outputs == nil {
 		c.outputs = map[string]*Output{}
 	}
 	if c.resources == nil {
 		c.resources = map[addr.AbsResource]*Resource{}
 	}
-	b.state, b.fresh = &c, map[addr.AbsResource]bool{}
+	b.state, b.shared, b.fresh = &c, false, map[addr.AbsResource]bool{}
 }
 
 // Fold applies edits in order.
@@ -84,6 +91,7 @@ func (b *Builder) Fold(edits ...Edit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range edits {
+		b.unshare()
 		b.fold(e)
 	}
 }
@@ -132,7 +140,7 @@ func (b *Builder) own(a addr.AbsResource, create bool) *Resource {
 	return r
 }
 
-// instance gives an own copy of an instance within an owned resource. Instances are small: they are copied at each change.
+// instanceCopy gives an own copy of an instance within an owned resource. Instances are small: they are copied at each change.
 func instanceCopy(r *Resource, key addr.Key) *Instance {
 	i := &Instance{}
 	if old := r.Instances[key]; old != nil {
@@ -235,7 +243,9 @@ func (b *Builder) Object(a addr.Object) *Object {
 func (b *Builder) State() *State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.state
-	b.reset(s)
-	return s
+	if b.state == nil {
+		b.unshare()
+	}
+	b.shared = true
+	return b.state
 }

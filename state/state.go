@@ -13,6 +13,7 @@ package state
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 
@@ -112,8 +113,10 @@ type Object struct {
 	decoded *decoded
 }
 
-// decoded caches the value for one type.
+// decoded caches the value for one type. An object that has it also has attributes that are known to be valid JSON: raw. (Copying
+// an object and replacing its attributes leaves a cache behind that is not its own; comparing with raw finds that out.)
 type decoded struct {
+	raw   json.RawMessage
 	once  sync.Once
 	ty    cty.Type
 	value cty.Value
@@ -128,17 +131,17 @@ func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
 		return nil, err
 	}
 	o.Attributes, o.Flat = raw, nil
-	o.decoded = &decoded{ty: ty, value: v}
+	o.decoded = &decoded{raw: raw, ty: ty, value: v}
 	o.decoded.once.Do(func() {})
 	return &o, nil
 }
 
 // Value decodes the attributes as a value of the type. The first result is kept, so asking again costs nothing.
 func (o *Object) Value(ty cty.Type) (cty.Value, error) {
-	if o.decoded == nil || o.Attributes == nil {
+	d := o.cache()
+	if d == nil {
 		return ctyjson.Unmarshal(o.Attributes, ty)
 	}
-	d := o.decoded
 	d.once.Do(func() {
 		d.ty = ty
 		d.value, d.err = ctyjson.Unmarshal(o.Attributes, ty)
@@ -147,6 +150,15 @@ func (o *Object) Value(ty cty.Type) (cty.Value, error) {
 		return ctyjson.Unmarshal(o.Attributes, ty)
 	}
 	return d.value, d.err
+}
+
+// cache gives the object's own cache; nil when it has none.
+func (o *Object) cache() *decoded {
+	d := o.decoded
+	if d == nil || len(d.raw) == 0 || len(d.raw) != len(o.Attributes) || &d.raw[0] != &o.Attributes[0] {
+		return nil
+	}
+	return d
 }
 
 // WithStatus gives the same object with another status.
@@ -215,16 +227,22 @@ func (s *State) ProviderOf(a addr.Object) addr.AbsProviderConfig {
 	return addr.AbsProviderConfig{}
 }
 
-// Resources gives all resources in the order of the state file.
+// Resources gives all resources in the order of their addresses. (The state file has an order of its own, by text.)
 func (s *State) Resources() []*Resource {
 	if s == nil {
 		return nil
 	}
-	out := make([]*Resource, 0, len(s.resources))
+	// Module paths are texts; comparing takes them apart, so group by module first.
+	byModule := map[addr.ModuleInstance][]*Resource{}
 	for _, r := range s.resources {
-		out = append(out, r)
+		byModule[r.Addr.Module] = append(byModule[r.Addr.Module], r)
 	}
-	slices.SortFunc(out, func(a, b *Resource) int { return a.Addr.Compare(b.Addr) })
+	out := make([]*Resource, 0, len(s.resources))
+	for _, m := range addr.SortModules(slices.Collect(maps.Keys(byModule))) {
+		group := byModule[m]
+		slices.SortFunc(group, func(a, b *Resource) int { return a.Addr.Resource.Compare(b.Addr.Resource) })
+		out = append(out, group...)
+	}
 	return out
 }
 

@@ -1,0 +1,309 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// FormatVersion is the version of the state format that this package reads and writes.
+const FormatVersion = 4
+
+// Damage tells why a document could not be read as a state.
+type Damage uint8
+
+// The kinds of damage.
+const (
+	Malformed  Damage = iota + 1 // cut, changed by hand, or broken by a crash
+	Empty                        // no bytes at all
+	Foreign                      // not a state, or not a readable one (encrypted)
+	NewerState                   // of a later format version
+	OlderState                   // of format version 1 to 3
+)
+
+// DecodeError says what is wrong with a state document, where, and what can be done.
+type DecodeError struct {
+	Damage Damage
+	Offset int64  // in bytes from the start
+	Where  string // such as resources[3] (aws_vpc.main).instances[0]; empty for the document as a whole
+	What   string
+	Advice string
+}
+
+// Error gives one sentence or two.
+func (e *DecodeError) Error() string {
+	var b strings.Builder
+	b.WriteString("invalid state")
+	if e.Damage == Malformed {
+		fmt.Fprintf(&b, " at byte %d", e.Offset)
+	}
+	if e.Where != "" {
+		b.WriteString(", in " + e.Where)
+	}
+	b.WriteString(": " + e.What)
+	if e.Advice != "" {
+		b.WriteString(". " + e.Advice)
+	}
+	return b.String()
+}
+
+const adviceRestore = "Nothing was changed. Restore the file from a backup (the previous state is usually beside it as *.backup) or from the history of its store; do not apply before that, because a run without the state would create everything again"
+
+// Read decodes a state document from a stream. It reads on to the end of the stream: nothing may follow the document.
+// Problems of the document are *DecodeError; others come from the reader.
+func Read(r io.Reader) (*State, error) { return decode(newScanner(r)) }
+
+// Decode decodes a state document. The state does not hold on to b.
+func Decode(b []byte) (*State, error) { return decode(newBytesScanner(b)) }
+
+func decode(s *scanner) (*State, error) {
+	if err := sniff(s); err != nil {
+		return nil, err
+	}
+	d := &decoder{scanner: s}
+	st, err := d.document()
+	var at *scanError
+	if errors.As(err, &at) {
+		return nil, &DecodeError{Damage: Malformed, Offset: at.offset, Where: d.where(), What: at.msg, Advice: adviceRestore}
+	}
+	return st, err
+}
+
+// sniff recognises by its first bytes what is no state at all.
+func sniff(s *scanner) error {
+	if !s.more() {
+		if !errors.Is(s.readErr, io.EOF) {
+			return s.readErr
+		}
+		return &DecodeError{Damage: Empty, What: "the file is empty (zero bytes), which no tool leaves behind on purpose: it is what a run of Terraform leaves that was killed while it wrote its state",
+			Advice: adviceRestore + ". If nothing was ever created with this configuration, remove the empty file"}
+	}
+	foreign := func(what string) error {
+		return &DecodeError{Damage: Foreign, What: what, Advice: adviceRestore}
+	}
+	head := s.buf[s.pos:]
+	switch {
+	case head[0] == 0:
+		return foreign("the file starts with NUL bytes, as after a crash of the system while the file was written")
+	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
+		return foreign("the file starts with a byte order mark, which some editors add: it was changed by hand")
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return foreign("the file is a zip archive, such as a plan file")
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return foreign("the file is compressed with gzip")
+	}
+	c, err := s.next()
+	var cut *scanError
+	if err != nil && !errors.As(err, &cut) {
+		return err
+	}
+	if err != nil || c != '{' {
+		return foreign("the file is not a JSON object")
+	}
+	return nil
+}
+
+// decoder reads one document. Texts that come again and again are parsed once.
+type decoder struct {
+	*scanner
+	modules   map[string]addr.ModuleInstance
+	providers map[string]addr.AbsProviderConfig
+	deps      map[string]addr.ConfigResource
+	paths     map[string]cty.Path
+	words     map[string]string
+
+	attrs []byte // reused while an object's attributes are read
+
+	// Where the decoder is, for messages.
+	section  string
+	resource int
+	instance int
+	address  string
+}
+
+func (d *decoder) where() string {
+	switch {
+	case d.section == "resources" && d.resource >= 0:
+		w := "resources[" + strconv.Itoa(d.resource) + "]"
+		if d.address != "" {
+			w += " (" + d.address + ")"
+		}
+		if d.instance >= 0 {
+			w += ".instances[" + strconv.Itoa(d.instance) + "]"
+		}
+		return w
+	}
+	return d.section
+}
+
+var topFields = []string{"version", "terraform_version", "serial", "lineage", "outputs", "resources", "check_results"}
+
+// strangers are members that tell what a document without a version is.
+var strangers = map[string]string{
+	"encrypted_data":   "the state is encrypted (OpenTofu's state encryption), and cannot be read without its key",
+	"format_version":   "this is the JSON form that `show -json` prints, for programs to read; it is not a state",
+	"resource_changes": "this is a plan in JSON form, not a state",
+}
+
+func (d *decoder) document() (*State, error) {
+	d.resource, d.instance = -1, -1
+	s := &State{outputs: map[string]*Output{}, resources: map[addr.AbsResource]*Resource{}}
+	version, stranger := -1, ""
+	err := d.fields(topFields, func(i int) error {
+		var err error
+		d.section = topFields[i]
+		switch i {
+		case 0:
+			version, err = d.version()
+		case 1:
+			s.TerraformVersion, err = d.text()
+		case 2:
+			s.Serial, err = d.uint(math.MaxUint64)
+		case 3:
+			s.Lineage, err = d.text()
+		case 4:
+			err = d.outputs(s.outputs)
+		case 5:
+			err = d.resources(s)
+		case 6:
+			s.checks, err = d.checks()
+		}
+		if err == nil {
+			d.section = ""
+		}
+		return err
+	}, func(name string) {
+		if strangers[name] != "" {
+			stranger = strangers[name]
+		}
+	})
+	if err == nil {
+		err = d.finish()
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case stranger != "" && version < 0:
+		return nil, &DecodeError{Damage: Foreign, What: stranger, Advice: "Nothing was changed. Give the state file itself"}
+	case version < 0:
+		return nil, &DecodeError{Damage: Foreign, What: `the document has no "version", which every state has`, Advice: adviceRestore}
+	}
+	return s, nil
+}
+
+func (d *decoder) version() (int, error) {
+	at := d.offset()
+	n, err := d.uint(math.MaxInt32)
+	switch {
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, &scanError{at, "the version must be a positive whole number"}
+	case n > FormatVersion:
+		return 0, &DecodeError{Damage: NewerState, Offset: at, Where: "version",
+			What:   fmt.Sprintf("the state has format version %d, and this program reads version %d", n, FormatVersion),
+			Advice: "A newer program wrote it. Use that program, or restore the state as it was before"}
+	case n < FormatVersion:
+		return 0, &DecodeError{Damage: OlderState, Offset: at, Where: "version",
+			What:   fmt.Sprintf("the state has format version %d, of Terraform before 0.12; this program reads version %d", n, FormatVersion),
+			Advice: "Upgrade it once with Terraform: `terraform state pull > upgraded.tfstate` prints it in version 4"}
+	}
+	return int(n), nil
+}
+
+func (d *decoder) outputs(into map[string]*Output) error {
+	if null, err := d.null(); null || err != nil {
+		return err
+	}
+	return d.object(func(name string) error {
+		d.section = "outputs." + name
+		if into[name] != nil {
+			return d.errorf("the output comes twice")
+		}
+		o, err := d.output()
+		into[name] = o
+		return err
+	})
+}
+
+var outputFields = []string{"value", "type", "sensitive"}
+
+func (d *decoder) output() (*Output, error) {
+	at := d.offset()
+	var value, typ []byte
+	o := &Output{}
+	err := d.fields(outputFields, func(i int) (err error) {
+		switch i {
+		case 0:
+			value, err = d.raw(nil)
+		case 1:
+			typ, err = d.raw(nil)
+		case 2:
+			o.Sensitive, err = d.bool()
+		}
+		return err
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if value == nil || typ == nil {
+		return nil, &scanError{at, `an output needs a "value" and a "type"`}
+	}
+	ty, err := ctyjson.UnmarshalType(typ)
+	if err != nil {
+		return nil, &scanError{at, "the output has an invalid type: " + err.Error()}
+	}
+	if o.Value, err = ctyjson.Unmarshal(value, ty); err != nil {
+		return nil, &scanError{at, "the value of the output does not fit its type: " + err.Error()}
+	}
+	return o, nil
+}
+
+var checkFields = []string{"object_kind", "config_addr", "status", "objects"}
+var checkedFields = []string{"object_addr", "status", "failure_messages"}
+
+func (d *decoder) checks() (out []CheckResult, err error) {
+	if null, err := d.null(); null || err != nil {
+		return nil, err
+	}
+	err = d.array(func(int) error {
+		var c CheckResult
+		err := d.fields(checkFields, func(i int) error {
+			return [...]func() error{into(&c.Kind, d.text), into(&c.ConfigAddr, d.text), into(&c.Status, d.text), into(&c.Objects, d.checked)}[i]()
+		}, nil)
+		out = append(out, c)
+		return err
+	})
+	return out, err
+}
+
+func (d *decoder) checked() (out []CheckedObject, err error) {
+	if null, err := d.null(); null || err != nil {
+		return nil, err
+	}
+	err = d.array(func(int) error {
+		var o CheckedObject
+		err := d.fields(checkedFields, func(i int) error {
+			return [...]func() error{into(&o.Addr, d.text), into(&o.Status, d.text), into(&o.Failures, d.texts)}[i]()
+		}, nil)
+		out = append(out, o)
+		return err
+	})
+	return out, err
+}
+
+func into[T any](p *T, read func() (T, error)) func() error {
+	return func() (err error) {
+		*p, err = read()
+		return err
+	}
+}

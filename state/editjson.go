@@ -1,0 +1,302 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// The JSON form of edits, intents and single objects, which journals and plan files hold. Objects look as in a state file.
+
+// EncodeEdits gives edits as a JSON array on one line.
+func EncodeEdits(edits []Edit) ([]byte, error) {
+	e := &encoder{}
+	e.open('[')
+	for _, edit := range edits {
+		e.item()
+		e.edit(edit)
+	}
+	e.close(']')
+	return e.b, e.err
+}
+
+// DecodeEdits reads what EncodeEdits gives.
+func DecodeEdits(b []byte) (edits []Edit, err error) {
+	d := newPartDecoder(b)
+	return edits, d.whole(d.array(func(int) error {
+		edit, err := d.edit()
+		edits = append(edits, edit)
+		return err
+	}))
+}
+
+// MarshalJSON gives the edit as EncodeEdits does.
+func (edit Edit) MarshalJSON() ([]byte, error) {
+	e := &encoder{}
+	e.edit(edit)
+	return e.b, e.err
+}
+
+// UnmarshalJSON reads what MarshalJSON gives.
+func (edit *Edit) UnmarshalJSON(b []byte) (err error) {
+	d := newPartDecoder(b)
+	*edit, err = d.edit()
+	return d.whole(err)
+}
+
+// EncodeIntent gives an intent as JSON on one line.
+func EncodeIntent(i Intent) ([]byte, error) {
+	e := &encoder{}
+	e.open('{')
+	e.textMember("id", i.ID)
+	e.name("object")
+	e.place(i.Object)
+	e.textMember("action", i.Action)
+	if i.Provider != (addr.AbsProviderConfig{}) {
+		e.textMember("provider", i.Provider.String())
+	}
+	if len(i.Planned) > 0 {
+		e.name("planned")
+		e.value(&Resource{Addr: i.Object.Instance.AbsResource()}, i.Object.Instance.Key, i.Planned, false)
+	}
+	if !i.Started.IsZero() {
+		e.textMember("started", i.Started.Format(time.RFC3339Nano))
+	}
+	e.close('}')
+	return e.b, e.err
+}
+
+var intentFields = []string{"id", "object", "action", "provider", "planned", "started"}
+
+// DecodeIntent reads what EncodeIntent gives.
+func DecodeIntent(b []byte) (i Intent, err error) {
+	d := newPartDecoder(b)
+	return i, d.whole(d.fields(intentFields, func(n int) (err error) {
+		switch n {
+		case 0:
+			i.ID, err = d.text()
+		case 1:
+			var p place
+			p, err = d.place(false)
+			i.Object = p.object()
+		case 2:
+			i.Action, err = d.text()
+		case 3:
+			i.Provider, err = intern(d, &d.providers, parseProvider)
+		case 4:
+			i.Planned, err = d.raw(nil)
+		case 5:
+			i.Started, err = d.time()
+		}
+		return err
+	}, nil))
+}
+
+// EncodeObject gives one object as JSON on one line.
+func EncodeObject(o *Object) ([]byte, error) {
+	e := &encoder{}
+	e.object(&Resource{}, addr.NoKey, "", o)
+	return e.b, e.err
+}
+
+// DecodeObject reads what EncodeObject gives.
+func DecodeObject(b []byte) (*Object, error) {
+	d := newPartDecoder(b)
+	_, _, o, err := d.readObject()
+	if err = d.whole(err); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func newPartDecoder(b []byte) *decoder {
+	return &decoder{scanner: newBytesScanner(b), resource: -1, instance: -1}
+}
+
+// whole turns the outcome of reading a part into that of reading all of the text.
+func (d *decoder) whole(err error) error {
+	if err == nil {
+		err = d.finish()
+	}
+	var at *scanError
+	if errors.As(err, &at) {
+		return fmt.Errorf("at byte %d: %s", at.offset, at.msg)
+	}
+	return err
+}
+
+// place writes where an object is.
+func (e *encoder) place(o addr.Object) {
+	e.open('{')
+	e.placeMembers(o, addr.AbsProviderConfig{})
+	e.close('}')
+}
+
+func (e *encoder) placeMembers(o addr.Object, p addr.AbsProviderConfig) {
+	e.head(o.Instance.AbsResource(), p)
+	e.key(o.Instance.Key)
+	if o.Deposed != "" {
+		e.textMember("deposed", string(o.Deposed))
+	}
+}
+
+func (e *encoder) edit(edit Edit) {
+	e.open('{')
+	switch {
+	case edit.Put != nil:
+		r := &Resource{Addr: edit.Put.Addr.Instance.AbsResource(), Provider: edit.Put.Provider}
+		e.name("put")
+		e.open('{')
+		e.head(r.Addr, r.Provider)
+		e.name("object")
+		if edit.Put.Object == nil {
+			e.fail(fmt.Errorf("put %s: no object", edit.Put.Addr))
+		} else {
+			e.object(r, edit.Put.Addr.Instance.Key, edit.Put.Addr.Deposed, edit.Put.Object)
+		}
+		e.close('}')
+	case edit.Drop != nil:
+		e.name("drop")
+		e.place(edit.Drop.Addr)
+	case edit.Depose != nil:
+		e.name("depose")
+		e.open('{')
+		e.placeMembers(addr.Object{Instance: edit.Depose.Instance, Deposed: edit.Depose.Key}, addr.AbsProviderConfig{})
+		e.trueMember("reverse", edit.Depose.Reverse)
+		e.close('}')
+	case edit.Move != nil:
+		e.name("move")
+		e.open('{')
+		e.name("from")
+		e.place(addr.Object{Instance: edit.Move.From})
+		e.name("to")
+		e.place(addr.Object{Instance: edit.Move.To})
+		e.close('}')
+	case edit.Output != nil:
+		e.name("output")
+		e.open('{')
+		e.textMember("name", edit.Output.Name)
+		if edit.Output.Value != nil {
+			e.name("set")
+			e.output(edit.Output.Name, edit.Output.Value)
+		}
+		e.close('}')
+	case edit.Checks != nil:
+		e.name("checks")
+		e.checks(edit.Checks.Results)
+	default:
+		e.fail(fmt.Errorf("an edit without content"))
+	}
+	e.close('}')
+}
+
+var editFields = []string{"put", "drop", "depose", "move", "output", "checks"}
+
+func (d *decoder) edit() (Edit, error) {
+	var edit Edit
+	at, kinds := d.offset(), 0
+	err := d.fields(editFields, func(i int) error {
+		kinds++
+		switch i {
+		case 0:
+			p, err := d.place(true)
+			edit.Put = &PutObject{Addr: p.object(), Provider: p.provider, Object: p.stored}
+			return err
+		case 1:
+			p, err := d.place(false)
+			edit.Drop = &DropObject{p.object()}
+			return err
+		case 2:
+			p, err := d.place(false)
+			edit.Depose = &DeposeObject{Instance: p.instance(), Key: p.deposed, Reverse: p.reverse}
+			return err
+		case 3:
+			edit.Move = &MoveObject{}
+			return d.move(edit.Move)
+		case 4:
+			edit.Output = &SetOutput{}
+			return d.setOutput(edit.Output)
+		}
+		results, err := d.checks()
+		edit.Checks = &SetChecks{results}
+		return err
+	}, nil)
+	if err == nil && kinds != 1 {
+		err = &scanError{at, fmt.Sprintf("an edit has exactly one content, not %d", kinds)}
+	}
+	return edit, err
+}
+
+func (d *decoder) move(m *MoveObject) error {
+	return d.fields([]string{"from", "to"}, func(i int) error {
+		p, err := d.place(false)
+		if i == 0 {
+			m.From = p.instance()
+		} else {
+			m.To = p.instance()
+		}
+		return err
+	}, nil)
+}
+
+func (d *decoder) setOutput(o *SetOutput) error {
+	return d.fields([]string{"name", "set"}, func(i int) (err error) {
+		if i == 0 {
+			o.Name, err = d.text()
+		} else {
+			o.Value, err = d.output()
+		}
+		return err
+	}, nil)
+}
+
+// place is where an object is, with what some edits say beside it.
+type place struct {
+	resource addr.AbsResource
+	key      addr.Key
+	deposed  addr.DeposedKey
+	provider addr.AbsProviderConfig
+	reverse  bool
+	stored   *Object
+}
+
+func (p place) instance() addr.AbsResourceInstance { return p.resource.Instance(p.key) }
+func (p place) object() addr.Object                { return addr.Object{Instance: p.instance(), Deposed: p.deposed} }
+
+var placeFields = []string{"module", "mode", "type", "name", "provider", "index_key", "deposed", "reverse", "object"}
+
+func (d *decoder) place(withObject bool) (p place, err error) {
+	at := d.offset()
+	r := &Resource{}
+	err = d.fields(placeFields, func(i int) (err error) {
+		switch i {
+		case 5:
+			p.key, err = d.key()
+		case 6:
+			p.deposed, err = d.deposedKey()
+		case 7:
+			p.reverse, err = d.bool()
+		case 8:
+			p.key, p.deposed, p.stored, err = d.readObject()
+		default:
+			err = d.resourceHead(r, i)
+		}
+		return err
+	}, nil)
+	p.resource, p.provider = r.Addr, r.Provider
+	if err == nil && (r.Addr.Resource.Mode == 0 || r.Addr.Resource.Type == "" || r.Addr.Resource.Name == "" || withObject && p.stored == nil) {
+		err = &scanError{at, "the place of an object is not complete"}
+	}
+	return p, err
+}
+
+func (d *decoder) time() (t time.Time, err error) {
+	raw, err := d.raw(nil)
+	if err != nil {
+		return t, err
+	}
+	return t, json.Unmarshal(raw, &t)
+}
