@@ -16,6 +16,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,9 +45,11 @@ const (
 type Command struct {
 	// Argv is the program and its arguments. See LookPath for how the program is found.
 	Argv []string
-	// Dir is the working directory; empty means that of this process. A program given by a relative path is executed
-	// against it, as execve does.
+	// Dir is the working directory; empty means Base. A program given by a relative path is executed against it, as execve
+	// does, although it is looked up against Base.
 	Dir string
+	// Base is what relative names, entries of PATH and Dir are relative to; empty means the directory of this process.
+	Base string
 	// Env is the environment, "key=value" each; nil means that of this process. See Environ for what is left out.
 	Env []string
 	// Stdin is all that the program can read. It is never connected to a terminal.
@@ -63,7 +66,8 @@ type Command struct {
 	// Linger is how long to go on reading after the program has ended while others hold its pipes and the answer is not
 	// whole; 0 means 2 s.
 	Linger time.Duration
-	// MaxStdout is the largest output accepted; 0 means 64 MiB. A program that prints more is killed.
+	// MaxStdout is the largest output accepted; 0 means 64 MiB. A program that prints more is killed. Negative means that
+	// the output does not matter: it is read, however long, and dropped.
 	MaxStdout int
 	// MaxStderr is how much of standard error is kept: the first half of it and the last. 0 means 2 MiB.
 	MaxStderr int
@@ -140,7 +144,7 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 		return nil, errors.New("run program: no program was given")
 	}
 	c = c.withDefaults()
-	path, err := LookPath(c.Argv[0], c.Env)
+	path, err := LookPath(c.Argv[0], c.Env, c.Base)
 	if err != nil {
 		return nil, &LookupError{Program: c.Argv[0], Err: err}
 	}
@@ -173,11 +177,17 @@ func (c Command) withDefaults() Command {
 	return c
 }
 
-// LookPath finds a program. A name with a slash is taken as it is, and must be an executable file as seen from the
-// current directory. Any other name is searched in the PATH of env (on Windows: of this process), and there only; entries
-// such as "." work, since whoever wrote them into PATH meant them.
-func LookPath(name string, env []string) (string, error) {
-	if runtime.GOOS == "windows" || strings.Contains(name, "/") {
+// LookPath finds a program. A name with a slash is taken as it is, and must be an executable file as seen from base (empty:
+// the current directory). Any other name is searched in the PATH of env (on Windows: of this process), and there only;
+// entries such as "." work, since whoever wrote them into PATH meant them.
+func LookPath(name string, env []string, base string) (string, error) {
+	if strings.Contains(name, "/") || strings.ContainsRune(name, filepath.Separator) {
+		if _, err := exec.LookPath(against(base, name)); err != nil && !errors.Is(err, exec.ErrDot) {
+			return "", lookupFailure(name, err)
+		}
+		return name, nil
+	}
+	if runtime.GOOS == "windows" {
 		path, err := exec.LookPath(name)
 		if errors.Is(err, exec.ErrDot) {
 			err = nil
@@ -188,11 +198,32 @@ func LookPath(name string, env []string) (string, error) {
 		if dir == "" {
 			dir = "."
 		}
-		if _, err := exec.LookPath(dir + "/" + name); err == nil {
+		if _, err := exec.LookPath(against(base, dir) + "/" + name); err == nil {
 			return filepath.Join(dir, name), nil
 		}
 	}
 	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+// against resolves a relative path. Without a base it leaves the path alone, with its leading "./".
+func against(base, path string) string {
+	if base == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(base, path)
+}
+
+// lookupFailure names the program as it was written, wherever it was looked up.
+func lookupFailure(name string, err error) error {
+	var ee *exec.Error
+	if errors.As(err, &ee) {
+		err = ee.Err
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = &fs.PathError{Op: pe.Op, Path: name, Err: pe.Err}
+	}
+	return &exec.Error{Name: name, Err: err}
 }
 
 // Environ is the environment that programs get: base without the variables by which plugin hosts and plugins recognise
@@ -219,18 +250,19 @@ func getenv(env []string, name string) string {
 
 // start launches the program at path; from then on the caller owns the process.
 func start(path string, c Command) (*process, error) {
-	if c.Dir != "" {
+	dir := against(c.Base, c.Dir)
+	if dir != "" {
 		// Asked beforehand because the failure to change directory is otherwise reported as one to execute the program.
-		if _, err := os.Stat(c.Dir); err != nil {
+		if _, err := os.Stat(dir); err != nil {
 			var pe *fs.PathError
 			if errors.As(err, &pe) {
-				err = &fs.PathError{Op: "chdir", Path: c.Dir, Err: pe.Err}
+				err = &fs.PathError{Op: "chdir", Path: cmp.Or(c.Dir, c.Base), Err: pe.Err}
 			}
 			return nil, &StartError{Path: path, Err: err}
 		}
 	}
 	for try := 0; ; try++ {
-		p, err := launch(path, c)
+		p, err := launch(path, dir, c)
 		if err == nil {
 			return p, nil
 		}
@@ -243,10 +275,10 @@ func start(path string, c Command) (*process, error) {
 	}
 }
 
-func launch(path string, c Command) (*process, error) {
-	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: c.Dir, Env: Environ(c.Env)}
-	if c.Dir != "" && runtime.GOOS != "windows" {
-		if abs, err := filepath.Abs(c.Dir); err == nil {
+func launch(path, dir string, c Command) (*process, error) {
+	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: Environ(c.Env)}
+	if dir != "" && runtime.GOOS != "windows" {
+		if abs, err := filepath.Abs(dir); err == nil {
 			cmd.Env = append(cmd.Env, "PWD="+abs)
 		}
 	}

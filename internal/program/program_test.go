@@ -242,6 +242,49 @@ func TestRunLooksUpHereAndExecutesThere(t *testing.T) {
 	}
 }
 
+func TestRunResolvesAgainstTheBase(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"bin", "there"} {
+		if err := os.Mkdir(filepath.Join(base, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "#!/bin/sh\nprintf '{\"program\":\"%s\",\"dir\":\"%s\"}' \"$0\" \"$PWD\"\n"
+	script(t, filepath.Join(base, "bin/p"), text)
+	script(t, filepath.Join(base, "q"), text)
+	script(t, filepath.Join(base, "there/q"), text)
+
+	tests := map[string]struct {
+		name, path, dir string
+		want            map[string]string
+	}{
+		"a relative name":        {"./bin/p", "", "", map[string]string{"program": "./bin/p", "dir": base}},
+		"a name in PATH":         {"p", "bin", "", map[string]string{"program": "bin/p", "dir": base}},
+		"a relative directory":   {"./q", "", "there", map[string]string{"program": "./q", "dir": base + "/there"}},
+		"an absolute directory":  {"./q", "", base + "/there", map[string]string{"program": "./q", "dir": base + "/there"}},
+		"an absolute name there": {base + "/q", "", "there", map[string]string{"program": base + "/q", "dir": base + "/there"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := mustAnswer(t, program.Command{Argv: []string{test.name}, Base: base, Dir: test.dir, Env: []string{"PATH=" + test.path}})
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	_, err = run(t, program.Command{Argv: []string{"./missing"}, Base: base})
+	if want := `exec: "./missing": stat ./missing: no such file or directory`; err == nil || err.Error() != want {
+		t.Errorf("got error %v\nwant %s", err, want)
+	}
+	_, err = run(t, program.Command{Argv: []string{"./q"}, Base: base, Dir: "nope"})
+	if want := "chdir nope: no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("got error %v\nwant %s", err, want)
+	}
+}
+
 func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	script(t, "noshebang", "echo hello\n")
@@ -343,6 +386,17 @@ func TestRunKillsAChildThatPrintsTooMuchAfterTheProgram(t *testing.T) {
 		}
 		expectEnd(t, childOf(t, res))
 	})
+}
+
+func TestRunDropsAnOutputThatDoesNotMatter(t *testing.T) {
+	begin := memory()
+	res, err := run(t, program.Command{Argv: programtest.Argv("flood", "300000000"), MaxStdout: -1})
+	if err != nil || res.ExitCode != 0 || len(res.Stdout) != 0 {
+		t.Errorf("got %v, %s, %d bytes", err, res.State, len(res.Stdout))
+	}
+	if grown := memory() - begin; grown > 16<<20 {
+		t.Errorf("holds %d MiB more", grown>>20)
+	}
 }
 
 func TestRunAcceptsLargeAnswers(t *testing.T) {

@@ -69,7 +69,8 @@ const (
 	pipeEnded                  // nothing will come any more
 )
 
-// limited keeps what is written to it up to a size, and closes over at the first byte beyond.
+// limited keeps what is written to it up to a size, and closes over at the first byte beyond. With a negative size it
+// keeps nothing and never minds.
 type limited struct {
 	buf  []byte
 	max  int
@@ -78,6 +79,9 @@ type limited struct {
 }
 
 func (l *limited) Write(b []byte) (int, error) {
+	if l.max < 0 {
+		return len(b), nil
+	}
 	n := min(len(b), l.max-len(l.buf))
 	l.buf = append(l.buf, b[:n]...)
 	if n < len(b) && !l.full {
