@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +54,9 @@ func TestConformance(t *testing.T) {
 			})
 		}
 	})
-	h.checkIntended(t, all, ran)
+	for _, in := range h.stale(all, ran) {
+		t.Errorf("intended.json: %s at %s (%s) does not show any more: remove the entry", in.Case, in.At, in.Reason)
+	}
 }
 
 // A harness is what all cases of one test share.
@@ -93,12 +96,14 @@ func (h *harness) run(t *testing.T, c *Case) {
 	if err != nil {
 		t.Fatalf("tombolo: %v", err)
 	}
-	h.compare(t, c, want, got)
+	for _, report := range h.compare(c, want, got) {
+		t.Error(report)
+	}
 }
 
-// compare reports the differences of a case, step by step. It stops after a step whose exit codes differ: what follows
-// would only tell the same again.
-func (h *harness) compare(t *testing.T, c *Case, want, got *Record) {
+// compare gives a report for each step that has differences which are not intended. It stops after a step whose exit codes
+// differ: what follows would only tell the same again.
+func (h *harness) compare(c *Case, want, got *Record) (reports []string) {
 	left, right := newNormaliser(), newNormaliser()
 	for i, s := range c.Steps {
 		a, b := view(s, want.Results[i], left), view(s, got.Results[i], right)
@@ -110,16 +115,17 @@ func (h *harness) compare(t *testing.T, c *Case, want, got *Record) {
 			}
 		}
 		if len(unmeant) > 0 {
-			t.Errorf("step on line %d, %q: %d differences\n%s\n%s", s.Line, s.Text, len(unmeant),
-				strings.Join(unmeant[:min(len(unmeant), 25)], "\n"), stderrOf(got.Results[i]))
+			reports = append(reports, fmt.Sprintf("step on line %d, %q: %d differences\n%s\n%s", s.Line, s.Text, len(unmeant),
+				strings.Join(unmeant[:min(len(unmeant), 25)], "\n"), stderrOf(got.Results[i])))
 		}
 		if compact(a["exit"]) != compact(b["exit"]) {
-			return
+			return reports
 		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.done = append(h.done, c.Name)
+	return reports
 }
 
 func stderrOf(res Result) string {
@@ -152,8 +158,8 @@ func (h *harness) isIntended(d Difference, line int) bool {
 	return found
 }
 
-// checkIntended fails for entries that no longer show, as far as all cases that they name have run.
-func (h *harness) checkIntended(t *testing.T, all, ran []*Case) {
+// stale gives the entries of intended.json that no longer show, as far as all cases that they name have run.
+func (h *harness) stale(all, ran []*Case) (list []*Intended) {
 	for _, in := range h.intended {
 		named, compared := 0, 0
 		for _, c := range all {
@@ -165,9 +171,10 @@ func (h *harness) checkIntended(t *testing.T, all, ran []*Case) {
 			}
 		}
 		if !in.shown && named == compared && (named > 0 || len(all) == len(ran)) {
-			t.Errorf("intended.json: %s at %s (%s) does not show any more: remove the entry", in.Case, in.At, in.Reason)
+			list = append(list, in)
 		}
 	}
+	return list
 }
 
 // findTerraform gives the real terraform, or skips.
@@ -214,11 +221,26 @@ func findTombolo(t *testing.T) string {
 	if _, err := os.Stat("../cmd/tombolo"); err != nil {
 		t.Skip("no ../cmd/tombolo to build and no TOMBOLO_BIN")
 	}
+	touchSources(t)
 	bin := filepath.Join(t.TempDir(), "tombolo")
 	if out, err := exec.Command("go", "build", "-o", bin, "../cmd/tombolo").CombinedOutput(); err != nil {
 		t.Fatalf("go build ../cmd/tombolo: %v\n%s", err, out)
 	}
 	return bin
+}
+
+// touchSources lists every directory of the module. The go command then knows that this test depends on them, and does not
+// answer from its cache when only tombolo has changed.
+func touchSources(t *testing.T) {
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") {
+			return filepath.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func upToTier(cases []*Case, tier int) []*Case {

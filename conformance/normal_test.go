@@ -132,7 +132,13 @@ func (n *normaliser) state(file string, state any) any {
 		doc["serial"] = "changed"
 	}
 	n.serials[file] = serial
-	sortBy(doc["check_results"])
+	checks, _ := doc["check_results"].([]any)
+	sortBy(checks)
+	for _, c := range checks {
+		if c, ok := c.(map[string]any); ok {
+			sortBy(c["objects"])
+		}
+	}
 	eachInstance(doc, func(_, instance map[string]any) { sortBy(instance["sensitive_attributes"]) })
 	return doc
 }
@@ -152,8 +158,8 @@ func eachInstance(state map[string]any, f func(resource, instance map[string]any
 }
 
 // sortBy puts a list into the order of its elements' JSON, where terraform's own order changes from run to run.
-func sortBy(list any) {
-	if list, ok := list.([]any); ok {
+func sortBy(v any) {
+	if list, ok := v.([]any); ok {
 		sort.Slice(list, func(i, j int) bool { return compact(list[i]) < compact(list[j]) })
 	}
 }

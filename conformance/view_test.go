@@ -55,15 +55,19 @@ func view(s Step, res Result, n *normaliser) Document {
 	return doc
 }
 
+// stampedBackup is what the state commands name their backups: by the second, so that two may be one.
+var stampedBackup = regexp.MustCompile(`\.tfstate\.\d+\.backup$`)
+
 // fileList leaves out what a run of ours may keep beside the state: its journal.
 func fileList(list []string) any {
-	out := []any{}
+	var out []string
 	for _, name := range list {
 		if !strings.Contains(name, ".journal") {
-			out = append(out, name)
+			out = append(out, stampedBackup.ReplaceAllString(name, ".tfstate.<time>.backup"))
 		}
 	}
-	return out
+	slices.Sort(out)
+	return sortedStrings(slices.Compact(out))
 }
 
 func viewStep(doc Document, s Step, run Run, n *normaliser) {
