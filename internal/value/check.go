@@ -1,0 +1,220 @@
+package value
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// checker is one run of a check over an object. It keeps the way from the root, from which a path is only made when there
+// is something to report.
+type checker struct {
+	block  *provider.Block
+	hidden []cty.Path
+	trail  []step
+	errs   []PathError
+
+	// hard: the problems found now are no matter of the legacy type system.
+	hard bool
+	// probing: nobody will read the problems, only whether there are any. Elements of sets are compared so.
+	probing bool
+	failed  bool
+}
+
+// step is a path step that costs nothing until it is needed.
+type step struct {
+	name  string // of an attribute or, if keyed, of an element of a map
+	keyed bool
+	index int // of an element of a sequence, if >= 0
+}
+
+func (c *checker) enterAttr(name string) { c.trail = append(c.trail, step{name: name, index: -1}) }
+func (c *checker) enterKey(key string) {
+	c.trail = append(c.trail, step{name: key, keyed: true, index: -1})
+}
+func (c *checker) enterIndex(i int) { c.trail = append(c.trail, step{index: i}) }
+func (c *checker) leave()           { c.trail = c.trail[:len(c.trail)-1] }
+
+func (c *checker) path() cty.Path {
+	path := make(cty.Path, len(c.trail))
+	for i, s := range c.trail {
+		switch {
+		case s.index >= 0:
+			path[i] = cty.IndexStep{Key: intKey(s.index)}
+		case s.keyed:
+			path[i] = cty.IndexStep{Key: cty.StringVal(s.name)}
+		default:
+			path[i] = cty.GetAttrStep{Name: s.name}
+		}
+	}
+	return path
+}
+
+// failf reports a problem at the present place. Values among the arguments are shown in short, or not at all if anything
+// here is secret.
+func (c *checker) failf(format string, args ...any) {
+	c.failed = true
+	if c.probing {
+		return
+	}
+	path := c.path()
+	secret := c.secret(path)
+	for i, a := range args {
+		if v, ok := a.(cty.Value); ok {
+			args[i] = "a sensitive value"
+			if !secret {
+				args[i] = Brief(v)
+			}
+		}
+	}
+	c.errs = append(c.errs, PathError{Path: path, Problem: fmt.Sprintf(format, args...), Tolerable: !c.hard})
+}
+
+// secret tells whether a value at a path must not be shown: it lies in something sensitive or holds something sensitive.
+func (c *checker) secret(path cty.Path) bool {
+	return slices.ContainsFunc(c.hidden, func(h cty.Path) bool { return Overlap(h, path) }) || touchesSensitive(c.block, path)
+}
+
+// touchesSensitive tells whether the schema declares anything sensitive on the way along a path or below its end.
+func touchesSensitive(block *provider.Block, path cty.Path) bool {
+	s := blockShape(block)
+	var at *provider.Attribute
+	for _, st := range path {
+		get, ok := st.(cty.GetAttrStep)
+		if !ok {
+			continue
+		}
+		if a := s.attrs[get.Name]; a != nil {
+			at, s = a, shape{}
+			if a.Sensitive {
+				return true
+			}
+			if a.Nested != nil {
+				s = objectShape(a.Nested)
+			}
+		} else if nb := s.blocks[get.Name]; nb != nil {
+			at, s = nil, blockShape(&nb.Block)
+		} else {
+			// Inside of an attribute's plain type: the attribute has been looked at.
+			return false
+		}
+	}
+	if at != nil && at.Nested == nil {
+		return false
+	}
+	return shapeHasSensitive(s)
+}
+
+func shapeHasSensitive(s shape) bool {
+	for _, a := range s.attrs {
+		if attributeHasSensitive(a) {
+			return true
+		}
+	}
+	for _, nb := range s.blocks {
+		if nb.HasSensitive() {
+			return true
+		}
+	}
+	return false
+}
+
+func attributeHasSensitive(a *provider.Attribute) bool {
+	return a.Sensitive || a.Nested != nil && shapeHasSensitive(objectShape(a.Nested))
+}
+
+// inSet completes the problems found since: their paths cannot say in which element of a set they are.
+func (c *checker) inSet(since int) {
+	for i := since; i < len(c.errs); i++ {
+		c.errs[i].Problem = "in an element of the set: " + c.errs[i].Problem
+	}
+}
+
+// probe runs a check whose problems are of no interest.
+func (c *checker) probe(check func()) (ok bool) {
+	probing, failed, depth := c.probing, c.failed, len(c.trail)
+	c.probing, c.failed = true, false
+	check()
+	ok = !c.failed
+	c.probing, c.failed, c.trail = probing, failed, c.trail[:depth]
+	return ok
+}
+
+// done tells a probing check that it may stop.
+func (c *checker) done() bool { return c.probing && c.failed }
+
+// result gives the problems in the order of their paths; schemas are maps, whose order changes from run to run.
+func (c *checker) result() []PathError {
+	slices.SortStableFunc(c.errs, func(a, b PathError) int { return comparePaths(a.Path, b.Path) })
+	return c.errs
+}
+
+// Brief writes a value for a message: in the syntax of the language, shortened, never a sensitive or ephemeral part.
+func Brief(v cty.Value) string {
+	const limit = 120
+	var b strings.Builder
+	brief(&b, v, limit)
+	if b.Len() <= limit {
+		return b.String()
+	}
+	cut := []rune(b.String())
+	return string(cut[:min(limit, len(cut))]) + "..."
+}
+
+// brief stops to descend once the limit is reached, so that a large value costs little.
+func brief(b *strings.Builder, v cty.Value, limit int) {
+	if b.Len() > limit {
+		return
+	}
+	if text, yes := Withheld(v); yes {
+		b.WriteString(text)
+		return
+	}
+	v, _ = v.Unmark()
+	switch ty := v.Type(); {
+	case !v.IsKnown():
+		b.WriteString("(known after apply)")
+	case v.IsNull():
+		b.WriteString("null")
+	case ty == cty.String:
+		s := v.AsString()
+		if len(s) > limit {
+			s = string([]rune(s[:limit])) // enough of it: the caller cuts
+		}
+		b.WriteString(strconv.Quote(s))
+	case ty == cty.Number:
+		b.WriteString(v.AsBigFloat().Text('f', -1))
+	case ty == cty.Bool:
+		b.WriteString(strconv.FormatBool(v.True()))
+	case ty.IsObjectType(), ty.IsMapType():
+		briefMembers(b, v, "{", "}", limit)
+	case v.CanIterateElements():
+		briefMembers(b, v, "[", "]", limit)
+	default:
+		b.WriteString("(" + ty.FriendlyName() + ")")
+	}
+}
+
+func briefMembers(b *strings.Builder, v cty.Value, start, end string, limit int) {
+	b.WriteString(start)
+	first := true
+	for k, ev := range v.Elements() {
+		if !first {
+			b.WriteString(", ")
+		}
+		first = false
+		if start == "{" {
+			b.WriteString(k.AsString() + " = ")
+		}
+		brief(b, ev, limit)
+		if b.Len() > limit {
+			return
+		}
+	}
+	b.WriteString(end)
+}

@@ -1,0 +1,128 @@
+package value
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// CheckWriteOnly tells whether all write-only attributes are null, as they must be in whatever a provider answers.
+func CheckWriteOnly(block *provider.Block, v cty.Value) []PathError {
+	c := checker{block: block, hard: true}
+	c.writeOnlyNull(blockShape(block), block.HasWriteOnly(), v)
+	return c.result()
+}
+
+func (c *checker) writeOnlyNull(s shape, possible bool, v cty.Value) {
+	if !possible || absent(v) {
+		return
+	}
+	for name, a := range s.attrs {
+		av := v.GetAttr(name)
+		switch {
+		case a.WriteOnly && !av.IsNull():
+			c.enterAttr(name)
+			c.failf("the attribute is write-only, but the provider gave it a value; it must be null")
+			c.leave()
+		case a.Nested != nil:
+			c.enterAttr(name)
+			c.eachWriteOnly(objectShape(a.Nested), a.Nested.Nesting, av)
+			c.leave()
+		}
+	}
+	for name, nb := range s.blocks {
+		if nb.HasWriteOnly() {
+			c.enterAttr(name)
+			c.eachWriteOnly(blockShape(&nb.Block), nb.Nesting, v.GetAttr(name))
+			c.leave()
+		}
+	}
+}
+
+func (c *checker) eachWriteOnly(s shape, nesting provider.Nesting, v cty.Value) {
+	switch {
+	case absent(v):
+	case nesting == provider.NestingSingle || nesting == provider.NestingGroup:
+		c.writeOnlyNull(s, true, v)
+	case isSequence(v):
+		for i := range v.LengthInt() {
+			c.enterIndex(i)
+			c.writeOnlyNull(s, true, v.Index(intKey(i)))
+			c.leave()
+		}
+	case v.Type().IsSetType():
+		before := len(c.errs)
+		for _, ev := range v.Elements() {
+			c.writeOnlyNull(s, true, ev)
+		}
+		c.inSet(before)
+	default:
+		for key, ev := range v.AsValueMap() {
+			c.enterKey(key)
+			c.writeOnlyNull(s, true, ev)
+			c.leave()
+		}
+	}
+}
+
+// CheckKnown reports every unknown part: after an apply or a read nothing may be unknown.
+func CheckKnown(v cty.Value) []PathError {
+	var errs []PathError
+	for _, path := range UnknownPaths(v) {
+		errs = append(errs, PathError{Path: path, Problem: "the value is still unknown"})
+	}
+	return errs
+}
+
+// UnknownPaths gives the places of all unknown values, sorted. An unknown value in a set is found at the set.
+func UnknownPaths(v cty.Value) []cty.Path {
+	if v.IsWhollyKnown() {
+		return nil
+	}
+	var found []cty.Path
+	var walk func(path cty.Path, v cty.Value)
+	walk = func(path cty.Path, v cty.Value) {
+		v, _ = v.Unmark()
+		ty := v.Type()
+		switch {
+		case v.IsWhollyKnown():
+		case !v.IsKnown() || ty.IsSetType():
+			found = append(found, path.Copy())
+		case ty.IsObjectType():
+			for name, ev := range v.AsValueMap() {
+				walk(append(path, cty.GetAttrStep{Name: name}), ev)
+			}
+		default:
+			for k, ev := range v.Elements() {
+				walk(append(path, cty.IndexStep{Key: k}), ev)
+			}
+		}
+	}
+	walk(nil, v)
+	SortPaths(found)
+	return found
+}
+
+// CheckRefreshed tells whether an object that was read may take the place of the prior one: conforming, wholly known, and
+// without values for write-only attributes. A null object means that the real one is gone. Differences to the prior object
+// are what reading is for; none is a problem.
+func CheckRefreshed(block *provider.Block, v cty.Value) []PathError {
+	c := checker{block: block, hard: true}
+	if !c.conforms(v) {
+		return c.result()
+	}
+	c.writeOnlyNull(blockShape(block), block.HasWriteOnly(), v)
+	c.errs = append(c.errs, CheckKnown(v)...)
+	return c.result()
+}
+
+// CheckData tells whether the object of a data source is complete: as CheckRefreshed, and not null.
+func CheckData(block *provider.Block, v cty.Value) []PathError {
+	if errs := CheckRefreshed(block, v); len(errs) > 0 {
+		return errs
+	}
+	if v.IsNull() {
+		return []PathError{{Problem: "the provider gave no object"}}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package value
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Conforms tells whether a value is of the type that a block implies. It is asked of everything that comes from outside
+// before anything else is; null and unknown objects conform.
+//
+// It looks a little further than the type: where a list or map of nested blocks holds attributes of any type, the schema
+// can only say that it is something, and the other functions of this package would not cope with something else than a
+// tuple or object of such blocks.
+func Conforms(block *provider.Block, v cty.Value) []PathError {
+	c := checker{block: block, hard: true}
+	c.conforms(v)
+	return c.result()
+}
+
+func (c *checker) conforms(v cty.Value) bool {
+	if v == cty.NilVal {
+		c.failf("no value was given")
+		return false
+	}
+	want := c.block.ImpliedType()
+	if v.Type().Equals(want) && !want.HasDynamicTypes() {
+		return true
+	}
+	before := len(c.errs)
+	c.conformingType(v.Type(), want)
+	if len(c.errs) == before && !absent(v) {
+		c.conformingBlocks(c.block, v)
+	}
+	return len(c.errs) == before
+}
+
+// conformingType compares types as far as possible member by member, so that the message is about the part that is wrong.
+func (c *checker) conformingType(got, want cty.Type) {
+	switch {
+	case want == cty.DynamicPseudoType || got.Equals(want):
+	case got.IsObjectType() && want.IsObjectType():
+		for name := range got.AttributeTypes() {
+			if !want.HasAttribute(name) {
+				c.enterAttr(name)
+				c.failf("the schema has no such attribute")
+				c.leave()
+			}
+		}
+		for name, aty := range want.AttributeTypes() {
+			c.enterAttr(name)
+			if got.HasAttribute(name) {
+				c.conformingType(got.AttributeType(name), aty)
+			} else {
+				c.failf("the attribute is missing (one without a value must be null)")
+			}
+			c.leave()
+		}
+	case got.IsCollectionType() && want.IsCollectionType() && sameKind(got, want):
+		before := len(c.errs)
+		c.conformingType(got.ElementType(), want.ElementType())
+		for i := before; i < len(c.errs); i++ {
+			// A type has no elements, hence no path to one.
+			c.errs[i].Problem = "in each element: " + c.errs[i].Problem
+		}
+	case got.IsTupleType() && want.IsTupleType() && len(got.TupleElementTypes()) == len(want.TupleElementTypes()):
+		for i, ety := range want.TupleElementTypes() {
+			c.enterIndex(i)
+			c.conformingType(got.TupleElementType(i), ety)
+			c.leave()
+		}
+	default:
+		c.failf("%s required, found %s", want.FriendlyNameForConstraint(), got.FriendlyName())
+	}
+}
+
+func sameKind(a, b cty.Type) bool {
+	return a.IsListType() == b.IsListType() && a.IsSetType() == b.IsSetType() && a.IsMapType() == b.IsMapType()
+}
+
+// conformingBlocks looks into collections of blocks whose implied type says nothing.
+func (c *checker) conformingBlocks(b *provider.Block, v cty.Value) {
+	for name, nb := range b.Blocks {
+		if !nb.Block.ImpliedType().HasDynamicTypes() {
+			continue
+		}
+		bv := v.GetAttr(name)
+		if absent(bv) {
+			continue
+		}
+		c.enterAttr(name)
+		switch nb.Nesting {
+		case provider.NestingList:
+			if !isSequence(bv) {
+				c.failf("a list or tuple of blocks required, found %s", bv.Type().FriendlyName())
+				break
+			}
+			for i := range bv.LengthInt() {
+				c.enterIndex(i)
+				c.conformingBlock(&nb.Block, bv.Index(intKey(i)))
+				c.leave()
+			}
+		case provider.NestingMap:
+			if !bv.Type().IsObjectType() && !bv.Type().IsMapType() {
+				c.failf("a map or object of blocks required, found %s", bv.Type().FriendlyName())
+				break
+			}
+			for key, ev := range bv.AsValueMap() {
+				c.enterKey(key)
+				c.conformingBlock(&nb.Block, ev)
+				c.leave()
+			}
+		case provider.NestingSingle, provider.NestingGroup:
+			c.conformingBlock(&nb.Block, bv)
+		}
+		c.leave()
+	}
+}
+
+func (c *checker) conformingBlock(b *provider.Block, v cty.Value) {
+	before := len(c.errs)
+	c.conformingType(v.Type(), b.ImpliedType())
+	if len(c.errs) == before && !absent(v) {
+		c.conformingBlocks(b, v)
+	}
+}
+
+// CheckConfig tells whether a configuration has the shape that its block asks for: conforming, required attributes set,
+// attributes that only the provider decides unset, and neither too few nor too many nested blocks. Unknown values are given
+// the benefit of the doubt.
+func CheckConfig(block *provider.Block, config cty.Value) []PathError {
+	c := configChecker{checker{block: block, hard: true}}
+	if c.conforms(config) {
+		c.object(blockShape(block), config)
+	}
+	return c.result()
+}
+
+type configChecker struct{ checker }
+
+func (c *configChecker) object(s shape, v cty.Value) {
+	if absent(v) {
+		return
+	}
+	for name, a := range s.attrs {
+		c.enterAttr(name)
+		c.attribute(a, v.GetAttr(name))
+		c.leave()
+	}
+	for name, nb := range s.blocks {
+		c.enterAttr(name)
+		c.blockCount(nb, v.GetAttr(name))
+		c.members(blockShape(&nb.Block), nb.Nesting, v.GetAttr(name))
+		c.leave()
+	}
+}
+
+func (c *configChecker) attribute(a *provider.Attribute, v cty.Value) {
+	switch {
+	case v.IsNull():
+		if a.Required {
+			c.failf("the attribute is required, but it is not set")
+		}
+	case !a.Required && !a.Optional:
+		c.failf("the attribute cannot be set: its value is decided by the provider")
+	case a.Nested != nil:
+		c.members(objectShape(a.Nested), a.Nested.Nesting, v)
+	}
+}
+
+func (c *configChecker) blockCount(nb *provider.NestedBlock, v cty.Value) {
+	if !v.IsKnown() {
+		return
+	}
+	n := 0
+	switch {
+	case v.IsNull() || nb.Nesting == provider.NestingGroup:
+	case nb.Nesting == provider.NestingSingle:
+		n = 1
+	default:
+		n = v.LengthInt()
+	}
+	switch {
+	case nb.Nesting == provider.NestingGroup:
+	case n < nb.MinItems:
+		c.failf("at least %d blocks required, found %d", nb.MinItems, n)
+	case nb.Nesting == provider.NestingSet && !v.IsWhollyKnown():
+		// Elements may turn out to be equal.
+	case nb.MaxItems > 0 && n > nb.MaxItems:
+		c.failf("no more than %d blocks allowed, found %d", nb.MaxItems, n)
+	}
+}
+
+// members visits the objects of a nested attribute or of blocks.
+func (c *configChecker) members(s shape, nesting provider.Nesting, v cty.Value) {
+	if absent(v) {
+		return
+	}
+	switch nesting {
+	case provider.NestingList:
+		for i := range v.LengthInt() {
+			c.enterIndex(i)
+			c.object(s, v.Index(intKey(i)))
+			c.leave()
+		}
+	case provider.NestingMap:
+		for key, ev := range v.AsValueMap() {
+			c.enterKey(key)
+			c.object(s, ev)
+			c.leave()
+		}
+	case provider.NestingSet:
+		before := len(c.errs)
+		for _, ev := range v.Elements() {
+			c.object(s, ev)
+		}
+		c.inSet(before)
+	default:
+		c.object(s, v)
+	}
+}

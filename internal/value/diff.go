@@ -1,0 +1,121 @@
+package value
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Diff gives the places at which two values differ, as deep as they can be named and sorted: attributes, keys and indexes
+// that differ or that only one of them has. Sets differ as a whole. Unknown values differ from everything but unknown values
+// of the same type and refinements.
+func Diff(a, b cty.Value) []cty.Path {
+	if a.RawEquals(b) {
+		return nil
+	}
+	d := differ{}
+	d.compare(nil, a, b)
+	SortPaths(d.found)
+	return d.found
+}
+
+type differ struct{ found []cty.Path }
+
+func (d *differ) add(path cty.Path) { d.found = append(d.found, path.Copy()) }
+
+func (d *differ) compare(path cty.Path, a, b cty.Value) {
+	if a.RawEquals(b) {
+		return
+	}
+	ma, mb := a.IsMarked(), b.IsMarked()
+	switch ta, tb := a.Type(), b.Type(); {
+	case ma || mb || absent(a) || absent(b):
+		d.add(path)
+	case ta.IsObjectType() && tb.IsObjectType():
+		d.keyed(path, a, b, func(k string) cty.PathStep { return cty.GetAttrStep{Name: k} })
+	case ta.IsMapType() && tb.IsMapType():
+		d.keyed(path, a, b, func(k string) cty.PathStep { return cty.IndexStep{Key: cty.StringVal(k)} })
+	case isSequence(a) && isSequence(b):
+		before, n, m := len(d.found), a.LengthInt(), b.LengthInt()
+		for i := range max(n, m) {
+			at := append(path, cty.IndexStep{Key: intKey(i)})
+			if i >= n || i >= m {
+				d.add(at)
+				continue
+			}
+			d.compare(at, a.Index(intKey(i)), b.Index(intKey(i)))
+		}
+		if len(d.found) == before {
+			d.add(path) // a list and a tuple of the same elements
+		}
+	default:
+		d.add(path)
+	}
+}
+
+func (d *differ) keyed(path cty.Path, a, b cty.Value, step func(string) cty.PathStep) {
+	before := len(d.found)
+	inA, inB := a.AsValueMap(), b.AsValueMap()
+	for k, av := range inA {
+		at := append(path, step(k))
+		if bv, ok := inB[k]; ok {
+			d.compare(at, av, bv)
+		} else {
+			d.add(at)
+		}
+	}
+	for k := range inB {
+		if _, ok := inA[k]; !ok {
+			d.add(append(path, step(k)))
+		}
+	}
+	if len(d.found) == before {
+		d.add(path) // of different types, such as maps of different element types, without a different member
+	}
+}
+
+// FilterReplacePaths gives those of the paths that a provider named as forcing a replacement at which the planned object
+// really differs from the prior one, sorted. Unknown values differ; a path to or into a write-only attribute always counts,
+// because its old value is known to nobody. A path into a set
+// stands for the set.
+//
+// Invalid are the paths that neither object has, which is a mistake of the provider. Without a prior object there is nothing
+// to replace.
+func FilterReplacePaths(block *provider.Block, prior, planned cty.Value, paths []cty.Path) (kept, invalid []cty.Path) {
+	if prior.IsNull() {
+		return nil, nil
+	}
+	for _, path := range paths {
+		was, wasAt, wok := lookup(prior, path)
+		now, at, nok := lookup(planned, path)
+		if !nok {
+			at = wasAt
+		}
+		switch {
+		case !wok && !nok:
+			invalid = append(invalid, path)
+		case isWriteOnly(block, path) || differs(was, wok, now, nok):
+			kept = append(kept, at)
+		}
+	}
+	return UnionPaths(kept), UnionPaths(invalid)
+}
+
+func differs(was cty.Value, wok bool, now cty.Value, nok bool) bool {
+	switch {
+	case !wok:
+		return !now.IsNull()
+	case !nok:
+		return !was.IsNull()
+	}
+	same := was.Equals(now)
+	return !same.IsKnown() || same.False()
+}
+
+func isWriteOnly(block *provider.Block, path cty.Path) bool {
+	if !block.HasWriteOnly() {
+		return false
+	}
+	a := block.AttributeAt(path)
+	return a != nil && a.WriteOnly
+}

@@ -1,0 +1,125 @@
+package value
+
+import (
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// IgnoreChanges takes the changes that a user wants to ignore out of a configuration, before Propose: at each path the prior
+// value takes the place of the configured one. A path that ends in a key of a map takes back, adds or removes that one key.
+// A path that the prior object or the configuration does not have is passed over.
+//
+// With all, the whole prior object stands in for the configuration, without what only the provider decides.
+//
+// Ignoring applies to existing objects: with a null prior object, or for the second plan of a replacement, the configuration
+// stays as it is.
+func IgnoreChanges(block *provider.Block, prior, config cty.Value, paths []cty.Path, all bool) cty.Value {
+	if prior.IsNull() {
+		return config
+	}
+	if all {
+		return NullReadOnly(block, prior)
+	}
+	return keepPrior(prior, config, paths)
+}
+
+// IgnorePlanned does the same to the planned object of a provider with the legacy type system, which may have brought back
+// what was ignored. With all, the plan is the prior object.
+func IgnorePlanned(prior, planned cty.Value, paths []cty.Path, all bool) cty.Value {
+	switch {
+	case prior.IsNull():
+		return planned
+	case all:
+		return prior
+	}
+	return keepPrior(prior, planned, paths)
+}
+
+func keepPrior(prior, v cty.Value, paths []cty.Path) cty.Value {
+	if absent(v) || len(paths) == 0 {
+		return v
+	}
+	// A path inside another one is done first, so that the outer one has the last word.
+	paths = slices.Clone(paths)
+	slices.SortStableFunc(paths, func(a, b cty.Path) int { return len(b) - len(a) })
+	original := v
+	for _, path := range paths {
+		v = keepPriorAt(prior, original, v, path)
+	}
+	return v
+}
+
+func keepPriorAt(prior, original, v cty.Value, path cty.Path) cty.Value {
+	if key, ok := mapKey(path); ok {
+		outer := path[:len(path)-1]
+		was, wok := exactly(prior, outer)
+		now, nok := exactly(original, outer)
+		if !wok || !nok || was.RawEquals(now) {
+			return v
+		}
+		return updateAt(v, []cty.Path{outer}, func(m cty.Value) cty.Value { return keepPriorKey(was, m, key) })
+	}
+	was, wok := exactly(prior, path)
+	now, nok := exactly(original, path)
+	if !wok || !nok || was.RawEquals(now) {
+		return v
+	}
+	return updateAt(v, []cty.Path{path}, func(cty.Value) cty.Value { return was })
+}
+
+// mapKey gives the key in which a path ends, if it ends in one.
+func mapKey(path cty.Path) (string, bool) {
+	if len(path) == 0 {
+		return "", false
+	}
+	index, ok := path[len(path)-1].(cty.IndexStep)
+	if !ok || !namesElement(index.Key) || index.Key.Type() != cty.String {
+		return "", false
+	}
+	return index.Key.AsString(), true
+}
+
+// exactly follows a path to its end; a path into a set leads nowhere.
+func exactly(v cty.Value, path cty.Path) (cty.Value, bool) {
+	found, at, ok := lookup(v, path)
+	return found, ok && len(at) == len(path)
+}
+
+// keepPriorKey gives a map one key as it was, or without the key if it was not there.
+func keepPriorKey(was, now cty.Value, key string) cty.Value {
+	ty := now.Type()
+	if !now.IsKnown() || !was.IsKnown() || !ty.IsMapType() && !ty.IsObjectType() && !now.IsNull() {
+		return now // of what is not known as a whole, no single key can be kept
+	}
+	old, had := elementByKey(was, key)
+	if ty.IsObjectType() && !now.IsNull() {
+		// An object has the attributes that its type says: one can keep its value, not come or go.
+		if !had || !ty.HasAttribute(key) {
+			return now
+		}
+		vals := now.AsValueMap()
+		vals[key] = old
+		return cty.ObjectVal(vals)
+	}
+	vals := map[string]cty.Value{}
+	if !now.IsNull() && now.LengthInt() > 0 {
+		vals = now.AsValueMap()
+	}
+	if had {
+		vals[key] = old
+	} else {
+		delete(vals, key)
+	}
+	switch {
+	case len(vals) == 0 && now.IsNull():
+		return now
+	case len(vals) == 0:
+		return cty.MapValEmpty(ty.ElementType())
+	case !cty.CanMapVal(vals):
+		return now
+	}
+	return cty.MapVal(vals)
+}

@@ -1,0 +1,165 @@
+package value
+
+import (
+	"hash/maphash"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// setMatcher finds the prior object of a configured set element. Elements of a set have no name, so an element's prior
+// object is the first one, not taken by an element before it, that the configuration could have led to: equal everywhere
+// except where a computed attribute is not configured.
+//
+// Comparing every element with every other would cost the product of two counts. Objects can only match if they are equal
+// in the attributes that are not computed, so they are filed by a hash of the simple ones of those.
+type setMatcher struct {
+	shape shape
+	prior []cty.Value
+	taken []bool
+	keys  []string // nil: too few elements to be worth filing
+	files map[uint64][]int
+	seed  maphash.Seed
+}
+
+// fileFrom is the number of comparisons from which filing pays.
+const fileFrom = 64
+
+func newSetMatcher(s shape, prior cty.Value, elements int) *setMatcher {
+	m := &setMatcher{shape: s}
+	if absent(prior) || elements == 0 || prior.LengthInt() == 0 {
+		return m
+	}
+	m.prior = prior.AsValueSlice()
+	m.taken = make([]bool, len(m.prior))
+	if len(m.prior)*elements < fileFrom {
+		return m
+	}
+	for name, a := range s.attrs {
+		if !a.Computed && a.Nested == nil && a.Type.IsPrimitiveType() {
+			m.keys = append(m.keys, name)
+		}
+	}
+	if len(m.keys) > 0 {
+		m.seed = maphash.MakeSeed()
+		m.files = make(map[uint64][]int, len(m.prior))
+		for i, p := range m.prior {
+			h := hashMembers(m.seed, p, m.keys)
+			m.files[h] = append(m.files[h], i)
+		}
+	}
+	return m
+}
+
+// take finds the prior object of an element and takes it out.
+func (m *setMatcher) take(config cty.Value) (cty.Value, bool) {
+	if m.files != nil {
+		h := hashMembers(m.seed, config, m.keys)
+		file := m.files[h]
+		for n, i := range file {
+			if couldComeFrom(m.shape, m.prior[i], config) {
+				m.files[h] = append(file[:n:n], file[n+1:]...)
+				return m.prior[i], true
+			}
+		}
+		return cty.NilVal, false
+	}
+	for i, p := range m.prior {
+		if !m.taken[i] && couldComeFrom(m.shape, p, config) {
+			m.taken[i] = true
+			return p, true
+		}
+	}
+	return cty.NilVal, false
+}
+
+// couldComeFrom tells whether a prior object may be what became of a configured one.
+func couldComeFrom(s shape, prior, config cty.Value) bool {
+	if absent(prior) || absent(config) {
+		return prior.RawEquals(config)
+	}
+	for name, a := range s.attrs {
+		if !attributeCouldComeFrom(a, prior.GetAttr(name), config.GetAttr(name)) {
+			return false
+		}
+	}
+	for name, nb := range s.blocks {
+		if !membersCouldComeFrom(blockShape(&nb.Block), nb.Nesting, prior.GetAttr(name), config.GetAttr(name)) {
+			return false
+		}
+	}
+	return true
+}
+
+func attributeCouldComeFrom(a *provider.Attribute, prior, config cty.Value) bool {
+	switch {
+	case a.Computed && config.IsNull():
+		return config.RawEquals(prior) || !cameFromConfig(a, prior)
+	case a.Nested != nil:
+		return membersCouldComeFrom(objectShape(a.Nested), a.Nested.Nesting, prior, config)
+	}
+	return config.RawEquals(prior)
+}
+
+func membersCouldComeFrom(s shape, nesting provider.Nesting, prior, config cty.Value) bool {
+	if absent(prior) || absent(config) || nesting == provider.NestingSet {
+		// Within a set there is nothing to tell which element came from which.
+		return prior.RawEquals(config)
+	}
+	switch nesting {
+	case provider.NestingList:
+		n := prior.LengthInt()
+		if n != config.LengthInt() {
+			return false
+		}
+		for i := range n {
+			if !couldComeFrom(s, prior.Index(intKey(i)), config.Index(intKey(i))) {
+				return false
+			}
+		}
+		return true
+	case provider.NestingMap:
+		if prior.LengthInt() != config.LengthInt() {
+			return false
+		}
+		for key, p := range prior.AsValueMap() {
+			c, ok := elementByKey(config, key)
+			if !ok || !couldComeFrom(s, p, c) {
+				return false
+			}
+		}
+		return true
+	}
+	return couldComeFrom(s, prior, config)
+}
+
+// hashMembers hashes primitive members of an object such that equal objects have equal hashes.
+func hashMembers(seed maphash.Seed, obj cty.Value, names []string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for _, name := range names {
+		hashPrimitive(&h, obj.GetAttr(name))
+	}
+	return h.Sum64()
+}
+
+func hashPrimitive(h *maphash.Hash, v cty.Value) {
+	switch {
+	case !v.IsKnown():
+		h.WriteByte(1)
+	case v.IsNull():
+		h.WriteByte(2)
+	case v.Type() == cty.String:
+		h.WriteString(v.AsString())
+	case v.Type() == cty.Number:
+		// Numbers count as equal when they are written alike, whatever their precision; only of whole numbers is it sure that
+		// they are the same then.
+		if i, accuracy := v.AsBigFloat().Int64(); accuracy == 0 {
+			maphash.WriteComparable(h, i)
+		}
+	case v.Type() == cty.Bool:
+		maphash.WriteComparable(h, v.True())
+	}
+	h.WriteByte(0)
+}

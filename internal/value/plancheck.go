@@ -1,0 +1,227 @@
+package value
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// CheckPlan tells whether a planned object is one that the configuration allows. Prior is null for a create.
+//
+// An attribute that is configured must be planned as configured, or keep its prior value (the provider says then that both
+// mean the same). One that is not configured must be planned as null unless it is computed; then the provider may plan
+// anything, unknown included. Write-only attributes are null in every plan. There are as many nested objects as configured,
+// and none of them is unknown as a whole unless it is so in the configuration; which element of a set belongs to which
+// configured one cannot be told, so of sets only the number of elements is checked. Refinements of unknown values do not
+// count.
+//
+// Values at the hidden paths, and those that the schema declares sensitive, appear in no message.
+func CheckPlan(block *provider.Block, prior, config, planned cty.Value, hidden ...cty.Path) []PathError {
+	c := planChecker{checker{block: block, hidden: hidden}}
+	c.hard = true
+	if !c.conforms(planned) {
+		return c.result()
+	}
+	c.writeOnlyNull(blockShape(block), block.HasWriteOnly(), planned)
+	if !c.presence(config, planned) {
+		return c.result()
+	}
+	if !planned.IsKnown() {
+		c.failf("planned as unknown as a whole; only attributes may be unknown")
+		return c.result()
+	}
+	c.hard = false
+	c.object(blockShape(block), prior, config, planned)
+	return c.result()
+}
+
+type planChecker struct{ checker }
+
+// presence reports an object that is planned but not configured, or the other way round. It gives false if there is nothing
+// more to compare.
+func (c *planChecker) presence(config, planned cty.Value) bool {
+	switch {
+	case planned.IsNull() && !config.IsNull():
+		c.failf("planned to be absent, but the configuration wants it")
+	case config.IsNull() && !planned.IsNull():
+		c.failf("planned to exist, but the configuration does not want it")
+	}
+	return !planned.IsNull() && !config.IsNull()
+}
+
+func (c *planChecker) object(s shape, prior, config, planned cty.Value) {
+	for name, a := range s.attrs {
+		cv := config.GetAttr(name)
+		pv := planned.GetAttr(name)
+		if a.WriteOnly || cv.RawEquals(pv) {
+			continue
+		}
+		c.enterAttr(name)
+		c.attribute(a, attrOf(prior, name, cv), cv, pv)
+		c.leave()
+	}
+	for name, nb := range s.blocks {
+		cv := config.GetAttr(name)
+		pv := planned.GetAttr(name)
+		if cv.RawEquals(pv) {
+			continue
+		}
+		c.enterAttr(name)
+		c.blocks(nb, attrOf(prior, name, cv), cv, pv)
+		c.leave()
+	}
+}
+
+func (c *planChecker) attribute(a *provider.Attribute, prior, config, planned cty.Value) {
+	switch {
+	case sameIgnoringRefinements(planned, config):
+	case !prior.IsNull() && !config.IsNull() && planned.RawEquals(prior):
+	case config.IsNull():
+		// The planned value is not null, or it would be equal.
+		if !a.Computed {
+			c.failf("planned %s, but the attribute is not configured and the schema does not let the provider compute it", planned)
+		}
+	case a.Nested != nil:
+		c.nested(a.Nested, prior, config, planned)
+	case prior.IsNull():
+		c.failf("planned %s, but the configuration says %s", planned, config)
+	default:
+		c.failf("planned %s, which is neither what the configuration says, %s, nor the prior value %s", planned, config, prior)
+	}
+}
+
+// sameIgnoringRefinements compares as RawEquals does, except that unknown values of one type are all the same.
+func sameIgnoringRefinements(a, b cty.Value) bool {
+	if a.RawEquals(b) {
+		return true
+	}
+	if a.IsWhollyKnown() || b.IsWhollyKnown() || !a.Type().Equals(b.Type()) {
+		return false
+	}
+	return unrefined(a).RawEquals(unrefined(b))
+}
+
+func unrefined(v cty.Value) cty.Value {
+	return replaceUnknown(v, func(u cty.Value) cty.Value { return cty.UnknownVal(u.Type()) })
+}
+
+// nested checks a nested attribute that is configured and planned differently.
+func (c *planChecker) nested(o *provider.NestedObject, prior, config, planned cty.Value) {
+	if !c.presence(config, planned) {
+		return
+	}
+	s := objectShape(o)
+	switch o.Nesting {
+	case provider.NestingSet:
+		c.setLength(config, planned)
+	case provider.NestingList, provider.NestingMap:
+		if !config.IsKnown() && !planned.IsKnown() {
+			return
+		}
+		if !config.IsKnown() || !planned.IsKnown() {
+			c.failf("planned %s, but the configuration says %s", planned, config)
+			return
+		}
+		if o.Nesting == provider.NestingList {
+			c.list(s, prior, config, planned)
+		} else {
+			c.keyed(s, prior, config, planned)
+		}
+	default:
+		c.element(s, prior, config, planned)
+	}
+}
+
+// element checks one nested object against the configured one.
+func (c *planChecker) element(s shape, prior, config, planned cty.Value) {
+	switch {
+	case !c.presence(config, planned):
+	case !config.IsKnown():
+		if planned.IsKnown() {
+			c.failf("planned %s for an object that is not known yet in the configuration", planned)
+		}
+	case !planned.IsKnown():
+		c.failf("a nested object must not be planned as unknown as a whole; its attributes may be")
+	default:
+		c.object(s, prior, config, planned)
+	}
+}
+
+func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned cty.Value) {
+	switch {
+	case !config.IsKnown():
+		if planned.IsKnown() {
+			c.failf("planned %s for blocks of which the configuration does not know yet how many there are", planned)
+		}
+		return
+	case !planned.IsKnown():
+		c.failf("nested blocks must not be planned as unknown as a whole; their attributes may be")
+		return
+	}
+	s := blockShape(&nb.Block)
+	switch nb.Nesting {
+	case provider.NestingSingle, provider.NestingGroup:
+		if c.presence(config, planned) {
+			c.object(s, prior, config, planned)
+		}
+		return
+	}
+	if planned.IsNull() {
+		c.failf("without blocks the planned value must be an empty collection, not null")
+		return
+	}
+	if config.IsNull() {
+		// An object of an old provider that ignore_changes has put in the place of the configuration.
+		config = nb.EmptyValue()
+	}
+	switch nb.Nesting {
+	case provider.NestingList:
+		c.list(s, prior, config, planned)
+	case provider.NestingMap:
+		c.keyed(s, prior, config, planned)
+	case provider.NestingSet:
+		c.setLength(config, planned)
+	}
+}
+
+func (c *planChecker) list(s shape, prior, config, planned cty.Value) {
+	n, want := planned.LengthInt(), config.LengthInt()
+	if n != want {
+		c.failf("planned with %d elements, but the configuration has %d", n, want)
+		return
+	}
+	for i := range n {
+		cv := config.Index(intKey(i))
+		found, ok := elementAt(prior, i)
+		c.enterIndex(i)
+		c.element(s, counterpart(found, ok, prior, cv), cv, planned.Index(intKey(i)))
+		c.leave()
+	}
+}
+
+func (c *planChecker) keyed(s shape, prior, config, planned cty.Value) {
+	wanted := config.AsValueMap()
+	for key, pv := range planned.AsValueMap() {
+		c.enterKey(key)
+		if cv, ok := wanted[key]; ok {
+			found, ok := elementByKey(prior, key)
+			c.element(s, counterpart(found, ok, prior, cv), cv, pv)
+			delete(wanted, key)
+		} else {
+			c.failf("planned, but not in the configuration")
+		}
+		c.leave()
+	}
+	for key := range wanted {
+		c.enterKey(key)
+		c.failf("in the configuration, but not planned")
+		c.leave()
+	}
+}
+
+// setLength compares the numbers of elements of two sets, each of which may be a range because of unknown elements.
+func (c *planChecker) setLength(config, planned cty.Value) {
+	if fits := planned.Length().Range().Includes(config.Length()); fits.IsKnown() && fits.False() {
+		c.failf("planned %s elements, but the configuration has %s", planned.Length(), config.Length())
+	}
+}

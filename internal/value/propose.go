@@ -1,0 +1,245 @@
+package value
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Propose merges a prior object and a configuration into the object that a provider is asked to plan for.
+//
+// The configuration wins wherever it may speak: an attribute that is not computed takes the configuration's value, null
+// included. A computed attribute that the configuration leaves null keeps its prior value; on a create (prior is null) it
+// stays null, for the provider to fill in or to declare unknown. Lists of nested objects are matched by index, maps by key,
+// sets by everything in them that is not computed; an object without a counterpart is new. A null configuration proposes
+// absence.
+func Propose(block *provider.Block, prior, config cty.Value) cty.Value {
+	v, _ := proposeObject(blockShape(block), prior, config)
+	return v
+}
+
+// PlannedForData gives the object that stands for a data source until it can be read: its configuration, in which every
+// computed attribute that is not configured is unknown.
+func PlannedForData(block *provider.Block, config cty.Value) cty.Value {
+	// An unknown prior object answers every question with an unknown value, so the ordinary merge puts one in every place
+	// that a prior value would fill.
+	return Propose(block, cty.UnknownVal(block.ImpliedType()), config)
+}
+
+// origin tells what a merged value is equal to. Objects whose members all have the same origin need not be built.
+type origin uint8
+
+const (
+	fromConfig origin = 1 << iota
+	fromPrior
+)
+
+func proposeObject(s shape, prior, config cty.Value) (cty.Value, origin) {
+	if absent(config) {
+		return config, compareOrigin(prior, config)
+	}
+	// Members are kept beside each other until it is clear that a new object must be built; a map made for nothing is what
+	// most objects would cost otherwise.
+	type member struct {
+		name string
+		val  cty.Value
+	}
+	var buf [12]member
+	members := buf[:0]
+	all := fromConfig | fromPrior
+	if absent(prior) {
+		all = fromConfig
+	}
+	for name, a := range s.attrs {
+		c := config.GetAttr(name)
+		v, from := proposeAttribute(a, attrOf(prior, name, c), c, all)
+		members, all = append(members, member{name, v}), all&from
+	}
+	for name, nb := range s.blocks {
+		c := config.GetAttr(name)
+		v, from := proposeBlocks(nb, attrOf(prior, name, c), c)
+		members, all = append(members, member{name, v}), all&from
+	}
+	switch {
+	case all&fromConfig != 0:
+		return config, all
+	case all&fromPrior != 0 && prior.Type().Equals(config.Type()):
+		return prior, all
+	}
+	vals := make(map[string]cty.Value, len(members))
+	for _, m := range members {
+		vals[m.name] = m.val
+	}
+	return cty.ObjectVal(vals), all
+}
+
+// compareOrigin tells where a value comes from that was taken from the configuration as it is.
+func compareOrigin(prior, config cty.Value) origin {
+	if config.RawEquals(prior) {
+		return fromConfig | fromPrior
+	}
+	return fromConfig
+}
+
+// proposeAttribute merges one attribute. The question whether the configuration equals the prior value is only asked while
+// it can still matter, as wanted says.
+func proposeAttribute(a *provider.Attribute, prior, config cty.Value, wanted origin) (cty.Value, origin) {
+	if a.Computed && config.IsNull() {
+		if cameFromConfig(a, prior) {
+			return config, fromConfig
+		}
+		if prior.IsNull() {
+			return config, compareOrigin(prior, config)
+		}
+		return prior, fromPrior
+	}
+	if a.Nested != nil {
+		return proposeNested(a.Nested, prior, config)
+	}
+	if wanted&fromPrior == 0 {
+		return config, fromConfig
+	}
+	return config, compareOrigin(prior, config)
+}
+
+// cameFromConfig tells that a prior value of an optional nested attribute was written by the user, at least in part: it
+// holds something that only a configuration can set. Such a value goes when the configuration does, although the attribute
+// is computed too.
+func cameFromConfig(a *provider.Attribute, prior cty.Value) bool {
+	return a.Optional && a.Nested != nil && holdsConfigured(a.Nested, prior)
+}
+
+func holdsConfigured(o *provider.NestedObject, v cty.Value) bool {
+	if absent(v) {
+		return false
+	}
+	if o.Nesting == provider.NestingSingle || o.Nesting == provider.NestingGroup {
+		return objectHoldsConfigured(o, v)
+	}
+	for _, ev := range v.Elements() {
+		if objectHoldsConfigured(o, ev) {
+			return true
+		}
+	}
+	return false
+}
+
+func objectHoldsConfigured(o *provider.NestedObject, v cty.Value) bool {
+	if absent(v) {
+		return false
+	}
+	for name, a := range o.Attributes {
+		av := v.GetAttr(name)
+		if av.IsNull() {
+			continue
+		}
+		if a.Optional && !a.Computed || a.Nested != nil && holdsConfigured(a.Nested, av) {
+			return true
+		}
+	}
+	return false
+}
+
+func proposeNested(o *provider.NestedObject, prior, config cty.Value) (cty.Value, origin) {
+	if absent(config) {
+		return config, compareOrigin(prior, config)
+	}
+	return proposeMembers(objectShape(o), o.Nesting, prior, config)
+}
+
+func proposeBlocks(nb *provider.NestedBlock, prior, config cty.Value) (cty.Value, origin) {
+	if absent(config) {
+		// Unknown: the blocks are made by a dynamic block whose for_each is not known yet.
+		return config, compareOrigin(prior, config)
+	}
+	return proposeMembers(blockShape(&nb.Block), nb.Nesting, prior, config)
+}
+
+// proposeMembers merges what is neither null nor unknown in the configuration, by nesting mode.
+func proposeMembers(s shape, nesting provider.Nesting, prior, config cty.Value) (cty.Value, origin) {
+	switch nesting {
+	case provider.NestingList:
+		return proposeList(s, prior, config)
+	case provider.NestingMap:
+		return proposeMap(s, prior, config)
+	case provider.NestingSet:
+		return proposeSet(s, prior, config)
+	}
+	return proposeObject(s, prior, config)
+}
+
+// collectionOrigin is the origin that the elements of a collection of n elements may have in common at most.
+func collectionOrigin(prior cty.Value, n int) origin {
+	if absent(prior) || prior.LengthInt() != n {
+		return fromConfig
+	}
+	return fromConfig | fromPrior
+}
+
+// counterpart is the prior object of an element: the one given, or if there is none a null one; all is unknown in an
+// unknown collection.
+func counterpart(found cty.Value, ok bool, prior, element cty.Value) cty.Value {
+	switch {
+	case ok:
+		return found
+	case !prior.IsKnown():
+		return cty.UnknownVal(element.Type())
+	}
+	return cty.NullVal(element.Type())
+}
+
+func proposeList(s shape, prior, config cty.Value) (cty.Value, origin) {
+	n := config.LengthInt()
+	vals := make([]cty.Value, n)
+	all := collectionOrigin(prior, n)
+	for i := range n {
+		c := config.Index(intKey(i))
+		found, ok := elementAt(prior, i)
+		v, from := proposeObject(s, counterpart(found, ok, prior, c), c)
+		vals[i], all = v, all&from
+	}
+	if v, ok := unchanged(all, prior, config); ok {
+		return v, all
+	}
+	return sequenceLike(config, vals), all
+}
+
+func proposeMap(s shape, prior, config cty.Value) (cty.Value, origin) {
+	vals := config.AsValueMap()
+	all := collectionOrigin(prior, len(vals))
+	for key, c := range vals {
+		found, ok := elementByKey(prior, key)
+		v, from := proposeObject(s, counterpart(found, ok, prior, c), c)
+		vals[key], all = v, all&from
+	}
+	if v, ok := unchanged(all, prior, config); ok {
+		return v, all
+	}
+	return keyedLike(config, vals), all
+}
+
+func proposeSet(s shape, prior, config cty.Value) (cty.Value, origin) {
+	vals := config.AsValueSlice()
+	all := collectionOrigin(prior, len(vals))
+	match := newSetMatcher(s, prior, len(vals))
+	for i, c := range vals {
+		found, ok := match.take(c)
+		v, from := proposeObject(s, counterpart(found, ok, prior, c), c)
+		vals[i], all = v, all&from
+	}
+	if v, ok := unchanged(all, prior, config); ok {
+		return v, all
+	}
+	return setLike(config, vals), all
+}
+
+// unchanged gives the collection that a merged one is equal to, if there is one.
+func unchanged(all origin, prior, config cty.Value) (cty.Value, bool) {
+	switch {
+	case all&fromConfig != 0:
+		return config, true
+	case all&fromPrior != 0 && prior.Type().Equals(config.Type()):
+		return prior, true
+	}
+	return cty.NilVal, false
+}

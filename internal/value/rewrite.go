@@ -1,0 +1,223 @@
+package value
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// NullWriteOnly gives the value with all write-only attributes null, as it may be planned and stored.
+func NullWriteOnly(block *provider.Block, v cty.Value) cty.Value {
+	if !block.HasWriteOnly() {
+		return v
+	}
+	r := rewriter{attr: func(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
+		if a.WriteOnly && !v.IsNull() {
+			return cty.NullVal(a.ImpliedType()), true
+		}
+		return v, false
+	}}
+	v, _ = r.object(blockShape(block), v)
+	return v
+}
+
+// SetUnknowns gives the value with every computed attribute that is null, at any depth, unknown: what a provider without
+// better knowledge plans for an object that it is going to create. Null objects stay null, and so do the attributes that
+// only the configuration may set.
+func SetUnknowns(block *provider.Block, v cty.Value) cty.Value {
+	r := rewriter{attr: func(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
+		if a.Computed && v.IsNull() {
+			return cty.UnknownVal(a.ImpliedType()), true
+		}
+		return v, false
+	}}
+	v, _ = r.object(blockShape(block), v)
+	return v
+}
+
+// NullReadOnly gives the value with every attribute null that a configuration cannot set. What is left of a stored object
+// can stand in for its configuration.
+func NullReadOnly(block *provider.Block, v cty.Value) cty.Value {
+	r := rewriter{attr: func(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
+		if a.Computed && !a.Optional && !v.IsNull() {
+			return cty.NullVal(a.ImpliedType()), true
+		}
+		return v, false
+	}}
+	v, _ = r.object(blockShape(block), v)
+	return v
+}
+
+// NormalizeRead repairs what old providers cannot tell apart: collections of nested blocks that are null become empty, and
+// an unknown one becomes a single block of which nothing is known. It is applied to every object that was read, and to plans
+// and results under the legacy type system.
+func NormalizeRead(block *provider.Block, v cty.Value) cty.Value {
+	if len(block.Blocks) == 0 {
+		return v
+	}
+	r := rewriter{block: func(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
+		switch {
+		case !v.IsKnown():
+			return oneUnknownBlock(nb, v)
+		case v.IsNull() && nb.Nesting != provider.NestingSingle:
+			return nb.EmptyValue(), true
+		}
+		return v, false
+	}}
+	v, _ = r.object(blockShape(block), v)
+	return v
+}
+
+func oneUnknownBlock(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
+	stub := unknownBlock(&nb.Block)
+	switch nb.Nesting {
+	case provider.NestingList:
+		if nb.Block.ImpliedType().HasDynamicTypes() {
+			return cty.TupleVal([]cty.Value{stub}), true
+		}
+		return cty.ListVal([]cty.Value{stub}), true
+	case provider.NestingSet:
+		return cty.SetVal([]cty.Value{stub}), true
+	case provider.NestingMap:
+		return v, false // there is no key that it could have
+	}
+	return stub, true
+}
+
+func unknownBlock(b *provider.Block) cty.Value {
+	vals := make(map[string]cty.Value, len(b.Attributes)+len(b.Blocks))
+	for name, a := range b.Attributes {
+		vals[name] = cty.UnknownVal(a.ImpliedType())
+	}
+	for name, nb := range b.Blocks {
+		vals[name], _ = oneUnknownBlock(nb, cty.UnknownVal(nb.ImpliedType()))
+	}
+	return cty.ObjectVal(vals)
+}
+
+// rewriter changes single attributes or block collections of an object, guided by its schema, and rebuilds only what leads
+// to a change. The functions tell whether they changed the value; what they changed is not looked into.
+type rewriter struct {
+	attr  func(*provider.Attribute, cty.Value) (cty.Value, bool)
+	block func(*provider.NestedBlock, cty.Value) (cty.Value, bool)
+}
+
+func (r rewriter) object(s shape, v cty.Value) (cty.Value, bool) {
+	if absent(v) {
+		return v, false
+	}
+	var vals map[string]cty.Value
+	set := func(name string, nv cty.Value) {
+		if vals == nil {
+			vals = v.AsValueMap()
+		}
+		vals[name] = nv
+	}
+	if r.attr != nil {
+		for name, a := range s.attrs {
+			if nv, changed := r.attribute(a, v.GetAttr(name)); changed {
+				set(name, nv)
+			}
+		}
+	}
+	for name, nb := range s.blocks {
+		if nv, changed := r.blocks(nb, v.GetAttr(name)); changed {
+			set(name, nv)
+		}
+	}
+	if vals == nil {
+		return v, false
+	}
+	return cty.ObjectVal(vals), true
+}
+
+func (r rewriter) attribute(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
+	if nv, changed := r.attr(a, v); changed {
+		return nv, true
+	}
+	if a.Nested != nil {
+		return r.members(objectShape(a.Nested), a.Nested.Nesting, v)
+	}
+	return v, false
+}
+
+func (r rewriter) blocks(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
+	if r.block != nil {
+		if nv, changed := r.block(nb, v); changed {
+			return nv, true
+		}
+		if len(nb.Blocks) == 0 && r.attr == nil {
+			return v, false
+		}
+	}
+	return r.members(blockShape(&nb.Block), nb.Nesting, v)
+}
+
+func (r rewriter) members(s shape, nesting provider.Nesting, v cty.Value) (cty.Value, bool) {
+	if absent(v) {
+		return v, false
+	}
+	switch nesting {
+	case provider.NestingList, provider.NestingSet:
+		vals := v.AsValueSlice()
+		any := false
+		for i, ev := range vals {
+			nv, changed := r.object(s, ev)
+			vals[i], any = nv, any || changed
+		}
+		switch {
+		case !any:
+			return v, false
+		case nesting == provider.NestingSet:
+			return setLike(v, vals), true
+		}
+		return sequenceLike(v, vals), true
+	case provider.NestingMap:
+		vals := v.AsValueMap()
+		any := false
+		for key, ev := range vals {
+			nv, changed := r.object(s, ev)
+			vals[key], any = nv, any || changed
+		}
+		if !any {
+			return v, false
+		}
+		return keyedLike(v, vals), true
+	}
+	return r.object(s, v)
+}
+
+// UnknownAsNull gives the value with everything unknown inside null: how much of an object can be stored after a failure.
+func UnknownAsNull(v cty.Value) cty.Value {
+	return replaceUnknown(v, func(u cty.Value) cty.Value { return cty.NullVal(u.Type()) })
+}
+
+// replaceUnknown replaces unknown values at any depth, whatever the type, and keeps marks.
+func replaceUnknown(v cty.Value, fn func(cty.Value) cty.Value) cty.Value {
+	if v.IsWhollyKnown() {
+		return v
+	}
+	v, marks := v.Unmark()
+	ty := v.Type()
+	switch {
+	case !v.IsKnown():
+		v = fn(v)
+	case ty.IsObjectType() || ty.IsMapType():
+		vals := v.AsValueMap()
+		for k, ev := range vals {
+			vals[k] = replaceUnknown(ev, fn)
+		}
+		v = keyedLike(v, vals)
+	default:
+		vals := v.AsValueSlice()
+		for i, ev := range vals {
+			vals[i] = replaceUnknown(ev, fn)
+		}
+		if ty.IsSetType() {
+			v = setLike(v, vals)
+		} else {
+			v = sequenceLike(v, vals)
+		}
+	}
+	return v.WithMarks(marks)
+}

@@ -1,0 +1,105 @@
+package value
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// SchemaSensitivePaths gives the places in a value that its schema declares sensitive, sorted. What is inside of a null or
+// unknown object has no place. Sensitive attributes of elements of a set are found at the set.
+func SchemaSensitivePaths(block *provider.Block, v cty.Value) []cty.Path {
+	if !block.HasSensitive() {
+		return nil
+	}
+	var f sensitiveFinder
+	f.object(blockShape(block), nil, v)
+	return UnionPaths(f.found)
+}
+
+// SensitivePaths gives all sensitive places of a value: those of the schema, and those of the configured paths that the
+// value has.
+func SensitivePaths(block *provider.Block, v cty.Value, configured []cty.Path) []cty.Path {
+	paths := SchemaSensitivePaths(block, v)
+	if len(configured) == 0 {
+		return paths
+	}
+	return UnionPaths(paths, Existing(v, configured))
+}
+
+// Existing gives those of the paths that a value has, sorted. A path into a set becomes the path of the set.
+func Existing(v cty.Value, paths []cty.Path) []cty.Path {
+	var have []cty.Path
+	for _, p := range paths {
+		if _, at, ok := lookup(v, p); ok && !insideUnknown(v, at) {
+			have = append(have, at)
+		}
+	}
+	return UnionPaths(have)
+}
+
+// insideUnknown tells whether a path leads through something that is unknown as a whole and so has no parts to mark.
+func insideUnknown(v cty.Value, path cty.Path) bool {
+	for n := range path {
+		if at, _, ok := lookup(v, path[:n]); ok {
+			if at, _ = at.Unmark(); !at.IsKnown() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// MarkSensitive gives a value with the mark Sensitive at all the paths. Paths that the value does not have are passed over; a
+// path into a set marks the set. The value may carry marks already. Only what leads to a mark is rebuilt.
+func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value {
+	return updateAt(v, paths, func(v cty.Value) cty.Value {
+		if IsSensitive(v) {
+			return v
+		}
+		return v.Mark(Sensitive)
+	})
+}
+
+type sensitiveFinder struct{ found []cty.Path }
+
+func (f *sensitiveFinder) object(s shape, path cty.Path, v cty.Value) {
+	v, _ = v.Unmark()
+	if absent(v) {
+		return
+	}
+	for name, a := range s.attrs {
+		switch {
+		case a.Sensitive:
+			f.found = append(f.found, append(path.Copy(), cty.GetAttrStep{Name: name}))
+		case a.Nested != nil && attributeHasSensitive(a):
+			f.members(objectShape(a.Nested), a.Nested.Nesting, path.GetAttr(name), v.GetAttr(name))
+		}
+	}
+	for name, nb := range s.blocks {
+		if nb.HasSensitive() {
+			f.members(blockShape(&nb.Block), nb.Nesting, path.GetAttr(name), v.GetAttr(name))
+		}
+	}
+}
+
+func (f *sensitiveFinder) members(s shape, nesting provider.Nesting, path cty.Path, v cty.Value) {
+	v, _ = v.Unmark()
+	switch {
+	case absent(v):
+	case nesting == provider.NestingSingle || nesting == provider.NestingGroup:
+		f.object(s, path, v)
+	case isSequence(v):
+		for i := range v.LengthInt() {
+			f.object(s, path.Index(intKey(i)), v.Index(intKey(i)))
+		}
+	case v.Type().IsSetType():
+		if v.LengthInt() > 0 {
+			f.found = append(f.found, path)
+		}
+	default:
+		for key, ev := range v.AsValueMap() {
+			f.object(s, path.IndexString(key), ev)
+		}
+	}
+}
