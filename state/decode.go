@@ -262,7 +262,7 @@ func (d *decoder) output() (*Output, error) {
 	if err != nil {
 		return nil, &scanError{at, "the output has an invalid type: " + err.Error()}
 	}
-	if o.Value, err = ctyjson.Unmarshal(value, ty); err != nil {
+	if o.Value, err = unmarshal(value, ty); err != nil {
 		return nil, &scanError{at, "the value of the output does not fit its type: " + err.Error()}
 	}
 	return o, nil

@@ -55,7 +55,7 @@ func ParsePath(b []byte) (cty.Path, error) {
 			}
 			p[i] = cty.GetAttrStep{Name: *name}
 		case "index":
-			key, err := ctyjson.Unmarshal(step.Value, cty.DynamicPseudoType)
+			key, err := unmarshal(step.Value, cty.DynamicPseudoType)
 			if err != nil {
 				return nil, fmt.Errorf("step %d: the value of index must be a value with its type, found %s", i, step.Value)
 			}

@@ -446,7 +446,8 @@ func validNumber(b []byte) bool {
 		if b = b[1:]; len(b) > 0 && (b[0] == '+' || b[0] == '-') {
 			b = b[1:]
 		}
-		if !digits() {
+		// A number such as 1e999999999 would be written out with all its digits one day.
+		if len(b) > 4 || !digits() {
 			return false
 		}
 	}

@@ -13,6 +13,7 @@ package state
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -140,16 +141,26 @@ func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
 func (o *Object) Value(ty cty.Type) (cty.Value, error) {
 	d := o.cache()
 	if d == nil {
-		return ctyjson.Unmarshal(o.Attributes, ty)
+		return unmarshal(o.Attributes, ty)
 	}
 	d.once.Do(func() {
 		d.ty = ty
-		d.value, d.err = ctyjson.Unmarshal(o.Attributes, ty)
+		d.value, d.err = unmarshal(o.Attributes, ty)
 	})
 	if !d.ty.Equals(ty) {
-		return ctyjson.Unmarshal(o.Attributes, ty)
+		return unmarshal(o.Attributes, ty)
 	}
 	return d.value, d.err
+}
+
+// unmarshal is that of package cty/json, which panics on some values that do not fit their type (an empty list for a tuple).
+func unmarshal(raw []byte, ty cty.Type) (v cty.Value, err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			v, err = cty.NilVal, fmt.Errorf("the value does not fit its type")
+		}
+	}()
+	return ctyjson.Unmarshal(raw, ty)
 }
 
 // cache gives the object's own cache; nil when it has none.
