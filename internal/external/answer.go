@@ -1,0 +1,186 @@
+package external
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program"
+)
+
+// request is what a program reads that manages an object.
+type request struct {
+	ID           string          `json:"id,omitempty"` // not for create
+	Arguments    json.RawMessage `json:"arguments"`
+	OldArguments json.RawMessage `json:"old_arguments,omitempty"` // for update and delete
+}
+
+func (r request) encode() []byte {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic("external: a request has no JSON form: " + err.Error())
+	}
+	return b
+}
+
+// answer is what it prints.
+type answer struct {
+	id        string
+	arguments map[string]string
+	result    map[string]string
+	gone      bool
+}
+
+// readAnswer reads the answer to create, read and update.
+func readAnswer(stdout []byte) (answer, error) {
+	object, err := program.ReadObject(stdout)
+	if err != nil {
+		return answer{}, err
+	}
+	if object == nil {
+		return answer{gone: true}, nil
+	}
+	var a answer
+	if a.id, err = readID(object); err != nil {
+		return answer{}, err
+	}
+	if a.id == "" {
+		return answer{gone: true}, nil
+	}
+	if a.arguments, err = readMap(object, "arguments"); err != nil {
+		return answer{}, err
+	}
+	if a.result, err = readMap(object, "result"); err != nil {
+		return answer{}, err
+	}
+	return a, nil
+}
+
+// readID reads the member "id", which may be null.
+func readID(object map[string]json.RawMessage) (string, error) {
+	raw, err := member(object, "id")
+	if err != nil {
+		return "", err
+	}
+	var id *string
+	if json.Unmarshal(raw, &id) != nil {
+		return "", fmt.Errorf(`"id" must be a string, not %s`, program.Kind(raw))
+	}
+	if id == nil {
+		return "", nil
+	}
+	return *id, nil
+}
+
+// readMap reads a member that must be an object of strings. Null values are left out, as they are in requests.
+func readMap(object map[string]json.RawMessage, name string) (map[string]string, error) {
+	raw, err := member(object, name)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil || members == nil {
+		return nil, fmt.Errorf("%q must be an object of strings, not %s", name, program.Kind(raw))
+	}
+	values := make(map[string]string, len(members))
+	for _, k := range slices.Sorted(maps.Keys(members)) {
+		var v *string
+		if json.Unmarshal(members[k], &v) != nil {
+			return nil, fmt.Errorf("%q in %q must be a string, not %s", k, name, program.Kind(members[k]))
+		}
+		if v != nil {
+			values[k] = *v
+		}
+	}
+	return values, nil
+}
+
+func member(object map[string]json.RawMessage, name string) (json.RawMessage, error) {
+	raw, ok := object[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no %q.%s", name, diag.DidYouMean(name, slices.Sorted(maps.Keys(object))))
+	}
+	return raw, nil
+}
+
+// salvageID finds the id in the first JSON value of an output that is no answer. With it an object that was created can
+// be kept track of.
+func salvageID(stdout []byte) string {
+	var object map[string]json.RawMessage
+	if json.NewDecoder(bytes.NewReader(stdout)).Decode(&object) != nil {
+		return ""
+	}
+	id, _ := readID(object)
+	return id
+}
+
+// importID is the long form of the id of an import.
+type importID struct {
+	id                   string
+	program, interpreter cty.Value
+	arguments            map[string]string // nil: none given
+}
+
+// readImportID reads the long form. It reports false for an id that is no JSON object, and so means itself.
+func readImportID(text string) (importID, bool, error) {
+	if !json.Valid([]byte(text)) || program.Kind([]byte(text)) != "an object" {
+		return importID{}, false, nil
+	}
+	object, err := program.ReadObject([]byte(text))
+	if err != nil {
+		return importID{}, true, err
+	}
+	known := []string{"id", "program", "interpreter", "arguments"}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if !slices.Contains(known, name) {
+			return importID{}, true, fmt.Errorf("there is no place for %q.%s", name, diag.DidYouMean(name, known))
+		}
+	}
+	in := importID{interpreter: cty.NullVal(cty.DynamicPseudoType)}
+	if in.id, err = readID(object); err != nil {
+		return importID{}, true, err
+	}
+	if in.id == "" {
+		return importID{}, true, fmt.Errorf(`"id" is empty`)
+	}
+	if in.program, err = readWords(object, "program"); err != nil {
+		return importID{}, true, err
+	}
+	if object["interpreter"] != nil {
+		if in.interpreter, err = readWords(object, "interpreter"); err != nil {
+			return importID{}, true, err
+		}
+	}
+	if object["arguments"] != nil {
+		if in.arguments, err = readMap(object, "arguments"); err != nil {
+			return importID{}, true, err
+		}
+	}
+	return in, true, nil
+}
+
+// readWords reads a member that must be a string or an array of strings, as the value that a configuration would have.
+func readWords(object map[string]json.RawMessage, name string) (cty.Value, error) {
+	raw, err := member(object, name)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	var one string
+	var many []string
+	if program.Kind(raw) == "a string" && json.Unmarshal(raw, &one) == nil {
+		return cty.StringVal(one), nil
+	}
+	if program.Kind(raw) != "an array" || json.Unmarshal(raw, &many) != nil {
+		return cty.NilVal, fmt.Errorf("%q must be a string or an array of strings", name)
+	}
+	words := make([]cty.Value, len(many))
+	for i, w := range many {
+		words[i] = cty.StringVal(w)
+	}
+	return cty.TupleVal(words), nil
+}

@@ -1,0 +1,258 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program"
+)
+
+// The summaries are those of the published provider, which people search for.
+const (
+	sumMissing   = "External Program Missing"
+	sumLookup    = "External Program Lookup Failed"
+	sumExecution = "External Program Execution Failed"
+	sumResults   = "Unexpected External Program Results"
+)
+
+// command is one run of a program for one purpose.
+type command struct {
+	argv []string
+	// first is the first word as it was written, quoted: unlike argv[0] it may be null or empty.
+	first string
+	// name is the program's file name, without its interpreter.
+	name  string
+	dir   string
+	stdin []byte
+	// action is what the program is asked to do: create, read, update, delete; empty for a data source.
+	action string
+	// stored is set when the program is the one that the state remembers, not the one that the configuration names.
+	stored bool
+}
+
+// newCommand puts words together: those of an interpreter, if any, and then those of a program. Null and empty words are
+// dropped, as the published data source does, so that an optional argument can be an empty string.
+func newCommand(values ...cty.Value) (*command, *diag.Diagnostic) {
+	c := &command{}
+	for _, v := range values {
+		all, err := words(v)
+		if err != nil {
+			return nil, invalidProgram("program", err)
+		}
+		c.name = ""
+		for _, w := range all {
+			if c.first == "" {
+				c.first = quoted(w)
+			}
+			if w.IsNull() || w.AsString() == "" {
+				continue
+			}
+			c.argv = append(c.argv, w.AsString())
+			if c.name == "" {
+				c.name = filepath.Base(w.AsString())
+			}
+		}
+	}
+	if c.name == "" {
+		return nil, problem(sumMissing, "There is no program to run: all that \"program\" holds is null or empty. Give it the name of a program.")
+	}
+	return c, nil
+}
+
+// words reads a string or a list of strings.
+func words(v cty.Value) ([]cty.Value, error) {
+	if v.IsNull() {
+		return nil, nil
+	}
+	ty := v.Type()
+	if ty.IsPrimitiveType() {
+		s, err := convert.Convert(v, cty.String)
+		return []cty.Value{s}, err
+	}
+	if !ty.IsListType() && !ty.IsTupleType() {
+		return nil, fmt.Errorf("it must be a string or a list of strings, not %s", ty.FriendlyName())
+	}
+	list, err := convert.Convert(v, cty.List(cty.String))
+	if err != nil {
+		return nil, fmt.Errorf("it must be a string or a list of strings: %w", err)
+	}
+	return list.AsValueSlice(), nil
+}
+
+func quoted(word cty.Value) string {
+	if word.IsNull() {
+		return "<null>"
+	}
+	return strconv.Quote(word.AsString())
+}
+
+// stringMap turns a map of strings into Go's, leaving out null elements.
+func stringMap(v cty.Value) map[string]string {
+	values := map[string]string{}
+	if v.IsNull() {
+		return values
+	}
+	for k, e := range v.AsValueMap() {
+		if !e.IsNull() {
+			values[k] = e.AsString()
+		}
+	}
+	return values
+}
+
+// run runs a command. A nil diagnostic means that the program ended with success.
+func (p *external) run(ctx context.Context, typ string, c *command) (*program.Result, *diag.Diagnostic) {
+	cmd := program.Command{
+		Argv:  c.argv,
+		Dir:   c.dir,
+		Base:  p.opts.Dir,
+		Env:   p.opts.Env,
+		Stdin: c.stdin,
+		Grace: p.opts.Grace,
+	}
+	if c.action == "delete" {
+		cmd.MaxStdout = -1
+		cmd.Whole = func([]byte) bool { return true }
+	}
+	if sink := p.opts.Stderr; sink != nil {
+		label := strings.TrimSpace(fmt.Sprintf("%s %s %s", typ, c.name, c.action))
+		cmd.Stderr = func(line string) { sink(label, line) }
+	}
+	res, err := program.Run(ctx, cmd)
+	if err == nil && res.ExitCode == 0 {
+		return res, nil
+	}
+	return res, c.failure(res, err)
+}
+
+// failure tells why a program did not end with success.
+func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
+	var lookup *program.LookupError
+	var start *program.StartError
+	var limit *program.LimitError
+	var stopped *program.StoppedError
+	switch {
+	case errors.As(err, &lookup):
+		return problem(sumLookup, fmt.Sprintf("The program %s was not found, or is no executable file. A name without a slash is "+
+			"searched in the directories of PATH, any other one is relative to the current directory.%s\n\n"+
+			"Platform: %s\nProgram: %s\nError: %s", c.purpose(), c.origin(), runtime.GOOS, c.first, lookup.Err))
+	case errors.As(err, &start):
+		return problem(sumExecution, fmt.Sprintf("The program %s could not be started, so there is no additional error messaging.%s\n\n"+
+			"Program: %s\nState: %s", c.purpose(), c.origin(), start.Path, start.Err))
+	case errors.As(err, &limit):
+		return c.badResults(res, err)
+	case errors.As(err, &stopped):
+		intro := sentence("The program %s did not get to its end", c.purpose()) + sentence("Reason: %s", err)
+		if c.action != "" && c.action != "read" {
+			intro += "What it had done until then is done, and not in the state."
+		}
+		return c.badEnd(res, intro)
+	case err != nil:
+		return problem(sumExecution, fmt.Sprintf("The program %s was not run.\n\nProgram: %s\nState: %s", c.purpose(), c.argv[0], err))
+	default:
+		return c.badEnd(res, sentence("The program %s ended with a failure", c.purpose()))
+	}
+}
+
+// badEnd shows what a program that failed had to say.
+func (c *command) badEnd(res *program.Result, intro string) *diag.Diagnostic {
+	intro = strings.TrimSpace(intro)
+	message := ""
+	if text := strings.TrimRight(strings.ToValidUTF8(string(res.Stderr), "\uFFFD"), "\r\n"); text != "" {
+		message = "\nError Message: " + text
+	} else {
+		intro += " It returned no additional error messaging."
+	}
+	return problem(sumExecution, fmt.Sprintf("%s%s\n\nProgram: %s%s\nState: %s", intro, c.origin(), res.Path, message, res.State))
+}
+
+// badResults shows what is wrong with the output of a program that ended well.
+func (c *command) badResults(res *program.Result, err error) *diag.Diagnostic {
+	expected := "one JSON object whose values are all strings"
+	hint := ""
+	switch c.action {
+	case "create", "update":
+		expected = `one JSON object {"id": "...", "arguments": {...}, "result": {...}} in which all values are strings`
+		hint = " What the program did is done all the same: compare the object with the state before the next apply."
+	case "read":
+		expected = `one JSON object {"id": "...", "arguments": {...}, "result": {...}} in which all values are strings, or null when the object is gone`
+	}
+	return problem(sumResults, fmt.Sprintf("The program %s printed something else on standard output than %s. "+
+		"Messages for people belong on standard error.%s\n\nProgram: %s\nResult Error: %s\nOutput: %s",
+		c.purpose(), expected, hint, res.Path, err, program.Excerpt(res.Stdout)))
+}
+
+// purpose says what the program was needed for.
+func (c *command) purpose() string {
+	if c.action == "" {
+		return "of the data source"
+	}
+	return "that should " + c.action + " the object"
+}
+
+// origin tells where a program comes from that does not stand in the configuration, or not any more.
+func (c *command) origin() string {
+	if !c.stored {
+		return ""
+	}
+	return " It is the one with which the object was last applied. If it has moved since, apply with -refresh=false: that " +
+		"records the program of the configuration, and runs nothing if only the program has changed."
+}
+
+func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) + ". " }
+
+// problem is an error at the program attribute.
+func problem(summary, detail string) *diag.Diagnostic {
+	return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Path: cty.GetAttrPath("program")}
+}
+
+func missingArgument(name string) *diag.Diagnostic {
+	return &diag.Diagnostic{Severity: diag.Error, Summary: "Missing Configuration for Required Attribute",
+		Detail: fmt.Sprintf("%q is null, but a value is required.", name), Path: cty.GetAttrPath(name)}
+}
+
+func invalidProgram(name string, err error) *diag.Diagnostic {
+	return &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid " + name,
+		Detail: fmt.Sprintf("%q cannot be run: %s.", name, err), Path: cty.GetAttrPath(name)}
+}
+
+// validateWords checks a program or an interpreter that may be unknown still, in whole or in part.
+func validateWords(name string, v cty.Value) diag.List {
+	if v.IsNull() || !v.IsKnown() {
+		return nil
+	}
+	if ty := v.Type(); ty.IsTupleType() && !v.IsWhollyKnown() {
+		// Elements that are unknown may be of unknown type too, which no conversion can judge.
+		for _, e := range v.AsValueSlice() {
+			if e.IsKnown() && !e.IsNull() && !e.Type().IsPrimitiveType() {
+				return diag.List{invalidProgram(name, fmt.Errorf("each element must be a string, not %s", e.Type().FriendlyName()))}
+			}
+		}
+		return nil
+	}
+	if _, err := words(v); err != nil {
+		return diag.List{invalidProgram(name, err)}
+	}
+	return nil
+}
+
+// validateList checks the program of the published data source.
+func validateList(v cty.Value) diag.List {
+	switch {
+	case v.IsNull():
+		return diag.List{missingArgument("program")}
+	case v.IsKnown() && v.LengthInt() == 0:
+		return diag.List{{Severity: diag.Error, Summary: "Invalid Attribute Value",
+			Detail: "Attribute program list must contain at least 1 elements, got: 0", Path: cty.GetAttrPath("program")}}
+	}
+	return nil
+}

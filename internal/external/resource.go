@@ -1,0 +1,272 @@
+package external
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// object is a value of the resource, taken apart. Attributes may be null, and in plans unknown.
+type object struct {
+	program, interpreter  cty.Value
+	id, arguments, result cty.Value
+}
+
+func objectOf(v cty.Value) object {
+	return object{
+		program: v.GetAttr("program"), interpreter: v.GetAttr("interpreter"),
+		id: v.GetAttr("id"), arguments: v.GetAttr("arguments"), result: v.GetAttr("result"),
+	}
+}
+
+func (o object) value() cty.Value {
+	return cty.ObjectVal(map[string]cty.Value{
+		"program": o.program, "interpreter": o.interpreter,
+		"id": o.id, "arguments": o.arguments, "result": o.result,
+	})
+}
+
+// with is the object as an answer describes it.
+func (o object) with(a answer) object {
+	o.id = cty.StringVal(a.id)
+	o.arguments = stringsValue(a.arguments)
+	o.result = stringsValue(a.result)
+	return o
+}
+
+// wants tells whether applying a configuration needs a run of update: the arguments differ from those that the program
+// reported, or it never reported anything, as after an import by a bare id. A change of the program alone needs none.
+func (o object) wants(config object) bool {
+	return o.result.IsNull() || !config.arguments.IsWhollyKnown() || !maps.Equal(stringMap(config.arguments), stringMap(o.arguments))
+}
+
+// command prepares a run of the object's program.
+func (o object) command(action string, r request) (*command, *diag.Diagnostic) {
+	c, problem := newCommand(o.interpreter, o.program)
+	if problem != nil {
+		return nil, problem
+	}
+	c.argv = append(c.argv, action)
+	c.action = action
+	c.stdin = r.encode()
+	return c, nil
+}
+
+func encoded(arguments cty.Value) []byte { return program.WriteStrings(stringMap(arguments)) }
+
+// Plan asks no program: the protocol has no such action. The answers of programs are free to differ from what is planned
+// and configured, hence the legacy type system.
+func (p *external) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
+	if req.Type != typeResource {
+		return p.Base.Plan(ctx, req)
+	}
+	resp := provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate, Identity: req.PriorIdentity, LegacyTypeSystem: true}
+	if req.Proposed.IsNull() {
+		return resp
+	}
+	planned := objectOf(req.Config)
+	if req.Prior.IsNull() {
+		planned.id, planned.result = cty.UnknownVal(cty.String), cty.UnknownVal(cty.Map(cty.String))
+		resp.Planned = planned.value()
+		return resp
+	}
+	prior := objectOf(req.Prior)
+	planned.id = prior.id
+	if prior.wants(planned) {
+		planned.result = cty.UnknownVal(cty.Map(cty.String))
+	} else {
+		planned.arguments, planned.result = prior.arguments, prior.result
+	}
+	resp.Planned = planned.value()
+	return resp
+}
+
+func (p *external) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	if req.Type != typeResource {
+		return p.Base.Apply(ctx, req)
+	}
+	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Identity: req.PlannedIdentity, LegacyTypeSystem: true}
+	var planned object
+	if !req.Planned.IsNull() {
+		planned = settled(objectOf(req.Planned), objectOf(req.Config))
+	}
+	var problem *diag.Diagnostic
+	switch {
+	case req.Planned.IsNull():
+		if problem = p.delete(ctx, objectOf(req.Prior)); problem == nil {
+			resp.State = req.Planned
+		}
+	case req.Prior.IsNull():
+		var created *object
+		if created, problem = p.create(ctx, planned); created != nil {
+			resp.State = created.value()
+		}
+	default:
+		prior := objectOf(req.Prior)
+		if planned.result.IsKnown() {
+			resp.State = planned.value()
+			break
+		}
+		var updated object
+		if updated, problem = p.update(ctx, prior, planned); problem == nil {
+			resp.State = updated.value()
+		}
+	}
+	if problem != nil {
+		resp.Diagnostics = diag.List{problem}
+	}
+	return resp
+}
+
+// settled takes from the configuration, which is known by now, what could not be planned.
+func settled(planned, config object) object {
+	for _, attr := range []struct{ planned, config *cty.Value }{
+		{&planned.program, &config.program}, {&planned.interpreter, &config.interpreter}, {&planned.arguments, &config.arguments},
+	} {
+		if !attr.planned.IsWhollyKnown() {
+			*attr.planned = *attr.config
+		}
+	}
+	return planned
+}
+
+// create returns the object beside a problem when the program succeeded with a bad answer that tells at least the id.
+func (p *external) create(ctx context.Context, planned object) (*object, *diag.Diagnostic) {
+	c, problem := planned.command("create", request{Arguments: encoded(planned.arguments)})
+	if problem != nil {
+		return nil, problem
+	}
+	res, problem := p.run(ctx, typeResource, c)
+	if problem != nil {
+		return nil, problem
+	}
+	a, err := readAnswer(res.Stdout)
+	if err == nil && a.gone {
+		err = fmt.Errorf(`there is no "id" of the new object`)
+	}
+	if err == nil {
+		created := planned.with(a)
+		return &created, nil
+	}
+	problem = c.badResults(res, err)
+	id := salvageID(res.Stdout)
+	if id == "" {
+		return nil, problem
+	}
+	problem.Detail += fmt.Sprintf("\n\nThe object is recorded with the id %q that the output holds.", id)
+	half := planned.with(answer{id: id, arguments: stringMap(planned.arguments), result: map[string]string{}})
+	return &half, problem
+}
+
+func (p *external) update(ctx context.Context, prior, planned object) (object, *diag.Diagnostic) {
+	c, problem := planned.command("update", request{
+		ID:           idOf(prior),
+		Arguments:    encoded(planned.arguments),
+		OldArguments: encoded(prior.arguments),
+	})
+	if problem != nil {
+		return object{}, problem
+	}
+	res, problem := p.run(ctx, typeResource, c)
+	if problem != nil {
+		return object{}, problem
+	}
+	a, err := readAnswer(res.Stdout)
+	if err == nil && a.gone {
+		err = fmt.Errorf(`there is no "id" of the updated object`)
+	}
+	if err != nil {
+		return object{}, c.badResults(res, err)
+	}
+	return planned.with(a), nil
+}
+
+func (p *external) delete(ctx context.Context, prior object) *diag.Diagnostic {
+	if prior.program.IsNull() {
+		return problem(sumMissing, fmt.Sprintf("The object %q was imported by its id alone and has not been applied since, so nothing "+
+			"is known of the program that could delete it. Apply its configuration first, or remove it from the state.", idOf(prior)))
+	}
+	arguments := encoded(prior.arguments)
+	c, problem := prior.command("delete", request{ID: idOf(prior), Arguments: arguments, OldArguments: arguments})
+	if problem != nil {
+		return problem
+	}
+	c.stored = true
+	_, problem = p.run(ctx, typeResource, c)
+	return problem
+}
+
+// Read runs the program that the state names. An object that was imported by a bare id has none yet and stays as it is.
+func (p *external) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
+	if req.Type != typeResource || req.Prior.IsNull() || req.Prior.GetAttr("program").IsNull() {
+		return p.Base.Read(ctx, req)
+	}
+	resp := provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
+	ctx, done := p.interruptible(ctx)
+	defer done()
+	prior := objectOf(req.Prior)
+	c, problem := prior.command("read", request{ID: idOf(prior), Arguments: encoded(prior.arguments)})
+	if problem != nil {
+		resp.Diagnostics = diag.List{problem}
+		return resp
+	}
+	c.stored = true
+	res, problem := p.run(ctx, typeResource, c)
+	if problem != nil {
+		resp.Diagnostics = diag.List{problem}
+		return resp
+	}
+	a, err := readAnswer(res.Stdout)
+	switch {
+	case err != nil:
+		resp.Diagnostics = diag.List{c.badResults(res, err)}
+	case a.gone:
+		resp.State = cty.NullVal(p.schema.Resources[typeResource].Block.ImpliedType())
+	default:
+		resp.State = prior.with(a).value()
+	}
+	return resp
+}
+
+func idOf(o object) string {
+	if o.id.IsNull() || !o.id.IsKnown() {
+		return ""
+	}
+	return o.id.AsString()
+}
+
+// Import takes a bare id, or a JSON object with the program too. With the latter the object can be read at once; with the
+// former it is known by its id until the next apply runs update.
+func (p *external) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
+	if req.Type != typeResource {
+		return p.Base.Import(ctx, req)
+	}
+	fail := func(format string, args ...any) provider.ImportResponse {
+		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import id", format, args...)}
+	}
+	null := cty.NullVal(cty.DynamicPseudoType)
+	imported := object{
+		program: null, interpreter: null, id: cty.StringVal(req.ID),
+		arguments: cty.NullVal(cty.Map(cty.String)), result: cty.NullVal(cty.Map(cty.String)),
+	}
+	if req.ID == "" {
+		return fail("The id is empty. Give the id of the object, or a JSON object with \"id\", \"program\" and, " +
+			"if need be, \"interpreter\" and \"arguments\".")
+	}
+	in, long, err := readImportID(req.ID)
+	if err != nil {
+		return fail("The id is a JSON object, but not one with \"id\", \"program\" and, if need be, \"interpreter\" and "+
+			"\"arguments\": %s.", err)
+	}
+	if long {
+		imported.id, imported.program, imported.interpreter = cty.StringVal(in.id), in.program, in.interpreter
+		imported.arguments = stringsValue(in.arguments)
+	}
+	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: typeResource, State: imported.value()}}}
+}
