@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/hcl/v2/hclparse"
+)
+
+// TestMain lets the test binary stand in for tombolo: FAKE_CONTENDER says how it behaves.
+func TestMain(m *testing.M) {
+	if mode := os.Getenv("FAKE_CONTENDER"); mode != "" {
+		os.Exit(fake(mode, os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// fake answers as terraform would for ten objects, or slowly, or wrongly.
+func fake(mode string, args []string) int {
+	switch args[0] {
+	case "apply":
+		if mode == "slow" {
+			time.Sleep(time.Minute)
+		}
+		fmt.Println("Apply complete! Resources: 10 added, 0 changed, 0 destroyed.")
+	case "plan":
+		if mode != "wrong" {
+			fmt.Println("No changes.")
+		}
+	case "destroy":
+		fmt.Println("Destroy complete! Resources: 10 destroyed.")
+	}
+	return 0
+}
+
+func measureFake(t *testing.T, mode, shapeName string, timeout time.Duration) []row {
+	t.Helper()
+	t.Setenv("FAKE_CONTENDER", mode)
+	shapes, err := parseShapes(shapeName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{runs: 2, terraformRuns: 1, timeout: timeout, workDir: t.TempDir(),
+		contenders: []contender{{"terraform", bin, true}, {"tombolo", bin, false}}}
+	rows, err := measureShape(context.Background(), o, shapes[0], 10, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func TestEveryShapeIsValidSyntax(t *testing.T) {
+	for _, s := range shapes {
+		dir := t.TempDir()
+		if err := s.generate(dir, 20); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"main.tf", "m/main.tf"} {
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+				continue
+			}
+			if _, diags := hclparse.NewParser().ParseHCLFile(filepath.Join(dir, name)); diags.HasErrors() {
+				t.Errorf("%s: %s: %v", s.name, name, diags)
+			}
+		}
+	}
+}
+
+func TestEachContenderRunsEachStep(t *testing.T) {
+	rows := measureFake(t, "good", "flat", time.Minute)
+	if len(rows) != len(usual) {
+		t.Fatalf("%d rows, want %d", len(rows), len(usual))
+	}
+	for _, r := range rows {
+		if len(r.Cells) != 2 || len(r.Cells[0].Samples) != 1 || len(r.Cells[1].Samples) != 2 {
+			t.Errorf("%s: %+v, want one sample of terraform and two of tombolo", r.Step, r.Cells)
+		}
+	}
+	var out bytes.Buffer
+	if err := writeTable(&out, rows, textTable); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"flat n=10", "no-op plan", "terraform/tombolo time", "\nall "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("table lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestTimeoutSkipsTheRest(t *testing.T) {
+	rows := measureFake(t, "slow", "flat", 2*time.Second)
+	if c := rows[1].Cells[1]; !c.TimedOut {
+		t.Errorf("apply: %+v, want a timeout", c)
+	}
+	if c := rows[3].Cells[1]; !c.Skipped {
+		t.Errorf("destroy: %+v, want skipped", c)
+	}
+	if got := describe(rows[1].Cells[1])[0]; got != "> 2 s" {
+		t.Errorf("described as %q, want \"> 2 s\"", got)
+	}
+}
+
+func TestWrongOutputIsNoResult(t *testing.T) {
+	rows := measureFake(t, "wrong", "flat", time.Minute)
+	if c := rows[2].Cells[1]; c.Failed == "" || len(c.Samples) != 0 {
+		t.Errorf("no-op plan without its text: %+v, want a failure", c)
+	}
+}
+
+func TestExternalShapeComparesWithPlainProcesses(t *testing.T) {
+	if _, err := exec.LookPath("xargs"); err != nil {
+		t.Skip("no xargs")
+	}
+	t.Setenv("FAKE_CONTENDER", "good")
+	s := shapes[len(shapes)-1]
+	bin, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{runs: 1, timeout: time.Minute, workDir: t.TempDir(), contenders: []contender{{"terraform", bin, true}, {"tombolo", bin, false}}}
+	rows, err := measureShape(context.Background(), o, s, 10, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := rows[0].Cells[0]; c.Contender != "xargs -P 10" || len(c.Samples) != 1 {
+		t.Errorf("baseline: %+v", c)
+	}
+	if err := writeTable(io.Discard, rows, textTable); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMedianIsTheMiddleOfEachMeasure(t *testing.T) {
+	c := cell{Samples: []sample{{Wall: 3, CPU: 1, RSS: 2}, {Wall: 1, CPU: 2, RSS: 3}, {Wall: 2, CPU: 3, RSS: 1}}}
+	got, ok := c.median()
+	if want := (sample{Wall: 2, CPU: 2, RSS: 2}); !ok || got != want {
+		t.Errorf("median of %+v = %+v, want %+v", c.Samples, got, want)
+	}
+}
+
+func TestGrowthComparesSizesOfOneShape(t *testing.T) {
+	at := func(n int, wall time.Duration) row {
+		return row{Shape: "flat", N: n, Step: "plan", Cells: []cell{{Samples: []sample{{Wall: wall, RSS: 1}}}}}
+	}
+	var out bytes.Buffer
+	if err := writeGrowth(&out, []row{at(100, time.Second), at(1000, 11*time.Second)}, markdownTable); err != nil {
+		t.Fatal(err)
+	}
+	if want := "| flat | plan | 100 to 1000 | 10.0x | 11.0x | 1.0x |"; !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%s\nwant a line %s", out.String(), want)
+	}
+}

@@ -1,0 +1,23 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// maxRSS gives the peak resident size of an ended process in bytes, or 0 if it is not known. Linux and the BSDs count in
+// kilobytes, Darwin in bytes.
+func maxRSS(state *os.ProcessState) int64 {
+	usage, ok := state.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	size := int64(usage.Maxrss)
+	if runtime.GOOS != "darwin" && runtime.GOOS != "ios" {
+		size *= 1024
+	}
+	return size
+}
