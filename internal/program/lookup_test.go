@@ -160,4 +160,3 @@ func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 		})
 	}
 }
-
