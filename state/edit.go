@@ -249,3 +249,10 @@ func (b *Builder) State() *State {
 	b.shared = true
 	return b.state
 }
+
+// Output gives a root output value as it is now; nil when there is none.
+func (b *Builder) Output(name string) *Output {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state.Output(name)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -84,6 +85,9 @@ type Snapshot struct {
 	// Unfolded lists results that could not be laid over the state, because another tool wrote it since. Nothing is discarded:
 	// they stay in the journal until they are resolved.
 	Unfolded []Unfolded
+	// Running is the run that is under way while this is read; nil when there is none. Then InFlight is what it is doing now,
+	// and nothing is wrong.
+	Running *RunInfo
 }
 
 // Session is a held lock on a workspace. Its context ends when the lock is lost; every write fails from then on.
@@ -93,12 +97,16 @@ type Session interface {
 	Snapshot() *Snapshot
 	// Begin opens a journal on top of the snapshot. One journal at a time.
 	Begin(ctx context.Context, run RunInfo) (Journal, error)
-	// Write replaces the whole state at once. The lineage must match unless the snapshot has none; the serial must be at least
-	// the stored one, and becomes one more than it when the content differs.
+	// Write replaces the whole state at once. The lineage must match unless either has none; the serial must be at least the
+	// stored one, and becomes one more than it when the content differs. A mismatch is a *ConflictError.
 	Write(ctx context.Context, s *State) error
-	// Resolve ends in-flight operations and unfolded results by their operation ids, with the edits that this takes.
-	Resolve(ctx context.Context, ops []string, edits ...Edit) error
-	// Unlock gives the lock back. It is an error to unlock with an open journal; the lock is given back all the same.
+	// Replace is Write without comparing lineage and serial: what `state push -force` asks for.
+	Replace(ctx context.Context, s *State) error
+	// Resolve ends in-flight operations and unfolded results, named by their tokens, with the edits that this takes. While a
+	// journal is open it goes through that journal. A token that names nothing is an error, and then nothing happens.
+	Resolve(ctx context.Context, tokens []string, edits ...Edit) error
+	// Unlock gives the lock back. It is an error to unlock with an open journal; the lock is given back all the same, and the
+	// next session recovers what the journal holds.
 	Unlock() error
 }
 
@@ -121,6 +129,9 @@ type Intent struct {
 	Started time.Time
 }
 
+// Token names an operation for ever and everywhere: programs are told it, `recover` takes it.
+func Token(run RunInfo, op string) string { return run.ID + "/" + op }
+
 // InFlight is an operation without a result.
 type InFlight struct {
 	Intent
@@ -128,6 +139,9 @@ type InFlight struct {
 	// Partial is what was known of the object when the run ended; nil when nothing was.
 	Partial *Object
 }
+
+// Token names the operation.
+func (f InFlight) Token() string { return Token(f.Run, f.ID) }
 
 // Unfolded is a result that does not fit the state that stands there now.
 type Unfolded struct {
@@ -137,6 +151,38 @@ type Unfolded struct {
 	Why   string
 }
 
+// Token names the operation, or the record for edits that belong to none.
+func (u Unfolded) Token() string { return Token(u.Run, u.Op) }
+
+// ConflictError says that a state cannot be written because of what is stored: another lineage, a newer serial, or something
+// that another program wrote since the state was read. Nothing was changed.
+type ConflictError struct{ Found, Expected, Advice string }
+
+// Error tells both sides and what to do.
+func (e *ConflictError) Error() string {
+	msg := "the stored state is not the expected one: found " + e.Found + ", expected " + e.Expected
+	if e.Advice != "" {
+		msg += ". " + e.Advice
+	}
+	return msg
+}
+
+// SavedError says that a run could not be stored as it should, and where it was saved instead. Nothing is lost: the next session
+// of the same workspace folds it in.
+type SavedError struct {
+	Where []string
+	Err   error
+}
+
+// Error tells what happened, where the results are, and what to do.
+func (e *SavedError) Error() string {
+	return fmt.Sprintf("the state could not be brought up to date: %s. Nothing is lost: the results of this run are in %s. Remove the cause (free space, check the disk), then run any command that locks the state, such as plan: it takes them over",
+		e.Err, strings.Join(e.Where, " and "))
+}
+
+// Unwrap gives the cause.
+func (e *SavedError) Unwrap() error { return e.Err }
+
 // Journal records a run durably. Methods may be called concurrently; those that wait for the disk share one sync.
 // After any error the journal is broken: start nothing new, hand in what is in flight, Close.
 type Journal interface {
@@ -144,7 +190,8 @@ type Journal interface {
 	Intent(i Intent) error
 	// Partial records an early result; durable when it returns.
 	Partial(op string, o *Object) error
-	// Result ends an operation with the edits that it caused; durable when it returns. The edits are folded into Working.
+	// Result ends an operation with the edits that it caused; durable when it returns. The edits are folded into Working. It
+	// works on a broken journal too, as long as there is any place left to write to.
 	Result(op string, edits ...Edit) error
 	// Record appends edits that no outside effect depends on: ordered before everything later, durable with the next record that
 	// waits, or at Close.
@@ -155,8 +202,8 @@ type Journal interface {
 	Checkpoint(ctx context.Context) error
 	// Err is the first error that broke the journal.
 	Err() error
-	// Close writes the final snapshot when anything changed and ends the journal; operations without a result stay behind as in
-	// flight. After a broken journal it saves what it can in a second place, and the error says where.
+	// Close writes the final snapshot when anything changed, or when nothing was ever stored, and ends the journal; operations
+	// without a result stay behind as in flight. When the snapshot cannot be written it is a *SavedError.
 	Close(ctx context.Context) error
 }
 
