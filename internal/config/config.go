@@ -8,4 +8,255 @@
 // Load reads the called modules from where the module manifest says that they are; putting them there is the business of
 // package fetch. All files of a module are parsed in parallel by goroutines that end before Load returns. The result is
 // immutable.
+//
+// Values of input variables come from elsewhere: values.go reads variable files and the texts of options and environment
+// variables, and converts what was read to the type of a variable.
 package config
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// DefaultDataDir is where a working directory keeps what was installed, unless told otherwise.
+const DefaultDataDir = ".terraform"
+
+// Options tell Load what to read.
+type Options struct {
+	// Dir is the working directory, which holds the root module; "" is that of the process. Names in ranges are relative to it.
+	Dir string
+	// Files replaces the file system; Dir is then ignored.
+	Files Files
+	// DataDir holds the module manifest; "" means DefaultDataDir.
+	DataDir string
+	// LanguageVersion is what required_version is judged by, such as "1.11.4".
+	LanguageVersion string
+	// RootOnly leaves the called modules alone: no manifest is needed, and the tree ends at the root. Installing begins so.
+	RootOnly bool
+}
+
+func (o Options) files() Files {
+	if o.Files != nil {
+		return o.Files
+	}
+	return OSFiles(o.Dir)
+}
+
+func (o Options) manifestPath() string { return path.Join(o.dataDir(), manifestName) }
+
+func (o Options) dataDir() string {
+	if o.DataDir == "" {
+		return DefaultDataDir
+	}
+	return o.DataDir
+}
+
+// Load reads the configuration of a working directory. It finds as many problems as it can; the configuration that comes with
+// errors holds what could be understood, and is nil only if there is no root module at all.
+func Load(ctx context.Context, opts Options) (*Config, diag.List) {
+	l, diags := newLoader(opts)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if !opts.RootOnly {
+		if diags = diags.Extend(l.readManifest(opts.manifestPath())); diags.HasErrors() {
+			return nil, diags
+		}
+	}
+	root, moreDiags := l.module(ctx, ".", addr.RootModule)
+	diags = diags.Extend(moreDiags)
+	if root == nil {
+		return nil, diags
+	}
+	l.config.Root = root
+	diags = diags.Extend(l.children(ctx, root, []string{"."}))
+	diags = diags.Extend(checkTree(l.config))
+	if err := ctx.Err(); err != nil {
+		return nil, diag.FromError("Operation canceled", err)
+	}
+	return l.config, diags
+}
+
+// LoadModule reads a single directory as a module, without those that it calls: what installing needs to know of each.
+func LoadModule(ctx context.Context, opts Options, dir string, path addr.Module) (*Module, diag.List) {
+	l, diags := newLoader(opts)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	m, moreDiags := l.module(ctx, dir, path)
+	return m, diags.Extend(moreDiags)
+}
+
+// loader carries what one Load needs everywhere.
+type loader struct {
+	files    Files
+	version  *version.Version
+	rootOnly bool
+	manifest *Manifest
+	config   *Config
+}
+
+func newLoader(opts Options) (*loader, diag.List) {
+	l := &loader{
+		files:    opts.files(),
+		rootOnly: opts.RootOnly,
+		config:   &Config{Modules: map[addr.Module]*Module{}, Files: map[string][]byte{}},
+	}
+	if opts.LanguageVersion != "" {
+		v, err := version.NewVersion(opts.LanguageVersion)
+		if err != nil {
+			return nil, diag.FromError("Invalid language version", err)
+		}
+		l.version = v.Core() // a constraint on 1.11.0 is about its prereleases as well
+	}
+	return l, nil
+}
+
+func (l *loader) readManifest(name string) diag.List {
+	src, err := l.files.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		l.manifest = &Manifest{}
+		return nil
+	}
+	if err == nil {
+		l.manifest, err = ParseManifest(src)
+		l.config.Manifest = src
+	}
+	if err != nil {
+		return diag.List(nil).Errorf(nil, "Failed to read module manifest", "The record of installed modules in %s cannot be used: %s. Run \"terraform init\" to write it anew.", name, err)
+	}
+	return nil
+}
+
+// children loads the modules that m calls, and theirs. The directories from the root down to m tell a module that calls itself.
+func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.List {
+	var diags diag.List
+	if l.rootOnly || m == nil {
+		return nil
+	}
+	for _, call := range m.SortedCalls() {
+		if ctx.Err() != nil {
+			return diags
+		}
+		dir, recorded, moreDiags := l.installedDir(m, call)
+		diags = diags.Extend(moreDiags)
+		if moreDiags.HasErrors() {
+			continue
+		}
+		if cycle := cycleOf(dirs, dir); cycle != "" {
+			diags = diags.Errorf(&call.Range, "Module calls itself", "The module in %s is called from within itself: %s. A tree of modules must end somewhere.", dir, cycle)
+			continue
+		}
+		child, moreDiags := l.module(ctx, dir, m.Path.Child(call.Name))
+		diags = diags.Extend(moreDiags)
+		if child == nil {
+			continue
+		}
+		child.Parent, child.Call, child.Version = m, call, recorded
+		m.Children[call.Name] = child
+		diags = diags.Extend(l.children(ctx, child, append(dirs[:len(dirs):len(dirs)], dir)))
+	}
+	return diags
+}
+
+// cycleOf tells the way from an earlier mention of dir to the present one, or "".
+func cycleOf(dirs []string, dir string) string {
+	for i, d := range dirs {
+		if d != dir {
+			continue
+		}
+		text := ""
+		for _, step := range dirs[i:] {
+			text += step + " calls "
+		}
+		return text + dir
+	}
+	return ""
+}
+
+// installedDir finds the directory of a called module in the manifest, and the version that is installed there.
+func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed string, diags diag.List) {
+	const advice = "Run \"terraform init\" to install all modules that this configuration needs."
+	if call.Kind == 0 {
+		return "", "", diags.Append(&diag.Diagnostic{Severity: diag.Error}) // its source is wrong, which is already reported
+	}
+	path := m.Path.Child(call.Name)
+	record, ok := l.manifest.Find(path)
+	if !ok {
+		return "", "", diags.Errorf(&call.Range, "Module not installed", "The module %s is called here but was never installed. %s", path, advice)
+	}
+	if record.Source != call.Source {
+		return "", "", diags.Errorf(&call.SourceRange, "Module source has changed", "The module was installed from %q; its source is now %q. %s", record.Source, call.Source, advice)
+	}
+	if call.Version.Text != "" {
+		v, err := version.NewVersion(record.Version)
+		if err != nil || !call.Version.Parsed.Check(v) {
+			return "", "", diags.Errorf(&call.Version.Range, "Module version requirements have changed", "Version %s is installed, which %q does not allow. %s", orNone(record.Version), call.Version.Text, advice)
+		}
+	}
+	if _, err := l.files.ReadDir(record.Dir); err != nil {
+		return "", "", diags.Errorf(&call.Range, "Module not installed", "The directory %s, where the module was installed, cannot be read: %s. %s", record.Dir, reason(err), advice)
+	}
+	return record.Dir, record.Version, nil
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// reason gives the part of a file system error that does not repeat the path.
+func reason(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}
+
+// IsEmpty tells whether the root module has no configuration file at all.
+func (c *Config) IsEmpty() bool {
+	for name := range c.Files {
+		if path.Dir(name) == "." {
+			return false
+		}
+	}
+	return true
+}
+
+// module reads one directory as a module.
+func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Module, diag.List) {
+	var diags diag.List
+	primary, override, err := moduleFiles(l.files, dir)
+	if err != nil {
+		return nil, diags.Errorf(nil, "Unreadable module directory", "The module directory %s cannot be read: %s.", dir, reason(err))
+	}
+	parsed := l.parseFiles(ctx, append(primary[:len(primary):len(primary)], override...), len(primary))
+	gate, newer := l.checkVersions(parsed, path)
+	for _, f := range parsed {
+		if f.source != nil {
+			l.config.Files[f.name] = f.source
+		}
+	}
+	m := newModule(dir, path)
+	l.config.Modules[path] = m
+	if newer {
+		// Whatever else is wrong may be the syntax of the version that the module asks for.
+		return m, gate
+	}
+	diags = diags.Extend(gate)
+	for _, f := range parsed {
+		diags = diags.Extend(f.diags)
+	}
+	diags = diags.Extend(m.assemble(parsed))
+	return m, diags
+}

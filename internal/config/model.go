@@ -257,9 +257,11 @@ type ModuleCall struct {
 	Providers    []PassedProvider // the providers argument; HasProviders tells an empty one from none
 	HasProviders bool
 
-	// Body holds the values of the input variables, nothing else.
-	Body  hcl.Body
-	Range hcl.Range // the block's header
+	// Body holds the values of the input variables, nothing else. Inputs are its arguments that the called module declares,
+	// by name; nil when that module could not be loaded.
+	Body   hcl.Body
+	Inputs hcl.Attributes
+	Range  hcl.Range // the block's header
 }
 
 // PassedProvider is one entry of the providers argument of a module call.
@@ -301,6 +303,8 @@ type Resource struct {
 	Body      hcl.Body
 	DeclRange hcl.Range // the block's header
 	TypeRange hcl.Range // the type label
+
+	preventDestroySet, ignoreSet bool // what an overriding block sets
 }
 
 // ConfigAddr gives the address of the block in the whole configuration.

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+var dynamicNull = cty.NullVal(cty.DynamicPseudoType)
+
+var callSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{
+		{Name: "source", Required: true}, {Name: "version"}, {Name: "count"}, {Name: "for_each"}, {Name: "depends_on"}, {Name: "providers"},
+	},
+	Blocks: []hcl.BlockHeaderSchema{
+		{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}, {Type: "provider", LabelNames: []string{"type"}},
+	},
+}
+
+// callDecl is a module block with what an overriding one needs to tell what it sets.
+type callDecl struct {
+	ModuleCall
+	attrs hcl.Attributes
+}
+
+func decodeCall(block *hcl.Block, override bool) (*callDecl, diag.List) {
+	content, rest, hclDiags := block.Body.PartialContent(schemaFor(callSchema, override))
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	c := &callDecl{attrs: content.Attributes}
+	c.Name, c.Range = block.Labels[0], block.DefRange
+	diags = diags.Extend(checkName(c.Name, block.LabelRanges[0], "Invalid module instance name"))
+	if attr, ok := c.attrs["version"]; ok {
+		var moreDiags diag.List
+		c.Version, moreDiags = decodeVersion(attr)
+		diags = diags.Extend(moreDiags)
+	}
+	if attr, ok := c.attrs["source"]; ok {
+		diags = diags.Extend(c.setSource(attr))
+	}
+	var moreDiags diag.List
+	c.Count, c.ForEach, moreDiags = checkRepetition(c.attrs)
+	diags = diags.Extend(moreDiags)
+	if attr, ok := c.attrs["depends_on"]; ok {
+		if override {
+			diags = diags.Extend(noOverride(attr, "depends_on"))
+		}
+		c.DependsOn, moreDiags = decodeDependsOn(attr)
+		diags = diags.Extend(moreDiags)
+	}
+	if attr, ok := c.attrs["providers"]; ok {
+		c.HasProviders = true
+		c.Providers, moreDiags = decodePassedProviders(attr)
+		diags = diags.Extend(moreDiags)
+	}
+	for _, b := range content.Blocks {
+		if b.Type != "_" {
+			diags = diags.Extend(reservedBlock(b, "module"))
+		}
+	}
+	c.Body, moreDiags = escaped(rest, content.Blocks, "module", "input variables")
+	return c, diags.Extend(moreDiags)
+}
+
+// setSource reads the source argument. Kind stays zero when it is not usable.
+func (c *callDecl) setSource(attr *hcl.Attribute) (diags diag.List) {
+	c.SourceRange = attr.Expr.Range()
+	if diags = decodeLiteral(attr.Expr, &c.SourceRaw); diags.HasErrors() {
+		return diags
+	}
+	_, hasVersion := c.attrs["version"]
+	kind, normal, err := ParseSource(c.SourceRaw, hasVersion)
+	if err != nil {
+		summary := "Invalid module source address"
+		if hasVersion {
+			summary = "Invalid registry module source address"
+		}
+		return diags.Errorf(&c.SourceRange, summary, "The source cannot be used: %s.", err)
+	}
+	c.Kind, c.Source = kind, normal
+	return diags
+}
+
+// decodePassedProviders reads the providers argument.
+func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
+	pairs, hclDiags := hcl.ExprMap(attr.Expr)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	seen := map[addr.LocalProviderConfig]hcl.Range{}
+	var out []PassedProvider
+	for _, pair := range pairs {
+		child, childDiags := decodeProviderRef(pair.Key, "providers")
+		parent, parentDiags := decodeProviderRef(pair.Value, "providers")
+		diags = diags.Extend(childDiags).Extend(parentDiags)
+		if childDiags.HasErrors() || parentDiags.HasErrors() {
+			continue
+		}
+		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
+		if first, dup := seen[child]; dup {
+			diags = diags.Errorf(pair.Key.Range().Ptr(), "Duplicate provider address", "A configuration for %s is already passed at %s. The child module takes each only once.", child, first)
+			continue
+		}
+		seen[child] = rng
+		out = append(out, PassedProvider{InChild: child, InParent: parent, InChildRange: pair.Key.Range(), InParentRange: pair.Value.Range()})
+	}
+	return out, diags
+}
+
+func (c *callDecl) merge(over *callDecl) {
+	if over.has("source") {
+		c.Source, c.SourceRaw, c.Kind, c.SourceRange = over.Source, over.SourceRaw, over.Kind, over.SourceRange
+	}
+	if over.has("version") {
+		c.Version = over.Version
+	}
+	if over.Count != nil || over.ForEach != nil {
+		c.Count, c.ForEach = over.Count, over.ForEach
+	}
+	if over.HasProviders {
+		c.Providers, c.HasProviders = over.Providers, true
+	}
+	c.Body = overrideBody(c.Body, over.Body)
+}
+
+func (c *callDecl) has(name string) bool { _, ok := c.attrs[name]; return ok }
+
+// decodeInputs takes the values for the child's variables out of the call, and finds those that are missing or unknown.
+func (c *ModuleCall) decodeInputs(child *Module) diag.List {
+	schema := &hcl.BodySchema{}
+	for _, v := range child.SortedVariables() {
+		schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: v.Name, Required: v.Required()})
+	}
+	content, hclDiags := c.Body.Content(schema)
+	c.Inputs = content.Attributes
+	for _, d := range hclDiags {
+		if d.Summary == "Missing required argument" {
+			d.Detail = fmt.Sprintf("%s The module in %s declares it as a variable without a default.", d.Detail, child.Dir)
+		}
+	}
+	return diag.List(nil).AppendHCL(hclDiags)
+}

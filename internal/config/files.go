@@ -1,0 +1,135 @@
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Files is where Load reads from. Names are relative to the working directory, with forward slashes, and may lead out of it
+// ("../shared/main.tf"); a data directory given as an absolute path makes absolute names. Methods may be called concurrently.
+type Files interface {
+	// ReadDir gives the names of the entries of a directory that are not directories, in any order. An error that wraps
+	// fs.ErrNotExist tells that there is no such directory.
+	ReadDir(dir string) ([]string, error)
+	// ReadFile gives the content of a file. An error that wraps fs.ErrNotExist tells that there is none.
+	ReadFile(name string) ([]byte, error)
+}
+
+// OSFiles reads the file system, with dir as the working directory ("" is that of the process).
+func OSFiles(dir string) Files { return osFiles{dir} }
+
+type osFiles struct{ dir string }
+
+func (f osFiles) path(name string) string {
+	name = filepath.FromSlash(name)
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(f.dir, name)
+}
+
+func (f osFiles) ReadDir(dir string) ([]string, error) {
+	entries, err := os.ReadDir(f.path(dir))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+func (f osFiles) ReadFile(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
+
+// Snapshot gives everything that Load needs to build this configuration again, by name: the source files, the module manifest
+// under the default data directory, and each module directory without any file as a name that ends in a slash.
+// A plan file carries it; SnapshotFiles reads it.
+func (c *Config) Snapshot() map[string][]byte {
+	out := make(map[string][]byte, len(c.Files)+1)
+	withFiles := map[string]bool{}
+	for name, src := range c.Files {
+		out[name] = src
+		withFiles[path.Dir(name)] = true
+	}
+	if c.Manifest != nil {
+		out[path.Join(DefaultDataDir, manifestName)] = c.Manifest
+	}
+	for _, m := range c.Modules {
+		if !withFiles[m.Dir] {
+			out[m.Dir+"/"] = nil
+		}
+	}
+	return out
+}
+
+// SnapshotFiles makes a snapshot readable for Load. The map must not change afterwards.
+func SnapshotFiles(snapshot map[string][]byte) Files { return snapshotFiles(snapshot) }
+
+type snapshotFiles map[string][]byte
+
+func (f snapshotFiles) ReadDir(dir string) ([]string, error) {
+	dir = path.Clean(dir)
+	_, known := f[dir+"/"]
+	var names []string
+	for name := range f {
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
+		if d, base := path.Split(name); path.Clean(d) == dir || d == "" && dir == "." {
+			names = append(names, base)
+			known = true
+		}
+	}
+	if !known {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
+	}
+	return names, nil
+}
+
+func (f snapshotFiles) ReadFile(name string) ([]byte, error) {
+	if src, ok := f[path.Clean(name)]; ok {
+		return src, nil
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// moduleFiles lists the configuration files of a directory in the order in which they count: primary files by name, then
+// override files by name.
+func moduleFiles(files Files, dir string) (primary, override []string, err error) {
+	names, err := files.ReadDir(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list %s: %w", dir, err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		stem, ok := configStem(name)
+		switch {
+		case !ok:
+		case stem == "override" || strings.HasSuffix(stem, "_override"):
+			override = append(override, path.Join(dir, name))
+		default:
+			primary = append(primary, path.Join(dir, name))
+		}
+	}
+	return primary, override, nil
+}
+
+// configStem gives the name of a configuration file without its extension; ok is false for all other files, among them those
+// that editors leave behind.
+func configStem(name string) (stem string, ok bool) {
+	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") {
+		return "", false
+	}
+	if stem, ok = strings.CutSuffix(name, ".tf"); ok {
+		return stem, true
+	}
+	return strings.CutSuffix(name, ".tf.json")
+}

@@ -1,0 +1,235 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// decodeLiteral reads an expression that may not refer to anything into a Go value.
+func decodeLiteral(expr hcl.Expression, target any) diag.List {
+	diags := diag.List(nil).AppendHCL(gohcl.DecodeExpression(expr, nil, target))
+	if len(diags) > 1 {
+		return diags[:1] // that the result of a wrong expression has no value is no news
+	}
+	return diags
+}
+
+// decodeOptional reads an attribute as decodeLiteral does if it is there.
+func decodeOptional(attrs hcl.Attributes, name string, target any) diag.List {
+	if attr, ok := attrs[name]; ok {
+		return decodeLiteral(attr.Expr, target)
+	}
+	return nil
+}
+
+// decodeFlag reads a bool argument.
+func decodeFlag(attrs hcl.Attributes, name string, target *bool) diag.List {
+	return decodeOptional(attrs, name, target)
+}
+
+const nameRule = "A name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes."
+
+// checkName refuses what is no identifier.
+func checkName(name string, rng hcl.Range, summary string) diag.List {
+	if hclsyntax.ValidIdentifier(name) {
+		return nil
+	}
+	return diag.List(nil).Errorf(&rng, summary, "%q is not a name. %s", name, nameRule)
+}
+
+// checkLocalProviderName refuses local names that could not be part of a provider address.
+func checkLocalProviderName(name string, rng hcl.Range) diag.List {
+	const summary = "Invalid provider local name"
+	var diags diag.List
+	if problem := providerPartProblem(name); problem != "" {
+		return diags.Errorf(&rng, summary, "%q cannot be the local name of a provider: it %s.", name, problem)
+	}
+	if lower := strings.ToLower(name); lower != name {
+		return diags.Errorf(&rng, summary, "Local names of providers are written in lower case: replace %q by %q.", name, lower)
+	}
+	return nil
+}
+
+// providerPartProblem tells what is wrong with a part of a provider address, or "".
+func providerPartProblem(part string) string {
+	switch {
+	case part == "":
+		return "is empty"
+	case strings.HasPrefix(part, "-") || strings.HasSuffix(part, "-"):
+		return "may not start or end with a dash"
+	case strings.Contains(part, "--"):
+		return "may not hold two dashes in a row"
+	}
+	for _, r := range part {
+		ok := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r >= 0x80
+		if !ok {
+			return "may hold only letters, digits and dashes"
+		}
+	}
+	return ""
+}
+
+// isJSON tells whether an expression stands in a JSON file, where strings take the part of bare expressions.
+func isJSON(expr hcl.Expression) bool {
+	_, native := expr.(hclsyntax.Expression)
+	return !native
+}
+
+// literalString gives the text of a string without any interpolation; in native syntax it must stand in quotes.
+func literalString(expr hcl.Expression) (string, bool) {
+	switch e := expr.(type) {
+	case *hclsyntax.TemplateExpr:
+		if !e.IsStringLiteral() {
+			return "", false
+		}
+	case hclsyntax.Expression:
+		return "", false
+	default:
+		if len(expr.Variables()) > 0 {
+			return "", false
+		}
+	}
+	v, diags := expr.Value(nil)
+	if diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
+		return "", false
+	}
+	return v.AsString(), true
+}
+
+// unquote turns what old configurations write in quotes, and JSON always, into the expression that it spells.
+// Anything else stays what it is.
+func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
+	text, ok := literalString(expr)
+	if !ok {
+		return expr, nil
+	}
+	var diags diag.List
+	rng := expr.Range()
+	start := rng.Start
+	start.Column++
+	start.Byte++
+	parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), rng.Filename, start)
+	if isJSON(expr) {
+		if hclDiags.HasErrors() {
+			return expr, nil // the caller's complaint names the whole string, which is all that has a place in the file
+		}
+		return parsed, nil
+	}
+	diags = diags.Warnf(&rng, fmt.Sprintf("Quoted %s are deprecated", what), "In this place %s are written as they are. The quotes are from an old version of the language and will be refused one day: remove them.", what)
+	diags = diags.AppendHCL(hclDiags)
+	return parsed, diags
+}
+
+// decodeTraversal reads a reference that must be static: only names and literal keys.
+func decodeTraversal(expr hcl.Expression) (hcl.Traversal, diag.List) {
+	expr, diags := unquote(expr, "references")
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
+	return traversal, diags.AppendHCL(hclDiags)
+}
+
+// decodeRelTraversal reads a path into an object in the same way.
+func decodeRelTraversal(expr hcl.Expression) (hcl.Traversal, diag.List) {
+	expr, diags := unquote(expr, "references")
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	traversal, hclDiags := hcl.RelTraversalForExpr(expr)
+	return traversal, diags.AppendHCL(hclDiags)
+}
+
+// decodeKeyword reads a bare word.
+func decodeKeyword(expr hcl.Expression) (string, diag.List) {
+	expr, diags := unquote(expr, "keywords")
+	return hcl.ExprAsKeyword(expr), diags
+}
+
+// decodeDependsOn reads a list of references.
+func decodeDependsOn(attr *hcl.Attribute) ([]hcl.Traversal, diag.List) {
+	var out []hcl.Traversal
+	exprs, hclDiags := hcl.ExprList(attr.Expr)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	for _, expr := range exprs {
+		traversal, moreDiags := decodeTraversal(expr)
+		diags = diags.Extend(moreDiags)
+		if len(traversal) > 0 {
+			out = append(out, traversal)
+		}
+	}
+	return out, diags
+}
+
+// checkRepetition refuses count and for_each in the same block.
+func checkRepetition(attrs hcl.Attributes) (count, forEach hcl.Expression, diags diag.List) {
+	if attr, ok := attrs["count"]; ok {
+		count = attr.Expr
+	}
+	if attr, ok := attrs["for_each"]; ok {
+		forEach = attr.Expr
+		if count != nil {
+			diags = diags.Errorf(attr.NameRange.Ptr(), `Invalid combination of "count" and "for_each"`, `A block is repeated either by "count" or by "for_each". Remove one of them.`)
+		}
+	}
+	return count, forEach, diags
+}
+
+// decodeConditionBlock reads a validation, precondition, postcondition or assert block.
+func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.List) {
+	var diags diag.List
+	if override {
+		return nil, diags.Errorf(block.DefRange.Ptr(), fmt.Sprintf("Can't override %s blocks", block.Type), "An override file may not hold %q blocks. Move it to the file with the original block.", block.Type)
+	}
+	content, hclDiags := block.Body.Content(conditionSchema)
+	diags = diags.AppendHCL(hclDiags)
+	c := &Condition{Range: block.DefRange}
+	if attr, ok := content.Attributes["condition"]; ok {
+		c.Condition = attr.Expr
+		if block.Type != "validation" && len(attr.Expr.Variables()) == 0 {
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), fmt.Sprintf("Invalid %s expression", block.Type), "The condition refers to nothing in the configuration, so it is always the same and checks nothing. It must mention at least one object.")
+		}
+	}
+	if attr, ok := content.Attributes["error_message"]; ok {
+		c.ErrorMessage = attr.Expr
+	}
+	if c.Condition == nil || c.ErrorMessage == nil {
+		return nil, diags
+	}
+	return c, diags
+}
+
+var conditionSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "condition", Required: true},
+	{Name: "error_message", Required: true},
+}}
+
+// escaped finds the "_" block that marks its content as arguments, not meta-arguments, and joins it with the rest.
+func escaped(rest hcl.Body, blocks hcl.Blocks, owner, meaning string) (hcl.Body, diag.List) {
+	var diags diag.List
+	var first *hcl.Block
+	for _, block := range blocks {
+		if block.Type != "_" {
+			continue
+		}
+		if first != nil {
+			diags = diags.Errorf(block.DefRange.Ptr(), "Duplicate escaping block", "A %s block may have one \"_\" block, whose content is taken as %s even where a name has a meaning in the language. The first one is at %s.", owner, meaning, first.DefRange)
+			continue
+		}
+		first = block
+		rest = hcl.MergeBodies([]hcl.Body{rest, block.Body})
+	}
+	return rest, diags
+}
+
+// reservedBlock is the error for block types that the language keeps for itself.
+func reservedBlock(block *hcl.Block, owner string) diag.List {
+	return diag.List(nil).Errorf(block.TypeRange.Ptr(), fmt.Sprintf("Reserved block type name in %s block", owner), "The block type %q is reserved in %s blocks. If it is meant as an argument of the provider's, put it into a block \"_ { ... }\".", block.Type, owner)
+}

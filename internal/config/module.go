@@ -1,0 +1,225 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+func newModule(dir string, path addr.Module) *Module {
+	return &Module{
+		Path: path, Dir: dir, Children: map[string]*Module{},
+		RequiredProviders: map[string]*RequiredProvider{},
+		ProviderConfigs:   map[addr.LocalProviderConfig]*ProviderConfig{},
+		ProviderMeta:      map[string]*ProviderMeta{},
+		Variables:         map[string]*Variable{},
+		Locals:            map[string]*Local{},
+		Outputs:           map[string]*Output{},
+		Calls:             map[string]*ModuleCall{},
+		Resources:         map[addr.Resource]*Resource{},
+		Checks:            map[string]*Check{},
+	}
+}
+
+// assembly is a module while its files are joined: declarations that still can be overridden.
+type assembly struct {
+	*Module
+	requirements *requirements
+	variables    map[string]*variableDecl
+	outputs      map[string]*outputDecl
+	calls        map[string]*callDecl
+	diags        diag.List
+}
+
+// assemble joins the content of all files, primary ones first, into the module.
+func (m *Module) assemble(parsed []*parsedFile) diag.List {
+	a := &assembly{
+		Module:    m,
+		variables: map[string]*variableDecl{}, outputs: map[string]*outputDecl{}, calls: map[string]*callDecl{},
+	}
+	for _, f := range parsed {
+		if f.override {
+			a.override(&f.content)
+			continue
+		}
+		a.addRequirements(&f.content)
+		a.addValues(&f.content)
+		a.addObjects(&f.content)
+	}
+	a.finish()
+	return a.diags
+}
+
+// duplicate reports the second declaration of a name.
+func (a *assembly) duplicate(rng, first hcl.Range, summary, what string) {
+	a.diags = a.diags.Errorf(&rng, summary, "%s was already declared at %s. Rename or remove one of the two.", what, first)
+}
+
+// addRequirements takes what terraform and provider blocks say.
+func (a *assembly) addRequirements(c *fileContent) {
+	a.RequiredVersions = append(a.RequiredVersions, c.requiredVersions...)
+	for _, b := range c.backends {
+		if a.Backend != nil {
+			a.duplicate(b.Range, a.Backend.Range, "Duplicate backend configuration", "The backend of the module")
+			continue
+		}
+		a.Backend = b
+	}
+	for _, b := range c.clouds {
+		if a.Cloud != nil {
+			a.duplicate(b.Range, a.Cloud.Range, "Duplicate HCP Terraform configurations", "The cloud block of the module")
+			continue
+		}
+		a.Cloud = b
+	}
+	for _, b := range c.providerMetas {
+		if first, ok := a.ProviderMeta[b.LocalName]; ok {
+			a.duplicate(b.Range, first.Range, "Duplicate provider_meta block", fmt.Sprintf("A provider_meta block for %q", b.LocalName))
+			continue
+		}
+		a.ProviderMeta[b.LocalName] = b
+	}
+	for _, r := range c.requirements {
+		if a.requirements != nil {
+			a.duplicate(r.rng, a.requirements.rng, "Duplicate required providers configuration", "The required_providers block of the module")
+			continue
+		}
+		a.requirements = r
+		for _, entry := range r.entries {
+			a.RequiredProviders[entry.Name] = entry
+		}
+	}
+	for _, p := range c.providers {
+		if first, ok := a.ProviderConfigs[p.Addr()]; ok {
+			what := fmt.Sprintf("The default configuration of the provider %q", p.LocalName)
+			if p.Alias != "" {
+				what = fmt.Sprintf("A configuration of the provider %q with the alias %q", p.LocalName, p.Alias)
+			}
+			a.duplicate(p.Range, first.Range, "Duplicate provider configuration", what)
+			continue
+		}
+		a.ProviderConfigs[p.Addr()] = p
+	}
+}
+
+// addValues takes variables, locals and outputs.
+func (a *assembly) addValues(c *fileContent) {
+	for _, v := range c.variables {
+		if first, ok := a.variables[v.Name]; ok {
+			a.duplicate(v.Range, first.Range, "Duplicate variable declaration", fmt.Sprintf("A variable named %q", v.Name))
+		}
+		a.variables[v.Name] = v
+	}
+	for _, l := range c.locals {
+		if first, ok := a.Locals[l.Name]; ok {
+			a.duplicate(l.Range, first.Range, "Duplicate local value definition", fmt.Sprintf("A local value named %q", l.Name))
+		}
+		a.Locals[l.Name] = l
+	}
+	for _, o := range c.outputs {
+		if first, ok := a.outputs[o.Name]; ok {
+			a.duplicate(o.Range, first.Range, "Duplicate output definition", fmt.Sprintf("An output value named %q", o.Name))
+		}
+		a.outputs[o.Name] = o
+	}
+}
+
+// addObjects takes modules, resources, checks and the records of refactoring.
+func (a *assembly) addObjects(c *fileContent) {
+	for _, call := range c.calls {
+		if first, ok := a.calls[call.Name]; ok {
+			a.duplicate(call.Range, first.Range, "Duplicate module call", fmt.Sprintf("A module call named %q", call.Name))
+		}
+		a.calls[call.Name] = call
+	}
+	for _, r := range c.resources {
+		a.addResource(r)
+	}
+	for _, check := range c.checks {
+		if first, ok := a.Checks[check.Name]; ok {
+			a.duplicate(check.Range, first.Range, fmt.Sprintf("Duplicate check %q configuration", check.Name), fmt.Sprintf("A check block named %q", check.Name))
+			continue
+		}
+		a.Checks[check.Name] = check
+	}
+	a.Moved = append(a.Moved, c.moved...)
+	for _, r := range c.removed {
+		a.Removed = append(a.Removed, r.in(a.Path))
+	}
+	a.Imports = append(a.Imports, c.imports...)
+}
+
+func (a *assembly) addResource(r *Resource) {
+	if first, ok := a.Resources[r.Addr]; ok {
+		word := r.Addr.Mode.String()
+		if r.Addr.Mode == addr.Managed {
+			word = "resource"
+		}
+		a.duplicate(r.DeclRange, first.DeclRange, fmt.Sprintf("Duplicate %s %q configuration", word, r.Addr.Type), "The block "+r.Addr.String())
+		return
+	}
+	r.Module = a.Module
+	a.Resources[r.Addr] = r
+}
+
+// finish makes the module's final values out of the declarations, and whatever needs to know all of them.
+func (a *assembly) finish() {
+	for name, v := range a.variables {
+		a.Variables[name] = v.finish()
+	}
+	for name, o := range a.outputs {
+		a.Outputs[name] = &o.Output
+	}
+	for name, c := range a.calls {
+		a.Calls[name] = &c.ModuleCall
+	}
+	for _, check := range sortedBy(a.Checks, strings.Compare) {
+		if check.Data != nil {
+			a.addResource(check.Data)
+		}
+	}
+	if a.Backend != nil && a.Cloud != nil {
+		a.diags = a.diags.Errorf(&a.Backend.Range, "Both a backend and cloud configuration are present", "A module can state either where its state is stored or which cloud service runs it. The cloud block stands at %s; remove one of the two.", a.Cloud.Range)
+	}
+	a.finishProviders()
+	a.checkImports()
+}
+
+func (a *assembly) checkImports() {
+	first := map[string]*Import{}
+	for _, i := range a.Imports {
+		if !a.Path.IsRoot() {
+			a.diags = a.diags.Append(importInChild(i, a.Path))
+			continue
+		}
+		if i.ProviderRef != nil && i.To.Module.IsRoot() && a.Resources[i.To.Resource] != nil {
+			a.diags = a.diags.Errorf(&i.ProviderRefRange, "Invalid import provider argument", "The block %s decides about its provider. The argument here is only for imports whose resource block is to be generated.", i.To)
+		}
+		key, ok := staticText(i.ToExpr)
+		if !ok {
+			continue
+		}
+		if f := first[key]; f != nil {
+			a.diags = a.diags.Errorf(i.ToExpr.Range().Ptr(), fmt.Sprintf("Duplicate import configuration for %q", key), "The import block at %s has the same target. An object can be imported only once.", f.Range)
+			continue
+		}
+		first[key] = i
+	}
+}
+
+// staticText gives the address of an import's target if all of its keys are literal.
+func staticText(expr hcl.Expression) (string, bool) {
+	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
+	if hclDiags.HasErrors() {
+		return "", false
+	}
+	target, diags := addr.TargetFromTraversal(traversal)
+	if diags.HasErrors() {
+		return "", false
+	}
+	return target.String(), true
+}

@@ -1,0 +1,350 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// Limits of what is handed to the parsers, which recurse for each level. An overflown stack cannot be recovered from, so these
+// are checked before any parser sees the text.
+const (
+	// maxNesting limits brackets, quotes and template directives within each other.
+	maxNesting = 1000
+	// maxOperators limits the operators and index steps of the expressions around one place: `a + a + a ...` nests as well.
+	maxOperators = 20000
+)
+
+// CheckNesting refuses source text whose brackets or operators nest too deeply for the parsers. JSON is told by the extension
+// of the file name. Text that was not read by this package must go through here before it is parsed.
+func CheckNesting(src []byte, filename string) diag.List {
+	if strings.HasSuffix(filename, ".json") {
+		return checkJSONNesting(src, filename)
+	}
+	s := nestingScanner{src: src}
+	s.scan(false)
+	return s.report(filename, 0)
+}
+
+// nestingScanner is a lexer that knows just enough of the native syntax to tell brackets that count from those in comments
+// and literal text. Its stack holds one frame for each open bracket or template.
+type nestingScanner struct {
+	src   []byte
+	pos   int
+	stack []nestingFrame
+	ops   int // sum over the stack, the current expression included
+
+	tooDeep bool // stopped at pos because a limit was passed
+}
+
+type nestingFrame struct {
+	kind   byte   // ( [ { for brackets, $ for an interpolation or directive, " and < for templates, % for an open directive block
+	ops    int    // operators of the current expression within the frame
+	marker string // closes a heredoc
+}
+
+// scan runs over the text until its end or a limit. A template starts inside of literal text.
+func (s *nestingScanner) scan(template bool) {
+	s.stack = append(s.stack, nestingFrame{kind: 0})
+	if template {
+		s.push('"', "")
+	}
+	for s.pos < len(s.src) && !s.tooDeep {
+		switch s.top().kind {
+		case '"', '<', '%':
+			s.literal(template)
+		default:
+			s.code()
+		}
+	}
+}
+
+func (s *nestingScanner) top() *nestingFrame { return &s.stack[len(s.stack)-1] }
+
+func (s *nestingScanner) push(kind byte, marker string) {
+	s.stack = append(s.stack, nestingFrame{kind: kind, marker: marker})
+	s.tooDeep = s.tooDeep || len(s.stack) > maxNesting+1
+}
+
+// pop closes the innermost frame if it is of the given kind.
+func (s *nestingScanner) pop(kind byte) bool {
+	if s.top().kind != kind {
+		return false
+	}
+	s.ops -= s.top().ops
+	s.stack = s.stack[:len(s.stack)-1]
+	return true
+}
+
+// operator counts one more level of the current expression; separator starts the next expression.
+func (s *nestingScanner) operator() {
+	s.top().ops++
+	s.ops++
+	s.tooDeep = s.tooDeep || s.ops > maxOperators
+}
+
+func (s *nestingScanner) separator() {
+	s.ops -= s.top().ops
+	s.top().ops = 0
+}
+
+func (s *nestingScanner) at(offset int) byte {
+	if i := s.pos + offset; i >= 0 && i < len(s.src) {
+		return s.src[i]
+	}
+	return 0
+}
+
+// code takes one token outside of literal text.
+func (s *nestingScanner) code() {
+	c := s.src[s.pos]
+	s.pos++
+	switch c {
+	case '(':
+		s.push(c, "")
+	case '[', '{':
+		s.operator()
+		s.push(c, "")
+	case ')':
+		s.pop('(')
+	case ']':
+		s.pop('[')
+	case '}':
+		if !s.pop('{') {
+			s.pop('$')
+		}
+	case '"':
+		s.push('"', "")
+	case '#':
+		s.skipLine()
+	case '/':
+		switch s.at(0) {
+		case '/':
+			s.skipLine()
+		case '*':
+			s.skipComment()
+		default:
+			s.operator()
+		}
+	case '<':
+		if s.at(0) == '<' {
+			s.heredoc()
+		} else {
+			s.operator()
+		}
+	case ',':
+		s.separator()
+	case '\n':
+		if k := s.top().kind; k == 0 || k == '{' {
+			s.separator()
+		}
+	case '=':
+		if s.at(0) != '=' && s.at(0) != '>' && !strings.ContainsRune("=!<>", rune(s.at(-2))) {
+			s.separator()
+		}
+	case '!', '-', '+', '*', '%', '&', '|', '>', '?', ':':
+		s.operator()
+	}
+}
+
+func (s *nestingScanner) skipLine() {
+	for s.pos < len(s.src) && s.src[s.pos] != '\n' {
+		s.pos++
+	}
+}
+
+func (s *nestingScanner) skipComment() {
+	end := bytes.Index(s.src[s.pos:], []byte("*/"))
+	if end < 0 {
+		s.pos = len(s.src)
+		return
+	}
+	s.pos += end + len("*/")
+}
+
+// heredoc enters a template that a line with only the marker closes. The position is at the second "<".
+func (s *nestingScanner) heredoc() {
+	start := s.pos
+	s.pos++
+	if s.at(0) == '-' {
+		s.pos++
+	}
+	nameAt := s.pos
+	for s.pos < len(s.src) && isNameByte(s.src[s.pos]) {
+		s.pos++
+	}
+	name := string(s.src[nameAt:s.pos])
+	if name == "" {
+		s.pos = start
+		s.operator()
+		return
+	}
+	s.skipLine()
+	s.push('<', name)
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// literal takes one byte or sequence of a template.
+func (s *nestingScanner) literal(bare bool) {
+	c := s.src[s.pos]
+	frame := s.textFrame()
+	quoted := frame.kind == '"' && !(bare && frame == &s.stack[1])
+	switch {
+	case (c == '$' || c == '%') && s.at(1) == c && s.at(2) == '{':
+		s.pos += 3
+	case c == '$' && s.at(1) == '{':
+		s.pos += 2
+		s.push('$', "")
+	case c == '%' && s.at(1) == '{':
+		s.pos += 2
+		s.directive()
+	case quoted && c == '\\':
+		s.pos += 2
+	case quoted && (c == '"' || c == '\n'):
+		s.pos++
+		for s.top().kind == '%' {
+			s.pop('%')
+		}
+		s.pop('"')
+	case frame.kind == '<' && c == '\n':
+		s.pos++
+		s.heredocLine(frame.marker)
+	default:
+		s.pos++
+	}
+}
+
+// textFrame gives the template that the current text belongs to: directive blocks stand within one.
+func (s *nestingScanner) textFrame() *nestingFrame {
+	i := len(s.stack) - 1
+	for i > 0 && s.stack[i].kind == '%' {
+		i--
+	}
+	return &s.stack[i]
+}
+
+// heredocLine looks for the closing marker at the start of a line.
+func (s *nestingScanner) heredocLine(marker string) {
+	i := s.pos
+	for i < len(s.src) && (s.src[i] == ' ' || s.src[i] == '\t') {
+		i++
+	}
+	if !strings.HasPrefix(string(s.src[i:min(len(s.src), i+len(marker))]), marker) {
+		return
+	}
+	i += len(marker)
+	if i < len(s.src) && s.src[i] == '\r' {
+		i++
+	}
+	if i < len(s.src) && s.src[i] != '\n' {
+		return
+	}
+	s.pos = i
+	for s.top().kind == '%' {
+		s.pop('%')
+	}
+	s.pop('<')
+}
+
+// directive enters `%{ ... }`. An if or for opens a block of text that its end closes again.
+func (s *nestingScanner) directive() {
+	i := s.pos
+	for i < len(s.src) && (s.src[i] == '~' || s.src[i] == ' ' || s.src[i] == '\t' || s.src[i] == '\n' || s.src[i] == '\r') {
+		i++
+	}
+	end := i
+	for end < len(s.src) && isNameByte(s.src[end]) {
+		end++
+	}
+	switch string(s.src[i:end]) {
+	case "if", "for":
+		s.push('%', "")
+	case "endif", "endfor":
+		s.pop('%')
+	}
+	s.push('$', "")
+}
+
+func (s *nestingScanner) report(filename string, base int) diag.List {
+	if !s.tooDeep {
+		return nil
+	}
+	return tooDeep(filename, s.src, s.pos, base)
+}
+
+// tooDeep is the error of both syntaxes, at a place of the text.
+func tooDeep(filename string, src []byte, pos, base int) diag.List {
+	line, column := 1, 1
+	for _, c := range src[:min(pos, len(src))] {
+		column++
+		if c == '\n' {
+			line, column = line+1, 1
+		}
+	}
+	at := hcl.Pos{Line: line, Column: column, Byte: base + pos}
+	rng := hcl.Range{Filename: filename, Start: at, End: at}
+	return diag.List(nil).Errorf(&rng, "Nesting too deep", "Brackets, templates or operators stand within each other more deeply here than any legible configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a broken generator.", maxNesting, maxOperators)
+}
+
+// checkJSONNesting does the same for JSON, and for the templates in its strings.
+func checkJSONNesting(src []byte, filename string) diag.List {
+	depth := 0
+	for i := 0; i < len(src); i++ {
+		switch src[i] {
+		case '{', '[':
+			if depth++; depth > maxNesting {
+				return tooDeep(filename, src, i, 0)
+			}
+		case '}', ']':
+			depth--
+		case '"':
+			end := jsonStringEnd(src, i)
+			if !templateNestingOK(src[i:end]) {
+				return tooDeep(filename, src, i, 0)
+			}
+			i = end - 1
+		}
+	}
+	return nil
+}
+
+// jsonStringEnd gives the position behind the string that starts at i.
+func jsonStringEnd(src []byte, i int) int {
+	for i++; i < len(src); i++ {
+		switch src[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		case '\n':
+			return i
+		}
+	}
+	return len(src)
+}
+
+// templateNestingOK checks a JSON string: as a template, and as an expression, since some arguments are one.
+func templateNestingOK(quoted []byte) bool {
+	if len(quoted) <= maxNesting {
+		return true
+	}
+	var text string
+	if json.Unmarshal(quoted, &text) != nil {
+		return true // the parser refuses the file
+	}
+	for _, template := range []bool{true, false} {
+		s := nestingScanner{src: []byte(text)}
+		s.scan(template)
+		if s.tooDeep {
+			return false
+		}
+	}
+	return true
+}

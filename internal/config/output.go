@@ -1,0 +1,91 @@
+package config
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+var outputSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{
+		{Name: "description"}, {Name: "value", Required: true}, {Name: "depends_on"}, {Name: "sensitive"}, {Name: "ephemeral"},
+	},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
+}
+
+// outputDecl is an output block with what an overriding one needs to tell what it sets.
+type outputDecl struct {
+	Output
+	attrs hcl.Attributes
+}
+
+func decodeOutput(block *hcl.Block, override bool) (*outputDecl, diag.List) {
+	content, hclDiags := block.Body.Content(schemaFor(outputSchema, override))
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	o := &outputDecl{attrs: content.Attributes}
+	o.Name, o.Range = block.Labels[0], block.DefRange
+	diags = diags.Extend(checkName(o.Name, block.LabelRanges[0], "Invalid output name"))
+	diags = diags.Extend(decodeOptional(o.attrs, "description", &o.Description))
+	diags = diags.Extend(decodeFlag(o.attrs, "sensitive", &o.Sensitive))
+	diags = diags.Extend(decodeFlag(o.attrs, "ephemeral", &o.Ephemeral))
+	if attr, ok := o.attrs["value"]; ok {
+		o.Expr = attr.Expr
+	}
+	if attr, ok := o.attrs["depends_on"]; ok {
+		if override {
+			diags = diags.Extend(noOverride(attr, "depends_on"))
+		}
+		var moreDiags diag.List
+		o.DependsOn, moreDiags = decodeDependsOn(attr)
+		diags = diags.Extend(moreDiags)
+	}
+	for _, b := range content.Blocks {
+		if b.Type == "postcondition" {
+			diags = diags.Errorf(b.TypeRange.Ptr(), "Postconditions are not allowed", "An output value can have preconditions only: once its value is known, nothing more happens that could change it.")
+			continue
+		}
+		c, moreDiags := decodeConditionBlock(b, override)
+		diags = diags.Extend(moreDiags)
+		if c != nil {
+			o.Preconditions = append(o.Preconditions, c)
+		}
+	}
+	if o.Expr == nil && !override {
+		o.Expr = hcl.StaticExpr(dynamicNull, block.DefRange) // reported; the name is declared all the same
+	}
+	return o, diags
+}
+
+func (o *outputDecl) merge(over *outputDecl) {
+	if over.has("description") {
+		o.Description = over.Description
+	}
+	if over.has("sensitive") {
+		o.Sensitive = over.Sensitive
+	}
+	if over.has("ephemeral") {
+		o.Ephemeral = over.Ephemeral
+	}
+	if over.has("value") {
+		o.Expr = over.Expr
+	}
+}
+
+func (o *outputDecl) has(name string) bool { _, ok := o.attrs[name]; return ok }
+
+// schemaFor gives the schema of a block; those that override need not repeat what is required.
+func schemaFor(schema *hcl.BodySchema, override bool) *hcl.BodySchema {
+	if !override {
+		return schema
+	}
+	loose := &hcl.BodySchema{Blocks: schema.Blocks, Attributes: make([]hcl.AttributeSchema, len(schema.Attributes))}
+	for i, attr := range schema.Attributes {
+		attr.Required = false
+		loose.Attributes[i] = attr
+	}
+	return loose
+}
+
+func noOverride(attr *hcl.Attribute, name string) diag.List {
+	return diag.List(nil).Errorf(attr.Expr.Range().Ptr(), "Unsupported override", "An override file cannot change %s. Change it in the file with the original block.", name)
+}

@@ -1,0 +1,277 @@
+package config
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync"
+
+	version "github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	hcljson "github.com/hashicorp/hcl/v2/json"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// parsedFile is one file on its way to a module.
+type parsedFile struct {
+	name     string
+	source   []byte // nil when it could not be read
+	override bool
+	body     hcl.Body // nil when nothing of it could be understood
+	diags    diag.List
+	content  fileContent
+}
+
+// fileContent is what a file declares, in the order in which it stands there.
+type fileContent struct {
+	requiredVersions []VersionConstraint
+	requirements     []*requirements
+	backends         []*Backend
+	clouds           []*Cloud
+	providers        []*ProviderConfig
+	providerMetas    []*ProviderMeta
+	variables        []*variableDecl
+	locals           []*Local
+	outputs          []*outputDecl
+	calls            []*callDecl
+	resources        []*Resource
+	checks           []*Check
+	moved            []*Moved
+	removed          []*removedDecl
+	imports          []*Import
+}
+
+// parseFiles reads and decodes all files of a module, as many at once as there are processors. The first primary files are
+// ordinary ones, the rest override.
+func (l *loader) parseFiles(ctx context.Context, names []string, primary int) []*parsedFile {
+	parsed := make([]*parsedFile, len(names))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wait sync.WaitGroup
+	for i, name := range names {
+		parsed[i] = &parsedFile{name: name, override: i >= primary}
+		if ctx.Err() != nil {
+			continue
+		}
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			parsed[i].read(l.files)
+			parsed[i].decode()
+		})
+	}
+	wait.Wait()
+	return parsed
+}
+
+// read fills in source and body.
+func (f *parsedFile) read(files Files) {
+	src, err := files.ReadFile(f.name)
+	if err != nil {
+		f.diags = f.diags.Errorf(nil, "Failed to read file", "The file %s cannot be read: %s.", f.name, reason(err))
+		return
+	}
+	f.source = src
+	var diags diag.List
+	f.body, diags = parseBody(src, f.name)
+	f.diags = f.diags.Extend(diags)
+}
+
+// parseBody parses the text of a file by the syntax that its name tells. The body is nil if nothing could be understood.
+func parseBody(src []byte, name string) (hcl.Body, diag.List) {
+	if src == nil {
+		src = []byte{}
+	}
+	if diags := CheckNesting(src, name); diags.HasErrors() {
+		return nil, diags
+	}
+	var file *hcl.File
+	var hclDiags hcl.Diagnostics
+	if strings.HasSuffix(name, ".json") {
+		file, hclDiags = hcljson.Parse(src, name)
+	} else {
+		file, hclDiags = hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	}
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if file == nil || file.Body == nil {
+		return nil, diags
+	}
+	return file.Body, diags
+}
+
+var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+	{Type: "terraform"},
+	{Type: "required_providers"}, // never valid, but common enough to be told where it belongs
+	{Type: "provider", LabelNames: []string{"name"}},
+	{Type: "variable", LabelNames: []string{"name"}},
+	{Type: "locals"},
+	{Type: "output", LabelNames: []string{"name"}},
+	{Type: "module", LabelNames: []string{"name"}},
+	{Type: "resource", LabelNames: []string{"type", "name"}},
+	{Type: "data", LabelNames: []string{"type", "name"}},
+	{Type: "ephemeral", LabelNames: []string{"type", "name"}},
+	{Type: "check", LabelNames: []string{"name"}},
+	{Type: "moved"},
+	{Type: "removed"},
+	{Type: "import"},
+}}
+
+// decode fills in the content.
+func (f *parsedFile) decode() {
+	if f.body == nil {
+		return
+	}
+	content, hclDiags := f.body.Content(fileSchema)
+	f.diags = f.diags.AppendHCL(hclDiags)
+	for _, block := range content.Blocks {
+		f.diags = f.diags.Extend(f.decodeBlock(block))
+	}
+}
+
+func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
+	c := &f.content
+	switch block.Type {
+	case "terraform":
+		return c.terraform(block)
+	case "required_providers":
+		return diag.List(nil).Errorf(block.DefRange.Ptr(), "Invalid required_providers block", "A required_providers block stands inside of a terraform block: terraform { required_providers { ... } }.")
+	case "provider":
+		return add(&c.providers, block, decodeProvider)
+	case "variable":
+		return add(&c.variables, block, func(b *hcl.Block) (*variableDecl, diag.List) { return decodeVariable(b, f.override) })
+	case "locals":
+		locals, diags := decodeLocals(block)
+		c.locals = append(c.locals, locals...)
+		return diags
+	case "output":
+		return add(&c.outputs, block, func(b *hcl.Block) (*outputDecl, diag.List) { return decodeOutput(b, f.override) })
+	case "module":
+		return add(&c.calls, block, func(b *hcl.Block) (*callDecl, diag.List) { return decodeCall(b, f.override) })
+	case "resource":
+		return add(&c.resources, block, func(b *hcl.Block) (*Resource, diag.List) { return decodeManaged(b, f.override) })
+	case "data":
+		return add(&c.resources, block, func(b *hcl.Block) (*Resource, diag.List) {
+			return decodeReadOnly(b, addr.Data, f.override, false)
+		})
+	case "ephemeral":
+		return add(&c.resources, block, func(b *hcl.Block) (*Resource, diag.List) {
+			return decodeReadOnly(b, addr.Ephemeral, f.override, false)
+		})
+	case "check":
+		return add(&c.checks, block, decodeCheck)
+	case "moved":
+		return add(&c.moved, block, decodeMoved)
+	case "removed":
+		return add(&c.removed, block, decodeRemoved)
+	case "import":
+		return add(&c.imports, block, decodeImport)
+	}
+	panic("config: no decoder for block type " + block.Type)
+}
+
+// add decodes a block and keeps the result unless it is nil.
+func add[T any](list *[]*T, block *hcl.Block, decode func(*hcl.Block) (*T, diag.List)) diag.List {
+	decoded, diags := decode(block)
+	if decoded != nil {
+		*list = append(*list, decoded)
+	}
+	return diags
+}
+
+// checkVersions judges every required_version of a module. It looks only at that argument, so that a file in the syntax of a
+// newer version still tells which version it needs; newer is true when one is not met. Overriding files replace the
+// constraints of the others.
+func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags diag.List, newer bool) {
+	var constraints []VersionConstraint
+	for _, f := range parsed {
+		if f.body == nil {
+			continue
+		}
+		found, moreDiags := sniffVersions(f.body)
+		diags = diags.Extend(moreDiags)
+		if f.override && len(found) > 0 {
+			constraints = nil
+		}
+		constraints = append(constraints, found...)
+	}
+	for _, c := range constraints {
+		if bad := prereleaseOf(c.Parsed); bad != "" {
+			diags = diags.Errorf(c.Range.Ptr(), "Invalid required_version constraint", "The constraint %s names a prerelease. Write the version without what follows the dash: prereleases count as the version that they lead to.", bad)
+			continue
+		}
+		if l.version == nil || c.Parsed.Check(l.version) {
+			continue
+		}
+		newer = true
+		who := "This configuration"
+		if !path.IsRoot() {
+			who = path.String()
+		}
+		diags = diags.Errorf(c.Range.Ptr(), "Unsupported Terraform Core version", "%s requires version %s of the language, but this program implements version %s. Use a program that implements a version which fits, or change the constraint if you know that the configuration does not depend on it.", who, c.Text, l.version)
+	}
+	return diags, newer
+}
+
+// sniffVersions finds the required_version arguments of a file.
+func sniffVersions(body hcl.Body) ([]VersionConstraint, diag.List) {
+	var out []VersionConstraint
+	var diags diag.List
+	root, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "terraform"}}})
+	if root == nil {
+		return nil, nil
+	}
+	for _, block := range root.Blocks {
+		content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}}})
+		if content == nil {
+			continue
+		}
+		if attr, ok := content.Attributes["required_version"]; ok {
+			c, moreDiags := decodeVersion(attr)
+			diags = diags.Extend(moreDiags)
+			if !moreDiags.HasErrors() && c.Text != "" {
+				c.Range = attr.Range
+				out = append(out, c)
+			}
+		}
+	}
+	return out, diags
+}
+
+// prereleaseOf gives the first constraint on a prerelease, or "".
+func prereleaseOf(constraints version.Constraints) string {
+	for _, c := range constraints {
+		if c.Prerelease() {
+			return c.String()
+		}
+	}
+	return ""
+}
+
+// decodeVersion reads a version constraint from a literal string. Its range is that of the expression.
+func decodeVersion(attr *hcl.Attribute) (VersionConstraint, diag.List) {
+	c := VersionConstraint{Range: attr.Expr.Range()}
+	var text *string
+	if diags := decodeLiteral(attr.Expr, &text); diags.HasErrors() {
+		return c, diags
+	}
+	if text == nil {
+		return c, nil
+	}
+	return parseConstraint(*text, c.Range)
+}
+
+func parseConstraint(text string, rng hcl.Range) (VersionConstraint, diag.List) {
+	c := VersionConstraint{Text: text, Range: rng}
+	if strings.TrimSpace(text) == "" {
+		c.Text = ""
+		return c, nil
+	}
+	parsed, err := version.NewConstraint(text)
+	if err != nil {
+		return c, diag.List(nil).Errorf(&rng, "Invalid version constraint", "%q is not a version constraint. Expected comparisons with versions, separated by commas, such as \"~> 1.2\" or \">= 1.0, < 2.0\".", text)
+	}
+	c.Parsed = parsed
+	return c, nil
+}

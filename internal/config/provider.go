@@ -1,0 +1,369 @@
+package config
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+var providerSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{
+		{Name: "alias"}, {Name: "version"},
+		{Name: "count"}, {Name: "depends_on"}, {Name: "for_each"}, {Name: "source"},
+	},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}},
+}
+
+func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
+	content, rest, hclDiags := block.Body.PartialContent(providerSchema)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	p := &ProviderConfig{LocalName: block.Labels[0], Range: block.DefRange, NameRange: block.LabelRanges[0]}
+	if moreDiags := checkLocalProviderName(p.LocalName, p.Range); moreDiags.HasErrors() {
+		return nil, diags.Extend(moreDiags)
+	}
+	if attr, ok := content.Attributes["alias"]; ok {
+		moreDiags := decodeLiteral(attr.Expr, &p.Alias)
+		if !moreDiags.HasErrors() && !hclsyntax.ValidIdentifier(p.Alias) {
+			moreDiags = moreDiags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider configuration alias", "%q cannot be an alias. %s", p.Alias, nameRule)
+		}
+		diags = diags.Extend(moreDiags)
+		if moreDiags.HasErrors() {
+			return nil, diags // without its alias it would pass for the default configuration
+		}
+		p.AliasRange = attr.Expr.Range().Ptr()
+	}
+	if attr, ok := content.Attributes["version"]; ok {
+		diags = diags.Warnf(attr.Expr.Range().Ptr(), "Version constraints inside provider configuration blocks are deprecated", "State which versions of the provider may be used in the required_providers block of the module instead.")
+		var moreDiags diag.List
+		p.Version, moreDiags = decodeVersion(attr)
+		diags = diags.Extend(moreDiags)
+	}
+	for _, name := range []string{"count", "depends_on", "for_each", "source"} {
+		if attr, ok := content.Attributes[name]; ok {
+			diags = diags.Errorf(attr.NameRange.Ptr(), "Reserved argument name in provider block", "The name %q is reserved in provider blocks. If it is meant as an argument of the provider's, put it into a block \"_ { ... }\".", name)
+		}
+	}
+	for _, b := range content.Blocks {
+		if b.Type != "_" {
+			diags = diags.Extend(reservedBlock(b, "provider"))
+		}
+	}
+	body, moreDiags := escaped(rest, content.Blocks, "provider", "arguments of the provider")
+	p.Body = body
+	return p, diags.Extend(moreDiags)
+}
+
+// isEmptyBody tells whether a body sets nothing at all.
+func isEmptyBody(body hcl.Body) bool {
+	content, rest, diags := body.PartialContent(&hcl.BodySchema{})
+	if diags.HasErrors() || len(content.Blocks) > 0 {
+		return false
+	}
+	attrs, diags := rest.JustAttributes()
+	return len(attrs) == 0 && !diags.HasErrors()
+}
+
+// decodeProviderRef reads a mention of a provider configuration: a local name, optionally with an alias. What tells the
+// argument that it stands in.
+func decodeProviderRef(expr hcl.Expression, argument string) (addr.LocalProviderConfig, diag.List) {
+	advice := "The " + argument + " argument takes the local name of a provider, optionally followed by a dot and an alias."
+	expr, diags := unquote(expr, "references")
+	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
+	if diags.HasErrors() || hclDiags.HasErrors() {
+		// The syntax error in the quotes says less than what is expected here.
+		var out diag.List
+		for _, d := range diags {
+			if d.Severity == diag.Warning {
+				out = out.Append(d)
+			}
+		}
+		return addr.LocalProviderConfig{}, out.Errorf(expr.Range().Ptr(), "Invalid provider configuration reference", "%s", advice)
+	}
+	ref, moreDiags := providerRefOf(traversal, advice)
+	return ref, diags.Extend(moreDiags)
+}
+
+func providerRefOf(traversal hcl.Traversal, advice string) (addr.LocalProviderConfig, diag.List) {
+	var diags diag.List
+	const summary = "Invalid provider configuration reference"
+	rng := traversal.SourceRange()
+	ref := addr.LocalProviderConfig{LocalName: traversal.RootName()}
+	if moreDiags := checkLocalProviderName(ref.LocalName, rng); moreDiags.HasErrors() {
+		return ref, moreDiags
+	}
+	if len(traversal) > 1 {
+		attr, ok := traversal[1].(hcl.TraverseAttr)
+		if !ok {
+			return ref, diags.Errorf(traversal[1].SourceRange().Ptr(), summary, "%s", advice)
+		}
+		ref.Alias = attr.Name
+	}
+	if len(traversal) > 2 {
+		return ref, diags.Errorf(&rng, summary, "%s", advice)
+	}
+	return ref, nil
+}
+
+// ProviderFor gives the provider that a local name means in the module: what required_providers says, else the default.
+func (m *Module) ProviderFor(localName string) addr.Provider {
+	if r := m.RequiredProviders[localName]; r != nil {
+		return r.Source
+	}
+	return addr.DefaultProvider(localName)
+}
+
+// LocalNameFor gives the name that required_providers has for a provider; ok is false when it has none.
+func (m *Module) LocalNameFor(p addr.Provider) (name string, ok bool) {
+	name, ok = m.localNames[p]
+	return name, ok
+}
+
+// ProviderConfigOf gives the block that configures a provider in this very module, by the provider's address, or nil.
+func (m *Module) ProviderConfigOf(p addr.Provider, alias string) *ProviderConfig {
+	for _, pc := range m.ProviderConfigs {
+		if pc.Alias == alias && pc.Provider == p {
+			return pc
+		}
+	}
+	return nil
+}
+
+// ResolveProvider follows a mention of a provider configuration to the module that has it: through the providers arguments of
+// the calls on the way up, and, for default configurations, by inheritance. Ends are a block, or the root module's default
+// configuration, which needs no block. When there is no such configuration ok is false and the address is where it should be.
+func (m *Module) ResolveProvider(ref addr.LocalProviderConfig) (config addr.AbsProviderConfig, ok bool) {
+	return m.resolve(m.ProviderFor(ref.LocalName), ref.Alias)
+}
+
+func (m *Module) resolve(p addr.Provider, alias string) (addr.AbsProviderConfig, bool) {
+	here := addr.AbsProviderConfig{Module: m.Path, Provider: p, Alias: alias}
+	if m.Parent != nil && m.Call != nil {
+		for _, passed := range m.Call.Providers {
+			if passed.InChild.Alias == alias && m.ProviderFor(passed.InChild.LocalName) == p {
+				return m.Parent.ResolveProvider(passed.InParent)
+			}
+		}
+	}
+	switch {
+	case m.ProviderConfigOf(p, alias) != nil:
+		return here, true
+	case m.Parent == nil:
+		return here, alias == ""
+	case alias != "":
+		return here, false
+	}
+	return m.Parent.resolve(p, "")
+}
+
+// ProviderBlock gives the block behind an address that ResolveProvider gave, or nil for an implied default configuration.
+func (c *Config) ProviderBlock(a addr.AbsProviderConfig) *ProviderConfig {
+	m := c.Modules[a.Module]
+	if m == nil {
+		return nil
+	}
+	return m.ProviderConfigOf(a.Provider, a.Alias)
+}
+
+// finishProviders gives everything in the module the provider that its local names mean.
+func (a *assembly) finishProviders() {
+	a.localNames = map[addr.Provider]string{}
+	for _, r := range a.SortedRequiredProviders() {
+		if _, ok := a.localNames[r.Source]; !ok {
+			a.localNames[r.Source] = r.Name
+		}
+	}
+	for _, p := range a.ProviderConfigs {
+		p.Provider = a.ProviderFor(p.LocalName)
+	}
+	warned := map[addr.Provider]bool{}
+	for _, r := range a.SortedResources() {
+		local := r.ProviderConfig().LocalName
+		r.Provider = a.ProviderFor(local)
+		name, listed := a.localNames[r.Provider]
+		if listed && name != local && !warned[r.Provider] {
+			warned[r.Provider] = true
+			a.diags = a.diags.Warnf(&r.DeclRange, "Duplicate required provider", "%s belongs to the provider %s by its name %q, but required_providers calls that provider %q. Rename the entry, or set provider = %s in the block.", r.Addr, r.Provider.ForDisplay(), local, name, name)
+		}
+	}
+	for _, i := range a.Imports {
+		local := impliedProvider(i.To.Resource.Type)
+		if i.ProviderRef != nil {
+			local = i.ProviderRef.LocalName
+		}
+		i.Provider = a.ProviderFor(local)
+	}
+}
+
+// checkTree finds the problems that only show between modules.
+func checkTree(c *Config) (diags diag.List) {
+	for _, m := range c.SortedModules() {
+		if m.Parent == nil {
+			diags = diags.Extend(checkRoot(m))
+		} else {
+			diags = diags.Extend(checkChild(m))
+		}
+		for _, r := range m.SortedResources() {
+			if _, ok := m.ResolveProvider(r.ProviderConfig()); !ok {
+				diags = diags.Extend(notPresent(m, r.ProviderConfig(), r.ProviderRefRange, r.Addr.String()))
+			}
+		}
+		for _, i := range m.Imports {
+			diags = diags.Extend(checkImportTarget(c, m, i))
+		}
+	}
+	return diags
+}
+
+func notPresent(m *Module, ref addr.LocalProviderConfig, rng hcl.Range, who string) diag.List {
+	missing, _ := m.ResolveProvider(ref)
+	return diag.List(nil).Errorf(&rng, "Provider configuration not present", "%s uses the provider configuration %s, but %s has no provider block for it. Add a block provider %q { alias = %q }, or let the caller of the module pass one.", who, ref, where(missing.Module), ref.LocalName, missing.Alias)
+}
+
+func where(m addr.Module) string {
+	if m.IsRoot() {
+		return "the root module"
+	}
+	return m.String()
+}
+
+func checkImportTarget(c *Config, m *Module, i *Import) (diags diag.List) {
+	if i.To.Module.IsRoot() {
+		if i.ProviderRef != nil {
+			if _, ok := m.ResolveProvider(*i.ProviderRef); !ok && m.Resources[i.To.Resource] == nil {
+				diags = diags.Extend(notPresent(m, *i.ProviderRef, i.ProviderRefRange, "The import of "+i.To.String()))
+			}
+		}
+		return diags
+	}
+	if len(m.Children) == 0 && len(m.Calls) > 0 || c.Resource(i.To) != nil {
+		return diags // the modules were not loaded
+	}
+	return diags.Errorf(i.ToExpr.Range().Ptr(), "Configuration for import target does not exist", "There is no resource %s. Only a target in the root module can have its configuration generated.", i.To)
+}
+
+func checkRoot(m *Module) (diags diag.List) {
+	for _, o := range m.SortedOutputs() {
+		if o.Ephemeral {
+			diags = diags.Errorf(&o.Range, "Ephemeral output not allowed", "The outputs of the root module are stored in the state, so %q cannot be ephemeral. Only child modules can have such outputs.", o.Name)
+		}
+	}
+	return diags
+}
+
+func checkChild(m *Module) diag.List {
+	diags := m.Call.decodeInputs(m)
+	if m.Backend != nil {
+		diags = diags.Warnf(&m.Backend.Range, "Backend configuration ignored", "Only the backend of the root module counts. This block in %s has no effect.", m.Path)
+	}
+	configured := false
+	for _, p := range m.SortedProviderConfigs() {
+		if !isEmptyBody(p.Body) {
+			configured = true
+			continue
+		}
+		p.Proxy = m.passed(p.Addr()) != nil
+		diags = diags.Warnf(&p.Range, "Redundant empty provider block", "An empty provider block in a called module once announced that a configuration is to be passed in. Remove it, and list the provider in required_providers%s.", aliasAdvice(p))
+	}
+	if configured {
+		diags = diags.Extend(checkRepeatedCalls(m))
+	}
+	for _, r := range m.SortedRequiredProviders() {
+		for _, alias := range r.Aliases {
+			if m.passed(alias) == nil && m.ProviderConfigs[alias] == nil {
+				diags = diags.Errorf(&m.Call.Range, "Missing required provider configuration", "The module in %s needs an additional configuration of the provider %s, which it calls %q. Pass one: providers = { %s = ... }.", m.Dir, r.Source.ForDisplay(), alias, alias)
+			}
+		}
+	}
+	for i := range m.Call.Providers {
+		diags = diags.Extend(checkPassed(m, &m.Call.Providers[i]))
+	}
+	return diags
+}
+
+func aliasAdvice(p *ProviderConfig) string {
+	if p.Alias == "" {
+		return ""
+	}
+	return " with configuration_aliases = [" + p.Addr().String() + "]"
+}
+
+// passed gives what the caller passes for a configuration of the module, or nil.
+func (m *Module) passed(ref addr.LocalProviderConfig) *PassedProvider {
+	for i := range m.Call.Providers {
+		if m.Call.Providers[i].InChild == ref {
+			return &m.Call.Providers[i]
+		}
+	}
+	return nil
+}
+
+// checkRepeatedCalls refuses a module with provider configurations of its own below a call that is repeated or has to wait:
+// its configurations would be gone before its objects can be destroyed.
+func checkRepeatedCalls(m *Module) (diags diag.List) {
+	for caller := m; caller.Parent != nil; caller = caller.Parent {
+		call := caller.Call
+		var rng hcl.Range
+		switch {
+		case call.Count != nil:
+			rng = call.Count.Range()
+		case call.ForEach != nil:
+			rng = call.ForEach.Range()
+		case len(call.DependsOn) > 0:
+			rng = call.DependsOn[0].SourceRange()
+		default:
+			continue
+		}
+		return diags.Errorf(&rng, "Module is incompatible with count, for_each, and depends_on", "The module %s (in %s) configures providers of its own, so no call above it can use count, for_each or depends_on. Move its provider blocks to the root module and pass the configurations by the providers argument.", m.Path, m.Dir)
+	}
+	return nil
+}
+
+// checkPassed compares both ends of an entry of the providers argument.
+func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
+	const undefined, mismatch = "Reference to undefined provider", "Provider type mismatch"
+	parentType := m.Parent.ProviderFor(p.InParent.LocalName)
+	childType := m.ProviderFor(p.InChild.LocalName)
+	required, own := m.RequiredProviders[p.InChild.LocalName], m.ProviderConfigs[p.InChild]
+	switch {
+	case required != nil && p.InChild.Alias != "" && own == nil && !declares(required, p.InChild):
+		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s knows no configuration %s. If it is meant to be passed in, add %s to configuration_aliases of the entry %q in its required_providers.", m.Dir, p.InChild, p.InChild, p.InChild.LocalName)
+	case required == nil && own == nil && childType != parentType:
+		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name %q in required_providers. To pass a configuration of %s, it has to.", m.Dir, p.InChild.LocalName, parentType.ForDisplay())
+	case required == nil && own == nil:
+		diags = diags.Warnf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name %q in required_providers, so it is taken for %s. Add an entry there to say so.", m.Dir, p.InChild.LocalName, childType.ForDisplay())
+	}
+	if own != nil && !own.Proxy {
+		diags = diags.Errorf(&p.InChildRange, "Cannot override provider configuration", "The module in %s has a configuration of its own for %s, so none can be passed to it.", m.Dir, p.InChild)
+	}
+	if m.Parent.RequiredProviders[p.InParent.LocalName] == nil && p.InParent.Alias == "" {
+		diags = diags.Warnf(&p.InParentRange, undefined, "%s does not list a provider under the name %q in required_providers, so it is taken for %s. Add an entry there to say so.", upperFirst(where(m.Parent.Path)), p.InParent.LocalName, parentType.ForDisplay())
+	}
+	if childType == parentType {
+		if _, ok := m.Parent.ResolveProvider(p.InParent); !ok {
+			diags = diags.Extend(notPresent(m.Parent, p.InParent, p.InParentRange, "The call of "+m.Path.String()))
+		}
+		return diags
+	}
+	if name, ok := m.LocalNameFor(parentType); ok {
+		return diags.Errorf(&p.InChildRange, mismatch, "A configuration of %s is passed here, but %q stands for %s in the module. Its name for the former is %q.", parentType.ForDisplay(), p.InChild.LocalName, childType.ForDisplay(), name)
+	}
+	return diags.Errorf(&p.InParentRange, mismatch, "%q stands for %s in %s, but %q stands for %s in %s. Only a configuration of the same provider can be passed.", p.InParent, parentType.ForDisplay(), where(m.Parent.Path), p.InChild, childType.ForDisplay(), m.Path)
+}
+
+func declares(r *RequiredProvider, ref addr.LocalProviderConfig) bool {
+	for _, alias := range r.Aliases {
+		if alias == ref {
+			return true
+		}
+	}
+	return false
+}
+
+func upperFirst(s string) string {
+	if s != "" && s[0] >= 'a' && s[0] <= 'z' {
+		return string(s[0]-'a'+'A') + s[1:]
+	}
+	return s
+}

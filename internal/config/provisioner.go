@@ -1,0 +1,132 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+var provisionerSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "when"}, {Name: "on_failure"}},
+	Blocks:     []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "connection"}, {Type: "lifecycle"}},
+}
+
+var removedProvisioners = []string{"chef", "habitat", "puppet", "salt-masterless"}
+
+func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
+	content, rest, hclDiags := block.Body.PartialContent(provisionerSchema)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	p := &Provisioner{Type: block.Labels[0], When: WhenCreate, Range: block.DefRange, TypeRange: block.LabelRanges[0]}
+	if slices.Contains(removedProvisioners, p.Type) {
+		return nil, diags.Errorf(&p.TypeRange, fmt.Sprintf("The %q provisioner has been removed", p.Type), "Provisioners of this type are no longer part of the language. Run the tool by local-exec or remote-exec, or build it into the image.")
+	}
+	if attr, ok := content.Attributes["when"]; ok {
+		word, moreDiags := decodeKeyword(attr.Expr)
+		diags = diags.Extend(moreDiags)
+		switch word {
+		case "create":
+		case "destroy":
+			p.When = WhenDestroy
+		default:
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), `Invalid "when" keyword`, `The "when" argument is one of the words create and destroy.`)
+		}
+	}
+	if attr, ok := content.Attributes["on_failure"]; ok {
+		word, moreDiags := decodeKeyword(attr.Expr)
+		diags = diags.Extend(moreDiags)
+		switch word {
+		case "fail":
+		case "continue":
+			p.Continue = true
+		default:
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), `Invalid "on_failure" keyword`, `The "on_failure" argument is one of the words fail and continue.`)
+		}
+	}
+	for _, b := range content.Blocks {
+		switch b.Type {
+		case "connection":
+			if p.Connection != nil {
+				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block", "This provisioner already has a connection block at %s.", p.Connection.Range)
+				continue
+			}
+			p.Connection = &Connection{Body: b.Body, Range: b.DefRange}
+		case "lifecycle":
+			diags = diags.Extend(reservedBlock(b, "provisioner"))
+		}
+	}
+	body, moreDiags := escaped(rest, content.Blocks, "provisioner", "arguments of the provisioner")
+	p.Body = body
+	diags = diags.Extend(moreDiags)
+	if p.When == WhenDestroy {
+		diags = diags.Extend(checkDestroyRefs(p.Body))
+		if p.Connection != nil {
+			diags = diags.Extend(checkDestroyRefs(p.Connection.Body))
+		}
+	}
+	return p, diags
+}
+
+// checkDestroyConnection applies the rule for destroy-time provisioners to the connection that they inherit.
+func checkDestroyConnection(c *Connection, provisioners []*Provisioner) diag.List {
+	inherits := func(p *Provisioner) bool { return p.When == WhenDestroy && p.Connection == nil }
+	if c == nil || !slices.ContainsFunc(provisioners, inherits) {
+		return nil
+	}
+	return checkDestroyRefs(c.Body)
+}
+
+// checkDestroyRefs refuses references to anything but the object itself: when an object is destroyed, what it once referred to
+// may be gone already.
+func checkDestroyRefs(body hcl.Body) (diags diag.List) {
+	attrs, _ := body.JustAttributes() // nested blocks are the schema's to judge
+	for _, attr := range inOrder(attrs) {
+		var bad []string
+		for _, t := range attr.Expr.Variables() {
+			if text := traversalText(t); !ownReference(t) && !slices.Contains(bad, text) {
+				bad = append(bad, text)
+			}
+		}
+		if len(bad) > 0 {
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid reference from destroy provisioner", "What runs before an object is destroyed can use only self, count.index, each.key, path and terraform.workspace. Found: %s. Other objects may be gone by then, or their destruction may have to wait for this one's. Keep what is needed in an attribute of the object, or in a terraform_data resource.", strings.Join(bad, ", "))
+		}
+	}
+	return diags
+}
+
+func ownReference(t hcl.Traversal) bool {
+	second := ""
+	if len(t) > 1 {
+		if attr, ok := t[1].(hcl.TraverseAttr); ok {
+			second = attr.Name
+		}
+	}
+	switch t.RootName() {
+	case "self", "path", "terraform":
+		return true
+	case "count":
+		return second == "index"
+	case "each":
+		return second == "key"
+	}
+	return false
+}
+
+// traversalText writes the names of a traversal, for messages.
+func traversalText(t hcl.Traversal) string {
+	var b strings.Builder
+	for _, step := range t {
+		switch s := step.(type) {
+		case hcl.TraverseRoot:
+			b.WriteString(s.Name)
+		case hcl.TraverseAttr:
+			b.WriteString("." + s.Name)
+		default:
+			b.WriteString("[...]")
+		}
+	}
+	return b.String()
+}

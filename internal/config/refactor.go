@@ -1,0 +1,298 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from", Required: true}, {Name: "to", Required: true}}}
+
+func decodeMoved(block *hcl.Block) (*Moved, diag.List) {
+	content, hclDiags := block.Body.Content(movedSchema)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	m := &Moved{Range: block.DefRange}
+	ok := true
+	for name, end := range map[string]*Endpoint{"from": &m.From, "to": &m.To} {
+		attr := content.Attributes[name]
+		if attr == nil {
+			ok = false
+			continue
+		}
+		decoded, moreDiags := decodeEndpoint(attr.Expr)
+		diags = diags.Extend(moreDiags)
+		ok = ok && !moreDiags.HasErrors()
+		*end = decoded
+	}
+	if !ok {
+		return nil, diags
+	}
+	if m.From.IsModule() != m.To.IsModule() {
+		return nil, diags.Errorf(&m.Range, `Invalid "moved" addresses`, "Both addresses must name resources, or both modules: %s and %s differ in kind.", m.From, m.To)
+	}
+	return m, diags
+}
+
+// reservedRoots cannot start the address of a resource.
+var reservedRoots = []string{
+	"var", "local", "path", "terraform", "self", "each", "count", "template", "lazy", "arg", "run", "output", "check", "provider",
+}
+
+// decodeEndpoint reads the static address of a module or resource.
+func decodeEndpoint(expr hcl.Expression) (Endpoint, diag.List) {
+	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if diags.HasErrors() {
+		return Endpoint{}, diags
+	}
+	target, moreDiags := decodeAddress(traversal)
+	return Endpoint{Target: target, Range: expr.Range()}, diags.Extend(moreDiags)
+}
+
+func decodeAddress(traversal hcl.Traversal) (addr.Target, diag.List) {
+	rng := traversal.SourceRange()
+	if root := traversal.RootName(); slices.Contains(reservedRoots, root) {
+		return addr.Target{}, diag.List(nil).Errorf(&rng, "Invalid address", "%q has a meaning of its own and cannot start an address. If it is the type of a resource, write resource.%s.", root, root)
+	}
+	return addr.TargetFromTraversal(traversal)
+}
+
+var removedSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "from", Required: true}},
+	Blocks: []hcl.BlockHeaderSchema{
+		{Type: "lifecycle"}, {Type: "connection"}, {Type: "provisioner", LabelNames: []string{"type"}},
+	},
+}
+
+// removedDecl is a removed block whose address is still seen from its own module.
+type removedDecl struct {
+	Removed
+	calls []string // the path from the block's module
+}
+
+func decodeRemoved(block *hcl.Block) (*removedDecl, diag.List) {
+	content, hclDiags := block.Body.Content(removedSchema)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	r := &removedDecl{Removed: Removed{Destroy: true, Range: block.DefRange}}
+	ok := false
+	if attr, has := content.Attributes["from"]; has {
+		moreDiags := r.setFrom(attr.Expr)
+		diags = diags.Extend(moreDiags)
+		ok = !moreDiags.HasErrors()
+	}
+	managed := r.Resource.Mode == addr.Managed
+	var lifecycle *hcl.Block
+	for _, b := range content.Blocks {
+		switch b.Type {
+		case "lifecycle":
+			if lifecycle != nil {
+				diags = diags.Extend(twice(b, lifecycle, "This removed block"))
+				continue
+			}
+			lifecycle = b
+			lc, hclDiags := b.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "destroy"}}})
+			diags = diags.AppendHCL(hclDiags).Extend(decodeFlag(lc.Attributes, "destroy", &r.Destroy))
+		case "connection":
+			switch {
+			case ok && !managed:
+				diags = diags.Errorf(b.DefRange.Ptr(), "Invalid connection block", "Only a removed block for a managed resource can have a connection: it is there for provisioners.")
+			case r.Connection != nil:
+				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block", "This removed block already has a connection block at %s.", r.Connection.Range)
+			default:
+				r.Connection = &Connection{Body: b.Body, Range: b.DefRange}
+			}
+		case "provisioner":
+			diags = diags.Extend(r.addProvisioner(b, !ok || managed))
+		}
+	}
+	diags = diags.Extend(checkDestroyConnection(r.Connection, r.Provisioners))
+	if !ok {
+		return nil, diags
+	}
+	return r, diags
+}
+
+func (r *removedDecl) addProvisioner(b *hcl.Block, managed bool) (diags diag.List) {
+	const summary = "Invalid provisioner block"
+	if !managed {
+		return diags.Errorf(b.DefRange.Ptr(), summary, "Only a removed block for a managed resource can have provisioners.")
+	}
+	p, diags := decodeProvisioner(b)
+	if p == nil {
+		return diags
+	}
+	if p.When != WhenDestroy {
+		return diags.Errorf(b.DefRange.Ptr(), summary, "In a removed block nothing is created any more, so only provisioners with \"when = destroy\" make sense.")
+	}
+	r.Provisioners = append(r.Provisioners, p)
+	return diags
+}
+
+// setFrom reads the address: a module or managed resource, without instance keys.
+func (r *removedDecl) setFrom(expr hcl.Expression) diag.List {
+	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if diags.HasErrors() {
+		return diags
+	}
+	r.FromRange = expr.Range()
+	target, moreDiags := decodeAddress(traversal)
+	if moreDiags.HasErrors() {
+		return diags.Extend(moreDiags)
+	}
+	for i, step := range traversal {
+		index, ok := step.(hcl.TraverseIndex)
+		if !ok {
+			continue
+		}
+		kind := "Module"
+		if i == len(traversal)-1 && !target.IsModule() {
+			kind = "Resource"
+		}
+		diags = diags.Errorf(index.SrcRange.Ptr(), kind+" instance keys not allowed", "A removed block is about all instances, as the block was that it replaces. Remove the key.")
+	}
+	switch target.Resource.Mode {
+	case addr.Data:
+		diags = diags.Errorf(&r.FromRange, "Data source address not allowed", "Data sources are never destroyed; nothing but removing their block is needed.")
+	case addr.Ephemeral:
+		diags = diags.Errorf(&r.FromRange, "Ephemeral resource address not allowed", "Ephemeral resources are never stored; nothing but removing their block is needed.")
+	}
+	r.calls, r.Resource = target.Module.Config().Calls(), target.Resource
+	return diags
+}
+
+// in gives the block as seen from the root.
+func (r *removedDecl) in(m addr.Module) *Removed {
+	out := r.Removed
+	out.Module = m
+	for _, call := range r.calls {
+		out.Module = out.Module.Child(call)
+	}
+	return &out
+}
+
+var importSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+	{Name: "to", Required: true}, {Name: "id", Required: true}, {Name: "for_each"}, {Name: "provider"},
+}}
+
+func decodeImport(block *hcl.Block) (*Import, diag.List) {
+	content, hclDiags := block.Body.Content(importSchema)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	i := &Import{Range: block.DefRange}
+	if attr, ok := content.Attributes["id"]; ok {
+		i.ID = attr.Expr
+	}
+	if attr, ok := content.Attributes["for_each"]; ok {
+		i.ForEach = attr.Expr
+	}
+	if attr, ok := content.Attributes["provider"]; ok {
+		ref, moreDiags := decodeProviderRef(attr.Expr, "provider")
+		diags = diags.Extend(moreDiags)
+		if !moreDiags.HasErrors() {
+			i.ProviderRef, i.ProviderRefRange = &ref, attr.Range
+		}
+	}
+	ok := false
+	if attr, has := content.Attributes["to"]; has {
+		moreDiags := i.setTo(attr)
+		diags = diags.Extend(moreDiags)
+		ok = !moreDiags.HasErrors()
+	}
+	if !ok || i.ID == nil {
+		return nil, diags
+	}
+	return i, diags
+}
+
+// setTo reads the address of the import's target, whose keys may be any expression when there is a for_each.
+func (i *Import) setTo(attr *hcl.Attribute) diag.List {
+	expr := attr.Expr
+	var diags diag.List
+	if isJSON(expr) {
+		expr, diags = unquote(expr, "references")
+	}
+	steps, dynamic, ok := addressSteps(expr)
+	if !ok || dynamic && i.ForEach == nil {
+		problem := "The target must be the address of a resource, such as terraform_data.a or module.m.terraform_data.a[0]."
+		if ok {
+			problem += " Keys that are not literal need a for_each argument."
+		}
+		return diags.Errorf(attr.Expr.Range().Ptr(), "Invalid expression", "%s", problem)
+	}
+	target, moreDiags := decodeAddress(steps)
+	if moreDiags.HasErrors() {
+		return diags.Extend(moreDiags)
+	}
+	if target.IsModule() || target.Resource.Mode != addr.Managed {
+		return diags.Errorf(attr.Range.Ptr(), "Invalid import address", "Only managed resources can be imported, but %s is none.", target)
+	}
+	i.To = addr.ConfigResource{Module: target.Module.Config(), Resource: target.Resource}
+	i.ToExpr = expr
+	return diags
+}
+
+// addressSteps takes an address expression apart, with each key that is not literal left out; dynamic tells whether there was one.
+func addressSteps(expr hcl.Expression) (steps hcl.Traversal, dynamic, ok bool) {
+	switch e := expr.(type) {
+	case *hclsyntax.ScopeTraversalExpr:
+		return slices.Clone(e.Traversal), false, true
+	case *hclsyntax.IndexExpr:
+		steps, _, ok = addressSteps(e.Collection)
+		return steps, true, ok
+	case *hclsyntax.RelativeTraversalExpr:
+		steps, dynamic, ok = addressSteps(e.Source)
+		return append(steps, e.Traversal...), dynamic, ok
+	case *hclsyntax.ParenthesesExpr:
+		return addressSteps(e.Expression)
+	}
+	return nil, false, false
+}
+
+var checkSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+	{Type: "data", LabelNames: []string{"type", "name"}}, {Type: "assert"},
+}}
+
+func decodeCheck(block *hcl.Block) (*Check, diag.List) {
+	content, hclDiags := block.Body.Content(checkSchema)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	c := &Check{Name: block.Labels[0], Range: block.DefRange}
+	diags = diags.Extend(checkName(c.Name, block.LabelRanges[0], "Invalid check block name"))
+	asserts := 0
+	for _, b := range content.Blocks {
+		switch b.Type {
+		case "data":
+			if c.Data != nil {
+				diags = diags.Errorf(b.DefRange.Ptr(), "Multiple data resource blocks", "A check block may hold one data block; this one already has one at %s.", c.Data.DeclRange)
+				continue
+			}
+			data, moreDiags := decodeReadOnly(b, addr.Data, false, true)
+			diags = diags.Extend(moreDiags)
+			data.Check = c
+			c.Data = data
+		case "assert":
+			asserts++
+			assert, moreDiags := decodeConditionBlock(b, false)
+			diags = diags.Extend(moreDiags)
+			if assert != nil {
+				c.Asserts = append(c.Asserts, assert)
+			}
+		}
+	}
+	if asserts == 0 {
+		diags = diags.Errorf(&c.Range, "Zero assert blocks", "A check block without an assert block checks nothing.")
+	}
+	return c, diags
+}
+
+// importInChild is the error for blocks that only the root module may have.
+func importInChild(i *Import, m addr.Module) *diag.Diagnostic {
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: "Invalid import configuration", Subject: &i.Range,
+		Detail: fmt.Sprintf("Import blocks can stand in the root module only, but this one stands in %s. Move it there; its \"to\" can name a resource of the module.", m),
+	}
+}

@@ -1,0 +1,284 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+var metaArguments = []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"}, {Name: "provider"}, {Name: "depends_on"}}
+
+var managedSchema = &hcl.BodySchema{
+	Attributes: metaArguments,
+	Blocks: []hcl.BlockHeaderSchema{
+		{Type: "_"}, {Type: "locals"}, {Type: "lifecycle"}, {Type: "connection"},
+		{Type: "provisioner", LabelNames: []string{"type"}},
+	},
+}
+
+var readOnlySchema = &hcl.BodySchema{
+	Attributes: metaArguments,
+	Blocks:     []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "locals"}, {Type: "lifecycle"}},
+}
+
+// decodeManaged reads a resource block.
+func decodeManaged(block *hcl.Block, override bool) (*Resource, diag.List) {
+	content, rest, hclDiags := block.Body.PartialContent(managedSchema)
+	r, diags := newResource(block, addr.Managed, content, override)
+	diags = diag.List(nil).AppendHCL(hclDiags).Extend(diags)
+	var lifecycle *hcl.Block
+	for _, b := range content.Blocks {
+		switch b.Type {
+		case "locals":
+			diags = diags.Extend(reservedBlock(b, "resource"))
+		case "lifecycle":
+			if lifecycle != nil {
+				diags = diags.Extend(twice(b, lifecycle, "This resource"))
+				continue
+			}
+			lifecycle = b
+			diags = diags.Extend(r.decodeLifecycle(b, override))
+		case "connection":
+			if r.Connection != nil {
+				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block", "This resource already has a connection block at %s.", r.Connection.Range)
+				continue
+			}
+			r.Connection = &Connection{Body: b.Body, Range: b.DefRange}
+		case "provisioner":
+			p, moreDiags := decodeProvisioner(b)
+			diags = diags.Extend(moreDiags)
+			if p != nil {
+				r.Provisioners = append(r.Provisioners, p)
+			}
+		}
+	}
+	diags = diags.Extend(checkDestroyConnection(r.Connection, r.Provisioners))
+	body, moreDiags := escaped(rest, content.Blocks, "resource", "arguments of the provider")
+	r.Body = body
+	return r, diags.Extend(moreDiags)
+}
+
+// decodeReadOnly reads a data or ephemeral block, or a data block nested in a check block.
+func decodeReadOnly(block *hcl.Block, mode addr.Mode, override, nested bool) (*Resource, diag.List) {
+	content, rest, hclDiags := block.Body.PartialContent(readOnlySchema)
+	r, diags := newResource(block, mode, content, override)
+	diags = diag.List(nil).AppendHCL(hclDiags).Extend(diags)
+	if nested {
+		for _, name := range []string{"count", "for_each"} {
+			if attr, ok := content.Attributes[name]; ok {
+				diags = diags.Errorf(attr.NameRange.Ptr(), fmt.Sprintf("Invalid %q attribute", name), "A data block in a check block cannot be repeated. Move it out of the check block.")
+			}
+		}
+	}
+	var lifecycle *hcl.Block
+	for _, b := range content.Blocks {
+		switch b.Type {
+		case "locals":
+			diags = diags.Extend(reservedBlock(b, mode.String()))
+		case "lifecycle":
+			switch {
+			case nested:
+				diags = diags.Errorf(b.DefRange.Ptr(), "Invalid lifecycle block", "A data block in a check block cannot have a lifecycle block, because the check block around it decides about it.")
+			case lifecycle != nil:
+				diags = diags.Extend(twice(b, lifecycle, "This resource"))
+			default:
+				lifecycle = b
+				diags = diags.Extend(r.decodeLifecycle(b, override))
+			}
+		}
+	}
+	body, moreDiags := escaped(rest, content.Blocks, mode.String(), "arguments of the provider")
+	r.Body = body
+	return r, diags.Extend(moreDiags)
+}
+
+func twice(block, first *hcl.Block, owner string) diag.List {
+	return diag.List(nil).Errorf(block.DefRange.Ptr(), fmt.Sprintf("Duplicate %s block", block.Type), "%s already has a %s block at %s.", owner, block.Type, first.DefRange)
+}
+
+var nameSummaries = map[addr.Mode][2]string{
+	addr.Managed:   {"Invalid resource type name", "Invalid resource name"},
+	addr.Data:      {"Invalid data source name", "Invalid data resource name"},
+	addr.Ephemeral: {"Invalid ephemeral resource type", "Invalid ephemeral resource name"},
+}
+
+// newResource reads what all modes have in common.
+func newResource(block *hcl.Block, mode addr.Mode, content *hcl.BodyContent, override bool) (*Resource, diag.List) {
+	r := &Resource{
+		Addr:      addr.Resource{Mode: mode, Type: block.Labels[0], Name: block.Labels[1]},
+		DeclRange: block.DefRange,
+		TypeRange: block.LabelRanges[0],
+	}
+	diags := checkName(r.Addr.Type, block.LabelRanges[0], nameSummaries[mode][0])
+	diags = diags.Extend(checkName(r.Addr.Name, block.LabelRanges[1], nameSummaries[mode][1]))
+	var moreDiags diag.List
+	r.Count, r.ForEach, moreDiags = checkRepetition(content.Attributes)
+	diags = diags.Extend(moreDiags)
+	if attr, ok := content.Attributes["provider"]; ok {
+		ref, moreDiags := decodeProviderRef(attr.Expr, "provider")
+		diags = diags.Extend(moreDiags)
+		if !moreDiags.HasErrors() {
+			r.ProviderRef, r.ProviderRefRange = &ref, attr.Expr.Range()
+		}
+	}
+	if attr, ok := content.Attributes["depends_on"]; ok {
+		if override {
+			diags = diags.Extend(noOverride(attr, "depends_on"))
+		}
+		r.DependsOn, moreDiags = decodeDependsOn(attr)
+		diags = diags.Extend(moreDiags)
+	}
+	return r, diags
+}
+
+var lifecycleSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{
+		{Name: "create_before_destroy"}, {Name: "prevent_destroy"}, {Name: "ignore_changes"}, {Name: "replace_triggered_by"},
+	},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
+}
+
+// decodeLifecycle reads a lifecycle block of any mode.
+func (r *Resource) decodeLifecycle(block *hcl.Block, override bool) diag.List {
+	content, hclDiags := block.Body.Content(lifecycleSchema)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if r.Addr.Mode != addr.Managed {
+		for _, attr := range inOrder(content.Attributes) {
+			diags = diags.Errorf(attr.NameRange.Ptr(), fmt.Sprintf("Invalid %s resource lifecycle argument", r.Addr.Mode), "The lifecycle argument %q is for managed resources (\"resource\" blocks) only; objects of this kind are never created, changed or destroyed.", attr.Name)
+		}
+	} else {
+		diags = diags.Extend(r.decodeManagedLifecycle(content.Attributes))
+	}
+	for _, b := range content.Blocks {
+		c, moreDiags := decodeConditionBlock(b, override)
+		diags = diags.Extend(moreDiags)
+		switch {
+		case c == nil:
+		case b.Type == "precondition":
+			r.Preconditions = append(r.Preconditions, c)
+		default:
+			r.Postconditions = append(r.Postconditions, c)
+		}
+	}
+	return diags
+}
+
+func (r *Resource) decodeManagedLifecycle(attrs hcl.Attributes) (diags diag.List) {
+	if _, ok := attrs["create_before_destroy"]; ok {
+		r.CreateBeforeDestroySet = true
+		diags = diags.Extend(decodeFlag(attrs, "create_before_destroy", &r.CreateBeforeDestroy))
+	}
+	if _, ok := attrs["prevent_destroy"]; ok {
+		r.preventDestroySet = true
+		diags = diags.Extend(decodeFlag(attrs, "prevent_destroy", &r.PreventDestroy))
+	}
+	if attr, ok := attrs["ignore_changes"]; ok {
+		r.ignoreSet = true
+		diags = diags.Extend(r.decodeIgnoreChanges(attr))
+	}
+	if attr, ok := attrs["replace_triggered_by"]; ok {
+		exprs, hclDiags := hcl.ExprList(attr.Expr)
+		diags = diags.AppendHCL(hclDiags)
+		for _, expr := range exprs {
+			expr, moreDiags := decodeTrigger(expr)
+			diags = diags.Extend(moreDiags)
+			if !moreDiags.HasErrors() {
+				r.ReplaceTriggeredBy = append(r.ReplaceTriggeredBy, expr)
+			}
+		}
+	}
+	return diags
+}
+
+// decodeIgnoreChanges reads a list of paths or the word all.
+func (r *Resource) decodeIgnoreChanges(attr *hcl.Attribute) (diags diag.List) {
+	if hcl.ExprAsKeyword(attr.Expr) == "all" {
+		r.IgnoreAll = true
+		return nil
+	}
+	exprs, hclDiags := hcl.ExprList(attr.Expr)
+	diags = diags.AppendHCL(hclDiags)
+	for _, expr := range exprs {
+		// Before the word all there was a list with a star.
+		if text, ok := literalString(expr); ok && text == "*" {
+			r.IgnoreAll = true
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid ignore_changes wildcard", "A star in the list is no longer accepted. To ignore changes of all attributes, write ignore_changes = all.")
+			if len(exprs) > 1 {
+				diags = diags.Errorf(expr.Range().Ptr(), "Invalid ignore_changes ruleset", "A star covers everything, so nothing else can stand beside it.")
+			}
+			continue
+		}
+		path, moreDiags := decodeRelTraversal(expr)
+		diags = diags.Extend(moreDiags)
+		if len(path) > 0 {
+			r.IgnoreChanges = append(r.IgnoreChanges, path)
+		}
+	}
+	return diags
+}
+
+// decodeTrigger checks an element of replace_triggered_by: one resource, whose key may depend on the instance.
+func decodeTrigger(expr hcl.Expression) (hcl.Expression, diag.List) {
+	const what = "replace_triggered_by"
+	var diags diag.List
+	if isJSON(expr) {
+		expr, diags = unquote(expr, "references")
+	}
+	rng := expr.Range()
+	resources := 0
+	for _, traversal := range expr.Variables() {
+		ref, moreDiags := addr.ParseReference(traversal)
+		diags = diags.Extend(moreDiags)
+		if moreDiags.HasErrors() {
+			return expr, diags
+		}
+		switch {
+		case ref.Kind == addr.RefResource:
+			resources++
+		case ref.Kind == addr.RefCount && ref.Name == "index", ref.Kind == addr.RefEach && ref.Name == "key":
+		case ref.Kind == addr.RefEach:
+			diags = diags.Errorf(&rng, "Invalid each reference in "+what+" expression", "Of the each object only each.key can be used here.")
+		default:
+			diags = diags.Errorf(&rng, "Invalid reference in "+what+" expression", "Only resources, count.index and each.key can be used here. To replace because of a plain value, put it into a terraform_data resource and refer to that.")
+		}
+	}
+	switch {
+	case resources == 0 && !diags.HasErrors():
+		diags = diags.Errorf(&rng, "Invalid "+what+" expression", "Each element must refer to a resource, or to an instance or attribute of one.")
+	case resources > 1:
+		diags = diags.Errorf(&rng, "Invalid "+what+" expression", "Each element can refer to one resource only.")
+	}
+	return expr, diags
+}
+
+// merge applies an overriding block of the same address.
+func (r *Resource) merge(over *Resource) {
+	if over.Count != nil || over.ForEach != nil {
+		r.Count, r.ForEach = over.Count, over.ForEach
+	}
+	if over.ProviderRef != nil {
+		r.ProviderRef, r.ProviderRefRange = over.ProviderRef, over.ProviderRefRange
+	}
+	if over.CreateBeforeDestroySet {
+		r.CreateBeforeDestroy, r.CreateBeforeDestroySet = over.CreateBeforeDestroy, true
+	}
+	if over.preventDestroySet {
+		r.PreventDestroy = over.PreventDestroy
+	}
+	if over.ignoreSet {
+		r.IgnoreChanges, r.IgnoreAll = over.IgnoreChanges, over.IgnoreAll
+	}
+	if len(over.ReplaceTriggeredBy) > 0 {
+		r.ReplaceTriggeredBy = over.ReplaceTriggeredBy
+	}
+	if over.Connection != nil {
+		r.Connection = over.Connection
+	}
+	if len(over.Provisioners) > 0 {
+		r.Provisioners = over.Provisioners
+	}
+	r.Body = overrideBody(r.Body, over.Body)
+}

@@ -1,0 +1,368 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// Origin tells where the value of a variable of the root module came from. Later ones win over earlier ones.
+type Origin uint8
+
+// The origins.
+const (
+	FromEnv       Origin = iota + 1 // a TF_VAR_ environment variable
+	FromAutoFile                    // terraform.tfvars, *.auto.tfvars and their JSON forms
+	FromNamedFile                   // a -var-file option
+	FromOption                      // a -var option
+	FromInput                       // typed in when asked
+	FromCaller                      // a program that embeds the engine
+)
+
+// RawValue is what a source says about a variable, before the declaration of the variable is known.
+type RawValue struct {
+	Origin Origin
+	// Text is set for origins that give text, which the variable's ParsingMode reads; Value for those that give values.
+	Text  string
+	Value cty.Value
+	Range hcl.Range // within a file; zero for others
+}
+
+// isText tells whether the value still has to be parsed.
+func (r RawValue) isText() bool {
+	return r.Origin == FromEnv || r.Origin == FromOption || r.Origin == FromInput
+}
+
+// describe tells the source in a sentence, as in `set using ...`.
+func (r RawValue) describe(name string) string {
+	switch r.Origin {
+	case FromEnv:
+		return "set using the " + EnvPrefix + name + " environment variable"
+	case FromOption:
+		return fmt.Sprintf("set using -var=\"%s=...\"", name)
+	case FromInput:
+		return "set interactively"
+	case FromCaller:
+		return "set by the calling program"
+	}
+	return "set in " + r.Range.Filename
+}
+
+// EnvPrefix starts the names of the environment variables that set variables.
+const EnvPrefix = "TF_VAR_"
+
+// Option is a -var or -var-file option; their order among each other counts.
+type Option struct {
+	File bool // -var-file
+	Text string
+}
+
+// ValueSources are all the places where the variables of the root module can be set.
+type ValueSources struct {
+	Files   Files    // the working directory
+	Environ []string // KEY=VALUE
+	Options []Option
+}
+
+// Values are the values of the root module's variables by name.
+type Values map[string]RawValue
+
+// CollectValues reads all sources in the order of their precedence: the environment, terraform.tfvars, terraform.tfvars.json,
+// *.auto.tfvars and *.auto.tfvars.json by name, then the options. The last one that mentions a variable wins. Sources holds
+// the text of the files read, by name.
+func CollectValues(from ValueSources) (values Values, sources map[string][]byte, diags diag.List) {
+	values, sources = Values{}, map[string][]byte{}
+	for _, entry := range from.Environ {
+		name, text, _ := strings.Cut(entry, "=")
+		if name, ok := strings.CutPrefix(name, EnvPrefix); ok && name != "" {
+			values[name] = RawValue{Origin: FromEnv, Text: text}
+		}
+	}
+	readFile := func(name string, origin Origin) {
+		src, err := from.Files.ReadFile(name)
+		if err != nil {
+			diags = diags.Extend(unreadableValues(name, err))
+			return
+		}
+		sources[name] = src
+		found, moreDiags := ParseValuesFile(src, name, origin)
+		diags = diags.Extend(moreDiags)
+		for k, v := range found {
+			values[k] = v
+		}
+	}
+	for _, name := range autoFiles(from.Files) {
+		readFile(name, FromAutoFile)
+	}
+	for _, opt := range from.Options {
+		if opt.File {
+			readFile(opt.Text, FromNamedFile)
+			continue
+		}
+		name, text, moreDiags := parseOption(opt.Text)
+		diags = diags.Extend(moreDiags)
+		if !moreDiags.HasErrors() {
+			values[name] = RawValue{Origin: FromOption, Text: text}
+		}
+	}
+	return values, sources, diags
+}
+
+func unreadableValues(name string, err error) diag.List {
+	const summary = "Failed to read variables file"
+	if errors.Is(err, fs.ErrNotExist) {
+		return diag.List(nil).Errorf(nil, summary, "The variables file %s does not exist.", name)
+	}
+	return diag.List(nil).Errorf(nil, summary, "The variables file %s cannot be read: %s.", name, reason(err))
+}
+
+// autoFiles lists the files that need no option, in the order in which they are read.
+func autoFiles(files Files) []string {
+	names, err := files.ReadDir(".")
+	if err != nil {
+		return nil // without a working directory there is no configuration either, which is reported then
+	}
+	slices.Sort(names)
+	var fixed, auto []string
+	for _, name := range names {
+		stem, isValues := strings.CutSuffix(strings.TrimSuffix(name, ".json"), ".tfvars")
+		switch {
+		case !isValues || strings.HasPrefix(name, "."):
+		case stem == "terraform":
+			fixed = append(fixed, name)
+		case strings.HasSuffix(stem, ".auto"):
+			auto = append(auto, name)
+		}
+	}
+	return append(fixed, auto...)
+}
+
+// parseOption splits the text of a -var option.
+func parseOption(raw string) (name, text string, diags diag.List) {
+	const summary = "Invalid -var option"
+	name, text, ok := strings.Cut(raw, "=")
+	switch {
+	case !ok:
+		return "", "", diags.Errorf(nil, summary, "The option -var %q must be a name and a value with an equals sign between them, as in -var=\"key=value\".", raw)
+	case strings.HasSuffix(name, " "):
+		return "", "", diags.Errorf(nil, summary, "The name %q ends in a space. Did you mean -var=\"%s=%s\"?", name, strings.TrimSpace(name), strings.TrimSpace(text))
+	}
+	return name, text, nil
+}
+
+// ParseValuesFile reads the text of a variables file; a name that ends in .json tells JSON.
+func ParseValuesFile(src []byte, name string, origin Origin) (Values, diag.List) {
+	body, diags := parseBody(src, name)
+	if body == nil {
+		return nil, diags
+	}
+	// Blocks are told apart from other mistakes, because files with declarations are easily confused with those with values.
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}}})
+	if content != nil && !strings.HasSuffix(name, ".json") && len(content.Blocks) > 0 {
+		for _, block := range content.Blocks {
+			diags = diags.Errorf(block.TypeRange.Ptr(), "Variable declaration in .tfvars file", "This file sets variables that are declared elsewhere. To declare %q, put the block into a .tf file; to set it here, write: %s = <value>", block.Labels[0], block.Labels[0])
+		}
+		return nil, diags
+	}
+	attrs, hclDiags := body.JustAttributes()
+	diags = diags.AppendHCL(hclDiags)
+	out := Values{}
+	for _, attr := range inOrder(attrs) {
+		v, hclDiags := attr.Expr.Value(nil)
+		diags = diags.AppendHCL(hclDiags)
+		if !hclDiags.HasErrors() {
+			out[attr.Name] = RawValue{Origin: origin, Value: v, Range: attr.Expr.Range()}
+		}
+	}
+	return out, diags
+}
+
+// ParseText reads the text of an environment variable, an option or an answer, by the variable's mode.
+func (v *Variable) ParseText(text string) (cty.Value, diag.List) {
+	if v.ParsingMode != ParseHCL {
+		return cty.StringVal(text), nil
+	}
+	name := "<value for var." + v.Name + ">"
+	if diags := CheckNesting([]byte(text), name); diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	expr, hclDiags := hclsyntax.ParseExpression([]byte(text), name, hcl.InitialPos)
+	if hclDiags.HasErrors() {
+		return cty.DynamicVal, diag.List(nil).AppendHCL(hclDiags)
+	}
+	val, hclDiags := expr.Value(nil)
+	return val, diag.List(nil).AppendHCL(hclDiags)
+}
+
+// ErrNull tells that a variable which may not be null got no other value.
+var ErrNull = errors.New("the value is null, which nullable = false excludes, and there is no default")
+
+// ConvertValue gives a value the type of the variable: unset (cty.NilVal) becomes the default; the defaults of optional
+// attributes are filled into a value that is not null; then it is converted; null becomes the default where null is not
+// allowed. The value may be unknown and carry marks. Callers who know where the value comes from phrase the error.
+func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
+	if raw == cty.NilVal {
+		if v.Required() {
+			return cty.UnknownVal(v.Type), ErrUnset
+		}
+		return v.Default, nil
+	}
+	if v.TypeDefaults != nil && !raw.IsNull() {
+		raw = v.TypeDefaults.Apply(raw)
+	}
+	out, err := convert.Convert(raw, v.ConstraintType)
+	if err != nil {
+		return cty.UnknownVal(v.Type), errors.New(describeConversion(err))
+	}
+	if v.Nullable || !out.IsKnown() || !out.IsNull() {
+		return out, nil
+	}
+	if v.Required() {
+		return cty.UnknownVal(v.Type), ErrNull
+	}
+	_, marks := out.Unmark()
+	return v.Default.WithMarks(marks), nil
+}
+
+// ErrUnset tells that a variable without a default has no value.
+var ErrUnset = errors.New("there is neither a value nor a default")
+
+// Convert is ConvertValue with a diagnostic about a value of unknown origin.
+func (v *Variable) Convert(raw cty.Value) (cty.Value, diag.List) {
+	return v.convertFrom(raw, &v.Range, fmt.Sprintf("The value for var.%s", v.Name))
+}
+
+func (v *Variable) convertFrom(raw cty.Value, subject *hcl.Range, who string) (cty.Value, diag.List) {
+	out, err := v.ConvertValue(raw)
+	switch {
+	case err == nil:
+		return out, nil
+	case errors.Is(err, ErrUnset):
+		return out, v.missing()
+	case errors.Is(err, ErrNull):
+		return out, diag.List(nil).Errorf(subject, "Required variable not set", "%s is not suitable: %s.", who, err)
+	}
+	return out, diag.List(nil).Errorf(subject, "Invalid value for input variable", "%s is not suitable: %s.", who, err)
+}
+
+func (v *Variable) missing() diag.List {
+	return diag.List(nil).Errorf(&v.Range, "No value for required variable", "The variable %q has no default, so it must be set: by -var or -var-file, a *.auto.tfvars file, or the environment variable %s%s.", v.Name, EnvPrefix, v.Name)
+}
+
+// Unset gives the variables that must be set and are not, by name: a terminal can be asked for them.
+func (m *Module) Unset(values Values) []*Variable {
+	var out []*Variable
+	for _, v := range m.SortedVariables() {
+		if _, ok := values[v.Name]; !ok && v.Required() {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// maxUndeclared is how many warnings about unknown names are given in full.
+const maxUndeclared = 2
+
+// VariableValues gives every variable of the root module its final value, converted; those with problems are unknown.
+func (m *Module) VariableValues(values Values) (map[string]cty.Value, diag.List) {
+	out := make(map[string]cty.Value, len(m.Variables))
+	diags := m.undeclared(values)
+	for _, v := range m.SortedVariables() {
+		raw, ok := values[v.Name]
+		if !ok {
+			var moreDiags diag.List
+			out[v.Name], moreDiags = v.Convert(cty.NilVal)
+			diags = diags.Extend(moreDiags)
+			continue
+		}
+		value, subject := raw.Value, &raw.Range
+		if raw.Range.Filename == "" {
+			subject = &v.Range
+		}
+		if raw.isText() {
+			parsed, moreDiags := v.ParseText(raw.Text)
+			diags = diags.Extend(moreDiags)
+			if moreDiags.HasErrors() {
+				out[v.Name] = cty.UnknownVal(v.Type)
+				continue
+			}
+			value = parsed
+		}
+		converted, moreDiags := v.convertFrom(value, subject, fmt.Sprintf("The value for var.%s %s", v.Name, raw.describe(v.Name)))
+		diags = diags.Extend(moreDiags)
+		out[v.Name] = converted
+	}
+	return out, diags
+}
+
+// undeclared reports values for variables that the module does not have. Those of the environment may be meant for others.
+func (m *Module) undeclared(values Values) (diags diag.List) {
+	const summary = "Value for undeclared variable"
+	warned, more := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if m.Variables[name] != nil {
+			continue
+		}
+		names := make([]string, 0, len(m.Variables))
+		for _, v := range m.SortedVariables() {
+			names = append(names, v.Name)
+		}
+		hint := diag.DidYouMean(name, names)
+		switch raw := values[name]; raw.Origin {
+		case FromEnv:
+		case FromOption, FromInput, FromCaller:
+			diags = diags.Errorf(nil, summary, "The variable %q was %s, but the root module does not declare it. Add a variable block, or do not set it.%s", name, raw.describe(name), hint)
+		default:
+			if warned++; warned > maxUndeclared {
+				more++
+				continue
+			}
+			diags = diags.Warnf(nil, summary, "The file %s sets %q, but the root module does not declare a variable of that name. Add a variable block if the value matters; set values that are meant for many configurations by %s environment variables.%s", raw.Range.Filename, name, EnvPrefix, hint)
+		}
+	}
+	if more > 0 {
+		diags = diags.Warnf(nil, "Values for undeclared variables", "%d more variables are set in files without being declared.", more)
+	}
+	return diags
+}
+
+// describeConversion tells why a conversion failed, and at which place within the value.
+func describeConversion(err error) string {
+	var pathErr cty.PathError
+	if !errors.As(err, &pathErr) {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, step := range pathErr.Path {
+		switch s := step.(type) {
+		case cty.GetAttrStep:
+			fmt.Fprintf(&b, "attribute %q: ", s.Name)
+		case cty.IndexStep:
+			b.WriteString("element " + keyText(s.Key) + ": ")
+		}
+	}
+	return b.String() + err.Error()
+}
+
+func keyText(key cty.Value) string {
+	key, _ = key.Unmark()
+	switch {
+	case !key.IsKnown() || key.IsNull():
+		return "..."
+	case key.Type() == cty.String:
+		return fmt.Sprintf("%q", key.AsString())
+	case key.Type() == cty.Number:
+		return key.AsBigFloat().Text('f', -1)
+	}
+	return "..."
+}

@@ -1,0 +1,205 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+var variableSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{
+		{Name: "description"}, {Name: "default"}, {Name: "type"}, {Name: "sensitive"}, {Name: "ephemeral"}, {Name: "nullable"},
+	},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "validation"}},
+}
+
+// reservedVariables have a meaning in module blocks, where variables are set.
+var reservedVariables = []string{"source", "version", "providers", "count", "for_each", "lifecycle", "depends_on", "locals", "_"}
+
+// variableDecl is a variable block before the overriding ones are merged into it: the default is converted once all is known.
+type variableDecl struct {
+	Variable
+	attrs hcl.Attributes
+	raw   cty.Value // the default as written; cty.NilVal without one
+}
+
+func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) {
+	content, hclDiags := block.Body.Content(variableSchema)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	v := &variableDecl{attrs: content.Attributes, raw: cty.NilVal}
+	v.Name, v.Range = block.Labels[0], block.DefRange
+	v.Nullable = true
+	v.Type, v.ConstraintType, v.ParsingMode = cty.DynamicPseudoType, cty.DynamicPseudoType, ParseLiteral
+
+	nameRange := block.LabelRanges[0]
+	if slices.Contains(reservedVariables, v.Name) {
+		diags = diags.Errorf(&nameRange, "Invalid variable name", "A variable cannot be called %q, because that word has a meaning of its own inside of module blocks.", v.Name)
+	} else {
+		diags = diags.Extend(checkName(v.Name, nameRange, "Invalid variable name"))
+	}
+	diags = diags.Extend(decodeOptional(v.attrs, "description", &v.Description))
+	diags = diags.Extend(decodeFlag(v.attrs, "sensitive", &v.Sensitive))
+	diags = diags.Extend(decodeFlag(v.attrs, "ephemeral", &v.Ephemeral))
+	diags = diags.Extend(decodeFlag(v.attrs, "nullable", &v.Nullable))
+	typeOK := true
+	if attr, ok := v.attrs["type"]; ok {
+		moreDiags := v.setType(attr.Expr)
+		diags, typeOK = diags.Extend(moreDiags), !moreDiags.HasErrors()
+	}
+	if attr, ok := v.attrs["default"]; ok {
+		raw, hclDiags := attr.Expr.Value(nil)
+		diags = diags.AppendHCL(hclDiags)
+		if hclDiags.HasErrors() {
+			raw = cty.DynamicVal // there is a default, only unusable
+		} else if !override && typeOK {
+			diags = diags.Extend(v.checkDefault(raw, attr.Expr.Range(), "The default value"))
+		}
+		v.raw = raw
+	}
+	for _, b := range content.Blocks {
+		c, moreDiags := decodeConditionBlock(b, override)
+		diags = diags.Extend(moreDiags)
+		if c != nil {
+			diags = diags.Extend(v.checkCondition(c))
+			v.Validations = append(v.Validations, c)
+		}
+	}
+	return v, diags
+}
+
+// checkCondition refuses a validation that does not look at the variable.
+func (v *variableDecl) checkCondition(c *Condition) (diags diag.List) {
+	for _, traversal := range c.Condition.Variables() {
+		if len(traversal) < 2 || traversal.RootName() != "var" {
+			continue
+		}
+		if attr, ok := traversal[1].(hcl.TraverseAttr); ok && attr.Name == v.Name {
+			return nil
+		}
+	}
+	return diags.Errorf(c.Condition.Range().Ptr(), "Invalid variable validation condition", "The condition must refer to var.%s, the variable whose values it is there to judge.", v.Name)
+}
+
+// setType reads the type argument.
+func (v *Variable) setType(expr hcl.Expression) diag.List {
+	var diags diag.List
+	if text, ok := literalString(expr); ok && !isJSON(expr) {
+		return quotedTypeProblem(text, expr.Range())
+	}
+	v.ParsingMode = ParseHCL
+	switch hcl.ExprAsKeyword(expr) {
+	case "list": // short for list(any), from before element types
+		v.ConstraintType, v.Type = cty.List(cty.DynamicPseudoType), cty.List(cty.DynamicPseudoType)
+		return nil
+	case "map":
+		v.ConstraintType, v.Type = cty.Map(cty.DynamicPseudoType), cty.Map(cty.DynamicPseudoType)
+		return nil
+	}
+	ty, defaults, hclDiags := typeexpr.TypeConstraintWithDefaults(expr)
+	diags = diags.AppendHCL(hclDiags)
+	if hclDiags.HasErrors() {
+		v.ParsingMode = ParseLiteral
+		return diags
+	}
+	if ty.IsPrimitiveType() {
+		v.ParsingMode = ParseLiteral
+	}
+	v.ConstraintType, v.TypeDefaults, v.Type = ty, defaults, ty.WithoutOptionalAttributesDeep()
+	return diags
+}
+
+// quotedTypeProblem tells what to write instead of the quoted types of old.
+func quotedTypeProblem(text string, rng hcl.Range) (diags diag.List) {
+	const summary = "Invalid quoted type constraints"
+	switch text {
+	case "string", "number", "bool", "any":
+		return diags.Errorf(&rng, summary, "Types are written without quotes: type = %s.", text)
+	case "list", "map":
+		return diags.Errorf(&rng, summary, "Types are written without quotes and with the type of their elements: type = %s(string).", text)
+	}
+	return diags.Errorf(&rng, "Invalid legacy variable type hint", "Types are written without quotes, as bare words or constructor calls such as list(string).")
+}
+
+// checkDefault tells whether a default fits the type; what names it in the text.
+func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diags diag.List) {
+	const summary = "Invalid default value for variable"
+	converted, err := v.convertDefault(raw)
+	if err != nil {
+		return diags.Errorf(&rng, summary, "%s does not fit the type constraint of the variable %q: %s.", what, v.Name, strings.TrimSuffix(describeConversion(err), "."))
+	}
+	if !v.Nullable && converted.IsNull() {
+		return diags.Errorf(&rng, summary, "The default value is null, which nullable = false excludes.")
+	}
+	return nil
+}
+
+// convertDefault gives a default the variable's type.
+func (v *Variable) convertDefault(raw cty.Value) (cty.Value, error) {
+	if v.TypeDefaults != nil && !raw.IsNull() && raw.IsKnown() {
+		raw = v.TypeDefaults.Apply(raw)
+	}
+	return convert.Convert(raw, v.ConstraintType)
+}
+
+// finish makes the variable out of a block and those that override it.
+func (v *variableDecl) finish() *Variable {
+	v.Default = cty.NilVal
+	if v.raw != cty.NilVal {
+		converted, err := v.convertDefault(v.raw)
+		if err != nil {
+			converted = cty.UnknownVal(v.Type) // reported before; still the variable is not a required one
+		}
+		v.Default = converted
+	}
+	out := v.Variable
+	return &out
+}
+
+// merge applies an overriding block.
+func (v *variableDecl) merge(over *variableDecl) (diags diag.List) {
+	if over.has("description") {
+		v.Description = over.Description
+	}
+	if over.has("sensitive") {
+		v.Sensitive = over.Sensitive
+	}
+	if over.has("ephemeral") {
+		v.Ephemeral = over.Ephemeral
+	}
+	if over.has("nullable") {
+		v.Nullable = over.Nullable
+	}
+	if over.has("default") {
+		v.raw = over.raw
+	}
+	if over.has("type") {
+		v.Type, v.ConstraintType, v.TypeDefaults, v.ParsingMode = over.Type, over.ConstraintType, over.TypeDefaults, over.ParsingMode
+	}
+	if v.raw == cty.NilVal || !v.raw.IsKnown() || !over.has("type") && !over.has("default") && !over.has("nullable") {
+		return nil
+	}
+	what := "The overriding default value"
+	if !over.has("default") {
+		what = "With the overriding arguments, the default value"
+	}
+	return v.checkDefault(v.raw, over.Range, what)
+}
+
+func (v *variableDecl) has(name string) bool { _, ok := v.attrs[name]; return ok }
+
+func decodeLocals(block *hcl.Block) ([]*Local, diag.List) {
+	attrs, hclDiags := block.Body.JustAttributes()
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	var out []*Local
+	for _, attr := range inOrder(attrs) {
+		diags = diags.Extend(checkName(attr.Name, attr.NameRange, "Invalid local value name"))
+		out = append(out, &Local{Name: attr.Name, Expr: attr.Expr, Range: attr.Range})
+	}
+	return out, diags
+}
