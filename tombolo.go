@@ -2,24 +2,37 @@
 //
 //	project, diags := tombolo.Load(ctx, tombolo.Options{Dir: "examples/quickstart"})
 //	run, diags := project.Open(ctx, tombolo.OpenOptions{})        // takes the state's lock
-//	defer run.Close()
+//	defer run.Close(ctx)
 //	p, diags := run.Plan(ctx, tombolo.PlanOptions{})
-//	diags = run.Apply(ctx, p)
+//	counts, diags := run.Apply(ctx, p)
 //
 // The command line is a client of this package. Stores, providers, parallelism and the sink of events are options; everything
 // has a useful zero value. The package starts no goroutines that outlive a call.
+//
+// Contexts work in two steps, because an interrupted apply has to end well: when the context that a method gets ends, nothing new is
+// started and what is under way is awaited; Options.Abort ends the calls under way too.
 package tombolo
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/host"
+	"github.com/tombolo-iac/tombolo/internal/planning"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -30,9 +43,9 @@ const Version = "0.1.0"
 
 // Options describe a project and its surroundings.
 type Options struct {
-	// Dir is the directory of the root module; empty means ".".
+	// Dir is the directory of the root module; empty means ".". Relative paths in the configuration start there.
 	Dir string
-	// DataDir holds what init installed; empty means ".terraform" in Dir.
+	// DataDir holds what init installed, relative to Dir; empty means ".terraform".
 	DataDir string
 	// OriginalDir is path.cwd; empty means the process's working directory.
 	OriginalDir string
@@ -40,16 +53,98 @@ type Options struct {
 	Workspace string
 	// Store keeps the state; nil means the local store at Dir/terraform.tfstate.
 	Store state.Store
-	// Providers are started on demand, one instance per provider configuration. They come before the built-in ones.
+	// Providers are started on demand, one instance for each provider configuration. They come before the built-in ones.
 	Providers map[addr.Provider]provider.Factory
 	// Parallelism bounds concurrent provider calls; 0 means 10.
 	Parallelism int
 	// Events receives what happens; nil drops it.
 	Events event.Sink
+	// Abort, when it ends, cancels provider calls under way; nil never does.
+	Abort context.Context
+	// Config replaces the files of Dir by those of a saved plan.
+	Config map[string][]byte
 }
 
-// Variables are the values of root input variables, as Load's caller gives them; see ParseVariables for files and text.
-type Variables map[string]cty.Value
+// Project is a loaded configuration with its store and providers.
+type Project struct {
+	opts     Options
+	config   *config.Config
+	registry *host.Registry
+	program  *eval.Program
+	diags    diag.List
+	store    state.Store
+}
+
+// Load reads the configuration. Warnings come with a project; with errors there is none.
+func Load(ctx context.Context, o Options) (*Project, diag.List) {
+	if o.Dir == "" {
+		o.Dir = "."
+	}
+	if o.Workspace == "" {
+		o.Workspace = state.DefaultWorkspace
+	}
+	if o.Parallelism == 0 {
+		o.Parallelism = 10
+	}
+	if o.Events == nil {
+		o.Events = event.Discard
+	}
+	if o.Abort == nil {
+		o.Abort = context.Background()
+	}
+	if o.OriginalDir == "" {
+		if wd, err := os.Getwd(); err == nil {
+			o.OriginalDir = wd
+		}
+	}
+	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, LanguageVersion: state.LanguageVersion}
+	if o.Config != nil {
+		load.Files = config.SnapshotFiles(o.Config)
+	}
+	cfg, diags := config.Load(ctx, load)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags}
+	if p.store == nil {
+		p.store = localStore(o.Dir)
+	}
+	p.registry = host.NewRegistry(p.factories())
+	return p, diags
+}
+
+// Close ends the providers that were started for their schemas.
+func (p *Project) Close() error { return p.registry.Close() }
+
+// Config gives the loaded configuration.
+func (p *Project) Config() *config.Config { return p.config }
+
+// Store gives the store of the project's states.
+func (p *Project) Store() state.Store { return p.store }
+
+// Schema gives the schema of a provider.
+func (p *Project) Schema(a addr.Provider) (*provider.Schema, diag.List) { return p.registry.Schema(a) }
+
+// prepare resolves all references, once.
+func (p *Project) prepare() (*eval.Program, diag.List) {
+	if p.program != nil {
+		return p.program, nil
+	}
+	prog, diags := eval.New(p.config, p.registry)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	p.program = prog
+	return prog, diags
+}
+
+// dir gives the root module's directory for filesystem functions; relative names in results stay as they were written.
+func (p *Project) functions(o funcs.Options) map[string]function.Function {
+	if p.opts.Dir != "." {
+		o.BaseDir = p.opts.Dir
+	}
+	return funcs.Table(o)
+}
 
 // OpenOptions say how to take the state's lock.
 type OpenOptions struct {
@@ -60,13 +155,124 @@ type OpenOptions struct {
 	Timeout time.Duration
 }
 
+// Run is a held lock on a project's state. Methods must not be called concurrently.
+type Run struct {
+	project *Project
+	session state.Session
+	ctx     context.Context
+}
+
+// Open takes the lock of the workspace's state, repairs what an interrupted run left, and reads the state.
+func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
+	ws, err := p.store.Workspace(p.opts.Workspace)
+	if err != nil {
+		return nil, diag.FromError("Cannot open the workspace", err)
+	}
+	if o.Operation == "" {
+		o.Operation = "OperationTypeApply"
+	}
+	req := state.LockRequest{Unlocked: o.NoLock, Info: state.LockInfo{Operation: o.Operation}}
+	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) { p.opts.Events.Send(event.LockWaiting{Info: l.Info}) })
+	if err != nil {
+		return nil, lockFailed(err)
+	}
+	return &Run{project: p, session: session, ctx: session.Context()}, nil
+}
+
+// State gives the state as it is now; nil when there is none.
+func (r *Run) State() *state.State { return r.session.Snapshot().State }
+
+// Snapshot gives the state with what an interrupted run left open.
+func (r *Run) Snapshot() *state.Snapshot { return r.session.Snapshot() }
+
+// Session gives the held lock, for commands that edit the state.
+func (r *Run) Session() state.Session { return r.session }
+
+// Close gives the lock back.
+func (r *Run) Close(context.Context) diag.List {
+	if err := r.session.Unlock(); err != nil {
+		return diag.FromError("Error releasing the state lock", err)
+	}
+	return nil
+}
+
 // PlanOptions say what to plan.
 type PlanOptions struct {
 	Mode         plan.Mode
 	SkipRefresh  bool
 	Targets      []addr.Target
 	ForceReplace []addr.AbsResourceInstance
-	Variables    map[string]config.InputValue
-	// KeepConfig puts the source files into the plan, for saving it.
-	KeepConfig bool
+	// Variables are the root input variables as given; config.Values of files and options are made into these by the caller.
+	Variables map[string]cty.Value
+}
+
+// Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got, marked as errored.
+func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
+	p := r.project
+	prog, diags := p.prepare()
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	now := time.Now()
+	record := funcs.NewFileRecord(nil)
+	pool := p.registry.NewPool()
+	defer closing(pool, &diags)
+	out, more := planning.Run(r.until(ctx), p.opts.Abort, prog, r.State(), pool, planning.Options{
+		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Variables: o.Variables,
+		Functions: p.functions(funcs.Options{PlanTime: now, Pure: true, Files: record}),
+		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, DeposedKey: deposedKey,
+	})
+	diags = diags.Extend(more)
+	if out != nil {
+		out.FunctionResults = record.Results()
+		out.Config = p.config.Snapshot()
+		out.Variables = planVariables(p.config, o.Variables)
+		diags = diags.Extend(r.inFlight())
+	}
+	return out, diags
+}
+
+// planVariables keeps what the caller gave, so that apply evaluates with the same. Ephemeral values are not kept.
+func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]plan.Variable {
+	out := map[string]plan.Variable{}
+	for name, v := range cfg.Root.Variables {
+		pv := plan.Variable{Sensitive: v.Sensitive, Ephemeral: v.Ephemeral}
+		if value, ok := given[name]; ok && !v.Ephemeral {
+			pv.Value = value
+		}
+		out[name] = pv
+	}
+	return out
+}
+
+// until gives a context that also ends when the lock is lost.
+func (r *Run) until(ctx context.Context) context.Context {
+	both, cancel := context.WithCancelCause(ctx)
+	context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })
+	return both
+}
+
+func closing(pool *host.Pool, diags *diag.List) {
+	if err := pool.Close(); err != nil {
+		*diags = diags.Warnf(nil, "A provider did not end well", "%s.", err)
+	}
+}
+
+// deposedKey makes a random key of eight hex digits.
+func deposedKey() addr.DeposedKey {
+	var b [4]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic("tombolo: no randomness: " + err.Error())
+	}
+	return addr.DeposedKey(hex.EncodeToString(b[:]))
+}
+
+func runID() string { return uuid.NewString() }
+
+// path joins a relative path to the project's directory.
+func (p *Project) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(p.opts.Dir, name)
 }

@@ -86,8 +86,10 @@ type ProvisionDone struct {
 }
 
 // ProgramOutput is one line that a program behind a provider printed to its standard error.
+// Object is zero where only the program is known; Label then tells which one.
 type ProgramOutput struct {
 	Object addr.Object
+	Label  string
 	Line   string
 }
 

@@ -84,6 +84,9 @@ type Change struct {
 
 	Before Value
 	After  Value
+	// ConfigSensitive are the paths of After that the configuration makes sensitive: what the state remembers. After.Sensitive has
+	// those of the schema too.
+	ConfigSensitive []cty.Path
 	// Type is the implied type of the schema, needed to encode the values.
 	Type          cty.Type
 	SchemaVersion int64
@@ -102,8 +105,8 @@ type Change struct {
 	GeneratedConfig string
 	BeforeIdentity  cty.Value // cty.NilVal when the type has none
 	AfterIdentity   cty.Value
-	// DeferredData tells of a data source that has to be read during apply.
-	DeferredData bool
+	// Settled tells that the configuration was wholly known, so that the planned value cannot become another one during apply.
+	Settled bool
 }
 
 // Importing tells that the object is taken over rather than created.
@@ -126,15 +129,18 @@ type OutputChange struct {
 type StepKind uint8
 
 // The kinds of steps. A Write creates, updates or reads the instances of a block; a Destroy deletes objects that are no longer
-// wanted or have to go before their replacement; a Dispose deletes deposed objects, those of this run included.
+// wanted or have to go before their replacement; a Dispose deletes deposed objects, those of this run included. A
+// Join does nothing: it stands between many steps and many others, so that their edges are a sum and not a product.
 const (
 	Write StepKind = iota + 1
 	DestroyStep
 	Dispose
+	Join
 )
 
 // Step is one node of the action graph: all changes of one kind to one resource block of one module instance. Its changes have no
-// order among each other.
+// order among each other. The edges are those that deletions need; writes also follow the references of the configuration, which
+// applying evaluates anyway.
 type Step struct {
 	Kind     StepKind
 	Resource addr.AbsResource
@@ -171,7 +177,9 @@ type Plan struct {
 	Drift   []*Change
 	Outputs []*OutputChange
 	Steps   []Step
-	Checks  []state.CheckResult
+	// Expansions lists the instance keys of every module call of every module instance: apply does not find them out again.
+	Expansions map[addr.ModuleInstance]map[string][]addr.Key
+	Checks     []state.CheckResult
 
 	Targets      []addr.Target
 	ForceReplace []addr.AbsResourceInstance

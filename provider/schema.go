@@ -15,6 +15,8 @@ type Schema struct {
 	Ephemeral map[string]*ResourceType
 	Functions map[string]*Function
 
+	// StateOnly tells that applying changes nothing outside of the state (terraform_data): no intent has to be journaled before.
+	StateOnly bool
 	// PlanDestroy: Plan is also called for deletes. GetProviderSchemaOptional and MoveResourceState as in the protocol.
 	PlanDestroy               bool
 	GetProviderSchemaOptional bool

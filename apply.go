@@ -1,0 +1,158 @@
+package tombolo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/applying"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Counts tells how many objects an apply added, changed and destroyed.
+type Counts = applying.Counts
+
+// Apply performs a plan: exactly its actions. What was done is recorded even when it ends with errors.
+//
+// Ephemeral variables are not part of a plan; give them again in variables, which may be nil.
+func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty.Value) (Counts, diag.List) {
+	p := r.project
+	if diags := r.accepts(pl); diags.HasErrors() {
+		return Counts{}, diags
+	}
+	prog, diags := p.prepare()
+	if diags.HasErrors() {
+		return Counts{}, diags
+	}
+	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
+	if ops := r.settled(pl); len(ops) > 0 {
+		if err := r.session.Resolve(ctx, ops); err != nil {
+			return Counts{}, diags.AppendError("Cannot resolve interrupted operations", err)
+		}
+	}
+	journal, err := r.session.Begin(ctx, run)
+	if err != nil {
+		return Counts{}, diags.AppendError("Cannot begin the journal", err)
+	}
+	variables := map[string]cty.Value{}
+	for name, v := range pl.Variables {
+		if v.Value != cty.NilVal {
+			variables[name] = v.Value
+		}
+	}
+	for name, v := range ephemeral {
+		if pv, ok := pl.Variables[name]; ok && pv.Ephemeral {
+			variables[name] = v
+		}
+	}
+	pool := p.registry.NewPool()
+	stopping := context.AfterFunc(ctx, func() { pool.Stop(p.opts.Abort) })
+	counts, more := applying.Run(r.until(ctx), p.opts.Abort, prog, pl, pool, journal, applying.Options{
+		Functions: p.functions(funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)}),
+		Variables: variables, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Events: p.opts.Events, RunID: run.ID,
+	})
+	stopping()
+	diags = diags.Extend(more)
+	// What happened is saved whatever the contexts say.
+	if err := journal.Close(context.WithoutCancel(ctx)); err != nil {
+		diags = diags.AppendError("Failed to save the state", err)
+	}
+	closing(pool, &diags)
+	return counts, diags
+}
+
+// accepts refuses plans that do not belong to the state at hand.
+func (r *Run) accepts(pl *plan.Plan) diag.List {
+	var diags diag.List
+	if pl.Errored {
+		return diags.Errorf(nil, "Cannot apply incomplete plan", "The plan ended with errors, so it cannot be applied. Solve these and make a new plan.")
+	}
+	if pl.Workspace != r.project.opts.Workspace {
+		return diags.Errorf(nil, "Incorrect workspace", "The plan was made for workspace %q, but %q is selected. Select the plan's workspace first.", pl.Workspace, r.project.opts.Workspace)
+	}
+	have := r.State()
+	switch {
+	case pl.Base == nil && have.IsEmpty():
+		return nil
+	case pl.Base == nil || have == nil, pl.Base.Lineage != have.Lineage && have.Lineage != "" && pl.Base.Lineage != "":
+		return diags.Errorf(nil, "Saved plan does not match the given state", "The given plan file can not be applied because it was created from a different state lineage. Make a new plan.")
+	case pl.Base.Serial != have.Serial:
+		return diags.Errorf(nil, "Saved plan is stale", "The given plan file can no longer be applied because the state was changed by another operation after the plan was created. Make a new plan.")
+	}
+	for _, f := range r.Snapshot().InFlight {
+		if f.Object.Deposed != "" || have.Object(f.Object) != nil {
+			continue
+		}
+		for _, c := range pl.Changes {
+			if c.Object == f.Object && (c.Action == plan.Create || c.Action.IsReplace()) {
+				diags = diags.Extend(unresolved(f))
+			}
+		}
+	}
+	return diags
+}
+
+// settled gives the interrupted operations that the plan has an answer to: refreshing saw what became of the object.
+func (r *Run) settled(pl *plan.Plan) []string {
+	var ops []string
+	have := r.State()
+	for _, f := range r.Snapshot().InFlight {
+		if have.Object(f.Object) != nil {
+			ops = append(ops, f.ID)
+		}
+	}
+	return ops
+}
+
+// inFlight names what was under way when a run was killed.
+func (r *Run) inFlight() diag.List { return InterruptedWarnings(r.Snapshot()) }
+
+// InterruptedWarnings words what an interrupted run left open; every command shows it.
+func InterruptedWarnings(s *state.Snapshot) diag.List {
+	var diags diag.List
+	if s == nil {
+		return nil
+	}
+	for _, f := range s.InFlight {
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Operation was interrupted", Address: f.Object.String(), Detail: describeInFlight(f)})
+	}
+	for _, u := range s.Unfolded {
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Result of an interrupted run does not fit the state",
+			Detail: fmt.Sprintf("Operation %s of run %s has a result that could not be laid over the state: %s. It is kept in the journal until you resolve it with the recover command.", u.Op, u.Run.ID, u.Why)})
+	}
+	return diags
+}
+
+func describeInFlight(f state.InFlight) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "A run (%s) ended in the middle of the %s of %s, so it is not known what became of it.", f.Run.Started.Format(time.RFC3339), f.Action, f.Object)
+	if f.Action == "create" {
+		fmt.Fprintf(&b, " The object may exist. Look for it, then run one of:\n  tombolo recover '%[1]s' --adopt ID    (it exists: take it over)\n  tombolo recover '%[1]s' --retry       (it does not exist: create it again)\n  tombolo recover '%[1]s' --forget      (leave it alone)", f.Object.Instance)
+	} else {
+		b.WriteString(" The next plan with refresh finds out.")
+	}
+	return b.String()
+}
+
+func unresolved(f state.InFlight) diag.List {
+	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Interrupted creation is not resolved", Address: f.Object.String(), Detail: describeInFlight(f)}}
+}
+
+// lockFailed words why the lock could not be had.
+func lockFailed(err error) diag.List {
+	var locked *state.LockedError
+	detail := fmt.Sprintf("Error message: %s.", err)
+	if errors.As(err, &locked) && locked.Info != nil && locked.Info.ID != "" {
+		i := locked.Info
+		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two runs cannot write it at the same time. Wait for the other run (-lock-timeout=60s waits for you), or, if you are sure that it has died, use force-unlock with the id above.",
+			err, i.ID, i.Path, i.Operation, i.Who, i.Version, i.Created, i.Info)
+	}
+	return diag.List{}.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Error acquiring the state lock", Detail: detail})
+}

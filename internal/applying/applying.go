@@ -1,0 +1,367 @@
+// Package applying performs a plan: exactly its actions, in an order that its edges allow, each at most once.
+//
+// It walks the configuration again, now with the values that become known, over a graph that stands before the first node runs:
+// module instances come from the plan, and the plan's steps are added as nodes and edges. The node of a block writes the instances that
+// the plan changes; destroy steps have nodes of their own.
+//
+// Around every provider call stands the journal: an intent is durable before the call leaves, its result before anything that
+// depends on it begins. Objects that exist in the state alone need neither. The first error of the journal stops everything:
+// nothing new begins, what is under way is awaited and recorded.
+package applying
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Providers hands out providers; internal/host's Pool implements it.
+type Providers interface {
+	eval.Schemas
+	Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List)
+	SetConfig(a addr.AbsProviderConfig, config cty.Value)
+}
+
+// Options are the surroundings of a run.
+type Options struct {
+	Functions   map[string]function.Function
+	Variables   map[string]cty.Value
+	Cwd         string
+	Parallelism int
+	Events      event.Sink
+	// RunID stands in the token of every operation.
+	RunID string
+}
+
+// Counts tells how many objects were added, changed, destroyed and read.
+type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten int }
+
+// Run applies the plan into the journal. ctx stops the start of anything new; calls carries the cancellation of calls under way.
+func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers Providers, journal state.Journal, o Options) (Counts, diag.List) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a := &applier{
+		prog: prog, plan: p, providers: providers, journal: journal, opts: o, calls: calls, stop: cancel,
+		slots: make(chan struct{}, max(1, o.Parallelism)), byBlock: map[addr.AbsResource]map[addr.Key]*plan.Change{},
+		outputs: map[string]bool{},
+	}
+	var diags diag.List
+	if err := journal.Record(p.Refreshed...); err != nil {
+		return a.counts, diags.Extend(journalBroken(err))
+	}
+	for _, c := range p.Changes {
+		if c.Object.Deposed != "" {
+			continue
+		}
+		r := c.Object.Instance.AbsResource()
+		if a.byBlock[r] == nil {
+			a.byBlock[r] = map[addr.Key]*plan.Change{}
+		}
+		a.byBlock[r][c.Object.Instance.Key] = c
+	}
+	in := eval.Inputs{
+		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
+		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4,
+	}
+	if p.Mode == plan.Destroy {
+		in.Only = prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
+	}
+	a.walk = prog.NewWalk(in, a)
+	a.addSteps()
+	o.Events.Send(event.Total{Operations: a.total()})
+	err := a.walk.Run(ctx)
+	a.finish(err == nil)
+	diags = a.walk.Diagnostics()
+	if err != nil && !diags.HasErrors() {
+		diags = diags.Errorf(nil, "Apply was interrupted", "Operations that were under way have ended and are recorded in the state; nothing new was started. Run apply again to do the rest.")
+	}
+	return a.counts, diags
+}
+
+// applier is the state of one run. It is the walk's driver.
+type applier struct {
+	prog      *eval.Program
+	plan      *plan.Plan
+	providers Providers
+	journal   state.Journal
+	opts      Options
+	calls     context.Context
+	stop      context.CancelFunc
+	walk      *eval.Walk
+	slots     chan struct{}
+	byBlock   map[addr.AbsResource]map[addr.Key]*plan.Change
+
+	mu      sync.Mutex // guards what follows
+	counts  Counts
+	ops     int
+	outputs map[string]bool // root outputs that were evaluated
+	broken  bool
+}
+
+// addSteps adds the plan's destroy steps as nodes, and all of its edges.
+func (a *applier) addSteps() {
+	r := a.walk.Runner()
+	ids := make([]graph.ID, len(a.plan.Steps))
+	for i, s := range a.plan.Steps {
+		if s.Kind == plan.Write {
+			ids[i] = a.blockNode(s.Resource)
+			continue
+		}
+		deps := []graph.ID{}
+		for _, c := range s.Changes {
+			deps = a.providerNode(deps, a.plan.Changes[c].Provider)
+		}
+		ids[i] = r.Add(func(n *graph.Node) error {
+			n.Fan(len(s.Changes), func(i int) error { return a.remove(a.plan.Changes[s.Changes[i]], s.Kind == plan.Dispose) }, nil)
+			return nil
+		}, deps...)
+	}
+	for i, s := range a.plan.Steps {
+		for _, before := range s.After {
+			r.Depend(ids[i], ids[before])
+		}
+	}
+}
+
+// blockNode finds the node of a block that the plan writes.
+func (a *applier) blockNode(r addr.AbsResource) graph.ID {
+	slot := a.prog.ResourceSlot(r.Config())
+	inst := a.walk.Instance(r.Module)
+	if slot == nil || inst == nil {
+		panic("applying: the plan writes " + r.String() + ", which the configuration does not have")
+	}
+	return inst.Node(slot)
+}
+
+// providerNode adds the node that evaluates a provider's configuration, once.
+func (a *applier) providerNode(deps []graph.ID, cfg addr.AbsProviderConfig) []graph.ID {
+	u := a.prog.Unit(cfg.Module)
+	if u == nil {
+		return deps
+	}
+	inst := a.walk.Instance(addr.ModuleInstanceOf(steps(cfg.Module)...))
+	if inst == nil {
+		return deps
+	}
+	for _, s := range u.Slots() {
+		if s.Kind == eval.SlotProvider && s.Provider.Provider == cfg.Provider && s.Provider.Alias == cfg.Alias {
+			id := inst.Node(s)
+			for _, d := range deps {
+				if d == id {
+					return deps
+				}
+			}
+			return append(deps, id)
+		}
+	}
+	return deps
+}
+
+// steps gives the only instance of a module that has provider configurations: such modules are not repeated.
+func steps(m addr.Module) []addr.Step {
+	var out []addr.Step
+	for _, c := range m.Calls() {
+		out = append(out, addr.Step{Call: c})
+	}
+	return out
+}
+
+// total counts the operations of the plan.
+func (a *applier) total() int {
+	n := 0
+	for _, s := range a.plan.Steps {
+		n += len(s.Changes)
+	}
+	return n
+}
+
+// finish records root outputs that are gone and the results of checks.
+func (a *applier) finish(complete bool) {
+	var edits []state.Edit
+	if complete {
+		for _, name := range a.plan.Prior().OutputNames() {
+			if !a.outputs[name] && (a.plan.Mode == plan.Destroy || a.prog.Config.Root.Outputs[name] == nil) {
+				edits = append(edits, state.Edit{Output: &state.SetOutput{Name: name}})
+			}
+		}
+	}
+	if results := a.walk.CheckResults(); len(results) > 0 || len(a.journal.Working().State().Checks()) > 0 {
+		edits = append(edits, state.Edit{Checks: &state.SetChecks{Results: results}})
+	}
+	if len(edits) > 0 {
+		a.record(edits...)
+	}
+}
+
+// Provider implements eval.Driver.
+func (a *applier) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
+	unmarked, _ := value.UnmarkDeep(config)
+	a.providers.SetConfig(addr.AbsProviderConfig{Module: s.Unit().Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}, unmarked)
+	return nil
+}
+
+// RootOutput implements eval.Driver: it records the value at once, so that it survives whatever happens later.
+func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
+	a.mu.Lock()
+	a.outputs[s.Name] = true
+	a.mu.Unlock()
+	if value.HasDeepEphemeral(v) {
+		return nil
+	}
+	unmarked, _ := v.UnmarkDeep()
+	set := &state.SetOutput{Name: s.Name}
+	if !unmarked.IsNull() {
+		if !unmarked.IsWhollyKnown() {
+			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of output %q is still unknown after apply. This is a bug in a provider or in the engine; the former value is kept.", s.Name))
+		}
+		set.Value = &state.Output{Value: unmarked, Sensitive: s.Output.Sensitive}
+	}
+	old := a.journal.Working().Output(s.Name)
+	if old != nil && set.Value != nil && old.Sensitive == set.Value.Sensitive && old.Value.RawEquals(set.Value.Value) || old == nil && set.Value == nil {
+		return nil
+	}
+	return a.record(state.Edit{Output: set})
+}
+
+// record appends edits that nothing outside depends on.
+func (a *applier) record(edits ...state.Edit) error {
+	if err := a.journal.Record(edits...); err != nil {
+		return a.breakdown(err)
+	}
+	return nil
+}
+
+// breakdown reports the journal's failure once and stops the start of anything new.
+func (a *applier) breakdown(err error) error {
+	a.stop()
+	a.mu.Lock()
+	first := !a.broken
+	a.broken = true
+	a.mu.Unlock()
+	if first {
+		return a.walk.Report(journalBroken(err))
+	}
+	return eval.ErrReported
+}
+
+func journalBroken(err error) diag.List {
+	return diag.List{}.Errorf(nil, "Cannot record what was done",
+		"Writing the state's journal failed: %s. Nothing new is started; operations under way are awaited and saved as far as possible. Make room or repair the file system, then run apply again.", err)
+}
+
+// call runs f while holding one of the slots for provider calls.
+func (a *applier) call(f func()) {
+	a.slots <- struct{}{}
+	defer func() { <-a.slots }()
+	f()
+}
+
+// provider gives a configured provider, or reports why there is none.
+func (a *applier) provider(cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema, error) {
+	inst, diags := a.providers.Get(a.calls, cfg)
+	if err := a.walk.Report(diags); err != nil {
+		return nil, nil, err
+	}
+	if inst == nil {
+		return nil, nil, eval.ErrReported
+	}
+	schema, diags := a.providers.Schema(cfg.Provider)
+	return inst, schema, a.walk.Report(diags)
+}
+
+// Resource implements eval.Driver: it writes what the plan changes and hands on the values.
+func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
+	changes := a.byBlock[b.Addr()]
+	exp, diags := b.Expand()
+	if err := a.walk.Report(diags); err != nil {
+		return err
+	}
+	active := false
+	for _, c := range changes {
+		active = active || c.Action != plan.NoOp && c.Action != plan.Delete && c.Action != plan.Forget
+	}
+	if active && a.plan.Mode == plan.Normal {
+		if err := a.walk.Report(b.Prepare().InAddress(b.Addr().String())); err != nil {
+			return err
+		}
+	}
+	values := make([]cty.Value, len(exp.Keys))
+	n.Fan(len(exp.Keys), func(i int) error {
+		v, err := a.instance(b, exp.Keys[i], changes[exp.Keys[i]])
+		values[i] = v
+		return err
+	}, func() error {
+		byKey := make(map[addr.Key]cty.Value, len(values))
+		for i, key := range exp.Keys {
+			byKey[key] = values[i]
+		}
+		b.Set(exp, byKey)
+		return nil
+	})
+	return nil
+}
+
+// instance does what the plan says for one instance and gives its value, with marks.
+func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
+	if c == nil {
+		return a.stored(b, key)
+	}
+	switch c.Action {
+	case plan.NoOp:
+		return value.MarkAt(c.After.Value, value.Sensitive, c.After.Sensitive), a.walk.Report(b.Recheck(key, c.After.Value))
+	case plan.Delete, plan.Forget:
+		// While everything is destroyed, provider configurations still refer to what was.
+		return value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive), nil
+	case plan.Read:
+		return a.read(b, key, c)
+	}
+	return a.write(b, key, c)
+}
+
+// stored gives the value of an instance that the plan does not mention: a data source that was read while planning.
+func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
+	inst := b.Addr().Instance(key)
+	o := a.journal.Working().Object(addr.Object{Instance: inst})
+	if o == nil {
+		if a.plan.Mode != plan.Normal {
+			return cty.DynamicVal, nil
+		}
+		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(), "Instance is not in the plan",
+			"The configuration now wants %s, which the plan does not know: count or for_each came to another result than while planning. Make a new plan.", inst))
+	}
+	v, err := o.Value(b.Slot.Type.Block.ImpliedType())
+	if err != nil {
+		return cty.DynamicVal, a.walk.Report(diag.FromError("Cannot read the stored object "+inst.String(), err))
+	}
+	return value.MarkSensitive(v, value.SensitivePaths(b.Slot.Type.Block, v, o.Sensitive)), nil
+}
+
+// operation brackets one call with events.
+func (a *applier) operation(o addr.Object, action plan.Action, id event.ID, f func() (event.ID, bool)) {
+	started := time.Now()
+	a.opts.Events.Send(event.OperationStart{Object: o, Action: action, ID: id, Started: started})
+	after, ok := f()
+	if after.Key == "" {
+		after = id
+	}
+	a.opts.Events.Send(event.OperationDone{Object: o, Action: action, ID: after, Elapsed: time.Since(started), Failed: !ok})
+}
+
+func (a *applier) count(f func(c *Counts)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f(&a.counts)
+}

@@ -1,0 +1,158 @@
+package applying
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// remove deletes or forgets the object that a change gives up: the current one, a deposed one, or the one that a replacement has deposed.
+func (a *applier) remove(c *plan.Change, dispose bool) error {
+	o := c.Object
+	if dispose && c.Action == plan.CreateThenDelete {
+		o.Deposed = c.DeposedKey
+	}
+	if c.Action == plan.Forget {
+		a.count(func(n *Counts) { n.Forgotten++ })
+		return a.record(state.Edit{Drop: &state.DropObject{Addr: o}})
+	}
+	prov, schema, err := a.provider(c.Provider)
+	if err != nil {
+		return err
+	}
+	stored := a.journal.Working().Object(o)
+	if stored == nil {
+		return a.walk.Report(diag.List{}.Errorf(nil, "Object to delete is not in the state", "The plan deletes %s, but the state does not hold it. Make a new plan.", o))
+	}
+	rt := schema.Resources[o.Instance.Resource.Type]
+	if rt == nil {
+		return a.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state", "Provider %s has no resource type %q any more, so %s cannot be deleted.", c.Provider.Provider.ForDisplay(), o.Instance.Resource.Type, o))
+	}
+	private := stored.Private
+	if c.Action == plan.Delete {
+		private = c.Private
+	}
+	null := cty.NullVal(rt.Block.ImpliedType())
+	op, err := a.intent(o, plan.Delete, c.Provider, schema, null, c.Type)
+	if err != nil {
+		return err
+	}
+	var failed error
+	a.operation(o, plan.Delete, a.identify(rt.Block, c.Before.Value, value.MarkedPaths{Sensitive: c.Before.Sensitive}), func() (event.ID, bool) {
+		var resp provider.ApplyResponse
+		a.call(func() {
+			resp = prov.Apply(a.calls, provider.ApplyRequest{
+				Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null, PlannedPrivate: private, Intent: a.opts.RunID + "/" + op,
+			})
+		})
+		failed = a.removed(o, c, rt, stored, op, resp)
+		return event.ID{}, failed == nil
+	})
+	if failed == nil {
+		a.count(func(n *Counts) { n.Destroyed++ })
+	}
+	return failed
+}
+
+// removed judges the answer to a deletion and records it.
+func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceType, stored *state.Object, op string, resp provider.ApplyResponse) error {
+	diags := resp.Diagnostics.InAddress(o.String())
+	v := resp.State
+	if v == cty.NilVal {
+		v = cty.NullVal(rt.Block.ImpliedType())
+	}
+	edit := state.Edit{Drop: &state.DropObject{Addr: o}}
+	switch {
+	case len(value.Conforms(rt.Block, v)) > 0:
+		diags = diags.Extend(badAnswer(o, c.Provider, "Provider produced invalid object", value.Conforms(rt.Block, v)))
+		return a.keepAfter(op, diags)
+	case v.IsNull() && diags.HasErrors() && resp.State == cty.NilVal:
+		return a.keepAfter(op, diags) // no answer at all: the object may well exist
+	case !v.IsNull():
+		if !diags.HasErrors() {
+			diags = diags.Errorf(nil, "Provider returned invalid result object after apply",
+				"After applying a deletion of %s, the provider %s returned an object that still exists. This is a bug in the provider, which should be reported in the provider's own issue tracker.", o, c.Provider.Provider.ForDisplay())
+		}
+		v = value.UnknownAsNull(v)
+		next, err := state.NewObject(v, rt.Block.ImpliedType(), state.Object{
+			Status: stored.Status, SchemaVersion: rt.Version, Sensitive: value.Existing(v, stored.Sensitive), Private: resp.Private,
+			Dependencies: stored.Dependencies, CreateBeforeDestroy: stored.CreateBeforeDestroy,
+			IdentityVersion: stored.IdentityVersion, Identity: stored.Identity,
+		})
+		if err != nil {
+			return a.keepAfter(op, diags.AppendError(fmt.Sprintf("Cannot store %s", o), err))
+		}
+		edit = state.Edit{Put: &state.PutObject{Addr: o, Provider: c.Provider, Object: next}}
+	}
+	if err := a.result(op, edit); err != nil {
+		_ = a.walk.Report(diags)
+		return err
+	}
+	return a.walk.Report(diags)
+}
+
+// keepAfter ends an operation that changed nothing that we know of.
+func (a *applier) keepAfter(op string, diags diag.List) error {
+	if err := a.result(op); err != nil {
+		_ = a.walk.Report(diags)
+		return err
+	}
+	return a.walk.Report(diags)
+}
+
+// read reads a data source whose configuration has become known, and stores its object.
+func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
+	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block}
+	var err error
+	if w.prov, w.schema, err = a.provider(c.Provider); err != nil {
+		return cty.DynamicVal, err
+	}
+	if err := a.walk.Report(b.Preconditions(key)); err != nil {
+		return cty.DynamicVal, err
+	}
+	marked, diags := b.Evaluate(key)
+	if err := a.walk.Report(diags); err != nil {
+		return cty.DynamicVal, err
+	}
+	w.config, w.marks = value.UnmarkDeep(marked)
+	var v cty.Value
+	var failed error
+	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
+		var resp provider.ReadDataResponse
+		a.call(func() {
+			resp = w.prov.ReadData(a.calls, provider.ReadDataRequest{Type: w.inst.Resource.Type, Config: w.config, Client: client})
+		})
+		diags := w.place(resp.Diagnostics)
+		if !diags.HasErrors() {
+			if errs := value.CheckData(w.block, resp.State); len(errs) > 0 {
+				diags = diags.Extend(w.bad("Provider produced invalid object", errs))
+			}
+		}
+		if failed = a.walk.Report(diags); failed != nil {
+			return event.ID{}, false
+		}
+		v = resp.State
+		return a.identify(w.block, v, w.marks), true
+	})
+	if failed != nil {
+		return cty.DynamicVal, failed
+	}
+	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: w.marks.Sensitive})
+	if err != nil {
+		return cty.DynamicVal, a.walk.Report(diag.FromError("Cannot store "+w.inst.String(), err))
+	}
+	if err := a.record(state.Edit{Put: &state.PutObject{Addr: c.Object, Provider: c.Provider, Object: o}}); err != nil {
+		return cty.DynamicVal, err
+	}
+	result := w.marked(v)
+	return result, a.walk.Report(b.Postconditions(key, result))
+}

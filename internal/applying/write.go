@@ -1,0 +1,350 @@
+package applying
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
+
+// writing is the creation or update of one object.
+type writing struct {
+	a      *applier
+	b      *eval.Block
+	c      *plan.Change
+	inst   addr.AbsResourceInstance
+	block  *provider.Block
+	prov   provider.Provider
+	schema *provider.Schema
+
+	action  plan.Action // Create or Update
+	prior   cty.Value
+	config  cty.Value
+	marks   value.MarkedPaths
+	planned cty.Value
+	private []byte
+}
+
+// write creates or updates one object and gives its value, with marks.
+func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
+	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block, planned: c.After.Value, private: c.Private}
+	w.action, w.prior = plan.Create, cty.NullVal(w.block.ImpliedType())
+	if c.Action == plan.Update {
+		w.action, w.prior = plan.Update, c.Before.Value
+	}
+	var err error
+	if w.prov, w.schema, err = a.provider(c.Provider); err != nil {
+		return cty.DynamicVal, err
+	}
+	if err := a.walk.Report(b.Preconditions(key)); err != nil {
+		return cty.DynamicVal, err
+	}
+	if err := w.settle(key); err != nil {
+		return cty.DynamicVal, err
+	}
+	if w.action == plan.Update && w.planned.RawEquals(w.prior) {
+		return w.sensitivityOnly()
+	}
+	v, err := w.apply()
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	return v, a.walk.Report(b.Postconditions(key, v))
+}
+
+// settle evaluates the configuration with what is known now and, where that can change the planned value, asks the provider again.
+func (w *writing) settle(key addr.Key) error {
+	marked, diags := w.b.Evaluate(key)
+	if err := w.a.walk.Report(diags); err != nil {
+		return err
+	}
+	w.config, w.marks = value.UnmarkDeep(marked)
+	if !w.config.IsWhollyKnown() {
+		return w.a.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Configuration contains unknown value", Address: w.inst.String(), Subject: w.b.Config().DeclRange.Ptr(),
+			Detail: fmt.Sprintf("The configuration of %s still holds values that are not known, although everything it depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", w.inst, paths(value.UnknownPaths(w.config)))}})
+	}
+	if w.c.Action == plan.Update {
+		if w.config, diags = w.b.IgnoreChanges(w.prior, w.config); diags.HasErrors() {
+			return w.a.walk.Report(diags)
+		}
+	}
+	if w.c.Settled {
+		return nil
+	}
+	var resp provider.PlanResponse
+	w.a.call(func() {
+		resp = w.prov.Plan(w.a.calls, provider.PlanRequest{
+			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(), Client: client,
+			Proposed: value.Propose(w.block, w.prior, value.NullWriteOnly(w.block, w.config)),
+		})
+	})
+	if err := w.a.walk.Report(w.place(resp.Diagnostics)); err != nil {
+		return err
+	}
+	errs := value.CheckPlan(w.block, w.prior, w.config, resp.Planned, w.marks.Sensitive...)
+	errs = append(errs, value.CheckReplanned(w.block, w.planned, resp.Planned, w.marks.Sensitive...)...)
+	if resp.LegacyTypeSystem {
+		errs = value.Intolerable(errs)
+	}
+	if len(errs) > 0 {
+		return w.a.walk.Report(w.bad("Provider produced inconsistent final plan", errs))
+	}
+	w.planned, w.private = resp.Planned, resp.Private
+	return nil
+}
+
+// priorPrivate is the private data that the provider planned from: of the stored object for an update, none for a creation.
+func (w *writing) priorPrivate() []byte {
+	if w.action == plan.Create {
+		return nil
+	}
+	if o := w.a.journal.Working().Object(w.c.Object); o != nil {
+		return o.Private
+	}
+	return nil
+}
+
+// sensitivityOnly stores an object of which only the sensitivity changed: the provider has nothing to do.
+func (w *writing) sensitivityOnly() (cty.Value, error) {
+	o, err := w.object(w.planned, w.private, state.Ready)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	if err := w.a.record(state.Edit{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}}); err != nil {
+		return cty.DynamicVal, err
+	}
+	w.a.count(func(c *Counts) { c.Changed++ })
+	return w.marked(w.planned), nil
+}
+
+// apply makes the call with the journal around it.
+func (w *writing) apply() (cty.Value, error) {
+	if w.c.Action == plan.CreateThenDelete {
+		if err := w.a.record(state.Edit{Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey}}); err != nil {
+			return cty.DynamicVal, err
+		}
+	}
+	op, err := w.a.intent(w.c.Object, w.action, w.c.Provider, w.schema, w.planned, w.c.Type)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	var result cty.Value
+	var failed error
+	w.a.operation(w.c.Object, w.action, w.a.identify(w.block, w.prior, w.marks), func() (event.ID, bool) {
+		resp := w.call(op)
+		result, failed = w.conclude(op, resp)
+		if failed != nil {
+			return event.ID{}, false
+		}
+		return w.a.identify(w.block, result, w.marks), true
+	})
+	if failed != nil {
+		return cty.DynamicVal, failed
+	}
+	w.a.count(func(c *Counts) {
+		if w.c.Action == plan.Update {
+			c.Changed++
+		} else {
+			c.Added++
+		}
+	})
+	return w.marked(result), nil
+}
+
+func (w *writing) call(op string) provider.ApplyResponse {
+	var resp provider.ApplyResponse
+	w.a.call(func() {
+		resp = w.prov.Apply(w.a.calls, provider.ApplyRequest{
+			Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
+			Intent: w.a.opts.RunID + "/" + op,
+			Partial: func(v cty.Value, private []byte) {
+				if o, err := w.object(value.UnknownAsNull(v), private, state.Tainted); err == nil && op != "" {
+					_ = w.a.journal.Partial(op, o)
+				}
+			},
+		})
+	})
+	return resp
+}
+
+// conclude judges the answer and records what exists now. It gives the new value, without marks.
+func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, error) {
+	diags := w.place(resp.Diagnostics)
+	v := resp.State
+	if v == cty.NilVal {
+		v = cty.NullVal(w.block.ImpliedType())
+	}
+	status := state.Ready
+	if errs := value.Conforms(w.block, v); len(errs) > 0 {
+		// Nothing usable came back. For an update the old object is what we know best; a creation stays in flight in the journal.
+		diags = diags.Extend(w.bad("Provider produced invalid object", errs))
+		v = cty.NullVal(w.block.ImpliedType())
+	} else if !v.IsNull() {
+		if errs := value.CheckKnown(v); len(errs) > 0 {
+			diags = diags.Extend(w.bad("Provider returned invalid result object after apply", errs))
+			v = value.UnknownAsNull(v)
+		}
+		v = value.NullWriteOnly(w.block, v)
+	}
+	if !diags.HasErrors() {
+		errs := value.CheckApplied(w.block, w.planned, v, w.marks.Sensitive...)
+		if resp.LegacyTypeSystem {
+			errs = value.Intolerable(errs)
+		}
+		if len(errs) > 0 {
+			diags = diags.Extend(w.bad("Provider produced inconsistent result after apply", errs))
+		}
+	}
+	edits, err := w.edits(v, resp.Private, status, diags.HasErrors())
+	if err != nil {
+		diags = diags.AppendError("Cannot store "+w.inst.String(), err)
+	}
+	if err := w.a.result(op, edits...); err != nil {
+		_ = w.a.walk.Report(diags)
+		return v, err
+	}
+	return v, w.a.walk.Report(diags)
+}
+
+// edits says what the state holds after the call.
+func (w *writing) edits(v cty.Value, private []byte, status state.Status, failed bool) ([]state.Edit, error) {
+	if v.IsNull() {
+		switch {
+		case w.c.Action == plan.CreateThenDelete:
+			return []state.Edit{{Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey, Reverse: true}}}, nil
+		case w.action == plan.Create || failed:
+			return nil, nil
+		}
+		return []state.Edit{{Drop: &state.DropObject{Addr: w.c.Object}}}, nil
+	}
+	if failed {
+		status = state.Tainted
+		if old := w.a.journal.Working().Object(w.c.Object); w.action == plan.Update && old != nil {
+			status = old.Status
+		}
+	}
+	if bytes.Equal(private, nil) {
+		private = nil
+	}
+	o, err := w.object(v, private, status)
+	if err != nil {
+		return nil, err
+	}
+	return []state.Edit{{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}}}, nil
+}
+
+// object makes the state's form of a value.
+func (w *writing) object(v cty.Value, private []byte, status state.Status) (*state.Object, error) {
+	return state.NewObject(v, w.block.ImpliedType(), state.Object{
+		Status: status, SchemaVersion: w.b.Slot.Type.Version, Sensitive: value.Existing(v, w.marks.Sensitive), Private: private,
+		Dependencies: w.c.Dependencies, CreateBeforeDestroy: w.c.CreateBeforeDestroy,
+	})
+}
+
+// marked gives a value the sensitivity of configuration and schema.
+func (w *writing) marked(v cty.Value) cty.Value {
+	return value.MarkSensitive(v, value.SensitivePaths(w.block, v, w.marks.Sensitive))
+}
+
+func (w *writing) place(diags diag.List) diag.List {
+	for _, d := range diags {
+		if d.Subject == nil {
+			d.Subject = w.b.Config().DeclRange.Ptr()
+		}
+	}
+	return diags.InAddress(w.inst.String())
+}
+
+func (w *writing) bad(summary string, errs []value.PathError) diag.List {
+	return w.place(badAnswer(w.c.Object, w.c.Provider, summary, errs))
+}
+
+// badAnswer words what a provider got wrong.
+func badAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs []value.PathError) diag.List {
+	var diags diag.List
+	for _, e := range errs {
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: summary, Address: o.String(), Path: e.Path,
+			Detail: fmt.Sprintf("When applying changes to %s, provider %s answered with something that cannot be: %s.\n\nThis is a bug in the provider, which should be reported in the provider's own issue tracker. What exists is recorded in the state.", o, cfg.Provider.ForDisplay(), e.Error())})
+	}
+	return diags
+}
+
+func paths(list []cty.Path) string {
+	out := ""
+	for i, p := range list {
+		if i > 0 {
+			out += ", "
+		}
+		out += value.FormatPath(p)
+	}
+	return out
+}
+
+// identify gives the attribute by which people know an object, unless it is sensitive.
+func (a *applier) identify(b *provider.Block, v cty.Value, marks value.MarkedPaths) event.ID {
+	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
+		return event.ID{}
+	}
+	for _, key := range []string{"id", "name"} {
+		attr := b.Attributes[key]
+		if attr == nil || attr.Sensitive || attr.Type != cty.String || value.CoveredByAny(cty.GetAttrPath(key), marks.Sensitive) {
+			continue
+		}
+		if s := v.GetAttr(key); s.IsKnown() && !s.IsNull() && s.AsString() != "" {
+			return event.ID{Key: key, Value: s.AsString()}
+		}
+	}
+	return event.ID{}
+}
+
+// intent makes the announcement of an operation durable and gives its id; objects that live in the state alone need none.
+func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProviderConfig, schema *provider.Schema, planned cty.Value, ty cty.Type) (string, error) {
+	if schema.StateOnly {
+		return "", nil
+	}
+	var raw []byte
+	if !planned.IsNull() {
+		var err error
+		if raw, err = ctyjson.Marshal(value.UnknownAsNull(planned), ty); err != nil {
+			return "", a.walk.Report(diag.FromError("Cannot note the planned value of "+o.String(), err))
+		}
+	}
+	a.mu.Lock()
+	a.ops++
+	id := fmt.Sprintf("op-%d", a.ops)
+	a.mu.Unlock()
+	err := a.journal.Intent(state.Intent{ID: id, Object: o, Action: action.String(), Provider: cfg, Planned: raw, Started: time.Now().UTC()})
+	if err != nil {
+		return "", a.breakdown(err)
+	}
+	return id, nil
+}
+
+// result records what an operation came to: durable before anything that depends on it begins.
+func (a *applier) result(op string, edits ...state.Edit) error {
+	var err error
+	if op == "" {
+		if len(edits) > 0 {
+			err = a.journal.Record(edits...)
+		}
+	} else {
+		err = a.journal.Result(op, edits...)
+	}
+	if err != nil {
+		return a.breakdown(err)
+	}
+	return nil
+}

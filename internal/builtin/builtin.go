@@ -1,0 +1,140 @@
+// Package builtin holds the provider that every engine of the language has on board, terraform.io/builtin/terraform: the resource type
+// terraform_data, the data source terraform_remote_state, and a few functions.
+//
+// It reads states through Stores that the caller hands in, so that it knows no backend itself.
+package builtin
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Options are what the provider needs from its surroundings.
+type Options struct {
+	// RemoteState opens the state that a backend configuration names. The backend's own settings are in config.
+	RemoteState func(ctx context.Context, backend, workspace string, config cty.Value) (*state.State, diag.List)
+	// NewID makes the id of a new terraform_data; nil means a random UUID.
+	NewID func() string
+	// Functions are offered as functions of the provider.
+	Functions map[string]*provider.Function
+	// CallFunction calls one of them.
+	CallFunction func(name string, args []cty.Value) (cty.Value, error)
+}
+
+// New makes the provider.
+func New(o Options) provider.Provider {
+	if o.NewID == nil {
+		o.NewID = uuid.NewString
+	}
+	return &terraform{opts: o}
+}
+
+type terraform struct {
+	provider.Base
+	opts Options
+}
+
+var dataBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
+	"input":            {Type: cty.DynamicPseudoType, Optional: true},
+	"output":           {Type: cty.DynamicPseudoType, Computed: true},
+	"triggers_replace": {Type: cty.DynamicPseudoType, Optional: true},
+	"id":               {Type: cty.String, Computed: true},
+}}
+
+var remoteStateBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
+	"backend":   {Type: cty.String, Required: true, Description: "The remote backend to use, e.g. `remote` or `http`.", DescriptionKind: provider.Markdown},
+	"config":    {Type: cty.DynamicPseudoType, Optional: true, Description: "The configuration of the remote backend. Although this is optional, most backends require some configuration.\n\nThe object can use any arguments that would be valid in the equivalent `terraform { backend \"<TYPE>\" { ... } }` block.", DescriptionKind: provider.Markdown},
+	"defaults":  {Type: cty.DynamicPseudoType, Optional: true, Description: "Default values for outputs, in case the state file is empty or lacks a required output.", DescriptionKind: provider.Markdown},
+	"outputs":   {Type: cty.DynamicPseudoType, Computed: true, Description: "An object containing every root-level output in the remote state.", DescriptionKind: provider.Markdown},
+	"workspace": {Type: cty.String, Optional: true, Description: "The workspace to use, if the backend supports workspaces.", DescriptionKind: provider.Markdown},
+}}
+
+// schema is shared: schemas are immutable, and deriving types from one costs something once.
+var types = struct{ data, remoteState *provider.ResourceType }{&provider.ResourceType{Block: dataBlock}, &provider.ResourceType{Block: remoteStateBlock}}
+
+// Schema implements provider.Provider.
+func (t *terraform) Schema(context.Context) (*provider.Schema, diag.List) {
+	return &provider.Schema{
+		Provider:  &provider.Block{},
+		Resources: map[string]*provider.ResourceType{"terraform_data": types.data},
+		Data:      map[string]*provider.ResourceType{"terraform_remote_state": types.remoteState},
+		Functions: t.opts.Functions,
+		StateOnly: true,
+	}, nil
+}
+
+// UpgradeState implements provider.Provider: there is one schema version.
+func (t *terraform) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
+	return provider.DecodeStored(types.data, req)
+}
+
+// Plan implements provider.Provider for terraform_data: output follows input, and a change of triggers_replace replaces.
+func (t *terraform) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
+	if req.Proposed.IsNull() {
+		return provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate}
+	}
+	planned := req.Proposed.AsValueMap()
+	input := planned["input"]
+	resp := provider.PlanResponse{Private: req.PriorPrivate}
+	if req.Prior.IsNull() {
+		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
+		planned["output"] = outputOf(input)
+		resp.Planned = cty.ObjectVal(planned)
+		return resp
+	}
+	if trigger := planned["triggers_replace"]; !trigger.RawEquals(req.Prior.GetAttr("triggers_replace")) {
+		resp.RequiresReplace = []cty.Path{cty.GetAttrPath("triggers_replace")}
+		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
+		planned["output"] = outputOf(input)
+	} else if !input.RawEquals(req.Prior.GetAttr("input")) {
+		planned["output"] = outputOf(input)
+	}
+	resp.Planned = cty.ObjectVal(planned)
+	return resp
+}
+
+// outputOf is what is known of output before apply: nothing but its type, unless there is no input.
+func outputOf(input cty.Value) cty.Value {
+	if input.IsKnown() && input.IsNull() {
+		return cty.NullVal(cty.DynamicPseudoType)
+	}
+	return cty.UnknownVal(input.Type())
+}
+
+// Apply implements provider.Provider for terraform_data.
+func (t *terraform) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	if req.Planned.IsNull() {
+		return provider.ApplyResponse{State: req.Planned}
+	}
+	vals := req.Planned.AsValueMap()
+	if !vals["id"].IsKnown() {
+		vals["id"] = cty.StringVal(t.opts.NewID())
+	}
+	vals["output"] = vals["input"]
+	return provider.ApplyResponse{State: cty.ObjectVal(vals), Private: req.PlannedPrivate}
+}
+
+// Import implements provider.Provider: the id is taken as it is.
+func (t *terraform) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
+	if req.ID == "" {
+		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Cannot import terraform_data", "An id is needed; any text that is not empty will do.")}
+	}
+	v := cty.ObjectVal(map[string]cty.Value{
+		"id": cty.StringVal(req.ID), "input": cty.NullVal(cty.DynamicPseudoType), "output": cty.NullVal(cty.DynamicPseudoType), "triggers_replace": cty.NullVal(cty.DynamicPseudoType),
+	})
+	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: req.Type, State: v}}}
+}
+
+// CallFunction implements provider.Provider.
+func (t *terraform) CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error) {
+	if t.opts.CallFunction == nil {
+		return t.Base.CallFunction(ctx, name, args)
+	}
+	return t.opts.CallFunction(name, args)
+}

@@ -1,0 +1,200 @@
+package eval
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// Block is a resource block in one module instance, as a Driver gets it: all that it refers to has its value.
+type Block struct {
+	Instance *Instance
+	Slot     *Slot
+
+	base *hcl.EvalContext
+	eval *Evaluation
+	exp  Expansion
+}
+
+// Addr names all instances of the block.
+func (b *Block) Addr() addr.AbsResource {
+	return addr.AbsResource{Module: b.Instance.Addr, Resource: b.Slot.Resource.Addr}
+}
+
+// Config gives the block as it was written.
+func (b *Block) Config() *config.Resource { return b.Slot.Resource }
+
+// Expand evaluates count or for_each.
+func (b *Block) Expand() (Expansion, diag.List) {
+	b.base = b.Instance.Scope(b.Slot.refs)
+	exp, diags := b.Instance.expansion(b.Slot.Resource.Count, b.Slot.Resource.ForEach, b.base)
+	b.exp = exp
+	return exp, diags
+}
+
+// Prepare evaluates what all instances share. Call it after Expand and before Evaluate.
+func (b *Block) Prepare() diag.List {
+	e, diags := b.Slot.Body.Prepare(b.base)
+	b.eval = e
+	return diags
+}
+
+// context gives the scope of one instance.
+func (b *Block) context(key addr.Key) *hcl.EvalContext {
+	rep := b.exp.Repetition(key)
+	if b.exp.Mode == Unknown {
+		rep.unknown = Unknown
+	}
+	return rep.Context(b.base)
+}
+
+// Evaluate gives the configuration of one instance, with marks.
+func (b *Block) Evaluate(key addr.Key) (cty.Value, diag.List) {
+	v, diags := b.eval.Instance(b.context(key))
+	return v, diags.InAddress(b.Addr().Instance(key).String())
+}
+
+// Preconditions checks the preconditions of one instance.
+func (b *Block) Preconditions(key addr.Key) diag.List {
+	return b.conditions(b.Slot.Resource.Preconditions, "Resource precondition failed", key, cty.NilVal)
+}
+
+// Postconditions checks the postconditions of one instance, whose value is self.
+func (b *Block) Postconditions(key addr.Key, self cty.Value) diag.List {
+	return b.conditions(b.Slot.Resource.Postconditions, "Resource postcondition failed", key, self)
+}
+
+func (b *Block) conditions(list []*config.Condition, summary string, key addr.Key, self cty.Value) diag.List {
+	if len(list) == 0 {
+		return nil
+	}
+	ctx := b.context(key)
+	if self != cty.NilVal {
+		ctx = withSelf(ctx, self)
+	}
+	var diags diag.List
+	o := outcome{}
+	for _, c := range list {
+		r := evalCondition(c, ctx)
+		o.add(r)
+		diags = diags.Extend(r.diags)
+		if r.status == statusFail {
+			diags = append(diags, conditionFailed(summary, r, c, ctx))
+		}
+	}
+	b.Instance.walk.checks.report("resource", b.Slot.Addr(), b.Addr().Instance(key).String(), o)
+	return diags
+}
+
+// Set hands over the values of all instances, marks included: from now on references to the block get them.
+func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
+	r := b.Instance.resources[b.Slot.index]
+	r.exp, r.byKey = exp, values
+}
+
+// Triggers evaluates the replace_triggered_by references of one instance: each names a resource of the same module, an instance of
+// it when a key stands there, and the attribute path behind.
+func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
+	var out []Trigger
+	var diags diag.List
+	ctx := b.context(key)
+	for _, e := range b.Slot.Resource.ReplaceTriggeredBy {
+		t, d := parseTrigger(e, ctx)
+		diags = diags.Extend(d)
+		if !d.HasErrors() {
+			out = append(out, t)
+		}
+	}
+	return out, diags
+}
+
+// ReferencedSlots gives the resource slots of the module that the block's own body mentions, and those that depends_on names; a
+// CallClose slot stands for everything inside of a module.
+func (b *Block) ReferencedSlots() (direct, explicit []*Slot) {
+	for _, d := range b.Slot.direct {
+		direct = append(direct, b.Instance.Unit.slots[d])
+	}
+	for _, d := range b.Slot.explicit {
+		explicit = append(explicit, b.Instance.Unit.slots[d])
+	}
+	return direct, explicit
+}
+
+// CallDependsOn gives the slots that the depends_on of the enclosing module calls name, with the instance that they belong to.
+func (i *Instance) CallDependsOn(visit func(*Instance, *Slot)) {
+	for c := i; c.parent != nil; c = c.parent {
+		call := c.parent.Unit.slots[c.parent.Unit.callSlots[c.Unit.Module.Call.Name]]
+		for _, d := range call.explicit {
+			visit(c.parent, c.parent.Unit.slots[d])
+		}
+	}
+}
+
+// Provider gives the instance and slot of the provider block that manages the block; ok is false when there is none and the
+// provider has an empty configuration.
+func (b *Block) Provider() (i *Instance, s *Slot, ok bool) {
+	if b.Slot.providerSlot < 0 || b.Slot.providerUnit == nil {
+		return nil, nil, false
+	}
+	return b.Instance.ancestor(b.Slot.providerUnit), b.Slot.providerUnit.slots[b.Slot.providerSlot], true
+}
+
+// Trigger is one evaluated reference of replace_triggered_by.
+type Trigger struct {
+	Resource addr.Resource
+	Key      addr.Key
+	HasKey   bool
+	Path     cty.Path
+}
+
+func parseTrigger(e hcl.Expression, ctx *hcl.EvalContext) (Trigger, diag.List) {
+	traversal, diags := staticTraversal(e, ctx)
+	if diags.HasErrors() {
+		return Trigger{}, diags
+	}
+	ref, diags := addr.ParseReference(traversal)
+	if diags.HasErrors() || ref.Kind != addr.RefResource {
+		rng := e.Range()
+		return Trigger{}, diags.Errorf(&rng, "Invalid reference", "replace_triggered_by must refer to managed resources or their attributes.")
+	}
+	t := Trigger{Resource: ref.Resource, Key: ref.Key, HasKey: ref.HasKey}
+	for _, step := range ref.Remaining {
+		switch s := step.(type) {
+		case hcl.TraverseAttr:
+			t.Path = t.Path.GetAttr(s.Name)
+		case hcl.TraverseIndex:
+			t.Path = t.Path.Index(s.Key)
+		}
+	}
+	return t, diags
+}
+
+// Recheck runs the conditions of an instance that nothing happens to: references in them may have changed.
+func (b *Block) Recheck(key addr.Key, self cty.Value) diag.List {
+	r := b.Slot.Resource
+	if len(r.Preconditions) == 0 && len(r.Postconditions) == 0 {
+		return nil
+	}
+	return b.Preconditions(key).Extend(b.Postconditions(key, self))
+}
+
+// IgnoreChanges takes back from a configuration (without marks) what lifecycle.ignore_changes names.
+func (b *Block) IgnoreChanges(prior, config cty.Value) (cty.Value, diag.List) {
+	r := b.Slot.Resource
+	if prior.IsNull() || !r.IgnoreAll && len(r.IgnoreChanges) == 0 {
+		return config, nil
+	}
+	paths := make([]cty.Path, 0, len(r.IgnoreChanges))
+	for _, t := range r.IgnoreChanges {
+		path, err := value.TraversalPath(t)
+		if err != nil {
+			return config, diag.List{}.Errorf(r.DeclRange.Ptr(), "Invalid ignore_changes", "%s.", err)
+		}
+		paths = append(paths, path)
+	}
+	return value.IgnoreChanges(b.Slot.Type.Block, prior, config, paths, r.IgnoreAll), nil
+}

@@ -1,0 +1,162 @@
+package eval
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// maxDependencies bounds how many indirect dependencies are noted for one resource, beside all direct ones. Terraform notes all of
+// them, which makes a chain of n resources cost n*n; the direct ones alone give the same order, and the nearest indirect
+// ones keep it when an object between them has left the state.
+const maxDependencies = 32
+
+// findResourceDeps finds, for every resource, the resources that it depends on, nearest first.
+func (p *Program) findResourceDeps() {
+	near := make([][]int, p.total) // resource slots next to each slot, through other kinds of slots only
+	done := make([]bool, p.total)
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			p.nearResources(u.base+s.index, near, done)
+		}
+	}
+	seen := make([]int, p.total) // the last slot that saw it, plus one: no clearing between slots
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			if s.Kind == SlotResource || s.Kind == SlotProvider {
+				s.resourceDeps = p.closure(u.base+s.index, near, seen)
+			}
+		}
+	}
+}
+
+// nearResources fills near for a slot and for the slots that it goes through, without recursion.
+func (p *Program) nearResources(start int, near [][]int, done []bool) {
+	type frame struct {
+		n     int
+		edges []int
+		next  int
+	}
+	if done[start] {
+		return
+	}
+	onPath := map[int]bool{start: true}
+	stack := []frame{{n: start, edges: p.valueEdges(start)}}
+	for len(stack) > 0 {
+		f := &stack[len(stack)-1]
+		if f.next < len(f.edges) {
+			e := f.edges[f.next]
+			f.next++
+			if p.bySlotNumber(e).Kind != SlotResource && !done[e] && !onPath[e] {
+				onPath[e] = true
+				stack = append(stack, frame{n: e, edges: p.valueEdges(e)})
+			}
+			continue
+		}
+		near[f.n] = p.joinNear(f.edges, near)
+		done[f.n] = true
+		delete(onPath, f.n)
+		stack = stack[:len(stack)-1]
+	}
+}
+
+func (p *Program) joinNear(edges []int, near [][]int) []int {
+	var out []int
+	for _, e := range edges {
+		if p.bySlotNumber(e).Kind == SlotResource {
+			out = append(out, e)
+		} else {
+			out = append(out, near[e]...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// valueEdges is edges without the way through provider configurations: these order work but are no dependencies of the object.
+func (p *Program) valueEdges(n int) []int {
+	s := p.bySlotNumber(n)
+	all := p.edges(s)
+	if s.Kind != SlotResource || s.providerSlot < 0 || s.providerUnit == nil {
+		return all
+	}
+	provider := s.providerUnit.base + s.providerSlot
+	out := all[:0:0]
+	for _, e := range all {
+		if e != provider {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// closure walks breadth first from a resource over resources.
+func (p *Program) closure(start int, near [][]int, seen []int) []addr.ConfigResource {
+	mark := start + 1
+	seen[start] = mark
+	queue := []int{}
+	push := func(list []int) {
+		for _, n := range list {
+			if seen[n] != mark {
+				seen[n] = mark
+				queue = append(queue, n)
+			}
+		}
+	}
+	push(near[start])
+	direct := len(queue)
+	for i := 0; i < len(queue) && len(queue) < direct+maxDependencies; i++ {
+		push(near[queue[i]])
+	}
+	queue = queue[:min(len(queue), direct+maxDependencies)]
+	out := make([]addr.ConfigResource, 0, len(queue))
+	for _, n := range queue {
+		out = append(out, p.bySlotNumber(n).ConfigAddr())
+	}
+	slices.SortFunc(out, func(a, b addr.ConfigResource) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// propagateCreateBeforeDestroy forces the order on everything that a resource with create_before_destroy depends on: otherwise the
+// old dependency could not be destroyed while the old dependent still uses it.
+func (p *Program) propagateCreateBeforeDestroy() {
+	var stack []int
+	seen := make([]bool, p.total)
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			if s.Kind == SlotResource && s.Resource.CreateBeforeDestroy {
+				s.CreateBeforeDestroy = true
+				seen[u.base+s.index] = true
+				stack = append(stack, u.base+s.index)
+			}
+		}
+	}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, e := range p.valueEdges(n) {
+			if !seen[e] {
+				seen[e] = true
+				if s := p.bySlotNumber(e); s.Kind == SlotResource && s.Resource.Addr.Mode == addr.Managed {
+					s.CreateBeforeDestroy = true
+				}
+				stack = append(stack, e)
+			}
+		}
+	}
+}
+
+// ProviderDeps gives the resources that the configuration of a provider depends on.
+func (p *Program) ProviderDeps(a addr.AbsProviderConfig) []addr.ConfigResource {
+	u := p.units[a.Module]
+	if u == nil {
+		return nil
+	}
+	for _, s := range u.slots {
+		if s.Kind == SlotProvider && s.Provider.Provider == a.Provider && s.Provider.Alias == a.Alias {
+			return s.resourceDeps
+		}
+	}
+	return nil
+}

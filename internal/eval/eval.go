@@ -1,0 +1,340 @@
+// Package eval turns the static module tree into values: it finds the references of every block once, orders the work by them,
+// expands modules, and evaluates variables, local values, output values and the bodies of blocks.
+//
+// It knows what the language means and nothing of plans or states. What happens to a resource is decided by a Driver:
+// internal/planning plans it, internal/applying applies it, and both hand its value back with SetResource.
+//
+// The unit of work is the slot: one variable, local value, output value, module call, provider configuration, resource block or
+// check of a module. Program holds what is known of all slots before anything runs (New reports unknown names and
+// cycles). Walk runs them: one node for each slot of each module instance, on the ready queue of internal/graph. By the time a
+// node runs, all that it refers to has its value, which is computed once and shared.
+//
+//	prog, diags := eval.New(cfg, schemas)
+//	walk := prog.NewWalk(inputs, driver)
+//	walk.Run(ctx)
+package eval
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Program is a configuration made ready for running: every slot with its dependencies. It is immutable and may be walked many times.
+type Program struct {
+	Config  *config.Config
+	Schemas Schemas
+
+	units map[addr.Module]*Unit
+	order []*Unit // parents before children
+	total int
+}
+
+// Schemas gives the schema of a provider. The engine's provider pool implements it.
+type Schemas interface {
+	Schema(p addr.Provider) (*provider.Schema, diag.List)
+}
+
+// SlotKind tells what a slot is.
+type SlotKind uint8
+
+// The kinds of slots. A Call expands a module call; a CallOutput stands for one output value over all instances of the called
+// module; a CallClose for everything inside of it.
+const (
+	SlotVariable SlotKind = iota + 1
+	SlotLocal
+	SlotOutput
+	SlotCall
+	SlotCallOutput
+	SlotCallClose
+	SlotProvider
+	SlotResource
+	SlotCheck
+)
+
+// Slot is one configuration object of a module, with what it refers to.
+type Slot struct {
+	Kind SlotKind
+	Name string
+
+	Variable *config.Variable
+	Local    *config.Local
+	Output   *config.Output
+	Call     *config.ModuleCall
+	Provider *config.ProviderConfig
+	Resource *config.Resource
+	Check    *config.Check
+
+	unit  *Unit
+	index int
+	deps  []int // slots of the same module
+	outer []int // slots of the calling module (variables: the argument's references; all others: none)
+
+	refs    []addr.Reference // what the slot's expressions mention, for making scopes
+	argRefs []addr.Reference // of a variable: what its argument mentions, in the calling module
+	arg     hcl.Expression   // of a variable: the argument of the module call, nil when there is none
+
+	Body *Body // of resources, data sources and provider blocks; nil when the schema is not known
+	Type *provider.ResourceType
+	// ProviderConfig is the configuration that manages a resource; ProviderSlot its block, or -1.
+	ProviderConfig addr.AbsProviderConfig
+	providerUnit   *Unit
+	providerSlot   int
+
+	// CreateBeforeDestroy is what the block says, or what a dependent that says so forces on it.
+	CreateBeforeDestroy bool
+
+	// resourceDeps are the resources that the slot depends on, nearest first; direct the ones that its own expressions or
+	// depends_on mention.
+	resourceDeps []addr.ConfigResource
+	direct       []int
+	explicit     []int // named in depends_on, or through a module call's depends_on
+}
+
+// Unit is one module of the tree with its slots.
+type Unit struct {
+	Module *config.Module
+	parent *Unit
+	calls  map[string]*Unit
+
+	slots     []*Slot
+	topo      []int // indices of slots, dependencies first
+	variables map[string]int
+	locals    map[string]int
+	outputs   map[string]int
+	callSlots map[string]int
+	outSlots  map[[2]string]int // call, output
+	closes    map[string]int
+	providers map[addr.LocalProviderConfig]int
+	resources map[addr.Resource]int
+
+	base int // number of the first slot in the whole program
+}
+
+// Slots gives the slots of a module.
+func (u *Unit) Slots() []*Slot { return u.slots }
+
+// Unit gives the slots of a module, or nil.
+func (p *Program) Unit(m addr.Module) *Unit { return p.units[m] }
+
+// ResourceSlot finds the slot of a resource block, or nil.
+func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
+	u := p.units[r.Module]
+	if u == nil {
+		return nil
+	}
+	if i, ok := u.resources[r.Resource]; ok {
+		return u.slots[i]
+	}
+	return nil
+}
+
+// New prepares a configuration: compiles the bodies against the schemas, resolves every reference, reports unknown names and
+// dependency cycles.
+func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
+	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{}}
+	var diags diag.List
+	for _, m := range cfg.SortedModules() {
+		p.addUnit(m)
+	}
+	for _, u := range p.order {
+		diags = diags.Extend(p.compile(u))
+	}
+	for _, u := range p.order {
+		diags = diags.Extend(p.link(u))
+	}
+	if diags.HasErrors() {
+		return p, diags
+	}
+	if cycles := p.cycles(); cycles.HasErrors() {
+		return p, diags.Extend(cycles)
+	}
+	for _, u := range p.order {
+		u.sort()
+	}
+	p.findResourceDeps()
+	p.propagateCreateBeforeDestroy()
+	return p, diags
+}
+
+// addUnit makes the slots of a module in a stable order.
+func (p *Program) addUnit(m *config.Module) {
+	u := &Unit{
+		Module: m, calls: map[string]*Unit{},
+		variables: map[string]int{}, locals: map[string]int{}, outputs: map[string]int{}, callSlots: map[string]int{},
+		outSlots: map[[2]string]int{}, closes: map[string]int{}, providers: map[addr.LocalProviderConfig]int{},
+		resources: map[addr.Resource]int{}, base: p.total,
+	}
+	if m.Parent != nil {
+		u.parent = p.units[m.Parent.Path]
+		u.parent.calls[m.Call.Name] = u
+	}
+	for _, v := range m.SortedVariables() {
+		u.variables[v.Name] = u.add(&Slot{Kind: SlotVariable, Name: v.Name, Variable: v})
+	}
+	for _, l := range m.SortedLocals() {
+		u.locals[l.Name] = u.add(&Slot{Kind: SlotLocal, Name: l.Name, Local: l})
+	}
+	for _, c := range m.SortedProviderConfigs() {
+		if !c.Proxy {
+			u.providers[c.Addr()] = u.add(&Slot{Kind: SlotProvider, Name: c.Addr().String(), Provider: c})
+		}
+	}
+	for _, r := range m.SortedResources() {
+		u.resources[r.Addr] = u.add(&Slot{Kind: SlotResource, Name: r.Addr.String(), Resource: r, providerSlot: -1})
+	}
+	for _, c := range m.SortedCalls() {
+		u.callSlots[c.Name] = u.add(&Slot{Kind: SlotCall, Name: c.Name, Call: c})
+		u.closes[c.Name] = u.add(&Slot{Kind: SlotCallClose, Name: c.Name, Call: c})
+		if child := m.Children[c.Name]; child != nil {
+			for _, o := range child.SortedOutputs() {
+				u.outSlots[[2]string{c.Name, o.Name}] = u.add(&Slot{Kind: SlotCallOutput, Name: o.Name, Call: c, Output: o})
+			}
+		}
+	}
+	for _, o := range m.SortedOutputs() {
+		u.outputs[o.Name] = u.add(&Slot{Kind: SlotOutput, Name: o.Name, Output: o})
+	}
+	for _, c := range m.SortedChecks() {
+		u.add(&Slot{Kind: SlotCheck, Name: c.Name, Check: c})
+	}
+	p.total += len(u.slots)
+	p.units[m.Path] = u
+	p.order = append(p.order, u)
+}
+
+func (u *Unit) add(s *Slot) int {
+	s.unit, s.index = u, len(u.slots)
+	u.slots = append(u.slots, s)
+	return s.index
+}
+
+// Addr names the slot for people.
+func (s *Slot) Addr() string {
+	prefix := ""
+	if !s.unit.Module.Path.IsRoot() {
+		prefix = s.unit.Module.Path.String() + "."
+	}
+	switch s.Kind {
+	case SlotVariable:
+		return prefix + "var." + s.Name
+	case SlotLocal:
+		return prefix + "local." + s.Name
+	case SlotOutput:
+		return prefix + "output." + s.Name
+	case SlotCall:
+		return prefix + "module." + s.Name + " (expand)"
+	case SlotCallClose:
+		return prefix + "module." + s.Name + " (close)"
+	case SlotCallOutput:
+		return prefix + "module." + s.Call.Name + "." + s.Name
+	case SlotProvider:
+		return prefix + `provider["` + s.Provider.Provider.String() + `"]`
+	case SlotCheck:
+		return prefix + "check." + s.Name
+	}
+	return prefix + s.Name
+}
+
+// ConfigAddr is the address of a resource slot.
+func (s *Slot) ConfigAddr() addr.ConfigResource { return s.Resource.ConfigAddr() }
+
+// Unit gives the module of the slot.
+func (s *Slot) Unit() *Unit { return s.unit }
+
+// ResourceDeps gives the resources that the slot depends on, through whatever lies between, sorted for the state.
+func (s *Slot) ResourceDeps() []addr.ConfigResource { return s.resourceDeps }
+
+// edges gives the numbers of the slots that a slot depends on, over the whole program.
+func (p *Program) edges(s *Slot) []int {
+	out := make([]int, 0, len(s.deps)+len(s.outer)+1)
+	for _, d := range s.deps {
+		out = append(out, s.unit.base+d)
+	}
+	for _, d := range s.outer {
+		out = append(out, s.unit.parent.base+d)
+	}
+	switch s.Kind {
+	case SlotCallOutput:
+		child := s.unit.calls[s.Call.Name]
+		out = append(out, child.base+child.outputs[s.Name])
+	case SlotCallClose:
+		if child := s.unit.calls[s.Call.Name]; child != nil {
+			for _, c := range child.slots {
+				if c.Kind != SlotVariable && c.Kind != SlotLocal && c.Kind != SlotCallOutput {
+					out = append(out, child.base+c.index)
+				}
+			}
+		}
+	case SlotResource:
+		if s.providerUnit != nil && s.providerSlot >= 0 {
+			out = append(out, s.providerUnit.base+s.providerSlot)
+		}
+	}
+	if s.unit.parent != nil && s.Kind != SlotCallOutput {
+		// Everything inside of a module waits for its expansion.
+		out = append(out, s.unit.parent.base+s.unit.parent.callSlots[s.unit.Module.Call.Name])
+	}
+	return out
+}
+
+// bySlotNumber finds a slot by its number in the whole program.
+func (p *Program) bySlotNumber(n int) *Slot {
+	i := sort.Search(len(p.order), func(i int) bool { return p.order[i].base > n }) - 1
+	for len(p.order[i].slots) == 0 { // empty modules share a base with their successor
+		i--
+	}
+	return p.order[i].slots[n-p.order[i].base]
+}
+
+// cycles reports every group of slots that depend on each other.
+func (p *Program) cycles() diag.List {
+	var diags diag.List
+	groups := graph.Cycles(p.total, func(n int) []int { return p.edges(p.bySlotNumber(n)) })
+	for _, g := range groups {
+		names := make([]string, 0, len(g))
+		for _, n := range g {
+			names = append(names, p.bySlotNumber(n).Addr())
+		}
+		sort.Strings(names)
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Cycle: " + strings.Join(names, ", "),
+			Detail: fmt.Sprintf("These objects refer to each other in a ring, so none of them can be evaluated first: %s. Remove one of the references.", strings.Join(names, ", "))})
+	}
+	return diags
+}
+
+// sort orders the slots of a module so that each comes after what it depends on within the module.
+func (u *Unit) sort() {
+	state := make([]uint8, len(u.slots))
+	type frame struct{ slot, next int }
+	for i := range u.slots {
+		if state[i] != 0 {
+			continue
+		}
+		stack := []frame{{i, 0}}
+		state[i] = 1
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			deps := u.slots[f.slot].deps
+			if f.next < len(deps) {
+				d := deps[f.next]
+				f.next++
+				if state[d] == 0 {
+					state[d] = 1
+					stack = append(stack, frame{d, 0})
+				}
+				continue
+			}
+			u.topo = append(u.topo, f.slot)
+			stack = stack[:len(stack)-1]
+		}
+	}
+}

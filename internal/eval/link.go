@@ -1,0 +1,482 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// compile finds the provider configuration and schema of every block of a module and compiles the bodies against them.
+func (p *Program) compile(u *Unit) diag.List {
+	var diags diag.List
+	for _, s := range u.slots {
+		switch s.Kind {
+		case SlotProvider:
+			schema, d := p.Schemas.Schema(s.Provider.Provider)
+			diags = diags.Extend(d)
+			if schema == nil {
+				continue
+			}
+			block := schema.Provider
+			if block == nil {
+				block = &provider.Block{}
+			}
+			body, d := CompileBody(s.Provider.Body, block)
+			s.Body, diags = body, diags.Extend(d)
+		case SlotResource:
+			diags = diags.Extend(p.compileResource(s))
+		}
+	}
+	return diags
+}
+
+var kindOf = map[addr.Mode]provider.ResourceKind{
+	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,
+}
+
+func (p *Program) compileResource(s *Slot) diag.List {
+	r := s.Resource
+	var diags diag.List
+	abs, ok := s.unit.Module.ResolveProvider(r.ProviderConfig())
+	if !ok {
+		return diags // the loader has said why
+	}
+	s.ProviderConfig = abs
+	if pu := p.units[abs.Module]; pu != nil {
+		for key, i := range pu.providers {
+			if pu.slots[i].Provider.Provider == abs.Provider && key.Alias == abs.Alias {
+				s.providerUnit, s.providerSlot = pu, i
+			}
+		}
+	}
+	schema, d := p.Schemas.Schema(abs.Provider)
+	diags = diags.Extend(d)
+	if schema == nil {
+		return diags
+	}
+	s.Type = schema.Type(kindOf[r.Addr.Mode], r.Addr.Type)
+	if s.Type == nil {
+		return diags.Extend(unknownType(schema, s, abs.Provider))
+	}
+	s.Body, d = CompileBody(r.Body, s.Type.Block)
+	return diags.Extend(d)
+}
+
+// unknownType explains that a provider has no such type, and what it has instead.
+func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
+	r := s.Resource
+	rng := r.TypeRange
+	what, other := "resource type", ""
+	names := map[string]*provider.ResourceType{}
+	switch r.Addr.Mode {
+	case addr.Managed:
+		names = schema.Resources
+		if schema.Data[r.Addr.Type] != nil {
+			other = fmt.Sprintf("\n\nDid you intend to use the data source %q? If so, declare this using a \"data\" block instead of a \"resource\" block.", r.Addr.Type)
+		}
+	case addr.Data:
+		what, names = "data source", schema.Data
+		if schema.Resources[r.Addr.Type] != nil {
+			other = fmt.Sprintf("\n\nDid you intend to use the managed resource type %q? If so, declare this using a \"resource\" block instead of a \"data\" block.", r.Addr.Type)
+		}
+	case addr.Ephemeral:
+		what, names = "ephemeral resource type", schema.Ephemeral
+	}
+	candidates := make([]string, 0, len(names))
+	for n := range names {
+		candidates = append(candidates, n)
+	}
+	sort.Strings(candidates)
+	if other == "" {
+		other = diag.DidYouMean(r.Addr.Type, candidates)
+	}
+	return diag.List{}.Errorf(&rng, "Invalid "+what, "The provider %s does not support %s %q.%s", p.ForDisplay(), what, r.Addr.Type, other)
+}
+
+// linker gathers what one slot mentions.
+type linker struct {
+	p     *Program
+	u     *Unit // the module whose names count
+	s     *Slot
+	diags diag.List
+	deps  map[int]bool
+	self  bool // self may be used
+}
+
+// expr adds the references of an expression; nil is allowed.
+func (l *linker) expr(e hcl.Expression) {
+	if e != nil {
+		l.traversals(e.Variables())
+	}
+}
+
+func (l *linker) conditions(list []*config.Condition) {
+	for _, c := range list {
+		l.expr(c.Condition)
+		l.expr(c.ErrorMessage)
+	}
+}
+
+func (l *linker) traversals(list []hcl.Traversal) {
+	for _, t := range list {
+		ref, d := addr.ParseReference(t)
+		l.diags = l.diags.Extend(d)
+		if d.HasErrors() {
+			continue
+		}
+		if d := l.resolve(ref); d != nil {
+			l.diags = append(l.diags, d)
+			continue
+		}
+		l.s.refs = append(l.s.refs, ref)
+	}
+}
+
+// dependsOn adds explicit dependencies, which order without giving values.
+func (l *linker) dependsOn(list []hcl.Traversal) {
+	for _, t := range list {
+		ref, d := addr.ParseReference(t)
+		l.diags = l.diags.Extend(d)
+		if d.HasErrors() {
+			continue
+		}
+		if ref.Kind == addr.RefModule || ref.Kind == addr.RefOutput {
+			if i, ok := l.u.closes[ref.Name]; ok {
+				l.deps[i] = true
+				l.s.explicit = append(l.s.explicit, i)
+				continue
+			}
+		}
+		if d := l.resolve(ref); d != nil {
+			l.diags = append(l.diags, d)
+		} else if ref.Kind == addr.RefResource {
+			l.s.explicit = append(l.s.explicit, l.u.resources[ref.Resource])
+		}
+	}
+}
+
+// resolve finds the slots that a reference depends on, or says what is wrong with it.
+func (l *linker) resolve(ref addr.Reference) *diag.Diagnostic {
+	where := moduleName(l.u.Module)
+	undeclared := func(summary, format string, args ...any) *diag.Diagnostic {
+		rng := ref.Range
+		return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: &rng}
+	}
+	switch ref.Kind {
+	case addr.RefVariable:
+		i, ok := l.u.variables[ref.Name]
+		if !ok {
+			return undeclared("Reference to undeclared input variable", "An input variable with the name %q has not been declared.%s",
+				ref.Name, suggestOr(ref.Name, l.u.variables, ` This variable can be declared with a variable `+quoted(ref.Name)+` {} block.`))
+		}
+		l.deps[i] = true
+	case addr.RefLocal:
+		i, ok := l.u.locals[ref.Name]
+		if !ok {
+			return undeclared("Reference to undeclared local value", "A local value with the name %q has not been declared.%s", ref.Name, suggestOr(ref.Name, l.u.locals, ""))
+		}
+		l.deps[i] = true
+	case addr.RefModule, addr.RefOutput:
+		return l.resolveModule(ref, undeclared)
+	case addr.RefResource:
+		return l.resolveResource(ref, where, undeclared)
+	case addr.RefPath:
+		if ref.Name != "module" && ref.Name != "root" && ref.Name != "cwd" {
+			return undeclared(`Invalid "path" attribute`, `The "path" object does not have an attribute named %q.%s`, ref.Name, diag.DidYouMean(ref.Name, []string{"module", "root", "cwd"}))
+		}
+	case addr.RefTerraform:
+		if ref.Name != "workspace" && ref.Name != "applying" {
+			return undeclared(`Invalid "terraform" attribute`, `The "terraform" object does not have an attribute named %q. The supported attributes are terraform.workspace, the name of the selected workspace, and terraform.applying.`, ref.Name)
+		}
+	case addr.RefCount:
+		if ref.Name != "index" {
+			return undeclared(`Invalid "count" attribute`, `The "count" object does not have an attribute named %q. The only supported attribute is count.index, which is the index of each instance of a resource block that has the "count" argument set.`, ref.Name)
+		}
+		if !l.counted() {
+			return undeclared("Reference to \"count\" in non-counted context", "The \"count\" object can only be used in \"module\", \"resource\", and \"data\" blocks, and only when the \"count\" argument is set.")
+		}
+	case addr.RefEach:
+		if ref.Name != "key" && ref.Name != "value" {
+			return undeclared(`Invalid "each" attribute`, `The "each" object does not have an attribute named %q. The supported attributes are each.key and each.value, the current key and value pair of the "for_each" attribute set.`, ref.Name)
+		}
+		if !l.keyed() {
+			return undeclared("Reference to \"each\" in context without for_each", "The \"each\" object can be used only in \"module\" or \"resource\" blocks, and only when the \"for_each\" argument is set.")
+		}
+	case addr.RefSelf:
+		if !l.self {
+			return undeclared(`Invalid "self" reference`, `The "self" object is not available in this context. This object can be used only in resource provisioner, connection, and postcondition blocks.`)
+		}
+	default:
+		return undeclared("Invalid reference", "%s can be used in test files only.", ref)
+	}
+	return nil
+}
+
+// counted and keyed tell whether the expressions at hand belong to a block with count or for_each. A module's arguments belong to
+// the call.
+func (l *linker) counted() bool {
+	switch l.s.Kind {
+	case SlotVariable:
+		return l.s.arg != nil && l.s.unit.Module.Call.Count != nil
+	case SlotResource:
+		return l.s.Resource.Count != nil
+	}
+	return false
+}
+
+func (l *linker) keyed() bool {
+	switch l.s.Kind {
+	case SlotVariable:
+		return l.s.arg != nil && l.s.unit.Module.Call.ForEach != nil
+	case SlotResource:
+		return l.s.Resource.ForEach != nil
+	}
+	return false
+}
+
+func (l *linker) resolveModule(ref addr.Reference, undeclared func(string, string, ...any) *diag.Diagnostic) *diag.Diagnostic {
+	call, ok := l.u.callSlots[ref.Name]
+	if !ok {
+		return undeclared("Reference to undeclared module", "No module call named %q is declared in %s.%s", ref.Name, moduleName(l.u.Module), suggestOr(ref.Name, l.u.callSlots, ""))
+	}
+	l.deps[call] = true
+	child := l.u.calls[ref.Name]
+	if child == nil {
+		return nil // the loader has said why
+	}
+	if ref.Kind == addr.RefOutput {
+		c := l.u.slots[call].Call
+		if !ref.HasKey && (c.Count != nil || c.ForEach != nil) {
+			// Not an output but an attribute of a collection: evaluation tells.
+			return l.allOutputs(ref.Name, child)
+		}
+		i, ok := l.u.outSlots[[2]string{ref.Name, ref.Output}]
+		if !ok {
+			return undeclared("Unsupported attribute", "This object does not have an attribute named %q.%s", ref.Output, suggestOr(ref.Output, child.outputs, ""))
+		}
+		l.deps[i] = true
+		return nil
+	}
+	return l.allOutputs(ref.Name, child)
+}
+
+func (l *linker) allOutputs(call string, child *Unit) *diag.Diagnostic {
+	for o := range child.outputs {
+		l.deps[l.u.outSlots[[2]string{call, o}]] = true
+	}
+	return nil
+}
+
+func (l *linker) resolveResource(ref addr.Reference, where string, undeclared func(string, string, ...any) *diag.Diagnostic) *diag.Diagnostic {
+	i, ok := l.u.resources[ref.Resource]
+	if !ok {
+		return l.noSuchResource(ref, where, undeclared)
+	}
+	target := l.u.slots[i]
+	if check := target.Resource.Check; check != nil && (l.s.Kind != SlotCheck || l.s.Check != check) {
+		return undeclared("Reference to scoped resource", "The referenced data resource %q %q is not available from this context.", ref.Resource.Type, ref.Resource.Name)
+	}
+	l.deps[i] = true
+	if l.s.Kind == SlotResource && l.s == target {
+		return undeclared("Self-referential block", "Configuration for %s may not refer to itself.", target.Addr())
+	}
+	if target.Type == nil {
+		return nil
+	}
+	return l.checkAttribute(ref, target, undeclared)
+}
+
+// checkAttribute reports a wrong attribute before anything runs, where the reference says literally which one it means.
+func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared func(string, string, ...any) *diag.Diagnostic) *diag.Diagnostic {
+	r := target.Resource
+	repeated := r.Count != nil || r.ForEach != nil
+	if len(ref.Remaining) == 0 || repeated && !ref.HasKey {
+		if len(ref.Remaining) == 0 || !repeated {
+			return nil
+		}
+		if attr, ok := ref.Remaining[0].(hcl.TraverseAttr); ok && r.Count != nil {
+			return undeclared("Missing resource instance key", "Because %s has \"count\" set, its attributes must be accessed on specific instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    %s[count.index]", ref.Resource, ref.Resource)
+		} else if ok && r.ForEach != nil {
+			_ = attr
+			return undeclared("Missing resource instance key", "Because %s has \"for_each\" set, its attributes must be accessed on specific instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    %s[each.key]", ref.Resource, ref.Resource)
+		}
+		return nil
+	}
+	attr, ok := ref.Remaining[0].(hcl.TraverseAttr)
+	if !ok {
+		return nil
+	}
+	block := target.Type.Block
+	if block.Attributes[attr.Name] != nil || block.Blocks[attr.Name] != nil {
+		return nil
+	}
+	rng := attr.SrcRange
+	names := make([]string, 0, len(block.Attributes))
+	for n := range block.Attributes {
+		names = append(names, n)
+	}
+	for n := range block.Blocks {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	return &diag.Diagnostic{Severity: diag.Error, Summary: "Unsupported attribute", Subject: &rng,
+		Detail: fmt.Sprintf("This object has no argument, nested block, or exported attribute named %q.%s", attr.Name, diag.DidYouMean(attr.Name, names))}
+}
+
+func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared func(string, string, ...any) *diag.Diagnostic) *diag.Diagnostic {
+	word := map[addr.Mode]string{addr.Managed: "managed", addr.Data: "data", addr.Ephemeral: "ephemeral"}[ref.Resource.Mode]
+	candidates := []string{}
+	for r := range l.u.resources {
+		candidates = append(candidates, r.String())
+	}
+	sort.Strings(candidates)
+	extra := diag.DidYouMean(ref.Resource.String(), candidates)
+	if ref.Resource.Mode == addr.Managed {
+		if _, ok := l.u.resources[addr.Resource{Mode: addr.Data, Type: ref.Resource.Type, Name: ref.Resource.Name}]; ok {
+			extra = fmt.Sprintf("\n\nDid you mean the data resource data.%s?", ref.Resource)
+		}
+	}
+	return undeclared("Reference to undeclared resource", "A %s resource %q %q has not been declared in %s.%s", word, ref.Resource.Type, ref.Resource.Name, where, extra)
+}
+
+// moduleName says which module is meant, as part of a sentence.
+func moduleName(m *config.Module) string {
+	if m.Path.IsRoot() {
+		return "the root module"
+	}
+	return m.Path.String()
+}
+
+func quoted(s string) string { return `"` + s + `"` }
+
+func suggestOr[V any](given string, have map[string]V, otherwise string) string {
+	names := make([]string, 0, len(have))
+	for n := range have {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	if s := diag.DidYouMean(given, names); s != "" {
+		return s
+	}
+	return otherwise
+}
+
+// link resolves the references of every slot of a module.
+func (p *Program) link(u *Unit) diag.List {
+	var diags diag.List
+	for _, s := range u.slots {
+		l := &linker{p: p, u: u, s: s, deps: map[int]bool{}}
+		switch s.Kind {
+		case SlotVariable:
+			diags = diags.Extend(p.linkVariable(u, s))
+			continue
+		case SlotLocal:
+			l.expr(s.Local.Expr)
+		case SlotOutput:
+			l.expr(s.Output.Expr)
+			l.dependsOn(s.Output.DependsOn)
+			l.conditions(s.Output.Preconditions)
+		case SlotCall:
+			l.expr(s.Call.Count)
+			l.expr(s.Call.ForEach)
+			l.dependsOn(s.Call.DependsOn)
+		case SlotCallOutput, SlotCallClose:
+			l.deps[u.callSlots[s.Call.Name]] = true
+		case SlotProvider:
+			if s.Body != nil {
+				l.traversals(s.Body.Traversals())
+			}
+		case SlotResource:
+			l.resource(s)
+		case SlotCheck:
+			if s.Check.Data != nil {
+				l.deps[u.resources[s.Check.Data.Addr]] = true
+			}
+			l.conditions(s.Check.Asserts)
+		}
+		s.deps = sortedKeys(l.deps)
+		diags = diags.Extend(l.diags)
+	}
+	return diags
+}
+
+// resource adds what a resource block mentions. Its conditions and provisioners may say self.
+func (l *linker) resource(s *Slot) {
+	r := s.Resource
+	l.expr(r.Count)
+	l.expr(r.ForEach)
+	if s.Body != nil {
+		l.traversals(s.Body.Traversals())
+	}
+	for d := range l.deps {
+		if l.u.slots[d].Kind == SlotResource {
+			s.direct = append(s.direct, d)
+		}
+	}
+	sort.Ints(s.direct)
+	l.dependsOn(r.DependsOn)
+	l.conditions(r.Preconditions)
+	for _, e := range r.ReplaceTriggeredBy {
+		// An index such as each.key is part of the expression, so the variables of it count one by one.
+		for _, t := range e.Variables() {
+			if ref, d := addr.ParseReference(t); !d.HasErrors() && (ref.Kind == addr.RefResource || ref.Kind == addr.RefEach || ref.Kind == addr.RefCount) {
+				l.traversals([]hcl.Traversal{t})
+			}
+		}
+	}
+	l.self = true
+	l.conditions(r.Postconditions)
+}
+
+// linkVariable links an input variable: its validations count in its own module, its argument in the caller's.
+func (p *Program) linkVariable(u *Unit, s *Slot) diag.List {
+	inner := &linker{p: p, u: u, s: s, deps: map[int]bool{}}
+	for _, v := range s.Variable.Validations {
+		for _, e := range []hcl.Expression{v.Condition, v.ErrorMessage} {
+			if e == nil {
+				continue
+			}
+			for _, t := range e.Variables() {
+				if ref, d := addr.ParseReference(t); !d.HasErrors() && ref.Kind == addr.RefVariable && ref.Name == s.Name {
+					continue // the variable itself is at hand
+				}
+				inner.traversals([]hcl.Traversal{t})
+			}
+		}
+	}
+	diags := inner.diags
+	s.deps = sortedKeys(inner.deps)
+	if u.parent == nil {
+		return diags
+	}
+	call := u.Module.Call
+	content, _, hclDiags := call.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: s.Name}}})
+	diags = diags.AppendHCL(hclDiags)
+	if attr := content.Attributes[s.Name]; attr != nil {
+		s.arg = attr.Expr
+		outer := &linker{p: p, u: u.parent, s: s, deps: map[int]bool{}}
+		inRefs := s.refs
+		s.refs = nil
+		outer.expr(attr.Expr)
+		s.argRefs, s.refs = s.refs, inRefs
+		s.outer = sortedKeys(outer.deps)
+		diags = diags.Extend(outer.diags)
+	}
+	return diags
+}
+
+func sortedKeys(m map[int]bool) []int {
+	out := make([]int, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,152 @@
+package eval
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// evalVariable gives an input variable its value: the argument of the call or the caller's input, converted, validated, marked.
+func (i *Instance) evalVariable(s *Slot) error {
+	raw, rng, diags := i.rawVariable(s)
+	v := s.Variable
+	if diags.HasErrors() {
+		return i.walk.Report(diags)
+	}
+	val, more := v.Convert(raw)
+	for _, d := range more {
+		if d.Subject == nil || d.Subject.Filename == "" {
+			d.Subject = rng
+		}
+	}
+	diags = diags.Extend(more)
+	if more.HasErrors() {
+		return i.walk.Report(diags)
+	}
+	if i.parent != nil && !v.Ephemeral && value.HasDeepEphemeral(val) {
+		return i.walk.Report(diags.Errorf(rng, "Ephemeral value not allowed", "The input variable %q does not accept ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name))
+	}
+	if v.Sensitive {
+		val = val.Mark(value.Sensitive)
+	}
+	if v.Ephemeral {
+		val = val.Mark(value.Ephemeral)
+	}
+	i.values[s.index] = val
+	if len(v.Validations) > 0 {
+		diags = diags.Extend(i.validateVariable(s, val))
+	}
+	return i.walk.Report(diags)
+}
+
+// rawVariable gives the value before conversion and the range to blame; cty.NilVal when nothing was given.
+func (i *Instance) rawVariable(s *Slot) (cty.Value, *hcl.Range, diag.List) {
+	rng := s.Variable.Range
+	if i.parent == nil {
+		v, ok := i.walk.Inputs.Variables[s.Name]
+		switch {
+		case ok:
+			return v, &rng, nil
+		case i.walk.Inputs.Validating && s.Variable.Required():
+			return cty.UnknownVal(s.Variable.Type), &rng, nil
+		}
+		return cty.NilVal, &rng, nil
+	}
+	if s.arg == nil {
+		return cty.NilVal, &rng, nil // the loader has reported a missing required argument
+	}
+	argRange := s.arg.Range()
+	v, hclDiags := s.arg.Value(i.rep.Context(i.parent.Scope(s.argRefs)))
+	return v, &argRange, diag.List(nil).AppendHCL(hclDiags)
+}
+
+// validateVariable runs the validation blocks.
+func (i *Instance) validateVariable(s *Slot, val cty.Value) diag.List {
+	ctx := i.Scope(s.refs)
+	vars, ok := ctx.Variables["var"]
+	all := map[string]cty.Value{}
+	if ok {
+		all = vars.AsValueMap()
+	}
+	all[s.Name] = val
+	ctx.Variables["var"] = cty.ObjectVal(all)
+	var diags diag.List
+	outcome := outcome{}
+	for _, c := range s.Variable.Validations {
+		r := evalCondition(c, ctx)
+		outcome.add(r)
+		diags = diags.Extend(r.diags)
+		if r.status == statusFail {
+			rng := s.Variable.Range
+			if i.parent != nil && s.arg != nil {
+				rng = s.arg.Range()
+			}
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value for variable", Subject: &rng,
+				Detail:     r.message + "\n\nThis was checked by the validation rule at " + c.Condition.Range().String() + ".",
+				Expression: c.Condition, EvalContext: ctx})
+		}
+	}
+	i.walk.checks.report("var", configAddr(s), instanceAddr(i, "var."+s.Name), outcome)
+	return diags
+}
+
+// evalOutput evaluates an output value after its preconditions.
+func (i *Instance) evalOutput(s *Slot) error {
+	o := s.Output
+	ctx := i.Scope(s.refs)
+	var diags diag.List
+	if len(o.Preconditions) > 0 {
+		outcome := outcome{}
+		for _, c := range o.Preconditions {
+			r := evalCondition(c, ctx)
+			outcome.add(r)
+			diags = diags.Extend(r.diags)
+			if r.status == statusFail {
+				diags = append(diags, conditionFailed("Module output value precondition failed", r, c, ctx))
+			}
+		}
+		i.walk.checks.report("output", configAddr(s), instanceAddr(i, "output."+s.Name), outcome)
+		if diags.HasErrors() {
+			return i.walk.Report(diags)
+		}
+	}
+	v, hclDiags := o.Expr.Value(ctx)
+	diags = diags.AppendHCL(hclDiags)
+	if hclDiags.HasErrors() {
+		return i.walk.Report(diags)
+	}
+	rng := o.Range
+	exprRange := o.Expr.Range()
+	if !o.Ephemeral && value.HasDeepEphemeral(v) {
+		return i.walk.Report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "This output value is not declared as returning an ephemeral value, so it cannot be set to a result derived from an ephemeral value."))
+	}
+	if i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v) {
+		return i.walk.Report(diags.Errorf(&rng, "Output refers to sensitive values", "To reduce the risk of accidentally exporting sensitive data that was intended to be only internal, any root module output containing sensitive data must be explicitly marked as sensitive, to confirm your intent.\n\nIf you do intend to export this data, annotate the output value as sensitive by adding the following argument:\n    sensitive = true"))
+	}
+	if o.Sensitive {
+		v = v.Mark(value.Sensitive)
+	}
+	if o.Ephemeral {
+		v = v.Mark(value.Ephemeral)
+	}
+	i.values[s.index] = v
+	if err := i.walk.Report(diags); err != nil {
+		return err
+	}
+	if i.parent == nil {
+		return i.walk.driver.RootOutput(s, v)
+	}
+	return nil
+}
+
+func configAddr(s *Slot) string { return s.Addr() }
+
+// instanceAddr names something in a module instance.
+func instanceAddr(i *Instance, local string) string {
+	if i.Addr.IsRoot() {
+		return local
+	}
+	return i.Addr.String() + "." + local
+}

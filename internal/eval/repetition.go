@@ -1,0 +1,216 @@
+package eval
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/gocty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// RepetitionMode tells how a block is repeated.
+type RepetitionMode uint8
+
+// The modes. Unknown stands for a repeated block during validation, when nothing is expanded.
+const (
+	Single RepetitionMode = iota
+	Counted
+	Keyed
+	Unknown
+)
+
+// Expansion lists the instances of a block.
+type Expansion struct {
+	Mode RepetitionMode
+	Keys []addr.Key
+	each map[string]cty.Value
+}
+
+// Repetition is what count, each and self mean for one instance.
+type Repetition struct {
+	Key  addr.Key
+	Each cty.Value // value of each.value; cty.NilVal without for_each
+	// unknown stands for the only instance of a repeated block during validation.
+	unknown RepetitionMode
+}
+
+// Repetition gives what count and each mean for a key.
+func (e Expansion) Repetition(key addr.Key) Repetition {
+	r := Repetition{Key: key}
+	if s, ok := key.Str(); ok {
+		r.Each = e.each[s]
+	}
+	return r
+}
+
+// Has tells whether the key is one of the expansion's.
+func (e Expansion) Has(key addr.Key) bool {
+	switch e.Mode {
+	case Single:
+		return key.IsNone()
+	case Counted:
+		n, ok := key.Int()
+		return ok && n < len(e.Keys)
+	case Keyed:
+		s, ok := key.Str()
+		_, has := e.each[s]
+		return ok && has
+	}
+	return false
+}
+
+// Context makes a child context with count or each, or gives the base itself when there is neither.
+func (r Repetition) Context(base *hcl.EvalContext) *hcl.EvalContext {
+	var vars map[string]cty.Value
+	if n, ok := r.Key.Int(); ok {
+		vars = map[string]cty.Value{"count": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(n))})}
+	} else if s, ok := r.Key.Str(); ok {
+		vars = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(s), "value": r.Each})}
+	} else if r.unknown == Unknown {
+		vars = map[string]cty.Value{
+			"count": cty.ObjectVal(map[string]cty.Value{"index": cty.UnknownVal(cty.Number)}),
+			"each":  cty.ObjectVal(map[string]cty.Value{"key": cty.UnknownVal(cty.String), "value": cty.DynamicVal}),
+		}
+	} else {
+		return base
+	}
+	child := base.NewChild()
+	child.Variables = vars
+	return child
+}
+
+// withSelf adds self to a context.
+func withSelf(ctx *hcl.EvalContext, self cty.Value) *hcl.EvalContext {
+	child := ctx.NewChild()
+	child.Variables = map[string]cty.Value{"self": self}
+	return child
+}
+
+// expansion evaluates count or for_each; at most one of them is set.
+func (i *Instance) expansion(count, forEach hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
+	switch {
+	case i.walk.Inputs.Validating && (count != nil || forEach != nil):
+		return i.validateExpansion(count, forEach, ctx)
+	case count != nil:
+		return expandCount(count, ctx)
+	case forEach != nil:
+		return expandForEach(forEach, ctx)
+	}
+	return Expansion{Mode: Single, Keys: []addr.Key{addr.NoKey}}, nil
+}
+
+// validateExpansion checks the expression as far as it is known and stands for one unknown instance.
+func (i *Instance) validateExpansion(count, forEach hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
+	var diags diag.List
+	expr := count
+	if expr == nil {
+		expr = forEach
+	}
+	if v, d := expr.Value(ctx); d.HasErrors() {
+		diags = diags.AppendHCL(d)
+	} else if v.IsWhollyKnown() {
+		if count != nil {
+			_, diags = expandCount(count, ctx)
+		} else {
+			_, diags = expandForEach(forEach, ctx)
+		}
+	}
+	return Expansion{Mode: Unknown, Keys: []addr.Key{addr.NoKey}}, diags
+}
+
+func problem(expr hcl.Expression, ctx *hcl.EvalContext, summary, format string, args ...any) diag.List {
+	rng := expr.Range()
+	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: &rng, Expression: expr, EvalContext: ctx}}
+}
+
+func expandCount(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
+	none := Expansion{Mode: Counted}
+	v, hclDiags := expr.Value(ctx)
+	if hclDiags.HasErrors() {
+		return none, diag.List(nil).AppendHCL(hclDiags)
+	}
+	if value.HasDeepEphemeral(v) {
+		return none, problem(expr, ctx, "Invalid count argument", `The given "count" is derived from an ephemeral value, which means that it cannot be used: the number of instances must be the same in every run.`)
+	}
+	v, _ = v.Unmark() // sensitive is allowed here
+	switch {
+	case v.IsNull():
+		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is null. An integer is required.`)
+	case !v.IsKnown():
+		return none, problem(expr, ctx, "Invalid count argument", `The "count" value depends on resource attributes that cannot be determined until apply, so the number of instances is not known yet. To work around this, use the -target argument to first apply only the resources that the count depends on.`)
+	}
+	num, err := convert.Convert(v, cty.Number)
+	if err != nil {
+		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is unsuitable: %s.`, err)
+	}
+	var n int
+	if err := gocty.FromCtyValue(num, &n); err != nil {
+		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is unsuitable: %s.`, err)
+	}
+	if n < 0 {
+		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is unsuitable: must be greater than or equal to zero.`)
+	}
+	keys := make([]addr.Key, n)
+	for k := range keys {
+		keys[k] = addr.IntKey(k)
+	}
+	return Expansion{Mode: Counted, Keys: keys}, diag.List(nil).AppendHCL(hclDiags)
+}
+
+func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
+	none := Expansion{Mode: Keyed}
+	v, hclDiags := expr.Value(ctx)
+	if hclDiags.HasErrors() {
+		return none, diag.List(nil).AppendHCL(hclDiags)
+	}
+	bad := func(format string, args ...any) (Expansion, diag.List) {
+		return none, problem(expr, ctx, "Invalid for_each argument", format, args...)
+	}
+	if value.IsEphemeral(v) {
+		return bad(`The given "for_each" value is derived from an ephemeral value, which cannot be used here: the instances must be the same in every run.`)
+	}
+	if value.IsSensitive(v) {
+		return bad("Sensitive values, or values derived from sensitive values, cannot be used as for_each arguments. If used, the sensitive value could be exposed as a resource instance key.")
+	}
+	ty := v.Type()
+	switch {
+	case v.IsNull():
+		return bad(`The given "for_each" argument value is null. A map, or set of strings is allowed.`)
+	case !v.IsKnown():
+		if ty.IsSetType() {
+			return bad(`The "for_each" set includes values derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to use a map value where the keys are defined statically in your configuration and where only the values contain apply-time results.`)
+		}
+		return bad(`The "for_each" map includes keys derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to define the map keys statically in your configuration and place apply-time results only in the map values.`)
+	case !(ty.IsMapType() || ty.IsObjectType() || ty.IsSetType()):
+		return bad(`The given "for_each" argument value is unsuitable: the "for_each" argument must be a map, or set of strings, and you have provided a value of type %s.`, ty.FriendlyName())
+	}
+	each := make(map[string]cty.Value, v.LengthInt())
+	if ty.IsSetType() {
+		if v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType {
+			return bad(`The given "for_each" argument value is unsuitable: "for_each" supports maps and sets of strings, but you have provided a set containing type %s.`, ty.ElementType().FriendlyName())
+		}
+		if !v.IsWhollyKnown() {
+			return bad(`The "for_each" set includes values derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to use a map value where the keys are defined statically in your configuration and where only the values contain apply-time results.`)
+		}
+	}
+	keys := make([]addr.Key, 0, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		k, ev := it.Element()
+		if ty.IsSetType() {
+			k = ev
+		}
+		if k.IsNull() {
+			return bad(`The given "for_each" argument value is unsuitable: "for_each" sets must not contain null values.`)
+		}
+		each[k.AsString()] = ev
+		keys = append(keys, addr.StringKey(k.AsString()))
+	}
+	slices.SortFunc(keys, addr.Key.Compare)
+	return Expansion{Mode: Keyed, Keys: keys, each: each}, diag.List(nil).AppendHCL(hclDiags)
+}

@@ -1,0 +1,252 @@
+package eval
+
+import (
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+// resourceValue is the value of a resource block in one module instance: one object, a list of them, or a map.
+type resourceValue struct {
+	slot  *Slot
+	exp   Expansion
+	byKey map[addr.Key]cty.Value
+
+	once  sync.Once
+	whole cty.Value
+}
+
+// value builds the value of the whole block once; every reference shares it.
+func (r *resourceValue) value() cty.Value {
+	r.once.Do(func() { r.whole = collect(r.exp.Mode, r.exp.Keys, r.byKey) })
+	return r.whole
+}
+
+// collect makes an object, a tuple or an object of objects from the values of instances.
+func collect(mode RepetitionMode, keys []addr.Key, byKey map[addr.Key]cty.Value) cty.Value {
+	switch mode {
+	case Unknown:
+		return cty.DynamicVal
+	case Counted:
+		vals := make([]cty.Value, 0, len(keys))
+		for _, k := range keys {
+			vals = append(vals, byKey[k])
+		}
+		return cty.TupleVal(vals)
+	case Keyed:
+		vals := make(map[string]cty.Value, len(keys))
+		for _, k := range keys {
+			s, _ := k.Str()
+			vals[s] = byKey[k]
+		}
+		return cty.ObjectVal(vals)
+	}
+	if v, ok := byKey[addr.NoKey]; ok {
+		return v
+	}
+	return cty.DynamicVal
+}
+
+// callValue is the value of a module call in one module instance.
+type callValue struct {
+	slot     *Slot
+	unit     *Unit
+	mode     RepetitionMode
+	keys     []addr.Key
+	children map[addr.Key]*Instance
+
+	once  sync.Once
+	whole cty.Value
+}
+
+func newCallValue(s *Slot, u *Unit) *callValue {
+	return &callValue{slot: s, unit: u, children: map[addr.Key]*Instance{}}
+}
+
+// value builds the value with all outputs once.
+func (c *callValue) value() cty.Value {
+	c.once.Do(func() {
+		byKey := make(map[addr.Key]cty.Value, len(c.keys))
+		for _, k := range c.keys {
+			byKey[k] = c.children[k].outputs(nil)
+		}
+		c.whole = collect(c.mode, c.keys, byKey)
+	})
+	return c.whole
+}
+
+// outputs makes an object of output values: all, or those that are named.
+func (i *Instance) outputs(only map[string]bool) cty.Value {
+	vals := map[string]cty.Value{}
+	for name, slot := range i.Unit.outputs {
+		if only == nil || only[name] {
+			vals[name] = i.values[slot]
+		}
+	}
+	return cty.ObjectVal(vals)
+}
+
+// partial makes a value that holds just the mentioned outputs of the mentioned instances: others may not be known yet.
+func (c *callValue) partial(refs []addr.Reference) cty.Value {
+	names := map[addr.Key]map[string]bool{}
+	top := 0
+	for _, r := range refs {
+		if names[r.Key] == nil {
+			names[r.Key] = map[string]bool{}
+		}
+		names[r.Key][r.Output] = true
+		if n, ok := r.Key.Int(); ok {
+			top = max(top, n+1)
+		}
+	}
+	switch c.mode {
+	case Unknown:
+		return cty.DynamicVal
+	case Single:
+		if i := c.children[addr.NoKey]; i != nil {
+			return i.outputs(names[addr.NoKey])
+		}
+	case Counted:
+		vals := make([]cty.Value, min(top, len(c.keys)))
+		for n := range vals {
+			vals[n] = cty.EmptyObjectVal
+			if want := names[addr.IntKey(n)]; want != nil {
+				vals[n] = c.children[addr.IntKey(n)].outputs(want)
+			}
+		}
+		return cty.TupleVal(vals)
+	case Keyed:
+		vals := map[string]cty.Value{}
+		for k, want := range names {
+			if s, ok := k.Str(); ok && c.children[k] != nil {
+				vals[s] = c.children[k].outputs(want)
+			}
+		}
+		return cty.ObjectVal(vals)
+	}
+	return cty.DynamicVal
+}
+
+// Scope makes the context for expressions that mention refs. each, count and self are not in it: see Repetition.Context.
+func (i *Instance) Scope(refs []addr.Reference) *hcl.EvalContext {
+	var s scope
+	for _, ref := range refs {
+		switch ref.Kind {
+		case addr.RefVariable:
+			s.set(&s.vars, ref.Name, i.values[i.Unit.variables[ref.Name]])
+		case addr.RefLocal:
+			s.set(&s.locals, ref.Name, i.values[i.Unit.locals[ref.Name]])
+		case addr.RefResource:
+			s.resource(ref.Resource, i.resources[i.Unit.resources[ref.Resource]].value())
+		case addr.RefModule:
+			s.set(&s.modules, ref.Name, i.calls[ref.Name].value())
+		case addr.RefOutput:
+			c := i.calls[ref.Name]
+			if !ref.HasKey && c.mode != Single {
+				s.set(&s.modules, ref.Name, c.value())
+			} else {
+				s.output(ref)
+			}
+		case addr.RefPath:
+			s.set(&s.path, ref.Name, i.pathValue(ref.Name))
+		case addr.RefTerraform:
+			s.set(&s.terraform, ref.Name, i.terraformValue(ref.Name))
+		}
+	}
+	for name, refs := range s.partial {
+		if _, whole := s.modules[name]; !whole {
+			s.set(&s.modules, name, i.calls[name].partial(refs))
+		}
+	}
+	return &hcl.EvalContext{Variables: s.variables(), Functions: i.walk.Inputs.Functions}
+}
+
+// scope gathers values by the root names of the language.
+type scope struct {
+	vars, locals, modules, path, terraform map[string]cty.Value
+	managed, data, ephemeral               map[string]map[string]cty.Value
+	partial                                map[string][]addr.Reference
+}
+
+func (s *scope) set(m *map[string]cty.Value, name string, v cty.Value) {
+	if *m == nil {
+		*m = map[string]cty.Value{}
+	}
+	(*m)[name] = v
+}
+
+func (s *scope) output(ref addr.Reference) {
+	if s.partial == nil {
+		s.partial = map[string][]addr.Reference{}
+	}
+	s.partial[ref.Name] = append(s.partial[ref.Name], ref)
+}
+
+func (s *scope) resource(r addr.Resource, v cty.Value) {
+	m := &s.managed
+	switch r.Mode {
+	case addr.Data:
+		m = &s.data
+	case addr.Ephemeral:
+		m = &s.ephemeral
+	}
+	if *m == nil {
+		*m = map[string]map[string]cty.Value{}
+	}
+	if (*m)[r.Type] == nil {
+		(*m)[r.Type] = map[string]cty.Value{}
+	}
+	(*m)[r.Type][r.Name] = v
+}
+
+func (s *scope) variables() map[string]cty.Value {
+	out := map[string]cty.Value{}
+	for typ, byName := range s.managed {
+		out[typ] = cty.ObjectVal(byName)
+	}
+	if s.managed != nil {
+		out["resource"] = objectOfObjects(s.managed)
+	}
+	if s.data != nil {
+		out["data"] = objectOfObjects(s.data)
+	}
+	if s.ephemeral != nil {
+		out["ephemeral"] = objectOfObjects(s.ephemeral)
+	}
+	for name, m := range map[string]map[string]cty.Value{
+		"var": s.vars, "local": s.locals, "module": s.modules, "path": s.path, "terraform": s.terraform,
+	} {
+		if m != nil {
+			out[name] = cty.ObjectVal(m)
+		}
+	}
+	return out
+}
+
+func objectOfObjects(m map[string]map[string]cty.Value) cty.Value {
+	vals := make(map[string]cty.Value, len(m))
+	for name, inner := range m {
+		vals[name] = cty.ObjectVal(inner)
+	}
+	return cty.ObjectVal(vals)
+}
+
+func (i *Instance) pathValue(name string) cty.Value {
+	switch name {
+	case "module":
+		return cty.StringVal(i.Unit.Module.Dir)
+	case "root":
+		return cty.StringVal(i.walk.Program.Config.Root.Dir)
+	}
+	return cty.StringVal(i.walk.Inputs.Cwd)
+}
+
+func (i *Instance) terraformValue(name string) cty.Value {
+	if name == "applying" {
+		return cty.BoolVal(i.walk.Inputs.Applying)
+	}
+	return cty.StringVal(i.walk.Inputs.Workspace)
+}

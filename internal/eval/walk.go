@@ -1,0 +1,383 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+)
+
+// Inputs are the surroundings of a walk.
+type Inputs struct {
+	// Functions is the function table; see package funcs.
+	Functions map[string]function.Function
+	// Variables are the values of the root module's variables as given, not converted; missing ones take their default.
+	Variables map[string]cty.Value
+	Workspace string
+	// Cwd is path.cwd.
+	Cwd string
+	// Applying is terraform.applying.
+	Applying bool
+	// Validating expands nothing: every repeated block and module stands for one instance with unknown keys and values.
+	Validating bool
+	// Expansions, when set, fixes the instances of every module call beforehand: the whole graph stands before the first node runs.
+	Expansions Expansions
+	// Only, when set, chooses the slots that do anything; the choice must be closed over dependencies (see Program.Needed).
+	Only map[*Slot]bool
+	// Workers bounds how many nodes run at once.
+	Workers int
+}
+
+// Expansions lists the instance keys of every module call of every module instance.
+type Expansions map[addr.ModuleInstance]map[string][]addr.Key
+
+// Driver decides what happens to resources and provider configurations. Its methods are called concurrently, each once for a
+// node, when everything that the block refers to has its value. An error fails the node; its text is not shown, the
+// diagnostics are.
+type Driver interface {
+	// Resource must end with a call of Block.Set, unless it fails.
+	Resource(n *graph.Node, b *Block) error
+	// Provider takes the evaluated configuration of a provider block.
+	Provider(i *Instance, s *Slot, config cty.Value) error
+	// RootOutput takes the value of an output value of the root module, marks included.
+	RootOutput(s *Slot, v cty.Value) error
+}
+
+// ErrReported fails a node whose problems are in the walk's diagnostics already.
+var ErrReported = errors.New("reported as a diagnostic")
+
+// Walk is one run of a program.
+type Walk struct {
+	Program *Program
+	Inputs  Inputs
+	Root    *Instance
+
+	driver Driver
+	runner *graph.Runner
+
+	mu        sync.Mutex
+	diags     diag.List
+	instances map[addr.ModuleInstance]*Instance
+	checks    checkResults
+}
+
+// Instance is one instance of a module in a walk.
+type Instance struct {
+	Addr addr.ModuleInstance
+	Unit *Unit
+
+	walk      *Walk
+	parent    *Instance
+	rep       Repetition // of the module call, for the arguments
+	nodes     []graph.ID
+	values    []cty.Value // variables, local values, output values
+	resources []*resourceValue
+	calls     map[string]*callValue
+}
+
+// NewWalk prepares a run: all nodes of the root module, or of all modules when the expansions are given.
+func (p *Program) NewWalk(in Inputs, d Driver) *Walk {
+	if in.Workers == 0 {
+		in.Workers = 16
+	}
+	w := &Walk{Program: p, Inputs: in, driver: d, runner: graph.New(in.Workers), instances: map[addr.ModuleInstance]*Instance{}}
+	w.checks.walk = w
+	root := p.units[addr.RootModule]
+	w.Root = w.instantiate(nil, root, addr.RootInstance, Repetition{})
+	return w
+}
+
+// Run runs all nodes. When ctx ends, nothing new starts. What went wrong is in Diagnostics.
+func (w *Walk) Run(ctx context.Context) error { return w.runner.Run(ctx) }
+
+// Diagnostics gives all problems found so far.
+func (w *Walk) Diagnostics() diag.List {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.diags
+}
+
+// Report adds diagnostics; with errors among them it gives an error that fails the node.
+func (w *Walk) Report(diags diag.List) error {
+	if len(diags) == 0 {
+		return nil
+	}
+	w.mu.Lock()
+	w.diags = append(w.diags, diags...)
+	w.mu.Unlock()
+	if diags.HasErrors() {
+		return ErrReported
+	}
+	return nil
+}
+
+// Instance gives a module instance, or nil when there is none (yet).
+func (w *Walk) Instance(a addr.ModuleInstance) *Instance {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.instances[a]
+}
+
+// Runner gives access to the nodes, for drivers that add edges before Run.
+func (w *Walk) Runner() *graph.Runner { return w.runner }
+
+// CallKeys gives the instance keys of a module call, once it has been expanded.
+func (i *Instance) CallKeys(call string) []addr.Key { return i.calls[call].keys }
+
+// Node gives the node of a slot.
+func (i *Instance) Node(s *Slot) graph.ID { return i.nodes[s.index] }
+
+// Walk gives the run that the instance belongs to.
+func (i *Instance) Walk() *Walk { return i.walk }
+
+// Parent gives the calling module instance; nil for the root.
+func (i *Instance) Parent() *Instance { return i.parent }
+
+// Repetition gives the key of the module instance and the each value of its call.
+func (i *Instance) Repetition() Repetition { return i.rep }
+
+// instantiate makes the nodes of a module instance. Dependencies within the module come first in topo order.
+func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep Repetition) *Instance {
+	i := &Instance{
+		Addr: a, Unit: u, walk: w, parent: parent, rep: rep,
+		nodes: make([]graph.ID, len(u.slots)), values: make([]cty.Value, len(u.slots)),
+		resources: make([]*resourceValue, len(u.slots)), calls: map[string]*callValue{},
+	}
+	w.mu.Lock()
+	w.instances[a] = i
+	w.mu.Unlock()
+	for _, s := range u.slots {
+		switch s.Kind {
+		case SlotResource:
+			i.resources[s.index] = &resourceValue{slot: s}
+		case SlotCall:
+			i.calls[s.Name] = newCallValue(s, u.calls[s.Name])
+		}
+	}
+	preset := w.Inputs.Expansions
+	for _, n := range u.topo {
+		s := u.slots[n]
+		i.nodes[n] = w.runner.Add(i.task(s), i.dependencies(s)...)
+		if s.Kind == SlotCall && preset != nil {
+			// Everything inside waits for this node; it only fills in what each and count are.
+			for _, key := range preset[a][s.Name] {
+				i.child(s, key)
+			}
+		}
+	}
+	if preset != nil {
+		for _, s := range u.slots {
+			if s.Kind == SlotCall {
+				i.connectChildren(s)
+			}
+		}
+	}
+	return i
+}
+
+// dependencies gives the nodes that a slot waits for.
+func (i *Instance) dependencies(s *Slot) []graph.ID {
+	deps := make([]graph.ID, 0, len(s.deps)+len(s.outer)+2)
+	for _, d := range s.deps {
+		deps = append(deps, i.nodes[d])
+	}
+	for _, d := range s.outer {
+		deps = append(deps, i.parent.nodes[d])
+	}
+	if i.parent != nil {
+		deps = append(deps, i.parent.nodes[i.parent.Unit.callSlots[i.Unit.Module.Call.Name]])
+	}
+	if s.Kind == SlotResource && s.providerUnit != nil && s.providerSlot >= 0 {
+		if owner := i.ancestor(s.providerUnit); owner != nil {
+			deps = append(deps, owner.nodes[s.providerSlot])
+		}
+	}
+	return deps
+}
+
+// ancestor finds the instance of an enclosing module.
+func (i *Instance) ancestor(u *Unit) *Instance {
+	for a := i; a != nil; a = a.parent {
+		if a.Unit == u {
+			return a
+		}
+	}
+	return nil
+}
+
+// child makes one instance of a called module.
+func (i *Instance) child(s *Slot, key addr.Key) *Instance {
+	call := i.calls[s.Name]
+	c := i.walk.instantiate(i, call.unit, i.Addr.Child(s.Name, key), Repetition{Key: key})
+	call.keys = append(call.keys, key)
+	call.children[key] = c
+	return c
+}
+
+// connectChildren makes the nodes that stand for outputs and for the end of a call wait for those of all instances.
+func (i *Instance) connectChildren(s *Slot) {
+	call := i.calls[s.Name]
+	r := i.walk.runner
+	for _, key := range call.keys {
+		c := call.children[key]
+		for name, slot := range c.Unit.outputs {
+			r.Depend(i.nodes[i.Unit.outSlots[[2]string{s.Name, name}]], c.nodes[slot])
+		}
+		for _, inner := range c.Unit.slots {
+			switch inner.Kind {
+			case SlotVariable, SlotLocal, SlotCallOutput:
+			default:
+				r.Depend(i.nodes[i.Unit.closes[s.Name]], c.nodes[inner.index])
+			}
+		}
+	}
+}
+
+// task gives the work of a slot.
+func (i *Instance) task(s *Slot) graph.Task {
+	if only := i.walk.Inputs.Only; only != nil && !only[s] {
+		return func(*graph.Node) error {
+			i.values[s.index] = cty.DynamicVal
+			return nil
+		}
+	}
+	switch s.Kind {
+	case SlotVariable:
+		return func(*graph.Node) error { return i.evalVariable(s) }
+	case SlotLocal:
+		return func(*graph.Node) error { return i.evalLocal(s) }
+	case SlotOutput:
+		return func(*graph.Node) error { return i.evalOutput(s) }
+	case SlotCall:
+		return func(*graph.Node) error { return i.expandCall(s) }
+	case SlotProvider:
+		return func(*graph.Node) error { return i.evalProvider(s) }
+	case SlotResource:
+		return func(n *graph.Node) error { return i.walk.driver.Resource(n, &Block{Instance: i, Slot: s}) }
+	case SlotCheck:
+		return func(*graph.Node) error { return i.evalCheck(s) }
+	}
+	return func(*graph.Node) error { return nil } // CallOutput, CallClose: barriers
+}
+
+func (i *Instance) evalLocal(s *Slot) error {
+	ctx := i.Scope(s.refs)
+	v, hclDiags := s.Local.Expr.Value(ctx)
+	if hclDiags.HasErrors() {
+		v = cty.DynamicVal
+	}
+	i.values[s.index] = v
+	return i.walk.Report(diag.List(nil).AppendHCL(hclDiags))
+}
+
+func (i *Instance) evalProvider(s *Slot) error {
+	if s.Body == nil {
+		return nil
+	}
+	v, diags := i.evalBody(s.Body, i.Scope(s.refs))
+	if err := i.walk.Report(diags); err != nil {
+		return err
+	}
+	return i.walk.driver.Provider(i, s, v)
+}
+
+// evalBody evaluates a body that has no repetition.
+func (i *Instance) evalBody(b *Body, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+	e, diags := b.Prepare(ctx)
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	v, more := e.Instance(ctx)
+	return v, diags.Extend(more)
+}
+
+// expandCall evaluates count or for_each of a module call and makes, or in a walk with preset expansions completes, its instances.
+func (i *Instance) expandCall(s *Slot) error {
+	call := i.calls[s.Name]
+	if call.unit == nil {
+		return ErrReported
+	}
+	exp, diags := i.expansion(s.Call.Count, s.Call.ForEach, i.Scope(s.refs))
+	if err := i.walk.Report(diags); err != nil {
+		return err
+	}
+	call.mode = exp.Mode
+	if i.walk.Inputs.Expansions == nil {
+		for _, key := range exp.Keys {
+			i.child(s, key).rep = exp.Repetition(key)
+		}
+		i.connectChildren(s)
+		return nil
+	}
+	for _, key := range call.keys {
+		call.children[key].rep = exp.Repetition(key)
+	}
+	return nil
+}
+
+// Needed gives the slots that are needed for some of them: the closure over dependencies.
+func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
+	out := map[*Slot]bool{}
+	var stack []*Slot
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			if want(s) {
+				out[s] = true
+				stack = append(stack, s)
+			}
+		}
+	}
+	for len(stack) > 0 {
+		s := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, e := range p.edges(s) {
+			if d := p.bySlotNumber(e); !out[d] {
+				out[d] = true
+				stack = append(stack, d)
+			}
+		}
+	}
+	// Modules always expand, so that every instance is known.
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			if s.Kind == SlotCall && !out[s] {
+				out[s] = true
+				stack = append(stack, s)
+			}
+		}
+	}
+	for len(stack) > 0 {
+		s := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, e := range p.edges(s) {
+			if d := p.bySlotNumber(e); !out[d] {
+				out[d] = true
+				stack = append(stack, d)
+			}
+		}
+	}
+	return out
+}
+
+// Expansions gives the instances of all module calls after a run.
+func (w *Walk) Expansions() Expansions {
+	out := Expansions{}
+	for a, i := range w.instances {
+		calls := map[string][]addr.Key{}
+		for name, c := range i.calls {
+			calls[name] = c.keys
+		}
+		out[a] = calls
+	}
+	return out
+}
+
+// Instances gives all module instances after a run.
+func (w *Walk) Instances() map[addr.ModuleInstance]*Instance { return w.instances }

@@ -1,0 +1,145 @@
+package planning
+
+import (
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// planData reads a data source now, or plans to read it during apply: when its configuration is not known yet, or when a managed
+// resource that it depends on still has to change.
+func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
+	inst := b.Addr().Instance(key)
+	prov, err := p.provider(b.Slot.ProviderConfig)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	if err := p.walk.Report(b.Preconditions(key)); err != nil {
+		return cty.DynamicVal, err
+	}
+	marked, diags := b.Evaluate(key)
+	if err := p.walk.Report(diags); err != nil {
+		return cty.DynamicVal, err
+	}
+	config, marks := value.UnmarkDeep(marked)
+	inConfig := func(diags diag.List) diag.List {
+		for _, d := range diags {
+			if d.Subject == nil {
+				d.Subject = b.Config().DeclRange.Ptr()
+			}
+		}
+		return diags.InAddress(inst.String())
+	}
+	d := prov.ValidateResource(p.calls, provider.ValidateResourceRequest{Kind: provider.DataSource, Type: inst.Resource.Type, Config: config, Client: client})
+	if err := p.walk.Report(inConfig(d)); err != nil {
+		return cty.DynamicVal, err
+	}
+	reason := plan.NoReason
+	switch {
+	case !config.IsWhollyKnown():
+		reason = plan.ReadBecauseConfigUnknown
+	case p.dataMustWait(b):
+		reason = plan.ReadBecauseDependencyPending
+	}
+	if reason != plan.NoReason {
+		return p.deferData(b, inst, config, marks, reason)
+	}
+	v, err := p.readData(b, inst, prov, config, marks, inConfig)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	return v, p.walk.Report(b.Postconditions(key, v))
+}
+
+// deferData plans the read for apply.
+func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config cty.Value, marks value.MarkedPaths, reason plan.Reason) (cty.Value, error) {
+	block := b.Slot.Type.Block
+	planned := value.PlannedForData(block, config)
+	if p.opts.Mode == plan.RefreshOnly {
+		return cty.NullVal(block.ImpliedType()), nil
+	}
+	after := planValue(block, planned, marks.Sensitive)
+	p.add(&plan.Change{
+		Object: addr.Object{Instance: inst}, PrevAddr: inst, Provider: b.Slot.ProviderConfig, Action: plan.Read, Reason: reason,
+		Before: plan.Value{Value: cty.NullVal(block.ImpliedType())}, After: after, ConfigSensitive: marks.Sensitive,
+		Type: block.ImpliedType(), SchemaVersion: b.Slot.Type.Version,
+	})
+	return value.MarkAt(planned, value.Sensitive, after.Sensitive), nil
+}
+
+// readData reads the data source and notes its object for the state.
+func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov provider.Provider, config cty.Value, marks value.MarkedPaths, inConfig func(diag.List) diag.List) (cty.Value, error) {
+	block := b.Slot.Type.Block
+	o := addr.Object{Instance: inst}
+	started := time.Now()
+	p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
+	var resp provider.ReadDataResponse
+	p.call(func() {
+		resp = prov.ReadData(p.calls, provider.ReadDataRequest{Type: inst.Resource.Type, Config: config, Client: client})
+	})
+	done := event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started), Planning: true, Failed: resp.Diagnostics.HasErrors()}
+	if !done.Failed && resp.State != cty.NilVal {
+		done.ID = identify(block, resp.State)
+	}
+	p.opts.Events.Send(done)
+	if err := p.walk.Report(inConfig(resp.Diagnostics)); err != nil {
+		return cty.DynamicVal, err
+	}
+	if errs := value.CheckData(block, resp.State); len(errs) > 0 {
+		return cty.DynamicVal, p.walk.Report(inConfig(badAnswer(o, b.Slot.ProviderConfig, "Provider produced invalid object", errs)))
+	}
+	object, err := state.NewObject(resp.State, block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: marks.Sensitive})
+	if err != nil {
+		return cty.DynamicVal, p.walk.Report(diag.FromError("Cannot store "+inst.String(), err))
+	}
+	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: b.Slot.ProviderConfig, Object: object}})
+	return value.MarkAt(resp.State, value.Sensitive, planValue(block, resp.State, marks.Sensitive).Sensitive), nil
+}
+
+// dataMustWait tells whether a managed resource that the block mentions itself, or that depends_on names, has a pending change.
+// Checks on the block ask for more: then whatever it depends on counts.
+func (p *planner) dataMustWait(b *eval.Block) bool {
+	direct, explicit := b.ReferencedSlots()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	module := b.Instance.Addr
+	for _, s := range direct {
+		if p.pending(module, s) {
+			return true
+		}
+	}
+	for _, s := range explicit {
+		if p.pending(module, s) {
+			return true
+		}
+	}
+	wait := false
+	b.Instance.CallDependsOn(func(i *eval.Instance, s *eval.Slot) { wait = wait || p.pending(i.Addr, s) })
+	return wait
+}
+
+// pending tells whether something behind a slot changes; the caller holds mu.
+func (p *planner) pending(module addr.ModuleInstance, s *eval.Slot) bool {
+	switch s.Kind {
+	case eval.SlotResource:
+		return s.Resource.Addr.Mode == addr.Managed && p.changed[addr.AbsResource{Module: module, Resource: s.Resource.Addr}] ||
+			s.Resource.Addr.Mode == addr.Data && p.changed[addr.AbsResource{Module: module, Resource: s.Resource.Addr}]
+	case eval.SlotCallClose:
+		i := p.walk.Instance(module)
+		for _, key := range i.CallKeys(s.Call.Name) {
+			if p.changedModules[module.Child(s.Call.Name, key)] {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,285 @@
+package planning
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// managed is the planning of one wanted instance.
+type managed struct {
+	p     *planner
+	b     *eval.Block
+	key   addr.Key
+	inst  addr.AbsResourceInstance
+	obj   addr.Object
+	block *provider.Block
+	prov  provider.Provider
+
+	prior  known
+	config cty.Value // evaluated, without marks
+	marks  value.MarkedPaths
+	// effective is the configuration after ignore_changes.
+	effective cty.Value
+}
+
+// planManaged refreshes and plans one instance and gives its planned value, with marks.
+func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
+	m := &managed{p: p, b: b, key: key, inst: b.Addr().Instance(key), block: b.Slot.Type.Block}
+	m.obj = addr.Object{Instance: m.inst}
+	var err error
+	if m.prov, err = p.provider(b.Slot.ProviderConfig); err != nil {
+		return cty.DynamicVal, err
+	}
+	m.prior, err = p.load(m.obj, b.Slot.ProviderConfig, b.Slot.Type, m.prov, b.Slot.ResourceDeps(), !p.opts.SkipRefresh)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	if p.opts.Mode == plan.RefreshOnly {
+		return m.keep()
+	}
+	if err := p.walk.Report(b.Preconditions(key)); err != nil {
+		return cty.DynamicVal, err
+	}
+	if err := m.evaluate(); err != nil {
+		return cty.DynamicVal, err
+	}
+	change, err := m.plan()
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	p.add(change)
+	if err := p.protect(change); err != nil {
+		return cty.DynamicVal, err
+	}
+	planned := value.MarkAt(change.After.Value, value.Sensitive, change.After.Sensitive)
+	return planned, p.walk.Report(b.Postconditions(key, planned))
+}
+
+// keep is what a refresh-only plan does with an instance: nothing changes, nothing is created.
+func (m *managed) keep() (cty.Value, error) {
+	if m.prior.null() {
+		return cty.UnknownVal(m.block.ImpliedType()), nil
+	}
+	m.p.add(m.change(plan.NoOp, plan.NoReason, m.prior.value, m.prior.sensitive))
+	return value.MarkAt(m.prior.value, value.Sensitive, planValue(m.block, m.prior.value, m.prior.sensitive).Sensitive), nil
+}
+
+// evaluate gives the configuration of the instance, checked by us and by the provider.
+func (m *managed) evaluate() error {
+	config, diags := m.b.Evaluate(m.key)
+	if err := m.p.walk.Report(diags); err != nil {
+		return err
+	}
+	m.config, m.marks = value.UnmarkDeep(config)
+	for _, path := range m.marks.Ephemeral {
+		if a := m.block.AttributeAt(path); a == nil || !a.WriteOnly {
+			return m.p.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Invalid use of ephemeral value",
+				Address: m.inst.String(), Path: path, Subject: m.b.Config().DeclRange.Ptr(),
+				Detail: "Ephemeral values are not valid for " + value.FormatPath(path) + ", because it is not a write-only attribute and must be persisted to state."}})
+		}
+	}
+	d := m.prov.ValidateResource(m.p.calls, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: m.inst.Resource.Type, Config: m.config, Client: client})
+	if err := m.p.walk.Report(m.inConfig(d)); err != nil {
+		return err
+	}
+	var ignored diag.List
+	m.effective, ignored = m.b.IgnoreChanges(m.prior.value, m.config)
+	return m.p.walk.Report(ignored)
+}
+
+// inConfig gives a provider's diagnostics the place of the block.
+func (m *managed) inConfig(diags diag.List) diag.List {
+	for _, d := range diags {
+		if d.Subject == nil {
+			d.Subject = m.b.Config().DeclRange.Ptr()
+		}
+	}
+	return diags.InAddress(m.inst.String())
+}
+
+// plan asks the provider and decides the action.
+func (m *managed) plan() (*plan.Change, error) {
+	null := cty.NullVal(m.block.ImpliedType())
+	prior, private := m.prior.value, m.prior.private
+	tainted := !m.prior.null() && m.prior.tainted
+	if tainted {
+		prior, private = null, nil
+	}
+	config := m.effective
+	if tainted {
+		config = m.config
+	}
+	planned, resp, err := m.ask(prior, config, private)
+	if err != nil {
+		return nil, err
+	}
+	after := planned
+	switch {
+	case m.prior.null():
+		c := m.change(plan.Create, plan.NoReason, after, m.marks.Sensitive)
+		c.Private = resp.Private
+		return c, nil
+	case tainted:
+		c := m.change(m.replacement(), plan.ReplaceBecauseTainted, after, m.marks.Sensitive)
+		c.Private = resp.Private
+		return c, nil
+	}
+	return m.decide(planned, resp)
+}
+
+// decide chooses between no-op, update and replacement of an existing object.
+func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.Change, error) {
+	reason := plan.NoReason
+	paths, invalid := value.FilterReplacePaths(m.block, m.prior.value, planned, resp.RequiresReplace)
+	if len(invalid) > 0 {
+		return nil, m.p.walk.Report(m.inConfig(badAnswer(m.obj, m.b.Slot.ProviderConfig, "Provider produced invalid plan",
+			[]value.PathError{{Path: invalid[0], Problem: "a path that requires replacement does not exist in the schema"}})))
+	}
+	triggered, err := m.triggered()
+	if err != nil {
+		return nil, err
+	}
+	changed := !planned.RawEquals(m.prior.value)
+	switch {
+	case m.p.replace[m.inst]:
+		reason = plan.ReplaceByRequest
+	case triggered:
+		reason = plan.ReplaceByTriggers
+	case len(paths) > 0:
+		reason = plan.ReplaceBecauseCannotUpdate
+	}
+	if reason == plan.NoReason {
+		action := plan.NoOp
+		if changed || !value.EqualPaths(m.prior.sensitive, m.marks.Sensitive) {
+			action = plan.Update
+		}
+		c := m.change(action, plan.NoReason, planned, m.marks.Sensitive)
+		c.Private = resp.Private
+		return c, nil
+	}
+	// The new object is planned as if there had never been an old one, and without ignore_changes.
+	again, resp2, err := m.ask(cty.NullVal(m.block.ImpliedType()), m.config, resp.Private)
+	if err != nil {
+		return nil, err
+	}
+	c := m.change(m.replacement(), reason, again, m.marks.Sensitive)
+	c.Private, c.ReplacePaths = resp2.Private, paths
+	return c, nil
+}
+
+func (m *managed) replacement() plan.Action {
+	if m.b.Slot.CreateBeforeDestroy {
+		return plan.CreateThenDelete
+	}
+	return plan.DeleteThenCreate
+}
+
+// ask gets the planned value from the provider and judges it.
+func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
+	proposed := value.Propose(m.block, prior, value.NullWriteOnly(m.block, config))
+	var resp provider.PlanResponse
+	m.p.call(func() {
+		resp = m.prov.Plan(m.p.calls, provider.PlanRequest{
+			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private, Client: client,
+		})
+	})
+	if err := m.p.walk.Report(m.inConfig(resp.Diagnostics)); err != nil {
+		return cty.DynamicVal, resp, err
+	}
+	if resp.Deferred != provider.NotDeferred {
+		return cty.DynamicVal, resp, m.p.walk.Report(diag.List{}.Errorf(m.b.Config().DeclRange.Ptr(), "Provider deferred changes when deferrals are not allowed",
+			"Provider %s answered for %s that it cannot plan yet (reason %d), although the engine did not offer to wait. Apply what it depends on first.", m.b.Slot.ProviderConfig.Provider.ForDisplay(), m.inst, resp.Deferred))
+	}
+	if resp.Planned == cty.NilVal {
+		resp.Planned = cty.NullVal(m.block.ImpliedType())
+	}
+	errs := value.CheckPlan(m.block, prior, config, resp.Planned, m.marks.Sensitive...)
+	if resp.LegacyTypeSystem {
+		errs = value.Intolerable(errs)
+	}
+	if len(errs) > 0 {
+		return cty.DynamicVal, resp, m.p.walk.Report(m.inConfig(badAnswer(m.obj, m.b.Slot.ProviderConfig, "Provider produced invalid plan", errs)))
+	}
+	return resp.Planned, resp, nil
+}
+
+// change makes the change of this instance; after carries no marks, sensitive are the paths that the configuration marks.
+func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value, sensitive []cty.Path) *plan.Change {
+	c := &plan.Change{
+		Object: m.obj, PrevAddr: m.inst, Provider: m.b.Slot.ProviderConfig, Action: action, Reason: reason,
+		Before: planValue(m.block, m.prior.value, m.prior.sensitive), After: planValue(m.block, after, sensitive),
+		Type: m.block.ImpliedType(), SchemaVersion: m.b.Slot.Type.Version, Private: m.prior.private,
+		Dependencies: m.b.Slot.ResourceDeps(), CreateBeforeDestroy: m.b.Slot.CreateBeforeDestroy,
+		ConfigSensitive: sensitive,
+		Settled:         m.config != cty.NilVal && m.config.IsWhollyKnown(),
+	}
+	if action == plan.CreateThenDelete {
+		c.DeposedKey = m.p.opts.DeposedKey()
+	}
+	return c
+}
+
+// triggered tells whether a change named by replace_triggered_by asks for a replacement.
+func (m *managed) triggered() (bool, error) {
+	if len(m.b.Config().ReplaceTriggeredBy) == 0 {
+		return false, nil
+	}
+	triggers, diags := m.b.Triggers(m.key)
+	if err := m.p.walk.Report(diags); err != nil {
+		return false, err
+	}
+	m.p.mu.Lock()
+	defer m.p.mu.Unlock()
+	for _, t := range triggers {
+		target := addr.AbsResource{Module: m.inst.Module, Resource: t.Resource}
+		if t.HasKey || len(t.Path) > 0 {
+			if fires(m.p.byInstance[target.Instance(t.Key)], t.Path) {
+				return true, nil
+			}
+			continue
+		}
+		if !m.p.changed[target] {
+			continue
+		}
+		for _, c := range m.p.changes {
+			if c.Object.Instance.AbsResource() == target && fires(c, nil) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// fires tells whether a change counts as a trigger: updates and replacements do, at the path if one is named.
+func fires(c *plan.Change, path cty.Path) bool {
+	if c == nil || c.Action != plan.Update && !c.Action.IsReplace() {
+		return false
+	}
+	if len(path) == 0 {
+		return true
+	}
+	before, err1 := path.Apply(c.Before.Value)
+	after, err2 := path.Apply(c.After.Value)
+	if err1 != nil || err2 != nil {
+		return (err1 == nil) != (err2 == nil)
+	}
+	return !before.RawEquals(after)
+}
+
+// preventDestroy reports deletions of what the configuration protects.
+func preventDestroy(r *config.Resource, c *plan.Change) diag.List {
+	if !r.PreventDestroy || c.Action != plan.Delete && !c.Action.IsReplace() {
+		return nil
+	}
+	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Instance cannot be destroyed", Subject: r.DeclRange.Ptr(), Address: c.Object.String(),
+		Detail: fmt.Sprintf("Resource %s has lifecycle.prevent_destroy set, but the plan calls for this resource to be destroyed. To avoid this error and continue with the plan, either disable lifecycle.prevent_destroy or reduce the scope of the plan using the -target option.", c.Object)}}
+}

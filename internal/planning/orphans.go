@@ -1,0 +1,178 @@
+package planning
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// stray is a stored object that no block of the walk has dealt with.
+type stray struct {
+	object addr.Object
+	cfg    addr.AbsProviderConfig
+	reason plan.Reason
+}
+
+// planOrphans plans the deletion of every stored object that the walk did not visit: its block or module is gone, or everything is to be
+// destroyed.
+func (p *planner) planOrphans(ctx context.Context) error {
+	var strays []stray
+	for _, r := range p.prior.Resources() {
+		if p.visited[r.Addr] && p.opts.Mode != plan.Destroy {
+			continue
+		}
+		for _, key := range r.Keys() {
+			inst := r.Instances[key]
+			a := r.Addr.Instance(key)
+			if inst.Current != nil {
+				strays = append(strays, stray{addr.Object{Instance: a}, p.prior.ProviderOf(addr.Object{Instance: a}), p.strayReason(r.Addr)})
+			}
+			for _, d := range inst.DeposedKeys() {
+				o := addr.Object{Instance: a, Deposed: d}
+				strays = append(strays, stray{o, p.prior.ProviderOf(o), plan.NoReason})
+			}
+		}
+	}
+	if len(strays) == 0 {
+		return nil
+	}
+	r := graph.New(max(1, p.opts.Parallelism) + 4)
+	r.Add(func(n *graph.Node) error {
+		n.Fan(len(strays), func(i int) error { return p.planStray(strays[i]) }, nil)
+		return nil
+	})
+	return r.Run(ctx)
+}
+
+// strayReason tells why a whole block is not wanted.
+func (p *planner) strayReason(a addr.AbsResource) plan.Reason {
+	if p.opts.Mode == plan.Destroy {
+		return plan.NoReason
+	}
+	if p.walk.Instance(a.Module) == nil {
+		return plan.DeleteBecauseNoModule
+	}
+	return plan.DeleteBecauseNoResource
+}
+
+func (p *planner) planStray(s stray) error {
+	if s.object.Instance.Resource.Mode == addr.Data {
+		// Data sources exist in the state only: nothing has to be done in the world.
+		p.edit(state.Edit{Drop: &state.DropObject{Addr: s.object}})
+		return nil
+	}
+	if err := p.checkStrayProvider(s); err != nil {
+		return err
+	}
+	if s.object.Deposed != "" {
+		return p.planDeposed(s.object, s.cfg)
+	}
+	return p.planOrphan(s.object.Instance, s.cfg, s.reason)
+}
+
+// checkStrayProvider makes sure that the provider configuration which the state names is still there.
+func (p *planner) checkStrayProvider(s stray) error {
+	u := p.prog.Unit(s.cfg.Module)
+	if u != nil && s.cfg.Alias == "" && s.cfg.Module.IsRoot() {
+		return nil // without a block, the provider has an empty configuration
+	}
+	if u != nil {
+		for _, slot := range u.Slots() {
+			if slot.Provider != nil && slot.Provider.Provider == s.cfg.Provider && slot.Provider.Alias == s.cfg.Alias {
+				return nil
+			}
+		}
+	}
+	return p.walk.Report(diag.List{}.Errorf(nil, "Provider configuration not present",
+		"To work with %s its original provider configuration at %s is required, but it has been removed. This occurs when a provider configuration is removed while objects created by that provider still exist in the state. Re-add the provider configuration to destroy %s, after which you can remove the provider configuration again.",
+		s.object, s.cfg, s.object))
+}
+
+// planOrphan plans the deletion of a current object.
+func (p *planner) planOrphan(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, reason plan.Reason) error {
+	if a.Resource.Mode == addr.Data {
+		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: a}}})
+		return nil
+	}
+	return p.planDelete(addr.Object{Instance: a}, cfg, reason)
+}
+
+// planDeposed plans the deletion of a deposed object.
+func (p *planner) planDeposed(o addr.Object, cfg addr.AbsProviderConfig) error {
+	if stored := p.prior.ProviderOf(o); stored != (addr.AbsProviderConfig{}) {
+		cfg = stored
+	}
+	return p.planDelete(o, cfg, plan.NoReason)
+}
+
+// planDelete refreshes an object and plans its deletion; one that is gone already just leaves the state.
+func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) error {
+	inst, err := p.provider(cfg)
+	if err != nil {
+		return err
+	}
+	schema, diags := p.providers.Schema(cfg.Provider)
+	if err := p.walk.Report(diags); err != nil {
+		return err
+	}
+	rt := schema.Resources[o.Instance.Resource.Type]
+	if rt == nil {
+		return p.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
+			"The state holds %s, but provider %s has no resource type %q any more. Use an older version of the provider to destroy it, or remove it from the state.", o, cfg.Provider.ForDisplay(), o.Instance.Resource.Type))
+	}
+	k, err := p.load(o, cfg, rt, inst, nil, !p.opts.SkipRefresh)
+	if err != nil || k.null() {
+		return err
+	}
+	if p.opts.Mode == plan.RefreshOnly {
+		return nil
+	}
+	private, err := p.askDestroy(o, cfg, schema, rt, inst, k)
+	if err != nil {
+		return err
+	}
+	change := &plan.Change{
+		Object: o, PrevAddr: o.Instance, Provider: cfg, Action: plan.Delete, Reason: reason,
+		Before: planValue(rt.Block, k.value, k.sensitive), After: plan.Value{Value: cty.NullVal(rt.Block.ImpliedType())},
+		Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version, Private: private,
+		Dependencies: k.object.Dependencies, CreateBeforeDestroy: k.object.CreateBeforeDestroy,
+	}
+	p.add(change)
+	return p.protect(change)
+}
+
+// askDestroy lets a provider that wants it have a say in a deletion.
+func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *provider.Schema, rt *provider.ResourceType, inst provider.Provider, k known) ([]byte, error) {
+	if !schema.PlanDestroy {
+		return k.private, nil
+	}
+	null := cty.NullVal(rt.Block.ImpliedType())
+	var resp provider.PlanResponse
+	p.call(func() {
+		resp = inst.Plan(p.calls, provider.PlanRequest{Type: o.Instance.Resource.Type, Prior: k.value, Proposed: null, Config: null, PriorPrivate: k.private, Client: client})
+	})
+	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
+		return nil, err
+	}
+	if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
+		return nil, p.walk.Report(badAnswer(o, cfg, "Provider produced invalid plan", []value.PathError{{Problem: "the planned value of a deletion must be null"}}))
+	}
+	return resp.Private, nil
+}
+
+// protect reports the deletion of an instance whose block says prevent_destroy.
+func (p *planner) protect(c *plan.Change) error {
+	slot := p.prog.ResourceSlot(c.Object.Instance.Config())
+	if slot == nil || c.Object.Deposed != "" {
+		return nil
+	}
+	return p.walk.Report(preventDestroy(slot.Resource, c))
+}

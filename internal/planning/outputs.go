@@ -1,0 +1,51 @@
+package planning
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// planOutputs compares the root output values with the stored ones. With errors, only what was evaluated counts.
+func (p *planner) planOutputs(out *plan.Plan, errored bool) {
+	null := cty.NullVal(cty.DynamicPseudoType)
+	names := map[string]bool{}
+	for name := range p.rootOutputs {
+		names[name] = true
+	}
+	if !errored {
+		for _, name := range p.prior.OutputNames() {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		c := &plan.OutputChange{Name: name, Before: null, After: null}
+		if old := p.prior.Output(name); old != nil {
+			c.Before, c.BeforeSensitive = old.Value, old.Sensitive
+		}
+		if v, ok := p.rootOutputs[name]; ok {
+			if value.HasDeepEphemeral(v) {
+				continue
+			}
+			c.After, _ = v.UnmarkDeep()
+			c.Sensitive = value.HasDeepSensitive(v)
+		}
+		switch {
+		case c.After.IsKnown() && c.After.IsNull() && c.Before.IsNull():
+			continue
+		case c.After.IsKnown() && c.After.IsNull():
+			c.Action = plan.Delete
+		case c.Before.IsNull():
+			c.Action = plan.Create
+		case c.Before.RawEquals(c.After) && c.Sensitive == c.BeforeSensitive:
+			c.Action = plan.NoOp
+		default:
+			c.Action = plan.Update
+		}
+		out.Outputs = append(out.Outputs, c)
+	}
+}

@@ -1,0 +1,296 @@
+// Package planning compares what the configuration wants with what exists and decides, through the providers, what has to
+// happen: Run turns a configuration and a prior state into a plan.Plan.
+//
+// It drives a walk of internal/eval. The node of a resource block refreshes the stored objects of the block, evaluates the
+// configuration of each instance, asks the provider for the planned value, judges the answer by the rules of internal/value, and hands
+// the planned value to whatever refers to it. When the walk has ended, objects that no block wants any more are planned for
+// deletion, and the order of the actions is worked out once for the whole plan (steps.go).
+//
+// Planning writes nothing. What looking at the world changed is kept in the plan as edits of the state. Provider calls share a
+// semaphore of the given parallelism; all goroutines belong to the walk and have ended when Run returns.
+package planning
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Providers hands out providers; internal/host's Pool implements it.
+type Providers interface {
+	eval.Schemas
+	Unconfigured(p addr.Provider) (provider.Provider, diag.List)
+	Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List)
+	SetConfig(a addr.AbsProviderConfig, config cty.Value)
+}
+
+// Options say what to plan.
+type Options struct {
+	Mode         plan.Mode
+	SkipRefresh  bool
+	Targets      []addr.Target
+	ForceReplace []addr.AbsResourceInstance
+
+	Functions   map[string]function.Function
+	Variables   map[string]cty.Value
+	Workspace   string
+	Cwd         string
+	Parallelism int
+	Now         time.Time
+	Events      event.Sink
+	// DeposedKey makes the keys of deposed objects; it must not repeat itself.
+	DeposedKey func() addr.DeposedKey
+}
+
+// Run plans. ctx stops the start of anything new; calls carries the cancellation of calls under way. The plan is returned with
+// errors too, as far as it got, and is marked as errored then.
+func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*plan.Plan, diag.List) {
+	p := &planner{
+		prog: prog, prior: prior, providers: providers, opts: o, calls: calls,
+		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, changedModules: map[addr.ModuleInstance]bool{},
+		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
+		replace: map[addr.AbsResourceInstance]bool{},
+	}
+	for _, a := range o.ForceReplace {
+		p.replace[a] = true
+	}
+	in := eval.Inputs{
+		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd,
+		Workers: max(1, o.Parallelism) + 4,
+	}
+	if o.Mode == plan.Destroy {
+		in.Only = prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
+	}
+	p.walk = prog.NewWalk(in, p)
+	err := p.walk.Run(ctx)
+	if err == nil {
+		err = p.planOrphans(ctx)
+	}
+	diags := p.walk.Diagnostics()
+	if err != nil {
+		diags = diags.Errorf(nil, "Planning was interrupted", "The plan is incomplete, so it cannot be applied. The state is as it was.")
+	}
+	return p.finish(diags), diags
+}
+
+// planner is the state of one run. It is the walk's driver.
+type planner struct {
+	prog      *eval.Program
+	prior     *state.State
+	providers Providers
+	opts      Options
+	calls     context.Context
+	walk      *eval.Walk
+	slots     chan struct{} // bounds provider calls
+
+	mu             sync.Mutex // guards what follows
+	changes        []*plan.Change
+	drift          []*plan.Change
+	refreshed      []state.Edit
+	byInstance     map[addr.AbsResourceInstance]*plan.Change
+	changed        map[addr.AbsResource]bool         // blocks with a pending change
+	changedModules map[addr.ModuleInstance]bool      // modules with a pending change inside
+	visited        map[addr.AbsResource]bool         // blocks whose stored objects have been dealt with
+	replace        map[addr.AbsResourceInstance]bool // -replace
+	rootOutputs    map[string]cty.Value
+}
+
+// Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
+func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
+	unmarked, _ := value.UnmarkDeep(config)
+	p.providers.SetConfig(addr.AbsProviderConfig{Module: s.Unit().Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}, unmarked)
+	return nil
+}
+
+// RootOutput implements eval.Driver.
+func (p *planner) RootOutput(s *eval.Slot, v cty.Value) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rootOutputs[s.Name] = v
+	return nil
+}
+
+// call runs f while holding one of the slots for provider calls.
+func (p *planner) call(f func()) {
+	p.slots <- struct{}{}
+	defer func() { <-p.slots }()
+	f()
+}
+
+// provider gives a configured provider, or reports why there is none.
+func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) {
+	inst, diags := p.providers.Get(p.calls, a)
+	if err := p.walk.Report(diags); err != nil {
+		return nil, err
+	}
+	if inst == nil {
+		return nil, eval.ErrReported
+	}
+	return inst, nil
+}
+
+// Resource implements eval.Driver.
+func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
+	p.visit(b.Addr())
+	if p.opts.Mode == plan.Destroy {
+		return p.destroyValue(b)
+	}
+	exp, diags := b.Expand()
+	if err := p.walk.Report(diags); err != nil {
+		return err
+	}
+	if len(exp.Keys) > 0 {
+		if err := p.walk.Report(b.Prepare().InAddress(b.Addr().String())); err != nil {
+			return err
+		}
+	}
+	work := p.workOf(b, exp)
+	values := make([]cty.Value, len(exp.Keys))
+	n.Fan(len(work), func(i int) error {
+		w := work[i]
+		switch {
+		case w.deposed != "":
+			return p.planDeposed(addr.Object{Instance: b.Addr().Instance(w.key), Deposed: w.deposed}, b.Slot.ProviderConfig)
+		case w.orphan:
+			return p.planOrphan(b.Addr().Instance(w.key), b.Slot.ProviderConfig, orphanReason(b, exp, w.key))
+		}
+		var v cty.Value
+		var err error
+		switch b.Config().Addr.Mode {
+		case addr.Managed:
+			v, err = p.planManaged(b, w.key)
+		case addr.Data:
+			v, err = p.planData(b, w.key)
+		default:
+			err = p.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(), "Ephemeral resources are not supported yet", "This version cannot open ephemeral resources."))
+		}
+		values[i] = v
+		return err
+	}, func() error {
+		byKey := make(map[addr.Key]cty.Value, len(values))
+		for i, key := range exp.Keys {
+			byKey[key] = values[i]
+		}
+		b.Set(exp, byKey)
+		return nil
+	})
+	return nil
+}
+
+func (p *planner) visit(a addr.AbsResource) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.visited[a] = true
+}
+
+// item is one piece of work of a block: a wanted instance, an object that is no longer wanted, or a deposed one.
+type item struct {
+	key     addr.Key
+	deposed addr.DeposedKey
+	orphan  bool
+}
+
+// workOf lists the work of a block: the wanted instances first, in the order of the expansion.
+func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
+	work := make([]item, 0, len(exp.Keys))
+	for _, k := range exp.Keys {
+		work = append(work, item{key: k})
+	}
+	stored := p.prior.Resource(b.Addr())
+	if stored == nil {
+		return work
+	}
+	for key, inst := range stored.Instances {
+		for d := range inst.Deposed {
+			work = append(work, item{key: key, deposed: d})
+		}
+		if inst.Current != nil && !exp.Has(key) {
+			work = append(work, item{key: key, orphan: true})
+		}
+	}
+	return work
+}
+
+// orphanReason tells why an instance of an existing block is not wanted.
+func orphanReason(b *eval.Block, exp eval.Expansion, key addr.Key) plan.Reason {
+	_, isInt := key.Int()
+	_, isStr := key.Str()
+	switch {
+	case exp.Mode == eval.Counted && isInt:
+		return plan.DeleteBecauseCountIndex
+	case exp.Mode == eval.Keyed && isStr:
+		return plan.DeleteBecauseEachKey
+	}
+	return plan.DeleteBecauseWrongRepetition
+}
+
+// add notes a change.
+func (p *planner) add(c *plan.Change) {
+	if c.PrevAddr == (addr.AbsResourceInstance{}) {
+		c.PrevAddr = c.Object.Instance
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changes = append(p.changes, c)
+	if c.Object.Deposed == "" {
+		p.byInstance[c.Object.Instance] = c
+	}
+	if c.Action != plan.NoOp {
+		p.changed[c.Object.Instance.AbsResource()] = true
+		for m, ok := c.Object.Instance.Module, true; ok && !p.changedModules[m]; m, _, ok = m.Parent() {
+			p.changedModules[m] = true
+		}
+	}
+}
+
+// edit notes what looking at the world changed.
+func (p *planner) edit(e state.Edit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refreshed = append(p.refreshed, e)
+}
+
+// finish puts the plan together.
+func (p *planner) finish(diags diag.List) *plan.Plan {
+	slices.SortFunc(p.changes, compareChanges)
+	slices.SortFunc(p.drift, compareChanges)
+	out := &plan.Plan{
+		Mode: p.opts.Mode, Created: p.opts.Now.UTC().Truncate(time.Second), Workspace: p.opts.Workspace,
+		Base: p.prior, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
+		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, ForceReplace: p.opts.ForceReplace,
+		Errored: diags.HasErrors(), Complete: len(p.opts.Targets) == 0,
+		Expansions: p.walk.Expansions(),
+	}
+	p.planOutputs(out, diags.HasErrors())
+	if !out.Errored {
+		out.Steps = p.steps(out.Changes)
+	}
+	return out
+}
+
+func compareChanges(a, b *plan.Change) int {
+	if c := a.Object.Instance.Compare(b.Object.Instance); c != 0 {
+		return c
+	}
+	if a.Object.Deposed < b.Object.Deposed {
+		return -1
+	}
+	if a.Object.Deposed > b.Object.Deposed {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,297 @@
+package planning
+
+import (
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// none is the index of a step that does not exist.
+const none = -1
+
+// blockSteps are the steps of one resource block in one module instance.
+type blockSteps struct {
+	addr                    addr.AbsResource
+	write, destroy, dispose int
+	cbd                     bool
+	replaces, disposesOwn   bool // delete before create, create before delete
+}
+
+// stepBuilder works out the order of the actions.
+type stepBuilder struct {
+	p      *planner
+	steps  []plan.Step
+	blocks []*blockSteps
+	// near finds the blocks that a dependency means: those of the resource whose module instance agrees with the dependent's as far
+	// as their paths are the same. Each group has a join for every rule, made when it is first needed.
+	near  map[nearKey]*group
+	joins map[joinKey]int
+}
+
+type nearKey struct {
+	resource addr.ConfigResource
+	prefix   addr.ModuleInstance
+}
+
+type group struct{ members []*blockSteps }
+
+type joinKey struct {
+	nearKey
+	rule uint8
+}
+
+// The rules of order. D depends on R:
+const (
+	destroyBefore   uint8 = iota // what deletes D comes before what deletes R
+	updateFirst                  // R creates before it destroys: D is written before the old R goes
+	freeBeforeWrite              // a D that goes comes before R is written
+	destroyedFirst               // R is destroyed before D is written
+)
+
+// steps turns changes into the action graph. The cost is the number of changes plus the number of dependencies.
+func (p *planner) steps(changes []*plan.Change) []plan.Step {
+	b := &stepBuilder{p: p, near: map[nearKey]*group{}, joins: map[joinKey]int{}}
+	b.group(changes)
+	b.index()
+	for _, blk := range b.blocks {
+		b.within(blk)
+	}
+	for _, blk := range b.blocks {
+		b.across(blk, changes)
+	}
+	return b.steps
+}
+
+// group collects the changes of each block into steps.
+func (b *stepBuilder) group(changes []*plan.Change) {
+	by := map[addr.AbsResource]*blockSteps{}
+	for i, c := range changes {
+		if c.Action == plan.NoOp {
+			continue
+		}
+		a := c.Object.Instance.AbsResource()
+		blk := by[a]
+		if blk == nil {
+			blk = &blockSteps{addr: a, write: none, destroy: none, dispose: none}
+			if slot := b.p.prog.ResourceSlot(a.Config()); slot != nil {
+				blk.cbd = slot.CreateBeforeDestroy
+			}
+			by[a] = blk
+			b.blocks = append(b.blocks, blk)
+		}
+		if slot := b.p.prog.ResourceSlot(a.Config()); slot == nil {
+			blk.cbd = blk.cbd || c.CreateBeforeDestroy
+		}
+		switch c.Action {
+		case plan.Delete, plan.Forget:
+			if c.Object.Deposed != "" {
+				b.put(&blk.dispose, plan.Dispose, a, i)
+			} else {
+				b.put(&blk.destroy, plan.DestroyStep, a, i)
+			}
+		case plan.DeleteThenCreate:
+			b.put(&blk.destroy, plan.DestroyStep, a, i)
+			b.put(&blk.write, plan.Write, a, i)
+			blk.replaces = true
+		case plan.CreateThenDelete:
+			b.put(&blk.write, plan.Write, a, i)
+			b.put(&blk.dispose, plan.Dispose, a, i)
+			blk.disposesOwn = true
+		default:
+			b.put(&blk.write, plan.Write, a, i)
+		}
+	}
+}
+
+// put adds a change to a step, which is made when it does not exist yet.
+func (b *stepBuilder) put(step *int, kind plan.StepKind, a addr.AbsResource, change int) {
+	if *step == none {
+		*step = len(b.steps)
+		b.steps = append(b.steps, plan.Step{Kind: kind, Resource: a})
+	}
+	s := &b.steps[*step]
+	s.Changes = append(s.Changes, change)
+}
+
+// index files every block under each prefix of its module path.
+func (b *stepBuilder) index() {
+	for _, blk := range b.blocks {
+		config := blk.addr.Config()
+		for m, ok := blk.addr.Module, true; ok; m, _, ok = m.Parent() {
+			key := nearKey{config, m}
+			if b.near[key] == nil {
+				b.near[key] = &group{}
+			}
+			b.near[key].members = append(b.near[key].members, blk)
+		}
+	}
+}
+
+// after makes a step wait for another one.
+func (b *stepBuilder) after(step, first int) {
+	if step == none || first == none || step == first {
+		return
+	}
+	b.steps[step].After = append(b.steps[step].After, first)
+}
+
+// within orders the halves of replacements.
+func (b *stepBuilder) within(blk *blockSteps) {
+	if blk.replaces {
+		b.after(blk.write, blk.destroy)
+	}
+	if blk.disposesOwn {
+		b.after(blk.dispose, blk.write)
+	}
+}
+
+// across orders a block, as dependent, against everything that it depends on or depended on.
+func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
+	old, wanted := map[addr.ConfigResource]bool{}, map[addr.ConfigResource]bool{}
+	for _, step := range []int{blk.destroy, blk.dispose} {
+		if step == none {
+			continue
+		}
+		for _, i := range b.steps[step].Changes {
+			for _, d := range b.storedDeps(changes[i]) {
+				old[d] = true
+			}
+		}
+	}
+	if slot := b.p.prog.ResourceSlot(blk.addr.Config()); slot != nil && blk.write != none {
+		for _, d := range slot.ResourceDeps() {
+			wanted[d] = true
+		}
+	}
+	for d := range old {
+		key, g := b.find(blk.addr, d)
+		if g == nil {
+			continue
+		}
+		b.precede(key, g, destroyBefore, blk.destroy)
+		b.precede(key, g, destroyBefore, blk.dispose)
+		if !blk.cbd {
+			b.precede(key, g, freeBeforeWrite, blk.destroy)
+		}
+	}
+	for d := range wanted {
+		key, g := b.find(blk.addr, d)
+		if g == nil {
+			continue
+		}
+		if g.members[0].cbd {
+			b.precede(key, g, updateFirst, blk.write)
+		} else {
+			b.follow(key, g, blk.write)
+		}
+	}
+}
+
+// storedDeps gives what the object that goes depended on; while everything is destroyed also what its provider's configuration needs.
+func (b *stepBuilder) storedDeps(c *plan.Change) []addr.ConfigResource {
+	o := c.Object
+	var deps []addr.ConfigResource
+	if stored := b.p.prior.Object(o); stored != nil {
+		deps = stored.Dependencies
+	}
+	if b.p.opts.Mode == plan.Destroy {
+		deps = append(deps[:len(deps):len(deps)], b.p.prog.ProviderDeps(c.Provider)...)
+	}
+	return deps
+}
+
+// find gives the blocks of a dependency that a block in this place means.
+func (b *stepBuilder) find(from addr.AbsResource, dep addr.ConfigResource) (nearKey, *group) {
+	if dep == from.Config() {
+		return nearKey{}, nil
+	}
+	prefix := commonPrefix(from.Module, dep.Module)
+	key := nearKey{dep, prefix}
+	return key, b.near[key]
+}
+
+// commonPrefix gives the part of an instance path whose calls a static path shares.
+func commonPrefix(i addr.ModuleInstance, m addr.Module) addr.ModuleInstance {
+	if i.IsRoot() || m.IsRoot() {
+		return addr.RootInstance
+	}
+	calls := m.Calls()
+	out := addr.RootInstance
+	for n, step := range i.Steps() {
+		if n >= len(calls) || calls[n] != step.Call {
+			break
+		}
+		out = out.Child(step.Call, step.Key)
+	}
+	return out
+}
+
+// targets gives the steps of a block that a rule lets wait.
+func (blk *blockSteps) targets(rule uint8) [2]int {
+	switch rule {
+	case destroyBefore, updateFirst:
+		return [2]int{blk.destroy, blk.dispose}
+	case freeBeforeWrite:
+		return [2]int{blk.write, none}
+	}
+	return [2]int{none, none}
+}
+
+// precede makes every member of a group wait for a step of the dependent.
+func (b *stepBuilder) precede(key nearKey, g *group, rule uint8, first int) {
+	if first == none {
+		return
+	}
+	if len(g.members) == 1 {
+		for _, t := range g.members[0].targets(rule) {
+			b.after(t, first)
+		}
+		return
+	}
+	b.after(b.join(key, g, rule, func(join int) {
+		for _, m := range g.members {
+			for _, t := range m.targets(rule) {
+				b.after(t, join)
+			}
+		}
+	}), first)
+}
+
+// follow makes a step of the dependent wait for the destruction of every member of a group.
+func (b *stepBuilder) follow(key nearKey, g *group, step int) {
+	if step == none {
+		return
+	}
+	if len(g.members) == 1 {
+		b.after(step, g.members[0].destroy)
+		return
+	}
+	b.after(step, b.join(key, g, destroyedFirst, func(join int) {
+		for _, m := range g.members {
+			b.after(join, m.destroy)
+		}
+	}))
+}
+
+// join gives the join of a group for a rule, wired to the group when it is made.
+func (b *stepBuilder) join(key nearKey, g *group, rule uint8, wire func(int)) int {
+	jk := joinKey{key, rule}
+	if j, ok := b.joins[jk]; ok {
+		return j
+	}
+	j := len(b.steps)
+	b.steps = append(b.steps, plan.Step{Kind: plan.Join, Resource: g.members[0].addr})
+	b.joins[jk] = j
+	wire(j)
+	return j
+}
+
+var _ eval.Driver = (*planner)(nil)
+
+// describe names a step in messages.
+func describe(s plan.Step) string {
+	kind := map[plan.StepKind]string{plan.Write: "write", plan.DestroyStep: "destroy", plan.Dispose: "dispose", plan.Join: "join"}[s.Kind]
+	return strings.TrimSpace(s.Resource.String() + " (" + kind + ")")
+}

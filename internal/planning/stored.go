@@ -1,0 +1,201 @@
+package planning
+
+import (
+	"bytes"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// known is a stored object brought to the current schema and, unless refreshing is off, to the present of the world.
+type known struct {
+	value     cty.Value // no marks; null when there is no object
+	sensitive []cty.Path
+	private   []byte
+	identity  cty.Value
+	object    *state.Object // as stored or as refreshed; nil when there is none
+	tainted   bool
+}
+
+// null tells that no object exists.
+func (k known) null() bool { return k.object == nil }
+
+// marked gives the value with the sensitivity that the state remembers.
+func (k known) marked() cty.Value {
+	if k.null() {
+		return k.value
+	}
+	return value.MarkAt(k.value, value.Sensitive, k.sensitive)
+}
+
+// load upgrades a stored object and refreshes it. It notes the edits that this causes; drift is noted for managed objects.
+func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, deps []addr.ConfigResource, refresh bool) (known, error) {
+	stored := p.prior.Object(o)
+	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
+	if stored == nil {
+		return none, nil
+	}
+	k := known{object: stored, sensitive: stored.Sensitive, private: stored.Private, tainted: stored.Status == state.Tainted}
+	if stored.SchemaVersion > rt.Version {
+		return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource instance managed by newer provider version",
+			"The current state of %s was created by a newer provider version than is currently selected. Upgrade the provider %s to work with this state.", o, cfg.Provider.ForDisplay()))
+	}
+	up := inst.UpgradeState(p.calls, provider.UpgradeStateRequest{
+		Type: o.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat},
+	})
+	if err := p.walk.Report(up.Diagnostics.InAddress(o.String())); err != nil {
+		return none, err
+	}
+	if errs := value.Conforms(rt.Block, up.State); len(errs) > 0 {
+		return none, p.walk.Report(badAnswer(o, cfg, "Invalid resource state upgrade", errs))
+	}
+	k.value = up.State
+	current := k
+	if refresh {
+		var err error
+		if current, err = p.refresh(o, cfg, rt, inst, k); err != nil {
+			return none, err
+		}
+	}
+	return current, p.noteRefresh(o, cfg, rt, k, current, deps)
+}
+
+// refresh asks the provider what the object looks like now.
+func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known) (known, error) {
+	id := identify(rt.Block, k.value)
+	p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
+	var resp provider.ReadResponse
+	p.call(func() {
+		resp = inst.Read(p.calls, provider.ReadRequest{Type: o.Instance.Resource.Type, Prior: k.value, Private: k.private, Client: client})
+	})
+	p.opts.Events.Send(event.RefreshDone{Object: o, ID: id})
+	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
+		return k, err
+	}
+	if resp.State == cty.NilVal || resp.State.IsNull() {
+		return known{value: cty.NullVal(rt.Block.ImpliedType())}, nil
+	}
+	state := value.NormalizeRead(rt.Block, resp.State)
+	if errs := value.CheckRefreshed(rt.Block, state); len(errs) > 0 {
+		return k, p.walk.Report(badAnswer(o, cfg, "Provider produced invalid object", errs))
+	}
+	k.value, k.private = state, resp.Private
+	return k, nil
+}
+
+var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
+
+// noteRefresh keeps the edit and the drift that refreshing caused. before is the upgraded object, after what is there now.
+func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known, deps []addr.ConfigResource) error {
+	stored := before.object
+	if after.null() {
+		p.edit(state.Edit{Drop: &state.DropObject{Addr: o}})
+		p.addDrift(o, cfg, rt, plan.Delete, before, after)
+		return nil
+	}
+	same := before.value.RawEquals(after.value)
+	if deps == nil {
+		deps = stored.Dependencies
+	}
+	if same && stored.SchemaVersion == rt.Version && bytes.Equal(before.private, after.private) && equalDeps(stored.Dependencies, deps) {
+		return nil
+	}
+	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), state.Object{
+		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: stored.Sensitive, Private: after.private, Dependencies: deps,
+		CreateBeforeDestroy: stored.CreateBeforeDestroy, IdentityVersion: stored.IdentityVersion, Identity: stored.Identity,
+		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy,
+	})
+	if err != nil {
+		return p.walk.Report(diag.FromError("Cannot store the refreshed object "+o.String(), err))
+	}
+	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: next}})
+	if !same {
+		p.addDrift(o, cfg, rt, plan.Update, before, after)
+	}
+	return nil
+}
+
+func equalDeps(a, b []addr.ConfigResource) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *planner) addDrift(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, action plan.Action, before, after known) {
+	if o.Instance.Resource.Mode != addr.Managed || o.Deposed != "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drift = append(p.drift, &plan.Change{
+		Object: o, PrevAddr: o.Instance, Provider: cfg, Action: action, Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version,
+		Before: planValue(rt.Block, before.value, before.sensitive), After: planValue(rt.Block, after.value, before.sensitive),
+	})
+}
+
+// planValue adds the schema's sensitive paths to those of the configuration.
+func planValue(b *provider.Block, v cty.Value, sensitive []cty.Path) plan.Value {
+	return plan.Value{Value: v, Sensitive: value.SensitivePaths(b, v, sensitive)}
+}
+
+// identify finds the attribute by which people know an object: id, or else name. Sensitive ones are left out.
+func identify(b *provider.Block, v cty.Value) event.ID {
+	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
+		return event.ID{}
+	}
+	for _, key := range []string{"id", "name"} {
+		a := b.Attributes[key]
+		if a == nil || a.Sensitive || a.Type != cty.String {
+			continue
+		}
+		if s := v.GetAttr(key); s.IsKnown() && !s.IsNull() && s.AsString() != "" {
+			return event.ID{Key: key, Value: s.AsString()}
+		}
+	}
+	return event.ID{}
+}
+
+// badAnswer words what a provider got wrong, naming provider, object and attribute.
+func badAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs []value.PathError) diag.List {
+	var diags diag.List
+	for _, e := range errs {
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: summary, Address: o.String(), Path: e.Path,
+			Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() + " with something that cannot be: " + e.Error() +
+				".\n\nThis is a bug in the provider, which should be reported in the provider's own issue tracker."})
+	}
+	return diags
+}
+
+// destroyValue gives the value of a block while a destroy is planned: what the state holds, for provider configurations that refer to it.
+func (p *planner) destroyValue(b *eval.Block) error {
+	exp, diags := b.Expand()
+	if err := p.walk.Report(diags); err != nil {
+		return err
+	}
+	values := map[addr.Key]cty.Value{}
+	for _, key := range exp.Keys {
+		v := cty.DynamicVal
+		if o := p.prior.Object(addr.Object{Instance: b.Addr().Instance(key)}); o != nil && b.Slot.Type != nil {
+			if decoded, err := o.Value(b.Slot.Type.Block.ImpliedType()); err == nil {
+				v = value.MarkAt(decoded, value.Sensitive, o.Sensitive)
+			}
+		}
+		values[key] = v
+	}
+	b.Set(exp, values)
+	return nil
+}

@@ -1,0 +1,92 @@
+package tombolo
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/builtin"
+	"github.com/tombolo-iac/tombolo/internal/external"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// factories gives the providers of the project: those of the options, then the built-in ones.
+func (p *Project) factories() map[addr.Provider]provider.Factory {
+	out := map[addr.Provider]provider.Factory{
+		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) {
+			return builtin.New(builtin.Options{RemoteState: p.remoteState}), nil
+		},
+	}
+	ext := func(context.Context) (provider.Provider, error) {
+		dir := p.opts.Dir
+		if dir == "." {
+			dir = ""
+		}
+		return external.New(external.Options{Dir: dir, Stderr: p.programOutput}), nil
+	}
+	for _, source := range []string{"hashicorp/external", "tombolo/external"} {
+		a, err := addr.ParseProvider(source)
+		if err != nil {
+			panic("tombolo: " + err.Error())
+		}
+		out[a] = ext
+	}
+	for a, f := range p.opts.Providers {
+		out[a] = f
+	}
+	return out
+}
+
+// programOutput shows what a program behind the external provider says. A level 0 data source shows nothing when it succeeds.
+func (p *Project) programOutput(label, line string) {
+	if strings.HasPrefix(label, "external ") {
+		return
+	}
+	p.opts.Events.Send(event.ProgramOutput{Label: label, Line: line})
+}
+
+// localStore is the store of a project without a backend.
+func localStore(dir string) state.Store {
+	return store.New(store.Options{Dir: dir})
+}
+
+// remoteState reads a state for terraform_remote_state.
+func (p *Project) remoteState(ctx context.Context, backend, workspace string, config cty.Value) (*state.State, diag.List) {
+	if backend != "local" {
+		return nil, diag.List{}.Errorf(nil, "Unsupported backend", "This version reads remote states of the backend \"local\" only, not %q.", backend)
+	}
+	options := store.Options{Dir: p.opts.Dir}
+	if !config.IsNull() {
+		for it := config.ElementIterator(); it.Next(); {
+			k, v := it.Element()
+			if v.IsNull() || v.Type() != cty.String {
+				continue
+			}
+			switch k.AsString() {
+			case "path":
+				options.Path = v.AsString()
+			case "workspace_dir":
+				options.WorkspaceDir = v.AsString()
+			}
+		}
+	}
+	ws, err := store.New(options).Workspace(workspace)
+	if err != nil {
+		return nil, diag.FromError("Cannot open the remote state", err)
+	}
+	snapshot, err := ws.Read(ctx)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, diag.FromError("Cannot read the remote state", err)
+	}
+	if snapshot == nil {
+		return nil, nil
+	}
+	return snapshot.State, nil
+}
