@@ -134,7 +134,7 @@ func TestTextDiagnosticsHaveSeveritySummaryPositionAndStream(t *testing.T) {
 
 func TestStableTextLeavesTheHumanPlanFree(t *testing.T) {
 	s := Step{Verb: "apply"}
-	got := stableText(s, "a.b: Refreshing state...\n  # a.b will be created\n\nPlan: 1 to add, 0 to change, 0 to destroy.\nx\nApply complete! Resources: 1 added.\n\nOutputs:\n\no = 1\n")
+	got := stableText(s, Run{Stdout: "a.b: Refreshing state...\n  # a.b will be created\n\nPlan: 1 to add, 0 to change, 0 to destroy.\nx\nApply complete! Resources: 1 added.\n\nOutputs:\n\no = 1\n"})
 	want := "Plan: 1 to add, 0 to change, 0 to destroy.\nApply complete! Resources: 1 added.\n\nOutputs:\n\no = 1\n"
 	if got != want {
 		t.Errorf("got %q\nwant %q", got, want)

@@ -132,6 +132,9 @@ func (n *normaliser) state(file string, state any) any {
 		doc["serial"] = "changed"
 	}
 	n.serials[file] = serial
+	if hasRandomOrder(doc) {
+		doc["serial"] = "not compared"
+	}
 	checks, _ := doc["check_results"].([]any)
 	sortBy(checks)
 	for _, c := range checks {
@@ -155,6 +158,24 @@ func eachInstance(state map[string]any, f func(resource, instance map[string]any
 			}
 		}
 	}
+}
+
+// hasRandomOrder says whether a state holds lists that terraform writes in an order which changes from run to run. An apply
+// that changes nothing then writes the state again, and raises the serial or not as it happens.
+func hasRandomOrder(state map[string]any) bool {
+	checks, _ := state["check_results"].([]any)
+	random := len(checks) > 1
+	for _, c := range checks {
+		if c, ok := c.(map[string]any); ok {
+			objects, _ := c["objects"].([]any)
+			random = random || len(objects) > 1
+		}
+	}
+	eachInstance(state, func(_, instance map[string]any) {
+		paths, _ := instance["sensitive_attributes"].([]any)
+		random = random || len(paths) > 1
+	})
+	return random
 }
 
 // sortBy puts a list into the order of its elements' JSON, where terraform's own order changes from run to run.

@@ -66,8 +66,7 @@ func fileList(list []string) any {
 			out = append(out, stampedBackup.ReplaceAllString(name, ".tfstate.<time>.backup"))
 		}
 	}
-	slices.Sort(out)
-	return sortedStrings(slices.Compact(out))
+	return bag(out)
 }
 
 func viewStep(doc Document, s Step, run Run, n *normaliser) {
@@ -84,13 +83,18 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 	case isJSON || s.Verb == "state" && len(s.Args) > 0 && s.Args[0] == "pull":
 		doc["stdout"] = n.state("stdout", decode(run.Stdout))
 	default:
-		doc["text"] = n.text(stableText(s, run.Stdout))
+		doc["text"] = n.text(stableText(s, run))
 	}
 	doc["text diagnostics"] = textDiagnostics(run, n)
 }
 
-// stableText gives the lines that scripts read and that therefore have to be the same; the rest of human output is free.
-func stableText(s Step, text string) string {
+// stableText gives the lines that scripts read and that therefore have to be the same; the rest of human output is free, and
+// so is all that a failed command prints besides its diagnostics.
+func stableText(s Step, run Run) string {
+	text := run.Stdout
+	if run.Exit == 1 {
+		return ""
+	}
 	switch s.Verb {
 	case "output", "workspace", "console", "fmt":
 		return text
@@ -145,7 +149,7 @@ func textDiagnostics(run Run, n *normaliser) any {
 			found = append(found, head+" ("+stream+")")
 		}
 	}
-	return sortedStrings(found)
+	return bag(found)
 }
 
 // eventDiagnostics reads the diagnostics of a -json event stream.
@@ -156,7 +160,7 @@ func eventDiagnostics(stream string, n *normaliser) any {
 			found = append(found, describeDiagnostic(event["diagnostic"], n))
 		}
 	}
-	return sortedStrings(found)
+	return bag(found)
 }
 
 // describeDiagnostic writes the parts of a JSON diagnostic that have to agree: severity, summary, and where it starts.
@@ -181,7 +185,7 @@ func validateDocument(stdout string, n *normaliser) (doc, diagnostics any) {
 		found = append(found, describeDiagnostic(d, n))
 	}
 	delete(m, "diagnostics")
-	return n.value(m), sortedStrings(found)
+	return n.value(m), bag(found)
 }
 
 // eventGroups gives the lines of an event stream by the object that they are about: what happens to one object has an
@@ -234,8 +238,10 @@ func compact(v any) string {
 	return strings.TrimSpace(buf.String())
 }
 
-func sortedStrings(list []string) any {
-	sort.Strings(list)
+// bag sorts strings and drops repetitions: terraform reports some problems twice, in an order that depends on its walk.
+func bag(list []string) any {
+	slices.Sort(list)
+	list = slices.Compact(list)
 	out := make([]any, len(list))
 	for i, s := range list {
 		out[i] = s
