@@ -1,0 +1,124 @@
+package funcs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"unicode/utf8"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/ianaindex"
+)
+
+// textFunc is a function from one string to another. run also gets the argument itself, to show it (quoted) in an error.
+func textFunc(name string, run func(text string, arg cty.Value) (string, error)) function.Function {
+	return function.New(&function.Spec{
+		Params:       []function.Parameter{{Name: name, Type: cty.String, AllowUnknown: true, AllowMarked: true}},
+		Type:         function.StaticReturnType(cty.String),
+		RefineResult: notNull,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			text, marks := args[0].Unmark()
+			if !text.IsKnown() {
+				return cty.UnknownVal(cty.String).WithMarks(marks), nil
+			}
+			result, err := run(text.AsString(), args[0])
+			if err != nil {
+				return cty.NilVal, err
+			}
+			return cty.StringVal(result).WithMarks(marks), nil
+		},
+	})
+}
+
+var base64EncodeFunc = textFunc("str", func(text string, _ cty.Value) (string, error) {
+	return base64.StdEncoding.EncodeToString([]byte(text)), nil
+})
+
+var base64DecodeFunc = textFunc("str", func(text string, arg cty.Value) (string, error) {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return "", fmt.Errorf("failed to decode base64 data %s", quoted(arg))
+	}
+	if !utf8.Valid(decoded) {
+		return "", errors.New("the result of decoding the provided string is not valid UTF-8")
+	}
+	return string(decoded), nil
+})
+
+// base64GzipFunc flushes before it closes, which adds an empty block, because the bytes must be those that Terraform
+// gives: they end up in user data whose change replaces machines.
+var base64GzipFunc = textFunc("str", func(text string, _ cty.Value) (string, error) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(text)); err != nil {
+		return "", fmt.Errorf("compress: %w", err)
+	}
+	if err := w.Flush(); err != nil {
+		return "", fmt.Errorf("compress: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return "", fmt.Errorf("compress: %w", err)
+	}
+	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
+})
+
+var urlEncodeFunc = textFunc("str", func(text string, _ cty.Value) (string, error) { return url.QueryEscape(text), nil })
+
+var textEncodeBase64Func = function.New(&function.Spec{
+	Params:       []function.Parameter{param("string", cty.String), param("encoding", cty.String)},
+	Type:         function.StaticReturnType(cty.String),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		charset, name, err := findCharset(args[1].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		encoded, err := charset.NewEncoder().Bytes([]byte(args[0].AsString()))
+		if err != nil {
+			return cty.NilVal, function.NewArgErrorf(0, "the given string contains characters that cannot be represented in %s", name)
+		}
+		return cty.StringVal(base64.StdEncoding.EncodeToString(encoded)), nil
+	},
+})
+
+var textDecodeBase64Func = function.New(&function.Spec{
+	Params:       []function.Parameter{param("source", cty.String), param("encoding", cty.String)},
+	Type:         function.StaticReturnType(cty.String),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		charset, name, err := findCharset(args[1].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		raw, err := base64.StdEncoding.DecodeString(args[0].AsString())
+		if err != nil {
+			if at, ok := errors.AsType[base64.CorruptInputError](err); ok {
+				return cty.NilVal, function.NewArgErrorf(0, "the given value has an invalid base64 symbol at offset %d", int64(at))
+			}
+			return cty.NilVal, function.NewArgErrorf(0, "invalid base64: %w", err)
+		}
+		decoded, err := charset.NewDecoder().Bytes(raw)
+		if err != nil || bytes.ContainsRune(decoded, utf8.RuneError) {
+			return cty.NilVal, function.NewArgErrorf(0, "the given string contains symbols that are not defined for %s", name)
+		}
+		return cty.StringVal(string(decoded)), nil
+	},
+})
+
+// findCharset finds an encoding by its IANA name or an alias of it, and gives its official name.
+func findCharset(alias string) (encoding.Encoding, string, error) {
+	charset, err := ianaindex.IANA.Encoding(alias)
+	if err != nil || charset == nil {
+		return nil, "", function.NewArgErrorf(1, "%q is not a supported IANA encoding name or alias", alias)
+	}
+	name, err := ianaindex.IANA.Name(charset)
+	if err != nil {
+		name = alias
+	}
+	return charset, name, nil
+}

@@ -1,0 +1,261 @@
+package funcs
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// disk is where filesystem functions look.
+type disk struct {
+	baseDir string
+	home    string
+}
+
+// filesystemTable holds the functions that know the file system, except templatefile. Those that look at files are
+// recorded; those that only compute with names are not.
+func filesystemTable(o Options) map[string]function.Function {
+	d := disk{baseDir: o.BaseDir, home: o.Home}
+	table := map[string]function.Function{
+		"file":             fileFunc(d),
+		"filebase64":       fileBase64Func(d),
+		"fileexists":       fileExistsFunc(d),
+		"fileset":          fileSetFunc(d),
+		"filemd5":          fileHashFunc(d, md5Hex),
+		"filesha1":         fileHashFunc(d, sha1Hex),
+		"filesha256":       fileHashFunc(d, sha256Hex),
+		"filesha512":       fileHashFunc(d, sha512Hex),
+		"filebase64sha256": fileHashFunc(d, sha256Base64),
+		"filebase64sha512": fileHashFunc(d, sha512Base64),
+	}
+	for name, f := range table {
+		table[name] = o.Files.checked(name, f)
+	}
+	table["abspath"] = textFunc("path", func(path string, _ cty.Value) (string, error) { return d.absolute(path) })
+	table["basename"] = textFunc("path", func(path string, _ cty.Value) (string, error) { return filepath.Base(path), nil })
+	table["dirname"] = textFunc("path", func(path string, _ cty.Value) (string, error) { return filepath.Dir(path), nil })
+	table["pathexpand"] = textFunc("path", func(path string, _ cty.Value) (string, error) { return d.expand(path) })
+	return table
+}
+
+func fileFunc(d disk) function.Function {
+	return textFunc("path", func(path string, arg cty.Value) (string, error) { return d.readText(path, quoted(arg)) })
+}
+
+func fileBase64Func(d disk) function.Function {
+	return textFunc("path", func(path string, arg cty.Value) (string, error) {
+		content, err := d.read(path, quoted(arg))
+		return base64.StdEncoding.EncodeToString(content), err
+	})
+}
+
+func fileHashFunc(by disk, d digest) function.Function {
+	return textFunc("path", func(path string, arg cty.Value) (string, error) {
+		f, err := by.open(path, quoted(arg))
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		h := d.start()
+		if _, err := io.Copy(h, f); err != nil {
+			return "", unreadable(quoted(arg), err)
+		}
+		return d.write(h.Sum(nil)), nil
+	})
+}
+
+func fileExistsFunc(d disk) function.Function {
+	return function.New(&function.Spec{
+		Params:       []function.Parameter{{Name: "path", Type: cty.String, AllowUnknown: true, AllowMarked: true}},
+		Type:         function.StaticReturnType(cty.Bool),
+		RefineResult: notNull,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			path, marks := args[0].Unmark()
+			if !path.IsKnown() {
+				return cty.UnknownVal(cty.Bool).WithMarks(marks), nil
+			}
+			exists, err := d.exists(path.AsString(), quoted(args[0]))
+			return cty.BoolVal(exists).WithMarks(marks), err
+		},
+	})
+}
+
+func (d disk) exists(path, shown string) (bool, error) {
+	path, err := d.locate(path)
+	if err != nil {
+		return false, err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("failed to stat %s: %w", shown, bare(err))
+	case info.IsDir():
+		return false, fmt.Errorf("%s is a directory, not a file", shown)
+	case !info.Mode().IsRegular():
+		return false, fmt.Errorf("%s is not a regular file, but %q", shown, info.Mode())
+	default:
+		return true, nil
+	}
+}
+
+func fileSetFunc(d disk) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{
+			{Name: "path", Type: cty.String, AllowUnknown: true, AllowMarked: true},
+			{Name: "pattern", Type: cty.String, AllowUnknown: true, AllowMarked: true},
+		},
+		Type:         function.StaticReturnType(cty.Set(cty.String)),
+		RefineResult: notNull,
+		Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
+			path, pathMarks := args[0].Unmark()
+			pattern, patternMarks := args[1].Unmark()
+			marks := cty.NewValueMarks(pathMarks, patternMarks)
+			if !path.IsKnown() || !pattern.IsKnown() {
+				return cty.UnknownVal(ty).WithMarks(marks), nil
+			}
+			show := func(text string) string {
+				if len(marks) > 0 {
+					return quoted(cty.StringVal("").WithMarks(marks))
+				}
+				return fmt.Sprintf("%q", text)
+			}
+			names, err := d.files(path.AsString(), pattern.AsString(), show)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			if len(names) == 0 {
+				return cty.SetValEmpty(cty.String).WithMarks(marks), nil
+			}
+			return cty.SetVal(names).WithMarks(marks), nil
+		},
+	})
+}
+
+// files gives the regular files that match, relative to dir, with slashes. The whole of the joined path is a pattern, also
+// what came from dir.
+func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value, error) {
+	shown := filepath.Join(dir, pattern)
+	dir = d.join(dir)
+	matches, err := glob(filepath.Join(dir, pattern))
+	if err != nil {
+		return nil, fmt.Errorf("failed to glob pattern %s: %w", show(shown), err)
+	}
+	var names []cty.Value
+	for _, match := range matches {
+		name, err := filepath.Rel(dir, match)
+		if err != nil {
+			return nil, fmt.Errorf("failed to make %s relative", show(match))
+		}
+		info, err := os.Stat(match)
+		if err != nil {
+			return nil, fmt.Errorf("failed to stat %s: %w", show(name), bare(err))
+		}
+		if info.Mode().IsRegular() {
+			names = append(names, cty.StringVal(filepath.ToSlash(name)))
+		}
+	}
+	return names, nil
+}
+
+// readText reads a file that must be text.
+func (d disk) readText(path, shown string) (string, error) {
+	content, err := d.read(path, shown)
+	if err != nil {
+		return "", err
+	}
+	if !utf8.Valid(content) {
+		return "", fmt.Errorf("contents of %s are not valid UTF-8; use filebase64 for the content as base64, or a function such as filesha256 for a hash of it", shown)
+	}
+	return string(content), nil
+}
+
+func (d disk) read(path, shown string) ([]byte, error) {
+	f, err := d.open(path, shown)
+	if err != nil {
+		return nil, function.NewArgError(0, err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(f)
+	if err != nil {
+		return nil, function.NewArgError(0, unreadable(shown, err))
+	}
+	return content, nil
+}
+
+func (d disk) open(path, shown string) (*os.File, error) {
+	path, err := d.locate(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("no file exists at %s; functions read files that are there before the plan is made, so if a resource creates this file, take its content from an attribute of that resource", shown)
+	case err != nil:
+		return nil, unreadable(shown, err)
+	}
+	return f, nil
+}
+
+func unreadable(shown string, err error) error {
+	return fmt.Errorf("failed to read %s: %w", shown, bare(err))
+}
+
+// bare takes the path off an error of the file system; messages name it in their own way, or not at all.
+func bare(err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err
+	}
+	return err
+}
+
+// locate gives the path to open for a path as written.
+func (d disk) locate(path string) (string, error) {
+	path, err := d.expand(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Clean(d.join(path)), nil
+}
+
+func (d disk) join(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(d.baseDir, path)
+}
+
+func (d disk) absolute(path string) (string, error) {
+	absolute, err := filepath.Abs(d.join(path))
+	return filepath.ToSlash(absolute), err
+}
+
+// expand replaces a leading ~ by the home directory.
+func (d disk) expand(path string) (string, error) {
+	rest, found := strings.CutPrefix(path, "~")
+	if !found {
+		return path, nil
+	}
+	if rest != "" && rest[0] != '/' && rest[0] != '\\' {
+		return "", errors.New("cannot expand user-specific home dir")
+	}
+	home := d.home
+	if home == "" {
+		var err error
+		if home, err = os.UserHomeDir(); err != nil {
+			return "", fmt.Errorf("find the home directory: %w", err)
+		}
+	}
+	return filepath.Join(home, rest), nil
+}

@@ -1,0 +1,314 @@
+package funcs
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// fixtureFiles are what the expressions in testdata find in their working directory.
+var fixtureFiles = map[string]string{
+	"main.tf":                "",
+	"hello.txt":              "Hello, World!",
+	"crlf.txt":               "a\r\nb\r\n",
+	"bin.dat":                "\xff\xfe\x00",
+	"é.txt":                  "accent",
+	".hidden":                "",
+	"we[ird].txt":            "",
+	"sub/b.txt":              "b",
+	"sub/deep/c.md":          "c",
+	"x,y/g":                  "",
+	"b{r/f":                  "",
+	"loop/x":                 "",
+	"greet.tftpl":            "Hi ${name}%{ for x in xs } ${x}%{ endfor }\n",
+	"recursive.tftpl":        `${templatefile("hello.txt", {})}`,
+	"recursive_core.tftpl":   `${core::templatefile("hello.txt", {})}`,
+	"recursive_string.tftpl": `${templatestring(name, {})}`,
+	"bool.tftpl":             "${true}",
+	"object.tftpl":           "${{a = [1]}}",
+	"file.tftpl":             `${file("hello.txt")}`,
+	"syntax.tftpl":           "${",
+	"attr.tftpl":             "${a.b.c}",
+	"funcs.tftpl":            `${upper(name)} ${core::upper(name)} ${try(nope, 1)}`,
+	"directives.tftpl":       "%{ if on ~}\non\n%{ else ~}\noff\n%{ endif ~}\n%{ for k, v in items ~}\n${k}=${v}\n%{ endfor ~}\n",
+	"fail.tftpl":             `${tonumber("x")}`,
+}
+
+var fixtureLinks = map[string]string{"link.txt": "hello.txt", "symdir": "sub", "dangling/broken": "nowhere", "loop/again": "."}
+
+// writeFixture makes a working directory and a home directory.
+func writeFixture(t *testing.T) (dir, home string) {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, home = filepath.Join(root, "work"), filepath.Join(root, "home")
+	write := func(name, content string) {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range fixtureFiles {
+		write(filepath.Join(dir, name), content)
+	}
+	for name, target := range fixtureLinks {
+		link := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(home, "home.txt"), "home")
+	return dir, home
+}
+
+// fixtureLocals are the values of local that expressions in testdata use.
+var fixtureLocals = sync.OnceValue(func() cty.Value {
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	ecDER, err := x509.MarshalECPrivateKey(ecKey)
+	if err != nil {
+		panic(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(rsaKey)
+	if err != nil {
+		panic(err)
+	}
+	ciphertext, err := rsa.EncryptPKCS1v15(rand.Reader, &rsaKey.PublicKey, []byte("message"))
+	if err != nil {
+		panic(err)
+	}
+	armor := func(kind string, der []byte) cty.Value {
+		return cty.StringVal(string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
+	}
+	return cty.ObjectVal(map[string]cty.Value{
+		"rsa_key":       armor("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey)),
+		"rsa_key_pkcs8": armor("PRIVATE KEY", pkcs8),
+		"ec_key":        armor("EC PRIVATE KEY", ecDER),
+		"ciphertext":    cty.StringVal(base64.StdEncoding.EncodeToString(ciphertext)),
+		"template":      cty.StringVal("hi ${name} %{if true}x%{endif}"),
+		"templates": cty.ObjectVal(map[string]cty.Value{
+			"x":    cty.StringVal("v ${name}"),
+			"list": cty.TupleVal([]cty.Value{cty.StringVal("q ${name}")}),
+		}),
+		"broken_template": cty.StringVal("${"),
+		"number":          cty.NumberIntVal(5),
+		"nothing":         cty.NullVal(cty.DynamicPseudoType),
+		"single":          cty.StringVal("${name}"),
+		"recursive":       cty.StringVal(`${templatefile("hello.txt", {})}`),
+		"uses_path":       cty.StringVal("${path.cwd}"),
+	})
+})
+
+// secretTemplate is the one local that has to be written as an expression, because it is marked.
+const secretTemplate = "t ${name}"
+
+// scope gives what expressions in testdata may refer to.
+func scope(dir string, functions map[string]function.Function) *hcl.EvalContext {
+	locals := fixtureLocals().AsValueMap()
+	locals["secret_template"] = cty.StringVal(secretTemplate).Mark(value.Sensitive)
+	return &hcl.EvalContext{
+		Functions: functions,
+		Variables: map[string]cty.Value{
+			"local": cty.ObjectVal(locals),
+			"path": cty.ObjectVal(map[string]cty.Value{
+				"cwd": cty.StringVal(dir), "root": cty.StringVal("."), "module": cty.StringVal("."),
+			}),
+		},
+	}
+}
+
+// evaluate parses and evaluates an expression; the result is what HCL gives, errors included.
+func evaluate(expression string, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	parsed, diags := hclsyntax.ParseExpression([]byte(expression), "<expression>", hcl.InitialPos)
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	return parsed.Value(ctx)
+}
+
+// expressionsIn reads a file of testdata: an expression a line, # comments.
+func expressionsIn(t *testing.T, name string) []string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expressions []string
+	for line := range strings.Lines(string(content)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			expressions = append(expressions, line)
+		}
+	}
+	return expressions
+}
+
+// outcome is what an expression gives: nothing but Failed if it fails.
+type outcome struct {
+	Failed bool   `json:",omitempty"`
+	Value  string `json:",omitempty"` // JSON
+	Type   string `json:",omitempty"`
+	// Sensitive is whether the value itself is, SensitiveInside whether anything in it is.
+	Sensitive       bool `json:",omitempty"`
+	SensitiveInside bool `json:",omitempty"`
+}
+
+// observed wraps an expression so that its outcome is one string, whatever the expression does.
+func observed(expression string) string {
+	return fmt.Sprintf(`jsonencode([for r in [try(jsonencode({v = %[1]s, s = issensitive(%[1]s)}), "{}")] : [issensitive(r), nonsensitive(r)]])`, expression)
+}
+
+func readOutcome(t *testing.T, text string) outcome {
+	t.Helper()
+	var found [1][2]json.RawMessage
+	var inner string
+	var fields struct {
+		V json.RawMessage
+		S *bool
+	}
+	var o outcome
+	err := json.Unmarshal([]byte(text), &found)
+	if err == nil {
+		err = errors.Join(json.Unmarshal(found[0][0], &o.SensitiveInside), json.Unmarshal(found[0][1], &inner))
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(inner), &fields)
+	}
+	if err != nil {
+		t.Fatalf("cannot read outcome %q: %v", text, err)
+	}
+	if fields.S == nil {
+		return outcome{Failed: true}
+	}
+	o.Value, o.Sensitive = string(fields.V), *fields.S
+	return o
+}
+
+// observe gives the outcome of an expression by the functions of this package. The context must have type.
+func observe(t *testing.T, expression string, ctx *hcl.EvalContext) outcome {
+	t.Helper()
+	text, diags := evaluate(observed(expression), ctx)
+	if diags.HasErrors() {
+		t.Fatalf("%s: %s", expression, diags)
+	}
+	result := readOutcome(t, text.AsString())
+	if result.Failed {
+		return result
+	}
+	described, diags := evaluate("type("+expression+")", ctx)
+	if diags.HasErrors() {
+		t.Fatalf("type(%s): %s", expression, diags)
+	}
+	result.Type, _ = DescribedType(described)
+	return result
+}
+
+// plannedScope gives what expressions in unknown.txt may refer to.
+func plannedScope(dir, home string) *hcl.EvalContext {
+	ctx := scope(dir, Table(Options{BaseDir: dir, Home: home, Pure: true}))
+	ctx.Variables["local"] = cty.ObjectVal(map[string]cty.Value{
+		"unknown": cty.UnknownVal(cty.String).RefineNotNull(),
+		"dynamic": cty.DynamicVal,
+	})
+	ctx.Variables["var"] = cty.ObjectVal(map[string]cty.Value{
+		"passing": cty.StringVal("e").Mark(value.Ephemeral),
+	})
+	return ctx
+}
+
+// encoded wraps an expression so that its result prints on one line.
+func encoded(expression string) string { return "jsonencode([" + expression + "])" }
+
+// printResult evaluates an expression and prints its result, as JSON, as the console does.
+func printResult(t *testing.T, expression string, ctx *hcl.EvalContext) string {
+	t.Helper()
+	v, diags := evaluate(encoded(expression), ctx)
+	if diags.HasErrors() {
+		t.Fatalf("%s: %s", expression, diags)
+	}
+	if !v.IsKnown() {
+		return "(known after apply)"
+	}
+	if text, yes := value.Withheld(v); yes {
+		return text
+	}
+	return string(hclwrite.TokensForValue(v).Bytes())
+}
+
+// update rewrites what terraform gave, which tests without terraform rely on:
+//
+//	go test ./internal/eval/funcs -update
+var update = flag.Bool("update", false, "record the results of terraform in testdata")
+
+// rootStandIn stands for the directory around working directory and home in recorded results.
+const rootStandIn = "/fixture"
+
+func writeOutcomes[T any](t *testing.T, name, dir string, expressions []string, outcomes []T) {
+	t.Helper()
+	var b bytes.Buffer
+	for i, expression := range expressions {
+		line, err := json.Marshal(map[string]any{"expression": expression, "outcome": outcomes[i]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(strings.ReplaceAll(string(line), filepath.Dir(dir), rootStandIn) + "\n")
+	}
+	if err := os.WriteFile(filepath.Join("testdata", name), b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recordedOutcomes reads what writeOutcomes wrote.
+func recordedOutcomes[T any](t *testing.T, name, dir string) map[string]T {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]T{}
+	for line := range strings.Lines(strings.ReplaceAll(string(content), rootStandIn, filepath.Dir(dir))) {
+		var entry struct {
+			Expression string
+			Outcome    T
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatal(err)
+		}
+		outcomes[entry.Expression] = entry.Outcome
+	}
+	return outcomes
+}

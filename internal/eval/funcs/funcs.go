@@ -1,0 +1,192 @@
+// Package funcs is the function table of the language: everything that can be called in an expression without naming a
+// provider, as Terraform 1.11 has it, and the functions of the built-in provider terraform.io/builtin/terraform.
+//
+// Table builds the table for one run; what functions need from outside (directories, times, whether results may be
+// random) comes in Options. A table and its functions may be used by many goroutines at once. Resolving names of
+// provider functions, and turning errors into diagnostics, is the evaluator's business.
+//
+// Functions take and give marked values (internal/value). An error message never shows a marked argument: functions
+// either withhold the value in the text themselves or, where a library writes the text, withhold the whole of it
+// (withheldErrors).
+//
+// Known differences from Terraform 1.11.4, all in cases that it gets wrong, are the table of
+// TestKnownDifferencesFromTerraform.
+package funcs
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	yaml "github.com/zclconf/go-cty-yaml"
+)
+
+// Options carries everything that functions take from their surroundings. The zero value is usable: relative paths
+// start at the process's working directory, times and random results are real.
+type Options struct {
+	// BaseDir is where relative paths given to filesystem functions start. Empty is the working directory.
+	BaseDir string
+	// Home stands for ~ in pathexpand and in paths of files. Empty is the home directory of the user.
+	Home string
+	// PlanTime is the result of plantimestamp. Zero gives an unknown value, as validation needs it.
+	PlanTime time.Time
+	// Pure makes bcrypt, timestamp and uuid give unknown values, because what they give while planning could not be
+	// what they will give while applying.
+	Pure bool
+	// Files, if set, records results of functions that read files, or checks them against what it has recorded.
+	Files *FileRecord
+	// ConsoleMode adds type, which has a meaning only at a prompt, and takes away plantimestamp, which has none there.
+	ConsoleMode bool
+}
+
+// Table gives all functions by name, each as name and as core::name. The caller owns the map.
+func Table(o Options) map[string]function.Function {
+	plain := maps.Clone(fixedTable())
+	for name, f := range ambientTable(o) {
+		plain[name] = describe(name, f)
+	}
+	addTemplates(plain, o)
+
+	table := make(map[string]function.Function, 2*len(plain))
+	for name, f := range plain {
+		table[name] = f
+		table["core::"+name] = f
+	}
+	return table
+}
+
+// ambientTable holds the functions that depend on Options, except those that render templates: they need the table.
+func ambientTable(o Options) map[string]function.Function {
+	table := filesystemTable(o)
+	table["bcrypt"] = bcryptFunc(o.Pure)
+	table["timestamp"] = timestampFunc(o.Pure)
+	table["uuid"] = uuidFunc(o.Pure)
+	if o.ConsoleMode {
+		table["type"] = typeFunc
+	} else {
+		table["plantimestamp"] = planTimestampFunc(o.PlanTime)
+	}
+	return table
+}
+
+// fixedTable holds the functions that depend on nothing but their arguments. It is built once for the process.
+var fixedTable = sync.OnceValue(func() map[string]function.Function {
+	table := map[string]function.Function{
+		"abs":              stdlib.AbsoluteFunc,
+		"alltrue":          allTrueFunc,
+		"anytrue":          anyTrueFunc,
+		"base64decode":     base64DecodeFunc,
+		"base64encode":     base64EncodeFunc,
+		"base64gzip":       base64GzipFunc,
+		"base64sha256":     hashFunc(sha256Base64),
+		"base64sha512":     hashFunc(sha512Base64),
+		"can":              canFunc,
+		"ceil":             stdlib.CeilFunc,
+		"chomp":            stdlib.ChompFunc,
+		"chunklist":        stdlib.ChunklistFunc,
+		"cidrhost":         withheldErrors(cidrHostFunc),
+		"cidrnetmask":      withheldErrors(cidrNetmaskFunc),
+		"cidrsubnet":       withheldErrors(cidrSubnetFunc),
+		"cidrsubnets":      withheldErrors(cidrSubnetsFunc),
+		"coalesce":         coalesceFunc,
+		"coalescelist":     stdlib.CoalesceListFunc,
+		"compact":          stdlib.CompactFunc,
+		"concat":           stdlib.ConcatFunc,
+		"contains":         stdlib.ContainsFunc,
+		"csvdecode":        withheldErrors(stdlib.CSVDecodeFunc),
+		"distinct":         stdlib.DistinctFunc,
+		"element":          stdlib.ElementFunc,
+		"endswith":         endsWithFunc,
+		"ephemeralasnull":  ephemeralAsNullFunc,
+		"flatten":          stdlib.FlattenFunc,
+		"floor":            stdlib.FloorFunc,
+		"format":           withheldErrors(stdlib.FormatFunc),
+		"formatdate":       withheldErrors(stdlib.FormatDateFunc),
+		"formatlist":       withheldErrors(stdlib.FormatListFunc),
+		"indent":           stdlib.IndentFunc,
+		"index":            indexFunc,
+		"issensitive":      isSensitiveFunc,
+		"join":             stdlib.JoinFunc,
+		"jsondecode":       withheldErrors(stdlib.JSONDecodeFunc),
+		"jsonencode":       stdlib.JSONEncodeFunc,
+		"keys":             stdlib.KeysFunc,
+		"length":           lengthFunc,
+		"list":             retiredFunc("list", "tolist([ ... ])"),
+		"log":              realNumber(stdlib.LogFunc),
+		"lookup":           lookupFunc,
+		"lower":            stdlib.LowerFunc,
+		"map":              retiredFunc("map", "tomap({ ... })"),
+		"matchkeys":        matchKeysFunc,
+		"max":              stdlib.MaxFunc,
+		"md5":              hashFunc(md5Hex),
+		"merge":            stdlib.MergeFunc,
+		"min":              stdlib.MinFunc,
+		"nonsensitive":     nonsensitiveFunc,
+		"one":              oneFunc,
+		"parseint":         withheldErrors(stdlib.ParseIntFunc),
+		"pow":              realNumber(stdlib.PowFunc),
+		"range":            stdlib.RangeFunc,
+		"regex":            withheldErrors(stdlib.RegexFunc),
+		"regexall":         withheldErrors(stdlib.RegexAllFunc),
+		"replace":          withheldErrors(replaceFunc),
+		"reverse":          stdlib.ReverseListFunc,
+		"rsadecrypt":       withheldErrors(rsaDecryptFunc),
+		"sensitive":        sensitiveFunc,
+		"setintersection":  stdlib.SetIntersectionFunc,
+		"setproduct":       stdlib.SetProductFunc,
+		"setsubtract":      stdlib.SetSubtractFunc,
+		"setunion":         stdlib.SetUnionFunc,
+		"sha1":             hashFunc(sha1Hex),
+		"sha256":           hashFunc(sha256Hex),
+		"sha512":           hashFunc(sha512Hex),
+		"signum":           stdlib.SignumFunc,
+		"slice":            stdlib.SliceFunc,
+		"sort":             stdlib.SortFunc,
+		"split":            stdlib.SplitFunc,
+		"startswith":       startsWithFunc,
+		"strcontains":      strContainsFunc,
+		"strrev":           stdlib.ReverseFunc,
+		"substr":           stdlib.SubstrFunc,
+		"sum":              sumFunc,
+		"textdecodebase64": withheldErrors(textDecodeBase64Func),
+		"textencodebase64": withheldErrors(textEncodeBase64Func),
+		"timeadd":          withheldErrors(stdlib.TimeAddFunc),
+		"timecmp":          withheldErrors(timeCmpFunc),
+		"title":            stdlib.TitleFunc,
+		"tobool":           conversionFunc(cty.Bool),
+		"tolist":           conversionFunc(cty.List(cty.DynamicPseudoType)),
+		"tomap":            conversionFunc(cty.Map(cty.DynamicPseudoType)),
+		"tonumber":         conversionFunc(cty.Number),
+		"toset":            conversionFunc(cty.Set(cty.DynamicPseudoType)),
+		"tostring":         conversionFunc(cty.String),
+		"transpose":        transposeFunc,
+		"trim":             stdlib.TrimFunc,
+		"trimprefix":       stdlib.TrimPrefixFunc,
+		"trimspace":        stdlib.TrimSpaceFunc,
+		"trimsuffix":       stdlib.TrimSuffixFunc,
+		"try":              tryFunc,
+		"upper":            stdlib.UpperFunc,
+		"urlencode":        urlEncodeFunc,
+		"uuidv5":           withheldErrors(uuidV5Func),
+		"values":           stdlib.ValuesFunc,
+		"yamldecode":       withheldErrors(yaml.YAMLDecodeFunc),
+		"yamlencode":       yaml.YAMLEncodeFunc,
+		"zipmap":           stdlib.ZipmapFunc,
+	}
+	for name, f := range table {
+		table[name] = describe(name, f)
+	}
+	return table
+})
+
+// param is a parameter of the plain kind: no nulls, no unknowns, no marks.
+func param(name string, ty cty.Type) function.Parameter {
+	return function.Parameter{Name: name, Type: ty}
+}
+
+// notNull is what nearly all functions promise of their results, so that comparing an unknown result with null is known.
+func notNull(b *cty.RefinementBuilder) *cty.RefinementBuilder { return b.NotNull() }

@@ -1,0 +1,217 @@
+package funcs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+var errBadPattern = errors.New("syntax error in pattern")
+
+// glob gives the paths that match a pattern: * and ? within a name, [a-z] and [^a-z] for a character, {a,b} for
+// alternatives within a name, ** for any number of directories, \ before what is to be taken literally. Links are followed.
+//
+// It is written out here because what a pattern finds must not change between engines, and later versions of the library
+// that set the rules (doublestar 1) differ from them. So also their edges are kept: alternatives do not nest, what is left
+// of a pattern at the end of a name may only be *, and an error in a pattern is found when matching gets to it.
+func glob(pattern string) ([]string, error) {
+	dir := "."
+	if filepath.IsAbs(pattern) {
+		dir = filepath.VolumeName(pattern) + string(filepath.Separator)
+		pattern = strings.TrimPrefix(pattern, dir)
+	}
+	var found []string
+	err := globIn(dir, strings.Split(filepath.ToSlash(pattern), "/"), &found)
+	return found, err
+}
+
+func globIn(dir string, names []string, found *[]string) error {
+	name, rest := names[0], names[1:]
+	last := len(rest) == 0
+	switch {
+	case name == "**" && last:
+		everyFile(dir, found)
+		return nil
+	case name == "**":
+		return globBelow(dir, rest, found)
+	case !strings.ContainsAny(name, `*?[{\`):
+		path := filepath.Join(dir, name)
+		if !last {
+			return globIn(path, rest, found)
+		}
+		if _, err := os.Lstat(path); err == nil {
+			*found = append(*found, path)
+		}
+		return nil
+	}
+	for _, entry := range readDir(dir) {
+		matched, err := matchName(name, entry.Name())
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(dir, entry.Name())
+		switch {
+		case !matched:
+		case last:
+			*found = append(*found, path)
+		case isDir(path, entry):
+			if err := globIn(path, rest, found); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// globBelow matches the rest of a pattern after ** in a directory and all below it.
+func globBelow(dir string, rest []string, found *[]string) error {
+	if err := globIn(dir, rest, found); err != nil {
+		return err
+	}
+	for _, entry := range readDir(dir) {
+		if path := filepath.Join(dir, entry.Name()); isDir(path, entry) {
+			if err := globBelow(path, rest, found); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// everyFile finds all files in a directory and below it, links to nowhere excepted.
+func everyFile(dir string, found *[]string) {
+	for _, entry := range readDir(dir) {
+		path := filepath.Join(dir, entry.Name())
+		if isDir(path, entry) {
+			everyFile(path, found)
+		} else if _, err := os.Stat(path); err == nil {
+			*found = append(*found, path)
+		}
+	}
+}
+
+// readDir treats a directory that cannot be read as an empty one.
+func readDir(dir string) []os.DirEntry {
+	entries, _ := os.ReadDir(dir)
+	return entries
+}
+
+// isDir follows links. (A link that leads back up ends when the system finds that there are too many on the way.)
+func isDir(path string, entry os.DirEntry) bool {
+	if entry.Type()&os.ModeSymlink == 0 {
+		return entry.IsDir()
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// matchName matches one name of a path.
+func matchName(pattern, name string) (bool, error) {
+	for pattern != "" {
+		if name == "" {
+			return strings.Trim(pattern, "*") == "", nil
+		}
+		char, size := utf8.DecodeRuneInString(name)
+		switch pattern[0] {
+		case '*':
+			return matchStar(strings.TrimLeft(pattern, "*"), name)
+		case '{':
+			return matchAlternatives(pattern[1:], name)
+		case '?':
+			pattern = pattern[1:]
+		case '[':
+			matched, rest, err := matchClass(pattern[1:], char)
+			if err != nil || !matched {
+				return false, err
+			}
+			pattern = rest
+		default:
+			want, rest, ok := literal(pattern)
+			if !ok || want != char {
+				return false, nil
+			}
+			pattern = rest
+		}
+		name = name[size:]
+	}
+	return name == "", nil
+}
+
+func matchStar(pattern, name string) (bool, error) {
+	if pattern == "" {
+		return true, nil
+	}
+	for i := range name { // at the start of every character
+		if matched, err := matchName(pattern, name[i:]); matched || err != nil {
+			return matched, err
+		}
+	}
+	return false, nil
+}
+
+// matchAlternatives gets the pattern after the opening brace.
+func matchAlternatives(pattern, name string) (bool, error) {
+	var alternatives []string
+	start := 0
+	for i := 0; i < len(pattern); i++ {
+		switch pattern[i] {
+		case '\\':
+			i++
+		case ',':
+			alternatives = append(alternatives, pattern[start:i])
+			start = i + 1
+		case '}':
+			for _, alternative := range append(alternatives, pattern[start:i]) {
+				if matched, err := matchName(alternative+pattern[i+1:], name); matched || err != nil {
+					return matched, err
+				}
+			}
+			return false, nil
+		}
+	}
+	return false, errBadPattern
+}
+
+// matchClass gets the pattern after the opening bracket and gives what follows the closing one.
+func matchClass(pattern string, char rune) (matched bool, rest string, err error) {
+	if strings.HasPrefix(pattern, "]") {
+		return false, "", errBadPattern
+	}
+	pattern, negated := strings.CutPrefix(pattern, "^")
+	for pattern != "" {
+		if pattern[0] == ']' {
+			return matched != negated, pattern[1:], nil
+		}
+		low, after, ok := classMember(pattern)
+		if !ok {
+			break
+		}
+		high := low
+		if strings.HasPrefix(after, "-") {
+			if high, after, ok = classMember(after[1:]); !ok {
+				break
+			}
+		}
+		if low <= char && char <= high {
+			matched = true
+		}
+		pattern = after
+	}
+	return false, "", errBadPattern
+}
+
+func classMember(pattern string) (char rune, rest string, ok bool) {
+	if pattern == "" || pattern[0] == '-' || pattern[0] == ']' {
+		return 0, "", false
+	}
+	return literal(pattern)
+}
+
+// literal takes one character, which may be escaped, off a pattern.
+func literal(pattern string) (char rune, rest string, ok bool) {
+	pattern = strings.TrimPrefix(pattern, `\`)
+	char, size := utf8.DecodeRuneInString(pattern)
+	return char, pattern[size:], size > 0
+}

@@ -1,0 +1,74 @@
+package funcs
+
+import (
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// anything is the parameter of functions that are about marks: whatever the value, they see it as it is.
+func anything(name string) function.Parameter {
+	return function.Parameter{
+		Name: name, Type: cty.DynamicPseudoType,
+		AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true,
+	}
+}
+
+func sameType(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil }
+
+var sensitiveFunc = function.New(&function.Spec{
+	Params: []function.Parameter{anything("value")},
+	Type:   sameType,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return args[0].Mark(value.Sensitive), nil
+	},
+})
+
+// nonsensitiveFunc unmarks the value itself only; what is sensitive inside it stays so.
+var nonsensitiveFunc = function.New(&function.Spec{
+	Params: []function.Parameter{anything("value")},
+	Type:   sameType,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return value.WithoutMark(args[0], value.Sensitive), nil
+	},
+})
+
+// isSensitiveFunc does not answer for values that are not known and not sensitive: they may yet become so.
+var isSensitiveFunc = function.New(&function.Spec{
+	Params:       []function.Parameter{anything("value")},
+	Type:         function.StaticReturnType(cty.Bool),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		switch {
+		case value.IsSensitive(args[0]):
+			return cty.True, nil
+		case !args[0].IsKnown():
+			return cty.UnknownVal(cty.Bool), nil
+		default:
+			return cty.False, nil
+		}
+	},
+})
+
+var ephemeralAsNullFunc = function.New(&function.Spec{
+	Params: []function.Parameter{anything("value")},
+	Type:   sameType,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if !value.HasDeepEphemeral(args[0]) {
+			return args[0], nil
+		}
+		return cty.Transform(args[0], func(_ cty.Path, v cty.Value) (cty.Value, error) {
+			if !value.IsEphemeral(v) {
+				return v, nil
+			}
+			kept := value.WithoutMark(v, value.Ephemeral)
+			if !v.IsKnown() {
+				// Its type may yet become a more exact one, which the null will have to have. What else is known of
+				// it will not be true of the null.
+				return cty.UnknownVal(v.Type()).WithSameMarks(kept), nil
+			}
+			return cty.NullVal(v.Type()).WithSameMarks(kept), nil
+		})
+	},
+})

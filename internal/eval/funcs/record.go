@@ -1,0 +1,95 @@
+package funcs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+// FileRecord remembers what functions of the outside world gave, as hashes, so that a plan is applied with the files
+// that it was made from. While planning it fills itself; it is stored with the plan (Results) and made again from that
+// for applying (NewFileRecord). It may be used by many goroutines at once.
+type FileRecord struct {
+	mu      sync.Mutex
+	results map[string]string // hash of function and arguments -> hash of result; guarded by mu
+}
+
+// NewFileRecord makes a record that starts with what another had; nil starts empty.
+func NewFileRecord(results map[string]string) *FileRecord {
+	known := maps.Clone(results)
+	if known == nil {
+		known = map[string]string{}
+	}
+	return &FileRecord{results: known}
+}
+
+// Results gives a copy of what is recorded, for NewFileRecord.
+func (r *FileRecord) Results() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.results)
+}
+
+// Check compares the result of a call with what the same call gave before, or records it if there was none. Calls whose
+// arguments or result are not known yet always pass. The error names the function but shows no value. Provider functions may be
+// checked too, under a name that tells them apart.
+func (r *FileRecord) Check(name string, args []cty.Value, result cty.Value) error {
+	if !result.IsWhollyKnown() || !allWhollyKnown(args) {
+		return nil
+	}
+	call, err := hashValues(name, args)
+	if err != nil {
+		return err
+	}
+	got, err := hashValues(name, []cty.Value{result})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if before, found := r.results[call]; found && before != got {
+		return fmt.Errorf("function returned an inconsistent result: what %s gives here has changed since the plan was made, probably because a file was changed. Make a new plan", name)
+	}
+	r.results[call] = got
+	return nil
+}
+
+// checked gives a function whose results go through the record.
+func (r *FileRecord) checked(name string, f function.Function) function.Function {
+	if r == nil {
+		return f
+	}
+	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
+		result, err := f.Call(args)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		return result, r.Check(name, args, result)
+	})
+}
+
+func allWhollyKnown(values []cty.Value) bool {
+	return !slices.ContainsFunc(values, func(v cty.Value) bool { return !v.IsWhollyKnown() })
+}
+
+// hashValues ignores marks: whether a value is secret does not change what was computed with it.
+func hashValues(name string, values []cty.Value) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q", name)
+	for _, v := range values {
+		v, _ = v.UnmarkDeep()
+		encoded, err := ctyjson.Marshal(v, cty.DynamicPseudoType)
+		if err != nil {
+			return "", fmt.Errorf("record the result of %s: %w", name, err)
+		}
+		fmt.Fprintf(h, " %d %s", len(encoded), encoded)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,227 @@
+package funcs
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/customdecode"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// templateFuncs names the functions that render templates. They are not available inside one.
+var templateFuncs = []string{"templatefile", "templatestring"}
+
+// addTemplates adds the functions that render templates to a table that has all others. The table must not be changed
+// after that.
+func addTemplates(table map[string]function.Function, o Options) {
+	renderer := renderer{functions: sync.OnceValue(func() map[string]function.Function {
+		inside := make(map[string]function.Function, 2*len(table))
+		for name, f := range table {
+			inside[name] = f
+			inside["core::"+name] = f
+		}
+		for _, name := range templateFuncs {
+			inside[name] = recursiveFunc(name)
+			inside["core::"+name] = inside[name]
+		}
+		return inside
+	})}
+	d := disk{baseDir: o.BaseDir, home: o.Home}
+	table["templatefile"] = describe("templatefile", o.Files.checked("templatefile", templateFileFunc(d, renderer)))
+	table["templatestring"] = describe("templatestring", templateStringFunc(renderer))
+}
+
+func recursiveFunc(name string) function.Function {
+	err := fmt.Errorf("cannot recursively call %s from inside another template function", name)
+	args := anything("args")
+	return function.New(&function.Spec{
+		VarParam: &args,
+		Type:     func([]cty.Value) (cty.Type, error) { return cty.NilType, err },
+		Impl:     func([]cty.Value, cty.Type) (cty.Value, error) { return cty.NilVal, err },
+	})
+}
+
+// varsParam is the second parameter of template functions: an object or a map.
+var varsParam = function.Parameter{
+	Name: "vars", Type: cty.DynamicPseudoType,
+	AllowUnknown: true, AllowMarked: true, AllowDynamicType: true,
+}
+
+// templateFileFunc gives whatever type the template has: one that is a single interpolation gives its value.
+func templateFileFunc(d disk, r renderer) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{
+			{Name: "path", Type: cty.String, AllowUnknown: true, AllowMarked: true},
+			varsParam,
+		},
+		Type: function.StaticReturnType(cty.DynamicPseudoType),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			path, marks := args[0].Unmark()
+			if !path.IsKnown() {
+				_, varsMarks := args[1].UnmarkDeep()
+				return cty.DynamicVal.WithMarks(marks, varsMarks), nil
+			}
+			source, err := d.readText(path.AsString(), quoted(args[0]))
+			if err != nil {
+				return cty.NilVal, err
+			}
+			filename := path.AsString()
+			if len(marks) > 0 {
+				filename = "<templatefile argument>"
+			}
+			t, err := parseTemplate(source, filename)
+			if err != nil {
+				return cty.NilVal, unlessMarked(marks, err)
+			}
+			result, err := r.render(t, args[1], marks)
+			return result.WithMarks(marks), err
+		},
+	})
+}
+
+func templateStringFunc(r renderer) function.Function {
+	return function.New(&function.Spec{
+		Params: []function.Parameter{
+			{Name: "template", Type: customdecode.ExpressionClosureType},
+			varsParam,
+		},
+		Type:         function.StaticReturnType(cty.String),
+		RefineResult: notNull,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			source, err := templateSource(customdecode.ExpressionClosureFromVal(args[0]))
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			source, marks := source.Unmark()
+			if !source.IsKnown() {
+				_, varsMarks := args[1].UnmarkDeep()
+				return cty.UnknownVal(cty.String).WithMarks(marks, varsMarks), nil
+			}
+			t, err := parseTemplate(source.AsString(), "<templatestring argument>")
+			if err != nil {
+				return cty.NilVal, function.NewArgErrorf(0, "invalid template: %w", unlessMarked(marks, err))
+			}
+			result, err := r.render(t, args[1], marks)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			result, err = convert.Convert(result, cty.String)
+			if err != nil {
+				return cty.NilVal, fmt.Errorf("invalid template result: %w", err)
+			}
+			if plain, _ := result.Unmark(); plain.IsKnown() && plain.IsNull() {
+				return cty.NilVal, errors.New("invalid template result: a template cannot be null")
+			}
+			return result.WithMarks(marks), nil
+		},
+	})
+}
+
+// templateSource evaluates the first argument of templatestring. It must refer to a template that is elsewhere:
+// who writes a template in place wants an ordinary template expression, or has got the quoting wrong.
+func templateSource(closure *customdecode.ExpressionClosure) (cty.Value, error) {
+	switch expr := closure.Expression.(type) {
+	case *hclsyntax.TemplateWrapExpr:
+		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found elsewhere; to use what is between ${ and } as the template, write it without them")
+	case *hclsyntax.TemplateExpr:
+		if expr.IsStringLiteral() {
+			return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found elsewhere, not one written in place; use a plain template expression instead")
+		}
+		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found elsewhere; to render an inline template, use a plain template expression")
+	default:
+		if !isReference(expr) {
+			return cty.NilVal, errors.New("invalid template expression: must be a direct reference to a single string from elsewhere, containing valid template syntax")
+		}
+	}
+	v, diags := closure.Value()
+	if diags.HasErrors() {
+		return cty.NilVal, fmt.Errorf("invalid template expression: %w", diags)
+	}
+	plain, _ := v.Unmark()
+	switch {
+	case !plain.IsKnown() && plain.Type() == cty.DynamicPseudoType:
+		return cty.UnknownVal(cty.String).WithSameMarks(v), nil
+	case plain.Type() != cty.String || plain.IsNull():
+		return cty.NilVal, errors.New("invalid template value: a string is required")
+	}
+	return v, nil
+}
+
+// isReference reports whether the expression only walks from a named value to a part of it.
+func isReference(expr hcl.Expression) bool {
+	switch expr := expr.(type) {
+	case *hclsyntax.ScopeTraversalExpr:
+		return true
+	case *hclsyntax.RelativeTraversalExpr:
+		return isReference(expr.Source)
+	case *hclsyntax.IndexExpr:
+		return isReference(expr.Collection)
+	case *hclsyntax.SplatExpr:
+		return isReference(expr.Source)
+	default:
+		return false
+	}
+}
+
+func parseTemplate(source, filename string) (hcl.Expression, error) {
+	t, diags := hclsyntax.ParseTemplate([]byte(source), filename, hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return t, nil
+}
+
+// renderer evaluates templates with the functions that may be called in one.
+type renderer struct {
+	functions func() map[string]function.Function
+}
+
+// render evaluates a template. sourceMarks are the marks of the template itself: if there are any, errors must not
+// quote it.
+func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.ValueMarks) (cty.Value, error) {
+	vars, varsMarks := vars.Unmark()
+	if ty := vars.Type(); ty != cty.DynamicPseudoType && !ty.IsMapType() && !ty.IsObjectType() {
+		return cty.NilVal, function.NewArgErrorf(1, "invalid vars value: must be a map")
+	}
+	if !vars.IsKnown() {
+		return cty.DynamicVal.WithMarks(varsMarks), nil
+	}
+	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: r.functions()}
+	for key, v := range vars.Elements() {
+		name := key.AsString()
+		if !hclsyntax.ValidIdentifier(name) {
+			return cty.NilVal, function.NewArgErrorf(1, "invalid template variable name %q: must start with a letter, followed by zero or more letters, digits, and underscores", name)
+		}
+		ctx.Variables[name] = v
+	}
+	for _, reference := range t.Variables() {
+		if name := reference.RootName(); !has(ctx.Variables, name) {
+			err := fmt.Errorf("vars map does not contain key %q, referenced at %s", name, reference[0].SourceRange())
+			return cty.NilVal, function.NewArgError(1, unlessMarked(sourceMarks, err))
+		}
+	}
+	result, diags := t.Value(ctx)
+	if diags.HasErrors() {
+		_, inside := vars.UnmarkDeep()
+		return cty.NilVal, unlessMarked(cty.NewValueMarks(sourceMarks, varsMarks, inside), diags)
+	}
+	return result.WithMarks(varsMarks), nil
+}
+
+// unlessMarked withholds an error about values with marks.
+func unlessMarked(marks cty.ValueMarks, err error) error {
+	if len(marks) > 0 {
+		return errWithheld
+	}
+	return err
+}
+
+func has[V any](m map[string]V, key string) bool {
+	_, found := m[key]
+	return found
+}

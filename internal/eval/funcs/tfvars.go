@@ -1,0 +1,112 @@
+package funcs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// TerraformProviderFunctions gives the functions of the built-in provider terraform.io/builtin/terraform by name. The
+// caller owns the map.
+func TerraformProviderFunctions() map[string]function.Function {
+	return map[string]function.Function{
+		"decode_tfvars": decodeTfvarsFunc,
+		"encode_expr":   encodeExprFunc,
+		"encode_tfvars": encodeTfvarsFunc,
+	}
+}
+
+var encodeTfvarsFunc = function.New(&function.Spec{
+	Description:  "Writes the attributes of an object, or the elements of a map, as definitions in the syntax of a .tfvars file.",
+	Params:       []function.Parameter{param("value", cty.DynamicPseudoType)},
+	Type:         function.StaticReturnType(cty.String),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
+		vars := args[0]
+		if ty := vars.Type(); !ty.IsObjectType() && !ty.IsMapType() {
+			return cty.NilVal, errors.New("invalid value to encode: must be an object whose attribute names will become the encoded variable names")
+		}
+		if !vars.IsWhollyKnown() {
+			return cty.UnknownVal(ty), nil
+		}
+		file := hclwrite.NewEmptyFile()
+		for key, v := range vars.Elements() {
+			name := key.AsString()
+			if !hclsyntax.ValidIdentifier(name) {
+				return cty.NilVal, fmt.Errorf("invalid variable name %q: must be a valid identifier, per the rules for names of input variables", name)
+			}
+			file.Body().SetAttributeValue(name, v)
+		}
+		return cty.StringVal(string(file.Bytes())), nil
+	},
+})
+
+var decodeTfvarsFunc = withheldErrors(function.New(&function.Spec{
+	Description: "Reads the syntax of a .tfvars file to an object with an attribute for every definition.",
+	Params:      []function.Parameter{param("src", cty.String)},
+	Type:        function.StaticReturnType(cty.DynamicPseudoType),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		file, diags := hclsyntax.ParseConfig([]byte(args[0].AsString()), "<decode_tfvars argument>", hcl.InitialPos)
+		if diags.HasErrors() {
+			return cty.NilVal, fmt.Errorf("invalid tfvars syntax: %w", diags)
+		}
+		definitions, diags := file.Body.JustAttributes()
+		if diags.HasErrors() {
+			return cty.NilVal, fmt.Errorf("invalid tfvars content: %w", diags)
+		}
+		vars := make(map[string]cty.Value, len(definitions))
+		for name, definition := range definitions {
+			v, diags := definition.Expr.Value(nil)
+			if diags.HasErrors() {
+				return cty.NilVal, fmt.Errorf("invalid expression for variable %q: %w", name, diags)
+			}
+			vars[name] = v
+		}
+		return cty.ObjectVal(vars), nil
+	},
+}))
+
+// encodeExprFunc can tell how the text will begin even for a value that is not known yet.
+var encodeExprFunc = function.New(&function.Spec{
+	Description: "Writes a value as an expression.",
+	Params: []function.Parameter{{
+		Name: "value", Type: cty.DynamicPseudoType,
+		AllowUnknown: true, AllowDynamicType: true,
+	}},
+	Type:         function.StaticReturnType(cty.String),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		v := args[0]
+		if v.IsWhollyKnown() {
+			return cty.StringVal(string(hclwrite.TokensForValue(v).Bytes())), nil
+		}
+		text := cty.UnknownVal(cty.String)
+		if start := expressionStart(v); start != "" {
+			text = text.Refine().StringPrefixFull(start).NewValue()
+		}
+		return text, nil
+	},
+})
+
+// expressionStart gives what the expression for an unknown value begins with. A value that may be null can become the
+// word null, whatever its type.
+func expressionStart(v cty.Value) string {
+	if !v.Range().DefinitelyNotNull() {
+		return ""
+	}
+	switch ty := v.Type(); {
+	case ty.IsObjectType() || ty.IsMapType():
+		return "{"
+	case ty.IsTupleType() || ty.IsListType() || ty.IsSetType():
+		return "["
+	case ty == cty.String:
+		return `"`
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,74 @@
+package funcs
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/customdecode"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// tryFunc and canFunc behave as those of HCL's tryfunc extension, which evaluates every expression twice, to find the
+// type and then the value: nested three deep, that is eight times. These leave the type open and evaluate once.
+var tryFunc = function.New(&function.Spec{
+	VarParam: &function.Parameter{Name: "expressions", Type: customdecode.ExpressionClosureType},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		if len(args) == 0 {
+			return cty.NilType, errors.New("at least one argument is required")
+		}
+		return cty.DynamicPseudoType, nil
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		var failures hcl.Diagnostics
+		for _, arg := range args {
+			v, diags := customdecode.ExpressionClosureFromVal(arg).Value()
+			switch {
+			case diags.HasErrors():
+				failures = append(failures, diags...)
+			case !v.IsWhollyKnown():
+				// once all is known, the expression may turn out to fail, and another be chosen in its place
+				return cty.DynamicVal, nil
+			default:
+				return v, nil
+			}
+		}
+		return cty.NilVal, noneSucceeded(failures)
+	},
+})
+
+var canFunc = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "expression", Type: customdecode.ExpressionClosureType}},
+	Type:   function.StaticReturnType(cty.Bool),
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		v, diags := customdecode.ExpressionClosureFromVal(args[0]).Value()
+		switch {
+		case diags.HasErrors():
+			return cty.False, nil
+		case !v.IsWhollyKnown():
+			return cty.UnknownVal(cty.Bool), nil
+		default:
+			return cty.True, nil
+		}
+	},
+})
+
+// noneSucceeded lists why each expression failed.
+func noneSucceeded(failures hcl.Diagnostics) error {
+	var text strings.Builder
+	text.WriteString("no expression succeeded:\n")
+	for _, failure := range failures {
+		if failure.Severity != hcl.DiagError {
+			continue
+		}
+		fmt.Fprintf(&text, "- %s", failure.Summary)
+		if failure.Subject != nil {
+			fmt.Fprintf(&text, " (at %s)", failure.Subject)
+		}
+		fmt.Fprintf(&text, "\n  %s\n", failure.Detail)
+	}
+	text.WriteString("\nAt least one expression must produce a successful result")
+	return errors.New(text.String())
+}

@@ -1,0 +1,181 @@
+package value
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/ctymarks"
+)
+
+// Mark is a property that travels with a value through every expression that uses it.
+type Mark string
+
+const (
+	// Sensitive values are used as usual but must not be shown to a person.
+	Sensitive Mark = "sensitive"
+	// Ephemeral values live for one run only and must not be stored in a plan or a state.
+	Ephemeral Mark = "ephemeral"
+)
+
+// IsSensitive reports whether the value itself is sensitive. Parts of it may be sensitive even if it is not: see
+// HasDeepSensitive.
+func IsSensitive(v cty.Value) bool { return v.HasMark(Sensitive) }
+
+// IsEphemeral reports whether the value itself is ephemeral.
+func IsEphemeral(v cty.Value) bool { return v.HasMark(Ephemeral) }
+
+// HasDeepSensitive reports whether the value or anything inside it is sensitive.
+func HasDeepSensitive(v cty.Value) bool { return v.HasMarkDeep(Sensitive) }
+
+// HasDeepEphemeral reports whether the value or anything inside it is ephemeral.
+func HasDeepEphemeral(v cty.Value) bool { return v.HasMarkDeep(Ephemeral) }
+
+// Withheld gives the text that stands for a value that must not be shown, and whether the value is one. It looks at the
+// value itself only; pass the result of a deep question for a whole structure.
+func Withheld(v cty.Value) (string, bool) {
+	switch {
+	case IsSensitive(v):
+		return "(sensitive value)", true
+	case IsEphemeral(v):
+		return "(ephemeral value)", true
+	default:
+		return "", false
+	}
+}
+
+// MarkedPaths says which parts of a value were marked, so that a value can cross a boundary that knows no marks (a
+// provider, a file) and be marked again on the other side. Paths are in a fixed order: the same value always gives the
+// same MarkedPaths.
+type MarkedPaths struct {
+	Sensitive []cty.Path
+	Ephemeral []cty.Path
+	// Other holds marks that this package does not know.
+	Other []cty.PathValueMarks
+}
+
+// UnmarkDeep removes all marks and says where they were. A mark on an element of a set is found at the set itself,
+// because elements of sets have no path that survives a change of value.
+func UnmarkDeep(v cty.Value) (cty.Value, MarkedPaths) {
+	unmarked, found := v.UnmarkDeepWithPaths()
+	var paths MarkedPaths
+	for _, at := range found {
+		rest := cty.NewValueMarks()
+		for mark := range at.Marks {
+			switch mark {
+			case Sensitive:
+				paths.Sensitive = append(paths.Sensitive, at.Path)
+			case Ephemeral:
+				paths.Ephemeral = append(paths.Ephemeral, at.Path)
+			default:
+				rest[mark] = struct{}{}
+			}
+		}
+		if len(rest) > 0 {
+			paths.Other = append(paths.Other, cty.PathValueMarks{Path: at.Path, Marks: rest})
+		}
+	}
+	slices.SortFunc(paths.Sensitive, comparePaths)
+	slices.SortFunc(paths.Ephemeral, comparePaths)
+	slices.SortFunc(paths.Other, func(a, b cty.PathValueMarks) int { return comparePaths(a.Path, b.Path) })
+	return unmarked, paths
+}
+
+// None reports whether nothing was marked.
+func (p MarkedPaths) None() bool {
+	return len(p.Sensitive) == 0 && len(p.Ephemeral) == 0 && len(p.Other) == 0
+}
+
+// Apply marks the value at all the paths. Paths that the value does not have are passed over: what came back from
+// outside may have lost the part that was marked.
+func (p MarkedPaths) Apply(v cty.Value) cty.Value {
+	if p.None() {
+		return v
+	}
+	all := make([]cty.PathValueMarks, 0, len(p.Sensitive)+len(p.Ephemeral)+len(p.Other))
+	for _, path := range p.Sensitive {
+		all = append(all, cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(Sensitive)})
+	}
+	for _, path := range p.Ephemeral {
+		all = append(all, cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(Ephemeral)})
+	}
+	return v.MarkWithPaths(append(all, p.Other...))
+}
+
+// MarkAt gives the parts of the value at the paths the mark. Paths that the value does not have are passed over.
+func MarkAt(v cty.Value, mark Mark, paths []cty.Path) cty.Value {
+	if len(paths) == 0 {
+		return v
+	}
+	all := make([]cty.PathValueMarks, len(paths))
+	for i, path := range paths {
+		all[i] = cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(mark)}
+	}
+	return v.MarkWithPaths(all)
+}
+
+// WithoutMark removes one mark from the value itself and keeps the others and everything inside as they are.
+func WithoutMark(v cty.Value, mark Mark) cty.Value {
+	if !v.HasMark(mark) {
+		return v
+	}
+	unmarked, marks := v.Unmark() // Unmark gives a copy of the set
+	delete(marks, mark)
+	return unmarked.WithMarks(marks)
+}
+
+// WithoutMarkDeep removes one mark from the value and everything inside it and keeps the others.
+func WithoutMarkDeep(v cty.Value, mark Mark) cty.Value {
+	stripped, err := v.WrangleMarksDeep(func(found any, _ cty.Path) (ctymarks.WrangleAction, error) {
+		if found == mark {
+			return ctymarks.WrangleDrop, nil
+		}
+		return ctymarks.WrangleKeep, nil
+	})
+	if err != nil {
+		panic("value: dropping a mark cannot fail: " + err.Error())
+	}
+	return stripped
+}
+
+// comparePaths orders paths step by step: shorter before longer, attributes by name, then numbers, then strings.
+func comparePaths(a, b cty.Path) int {
+	return slices.CompareFunc(a, b, func(x, y cty.PathStep) int {
+		xAttr, xIsAttr := x.(cty.GetAttrStep)
+		yAttr, yIsAttr := y.(cty.GetAttrStep)
+		switch {
+		case xIsAttr && yIsAttr:
+			return cmp.Compare(xAttr.Name, yAttr.Name)
+		case xIsAttr:
+			return -1
+		case yIsAttr:
+			return 1
+		}
+		return compareKeys(x.(cty.IndexStep).Key, y.(cty.IndexStep).Key)
+	})
+}
+
+func compareKeys(x, y cty.Value) int {
+	rank := func(v cty.Value) int {
+		switch {
+		case !v.IsKnown() || v.IsNull() || v.IsMarked():
+			return 2
+		case v.Type() == cty.Number:
+			return 0
+		case v.Type() == cty.String:
+			return 1
+		default:
+			return 2
+		}
+	}
+	switch rx, ry := rank(x), rank(y); {
+	case rx != ry:
+		return cmp.Compare(rx, ry)
+	case rx == 0:
+		return x.AsBigFloat().Cmp(y.AsBigFloat())
+	case rx == 1:
+		return cmp.Compare(x.AsString(), y.AsString())
+	default:
+		return cmp.Compare(x.GoString(), y.GoString())
+	}
+}
