@@ -3,6 +3,7 @@ package tombolo
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -54,7 +55,23 @@ func (p *Project) programOutput(label, line string) {
 
 // localStore is the store of a project without a backend.
 func localStore(dir string) state.Store {
-	return store.New(store.Options{Dir: dir})
+	return store.New(localOptions(dir))
+}
+
+// localOptions gives the places of the local store in a working directory.
+func localOptions(dir string) store.Options {
+	if dir == "." {
+		return store.Options{}
+	}
+	return store.Options{Path: filepath.Join(dir, "terraform.tfstate"), WorkspaceDir: filepath.Join(dir, "terraform.tfstate.d")}
+}
+
+// inDir makes a relative name one of the working directory.
+func (p *Project) inDir(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(p.opts.Dir, name)
 }
 
 // remoteState reads a state for terraform_remote_state.
@@ -62,7 +79,7 @@ func (p *Project) remoteState(ctx context.Context, backend, workspace string, co
 	if backend != "local" {
 		return nil, diag.List{}.Errorf(nil, "Unsupported backend", "This version reads remote states of the backend \"local\" only, not %q.", backend)
 	}
-	options := store.Options{Dir: p.opts.Dir}
+	options := localOptions(p.opts.Dir)
 	if !config.IsNull() {
 		for it := config.ElementIterator(); it.Next(); {
 			k, v := it.Element()
@@ -71,9 +88,9 @@ func (p *Project) remoteState(ctx context.Context, backend, workspace string, co
 			}
 			switch k.AsString() {
 			case "path":
-				options.Path = v.AsString()
+				options.Path = p.inDir(v.AsString())
 			case "workspace_dir":
-				options.WorkspaceDir = v.AsString()
+				options.WorkspaceDir = p.inDir(v.AsString())
 			}
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -176,7 +175,12 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 	if err != nil {
 		return nil, lockFailed(err)
 	}
-	return &Run{project: p, session: session, ctx: session.Context()}, nil
+	r := &Run{project: p, session: session, ctx: session.Context()}
+	if err := r.foldPartial(ctx); err != nil {
+		_ = session.Unlock()
+		return nil, diag.FromError("Cannot recover an interrupted run", err)
+	}
+	return r, nil
 }
 
 // State gives the state as it is now; nil when there is none.
@@ -268,11 +272,3 @@ func deposedKey() addr.DeposedKey {
 }
 
 func runID() string { return uuid.NewString() }
-
-// path joins a relative path to the project's directory.
-func (p *Project) path(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(p.opts.Dir, name)
-}

@@ -110,11 +110,15 @@ func (p *Program) closure(start int, near [][]int, seen []int) []addr.ConfigReso
 		push(near[queue[i]])
 	}
 	queue = queue[:min(len(queue), direct+maxDependencies)]
-	out := make([]addr.ConfigResource, 0, len(queue))
+	slots := make([]*Slot, 0, len(queue))
 	for _, n := range queue {
-		out = append(out, p.bySlotNumber(n).ConfigAddr())
+		slots = append(slots, p.bySlotNumber(n))
 	}
-	slices.SortFunc(out, func(a, b addr.ConfigResource) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(slots, func(a, b *Slot) int { return strings.Compare(a.text, b.text) })
+	out := make([]addr.ConfigResource, 0, len(slots))
+	for _, s := range slots {
+		out = append(out, s.ConfigAddr())
+	}
 	return out
 }
 

@@ -75,6 +75,7 @@ type Slot struct {
 
 	unit  *Unit
 	index int
+	text  string // the address of a resource, for sorting
 	deps  []int // slots of the same module
 	outer []int // slots of the calling module (variables: the argument's references; all others: none)
 
@@ -189,7 +190,7 @@ func (p *Program) addUnit(m *config.Module) {
 		}
 	}
 	for _, r := range m.SortedResources() {
-		u.resources[r.Addr] = u.add(&Slot{Kind: SlotResource, Name: r.Addr.String(), Resource: r, providerSlot: -1})
+		u.resources[r.Addr] = u.add(&Slot{Kind: SlotResource, Name: r.Addr.String(), Resource: r, providerSlot: -1, text: r.ConfigAddr().String()})
 	}
 	for _, c := range m.SortedCalls() {
 		u.callSlots[c.Name] = u.add(&Slot{Kind: SlotCall, Name: c.Name, Call: c})

@@ -59,23 +59,8 @@ type Options struct {
 // Run plans. ctx stops the start of anything new; calls carries the cancellation of calls under way. The plan is returned with
 // errors too, as far as it got, and is marked as errored then.
 func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*plan.Plan, diag.List) {
-	p := &planner{
-		prog: prog, prior: prior, providers: providers, opts: o, calls: calls,
-		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, changedModules: map[addr.ModuleInstance]bool{},
-		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
-		replace: map[addr.AbsResourceInstance]bool{},
-	}
-	for _, a := range o.ForceReplace {
-		p.replace[a] = true
-	}
-	in := eval.Inputs{
-		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd,
-		Workers: max(1, o.Parallelism) + 4,
-	}
-	if o.Mode == plan.Destroy {
-		in.Only = prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
-	}
-	p.walk = prog.NewWalk(in, p)
+	p := newPlanner(calls, prog, prior, providers, o)
+	p.walk = prog.NewWalk(p.inputs(), p)
 	err := p.walk.Run(ctx)
 	if err == nil {
 		err = p.planOrphans(ctx)
@@ -85,6 +70,31 @@ func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, pro
 		diags = diags.Errorf(nil, "Planning was interrupted", "The plan is incomplete, so it cannot be applied. The state is as it was.")
 	}
 	return p.finish(diags), diags
+}
+
+func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) *planner {
+	p := &planner{
+		prog: prog, prior: prior, providers: providers, opts: o, calls: calls,
+		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, changedModules: map[addr.ModuleInstance]bool{},
+		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
+		replace: map[addr.AbsResourceInstance]bool{},
+	}
+	for _, a := range o.ForceReplace {
+		p.replace[a] = true
+	}
+	return p
+}
+
+// inputs are the surroundings of the walk. To destroy everything, nothing but provider configurations has to be evaluated.
+func (p *planner) inputs() eval.Inputs {
+	in := eval.Inputs{
+		Functions: p.opts.Functions, Variables: p.opts.Variables, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
+		Workers: max(1, p.opts.Parallelism) + 4,
+	}
+	if p.opts.Mode == plan.Destroy {
+		in.Only = p.prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
+	}
+	return in
 }
 
 // planner is the state of one run. It is the walk's driver.

@@ -53,7 +53,9 @@ const (
 // steps turns changes into the action graph. The cost is the number of changes plus the number of dependencies.
 func (p *planner) steps(changes []*plan.Change) []plan.Step {
 	b := &stepBuilder{p: p, near: map[nearKey]*group{}, joins: map[joinKey]int{}}
-	b.group(changes)
+	if removes := b.group(changes); !removes {
+		return b.steps // writes among themselves follow the references
+	}
 	b.index()
 	for _, blk := range b.blocks {
 		b.within(blk)
@@ -64,8 +66,8 @@ func (p *planner) steps(changes []*plan.Change) []plan.Step {
 	return b.steps
 }
 
-// group collects the changes of each block into steps.
-func (b *stepBuilder) group(changes []*plan.Change) {
+// group collects the changes of each block into steps, and tells whether anything is removed.
+func (b *stepBuilder) group(changes []*plan.Change) (removes bool) {
 	by := map[addr.AbsResource]*blockSteps{}
 	for i, c := range changes {
 		if c.Action == plan.NoOp {
@@ -101,8 +103,11 @@ func (b *stepBuilder) group(changes []*plan.Change) {
 			blk.disposesOwn = true
 		default:
 			b.put(&blk.write, plan.Write, a, i)
+			continue
 		}
+		removes = true
 	}
+	return removes
 }
 
 // put adds a change to a step, which is made when it does not exist yet.

@@ -1,0 +1,110 @@
+package tombolo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/planning"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Recovery says what became of an operation that a killed run left open. Exactly one field is set.
+type Recovery struct {
+	// Adopt takes over the object that exists under this id.
+	Adopt string
+	// Retry says that nothing happened: the state stays as it was before the operation, and the next apply does it again.
+	Retry bool
+	// Forget drops the object from the state, whatever became of it.
+	Forget bool
+}
+
+// Recover resolves everything that an interrupted run left open at an address.
+func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recovery, variables map[string]cty.Value) diag.List {
+	var diags diag.List
+	var ops []string
+	var open []state.InFlight
+	for _, f := range r.Snapshot().InFlight {
+		if f.Object.Instance == a {
+			ops = append(ops, f.ID)
+			open = append(open, f)
+		}
+	}
+	for _, u := range r.Snapshot().Unfolded {
+		for _, e := range u.Edits {
+			if e.Put != nil && e.Put.Addr.Instance == a || e.Drop != nil && e.Drop.Addr.Instance == a {
+				ops = append(ops, u.Op)
+				break
+			}
+		}
+	}
+	if len(ops) == 0 {
+		return diags.Errorf(nil, "Nothing to recover", "No interrupted operation is known at %s.%s", a, r.openAddresses())
+	}
+	var edits []state.Edit
+	switch {
+	case how.Adopt != "":
+		if len(open) == 0 {
+			return diags.Errorf(nil, "Nothing to adopt", "%s has no interrupted creation. Use --retry or --forget.", a)
+		}
+		edit, more := r.adopt(ctx, a, open[0].Provider, how.Adopt, variables)
+		if diags = diags.Extend(more); diags.HasErrors() {
+			return diags
+		}
+		edits = append(edits, edit)
+	case how.Forget:
+		edits = append(edits, state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: a}}})
+	case how.Retry:
+	default:
+		return diags.Errorf(nil, "How to recover?", "Say what became of %s: --adopt ID, --retry or --forget.", a)
+	}
+	if err := r.session.Resolve(ctx, ops, edits...); err != nil {
+		return diags.AppendError("Cannot record the recovery", err)
+	}
+	return diags
+}
+
+func (r *Run) openAddresses() string {
+	var list []string
+	for _, f := range r.Snapshot().InFlight {
+		list = append(list, f.Object.String())
+	}
+	if len(list) == 0 {
+		return " The state has no interrupted operations at all."
+	}
+	return fmt.Sprintf(" Interrupted are: %s.", strings.Join(list, ", "))
+}
+
+func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, id string, variables map[string]cty.Value) (edit state.Edit, diags diag.List) {
+	p := r.project
+	prog, diags := p.prepare()
+	if diags.HasErrors() {
+		return state.Edit{}, diags
+	}
+	pool := p.registry.NewPool()
+	defer closing(pool, &diags)
+	edit, more := planning.Adopt(r.until(ctx), p.opts.Abort, prog, r.State(), pool, planning.Options{
+		Variables: variables, Functions: p.functions(funcs.Options{}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
+		Parallelism: p.opts.Parallelism, Events: p.opts.Events, DeposedKey: deposedKey,
+	}, a, cfg, id)
+	return edit, diags.Extend(more)
+}
+
+// foldPartial stores what was known early of objects whose creation was cut off: tainted, so that the next apply replaces them.
+func (r *Run) foldPartial(ctx context.Context) error {
+	for _, f := range r.Snapshot().InFlight {
+		if f.Partial == nil || r.State().Object(f.Object) != nil {
+			continue
+		}
+		put := state.Edit{Put: &state.PutObject{Addr: f.Object, Provider: f.Provider, Object: f.Partial.WithStatus(state.Tainted)}}
+		if err := r.session.Resolve(ctx, []string{f.ID}, put); err != nil {
+			return fmt.Errorf("record what is known of %s: %w", f.Object, err)
+		}
+	}
+	return nil
+}
