@@ -1,7 +1,13 @@
 package tfjson
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hcled"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
 )
@@ -57,21 +63,138 @@ type SnippetFunCall struct {
 
 // FuncSignature describes a function by name and parameters.
 type FuncSignature struct {
-	Name          string      `json:"name"`
-	Description   string      `json:"description,omitempty"`
-	Params        []FuncParam `json:"params"`
-	VariadicParam *FuncParam  `json:"variadic_param,omitempty"`
+	Name          string          `json:"name"`
+	Description   string          `json:"description,omitempty"`
+	Params        []FuncParam     `json:"params"`
+	VariadicParam *FuncParam      `json:"variadic_param,omitempty"`
+	ReturnType    json.RawMessage `json:"return_type"`
 }
 
 // FuncParam is one parameter of a FuncSignature.
 type FuncParam struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+	Name string          `json:"name"`
+	Type json.RawMessage `json:"type"`
 }
 
 // Diagnostics gives the JSON form of a list in its order. sources holds the text of files by the names that ranges carry; diagnostics
 // in files that it lacks have no snippet.
-func Diagnostics(list diag.List, sources map[string][]byte) []Diagnostic { return nil }
+func Diagnostics(list diag.List, sources map[string][]byte) []Diagnostic {
+	out := make([]Diagnostic, 0, len(list))
+	parsed := map[string]*hcl.File{}
+	for _, d := range list {
+		out = append(out, diagnostic(d, sources, parsed))
+	}
+	return out
+}
+
+func diagnostic(d *diag.Diagnostic, sources map[string][]byte, parsed map[string]*hcl.File) Diagnostic {
+	out := Diagnostic{Severity: d.Severity.String(), Summary: d.Summary, Detail: d.Detail, Address: d.Address}
+	if d.Subject == nil {
+		return out
+	}
+	// A range without extent is shown as one character, so that there is something to see.
+	subject := *d.Subject
+	if subject.Empty() {
+		subject.End.Byte++
+		subject.End.Column++
+	}
+	out.Range = &Range{Filename: subject.Filename, Start: position(subject.Start), End: position(subject.End)}
+	source, ok := sources[subject.Filename]
+	if !ok {
+		return out
+	}
+	shown := subject
+	if d.Context != nil && d.Context.Filename == subject.Filename {
+		shown = hcl.RangeOver(shown, *d.Context)
+	}
+	out.Snippet = &Snippet{Values: []SnippetValue{}}
+	if context := blockAround(subject, source, parsed); context != "" {
+		out.Snippet.Context = &context
+	}
+	out.Snippet.cut(source, shown, subject)
+	out.Snippet.operands(d)
+	return out
+}
+
+func position(p hcl.Pos) Pos { return Pos{Line: p.Line, Column: p.Column, Byte: p.Byte} }
+
+// blockAround gives the header of the innermost top-level block around a range. Files are parsed once.
+func blockAround(rng hcl.Range, source []byte, parsed map[string]*hcl.File) string {
+	file, ok := parsed[rng.Filename]
+	if !ok {
+		file = parseQuietly(source, rng.Filename)
+		parsed[rng.Filename] = file
+	}
+	if file == nil {
+		return ""
+	}
+	return hcled.ContextString(file, rng.Start.Byte-1)
+}
+
+// cut takes the whole lines of a range out of the source, and finds the subject in them.
+func (s *Snippet) cut(source []byte, shown, subject hcl.Range) {
+	start, line := 0, 1
+	for line < shown.Start.Line {
+		end := bytes.IndexByte(source[start:], '\n')
+		if end < 0 {
+			break
+		}
+		start += end + 1
+		line++
+	}
+	end := start
+	for at := line; at <= shown.End.Line && end < len(source); at++ {
+		if at > line {
+			end++ // the line end between two lines
+		}
+		next := bytes.IndexByte(source[end:], '\n')
+		if next < 0 {
+			end = len(source)
+			break
+		}
+		end += next
+	}
+	end = min(end, len(source))
+	s.StartLine = line
+	s.Code = string(bytes.TrimRight(source[start:end], "\r\n"))
+	s.HighlightStartOffset = clamp(subject.Start.Byte-start, len(s.Code))
+	s.HighlightEndOffset = max(clamp(subject.End.Byte-start, len(s.Code)), s.HighlightStartOffset)
+}
+
+func clamp(n, most int) int { return max(0, min(n, most)) }
 
 // Validate writes the document of `validate -json`, indented.
-func Validate(w io.Writer, list diag.List, sources map[string][]byte) error { return nil }
+func Validate(w io.Writer, list diag.List, sources map[string][]byte) error {
+	doc := struct {
+		FormatVersion string       `json:"format_version"`
+		Valid         bool         `json:"valid"`
+		ErrorCount    int          `json:"error_count"`
+		WarningCount  int          `json:"warning_count"`
+		Diagnostics   []Diagnostic `json:"diagnostics"`
+	}{FormatVersion: validateFormat, Valid: !list.HasErrors(), Diagnostics: Diagnostics(list, sources)}
+	for _, d := range list {
+		if d.Severity == diag.Error {
+			doc.ErrorCount++
+		} else {
+			doc.WarningCount++
+		}
+	}
+	return indented(w, doc)
+}
+
+func indented(w io.Writer, doc any) error {
+	b, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+func typeJSON(ty cty.Type) json.RawMessage {
+	var b bytes.Buffer
+	if err := Type(&b, ty); err != nil {
+		return json.RawMessage(`"dynamic"`)
+	}
+	return b.Bytes()
+}

@@ -2,7 +2,13 @@ package tfjson
 
 import (
 	"io"
+	"maps"
+	"slices"
+	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -11,5 +17,316 @@ import (
 // Plan writes the plan document on one line: what `show -json PLANFILE` prints. prior is p.Prior(), which the caller may hold already;
 // cfg is the configuration of the plan, or nil when there is none (the document then has no configuration member).
 func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, schemas Schemas) error {
-	return nil
+	s := newStream(w)
+	s.open('{')
+	s.member("format_version", planFormat)
+	s.member("terraform_version", state.LanguageVersion)
+	s.variables(p, cfg)
+	changes := SortedChanges(p.Changes)
+	if err := s.plannedValues(p, changes, schemas); err != nil {
+		return err
+	}
+	s.changes("resource_drift", SortedChanges(p.Drift), schemas)
+	s.changes("resource_changes", changes, schemas)
+	s.outputChanges(p.Outputs)
+	if !prior.IsEmpty() {
+		s.key("prior_state")
+		if err := s.state(prior, schemas, len(prior.Checks()) > 0); err != nil {
+			return err
+		}
+	}
+	if cfg != nil {
+		s.key("configuration")
+		s.configuration(cfg, schemas)
+	}
+	s.relevant(p.Relevant)
+	if len(p.Checks) > 0 {
+		s.key("checks")
+		s.checks(p.Checks)
+	}
+	s.member("timestamp", p.Created.UTC().Format(time.RFC3339))
+	s.memberBool("applyable", p.Applyable())
+	s.memberBool("complete", p.Complete)
+	s.memberBool("errored", p.Errored)
+	s.close('}')
+	return s.end()
+}
+
+// SortedChanges gives changes in the order in which documents and texts list them: by address, current objects before deposed ones.
+func SortedChanges(changes []*plan.Change) []*plan.Change {
+	compare := func(a, b *plan.Change) int {
+		if c := a.Object.Instance.Compare(b.Object.Instance); c != 0 {
+			return c
+		}
+		switch {
+		case a.Object.Deposed < b.Object.Deposed:
+			return -1
+		case a.Object.Deposed > b.Object.Deposed:
+			return 1
+		}
+		return 0
+	}
+	if slices.IsSortedFunc(changes, compare) {
+		return changes
+	}
+	sorted := slices.Clone(changes)
+	slices.SortStableFunc(sorted, compare)
+	return sorted
+}
+
+// variables writes the values of root input variables: those of the plan, and the defaults of the others.
+func (s *stream) variables(p *plan.Plan, cfg *config.Config) {
+	values := map[string]cty.Value{}
+	if cfg != nil && cfg.Root != nil {
+		for name, v := range cfg.Root.Variables {
+			if v.Default != cty.NilVal {
+				values[name] = v.Default
+			}
+		}
+	}
+	for name, v := range p.Variables {
+		if v.Value != cty.NilVal {
+			values[name] = v.Value
+		}
+	}
+	if len(values) == 0 {
+		return
+	}
+	s.key("variables")
+	s.open('{')
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		s.key(name)
+		s.open('{')
+		s.key("value")
+		s.value(values[name])
+		s.close('}')
+	}
+	s.close('}')
+}
+
+// plannedValues writes what the state will hold, as far as it is known.
+func (s *stream) plannedValues(p *plan.Plan, changes []*plan.Change, schemas Schemas) error {
+	s.key("planned_values")
+	s.open('{')
+	s.plannedOutputs(p.Outputs)
+	var kept []*plan.Change
+	for _, c := range changes {
+		if c.Action != plan.Delete && c.Action != plan.Forget && c.Object.Deposed == "" && !absent(c.After) {
+			kept = append(kept, c)
+		}
+	}
+	s.key("root_module")
+	tree := moduleTree(kept, func(c *plan.Change) addr.ModuleInstance { return c.Object.Instance.Module })
+	err := writeModule(s, tree, func(c *plan.Change) error {
+		s.open('{')
+		s.resourceHead(c.Object.Instance, c.Provider.Provider)
+		s.memberInt("schema_version", c.SchemaVersion)
+		s.objectValues(c.After.Value, secretsOfSide(c, c.After, schemas))
+		s.close('}')
+		return nil
+	})
+	s.close('}')
+	return err
+}
+
+func (s *stream) plannedOutputs(outputs []*plan.OutputChange) {
+	some := false
+	for _, o := range sortedOutputs(outputs) {
+		if o.Action == plan.Delete {
+			continue
+		}
+		if !some {
+			s.key("outputs")
+			s.open('{')
+			some = true
+		}
+		s.key(o.Name)
+		s.open('{')
+		s.memberBool("sensitive", o.Sensitive || o.BeforeSensitive)
+		if present(o.After) && o.After.IsWhollyKnown() {
+			s.key("type")
+			s.typ(o.After.Type())
+			s.key("value")
+			s.value(o.After)
+		}
+		s.close('}')
+	}
+	if some {
+		s.close('}')
+	}
+}
+
+func sortedOutputs(outputs []*plan.OutputChange) []*plan.OutputChange {
+	sorted := slices.Clone(outputs)
+	slices.SortStableFunc(sorted, func(a, b *plan.OutputChange) int {
+		switch {
+		case a.Name < b.Name:
+			return -1
+		case a.Name > b.Name:
+			return 1
+		}
+		return 0
+	})
+	return sorted
+}
+
+// present tells that a value is set at all; a null of any type is.
+func present(v cty.Value) bool { return v != cty.NilVal }
+
+// absent tells that a side of a change has no object.
+func absent(v plan.Value) bool { return v.Value == cty.NilVal || v.Value.IsNull() }
+
+// secretsOfSide finds what is sensitive in one side of a change.
+func secretsOfSide(c *plan.Change, v plan.Value, schemas Schemas) *Secrets {
+	if absent(v) {
+		return nil
+	}
+	if rt := schemas.resourceType(c.Provider.Provider, c.Object.Instance.Resource); rt != nil {
+		return SecretsOf(v.Value, v.Sensitive, rt.Block)
+	}
+	return SecretsOf(v.Value, v.Sensitive, nil)
+}
+
+func (s *stream) changes(name string, changes []*plan.Change, schemas Schemas) {
+	if len(changes) == 0 {
+		return
+	}
+	s.key(name)
+	s.open('[')
+	for _, c := range changes {
+		s.resourceChange(c, schemas)
+	}
+	s.close(']')
+}
+
+func (s *stream) resourceChange(c *plan.Change, schemas Schemas) {
+	a := c.Object.Instance
+	s.open('{')
+	s.member("address", a.String())
+	if c.PrevAddr != a && c.PrevAddr != (addr.AbsResourceInstance{}) {
+		s.member("previous_address", c.PrevAddr.String())
+	}
+	s.optional("module_address", a.Module.String())
+	s.resourceParts(a)
+	s.optional("deposed", string(c.Object.Deposed))
+	s.member("provider_name", c.Provider.Provider.String())
+	s.key("change")
+	s.open('{')
+	s.actions(c.Action)
+	s.side("before", c.Before.Value)
+	s.side("after", c.After.Value)
+	s.key("after_unknown")
+	if absent(c.After) && (c.After.Value == cty.NilVal || c.After.Value.IsKnown()) {
+		s.raw("{}")
+	} else {
+		s.unknowns(c.After.Value)
+	}
+	s.sideSecrets("before_sensitive", c.Before, secretsOfSide(c, c.Before, schemas))
+	s.sideSecrets("after_sensitive", c.After, secretsOfSide(c, c.After, schemas))
+	if len(c.ReplacePaths) > 0 {
+		s.key("replace_paths")
+		s.open('[')
+		for _, p := range c.ReplacePaths {
+			s.path(p)
+		}
+		s.close(']')
+	}
+	s.importing(c.Importing)
+	s.optional("generated_config", c.GeneratedConfig)
+	s.close('}')
+	s.optional("action_reason", string(c.Reason))
+	s.close('}')
+}
+
+// side writes before or after; a value that is unknown as a whole is left out.
+func (s *stream) side(name string, v cty.Value) {
+	switch {
+	case v == cty.NilVal:
+		s.key(name)
+		s.raw("null")
+	case v.IsKnown():
+		s.key(name)
+		s.value(v)
+	}
+}
+
+func (s *stream) sideSecrets(name string, v plan.Value, secrets *Secrets) {
+	s.key(name)
+	if absent(v) {
+		s.raw("false")
+		return
+	}
+	s.secrets(v.Value, secrets)
+}
+
+func (s *stream) actions(a plan.Action) {
+	s.key("actions")
+	switch a {
+	case plan.DeleteThenCreate:
+		s.raw(`["delete","create"]`)
+	case plan.CreateThenDelete:
+		s.raw(`["create","delete"]`)
+	default:
+		s.raw(`["` + a.String() + `"]`)
+	}
+}
+
+func (s *stream) importing(i *plan.Importing) {
+	if i == nil {
+		return
+	}
+	s.key("importing")
+	s.open('{')
+	s.optional("id", i.ID)
+	if i.Unknown {
+		s.memberBool("unknown", true)
+	}
+	if present(i.Identity) && !i.Identity.IsNull() {
+		s.key("identity")
+		s.value(i.Identity)
+	}
+	s.close('}')
+}
+
+func (s *stream) outputChanges(outputs []*plan.OutputChange) {
+	if len(outputs) == 0 {
+		return
+	}
+	s.key("output_changes")
+	s.open('{')
+	for _, o := range sortedOutputs(outputs) {
+		s.key(o.Name)
+		s.open('{')
+		s.actions(o.Action)
+		s.side("before", o.Before)
+		s.side("after", o.After)
+		s.key("after_unknown")
+		if present(o.After) {
+			s.unknowns(o.After)
+		} else {
+			s.raw("false")
+		}
+		// The format knows one sensitivity for both sides: a value that was or becomes sensitive is.
+		sensitive := o.Sensitive || o.BeforeSensitive
+		s.memberBool("before_sensitive", sensitive)
+		s.memberBool("after_sensitive", sensitive)
+		s.close('}')
+	}
+	s.close('}')
+}
+
+func (s *stream) relevant(attributes []plan.RelevantAttribute) {
+	if len(attributes) == 0 {
+		return
+	}
+	s.key("relevant_attributes")
+	s.open('[')
+	for _, a := range attributes {
+		s.open('{')
+		s.member("resource", a.Resource.String())
+		s.key("attribute")
+		s.path(a.Path)
+		s.close('}')
+	}
+	s.close(']')
 }

@@ -1,0 +1,286 @@
+package tfjson
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// configuration writes what stands in the files, unevaluated: expressions as constants or as lists of what they mention.
+func (s *stream) configuration(cfg *config.Config, schemas Schemas) {
+	c := configWriter{stream: s, schemas: schemas, keys: map[*config.Module]map[addr.LocalProviderConfig]string{}}
+	c.collectProviders(cfg.Root)
+	s.open('{')
+	c.providerConfigs()
+	s.key("root_module")
+	c.module(cfg.Root)
+	s.close('}')
+}
+
+type configWriter struct {
+	*stream
+	schemas Schemas
+	// keys tells for each module under which key of provider_config the configuration that it calls by a name stands.
+	keys    map[*config.Module]map[addr.LocalProviderConfig]string
+	entries map[string]providerEntry
+}
+
+// providerEntry is a member of provider_config: a provider block, or one that is only implied.
+type providerEntry struct {
+	local   addr.LocalProviderConfig
+	source  addr.Provider
+	module  addr.Module
+	version string
+	block   *config.ProviderConfig
+}
+
+// collectProviders finds the entries of a module and those below it. A module's own blocks have entries; names that its caller passes,
+// or has itself, lead to the caller's; any other name that it uses has an entry without a block.
+func (c *configWriter) collectProviders(m *config.Module) {
+	if c.entries == nil {
+		c.entries = map[string]providerEntry{}
+	}
+	keys := map[addr.LocalProviderConfig]string{}
+	c.keys[m] = keys
+	add := func(e providerEntry) {
+		key := e.local.String()
+		if !m.Path.IsRoot() {
+			key = m.Path.String() + ":" + key
+		}
+		keys[e.local], c.entries[key] = key, e
+	}
+	for _, p := range m.SortedProviderConfigs() {
+		if !p.Proxy {
+			add(providerEntry{local: p.Addr(), source: p.Provider, module: m.Path, version: versionOf(m, p.LocalName, p), block: p})
+		}
+	}
+	if m.Call != nil {
+		for _, passed := range m.Call.Providers {
+			if key, ok := c.keys[m.Parent][passed.InParent]; ok {
+				keys[passed.InChild] = key
+			}
+		}
+	}
+	for name, source := range usedProviders(m) {
+		local := addr.LocalProviderConfig{LocalName: name}
+		if _, known := keys[local]; known {
+			continue
+		}
+		if key, ok := c.keys[m.Parent][local]; ok && c.entries[key].source == source {
+			keys[local] = key
+			continue
+		}
+		add(providerEntry{local: local, source: source, module: m.Path, version: versionOf(m, name, nil)})
+	}
+	for _, child := range m.SortedChildren() {
+		c.collectProviders(child)
+	}
+}
+
+// usedProviders gives the local names of the providers that a module requires or whose resources it has.
+func usedProviders(m *config.Module) map[string]addr.Provider {
+	used := map[string]addr.Provider{}
+	for name, r := range m.RequiredProviders {
+		used[name] = r.Source
+	}
+	for _, r := range m.Resources {
+		used[r.ProviderConfig().LocalName] = r.Provider
+	}
+	return used
+}
+
+func versionOf(m *config.Module, localName string, p *config.ProviderConfig) string {
+	var parts []string
+	if r := m.RequiredProviders[localName]; r != nil && r.Version.Text != "" {
+		parts = append(parts, r.Version.Text)
+	}
+	if p != nil && p.Version.Text != "" {
+		parts = append(parts, p.Version.Text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (c *configWriter) providerConfigs() {
+	if len(c.entries) == 0 {
+		return
+	}
+	c.key("provider_config")
+	c.open('{')
+	for _, key := range slices.Sorted(maps.Keys(c.entries)) {
+		e := c.entries[key]
+		c.key(key)
+		c.open('{')
+		c.member("name", e.local.LocalName)
+		c.member("full_name", e.source.String())
+		c.optional("alias", e.local.Alias)
+		c.optional("version_constraint", e.version)
+		c.optional("module_address", e.module.String())
+		if schema := c.schemas[e.source]; e.block != nil && schema != nil && schema.Provider != nil {
+			c.expressions(e.block.Body, schema.Provider)
+		}
+		c.close('}')
+	}
+	c.close('}')
+}
+
+func (c *configWriter) module(m *config.Module) {
+	c.open('{')
+	if outputs := m.SortedOutputs(); len(outputs) > 0 {
+		c.key("outputs")
+		c.open('{')
+		for _, o := range outputs {
+			c.output(o)
+		}
+		c.close('}')
+	}
+	if len(m.Resources) > 0 {
+		c.key("resources")
+		c.open('[')
+		for _, r := range managedFirst(m.SortedResources()) {
+			c.resource(r)
+		}
+		c.close(']')
+	}
+	if calls := m.SortedCalls(); len(calls) > 0 {
+		c.key("module_calls")
+		c.open('{')
+		for _, call := range calls {
+			c.key(call.Name)
+			c.moduleCall(call, m.Children[call.Name])
+		}
+		c.close('}')
+	}
+	if variables := m.SortedVariables(); len(variables) > 0 {
+		c.key("variables")
+		c.open('{')
+		for _, v := range variables {
+			c.variable(v)
+		}
+		c.close('}')
+	}
+	c.close('}')
+}
+
+// managedFirst orders as this document does, other than state and changes.
+func managedFirst(resources []*config.Resource) []*config.Resource {
+	slices.SortStableFunc(resources, func(a, b *config.Resource) int { return cmp.Compare(a.Addr.Mode, b.Addr.Mode) })
+	return resources
+}
+
+func (c *configWriter) output(o *config.Output) {
+	c.key(o.Name)
+	c.open('{')
+	if o.Sensitive {
+		c.memberBool("sensitive", true)
+	}
+	c.key("expression")
+	c.expression(o.Expr)
+	c.dependsOn(o.DependsOn)
+	c.optional("description", o.Description)
+	c.close('}')
+}
+
+func (c *configWriter) variable(v *config.Variable) {
+	c.key(v.Name)
+	c.open('{')
+	if !v.Required() {
+		c.key("default")
+		c.value(v.Default)
+	}
+	c.optional("description", v.Description)
+	if v.Sensitive {
+		c.memberBool("sensitive", true)
+	}
+	c.close('}')
+}
+
+func (c *configWriter) resource(r *config.Resource) {
+	c.open('{')
+	c.member("address", r.Addr.String())
+	c.member("mode", r.Addr.Mode.String())
+	c.member("type", r.Addr.Type)
+	c.member("name", r.Addr.Name)
+	c.optional("provider_config_key", c.keys[r.Module][r.ProviderConfig()])
+	if len(r.Provisioners) > 0 {
+		c.key("provisioners")
+		c.open('[')
+		for _, p := range r.Provisioners {
+			c.provisioner(p)
+		}
+		c.close(']')
+	}
+	if rt := c.schemas.resourceType(r.Provider, r.Addr); rt != nil {
+		c.expressions(r.Body, rt.Block)
+		c.memberInt("schema_version", rt.Version)
+	}
+	c.optionalExpression("count_expression", r.Count)
+	c.optionalExpression("for_each_expression", r.ForEach)
+	c.dependsOn(r.DependsOn)
+	c.close('}')
+}
+
+// provisioner writes the arguments of a provisioner. Its schema is not needed: provisioners have attributes only.
+func (c *configWriter) provisioner(p *config.Provisioner) {
+	c.open('{')
+	c.member("type", p.Type)
+	attributes, _ := p.Body.JustAttributes()
+	if len(attributes) > 0 {
+		c.key("expressions")
+		c.open('{')
+		for _, name := range slices.Sorted(maps.Keys(attributes)) {
+			c.key(name)
+			c.expression(attributes[name].Expr)
+		}
+		c.close('}')
+	}
+	c.close('}')
+}
+
+func (c *configWriter) moduleCall(call *config.ModuleCall, child *config.Module) {
+	c.open('{')
+	c.optional("source", call.SourceRaw)
+	if child != nil {
+		c.expressions(call.Body, variablesBlock(child))
+	}
+	c.optionalExpression("count_expression", call.Count)
+	c.optionalExpression("for_each_expression", call.ForEach)
+	if child != nil {
+		c.key("module")
+		c.module(child)
+	}
+	c.optional("version_constraint", call.Version.Text)
+	c.dependsOn(call.DependsOn)
+	c.close('}')
+}
+
+// variablesBlock describes the body of a module call.
+func variablesBlock(m *config.Module) *provider.Block {
+	b := &provider.Block{Attributes: map[string]*provider.Attribute{}}
+	for name, v := range m.Variables {
+		b.Attributes[name] = &provider.Attribute{Type: v.Type, Required: v.Required(), Optional: !v.Required()}
+	}
+	return b
+}
+
+func (c *configWriter) dependsOn(traversals []hcl.Traversal) {
+	if len(traversals) == 0 {
+		return
+	}
+	c.key("depends_on")
+	c.open('[')
+	for _, t := range traversals {
+		ref, diags := addr.ParseReference(t)
+		if diags.HasErrors() {
+			continue
+		}
+		c.str(ref.String() + steps(ref.Remaining))
+	}
+	c.close(']')
+}

@@ -1,0 +1,187 @@
+package tfjson
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Secrets tells which parts of one value are sensitive. The nil *Secrets has none. Elements of sets cannot be told apart by a path
+// that means anything, so a secret inside a set makes the whole set one.
+type Secrets struct {
+	self  bool
+	names map[string]*Secrets // attributes of objects and elements of maps
+	items map[int]*Secrets    // elements of lists and tuples
+}
+
+// SecretsOf finds the secrets of a value: those at the paths and those that the schema declares. The block may be nil.
+func SecretsOf(v cty.Value, paths []cty.Path, block *provider.Block) *Secrets {
+	var s *Secrets
+	for _, p := range paths {
+		s = s.add(p)
+	}
+	if block != nil && block.HasSensitive() {
+		s = declaredInBlock(s, v, block)
+	}
+	return s
+}
+
+// Self tells whether the value as a whole is sensitive.
+func (s *Secrets) Self() bool { return s != nil && s.self }
+
+// Any tells whether anything in the value is sensitive.
+func (s *Secrets) Any() bool {
+	if s == nil || s.self {
+		return s != nil
+	}
+	for _, c := range s.names {
+		if c.Any() {
+			return true
+		}
+	}
+	for _, c := range s.items {
+		if c.Any() {
+			return true
+		}
+	}
+	return false
+}
+
+// Name gives the secrets of an attribute or map element, Item those of an element of a list or tuple.
+func (s *Secrets) Name(name string) *Secrets {
+	if s == nil {
+		return nil
+	}
+	return s.names[name]
+}
+
+// Item gives the secrets of an element of a list or tuple.
+func (s *Secrets) Item(i int) *Secrets {
+	if s == nil {
+		return nil
+	}
+	return s.items[i]
+}
+
+// add marks the part at a path.
+func (s *Secrets) add(path cty.Path) *Secrets {
+	if s == nil {
+		s = &Secrets{}
+	}
+	at := s
+	for _, step := range path {
+		switch step := step.(type) {
+		case cty.GetAttrStep:
+			at = at.child(step.Name)
+		case cty.IndexStep:
+			switch {
+			case !step.Key.IsKnown() || step.Key.IsNull():
+				at.self = true
+				return s
+			case step.Key.Type() == cty.String:
+				at = at.child(step.Key.AsString())
+			case step.Key.Type() == cty.Number:
+				i, _ := step.Key.AsBigFloat().Int64()
+				at = at.item(int(i))
+			default: // an element of a set
+				at.self = true
+				return s
+			}
+		}
+	}
+	at.self = true
+	return s
+}
+
+func (s *Secrets) child(name string) *Secrets {
+	if s.names == nil {
+		s.names = map[string]*Secrets{}
+	}
+	if s.names[name] == nil {
+		s.names[name] = &Secrets{}
+	}
+	return s.names[name]
+}
+
+func (s *Secrets) item(i int) *Secrets {
+	if s.items == nil {
+		s.items = map[int]*Secrets{}
+	}
+	if s.items[i] == nil {
+		s.items[i] = &Secrets{}
+	}
+	return s.items[i]
+}
+
+// declaredInBlock adds what the schema of a block makes sensitive in an object.
+func declaredInBlock(s *Secrets, v cty.Value, b *provider.Block) *Secrets {
+	if v.IsNull() || !v.IsKnown() {
+		return s
+	}
+	if s == nil {
+		s = &Secrets{}
+	}
+	declaredInAttributes(s, v, b.Attributes)
+	for name, nb := range b.Blocks {
+		if !nb.HasSensitive() {
+			continue
+		}
+		part := v.GetAttr(name)
+		each := func(s *Secrets, v cty.Value) { declaredInBlock(s, v, &nb.Block) }
+		declaredInNested(s, name, part, nb.Nesting, each)
+	}
+	return s
+}
+
+func declaredInAttributes(s *Secrets, v cty.Value, attributes map[string]*provider.Attribute) {
+	for name, a := range attributes {
+		if a.Sensitive {
+			s.child(name).self = true
+			continue
+		}
+		if a.Nested == nil || !nestedSensitive(a.Nested) {
+			continue
+		}
+		each := func(s *Secrets, v cty.Value) {
+			if !v.IsNull() && v.IsKnown() {
+				declaredInAttributes(s, v, a.Nested.Attributes)
+			}
+		}
+		declaredInNested(s, name, v.GetAttr(name), a.Nested.Nesting, each)
+	}
+}
+
+// declaredInNested applies each to every object below one name.
+func declaredInNested(s *Secrets, name string, v cty.Value, nesting provider.Nesting, each func(*Secrets, cty.Value)) {
+	if v.IsNull() || !v.IsKnown() {
+		return
+	}
+	switch nesting {
+	case provider.NestingSet:
+		if v.LengthInt() > 0 {
+			s.child(name).self = true
+		}
+	case provider.NestingList:
+		i := 0
+		for it := v.ElementIterator(); it.Next(); i++ {
+			_, element := it.Element()
+			each(s.child(name).item(i), element)
+		}
+	case provider.NestingMap:
+		for it := v.ElementIterator(); it.Next(); {
+			key, element := it.Element()
+			each(s.child(name).child(key.AsString()), element)
+		}
+	default:
+		each(s.child(name), v)
+	}
+}
+
+func nestedSensitive(o *provider.NestedObject) bool {
+	for _, a := range o.Attributes {
+		if a.Sensitive || a.Nested != nil && nestedSensitive(a.Nested) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,199 @@
+package tfjson
+
+import (
+	"sort"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// isSequence tells types that are arrays in JSON from those that are objects.
+func isSequence(ty cty.Type) bool { return ty.IsListType() || ty.IsSetType() || ty.IsTupleType() }
+
+func isMapping(ty cty.Type) bool { return ty.IsObjectType() || ty.IsMapType() }
+
+// members gives the members of an object or map in the order of their names.
+func members(v cty.Value) []string {
+	if ty := v.Type(); ty.IsObjectType() {
+		names := make([]string, 0, len(ty.AttributeTypes()))
+		for name := range ty.AttributeTypes() {
+			names = append(names, name)
+		}
+		sort.Strings(names)
+		return names
+	}
+	names := make([]string, 0, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		key, _ := it.Element()
+		names = append(names, key.AsString())
+	}
+	return names
+}
+
+func memberOf(v cty.Value, name string) cty.Value {
+	if v.Type().IsObjectType() {
+		return v.GetAttr(name)
+	}
+	return v.Index(cty.StringVal(name))
+}
+
+// value writes the known parts of a value: unknown members of objects and maps are left out, unknown elements of sequences are null. A
+// value that is unknown as a whole is null; callers leave it out.
+func (s *stream) value(v cty.Value) {
+	ty := v.Type()
+	switch {
+	case v.IsNull() || !v.IsKnown():
+		s.raw("null")
+	case ty == cty.String:
+		s.str(v.AsString())
+	case ty == cty.Number:
+		s.raw(v.AsBigFloat().Text('f', -1))
+	case ty == cty.Bool:
+		s.bool(v.True())
+	case isSequence(ty):
+		s.open('[')
+		for it := v.ElementIterator(); it.Next(); {
+			_, element := it.Element()
+			s.value(element)
+		}
+		s.close(']')
+	case isMapping(ty):
+		s.open('{')
+		s.knownMembers(v)
+		s.close('}')
+	default: // capsules do not reach documents
+		s.raw("null")
+	}
+}
+
+// knownMembers writes the members of an object or map that are known as a whole, and reports whether there were any.
+func (s *stream) knownMembers(v cty.Value) bool {
+	some := false
+	for _, name := range members(v) {
+		m := memberOf(v, name)
+		if !m.IsKnown() {
+			continue
+		}
+		some = true
+		s.key(name)
+		s.value(m)
+	}
+	return some
+}
+
+// A marks document has the shape of a value, with true where something holds. What is false is left out of objects, so a scalar of
+// which nothing can be said has no document: mark reports that instead of writing false.
+type mark int
+
+const (
+	markFalse mark = iota // nothing to write
+	markTrue
+	markTree // the parts have to be looked at
+)
+
+// unknownMark tells how a value appears in a document of unknown parts.
+func unknownMark(v cty.Value) mark {
+	switch {
+	case !v.IsKnown():
+		return markTrue
+	case v.IsNull():
+		return markFalse
+	case isSequence(v.Type()) || isMapping(v.Type()):
+		return markTree
+	}
+	return markFalse
+}
+
+// unknowns writes the document of unknown parts.
+func (s *stream) unknowns(v cty.Value) {
+	switch unknownMark(v) {
+	case markTrue:
+		s.bool(true)
+		return
+	case markFalse:
+		s.bool(false)
+		return
+	}
+	if isSequence(v.Type()) {
+		s.open('[')
+		for it := v.ElementIterator(); it.Next(); {
+			_, element := it.Element()
+			s.unknowns(element)
+		}
+		s.close(']')
+		return
+	}
+	s.open('{')
+	for _, name := range members(v) {
+		if m := memberOf(v, name); unknownMark(m) != markFalse {
+			s.key(name)
+			s.unknowns(m)
+		}
+	}
+	s.close('}')
+}
+
+func secretMark(v cty.Value, secrets *Secrets) mark {
+	switch {
+	case secrets.Self():
+		return markTrue
+	case v.IsNull():
+		return markFalse
+	case isSequence(v.Type()) || isMapping(v.Type()):
+		return markTree
+	}
+	return markFalse
+}
+
+// secrets writes the document of sensitive parts.
+func (s *stream) secrets(v cty.Value, secrets *Secrets) {
+	switch secretMark(v, secrets) {
+	case markTrue:
+		s.bool(true)
+		return
+	case markFalse:
+		s.bool(false)
+		return
+	}
+	if isSequence(v.Type()) {
+		s.open('[')
+		if v.IsKnown() {
+			i := 0
+			for it := v.ElementIterator(); it.Next(); i++ {
+				_, element := it.Element()
+				s.secrets(element, secrets.Item(i))
+			}
+		}
+		s.close(']')
+		return
+	}
+	s.open('{')
+	if v.IsKnown() {
+		for _, name := range members(v) {
+			m, inner := memberOf(v, name), secrets.Name(name)
+			if secretMark(m, inner) != markFalse {
+				s.key(name)
+				s.secrets(m, inner)
+			}
+		}
+	}
+	s.close('}')
+}
+
+// path writes the steps of a path as an array of names and indices.
+func (s *stream) path(p cty.Path) {
+	s.open('[')
+	for _, step := range p {
+		switch step := step.(type) {
+		case cty.GetAttrStep:
+			s.str(step.Name)
+		case cty.IndexStep:
+			if step.Key.IsKnown() && !step.Key.IsNull() && (step.Key.Type() == cty.String || step.Key.Type() == cty.Number) {
+				s.value(step.Key)
+				continue
+			}
+			s.close(']') // an element of a set has no path: the set itself is meant
+			return
+		}
+	}
+	s.close(']')
+}
