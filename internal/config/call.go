@@ -46,7 +46,7 @@ func decodeCall(block *hcl.Block, override bool) (*callDecl, diag.List) {
 	diags = diags.Extend(moreDiags)
 	if attr, ok := c.attrs["depends_on"]; ok {
 		if override {
-			diags = diags.Extend(noOverride(attr, "depends_on"))
+			diags = diags.Extend(noOverride(attr))
 		}
 		c.DependsOn, moreDiags = decodeDependsOn(attr)
 		diags = diags.Extend(moreDiags)
@@ -99,7 +99,7 @@ func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
 		}
 		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
 		if first, dup := seen[child]; dup {
-			diags = diags.Errorf(pair.Key.Range().Ptr(), "Duplicate provider address", "A configuration for %s is already passed at %s. The child module takes each only once.", child, first)
+			diags = diags.Errorf(pair.Value.Range().Ptr(), "Duplicate provider address", "A configuration for %s is already passed at %s. The child module takes each only once.", child, first)
 			continue
 		}
 		seen[child] = rng

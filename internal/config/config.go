@@ -145,6 +145,9 @@ func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.Li
 		if ctx.Err() != nil {
 			return diags
 		}
+		if call.Kind == 0 {
+			continue // its source is wrong, which is reported already
+		}
 		dir, recorded, moreDiags := l.installedDir(m, call)
 		diags = diags.Extend(moreDiags)
 		if moreDiags.HasErrors() {
@@ -184,9 +187,6 @@ func cycleOf(dirs []string, dir string) string {
 // installedDir finds the directory of a called module in the manifest, and the version that is installed there.
 func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed string, diags diag.List) {
 	const advice = "Run \"terraform init\" to install all modules that this configuration needs."
-	if call.Kind == 0 {
-		return "", "", diags.Append(&diag.Diagnostic{Severity: diag.Error}) // its source is wrong, which is already reported
-	}
 	path := m.Path.Child(call.Name)
 	record, ok := l.manifest.Find(path)
 	if !ok {

@@ -89,6 +89,8 @@ func literalString(expr hcl.Expression) (string, bool) {
 		if !e.IsStringLiteral() {
 			return "", false
 		}
+	case *hclsyntax.ObjectConsKeyExpr:
+		return literalString(e.Wrapped)
 	case hclsyntax.Expression:
 		return "", false
 	default:
@@ -115,16 +117,19 @@ func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
 	start := rng.Start
 	start.Column++
 	start.Byte++
-	parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), rng.Filename, start)
 	if isJSON(expr) {
+		parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), rng.Filename, start)
 		if hclDiags.HasErrors() {
 			return expr, nil // the caller's complaint names the whole string, which is all that has a place in the file
 		}
 		return parsed, nil
 	}
 	diags = diags.Warnf(&rng, fmt.Sprintf("Quoted %s are deprecated", what), "In this place %s are written as they are. The quotes are from an old version of the language and will be refused one day: remove them.", what)
-	diags = diags.AppendHCL(hclDiags)
-	return parsed, diags
+	traversal, hclDiags := hclsyntax.ParseTraversalAbs([]byte(text), rng.Filename, start)
+	if hclDiags.HasErrors() {
+		return expr, diags.AppendHCL(hclDiags)
+	}
+	return &hclsyntax.ScopeTraversalExpr{Traversal: traversal, SrcRange: rng}, diags
 }
 
 // decodeTraversal reads a reference that must be static: only names and literal keys.

@@ -33,7 +33,7 @@ func decodeOutput(block *hcl.Block, override bool) (*outputDecl, diag.List) {
 	}
 	if attr, ok := o.attrs["depends_on"]; ok {
 		if override {
-			diags = diags.Extend(noOverride(attr, "depends_on"))
+			diags = diags.Extend(noOverride(attr))
 		}
 		var moreDiags diag.List
 		o.DependsOn, moreDiags = decodeDependsOn(attr)
@@ -86,6 +86,11 @@ func schemaFor(schema *hcl.BodySchema, override bool) *hcl.BodySchema {
 	return loose
 }
 
-func noOverride(attr *hcl.Attribute, name string) diag.List {
-	return diag.List(nil).Errorf(attr.Expr.Range().Ptr(), "Unsupported override", "An override file cannot change %s. Change it in the file with the original block.", name)
+// noOverride refuses the dependencies of an overriding block, at the first of them.
+func noOverride(attr *hcl.Attribute) diag.List {
+	rng := attr.Expr.Range()
+	if exprs, _ := hcl.ExprList(attr.Expr); len(exprs) > 0 {
+		rng = exprs[0].Range()
+	}
+	return diag.List(nil).Errorf(&rng, "Unsupported override", "An override file cannot change %s. Change it in the file with the original block.", attr.Name)
 }

@@ -53,15 +53,18 @@ func (a *assembly) override(c *fileContent) {
 			base.merge(r)
 			continue
 		}
+		if r.Addr.Mode == addr.Ephemeral { // only a warning, because Terraform passes over them in silence
+			a.diags = a.diags.Warnf(&r.DeclRange, "Missing ephemeral resource to override", "There is no %s in the other files, so this block has no effect.", r.Addr)
+			continue
+		}
 		a.noBase(r.DeclRange, missingResource[r.Addr.Mode], r.Addr.Mode.String()+" resource", r.Addr.String())
 	}
 	a.refuseOverrides(c)
 }
 
 var missingResource = map[addr.Mode]string{
-	addr.Managed:   "Missing resource to override",
-	addr.Data:      "Missing data resource to override",
-	addr.Ephemeral: "Missing ephemeral resource to override",
+	addr.Managed: "Missing resource to override",
+	addr.Data:    "Missing data resource to override",
 }
 
 func (a *assembly) noBase(rng hcl.Range, summary, what, name string) {
@@ -78,14 +81,11 @@ func (a *assembly) overrideBackend(c *fileContent) {
 		a.Backend, a.Cloud = b, nil
 	}
 	for i, b := range c.clouds {
-		switch {
-		case i > 0:
+		if i > 0 {
 			a.duplicate(b.Range, c.clouds[0].Range, "Duplicate HCP Terraform configurations", "The overriding cloud block")
-		case len(c.backends) > 0:
-			a.Cloud = b // finish complains
-		default:
-			a.Backend, a.Cloud = nil, b
+			continue
 		}
+		a.Backend, a.Cloud = nil, b
 	}
 }
 
@@ -112,14 +112,14 @@ func (a *assembly) refuseOverrides(c *fileContent) {
 	refuse := func(rng hcl.Range, summary, kind string) {
 		a.diags = a.diags.Errorf(&rng, summary, "An override file cannot hold %s blocks. Move this one to an ordinary file.", kind)
 	}
+	for _, b := range c.removed { // only a warning, because Terraform passes over them in silence
+		a.diags = a.diags.Warnf(&b.Range, "Cannot override 'removed' blocks", "Removed blocks in an override file have no effect. Move this one to an ordinary file.")
+	}
 	for _, b := range c.checks {
 		refuse(b.Range, "Can't override check blocks", "check")
 	}
 	for _, b := range c.moved {
 		refuse(b.Range, "Cannot override 'moved' blocks", "moved")
-	}
-	for _, b := range c.removed {
-		refuse(b.Range, "Cannot override 'removed' blocks", "removed")
 	}
 	for _, b := range c.imports {
 		refuse(b.Range, "Cannot override 'import' blocks", "import")

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -68,6 +70,7 @@ func isEmptyBody(body hcl.Body) bool {
 // decodeProviderRef reads a mention of a provider configuration: a local name, optionally with an alias. What tells the
 // argument that it stands in.
 func decodeProviderRef(expr hcl.Expression, argument string) (addr.LocalProviderConfig, diag.List) {
+	rng := expr.Range()
 	advice := "The " + argument + " argument takes the local name of a provider, optionally followed by a dot and an alias."
 	expr, diags := unquote(expr, "references")
 	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
@@ -79,16 +82,16 @@ func decodeProviderRef(expr hcl.Expression, argument string) (addr.LocalProvider
 				out = out.Append(d)
 			}
 		}
-		return addr.LocalProviderConfig{}, out.Errorf(expr.Range().Ptr(), "Invalid provider configuration reference", "%s", advice)
+		return addr.LocalProviderConfig{}, out.Errorf(&rng, "Invalid provider configuration reference", "%s", advice)
 	}
-	ref, moreDiags := providerRefOf(traversal, advice)
+	ref, moreDiags := providerRefOf(traversal, rng, advice)
 	return ref, diags.Extend(moreDiags)
 }
 
-func providerRefOf(traversal hcl.Traversal, advice string) (addr.LocalProviderConfig, diag.List) {
+// providerRefOf reads the mention out of a traversal; rng is that of all of it as it stands in the file.
+func providerRefOf(traversal hcl.Traversal, rng hcl.Range, advice string) (addr.LocalProviderConfig, diag.List) {
 	var diags diag.List
 	const summary = "Invalid provider configuration reference"
-	rng := traversal.SourceRange()
 	ref := addr.LocalProviderConfig{LocalName: traversal.RootName()}
 	if moreDiags := checkLocalProviderName(ref.LocalName, rng); moreDiags.HasErrors() {
 		return ref, moreDiags
@@ -122,12 +125,14 @@ func (m *Module) LocalNameFor(p addr.Provider) (name string, ok bool) {
 
 // ProviderConfigOf gives the block that configures a provider in this very module, by the provider's address, or nil.
 func (m *Module) ProviderConfigOf(p addr.Provider, alias string) *ProviderConfig {
+	var found *ProviderConfig
 	for _, pc := range m.ProviderConfigs {
-		if pc.Alias == alias && pc.Provider == p {
-			return pc
+		// Two local names may mean the same provider; the answer must not depend on the order of a map.
+		if pc.Alias == alias && pc.Provider == p && (found == nil || pc.LocalName < found.LocalName) {
+			found = pc
 		}
 	}
-	return nil
+	return found
 }
 
 // ResolveProvider follows a mention of a provider configuration to the module that has it: through the providers arguments of
@@ -205,9 +210,12 @@ func checkTree(c *Config) (diags diag.List) {
 			diags = diags.Extend(checkChild(m))
 		}
 		for _, r := range m.SortedResources() {
-			if _, ok := m.ResolveProvider(r.ProviderConfig()); !ok {
-				diags = diags.Extend(notPresent(m, r.ProviderConfig(), r.ProviderRefRange, r.Addr.String()))
+			ref := r.ProviderConfig()
+			missing, ok := m.ResolveProvider(ref)
+			if ok || missing.Module != m.Path || m.Parent != nil && declares(m.RequiredProviders[ref.LocalName], ref) {
+				continue // or reported where it should have been passed
 			}
+			diags = diags.Extend(notPresent(m, ref, r.ProviderRefRange, r.Addr.String()))
 		}
 		for _, i := range m.Imports {
 			diags = diags.Extend(checkImportTarget(c, m, i))
@@ -326,22 +334,23 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 	parentType := m.Parent.ProviderFor(p.InParent.LocalName)
 	childType := m.ProviderFor(p.InChild.LocalName)
 	required, own := m.RequiredProviders[p.InChild.LocalName], m.ProviderConfigs[p.InChild]
+	listed, proxy := m.Parent.RequiredProviders[p.InParent.LocalName] != nil, own != nil && own.Proxy
 	switch {
 	case required != nil && p.InChild.Alias != "" && own == nil && !declares(required, p.InChild):
 		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s knows no configuration %s. If it is meant to be passed in, add %s to configuration_aliases of the entry %q in its required_providers.", m.Dir, p.InChild, p.InChild, p.InChild.LocalName)
-	case required == nil && own == nil && childType != parentType:
+	case required == nil && !proxy && childType != parentType && listed:
 		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name %q in required_providers. To pass a configuration of %s, it has to.", m.Dir, p.InChild.LocalName, parentType.ForDisplay())
-	case required == nil && own == nil:
+	case required == nil && !proxy:
 		diags = diags.Warnf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name %q in required_providers, so it is taken for %s. Add an entry there to say so.", m.Dir, p.InChild.LocalName, childType.ForDisplay())
 	}
-	if own != nil && !own.Proxy {
+	if own != nil && !proxy {
 		diags = diags.Errorf(&p.InChildRange, "Cannot override provider configuration", "The module in %s has a configuration of its own for %s, so none can be passed to it.", m.Dir, p.InChild)
 	}
-	if m.Parent.RequiredProviders[p.InParent.LocalName] == nil && p.InParent.Alias == "" {
+	if !listed && p.InParent.Alias == "" {
 		diags = diags.Warnf(&p.InParentRange, undefined, "%s does not list a provider under the name %q in required_providers, so it is taken for %s. Add an entry there to say so.", upperFirst(where(m.Parent.Path)), p.InParent.LocalName, parentType.ForDisplay())
 	}
 	if childType == parentType {
-		if _, ok := m.Parent.ResolveProvider(p.InParent); !ok {
+		if missing, ok := m.Parent.ResolveProvider(p.InParent); !ok && missing.Module == m.Parent.Path {
 			diags = diags.Extend(notPresent(m.Parent, p.InParent, p.InParentRange, "The call of "+m.Path.String()))
 		}
 		return diags
@@ -352,13 +361,9 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 	return diags.Errorf(&p.InParentRange, mismatch, "%q stands for %s in %s, but %q stands for %s in %s. Only a configuration of the same provider can be passed.", p.InParent, parentType.ForDisplay(), where(m.Parent.Path), p.InChild, childType.ForDisplay(), m.Path)
 }
 
+// declares tells whether an entry lists a configuration among its aliases; the entry may be nil.
 func declares(r *RequiredProvider, ref addr.LocalProviderConfig) bool {
-	for _, alias := range r.Aliases {
-		if alias == ref {
-			return true
-		}
-	}
-	return false
+	return r != nil && slices.Contains(r.Aliases, ref)
 }
 
 func upperFirst(s string) string {

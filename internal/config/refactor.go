@@ -91,8 +91,7 @@ func decodeRemoved(block *hcl.Block) (*removedDecl, diag.List) {
 		switch b.Type {
 		case "lifecycle":
 			if lifecycle != nil {
-				diags = diags.Extend(twice(b, lifecycle, "This removed block"))
-				continue
+				diags = diags.Warnf(b.DefRange.Ptr(), "Duplicate lifecycle block", "This removed block already has a lifecycle block at %s. The last one counts.", lifecycle.DefRange)
 			}
 			lifecycle = b
 			lc, hclDiags := b.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "destroy"}}})

@@ -126,7 +126,7 @@ func newResource(block *hcl.Block, mode addr.Mode, content *hcl.BodyContent, ove
 	}
 	if attr, ok := content.Attributes["depends_on"]; ok {
 		if override {
-			diags = diags.Extend(noOverride(attr, "depends_on"))
+			diags = diags.Extend(noOverride(attr))
 		}
 		r.DependsOn, moreDiags = decodeDependsOn(attr)
 		diags = diags.Extend(moreDiags)

@@ -143,11 +143,11 @@ func decodeRequirement(attr *hcl.Attribute) (*RequiredProvider, diag.List) {
 // decodeVersionRequirement reads the short form: only a version.
 func decodeVersionRequirement(entry *RequiredProvider, attr *hcl.Attribute) (*RequiredProvider, diag.List) {
 	var diags diag.List
-	text, problem := constString(attr.Expr)
-	if problem != "" {
+	v, hclDiags := attr.Expr.Value(nil)
+	if hclDiags.HasErrors() || !v.Type().IsPrimitiveType() {
 		return nil, diags.Errorf(attr.Expr.Range().Ptr(), "Invalid required_providers object", "%s", entryAdvice)
 	}
-	entry.Version, diags = parseConstraint(text, attr.Expr.Range())
+	entry.Version, diags = decodeVersion(attr)
 	return entry, diags
 }
 
@@ -222,7 +222,7 @@ func (r *RequiredProvider) setAliases(expr hcl.Expression) diag.List {
 			diags = diags.AppendHCL(hclDiags)
 			continue
 		}
-		ref, moreDiags := providerRefOf(traversal, "A configuration alias is written as PROVIDER.ALIAS.")
+		ref, moreDiags := providerRefOf(traversal, e.Range(), "A configuration alias is written as PROVIDER.ALIAS.")
 		if moreDiags.HasErrors() {
 			diags = diags.Extend(moreDiags)
 			continue
