@@ -286,6 +286,9 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Expansions: p.walk.Expansions(),
 	}
 	p.planOutputs(out, diags.HasErrors())
+	if p.opts.Mode == plan.Normal {
+		out.Relevant = p.relevant(out)
+	}
 	if !out.Errored {
 		out.Steps = p.steps(out.Changes)
 	}

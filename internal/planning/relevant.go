@@ -1,0 +1,68 @@
+package planning
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// relevant finds the attributes of resources that contributed to the plan's changes: tools use them to tell drift that matters.
+func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
+	type key struct{ resource, path string }
+	seen := map[key]bool{}
+	var list []plan.RelevantAttribute
+	search := eval.NewContributors(func(i *eval.Instance, ref addr.Reference) {
+		a := addr.AbsResourceInstance{Module: i.Addr, Resource: ref.Resource}
+		if ref.HasKey {
+			a.Key = ref.Key
+		}
+		path := attributePath(ref.Remaining)
+		k := key{a.String(), pathKey(path)}
+		if !seen[k] {
+			seen[k] = true
+			list = append(list, plan.RelevantAttribute{Resource: a, Path: path})
+		}
+	})
+	for block := range p.changed {
+		slot := p.prog.ResourceSlot(block.Config())
+		if i := p.walk.Instance(block.Module); i != nil && slot != nil {
+			search.Add(i, slot)
+		}
+	}
+	for _, o := range out.Outputs {
+		if slot := p.prog.OutputSlot(o.Name); slot != nil && o.Action != plan.NoOp {
+			search.Add(p.walk.Root, slot)
+		}
+	}
+	search.Run()
+	return list
+}
+
+func attributePath(t hcl.Traversal) cty.Path {
+	path := cty.Path{}
+	for _, step := range t {
+		switch s := step.(type) {
+		case hcl.TraverseAttr:
+			path = path.GetAttr(s.Name)
+		case hcl.TraverseIndex:
+			path = path.Index(s.Key)
+		}
+	}
+	return path
+}
+
+func pathKey(path cty.Path) string {
+	out := ""
+	for _, step := range path {
+		switch s := step.(type) {
+		case cty.GetAttrStep:
+			out += "." + s.Name
+		case cty.IndexStep:
+			out += s.Key.GoString()
+		}
+	}
+	return out
+}
