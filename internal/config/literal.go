@@ -117,6 +117,9 @@ func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
 	start := rng.Start
 	start.Column++
 	start.Byte++
+	if diags := checkQuoted(text, rng); diags.HasErrors() {
+		return expr, diags
+	}
 	if isJSON(expr) {
 		parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), rng.Filename, start)
 		if hclDiags.HasErrors() {

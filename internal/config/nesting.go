@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -290,8 +291,12 @@ func tooDeep(filename string, src []byte, pos, base int) diag.List {
 	}
 	at := hcl.Pos{Line: line, Column: column, Byte: base + pos}
 	rng := hcl.Range{Filename: filename, Start: at, End: at}
-	return diag.List(nil).Errorf(&rng, "Nesting too deep", "Brackets, templates or operators stand within each other more deeply here than any legible configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a broken generator.", maxNesting, maxOperators)
+	return diag.List(nil).Append(&diag.Diagnostic{Severity: diag.Error, Summary: tooDeepSummary, Detail: tooDeepDetail, Subject: &rng})
 }
+
+const tooDeepSummary = "Nesting too deep"
+
+var tooDeepDetail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a broken generator.", maxNesting, maxOperators)
 
 // checkJSONNesting does the same for JSON, and for the templates in its strings.
 func checkJSONNesting(src []byte, filename string) diag.List {
@@ -330,7 +335,7 @@ func jsonStringEnd(src []byte, i int) int {
 	return len(src)
 }
 
-// templateNestingOK checks a JSON string: as a template, and as an expression, since some arguments are one.
+// templateNestingOK checks a JSON string as the template that it may be.
 func templateNestingOK(quoted []byte) bool {
 	if len(quoted) <= maxNesting {
 		return true
@@ -339,12 +344,17 @@ func templateNestingOK(quoted []byte) bool {
 	if json.Unmarshal(quoted, &text) != nil {
 		return true // the parser refuses the file
 	}
-	for _, template := range []bool{true, false} {
-		s := nestingScanner{src: []byte(text)}
-		s.scan(template)
-		if s.tooDeep {
-			return false
-		}
+	s := nestingScanner{src: []byte(text)}
+	s.scan(true)
+	return !s.tooDeep
+}
+
+// checkQuoted checks the text of a string that is about to be parsed as an expression.
+func checkQuoted(text string, rng hcl.Range) diag.List {
+	s := nestingScanner{src: []byte(text)}
+	s.scan(false)
+	if !s.tooDeep {
+		return nil
 	}
-	return true
+	return diag.List(nil).Append(&diag.Diagnostic{Severity: diag.Error, Summary: tooDeepSummary, Detail: tooDeepDetail, Subject: &rng})
 }

@@ -213,7 +213,9 @@ func (i *Import) setTo(attr *hcl.Attribute) diag.List {
 	expr := attr.Expr
 	var diags diag.List
 	if isJSON(expr) {
-		expr, diags = unquote(expr, "references")
+		if expr, diags = unquote(expr, "references"); diags.HasErrors() {
+			return diags
+		}
 	}
 	steps, dynamic, ok := addressSteps(expr)
 	if !ok || dynamic && i.ForEach == nil {

@@ -225,7 +225,9 @@ func decodeTrigger(expr hcl.Expression) (hcl.Expression, diag.List) {
 	const what = "replace_triggered_by"
 	var diags diag.List
 	if isJSON(expr) {
-		expr, diags = unquote(expr, "references")
+		if expr, diags = unquote(expr, "references"); diags.HasErrors() {
+			return expr, diags
+		}
 	}
 	rng := expr.Range()
 	resources := 0

@@ -89,8 +89,13 @@ func (v *variableDecl) checkCondition(c *Condition) (diags diag.List) {
 // setType reads the type argument.
 func (v *Variable) setType(expr hcl.Expression) diag.List {
 	var diags diag.List
-	if text, ok := literalString(expr); ok && !isJSON(expr) {
-		return quotedTypeProblem(text, expr.Range())
+	if text, ok := literalString(expr); ok {
+		if !isJSON(expr) {
+			return quotedTypeProblem(text, expr.Range())
+		}
+		if diags = checkQuoted(text, expr.Range()); diags.HasErrors() {
+			return diags
+		}
 	}
 	v.ParsingMode = ParseHCL
 	switch hcl.ExprAsKeyword(expr) {

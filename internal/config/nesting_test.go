@@ -1,0 +1,114 @@
+package config_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+func TestDeepNestingIsRefusedBeforeParsing(t *testing.T) {
+	const million = 1000000
+	r := strings.Repeat
+	for name, src := range map[string]string{
+		"brackets":             "locals {\n  a = " + r("[", million) + r("]", million) + "\n}\n",
+		"brackets left open":   "locals {\n  a = " + r("[", million),
+		"parentheses":          "locals {\n  a = " + r("(", million) + "1" + r(")", million) + "\n}\n",
+		"objects":              "locals {\n  a = " + r("{a=", million) + "1" + r("}", million) + "\n}\n",
+		"blocks":               r("a {\n", million) + r("}\n", million),
+		"interpolations":       "locals {\n  a = " + r(`"${`, million) + "1" + r(`}"`, million) + "\n}\n",
+		"calls":                "locals {\n  a = " + r("f(", million) + "1" + r(")", million) + "\n}\n",
+		"directives":           "locals {\n  a = \"" + r("%{ if true }", million) + r("%{ endif }", million) + "\"\n}\n",
+		"directives in text":   "locals {\n  a = <<E\n" + r("%{ for x in y ~}\n", million) + r("%{ endfor }", million) + "\nE\n}\n",
+		"negations":            "locals {\n  a = " + r("!", million) + "true\n}\n",
+		"signs":                "locals {\n  a = " + r("-", million) + "1\n}\n",
+		"sums":                 "locals {\n  a = 1" + r(" + 1", million) + "\n}\n",
+		"products":             "locals {\n  a = 1" + r(" * 1", million) + "\n}\n",
+		"conditionals":         "locals {\n  a = " + r("x ? y : ", million) + "1\n}\n",
+		"index steps":          "locals {\n  a = x" + r("[y]", million) + "\n}\n",
+		"splats":               "locals {\n  a = x" + r("[*]", million) + "\n}\n",
+		"legacy splats":        "locals {\n  a = x" + r(".*", million) + "\n}\n",
+		"closed in strings":    "locals {\n  a = " + r(`["]",`, million) + "\n}\n",
+		"closed in comments":   "locals {\n  a = " + r("[/* ] */", million) + "\n}\n",
+		"brackets in brackets": "locals {\n  a = " + r("[1 + 1 + (", million) + "\n}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(src)})})
+			if len(diags) != 1 || diags[0].Summary != "Nesting too deep" {
+				t.Errorf("got %d diagnostics, want one about the nesting: %.300v", len(diags), diags.Err())
+			}
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+func TestDeepNestingIsRefusedInJSON(t *testing.T) {
+	const many = 100000
+	r := strings.Repeat
+	for name, src := range map[string]string{
+		"arrays":                 `{"locals": {"a": ` + r("[", many) + r("]", many) + `}}`,
+		"objects":                `{"locals": {"a": ` + r(`{"a":`, many) + `1` + r("}", many) + `}}`,
+		"left open":              r(`{"a":`, many),
+		"brackets in a template": `{"locals": {"a": "${` + r("[", many) + r("]", many) + `}"}}`,
+		"brackets in a type":     `{"variable": {"a": {"type": "` + r("list(", many) + `"}}}`,
+		"brackets in a target":   `{"import": {"id": "x", "to": "` + r("a[", many) + `"}}`,
+		"escaped":                `{"locals": {"a": "${` + r(`\u005b`, many) + `}"}}`,
+		"directives":             `{"locals": {"a": "` + r("%{ if true }", many) + `"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(map[string][]byte{"main.tf.json": []byte(src)})})
+			if len(diags) != 1 || diags[0].Summary != "Nesting too deep" {
+				t.Errorf("got %d diagnostics, want one about the nesting: %.300v", len(diags), diags.Err())
+			}
+		})
+	}
+}
+
+func TestWideTextIsNoDeepText(t *testing.T) {
+	const many = 50000
+	r := strings.Repeat
+	for name, src := range map[string]string{
+		"list":              "locals {\n  a = [" + r("[1], ", many) + "]\n}\n",
+		"lines":             "locals {\n" + lines(many, "  a%d = -1 + x[1] ? 2 : 3\n") + "}\n",
+		"blocks":            lines(many, "resource \"a_b\" \"c%d\" {\n  x = \"${1 + 1}\"\n}\n"),
+		"brackets in text":  "locals {\n  a = \"" + r("[({", many) + "\"\n}\n",
+		"brackets in lines": "locals {\n  a = <<E\n" + r("[({ \" << $${ %%{ \n", many) + "E\n  b = <<-E\n  " + r("[", many) + "\n  E\n}\n",
+		"comments":          "# " + r("[", many) + "\n// " + r("{", many) + "\n/* " + r("(\n", many) + " */ locals {\n}\n",
+		"templates":         "locals {\n  a = <<E\n" + r("%{ if true }${x}%{ else }b%{ endif }\n", many) + "E\n}\n",
+		"object lines":      "locals {\n  a = {\n" + lines(many, "    a%d = { b = [1] }\n") + "  }\n}\n",
+		"attributes":        "locals {\n  a = x" + r(".y", many) + "\n}\n",
+		"deep but legible":  "locals {\n  a = " + r("[", 900) + r("]", 900) + "\n}\n",
+		"quotes":            "locals {\n  a = \"" + r(`\"[`, many) + "\"\n}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diags := config.CheckNesting([]byte(src), "main.tf"); len(diags) > 0 {
+				t.Errorf("refused: %v", diags.Err())
+			}
+		})
+	}
+	if diags := config.CheckNesting([]byte(`{"a": "`+r("[", many)+`", "b": [`+r(`{"c": "${x[1]}", "d": [[]]},`, many)+`1]}`), "main.tf.json"); len(diags) > 0 {
+		t.Errorf("refused: %v", diags.Err())
+	}
+}
+
+func lines(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+func BenchmarkCheckNesting(b *testing.B) {
+	src := []byte(lines(10000, "resource \"a_b\" \"c%d\" {\n  x = \"${1 + 1}\"\n  y = [local.a, { b = 1 }]\n}\n"))
+	b.SetBytes(int64(len(src)))
+	for b.Loop() {
+		config.CheckNesting(src, "main.tf")
+	}
+}
