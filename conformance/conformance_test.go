@@ -218,7 +218,7 @@ func findTombolo(t *testing.T) string {
 		}
 		return abs
 	}
-	if _, err := os.Stat("../cmd/tombolo"); err != nil {
+	if sources, _ := filepath.Glob("../cmd/tombolo/*.go"); len(sources) == 0 { // the pattern is well-formed
 		t.Skip("no ../cmd/tombolo to build and no TOMBOLO_BIN")
 	}
 	touchSources(t)
