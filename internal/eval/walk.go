@@ -381,3 +381,63 @@ func (w *Walk) Expansions() Expansions {
 
 // Instances gives all module instances after a run.
 func (w *Walk) Instances() map[addr.ModuleInstance]*Instance { return w.instances }
+
+// Graph gives the nodes of the walk and what each waits for, after the walk has expanded everything; node finds the one of a resource
+// block, or -1.
+func (w *Walk) Graph() (n int, edges [][]int, node func(addr.AbsResource) int) {
+	base := map[*Instance]int{}
+	for _, i := range w.instances {
+		base[i] = n
+		n += len(i.Unit.slots)
+	}
+	edges = make([][]int, n)
+	for _, i := range w.instances {
+		for _, s := range i.Unit.slots {
+			edges[base[i]+s.index] = w.waits(i, s, base)
+		}
+	}
+	return n, edges, func(r addr.AbsResource) int {
+		i := w.instances[r.Module]
+		if i == nil {
+			return -1
+		}
+		slot, ok := i.Unit.resources[r.Resource]
+		if !ok {
+			return -1
+		}
+		return base[i] + slot
+	}
+}
+
+// waits gives the nodes that a slot waits for, as numbers of Graph.
+func (w *Walk) waits(i *Instance, s *Slot, base map[*Instance]int) []int {
+	var out []int
+	for _, d := range s.deps {
+		out = append(out, base[i]+d)
+	}
+	for _, d := range s.outer {
+		out = append(out, base[i.parent]+d)
+	}
+	if i.parent != nil {
+		out = append(out, base[i.parent]+i.parent.Unit.callSlots[i.Unit.Module.Call.Name])
+	}
+	switch s.Kind {
+	case SlotResource:
+		if s.providerUnit != nil && s.providerSlot >= 0 {
+			if owner := i.ancestor(s.providerUnit); owner != nil {
+				out = append(out, base[owner]+s.providerSlot)
+			}
+		}
+	case SlotCallOutput, SlotCallClose:
+		call := i.calls[s.Call.Name]
+		for _, key := range call.keys {
+			child := call.children[key]
+			for _, c := range child.Unit.slots {
+				if s.Kind == SlotCallOutput && c.Kind == SlotOutput && c.Name == s.Name || s.Kind == SlotCallClose && c.Kind != SlotVariable && c.Kind != SlotLocal && c.Kind != SlotCallOutput {
+					out = append(out, base[child]+c.index)
+				}
+			}
+		}
+	}
+	return out
+}

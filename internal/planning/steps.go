@@ -1,10 +1,9 @@
 package planning
 
 import (
-	"strings"
-
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -28,6 +27,8 @@ type stepBuilder struct {
 	// as their paths are the same. Each group has a join for every rule, made when it is first needed.
 	near  map[nearKey]*group
 	joins map[joinKey]int
+	// soft edges make the order nicer and are given up where they would close a ring.
+	soft [][2]int // step, what it waits for
 }
 
 type nearKey struct {
@@ -46,9 +47,11 @@ type joinKey struct {
 const (
 	destroyBefore   uint8 = iota // what deletes D comes before what deletes R
 	updateFirst                  // R creates before it destroys: D is written before the old R goes
-	freeBeforeWrite              // a D that goes comes before R is written
-	destroyedFirst               // R is destroyed before D is written
+	freeBeforeWrite              // a D that goes comes before R is written (soft)
+	destroyedFirst               // R is destroyed before D is written (soft)
 )
+
+func isSoft(rule uint8) bool { return rule == freeBeforeWrite || rule == destroyedFirst }
 
 // steps turns changes into the action graph. The cost is the number of changes plus the number of dependencies.
 func (p *planner) steps(changes []*plan.Change) []plan.Step {
@@ -63,7 +66,48 @@ func (p *planner) steps(changes []*plan.Change) []plan.Step {
 	for _, blk := range b.blocks {
 		b.across(blk, changes)
 	}
+	b.settleSoft()
 	return b.steps
+}
+
+// settleSoft adds the soft edges that close no ring: not with the other edges, and not with the references that writes follow.
+func (b *stepBuilder) settleSoft() {
+	if len(b.soft) == 0 {
+		return
+	}
+	n, edges, node := b.p.walk.Graph()
+	id := make([]int, len(b.steps)) // a write is the node of its block
+	for i, s := range b.steps {
+		id[i] = -1
+		if s.Kind == plan.Write {
+			id[i] = node(s.Resource)
+		}
+		if id[i] < 0 {
+			id[i] = n
+			n++
+			edges = append(edges, nil)
+		}
+	}
+	add := func(step, first int) { edges[id[step]] = append(edges[id[step]], id[first]) }
+	for i, s := range b.steps {
+		for _, first := range s.After {
+			add(i, first)
+		}
+	}
+	for _, e := range b.soft {
+		add(e[0], e[1])
+	}
+	ring := make([]int, n)
+	for g, members := range graph.Cycles(n, func(i int) []int { return edges[i] }) {
+		for _, m := range members {
+			ring[m] = g + 1
+		}
+	}
+	for _, e := range b.soft {
+		if r := ring[id[e[0]]]; r == 0 || r != ring[id[e[1]]] {
+			b.steps[e[0]].After = append(b.steps[e[0]].After, e[1])
+		}
+	}
 }
 
 // group collects the changes of each block into steps, and tells whether anything is removed.
@@ -135,20 +179,23 @@ func (b *stepBuilder) index() {
 }
 
 // after makes a step wait for another one.
-func (b *stepBuilder) after(step, first int) {
-	if step == none || first == none || step == first {
-		return
+func (b *stepBuilder) after(step, first int, soft bool) {
+	switch {
+	case step == none || first == none || step == first:
+	case soft:
+		b.soft = append(b.soft, [2]int{step, first})
+	default:
+		b.steps[step].After = append(b.steps[step].After, first)
 	}
-	b.steps[step].After = append(b.steps[step].After, first)
 }
 
 // within orders the halves of replacements.
 func (b *stepBuilder) within(blk *blockSteps) {
 	if blk.replaces {
-		b.after(blk.write, blk.destroy)
+		b.after(blk.write, blk.destroy, false)
 	}
 	if blk.disposesOwn {
-		b.after(blk.dispose, blk.write)
+		b.after(blk.dispose, blk.write, false)
 	}
 }
 
@@ -251,17 +298,17 @@ func (b *stepBuilder) precede(key nearKey, g *group, rule uint8, first int) {
 	}
 	if len(g.members) == 1 {
 		for _, t := range g.members[0].targets(rule) {
-			b.after(t, first)
+			b.after(t, first, isSoft(rule))
 		}
 		return
 	}
 	b.after(b.join(key, g, rule, func(join int) {
 		for _, m := range g.members {
 			for _, t := range m.targets(rule) {
-				b.after(t, join)
+				b.after(t, join, isSoft(rule))
 			}
 		}
-	}), first)
+	}), first, isSoft(rule))
 }
 
 // follow makes a step of the dependent wait for the destruction of every member of a group.
@@ -270,14 +317,14 @@ func (b *stepBuilder) follow(key nearKey, g *group, step int) {
 		return
 	}
 	if len(g.members) == 1 {
-		b.after(step, g.members[0].destroy)
+		b.after(step, g.members[0].destroy, true)
 		return
 	}
 	b.after(step, b.join(key, g, destroyedFirst, func(join int) {
 		for _, m := range g.members {
-			b.after(join, m.destroy)
+			b.after(join, m.destroy, true)
 		}
-	}))
+	}), true)
 }
 
 // join gives the join of a group for a rule, wired to the group when it is made.
@@ -294,9 +341,3 @@ func (b *stepBuilder) join(key nearKey, g *group, rule uint8, wire func(int)) in
 }
 
 var _ eval.Driver = (*planner)(nil)
-
-// describe names a step in messages.
-func describe(s plan.Step) string {
-	kind := map[plan.StepKind]string{plan.Write: "write", plan.DestroyStep: "destroy", plan.Dispose: "dispose", plan.Join: "join"}[s.Kind]
-	return strings.TrimSpace(s.Resource.String() + " (" + kind + ")")
-}
