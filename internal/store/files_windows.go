@@ -1,0 +1,51 @@
+package store
+
+import (
+	"errors"
+	"math"
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// lock locks the whole file, as Terraform does there.
+func lock(f *os.File) error {
+	var o windows.Overlapped
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, math.MaxUint32, math.MaxUint32, &o)
+	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
+		return ErrLocked
+	}
+	return err
+}
+
+// locked can only try: the system has no way to ask.
+func locked(f *os.File) (bool, error) {
+	err := lock(f)
+	if errors.Is(err, ErrLocked) {
+		return true, nil
+	}
+	if err == nil {
+		var o windows.Overlapped
+		err = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, math.MaxUint32, math.MaxUint32, &o)
+	}
+	return false, err
+}
+
+func closeFile(f *os.File) error { return f.Close() }
+
+func reserve(*os.File, int64) error { return nil }
+
+// syncDir has nothing to do: the system keeps names durable by itself, and folders cannot be synced.
+func syncDir(string) error { return nil }
+
+func renameNew(old, name string) (done bool, err error) {
+	from, err := windows.UTF16PtrFromString(old)
+	if err != nil {
+		return true, err
+	}
+	to, err := windows.UTF16PtrFromString(name)
+	if err != nil {
+		return true, err
+	}
+	return true, windows.MoveFile(from, to)
+}

@@ -1,0 +1,281 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// overlay is a state with a journal laid over it.
+type overlay struct {
+	state    *state.State
+	inFlight []state.InFlight
+	unfolded []state.Unfolded
+	changed  bool // the journal had results that are not in the state file
+	run      state.RunInfo
+}
+
+// folder lays records over a state, one after the other.
+type folder struct {
+	builder *state.Builder
+	covers  uint64 // records up to this one are in the state
+	foreign string // why results are laid over with care; "" for all of them
+	other   bool   // the state has another lineage: nothing is laid over
+
+	run  state.RunInfo
+	open map[string]*opened
+	out  overlay
+}
+
+type opened struct {
+	seq     uint64
+	run     state.RunInfo
+	intent  json.RawMessage
+	partial json.RawMessage
+}
+
+// lay folds the journal into a state that the file had at the mark. With foreign set, another program wrote the state since.
+func (p *parsed) lay(base *state.State, at mark, foreign bool) (*overlay, error) {
+	f := &folder{builder: base.Builder(), covers: at.Covers, open: map[string]*opened{}}
+	if foreign {
+		f.foreign = "another program wrote the state after the run"
+		f.other = base != nil && base.Lineage != "" && p.header.Lineage != "" && base.Lineage != p.header.Lineage
+	}
+	for _, r := range p.records {
+		if err := f.record(r); err != nil {
+			return nil, fmt.Errorf("record %d: %w", r.seq, err)
+		}
+	}
+	f.out.state, f.out.run = base, f.run
+	if f.builder.Dirty() {
+		f.out.state, f.out.changed = f.builder.State(), true
+		if base == nil {
+			c := *f.out.state
+			c.Lineage = p.header.Lineage
+			f.out.state = &c
+		}
+	}
+	left := make([]*opened, 0, len(f.open))
+	for _, o := range f.open {
+		left = append(left, o)
+	}
+	slices.SortFunc(left, func(a, b *opened) int { return int(a.seq) - int(b.seq) })
+	for _, o := range left {
+		i, err := o.inFlight()
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", o.seq, err)
+		}
+		f.out.inFlight = append(f.out.inFlight, i)
+	}
+	return &f.out, nil
+}
+
+func (o *opened) inFlight() (i state.InFlight, err error) {
+	i.Run = o.run
+	if i.Intent, err = state.DecodeIntent(o.intent); err != nil {
+		return i, err
+	}
+	if o.partial != nil {
+		i.Partial, err = state.DecodeObject(o.partial)
+	}
+	return i, err
+}
+
+func (f *folder) record(r record) error {
+	switch r.kind {
+	case kindRun:
+		f.run = state.RunInfo{}
+		return json.Unmarshal(r.payload, &f.run)
+	case kindIntent:
+		var i intentRecord
+		if err := json.Unmarshal(r.payload, &i); err != nil {
+			return err
+		}
+		run := f.runOf(i.Run)
+		f.open[state.Token(run, i.Op)] = &opened{seq: r.seq, run: run, intent: i.Intent}
+	case kindPartial, kindResult, kindEdits:
+		var res resultRecord
+		if err := json.Unmarshal(r.payload, &res); err != nil {
+			return err
+		}
+		return f.result(r, res)
+	case kindResolve:
+		return f.resolve(r)
+	case kindUnfolded:
+		var u unfoldedRecord
+		if err := json.Unmarshal(r.payload, &u); err != nil {
+			return err
+		}
+		edits, err := state.DecodeEdits(u.Edits)
+		f.out.unfolded = append(f.out.unfolded, state.Unfolded{Op: u.Op, Run: u.Run, Edits: edits, Why: u.Why})
+		return err
+	}
+	return nil
+}
+
+func (f *folder) runOf(carried *state.RunInfo) state.RunInfo {
+	if carried != nil {
+		return *carried
+	}
+	return f.run
+}
+
+func (f *folder) result(r record, res resultRecord) error {
+	token := state.Token(f.runOf(res.Run), res.Op)
+	if r.kind == kindPartial {
+		if o := f.open[token]; o != nil {
+			o.partial = res.Object
+		}
+		return nil
+	}
+	if r.kind == kindResult {
+		delete(f.open, token)
+	}
+	if r.seq <= f.covers || len(res.Edits) == 0 {
+		return nil
+	}
+	edits, err := state.DecodeEdits(res.Edits)
+	if err != nil {
+		return err
+	}
+	op := res.Op
+	if op == "" {
+		op = fmt.Sprintf("record-%d", r.seq)
+	}
+	f.fold(op, res.Was, edits)
+	return nil
+}
+
+func (f *folder) resolve(r record) error {
+	var res resolveRecord
+	if err := json.Unmarshal(r.payload, &res); err != nil {
+		return err
+	}
+	for _, token := range res.Tokens {
+		delete(f.open, token)
+		f.out.unfolded = slices.DeleteFunc(f.out.unfolded, func(u state.Unfolded) bool { return u.Token() == token })
+	}
+	if r.seq <= f.covers {
+		return nil
+	}
+	edits, err := state.DecodeEdits(res.Edits)
+	if err != nil {
+		return err
+	}
+	f.fold(fmt.Sprintf("record-%d", r.seq), nil, edits)
+	return nil
+}
+
+// fold lays edits over the state; where another program wrote it since, with care: what fits is folded, what cannot be is kept.
+func (f *folder) fold(op string, was map[string]string, edits []state.Edit) {
+	if f.foreign == "" {
+		f.builder.Fold(edits...)
+		return
+	}
+	var left []state.Edit
+	why := f.foreign
+	for _, e := range edits {
+		switch fits, reason := f.fits(was, e); fits {
+		case foldIt:
+			f.builder.Fold(e)
+		case keepIt:
+			left, why = append(left, e), reason
+		}
+	}
+	if len(left) > 0 {
+		f.out.unfolded = append(f.out.unfolded, state.Unfolded{Op: op, Run: f.run, Edits: left, Why: why})
+	}
+}
+
+type fit uint8
+
+const (
+	foldIt fit = iota
+	keepIt     // it does not fit: a person has to decide
+	skipIt     // nothing is left to do
+)
+
+// fits judges an edit against a state that another program wrote since.
+func (f *folder) fits(was map[string]string, e state.Edit) (fit, string) {
+	if e.Output != nil || e.Checks != nil {
+		return skipIt, "" // every run works them out anew
+	}
+	if f.other {
+		return keepIt, "a state of another lineage stands there now"
+	}
+	switch {
+	case e.Put != nil:
+		there, id := f.builder.Object(e.Put.Addr), identity(e.Put.Object)
+		if there == nil || identity(there) == id || identity(there) == was[e.Put.Addr.String()] {
+			return foldIt, ""
+		}
+		return keepIt, fmt.Sprintf("%s, and it has another object at %s", f.foreign, e.Put.Addr)
+	case e.Drop != nil:
+		return f.still(was, e.Drop.Addr), ""
+	case e.Depose != nil && e.Depose.Reverse:
+		return f.still(was, addr.Object{Instance: e.Depose.Instance, Deposed: e.Depose.Key}), ""
+	case e.Depose != nil:
+		return f.still(was, addr.Object{Instance: e.Depose.Instance}), ""
+	case e.Move != nil && f.builder.Object(addr.Object{Instance: e.Move.From}) == nil:
+		return skipIt, ""
+	case e.Move != nil && f.builder.Object(addr.Object{Instance: e.Move.To}) != nil:
+		return keepIt, fmt.Sprintf("%s, and it has an object at %s, where one was to be moved", f.foreign, e.Move.To)
+	}
+	return foldIt, ""
+}
+
+// still folds what happened to an object when that very object is still there; otherwise nothing is left to do.
+func (f *folder) still(was map[string]string, a addr.Object) fit {
+	there := f.builder.Object(a)
+	if there == nil || identity(there) != was[a.String()] {
+		return skipIt
+	}
+	return foldIt
+}
+
+// identity tells objects at one address apart: by their id, or by all of their attributes when they have none.
+func identity(o *state.Object) string {
+	if o == nil {
+		return ""
+	}
+	if id, ok := o.Flat["id"]; ok {
+		return "id " + id
+	}
+	var has struct{ ID *string }
+	if json.Unmarshal(o.Attributes, &has) == nil && has.ID != nil {
+		return "id " + *has.ID
+	}
+	sum := sha256.Sum256(o.Attributes)
+	return "sum " + hex.EncodeToString(sum[:])
+}
+
+// wasThere gives the identities of what edits are about to change or remove.
+func wasThere(b *state.Builder, edits []state.Edit) map[string]string {
+	var was map[string]string
+	note := func(a addr.Object) {
+		if o := b.Object(a); o != nil {
+			if was == nil {
+				was = map[string]string{}
+			}
+			was[a.String()] = identity(o)
+		}
+	}
+	for _, e := range edits {
+		switch {
+		case e.Put != nil:
+			note(e.Put.Addr)
+		case e.Drop != nil:
+			note(e.Drop.Addr)
+		case e.Depose != nil && e.Depose.Reverse:
+			note(addr.Object{Instance: e.Depose.Instance, Deposed: e.Depose.Key})
+		case e.Depose != nil:
+			note(addr.Object{Instance: e.Depose.Instance})
+		}
+	}
+	return was
+}

@@ -1,0 +1,284 @@
+// Package mem keeps files, and so states, in memory: for the backend "inmem", for programs that embed the engine, and for tests
+// that try thousands of crashes. The store over it is the very one that keeps states on disk, with all of its guarantees but that
+// of outliving the process.
+package mem
+
+import (
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// New makes a store that lives as long as somebody refers to it.
+func New() state.Store { return store.New(store.Options{Files: NewFS(), Rescue: []string{}}) }
+
+// FS is a file system in memory. It implements store.Files and is safe for concurrent use.
+type FS struct {
+	mu    sync.Mutex
+	files map[string]*inode
+	dirs  map[string]bool
+	clock time.Time // moves on with every change, so that no change has the time of another
+}
+
+type inode struct {
+	data   []byte
+	mode   fs.FileMode
+	time   time.Time
+	holder *handle // who has the lock
+}
+
+// NewFS makes an empty file system with one folder, ".".
+func NewFS() *FS {
+	return &FS{files: map[string]*inode{}, dirs: map[string]bool{".": true}, clock: time.Unix(1_700_000_000, 0)}
+}
+
+// Clone copies what is there now. Nothing is open or locked in the copy: it is what the next process finds after this one died.
+func (m *FS) Clone() *FS {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &FS{files: map[string]*inode{}, dirs: maps.Clone(m.dirs), clock: m.clock}
+	for name, i := range m.files {
+		c.files[name] = &inode{data: slices.Clone(i.data), mode: i.mode, time: i.time}
+	}
+	return c
+}
+
+// Contents gives the content of every file.
+func (m *FS) Contents() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := map[string]string{}
+	for name, i := range m.files {
+		all[name] = string(i.data)
+	}
+	return all
+}
+
+// Put makes a file with this content, or replaces the content of one.
+func (m *FS) Put(name string, data []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name = filepath.Clean(name)
+	i := m.files[name]
+	if i == nil {
+		i = &inode{mode: 0o600}
+		m.files[name] = i
+	}
+	i.data, i.time = slices.Clone(data), m.tick()
+	for dir := filepath.Dir(name); !m.dirs[dir]; dir = filepath.Dir(dir) {
+		m.dirs[dir] = true
+	}
+}
+
+func (m *FS) tick() time.Time {
+	m.clock = m.clock.Add(time.Microsecond)
+	return m.clock
+}
+
+func fail(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
+
+// Open implements store.Files.
+func (m *FS) Open(name string, flag int, perm fs.FileMode) (store.File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name = filepath.Clean(name)
+	i := m.files[name]
+	switch {
+	case i == nil && flag&os.O_CREATE == 0, !m.dirs[filepath.Dir(name)]:
+		return nil, fail("open", name, fs.ErrNotExist)
+	case i != nil && flag&os.O_EXCL != 0:
+		return nil, fail("open", name, fs.ErrExist)
+	case i == nil:
+		i = &inode{mode: perm, time: m.tick()}
+		m.files[name] = i
+	case flag&os.O_TRUNC != 0:
+		i.data, i.time = nil, m.tick()
+	}
+	return &handle{fs: m, inode: i, name: name}, nil
+}
+
+// Stat implements store.Files.
+func (m *FS) Stat(name string) (store.Info, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name = filepath.Clean(name)
+	if m.dirs[name] {
+		return store.Info{Name: filepath.Base(name), Mode: fs.ModeDir | 0o755}, nil
+	}
+	i := m.files[name]
+	if i == nil {
+		return store.Info{}, fail("stat", name, fs.ErrNotExist)
+	}
+	return i.info(name), nil
+}
+
+func (i *inode) info(name string) store.Info {
+	return store.Info{Name: filepath.Base(name), Size: int64(len(i.data)), ModTime: i.time, Mode: i.mode, ID: i}
+}
+
+// List implements store.Files.
+func (m *FS) List(dir string) ([]store.Info, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dir = filepath.Clean(dir)
+	if !m.dirs[dir] {
+		return nil, fail("list", dir, fs.ErrNotExist)
+	}
+	var all []store.Info
+	for name, i := range m.files {
+		if filepath.Dir(name) == dir {
+			all = append(all, i.info(name))
+		}
+	}
+	for name := range m.dirs {
+		if filepath.Dir(name) == dir && name != dir {
+			all = append(all, store.Info{Name: filepath.Base(name), Mode: fs.ModeDir | 0o755})
+		}
+	}
+	slices.SortFunc(all, func(a, b store.Info) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// Rename implements store.Files.
+func (m *FS) Rename(old, name string) error { return m.rename(old, name, true) }
+
+// RenameNew implements store.Files.
+func (m *FS) RenameNew(old, name string) error { return m.rename(old, name, false) }
+
+func (m *FS) rename(old, name string, replace bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old, name = filepath.Clean(old), filepath.Clean(name)
+	i := m.files[old]
+	switch {
+	case i == nil:
+		return fail("rename", old, fs.ErrNotExist)
+	case !replace && m.files[name] != nil:
+		return fail("rename", name, fs.ErrExist)
+	}
+	m.files[name] = i
+	delete(m.files, old)
+	return nil
+}
+
+// Remove implements store.Files.
+func (m *FS) Remove(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name = filepath.Clean(name)
+	if m.dirs[name] {
+		delete(m.dirs, name)
+		return nil
+	}
+	if m.files[name] == nil {
+		return fail("remove", name, fs.ErrNotExist)
+	}
+	delete(m.files, name)
+	return nil
+}
+
+// MkdirAll implements store.Files.
+func (m *FS) MkdirAll(dir string, _ fs.FileMode) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for dir = filepath.Clean(dir); !m.dirs[dir]; dir = filepath.Dir(dir) {
+		m.dirs[dir] = true
+	}
+	return nil
+}
+
+// SyncDir implements store.Files.
+func (m *FS) SyncDir(string) error { return nil }
+
+type handle struct {
+	fs    *FS
+	inode *inode
+	name  string
+}
+
+// ReadAt implements store.File.
+func (h *handle) ReadAt(b []byte, off int64) (int, error) {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	if off >= int64(len(h.inode.data)) {
+		return 0, io.EOF
+	}
+	n := copy(b, h.inode.data[off:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// WriteAt implements store.File.
+func (h *handle) WriteAt(b []byte, off int64) (int, error) {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	if end := int(off) + len(b); end > len(h.inode.data) {
+		h.inode.data = append(h.inode.data, make([]byte, end-len(h.inode.data))...)
+	}
+	h.inode.time = h.fs.tick()
+	return copy(h.inode.data[off:], b), nil
+}
+
+// Truncate implements store.File.
+func (h *handle) Truncate(size int64) error {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	d := h.inode.data
+	if int(size) > len(d) {
+		d = append(d, make([]byte, int(size)-len(d))...)
+	}
+	h.inode.data, h.inode.time = d[:size:size], h.fs.tick()
+	return nil
+}
+
+// Sync implements store.File.
+func (h *handle) Sync() error { return nil }
+
+// Reserve implements store.File.
+func (h *handle) Reserve(int64) error { return nil }
+
+// Stat implements store.File.
+func (h *handle) Stat() (store.Info, error) {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	return h.inode.info(h.name), nil
+}
+
+// Lock implements store.File.
+func (h *handle) Lock() error {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	if h.inode.holder != nil && h.inode.holder != h {
+		return store.ErrLocked
+	}
+	h.inode.holder = h
+	return nil
+}
+
+// Locked implements store.File.
+func (h *handle) Locked() (bool, error) {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	return h.inode.holder != nil && h.inode.holder != h, nil
+}
+
+// Close implements store.File.
+func (h *handle) Close() error {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	if h.inode.holder == h {
+		h.inode.holder = nil
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// note is what a state file starts with while it is rewritten. No program takes it for JSON.
+const note = "#tombolo: this state is being rewritten. If no run is under way, run any tombolo command that locks the state; it repairs the file.\n"
+
+// content is a state file as read.
+type content struct {
+	hash   string // "" when there is no file
+	size   int64
+	noted  bool // it was being rewritten
+	state  *state.State
+	err    error // why it cannot be decoded
+	info   Info
+	serial uint64
+}
+
+// hashing reads a file in order and hashes what it reads.
+type hashing struct {
+	f    File
+	off  int64
+	sum  hash.Hash
+	head []byte
+}
+
+func (h *hashing) Read(b []byte) (int, error) {
+	n, err := h.f.ReadAt(b, h.off)
+	h.off += int64(n)
+	h.sum.Write(b[:n])
+	if need := len(note) - len(h.head); need > 0 {
+		h.head = append(h.head, b[:min(n, need)]...)
+	}
+	if n > 0 && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+// readContent reads and decodes an open state file. Problems of the disk are errors, problems of the content are in the content.
+func readContent(f File) (*content, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	in := &hashing{f: f, sum: sha256.New()}
+	c := &content{info: info}
+	c.state, err = state.Read(in)
+	var damage *state.DecodeError
+	if err != nil && !errors.As(err, &damage) {
+		return nil, err
+	}
+	c.err = err
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return nil, err
+	}
+	c.size = in.off
+	c.hash = hex.EncodeToString(in.sum.Sum(nil))
+	c.noted = len(in.head) > 0 && in.head[0] == note[0]
+	if c.state != nil {
+		c.serial = c.state.Serial
+		if isNothing(c.state) {
+			c.state = nil
+		}
+	}
+	return c, nil
+}
+
+// isNothing recognises what Lock puts where no state is: a valid document that says nothing.
+func isNothing(s *state.State) bool {
+	return s.Lineage == "" && s.Serial == 0 && s.IsEmpty() && len(s.Checks()) == 0
+}
+
+// readContentAt is readContent for a file that may be missing.
+func readContentAt(files Files, name string) (*content, error) {
+	f, err := files.Open(name, os.O_RDONLY, 0)
+	if isMissing(err) {
+		return &content{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readContent(f)
+}
+
+// rescueFiles reads what rescue files hold for a journal.
+func (w *workspace) rescueFiles(n nonce) (all [][]byte) {
+	for _, path := range rescuePaths(w.o, w.p, n) {
+		if b, err := readFile(w.o.Files, path); err == nil && b != nil {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// view is what the files of a workspace say together.
+type view struct {
+	overlay
+	content *content
+	base    *state.State // what the state file holds, or will hold after its repair
+	mark    mark         // which snapshot the content is
+	repair  bool         // the state file must be rewritten from the image
+	foreign bool         // another program wrote the state after the journal began
+}
+
+// view lays a journal over a content of the state file; j is nil when there is no journal.
+func (w *workspace) view(c *content, j *parsed) (*view, error) {
+	v := &view{content: c, base: c.state, overlay: overlay{state: c.state}}
+	switch {
+	case j == nil && c.err != nil:
+		return nil, w.damaged(c, nil)
+	case j == nil:
+		return v, nil
+	case c.noted:
+		image, err := readContentAt(w.o.Files, w.p.image)
+		if err != nil {
+			return nil, err
+		}
+		if image.hash != j.lastMark().Hash || image.err != nil {
+			return nil, w.damaged(c, j)
+		}
+		v.repair, v.mark, v.base = true, *j.lastMark(), image.state
+	case c.err != nil:
+		return nil, w.damaged(c, j)
+	case j.markOf(c.hash) != nil:
+		v.mark = *j.markOf(c.hash)
+	case c.hash == "":
+		return nil, fmt.Errorf("the state %s is gone, but its journal %s is there, which was begun when there was a state. Restore the state (%s), or remove the journal if the state was removed on purpose",
+			w.p.out, w.p.journal, w.newest(j))
+	default:
+		v.foreign, v.mark = true, j.lastDone()
+	}
+	o, err := j.lay(v.base, v.mark, v.foreign)
+	if err != nil {
+		return nil, fmt.Errorf("journal %s: %w", w.p.journal, err)
+	}
+	v.overlay = *o
+	return v, nil
+}
+
+// damaged is the error for a state file that is no state, with the newest good copy.
+func (w *workspace) damaged(c *content, j *parsed) error {
+	err := c.err
+	if c.noted {
+		err = fmt.Errorf("it was being rewritten when a run was killed, and the new content %s is missing or damaged", w.p.image)
+	}
+	return fmt.Errorf("cannot read the state %s: %w. %s", w.p.out, err, w.newest(j))
+}
+
+// newest names the newest good copy of the state and how to restore it.
+func (w *workspace) newest(j *parsed) string {
+	best, from := (*content)(nil), ""
+	for _, name := range []string{w.p.image, w.p.backup} {
+		if name == "" {
+			continue
+		}
+		c, err := readContentAt(w.o.Files, name)
+		if err != nil || c.hash == "" || c.err != nil || name == w.p.image && (j == nil || j.markOf(c.hash) == nil) {
+			continue
+		}
+		if best == nil || c.serial > best.serial {
+			best, from = c, name
+		}
+	}
+	if best == nil {
+		return "There is no copy of it beside it"
+	}
+	return fmt.Sprintf("The newest good copy is %s (serial %d, written %s); to restore it: cp %s %s",
+		from, best.serial, best.info.ModTime.Format(time.RFC3339), from, w.p.out)
+}
+
+// lastDone is the last snapshot that the state file is known to have got.
+func (p *parsed) lastDone() mark {
+	for i := len(p.marks) - 1; i > 0; i-- {
+		if p.marks[i].done {
+			return p.marks[i]
+		}
+	}
+	return p.marks[0]
+}
+
+// Reading retries while a run writes: the state and its journal are two files, and belong together only when the journal knows the
+// content of the state.
+const (
+	readTries  = 60
+	errorTries = 10
+	readPause  = 2 * time.Millisecond
+)
+
+// Read implements state.Workspace.
+func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
+	r := w.reading()
+	for try := 0; ; try++ {
+		snapshot, settled, err := r.readOnce()
+		if settled || try == readTries || err != nil && try == errorTries {
+			return snapshot, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(readPause):
+		}
+	}
+}
+
+// reading is the workspace that is read from, when that is not the one that is written to.
+func (w *workspace) reading() *workspace {
+	if w.p.in == w.p.out {
+		return w
+	}
+	return &workspace{name: w.name, o: w.o, p: pathsOf(w.p.in, w.p.in, "")}
+}
+
+// readOnce reads the state, then the journal. It is settled when the two belong together for sure, or nobody is writing.
+func (w *workspace) readOnce() (s *state.Snapshot, settled bool, err error) {
+	_, before := w.o.Files.Stat(w.p.journal)
+	c, err := readContentAt(w.o.Files, w.p.out)
+	if err != nil {
+		return nil, false, err
+	}
+	j, running, err := w.readJournal()
+	if err != nil {
+		return nil, false, err
+	}
+	v, err := w.view(c, j)
+	if err != nil {
+		return nil, false, err
+	}
+	s = v.snapshot()
+	if j != nil {
+		if running {
+			s.Running = &v.run
+		}
+		return s, !running || !v.foreign, nil
+	}
+	// No run was there before and after; one in between would have left its trace on the file.
+	after, statErr := w.o.Files.Stat(w.p.out)
+	same := isMissing(statErr) && c.hash == "" ||
+		statErr == nil && c.hash != "" && SameFile(after, c.info) && after.ModTime.Equal(c.info.ModTime) && after.Size == c.size
+	return s, isMissing(before) && same, nil
+}
+
+func (v *view) snapshot() *state.Snapshot {
+	return &state.Snapshot{State: v.state, InFlight: v.inFlight, Unfolded: v.unfolded}
+}
+
+// readJournal reads the journal as it is now; nil when there is none. running tells whether somebody holds it.
+func (w *workspace) readJournal() (j *parsed, running bool, err error) {
+	f, err := w.o.Files.Open(w.p.journal, os.O_RDONLY, 0)
+	if isMissing(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	if running, err = f.Locked(); err != nil {
+		return nil, false, err
+	}
+	j, err = w.parse(f)
+	return j, running, err
+}
+
+func (w *workspace) parse(f File) (*parsed, error) {
+	b, err := readAll(f)
+	if err != nil {
+		return nil, err
+	}
+	j, err := parseJournal(b, w.rescueFiles)
+	if err != nil {
+		return nil, fmt.Errorf("the journal %s of an interrupted run cannot be read: %w. It was damaged after it was written. Keep a copy of it; to give up what it holds, remove it",
+			w.p.journal, err)
+	}
+	return j, nil
+}

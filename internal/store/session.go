@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// session is a held lock. Its wal, once there is one, is the locked journal file.
+type session struct {
+	w        *workspace
+	ctx      context.Context
+	cancel   context.CancelFunc
+	f        File // the locked state file; nil in a session without the shared lock
+	informed bool // the lock info file is ours
+
+	mu        sync.Mutex
+	base      *state.State // what the state file holds; nil when it says nothing
+	hash      string       // of the state file; "" when there is none
+	lineage   string       // of what will be written
+	inFlight  []state.InFlight
+	unfolded  []state.Unfolded
+	wal       *wal
+	written   bool // the wal has more than what is carried over
+	backedUp  bool
+	imageSize int64    // of the last snapshot
+	journal   *journal // the open one
+	over      bool
+	// elsewhere: base comes from another file. It must be written before the journal's records, which stand on it.
+	elsewhere bool
+}
+
+// load reads the state, and recovers what an interrupted run left.
+func (s *session) load(ctx context.Context) error {
+	w := s.w
+	jf, err := openLocked(w.o.Files, w.p.journal, os.O_RDWR, 0)
+	if err != nil && !isMissing(err) {
+		return err
+	}
+	var j *parsed
+	if jf != nil {
+		s.wal = &wal{f: jf} // so that release closes it
+		if j, err = w.parse(jf); err != nil {
+			return err
+		}
+	}
+	var c *content
+	if s.f != nil {
+		c, err = readContent(s.f)
+	} else {
+		c, err = readContentAt(w.o.Files, w.p.out)
+	}
+	if err != nil {
+		return err
+	}
+	v, err := w.view(c, j)
+	if err != nil {
+		return err
+	}
+	s.base, s.hash = v.base, c.hash
+	s.inFlight, s.unfolded = v.inFlight, v.unfolded
+	if j != nil {
+		if s.wal, err = continueWAL(w.o, w.p, jf, j); err != nil {
+			s.wal = &wal{f: jf}
+			return fmt.Errorf("recover an interrupted run: %w", err)
+		}
+		if err := s.recover(v, j); err != nil {
+			return fmt.Errorf("recover an interrupted run: %w", err)
+		}
+	}
+	if w.p.in == w.p.out {
+		return nil
+	}
+	return s.readElsewhere(ctx)
+}
+
+// recover brings the state file up to date with the journal, and leaves a journal only of what is still open. Done twice, it
+// does nothing the second time.
+func (s *session) recover(v *view, j *parsed) error {
+	if v.repair {
+		if err := s.repair(j.lastMark().checkpoint); err != nil {
+			return err
+		}
+	}
+	if s.lineage = lineageOf(s.base); s.lineage == "" {
+		s.lineage = j.header.Lineage
+	}
+	if v.changed {
+		if err := s.write(s.numbered(v.state), j.next-1); err != nil {
+			return err
+		}
+		s.backedUp = false // the run that follows makes its own
+	}
+	s.written = v.repair || v.changed || !j.minimal(s.hash)
+	return s.settle()
+}
+
+// minimal tells that a journal holds nothing but what was carried over onto this content.
+func (p *parsed) minimal(hash string) bool {
+	return p.header.Base == hash && !slices.ContainsFunc(p.records, func(r record) bool {
+		return r.kind != kindIntent && r.kind != kindPartial && r.kind != kindUnfolded || !carried(r)
+	})
+}
+
+func carried(r record) bool {
+	var has struct{ Run *json.RawMessage }
+	return r.kind == kindUnfolded || json.Unmarshal(r.payload, &has) == nil && has.Run != nil
+}
+
+// readElsewhere takes the state from another file than the one that is written (-state-out).
+func (s *session) readElsewhere(ctx context.Context) error {
+	if n := len(s.inFlight) + len(s.unfolded); n > 0 {
+		return fmt.Errorf("%s has %d operations of an interrupted run that are still open; resolve them first with recover", s.w.p.out, n)
+	}
+	snapshot, err := s.w.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if n := len(snapshot.InFlight) + len(snapshot.Unfolded); n > 0 {
+		return fmt.Errorf("%s has %d operations of an interrupted run that are still open; resolve them first with recover", s.w.p.in, n)
+	}
+	s.base, s.elsewhere = snapshot.State, true
+	return nil
+}
+
+// Context implements state.Session.
+func (s *session) Context() context.Context { return s.ctx }
+
+// Snapshot implements state.Session.
+func (s *session) Snapshot() *state.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &state.Snapshot{State: s.base, InFlight: slices.Clone(s.inFlight), Unfolded: slices.Clone(s.unfolded)}
+}
+
+// settle ends a piece of work on the journal file: when nothing is left open the file goes, else a fresh one carries what is.
+func (s *session) settle() error {
+	if s.wal == nil || !s.written && len(s.inFlight)+len(s.unfolded) > 0 {
+		return nil
+	}
+	files, old := s.w.o.Files, s.wal
+	if err := removeAny(files, s.w.p.image); err != nil {
+		return err
+	}
+	if len(s.inFlight)+len(s.unfolded) > 0 {
+		records, err := carry(s.inFlight, s.unfolded)
+		if err != nil {
+			return err
+		}
+		if s.wal, err = createWAL(s.w.o, s.w.p, s.header(), records, true); err != nil {
+			s.wal = old
+			return err
+		}
+		s.written = false
+	} else {
+		if err := removeAny(files, s.w.p.journal); err != nil {
+			return err
+		}
+		s.wal, s.written = nil, false
+		if err := files.SyncDir(s.w.p.dir); err != nil {
+			return errors.Join(err, old.close())
+		}
+	}
+	for _, path := range old.rescue {
+		if err := removeAny(files, path); err != nil {
+			return errors.Join(err, old.close())
+		}
+	}
+	err := old.close()
+	if s.wal != nil {
+		err = errors.Join(err, s.wal.broken())
+	}
+	return err
+}
+
+func removeAny(files Files, name string) error {
+	if err := files.Remove(name); err != nil && !isMissing(err) {
+		return err
+	}
+	return nil
+}
+
+// carry makes the records of what stays open.
+func carry(inFlight []state.InFlight, unfolded []state.Unfolded) (records []record, err error) {
+	add := func(k kind, v any) {
+		b, e := json.Marshal(v)
+		err = errors.Join(err, e)
+		records = append(records, record{kind: k, payload: b})
+	}
+	for _, f := range inFlight {
+		intent, e := state.EncodeIntent(f.Intent)
+		err = errors.Join(err, e)
+		add(kindIntent, intentRecord{Op: f.ID, Run: &f.Run, Intent: intent})
+		if f.Partial != nil {
+			object, e := state.EncodeObject(f.Partial)
+			err = errors.Join(err, e)
+			add(kindPartial, resultRecord{Op: f.ID, Run: &f.Run, Object: object})
+		}
+	}
+	for _, u := range unfolded {
+		edits, e := state.EncodeEdits(u.Edits)
+		err = errors.Join(err, e)
+		add(kindUnfolded, unfoldedRecord{Op: u.Op, Run: u.Run, Edits: edits, Why: u.Why})
+	}
+	return records, err
+}
+
+func (s *session) header() header {
+	h := header{Format: formatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(), PID: os.Getpid(), Created: s.w.o.Now()}
+	if s.base != nil {
+		h.Serial = s.base.Serial
+	}
+	return h
+}
+
+// ensureWAL makes the journal file when there is none.
+func (s *session) ensureWAL() error {
+	if s.lineage == "" && s.base != nil {
+		s.lineage = s.base.Lineage
+	}
+	if s.lineage == "" {
+		s.lineage = s.w.o.NewID()
+	}
+	s.written = true
+	if s.wal != nil {
+		return nil
+	}
+	wal, err := createWAL(s.w.o, s.w.p, s.header(), nil, false)
+	if isLocked(err) {
+		return s.w.lockError(err)
+	}
+	if err != nil {
+		return fmt.Errorf("make the journal %s: %w", s.w.p.journal, err)
+	}
+	s.wal = wal
+	return wal.broken()
+}

@@ -1,0 +1,264 @@
+// Package store keeps states in local files, so that nothing is ever lost, whatever is killed when.
+//
+// A run appends what it is about to do and what came of it to a journal beside the state, and every step is durable before
+// anything relies on it. The state file itself is written once at the end (and now and then in long runs), in place, from an
+// image that is durable before: Terraform locks the inode of the state file and, while it waits for the lock, keeps the file open,
+// so replacing the file would make it write into an orphan.
+//
+//	terraform.tfstate                  the state, version 4, always what Terraform reads
+//	terraform.tfstate.backup           the content before the last run that changed it
+//	terraform.tfstate.journal          while a run is under way, and afterwards while something is left open
+//	terraform.tfstate.journal.image    the next content of the state, while it is being written
+//	.terraform.tfstate.lock.info       who holds the lock
+//
+// While the state file is rewritten its first bytes are a note that says so, which no reader takes for a state: after a crash, a
+// mixture of old and new content is never mistaken for either. Sequence of a snapshot, each step durable before the next: image,
+// checkpoint record, note, content behind its first byte, first byte.
+//
+// A reader takes no lock and writes nothing: it lays the journal over the state (read.go). Whoever locks next folds the journal in
+// (recover.go). Operations that had begun and have no result stay listed until someone resolves them.
+//
+// The package owns no goroutines. All file access goes through Files. Sub-package mem keeps the files in memory, faults makes
+// calls fail.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Options say where states are. The zero value is Terraform's layout in the working directory.
+type Options struct {
+	// Path is the state of the default workspace; terraform.tfstate when empty.
+	Path string
+	// WorkspaceDir holds the other workspaces; terraform.tfstate.d when empty.
+	WorkspaceDir string
+
+	// ReadFrom, WriteTo and BackupTo are the flags -state, -state-out and -backup. They hold for every workspace. WriteTo
+	// defaults to where is read from, BackupTo to WriteTo with ".backup" behind; "-" means no backup.
+	ReadFrom, WriteTo, BackupTo string
+
+	// Rescue lists folders for the journal of a run whose own disk is full or broken; the working directory and the one for
+	// temporary files when nil.
+	Rescue []string
+
+	Files Files            // OS when nil
+	Now   func() time.Time // the clock when nil
+	NewID func() string    // random UUIDs when nil
+	Who   string           // user@host when empty
+}
+
+// Local is a state.Store in files.
+type Local struct{ o Options }
+
+// New makes a store. It touches no file.
+func New(o Options) *Local {
+	set := func(s *string, value string) {
+		if *s == "" {
+			*s = value
+		}
+	}
+	set(&o.Path, "terraform.tfstate")
+	set(&o.WorkspaceDir, "terraform.tfstate.d")
+	if o.Rescue == nil {
+		o.Rescue = []string{".", os.TempDir()}
+	}
+	if o.Files == nil {
+		o.Files = OS{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = uuid.NewString
+	}
+	if o.Who == "" {
+		o.Who = whoAmI()
+	}
+	return &Local{o}
+}
+
+func whoAmI() string {
+	name := os.Getenv("USER")
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, _ := os.Hostname()
+	return name + "@" + host
+}
+
+// paths are the files of one workspace.
+type paths struct {
+	in, out             string
+	dir                 string // of out
+	backup              string // "" for none
+	lockInfo            string
+	journal, journalNew string
+	image               string
+	fresh               string // for content that gets its name when it is whole
+}
+
+func (l *Local) paths(name string) paths {
+	in := l.o.ReadFrom
+	switch {
+	case in != "":
+	case name == state.DefaultWorkspace:
+		in = l.o.Path
+	default:
+		in = filepath.Join(l.o.WorkspaceDir, name, "terraform.tfstate")
+	}
+	out := l.o.WriteTo
+	if out == "" {
+		out = in
+	}
+	return pathsOf(in, out, l.o.BackupTo)
+}
+
+func pathsOf(in, out, backup string) paths {
+	dir, base := filepath.Split(out)
+	p := paths{
+		in: in, out: out, dir: filepath.Clean(dir), backup: out + ".backup",
+		lockInfo: filepath.Join(dir, "."+base+".lock.info"),
+		journal:  out + ".journal", journalNew: out + ".journal.new", image: out + ".journal.image", fresh: out + ".journal.fresh",
+	}
+	switch backup {
+	case "":
+	case "-":
+		p.backup = ""
+	default:
+		p.backup = backup
+	}
+	return p
+}
+
+// Workspaces implements state.Store.
+func (l *Local) Workspaces(context.Context) ([]string, error) {
+	names := []string{state.DefaultWorkspace}
+	infos, err := l.o.Files.List(l.o.WorkspaceDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list workspaces: %w", err)
+	}
+	for _, i := range infos {
+		if i.Mode.IsDir() && i.Name != state.DefaultWorkspace {
+			names = append(names, i.Name)
+		}
+	}
+	slices.Sort(names[1:])
+	return names, nil
+}
+
+// Workspace implements state.Store.
+func (l *Local) Workspace(name string) (state.Workspace, error) {
+	if name == "" || name == "." || name == ".." || url.PathEscape(name) != name {
+		return nil, fmt.Errorf("the workspace name %q is not allowed: it must be usable as a part of a URL and as the name of a folder", name)
+	}
+	return &workspace{name: name, o: &l.o, p: l.paths(name)}, nil
+}
+
+// DeleteWorkspace implements state.Store.
+func (l *Local) DeleteWorkspace(ctx context.Context, name string) error {
+	if name == state.DefaultWorkspace {
+		return fmt.Errorf("the default workspace cannot be deleted")
+	}
+	ws, err := l.Workspace(name)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(l.o.WorkspaceDir, name)
+	if _, err := l.o.Files.Stat(dir); err != nil {
+		return fmt.Errorf("delete workspace %s: %w", name, err)
+	}
+	session, err := ws.Lock(ctx, state.LockRequest{Info: state.LockInfo{Operation: "workspace delete"}})
+	if err != nil {
+		return err
+	}
+	snapshot := session.Snapshot()
+	if n := len(snapshot.InFlight) + len(snapshot.Unfolded); n > 0 {
+		session.Unlock()
+		return fmt.Errorf("delete workspace %s: %d operations of an interrupted run are still open; resolve them first with recover", name, n)
+	}
+	if err := session.Unlock(); err != nil {
+		return err
+	}
+	infos, err := l.o.Files.List(dir)
+	if err != nil {
+		return fmt.Errorf("delete workspace %s: %w", name, err)
+	}
+	for _, i := range infos {
+		if err := l.o.Files.Remove(filepath.Join(dir, i.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("delete workspace %s: %w", name, err)
+		}
+	}
+	if err := l.o.Files.Remove(dir); err != nil {
+		return fmt.Errorf("delete workspace %s: %w", name, err)
+	}
+	return l.o.Files.SyncDir(l.o.WorkspaceDir)
+}
+
+// runOf completes a run's description.
+func (o *Options) runOf(r state.RunInfo) state.RunInfo {
+	if r.ID == "" {
+		r.ID = o.NewID()
+	}
+	if r.Started.IsZero() {
+		r.Started = o.Now()
+	}
+	return r
+}
+
+func hostName() string {
+	host, _ := os.Hostname()
+	return host
+}
+
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+func isLocked(err error) bool { return errors.Is(err, ErrLocked) }
+
+// readFile reads a whole file; nil and no error when there is none.
+func readFile(files Files, name string) ([]byte, error) {
+	f, err := files.Open(name, os.O_RDONLY, 0)
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f)
+}
+
+// readAll reads an open file from its start, whatever happens to its size meanwhile.
+func readAll(f File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, 0, info.Size+512)
+	for {
+		if len(b) == cap(b) {
+			b = slices.Grow(b, len(b))
+		}
+		n, err := f.ReadAt(b[len(b):cap(b)], int64(len(b)))
+		b = b[:len(b)+n]
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}

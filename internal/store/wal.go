@@ -1,0 +1,365 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Space is kept reserved ahead of the journal, so that what is in flight when the disk runs full can still be recorded.
+const (
+	reserveStep = 1 << 20
+	slotSize    = 64 << 10 // for one operation in flight
+	lazyBytes   = 64 << 10 // records that nobody waits for are written when there is so much of them,
+	lazyTime    = 20 * time.Millisecond
+	maxUnsynced = 4 << 20 // and synced when there is so much
+)
+
+// wal is the append-only file under a journal. Appending puts a record into memory; waiting makes it durable. Of those that
+// wait at the same time one writes and syncs for all (group commit).
+//
+// After the first error of its file the wal never touches that file again: what was not durable, and all that follows, goes to
+// a rescue file in another folder.
+type wal struct {
+	files  Files
+	rescue []string // paths to try
+
+	mu       sync.Mutex
+	cond     sync.Cond
+	f        File
+	nonce    nonce
+	pending  []byte    // framed, not yet handed to the file
+	since    time.Time // when the oldest pending record came
+	unsynced []byte    // handed to the file since the last sync
+	off      int64     // where pending goes
+	next     uint64    // sequence number of the next record
+	durable  uint64    // all below are durable
+	busy     bool      // someone is writing
+	slots    int       // operations in flight
+
+	reserved  int64
+	err       error // why the file was given up
+	full      error // why nothing new may start though the file still works
+	rescueAt  int   // which path is tried now
+	rescueOff int64
+	rescued   []string // the paths that took records
+	lost      error    // why there is no place left at all
+}
+
+// createWAL makes a journal file under a temporary name, with a header and records that are carried over, and puts it in its
+// place, locked and durable. To replace a journal, the caller must hold its lock; otherwise one that stands there belongs to
+// another, and is ErrLocked.
+func createWAL(o *Options, p paths, h header, carried []record, replace bool) (w *wal, err error) {
+	f, err := openLocked(o.Files, p.journalNew, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if _, err := o.Files.Stat(p.journal); !replace && !isMissing(err) {
+		return nil, errors.Join(ErrLocked, o.Files.Remove(p.journalNew))
+	}
+	w = &wal{files: o.Files, f: f}
+	w.cond.L = &w.mu
+	rand.Read(w.nonce[:])
+	w.rescue = rescuePaths(o, p, w.nonce)
+	if err := w.begin(o, p, h, carried); err != nil {
+		return nil, err
+	}
+	// The file is in its place: from here on it is the journal, even if its name may not survive a crash of the system.
+	if err := o.Files.SyncDir(p.dir); err != nil {
+		w.stop(err)
+	}
+	return w, nil
+}
+
+// begin writes the header and what is carried over, and gives the file its name.
+func (w *wal) begin(o *Options, p paths, h header, carried []record) error {
+	payload, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	b := append([]byte(magic), w.nonce[:]...)
+	b = appendRecord(b, w.nonce, 0, kindHeader, payload)
+	w.next = 1
+	for _, r := range carried {
+		b = appendRecord(b, w.nonce, w.next, r.kind, r.payload)
+		w.next++
+	}
+	if err := w.f.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := w.f.WriteAt(b, 0); err != nil {
+		return err
+	}
+	w.off, w.durable = int64(len(b)), w.next
+	if err := w.f.Sync(); err != nil {
+		return err
+	}
+	return o.Files.Rename(p.journalNew, p.journal)
+}
+
+// continueWAL appends to a journal that was read; f is its locked file. Records that were read from rescue files are made part
+// of it first.
+func continueWAL(o *Options, p paths, f File, j *parsed) (*wal, error) {
+	w := &wal{files: o.Files, f: f, nonce: j.nonce, rescue: rescuePaths(o, p, j.nonce), off: j.end, next: j.next, durable: j.next}
+	w.cond.L = &w.mu
+	if err := f.Truncate(j.end); err != nil { // what follows the valid prefix
+		return nil, err
+	}
+	var b []byte
+	for _, r := range j.records[j.own:] {
+		b = appendRecord(b, j.nonce, r.seq, r.kind, r.payload)
+	}
+	if len(b) == 0 {
+		return w, nil
+	}
+	if _, err := f.WriteAt(b, j.end); err != nil {
+		return nil, err
+	}
+	w.off += int64(len(b))
+	return w, f.Sync()
+}
+
+func rescuePaths(o *Options, p paths, n nonce) (all []string) {
+	for _, folder := range o.Rescue {
+		all = append(all, rescuePath(folder, p.out, n))
+	}
+	return all
+}
+
+func rescuePath(folder, out string, n nonce) string {
+	return filepath.Join(folder, fmt.Sprintf("%s.%x.journal", filepath.Base(out), n[:]))
+}
+
+// openLocked opens a file and takes its lock, making sure that the name still means that file.
+func openLocked(files Files, name string, flag int, perm os.FileMode) (File, error) {
+	for range 100 {
+		f, err := files.Open(name, flag, perm)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.Lock(); err != nil {
+			f.Close()
+			return nil, err
+		}
+		mine, err := f.Stat()
+		there, statErr := files.Stat(name)
+		if err == nil && statErr == nil && SameFile(mine, there) {
+			return f, nil
+		}
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%s is replaced again and again by another program", name)
+}
+
+// append queues a record and gives its sequence number.
+func (w *wal) append(k kind, payload []byte) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.pending) == 0 {
+		w.since = time.Now()
+	}
+	w.pending = appendRecord(w.pending, w.nonce, w.next, k, payload)
+	w.next++
+	return w.next - 1
+}
+
+// slot counts the operations in flight, for which space is kept reserved.
+func (w *wal) slot(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.slots += n
+}
+
+// last is the number of the last record.
+func (w *wal) last() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.next - 1
+}
+
+// broken is the first reason for starting nothing new.
+func (w *wal) broken() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	return w.full
+}
+
+// stop says from outside that nothing new may start.
+func (w *wal) stop(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.full == nil {
+		w.full = err
+	}
+}
+
+// wait returns when the record is durable, wherever that is.
+func (w *wal) wait(seq uint64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.durable <= seq {
+		if w.lost != nil {
+			return w.lost
+		}
+		if w.busy {
+			w.cond.Wait()
+			continue
+		}
+		w.flush(true)
+	}
+	return nil
+}
+
+// push hands what is pending to the file, so that it survives the end of the process.
+func (w *wal) push() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.busy {
+		w.cond.Wait()
+	}
+	if w.lost == nil {
+		w.flush(false)
+	}
+}
+
+// nudge does so when much is pending, or for long; for records that nobody waits for.
+func (w *wal) nudge() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.busy && w.lost == nil && (len(w.pending) > lazyBytes || time.Since(w.since) > lazyTime) {
+		w.flush(len(w.unsynced) > maxUnsynced)
+	}
+}
+
+// flush hands everything pending to the file, and syncs if asked. Called with mu held; it lets go of it while it works.
+func (w *wal) flush(sync bool) {
+	w.busy = true
+	last, off, start := w.next, w.off, len(w.unsynced)
+	w.unsynced = append(w.unsynced, w.pending...)
+	w.off += int64(len(w.pending))
+	w.pending = w.pending[:0]
+	failed := w.err
+	need := w.off + int64((w.slots+2)*slotSize)
+	w.mu.Unlock()
+
+	var full error
+	if failed == nil {
+		full = w.keepReserve(need)
+		failed = w.write(w.unsynced[start:], off, sync)
+	}
+	var lost error
+	if failed != nil {
+		lost = w.save(w.unsynced)
+	}
+
+	w.mu.Lock()
+	w.busy = false
+	if w.full == nil {
+		w.full = full
+	}
+	if w.err == nil {
+		w.err = failed
+	}
+	if lost != nil {
+		w.lost = fmt.Errorf("%w; and in no other folder: %w", w.err, lost)
+	} else if sync || failed != nil {
+		w.durable, w.unsynced = last, w.unsynced[:0]
+	}
+	w.cond.Broadcast()
+}
+
+func (w *wal) write(b []byte, off int64, sync bool) error {
+	if len(b) > 0 {
+		if _, err := w.f.WriteAt(b, off); err != nil {
+			return err
+		}
+	}
+	if sync {
+		return w.f.Sync()
+	}
+	return nil
+}
+
+// keepReserve has room for what is in flight reserved behind the end. Only the one who is busy calls it.
+func (w *wal) keepReserve(need int64) error {
+	if need <= w.reserved {
+		return nil
+	}
+	if err := w.f.Reserve(need + reserveStep); err != nil {
+		if less := w.f.Reserve(need); less != nil {
+			return fmt.Errorf("reserve space for the journal: %w", err)
+		}
+		w.reserved = need
+		return nil
+	}
+	w.reserved = need + reserveStep
+	return nil
+}
+
+// save appends records to a rescue file and makes them durable. A folder that fails is given up for the next one. Only the one
+// who is busy calls it.
+func (w *wal) save(b []byte) error {
+	err := fmt.Errorf("there is none")
+	for ; w.rescueAt < len(w.rescue); w.rescueAt, w.rescueOff = w.rescueAt+1, 0 {
+		path := w.rescue[w.rescueAt]
+		if err = w.saveAt(path, b); err == nil {
+			if len(w.rescued) == 0 || w.rescued[len(w.rescued)-1] != path {
+				w.rescued = append(w.rescued, path)
+			}
+			return nil
+		}
+	}
+	return err
+}
+
+func (w *wal) saveAt(path string, b []byte) error {
+	f, err := w.files.Open(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if w.rescueOff == 0 {
+		b = append(append([]byte(magic), w.nonce[:]...), b...)
+	}
+	if _, err := f.WriteAt(b, w.rescueOff); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	w.rescueOff += int64(len(b))
+	return w.files.SyncDir(filepath.Dir(path))
+}
+
+// where tells the places that hold the records.
+func (w *wal) where(journal string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string{journal}, w.rescued...)
+}
+
+// size is how much was appended so far.
+func (w *wal) size() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.off + int64(len(w.pending))
+}
+
+// close lets go of the file and its lock.
+func (w *wal) close() error { return w.f.Close() }

@@ -1,0 +1,200 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// stored tells whether a state was ever stored.
+func (s *session) stored() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.base != nil && !s.elsewhere
+}
+
+// Write implements state.Session.
+func (s *session) Write(_ context.Context, st *state.State) error {
+	return s.replace(st, false)
+}
+
+// Replace implements state.Session.
+func (s *session) Replace(_ context.Context, st *state.State) error {
+	return s.replace(st, true)
+}
+
+func (s *session) replace(st *state.State, force bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.over:
+		return errOver
+	case s.journal != nil:
+		return errors.New("write the state: a journal is open, and the state changes through it")
+	}
+	if !force {
+		if err := fitting(s.base, st); err != nil {
+			return err
+		}
+	}
+	c := *st
+	if c.Lineage == "" && s.base != nil {
+		c.Lineage = s.base.Lineage
+	}
+	if s.base != nil && c.Lineage == s.base.Lineage && c.SameContent(s.base) && !s.elsewhere {
+		return nil
+	}
+	if c.Lineage != "" {
+		s.lineage = c.Lineage
+	}
+	if err := s.ensureWAL(); err != nil {
+		return err
+	}
+	c.Lineage = s.lineage
+	c.Serial++
+	if err := s.write(&c, s.wal.last()); err != nil {
+		return fmt.Errorf("write the state: %w", err)
+	}
+	s.elsewhere = false
+	return s.settle()
+}
+
+// fitting compares lineage and serial of a new state with those of the stored one.
+func fitting(old, st *state.State) error {
+	switch {
+	case old == nil:
+		return nil
+	case old.Lineage != "" && st.Lineage != "" && old.Lineage != st.Lineage:
+		return &state.ConflictError{Found: fmt.Sprintf("lineage %q", old.Lineage), Expected: fmt.Sprintf("lineage %q", st.Lineage),
+			Advice: "The two states are not versions of one another"}
+	case st.Serial < old.Serial:
+		return &state.ConflictError{Found: fmt.Sprintf("serial %d", old.Serial), Expected: fmt.Sprintf("at most serial %d", st.Serial),
+			Advice: "The stored state is newer than the one to be written"}
+	}
+	return nil
+}
+
+// Resolve implements state.Session.
+func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edit) error {
+	raw, err := state.EncodeEdits(edits)
+	if err != nil {
+		return fmt.Errorf("resolve: %w", err)
+	}
+	record := resolveRecord{Tokens: tokens, Edits: raw}
+	s.mu.Lock()
+	j := s.journal
+	if err := s.known(tokens); err != nil || s.over {
+		s.mu.Unlock()
+		return errors.Join(err, s.ended())
+	}
+	if j != nil {
+		s.mu.Unlock()
+		if err := j.resolve(record, edits); err != nil {
+			return fmt.Errorf("resolve: %w", err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.forget(tokens)
+		return nil
+	}
+	defer s.mu.Unlock()
+	if err := s.resolve(record, edits); err != nil {
+		return fmt.Errorf("resolve: %w", err)
+	}
+	return nil
+}
+
+func (s *session) ended() error {
+	if s.over {
+		return errOver
+	}
+	return nil
+}
+
+// resolve makes the edits durable before anything is forgotten.
+func (s *session) resolve(record resolveRecord, edits []state.Edit) error {
+	payload, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	if err := s.ensureWAL(); err != nil {
+		return err
+	}
+	seq := s.wal.append(kindResolve, payload)
+	if err := s.wal.wait(seq); err != nil {
+		return err
+	}
+	s.forget(record.Tokens)
+	b := s.base.Builder()
+	b.Fold(edits...)
+	if st := b.State(); !st.SameContent(s.base) {
+		if err := s.write(s.numbered(st), seq); err != nil {
+			return &state.SavedError{Where: s.wal.where(s.w.p.journal), Err: err}
+		}
+	}
+	return s.settle()
+}
+
+// known makes sure that every token names something open.
+func (s *session) known(tokens []string) error {
+	for _, t := range tokens {
+		if !slices.ContainsFunc(s.inFlight, func(f state.InFlight) bool { return f.Token() == t }) &&
+			!slices.ContainsFunc(s.unfolded, func(u state.Unfolded) bool { return u.Token() == t }) {
+			return fmt.Errorf("resolve: no open operation is called %s", t)
+		}
+	}
+	return nil
+}
+
+func (s *session) forget(tokens []string) {
+	s.inFlight = slices.DeleteFunc(slices.Clone(s.inFlight), func(f state.InFlight) bool { return slices.Contains(tokens, f.Token()) })
+	s.unfolded = slices.DeleteFunc(slices.Clone(s.unfolded), func(u state.Unfolded) bool { return slices.Contains(tokens, u.Token()) })
+}
+
+// Unlock implements state.Session.
+func (s *session) Unlock() error {
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
+		return errOver
+	}
+	var open error
+	if s.journal != nil {
+		open = errors.New("unlock: the journal of a run is still open; the next lock recovers what it holds")
+	}
+	s.mu.Unlock()
+	return errors.Join(open, s.release())
+}
+
+// release gives back everything the session holds. What was made for the lock alone goes.
+func (s *session) release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	s.cancel()
+	files := s.w.o.Files
+	var errs []error
+	if s.f != nil && s.wal == nil && s.hash == placeholderHash {
+		mine, err := s.f.Stat()
+		if there, statErr := files.Stat(s.w.p.out); err == nil && statErr == nil && SameFile(mine, there) {
+			errs = append(errs, removeAny(files, s.w.p.out))
+		}
+	}
+	if s.informed {
+		errs = append(errs, removeAny(files, s.w.p.lockInfo))
+	}
+	if s.wal != nil {
+		if s.wal.cond.L != nil {
+			s.wal.push()
+		}
+		errs = append(errs, s.wal.close())
+	}
+	if s.f != nil {
+		errs = append(errs, s.f.Close())
+	}
+	return errors.Join(errs...)
+}
