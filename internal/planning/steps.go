@@ -15,6 +15,7 @@ type blockSteps struct {
 	addr                    addr.AbsResource
 	write, destroy, dispose int
 	cbd                     bool
+	updates                 bool // some instance is updated in place
 	replaces, disposesOwn   bool // delete before create, create before delete
 }
 
@@ -27,8 +28,13 @@ type stepBuilder struct {
 	// as their paths are the same. Each group has a join for every rule, made when it is first needed.
 	near  map[nearKey]*group
 	joins map[joinKey]int
-	// soft edges make the order nicer and are given up where they would close a ring.
-	soft [][2]int // step, what it waits for
+	// soft edges are given up where they would close a ring: those that only make the order nicer first, then updateFirst.
+	soft []softEdge
+}
+
+type softEdge struct {
+	step, first int
+	rule        uint8
 }
 
 type nearKey struct {
@@ -46,12 +52,12 @@ type joinKey struct {
 // The rules of order. D depends on R:
 const (
 	destroyBefore   uint8 = iota // what deletes D comes before what deletes R
-	updateFirst                  // R creates before it destroys: D is written before the old R goes
+	updateFirst                  // R creates before it destroys: D is updated in place before the old R goes (softer than the first)
 	freeBeforeWrite              // a D that goes comes before R is written (soft)
 	destroyedFirst               // R is destroyed before D is written (soft)
 )
 
-func isSoft(rule uint8) bool { return rule == freeBeforeWrite || rule == destroyedFirst }
+func isSoft(rule uint8) bool { return rule != destroyBefore }
 
 // steps turns changes into the action graph. The cost is the number of changes plus the number of dependencies.
 func (p *planner) steps(changes []*plan.Change) []plan.Step {
@@ -75,6 +81,15 @@ func (b *stepBuilder) settleSoft() {
 	if len(b.soft) == 0 {
 		return
 	}
+	keep := b.withoutRings(b.soft, func(rule uint8) bool { return rule != updateFirst })
+	keep = b.withoutRings(keep, func(uint8) bool { return true })
+	for _, e := range keep {
+		b.steps[e.step].After = append(b.steps[e.step].After, e.first)
+	}
+}
+
+// withoutRings gives the soft edges without those that may be given up and are part of a ring.
+func (b *stepBuilder) withoutRings(soft []softEdge, expendable func(rule uint8) bool) []softEdge {
 	n, edges, node := b.p.walk.Graph()
 	id := make([]int, len(b.steps)) // a write is the node of its block
 	for i, s := range b.steps {
@@ -94,8 +109,8 @@ func (b *stepBuilder) settleSoft() {
 			add(i, first)
 		}
 	}
-	for _, e := range b.soft {
-		add(e[0], e[1])
+	for _, e := range soft {
+		add(e.step, e.first)
 	}
 	ring := make([]int, n)
 	for g, members := range graph.Cycles(n, func(i int) []int { return edges[i] }) {
@@ -103,11 +118,13 @@ func (b *stepBuilder) settleSoft() {
 			ring[m] = g + 1
 		}
 	}
-	for _, e := range b.soft {
-		if r := ring[id[e[0]]]; r == 0 || r != ring[id[e[1]]] {
-			b.steps[e[0]].After = append(b.steps[e[0]].After, e[1])
+	kept := soft[:0:0]
+	for _, e := range soft {
+		if r := ring[id[e.step]]; r == 0 || r != ring[id[e.first]] || !expendable(e.rule) {
+			kept = append(kept, e)
 		}
 	}
+	return kept
 }
 
 // group collects the changes of each block into steps, and tells whether anything is removed.
@@ -147,6 +164,7 @@ func (b *stepBuilder) group(changes []*plan.Change) (removes bool) {
 			blk.disposesOwn = true
 		default:
 			b.put(&blk.write, plan.Write, a, i)
+			blk.updates = blk.updates || c.Action == plan.Update
 			continue
 		}
 		removes = true
@@ -179,11 +197,11 @@ func (b *stepBuilder) index() {
 }
 
 // after makes a step wait for another one.
-func (b *stepBuilder) after(step, first int, soft bool) {
+func (b *stepBuilder) after(step, first int, rule uint8) {
 	switch {
 	case step == none || first == none || step == first:
-	case soft:
-		b.soft = append(b.soft, [2]int{step, first})
+	case isSoft(rule):
+		b.soft = append(b.soft, softEdge{step, first, rule})
 	default:
 		b.steps[step].After = append(b.steps[step].After, first)
 	}
@@ -192,10 +210,10 @@ func (b *stepBuilder) after(step, first int, soft bool) {
 // within orders the halves of replacements.
 func (b *stepBuilder) within(blk *blockSteps) {
 	if blk.replaces {
-		b.after(blk.write, blk.destroy, false)
+		b.after(blk.write, blk.destroy, destroyBefore)
 	}
 	if blk.disposesOwn {
-		b.after(blk.dispose, blk.write, false)
+		b.after(blk.dispose, blk.write, destroyBefore)
 	}
 }
 
@@ -233,9 +251,10 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 		if g == nil {
 			continue
 		}
-		if g.members[0].cbd {
+		switch {
+		case g.members[0].cbd && blk.updates:
 			b.precede(key, g, updateFirst, blk.write)
-		} else {
+		case !g.members[0].cbd:
 			b.follow(key, g, blk.write)
 		}
 	}
@@ -298,17 +317,17 @@ func (b *stepBuilder) precede(key nearKey, g *group, rule uint8, first int) {
 	}
 	if len(g.members) == 1 {
 		for _, t := range g.members[0].targets(rule) {
-			b.after(t, first, isSoft(rule))
+			b.after(t, first, rule)
 		}
 		return
 	}
 	b.after(b.join(key, g, rule, func(join int) {
 		for _, m := range g.members {
 			for _, t := range m.targets(rule) {
-				b.after(t, join, isSoft(rule))
+				b.after(t, join, rule)
 			}
 		}
-	}), first, isSoft(rule))
+	}), first, rule)
 }
 
 // follow makes a step of the dependent wait for the destruction of every member of a group.
@@ -317,14 +336,14 @@ func (b *stepBuilder) follow(key nearKey, g *group, step int) {
 		return
 	}
 	if len(g.members) == 1 {
-		b.after(step, g.members[0].destroy, true)
+		b.after(step, g.members[0].destroy, destroyedFirst)
 		return
 	}
 	b.after(step, b.join(key, g, destroyedFirst, func(join int) {
 		for _, m := range g.members {
-			b.after(join, m.destroy, true)
+			b.after(join, m.destroy, destroyedFirst)
 		}
-	}), true)
+	}), destroyedFirst)
 }
 
 // join gives the join of a group for a rule, wired to the group when it is made.

@@ -81,7 +81,7 @@ func (s shape) source() string {
 // TestApplyOrderNeverRemovesWhatIsStillUsed runs the steps of random plans in random orders that the edges allow, and looks at the
 // world at each moment.
 func TestApplyOrderNeverRemovesWhatIsStillUsed(t *testing.T) {
-	for seed := range int64(400) {
+	for seed := range int64(1000) {
 		rng := rand.New(rand.NewSource(seed))
 		s := randomShape(rng)
 		b := &bench{t: t}
@@ -247,4 +247,3 @@ func reaches(p *plan.Plan, first, second string) bool {
 	}
 	return false
 }
-
