@@ -1,0 +1,27 @@
+package tombolo
+
+import (
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Validate checks the configuration without values, state or the world: schemas, references, cycles.
+func (p *Project) Validate() diag.List {
+	_, diags := p.prepare()
+	return diags
+}
+
+// WithStore gives the same project with another store: for callers that choose it by what the configuration says.
+func (p *Project) WithStore(s state.Store) *Project {
+	c := *p
+	c.store = s
+	return &c
+}
+
+// BuiltInProviders lists the providers that need no installation, as they are written in required_providers.
+func BuiltInProviders() []string {
+	return []string{"terraform.io/builtin/terraform", "hashicorp/external", "tombolo/external"}
+}
+
+// LockProblem words why the lock of a state could not be had.
+func LockProblem(err error) diag.List { return lockFailed(err) }

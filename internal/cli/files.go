@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// All that this package writes to disk itself goes through here: plan files, the selected workspace, generated configuration.
+// States are written by internal/store, the module manifest by internal/fetch.
+
+// replaceFile gives a file new content: whoever reads it finds either the old or the new one, and after return the new one is durable. A
+// name that stands for a device or pipe is written to as it is.
+func replaceFile(name string, mode fs.FileMode, write func(io.Writer) error) error {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return writeThrough(name, write)
+	}
+	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return nameless(name, err)
+	}
+	defer os.Remove(temp.Name()) // does nothing once it is renamed
+	err = write(temp)
+	if err == nil {
+		err = temp.Chmod(mode)
+	}
+	if err == nil {
+		err = temp.Sync()
+	}
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), name)
+	}
+	if err != nil {
+		return nameless(name, err)
+	}
+	return syncDir(filepath.Dir(name))
+}
+
+func writeThrough(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// nameless words an error of a temporary file as one of the file that it was made for.
+func nameless(name string, err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return fmt.Errorf("write %s: %w", name, err)
+}
+
+// syncDir makes a rename durable, where the system can.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil // it cannot be read, and so not synced; the file is there
+	}
+	defer d.Close()
+	d.Sync() // some file systems refuse, and there is nothing more to do
+	return nil
+}
+
+// makeDir makes a directory and those above it.
+func makeDir(dir string) error { return os.MkdirAll(dir, 0o777) }
+
+// openFile opens a file and gives it with its size.
+func openFile(name string) (*os.File, int64, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a directory", name)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/event"
+)
+
+// errAsked is why contexts end that a person ended.
+var errAsked = errors.New("interrupted")
+
+// running is a run that can be interrupted. It stands between the engine and the view, so that it knows what is in flight.
+//
+// The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts and what is under way is awaited. The second ends
+// abort, which cuts off the calls under way; the journal keeps them as open operations. The third ends the process at once, which the
+// journal survives too. A standard output that nobody reads any more is no reason to stop: see signals_unix.go.
+type running struct {
+	call  *call
+	abort context.Context
+
+	mu       sync.Mutex // guards what follows
+	inFlight map[addr.Object]bool
+	stopped  bool
+
+	finish func()
+}
+
+// interruptible begins a run; end must be called.
+func (c *call) interruptible(ctx context.Context) (context.Context, *running) {
+	c.view() // before several goroutines use it
+	r := &running{call: c, inFlight: map[addr.Object]bool{}}
+	ctx, cancel := context.WithCancelCause(ctx)
+	abort, cut := context.WithCancelCause(context.Background())
+	r.abort = abort
+	signals, release := watchSignals()
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.watch(signals, quit, cancel, cut)
+	}()
+	r.finish = func() {
+		release()
+		close(quit)
+		<-ended
+		cancel(nil)
+		cut(nil)
+	}
+	return ctx, r
+}
+
+// end ends the watch for signals.
+func (r *running) end() { r.finish() }
+
+func (r *running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, cut context.CancelCauseFunc) {
+	for n := 1; ; n++ {
+		select {
+		case <-quit:
+			return
+		case <-signals:
+		}
+		switch n {
+		case 1:
+			r.stop(false)
+			cancel(errAsked)
+		case 2:
+			r.stop(true)
+			cut(errAsked)
+		default:
+			os.Exit(exitCode(failed))
+		}
+	}
+}
+
+// stop shows that an interrupt was taken.
+func (r *running) stop(now bool) {
+	r.mu.Lock()
+	r.stopped = true
+	list := make([]addr.Object, 0, len(r.inFlight))
+	for o := range r.inFlight {
+		list = append(list, o)
+	}
+	r.mu.Unlock()
+	slices.SortFunc(list, func(a, b addr.Object) int { return a.Instance.Compare(b.Instance) })
+	r.call.view().Send(event.Stopping{InFlight: list, Now: now})
+}
+
+// interrupted tells whether a signal came.
+func (r *running) interrupted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped
+}
+
+// Send implements event.Sink.
+func (r *running) Send(e event.Event) {
+	switch e := e.(type) {
+	case event.OperationStart:
+		r.set(e.Object, true)
+	case event.OperationDone:
+		r.set(e.Object, false)
+	}
+	r.call.view().Send(e)
+}
+
+func (r *running) set(o addr.Object, in bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if in {
+		r.inFlight[o] = true
+	} else {
+		delete(r.inFlight, o)
+	}
+}

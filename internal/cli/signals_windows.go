@@ -1,0 +1,14 @@
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// watchSignals gives the signals that ask to stop, until release is called. Closing the console counts as SIGTERM here.
+func watchSignals() (signals <-chan os.Signal, release func()) {
+	asked := make(chan os.Signal, 4)
+	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+	return asked, func() { signal.Stop(asked) }
+}
