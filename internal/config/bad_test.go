@@ -88,7 +88,7 @@ func (c badCase) load(t *testing.T) diag.List {
 	return diags
 }
 
-var wantMarker = regexp.MustCompile(` *# want-(error|warning): ((?:[^#]|#[^ ])*)`)
+var wantMarker = regexp.MustCompile(` *# want-(error|warning): ((?:[^#\n]|#[^ \n])*)`)
 
 // wants reads the expectations out of the comments, and out of want.txt for what has no line to stand on.
 func (c badCase) wants(t *testing.T) map[string][]string {

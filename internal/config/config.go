@@ -20,6 +20,7 @@ import (
 	"path"
 
 	version "github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -81,7 +82,29 @@ func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 	if err := ctx.Err(); err != nil {
 		return nil, diag.FromError("Operation canceled", err)
 	}
-	return l.config, diags
+	return l.config, distinct(diags)
+}
+
+// distinct drops repetitions: a module that is called many times has its problems once.
+func distinct(diags diag.List) diag.List {
+	type problem struct {
+		severity        diag.Severity
+		summary, detail string
+		subject         hcl.Range
+	}
+	seen := map[problem]bool{}
+	var out diag.List
+	for _, d := range diags {
+		p := problem{severity: d.Severity, summary: d.Summary, detail: d.Detail}
+		if d.Subject != nil {
+			p.subject = *d.Subject
+		}
+		if !seen[p] {
+			seen[p] = true
+			out = out.Append(d)
+		}
+	}
+	return out
 }
 
 // LoadModule reads a single directory as a module, without those that it calls: what installing needs to know of each.
@@ -99,7 +122,8 @@ type loader struct {
 	files    Files
 	version  *version.Version
 	rootOnly bool
-	manifest *Manifest
+	manifest map[string]ManifestModule // by key
+	parsed   map[string]*parsedFile    // by name, not yet decoded: a directory may be called often
 	config   *Config
 }
 
@@ -107,6 +131,7 @@ func newLoader(opts Options) (*loader, diag.List) {
 	l := &loader{
 		files:    opts.files(),
 		rootOnly: opts.RootOnly,
+		parsed:   map[string]*parsedFile{},
 		config:   &Config{Modules: map[addr.Module]*Module{}, Files: map[string][]byte{}},
 	}
 	if opts.LanguageVersion != "" {
@@ -122,17 +147,21 @@ func newLoader(opts Options) (*loader, diag.List) {
 func (l *loader) readManifest(name string) diag.List {
 	src, err := l.files.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		l.manifest = &Manifest{}
 		return nil
 	}
+	var manifest *Manifest
 	if err == nil {
-		l.manifest, err = ParseManifest(src)
+		manifest, err = ParseManifest(src)
+	}
+	if err == nil {
 		l.config.Manifest = src
+		l.manifest = make(map[string]ManifestModule, len(manifest.Modules))
+		for _, entry := range manifest.Modules {
+			l.manifest[entry.Key] = entry
+		}
+		return nil
 	}
-	if err != nil {
-		return diag.List(nil).Errorf(nil, "Failed to read module manifest", "The record of installed modules in %s cannot be used: %s. Run \"terraform init\" to write it anew.", name, err)
-	}
-	return nil
+	return diag.List(nil).Errorf(nil, "Failed to read module manifest", "The record of installed modules in %s cannot be used: %s. Run \"terraform init\" to write it anew.", name, err)
 }
 
 // children loads the modules that m calls, and theirs. The directories from the root down to m tell a module that calls itself.
@@ -188,7 +217,7 @@ func cycleOf(dirs []string, dir string) string {
 func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed string, diags diag.List) {
 	const advice = "Run \"terraform init\" to install all modules that this configuration needs."
 	path := m.Path.Child(call.Name)
-	record, ok := l.manifest.Find(path)
+	record, ok := l.manifest[ManifestKey(path)]
 	if !ok {
 		return "", "", diags.Errorf(&call.Range, "Module not installed", "The module %s is called here but was never installed. %s", path, advice)
 	}

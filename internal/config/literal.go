@@ -38,10 +38,22 @@ const nameRule = "A name must start with a letter or underscore and may contain 
 
 // checkName refuses what is no identifier.
 func checkName(name string, rng hcl.Range, summary string) diag.List {
-	if hclsyntax.ValidIdentifier(name) {
+	if plainName(name) || hclsyntax.ValidIdentifier(name) {
 		return nil
 	}
 	return diag.List(nil).Errorf(&rng, summary, "%q is not a name. %s", name, nameRule)
+}
+
+// plainName knows the usual names without the help of the lexer, which is slow for so short a text.
+func plainName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // checkLocalProviderName refuses local names that could not be part of a provider address.

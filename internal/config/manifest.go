@@ -55,17 +55,6 @@ func ParseManifest(src []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Find gives the record of a module.
-func (m *Manifest) Find(path addr.Module) (ManifestModule, bool) {
-	key := ManifestKey(path)
-	for _, entry := range m.Modules {
-		if entry.Key == key {
-			return entry, true
-		}
-	}
-	return ManifestModule{}, false
-}
-
 // Encode gives the content of the manifest file: one line, ordered by key.
 func (m *Manifest) Encode() ([]byte, error) {
 	sorted := Manifest{Modules: slices.Clone(m.Modules)}

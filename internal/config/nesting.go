@@ -17,7 +17,7 @@ const (
 	// maxNesting limits brackets, quotes and template directives within each other.
 	maxNesting = 1000
 	// maxOperators limits the operators and index steps of the expressions around one place: `a + a + a ...` nests as well.
-	maxOperators = 20000
+	maxOperators = 10000
 )
 
 // CheckNesting refuses source text whose brackets or operators nest too deeply for the parsers. JSON is told by the extension

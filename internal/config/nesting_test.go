@@ -97,6 +97,43 @@ func TestWideTextIsNoDeepText(t *testing.T) {
 	}
 }
 
+func TestWhatTheLimitsAllowIsParsedInReasonableTime(t *testing.T) {
+	r := strings.Repeat
+	for name, src := range map[string]string{
+		"brackets":       "locals {\n  a = " + r("[", 990) + r("]", 990) + "\n}\n",
+		"parentheses":    "locals {\n  a = " + r("(", 990) + "x" + r(")", 990) + "\n}\n",
+		"objects":        "locals {\n  a = " + r("{(x)=", 990) + "1" + r("}", 990) + "\n}\n",
+		"keys":           "locals {\n  a = " + r("{(", 490) + "1" + r(")=1}", 490) + "\n}\n",
+		"blocks":         r("terraform {\n", 990) + r("}\n", 990),
+		"interpolations": "locals {\n  a = " + r(`"${`, 490) + "x" + r(`}"`, 490) + "\n}\n",
+		"directives":     "locals {\n  a = \"" + r("%{ if true }", 990) + r("%{ endif }", 990) + "\"\n}\n",
+		"sums":           "locals {\n  a = x" + r(" + x", 9990) + "\n}\n",
+		"conditionals":   "locals {\n  a = " + r("x ? x : ", 4900) + "1\n}\n",
+		"negations":      "locals {\n  a = " + r("!", 9990) + "x\n}\n",
+		"index steps":    "locals {\n  a = x" + r("[x]", 9990) + "\n}\n",
+		"splats":         "locals {\n  a = x" + r("[*]", 4990) + "\n}\n",
+		"left open":      "locals {\n  a = " + r("[(", 490),
+		"for":            "locals {\n  a = " + r("[for x in ", 490) + "x" + r(": x]", 490) + "\n}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			cfg, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(src)})})
+			for _, d := range diags {
+				if d.Summary == "Nesting too deep" {
+					t.Errorf("refused: %v", d)
+				}
+			}
+			for _, l := range cfg.Root.SortedLocals() {
+				l.Expr.Variables()
+				l.Expr.Value(nil)
+			}
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
 func lines(n int, format string) string {
 	var b strings.Builder
 	for i := range n {

@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,6 +24,8 @@ type parsedFile struct {
 	body     hcl.Body // nil when nothing of it could be understood
 	diags    diag.List
 	content  fileContent
+
+	parseDiags diag.List // those of diags that reading alone gave
 }
 
 // fileContent is what a file declares, in the order in which it stands there.
@@ -55,14 +58,25 @@ func (l *loader) parseFiles(ctx context.Context, names []string, primary int) []
 		if ctx.Err() != nil {
 			continue
 		}
+		known := l.parsed[name]
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			parsed[i].read(l.files)
-			parsed[i].decode()
+			f := parsed[i]
+			if known != nil {
+				f.source, f.body, f.diags = known.source, known.body, slices.Clone(known.diags)
+			} else {
+				f.read(l.files)
+			}
+			f.decode()
 		})
 	}
 	wait.Wait()
+	for _, f := range parsed {
+		if l.parsed[f.name] == nil && f.source != nil {
+			l.parsed[f.name] = &parsedFile{source: f.source, body: f.body, diags: f.parseDiags}
+		}
+	}
 	return parsed
 }
 
@@ -76,6 +90,7 @@ func (f *parsedFile) read(files Files) {
 	f.source = src
 	var diags diag.List
 	f.body, diags = parseBody(src, f.name)
+	f.parseDiags = diags
 	f.diags = f.diags.Extend(diags)
 }
 

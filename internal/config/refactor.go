@@ -18,8 +18,11 @@ func decodeMoved(block *hcl.Block) (*Moved, diag.List) {
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	m := &Moved{Range: block.DefRange}
 	ok := true
-	for name, end := range map[string]*Endpoint{"from": &m.From, "to": &m.To} {
-		attr := content.Attributes[name]
+	for _, name := range []string{"from", "to"} {
+		end, attr := &m.From, content.Attributes[name]
+		if name == "to" {
+			end = &m.To
+		}
 		if attr == nil {
 			ok = false
 			continue
