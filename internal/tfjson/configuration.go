@@ -216,7 +216,7 @@ func (c *configWriter) resource(r *config.Resource) {
 		}
 		c.close(']')
 	}
-	if rt := c.schemas.resourceType(r.Provider, r.Addr); rt != nil {
+	if rt := c.schemas.ResourceType(r.Provider, r.Addr); rt != nil {
 		c.expressions(r.Body, rt.Block)
 		c.memberInt("schema_version", rt.Version)
 	}

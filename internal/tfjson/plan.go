@@ -181,7 +181,7 @@ func secretsOfSide(c *plan.Change, v plan.Value, schemas Schemas) *Secrets {
 	if absent(v) {
 		return nil
 	}
-	if rt := schemas.resourceType(c.Provider.Provider, c.Object.Instance.Resource); rt != nil {
+	if rt := schemas.ResourceType(c.Provider.Provider, c.Object.Instance.Resource); rt != nil {
 		return SecretsOf(v.Value, v.Sensitive, rt.Block)
 	}
 	return SecretsOf(v.Value, v.Sensitive, nil)

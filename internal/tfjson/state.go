@@ -163,7 +163,7 @@ func (s *stream) stateObject(r *state.Resource, key addr.Key, deposed addr.Depos
 	if o.Provider != nil {
 		p = o.Provider.Provider
 	}
-	rt := schemas.resourceType(p, r.Addr.Resource)
+	rt := schemas.ResourceType(p, r.Addr.Resource)
 	if rt == nil {
 		return fmt.Errorf("%s: the provider %s has no schema for %s", instance, p.ForDisplay(), r.Addr.Resource.Type)
 	}

@@ -20,6 +20,7 @@ package view
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -50,6 +51,40 @@ type Options struct {
 	Sources func() map[string][]byte
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+}
+
+func (o Options) width() int {
+	if o.Width <= 0 {
+		return defaultWidth
+	}
+	return o.Width
+}
+
+func (o Options) program() string {
+	if o.Program == "" {
+		return "tombolo"
+	}
+	return o.Program
+}
+
+// title is the program's name as it begins a sentence.
+func (o Options) title() string {
+	p := o.program()
+	return strings.ToUpper(p[:1]) + p[1:]
+}
+
+func (o Options) err() io.Writer {
+	if o.Err == nil {
+		return o.Out
+	}
+	return o.Err
+}
+
+func (o Options) now() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
 }
 
 // View shows one run of one command. Its methods may be called concurrently; each call's text stays in one piece.

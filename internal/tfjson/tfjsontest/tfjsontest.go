@@ -1,0 +1,241 @@
+// Package tfjsontest reads recorded runs of Terraform 1.11.4, so that documents and texts can be compared with what it printed.
+//
+// Each archive in testdata is one step of a scenario: the configuration, the state before, the plan document and text, and what applying
+// it left. They were recorded with terraform_data and with a provider made for the purpose (hashicorp/oracle), which has every kind of
+// attribute and block. Load turns the plan document back into a plan.Plan; values lose nothing in this but the types of what a
+// dynamic attribute holds. Sensitive values in the recordings contain the text of Canary.
+package tfjsontest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Canary is part of every sensitive value in the recordings.
+const Canary = "tops3cret"
+
+// Case is one recorded step.
+type Case struct {
+	Name  string
+	Files map[string]string // the members of the archive
+}
+
+// Dir is where the recordings are.
+func Dir() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "testdata")
+}
+
+// Cases gives every recorded step.
+func Cases(t testing.TB) []Case {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(Dir(), "*.txtar"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no recordings in %s: %v", Dir(), err)
+	}
+	var cases []Case
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Case{Name: strings.TrimSuffix(filepath.Base(path), ".txtar"), Files: map[string]string{}}
+		for _, f := range archive.Files {
+			c.Files[f.Name] = string(f.Data)
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// State reads the state in a member; nil when there is none.
+func (c Case) State(t testing.TB, member string) *state.State {
+	t.Helper()
+	text, ok := c.Files[member]
+	if !ok {
+		return nil
+	}
+	s, err := state.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Document reads a JSON member; numbers stay as they are written.
+func (c Case) Document(t testing.TB, member string) map[string]any {
+	t.Helper()
+	return Parse(t, c.Files[member])
+}
+
+// Parse reads a JSON document.
+func Parse(t testing.TB, text string) map[string]any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var doc map[string]any
+	if err := d.Decode(&doc); err != nil {
+		t.Fatalf("%v in %.200s", err, text)
+	}
+	return doc
+}
+
+// Plan makes a plan of the recorded document; nil when the step has none. Base is the recorded state before.
+func (c Case) Plan(t testing.TB, schemas tfjson.Schemas) *plan.Plan {
+	t.Helper()
+	if c.Files["plan.json"] == "" {
+		return nil
+	}
+	doc := c.Document(t, "plan.json")
+	p := &plan.Plan{
+		Base: c.State(t, "prior.tfstate"), Complete: doc["complete"] == true, Errored: doc["errored"] == true,
+		Variables: map[string]plan.Variable{},
+	}
+	p.Created, _ = time.Parse(time.RFC3339, doc["timestamp"].(string))
+	flags := c.Files["flags"]
+	switch {
+	case strings.Contains(flags, "-destroy"):
+		p.Mode = plan.Destroy
+	case strings.Contains(flags, "-refresh-only"):
+		p.Mode = plan.RefreshOnly
+	}
+	for name, v := range object(doc["variables"]) {
+		p.Variables[name] = plan.Variable{Value: implied(t, object(v)["value"])}
+	}
+	for _, rc := range list(doc["resource_changes"]) {
+		p.Changes = append(p.Changes, change(t, object(rc), schemas))
+	}
+	for _, rc := range list(doc["resource_drift"]) {
+		p.Drift = append(p.Drift, change(t, object(rc), schemas))
+	}
+	planned := object(object(doc["planned_values"])["outputs"])
+	for name, oc := range object(doc["output_changes"]) {
+		p.Outputs = append(p.Outputs, outputChange(t, name, object(oc), object(planned[name])["type"]))
+	}
+	for _, r := range list(doc["relevant_attributes"]) {
+		a, diags := addr.ParseInstance(object(r)["resource"].(string))
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		p.Relevant = append(p.Relevant, plan.RelevantAttribute{Resource: a, Path: path(list(object(r)["attribute"]))})
+	}
+	for _, check := range list(doc["checks"]) {
+		p.Checks = append(p.Checks, checkResult(object(check)))
+	}
+	return p
+}
+
+func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
+
+func list(v any) []any { l, _ := v.([]any); return l }
+
+func text(v any) string { s, _ := v.(string); return s }
+
+var actions = map[string]plan.Action{
+	"no-op": plan.NoOp, "create": plan.Create, "read": plan.Read, "update": plan.Update, "delete": plan.Delete, "forget": plan.Forget,
+	"delete create": plan.DeleteThenCreate, "create delete": plan.CreateThenDelete,
+}
+
+func action(v any) plan.Action {
+	var words []string
+	for _, w := range list(v) {
+		words = append(words, w.(string))
+	}
+	return actions[strings.Join(words, " ")]
+}
+
+func change(t testing.TB, rc map[string]any, schemas tfjson.Schemas) *plan.Change {
+	t.Helper()
+	a := instance(t, rc["address"])
+	c := &plan.Change{Object: addr.Object{Instance: a, Deposed: addr.DeposedKey(text(rc["deposed"]))}, PrevAddr: a}
+	if prev, ok := rc["previous_address"]; ok {
+		c.PrevAddr = instance(t, prev)
+	}
+	provider, err := addr.ParseProvider(text(rc["provider_name"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Provider.Provider = provider
+	rt := schemas.ResourceType(provider, a.Resource)
+	if rt == nil {
+		t.Fatalf("no schema for %s", a)
+	}
+	c.Type, c.SchemaVersion = rt.Block.ImpliedType(), rt.Version
+	body := object(rc["change"])
+	c.Action, c.Reason = action(body["actions"]), plan.Reason(text(rc["action_reason"]))
+	c.Before = plan.Value{Value: build(t, c.Type, body["before"], true, nil), Sensitive: secretPaths(c.Type, body["before_sensitive"])}
+	after, known := body["after"]
+	c.After = plan.Value{Value: build(t, c.Type, after, known, body["after_unknown"]), Sensitive: secretPaths(c.Type, body["after_sensitive"])}
+	for _, p := range list(body["replace_paths"]) {
+		c.ReplacePaths = append(c.ReplacePaths, path(list(p)))
+	}
+	if i := object(body["importing"]); i != nil {
+		c.Importing = &plan.Importing{ID: text(i["id"])}
+	}
+	return c
+}
+
+func instance(t testing.TB, v any) addr.AbsResourceInstance {
+	t.Helper()
+	a, diags := addr.ParseInstance(text(v))
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	return a
+}
+
+func outputChange(t testing.TB, name string, oc map[string]any, typ any) *plan.OutputChange {
+	t.Helper()
+	o := &plan.OutputChange{Name: name, Action: action(oc["actions"]), Sensitive: oc["after_sensitive"] == true, BeforeSensitive: oc["before_sensitive"] == true}
+	o.Before = build(t, cty.DynamicPseudoType, oc["before"], true, nil)
+	after, known := oc["after"]
+	ty := cty.DynamicPseudoType
+	if typ != nil {
+		raw, _ := json.Marshal(typ)
+		if parsed, err := ctyjson.UnmarshalType(raw); err == nil {
+			ty = parsed
+		}
+	}
+	o.After = build(t, ty, after, known, oc["after_unknown"])
+	return o
+}
+
+func checkResult(c map[string]any) state.CheckResult {
+	a := object(c["address"])
+	r := state.CheckResult{Kind: text(a["kind"]), ConfigAddr: text(a["to_display"]), Status: text(c["status"])}
+	if r.Kind == "output_value" {
+		r.Kind = "output"
+	}
+	for _, i := range list(c["instances"]) {
+		o := state.CheckedObject{Addr: text(object(object(i)["address"])["to_display"]), Status: text(object(i)["status"])}
+		for _, p := range list(object(i)["problems"]) {
+			o.Failures = append(o.Failures, text(object(p)["message"]))
+		}
+		r.Objects = append(r.Objects, o)
+	}
+	return r
+}
+
+// Read gives the text of a file in testdata.
+func Read(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(Dir(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

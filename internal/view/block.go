@@ -1,0 +1,226 @@
+package view
+
+import (
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// blockNode is the difference of a block: of a resource, or nested in one.
+type blockNode struct {
+	op      op
+	replace bool
+	// secret blocks are not shown; exposure is as in node.
+	secret   bool
+	exposure int8
+
+	names      []string
+	attributes []*node
+	groups     []blockGroup
+}
+
+// blockGroup holds all nested blocks of one name.
+type blockGroup struct {
+	name string
+	// labels stand beside the blocks when these make a map.
+	labels []string
+	blocks []*blockNode
+	// pending blocks are not known yet: neither how many nor what is in them.
+	pending   bool
+	pendingOp op
+}
+
+// compareBlock gives the difference of two objects of a schema. relevant, when it is not nil, names the attributes and blocks that count:
+// all others are taken for unchanged.
+func compareBlock(b *provider.Block, s sides, relevant *pathSet) *blockNode {
+	n := &blockNode{op: s.container(), replace: s.replace.isHere()}
+	parent := n.op
+	counts := func(name string) bool { return relevant == nil || relevant.here || relevant.at(name) != nil }
+	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
+		c := s.attribute(name)
+		if !counts(name) {
+			c.after, c.secret = c.before, c.hadSecret
+		}
+		if a := compareAttribute(b.Attributes[name], c, parent); a != nil {
+			n.names = append(n.names, name)
+			n.attributes = append(n.attributes, a)
+			n.changed(a.op)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
+		c := s.attribute(name)
+		if !counts(name) {
+			c.after, c.secret = c.before, c.hadSecret
+		}
+		g := compareBlocks(name, b.Blocks[name], c)
+		if g.pending {
+			n.changed(g.pendingOp)
+		}
+		for _, nb := range g.blocks {
+			n.changed(nb.op)
+		}
+		if g.pending || len(g.blocks) > 0 {
+			n.groups = append(n.groups, g)
+		}
+	}
+	return n
+}
+
+func (n *blockNode) changed(o op) {
+	if n.op == same && o != same {
+		n.op = update
+	}
+}
+
+// compareBlocks compares all nested blocks of one name.
+func compareBlocks(name string, nb *provider.NestedBlock, s sides) blockGroup {
+	g := blockGroup{name: name}
+	if s.isEmpty() {
+		return g
+	}
+	if !isAbsent(s.after) && !s.after.IsKnown() {
+		g.pending, g.pendingOp = true, update
+		if isAbsent(s.before) {
+			g.pendingOp = create
+		}
+		return g
+	}
+	one := func(label string, c sides) {
+		if c.isEmpty() {
+			return
+		}
+		// A set of blocks is secret as a whole, and with it each of them.
+		c.hadSecret, c.secret = widen(s.hadSecret, c.hadSecret), widen(s.secret, c.secret)
+		g.labels = append(g.labels, label)
+		g.blocks = append(g.blocks, compareOneBlock(&nb.Block, c))
+	}
+	switch nb.Nesting {
+	case provider.NestingList:
+		before, after := items(s.before, s.hadSecret), items(s.after, s.secret)
+		for i := range max(len(before), len(after)) {
+			c := sides{replace: s.replace.at(itemName(i))}
+			if i < len(before) {
+				c.before, c.hadSecret = before[i].value, before[i].secrets
+			}
+			if i < len(after) {
+				c.after, c.secret = after[i].value, after[i].secrets
+			}
+			one("", c)
+		}
+	case provider.NestingSet:
+		compareBag(s, func(c sides) *node { one("", c); return &node{} })
+	case provider.NestingMap:
+		for _, label := range memberNames(s.before, s.after) {
+			one(label, s.part(label))
+		}
+	default:
+		one("", s)
+	}
+	return g
+}
+
+// widen gives the secrets of a part: those of the whole where these cover all of it.
+func widen(whole, part *tfjson.Secrets) *tfjson.Secrets {
+	if whole.Self() {
+		return whole
+	}
+	return part
+}
+
+func compareOneBlock(b *provider.Block, s sides) *blockNode {
+	if !s.hadSecret.Self() && !s.secret.Self() {
+		return compareBlock(b, s, nil)
+	}
+	n := &blockNode{op: s.op(), secret: true, replace: s.replace.isHere()}
+	if !isAbsent(s.before) && !isAbsent(s.after) && s.hadSecret.Self() != s.secret.Self() {
+		n.op, n.exposure = update, -1
+		if s.secret.Self() {
+			n.exposure = 1
+		}
+	}
+	return n
+}
+
+// block writes the content of a block between its braces and the closing one, without the header.
+func (r *renderer) block(n *blockNode, depth int, all bool) {
+	if n.secret {
+		r.pad(4*depth + 2)
+		r.WriteString("# At least one attribute in this block is (or was) sensitive,\n")
+		r.pad(4*depth + 2)
+		r.WriteString("# so its contents will not be displayed.\n")
+		r.pad(4 * depth)
+		r.WriteByte('}')
+		return
+	}
+	width := 0
+	for _, name := range n.names {
+		width = max(width, utf8.RuneCountInString(memberName(name)))
+	}
+	hidden := 0
+	for i, a := range n.attributes {
+		if a.op == same && !all && !important(n.names[i]) {
+			hidden++
+			continue
+		}
+		r.warnings(a, depth+1, "")
+		r.lead(depth+1, a.op)
+		r.assign(memberName(n.names[i]), width)
+		r.value(a, depth+1, how{all: all || important(n.names[i])})
+		r.WriteByte('\n')
+	}
+	r.hiddenCount(depth+1, hidden, "attribute")
+	r.nestedBlocks(n, depth+1, all)
+	r.pad(4 * depth)
+	r.WriteByte('}')
+}
+
+func (r *renderer) nestedBlocks(n *blockNode, depth int, all bool) {
+	hidden := 0
+	for _, g := range n.groups {
+		first := true
+		gap := func() {
+			if first {
+				r.WriteByte('\n')
+			}
+			first = false
+		}
+		if g.pending {
+			gap()
+			r.lead(depth, g.pendingOp)
+			r.WriteString(g.name + " (known after apply)\n")
+			continue
+		}
+		for i, b := range g.blocks {
+			if b.op == same && !all {
+				hidden++
+				continue
+			}
+			gap()
+			r.warnings(&node{exposure: b.exposure}, depth, "block")
+			r.lead(depth, b.op)
+			r.WriteString(g.name)
+			if g.labels[i] != "" {
+				r.WriteString(" " + quoted(g.labels[i]))
+			}
+			r.WriteString(" {")
+			r.WriteString(r.replaceNote(&node{replace: b.replace, op: b.op}))
+			r.WriteByte('\n')
+			r.block(b, depth, all)
+			r.WriteByte('\n')
+		}
+	}
+	if hidden > 0 {
+		r.WriteByte('\n')
+		r.hiddenCount(depth, hidden, "block")
+	}
+}
+
+// objectSides gives the sides of a whole object: a null one is absent.
+func objectSides(before, after cty.Value, hadSecret, secret *tfjson.Secrets) sides {
+	return sides{before: nullAsAbsent(before), after: nullAsAbsent(after), hadSecret: hadSecret, secret: secret}
+}

@@ -1,0 +1,415 @@
+package view
+
+import (
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// op is what happens to one part of a value.
+type op uint8
+
+const (
+	same op = iota
+	create
+	update
+	remove
+)
+
+// kind tells how a difference is written.
+type kind uint8
+
+const (
+	scalar    kind = iota
+	sequence       // list or tuple: [ ... ] with context around changes
+	bag            // set: [ ... ] without order
+	mapping        // map of the type system: keys in quotes
+	object         // object: names without quotes where they are identifiers
+	nested         // object of a nested attribute: its parts behave like attributes
+	unknown        // known after apply
+	secret         // sensitive before or after
+	writeOnly      // never stored
+	retyped        // a value of another shape
+)
+
+// node is the difference between two values, as a tree.
+type node struct {
+	kind kind
+	op   op
+	// replace tells that this part made an update impossible.
+	replace bool
+
+	before, after cty.Value // of scalars; NilVal where absent
+	names         []string  // of mapping, object and nested, beside children
+	children      []*node
+	// was is what an unknown or retyped value replaces, is what a retyped one becomes.
+	was, is *node
+
+	// ofNested and ofObjects tell what the elements of a collection are.
+	ofNested, ofObjects bool
+	// exposure tells that a secret becomes one (+1) or stops being one (-1) and unchanged that nothing else happens to it.
+	exposure  int8
+	unchanged bool
+}
+
+// sides is one place in two values. An absent side is NilVal.
+type sides struct {
+	before, after     cty.Value
+	hadSecret, secret *tfjson.Secrets
+	replace           *pathSet
+}
+
+// pathSet is a set of paths as a tree.
+type pathSet struct {
+	here bool
+	next map[string]*pathSet
+}
+
+func pathSetOf(paths []cty.Path) *pathSet {
+	if len(paths) == 0 {
+		return nil
+	}
+	root := &pathSet{}
+	for _, p := range paths {
+		at := root
+		for _, step := range p {
+			name, ok := stepName(step)
+			if !ok {
+				break
+			}
+			if at.next == nil {
+				at.next = map[string]*pathSet{}
+			}
+			if at.next[name] == nil {
+				at.next[name] = &pathSet{}
+			}
+			at = at.next[name]
+		}
+		at.here = true
+	}
+	return root
+}
+
+func stepName(step cty.PathStep) (string, bool) {
+	switch step := step.(type) {
+	case cty.GetAttrStep:
+		return step.Name, true
+	case cty.IndexStep:
+		switch {
+		case !step.Key.IsKnown() || step.Key.IsNull():
+			return "", false
+		case step.Key.Type() == cty.String:
+			return step.Key.AsString(), true
+		case step.Key.Type() == cty.Number:
+			return step.Key.AsBigFloat().Text('f', -1), true
+		}
+	}
+	return "", false
+}
+
+func (p *pathSet) at(name string) *pathSet {
+	if p == nil {
+		return nil
+	}
+	return p.next[name]
+}
+
+func (p *pathSet) isHere() bool { return p != nil && p.here }
+
+func isAbsent(v cty.Value) bool { return v == cty.NilVal }
+
+// nullAsAbsent gives NilVal for null: what attributes and parts of objects mean by it.
+func nullAsAbsent(v cty.Value) cty.Value {
+	if v != cty.NilVal && v.IsNull() {
+		return cty.NilVal
+	}
+	return v
+}
+
+// part takes a member out of an object or map; NilVal when it has none.
+func part(v cty.Value, name string) cty.Value {
+	if isAbsent(v) || v.IsNull() || !v.IsKnown() {
+		return cty.NilVal
+	}
+	switch ty := v.Type(); {
+	case ty.IsObjectType():
+		if ty.HasAttribute(name) {
+			return v.GetAttr(name)
+		}
+	case ty.IsMapType():
+		key := cty.StringVal(name)
+		if v.HasIndex(key).True() {
+			return v.Index(key)
+		}
+	}
+	return cty.NilVal
+}
+
+func (s sides) part(name string) sides {
+	return sides{part(s.before, name), part(s.after, name), s.hadSecret.Name(name), s.secret.Name(name), s.replace.at(name)}
+}
+
+// attribute is part with null meaning absent.
+func (s sides) attribute(name string) sides {
+	c := s.part(name)
+	c.before, c.after = nullAsAbsent(c.before), nullAsAbsent(c.after)
+	return c
+}
+
+// isEmpty tells that neither side has anything: such parts are not shown at all.
+func (s sides) isEmpty() bool { return isAbsent(s.before) && isAbsent(s.after) }
+
+// op tells what happens where nothing but presence and equality count.
+func (s sides) op() op {
+	switch {
+	case isAbsent(s.before):
+		return create
+	case isAbsent(s.after):
+		return remove
+	case s.before.IsNull() && s.after.IsNull(), s.after.IsKnown() && s.before.RawEquals(s.after):
+		return same
+	}
+	return update
+}
+
+// compareAttribute gives the difference of an attribute; nil when it is on neither side.
+func compareAttribute(a *provider.Attribute, s sides, parent op) *node {
+	if a.WriteOnly {
+		return &node{kind: writeOnly, op: writeOnlyOp(parent), replace: s.replace.isHere()}
+	}
+	if s.isEmpty() {
+		return nil
+	}
+	if n := s.hidden(a.ImpliedType()); n != nil {
+		return n
+	}
+	if a.Nested != nil {
+		return compareNested(a.Nested, s)
+	}
+	return compare(a.Type, s)
+}
+
+func writeOnlyOp(parent op) op {
+	if parent == create || parent == remove {
+		return parent
+	}
+	return same
+}
+
+// hidden gives the difference of a value that cannot be shown: secret or not known yet. It is nil for any other.
+func (s sides) hidden(ty cty.Type) *node {
+	if s.hadSecret.Self() || s.secret.Self() {
+		n := &node{kind: secret, op: s.op(), replace: s.replace.isHere()}
+		n.unchanged = n.op == same
+		if !isAbsent(s.before) && !isAbsent(s.after) && s.hadSecret.Self() != s.secret.Self() {
+			n.op, n.exposure = update, -1
+			if s.secret.Self() {
+				n.exposure = 1
+			}
+		}
+		return n
+	}
+	if !isAbsent(s.after) && !s.after.IsKnown() {
+		n := &node{kind: unknown, op: create, replace: s.replace.isHere()}
+		if !isAbsent(s.before) {
+			n.op = update
+			n.was = compare(ty, sides{before: s.before, hadSecret: s.hadSecret})
+		}
+		return n
+	}
+	return nil
+}
+
+// compare gives the difference of two values of a type.
+func compare(ty cty.Type, s sides) *node {
+	if n := s.hidden(ty); n != nil {
+		return n
+	}
+	switch {
+	case ty == cty.DynamicPseudoType:
+		return compareDynamic(s)
+	case ty.IsListType():
+		return compareSequence(s, func(int) cty.Type { return ty.ElementType() })
+	case ty.IsTupleType():
+		return compareSequence(s, func(i int) cty.Type { return ty.TupleElementType(i) })
+	case ty.IsSetType():
+		return compareBag(s, func(s sides) *node { return compare(ty.ElementType(), s) })
+	case ty.IsMapType():
+		return compareMapping(s, ty.ElementType().IsObjectType(), func(s sides) *node { return compare(ty.ElementType(), s) })
+	case ty.IsObjectType():
+		return compareObject(ty, s)
+	}
+	return &node{kind: scalar, op: s.op(), before: s.before, after: s.after, replace: s.replace.isHere()}
+}
+
+// shape tells which JSON kind a value of a dynamic attribute has.
+func shape(v cty.Value) kind {
+	switch ty := v.Type(); {
+	case v.IsNull() || !v.IsKnown():
+		return scalar
+	case ty.IsListType() || ty.IsSetType() || ty.IsTupleType():
+		return sequence
+	case ty.IsMapType() || ty.IsObjectType():
+		return object
+	}
+	return scalar
+}
+
+// compareDynamic compares values without a schema: by what they look like in JSON, where lists, sets and tuples are one thing, and maps
+// and objects another. Here a null is a value, and what made a replacement necessary is only known of the whole.
+func compareDynamic(s sides) *node {
+	s.replace = nil
+	var is kind
+	switch {
+	case isAbsent(s.before):
+		is = shape(s.after)
+	case isAbsent(s.after):
+		is = shape(s.before)
+	default:
+		if is = shape(s.before); is != shape(s.after) {
+			return &node{
+				kind: retyped, op: update,
+				was: compareDynamic(sides{before: s.before, hadSecret: s.hadSecret}),
+				is:  compareDynamic(sides{after: s.after, secret: s.secret}),
+			}
+		}
+	}
+	switch is {
+	case sequence:
+		return compareSequence(s, func(int) cty.Type { return cty.DynamicPseudoType })
+	case object:
+		return compareMembers(s, object, memberNames(s.before, s.after), func(_ string, s sides) *node {
+			return compare(cty.DynamicPseudoType, s)
+		})
+	}
+	return &node{kind: scalar, op: s.op(), before: s.before, after: s.after}
+}
+
+// memberNames gives the names of the members of either side in order.
+func memberNames(values ...cty.Value) []string {
+	var names []string
+	for _, v := range values {
+		if isAbsent(v) || v.IsNull() || !v.IsKnown() {
+			continue
+		}
+		if v.Type().IsObjectType() {
+			for name := range v.Type().AttributeTypes() {
+				names = append(names, name)
+			}
+			continue
+		}
+		for it := v.ElementIterator(); it.Next(); {
+			key, _ := it.Element()
+			names = append(names, key.AsString())
+		}
+	}
+	sort.Strings(names)
+	return slices.Compact(names)
+}
+
+// compareMembers makes a node of what compare finds for each name; names without a difference to speak of (nil) are left out.
+func compareMembers(s sides, k kind, names []string, compare func(string, sides) *node) *node {
+	n := &node{kind: k, op: s.container(), replace: s.replace.isHere()}
+	for _, name := range names {
+		c := compare(name, s.part(name))
+		if c == nil {
+			continue
+		}
+		n.names = append(n.names, name)
+		n.children = append(n.children, c)
+		if n.op == same && c.op != same {
+			n.op = update
+		}
+	}
+	return n
+}
+
+// container is the op of a collection before its parts are known.
+func (s sides) container() op {
+	switch {
+	case isAbsent(s.before) || s.before.IsNull() && !isAbsent(s.after) && !s.after.IsNull():
+		return create
+	case isAbsent(s.after) || s.after.IsNull() && !s.before.IsNull():
+		return remove
+	}
+	return same
+}
+
+func compareMapping(s sides, objects bool, element func(sides) *node) *node {
+	n := compareMembers(s, mapping, memberNames(s.before, s.after), func(_ string, s sides) *node { return element(s) })
+	n.ofObjects = objects
+	return n
+}
+
+func compareObject(ty cty.Type, s sides) *node {
+	names := make([]string, 0, len(ty.AttributeTypes()))
+	for name := range ty.AttributeTypes() {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return compareMembers(s, object, names, func(name string, c sides) *node {
+		c.before, c.after = nullAsAbsent(c.before), nullAsAbsent(c.after)
+		if c.isEmpty() {
+			return nil
+		}
+		return compare(ty.AttributeType(name), c)
+	})
+}
+
+// compareNested compares the value of an attribute that is made of objects with attributes of their own.
+func compareNested(o *provider.NestedObject, s sides) *node {
+	one := func(s sides) *node {
+		if n := s.hidden(o.ObjectType()); n != nil {
+			return n
+		}
+		names := make([]string, 0, len(o.Attributes))
+		for name := range o.Attributes {
+			names = append(names, name)
+		}
+		sort.Strings(names)
+		parent := s.container()
+		return compareMembers(s, nested, names, func(name string, c sides) *node {
+			c.before, c.after = nullAsAbsent(c.before), nullAsAbsent(c.after)
+			return compareAttribute(o.Attributes[name], c, parent)
+		})
+	}
+	var n *node
+	switch o.Nesting {
+	case provider.NestingList:
+		n = compareElements(s, func(_, _ int, s sides) *node { return one(s) }, func(int, int) bool { return true })
+	case provider.NestingSet:
+		n = compareBag(s, one)
+	case provider.NestingMap:
+		n = compareMapping(s, true, one)
+	default:
+		return one(s)
+	}
+	n.ofNested = true
+	return n
+}
+
+func compareSequence(s sides, element func(i int) cty.Type) *node {
+	isObject := func(i, j int) bool {
+		b, a := itemAt(s.before, i), itemAt(s.after, j)
+		return isObjectValue(b) && isObjectValue(a)
+	}
+	return compareElements(s, func(i, j int, s sides) *node { return compare(element(max(i, j)), s) }, isObject)
+}
+
+func isObjectValue(v cty.Value) bool {
+	return !isAbsent(v) && !v.IsNull() && (v.Type().IsObjectType() || v.Type().IsMapType())
+}
+
+func itemAt(v cty.Value, i int) cty.Value {
+	if isAbsent(v) || i < 0 {
+		return cty.NilVal
+	}
+	return v.Index(cty.NumberIntVal(int64(i)))
+}
+
+func itemName(i int) string { return strconv.Itoa(i) }

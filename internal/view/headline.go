@@ -1,0 +1,163 @@
+package view
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// change writes one change: what happens to which object, why, and its block.
+func (w *planWriter) change(c *plan.Change) {
+	if c.Action == plan.Forget {
+		w.forget(c)
+		return
+	}
+	s := w.sides(c)
+	w.heading(c)
+	// An object that is taken over is shown whole: its owner sees it for the first time.
+	w.resource(c, compareBlock(w.schema(c), s, nil), c.Action, c.Importing != nil)
+}
+
+func (w *planWriter) heading(c *plan.Change) {
+	a := clean(c.Object.String())
+	switch c.Action {
+	case plan.NoOp:
+		if hasMoved(c) {
+			w.headline("%s has moved to %s", clean(c.PrevAddr.String()), a)
+		} else {
+			w.headline("%s will be imported", a)
+		}
+		if c.Importing != nil && c.GeneratedConfig != "" {
+			w.remark("(config will be generated)")
+		}
+		if hasMoved(c) && c.Importing != nil {
+			w.remark("(imported from %s)", importedFrom(c.Importing))
+		}
+		return
+	case plan.Create:
+		w.headline("%s will be created", a)
+	case plan.Read:
+		w.headline("%s will be read during apply", a)
+	case plan.Update:
+		w.headline("%s will be updated in-place", a)
+	case plan.Delete:
+		w.headline("%s will be destroyed", a)
+	default:
+		switch c.Reason {
+		case plan.ReplaceBecauseTainted:
+			w.headline("%s is tainted, so must be replaced", a)
+		case plan.ReplaceByRequest:
+			w.headline("%s will be replaced, as requested", a)
+		case plan.ReplaceByTriggers:
+			w.headline("%s will be replaced due to changes in replace_triggered_by", a)
+		default:
+			w.headline("%s must be replaced", a)
+		}
+	}
+	if reason := reasonText(c); reason != "" {
+		w.remark("(%s)", reason)
+	}
+	if hasMoved(c) {
+		w.remark("(moved from %s)", clean(c.PrevAddr.String()))
+	}
+	if c.Importing != nil {
+		w.remark("(imported from %s)", importedFrom(c.Importing))
+	}
+}
+
+func importedFrom(i *plan.Importing) string {
+	switch {
+	case i.Unknown:
+		return "an id that will be known after apply"
+	case i.ID == "" && i.Identity != cty.NilVal:
+		return "an identity"
+	}
+	return quoted(i.ID)
+}
+
+// reasonText tells why an object goes or is read late.
+func reasonText(c *plan.Change) string {
+	a := c.Object.Instance
+	switch c.Reason {
+	case plan.DeleteBecauseNoResource:
+		return "because " + clean(a.Resource.String()) + " is not in configuration"
+	case plan.DeleteBecauseNoModule:
+		return "because " + clean(a.Module.String()) + " is not in configuration"
+	case plan.DeleteBecauseWrongRepetition:
+		if _, ok := a.Key.Int(); ok {
+			return "because resource does not use count"
+		}
+		if _, ok := a.Key.Str(); ok {
+			return "because resource does not use for_each"
+		}
+		return "because resource uses count or for_each"
+	case plan.DeleteBecauseCountIndex:
+		return "because index " + a.Key.String() + " is out of range for count"
+	case plan.DeleteBecauseEachKey:
+		return "because key " + clean(a.Key.String()) + " is not in for_each map"
+	case plan.DeleteBecauseNoMoveTarget:
+		return "because " + clean(c.PrevAddr.String()) + " was moved to " + clean(a.String()) + ", which is not in configuration"
+	case plan.ReadBecauseConfigUnknown:
+		return "config refers to values not yet known"
+	case plan.ReadBecauseDependencyPending:
+		return "depends on a resource or a module with changes pending"
+	case plan.ReadBecauseCheckNested:
+		return "config will be reloaded to verify a check block"
+	}
+	if c.Object.Deposed != "" && c.Action == plan.Delete {
+		return "left over from a partially-failed replacement of this instance"
+	}
+	return ""
+}
+
+// forget writes an object that is left alone from now on: as it is, one column to the left of changes.
+func (w *planWriter) forget(c *plan.Change) {
+	w.WriteString(" " + w.in(bold, "# "+clean(c.Object.String())+" will no longer be managed by "+w.o.title()+", but will not be destroyed") + "\n")
+	w.WriteString(" # (destroy = false is set in the configuration)\n")
+	s := w.sides(c)
+	s.after, s.secret, s.replace = s.before, s.hadSecret, nil
+	r := c.Object.Instance.Resource
+	w.WriteString(w.sign(plan.Forget) + " " + blockWord(r.Mode) + " " + quoted(r.Type) + " " + quoted(r.Name) + " {\n")
+	w.renderer.block(compareBlock(w.schema(c), s, nil), 1, false)
+	w.WriteByte('\n')
+}
+
+// blockOf looks up the schema of a resource; nil when it is not there.
+func blockOf(schemas tfjson.Schemas, p addr.Provider, r addr.Resource) *provider.Block {
+	rt := schemas.ResourceType(p, r)
+	if rt == nil {
+		return nil
+	}
+	return rt.Block
+}
+
+// blockFromType makes a schema for objects whose own is not at hand: everything is an attribute.
+func blockFromType(ty cty.Type) *provider.Block {
+	b := &provider.Block{Attributes: map[string]*provider.Attribute{}}
+	if ty == cty.NilType || !ty.IsObjectType() {
+		return b
+	}
+	for name, aty := range ty.AttributeTypes() {
+		b.Attributes[name] = &provider.Attribute{Type: aty, Optional: true, Computed: true}
+	}
+	return b
+}
+
+func sortedOutputs(outputs []*plan.OutputChange) []*plan.OutputChange {
+	byName := make(map[string]*plan.OutputChange, len(outputs))
+	for _, o := range outputs {
+		byName[o.Name] = o
+	}
+	sorted := make([]*plan.OutputChange, 0, len(outputs))
+	for _, name := range slices.SortedFunc(maps.Keys(byName), strings.Compare) {
+		sorted = append(sorted, byName[name])
+	}
+	return sorted
+}

@@ -1,0 +1,336 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// planWriter writes a plan as text. Each change is written as soon as it is rendered.
+type planWriter struct {
+	renderer
+	out     io.Writer
+	o       Options
+	schemas tfjson.Schemas
+}
+
+// flush writes what is rendered. Errors of the writer are the business of whoever owns it: a view has nobody to tell.
+func (w *planWriter) flush() {
+	_, _ = w.out.Write(w.Bytes())
+	w.Reset()
+}
+
+func (w *planWriter) paragraph(format string, args ...any) {
+	w.WriteString("\n" + wrap(fmt.Sprintf(format, args...), w.o.width()-1) + "\n")
+}
+
+// plan writes the whole plan.
+func (w *planWriter) plan(p *plan.Plan) {
+	defer w.flush()
+	name := w.o.title()
+	drifted := w.drift(p)
+	changes := shownChanges(p.Changes)
+	outputs := w.outputs(p.Outputs)
+	if len(changes) == 0 && outputs == "" {
+		w.noChanges(p, drifted)
+		return
+	}
+	if drifted {
+		w.afterDrift(p)
+	}
+	if len(changes) > 0 {
+		w.legend(p.Changes)
+		if p.Errored {
+			w.paragraph("%s planned the following actions, but then encountered a problem:", name)
+		} else {
+			w.paragraph("%s will perform the following actions:", name)
+		}
+		for _, c := range changes {
+			w.WriteByte('\n')
+			w.change(c)
+			w.flush()
+		}
+		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")
+	}
+	if outputs != "" {
+		w.WriteString("\nChanges to Outputs:\n" + outputs)
+		if len(changes) == 0 {
+			w.paragraph("You can apply this plan to save these new output values to the %s state, without changing any real infrastructure.", name)
+		}
+	}
+}
+
+// summaryText counts what apply would do.
+func summaryText(s plan.Summary) string {
+	text := fmt.Sprintf(" %d to add, %d to change, %d to destroy.", s.Add, s.Change, s.Destroy)
+	if s.Import > 0 {
+		text = fmt.Sprintf(" %d to import,", s.Import) + text
+	}
+	return text
+}
+
+// shownChanges gives the changes worth showing, in order.
+func shownChanges(changes []*plan.Change) []*plan.Change {
+	var shown []*plan.Change
+	for _, c := range tfjson.SortedChanges(changes) {
+		if c.Action != plan.NoOp || hasMoved(c) || c.Importing != nil {
+			shown = append(shown, c)
+		}
+	}
+	return shown
+}
+
+func hasMoved(c *plan.Change) bool {
+	return c.PrevAddr != c.Object.Instance && c.PrevAddr != (addr.AbsResourceInstance{})
+}
+
+// noChanges says why there is nothing to do.
+func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
+	name := w.o.title()
+	say := func(headline, format string, args ...any) {
+		w.WriteString("\n" + w.in(bold, w.in(green, "No changes.")+" "+headline) + "\n")
+		w.paragraph(format, args...)
+	}
+	switch {
+	case p.Errored:
+		w.WriteString("\nPlanning failed. ")
+		w.WriteString(name + " encountered an error while generating this plan.\n")
+	case p.Mode == plan.RefreshOnly && drifted:
+		w.WriteByte('\n')
+		w.paragraph("This is a refresh-only plan, so %s will not take any actions to undo these. If you were expecting these changes then you can apply this plan to record the updated values in the %s state without changing any remote objects.", name, name)
+	case p.Mode == plan.RefreshOnly:
+		say("Your infrastructure still matches the configuration.",
+			"%s has checked that the real remote objects still match the result of your most recent changes, and found no differences.", name)
+	case p.Mode == plan.Destroy:
+		say("No objects need to be destroyed.",
+			"Either you have not created any objects yet or the existing objects were already deleted outside of %s.", name)
+	case drifted:
+		w.rule()
+		say("Your infrastructure matches the configuration.",
+			"The configuration agrees with the changes shown above, so applying this plan only records them in the %s state and changes no real infrastructure.", name)
+	default:
+		say("Your infrastructure matches the configuration.",
+			"%s has compared your real infrastructure against your configuration and found no differences, so no changes are needed.", name)
+	}
+}
+
+func (w *planWriter) rule() {
+	w.WriteString("\n" + w.in(gray, strings.Repeat("─", w.o.width()-1)) + "\n")
+}
+
+// drift writes what changed outside since the last run, as far as it matters to the plan, and reports whether there was any.
+func (w *planWriter) drift(p *plan.Plan) bool {
+	relevant := map[addr.AbsResourceInstance][]cty.Path{}
+	for _, r := range p.Relevant {
+		relevant[r.Resource] = append(relevant[r.Resource], r.Path)
+	}
+	some := false
+	for _, c := range tfjson.SortedChanges(p.Drift) {
+		var counts *pathSet
+		if p.Mode != plan.RefreshOnly {
+			paths := append(relevant[c.Object.Instance], relevant[c.Object.Instance.AbsResource().Instance(addr.NoKey)]...)
+			if counts = pathSetOf(paths); counts == nil {
+				continue
+			}
+		}
+		n := compareBlock(w.schema(c), w.sides(c), counts)
+		if n.op == same && !hasMoved(c) || !n.anyChange() && n.op == remove {
+			continue
+		}
+		if !some {
+			w.WriteString("\n" + w.in(bold, w.in(cyan, "Note:")+" Objects have changed outside of "+w.o.title()) + "\n")
+			w.paragraph("%s detected the following changes made outside of %s since the last %q which may have affected this plan:",
+				w.o.title(), w.o.title(), w.o.program()+" apply")
+			some = true
+		}
+		w.WriteByte('\n')
+		a := clean(c.Object.String())
+		switch {
+		case n.op == same:
+			w.headline("%s has moved to %s", clean(c.PrevAddr.String()), a)
+		case c.Action == plan.Delete:
+			w.headline("%s has been deleted", a)
+		default:
+			w.headline("%s has changed", a)
+			if hasMoved(c) {
+				w.remark("(moved from %s)", clean(c.PrevAddr.String()))
+			}
+		}
+		w.resource(c, n, headerOp(n.op), false)
+		w.flush()
+	}
+	return some
+}
+
+func (n *blockNode) anyChange() bool {
+	for i, a := range n.attributes {
+		if a.op != same && a.kind != writeOnly && n.names[i] != "" {
+			return true
+		}
+	}
+	for _, g := range n.groups {
+		if g.pending {
+			return true
+		}
+		for _, b := range g.blocks {
+			if b.op != same {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func headerOp(o op) plan.Action {
+	return [...]plan.Action{plan.NoOp, plan.Create, plan.Update, plan.Delete}[o]
+}
+
+func (w *planWriter) afterDrift(p *plan.Plan) {
+	w.WriteByte('\n')
+	if p.Mode == plan.RefreshOnly {
+		w.paragraph("This is a refresh-only plan, so %s will not take any actions to undo these. If you were expecting these changes then you can apply this plan to record the updated values in the %s state without changing any remote objects.", w.o.title(), w.o.title())
+		return
+	}
+	w.paragraph("Unless you have made equivalent changes to your configuration, or ignored the relevant attributes using ignore_changes, the following plan may include actions to undo or respond to these changes.")
+	w.rule()
+}
+
+// legend explains the signs that the plan uses.
+func (w *planWriter) legend(changes []*plan.Change) {
+	used := map[plan.Action]bool{}
+	for _, c := range changes {
+		if c.Action != plan.NoOp {
+			used[c.Action] = true
+		}
+	}
+	if len(used) == 0 {
+		return
+	}
+	w.paragraph("%s used the selected providers to generate the following execution plan. Resource actions are indicated with the following symbols:", w.o.title())
+	for _, l := range []struct {
+		action plan.Action
+		text   string
+	}{
+		{plan.Create, "create"},
+		{plan.Update, "update in-place"},
+		{plan.Delete, "destroy"},
+		{plan.DeleteThenCreate, "destroy and then create replacement"},
+		{plan.CreateThenDelete, "create replacement and then destroy"},
+		{plan.Read, "read (data resources)"},
+	} {
+		if used[l.action] {
+			w.WriteString(w.sign(l.action) + " " + l.text + "\n")
+		}
+	}
+}
+
+// sign gives the three columns that stand before a resource.
+func (w *planWriter) sign(a plan.Action) string {
+	switch a {
+	case plan.Create:
+		return "  " + w.in(green, "+")
+	case plan.Update:
+		return "  " + w.in(yellow, "~")
+	case plan.Delete:
+		return "  " + w.in(red, "-")
+	case plan.DeleteThenCreate:
+		return w.in(red, "-") + "/" + w.in(green, "+")
+	case plan.CreateThenDelete:
+		return w.in(green, "+") + "/" + w.in(red, "-")
+	case plan.Read:
+		return " " + w.in(cyan, "<=")
+	case plan.Forget:
+		return " " + w.in(red, ".")
+	}
+	return "   "
+}
+
+func (w *planWriter) headline(format string, args ...any) {
+	w.WriteString("  " + w.in(bold, "# "+fmt.Sprintf(format, args...)) + "\n")
+}
+
+func (w *planWriter) remark(format string, args ...any) {
+	w.WriteString("  # " + fmt.Sprintf(format, args...) + "\n")
+}
+
+// schema gives the schema of a change, or one made from its type when there is none.
+func (w *planWriter) schema(c *plan.Change) *provider.Block {
+	if b := blockOf(w.schemas, c.Provider.Provider, c.Object.Instance.Resource); b != nil {
+		return b
+	}
+	return blockFromType(c.Type)
+}
+
+func (w *planWriter) sides(c *plan.Change) sides {
+	b := w.schema(c)
+	s := objectSides(c.Before.Value, c.After.Value,
+		tfjson.SecretsOf(orNull(c.Before.Value), c.Before.Sensitive, b), tfjson.SecretsOf(orNull(c.After.Value), c.After.Sensitive, b))
+	s.replace = pathSetOf(c.ReplacePaths)
+	return s
+}
+
+func orNull(v cty.Value) cty.Value {
+	if v == cty.NilVal {
+		return cty.NullVal(cty.DynamicPseudoType)
+	}
+	return v
+}
+
+// resource writes the block of a change.
+func (w *planWriter) resource(c *plan.Change, n *blockNode, a plan.Action, all bool) {
+	r := c.Object.Instance.Resource
+	w.WriteString(w.sign(a) + " ")
+	w.WriteString(blockWord(r.Mode) + " " + quoted(r.Type) + " " + quoted(r.Name) + " {\n")
+	w.renderer.block(n, 1, all)
+	w.WriteByte('\n')
+}
+
+func blockWord(m addr.Mode) string {
+	switch m {
+	case addr.Data:
+		return "data"
+	case addr.Ephemeral:
+		return "ephemeral"
+	}
+	return "resource"
+}
+
+// outputs gives the lines of the root output values that change.
+func (w *planWriter) outputs(outputs []*plan.OutputChange) string {
+	sorted := sortedOutputs(outputs)
+	width := 0
+	for _, o := range sorted {
+		width = max(width, utf8.RuneCountInString(memberName(o.Name)))
+	}
+	r := renderer{style: w.style}
+	for _, o := range sorted {
+		n := compareOutput(o)
+		if n == nil || n.op == same {
+			continue
+		}
+		r.lead(1, n.op)
+		r.assign(memberName(o.Name), width)
+		r.value(n, 1, how{})
+		r.WriteByte('\n')
+	}
+	return r.String()
+}
+
+func compareOutput(o *plan.OutputChange) *node {
+	s := sides{before: nullAsAbsent(o.Before), after: nullAsAbsent(o.After)}
+	if s.isEmpty() {
+		return nil
+	}
+	if o.Sensitive || o.BeforeSensitive {
+		return &node{kind: secret, op: s.op()}
+	}
+	return compare(cty.DynamicPseudoType, s)
+}

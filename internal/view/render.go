@@ -1,0 +1,297 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// renderer writes differences as text. Depth counts levels of four columns; the sign of a change stands two columns before its line's
+// text.
+type renderer struct {
+	bytes.Buffer
+	style
+}
+
+// how says what to write of a part.
+type how struct {
+	// quietNull leaves out the ` -> null` behind what is removed.
+	quietNull bool
+	// all shows unchanged parts too.
+	all bool
+}
+
+func (r *renderer) pad(columns int) { r.WriteString(strings.Repeat(" ", max(0, columns))) }
+
+// lead begins a line: the sign of the change and the space up to the depth.
+func (r *renderer) lead(depth int, o op) {
+	if o == same {
+		r.pad(4 * depth)
+		return
+	}
+	r.pad(4*depth - 2)
+	r.WriteString(r.symbol(o))
+	r.WriteByte(' ')
+}
+
+// hiddenCount writes how many parts are not shown.
+func (r *renderer) hiddenCount(depth, n int, what string) {
+	if n == 0 {
+		return
+	}
+	r.pad(4 * depth)
+	if n > 1 {
+		what += "s"
+	}
+	r.WriteString(r.in(gray, fmt.Sprintf("# (%d unchanged %s hidden)", n, what)))
+	r.WriteByte('\n')
+}
+
+// replaceNote is what follows a part that forces a replacement.
+func (r *renderer) replaceNote(n *node) string {
+	if !n.replace || n.op == same {
+		return ""
+	}
+	return " " + r.in(red, "# forces replacement")
+}
+
+func (r *renderer) nullNote(n *node, h how) string {
+	if n.op != remove || h.quietNull || n.kind == scalar && n.before.IsNull() {
+		return ""
+	}
+	return " -> " + r.in(gray, "null")
+}
+
+// value writes a difference behind `name = `, without a line end.
+func (r *renderer) value(n *node, depth int, h how) {
+	switch n.kind {
+	case scalar:
+		r.scalar(n, depth, h)
+	case sequence:
+		r.sequence(n, depth, h)
+	case bag:
+		r.bag(n, depth, h)
+	case mapping:
+		r.mapping(n, depth, h)
+	case object:
+		r.object(n, depth, h)
+	case nested:
+		r.object(n, depth, h)
+	case unknown:
+		if n.was != nil {
+			r.value(n.was, depth, how{quietNull: true})
+			r.WriteString(" -> ")
+		}
+		r.WriteString("(known after apply)" + r.replaceNote(n))
+	case secret:
+		r.WriteString("(sensitive value)" + r.nullNote(n, h) + r.replaceNote(n))
+	case writeOnly:
+		r.WriteString("(write-only attribute)" + r.nullNote(n, h) + r.replaceNote(n))
+	case retyped:
+		r.value(n.was, depth, how{quietNull: true})
+		r.WriteString(" -> ")
+		r.value(n.is, depth, h)
+		r.WriteString(r.replaceNote(n))
+	}
+}
+
+// warnings writes what has to be known before a line: that its secrecy changes.
+func (r *renderer) warnings(n *node, depth int, what string) {
+	if n.exposure == 0 {
+		return
+	}
+	end := "."
+	if n.unchanged {
+		end = ". The value is unchanged."
+	}
+	var lines [2]string
+	switch {
+	case what == "block" && n.exposure > 0:
+		lines = [2]string{"this block will be marked as sensitive and will not", "display in UI output after applying this change."}
+	case what == "block":
+		lines = [2]string{"this block will no longer be marked as sensitive", "after applying this change."}
+	case n.exposure > 0:
+		lines = [2]string{"this attribute value will be marked as sensitive and will not", "display in UI output after applying this change" + end}
+	default:
+		lines = [2]string{"this attribute value will no longer be marked as sensitive", "after applying this change" + end}
+	}
+	r.pad(4*depth - 2)
+	r.WriteString(r.in(yellow, "# Warning:") + " " + lines[0] + "\n")
+	r.pad(4*depth - 2)
+	r.WriteString("# " + lines[1] + "\n")
+}
+
+// sequence writes a list: of what is unchanged only the neighbours of changes are shown.
+func (r *renderer) sequence(n *node, depth int, h how) {
+	if len(n.children) == 0 {
+		r.WriteString("[]" + r.nullNote(n, h) + r.replaceNote(n))
+		return
+	}
+	r.WriteString("[" + r.replaceNote(n) + "\n")
+	inner := how{quietNull: true, all: h.all || n.op == same}
+	hidden := 0
+	for i, c := range n.children {
+		if c.op == same && !inner.all && !n.nearChange(i) {
+			hidden++
+			continue
+		}
+		r.hiddenCount(depth+1, hidden, "element")
+		hidden = 0
+		r.element(c, depth+1, inner)
+	}
+	r.hiddenCount(depth+1, hidden, "element")
+	r.pad(4 * depth)
+	r.WriteString("]" + r.nullNote(n, h))
+}
+
+// nearChange tells whether an element stands beside one that changes. Nested attributes are too long to be context.
+func (n *node) nearChange(i int) bool {
+	if n.ofNested {
+		return false
+	}
+	return i > 0 && n.children[i-1].op != same || i+1 < len(n.children) && n.children[i+1].op != same
+}
+
+// element writes one element of a list or set with its line.
+func (r *renderer) element(c *node, depth int, h how) {
+	if c.op == same {
+		h.all = true
+	}
+	r.warnings(c, depth, "")
+	r.lead(depth, c.op)
+	r.value(c, depth, h)
+	r.WriteString(",\n")
+}
+
+func (r *renderer) bag(n *node, depth int, h how) {
+	if len(n.children) == 0 {
+		r.WriteString("[]" + r.nullNote(n, h) + r.replaceNote(n))
+		return
+	}
+	r.WriteString("[" + r.replaceNote(n) + "\n")
+	hidden := 0
+	for _, c := range n.children {
+		if c.op == same && !h.all && n.op != same {
+			hidden++
+			continue
+		}
+		r.element(c, depth+1, how{quietNull: true, all: h.all})
+	}
+	r.hiddenCount(depth+1, hidden, "element")
+	r.pad(4 * depth)
+	r.WriteString("]" + r.nullNote(n, h))
+}
+
+func (r *renderer) mapping(n *node, depth int, h how) {
+	if len(n.children) == 0 {
+		r.WriteString("{}" + r.nullNote(n, h) + r.replaceNote(n))
+		return
+	}
+	r.WriteString("{" + r.replaceNote(n) + "\n")
+	keys := make([]string, len(n.names))
+	width := 0
+	for i, name := range n.names {
+		keys[i] = quoted(name)
+		width = max(width, utf8.RuneCountInString(keys[i]))
+	}
+	if n.ofNested {
+		width = 0
+	}
+	inner := how{quietNull: n.op == remove || n.ofNested, all: h.all || n.op == same}
+	hidden := 0
+	for i, c := range n.children {
+		if c.op == same && !inner.all {
+			hidden++
+			continue
+		}
+		r.warnings(c, depth+1, "")
+		r.lead(depth+1, c.op)
+		r.assign(keys[i], width)
+		r.value(c, depth+1, inner)
+		if n.ofObjects {
+			r.WriteByte(',')
+		}
+		r.WriteByte('\n')
+	}
+	r.hiddenCount(depth+1, hidden, "element")
+	r.pad(4 * depth)
+	r.WriteString("}" + r.nullNote(n, h))
+}
+
+// assign writes a name and the equals sign, aligned.
+func (r *renderer) assign(name string, width int) {
+	r.WriteString(name)
+	r.pad(width - utf8.RuneCountInString(name))
+	r.WriteString(" = ")
+}
+
+// object writes an object of the type system, a dynamic one, or one of a nested attribute.
+func (r *renderer) object(n *node, depth int, h how) {
+	if len(n.children) == 0 {
+		r.WriteString("{}" + r.nullNote(n, h) + r.replaceNote(n))
+		return
+	}
+	r.WriteString("{" + r.replaceNote(n) + "\n")
+	r.members(n, depth+1, how{quietNull: n.kind == object, all: h.all || n.op == same})
+	r.pad(4 * depth)
+	r.WriteString("}" + r.nullNote(n, h))
+}
+
+// important names are always shown: they tell objects apart.
+func important(name string) bool { return name == "id" || name == "name" || name == "tags" }
+
+// members writes the parts of an object, one a line.
+func (r *renderer) members(n *node, depth int, h how) {
+	keys := make([]string, len(n.names))
+	width := 0
+	for i, name := range n.names {
+		keys[i] = memberName(name)
+		width = max(width, utf8.RuneCountInString(keys[i]))
+	}
+	hidden := 0
+	for i, c := range n.children {
+		if c.op == same && !h.all && !important(n.names[i]) {
+			hidden++
+			continue
+		}
+		inner := h
+		inner.all = h.all || important(n.names[i])
+		r.warnings(c, depth, "")
+		r.lead(depth, c.op)
+		r.assign(keys[i], width)
+		r.value(c, depth, inner)
+		r.WriteByte('\n')
+	}
+	r.hiddenCount(depth, hidden, "attribute")
+}
+
+// memberName writes a name without quotes where the language permits that.
+func memberName(name string) string {
+	if hclsyntax.ValidIdentifier(name) {
+		return clean(name)
+	}
+	return quoted(name)
+}
+
+// quoted writes a string in quotes; template sequences stay as they are, because this is for reading.
+func quoted(s string) string { return strconv.Quote(s) }
+
+// literal writes one scalar.
+func literal(v cty.Value) string {
+	switch ty := v.Type(); {
+	case v.IsNull():
+		return "null"
+	case ty == cty.String:
+		return quoted(v.AsString())
+	case ty == cty.Number:
+		return v.AsBigFloat().Text('f', -1)
+	case ty == cty.Bool:
+		return strconv.FormatBool(v.True())
+	}
+	return "(" + v.Type().FriendlyName() + ")"
+}

@@ -1,0 +1,174 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+// scalar writes the difference of two scalars. Strings that hold JSON are compared as what they hold, strings of several lines line by
+// line.
+func (r *renderer) scalar(n *node, depth int, h how) {
+	if isText(n.before) || isText(n.after) {
+		if r.embedded(n, depth, h) || r.lines(n, depth, h) {
+			return
+		}
+	}
+	switch n.op {
+	case create:
+		r.WriteString(literal(n.after))
+	case update:
+		r.WriteString(literal(n.before) + " -> " + literal(n.after))
+	default:
+		r.WriteString(literal(n.before) + r.nullNote(n, h))
+	}
+	r.WriteString(r.replaceNote(n))
+}
+
+func isText(v cty.Value) bool {
+	return !isAbsent(v) && v.IsKnown() && !v.IsNull() && v.Type() == cty.String
+}
+
+// sideOf gives the difference that adds or removes one side of a scalar alone.
+func sideOf(n *node, o op) *node {
+	if o == create {
+		return &node{kind: scalar, op: create, after: n.after}
+	}
+	return &node{kind: scalar, op: remove, before: n.before}
+}
+
+// parseEmbedded reads a string that holds a JSON object or array.
+func parseEmbedded(v cty.Value) (cty.Value, bool) {
+	if !isText(v) {
+		return cty.NilVal, false
+	}
+	s := strings.TrimSpace(v.AsString())
+	if s == "" || s[0] != '{' && s[0] != '[' {
+		return cty.NilVal, false
+	}
+	raw := []byte(s)
+	ty, err := ctyjson.ImpliedType(raw)
+	if err != nil {
+		return cty.NilVal, false
+	}
+	parsed, err := ctyjson.Unmarshal(raw, ty)
+	return parsed, err == nil
+}
+
+// embedded writes strings that hold JSON; it reports false when neither side does.
+func (r *renderer) embedded(n *node, depth int, h how) bool {
+	before, beforeOK := parseEmbedded(n.before)
+	after, afterOK := parseEmbedded(n.after)
+	switch {
+	case n.op == create && afterOK:
+		r.call(compareDynamic(sides{after: after}), create, depth, r.replaceNote(n))
+	case n.op == remove && beforeOK:
+		r.call(compareDynamic(sides{before: before}), remove, depth, r.replaceNote(n))
+		r.WriteString(r.nullNote(n, h))
+	case n.op == same && beforeOK:
+		r.call(compareDynamic(sides{before: before, after: before}), same, depth, "")
+	case n.op == update && beforeOK && afterOK:
+		r.bothEmbedded(compareDynamic(sides{before: before, after: after}), depth, r.replaceNote(n))
+	case n.op == update && (beforeOK || afterOK):
+		// One side only: each is shown as what it is.
+		r.value(sideOf(n, remove), depth, how{quietNull: true})
+		r.WriteString(" -> ")
+		r.value(sideOf(n, create), depth, h)
+		r.WriteString(r.replaceNote(n))
+	default:
+		return false
+	}
+	return true
+}
+
+// bothEmbedded writes the difference of two JSON texts, which may be none but white space.
+func (r *renderer) bothEmbedded(d *node, depth int, note string) {
+	if d.op == same {
+		r.call(d, same, depth, " "+r.in(gray, "# whitespace changes")+note)
+		return
+	}
+	r.call(d, update, depth, note)
+}
+
+// call writes jsonencode(...) around a value. The sign of the value itself is only written where both sides have one.
+func (r *renderer) call(d *node, o op, depth int, note string) {
+	if len(d.children) == 0 && (d.kind != retyped || len(d.was.children) == 0 && len(d.is.children) == 0) {
+		r.WriteString("jsonencode(")
+		r.value(d, depth, how{quietNull: true})
+		r.WriteString(")" + note)
+		return
+	}
+	r.WriteString("jsonencode(" + note + "\n")
+	if o != update {
+		o = same
+	}
+	r.lead(depth+1, o)
+	r.value(d, depth+1, how{quietNull: true})
+	r.WriteByte('\n')
+	r.pad(4 * depth)
+	r.WriteByte(')')
+}
+
+// lines writes strings of several lines as a here document; it reports false when there are none.
+func (r *renderer) lines(n *node, depth int, h how) bool {
+	multi := func(v cty.Value) bool { return isText(v) && strings.Contains(v.AsString(), "\n") }
+	if !multi(n.before) && !multi(n.after) {
+		return false
+	}
+	if n.op == update && !(isText(n.before) && isText(n.after)) {
+		r.value(sideOf(n, remove), depth, how{quietNull: true})
+		r.WriteString(" -> ")
+		r.value(sideOf(n, create), depth, h)
+		r.WriteString(r.replaceNote(n))
+		return true
+	}
+	r.WriteString("<<-EOT" + r.replaceNote(n) + "\n")
+	switch n.op {
+	case update:
+		before, after := textItems(n.before), textItems(n.after)
+		number(before, after)
+		line := func(o op, it item) {
+			r.lead(depth+1, o)
+			text := it.value.AsString()
+			if o == same {
+				text = strings.TrimSuffix(text, "\r")
+			}
+			r.WriteString(clean(text) + "\n")
+		}
+		align(before, after, func(int, int) bool { return false }, func(i, j int) {
+			switch {
+			case j < 0:
+				line(remove, before[i])
+			case i < 0:
+				line(create, after[j])
+			default:
+				line(same, after[j])
+			}
+		})
+	default:
+		v := n.after
+		if isAbsent(v) {
+			v = n.before
+		}
+		for _, l := range textLines(v) {
+			r.pad(4 * (depth + 1))
+			r.WriteString(clean(strings.TrimSuffix(l, "\r")) + "\n")
+		}
+	}
+	r.pad(4 * depth)
+	r.WriteString("EOT" + r.nullNote(n, h))
+	return true
+}
+
+// textLines cuts a string into lines; white space around the whole of it does not count.
+func textLines(v cty.Value) []string { return strings.Split(strings.TrimSpace(v.AsString()), "\n") }
+
+func textItems(v cty.Value) []item {
+	lines := textLines(v)
+	out := make([]item, len(lines))
+	for i, l := range lines {
+		out[i].value = cty.StringVal(l)
+	}
+	return out
+}

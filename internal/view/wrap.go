@@ -1,0 +1,45 @@
+package view
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// defaultWidth is what text is wrapped at where the terminal does not say: what scripts and tests are used to.
+const defaultWidth = 78
+
+// wrap breaks the lines of a text at spaces so that they fit the width. Lines that begin with a space are taken for examples and stay as
+// they are, and so do words that are too long.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	b.Grow(len(text) + len(text)/40)
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		wrapLine(&b, line, width)
+	}
+	return b.String()
+}
+
+func wrapLine(b *strings.Builder, line string, width int) {
+	if line == "" || line[0] == ' ' || utf8.RuneCountInString(line) <= width {
+		b.WriteString(line)
+		return
+	}
+	column := 0
+	for i, word := range strings.Split(line, " ") {
+		size := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+size > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += size
+	}
+}
