@@ -236,6 +236,19 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	return out, diags
 }
 
+// Validate checks the configuration without state, variables or services of providers.
+func (p *Project) Validate(ctx context.Context) diag.List {
+	prog, diags := p.prepare()
+	if diags.HasErrors() {
+		return diags
+	}
+	pool := p.registry.NewPool()
+	defer closing(pool, &diags)
+	return diags.Extend(planning.Validate(ctx, prog, pool, planning.Options{
+		Functions: p.functions(funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism,
+	}))
+}
+
 // planVariables keeps what the caller gave, so that apply evaluates with the same. Ephemeral values are not kept.
 func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]plan.Variable {
 	out := map[string]plan.Variable{}

@@ -259,14 +259,7 @@ func (w *writing) marked(v cty.Value) cty.Value {
 	return value.MarkSensitive(v, value.SensitivePaths(w.block, v, w.marks.Sensitive))
 }
 
-func (w *writing) place(diags diag.List) diag.List {
-	for _, d := range diags {
-		if d.Subject == nil {
-			d.Subject = w.b.Config().DeclRange.Ptr()
-		}
-	}
-	return diags.InAddress(w.inst.String())
-}
+func (w *writing) place(diags diag.List) diag.List { return w.b.Locate(diags, w.inst.Key) }
 
 func (w *writing) bad(summary string, errs []value.PathError) diag.List {
 	return w.place(badAnswer(w.c.Object, w.c.Provider, summary, errs))

@@ -12,10 +12,16 @@ import (
 
 // ValidateResource implements provider.Provider.
 func (t *terraform) ValidateResource(_ context.Context, req provider.ValidateResourceRequest) diag.List {
-	if req.Kind != provider.DataSource {
-		return nil
-	}
 	var diags diag.List
+	if req.Kind != provider.DataSource {
+		for _, name := range []string{"id", "output"} {
+			if !req.Config.GetAttr(name).IsNull() {
+				diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: `"` + name + `" attribute is read-only`, Path: cty.GetAttrPath(name),
+					Detail: "Its value is decided by the provider. Remove the argument."})
+			}
+		}
+		return diags
+	}
 	for _, name := range []string{"config", "defaults"} {
 		v := req.Config.GetAttr(name)
 		if !v.IsKnown() || v.IsNull() || v.Type().IsObjectType() || v.Type().IsMapType() {

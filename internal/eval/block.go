@@ -198,3 +198,11 @@ func (b *Block) IgnoreChanges(prior, config cty.Value) (cty.Value, diag.List) {
 	}
 	return value.IgnoreChanges(b.Slot.Type.Block, prior, config, paths, r.IgnoreAll), nil
 }
+
+// Locate gives diagnostics that a provider answered for an instance its address and a place in the source.
+func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
+	if len(diags) == 0 {
+		return nil
+	}
+	return b.Slot.Body.Locate(diags, b.Slot.Resource.DeclRange).InAddress(b.Addr().Instance(key).String())
+}

@@ -34,6 +34,7 @@ type bodyAttr struct {
 	expr  hcl.Expression
 	ty    cty.Type
 	local bool // mentions each, count or self: differs from instance to instance
+	rng   hcl.Range
 }
 
 // CompileBody checks a body against a schema and finds its expressions. The result is never nil.
@@ -66,15 +67,8 @@ func CompileBody(body hcl.Body, schema *provider.Block) (*Body, diag.List) {
 			continue
 		}
 		a := schema.Attributes[name]
-		if a.Computed && !a.Optional && !a.Required {
-			rng := attr.NameRange
-			diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Value for unconfigurable attribute",
-				Detail:  `Can't configure a value for "` + name + `": its value will be decided automatically based on the result of applying this configuration.`,
-				Subject: &rng})
-			continue
-		}
 		vars := attr.Expr.Variables()
-		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, a.ImpliedType(), mentionsLocal(vars)})
+		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, a.ImpliedType(), mentionsLocal(vars), attr.Range})
 		b.traversals = append(b.traversals, vars...)
 	}
 	if b.blocks != nil {
@@ -273,6 +267,29 @@ func (b *Body) decodeBlocks(ctx *hcl.EvalContext) (map[string]cty.Value, diag.Li
 
 // Traversals gives everything that the body mentions.
 func (b *Body) Traversals() []hcl.Traversal { return b.traversals }
+
+// Locate gives diagnostics that a provider answered a place in the source: that of the attribute which their path names, or else the
+// header of the block.
+func (b *Body) Locate(diags diag.List, header hcl.Range) diag.List {
+	for _, d := range diags {
+		if d.Subject != nil {
+			continue
+		}
+		d.Subject = &header
+		if len(d.Path) == 0 {
+			continue
+		}
+		if step, ok := d.Path[0].(cty.GetAttrStep); ok {
+			for i := range b.attrs {
+				if b.attrs[i].name == step.Name {
+					rng := b.attrs[i].expr.Range()
+					d.Subject, d.Context = &rng, &b.attrs[i].rng
+				}
+			}
+		}
+	}
+	return diags
+}
 
 // Range is where the body ends up in messages about what is missing in it.
 func (b *Body) Range() hcl.Range { return b.rng }

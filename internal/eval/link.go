@@ -179,6 +179,9 @@ func (l *linker) resolve(ref addr.Reference) *diag.Diagnostic {
 		l.deps[i] = true
 	case addr.RefLocal:
 		i, ok := l.u.locals[ref.Name]
+		if ok && l.s.Kind == SlotLocal && l.s.index == i {
+			return undeclared("Self-referencing local value", "Local value local.%s cannot use its own result as part of its expression.", ref.Name)
+		}
 		if !ok {
 			return undeclared("Reference to undeclared local value", "A local value with the name %q has not been declared.%s", ref.Name, suggestOr(ref.Name, l.u.locals, ""))
 		}

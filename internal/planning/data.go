@@ -31,14 +31,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 		return cty.DynamicVal, err
 	}
 	config, marks := value.UnmarkDeep(marked)
-	inConfig := func(diags diag.List) diag.List {
-		for _, d := range diags {
-			if d.Subject == nil {
-				d.Subject = b.Config().DeclRange.Ptr()
-			}
-		}
-		return diags.InAddress(inst.String())
-	}
+	inConfig := func(diags diag.List) diag.List { return b.Locate(diags, key) }
 	d := prov.ValidateResource(p.calls, provider.ValidateResourceRequest{Kind: provider.DataSource, Type: inst.Resource.Type, Config: config, Client: client})
 	if err := p.walk.Report(inConfig(d)); err != nil {
 		return cty.DynamicVal, err

@@ -97,14 +97,7 @@ func (m *managed) evaluate() error {
 }
 
 // inConfig gives a provider's diagnostics the place of the block.
-func (m *managed) inConfig(diags diag.List) diag.List {
-	for _, d := range diags {
-		if d.Subject == nil {
-			d.Subject = m.b.Config().DeclRange.Ptr()
-		}
-	}
-	return diags.InAddress(m.inst.String())
-}
+func (m *managed) inConfig(diags diag.List) diag.List { return m.b.Locate(diags, m.key) }
 
 // plan asks the provider and decides the action.
 func (m *managed) plan() (*plan.Change, error) {

@@ -51,7 +51,7 @@ var fixtureFiles = map[string]string{
 	"file.tftpl":             `${file("hello.txt")}`,
 	"syntax.tftpl":           "${",
 	"attr.tftpl":             "${a.b.c}",
-	"funcs.tftpl":            `${upper(name)} ${core::upper(name)} ${try(nope, 1)}`,
+	"funcs.tftpl":            `${upper(name)} ${core::upper(name)} ${try(name.nope, 1)}`,
 	"directives.tftpl":       "%{ if on ~}\non\n%{ else ~}\noff\n%{ endif ~}\n%{ for k, v in items ~}\n${k}=${v}\n%{ endfor ~}\n",
 	"fail.tftpl":             `${tonumber("x")}`,
 }

@@ -1,0 +1,61 @@
+package builtin
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/provider/providertest"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+func TestConformance(t *testing.T) {
+	remote := func(_ context.Context, backend, _ string, _ cty.Value) (*state.State, diag.List) {
+		if backend != "local" {
+			return nil, diag.List{}.Errorf(nil, "Unsupported backend", "There is no backend %q.", backend)
+		}
+		b := (*state.State)(nil).Builder()
+		b.Fold(state.Edit{Output: &state.SetOutput{Name: "port", Value: &state.Output{Value: cty.NumberIntVal(80)}}})
+		return b.State(), nil
+	}
+	null := cty.NullVal(cty.DynamicPseudoType)
+	providertest.Run(t, providertest.Options{
+		New: func(context.Context) (provider.Provider, error) { return New(Options{RemoteState: remote}), nil },
+		Resources: []providertest.Resource{{
+			Type: "terraform_data",
+			Config: func(n int) providertest.Attrs {
+				return providertest.Attrs{"input": cty.ObjectVal(map[string]cty.Value{"n": cty.NumberIntVal(int64(n)), "list": cty.TupleVal([]cty.Value{cty.True, cty.StringVal("x")})})}
+			},
+			Updates: []providertest.Update{
+				{Name: "input", Change: providertest.Attrs{"input": cty.StringVal("another type")}},
+				{Name: "no input", Change: providertest.Attrs{"input": null}},
+				{Name: "trigger", Change: providertest.Attrs{"triggers_replace": cty.TupleVal([]cty.Value{cty.Zero})}, Replaces: true},
+			},
+			Import: &providertest.Import{
+				ID: func(v cty.Value) string { return v.GetAttr("id").AsString() },
+				// Only the id can be known.
+				Want: func(v cty.Value) cty.Value {
+					return cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "input": null, "output": null, "triggers_replace": null})
+				},
+			},
+		}, {
+			Name:   "without arguments",
+			Type:   "terraform_data",
+			Config: func(int) providertest.Attrs { return nil },
+			Import: &providertest.Import{ID: func(v cty.Value) string { return v.GetAttr("id").AsString() }},
+		}},
+		Data: []providertest.Data{{
+			Type:   "terraform_remote_state",
+			Config: providertest.Attrs{"backend": cty.StringVal("local"), "defaults": cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("n")})},
+			Want:   providertest.Attrs{"outputs": cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("n"), "port": cty.NumberIntVal(80)})},
+			Invalid: []providertest.Invalid{
+				{Name: "backend", Change: providertest.Attrs{"backend": cty.StringVal(fmt.Sprint("other"))}},
+				{Name: "defaults", Change: providertest.Attrs{"defaults": cty.StringVal("x")}, Path: cty.GetAttrPath("defaults")},
+			},
+		}},
+	})
+}

@@ -1,0 +1,84 @@
+package planning
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Validate evaluates a configuration as far as it goes without state, variables or providers' services: what would only be known later is
+// unknown, repeated blocks stand for one instance. Providers check their blocks, but are not configured.
+func Validate(ctx context.Context, prog *eval.Program, providers Providers, o Options) diag.List {
+	v := &validator{ctx: ctx, providers: providers}
+	v.walk = prog.NewWalk(eval.Inputs{
+		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd, Workers: max(1, o.Parallelism) + 4, Validating: true,
+	}, v)
+	if err := v.walk.Run(ctx); err != nil {
+		return v.walk.Diagnostics().AppendError("Operation canceled", err)
+	}
+	return v.walk.Diagnostics()
+}
+
+// validator is the driver of a walk that only looks.
+type validator struct {
+	ctx       context.Context
+	providers Providers
+	walk      *eval.Walk
+}
+
+// Provider implements eval.Driver: the provider checks its block.
+func (v *validator) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
+	inst, diags := v.providers.Unconfigured(s.Provider.Provider)
+	if err := v.walk.Report(diags); err != nil {
+		return err
+	}
+	unmarked, _ := value.UnmarkDeep(config)
+	resp := inst.ValidateConfig(v.ctx, provider.ValidateConfigRequest{Config: unmarked})
+	return v.walk.Report(s.Body.Locate(resp.Diagnostics, s.Provider.Range))
+}
+
+// RootOutput implements eval.Driver.
+func (v *validator) RootOutput(*eval.Slot, cty.Value) error { return nil }
+
+// Resource implements eval.Driver: the provider checks the configuration, whose computed attributes are unknown to others.
+func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
+	exp, diags := b.Expand()
+	if err := v.walk.Report(diags); err != nil {
+		return err
+	}
+	if err := v.walk.Report(b.Prepare().InAddress(b.Addr().String())); err != nil {
+		return err
+	}
+	inst, diags := v.providers.Unconfigured(b.Slot.ProviderConfig.Provider)
+	if err := v.walk.Report(diags); err != nil {
+		return err
+	}
+	key := addr.NoKey
+	config, diags := b.Evaluate(key)
+	if err := v.walk.Report(diags); err != nil {
+		return err
+	}
+	unmarked, _ := value.UnmarkDeep(config)
+	d := inst.ValidateResource(v.ctx, provider.ValidateResourceRequest{Kind: kinds[b.Config().Addr.Mode], Type: b.Config().Addr.Type, Config: unmarked, Client: client})
+	if err := v.walk.Report(b.Locate(d, key)); err != nil {
+		return err
+	}
+	unknown := cty.UnknownVal(b.Slot.Type.Block.ImpliedType())
+	byKey := map[addr.Key]cty.Value{}
+	for _, k := range exp.Keys {
+		byKey[k] = unknown
+	}
+	b.Set(exp, byKey)
+	return nil
+}
+
+var kinds = map[addr.Mode]provider.ResourceKind{
+	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,
+}
