@@ -5,12 +5,6 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Validate checks the configuration without values, state or the world: schemas, references, cycles.
-func (p *Project) Validate() diag.List {
-	_, diags := p.prepare()
-	return diags
-}
-
 // WithStore gives the same project with another store: for callers that choose it by what the configuration says.
 func (p *Project) WithStore(s state.Store) *Project {
 	c := *p

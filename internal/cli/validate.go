@@ -59,7 +59,7 @@ func (c *call) validate(ctx context.Context) diag.List {
 		return diags
 	}
 	defer project.Close()
-	return diags.Extend(project.Validate())
+	return diags.Extend(project.Validate(ctx))
 }
 
 func (c *call) green(text string) string {

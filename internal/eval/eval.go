@@ -76,8 +76,8 @@ type Slot struct {
 	unit  *Unit
 	index int
 	text  string // the address of a resource, for sorting
-	deps  []int // slots of the same module
-	outer []int // slots of the calling module (variables: the argument's references; all others: none)
+	deps  []int  // slots of the same module
+	outer []int  // slots of the calling module (variables: the argument's references; all others: none)
 
 	refs    []addr.Reference // what the slot's expressions mention, for making scopes
 	argRefs []addr.Reference // of a variable: what its argument mentions, in the calling module

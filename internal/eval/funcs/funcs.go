@@ -10,7 +10,7 @@
 // (withheldErrors).
 //
 // Known differences from Terraform 1.11.4, all in cases that it gets wrong, are the table of
-// TestKnownDifferencesFromTerraform.
+// knownDifferences in the tests.
 package funcs
 
 import (

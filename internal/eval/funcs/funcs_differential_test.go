@@ -194,7 +194,7 @@ locals {
 
 func TestUnknownAndEphemeralArgumentsGiveWhatTerraformGives(t *testing.T) {
 	terraform := newOracle(t)
-	terraform.usePlanned(t)
+	terraform.configure(t, planned)
 	ctx := plannedScope(terraform.dir, terraform.home)
 	expressions := expressionsIn(t, "unknown.txt")
 	wanted := terraform.printedResults(t, expressions)
@@ -208,10 +208,10 @@ func TestUnknownAndEphemeralArgumentsGiveWhatTerraformGives(t *testing.T) {
 	}
 }
 
-// usePlanned replaces the configuration.
-func (o oracle) usePlanned(t *testing.T) {
+// configure replaces the configuration.
+func (o oracle) configure(t *testing.T, config string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(o.dir, "main.tf"), []byte(planned), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(o.dir, "main.tf"), []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr, err := o.run("", "init"); err != nil {
@@ -238,6 +238,47 @@ func (o oracle) printedResults(t *testing.T, expressions []string) []string {
 		lines[i] = strings.TrimSuffix(strings.TrimSpace(line), ",")
 	}
 	return lines
+}
+
+func TestTerraformProviderFunctionsGiveWhatTerraformGives(t *testing.T) {
+	terraform := newOracle(t)
+	const config = `
+terraform {
+  required_providers {
+    terraform = {
+      source = "terraform.io/builtin/terraform"
+    }
+  }
+}
+`
+	terraform.configure(t, config)
+	ctx := providerScope()
+	expressions := expressionsIn(t, "tfvars.txt")
+	wanted := terraform.outcomes(t, expressions)
+	for i, expression := range expressions {
+		if diff := cmp.Diff(wanted[i], observe(t, expression, ctx)); diff != "" {
+			t.Errorf("%s (-terraform +tombolo):\n%s", expression, diff)
+		}
+	}
+	if *update {
+		writeOutcomes(t, "tfvars.json", terraform.dir, expressions, wanted)
+	}
+}
+
+// TestKnownDifferencesFromTerraform is the list of what differs on purpose. It fails when terraform is found to do what
+// is said here of it no longer.
+func TestKnownDifferencesFromTerraform(t *testing.T) {
+	terraform := newOracle(t)
+	terraform.configure(t, planned)
+	for _, difference := range knownDifferences {
+		stdout, _, err := terraform.console(encoded(difference.expression), "-plan")
+		if err != nil {
+			stdout = "error"
+		}
+		if stdout != difference.terraform {
+			t.Errorf("%s: terraform gives %s, not %s", difference.expression, stdout, difference.terraform)
+		}
+	}
 }
 
 // TestErrorsSaySummaryAsTerraform compares what a person reads first. Each expression costs a process.

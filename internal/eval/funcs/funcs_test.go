@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // TestFunctionsGiveRecordedResults is the table test of all functions: expressions, and what terraform gave for them when
@@ -56,6 +57,72 @@ func TestEveryFunctionIsInAnExpressionFile(t *testing.T) {
 		}
 		if !strings.Contains(all.String(), name+"(") {
 			t.Errorf("no expression calls %s", name)
+		}
+	}
+}
+
+func TestTerraformProviderFunctionsGiveRecordedResults(t *testing.T) {
+	ctx := providerScope()
+	recorded := recordedOutcomes[outcome](t, "tfvars.json", t.TempDir())
+	for _, expression := range expressionsIn(t, "tfvars.txt") {
+		want, found := recorded[expression]
+		if !found {
+			t.Errorf("%s: no recorded outcome", expression)
+			continue
+		}
+		if diff := cmp.Diff(want, observe(t, expression, ctx)); diff != "" {
+			t.Errorf("%s (-recorded +got):\n%s", expression, diff)
+		}
+	}
+}
+
+func TestEncodeExprTellsHowUnknownTextBegins(t *testing.T) {
+	unknown := cty.UnknownVal(cty.String)
+	for _, test := range []struct {
+		arg    cty.Value
+		prefix string
+	}{
+		{unknown.RefineNotNull(), `"`},
+		{unknown, ""},
+		{cty.TupleVal([]cty.Value{unknown}), "["},
+		{cty.ListVal([]cty.Value{unknown}), "["},
+		{cty.ObjectVal(map[string]cty.Value{"a": unknown}), "{"},
+		{cty.UnknownVal(cty.Number).RefineNotNull(), ""},
+		{cty.DynamicVal, ""},
+	} {
+		got, err := TerraformProviderFunctions()["encode_expr"].Call([]cty.Value{test.arg})
+		if err != nil || got.IsKnown() || !got.Range().DefinitelyNotNull() || got.Range().StringPrefix() != test.prefix {
+			t.Errorf("encode_expr(%#v) = %#v, %v; want an unknown string that begins with %q", test.arg, got, err, test.prefix)
+		}
+	}
+}
+
+// knownDifferences lists what terraform 1.11.4 and this package print for an expression while planning, where they
+// differ. An error is just that.
+var knownDifferences = []struct{ expression, terraform, tombolo, why string }{
+	{`element([1, 2, 3], -1)`, `error`, `"[3]"`, "terraform crashes on tuples, not on lists"},
+	{`contains([null, "a"], null)`, `error`, `"[true]"`, "newer library"},
+	{`format("%v", null)`, `(known after apply)`, `"[\"null\"]"`, "terraform takes it for unknown for ever"},
+	{`try(format("%s", null), 1)`, `(known after apply)`, `"[1]"`, "the same"},
+	{`cidrsubnet("10.0.0.0/8", 8, -1)`, `"[\"0.1.0.0/16\"]"`, `error`, "terraform leaves the network"},
+	{`matchkeys(["a"], ["x"], [local.unknown])`, `"[[]]"`, `(known after apply)`, "terraform says what will not be true"},
+	{`matchkeys([local.unknown], ["a"], ["b"])`, `(known after apply)`, `"[[]]"`, "more is known"},
+	{`alltrue([tobool(local.unknown), null])`, `(known after apply)`, `"[false]"`, "more is known"},
+	{`strcontains(local.unknown, "ab") == null`, `(known after apply)`, `"[false]"`, "more is known"},
+	{`tostring(local.unknown) == null`, `(known after apply)`, `"[false]"`, "more is known"},
+	{`issensitive(local.unknown) == null`, `(known after apply)`, `"[false]"`, "more is known"},
+}
+
+func TestKnownDifferencesAreAsListed(t *testing.T) {
+	dir, home := writeFixture(t)
+	ctx := plannedScope(dir, home)
+	for _, difference := range knownDifferences {
+		got := "error"
+		if _, diags := evaluate(difference.expression, ctx); !diags.HasErrors() {
+			got = printResult(t, difference.expression, ctx)
+		}
+		if got != difference.tombolo {
+			t.Errorf("%s: got %s, want %s (%s)", difference.expression, got, difference.tombolo, difference.why)
 		}
 	}
 }
