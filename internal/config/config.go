@@ -278,6 +278,9 @@ func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Mod
 	}
 	m := newModule(dir, path)
 	l.config.Modules[path] = m
+	for _, f := range parsed {
+		m.partial = m.partial || newer || f.body == nil || f.parseDiags.HasErrors()
+	}
 	if newer {
 		// Whatever else is wrong may be the syntax of the version that the module asks for.
 		return m, gate

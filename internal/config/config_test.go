@@ -53,202 +53,6 @@ func load(t testing.TB, archive string) *config.Config {
 	return cfg
 }
 
-const everything = `
--- main.tf --
-terraform {
-  required_version = ">= 1.3, < 2.0"
-  required_providers {
-    rnd = {
-      source                = "hashicorp/random"
-      version               = "~> 3.0"
-      configuration_aliases = [rnd.other]
-    }
-    short = "1.0.0"
-  }
-  backend "local" {
-    path = "x"
-  }
-  provider_meta "rnd" {
-    a = 1
-  }
-}
-provider "rnd" {
-  alias = "west"
-  x     = 1
-}
-variable "v" {
-  type        = object({ a = string, b = optional(number, 7) })
-  description = "about v"
-  sensitive   = true
-  nullable    = false
-  default     = { a = 5 }
-  validation {
-    condition     = var.v.b > 0
-    error_message = "Must be positive."
-  }
-}
-locals {
-  one = 1
-  two = local.one + 1
-}
-output "o" {
-  value       = local.two
-  description = "about o"
-  sensitive   = true
-  depends_on  = [rnd_pet.p, module.m]
-  precondition {
-    condition     = local.one == 1
-    error_message = "One."
-  }
-}
-module "m" {
-  source     = "./mod"
-  for_each   = toset(["a"])
-  depends_on = [rnd_pet.p]
-  providers = {
-    rnd.inner = rnd.west
-  }
-  in = local.one
-}
-resource "rnd_pet" "p" {
-  provider   = rnd.west
-  count      = 2
-  depends_on = [data.rnd_thing.d]
-  length     = 3
-  nested {
-    a = 1
-  }
-  lifecycle {
-    create_before_destroy = true
-    prevent_destroy       = true
-    ignore_changes        = [length, nested[0].a, tags["x"]]
-    replace_triggered_by  = [data.rnd_thing.d[count.index].id]
-    precondition {
-      condition     = local.one == 1
-      error_message = "Pre."
-    }
-    postcondition {
-      condition     = self.length > 0
-      error_message = "Post."
-    }
-  }
-  connection {
-    host = "h"
-  }
-  provisioner "local-exec" {
-    when       = destroy
-    on_failure = continue
-    command    = "echo ${self.id}"
-    connection {
-      host = "i"
-    }
-  }
-  _ {
-    count = 5
-  }
-}
-data "rnd_thing" "d" {
-  for_each = {}
-}
-ephemeral "rnd_secret" "e" {
-}
-check "c" {
-  data "rnd_thing" "inner" {
-  }
-  assert {
-    condition     = data.rnd_thing.inner.ok
-    error_message = "Check."
-  }
-}
-moved {
-  from = rnd_pet.old
-  to   = rnd_pet.p[0]
-}
-removed {
-  from = module.gone.rnd_pet.x
-  lifecycle {
-    destroy = false
-  }
-}
-import {
-  for_each = { a = "b" }
-  to       = module.m[each.key].rnd_pet.q
-  id       = each.value
-}
--- mod/main.tf --
-terraform {
-  required_providers {
-    rnd = {
-      source                = "hashicorp/random"
-      configuration_aliases = [rnd.inner]
-    }
-  }
-}
-variable "in" {}
-resource "rnd_pet" "q" {
-  provider = rnd.inner
-}
-output "out" {
-  value     = var.in
-  ephemeral = true
-}
-`
-
-// everythingJSON says the same in the other syntax, as far as its root module goes.
-const everythingJSON = `
--- main.tf.json --
-{
-  "//": "a comment",
-  "terraform": {
-    "required_version": ">= 1.3, < 2.0",
-    "required_providers": {
-      "rnd": {"source": "hashicorp/random", "version": "~> 3.0", "configuration_aliases": ["rnd.other"]},
-      "short": "1.0.0"
-    },
-    "backend": {"local": {"path": "x"}},
-    "provider_meta": {"rnd": {"a": 1}}
-  },
-  "provider": {"rnd": [{"alias": "west", "x": 1}]},
-  "variable": {"v": {
-    "type": "object({ a = string, b = optional(number, 7) })", "description": "about v", "sensitive": true, "nullable": false,
-    "default": {"a": 5},
-    "validation": {"condition": "${var.v.b > 0}", "error_message": "Must be positive."}
-  }},
-  "locals": {"one": 1, "two": "${local.one + 1}"},
-  "output": {"o": {
-    "value": "${local.two}", "description": "about o", "sensitive": true, "depends_on": ["rnd_pet.p", "module.m"],
-    "precondition": {"condition": "${local.one == 1}", "error_message": "One."}
-  }},
-  "module": {"m": {
-    "source": "./mod", "for_each": "${toset([\"a\"])}", "depends_on": ["rnd_pet.p"],
-    "providers": {"rnd.inner": "rnd.west"}, "in": "${local.one}"
-  }},
-  "resource": {"rnd_pet": {"p": {
-    "provider": "rnd.west", "count": 2, "depends_on": ["data.rnd_thing.d"], "length": 3, "nested": {"a": 1},
-    "lifecycle": {
-      "create_before_destroy": true, "prevent_destroy": true, "ignore_changes": ["length", "nested[0].a", "tags[\"x\"]"],
-      "replace_triggered_by": ["data.rnd_thing.d[count.index].id"],
-      "precondition": {"condition": "${local.one == 1}", "error_message": "Pre."},
-      "postcondition": {"condition": "${self.length > 0}", "error_message": "Post."}
-    },
-    "connection": {"host": "h"},
-    "provisioner": [{"local-exec": {
-      "when": "destroy", "on_failure": "continue", "command": "echo ${self.id}", "connection": {"host": "i"}
-    }}],
-    "_": {"count": 5}
-  }}},
-  "data": {"rnd_thing": {"d": {"for_each": {}}}},
-  "ephemeral": {"rnd_secret": {"e": {}}},
-  "check": {"c": {
-    "data": {"rnd_thing": {"inner": {}}},
-    "assert": {"condition": "${data.rnd_thing.inner.ok}", "error_message": "Check."}
-  }},
-  "moved": {"from": "rnd_pet.old", "to": "rnd_pet.p[0]"},
-  "removed": {"from": "module.gone.rnd_pet.x", "lifecycle": {"destroy": false}},
-  "import": {"for_each": {"a": "b"}, "to": "module.m[each.key].rnd_pet.q", "id": "${each.value}"}
-}
-`
-
 func TestBothSyntaxesGiveTheSameModule(t *testing.T) {
 	_, mod, _ := strings.Cut(everything, "-- mod/main.tf --")
 	native := load(t, everything)
@@ -688,5 +492,52 @@ func TestBodiesServeTheWalkOfExpressions(t *testing.T) {
 		if len(diags) != 1 || diags[0].Summary != "Missing required argument" {
 			t.Errorf("want one complaint about the missing argument, got %v", diags)
 		}
+	}
+}
+
+func TestModulesThatAreNotUnderstoodGiveNoFollowUpErrors(t *testing.T) {
+	const root = `
+-- main.tf --
+module "m" {
+  source = "./x"
+  b      = 1
+}
+import {
+  to = module.m.x_y.z
+  id = "1"
+}
+-- x/main.tf --
+`
+	for name, child := range map[string]string{
+		"syntax":  "variable \"a\" {\n  default = <\n}\n",
+		"version": "terraform {\n  required_version = \"> 9\"\n}\nvariable \"a\" {}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, diags := tryLoad(t, root+child)
+			for _, d := range diags {
+				if !strings.HasPrefix(place(d), "x/") {
+					t.Errorf("unexpected %v", d)
+				}
+			}
+			if !diags.HasErrors() {
+				t.Error("no error at all")
+			}
+		})
+	}
+}
+
+// The real program marks either of the two, so the archives cannot hold this case.
+func TestRequiringAProviderTwiceIsAWarningAtTheSecond(t *testing.T) {
+	_, diags := tryLoad(t, `
+-- main.tf --
+terraform {
+  required_providers {
+    a = { source = "example.com/x/y" }
+    b = { source = "example.com/x/y" }
+  }
+}
+`)
+	if len(diags) != 1 || diags[0].Severity != diag.Warning || place(diags[0]) != "main.tf:4" {
+		t.Errorf("got %v", diags)
 	}
 }

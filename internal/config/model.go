@@ -73,6 +73,8 @@ type Module struct {
 	Imports   []*Import
 
 	localNames map[addr.Provider]string
+	// partial tells that not all of its files could be understood, so that what is missing proves nothing.
+	partial bool
 }
 
 // SortedVariables gives the variables by name.

@@ -11,6 +11,203 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
+// everything uses whatever the language has, without a problem.
+const everything = `
+-- main.tf --
+terraform {
+  required_version = ">= 1.3, < 2.0"
+  required_providers {
+    rnd = {
+      source                = "hashicorp/random"
+      version               = "~> 3.0"
+      configuration_aliases = [rnd.other]
+    }
+    short = "1.0.0"
+  }
+  backend "local" {
+    path = "x"
+  }
+  provider_meta "rnd" {
+    a = 1
+  }
+}
+provider "rnd" {
+  alias = "west"
+  x     = 1
+}
+variable "v" {
+  type        = object({ a = string, b = optional(number, 7) })
+  description = "about v"
+  sensitive   = true
+  nullable    = false
+  default     = { a = 5 }
+  validation {
+    condition     = var.v.b > 0
+    error_message = "Must be positive."
+  }
+}
+locals {
+  one = 1
+  two = local.one + 1
+}
+output "o" {
+  value       = local.two
+  description = "about o"
+  sensitive   = true
+  depends_on  = [rnd_pet.p, module.m]
+  precondition {
+    condition     = local.one == 1
+    error_message = "One."
+  }
+}
+module "m" {
+  source     = "./mod"
+  for_each   = toset(["a"])
+  depends_on = [rnd_pet.p]
+  providers = {
+    rnd.inner = rnd.west
+  }
+  in = local.one
+}
+resource "rnd_pet" "p" {
+  provider   = rnd.west
+  count      = 2
+  depends_on = [data.rnd_thing.d]
+  length     = 3
+  nested {
+    a = 1
+  }
+  lifecycle {
+    create_before_destroy = true
+    prevent_destroy       = true
+    ignore_changes        = [length, nested[0].a, tags["x"]]
+    replace_triggered_by  = [data.rnd_thing.d[count.index].id]
+    precondition {
+      condition     = local.one == 1
+      error_message = "Pre."
+    }
+    postcondition {
+      condition     = self.length > 0
+      error_message = "Post."
+    }
+  }
+  connection {
+    host = "h"
+  }
+  provisioner "local-exec" {
+    when       = destroy
+    on_failure = continue
+    command    = "echo ${self.id}"
+    connection {
+      host = "i"
+    }
+  }
+  _ {
+    count = 5
+  }
+}
+data "rnd_thing" "d" {
+  for_each = {}
+}
+ephemeral "rnd_secret" "e" {
+}
+check "c" {
+  data "rnd_thing" "inner" {
+  }
+  assert {
+    condition     = data.rnd_thing.inner.ok
+    error_message = "Check."
+  }
+}
+moved {
+  from = rnd_pet.old
+  to   = rnd_pet.p[0]
+}
+removed {
+  from = module.gone.rnd_pet.x
+  lifecycle {
+    destroy = false
+  }
+}
+import {
+  for_each = { a = "b" }
+  to       = module.m[each.key].rnd_pet.q
+  id       = each.value
+}
+-- mod/main.tf --
+terraform {
+  required_providers {
+    rnd = {
+      source                = "hashicorp/random"
+      configuration_aliases = [rnd.inner]
+    }
+  }
+}
+variable "in" {}
+resource "rnd_pet" "q" {
+  provider = rnd.inner
+}
+output "out" {
+  value     = var.in
+  ephemeral = true
+}
+`
+
+// everythingJSON says the same in the other syntax, as far as its root module goes.
+const everythingJSON = `
+-- main.tf.json --
+{
+  "//": "a comment",
+  "terraform": {
+    "required_version": ">= 1.3, < 2.0",
+    "required_providers": {
+      "rnd": {"source": "hashicorp/random", "version": "~> 3.0", "configuration_aliases": ["rnd.other"]},
+      "short": "1.0.0"
+    },
+    "backend": {"local": {"path": "x"}},
+    "provider_meta": {"rnd": {"a": 1}}
+  },
+  "provider": {"rnd": [{"alias": "west", "x": 1}]},
+  "variable": {"v": {
+    "type": "object({ a = string, b = optional(number, 7) })", "description": "about v", "sensitive": true, "nullable": false,
+    "default": {"a": 5},
+    "validation": {"condition": "${var.v.b > 0}", "error_message": "Must be positive."}
+  }},
+  "locals": {"one": 1, "two": "${local.one + 1}"},
+  "output": {"o": {
+    "value": "${local.two}", "description": "about o", "sensitive": true, "depends_on": ["rnd_pet.p", "module.m"],
+    "precondition": {"condition": "${local.one == 1}", "error_message": "One."}
+  }},
+  "module": {"m": {
+    "source": "./mod", "for_each": "${toset([\"a\"])}", "depends_on": ["rnd_pet.p"],
+    "providers": {"rnd.inner": "rnd.west"}, "in": "${local.one}"
+  }},
+  "resource": {"rnd_pet": {"p": {
+    "provider": "rnd.west", "count": 2, "depends_on": ["data.rnd_thing.d"], "length": 3, "nested": {"a": 1},
+    "lifecycle": {
+      "create_before_destroy": true, "prevent_destroy": true, "ignore_changes": ["length", "nested[0].a", "tags[\"x\"]"],
+      "replace_triggered_by": ["data.rnd_thing.d[count.index].id"],
+      "precondition": {"condition": "${local.one == 1}", "error_message": "Pre."},
+      "postcondition": {"condition": "${self.length > 0}", "error_message": "Post."}
+    },
+    "connection": {"host": "h"},
+    "provisioner": [{"local-exec": {
+      "when": "destroy", "on_failure": "continue", "command": "echo ${self.id}", "connection": {"host": "i"}
+    }}],
+    "_": {"count": 5}
+  }}},
+  "data": {"rnd_thing": {"d": {"for_each": {}}}},
+  "ephemeral": {"rnd_secret": {"e": {}}},
+  "check": {"c": {
+    "data": {"rnd_thing": {"inner": {}}},
+    "assert": {"condition": "${data.rnd_thing.inner.ok}", "error_message": "Check."}
+  }},
+  "moved": {"from": "rnd_pet.old", "to": "rnd_pet.p[0]"},
+  "removed": {"from": "module.gone.rnd_pet.x", "lifecycle": {"destroy": false}},
+  "import": {"for_each": {"a": "b"}, "to": "module.m[each.key].rnd_pet.q", "id": "${each.value}"}
+}
+`
+
 // outline writes a module down in a way that both syntaxes share: expressions as what they refer to.
 func outline(m *config.Module) string {
 	var b strings.Builder

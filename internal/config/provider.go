@@ -245,8 +245,18 @@ func checkImportTarget(c *Config, m *Module, i *Import) (diags diag.List) {
 		}
 		return diags
 	}
-	if len(m.Children) == 0 && len(m.Calls) > 0 || c.Resource(i.To) != nil {
-		return diags // the modules were not loaded
+	target := m
+	for _, name := range i.To.Module.Calls() {
+		child := target.Children[name]
+		if child == nil && target.Calls[name] != nil || child != nil && child.partial {
+			return diags // nobody knows what is in there
+		}
+		if target = child; target == nil {
+			break
+		}
+	}
+	if c.Resource(i.To) != nil {
+		return diags
 	}
 	return diags.Errorf(i.ToExpr.Range().Ptr(), "Configuration for import target does not exist", "There is no resource %s. Only a target in the root module can have its configuration generated.", i.To)
 }
@@ -262,6 +272,9 @@ func checkRoot(m *Module) (diags diag.List) {
 
 func checkChild(m *Module) diag.List {
 	diags := m.Call.decodeInputs(m)
+	if m.partial {
+		diags = nil // the variables may stand in the part that was not understood
+	}
 	if m.Backend != nil {
 		diags = diags.Warnf(&m.Backend.Range, "Backend configuration ignored", "Only the backend of the root module counts. This block in %s has no effect.", m.Path)
 	}
