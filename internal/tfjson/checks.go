@@ -1,16 +1,19 @@
 package tfjson
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// checks writes the results of conditions and check blocks.
+// checks writes the results of conditions and check blocks, in the order of their addresses.
 func (s *stream) checks(results []state.CheckResult) {
+	byAddress := slices.Clone(results)
+	slices.SortStableFunc(byAddress, func(a, b state.CheckResult) int { return strings.Compare(a.ConfigAddr, b.ConfigAddr) })
 	s.open('[')
-	for _, r := range results {
+	for _, r := range byAddress {
 		s.open('{')
 		s.key("address")
 		s.checkable(r.Kind, r.ConfigAddr)

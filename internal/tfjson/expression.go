@@ -87,31 +87,52 @@ func (c *configWriter) blocks(blocks []*hcl.Block, nb *provider.NestedBlock) {
 	}
 }
 
+// optionalExpression writes a member unless nothing is to be said of the expression.
 func (c *configWriter) optionalExpression(name string, e hcl.Expression) {
-	if e != nil {
+	if e == nil {
+		return
+	}
+	if x := understand(e); len(x.references) > 0 || x.constant != cty.NilVal {
 		c.key(name)
-		c.expression(e)
+		c.understood(x)
 	}
 }
 
 // expression writes a constant as what it is, and of any other expression what it mentions. One that calls functions but mentions
 // nothing has neither.
-func (c *configWriter) expression(e hcl.Expression) {
-	c.open('{')
+func (c *configWriter) expression(e hcl.Expression) { c.understood(understand(e)) }
+
+// understanding is what can be said of an expression without evaluating it.
+type understanding struct {
+	references []string
+	constant   cty.Value // NilVal when it is none
+}
+
+func understand(e hcl.Expression) understanding {
 	if variables := e.Variables(); len(variables) > 0 {
-		references := mentioned(variables)
-		if len(references) > 0 {
-			c.key("references")
-			c.open('[')
-			for _, r := range references {
-				c.str(r)
-			}
-			c.close(']')
+		return understanding{references: mentioned(variables)}
+	}
+	v, diags := e.Value(nil)
+	if diags.HasErrors() || !v.IsWhollyKnown() {
+		return understanding{}
+	}
+	v, _ = v.UnmarkDeep()
+	return understanding{constant: v}
+}
+
+func (c *configWriter) understood(x understanding) {
+	c.open('{')
+	switch {
+	case len(x.references) > 0:
+		c.key("references")
+		c.open('[')
+		for _, r := range x.references {
+			c.str(r)
 		}
-	} else if v, diags := e.Value(nil); !diags.HasErrors() && v.IsWhollyKnown() {
-		v, _ = v.UnmarkDeep()
+		c.close(']')
+	case x.constant != cty.NilVal:
 		c.key("constant_value")
-		c.value(v)
+		c.value(x.constant)
 	}
 	c.close('}')
 }

@@ -111,7 +111,7 @@ func (s *stream) plannedValues(p *plan.Plan, changes []*plan.Change, schemas Sch
 	s.plannedOutputs(p.Outputs)
 	var kept []*plan.Change
 	for _, c := range changes {
-		if c.Action != plan.Delete && c.Action != plan.Forget && c.Object.Deposed == "" && !absent(c.After) {
+		if c.Action != plan.Delete && c.Object.Deposed == "" {
 			kept = append(kept, c)
 		}
 	}
@@ -216,7 +216,7 @@ func (s *stream) resourceChange(c *plan.Change, schemas Schemas) {
 	s.side("before", c.Before.Value)
 	s.side("after", c.After.Value)
 	s.key("after_unknown")
-	if absent(c.After) && (c.After.Value == cty.NilVal || c.After.Value.IsKnown()) {
+	if c.After.Value == cty.NilVal || c.After.Value.IsWhollyKnown() {
 		s.raw("{}")
 	} else {
 		s.unknowns(c.After.Value)
@@ -301,7 +301,7 @@ func (s *stream) outputChanges(outputs []*plan.OutputChange) {
 		s.side("before", o.Before)
 		s.side("after", o.After)
 		s.key("after_unknown")
-		if present(o.After) {
+		if present(o.After) && !o.After.IsWhollyKnown() {
 			s.unknowns(o.After)
 		} else {
 			s.raw("false")

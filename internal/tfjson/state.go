@@ -173,7 +173,11 @@ func (s *stream) stateObject(r *state.Resource, key addr.Key, deposed addr.Depos
 	}
 	s.open('{')
 	s.resourceHead(instance, p)
-	s.memberInt("schema_version", o.SchemaVersion)
+	version := o.SchemaVersion
+	if deposed != "" {
+		version = 0 // what readers of the document have always found there
+	}
+	s.memberInt("schema_version", version)
 	s.objectValues(v, SecretsOf(v, o.Sensitive, rt.Block))
 	if len(o.Dependencies) > 0 {
 		s.key("depends_on")

@@ -180,6 +180,9 @@ func change(t testing.TB, rc map[string]any, schemas tfjson.Schemas) *plan.Chang
 	c.Before = plan.Value{Value: build(t, c.Type, body["before"], true, nil), Sensitive: secretPaths(c.Type, body["before_sensitive"])}
 	after, known := body["after"]
 	c.After = plan.Value{Value: build(t, c.Type, after, known, body["after_unknown"]), Sensitive: secretPaths(c.Type, body["after_sensitive"])}
+	if a.Resource.Type == "terraform_data" && !c.After.Value.IsNull() && !c.After.Value.GetAttr("output").IsKnown() {
+		c.After.Value = typedOutput(c.After.Value)
+	}
 	for _, p := range list(body["replace_paths"]) {
 		c.ReplacePaths = append(c.ReplacePaths, path(list(p)))
 	}
@@ -187,6 +190,13 @@ func change(t testing.TB, rc map[string]any, schemas tfjson.Schemas) *plan.Chang
 		c.Importing = &plan.Importing{ID: text(i["id"])}
 	}
 	return c
+}
+
+// typedOutput gives the unknown output of a terraform_data object the type of its input: its provider plans it so.
+func typedOutput(v cty.Value) cty.Value {
+	vals := v.AsValueMap()
+	vals["output"] = cty.UnknownVal(vals["input"].Type())
+	return cty.ObjectVal(vals)
 }
 
 func instance(t testing.TB, v any) addr.AbsResourceInstance {
