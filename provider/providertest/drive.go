@@ -1,0 +1,457 @@
+package providertest
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
+
+// counter numbers objects: no two of a suite are configured alike.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) take() int { return int(c.n.Add(1)) }
+
+var objects counter
+
+// begin starts a provider and gets its schema, which has to be one that the engine can work with.
+func (s *session) begin() {
+	s.Helper()
+	s.launch()
+	schemaChecker{func(format string, args ...any) { s.Fatalf("the schema is not sane: "+format, args...) }}.schema(s.schema)
+}
+
+// launch starts a provider and gets its schema.
+func (s *session) launch() {
+	s.Helper()
+	s.next = &objects
+	p, err := s.o.New(s.ctx)
+	if err != nil || p == nil {
+		s.Fatalf("the provider does not start: %v", err)
+	}
+	s.p = p
+	s.Cleanup(func() { _ = p.Close() })
+	schema, diags := p.Schema(s.ctx)
+	s.succeeds("ask for the schema", nil, diags)
+	if schema == nil {
+		s.Fatalf("there is no schema, and no error either")
+	}
+	s.schema = schema
+}
+
+// start starts a provider and configures it.
+func (s *session) start() {
+	s.Helper()
+	s.begin()
+	block := s.providerBlock()
+	config := s.complete(block, s.o.Config)
+	checked := s.p.ValidateConfig(s.ctx, provider.ValidateConfigRequest{Config: config})
+	s.succeeds("validate the provider's configuration", block, checked.Diagnostics)
+	if checked.Prepared != cty.NilVal && !checked.Prepared.IsNull() {
+		s.conforms("the prepared configuration", block, checked.Prepared)
+		config = checked.Prepared
+	}
+	resp := s.p.Configure(s.ctx, provider.ConfigureRequest{TerraformVersion: "1.11.4", Config: config, Client: client})
+	s.succeeds("configure", block, resp.Diagnostics)
+}
+
+func (s *session) providerBlock() *provider.Block {
+	if s.schema.Provider == nil {
+		return &provider.Block{}
+	}
+	return s.schema.Provider
+}
+
+// complete makes a configuration of attributes: what is left out is null, or empty where blocks are left out.
+func (s *session) complete(block *provider.Block, given ...Attrs) cty.Value {
+	s.Helper()
+	all := map[string]cty.Value{}
+	for _, g := range given {
+		maps.Copy(all, g)
+	}
+	v, err := completeBlock(block, all)
+	if err != nil {
+		s.Fatalf("the configuration of the test does not fit the schema: %s", err)
+	}
+	if errs := value.Conforms(block, v); len(errs) > 0 {
+		s.Fatalf("the configuration of the test does not fit the schema: %s", errs[0])
+	}
+	return v
+}
+
+func completeBlock(block *provider.Block, given map[string]cty.Value) (cty.Value, error) {
+	vals := block.EmptyValue().AsValueMap()
+	if vals == nil {
+		vals = map[string]cty.Value{}
+	}
+	for name, v := range given {
+		var err error
+		switch a, nb := block.Attributes[name], block.Blocks[name]; {
+		case a != nil && a.Type == cty.DynamicPseudoType:
+		case a != nil:
+			v, err = convert.Convert(v, withOptionals(a.ImpliedType()))
+		case nb != nil:
+			v, err = completeBlocks(nb, v)
+		default:
+			err = fmt.Errorf("there is neither an attribute nor a block of this name")
+		}
+		if err != nil {
+			return cty.NilVal, fmt.Errorf("%s: %w", name, err)
+		}
+		vals[name] = v
+	}
+	return cty.ObjectVal(vals), nil
+}
+
+func completeBlocks(nb *provider.NestedBlock, given cty.Value) (cty.Value, error) {
+	if !given.IsKnown() || given.IsNull() {
+		return convert.Convert(given, nb.ImpliedType())
+	}
+	if nb.Nesting == provider.NestingSingle || nb.Nesting == provider.NestingGroup {
+		return completeBlock(&nb.Block, given.AsValueMap())
+	}
+	var list []cty.Value
+	keyed := map[string]cty.Value{}
+	for k, v := range given.Elements() {
+		one, err := completeBlock(&nb.Block, v.AsValueMap())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		list = append(list, one)
+		if k.Type() == cty.String && nb.Nesting == provider.NestingMap {
+			keyed[k.AsString()] = one
+		}
+	}
+	if nb.Nesting == provider.NestingMap {
+		return convert.Convert(cty.ObjectVal(keyed), nb.ImpliedType())
+	}
+	return convert.Convert(cty.TupleVal(list), nb.ImpliedType())
+}
+
+// withOptionals lets the caller leave out attributes of nested objects.
+func withOptionals(ty cty.Type) cty.Type {
+	switch {
+	case ty.IsObjectType():
+		atys := map[string]cty.Type{}
+		var names []string
+		for name, aty := range ty.AttributeTypes() {
+			atys[name] = withOptionals(aty)
+			names = append(names, name)
+		}
+		return cty.ObjectWithOptionalAttrs(atys, names)
+	case ty.IsListType():
+		return cty.List(withOptionals(ty.ElementType()))
+	case ty.IsSetType():
+		return cty.Set(withOptionals(ty.ElementType()))
+	case ty.IsMapType():
+		return cty.Map(withOptionals(ty.ElementType()))
+	}
+	return ty
+}
+
+// proper reports diagnostics that break the contract, whatever they say.
+func (s *session) proper(what string, block *provider.Block, diags diag.List) {
+	s.Helper()
+	for _, d := range diags {
+		switch {
+		case d == nil:
+			s.Errorf("%s: a diagnostic is nil", what)
+			continue
+		case d.Severity != diag.Error && d.Severity != diag.Warning:
+			s.Errorf("%s: the diagnostic %q has no severity", what, d.Summary)
+		case d.Summary == "":
+			s.Errorf("%s: a diagnostic has no summary: %q", what, d.Detail)
+		}
+		if d.Subject != nil || d.Context != nil || d.Expression != nil || d.Address != "" {
+			s.Errorf("%s: the diagnostic %q has a source range, an expression or an address; a provider knows paths only", what, d.Summary)
+		}
+		if block != nil && !leads(block.ImpliedType(), d.Path) {
+			s.Errorf("%s: the diagnostic %q is about %s, which the schema does not have", what, d.Summary, value.FormatPath(d.Path))
+		}
+	}
+}
+
+// leads tells whether a path leads to something in values of a type.
+func leads(ty cty.Type, path cty.Path) bool {
+	for _, step := range path {
+		get, isGet := step.(cty.GetAttrStep)
+		switch {
+		case ty == cty.DynamicPseudoType:
+			return true
+		case ty.IsObjectType() && isGet && ty.HasAttribute(get.Name):
+			ty = ty.AttributeType(get.Name)
+		case ty.IsCollectionType() && !isGet:
+			ty = ty.ElementType()
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// succeeds demands that a call has no errors to tell.
+func (s *session) succeeds(what string, block *provider.Block, diags diag.List) {
+	s.Helper()
+	s.proper(what, block, diags)
+	if diags.HasErrors() {
+		s.Fatalf("%s: %s", what, diags.Err())
+	}
+}
+
+// refuses demands that a call has errors to tell.
+func (s *session) refuses(what string, block *provider.Block, diags diag.List, at cty.Path) {
+	s.Helper()
+	s.proper(what, block, diags)
+	if !diags.HasErrors() {
+		s.Errorf("%s: no error", what)
+		return
+	}
+	if at == nil {
+		return
+	}
+	for _, d := range diags {
+		if d.Severity == diag.Error && d.Path.Equals(at) {
+			return
+		}
+	}
+	s.Errorf("%s: no error at %s, but: %s", what, value.FormatPath(at), diags.Err())
+}
+
+func (s *session) conforms(what string, block *provider.Block, v cty.Value) {
+	s.Helper()
+	s.judge(what, value.Conforms(block, v))
+}
+
+// judge ends the check when an answer breaks the law of values.
+func (s *session) judge(what string, errs []value.PathError) {
+	s.Helper()
+	for _, e := range errs {
+		s.Errorf("%s: %s", what, e.Error())
+	}
+	if len(errs) > 0 {
+		s.Fatalf("%s: the engine refuses this answer", what)
+	}
+}
+
+// safely makes a panic of the provider an ordinary failure.
+func (s *session) safely(what string, f func()) {
+	s.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			s.Errorf("%s: panic: %v\n%s", what, p, debug.Stack())
+		}
+	}()
+	f()
+}
+
+// within demands that a call returns in time.
+func (s *session) within(what string, f func()) {
+	s.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.safely(what, f)
+	}()
+	select {
+	case <-done:
+	case <-time.After(s.patience()):
+		s.Fatalf("%s: still not back after %s", what, s.patience())
+	}
+}
+
+// object is one object on its way through life, driven as the engine does it.
+type object struct {
+	s      *session
+	r      *Resource
+	rt     *provider.ResourceType
+	config cty.Value
+
+	state    cty.Value
+	private  []byte
+	identity cty.Value
+}
+
+// object makes a new object, not created yet, with changes to its configuration.
+func (s *session) object(r *Resource, changes ...Attrs) *object {
+	s.Helper()
+	rt := s.schema.Resources[r.Type]
+	if rt == nil {
+		s.Fatalf("the schema has no resource type %q", r.Type)
+	}
+	config := s.complete(rt.Block, append([]Attrs{r.Config(s.next.take())}, changes...)...)
+	return &object{s: s, r: r, rt: rt, config: config, state: cty.NullVal(rt.Block.ImpliedType())}
+}
+
+// changed gives the configuration with a change.
+func (o *object) changed(change Attrs) cty.Value {
+	o.s.Helper()
+	given := Attrs(o.config.AsValueMap())
+	merged := maps.Clone(given)
+	maps.Copy(merged, change)
+	return o.s.complete(o.rt.Block, merged)
+}
+
+func (o *object) null() cty.Value { return cty.NullVal(o.rt.Block.ImpliedType()) }
+
+func (o *object) validate(config cty.Value) diag.List {
+	return o.s.p.ValidateResource(o.s.ctx, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: o.r.Type, Config: config, Client: client})
+}
+
+// ask asks for a plan and judges it. replaces tells whether the provider wants a replacement; the answer is about an update then.
+func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.PlanResponse, replaces bool) {
+	s, block := o.s, o.rt.Block
+	s.Helper()
+	s.succeeds("validate", block, o.validate(config))
+	resp = s.p.Plan(s.ctx, provider.PlanRequest{
+		Type: o.r.Type, Prior: prior, Config: config, PriorPrivate: private, PriorIdentity: o.identity, Client: client,
+		Proposed: value.Propose(block, prior, value.NullWriteOnly(block, config)),
+	})
+	s.succeeds("plan", block, resp.Diagnostics)
+	if resp.Deferred != provider.NotDeferred {
+		s.Fatalf("plan: deferred, although the engine did not offer to wait")
+	}
+	errs := value.CheckPlan(block, prior, config, resp.Planned)
+	if resp.LegacyTypeSystem {
+		errs = value.Intolerable(errs)
+	}
+	s.judge("plan", errs)
+	paths, invalid := value.FilterReplacePaths(block, prior, resp.Planned, resp.RequiresReplace)
+	if len(invalid) > 0 {
+		s.Fatalf("plan: %s requires replacement, but the schema does not have it", value.FormatPath(invalid[0]))
+	}
+	return resp, len(paths) > 0
+}
+
+// apply plans a configuration and applies it, with a replacement if the provider wants one.
+func (o *object) apply(config cty.Value) (replaced bool) {
+	o.s.Helper()
+	resp, replaces := o.ask(o.state, config, o.private)
+	if replaces && !o.state.IsNull() {
+		o.destroy()
+		resp, _ = o.ask(o.null(), config, nil)
+	}
+	o.perform(config, resp)
+	return replaces
+}
+
+// perform applies what was planned.
+func (o *object) perform(config cty.Value, planned provider.PlanResponse) {
+	s, block := o.s, o.rt.Block
+	s.Helper()
+	resp := s.p.Apply(s.ctx, provider.ApplyRequest{
+		Type: o.r.Type, Prior: o.state, Planned: planned.Planned, Config: config, PlannedPrivate: planned.Private, PlannedIdentity: planned.Identity,
+		Intent: fmt.Sprintf("providertest/%d", s.next.take()),
+		Partial: func(v cty.Value, _ []byte) {
+			if errs := value.Conforms(block, v); len(errs) > 0 {
+				s.Errorf("apply: what it tells early does not fit the schema: %s", errs[0])
+			}
+		},
+	})
+	s.succeeds("apply", block, resp.Diagnostics)
+	errs := value.CheckApplied(block, planned.Planned, resp.State)
+	if resp.LegacyTypeSystem {
+		errs = value.Intolerable(errs)
+	}
+	s.judge("apply", errs)
+	o.state, o.private = resp.State, resp.Private
+	o.identify("apply", resp.Identity)
+	o.config = config
+}
+
+// identify judges the identity in an answer.
+func (o *object) identify(what string, identity cty.Value) {
+	o.s.Helper()
+	schema := o.rt.Identity
+	switch {
+	case schema == nil:
+		if identity != cty.NilVal && !identity.IsNull() {
+			o.s.Errorf("%s: there is an identity, but the type has none", what)
+		}
+		return
+	case identity == cty.NilVal || identity.IsNull() || !identity.IsWhollyKnown():
+		o.s.Errorf("%s: the type has an identity, but there is none, or it is not known", what)
+		return
+	case !identity.Type().Equals(schema.ImpliedType()):
+		o.s.Errorf("%s: the identity is %#v, not of the type of its schema", what, identity)
+		return
+	case o.identity != cty.NilVal && !o.identity.IsNull() && !o.identity.RawEquals(identity):
+		o.s.Errorf("%s: the identity of the object changed from %#v to %#v", what, o.identity, identity)
+	}
+	o.identity = identity
+}
+
+// read reads the object and judges the answer.
+func (o *object) read() (cty.Value, []byte) {
+	s, block := o.s, o.rt.Block
+	s.Helper()
+	resp := s.p.Read(s.ctx, provider.ReadRequest{Type: o.r.Type, Prior: o.state, Private: o.private, Identity: o.identity, Client: client})
+	s.succeeds("read", block, resp.Diagnostics)
+	s.judge("read", value.CheckRefreshed(block, resp.State))
+	if !resp.State.IsNull() {
+		o.identify("read", resp.Identity)
+	}
+	return resp.State, resp.Private
+}
+
+// settled demands that reading finds the object as it was left, and that its configuration asks for nothing more.
+func (o *object) settled() {
+	s := o.s
+	s.Helper()
+	now, private := o.read()
+	if !now.RawEquals(o.state) {
+		s.Fatalf("read: the object is not what apply left:\napply %#v\nread  %#v", o.state, now)
+	}
+	if !bytes.Equal(private, o.private) {
+		s.Errorf("read: the private data changed from %q to %q", o.private, private)
+	}
+	resp, replaces := o.ask(o.state, o.config, o.private)
+	if replaces || !resp.Planned.RawEquals(value.NullWriteOnly(o.rt.Block, o.state)) {
+		s.Fatalf("plan: the same configuration asks for a change (replacement %t):\nstate   %#v\nplanned %#v", replaces, o.state, resp.Planned)
+	}
+}
+
+// destroy deletes the object.
+func (o *object) destroy() {
+	s, block := o.s, o.rt.Block
+	s.Helper()
+	private := o.private
+	if s.schema.PlanDestroy {
+		resp := s.p.Plan(s.ctx, provider.PlanRequest{Type: o.r.Type, Prior: o.state, Proposed: o.null(), Config: o.null(), PriorPrivate: private, PriorIdentity: o.identity, Client: client})
+		s.succeeds("plan a deletion", block, resp.Diagnostics)
+		if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
+			s.Fatalf("plan a deletion: the planned value is %#v, not null", resp.Planned)
+		}
+		private = resp.Private
+	}
+	resp := s.p.Apply(s.ctx, provider.ApplyRequest{
+		Type: o.r.Type, Prior: o.state, Planned: o.null(), Config: o.null(), PlannedPrivate: private, PlannedIdentity: o.identity,
+		Intent: fmt.Sprintf("providertest/%d", s.next.take()),
+	})
+	s.succeeds("delete", block, resp.Diagnostics)
+	s.conforms("delete", block, resp.State)
+	if !resp.State.IsNull() {
+		s.Fatalf("delete: the object is still there: %#v", resp.State)
+	}
+	was, hadPrivate := o.state, o.private
+	defer func() { o.state, o.private, o.identity = o.null(), nil, cty.NilVal }()
+	if s.schema.StateOnly {
+		return // what exists in the state only cannot be looked for
+	}
+	after := s.p.Read(s.ctx, provider.ReadRequest{Type: o.r.Type, Prior: was, Private: hadPrivate, Identity: o.identity, Client: client})
+	s.succeeds("read what was deleted", block, after.Diagnostics)
+	s.conforms("read what was deleted", block, after.State)
+	if !after.State.IsNull() {
+		s.Errorf("read what was deleted: the object is still there: %#v", after.State)
+	}
+}

@@ -1,0 +1,320 @@
+package providertest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// checkValidate validates good, partly unknown and bad configurations.
+func checkValidate(s *session, r *Resource) {
+	s.begin() // validation works without configuration
+	o := s.object(r)
+	s.succeeds("validate", o.rt.Block, o.validate(o.config))
+	for what, config := range unknowns(o.rt.Block, o.config) {
+		s.succeeds("validate with "+what+" unknown", o.rt.Block, o.validate(config))
+	}
+	for _, u := range r.Updates {
+		s.succeeds("validate update "+u.Name, o.rt.Block, o.validate(o.changed(u.Change)))
+	}
+	if len(r.Invalid) == 0 {
+		return
+	}
+	s.start()
+	for _, bad := range r.Invalid {
+		o := s.object(r)
+		config := o.changed(bad.Change)
+		diags := o.validate(config)
+		if !diags.HasErrors() {
+			diags = diags.Extend(s.p.Plan(s.ctx, provider.PlanRequest{Type: r.Type, Prior: o.null(), Config: config, Client: client,
+				Proposed: value.Propose(o.rt.Block, o.null(), config)}).Diagnostics)
+		}
+		s.refuses("invalid configuration "+bad.Name, o.rt.Block, diags, bad.Path)
+	}
+}
+
+// unknowns gives configurations in which one of the given attributes is unknown, and one in which all of them are.
+func unknowns(block *provider.Block, config cty.Value) map[string]cty.Value {
+	out := map[string]cty.Value{}
+	all := config.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(block.Attributes)) {
+		v := config.GetAttr(name)
+		if v.IsNull() {
+			continue
+		}
+		unknown := cty.UnknownVal(block.Attributes[name].ImpliedType())
+		one := config.AsValueMap()
+		one[name], all[name] = unknown, unknown
+		out[name] = cty.ObjectVal(one)
+	}
+	if len(out) > 1 {
+		out["everything"] = cty.ObjectVal(all)
+	}
+	return out
+}
+
+// checkLife takes an object from its creation to its end.
+func checkLife(s *session, r *Resource) {
+	s.start()
+	before := fingerprint(s.schema)
+	o := s.object(r)
+	o.apply(o.config)
+	o.settled()
+	o.destroy()
+	s.sameSchema(before)
+}
+
+// checkUnknown plans with values that become known only during apply, as they do where objects refer to each other.
+func checkUnknown(s *session, r *Resource) {
+	s.start()
+	for what, config := range unknowns(s.object(r).rt.Block, s.object(r).config) {
+		o := s.object(r)
+		// The numbers of objects differ, so take the unknown places only.
+		config = o.changed(unknownIn(config))
+		first, _ := o.ask(o.null(), config, nil)
+		final, _ := o.ask(o.null(), o.config, nil)
+		errs := value.CheckReplanned(o.rt.Block, first.Planned, final.Planned)
+		if first.LegacyTypeSystem {
+			errs = value.Intolerable(errs)
+		}
+		s.judge("plan once "+what+" is known", errs)
+		o.perform(o.config, final)
+		o.settled()
+		o.destroy()
+	}
+}
+
+// unknownIn gives the attributes of a configuration that are unknown.
+func unknownIn(config cty.Value) Attrs {
+	out := Attrs{}
+	for name, v := range config.AsValueMap() {
+		if !v.IsKnown() {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// checkUpdate changes an object, in place or by replacement, and back again.
+func checkUpdate(s *session, r *Resource, u *Update) {
+	s.start()
+	o := s.object(r)
+	original := o.config
+	o.apply(o.config)
+	if replaced := o.apply(o.changed(u.Change)); replaced != u.Replaces {
+		s.Errorf("replacement: got %t, want %t", replaced, u.Replaces)
+	}
+	o.settled()
+	o.apply(original)
+	o.settled()
+	o.destroy()
+}
+
+// checkUpgrade hands what a state would hold back to the provider, as happens at the start of every run.
+func checkUpgrade(s *session, r *Resource) {
+	s.start()
+	o := s.object(r)
+	o.apply(o.config)
+	ty := o.rt.Block.ImpliedType()
+	stored, err := ctyjson.Marshal(o.state, ty)
+	if err != nil {
+		s.Fatalf("the object cannot be stored: %s", err)
+	}
+	upgrade := func(in provider.StoredObject) provider.UpgradeStateResponse {
+		return s.p.UpgradeState(s.ctx, provider.UpgradeStateRequest{Type: r.Type, Version: o.rt.Version, Stored: in})
+	}
+	resp := upgrade(provider.StoredObject{JSON: stored})
+	s.succeeds("upgrade", o.rt.Block, resp.Diagnostics)
+	s.conforms("upgrade", o.rt.Block, resp.State)
+	if !resp.State.RawEquals(o.state) {
+		s.Errorf("upgrade: the object of the current version changed:\nstored   %#v\nupgraded %#v", o.state, resp.State)
+	}
+	for what, bad := range map[string]string{
+		"cut JSON": string(stored[:len(stored)/2]), "another type of value": `[1, 2]`, "an attribute of a wrong type": `{"` + anyAttribute(o.rt.Block) + `": {"x": [{}]}}`,
+	} {
+		if what == "an attribute of a wrong type" && o.rt.Block.Attributes[anyAttribute(o.rt.Block)].Type == cty.DynamicPseudoType {
+			continue
+		}
+		s.safely("upgrade "+what, func() {
+			s.refuses("upgrade "+what, o.rt.Block, upgrade(provider.StoredObject{JSON: []byte(bad)}).Diagnostics, nil)
+		})
+	}
+	if o.rt.Identity != nil {
+		s.upgradeIdentity(o)
+	}
+	o.destroy()
+}
+
+func (s *session) upgradeIdentity(o *object) {
+	stored, err := ctyjson.Marshal(o.identity, o.rt.Identity.ImpliedType())
+	if err != nil {
+		s.Fatalf("the identity cannot be stored: %s", err)
+	}
+	resp := s.p.UpgradeIdentity(s.ctx, provider.UpgradeIdentityRequest{Type: o.r.Type, Version: o.rt.Identity.Version, JSON: stored})
+	s.succeeds("upgrade the identity", nil, resp.Diagnostics)
+	if resp.Identity == cty.NilVal || !resp.Identity.RawEquals(o.identity) {
+		s.Errorf("upgrade the identity: got %#v, want %#v", resp.Identity, o.identity)
+	}
+}
+
+// anyAttribute gives the first attribute that is not of any type, or the first of all.
+func anyAttribute(block *provider.Block) string {
+	names := slices.Sorted(maps.Keys(block.Attributes))
+	for _, name := range names {
+		if !block.Attributes[name].ImpliedType().HasDynamicTypes() {
+			return name
+		}
+	}
+	return names[0]
+}
+
+// checkImport finds an object by its id, and by its identity when it has one.
+func checkImport(s *session, r *Resource) {
+	s.start()
+	if r.Import == nil {
+		resp := s.p.Import(s.ctx, provider.ImportRequest{Type: r.Type, ID: "x", Client: client})
+		s.refuses("import of what cannot be imported", nil, resp.Diagnostics, nil)
+		return
+	}
+	o := s.object(r)
+	o.apply(o.config)
+	want := o.state
+	if r.Import.Want != nil {
+		want = r.Import.Want(want)
+	}
+	s.imports(o, "import by id", provider.ImportRequest{Type: r.Type, ID: r.Import.ID(o.state), Client: client}, want)
+	if o.rt.Identity != nil {
+		s.imports(o, "import by identity", provider.ImportRequest{Type: r.Type, Identity: o.identity, Client: client}, want)
+	}
+	if id := r.Import.Missing; id != "" {
+		resp := s.p.Import(s.ctx, provider.ImportRequest{Type: r.Type, ID: id, Client: client})
+		s.proper("import of a missing object", nil, resp.Diagnostics)
+		if !resp.Diagnostics.HasErrors() && !s.gone(o, resp) {
+			s.Errorf("import of the missing object %q: neither an error, nor does the read afterwards find that it is gone", id)
+		}
+	}
+	o.destroy()
+}
+
+func (s *session) imports(o *object, what string, req provider.ImportRequest, want cty.Value) {
+	s.Helper()
+	resp := s.p.Import(s.ctx, req)
+	s.succeeds(what, nil, resp.Diagnostics)
+	if len(resp.Imported) == 0 || resp.Imported[0].Type != o.r.Type {
+		s.Fatalf("%s: found %d objects, the first one not of type %s", what, len(resp.Imported), o.r.Type)
+	}
+	found := resp.Imported[0]
+	s.conforms(what, o.rt.Block, found.State)
+	again := &object{s: s, r: o.r, rt: o.rt, config: o.config, state: found.State, private: found.Private, identity: found.Identity}
+	if o.rt.Identity != nil && (found.Identity == cty.NilVal || found.Identity.IsNull()) {
+		again.identity = cty.NilVal
+	}
+	now, _ := again.read()
+	if !now.RawEquals(want) {
+		s.Errorf("%s: reading what was imported finds another object:\ngot  %#v\nwant %#v", what, now, want)
+	}
+	if o.rt.Identity != nil && !again.identity.RawEquals(o.identity) {
+		s.Errorf("%s: the identity is %#v, want %#v", what, again.identity, o.identity)
+	}
+}
+
+// gone reads what an import gave and tells whether nothing is there.
+func (s *session) gone(o *object, resp provider.ImportResponse) bool {
+	for _, i := range resp.Imported {
+		if i.State.IsNull() {
+			continue
+		}
+		read := s.p.Read(s.ctx, provider.ReadRequest{Type: i.Type, Prior: i.State, Private: i.Private, Identity: i.Identity, Client: client})
+		if !read.Diagnostics.HasErrors() && !read.State.IsNull() {
+			return false
+		}
+	}
+	return true
+}
+
+// checkRemoved reads an object that someone else removed, and plans it anew.
+func checkRemoved(s *session, r *Resource) {
+	s.start()
+	o := s.object(r)
+	o.apply(o.config)
+	if err := r.Remove(o.state); err != nil {
+		s.Fatalf("removing the object outside: %s", err)
+	}
+	now, _ := o.read()
+	if !now.IsNull() {
+		s.Fatalf("read: the object was removed, but is found: %#v", now)
+	}
+	o.state, o.private, o.identity = o.null(), nil, cty.NilVal
+	o.apply(o.config)
+	o.settled()
+	o.destroy()
+}
+
+// checkSlow interrupts a creation: by the end of its context, and once after a call of Stop, which may end it earlier but need not.
+// What the answer says to exist must exist.
+func checkSlow(s *session, r *Resource) {
+	for _, how := range []string{"context", "Stop"} {
+		s.start()
+		o := s.object(r, r.Slow)
+		planned, _ := o.ask(o.null(), o.config, nil)
+		ctx, cancel := context.WithCancel(s.ctx)
+		timer := time.AfterFunc(200*time.Millisecond, func() {
+			if how == "Stop" {
+				stopping := time.Now()
+				_ = s.p.Stop(s.ctx)
+				if took := time.Since(stopping); took > time.Second {
+					s.Errorf("Stop returned after %s; it must not wait", took)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			cancel()
+		})
+		s.within("a creation interrupted by "+how, func() {
+			o.interrupted(s.p.Apply(ctx, provider.ApplyRequest{
+				Type: r.Type, Prior: o.null(), Planned: planned.Planned, Config: o.config, PlannedPrivate: planned.Private, PlannedIdentity: planned.Identity, Intent: "providertest/slow-" + how,
+			}), planned)
+		})
+		timer.Stop()
+		cancel()
+		if !o.state.IsNull() {
+			s.start() // the stopped provider need not work any more
+			o.destroy()
+		}
+	}
+}
+
+// interrupted judges an answer that may be an error, and keeps what it says.
+func (o *object) interrupted(resp provider.ApplyResponse, planned provider.PlanResponse) {
+	s, block := o.s, o.rt.Block
+	s.proper("an interrupted apply", block, resp.Diagnostics)
+	state := resp.State
+	if state == cty.NilVal {
+		state = o.null()
+	}
+	errs := value.Conforms(block, state)
+	if len(errs) == 0 {
+		errs = value.CheckKnown(state)
+	}
+	if len(errs) == 0 && !resp.Diagnostics.HasErrors() {
+		errs = value.CheckApplied(block, planned.Planned, state)
+		if resp.LegacyTypeSystem {
+			errs = value.Intolerable(errs)
+		}
+	}
+	for _, e := range errs {
+		s.Errorf("an interrupted apply: %s", e.Error())
+	}
+	if len(errs) == 0 {
+		o.state, o.private = state, resp.Private
+		if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
+			o.identity = resp.Identity
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// Package providertest is the suite that every provider.Provider passes, whatever it is made of.
+//
+// The suite drives a provider as the engine does (schema, validate, configure, plan, apply, read, upgrade, import, delete) and judges
+// every answer by the rules of internal/value, so an implementation that passes gets along with the engine. It knows nothing
+// about what the provider manages: the caller brings configurations that work, changes to them, and ways to meddle with objects
+// behind the provider's back.
+//
+//	func TestProvider(t *testing.T) {
+//		providertest.Run(t, providertest.Options{
+//			New: func(context.Context) (provider.Provider, error) { return New(), nil },
+//			Resources: []providertest.Resource{{
+//				Type:    "demo_thing",
+//				Config:  func(n int) providertest.Attrs { return providertest.Attrs{"name": cty.StringVal(fmt.Sprint("thing-", n))} },
+//				Updates: []providertest.Update{{Name: "size", Change: providertest.Attrs{"size": cty.NumberIntVal(2)}}},
+//			}},
+//		})
+//	}
+//
+// Every check is a subtest of its own with a provider of its own. Run it with -race: one of the checks uses a provider from many
+// goroutines at once.
+package providertest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Attrs are attributes and nested blocks of a configuration. What is left out is null or, for blocks, empty; values are converted
+// to the types of the schema.
+type Attrs map[string]cty.Value
+
+// Options describe a provider to the suite. Only New is needed; what is left out is not checked.
+type Options struct {
+	// New starts a provider that shares nothing with earlier ones but the world that it manages.
+	New provider.Factory
+	// Config is the provider block.
+	Config Attrs
+	// InvalidConfigs are provider blocks that have to be refused while validating or configuring.
+	InvalidConfigs []Invalid
+
+	Resources []Resource
+	Data      []Data
+	Ephemeral []Ephemeral
+	Functions []Function
+
+	// Patience is how long a call may take to return once its context has ended; 0 means ten seconds.
+	Patience time.Duration
+	// Goroutines is how many use one provider at once in the check of that; 0 means six.
+	Goroutines int
+	// Exempt skips checks, by name, and says why.
+	Exempt map[string]string
+}
+
+// Resource is a kind of object to put through a life.
+type Resource struct {
+	// Name tells cases of one type apart; empty means the type.
+	Name string
+	Type string
+	// Config gives the configuration of the n-th object, wholly known. Objects of different numbers can exist side by side.
+	Config func(n int) Attrs
+	// Updates are changes to that configuration, each applied to an object that was just created.
+	Updates []Update
+	// Invalid are changes that make the configuration one which validating or planning has to refuse.
+	Invalid []Invalid
+	// Import tells how to find the object again; nil means that the type cannot be imported.
+	Import *Import
+	// Remove removes an object behind the provider's back: the next read has to find that it is gone. Nil skips this.
+	Remove func(state cty.Value) error
+	// Slow is a change that makes the creation of an object take longer than Options.Patience, so that it can be interrupted: by the
+	// end of its context, with and without a call of Stop before.
+	Slow Attrs
+}
+
+// Update is a change to a configuration. It names whether the object has to be replaced for it.
+type Update struct {
+	Name     string
+	Change   Attrs
+	Replaces bool
+}
+
+// Invalid is a change to a configuration that has to be refused, with a diagnostic at Path (nil: anywhere).
+type Invalid struct {
+	Name   string
+	Change Attrs
+	Path   cty.Path
+}
+
+// Import tells how an object is found by an id.
+type Import struct {
+	// ID gives the id of an object.
+	ID func(state cty.Value) string
+	// Want gives what an import followed by a read must find; nil means the state itself.
+	Want func(state cty.Value) cty.Value
+	// Missing is an id that no object has: import or the read after it must say so. Empty skips this.
+	Missing string
+}
+
+// Data is a data source to read.
+type Data struct {
+	Name   string
+	Type   string
+	Config Attrs
+	// Want are attributes that the answer has to have.
+	Want    Attrs
+	Invalid []Invalid
+}
+
+// Ephemeral is an ephemeral resource to open, renew if it wants to be, and close.
+type Ephemeral struct {
+	Name   string
+	Type   string
+	Config Attrs
+	Want   Attrs
+}
+
+// Function is a call of a function of the provider.
+type Function struct {
+	Name string
+	Args []cty.Value
+	// Want is the result; cty.NilVal means that the call has to fail.
+	Want cty.Value
+}
+
+// Run runs the suite.
+func Run(t *testing.T, o Options) {
+	t.Helper()
+	for _, c := range checks(&o) {
+		t.Run(c.name, func(t *testing.T) {
+			if why, ok := o.Exempt[c.name]; ok {
+				t.Skip(why)
+			}
+			c.run(&session{tb: t, o: &o, ctx: t.Context()})
+		})
+	}
+}
+
+// tb is what a check needs of testing.T. The suite's own tests put a recorder in its place.
+type tb interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
+// check is one subtest.
+type check struct {
+	name string
+	run  func(s *session)
+}
+
+// checks lists what applies to a provider.
+func checks(o *Options) []check {
+	all := []check{
+		{"schema is sane", checkSchema},
+		{"schema never changes and can be asked for concurrently", checkSchemaConcurrently},
+		{"configure", checkConfigure},
+		{"unknown type names give diagnostics", checkWrongNames},
+		{"calls return when their context has ended", checkCancelled},
+		{"close twice", checkClose},
+		{"parallel calls", checkParallel},
+	}
+	for _, r := range o.Resources {
+		all = append(all, resourceChecks(&r)...)
+	}
+	for _, d := range o.Data {
+		all = append(all, check{"data " + nameOf(d.Name, d.Type), func(s *session) { checkData(s, &d) }})
+	}
+	for _, e := range o.Ephemeral {
+		all = append(all, check{"ephemeral " + nameOf(e.Name, e.Type), func(s *session) { checkEphemeral(s, &e) }})
+	}
+	for _, f := range o.Functions {
+		all = append(all, check{"function " + f.Name, func(s *session) { checkFunction(s, &f) }})
+	}
+	return all
+}
+
+func resourceChecks(r *Resource) []check {
+	prefix := "resource " + nameOf(r.Name, r.Type) + ": "
+	var all []check
+	add := func(name string, run func(s *session, r *Resource)) {
+		all = append(all, check{prefix + name, func(s *session) { run(s, r) }})
+	}
+	add("validate", checkValidate)
+	add("create, read, plan again, destroy", checkLife)
+	add("plan with unknown values", checkUnknown)
+	add("upgrade what is stored", checkUpgrade)
+	add("import", checkImport)
+	for _, u := range r.Updates {
+		add("update "+u.Name, func(s *session, r *Resource) { checkUpdate(s, r, &u) })
+	}
+	if r.Remove != nil {
+		add("read what was removed outside", checkRemoved)
+	}
+	if r.Slow != nil {
+		add("interrupt a slow creation", checkSlow)
+	}
+	return all
+}
+
+func nameOf(name, typ string) string {
+	if name == "" {
+		return typ
+	}
+	return name
+}
+
+// session is a provider under one check. Each starts its own.
+type session struct {
+	tb
+	o      *Options
+	ctx    context.Context
+	p      provider.Provider
+	schema *provider.Schema
+	next   *counter // numbers of objects
+}
+
+// patience is how long a call may take once its context has ended.
+func (s *session) patience() time.Duration {
+	if s.o.Patience > 0 {
+		return s.o.Patience
+	}
+	return 10 * time.Second
+}
