@@ -172,6 +172,9 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.L
 	bad := func(format string, args ...any) (Expansion, diag.List) {
 		return none, problem(expr, ctx, "Invalid for_each argument", format, args...)
 	}
+	badSet := func(format string, args ...any) (Expansion, diag.List) {
+		return none, problem(expr, ctx, "Invalid for_each set argument", `The given "for_each" argument value is unsuitable: `+format, args...)
+	}
 	if value.IsEphemeral(v) {
 		return bad(`The given "for_each" value is derived from an ephemeral value, which cannot be used here: the instances must be the same in every run.`)
 	}
@@ -193,7 +196,7 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.L
 	each := make(map[string]cty.Value, v.LengthInt())
 	if ty.IsSetType() {
 		if v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType {
-			return bad(`The given "for_each" argument value is unsuitable: "for_each" supports maps and sets of strings, but you have provided a set containing type %s.`, ty.ElementType().FriendlyName())
+			return badSet(`"for_each" supports maps and sets of strings, but you have provided a set containing type %s.`, ty.ElementType().FriendlyName())
 		}
 		if !v.IsWhollyKnown() {
 			return bad(`The "for_each" set includes values derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to use a map value where the keys are defined statically in your configuration and where only the values contain apply-time results.`)
@@ -206,7 +209,7 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.L
 			k = ev
 		}
 		if k.IsNull() {
-			return bad(`The given "for_each" argument value is unsuitable: "for_each" sets must not contain null values.`)
+			return badSet(`"for_each" sets must not contain null values.`)
 		}
 		each[k.AsString()] = ev
 		keys = append(keys, addr.StringKey(k.AsString()))

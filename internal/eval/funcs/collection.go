@@ -80,6 +80,15 @@ var coalesceFunc = function.New(&function.Spec{
 	},
 })
 
+// containsFunc refuses to look for null. (The library's does look, but for a null of no type it gives a value that stays
+// unknown for ever.)
+var containsFunc = function.New(&function.Spec{
+	Params:       []function.Parameter{param("list", cty.DynamicPseudoType), param("value", cty.DynamicPseudoType)},
+	Type:         function.StaticReturnType(cty.Bool),
+	RefineResult: notNull,
+	Impl:         func(args []cty.Value, _ cty.Type) (cty.Value, error) { return stdlib.ContainsFunc.Call(args) },
+})
+
 // indexFunc looks for a value and gives its position. (The library's index is the index operator.)
 var indexFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("list", cty.DynamicPseudoType), param("value", cty.DynamicPseudoType)},

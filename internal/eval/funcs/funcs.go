@@ -9,8 +9,7 @@
 // either withhold the value in the text themselves or, where a library writes the text, withhold the whole of it
 // (withheldErrors).
 //
-// Known differences from Terraform 1.11.4, all in cases that it gets wrong, are the table of
-// knownDifferences in the tests.
+// Known differences from Terraform 1.11.4, all in cases that it gets wrong, are in the table knownDifferences of the tests.
 package funcs
 
 import (
@@ -96,7 +95,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"coalescelist":     stdlib.CoalesceListFunc,
 		"compact":          stdlib.CompactFunc,
 		"concat":           stdlib.ConcatFunc,
-		"contains":         stdlib.ContainsFunc,
+		"contains":         containsFunc,
 		"csvdecode":        withheldErrors(stdlib.CSVDecodeFunc),
 		"distinct":         stdlib.DistinctFunc,
 		"element":          stdlib.ElementFunc,
