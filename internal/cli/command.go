@@ -29,8 +29,8 @@ type command struct {
 func table() []*command {
 	return []*command{
 		cmdInit(), cmdValidate(), cmdPlan(), cmdApply(), cmdDestroy(),
-		cmdGet(), cmdOutput(), cmdProviders(), cmdRefresh(), cmdShow(),
-		cmdState(), cmdVersion(),
+		cmdForceUnlock(), cmdGet(), cmdOutput(), cmdProviders(), cmdRecover(), cmdRefresh(), cmdShow(),
+		cmdState(), cmdTaint(), cmdUntaint(), cmdVersion(), cmdWorkspace(),
 	}
 }
 

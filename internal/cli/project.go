@@ -129,16 +129,23 @@ func (a *app) workspace() (name string, overridden bool, err error) {
 	return strings.TrimSpace(string(content)), false, err
 }
 
-// open opens the store of the working directory. The root module is read for it, because it may say where the state is.
-func (c *call) open(ctx context.Context, files stateFiles) (state.Store, diag.List) {
+// rootModule reads the root module alone: it may say where the state is.
+func (c *call) rootModule(ctx context.Context) (*config.Module, diag.List) {
 	root, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.dataDir(), LanguageVersion: state.LanguageVersion, RootOnly: true})
-	if root != nil {
-		c.addSources(root.Files)
-	}
 	if diags.HasErrors() {
 		return nil, errorsOnly(diags)
 	}
-	return c.storeOf(root.Root, files)
+	c.addSources(root.Files)
+	return root.Root, nil
+}
+
+// open opens the store of the working directory.
+func (c *call) open(ctx context.Context, files stateFiles) (state.Store, diag.List) {
+	root, diags := c.rootModule(ctx)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return c.storeOf(root, files)
 }
 
 // storeOf makes the store that a root module asks for.

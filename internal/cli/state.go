@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -16,7 +18,7 @@ func cmdState() *command {
 		name: "state", short: "Look at the state and change it by hand",
 		long: `These commands look at the state of the selected workspace, and change it without
 touching any real object. Their output suits grep and the like.`,
-		members: []*command{cmdStateList(), cmdStatePull(), cmdStateShow()},
+		members: []*command{cmdStateList(), cmdStateMv(), cmdStatePull(), cmdStatePush(), cmdStateReplaceProvider(), cmdStateRm(), cmdStateShow()},
 	}
 }
 
@@ -103,10 +105,18 @@ func matching(s *state.State, t addr.Target) (out []addr.AbsResourceInstance) {
 	return out
 }
 
+// matches tells whether an address is that of an instance or of something around it. A module without a key stands for all its
+// instances.
 func matches(t addr.Target, a addr.AbsResourceInstance) bool {
 	switch {
 	case t.IsModule():
-		return t.Module.Contains(a.Module)
+		want, have := t.Module.Steps(), a.Module.Steps()
+		for i, step := range want {
+			if i >= len(have) || step.Call != have[i].Call || !step.Key.IsNone() && step.Key != have[i].Key {
+				return false
+			}
+		}
+		return true
 	case t.Module != a.Module || t.Resource != a.Resource:
 		return false
 	}
@@ -212,4 +222,49 @@ func cmdStatePull() *command {
 			}
 		},
 	}
+}
+func cmdStatePush() *command {
+	return &command{
+		name: "push", short: "Replace the state by that of a file", args: "FILE",
+		long: `Replace the state by that of a file, or of the standard input if the file is "-". A state of
+another lineage or with a lower serial is refused, unless forced.`,
+		setup: func(c *call) func(context.Context) outcome {
+			var force bool
+			l := &locking{}
+			l.flags(c)
+			c.flags.BoolVar(&force, "force", false, "Write the state even if lineage or serial speak against it.")
+			return func(ctx context.Context) outcome {
+				if len(c.args) != 1 {
+					return c.wrongNumber("Exactly one argument expected.")
+				}
+				return c.statePush(ctx, l, c.args[0], force)
+			}
+		},
+	}
+}
+
+func (c *call) statePush(ctx context.Context, l *locking, name string, force bool) outcome {
+	var in io.Reader = c.in.reader
+	if name != "-" {
+		f, _, err := openFile(name)
+		if err != nil {
+			return c.say("%s", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	s, err := state.Read(in)
+	var damaged *state.DecodeError
+	switch {
+	case errors.As(err, &damaged) && damaged.Damage == state.Empty:
+		return c.say("Error reading source state %q: it is empty (zero bytes), and was not pushed.", name)
+	case err != nil:
+		return c.say("Error reading source state %q: %s", name, err)
+	}
+	return c.edit(ctx, editing{locking: *l, operation: "state-push"}, func(session state.Session) (*state.State, diag.List) {
+		if force {
+			return nil, diag.FromError("Failed to write state", session.Replace(ctx, s))
+		}
+		return nil, diag.FromError("Failed to write state", session.Write(ctx, s))
+	})
 }

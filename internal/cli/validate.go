@@ -3,8 +3,15 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
@@ -67,4 +74,128 @@ func (c *call) green(text string) string {
 		return "\x1b[32m\x1b[1m" + text + "\x1b[0m"
 	}
 	return text
+}
+
+func cmdProviders() *command {
+	return &command{
+		name: "providers", short: "Show which modules need which providers",
+		long: `Show the tree of modules with the providers that each needs, and the providers that the
+state needs.`,
+		setup: func(c *call) func(context.Context) outcome {
+			return func(ctx context.Context) outcome {
+				if len(c.args) > 0 {
+					return c.tooMany()
+				}
+				return c.runProviders(ctx)
+			}
+		},
+	}
+}
+
+func (c *call) runProviders(ctx context.Context) outcome {
+	project, diags := c.project(ctx, projectOptions{})
+	if diags.HasErrors() {
+		return c.end(diags)
+	}
+	defer project.Close()
+	snapshot, diags := c.snapshotOf(ctx, project.Store())
+	if diags.HasErrors() {
+		return c.end(diags)
+	}
+	fmt.Fprint(c.out, "\nProviders required by configuration:\n.\n")
+	c.providerTree(project.Config().Root, "")
+	fmt.Fprintln(c.out)
+	if s := snapshot.State; s != nil && len(s.Resources()) > 0 {
+		used := map[string]bool{}
+		for _, r := range s.Resources() {
+			used[r.Provider.Provider.String()] = true
+		}
+		fmt.Fprint(c.out, "Providers required by state:\n\n")
+		for _, name := range slices.Sorted(maps.Keys(used)) {
+			fmt.Fprintf(c.out, "    provider[%s]\n\n", name)
+		}
+	}
+	return done
+}
+
+// providerTree draws what a module needs and calls, below a prefix of lines.
+func (c *call) providerTree(m *config.Module, prefix string) {
+	needs := moduleProviders(m)
+	names := make([]string, 0, len(needs))
+	for p, need := range needs {
+		text := "provider[" + p.String() + "]"
+		if need.version != "" {
+			text += " " + need.version
+		}
+		names = append(names, text)
+	}
+	slices.Sort(names)
+	children := m.SortedChildren()
+	for i, name := range names {
+		branch, _ := branches(i == len(names)-1 && len(children) == 0)
+		fmt.Fprintln(c.out, prefix+branch+name)
+	}
+	for i, child := range children {
+		branch, below := branches(i == len(children)-1)
+		fmt.Fprintln(c.out, prefix+branch+"module."+child.Call.Name)
+		c.providerTree(child, prefix+below)
+	}
+}
+
+func branches(last bool) (branch, below string) {
+	if last {
+		return "└── ", "    "
+	}
+	return "├── ", "│   "
+}
+
+// need is how a module asks for a provider.
+type need struct {
+	version string
+	where   hcl.Range
+}
+
+// moduleProviders gives what one module needs: written requirements, provider blocks, and what its resources imply.
+func moduleProviders(m *config.Module) map[addr.Provider]need {
+	out := map[addr.Provider]need{}
+	add := func(p addr.Provider, version string, where hcl.Range) {
+		old, ok := out[p]
+		if !ok {
+			old = need{where: where}
+		}
+		if version != "" {
+			old.version = strings.Join(append(nonEmpty(old.version), version), ", ")
+		}
+		out[p] = old
+	}
+	for _, r := range m.SortedRequiredProviders() {
+		add(r.Source, r.Version.Text, r.Range)
+	}
+	for _, p := range m.SortedProviderConfigs() {
+		add(p.Provider, p.Version.Text, p.Range)
+	}
+	for _, r := range m.SortedResources() {
+		add(r.Provider, "", r.DeclRange)
+	}
+	return out
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// requiredProviders gives all providers of a configuration with a place that asks for each.
+func requiredProviders(cfg *config.Config) map[addr.Provider]hcl.Range {
+	out := map[addr.Provider]hcl.Range{}
+	for _, m := range cfg.SortedModules() {
+		for p, need := range moduleProviders(m) {
+			if _, ok := out[p]; !ok {
+				out[p] = need.where
+			}
+		}
+	}
+	return out
 }
