@@ -44,17 +44,15 @@ type flight struct {
 func (s *session) Begin(_ context.Context, run state.RunInfo) (state.Journal, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.over:
-		return nil, errOver
-	case s.journal != nil:
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	if s.journal != nil {
 		return nil, errors.New("a journal is open already")
 	}
 	s.journal = &journal{s: s, run: s.w.o.runOf(run), builder: s.base.Builder(), open: map[string]*flight{}, cost: checkpointSize}
 	return s.journal, nil
 }
-
-var errOver = errors.New("the session is over: its lock was given back")
 
 // start makes the journal file when the first record comes. Called with mu held.
 func (j *journal) start() error {
@@ -271,9 +269,6 @@ func (j *journal) snapshot() error {
 	}
 	err := j.s.write(j.s.numbered(st), covers)
 	j.since, j.cost = j.wal.size(), j.s.imageSize
-	if err != nil {
-		j.wal.stop(err)
-	}
 	return err
 }
 

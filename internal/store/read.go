@@ -97,13 +97,15 @@ func readContentAt(files Files, name string) (*content, error) {
 }
 
 // rescueFiles reads what rescue files hold for a journal.
-func (w *workspace) rescueFiles(n nonce) (all [][]byte) {
+func (w *workspace) rescueFiles(n nonce) (all [][]byte, err error) {
 	for _, path := range rescuePaths(w.o, w.p, n) {
-		if b, err := readFile(w.o.Files, path); err == nil && b != nil {
-			all = append(all, b)
+		b, err := readFile(w.o.Files, path)
+		if err != nil {
+			return nil, err // there may be results in it
 		}
+		all = append(all, b)
 	}
-	return all
+	return all, nil
 }
 
 // view is what the files of a workspace say together.

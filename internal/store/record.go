@@ -144,7 +144,7 @@ type mark struct {
 // valid header was damaged later.
 //
 // rescues gives what is found in rescue files of the journal; it may be nil.
-func parseJournal(b []byte, rescues func(nonce) [][]byte) (*parsed, error) {
+func parseJournal(b []byte, rescues func(nonce) ([][]byte, error)) (*parsed, error) {
 	if len(b) < prefixSize || !bytes.HasPrefix(b, []byte(magic)) {
 		return nil, fmt.Errorf("it does not start like a journal of this version")
 	}
@@ -162,7 +162,11 @@ func parseJournal(b []byte, rescues func(nonce) [][]byte) (*parsed, error) {
 	p.records = p.records[1:]
 	p.own = len(p.records)
 	if rescues != nil {
-		for _, r := range rescues(p.nonce) {
+		files, err := rescues(p.nonce)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range files {
 			p.rescued(r)
 		}
 	}

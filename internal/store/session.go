@@ -139,14 +139,34 @@ func (s *session) Snapshot() *state.Snapshot {
 	return &state.Snapshot{State: s.base, InFlight: slices.Clone(s.inFlight), Unfolded: slices.Clone(s.unfolded)}
 }
 
+// usable tells why nothing can be begun in this session any more. Called with mu held.
+func (s *session) usable() error {
+	switch {
+	case s.over:
+		return errors.New("the session is over: its lock was given back")
+	case s.wal == nil:
+		return nil
+	}
+	if err := s.wal.broken(); err != nil {
+		return fmt.Errorf("the journal is broken; unlock, and lock again: %w", err)
+	}
+	return nil
+}
+
 // settle ends a piece of work on the journal file: when nothing is left open the file goes, else a fresh one carries what is.
 func (s *session) settle() error {
-	if s.wal == nil || !s.written && len(s.inFlight)+len(s.unfolded) > 0 {
+	if s.wal == nil {
 		return nil
+	}
+	if err := s.wal.broken(); err != nil {
+		return err // the journal has what the state file lacks
 	}
 	files, old := s.w.o.Files, s.wal
 	if err := removeAny(files, s.w.p.image); err != nil {
 		return err
+	}
+	if !s.written && len(s.inFlight)+len(s.unfolded) > 0 {
+		return nil
 	}
 	if len(s.inFlight)+len(s.unfolded) > 0 {
 		records, err := carry(s.inFlight, s.unfolded)
@@ -164,11 +184,6 @@ func (s *session) settle() error {
 		}
 		s.wal, s.written = nil, false
 		if err := files.SyncDir(s.w.p.dir); err != nil {
-			return errors.Join(err, old.close())
-		}
-	}
-	for _, path := range old.rescue {
-		if err := removeAny(files, path); err != nil {
 			return errors.Join(err, old.close())
 		}
 	}

@@ -27,8 +27,14 @@ func (s *session) numbered(st *state.State) *state.State {
 }
 
 // write makes the state file hold this state, in the steps that the package doc lists. All records of the journal up to covers are in
-// the state. After an error the old content, the new one, or a note to repair it from the image stands there.
+// the state. After an error the old content, the new one, or a note to repair it from the image stands there, and nothing new
+// may begin in this session.
 func (s *session) write(st *state.State, covers uint64) (err error) {
+	defer func() {
+		if err != nil {
+			s.wal.stop(err)
+		}
+	}()
 	if err := s.wal.wait(covers); err != nil {
 		return err
 	}
@@ -173,7 +179,11 @@ func (s *session) backup(f File) error {
 
 // copyFrom copies what stands behind an offset, to the same place.
 func copyFrom(to, from File, off int64) (int64, error) {
-	buf := make([]byte, copyStep)
+	info, err := from.Stat()
+	if err != nil {
+		return off, err
+	}
+	buf := make([]byte, min(copyStep, max(info.Size, 512)))
 	for {
 		n, err := from.ReadAt(buf, off)
 		if n > 0 {

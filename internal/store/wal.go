@@ -108,7 +108,7 @@ func (w *wal) begin(o *Options, p paths, h header, carried []record) error {
 }
 
 // continueWAL appends to a journal that was read; f is its locked file. Records that were read from rescue files are made part
-// of it first.
+// of it first, and the rescue files go.
 func continueWAL(o *Options, p paths, f File, j *parsed) (*wal, error) {
 	w := &wal{files: o.Files, f: f, nonce: j.nonce, rescue: rescuePaths(o, p, j.nonce), off: j.end, next: j.next, durable: j.next}
 	w.cond.L = &w.mu
@@ -119,14 +119,22 @@ func continueWAL(o *Options, p paths, f File, j *parsed) (*wal, error) {
 	for _, r := range j.records[j.own:] {
 		b = appendRecord(b, j.nonce, r.seq, r.kind, r.payload)
 	}
-	if len(b) == 0 {
-		return w, nil
+	if len(b) > 0 {
+		if _, err := f.WriteAt(b, j.end); err != nil {
+			return nil, err
+		}
+		w.off += int64(len(b))
 	}
-	if _, err := f.WriteAt(b, j.end); err != nil {
+	// What was read may be there only for now: the process that wrote it may have died before its sync.
+	if err := f.Sync(); err != nil {
 		return nil, err
 	}
-	w.off += int64(len(b))
-	return w, f.Sync()
+	for _, path := range w.rescue {
+		if err := removeAny(o.Files, path); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
 }
 
 func rescuePaths(o *Options, p paths, n nonce) (all []string) {

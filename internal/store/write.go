@@ -30,10 +30,10 @@ func (s *session) Replace(_ context.Context, st *state.State) error {
 func (s *session) replace(st *state.State, force bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.over:
-		return errOver
-	case s.journal != nil:
+	if err := s.usable(); err != nil {
+		return fmt.Errorf("write the state: %w", err)
+	}
+	if s.journal != nil {
 		return errors.New("write the state: a journal is open, and the state changes through it")
 	}
 	if !force {
@@ -87,9 +87,9 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 	record := resolveRecord{Tokens: tokens, Edits: raw}
 	s.mu.Lock()
 	j := s.journal
-	if err := s.known(tokens); err != nil || s.over {
+	if err := errors.Join(s.known(tokens), s.usable()); err != nil {
 		s.mu.Unlock()
-		return errors.Join(err, s.ended())
+		return err
 	}
 	if j != nil {
 		s.mu.Unlock()
@@ -104,13 +104,6 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 	defer s.mu.Unlock()
 	if err := s.resolve(record, edits); err != nil {
 		return fmt.Errorf("resolve: %w", err)
-	}
-	return nil
-}
-
-func (s *session) ended() error {
-	if s.over {
-		return errOver
 	}
 	return nil
 }
@@ -159,8 +152,8 @@ func (s *session) forget(tokens []string) {
 func (s *session) Unlock() error {
 	s.mu.Lock()
 	if s.over {
-		s.mu.Unlock()
-		return errOver
+		defer s.mu.Unlock()
+		return s.usable()
 	}
 	var open error
 	if s.journal != nil {

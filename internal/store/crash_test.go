@@ -1,0 +1,558 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/faults"
+	"github.com/tombolo-iac/tombolo/internal/store/mem"
+	"github.com/tombolo-iac/tombolo/state"
+	"github.com/tombolo-iac/tombolo/state/storetest"
+)
+
+// The tests in this file run a script once to count its calls to the file system, and then again with every fault at every call;
+// and for every crash, the recovery again with every fault at every one of its calls. After each of them they compare what the
+// next process finds with what the script knows.
+
+// player runs a script and keeps book: what was acknowledged, what was only asked for.
+type player struct {
+	files   store.Files
+	session state.Session
+	journal state.Journal
+
+	base    *state.Snapshot // before the script
+	content []string        // content after each change that was asked for; content[0] is before the first
+	latest  *state.State
+	sure    int // content[sure] and before were acknowledged
+	ops     []*op
+	failed  bool // an error came: nothing new may begin
+
+	// mark is called at each acknowledgement and request, for tests that cut the history elsewhere.
+	mark func()
+}
+
+type op struct {
+	token        string
+	begun        bool // the intent was acknowledged
+	result       int  // index of the content with its result; 0: none was asked for
+	resolved     int  // the same for being resolved
+	carried      bool // it was there before the script
+	acknowledged bool
+}
+
+type killed struct{}
+
+// no ends the script when the process is dead, and notes other errors.
+func (p *player) no(err error) bool {
+	if errors.Is(err, faults.ErrDead) {
+		panic(killed{})
+	}
+	if err != nil {
+		p.failed = true
+	}
+	if p.mark != nil {
+		p.mark()
+	}
+	return err != nil
+}
+
+func (p *player) ask(edits ...state.Edit) int {
+	b := p.latest.Builder()
+	b.Fold(edits...)
+	p.latest = b.State()
+	p.content = append(p.content, contentOf(p.latest))
+	if p.mark != nil {
+		p.mark()
+	}
+	return len(p.content) - 1
+}
+
+func contentOf(s *state.State) string {
+	var c state.State
+	if s != nil {
+		c = *s
+	}
+	c.Serial, c.Lineage = 0, ""
+	var b strings.Builder
+	if err := c.Encode(&b); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
+func (p *player) lock(req state.LockRequest) bool {
+	ws, err := storeOn(p.files).Workspace("default")
+	if err != nil {
+		panic(err)
+	}
+	p.session, err = ws.Lock(ctx, req)
+	return !p.no(err)
+}
+
+func storeOn(files store.Files) state.Store {
+	n := 0
+	return store.New(store.Options{
+		Path: "dir/terraform.tfstate", Rescue: []string{"rescue"}, Files: files, Who: "me@here",
+		Now:   func() time.Time { return time.Unix(1_700_000_000, 0) },
+		NewID: func() string { n++; return fmt.Sprintf("id-%d", n) },
+	})
+}
+
+func (p *player) begin(run string) bool {
+	j, err := p.session.Begin(ctx, state.RunInfo{ID: run})
+	p.journal = j
+	return !p.no(err)
+}
+
+// intent begins an operation, and tells whether it may go on.
+func (p *player) intent(run, id, at string) bool {
+	if p.failed {
+		return false
+	}
+	o := &op{token: run + "/" + id}
+	p.ops = append(p.ops, o)
+	if p.no(p.journal.Intent(storetest.Create(id, at))) {
+		return false
+	}
+	o.begun, p.sure = true, len(p.content)-1
+	return true
+}
+
+func (p *player) partial(id, at string) {
+	if o := p.op(id); o != nil && o.begun {
+		p.no(p.journal.Partial(id, storetest.Put(at, "early-"+id, "").Put.Object))
+	}
+}
+
+func (p *player) op(id string) *op {
+	for _, o := range slices.Backward(p.ops) {
+		if strings.HasSuffix(o.token, "/"+id) {
+			return o
+		}
+	}
+	return nil
+}
+
+func (p *player) result(id string, edits ...state.Edit) {
+	o := p.op(id)
+	if o == nil || !o.begun {
+		return
+	}
+	o.result = p.ask(edits...)
+	if at := o.result; !p.no(p.journal.Result(id, edits...)) {
+		p.sure = max(p.sure, at)
+	}
+}
+
+func (p *player) record(edits ...state.Edit) {
+	if !p.failed {
+		p.ask(edits...)
+		p.no(p.journal.Record(edits...))
+	}
+}
+
+func (p *player) checkpoint() {
+	if at := len(p.content) - 1; !p.no(p.journal.Checkpoint(ctx)) {
+		p.sure = at
+	}
+}
+
+func (p *player) close() {
+	at := len(p.content) - 1
+	err := p.journal.Close(ctx)
+	var saved *state.SavedError
+	// Saved elsewhere is acknowledged as well: nothing is lost.
+	if !p.no(err) || errors.As(err, &saved) {
+		p.sure = at
+	}
+}
+
+func (p *player) unlock() { p.no(p.session.Unlock()) }
+
+func (p *player) resolve(token string, edits ...state.Edit) {
+	for _, o := range p.ops {
+		if o.token == token && !p.failed {
+			o.resolved = p.ask(edits...)
+			at := o.resolved
+			if !p.no(p.session.Resolve(ctx, []string{token}, edits...)) {
+				p.sure = at
+			}
+		}
+	}
+}
+
+func (p *player) write(edits ...state.Edit) {
+	if p.failed {
+		return
+	}
+	at := p.ask(edits...)
+	s := p.session.Snapshot().State
+	b := s.Builder()
+	b.Fold(edits...)
+	if !p.no(p.session.Write(ctx, b.State())) {
+		p.sure = at
+	}
+}
+
+// expectation is what a later process may find.
+type expectation struct {
+	base    *state.Snapshot
+	content []string
+	sure    int
+	ops     []op
+}
+
+func (p *player) expectation() *expectation {
+	e := &expectation{base: p.base, content: p.content, sure: p.sure}
+	for _, o := range p.ops {
+		e.ops = append(e.ops, *o)
+	}
+	return e
+}
+
+// check compares what is found with what must and may be there.
+func (e *expectation) check(got *state.Snapshot) error {
+	if got.Running != nil {
+		return errors.New("a dead run is taken for a running one")
+	}
+	if len(got.Unfolded) > 0 {
+		return fmt.Errorf("unfolded: %+v", got.Unfolded)
+	}
+	if e.base.State != nil {
+		if got.State == nil || got.State.Lineage != e.base.State.Lineage {
+			return fmt.Errorf("the lineage was lost: %+v", got.State)
+		}
+		if got.State.Serial < e.base.State.Serial {
+			return fmt.Errorf("serial %d became %d", e.base.State.Serial, got.State.Serial)
+		}
+	}
+	content := contentOf(got.State)
+	problem := fmt.Errorf("objects are %v, and neither what was acknowledged nor anything that was asked for later (of %d, %d are sure)",
+		storetest.IDs(got.State), len(e.content)-1, e.sure)
+	for at := e.sure; at < len(e.content); at++ {
+		if e.content[at] == content {
+			if problem = e.checkOps(at, got); problem == nil {
+				return nil
+			}
+		}
+	}
+	return problem
+}
+
+func (e *expectation) checkOps(at int, got *state.Snapshot) error {
+	var tokens []string
+	for _, f := range got.InFlight {
+		tokens = append(tokens, f.Token())
+	}
+	for _, o := range e.ops {
+		listed := slices.Contains(tokens, o.token)
+		tokens = slices.DeleteFunc(tokens, func(t string) bool { return t == o.token })
+		ended := o.result > 0 && o.result <= at || o.resolved > 0 && o.resolved <= at
+		// An end without edits of its own leaves no trace in the content.
+		unseen := o.result > 0 && e.content[o.result] == e.content[o.result-1] || o.resolved > 0 && e.content[o.resolved] == e.content[o.resolved-1]
+		switch {
+		case ended && listed && !unseen:
+			return fmt.Errorf("%s has its result in the state and is in flight", o.token)
+		case !ended && !listed && (o.begun || o.carried) && !unseen:
+			return fmt.Errorf("%s had begun and is neither in the state nor in flight", o.token)
+		}
+	}
+	if len(tokens) > 0 {
+		return fmt.Errorf("nobody began %v", tokens)
+	}
+	return nil
+}
+
+// onDisk checks the state file itself, as any program finds it.
+func onDisk(files *mem.FS, hadState bool) error {
+	text, ok := files.Contents()["dir/terraform.tfstate"]
+	switch {
+	case !ok && hadState:
+		return errors.New("the state file is gone")
+	case !ok || strings.HasPrefix(text, "#"):
+		return nil
+	}
+	if _, err := state.Decode([]byte(text)); err != nil {
+		return fmt.Errorf("the state file is unreadable, without a note: %w", err)
+	}
+	return nil
+}
+
+// survey checks everything the next processes find: a reader, the recovering session, the one after it.
+func (e *expectation) survey(files *mem.FS) error {
+	if err := onDisk(files, e.base.State != nil); err != nil {
+		return err
+	}
+	ws, _ := storeOn(files).Workspace("default")
+	read, err := ws.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("reader: %w", err)
+	}
+	if err := e.check(read); err != nil {
+		return fmt.Errorf("reader: %w", err)
+	}
+	var first *state.Snapshot
+	for _, who := range []string{"recovery", "second recovery"} {
+		session, err := ws.Lock(ctx, state.LockRequest{})
+		if err != nil {
+			return fmt.Errorf("%s: %w", who, err)
+		}
+		got := session.Snapshot()
+		if err := e.check(got); err != nil {
+			return fmt.Errorf("%s: %w", who, err)
+		}
+		if contentOf(got.State) != contentOf(read.State) || len(got.InFlight) != len(read.InFlight) {
+			return fmt.Errorf("%s found something else than the reader", who)
+		}
+		if first == nil {
+			first = got
+		} else if first.State != nil && (first.State.Serial != got.State.Serial || first.State.Lineage != got.State.Lineage) {
+			return fmt.Errorf("serial %d of the recovery became %d", first.State.Serial, got.State.Serial)
+		}
+		if err := session.Unlock(); err != nil {
+			return fmt.Errorf("%s: %w", who, err)
+		}
+	}
+	for name := range files.Contents() {
+		if strings.Contains(name, ".journal") && (len(first.InFlight) == 0 || !strings.HasSuffix(name, ".journal")) {
+			if !strings.HasSuffix(name, ".journal.new") && !strings.HasSuffix(name, ".journal.fresh") {
+				return fmt.Errorf("%s stays behind", name)
+			}
+		}
+	}
+	return nil
+}
+
+// scenario is a script with what it finds.
+type scenario struct {
+	name    string
+	prepare func(*player)
+	script  func(*player)
+}
+
+func put(at, id string) state.Edit { return storetest.Put(at, id, "") }
+
+var scenarios = []scenario{
+	{"first run", nil, func(p *player) {
+		if !p.lock(state.LockRequest{}) {
+			return
+		}
+		if p.begin("r") {
+			p.intent("r", "1", "t.a")
+			p.result("1", put("t.a", "1"))
+			p.record(put("t.local", "2"))
+			p.intent("r", "3", "t.b")
+			p.intent("r", "4", "t.c")
+			p.partial("4", "t.c")
+			p.result("3", put("t.b", "3"))
+			p.close()
+		}
+		p.unlock()
+	}},
+	{"run with checkpoints", aState, func(p *player) {
+		if !p.lock(state.LockRequest{}) {
+			return
+		}
+		if p.begin("r") {
+			p.intent("r", "1", "t.old")
+			p.result("1", storetest.Drop("t.old"))
+			p.intent("r", "2", "t.a")
+			p.checkpoint()
+			p.result("2", state.Edit{Depose: &state.DeposeObject{Instance: storetest.Addr("t.a").Instance, Key: "0000aaaa"}}, put("t.a", "new"))
+			p.record(put("t.local", "2"))
+			p.intent("r", "3", "t.b")
+			p.checkpoint()
+			p.result("3")
+			p.intent("r", "4", "t.c")
+			p.result("4", put("t.c", "4"))
+			p.close()
+		}
+		p.unlock()
+	}},
+	{"after a killed run", aKilledRun, func(p *player) {
+		if !p.lock(state.LockRequest{}) {
+			return
+		}
+		if p.begin("r2") {
+			p.intent("r2", "1", "t.e")
+			p.resolve("r1/x", put("t.x", "adopted"))
+			p.result("1", put("t.e", "1"))
+			p.close()
+		}
+		p.resolve("r1/y")
+		p.unlock()
+	}},
+	{"writing the state", aKilledRun, func(p *player) {
+		if !p.lock(state.LockRequest{}) {
+			return
+		}
+		p.write(put("t.new", "1"))
+		p.write(storetest.Drop("t.new"), storetest.Drop("t.a"))
+		p.resolve("r1/x", put("t.x", "adopted"))
+		p.resolve("r1/y")
+		p.write(put("t.last", "1"))
+		p.unlock()
+	}},
+	{"without the lock", aState, func(p *player) {
+		if !p.lock(state.LockRequest{Unlocked: true}) {
+			return
+		}
+		if p.begin("r") {
+			p.intent("r", "1", "t.b")
+			p.result("1", put("t.b", "1"))
+			p.intent("r", "2", "t.c")
+			p.close()
+		}
+		p.unlock()
+	}},
+}
+
+func aState(p *player) {
+	p.lock(state.LockRequest{})
+	p.begin("seed")
+	p.journal.Record(put("t.a", "0"), put("t.old", "0"), put("t.big", strings.Repeat("x", 300)))
+	p.journal.Close(ctx)
+	p.session.Unlock()
+}
+
+func aKilledRun(p *player) {
+	aState(p)
+	p.lock(state.LockRequest{})
+	p.begin("r1")
+	p.journal.Intent(storetest.Create("x", "t.x"))
+	p.journal.Intent(storetest.Create("y", "t.y"))
+	p.journal.Close(ctx)
+	p.session.Unlock()
+}
+
+// play prepares a scenario without faults and runs its script over the given files.
+func (s scenario) play(disk *mem.FS, wrap func(store.Files) store.Files) (p *player) {
+	disk.MkdirAll("dir", 0o755)
+	disk.MkdirAll("rescue", 0o755)
+	if s.prepare != nil {
+		s.prepare(&player{files: disk})
+	}
+	ws, _ := storeOn(disk).Workspace("default")
+	base, err := ws.Read(ctx)
+	if err != nil {
+		panic(err)
+	}
+	p = &player{files: wrap(disk), base: base, latest: base.State, content: []string{contentOf(base.State)}}
+	for _, f := range base.InFlight {
+		p.ops = append(p.ops, &op{token: f.Token(), carried: true})
+	}
+	defer func() {
+		if r := recover(); r != nil && r != (killed{}) {
+			panic(r)
+		}
+	}()
+	s.script(p)
+	return p
+}
+
+// calls counts the calls of an undisturbed run and checks its outcome.
+func (s scenario) calls(t *testing.T) int {
+	disk := mem.NewFS()
+	var f *faults.Files
+	p := s.play(disk, func(inner store.Files) store.Files {
+		f = faults.Wrap(inner, faults.Plan{})
+		return f
+	})
+	if p.failed {
+		t.Fatal("the script fails without any fault")
+	}
+	if err := p.expectation().survey(disk.Clone()); err != nil {
+		t.Fatal(err)
+	}
+	return f.Calls()
+}
+
+func spared(name string) bool { return strings.HasPrefix(name, "rescue") }
+
+func TestEveryFaultAtEveryCallLosesNothing(t *testing.T) {
+	cases, deep := 0, 0
+	stride, deepStride := 1, 67
+	switch {
+	case testing.Short():
+		stride, deepStride = 5, 101
+	case os.Getenv("TOMBOLO_CRASH_FULL") != "":
+		deepStride = 1
+	}
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			calls := s.calls(t)
+			for n := 1; n <= calls; n += stride {
+				for _, mode := range faults.Modes {
+					disk := mem.NewFS()
+					p := s.play(disk, func(inner store.Files) store.Files {
+						f := faults.Wrap(inner, faults.Plan{Call: n, Mode: mode})
+						f.Spare = spared
+						return f
+					})
+					cases++
+					want := p.expectation()
+					if err := want.survey(disk.Clone()); err != nil {
+						t.Fatalf("%s at call %d of %d: %v\n%s", mode, n, calls, err, trace(s, n))
+					}
+					deep += recoveries(t, want, disk, deepStride, fmt.Sprintf("%s:%d", mode, n))
+				}
+			}
+		})
+	}
+	t.Logf("%d faults in runs, %d faults in recoveries", cases, deep)
+	if os.Getenv("TOMBOLO_CRASH_FULL") != "" && cases+deep < 5000 {
+		t.Errorf("only %d cases", cases+deep)
+	}
+}
+
+var deepCount int
+
+// recoveries makes the recovery fail at every call (of which it takes every stride-th), and then lets it succeed.
+func recoveries(t *testing.T, want *expectation, crashed *mem.FS, stride int, first string) (cases int) {
+	counting := faults.Wrap(crashed.Clone(), faults.Plan{})
+	recoverOn(counting)
+	for n := 1; n <= counting.Calls(); n++ {
+		for _, mode := range faults.Modes {
+			if deepCount++; deepCount%stride != 0 {
+				continue
+			}
+			disk := crashed.Clone()
+			f := faults.Wrap(disk, faults.Plan{Call: n, Mode: mode})
+			f.Spare = spared
+			recoverOn(f)
+			cases++
+			if err := want.survey(disk.Clone()); err != nil {
+				t.Fatalf("%s, then %s at call %d of the recovery: %v", first, mode, n, err)
+			}
+		}
+	}
+	return cases
+}
+
+func recoverOn(files store.Files) {
+	ws, _ := storeOn(files).Workspace("default")
+	if session, err := ws.Lock(ctx, state.LockRequest{}); err == nil {
+		session.Unlock()
+	}
+}
+
+// trace lists the calls around one, for the message of a failure.
+func trace(s scenario, at int) string {
+	var b strings.Builder
+	s.play(mem.NewFS(), func(inner store.Files) store.Files {
+		f := faults.Wrap(inner, faults.Plan{})
+		f.Seen = func(n int, call, name string) {
+			if n > at-12 && n < at+6 {
+				fmt.Fprintf(&b, "%d %s %s\n", n, call, name)
+			}
+		}
+		return f
+	})
+	return b.String()
+}
