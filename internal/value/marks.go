@@ -60,7 +60,7 @@ func UnmarkDeep(v cty.Value) (cty.Value, MarkedPaths) {
 	unmarked, found := v.UnmarkDeepWithPaths()
 	var paths MarkedPaths
 	for _, at := range found {
-		rest := cty.NewValueMarks()
+		rest := cty.ValueMarks{}
 		for mark := range at.Marks {
 			switch mark {
 			case Sensitive:
@@ -99,7 +99,7 @@ func (p MarkedPaths) Apply(v cty.Value) cty.Value {
 	for _, path := range p.Ephemeral {
 		all = append(all, cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(Ephemeral)})
 	}
-	return v.MarkWithPaths(append(all, p.Other...))
+	return markAll(v, append(all, p.Other...))
 }
 
 // MarkAt gives the parts of the value at the paths the mark. Paths that the value does not have are passed over.
@@ -111,7 +111,41 @@ func MarkAt(v cty.Value, mark Mark, paths []cty.Path) cty.Value {
 	for i, path := range paths {
 		all[i] = cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(mark)}
 	}
-	return v.MarkWithPaths(all)
+	return markAll(v, all)
+}
+
+// markAll is what cty's MarkWithPaths should be: there only the first marks count if a path comes twice, and the cost is
+// the number of parts of the value times the number of paths.
+func markAll(v cty.Value, all []cty.PathValueMarks) cty.Value {
+	slices.SortStableFunc(all, func(a, b cty.PathValueMarks) int { return comparePaths(a.Path, b.Path) })
+	merged := all[:0]
+	for _, at := range all {
+		if last := len(merged) - 1; last >= 0 && comparePaths(merged[last].Path, at.Path) == 0 {
+			merged[last].Marks = cty.NewValueMarks(merged[last].Marks, at.Marks)
+		} else {
+			merged = append(merged, at)
+		}
+	}
+	marked, err := cty.TransformWithTransformer(v, markTransformer(merged))
+	if err != nil {
+		panic("value: marking cannot fail: " + err.Error())
+	}
+	return marked
+}
+
+// markTransformer is sorted by path, each path once.
+type markTransformer []cty.PathValueMarks
+
+func (m markTransformer) Enter(_ cty.Path, v cty.Value) (cty.Value, error) { return v, nil }
+
+func (m markTransformer) Exit(path cty.Path, v cty.Value) (cty.Value, error) {
+	i, found := slices.BinarySearchFunc(m, path, func(at cty.PathValueMarks, path cty.Path) int {
+		return comparePaths(at.Path, path)
+	})
+	if !found {
+		return v, nil
+	}
+	return v.WithMarks(m[i].Marks), nil
 }
 
 // WithoutMark removes one mark from the value itself and keeps the others and everything inside as they are.
