@@ -105,7 +105,7 @@ func (r *Run) settled(pl *plan.Plan) []string {
 	have := r.State()
 	for _, f := range r.Snapshot().InFlight {
 		if have.Object(f.Object) != nil {
-			ops = append(ops, f.ID)
+			ops = append(ops, f.Token())
 		}
 	}
 	return ops

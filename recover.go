@@ -31,14 +31,14 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 	var open []state.InFlight
 	for _, f := range r.Snapshot().InFlight {
 		if f.Object.Instance == a {
-			ops = append(ops, f.ID)
+			ops = append(ops, f.Token())
 			open = append(open, f)
 		}
 	}
 	for _, u := range r.Snapshot().Unfolded {
 		for _, e := range u.Edits {
 			if e.Put != nil && e.Put.Addr.Instance == a || e.Drop != nil && e.Drop.Addr.Instance == a {
-				ops = append(ops, u.Op)
+				ops = append(ops, u.Token())
 				break
 			}
 		}
@@ -102,7 +102,7 @@ func (r *Run) foldPartial(ctx context.Context) error {
 			continue
 		}
 		put := state.Edit{Put: &state.PutObject{Addr: f.Object, Provider: f.Provider, Object: f.Partial.WithStatus(state.Tainted)}}
-		if err := r.session.Resolve(ctx, []string{f.ID}, put); err != nil {
+		if err := r.session.Resolve(ctx, []string{f.Token()}, put); err != nil {
 			return fmt.Errorf("record what is known of %s: %w", f.Object, err)
 		}
 	}

@@ -1,17 +1,39 @@
 package plan
 
 import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+
+	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Write writes the plan as a file: see docs/plan-file.md for its members. The plan's Base, Refreshed and Config go with it, so that the
-// file is all that applying needs beside the providers.
-func (p *Plan) Write(w io.Writer) error { return errors.New("not implemented") }
+// FormatVersion is the version of the plan file. Only the same version is read.
+const FormatVersion = 1
 
-// Decode reads what Write wrote. A file that is damaged, of another version, or of another program is a *FileError that says what it is
-// and what to do.
-func Decode(r io.ReaderAt, size int64) (*Plan, error) { return nil, errors.New("not implemented") }
+// The members of a plan file, which is a zip archive.
+const (
+	memberHeader    = "tombolo-plan.json"
+	memberPlan      = "plan.json"
+	memberState     = "state.json"     // absent when there was no state
+	memberRefreshed = "refreshed.json" // edits of the state
+	memberConfig    = "config.json"    // source files by name
+)
+
+// maxMember bounds the size of a member after decompression: a plan of a million objects stays far below.
+const maxMember = 4 << 30
+
+// header stands in every plan file of any version.
+type header struct {
+	FormatVersion   int               `json:"format_version"`
+	LanguageVersion string            `json:"language_version"`
+	SHA256          map[string]string `json:"sha256"` // of every other member
+}
 
 // FileError says why a file cannot be read as a plan.
 type FileError struct {
@@ -25,3 +47,156 @@ func (e *FileError) Error() string { return e.Summary + ": " + e.Detail }
 
 // Unwrap gives the cause.
 func (e *FileError) Unwrap() error { return e.Err }
+
+// Write writes the plan as a file. The plan's Base, Refreshed and Config go with it, so that the file is all that applying needs beside
+// the providers.
+func (p *Plan) Write(w io.Writer) error {
+	members := map[string][]byte{}
+	body, err := encodePlan(p)
+	if err != nil {
+		return fmt.Errorf("encode plan: %w", err)
+	}
+	members[memberPlan] = body
+	if p.Base != nil {
+		var b bytes.Buffer
+		if err := p.Base.Encode(&b); err != nil {
+			return fmt.Errorf("encode state: %w", err)
+		}
+		members[memberState] = b.Bytes()
+	}
+	if members[memberRefreshed], err = state.EncodeEdits(p.Refreshed); err != nil {
+		return fmt.Errorf("encode refreshed objects: %w", err)
+	}
+	files := map[string][]byte{}
+	for name, src := range p.Config {
+		files[name] = src
+	}
+	if members[memberConfig], err = json.Marshal(files); err != nil {
+		return fmt.Errorf("encode configuration: %w", err)
+	}
+	h := header{FormatVersion: FormatVersion, LanguageVersion: state.LanguageVersion, SHA256: map[string]string{}}
+	for name, content := range members {
+		sum := sha256.Sum256(content)
+		h.SHA256[name] = hex.EncodeToString(sum[:])
+	}
+	if members[memberHeader], err = json.Marshal(h); err != nil {
+		return fmt.Errorf("encode header: %w", err)
+	}
+	z := zip.NewWriter(w)
+	for _, name := range []string{memberHeader, memberPlan, memberState, memberRefreshed, memberConfig} {
+		content, ok := members[name]
+		if !ok {
+			continue
+		}
+		f, err := z.Create(name)
+		if err != nil {
+			return err
+		}
+		if _, err := f.Write(content); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+func damaged(err error) *FileError {
+	return &FileError{Summary: "Plan file is damaged", Err: err,
+		Detail: fmt.Sprintf("The file is a plan, but it is not whole: %s. Make a new plan.", err)}
+}
+
+// Decode reads what Write wrote. A file that is damaged, of another version, or of another program is a *FileError that says what it is
+// and what to do.
+func Decode(r io.ReaderAt, size int64) (*Plan, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		detail := fmt.Sprintf("It is no plan file at all (%s). Give a file that plan -out has written.", err)
+		if size == 0 {
+			detail = "It is empty. Give a file that plan -out has written."
+		}
+		return nil, &FileError{Summary: "Not a plan file", Detail: detail, Err: err}
+	}
+	members := map[string]*zip.File{}
+	for _, f := range z.File {
+		if members[f.Name] != nil {
+			return nil, damaged(fmt.Errorf("it holds %q twice", f.Name))
+		}
+		members[f.Name] = f
+	}
+	h, err := readHeader(members)
+	if err != nil {
+		return nil, err
+	}
+	content := map[string][]byte{}
+	for name, want := range h.SHA256 {
+		b, err := readMember(members[name])
+		if err != nil {
+			return nil, damaged(fmt.Errorf("%s: %w", name, err))
+		}
+		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != want {
+			return nil, damaged(fmt.Errorf("%s has another checksum than when it was written", name))
+		}
+		content[name] = b
+	}
+	p, err := decodePlan(content[memberPlan])
+	if err != nil {
+		return nil, damaged(err)
+	}
+	if b, ok := content[memberState]; ok {
+		if p.Base, err = state.Decode(b); err != nil {
+			return nil, damaged(err)
+		}
+	}
+	if p.Refreshed, err = state.DecodeEdits(content[memberRefreshed]); err != nil {
+		return nil, damaged(err)
+	}
+	if err := json.Unmarshal(content[memberConfig], &p.Config); err != nil {
+		return nil, damaged(err)
+	}
+	return p, nil
+}
+
+// readHeader tells our plan files from those of other programs and versions.
+func readHeader(members map[string]*zip.File) (*header, error) {
+	f := members[memberHeader]
+	switch {
+	case f == nil && members["tfplan"] != nil:
+		return nil, &FileError{Summary: "Plan file of another program",
+			Detail: "It was made by Terraform or OpenTofu, whose plan files only they can apply. Make the plan again with this program."}
+	case f == nil:
+		return nil, &FileError{Summary: "Not a plan file", Detail: "It is an archive, but not one that plan -out has written."}
+	}
+	b, err := readMember(f)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	var h header
+	if err := json.Unmarshal(b, &h); err != nil {
+		return nil, damaged(err)
+	}
+	if h.FormatVersion != FormatVersion {
+		return nil, &FileError{Summary: "Plan file of another version",
+			Detail: fmt.Sprintf("It has format version %d, this program reads version %d. Apply it with the version that made it, or make a new plan.", h.FormatVersion, FormatVersion)}
+	}
+	for _, name := range []string{memberPlan, memberRefreshed, memberConfig} {
+		if h.SHA256[name] == "" {
+			return nil, damaged(fmt.Errorf("%s is missing", name))
+		}
+	}
+	return &h, nil
+}
+
+func readMember(f *zip.File) ([]byte, error) {
+	if f == nil {
+		return nil, errors.New("it is missing")
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, maxMember))
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}

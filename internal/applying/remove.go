@@ -51,7 +51,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 		var resp provider.ApplyResponse
 		a.call(func() {
 			resp = prov.Apply(a.calls, provider.ApplyRequest{
-				Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null, PlannedPrivate: private, Intent: a.opts.RunID + "/" + op,
+				Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null, PlannedPrivate: private, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
 			})
 		})
 		failed = a.removed(o, c, rt, stored, op, resp)

@@ -169,7 +169,7 @@ func (w *writing) call(op string) provider.ApplyResponse {
 	w.a.call(func() {
 		resp = w.prov.Apply(w.a.calls, provider.ApplyRequest{
 			Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
-			Intent: w.a.opts.RunID + "/" + op,
+			Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
 			Partial: func(v cty.Value, private []byte) {
 				if o, err := w.object(value.UnknownAsNull(v), private, state.Tainted); err == nil && op != "" {
 					_ = w.a.journal.Partial(op, o)

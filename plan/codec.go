@@ -1,0 +1,413 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	"github.com/zclconf/go-cty/cty/msgpack"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// The JSON form of a plan. Values are msgpack, which keeps unknown values with what is known of them; object types stand once in a
+// table; addresses are text.
+type jsonPlan struct {
+	Mode            Mode                           `json:"mode"`
+	Created         time.Time                      `json:"created"`
+	Workspace       string                         `json:"workspace"`
+	Types           []json.RawMessage              `json:"types"`
+	Variables       map[string]jsonVariable        `json:"variables,omitempty"`
+	Changes         []jsonChange                   `json:"changes,omitempty"`
+	Drift           []jsonChange                   `json:"drift,omitempty"`
+	Outputs         []jsonOutput                   `json:"outputs,omitempty"`
+	Steps           []jsonStep                     `json:"steps,omitempty"`
+	Expansions      map[string]map[string][]string `json:"expansions,omitempty"`
+	Checks          []state.CheckResult            `json:"checks,omitempty"`
+	Targets         []string                       `json:"targets,omitempty"`
+	ForceReplace    []string                       `json:"force_replace,omitempty"`
+	Relevant        []jsonRelevant                 `json:"relevant,omitempty"`
+	Errored         bool                           `json:"errored,omitempty"`
+	Complete        bool                           `json:"complete,omitempty"`
+	FunctionResults map[string]string              `json:"function_results,omitempty"`
+}
+
+type jsonVariable struct {
+	Value     []byte `json:"value,omitempty"`
+	Sensitive bool   `json:"sensitive,omitempty"`
+	Ephemeral bool   `json:"ephemeral,omitempty"`
+}
+
+type jsonValue struct {
+	Value     []byte            `json:"value"`
+	Sensitive []json.RawMessage `json:"sensitive,omitempty"`
+}
+
+type jsonChange struct {
+	Address             string            `json:"address"`
+	Deposed             string            `json:"deposed,omitempty"`
+	Previous            string            `json:"previous,omitempty"`
+	Provider            string            `json:"provider"`
+	Action              Action            `json:"action"`
+	Reason              Reason            `json:"reason,omitempty"`
+	Type                int               `json:"type"`
+	SchemaVersion       int64             `json:"schema_version,omitempty"`
+	Before              jsonValue         `json:"before"`
+	After               jsonValue         `json:"after"`
+	ConfigSensitive     []json.RawMessage `json:"config_sensitive,omitempty"`
+	ReplacePaths        []json.RawMessage `json:"replace_paths,omitempty"`
+	Private             []byte            `json:"private,omitempty"`
+	Dependencies        []string          `json:"dependencies,omitempty"`
+	CreateBeforeDestroy bool              `json:"create_before_destroy,omitempty"`
+	DeposedKey          string            `json:"deposed_key,omitempty"`
+	Importing           *jsonImporting    `json:"importing,omitempty"`
+	GeneratedConfig     string            `json:"generated_config,omitempty"`
+	BeforeIdentity      []byte            `json:"before_identity,omitempty"`
+	AfterIdentity       []byte            `json:"after_identity,omitempty"`
+	Settled             bool              `json:"settled,omitempty"`
+}
+
+type jsonImporting struct {
+	ID       string `json:"id,omitempty"`
+	Identity []byte `json:"identity,omitempty"`
+	Unknown  bool   `json:"unknown,omitempty"`
+}
+
+type jsonOutput struct {
+	Name            string `json:"name"`
+	Action          Action `json:"action"`
+	Before          []byte `json:"before"`
+	After           []byte `json:"after"`
+	Sensitive       bool   `json:"sensitive,omitempty"`
+	BeforeSensitive bool   `json:"before_sensitive,omitempty"`
+}
+
+type jsonStep struct {
+	Kind     StepKind `json:"kind"`
+	Resource string   `json:"resource"`
+	Changes  []int    `json:"changes,omitempty"`
+	After    []int    `json:"after,omitempty"`
+}
+
+type jsonRelevant struct {
+	Resource string          `json:"resource"`
+	Path     json.RawMessage `json:"path,omitempty"`
+}
+
+// encoder carries the table of types and the first error.
+type encoder struct {
+	types []json.RawMessage
+	index map[string]int
+	last  cty.Type // most changes have the type of the one before
+	at    int
+	err   error
+}
+
+func (e *encoder) fail(err error) {
+	if e.err == nil && err != nil {
+		e.err = err
+	}
+}
+
+func (e *encoder) typ(ty cty.Type) int {
+	if e.last != cty.NilType && e.last.Equals(ty) {
+		return e.at
+	}
+	raw, err := ctyjson.MarshalType(ty)
+	e.fail(err)
+	i, ok := e.index[string(raw)]
+	if !ok {
+		i = len(e.types)
+		e.index[string(raw)] = i
+		e.types = append(e.types, raw)
+	}
+	e.last, e.at = ty, i
+	return i
+}
+
+func (e *encoder) value(v cty.Value, ty cty.Type) []byte {
+	if v == cty.NilVal {
+		return nil
+	}
+	b, err := msgpack.Marshal(v, ty)
+	e.fail(err)
+	return b
+}
+
+func (e *encoder) dynamic(v cty.Value) []byte { return e.value(v, cty.DynamicPseudoType) }
+
+func (e *encoder) paths(list []cty.Path) []json.RawMessage {
+	var out []json.RawMessage
+	for _, p := range list {
+		b, err := state.EncodePath(p)
+		e.fail(err)
+		out = append(out, b)
+	}
+	return out
+}
+
+func encodePlan(p *Plan) ([]byte, error) {
+	e := &encoder{index: map[string]int{}}
+	j := jsonPlan{
+		Mode: p.Mode, Created: p.Created, Workspace: p.Workspace, Checks: p.Checks, Errored: p.Errored, Complete: p.Complete,
+		FunctionResults: p.FunctionResults, Variables: map[string]jsonVariable{}, Expansions: map[string]map[string][]string{},
+	}
+	for name, v := range p.Variables {
+		j.Variables[name] = jsonVariable{Value: e.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral}
+	}
+	for _, c := range p.Changes {
+		j.Changes = append(j.Changes, e.change(c))
+	}
+	for _, c := range p.Drift {
+		j.Drift = append(j.Drift, e.change(c))
+	}
+	for _, o := range p.Outputs {
+		j.Outputs = append(j.Outputs, jsonOutput{Name: o.Name, Action: o.Action, Before: e.dynamic(o.Before), After: e.dynamic(o.After), Sensitive: o.Sensitive, BeforeSensitive: o.BeforeSensitive})
+	}
+	for _, s := range p.Steps {
+		j.Steps = append(j.Steps, jsonStep{Kind: s.Kind, Resource: s.Resource.String(), Changes: s.Changes, After: s.After})
+	}
+	for m, calls := range p.Expansions {
+		byCall := map[string][]string{}
+		for call, keys := range calls {
+			byCall[call] = make([]string, 0, len(keys))
+			for _, k := range keys {
+				byCall[call] = append(byCall[call], k.String())
+			}
+		}
+		j.Expansions[m.String()] = byCall
+	}
+	for _, t := range p.Targets {
+		j.Targets = append(j.Targets, t.String())
+	}
+	for _, a := range p.ForceReplace {
+		j.ForceReplace = append(j.ForceReplace, a.String())
+	}
+	for _, r := range p.Relevant {
+		path, err := state.EncodePath(r.Path)
+		e.fail(err)
+		j.Relevant = append(j.Relevant, jsonRelevant{Resource: r.Resource.String(), Path: path})
+	}
+	j.Types = e.types
+	if e.err != nil {
+		return nil, e.err
+	}
+	return json.Marshal(j)
+}
+
+func (e *encoder) change(c *Change) jsonChange {
+	j := jsonChange{
+		Address: c.Object.Instance.String(), Deposed: string(c.Object.Deposed), Provider: c.Provider.String(), Action: c.Action, Reason: c.Reason,
+		Type: e.typ(c.Type), SchemaVersion: c.SchemaVersion,
+		Before:          jsonValue{e.value(c.Before.Value, c.Type), e.paths(c.Before.Sensitive)},
+		After:           jsonValue{e.value(c.After.Value, c.Type), e.paths(c.After.Sensitive)},
+		ConfigSensitive: e.paths(c.ConfigSensitive), ReplacePaths: e.paths(c.ReplacePaths), Private: c.Private,
+		CreateBeforeDestroy: c.CreateBeforeDestroy, DeposedKey: string(c.DeposedKey), GeneratedConfig: c.GeneratedConfig,
+		BeforeIdentity: e.dynamic(c.BeforeIdentity), AfterIdentity: e.dynamic(c.AfterIdentity), Settled: c.Settled,
+	}
+	if c.PrevAddr != c.Object.Instance {
+		j.Previous = c.PrevAddr.String()
+	}
+	for _, d := range c.Dependencies {
+		j.Dependencies = append(j.Dependencies, d.String())
+	}
+	if i := c.Importing; i != nil {
+		j.Importing = &jsonImporting{ID: i.ID, Identity: e.dynamic(i.Identity), Unknown: i.Unknown}
+	}
+	return j
+}
+
+// decoder reads back, keeping the first error.
+type decoder struct {
+	types []cty.Type
+	deps  map[string]addr.ConfigResource
+	provs map[string]addr.AbsProviderConfig
+	err   error
+}
+
+func (d *decoder) fail(err error) {
+	if d.err == nil && err != nil {
+		d.err = err
+	}
+}
+
+func (d *decoder) value(b []byte, ty cty.Type) cty.Value {
+	if b == nil {
+		return cty.NilVal
+	}
+	v, err := msgpack.Unmarshal(b, ty)
+	if err != nil {
+		d.fail(fmt.Errorf("a value cannot be read: %w", err))
+		return cty.NilVal
+	}
+	return v
+}
+
+func (d *decoder) dynamic(b []byte) cty.Value { return d.value(b, cty.DynamicPseudoType) }
+
+func (d *decoder) paths(list []json.RawMessage) []cty.Path {
+	var out []cty.Path
+	for _, raw := range list {
+		p, err := state.ParsePath(raw)
+		d.fail(err)
+		out = append(out, p)
+	}
+	return out
+}
+
+func (d *decoder) instance(s string) addr.AbsResourceInstance {
+	a, diags := addr.ParseInstance(s)
+	d.fail(diags.Err())
+	return a
+}
+
+func (d *decoder) module(s string) addr.ModuleInstance {
+	if s == "" {
+		return addr.RootInstance
+	}
+	t, diags := addr.ParseTarget(s)
+	d.fail(diags.Err())
+	if !diags.HasErrors() && !t.IsModule() {
+		d.fail(fmt.Errorf("%q is no module", s))
+	}
+	return t.Module
+}
+
+func (d *decoder) provider(s string) addr.AbsProviderConfig {
+	if p, ok := d.provs[s]; ok {
+		return p
+	}
+	p, err := addr.ParseAbsProviderConfig(s)
+	d.fail(err)
+	d.provs[s] = p
+	return p
+}
+
+func (d *decoder) dependency(s string) addr.ConfigResource {
+	if c, ok := d.deps[s]; ok {
+		return c
+	}
+	c, diags := addr.ParseConfigResource(s)
+	d.fail(diags.Err())
+	d.deps[s] = c
+	return c
+}
+
+func decodePlan(b []byte) (*Plan, error) {
+	var j jsonPlan
+	if err := json.Unmarshal(b, &j); err != nil {
+		return nil, err
+	}
+	d := &decoder{deps: map[string]addr.ConfigResource{}, provs: map[string]addr.AbsProviderConfig{}}
+	for _, raw := range j.Types {
+		ty, err := ctyjson.UnmarshalType(raw)
+		if err != nil {
+			return nil, err
+		}
+		d.types = append(d.types, ty)
+	}
+	p := &Plan{
+		Mode: j.Mode, Created: j.Created, Workspace: j.Workspace, Checks: j.Checks, Errored: j.Errored, Complete: j.Complete,
+		FunctionResults: j.FunctionResults, Variables: map[string]Variable{}, Expansions: map[addr.ModuleInstance]map[string][]addr.Key{},
+	}
+	for name, v := range j.Variables {
+		p.Variables[name] = Variable{Value: d.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral}
+	}
+	for i := range j.Changes {
+		p.Changes = append(p.Changes, d.change(&j.Changes[i]))
+	}
+	for i := range j.Drift {
+		p.Drift = append(p.Drift, d.change(&j.Drift[i]))
+	}
+	for _, o := range j.Outputs {
+		p.Outputs = append(p.Outputs, &OutputChange{Name: o.Name, Action: d.action(o.Action), Before: d.dynamic(o.Before), After: d.dynamic(o.After), Sensitive: o.Sensitive, BeforeSensitive: o.BeforeSensitive})
+	}
+	for i, s := range j.Steps {
+		p.Steps = append(p.Steps, d.step(s, len(j.Steps), len(j.Changes), i))
+	}
+	for m, calls := range j.Expansions {
+		byCall := map[string][]addr.Key{}
+		for call, keys := range calls {
+			byCall[call] = []addr.Key{}
+			for _, k := range keys {
+				inst := d.instance("a.b" + k)
+				byCall[call] = append(byCall[call], inst.Key)
+			}
+		}
+		p.Expansions[d.module(m)] = byCall
+	}
+	for _, t := range j.Targets {
+		target, diags := addr.ParseTarget(t)
+		d.fail(diags.Err())
+		p.Targets = append(p.Targets, target)
+	}
+	for _, a := range j.ForceReplace {
+		p.ForceReplace = append(p.ForceReplace, d.instance(a))
+	}
+	for _, r := range j.Relevant {
+		path, err := state.ParsePath(r.Path)
+		d.fail(err)
+		p.Relevant = append(p.Relevant, RelevantAttribute{Resource: d.instance(r.Resource), Path: path})
+	}
+	return p, d.err
+}
+
+func (d *decoder) action(a Action) Action {
+	if a > Forget {
+		d.fail(fmt.Errorf("unknown action %d", a))
+		return NoOp
+	}
+	return a
+}
+
+func (d *decoder) step(s jsonStep, steps, changes, self int) Step {
+	a := d.instance(s.Resource)
+	for _, i := range s.After {
+		if i < 0 || i >= steps || i == self {
+			d.fail(fmt.Errorf("step %d waits for step %d, which does not exist", self, i))
+		}
+	}
+	for _, i := range s.Changes {
+		if i < 0 || i >= changes {
+			d.fail(fmt.Errorf("step %d has change %d, which does not exist", self, i))
+		}
+	}
+	if s.Kind < Write || s.Kind > Join {
+		d.fail(fmt.Errorf("step %d is of unknown kind %d", self, s.Kind))
+	}
+	return Step{Kind: s.Kind, Resource: a.AbsResource(), Changes: s.Changes, After: s.After}
+}
+
+func (d *decoder) change(j *jsonChange) *Change {
+	c := &Change{
+		Object:   addr.Object{Instance: d.instance(j.Address), Deposed: addr.DeposedKey(j.Deposed)},
+		Provider: d.provider(j.Provider), Action: d.action(j.Action), Reason: j.Reason, SchemaVersion: j.SchemaVersion,
+		ConfigSensitive: d.paths(j.ConfigSensitive), ReplacePaths: d.paths(j.ReplacePaths), Private: j.Private,
+		CreateBeforeDestroy: j.CreateBeforeDestroy, DeposedKey: addr.DeposedKey(j.DeposedKey), GeneratedConfig: j.GeneratedConfig,
+		BeforeIdentity: d.dynamic(j.BeforeIdentity), AfterIdentity: d.dynamic(j.AfterIdentity), Settled: j.Settled,
+	}
+	if j.Type < 0 || j.Type >= len(d.types) {
+		d.fail(fmt.Errorf("%s has a type that is not in the table", j.Address))
+		return c
+	}
+	c.Type = d.types[j.Type]
+	c.Before = Value{d.value(j.Before.Value, c.Type), d.paths(j.Before.Sensitive)}
+	c.After = Value{d.value(j.After.Value, c.Type), d.paths(j.After.Sensitive)}
+	if c.Before.Value == cty.NilVal || c.After.Value == cty.NilVal {
+		d.fail(fmt.Errorf("%s has no values", j.Address))
+	}
+	c.PrevAddr = c.Object.Instance
+	if j.Previous != "" {
+		c.PrevAddr = d.instance(j.Previous)
+	}
+	for _, s := range j.Dependencies {
+		c.Dependencies = append(c.Dependencies, d.dependency(s))
+	}
+	if i := j.Importing; i != nil {
+		c.Importing = &Importing{ID: i.ID, Identity: d.dynamic(i.Identity), Unknown: i.Unknown}
+	}
+	return c
+}
