@@ -34,7 +34,7 @@ type player struct {
 	failed  bool // an error came: nothing new may begin
 
 	// mark is called at each acknowledgement and request, for tests that cut the history elsewhere.
-	mark func()
+	mark func(*player)
 }
 
 type op struct {
@@ -56,10 +56,14 @@ func (p *player) no(err error) bool {
 	if err != nil {
 		p.failed = true
 	}
-	if p.mark != nil {
-		p.mark()
-	}
+	p.marked()
 	return err != nil
+}
+
+func (p *player) marked() {
+	if p.mark != nil {
+		p.mark(p)
+	}
 }
 
 func (p *player) ask(edits ...state.Edit) int {
@@ -67,9 +71,7 @@ func (p *player) ask(edits ...state.Edit) int {
 	b.Fold(edits...)
 	p.latest = b.State()
 	p.content = append(p.content, contentOf(p.latest))
-	if p.mark != nil {
-		p.mark()
-	}
+	p.marked()
 	return len(p.content) - 1
 }
 
@@ -117,10 +119,12 @@ func (p *player) intent(run, id, at string) bool {
 	}
 	o := &op{token: run + "/" + id}
 	p.ops = append(p.ops, o)
+	p.no(nil)
 	if p.no(p.journal.Intent(storetest.Create(id, at))) {
 		return false
 	}
 	o.begun, p.sure = true, len(p.content)-1
+	p.marked()
 	return true
 }
 
@@ -144,9 +148,11 @@ func (p *player) result(id string, edits ...state.Edit) {
 	if o == nil || !o.begun {
 		return
 	}
-	o.result = p.ask(edits...)
+	o.result = len(p.content)
+	p.ask(edits...)
 	if at := o.result; !p.no(p.journal.Result(id, edits...)) {
 		p.sure = max(p.sure, at)
+		p.marked()
 	}
 }
 
@@ -160,6 +166,7 @@ func (p *player) record(edits ...state.Edit) {
 func (p *player) checkpoint() {
 	if at := len(p.content) - 1; !p.no(p.journal.Checkpoint(ctx)) {
 		p.sure = at
+		p.marked()
 	}
 }
 
@@ -170,6 +177,7 @@ func (p *player) close() {
 	// Saved elsewhere is acknowledged as well: nothing is lost.
 	if !p.no(err) || errors.As(err, &saved) {
 		p.sure = at
+		p.marked()
 	}
 }
 
@@ -178,10 +186,13 @@ func (p *player) unlock() { p.no(p.session.Unlock()) }
 func (p *player) resolve(token string, edits ...state.Edit) {
 	for _, o := range p.ops {
 		if o.token == token && !p.failed {
-			o.resolved = p.ask(edits...)
+			o.resolved = len(p.content)
+			p.ask(edits...)
 			at := o.resolved
 			if !p.no(p.session.Resolve(ctx, []string{token}, edits...)) {
 				p.sure = at
+				p.marked()
+				p.marked()
 			}
 		}
 	}
@@ -197,6 +208,7 @@ func (p *player) write(edits ...state.Edit) {
 	b.Fold(edits...)
 	if !p.no(p.session.Write(ctx, b.State())) {
 		p.sure = at
+		p.marked()
 	}
 }
 
@@ -433,6 +445,10 @@ func aKilledRun(p *player) {
 
 // play prepares a scenario without faults and runs its script over the given files.
 func (s scenario) play(disk *mem.FS, wrap func(store.Files) store.Files) (p *player) {
+	return s.playMarked(disk, wrap, nil)
+}
+
+func (s scenario) playMarked(disk *mem.FS, wrap func(store.Files) store.Files, mark func(*player)) (p *player) {
 	disk.MkdirAll("dir", 0o755)
 	disk.MkdirAll("rescue", 0o755)
 	if s.prepare != nil {
@@ -443,7 +459,7 @@ func (s scenario) play(disk *mem.FS, wrap func(store.Files) store.Files) (p *pla
 	if err != nil {
 		panic(err)
 	}
-	p = &player{files: wrap(disk), base: base, latest: base.State, content: []string{contentOf(base.State)}}
+	p = &player{mark: mark, files: wrap(disk), base: base, latest: base.State, content: []string{contentOf(base.State)}}
 	for _, f := range base.InFlight {
 		p.ops = append(p.ops, &op{token: f.Token(), carried: true})
 	}
@@ -452,6 +468,7 @@ func (s scenario) play(disk *mem.FS, wrap func(store.Files) store.Files) (p *pla
 			panic(r)
 		}
 	}()
+	p.marked()
 	s.script(p)
 	return p
 }

@@ -44,6 +44,12 @@ func (s *session) load(ctx context.Context) error {
 		return err
 	}
 	var j *parsed
+	if jf == nil && s.f != nil {
+		// The removal of a journal may have survived a power loss, and that of its image not.
+		if err := removeAny(w.o.Files, w.p.image); err != nil {
+			return err
+		}
+	}
 	if jf != nil {
 		s.wal = &wal{f: jf} // so that release closes it
 		if j, err = w.parse(jf); err != nil {

@@ -1,0 +1,117 @@
+package store_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/faults"
+	"github.com/tombolo-iac/tombolo/internal/store/mem"
+)
+
+// moment is what a script knew after so many changes on the disk.
+type moment struct {
+	changes int
+	known   *expectation
+}
+
+// TestPowerLossLosesNothing cuts the power behind every change of a script, and looks at every disk that may be found: uncertain
+// changes kept, dropped, dropped one by one, kept one by one, the last write cut at many places, with zeros or garbage behind.
+func TestPowerLossLosesNothing(t *testing.T) {
+	images, stride := 0, 9
+	switch {
+	case testing.Short():
+		stride = 101
+	case os.Getenv("TOMBOLO_CRASH_FULL") != "":
+		stride = 1
+	}
+	count := 0
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			var r *faults.Recorder
+			var moments []moment
+			s.playMarked(mem.NewFS(), func(inner store.Files) store.Files {
+				r = faults.Record(inner.(*mem.FS))
+				return r
+			}, func(p *player) { moments = append(moments, moment{r.Len(), p.expectation()}) })
+			for n := 0; n <= r.Len(); n++ {
+				known := moments[0].known
+				for _, m := range moments {
+					if m.changes <= n {
+						known = m.known
+					}
+				}
+				for _, c := range losses(r, n) {
+					if count++; count%stride != 0 {
+						continue
+					}
+					images++
+					if err := known.survey(r.Disk(n, c.fates)); err != nil {
+						t.Fatalf("power loss behind change %d of %d, %s: %v\n%s", n, r.Len(), c.name, err, history(r, n))
+					}
+				}
+			}
+		})
+	}
+	t.Logf("%d disks", images)
+	if stride == 1 && images < 5000 {
+		t.Errorf("only %d disks", images)
+	}
+}
+
+type loss struct {
+	name  string
+	fates map[int]faults.Fate
+}
+
+// losses lists what a power loss behind the first n changes may have done.
+func losses(r *faults.Recorder, n int) []loss {
+	uncertain := r.Uncertain(n)
+	drop := func(pick func(i int, c faults.Change) bool) map[int]faults.Fate {
+		fates := map[int]faults.Fate{}
+		for _, i := range uncertain {
+			if pick(i, r.Change(i)) {
+				fates[i] = faults.Dropped
+			}
+		}
+		return fates
+	}
+	all := []loss{
+		{"all kept", nil},
+		{"all dropped", drop(func(int, faults.Change) bool { return true })},
+		{"names dropped", drop(func(_ int, c faults.Change) bool { return !c.IsData() })},
+		{"contents dropped", drop(func(_ int, c faults.Change) bool { return c.IsData() })},
+	}
+	for _, one := range uncertain {
+		all = append(all,
+			loss{fmt.Sprintf("change %d dropped", one), drop(func(i int, _ faults.Change) bool { return i == one })},
+			loss{fmt.Sprintf("only change %d kept", one), drop(func(i int, _ faults.Change) bool { return i != one })})
+		c := r.Change(one)
+		if c.What != "write" {
+			continue
+		}
+		step := 64
+		if strings.HasSuffix(c.Name, ".journal") {
+			step = 7
+		}
+		for cut := 0; cut < len(c.Data); cut += step {
+			rest := len(c.Data) - cut
+			for name, fill := range map[string][]byte{"missing": nil, "zero": make([]byte, rest), "garbage": bytes.Repeat([]byte{0xa5}, rest)} {
+				all = append(all, loss{fmt.Sprintf("change %d cut at %d, the rest %s", one, cut, name), map[int]faults.Fate{one: {Cut: cut, Fill: fill}}})
+			}
+		}
+	}
+	return all
+}
+
+func history(r *faults.Recorder, n int) string {
+	var b strings.Builder
+	for i := max(0, n-15); i < n; i++ {
+		c := r.Change(i)
+		fmt.Fprintf(&b, "%d %s %s at %d, %d bytes\n", i, c.What, c.Name, c.Off, len(c.Data))
+	}
+	return b.String()
+}
