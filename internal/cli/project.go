@@ -298,15 +298,8 @@ func (c *call) values(ctx context.Context, root *config.Module, given []config.O
 			raw[v.Name] = config.RawValue{Origin: config.FromInput, Text: text}
 		}
 	}
-	all, more := root.VariableValues(raw)
-	diags = diags.Extend(more)
-	set := map[string]cty.Value{}
-	for name := range raw {
-		if v, ok := all[name]; ok {
-			set[name] = v
-		}
-	}
-	return set, diags
+	_, more := root.VariableValues(raw)
+	return root.RawValues(raw), diags.Extend(more)
 }
 
 // schemas gives the schemas of all providers that a configuration and a state mention, as far as they can be had: documents do

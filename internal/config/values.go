@@ -305,6 +305,28 @@ func (m *Module) VariableValues(values Values) (map[string]cty.Value, diag.List)
 	return out, diags
 }
 
+// RawValues gives the values as they were written: text for variables that take it literally, the expression's value for others. A plan
+// keeps them in this form. Those that cannot be read are left out; VariableValues says why.
+func (m *Module) RawValues(values Values) map[string]cty.Value {
+	out := map[string]cty.Value{}
+	for name, raw := range values {
+		v := m.Variables[name]
+		if v == nil {
+			continue
+		}
+		value := raw.Value
+		if raw.isText() {
+			parsed, diags := v.ParseText(raw.Text)
+			if diags.HasErrors() {
+				continue
+			}
+			value = parsed
+		}
+		out[name] = value
+	}
+	return out
+}
+
 // undeclared reports values for variables that the module does not have. Those of the environment may be meant for others.
 func (m *Module) undeclared(values Values) (diags diag.List) {
 	const summary = "Value for undeclared variable"

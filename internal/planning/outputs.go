@@ -8,6 +8,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // planOutputs compares the root output values with the stored ones. With errors, only what was evaluated counts.
@@ -36,7 +37,7 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 		}
 		switch {
 		case c.After.IsKnown() && c.After.IsNull() && c.Before.IsNull():
-			continue
+			c.Action = plan.NoOp
 		case c.After.IsKnown() && c.After.IsNull():
 			c.Action = plan.Delete
 		case c.Before.IsNull():
@@ -47,5 +48,9 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 			c.Action = plan.Update
 		}
 		out.Outputs = append(out.Outputs, c)
+		// What is wholly known already counts as part of the prior state, as in Terraform.
+		if p.opts.Mode == plan.Normal && c.Action != plan.NoOp && c.Action != plan.Delete && c.After.IsWhollyKnown() {
+			out.Refreshed = append(out.Refreshed, state.Edit{Output: &state.SetOutput{Name: name, Value: &state.Output{Value: c.After, Sensitive: c.Sensitive}}})
+		}
 	}
 }

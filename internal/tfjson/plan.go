@@ -31,7 +31,7 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	s.outputChanges(p.Outputs)
 	if !prior.IsEmpty() {
 		s.key("prior_state")
-		if err := s.state(prior, schemas, len(prior.Checks()) > 0); err != nil {
+		if err := s.state(prior, schemas, false); err != nil {
 			return err
 		}
 	}
