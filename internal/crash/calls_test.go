@@ -1,0 +1,172 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/store/faults"
+)
+
+const header = `terraform {
+  required_providers {
+    world = { source = "tombolo/world" }
+  }
+}
+
+provider "world" {
+  delay = "2ms"
+  seed  = 5
+}
+`
+
+// everything gives two versions of a configuration. Going from one to the other creates, updates, replaces in both orders and
+// destroys, with references between them; expected tells how often each name may be created on the way.
+func everything() (before, after string, expected map[string]int) {
+	const objects = `
+resource "world_object" "keep" {
+  count = 2
+  name  = "keep-${count.index}"
+}
+
+resource "world_object" "update" {
+  count = 4
+  name  = "update-${count.index}"
+  value = "VERSION ${world_object.keep[0].id}"
+}
+
+resource "world_object" "replace" {
+  count  = 3
+  name   = "replace-${count.index}-VERSION"
+  secret = "hush"
+}
+
+resource "world_object" "safely" {
+  count = 3
+  name  = "safely-${count.index}-VERSION"
+  value = world_object.replace[count.index].id
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+`
+	const removed = `
+resource "world_object" "gone" {
+  count = 3
+  name  = "gone-${count.index}"
+}
+`
+	const added = `
+resource "world_object" "new" {
+  count = 4
+  name  = "new-${count.index}"
+  value = world_object.update[count.index].value
+}
+
+resource "world_object" "early" {
+  name   = "early"
+  behave = { half = "early", delay = "4ms" }
+}
+
+output "ids" {
+  value = world_object.new[*].id
+}
+`
+	expected = map[string]int{"early": 2} // known early is not finished: it is replaced
+	for name, n := range map[string]int{"keep-%d": 2, "update-%d": 4, "replace-%d-v1": 3, "replace-%d-v2": 3, "safely-%d-v1": 3, "safely-%d-v2": 3, "gone-%d": 3, "new-%d": 4} {
+		for i := range n {
+			expected[fmt.Sprintf(name, i)] = 1
+		}
+	}
+	before = header + strings.ReplaceAll(objects, "VERSION", "v1") + removed
+	after = header + strings.ReplaceAll(objects, "VERSION", "v2") + added
+	return before, after, expected
+}
+
+// killed runs a command that is to be killed, and tells whether it was. An end of its own accord must be a good one.
+func killed(t testing.TB, cmd *exec.Cmd) bool {
+	t.Helper()
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return true
+	}
+	if err != nil {
+		t.Errorf("neither killed nor successful: %v\n%s", err, out)
+	}
+	return false
+}
+
+// template gives a room in which the first version is applied and the second is configured.
+func template(t testing.TB) (*room, map[string]int) {
+	t.Helper()
+	before, after, expected := everything()
+	r := newRoom(t, before)
+	r.noErrors(r.job.do(t.Context(), nil))
+	r.settled()
+	r.configure(after)
+	return r, expected
+}
+
+// each calls f with 1, 2, 3 and so on from a few goroutines, until one call gives false.
+func each(f func(n int) bool) {
+	var mu sync.Mutex
+	next, end := 0, false
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				next++
+				n := next
+				stop := end
+				mu.Unlock()
+				if stop {
+					return
+				}
+				if !f(n) {
+					mu.Lock()
+					end = true
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestKilledAtEveryStoreCall(t *testing.T) {
+	modes := []faults.Mode{faults.Kill, faults.KillShort, faults.KillAfter}
+	tmpl, expected := template(t)
+	kills := 0
+	var mu sync.Mutex
+	each(func(n int) bool {
+		hit := false
+		for i, mode := range modes {
+			if !full && i != (n+int(seed))%len(modes) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s:%d", mode, n), func(t *testing.T) {
+				r := tmpl.copyTo(t)
+				j := r.job
+				j.Fault = fmt.Sprintf("%s:%d", mode, n)
+				if killed(t, j.command()) {
+					hit = true
+					mu.Lock()
+					kills++
+					mu.Unlock()
+				}
+				r.aftermath(expected)
+			})
+		}
+		return hit && !t.Failed()
+	})
+	t.Logf("killed %d times", kills)
+	if kills < 20 && !t.Failed() {
+		t.Errorf("killed %d times only", kills)
+	}
+}

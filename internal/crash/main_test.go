@@ -1,0 +1,154 @@
+package crash
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/faults"
+	"github.com/tombolo-iac/tombolo/internal/world"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// full tells that everything is to be tried.
+var full = os.Getenv("TOMBOLO_CRASH_FULL") != ""
+
+// seed is where all randomness comes from.
+var seed = func() int64 {
+	if n, err := strconv.ParseInt(os.Getenv("TOMBOLO_CRASH_SEED"), 10, 64); err == nil {
+		return n
+	}
+	return time.Now().UnixNano() % 1_000_000
+}()
+
+// The roles of the test binary.
+const (
+	roleEngine  = "CRASH_ENGINE"  // the library with the fake world; the value is a job
+	roleCLI     = "CRASH_CLI"     // the command line
+	roleProgram = "CRASH_PROGRAM" // a program of external_resource; the value is the world's folder
+)
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(roleEngine); text != "" {
+		var j job
+		if err := json.Unmarshal([]byte(text), &j); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(3)
+		}
+		os.Exit(j.run())
+	}
+	// Programs inherit the environment of the command line, so this comes first.
+	if dir := os.Getenv(roleProgram); dir != "" && len(os.Args) == 2 {
+		os.Exit(runProgram(dir, os.Args[1]))
+	}
+	if os.Getenv(roleCLI) != "" {
+		os.Exit(cli.Main())
+	}
+	code := m.Run()
+	if code != 0 {
+		fmt.Printf("to repeat: TOMBOLO_CRASH_SEED=%d\n", seed)
+	}
+	os.Exit(code)
+}
+
+// job is what an engine process does.
+type job struct {
+	Dir, World  string
+	Destroy     bool
+	RecoverOnly bool // take the lock and give it back
+	Parallelism int
+	// Fault is what happens to the store, as package faults reads it.
+	Fault string
+}
+
+// command makes the process of a job.
+func (j job) command() *exec.Cmd {
+	b, err := json.Marshal(j)
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleEngine+"="+string(b))
+	return cmd
+}
+
+// project loads the project of a job.
+func (j job) project(files store.Files) (*tombolo.Project, diag.List) {
+	return tombolo.Load(context.Background(), tombolo.Options{
+		Dir: j.Dir, Store: j.store(files), Parallelism: j.Parallelism,
+		Providers: map[addr.Provider]provider.Factory{world.Addr(): world.Factory(world.Options{Dir: j.World})},
+	})
+}
+
+func (j job) store(files store.Files) state.Store {
+	return store.New(store.Options{Path: j.Dir + "/terraform.tfstate", Rescue: []string{j.Dir + "/rescue"}, Files: files})
+}
+
+func (j job) run() int {
+	files, err := faults.FromEnv(j.Fault, store.OS{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	diags := j.do(context.Background(), files)
+	for _, d := range diags {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", d.Severity, d.Error())
+	}
+	if diags.HasErrors() {
+		return 1
+	}
+	return 0
+}
+
+// open takes the lock. A lock that this process gave back can seem to be held for a moment, when another test starts a process at that
+// very time: until the new process runs its program, it has a copy of the open file.
+func open(ctx context.Context, project *tombolo.Project) (run *tombolo.Run, diags diag.List) {
+	for range 50 {
+		run, diags = project.Open(ctx, tombolo.OpenOptions{})
+		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "Error acquiring the state lock") {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return run, diags
+}
+
+// do opens the state, plans and applies.
+func (j job) do(ctx context.Context, files store.Files) (diags diag.List) {
+	project, diags := j.project(files)
+	if diags.HasErrors() {
+		return diags
+	}
+	defer project.Close()
+	run, more := open(ctx, project)
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return diags
+	}
+	defer func() { diags = diags.Extend(run.Close(ctx)) }()
+	if j.RecoverOnly {
+		return diags
+	}
+	options := tombolo.PlanOptions{}
+	if j.Destroy {
+		options.Mode = plan.Destroy
+	}
+	p, more := run.Plan(ctx, options)
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return diags
+	}
+	_, more = run.Apply(ctx, p, nil)
+	return diags.Extend(more)
+}

@@ -1,0 +1,3 @@
+package crash
+
+func runProgram(dir, action string) int { return 3 }
