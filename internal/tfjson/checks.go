@@ -21,7 +21,9 @@ func (s *stream) checks(results []state.CheckResult) {
 		if len(r.Objects) > 0 {
 			s.key("instances")
 			s.open('[')
-			for _, o := range r.Objects {
+			objects := slices.Clone(r.Objects)
+			slices.SortStableFunc(objects, func(a, b state.CheckedObject) int { return strings.Compare(a.Addr, b.Addr) })
+			for _, o := range objects {
 				s.checkedObject(r.Kind, o)
 			}
 			s.close(']')

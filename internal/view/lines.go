@@ -1,6 +1,14 @@
 package view
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
@@ -8,16 +16,218 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
+// uiVersion is the version of the JSON lines.
+const uiVersion = "1.2"
+
 // lines is the View for programs: one JSON object a line.
-type lines struct{ o Options }
+type lines struct {
+	o     Options
+	watch *watch
 
-func newLines(o Options) *lines { return &lines{o: o} }
+	mu   sync.Mutex // holds Out
+	done counts
+}
 
-func (l *lines) Send(event.Event)                 {}
-func (l *lines) Start()                           {}
-func (l *lines) Diagnostics(diag.List)            {}
-func (l *lines) Plan(*plan.Plan, tfjson.Schemas)  {}
-func (l *lines) NextStep(NextStep)                {}
-func (l *lines) Applied(*plan.Plan, *state.State) {}
-func (l *lines) Message(string)                   {}
-func (l *lines) Close()                           {}
+func newLines(o Options) *lines {
+	l := &lines{o: o}
+	l.watch = newWatch(o.now, func(e event.OperationStart, elapsed time.Duration) {
+		l.info(e.Object.String()+": "+stillText(e, elapsed), "apply_progress", "hook",
+			hook{Resource: resourceOf(e.Object.Instance), Action: e.Action.String(), ElapsedSeconds: whole(elapsed)})
+	})
+	return l
+}
+
+// line is what stands on every line; the payload is beside it under a name of its own.
+func (l *lines) write(level, message, kind, name string, payload any, more ...any) {
+	doc := map[string]any{
+		"@level": level, "@message": message, "@module": "terraform.ui",
+		"@timestamp": l.o.now().UTC().Format("2006-01-02T15:04:05.000000Z07:00"), "type": kind,
+	}
+	if name != "" {
+		doc[name] = payload
+	}
+	for i := 0; i+1 < len(more); i += 2 {
+		doc[more[i].(string)] = more[i+1]
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		panic("view: a line that is no JSON: " + err.Error())
+	}
+	b = append(escapeUnsafe(b), '\n')
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = l.o.Out.Write(b)
+}
+
+// escapeUnsafe escapes what a terminal might obey and JSON leaves as it is. All of it stands inside of strings.
+func escapeUnsafe(b []byte) []byte {
+	if bytes.IndexFunc(b, func(r rune) bool { return r >= 0x7f && unsafeRune(r) }) < 0 {
+		return b
+	}
+	out := make([]byte, 0, len(b)+32)
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		if r >= 0x7f && unsafeRune(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = append(out, b[:size]...)
+		}
+		b = b[size:]
+	}
+	return out
+}
+
+func (l *lines) info(message, kind, name string, payload any, more ...any) {
+	l.write("info", message, kind, name, payload, more...)
+}
+
+// resource names an instance by all of its parts.
+type resource struct {
+	Addr            string `json:"addr"`
+	Module          string `json:"module"`
+	Resource        string `json:"resource"`
+	ImpliedProvider string `json:"implied_provider"`
+	ResourceType    string `json:"resource_type"`
+	ResourceName    string `json:"resource_name"`
+	ResourceKey     any    `json:"resource_key"`
+}
+
+func resourceOf(a addr.AbsResourceInstance) resource {
+	r := resource{
+		Addr: a.String(), Module: a.Module.String(), Resource: a.Resource.String() + a.Key.String(),
+		ResourceType: a.Resource.Type, ResourceName: a.Resource.Name,
+	}
+	for i, c := range a.Resource.Type + "_" {
+		if c == '_' {
+			r.ImpliedProvider = a.Resource.Type[:i]
+			break
+		}
+	}
+	if n, ok := a.Key.Int(); ok {
+		r.ResourceKey = n
+	} else if s, ok := a.Key.Str(); ok {
+		r.ResourceKey = s
+	}
+	return r
+}
+
+// hook is the payload of what happens to one object.
+type hook struct {
+	Resource       resource `json:"resource"`
+	Action         string   `json:"action,omitempty"`
+	IDKey          string   `json:"id_key,omitempty"`
+	IDValue        string   `json:"id_value,omitempty"`
+	Provisioner    string   `json:"provisioner,omitempty"`
+	Output         string   `json:"output,omitempty"`
+	Label          string   `json:"label,omitempty"`
+	Message        string   `json:"message,omitempty"`
+	Fraction       *float64 `json:"fraction,omitempty"`
+	ElapsedSeconds *float64 `json:"elapsed_seconds,omitempty"`
+}
+
+func whole(d time.Duration) *float64 {
+	s := d.Round(time.Second).Seconds()
+	return &s
+}
+
+// Start writes the version line.
+func (l *lines) Start() {
+	l.info(l.o.title()+" "+state.LanguageVersion, "version", "terraform", state.LanguageVersion, "ui", uiVersion)
+}
+
+// Close ends the progress lines.
+func (l *lines) Close() { l.watch.stop() }
+
+// Send writes an event as a line, if there is one for it.
+func (l *lines) Send(e event.Event) {
+	switch e := e.(type) {
+	case event.RefreshStart:
+		l.info(e.Object.String()+": Refreshing state..."+identity(e.ID), "refresh_start", "hook",
+			hook{Resource: resourceOf(e.Object.Instance), IDKey: e.ID.Key, IDValue: e.ID.Value})
+	case event.RefreshDone:
+		l.info(e.Object.String()+": Refresh complete"+identity(e.ID), "refresh_complete", "hook",
+			hook{Resource: resourceOf(e.Object.Instance), IDKey: e.ID.Key, IDValue: e.ID.Value})
+	case event.OperationStart:
+		l.started(e)
+	case event.OperationDone:
+		l.ended(e)
+	case event.ProvisionStart:
+		l.provision(e.Object, e.Type, fmt.Sprintf("Provisioning with '%s'...", e.Type), "provision_start", "")
+	case event.ProvisionOutput:
+		l.provision(e.Object, e.Type, fmt.Sprintf("(%s): %s", e.Type, e.Line), "provision_progress", e.Line)
+	case event.ProvisionDone:
+		if e.Failed {
+			l.provision(e.Object, e.Type, "("+e.Type+") Provisioning errored", "provision_errored", "")
+		} else {
+			l.provision(e.Object, e.Type, "("+e.Type+") Provisioning complete", "provision_complete", "")
+		}
+	case event.ProgramOutput:
+		l.info(programText(e), "program_output", "hook", hook{Resource: resourceOf(e.Object.Instance), Label: e.Label, Output: e.Line})
+	case event.Progress:
+		h := hook{Resource: resourceOf(e.Object.Instance), Message: e.Message}
+		if e.Fraction >= 0 {
+			h.Fraction = &e.Fraction
+		}
+		l.info(e.Object.String()+": "+progressText(e), "provider_progress", "hook", h)
+	case event.LockWaiting:
+		l.info("Acquiring state lock. This may take a few moments...", "state_lock_acquire", "", nil)
+	case event.Stopping:
+		l.info(stoppingText(e, l.o), "log", "", nil)
+	}
+}
+
+func (l *lines) provision(o addr.Object, typ, message, kind, output string) {
+	l.info(o.String()+": "+message, kind, "hook", hook{Resource: resourceOf(o.Instance), Provisioner: typ, Output: output})
+}
+
+func (l *lines) started(e event.OperationStart) {
+	message := startText(e)
+	if e.Action == plan.Read {
+		message = "Refreshing..."
+	}
+	l.info(e.Object.String()+": "+message, "apply_start", "hook",
+		hook{Resource: resourceOf(e.Object.Instance), Action: e.Action.String(), IDKey: e.ID.Key, IDValue: e.ID.Value})
+	l.watch.start(e)
+}
+
+func (l *lines) ended(e event.OperationDone) {
+	l.watch.end(e)
+	l.mu.Lock()
+	l.done.done(e)
+	l.mu.Unlock()
+	if e.Action == plan.Delete {
+		e.ID = event.ID{}
+	}
+	h := hook{Resource: resourceOf(e.Object.Instance), Action: e.Action.String(), ElapsedSeconds: whole(e.Elapsed)}
+	kind, message := "apply_complete", doneText(e)
+	if e.Failed {
+		kind = "apply_errored"
+	} else {
+		h.IDKey, h.IDValue = e.ID.Key, e.ID.Value
+	}
+	if e.Action == plan.Read {
+		message = fmt.Sprintf("Refresh complete after %s%s", seconds(e.Elapsed), identity(e.ID))
+		if e.Failed {
+			message = fmt.Sprintf("Refresh errored after %s", seconds(e.Elapsed))
+		}
+	}
+	l.info(e.Object.String()+": "+message, kind, "hook", h)
+}
+
+// Diagnostics writes each problem as a line.
+func (l *lines) Diagnostics(list diag.List) {
+	list = list.Sorted()
+	for i, d := range tfjson.Diagnostics(list, l.o.sources()) {
+		level, word := "error", "Error: "
+		if list[i].Severity == diag.Warning {
+			level, word = "warn", "Warning: "
+		}
+		l.write(level, word+d.Summary, "diagnostic", "diagnostic", d)
+	}
+}
+
+// NextStep is for people.
+func (l *lines) NextStep(NextStep) {}
+
+// Message writes a log line.
+func (l *lines) Message(s string) { l.info(s, "log", "", nil) }

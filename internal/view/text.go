@@ -1,7 +1,12 @@
 package view
 
 import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
@@ -14,22 +19,187 @@ import (
 type text struct {
 	o Options
 	style
+	watch *watch
 
-	mu sync.Mutex // holds Out and Err together, so that texts do not mix
+	mu   sync.Mutex // holds Out and Err together, so that texts do not mix
+	done counts
 }
 
-func newText(o Options) *text { return &text{o: o, style: style{o.Color}} }
+func newText(o Options) *text {
+	t := &text{o: o, style: style{o.Color}}
+	t.watch = newWatch(o.now, func(e event.OperationStart, elapsed time.Duration) {
+		t.line(clean(e.Object.String()) + ": " + stillText(e, elapsed))
+	})
+	return t
+}
 
-func (t *text) Send(event.Event)      {}
-func (t *text) Start()                {}
-func (t *text) Diagnostics(diag.List) {}
+// Start says nothing: people know what they started.
+func (t *text) Start() {}
+
+// Close ends the progress lines.
+func (t *text) Close() { t.watch.stop() }
+
+// write writes a whole piece of text. Errors are the business of whoever gave us the writer.
+func (t *text) write(w io.Writer, s string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, _ = io.WriteString(w, s)
+}
+
+// line writes a line of progress.
+func (t *text) line(s string) { t.write(t.o.Out, t.in(bold, s)+"\n") }
+
+// Send shows an event as a line, if there is one for it.
+func (t *text) Send(e event.Event) {
+	switch e := e.(type) {
+	case event.RefreshStart:
+		t.line(clean(e.Object.String()) + ": Refreshing state..." + identity(e.ID))
+	case event.OperationStart:
+		t.line(clean(e.Object.String()) + ": " + startText(e))
+		t.watch.start(e)
+	case event.OperationDone:
+		t.watch.end(e)
+		t.mu.Lock()
+		t.done.done(e)
+		t.mu.Unlock()
+		if !e.Failed {
+			t.line(clean(e.Object.String()) + ": " + doneText(e))
+		}
+	case event.ProvisionStart:
+		t.line(fmt.Sprintf("%s: Provisioning with '%s'...", clean(e.Object.String()), cleanLine(e.Type)))
+	case event.ProvisionOutput:
+		t.line(fmt.Sprintf("%s (%s): %s", clean(e.Object.String()), cleanLine(e.Type), cleanLine(e.Line)))
+	case event.ProgramOutput:
+		t.line(programText(e))
+	case event.Progress:
+		t.line(clean(e.Object.String()) + ": " + progressText(e))
+	case event.LockWaiting:
+		t.line("Acquiring state lock. This may take a few moments...")
+	case event.Stopping:
+		t.write(t.o.Out, stoppingText(e, t.o))
+	}
+}
+
+// programText gives a line of a program with the name of what it works on.
+func programText(e event.ProgramOutput) string {
+	name := e.Label
+	if e.Object.Instance.Resource.Type != "" {
+		name = e.Object.String()
+	}
+	if name == "" {
+		return cleanLine(e.Line)
+	}
+	return cleanLine(name) + ": " + cleanLine(e.Line)
+}
+
+func progressText(e event.Progress) string {
+	message := cleanLine(e.Message)
+	if e.Fraction >= 0 {
+		message = strings.TrimSpace(fmt.Sprintf("%s [%.0f%%]", message, e.Fraction*100))
+	}
+	return message
+}
+
+func stoppingText(e event.Stopping, o Options) string {
+	if e.Now {
+		return "\nTwo interrupts received. Exiting immediately. Operations in flight stay in the journal and are named by the next command.\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nInterrupt received.\nPlease wait for %s to exit or data loss may occur.\nGracefully shutting down...\n", o.title())
+	for i, object := range e.InFlight {
+		if i == 10 {
+			fmt.Fprintf(&b, "  and %d more\n", len(e.InFlight)-i)
+			break
+		}
+		b.WriteString("  waiting for " + clean(object.String()) + "\n")
+	}
+	b.WriteByte('\n')
+	return b.String()
+}
+
+// Diagnostics shows warnings on Out and errors on Err.
+func (t *text) Diagnostics(list diag.List) {
+	list = list.Sorted()
+	var warnings, errors diag.List
+	for _, d := range list {
+		if d.Severity == diag.Warning {
+			warnings = append(warnings, d)
+		} else {
+			errors = append(errors, d)
+		}
+	}
+	if len(warnings) > 0 {
+		if t.o.CompactWarnings && len(errors) == 0 {
+			t.write(t.o.Out, CompactWarnings(t.o, warnings))
+		} else {
+			t.write(t.o.Out, Diagnostics(t.o, warnings))
+		}
+	}
+	if len(errors) > 0 {
+		t.write(t.o.err(), Diagnostics(t.o, errors))
+	}
+}
+
+// Plan shows what would change.
 func (t *text) Plan(p *plan.Plan, schemas tfjson.Schemas) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := planWriter{renderer: renderer{style: t.style}, out: t.o.Out, o: t.o, schemas: schemas}
 	w.plan(p)
 }
-func (t *text) NextStep(NextStep)                {}
-func (t *text) Applied(*plan.Plan, *state.State) {}
-func (t *text) Message(string)                   {}
-func (t *text) Close()                           {}
+
+// NextStep tells how to apply the plan.
+func (t *text) NextStep(n NextStep) {
+	if t.o.Automation || n.Plan != nil && !n.Plan.Applyable() {
+		return
+	}
+	var b bytes.Buffer
+	b.WriteString("\n" + t.in(gray, strings.Repeat("─", t.o.width()-1)) + "\n")
+	say := func(s string) { b.WriteString("\n" + wrap(s, t.o.width()-1) + "\n") }
+	if n.GeneratedConfig != "" {
+		say(fmt.Sprintf("%s has generated configuration and written it to %s. Please review the configuration and edit it as necessary before adding it to version control.", t.o.title(), cleanLine(n.GeneratedConfig)))
+	}
+	if n.PlanFile == "" {
+		say(fmt.Sprintf("Note: You didn't use the -out option to save this plan, so %s can't guarantee to take exactly these actions if you run \"%s apply\" now.", t.o.title(), t.o.program()))
+	} else {
+		b.WriteString("\nSaved the plan to: " + cleanLine(n.PlanFile) + "\n")
+		say(fmt.Sprintf("To perform exactly these actions, run the following command to apply:\n    %s apply %s", t.o.program(), quoted(n.PlanFile)))
+	}
+	t.write(t.o.Out, b.String())
+}
+
+// Applied shows what was done and the root output values.
+func (t *text) Applied(p *plan.Plan, s *state.State) {
+	t.mu.Lock()
+	done := t.done
+	t.mu.Unlock()
+	var b bytes.Buffer
+	b.WriteString("\n" + t.in(bold, t.in(green, completed(t.o, p, done))) + "\n")
+	if len(s.OutputNames()) > 0 {
+		b.WriteString("\n" + t.in(bold, t.in(green, "Outputs:")) + "\n\n")
+		_ = Outputs(&b, s) // a buffer takes everything
+	}
+	t.write(t.o.Out, b.String())
+}
+
+// completed gives the sentence at the end of an apply or destroy.
+func completed(o Options, p *plan.Plan, done counts) string {
+	if p != nil && p.Mode == plan.Destroy && o.Command != "apply" {
+		return fmt.Sprintf("Destroy complete! Resources: %d destroyed.", done.destroy)
+	}
+	imported := ""
+	if n := imports(p); n > 0 {
+		imported = fmt.Sprintf("%d imported, ", n)
+	}
+	return fmt.Sprintf("Apply complete! Resources: %s%d added, %d changed, %d destroyed.", imported, done.add, done.change, done.destroy)
+}
+
+func imports(p *plan.Plan) int {
+	if p == nil {
+		return 0
+	}
+	return p.Summary().Import
+}
+
+// Message shows a sentence of the command itself.
+func (t *text) Message(s string) { t.write(t.o.Out, wrap(clean(s), t.o.width()-1)+"\n") }

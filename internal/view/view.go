@@ -15,7 +15,7 @@
 // All text that comes from outside (addresses, values, messages of providers and programs) passes one filter for control characters
 // before it is written, and values that are marked sensitive are never written.
 //
-// Send starts at most one goroutine, which prints the "still creating" lines; Close ends it and waits for it.
+// Send starts at most one goroutine, which writes the "still creating" lines; Close ends it and waits for it.
 package view
 
 import (
@@ -40,6 +40,9 @@ type Options struct {
 	Color bool
 	// Width is the number of columns to wrap text at; 0 means 78.
 	Width int
+	// Command is the command that runs, such as "apply": it decides whether an end is called an apply or a destroy. Empty means what
+	// the mode of the plan says.
+	Command string
 	// Program is the name that the texts call the command by, such as "terraform"; empty means "tombolo".
 	Program string
 	// Automation leaves out advice on what to run next (TF_IN_AUTOMATION).

@@ -1,0 +1,190 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+)
+
+// Diagnostics gives problems as text, in their order: each begins with an empty line, or stands in a frame when the options ask for
+// colour. Warnings with the same summary are shown once, and counted.
+func Diagnostics(o Options, list diag.List) string {
+	var b strings.Builder
+	w := diagnosticWriter{style: style{o.Color}, width: o.width()}
+	sources := o.sources()
+	for _, g := range grouped(list) {
+		d := tfjson.Diagnostics(diag.List{g.first}, sources)[0]
+		b.WriteString(w.diagnostic(d, g.others))
+	}
+	return b.String()
+}
+
+func (o Options) sources() map[string][]byte {
+	if o.Sources == nil {
+		return nil
+	}
+	return o.Sources()
+}
+
+// group is a diagnostic with the number of similar ones that it stands for.
+type group struct {
+	first  *diag.Diagnostic
+	others int
+}
+
+// doNotConsolidate is what the Extra of a diagnostic says when each of its kind is worth reading.
+type doNotConsolidate interface{ DoNotConsolidateDiagnostic() bool }
+
+// grouped folds warnings with the same summary together: a deprecated argument that is used a hundred times is one thing to know. Those
+// that point nowhere are often different behind the same summary, and stay apart.
+func grouped(list diag.List) []group {
+	var out []group
+	at := map[string]int{}
+	for _, d := range list {
+		extra, _ := d.Extra.(doNotConsolidate)
+		if d.Severity != diag.Warning || d.Subject == nil || extra != nil && extra.DoNotConsolidateDiagnostic() {
+			out = append(out, group{first: d})
+			continue
+		}
+		if i, ok := at[d.Summary]; ok {
+			out[i].others++
+			continue
+		}
+		at[d.Summary] = len(out)
+		out = append(out, group{first: d})
+	}
+	return out
+}
+
+type diagnosticWriter struct {
+	style
+	width int
+}
+
+// diagnostic gives one problem with its frame or without.
+func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, others int) string {
+	color, word := red, "Error: "
+	if d.Severity == diag.Warning.String() {
+		color, word = yellow, "Warning: "
+	}
+	width := w.width - 1
+	if w.on {
+		width -= 2
+	}
+	var b strings.Builder
+	b.WriteString(w.in(bold, w.in(color, word)+w.in(bold, cleanLine(d.Summary))) + "\n\n")
+	if place := w.place(d); place != "" {
+		b.WriteString(place + "\n")
+	}
+	if d.Detail != "" {
+		b.WriteString(wrap(clean(d.Detail), width) + "\n")
+	}
+	if others > 0 {
+		b.WriteString("\n" + similar(others) + "\n")
+	}
+	if !w.on {
+		return "\n" + b.String()
+	}
+	var framed strings.Builder
+	framed.WriteString(w.in(color, "╷") + "\n")
+	for _, line := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n") {
+		framed.WriteString(w.in(color, "│") + " " + line + "\n")
+	}
+	framed.WriteString(w.in(color, "╵") + "\n")
+	return framed.String()
+}
+
+func similar(n int) string {
+	if n == 1 {
+		return "(and one more similar warning elsewhere)"
+	}
+	return fmt.Sprintf("(and %d more similar warnings elsewhere)", n)
+}
+
+// place tells where the problem is, with the lines of source and what the operands were.
+func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
+	var b strings.Builder
+	if d.Address != "" {
+		b.WriteString("  with " + cleanLine(d.Address))
+		if d.Range == nil {
+			b.WriteString("\n")
+			return b.String()
+		}
+		b.WriteString(",\n")
+	}
+	if d.Range == nil {
+		return ""
+	}
+	fmt.Fprintf(&b, "  on %s line %d", cleanLine(d.Range.Filename), d.Range.Start.Line)
+	if d.Snippet == nil {
+		b.WriteString(":\n  (source code not available)\n")
+		return b.String()
+	}
+	if d.Snippet.Context != nil {
+		b.WriteString(", in " + cleanLine(*d.Snippet.Context))
+	}
+	b.WriteString(":\n")
+	w.excerpt(&b, d.Snippet)
+	w.operands(&b, d.Snippet)
+	return b.String()
+}
+
+// excerpt writes the lines of source, the subject underlined where there is colour.
+func (w diagnosticWriter) excerpt(b *strings.Builder, s *tfjson.Snippet) {
+	offset := 0
+	for i, line := range strings.Split(s.Code, "\n") {
+		from := min(max(s.HighlightStartOffset-offset, 0), len(line))
+		to := min(max(s.HighlightEndOffset-offset, from), len(line))
+		fmt.Fprintf(b, "%4d: %s%s%s\n", s.StartLine+i, clean(line[:from]), w.in(underline, clean(line[from:to])), clean(line[to:]))
+		offset += len(line) + 1
+	}
+}
+
+func (w diagnosticWriter) operands(b *strings.Builder, s *tfjson.Snippet) {
+	if len(s.Values) == 0 && s.FunctionCall == nil {
+		return
+	}
+	bar := "    " + w.in(gray, "│") + " "
+	b.WriteString("    " + w.in(gray, "├────────────────") + "\n")
+	if f := s.FunctionCall; f != nil {
+		b.WriteString(bar + "while calling " + w.in(bold, cleanLine(f.CalledAs)) + "(" + parameters(f.Signature) + ")\n")
+	}
+	for _, v := range s.Values {
+		b.WriteString(bar + w.in(bold, cleanLine(v.Traversal)) + " " + cleanLine(v.Statement) + "\n")
+	}
+}
+
+func parameters(s *tfjson.FuncSignature) string {
+	if s == nil {
+		return "..."
+	}
+	var names []string
+	for _, p := range s.Params {
+		names = append(names, p.Name)
+	}
+	if s.VariadicParam != nil {
+		names = append(names, s.VariadicParam.Name+"...")
+	}
+	return strings.Join(names, ", ")
+}
+
+// CompactWarnings gives warnings as a list of their summaries.
+func CompactWarnings(o Options, list diag.List) string {
+	var b strings.Builder
+	s := style{o.Color}
+	b.WriteString("\n" + s.in(bold, s.in(yellow, "Warnings:")) + "\n\n")
+	for _, g := range grouped(list) {
+		b.WriteString("- " + cleanLine(g.first.Summary) + "\n")
+		if r := g.first.Subject; r != nil {
+			fmt.Fprintf(&b, "  on %s line %d", cleanLine(r.Filename), r.Start.Line)
+			if g.others > 0 {
+				fmt.Fprintf(&b, " (and %d more)", g.others)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	b.WriteString("\n" + wrap("To see the full warning notes, run "+o.title()+" without -compact-warnings.", o.width()-1) + "\n")
+	return b.String()
+}

@@ -1,0 +1,138 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// changeLine is the payload of resource_drift and planned_change.
+type changeLine struct {
+	Resource         resource   `json:"resource"`
+	PreviousResource *resource  `json:"previous_resource,omitempty"`
+	Action           string     `json:"action"`
+	Reason           string     `json:"reason,omitempty"`
+	Importing        *importing `json:"importing,omitempty"`
+	GeneratedConfig  string     `json:"generated_config,omitempty"`
+}
+
+type importing struct {
+	ID      string `json:"id,omitempty"`
+	Unknown bool   `json:"unknown,omitempty"`
+}
+
+// lineOf describes a change; ok is false for one that nobody needs to hear of.
+func lineOf(c *plan.Change) (line changeLine, ok bool) {
+	line = changeLine{
+		Resource: resourceOf(c.Object.Instance), Action: c.Action.String(), Reason: lineReason(c.Reason), GeneratedConfig: c.GeneratedConfig,
+	}
+	switch {
+	case c.Action == plan.NoOp && hasMoved(c):
+		line.Action = "move"
+	case c.Action == plan.NoOp && c.Importing != nil:
+		line.Action = "import"
+	case c.Action == plan.NoOp:
+		return line, false
+	case c.Action.IsReplace():
+		line.Action = "replace"
+	case c.Action == plan.Forget:
+		line.Action = "remove"
+	}
+	if hasMoved(c) {
+		previous := resourceOf(c.PrevAddr)
+		line.PreviousResource = &previous
+	}
+	if c.Importing != nil {
+		line.Importing = &importing{ID: c.Importing.ID, Unknown: c.Importing.Unknown}
+	}
+	return line, true
+}
+
+// lineReason gives the word for a reason in this format, which names those of replacements in its own way.
+func lineReason(r plan.Reason) string {
+	switch r {
+	case plan.ReplaceBecauseTainted:
+		return "tainted"
+	case plan.ReplaceByRequest:
+		return "requested"
+	case plan.ReplaceByTriggers:
+		return "replace_triggered_by"
+	case plan.ReplaceBecauseCannotUpdate:
+		return "cannot_update"
+	}
+	return string(r)
+}
+
+// summaryLine is the payload of change_summary.
+type summaryLine struct {
+	Add       int    `json:"add"`
+	Change    int    `json:"change"`
+	Import    int    `json:"import"`
+	Remove    int    `json:"remove"`
+	Operation string `json:"operation"`
+}
+
+// outputLine is one member of the payload of outputs.
+type outputLine struct {
+	Sensitive bool            `json:"sensitive"`
+	Action    string          `json:"action,omitempty"`
+	Type      json.RawMessage `json:"type,omitempty"`
+	Value     json.RawMessage `json:"value,omitempty"`
+}
+
+// Plan writes what would change.
+func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
+	for _, c := range tfjson.SortedChanges(p.Drift) {
+		if line, ok := lineOf(c); ok {
+			l.info(fmt.Sprintf("%s: Drift detected (%s)", c.Object.Instance, line.Action), "resource_drift", "change", line)
+		}
+	}
+	for _, c := range tfjson.SortedChanges(p.Changes) {
+		if line, ok := lineOf(c); ok {
+			l.info(fmt.Sprintf("%s: Plan to %s", c.Object.Instance, line.Action), "planned_change", "change", line)
+		}
+	}
+	s := p.Summary()
+	l.info("Plan:"+summaryText(s), "change_summary", "changes",
+		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Operation: "plan"})
+	if len(p.Outputs) == 0 {
+		return
+	}
+	outputs := map[string]outputLine{}
+	for _, o := range p.Outputs {
+		outputs[o.Name] = outputLine{Sensitive: o.Sensitive || o.BeforeSensitive, Action: strings.ReplaceAll(o.Action.String(), "-", "")}
+	}
+	l.info(fmt.Sprintf("Outputs: %d", len(outputs)), "outputs", "outputs", outputs)
+}
+
+// Applied writes what was done and the root output values, sensitive ones without their values.
+func (l *lines) Applied(p *plan.Plan, s *state.State) {
+	l.mu.Lock()
+	done := l.done
+	l.mu.Unlock()
+	operation := "apply"
+	if p != nil && p.Mode == plan.Destroy && l.o.Command != "apply" {
+		operation = "destroy"
+	}
+	l.info(completed(l.o, p, done), "change_summary", "changes",
+		summaryLine{Add: done.add, Change: done.change, Import: imports(p), Remove: done.destroy, Operation: operation})
+	outputs := map[string]outputLine{}
+	for _, name := range s.OutputNames() {
+		o := s.Output(name)
+		line := outputLine{Sensitive: o.Sensitive}
+		var ty, value bytes.Buffer
+		if tfjson.Type(&ty, o.Value.Type()) == nil {
+			line.Type = ty.Bytes()
+		}
+		if !o.Sensitive && tfjson.Value(&value, o.Value) == nil {
+			line.Value = value.Bytes()
+		}
+		outputs[name] = line
+	}
+	l.info(fmt.Sprintf("Outputs: %d", len(outputs)), "outputs", "outputs", outputs)
+}

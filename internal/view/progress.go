@@ -1,0 +1,167 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// stillEvery is how often a running operation is mentioned.
+const stillEvery = 10 * time.Second
+
+// verbs are the words for an action: while it runs, when it goes on, when it is done.
+type verbs struct{ start, still, done, failed string }
+
+var verbsOf = map[plan.Action]verbs{
+	plan.Create: {"Creating", "creating", "Creation complete", "Creation errored"},
+	plan.Update: {"Modifying", "modifying", "Modifications complete", "Modifications errored"},
+	plan.Delete: {"Destroying", "destroying", "Destruction complete", "Destruction errored"},
+	plan.Read:   {"Reading", "reading", "Read complete", "Read errored"},
+}
+
+// identity gives ` [id=...]`, or nothing.
+func identity(id event.ID) string {
+	if id.Key == "" {
+		return ""
+	}
+	return " [" + cleanLine(id.Key) + "=" + cleanLine(id.Value) + "]"
+}
+
+// startText and doneText give the lines for an operation, without the address.
+func startText(e event.OperationStart) string {
+	text := verbsOf[e.Action].start + "..."
+	if e.Action == plan.Read {
+		return text
+	}
+	return text + identity(e.ID)
+}
+
+func doneText(e event.OperationDone) string {
+	id := e.ID
+	if e.Action == plan.Delete {
+		id = event.ID{}
+	}
+	if e.Failed {
+		return fmt.Sprintf("%s after %s", verbsOf[e.Action].failed, seconds(e.Elapsed))
+	}
+	return fmt.Sprintf("%s after %s%s", verbsOf[e.Action].done, seconds(e.Elapsed), identity(id))
+}
+
+func stillText(e event.OperationStart, elapsed time.Duration) string {
+	id := ""
+	if t := identity(e.ID); t != "" {
+		id = strings.TrimSuffix(t[2:], "]") + ", "
+	}
+	return fmt.Sprintf("Still %s... [%s%s elapsed]", verbsOf[e.Action].still, id, seconds(elapsed))
+}
+
+func seconds(d time.Duration) string { return d.Round(time.Second).String() }
+
+// counts are what a run has done, as its events told.
+type counts struct{ add, change, destroy int }
+
+func (c *counts) done(e event.OperationDone) {
+	if e.Failed || e.Planning {
+		return
+	}
+	switch e.Action {
+	case plan.Create:
+		c.add++
+	case plan.Update:
+		c.change++
+	case plan.Delete:
+		c.destroy++
+	}
+}
+
+// watch mentions operations that take long. One goroutine serves all of them; it runs while there are any, and stop waits for its end.
+type watch struct {
+	now  func() time.Time
+	tell func(event.OperationStart, time.Duration)
+
+	mu      sync.Mutex
+	running map[watched]*operation
+	quit    chan struct{}
+	ended   chan struct{}
+}
+
+type watched struct {
+	object addr.Object
+	action plan.Action
+}
+
+type operation struct {
+	event.OperationStart
+	told int // how many times it was mentioned
+}
+
+func newWatch(now func() time.Time, tell func(event.OperationStart, time.Duration)) *watch {
+	return &watch{now: now, tell: tell, running: map[watched]*operation{}}
+}
+
+func (w *watch) start(e event.OperationStart) {
+	if e.Started.IsZero() {
+		e.Started = w.now()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running[watched{e.Object, e.Action}] = &operation{OperationStart: e}
+	if w.quit == nil {
+		w.quit, w.ended = make(chan struct{}), make(chan struct{})
+		go w.loop(w.quit, w.ended)
+	}
+}
+
+func (w *watch) end(e event.OperationDone) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.running, watched{e.Object, e.Action})
+}
+
+// stop ends the goroutine and waits for it.
+func (w *watch) stop() {
+	w.mu.Lock()
+	quit, ended := w.quit, w.ended
+	w.quit = nil
+	w.mu.Unlock()
+	if quit != nil {
+		close(quit)
+		<-ended
+	}
+}
+
+func (w *watch) loop(quit, ended chan struct{}) {
+	defer close(ended)
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-quit:
+			return
+		case <-ticker.C:
+			for _, due := range w.due() {
+				w.tell(due.OperationStart, time.Duration(due.told)*stillEvery)
+			}
+		}
+	}
+}
+
+// due gives the operations that have to be mentioned now.
+func (w *watch) due() []operation {
+	now := w.now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []operation
+	for _, o := range w.running {
+		if n := int(now.Sub(o.Started) / stillEvery); n > o.told {
+			o.told = n
+			out = append(out, *o)
+		}
+	}
+	return out
+}

@@ -1,0 +1,172 @@
+package view
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Outputs writes the root output values as text, sensitive ones withheld: what `output` prints. It writes nothing for a state
+// without outputs.
+func Outputs(w io.Writer, s *state.State) error {
+	var b bytes.Buffer
+	for _, name := range s.OutputNames() {
+		o := s.Output(name)
+		b.WriteString(clean(name) + " = ")
+		if o.Sensitive {
+			b.WriteString("<sensitive>\n")
+			continue
+		}
+		writeExpression(&b, o.Value, 0)
+		b.WriteByte('\n')
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// OutputValue writes one value, even a sensitive one, in the syntax of the language: what `output NAME` prints.
+func OutputValue(w io.Writer, o *state.Output) error {
+	_, err := io.WriteString(w, FormatValue(o.Value)+"\n")
+	return err
+}
+
+// RawOutput writes one value as it is, without a line end: what `output -raw NAME` prints. It fails for what has no single text form:
+// null, unknown, and anything but strings, numbers and bools. The text is not filtered: it is for programs.
+func RawOutput(w io.Writer, name string, o *state.Output) error {
+	v := o.Value
+	var text string
+	switch ty := v.Type(); {
+	case v.IsNull():
+		return fmt.Errorf("the value of output %q is null, which has no raw form: -raw prints strings, numbers and bools only", name)
+	case !v.IsKnown():
+		return fmt.Errorf("the value of output %q is not known until the next apply", name)
+	case ty == cty.String:
+		text = v.AsString()
+	case ty == cty.Number, ty == cty.Bool:
+		text = literal(v)
+	default:
+		return fmt.Errorf("output %q is %s, which has no raw form: -raw prints strings, numbers and bools only; use -json for this one", name, ty.FriendlyName())
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// FormatValue gives a value in the syntax of the language, as `output NAME` and the console print it. Marked values are withheld.
+func FormatValue(v cty.Value) string {
+	var b bytes.Buffer
+	writeExpression(&b, v, 0)
+	return b.String()
+}
+
+// writeExpression writes a value as an expression that would give it again, as far as there is one.
+func writeExpression(b *bytes.Buffer, v cty.Value, indent int) {
+	if v.IsMarked() {
+		b.WriteString(withheld(v))
+		return
+	}
+	ty := v.Type()
+	switch {
+	case !v.IsKnown():
+		b.WriteString("(known after apply)")
+	case v.IsNull():
+		b.WriteString(nullExpression(ty))
+	case ty == cty.String:
+		writeString(b, v.AsString(), indent)
+	case ty.IsPrimitiveType():
+		b.WriteString(literal(v))
+	case ty.IsListType():
+		writeItems(b, "tolist([", "])", v, indent)
+	case ty.IsSetType():
+		writeItems(b, "toset([", "])", v, indent)
+	case ty.IsTupleType():
+		writeItems(b, "[", "]", v, indent)
+	case ty.IsMapType():
+		writeMembers(b, "tomap({", "})", v, indent)
+	case ty.IsObjectType():
+		writeMembers(b, "{", "}", v, indent)
+	default:
+		b.WriteString("(" + ty.FriendlyName() + ")")
+	}
+}
+
+func withheld(v cty.Value) string {
+	for m := range v.Marks() {
+		if fmt.Sprint(m) == "ephemeral" {
+			return "(ephemeral value)"
+		}
+	}
+	return "(sensitive value)"
+}
+
+// nullExpression gives a null of a type; only primitive types can be told by a function.
+func nullExpression(ty cty.Type) string {
+	switch ty {
+	case cty.String:
+		return "tostring(null)"
+	case cty.Number:
+		return "tonumber(null)"
+	case cty.Bool:
+		return "tobool(null)"
+	}
+	if ty == cty.DynamicPseudoType {
+		return "null"
+	}
+	return "null /* " + ty.FriendlyName() + " */"
+}
+
+func writeItems(b *bytes.Buffer, open, end string, v cty.Value, indent int) {
+	b.WriteString(open)
+	if v.LengthInt() > 0 {
+		b.WriteByte('\n')
+		for it := v.ElementIterator(); it.Next(); {
+			_, element := it.Element()
+			b.WriteString(strings.Repeat(" ", indent+2))
+			writeExpression(b, element, indent+2)
+			b.WriteString(",\n")
+		}
+		b.WriteString(strings.Repeat(" ", indent))
+	}
+	b.WriteString(end)
+}
+
+func writeMembers(b *bytes.Buffer, open, end string, v cty.Value, indent int) {
+	b.WriteString(open)
+	names := memberNames(v)
+	if len(names) > 0 {
+		b.WriteByte('\n')
+		for _, name := range names {
+			b.WriteString(strings.Repeat(" ", indent+2) + quoted(name) + " = ")
+			writeExpression(b, part(v, name), indent+2)
+			b.WriteByte('\n')
+		}
+		b.WriteString(strings.Repeat(" ", indent))
+	}
+	b.WriteString(end)
+}
+
+// writeString writes a string in quotes, or as a here document when it has several lines.
+func writeString(b *bytes.Buffer, s string, indent int) {
+	if !strings.Contains(s, "\n") {
+		b.WriteString(quoted(s))
+		return
+	}
+	mark := "EOT"
+	for strings.Contains(s, mark) {
+		mark += "_"
+	}
+	dash := ""
+	if indent > 0 {
+		dash = "-"
+	}
+	pad := strings.Repeat(" ", indent)
+	b.WriteString("<<" + dash + mark + "\n")
+	for _, line := range strings.Split(s, "\n") {
+		b.WriteString(pad + clean(line) + "\n")
+	}
+	b.WriteString(pad + mark)
+}
