@@ -93,7 +93,7 @@ func (t *terraform) Plan(_ context.Context, req provider.PlanRequest) provider.P
 		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
 		planned["output"] = outputOf(input)
 	} else if !input.RawEquals(req.Prior.GetAttr("input")) {
-		planned["output"] = outputOf(input)
+		planned["output"] = cty.UnknownVal(input.Type()) // even when there is no input any more
 	}
 	resp.Planned = cty.ObjectVal(planned)
 	return resp

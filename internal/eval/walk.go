@@ -165,16 +165,15 @@ func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep
 	for _, n := range u.topo {
 		s := u.slots[n]
 		i.nodes[n] = w.runner.Add(i.task(s), i.dependencies(s)...)
-		if s.Kind == SlotCall && preset != nil {
-			// Everything inside waits for this node; it only fills in what each and count are.
-			for _, key := range preset[a][s.Name] {
-				i.child(s, key)
-			}
-		}
 	}
 	if preset != nil {
 		for _, s := range u.slots {
 			if s.Kind == SlotCall {
+				// Arguments may refer to any slot of this module, so children come after all of its nodes. Everything inside waits for
+				// the call's node, which only fills in what each and count are.
+				for _, key := range preset[a][s.Name] {
+					i.child(s, key)
+				}
 				i.connectChildren(s)
 			}
 		}

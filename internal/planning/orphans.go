@@ -57,7 +57,7 @@ func (p *planner) strayReason(a addr.AbsResource) plan.Reason {
 	if p.opts.Mode == plan.Destroy {
 		return plan.NoReason
 	}
-	if p.walk.Instance(a.Module) == nil {
+	if p.walk.Instance(a.Module) == nil && p.prog.Unit(a.Module.Config()) != nil {
 		return plan.DeleteBecauseNoModule
 	}
 	return plan.DeleteBecauseNoResource

@@ -34,6 +34,9 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 			}
 			c.After, _ = v.UnmarkDeep()
 			c.Sensitive = value.HasDeepSensitive(v)
+			if c.After.IsKnown() && c.After.IsNull() {
+				c.After = null
+			}
 		}
 		switch {
 		case c.After.IsKnown() && c.After.IsNull() && c.Before.IsNull():

@@ -60,6 +60,7 @@ type Options struct {
 // errors too, as far as it got, and is marked as errored then.
 func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*plan.Plan, diag.List) {
 	p := newPlanner(calls, prog, prior, providers, o)
+	p.impliedMoves()
 	p.walk = prog.NewWalk(p.inputs(), p)
 	err := p.walk.Run(ctx)
 	if err == nil {
@@ -74,7 +75,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, pro
 
 func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) *planner {
 	p := &planner{
-		prog: prog, prior: prior, providers: providers, opts: o, calls: calls,
+		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
 		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, changedModules: map[addr.ModuleInstance]bool{},
 		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
 		replace: map[addr.AbsResourceInstance]bool{},
@@ -100,7 +101,9 @@ func (p *planner) inputs() eval.Inputs {
 // planner is the state of one run. It is the walk's driver.
 type planner struct {
 	prog      *eval.Program
-	prior     *state.State
+	base      *state.State                                          // as stored
+	prior     *state.State                                          // with moves done
+	moved     map[addr.AbsResourceInstance]addr.AbsResourceInstance // where moved instances were
 	providers Providers
 	opts      Options
 	calls     context.Context
@@ -250,8 +253,9 @@ func orphanReason(b *eval.Block, exp eval.Expansion, key addr.Key) plan.Reason {
 
 // add notes a change.
 func (p *planner) add(c *plan.Change) {
-	if c.PrevAddr == (addr.AbsResourceInstance{}) {
-		c.PrevAddr = c.Object.Instance
+	c.PrevAddr = c.Object.Instance
+	if from, ok := p.moved[c.Object.Instance]; ok && c.Object.Deposed == "" {
+		c.PrevAddr = from
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -280,15 +284,13 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 	slices.SortFunc(p.drift, compareChanges)
 	out := &plan.Plan{
 		Mode: p.opts.Mode, Created: p.opts.Now.UTC().Truncate(time.Second), Workspace: p.opts.Workspace,
-		Base: p.prior, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
+		Base: p.base, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
 		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, ForceReplace: p.opts.ForceReplace,
 		Errored: diags.HasErrors(), Complete: len(p.opts.Targets) == 0,
 		Expansions: p.walk.Expansions(),
 	}
 	p.planOutputs(out, diags.HasErrors())
-	if p.opts.Mode == plan.Normal {
-		out.Relevant = p.relevant(out)
-	}
+	out.Relevant = p.relevant(out)
 	if !out.Errored {
 		out.Steps = p.steps(out.Changes)
 	}

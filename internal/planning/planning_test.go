@@ -215,7 +215,7 @@ func TestOrphansAreDeletedWithTheirReason(t *testing.T) {
 	b.with("terraform_data.shrunk[1]", "x")
 	b.with(`terraform_data.keyed["a"]`, "x")
 	b.with(`terraform_data.keyed["b"]`, "x")
-	b.with("terraform_data.single[0]", "x")
+	b.with("terraform_data.single[3]", "x")
 	b.with("module.m.terraform_data.r", "x")
 	b.want(root(`
 resource "terraform_data" "shrunk" {
@@ -233,9 +233,30 @@ resource "terraform_data" "single" {
 		"terraform_data.gone delete delete_because_no_resource_config",
 		`terraform_data.keyed["b"] delete delete_because_each_key`,
 		"terraform_data.shrunk[1] delete delete_because_count_index",
-		"terraform_data.single[0] delete delete_because_wrong_repetition",
+		"terraform_data.single[3] delete delete_because_wrong_repetition",
 		`terraform_data.single["k"] create`,
-		"module.m.terraform_data.r delete delete_because_no_module")
+		"module.m.terraform_data.r delete delete_because_no_resource_config")
+}
+
+func TestAddingOrRemovingCountMovesTheOnlyInstance(t *testing.T) {
+	b := &bench{t: t}
+	b.with("terraform_data.grown", "x")
+	b.with("terraform_data.shrunk[0]", "x")
+	p := b.want(root(`
+resource "terraform_data" "grown" {
+  count = 2
+  input = "x"
+}
+resource "terraform_data" "shrunk" { input = "x" }`),
+		"terraform_data.grown[1] create")
+	for _, c := range p.Changes {
+		if c.Action == plan.NoOp && c.PrevAddr == c.Object.Instance {
+			t.Errorf("%s was not moved", c.Object)
+		}
+	}
+	if !p.Applyable() {
+		t.Error("a plan with moves alone must be applyable")
+	}
 }
 
 func TestCreateBeforeDestroyIsForcedOnDependencies(t *testing.T) {
@@ -275,8 +296,8 @@ output "o" { value = data.lab_data.now.result }`),
 	if !slices.Equal(b.reads, []string{"k"}) {
 		t.Errorf("read %v while planning, want only k", b.reads)
 	}
-	if len(p.Refreshed) != 1 || p.Refreshed[0].Put == nil {
-		t.Errorf("edits %v, want the data source's object", p.Refreshed)
+	if len(p.Refreshed) != 2 || p.Refreshed[0].Put == nil || p.Refreshed[1].Output == nil {
+		t.Errorf("edits %v, want the data source's object and the output", p.Refreshed)
 	}
 }
 

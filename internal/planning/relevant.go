@@ -14,8 +14,8 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 	type key struct{ resource, path string }
 	seen := map[key]bool{}
 	var list []plan.RelevantAttribute
-	search := eval.NewContributors(func(i *eval.Instance, ref addr.Reference) {
-		a := addr.AbsResourceInstance{Module: i.Addr, Resource: ref.Resource}
+	search := eval.NewContributors(func(m addr.ModuleInstance, ref addr.Reference) {
+		a := addr.AbsResourceInstance{Module: m, Resource: ref.Resource}
 		if ref.HasKey {
 			a.Key = ref.Key
 		}
@@ -27,16 +27,21 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 		}
 	})
 	for block := range p.changed {
-		slot := p.prog.ResourceSlot(block.Config())
-		if i := p.walk.Instance(block.Module); i != nil && slot != nil {
-			search.Add(i, slot)
+		if slot := p.prog.ResourceSlot(block.Config()); slot != nil {
+			search.Add(block.Module, slot)
 		}
 	}
 	for _, o := range out.Outputs {
-		if slot := p.prog.OutputSlot(o.Name); slot != nil && o.Action != plan.NoOp {
-			search.Add(p.walk.Root, slot)
+		if slot := p.prog.OutputSlot(addr.RootModule, o.Name); slot != nil && o.Action != plan.NoOp {
+			search.Add(addr.RootInstance, slot)
 		}
 	}
+	// Output values of other modules are not stored, so they count as new every time, as in Terraform.
+	p.walk.Outputs(func(i *eval.Instance, s *eval.Slot, null bool) {
+		if !null {
+			search.Add(i.Addr, s)
+		}
+	})
 	search.Run()
 	return list
 }

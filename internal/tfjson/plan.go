@@ -4,6 +4,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -115,6 +116,10 @@ func (s *stream) plannedValues(p *plan.Plan, changes []*plan.Change, schemas Sch
 			kept = append(kept, c)
 		}
 	}
+	// Terraform sorts this document's resources by the text of their address.
+	slices.SortStableFunc(kept, func(a, b *plan.Change) int {
+		return strings.Compare(a.Object.Instance.String(), b.Object.Instance.String())
+	})
 	s.key("root_module")
 	tree := moduleTree(kept, func(c *plan.Change) addr.ModuleInstance { return c.Object.Instance.Module })
 	err := writeModule(s, tree, func(c *plan.Change) error {
