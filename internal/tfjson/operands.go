@@ -186,6 +186,7 @@ func signature(name string, f function.Function) *FuncSignature {
 	}
 	if p := f.VarParam(); p != nil {
 		s.VariadicParam = &FuncParam{Name: p.Name, Type: typeJSON(p.Type)}
+		args = append(args, p.Type)
 	}
 	if ty, err := f.ReturnType(args); err == nil {
 		s.ReturnType = typeJSON(ty)

@@ -1,0 +1,179 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+)
+
+var updateGolden = flag.Bool("update", false, "write golden files")
+
+// golden compares with a file, or writes it.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *updateGolden {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := diffLines(string(want), got); d != "" {
+		t.Errorf("%s differs (-want +got):\n%s", path, d)
+	}
+}
+
+// cause is the Extra of a diagnostic that says what it comes from.
+type cause struct{ unknown, sensitive bool }
+
+func (c cause) DiagnosticCausedByUnknown() bool   { return c.unknown }
+func (c cause) DiagnosticCausedBySensitive() bool { return c.sensitive }
+
+var evalContext = &hcl.EvalContext{
+	Variables: map[string]cty.Value{
+		"var": cty.ObjectVal(map[string]cty.Value{
+			"str":     cty.StringVal("text"),
+			"list":    cty.TupleVal([]cty.Value{cty.StringVal("a"), cty.StringVal("b")}),
+			"set":     cty.UnknownVal(cty.Set(cty.String)),
+			"map":     cty.MapVal(map[string]cty.Value{"x": cty.NumberIntVal(1), "y": cty.NumberIntVal(2)}),
+			"one":     cty.ObjectVal(map[string]cty.Value{"a": cty.True}),
+			"null":    cty.NullVal(cty.DynamicPseudoType),
+			"secret":  cty.StringVal("tops3cret").Mark("sensitive"),
+			"unknown": cty.DynamicVal,
+		}),
+	},
+	Functions: map[string]function.Function{"tonumber": stdlib.MakeToFunc(cty.Number), "format": stdlib.FormatFunc, "cidr": stdlib.StrlenFunc},
+}
+
+// found evaluates every attribute of a file and collects what goes wrong.
+func found(t *testing.T, source string) diag.List {
+	t.Helper()
+	file, diags := hclsyntax.ParseConfig([]byte(source), "main.tf", hcl.InitialPos)
+	var list diag.List
+	list = list.AppendHCL(diags)
+	var walk func(b *hclsyntax.Body)
+	walk = func(b *hclsyntax.Body) {
+		attributes, _ := b.JustAttributes()
+		names := make([]string, 0, len(attributes))
+		for name := range attributes {
+			names = append(names, name)
+		}
+		for _, name := range names {
+			e := attributes[name].Expr
+			_, diags := e.Value(evalContext)
+			list = list.AppendHCL(diags)
+			if name == "refused" { // as an engine does that finds a value which it cannot use
+				rng := e.Range()
+				list = append(list, &diag.Diagnostic{
+					Severity: diag.Error, Summary: "Invalid for_each argument", Detail: "The value cannot be used here.",
+					Subject: &rng, Expression: e, EvalContext: evalContext, Extra: cause{unknown: true, sensitive: true},
+				})
+			}
+		}
+		for _, nested := range b.Blocks {
+			walk(nested.Body)
+		}
+	}
+	walk(file.Body.(*hclsyntax.Body))
+	return list.Sorted()
+}
+
+func TestDiagnosticsShowPlaceSourceAndOperands(t *testing.T) {
+	const path = "testdata/diagnostics.txtar"
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := string(archive.Files[0].Data)
+	list := found(t, source)
+	sources := map[string][]byte{"main.tf": []byte(source)}
+	options := Options{Sources: func() map[string][]byte { return sources }}
+	doc, err := json.MarshalIndent(tfjson.Diagnostics(list, sources), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	colored := options
+	colored.Color = true
+	got := &txtar.Archive{Comment: archive.Comment, Files: []txtar.File{
+		archive.Files[0],
+		{Name: "text", Data: []byte(Diagnostics(options, list))},
+		{Name: "frame", Data: []byte(strings.ReplaceAll(Diagnostics(colored, list[:2]), "\x1b", "^"))},
+		{Name: "json", Data: append(doc, '\n')},
+	}}
+	out := string(txtar.Format(got))
+	if strings.Contains(out, "tops3cret") {
+		t.Errorf("a secret was written:\n%s", out)
+	}
+	golden(t, path, out)
+}
+
+func TestDiagnosticsText(t *testing.T) {
+	rng := func(line int) *hcl.Range {
+		return &hcl.Range{Filename: "main.tf", Start: hcl.Pos{Line: line, Column: 1, Byte: 0}, End: hcl.Pos{Line: line, Column: 2, Byte: 1}}
+	}
+	long := "The name warn is odd and this text is long enough to be wrapped because it runs beyond the width of an ordinary terminal.\n\n" +
+		"  preformatted stays as it is, even if it is very long, beyond the width of an ordinary terminal.\n\nEnd."
+	for _, c := range []struct {
+		name string
+		list diag.List
+		want string
+	}{
+		{"summary alone", diag.List{{Severity: diag.Error, Summary: "No destroying today"}}, "\nError: No destroying today\n\n"},
+		{"address alone", diag.List{{Severity: diag.Error, Summary: "S", Detail: "D.", Address: "t.a[0]"}}, "\nError: S\n\n  with t.a[0]\n\nD.\n"},
+		{
+			"no source", diag.List{{Severity: diag.Error, Summary: "S", Detail: "D.", Address: "t.a", Subject: rng(3)}},
+			"\nError: S\n\n  with t.a,\n  on main.tf line 3:\n  (source code not available)\n\nD.\n",
+		},
+		{
+			"wrapped", diag.List{{Severity: diag.Warning, Summary: "Odd name", Detail: long}},
+			"\nWarning: Odd name\n\nThe name warn is odd and this text is long enough to be wrapped because it\n" +
+				"runs beyond the width of an ordinary terminal.\n\n" +
+				"  preformatted stays as it is, even if it is very long, beyond the width of an ordinary terminal.\n\nEnd.\n",
+		},
+		{
+			"similar warnings", diag.List{
+				{Severity: diag.Warning, Summary: "W", Subject: rng(1)}, {Severity: diag.Warning, Summary: "W", Subject: rng(2)},
+				{Severity: diag.Warning, Summary: "V", Subject: rng(2)},
+			},
+			"\nWarning: W\n\n  on main.tf line 1:\n  (source code not available)\n\n\n(and one more similar warning elsewhere)\n" +
+				"\nWarning: V\n\n  on main.tf line 2:\n  (source code not available)\n\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Diagnostics(Options{}, c.list); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDiagnosticsGoWhereTheyBelong(t *testing.T) {
+	list := diag.List{{Severity: diag.Error, Summary: "E"}, {Severity: diag.Warning, Summary: "W", Detail: "Long."}}
+	var out, errs bytes.Buffer
+	v := New(Options{Out: &out, Err: &errs, CompactWarnings: true})
+	v.Diagnostics(list)
+	if out.String() != "\nWarning: W\n\nLong.\n" || errs.String() != "\nError: E\n\n" {
+		t.Errorf("Out %q, Err %q", out.String(), errs.String())
+	}
+	out.Reset()
+	v.Diagnostics(list[1:])
+	if want := "\nWarnings:\n\n- W\n\nTo see the full warning notes, run Tombolo without -compact-warnings.\n"; out.String() != want {
+		t.Errorf("compact: got %q, want %q", out.String(), want)
+	}
+}
