@@ -64,6 +64,11 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 	if err := journal.Close(context.WithoutCancel(ctx)); err != nil {
 		diags = diags.AppendError("Failed to save the state", err)
 	}
+	for _, f := range r.Snapshot().InFlight {
+		if f.Run.ID == run.ID {
+			diags = diags.Extend(interruptedWarning(f))
+		}
+	}
 	closing(pool, &diags)
 	return counts, diags
 }
@@ -80,7 +85,7 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	have := r.State()
 	switch {
 	case pl.Base == nil && have.IsEmpty():
-		return nil
+		// Nothing to compare; but a first run may have been killed before it had any result.
 	case pl.Base == nil || have == nil, pl.Base.Lineage != have.Lineage && have.Lineage != "" && pl.Base.Lineage != "":
 		return diags.Errorf(nil, "Saved plan does not match the given state", "The given plan file can not be applied because it was created from a different state lineage. Make a new plan.")
 	case pl.Base.Serial != have.Serial:
@@ -121,13 +126,17 @@ func InterruptedWarnings(s *state.Snapshot) diag.List {
 		return nil
 	}
 	for _, f := range s.InFlight {
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Operation was interrupted", Address: f.Object.String(), Detail: describeInFlight(f)})
+		diags = diags.Extend(interruptedWarning(f))
 	}
 	for _, u := range s.Unfolded {
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Result of an interrupted run does not fit the state",
 			Detail: fmt.Sprintf("Operation %s of run %s has a result that could not be laid over the state: %s. It is kept in the journal until you resolve it with the recover command.", u.Op, u.Run.ID, u.Why)})
 	}
 	return diags
+}
+
+func interruptedWarning(f state.InFlight) diag.List {
+	return diag.List{{Severity: diag.Warning, Summary: "Operation was interrupted", Address: f.Object.String(), Detail: describeInFlight(f)}}
 }
 
 func describeInFlight(f state.InFlight) string {

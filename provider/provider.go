@@ -268,7 +268,8 @@ type ApplyRequest struct {
 	Partial func(state cty.Value, private []byte)
 }
 
-// ApplyResponse holds what exists after the call: null when nothing does. With errors, State says how far it got.
+// ApplyResponse holds what exists after the call: null when nothing does. With errors, State says how far it got; cty.NilVal says
+// that this is not known (the answer was lost): the engine keeps a creation on its list of open operations then.
 type ApplyResponse struct {
 	State            cty.Value
 	Private          []byte

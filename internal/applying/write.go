@@ -188,8 +188,9 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 		v = cty.NullVal(w.block.ImpliedType())
 	}
 	status := state.Ready
+	unanswered := w.unanswered(resp)
 	if errs := value.Conforms(w.block, v); len(errs) > 0 {
-		// Nothing usable came back. For an update the old object is what we know best; a creation stays in flight in the journal.
+		unanswered = true
 		diags = diags.Extend(w.bad("Provider produced invalid object", errs))
 		v = cty.NullVal(w.block.ImpliedType())
 	} else if !v.IsNull() {
@@ -212,11 +213,22 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 	if err != nil {
 		diags = diags.AppendError("Cannot store "+w.inst.String(), err)
 	}
+	if w.action == plan.Create && op != "" && (unanswered || err != nil) {
+		// What this made, if anything, is unknown: the operation stays in flight in the journal, until someone has looked. (An update needs
+		// no such care: its object is in the state, and refreshing finds out.)
+		return v, w.a.walk.Report(diags)
+	}
 	if err := w.a.result(op, edits...); err != nil {
 		_ = w.a.walk.Report(diags)
 		return v, err
 	}
 	return v, w.a.walk.Report(diags)
+}
+
+// unanswered tells that an answer does not say what exists: there is none, or the call was cut off, so that a failure without an
+// object may only mean that nobody waited for the end.
+func (w *writing) unanswered(resp provider.ApplyResponse) bool {
+	return resp.State == cty.NilVal || resp.State.IsNull() && resp.Diagnostics.HasErrors() && w.a.calls.Err() != nil
 }
 
 // edits says what the state holds after the call.

@@ -87,10 +87,16 @@ func (j job) command() *exec.Cmd {
 
 // project loads the project of a job.
 func (j job) project(files store.Files) (*tombolo.Project, diag.List) {
-	return tombolo.Load(context.Background(), tombolo.Options{
+	return j.projectWith(files, func(*tombolo.Options) {})
+}
+
+func (j job) projectWith(files store.Files, change func(*tombolo.Options)) (*tombolo.Project, diag.List) {
+	o := tombolo.Options{
 		Dir: j.Dir, Store: j.store(files), Parallelism: j.Parallelism,
 		Providers: map[addr.Provider]provider.Factory{world.Addr(): world.Factory(world.Options{Dir: j.World})},
-	})
+	}
+	change(&o)
+	return tombolo.Load(context.Background(), o)
 }
 
 func (j job) store(files store.Files) state.Store {

@@ -76,7 +76,9 @@ func (p *world) create(ctx context.Context, req provider.ApplyRequest) provider.
 	case "error":
 		return failed(&o, "The object %q was created, but not finished.", o.Name)
 	case "lost":
-		return failed(nil, "The answer about the object %q was lost.", o.Name)
+		resp := failed(nil, "The answer about the object %q was lost.", o.Name)
+		resp.State = cty.NilVal
+		return resp
 	}
 	if err := b.pause(ctx, p.stopped); err != nil {
 		return failed(&o, "The object %q was created, but not finished: %s.", o.Name, err)

@@ -16,7 +16,7 @@ import (
 // behaviour is what the directives of an object and the rates of the provider come to for one call.
 type behaviour struct {
 	delay time.Duration
-	// fail fails before the effect. half says how a creation fails after it: "error" tells what exists, "lost" does not.
+	// fail fails before the effect. half says how a creation fails after it: "error" tells what exists, "lost" has no answer to that.
 	fail  bool
 	half  string
 	drift string
@@ -28,7 +28,7 @@ type behaviour struct {
 var directives = map[string]string{
 	"delay": "a duration such as 50ms",
 	"fail":  "create, update, delete or read, or several of them with commas between; with :2 behind for the first two tries",
-	"half":  "error (fails after creating, and tells what it created), lost (the same, and tells nothing) or early (tells the id before it goes on)",
+	"half":  "error (fails after creating, and tells what it created), lost (the same, and its answer does not say what exists) or early (tells the id before it goes on)",
 	"drift": "value or removed: what happens to the object before it is read next, once",
 	"deaf":  "yes: interruptions are not heard",
 }

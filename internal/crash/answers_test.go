@@ -1,0 +1,192 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// objects gives a configuration of n objects, with more arguments for each.
+func objects(n int, more string) (config string, expected map[string]int) {
+	expected = map[string]int{}
+	for i := range n {
+		expected[fmt.Sprintf("object-%d", i)] = 1
+	}
+	return header + fmt.Sprintf("resource \"world_object\" \"a\" {\n  count = %d\n  name = \"object-${count.index}\"\n  %s\n}\n", n, more), expected
+}
+
+// refused makes sure that the next apply refuses to create what may exist, and creates nothing.
+func (r *room) refused(why string) {
+	r.t.Helper()
+	before := len(r.events())
+	diags := r.job.do(r.t.Context(), nil)
+	if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), why) {
+		r.t.Errorf("the next apply should say %q, but: %v", why, diags.Err())
+	}
+	if events := r.events(); len(events) > before {
+		r.t.Errorf("the next apply did something: %+v", events[before:])
+	}
+}
+
+// The very first apply has no state yet: what it was doing must be known all the same.
+func TestKilledFirstApplyIsNotRepeatedBlindly(t *testing.T) {
+	config, expected := objects(3, `behave = { delay = "4s" }`)
+	r := newRoom(t, config)
+	cmd := r.job.command()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for len(r.events()) < 3 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	s := r.read()
+	if len(s.InFlight) != 3 || s.State != nil && len(s.State.Resources()) > 0 {
+		t.Fatalf("in flight %+v, state %+v", s.InFlight, s.State)
+	}
+	r.refused("Interrupted creation is not resolved")
+	config, _ = objects(3, "")
+	r.configure(config)
+	r.aftermath(expected)
+}
+
+func TestCreationWithoutAnswerStaysOpen(t *testing.T) {
+	config, expected := objects(4, `behave = count.index < 2 ? { half = "lost" } : null`)
+	r := newRoom(t, config)
+	diags := r.job.do(t.Context(), nil)
+	if text := fmt.Sprint(diags.Err()); strings.Count(text, "The answer about the object") != 2 {
+		t.Errorf("the apply said: %v", text)
+	}
+	if !said(diags, "Operation was interrupted", "tombolo recover 'world_object.a[0]' --adopt ID") {
+		t.Errorf("nobody was told what to do: %v", diags)
+	}
+	s := r.read()
+	r.check(s)
+	if len(s.InFlight) != 2 || len(r.stateObjects(s.State)) != 2 {
+		t.Errorf("in flight %+v, state %+v", s.InFlight, r.stateObjects(s.State))
+	}
+	r.refused("Interrupted creation is not resolved")
+	config, _ = objects(4, "")
+	r.configure(config)
+	r.aftermath(expected)
+}
+
+func said(diags diag.List, summary, detail string) bool {
+	for _, d := range diags {
+		if d.Summary == summary && strings.Contains(d.Detail, detail) {
+			return true
+		}
+	}
+	return false
+}
+
+// The second interrupt cuts calls off. Half of the objects are made by then, and half of these calls cannot say so.
+func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
+	config, _ := objects(8, `behave = { delay = count.index % 2 == 0 ? "800ms" : "20s" }`)
+	r := newRoom(t, config)
+	abort, cut := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		for made := 0; made < 4; {
+			time.Sleep(5 * time.Millisecond)
+			all, err := r.world.Exists()
+			if made = len(all); err != nil {
+				break
+			}
+		}
+		stop()
+		cut()
+	}()
+	j := r.job
+	project, diags := j.projectWith(nil, func(o *tombolo.Options) { o.Abort = abort })
+	r.noErrors(diags)
+	defer project.Close()
+	run, diags := open(t.Context(), project)
+	r.noErrors(diags)
+	p, diags := run.Plan(t.Context(), tombolo.PlanOptions{})
+	r.noErrors(diags)
+	started := time.Now()
+	_, diags = run.Apply(ctx, p, nil)
+	if took := time.Since(started); took > 5*time.Second || !diags.HasErrors() {
+		t.Errorf("cut off after %s: %v", took, diags.Err())
+	}
+	r.noErrors(run.Close(t.Context()))
+	s := r.read()
+	r.check(s)
+	// Those that were made said so and are tainted: they are not finished. The others could not tell.
+	if known := r.stateObjects(s.State); len(known) != 4 || len(s.InFlight) != 4 {
+		t.Errorf("state %+v, in flight %+v", known, s.InFlight)
+	}
+	config, expected := objects(8, "")
+	r.configure(config)
+	for name := range expected {
+		expected[name] = 2 // tainted objects are replaced
+	}
+	r.aftermath(expected)
+}
+
+func TestHalfMadeObjectsAreReplaced(t *testing.T) {
+	config, expected := objects(3, `behave = { half = "error" }`)
+	r := newRoom(t, config)
+	if diags := r.job.do(t.Context(), nil); !diags.HasErrors() {
+		t.Fatal("no error")
+	}
+	s := r.read()
+	r.check(s)
+	if known := r.stateObjects(s.State); len(known) != 3 || len(s.InFlight) != 0 {
+		t.Errorf("state %+v, in flight %+v", known, s.InFlight)
+	}
+	config, _ = objects(3, "")
+	r.configure(config)
+	for name := range expected {
+		expected[name] = 2
+	}
+	r.aftermath(expected)
+}
+
+// With trouble of every kind, decided by a seed, run after run ends with state and world the same.
+func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
+	before, after, expected := everything()
+	trouble := func(config string, n int64) string {
+		return strings.Replace(config, "seed  = 5", fmt.Sprintf("seed = %d\n  fail_rate = 0.3\n  half_rate = 0.2\n  drift_rate = 0.3", n), 1)
+	}
+	rounds := 4
+	if full {
+		rounds = 60
+	}
+	for i := range rounds {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			expected := maps.Clone(expected)
+			r := newRoom(t, trouble(before, seed+int64(i)))
+			for n, config := range []string{before, before, after, after, after} {
+				r.configure(trouble(config, seed+int64(100*i+n)))
+				_ = r.job.do(t.Context(), nil)
+				s := r.read()
+				r.check(s)
+				if len(s.InFlight) > 0 {
+					t.Errorf("in flight: %+v", s.InFlight)
+				}
+			}
+			r.configure(after)
+			for name := range expected {
+				expected[name] = 100
+			}
+			// Names of the first version may never have been made.
+			for name := range expected {
+				if n, _ := r.world.Creations(name); n == 0 && !strings.HasSuffix(name, "v2") {
+					delete(expected, name)
+				}
+			}
+			r.mark()
+			r.resolve()
+			r.finish(expected)
+		})
+	}
+}
