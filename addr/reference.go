@@ -39,6 +39,8 @@ type Reference struct {
 	// Remaining is what follows the named value: attribute and index steps that the evaluator applies.
 	Remaining hcl.Traversal
 	Range     hcl.Range
+	// NameRange is the last step of the named value: the output's name, say.
+	NameRange hcl.Range
 }
 
 // String gives the reference as the user would write it, without what remains.
@@ -204,7 +206,8 @@ func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List)
 	}
 	if output, ok := attrAt(t, next); ok {
 		ref.Kind, ref.Output, ref.Remaining = RefOutput, output, t[next+1:]
-		ref.Range = hcl.RangeBetween(rootRange, t[next].SourceRange())
+		ref.NameRange = t[next].SourceRange()
+		ref.Range = hcl.RangeBetween(rootRange, ref.NameRange)
 	}
 	return ref, nil
 }

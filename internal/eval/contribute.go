@@ -37,6 +37,9 @@ func (c *Contributors) Run() {
 		k := c.queue[0]
 		c.queue = c.queue[1:]
 		for _, ref := range k.slot.refs {
+			if k.slot.Kind == SlotVariable {
+				break // its validations give no value
+			}
 			c.follow(k.module, k.slot.unit, ref)
 		}
 		if len(k.slot.argRefs) > 0 {

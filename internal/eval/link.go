@@ -262,7 +262,10 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared func(string, strin
 		}
 		i, ok := l.u.outSlots[[2]string{ref.Name, ref.Output}]
 		if !ok {
-			return undeclared("Unsupported attribute", "This object does not have an attribute named %q.%s", ref.Output, suggestOr(ref.Output, child.outputs, ""))
+			ref.Range = ref.NameRange
+			d := undeclared("Unsupported attribute", "This object does not have an attribute named %q.%s", ref.Output, suggestOr(ref.Output, child.outputs, ""))
+			d.Subject = &ref.NameRange
+			return d
 		}
 		l.deps[i] = true
 		return nil
@@ -300,6 +303,9 @@ func (l *linker) resolveResource(ref addr.Reference, where string, undeclared fu
 func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared func(string, string, ...any) *diag.Diagnostic) *diag.Diagnostic {
 	r := target.Resource
 	repeated := r.Count != nil || r.ForEach != nil
+	if ref.HasKey && !repeated {
+		return undeclared("Unexpected resource instance key", `Because %s does not have "count" or "for_each" set, references to it must not include an index key. Remove the bracketed index to refer to the single instance of this resource.`, ref.Resource)
+	}
 	if len(ref.Remaining) == 0 || repeated && !ref.HasKey {
 		if len(ref.Remaining) == 0 || !repeated {
 			return nil

@@ -17,7 +17,7 @@ func (i *Instance) evalVariable(s *Slot) error {
 	}
 	val, more := v.Convert(raw)
 	for _, d := range more {
-		if d.Subject == nil || d.Subject.Filename == "" {
+		if d.Subject == nil || d.Subject.Filename == "" || i.parent != nil {
 			d.Subject = rng
 		}
 	}
@@ -45,12 +45,11 @@ func (i *Instance) evalVariable(s *Slot) error {
 func (i *Instance) rawVariable(s *Slot) (cty.Value, *hcl.Range, diag.List) {
 	rng := s.Variable.Range
 	if i.parent == nil {
-		v, ok := i.walk.Inputs.Variables[s.Name]
-		switch {
-		case ok:
+		if i.walk.Inputs.Validating {
+			return cty.UnknownVal(s.Variable.Type), &rng, nil // whatever the caller will give
+		}
+		if v, ok := i.walk.Inputs.Variables[s.Name]; ok {
 			return v, &rng, nil
-		case i.walk.Inputs.Validating && s.Variable.Required():
-			return cty.UnknownVal(s.Variable.Type), &rng, nil
 		}
 		return cty.NilVal, &rng, nil
 	}

@@ -147,7 +147,7 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.Lis
 	}
 	num, err := convert.Convert(v, cty.Number)
 	if err != nil {
-		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is unsuitable: %s.`, err)
+		return none, problem(expr, ctx, "Incorrect value type", `Invalid expression value: %s.`, err)
 	}
 	var n int
 	if err := gocty.FromCtyValue(num, &n); err != nil {

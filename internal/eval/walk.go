@@ -3,9 +3,12 @@ package eval
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -108,6 +111,9 @@ func (w *Walk) Diagnostics() diag.List {
 func (w *Walk) Report(diags diag.List) error {
 	if len(diags) == 0 {
 		return nil
+	}
+	for _, d := range diags {
+		nameProviderFunction(d)
 	}
 	w.mu.Lock()
 	w.diags = append(w.diags, diags...)
@@ -439,4 +445,15 @@ func (w *Walk) waits(i *Instance, s *Slot, base map[*Instance]int) []int {
 		}
 	}
 	return out
+}
+
+// nameProviderFunction words the call of an unknown function of a provider, which the hcl library knows nothing of.
+func nameProviderFunction(d *diag.Diagnostic) {
+	call, ok := d.Extra.(hclsyntax.FunctionCallUnknownDiagExtra)
+	if !ok || !strings.HasPrefix(call.CalledFunctionNamespace(), "provider::") {
+		return
+	}
+	d.Summary = "Unknown provider function"
+	d.Detail = fmt.Sprintf("The function %q is not available: either the provider's local name is not one of the module's required_providers, or the provider has no such function.",
+		call.CalledFunctionNamespace()+call.CalledFunctionName())
 }

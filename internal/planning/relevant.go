@@ -37,6 +37,10 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 		}
 	}
 	// Output values of other modules are not stored, so they count as new every time, as in Terraform.
+	if p.opts.Mode == plan.Destroy {
+		search.Run()
+		return list
+	}
 	p.walk.Outputs(func(i *eval.Instance, s *eval.Slot, null bool) {
 		if !null {
 			search.Add(i.Addr, s)
