@@ -82,6 +82,9 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 		return
 	case isJSON || s.Verb == "state" && len(s.Args) > 0 && s.Args[0] == "pull":
 		doc["stdout"] = n.state("stdout", decode(run.Stdout))
+		if out, ok := doc["stdout"].(map[string]any); ok {
+			sortBy(out["relevant_attributes"])
+		}
 	default:
 		doc["text"] = n.text(stableText(s, run))
 	}

@@ -1,6 +1,10 @@
 package eval
 
-import "github.com/tombolo-iac/tombolo/addr"
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
 
 // Contributors visits, once each, the resource references that contribute to slots: their own, those of whatever they mention, and so on
 // through variables, local values, outputs and other resources. It looks at the configuration alone, so it also works for modules that have
@@ -15,6 +19,7 @@ type Contributors struct {
 type contributor struct {
 	module addr.ModuleInstance
 	slot   *Slot
+	attr   string // of a resource: only what this attribute mentions; "" means all
 }
 
 // NewContributors makes an empty search.
@@ -23,8 +28,9 @@ func NewContributors(visit func(addr.ModuleInstance, addr.Reference)) *Contribut
 }
 
 // Add starts from a slot of a module.
-func (c *Contributors) Add(m addr.ModuleInstance, s *Slot) {
-	k := contributor{m, s}
+func (c *Contributors) Add(m addr.ModuleInstance, s *Slot) { c.add(contributor{module: m, slot: s}) }
+
+func (c *Contributors) add(k contributor) {
 	if !c.seen[k] {
 		c.seen[k] = true
 		c.queue = append(c.queue, k)
@@ -36,10 +42,7 @@ func (c *Contributors) Run() {
 	for len(c.queue) > 0 {
 		k := c.queue[0]
 		c.queue = c.queue[1:]
-		for _, ref := range k.slot.refs {
-			if k.slot.Kind == SlotVariable {
-				break // its validations give no value
-			}
+		for _, ref := range k.refs() {
 			c.follow(k.module, k.slot.unit, ref)
 		}
 		if len(k.slot.argRefs) > 0 {
@@ -59,7 +62,13 @@ func (c *Contributors) follow(m addr.ModuleInstance, u *Unit, ref addr.Reference
 		c.Add(m, u.slots[u.locals[ref.Name]])
 	case addr.RefResource:
 		c.visit(m, ref)
-		c.Add(m, u.slots[u.resources[ref.Resource]])
+		k := contributor{module: m, slot: u.slots[u.resources[ref.Resource]]}
+		if len(ref.Remaining) > 0 {
+			if attr, ok := ref.Remaining[0].(hcl.TraverseAttr); ok {
+				k.attr = attr.Name
+			}
+		}
+		c.add(k)
 	case addr.RefModule, addr.RefOutput:
 		child := u.calls[ref.Name]
 		if child == nil {
@@ -100,4 +109,25 @@ func (w *Walk) Outputs(visit func(i *Instance, s *Slot, null bool)) {
 			visit(i, i.Unit.slots[slot], v.IsKnown() && v.IsNull())
 		}
 	}
+}
+
+// refs gives what contributes to a slot, or to one attribute of a resource.
+func (k contributor) refs() []addr.Reference {
+	switch {
+	case k.slot.Kind == SlotVariable:
+		return nil // its validations give no value
+	case k.attr == "" || k.slot.Body == nil:
+		return k.slot.refs
+	}
+	var out []addr.Reference
+	for i := range k.slot.Body.attrs {
+		if a := &k.slot.Body.attrs[i]; a.name == k.attr {
+			for _, t := range a.expr.Variables() {
+				if ref, diags := addr.ParseReference(t); !diags.HasErrors() {
+					out = append(out, ref)
+				}
+			}
+		}
+	}
+	return out
 }
