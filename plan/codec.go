@@ -238,12 +238,22 @@ func (d *decoder) value(b []byte, ty cty.Type) cty.Value {
 	if b == nil {
 		return cty.NilVal
 	}
-	v, err := msgpack.Unmarshal(b, ty)
+	v, err := unmarshal(b, ty)
 	if err != nil {
 		d.fail(fmt.Errorf("a value cannot be read: %w", err))
 		return cty.NilVal
 	}
 	return v
+}
+
+// unmarshal reads a value. The library panics where what is said of an unknown value contradicts itself, which only a forged file does.
+func unmarshal(b []byte, ty cty.Type) (v cty.Value, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			v, err = cty.NilVal, fmt.Errorf("%v", r)
+		}
+	}()
+	return msgpack.Unmarshal(b, ty)
 }
 
 func (d *decoder) dynamic(b []byte) cty.Value { return d.value(b, cty.DynamicPseudoType) }

@@ -109,11 +109,7 @@ func damaged(err error) *FileError {
 func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		detail := fmt.Sprintf("It is no plan file at all (%s). Give a file that plan -out has written.", err)
-		if size == 0 {
-			detail = "It is empty. Give a file that plan -out has written."
-		}
-		return nil, &FileError{Summary: "Not a plan file", Detail: detail, Err: err}
+		return nil, noArchive(r, size, err)
 	}
 	members := map[string]*zip.File{}
 	for _, f := range z.File {
@@ -153,6 +149,23 @@ func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 		return nil, damaged(err)
 	}
 	return p, nil
+}
+
+// noArchive says what a file is that cannot be opened as an archive.
+func noArchive(r io.ReaderAt, size int64, err error) *FileError {
+	start := make([]byte, 64)
+	n, _ := r.ReadAt(start, 0)
+	start = bytes.TrimSpace(start[:n])
+	detail := fmt.Sprintf("It is no plan file at all (%s). Give a file that plan -out has written.", err)
+	switch {
+	case size == 0:
+		detail = "It is empty. Give a file that plan -out has written."
+	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
+		return damaged(fmt.Errorf("its end is missing or unreadable (%w)", err))
+	case bytes.HasPrefix(start, []byte("{")):
+		detail = "It is a JSON document, perhaps a state or what show -json prints. Give a file that plan -out has written."
+	}
+	return &FileError{Summary: "Not a plan file", Detail: detail, Err: err}
 }
 
 // readHeader tells our plan files from those of other programs and versions.
