@@ -54,7 +54,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &applier{
-		prog: prog, plan: p, providers: providers, journal: journal, opts: o, calls: calls, stop: cancel,
+		prog: prog, plan: p, providers: providers, journal: journal, opts: o, ctx: ctx, calls: calls, stop: cancel,
 		slots: make(chan struct{}, max(1, o.Parallelism)), byBlock: map[addr.AbsResource]map[addr.Key]*plan.Change{},
 		outputs: map[string]bool{},
 	}
@@ -98,6 +98,7 @@ type applier struct {
 	providers Providers
 	journal   state.Journal
 	opts      Options
+	ctx       context.Context // ends when nothing new may start
 	calls     context.Context
 	stop      context.CancelFunc
 	walk      *eval.Walk
@@ -262,11 +263,31 @@ func journalBroken(err error) diag.List {
 		"Writing the state's journal failed: %s. Nothing new is started; operations under way are awaited and saved as far as possible. Make room or repair the file system, then run apply again.", err)
 }
 
-// call runs f while holding one of the slots for provider calls.
-func (a *applier) call(f func()) {
-	a.slots <- struct{}{}
-	defer func() { <-a.slots }()
+// slot waits for one of the slots for provider calls. Once the run is being stopped there are none any more: what waits has not
+// begun, so it must not. An operation takes its slot before its intent, so that nothing is announced that does not begin.
+func (a *applier) slot() (release func(), err error) {
+	select {
+	case <-a.ctx.Done():
+		return nil, context.Cause(a.ctx)
+	case a.slots <- struct{}{}:
+	}
+	release = func() { <-a.slots }
+	if a.ctx.Err() != nil { // both were possible
+		release()
+		return nil, context.Cause(a.ctx)
+	}
+	return release, nil
+}
+
+// call runs f while holding a slot.
+func (a *applier) call(f func()) error {
+	release, err := a.slot()
+	if err != nil {
+		return err
+	}
+	defer release()
 	f()
+	return nil
 }
 
 // provider gives a configured provider, or reports why there is none.

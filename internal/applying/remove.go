@@ -2,6 +2,7 @@ package applying
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -42,18 +43,22 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 		private = c.Private
 	}
 	null := cty.NullVal(rt.Block.ImpliedType())
+	release, err := a.slot()
+	if err != nil {
+		return err
+	}
+	release = sync.OnceFunc(release)
+	defer release()
 	op, err := a.intent(o, plan.Delete, c.Provider, schema, null, c.Type)
 	if err != nil {
 		return err
 	}
 	var failed error
 	a.operation(o, plan.Delete, a.identify(rt.Block, c.Before.Value, value.MarkedPaths{Sensitive: c.Before.Sensitive}), func() (event.ID, bool) {
-		var resp provider.ApplyResponse
-		a.call(func() {
-			resp = prov.Apply(a.calls, provider.ApplyRequest{
-				Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null, PlannedPrivate: private, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
-			})
+		resp := prov.Apply(a.calls, provider.ApplyRequest{
+			Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null, PlannedPrivate: private, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
 		})
+		release()
 		failed = a.removed(o, c, rt, stored, op, resp)
 		return event.ID{}, failed == nil
 	})
@@ -124,13 +129,15 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 		return cty.DynamicVal, err
 	}
 	w.config, w.marks = value.UnmarkDeep(marked)
+	release, err := a.slot()
+	if err != nil {
+		return cty.DynamicVal, err
+	}
 	var v cty.Value
 	var failed error
 	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
-		var resp provider.ReadDataResponse
-		a.call(func() {
-			resp = w.prov.ReadData(a.calls, provider.ReadDataRequest{Type: w.inst.Resource.Type, Config: w.config, Client: client})
-		})
+		resp := w.prov.ReadData(a.calls, provider.ReadDataRequest{Type: w.inst.Resource.Type, Config: w.config, Client: client})
+		release()
 		diags := w.place(resp.Diagnostics)
 		if !diags.HasErrors() {
 			if errs := value.CheckData(w.block, resp.State); len(errs) > 0 {

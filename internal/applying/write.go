@@ -3,6 +3,7 @@ package applying
 import (
 	"bytes"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -85,12 +86,15 @@ func (w *writing) settle(key addr.Key) error {
 		return nil
 	}
 	var resp provider.PlanResponse
-	w.a.call(func() {
+	stopped := w.a.call(func() {
 		resp = w.prov.Plan(w.a.calls, provider.PlanRequest{
 			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(), Client: client,
 			Proposed: value.Propose(w.block, w.prior, value.NullWriteOnly(w.block, w.config)),
 		})
 	})
+	if stopped != nil {
+		return stopped
+	}
 	if err := w.a.walk.Report(w.place(resp.Diagnostics)); err != nil {
 		return err
 	}
@@ -132,6 +136,12 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 
 // apply makes the call with the journal around it.
 func (w *writing) apply() (cty.Value, error) {
+	release, err := w.a.slot()
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	release = sync.OnceFunc(release)
+	defer release()
 	if w.c.Action == plan.CreateThenDelete {
 		if err := w.a.record(state.Edit{Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey}}); err != nil {
 			return cty.DynamicVal, err
@@ -145,6 +155,7 @@ func (w *writing) apply() (cty.Value, error) {
 	var failed error
 	w.a.operation(w.c.Object, w.action, w.a.identify(w.block, w.prior, w.marks), func() (event.ID, bool) {
 		resp := w.call(op)
+		release()
 		result, failed = w.conclude(op, resp)
 		if failed != nil {
 			return event.ID{}, false
@@ -165,19 +176,15 @@ func (w *writing) apply() (cty.Value, error) {
 }
 
 func (w *writing) call(op string) provider.ApplyResponse {
-	var resp provider.ApplyResponse
-	w.a.call(func() {
-		resp = w.prov.Apply(w.a.calls, provider.ApplyRequest{
-			Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
-			Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
-			Partial: func(v cty.Value, private []byte) {
-				if o, err := w.object(value.UnknownAsNull(v), private, state.Tainted); err == nil && op != "" {
-					_ = w.a.journal.Partial(op, o)
-				}
-			},
-		})
+	return w.prov.Apply(w.a.calls, provider.ApplyRequest{
+		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
+		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
+		Partial: func(v cty.Value, private []byte) {
+			if o, err := w.object(value.UnknownAsNull(v), private, state.Tainted); err == nil && op != "" {
+				_ = w.a.journal.Partial(op, o)
+			}
+		},
 	})
-	return resp
 }
 
 // conclude judges the answer and records what exists now. It gives the new value, without marks.

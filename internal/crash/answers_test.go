@@ -190,3 +190,40 @@ func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
 		})
 	}
 }
+
+// What waits for one of the slots of -parallelism has not begun: an interrupt keeps it from beginning, and a kill finds no trace of it.
+func TestInterruptLeavesWhatWaitsForASlot(t *testing.T) {
+	config, expected := objects(12, `behave = { delay = "300ms", deaf = "yes" }`)
+	r := newRoom(t, config)
+	r.job.Parallelism = 2
+	project, diags := r.job.project(nil)
+	r.noErrors(diags)
+	defer project.Close()
+	run, diags := open(t.Context(), project)
+	r.noErrors(diags)
+	p, diags := run.Plan(t.Context(), tombolo.PlanOptions{})
+	r.noErrors(diags)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		for len(r.events()) < 2 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if open := r.read().InFlight; len(open) > 2 {
+			t.Errorf("two operations run, and %d have an intent", len(open))
+		}
+		stop()
+	}()
+	_, diags = run.Apply(ctx, p, nil)
+	if !said(diags, "Apply was interrupted", "") {
+		t.Errorf("the apply said: %v", diags.Err())
+	}
+	r.noErrors(run.Close(t.Context()))
+	s := r.read()
+	r.check(s)
+	if known := r.stateObjects(s.State); len(known) != 2 || len(s.InFlight) != 0 {
+		t.Errorf("state %+v, in flight %+v", known, s.InFlight)
+	}
+	config, _ = objects(12, "")
+	r.configure(config)
+	r.aftermath(expected)
+}

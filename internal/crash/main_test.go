@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		os.Exit(j.run())
 	}
 	// Programs inherit the environment of the command line, so this comes first.
-	if dir := os.Getenv(roleProgram); dir != "" && len(os.Args) == 2 {
+	if dir := os.Getenv(roleProgram); dir != "" && len(os.Args) == 2 && actions[os.Args[1]] {
 		os.Exit(runProgram(dir, os.Args[1]))
 	}
 	if os.Getenv(roleCLI) != "" {

@@ -1,3 +1,66 @@
 package crash
 
-func runProgram(dir, action string) int { return 3 }
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/world"
+)
+
+// actions are what programs of external_resource are asked to do.
+var actions = map[string]bool{"create": true, "read": true, "update": true, "delete": true}
+
+// runProgram is a program of external_resource whose objects live in a world. It makes its change half way through its delay.
+func runProgram(dir, action string) int {
+	var req struct {
+		ID        string
+		Arguments map[string]string
+	}
+	w, err := world.Open(dir)
+	if err == nil {
+		err = json.NewDecoder(os.Stdin).Decode(&req)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	half, _ := time.ParseDuration(req.Arguments["delay"])
+	half /= 2
+	if action != "read" {
+		time.Sleep(half)
+	}
+	value := req.Arguments["value"]
+	switch action {
+	case "create":
+		var o world.Object
+		o, err = w.Create(world.Object{Name: req.Arguments["name"], Value: &value, Size: "1"})
+		req.ID = o.ID
+	case "update":
+		err = w.Change(req.ID, func(o *world.Object) { o.Value = &value })
+	case "delete":
+		err = w.Remove(req.ID)
+	case "read":
+		var o *world.Object
+		if o, err = w.Object(req.ID); err == nil && o == nil {
+			fmt.Println("null")
+			return 0
+		}
+		if err == nil && len(req.Arguments) == 0 {
+			req.Arguments = map[string]string{"name": o.Name, "value": *o.Value}
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if action != "read" {
+		time.Sleep(half)
+	}
+	answer := map[string]any{"id": req.ID, "arguments": req.Arguments, "result": map[string]string{}}
+	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
+		return 1
+	}
+	return 0
+}
