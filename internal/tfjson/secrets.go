@@ -18,7 +18,7 @@ type Secrets struct {
 func SecretsOf(v cty.Value, paths []cty.Path, block *provider.Block) *Secrets {
 	var s *Secrets
 	for _, p := range paths {
-		s = s.add(p)
+		s = s.add(p, v)
 	}
 	if block != nil && block.HasSensitive() {
 		s = declaredInBlock(s, v, block)
@@ -63,34 +63,54 @@ func (s *Secrets) Item(i int) *Secrets {
 	return s.items[i]
 }
 
-// add marks the part at a path.
-func (s *Secrets) add(path cty.Path) *Secrets {
+// add marks the part of the value at a path.
+func (s *Secrets) add(path cty.Path, v cty.Value) *Secrets {
 	if s == nil {
 		s = &Secrets{}
 	}
 	at := s
 	for _, step := range path {
-		switch step := step.(type) {
-		case cty.GetAttrStep:
-			at = at.child(step.Name)
-		case cty.IndexStep:
-			switch {
-			case !step.Key.IsKnown() || step.Key.IsNull():
-				at.self = true
-				return s
-			case step.Key.Type() == cty.String:
-				at = at.child(step.Key.AsString())
-			case step.Key.Type() == cty.Number:
-				i, _ := step.Key.AsBigFloat().Int64()
-				at = at.item(int(i))
-			default: // an element of a set
-				at.self = true
-				return s
-			}
+		if v != cty.NilVal && v.Type().IsSetType() {
+			break // a step into a set: its key is an element, even where that is a string
 		}
+		next, ok := at.step(step)
+		if !ok {
+			break
+		}
+		at, v = next, follow(v, step)
 	}
 	at.self = true
 	return s
+}
+
+// step gives the part that a step leads to; ok is false where the step has no meaning of its own, so that the whole is meant.
+func (s *Secrets) step(step cty.PathStep) (part *Secrets, ok bool) {
+	switch step := step.(type) {
+	case cty.GetAttrStep:
+		return s.child(step.Name), true
+	case cty.IndexStep:
+		switch {
+		case !step.Key.IsKnown() || step.Key.IsNull():
+		case step.Key.Type() == cty.String:
+			return s.child(step.Key.AsString()), true
+		case step.Key.Type() == cty.Number:
+			i, _ := step.Key.AsBigFloat().Int64()
+			return s.item(int(i)), true
+		}
+	}
+	return nil, false
+}
+
+// follow gives the value behind a step, or NilVal where there is none: the path of a secret may lead further than the value.
+func follow(v cty.Value, step cty.PathStep) cty.Value {
+	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
+		return cty.NilVal
+	}
+	next, err := step.Apply(v)
+	if err != nil {
+		return cty.NilVal
+	}
+	return next
 }
 
 func (s *Secrets) child(name string) *Secrets {
