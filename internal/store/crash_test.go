@@ -454,15 +454,7 @@ func (s scenario) playMarked(disk *mem.FS, wrap func(store.Files) store.Files, m
 	if s.prepare != nil {
 		s.prepare(&player{files: disk})
 	}
-	ws, _ := storeOn(disk).Workspace("default")
-	base, err := ws.Read(ctx)
-	if err != nil {
-		panic(err)
-	}
-	p = &player{mark: mark, files: wrap(disk), base: base, latest: base.State, content: []string{contentOf(base.State)}}
-	for _, f := range base.InFlight {
-		p.ops = append(p.ops, &op{token: f.Token(), carried: true})
-	}
+	p = newPlayer(disk, wrap(disk), mark)
 	defer func() {
 		if r := recover(); r != nil && r != (killed{}) {
 			panic(r)
@@ -470,6 +462,20 @@ func (s scenario) playMarked(disk *mem.FS, wrap func(store.Files) store.Files, m
 	}()
 	p.marked()
 	s.script(p)
+	return p
+}
+
+// newPlayer starts from what is on the disk.
+func newPlayer(disk, files store.Files, mark func(*player)) *player {
+	ws, _ := storeOn(disk).Workspace("default")
+	base, err := ws.Read(ctx)
+	if err != nil {
+		panic(err)
+	}
+	p := &player{mark: mark, files: files, base: base, latest: base.State, content: []string{contentOf(base.State)}}
+	for _, f := range base.InFlight {
+		p.ops = append(p.ops, &op{token: f.Token(), carried: true})
+	}
 	return p
 }
 

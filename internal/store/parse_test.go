@@ -79,7 +79,7 @@ func FuzzJournal(f *testing.F) {
 		f.Add(whole[:rand.IntN(len(whole))])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := parseJournal(b, func(nonce) ([][]byte, error) { return [][]byte{b}, nil })
+		p, err := parseJournal(b, func(*parsed) ([][]byte, error) { return [][]byte{b}, nil })
 		if err != nil {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // moment is what a script knew after so many changes on the disk.
@@ -38,12 +39,7 @@ func TestPowerLossLosesNothing(t *testing.T) {
 				return r
 			}, func(p *player) { moments = append(moments, moment{r.Len(), p.expectation()}) })
 			for n := 0; n <= r.Len(); n++ {
-				known := moments[0].known
-				for _, m := range moments {
-					if m.changes <= n {
-						known = m.known
-					}
-				}
+				known := at(moments, n)
 				for _, c := range losses(r, n) {
 					if count++; count%stride != 0 {
 						continue
@@ -59,6 +55,27 @@ func TestPowerLossLosesNothing(t *testing.T) {
 	t.Logf("%d disks", images)
 	if stride == 1 && images < 5000 {
 		t.Errorf("only %d disks", images)
+	}
+}
+
+// at gives what was known behind the first n changes.
+func at(moments []moment, n int) *expectation {
+	known := moments[0].known
+	for _, m := range moments {
+		if m.changes <= n {
+			known = m.known
+		}
+	}
+	return known
+}
+
+// nextRun is a short run after a recovery.
+func nextRun(p *player) {
+	if p.lock(state.LockRequest{}) && p.begin("next") {
+		p.intent("next", "n", "t.next")
+		p.result("n", put("t.next", "n"))
+		p.close()
+		p.unlock()
 	}
 }
 
@@ -114,4 +131,47 @@ func history(r *faults.Recorder, n int) string {
 		fmt.Fprintf(&b, "%d %s %s at %d, %d bytes\n", i, c.What, c.Name, c.Off, len(c.Data))
 	}
 	return b.String()
+}
+
+// TestPowerLossDuringRecoveryLosesNothing kills a run at every call, and cuts the power behind every change of the recovery and
+// of a short run after it. What the killed run wrote without a sync is still uncertain then.
+func TestPowerLossDuringRecoveryLosesNothing(t *testing.T) {
+	stride := 997
+	switch {
+	case testing.Short():
+		stride = 9973
+	case os.Getenv("TOMBOLO_CRASH_FULL") != "":
+		stride = 97
+	}
+	count, images := 0, 0
+	for _, s := range scenarios {
+		calls := s.calls(t)
+		for n := 1; n <= calls; n++ {
+			var r *faults.Recorder
+			known := s.play(mem.NewFS(), func(inner store.Files) store.Files {
+				r = faults.Record(inner.(*mem.FS))
+				return faults.Wrap(r, faults.Plan{Call: n, Mode: []faults.Mode{faults.Kill, faults.KillShort}[n%2]})
+			}).expectation()
+			from := r.Len()
+			r.DropLocks()
+			recoverOn(r)
+			moments := []moment{{from, known}}
+			p := newPlayer(r, r, func(p *player) { moments = append(moments, moment{r.Len(), p.expectation()}) })
+			p.marked()
+			nextRun(p)
+			for m := from; m <= r.Len(); m++ {
+				known := at(moments, m)
+				for _, c := range losses(r, m) {
+					if count++; count%stride != 0 {
+						continue
+					}
+					images++
+					if err := known.survey(r.Disk(m, c.fates)); err != nil {
+						t.Fatalf("%s, killed at call %d of %d, power loss behind change %d of the recovery, %s: %v\n%s", s.name, n, calls, m, c.name, err, history(r, m))
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d disks of %d", images, count)
 }

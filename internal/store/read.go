@@ -97,8 +97,8 @@ func readContentAt(files Files, name string) (*content, error) {
 }
 
 // rescueFiles reads what rescue files hold for a journal.
-func (w *workspace) rescueFiles(n nonce) (all [][]byte, err error) {
-	for _, path := range rescuePaths(w.o, w.p, n) {
+func (w *workspace) rescueFiles(j *parsed) (all [][]byte, err error) {
+	for _, path := range rescuePaths(j.header.Rescue, w.p, j.nonce) {
 		b, err := readFile(w.o.Files, path)
 		if err != nil {
 			return nil, err // there may be results in it

@@ -60,6 +60,9 @@ type header struct {
 	Host    string    `json:"host,omitempty"`
 	PID     int       `json:"pid,omitempty"`
 	Created time.Time `json:"created"`
+	// Rescue lists the folders where the journal goes on when it cannot be written any more. They are part of it: the next run
+	// may be started elsewhere.
+	Rescue []string `json:"rescue,omitempty"`
 }
 
 type intentRecord struct {
@@ -144,7 +147,7 @@ type mark struct {
 // valid header was damaged later.
 //
 // rescues gives what is found in rescue files of the journal; it may be nil.
-func parseJournal(b []byte, rescues func(nonce) ([][]byte, error)) (*parsed, error) {
+func parseJournal(b []byte, rescues func(*parsed) ([][]byte, error)) (*parsed, error) {
 	if len(b) < prefixSize || !bytes.HasPrefix(b, []byte(magic)) {
 		return nil, fmt.Errorf("it does not start like a journal of this version")
 	}
@@ -162,7 +165,7 @@ func parseJournal(b []byte, rescues func(nonce) ([][]byte, error)) (*parsed, err
 	p.records = p.records[1:]
 	p.own = len(p.records)
 	if rescues != nil {
-		files, err := rescues(p.nonce)
+		files, err := rescues(p)
 		if err != nil {
 			return nil, err
 		}

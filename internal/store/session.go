@@ -93,6 +93,8 @@ func (s *session) recover(v *view, j *parsed) error {
 		if err := s.repair(j.lastMark().checkpoint); err != nil {
 			return err
 		}
+	} else if err := s.certain(); err != nil {
+		return err
 	}
 	if s.lineage = lineageOf(s.base); s.lineage == "" {
 		s.lineage = j.header.Lineage
@@ -105,6 +107,22 @@ func (s *session) recover(v *view, j *parsed) error {
 	}
 	s.written = v.repair || v.changed || !j.minimal(s.hash)
 	return s.settle()
+}
+
+// certain makes the content of the state file durable. It may be the end of a snapshot whose last sync never came, and what could
+// repair it is about to go.
+func (s *session) certain() (err error) {
+	if s.hash == "" {
+		return nil
+	}
+	f, err := s.stateFile()
+	if err != nil {
+		return err
+	}
+	if f != s.f {
+		defer func() { err = errors.Join(err, f.Close()) }()
+	}
+	return f.Sync()
 }
 
 // minimal tells that a journal holds nothing but what was carried over onto this content.
@@ -233,7 +251,7 @@ func carry(inFlight []state.InFlight, unfolded []state.Unfolded) (records []reco
 }
 
 func (s *session) header() header {
-	h := header{Format: formatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(), PID: os.Getpid(), Created: s.w.o.Now()}
+	h := header{Format: formatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(), PID: os.Getpid(), Created: s.w.o.Now(), Rescue: s.w.o.Rescue}
 	if s.base != nil {
 		h.Serial = s.base.Serial
 	}

@@ -74,7 +74,7 @@ func New(o Options) *Local {
 	set(&o.Path, "terraform.tfstate")
 	set(&o.WorkspaceDir, "terraform.tfstate.d")
 	if o.Rescue == nil {
-		o.Rescue = []string{".", os.TempDir()}
+		o.Rescue = rescueFolders()
 	}
 	if o.Files == nil {
 		o.Files = OS{}
@@ -89,6 +89,15 @@ func New(o Options) *Local {
 		o.Who = whoAmI()
 	}
 	return &Local{o}
+}
+
+func rescueFolders() (all []string) {
+	for _, dir := range []string{".", os.TempDir()} {
+		if abs, err := filepath.Abs(dir); err == nil {
+			all = append(all, abs)
+		}
+	}
+	return all
 }
 
 func whoAmI() string {

@@ -70,7 +70,7 @@ func createWAL(o *Options, p paths, h header, carried []record, replace bool) (w
 	w = &wal{files: o.Files, f: f}
 	w.cond.L = &w.mu
 	rand.Read(w.nonce[:])
-	w.rescue = rescuePaths(o, p, w.nonce)
+	w.rescue = rescuePaths(h.Rescue, p, w.nonce)
 	if err := w.begin(o, p, h, carried); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (w *wal) begin(o *Options, p paths, h header, carried []record) error {
 // continueWAL appends to a journal that was read; f is its locked file. Records that were read from rescue files are made part
 // of it first, and the rescue files go.
 func continueWAL(o *Options, p paths, f File, j *parsed) (*wal, error) {
-	w := &wal{files: o.Files, f: f, nonce: j.nonce, rescue: rescuePaths(o, p, j.nonce), off: j.end, next: j.next, durable: j.next}
+	w := &wal{files: o.Files, f: f, nonce: j.nonce, rescue: rescuePaths(j.header.Rescue, p, j.nonce), off: j.end, next: j.next, durable: j.next}
 	w.cond.L = &w.mu
 	if err := f.Truncate(j.end); err != nil { // what follows the valid prefix
 		return nil, err
@@ -125,8 +125,11 @@ func continueWAL(o *Options, p paths, f File, j *parsed) (*wal, error) {
 		}
 		w.off += int64(len(b))
 	}
-	// What was read may be there only for now: the process that wrote it may have died before its sync.
+	// What was read may be there only for now: the process that wrote it may have died before its syncs.
 	if err := f.Sync(); err != nil {
+		return nil, err
+	}
+	if err := o.Files.SyncDir(p.dir); err != nil {
 		return nil, err
 	}
 	for _, path := range w.rescue {
@@ -137,8 +140,8 @@ func continueWAL(o *Options, p paths, f File, j *parsed) (*wal, error) {
 	return w, nil
 }
 
-func rescuePaths(o *Options, p paths, n nonce) (all []string) {
-	for _, folder := range o.Rescue {
+func rescuePaths(folders []string, p paths, n nonce) (all []string) {
+	for _, folder := range folders {
 		all = append(all, rescuePath(folder, p.out, n))
 	}
 	return all

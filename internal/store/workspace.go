@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -33,7 +34,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 			s.release()
 		}
 	}()
-	if err := w.o.Files.MkdirAll(w.p.dir, 0o755); err != nil {
+	if err := w.makeDir(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", w.p.out, err)
 	}
 	if !req.Unlocked {
@@ -48,6 +49,29 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 		return nil, w.lockError(err)
 	}
 	return s, nil
+}
+
+// makeDir makes the folder of the state, durably: what is in it is worth nothing without its name.
+func (w *workspace) makeDir() error {
+	var missing []string
+	for dir := w.p.dir; ; dir = filepath.Dir(dir) {
+		if _, err := w.o.Files.Stat(dir); !isMissing(err) || dir == filepath.Dir(dir) {
+			break
+		}
+		missing = append(missing, dir)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if err := w.o.Files.MkdirAll(w.p.dir, 0o755); err != nil {
+		return err
+	}
+	for _, dir := range missing {
+		if err := w.o.Files.SyncDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lockState opens and locks the state file, which is made when there is none.

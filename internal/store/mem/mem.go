@@ -52,6 +52,15 @@ func (m *FS) Clone() *FS {
 	return c
 }
 
+// DropLocks gives all locks back, as the end of all processes does.
+func (m *FS) DropLocks() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, i := range m.files {
+		i.holder = nil
+	}
+}
+
 // Contents gives the content of every file.
 func (m *FS) Contents() map[string]string {
 	m.mu.Lock()
