@@ -1,0 +1,83 @@
+package tombolo_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// block gives the fenced text behind a marker comment of the README.
+func block(t *testing.T, marker string) (args, text string) {
+	t.Helper()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)<!-- " + marker + ": (.*?) -->\n```[a-z]*\n(.*?)```").FindStringSubmatch(string(readme))
+	if m == nil {
+		t.Fatalf("README.md has no block marked %q", marker)
+	}
+	return m[1], m[2]
+}
+
+// wantLines checks that the output holds the lines; "..." stands for any number of lines.
+func wantLines(t *testing.T, got, want string) {
+	t.Helper()
+	rest := got
+	for _, part := range strings.Split("\n"+want, "\n...\n") {
+		part = strings.Trim(part, "\n")
+		i := strings.Index(rest, part)
+		if i < 0 {
+			t.Fatalf("README.md shows\n%s\nwhich is not (in this order) in the output:\n%s", part, got)
+		}
+		rest = rest[i+len(part):]
+	}
+}
+
+func TestReadmeShowsWhatTheProgramPrints(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command; runs without -short")
+	}
+	bin := filepath.Join(t.TempDir(), "tombolo")
+	if out, err := exec.Command("go", "build", "-o", bin, "./cmd/tombolo").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := func(dir, args string) string {
+		cmd := exec.Command(bin, strings.Fields(args)...)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput() // a failing plan is one of the examples
+		return string(out)
+	}
+	t.Run("quickstart", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.CopyFS(filepath.Join(dir, "examples", "quickstart"), os.DirFS("examples/quickstart")); err != nil {
+			t.Fatal(err)
+		}
+		for _, left := range []string{"terraform.tfstate", "terraform.tfstate.backup", "world"} {
+			if err := os.RemoveAll(filepath.Join(dir, "examples", "quickstart", left)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		args, want := block(t, "shows")
+		wantLines(t, run(dir, args), want)
+	})
+	t.Run("first configuration", func(t *testing.T) {
+		dir := t.TempDir()
+		name, src := block(t, "file")
+		write := func(src string) {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(src), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(src)
+		wantLines(t, run(dir, "apply -auto-approve -no-color"), `greetings = {
+  "ann" = "Hello ann, from`)
+		wantLines(t, run(dir, "plan -no-color"), "No changes.")
+		write(strings.NewReplacer("= var.names", "= var.name", "each.key}", "each.keys}").Replace(src))
+		args, want := block(t, "fails")
+		wantLines(t, run(dir, args), want)
+	})
+}
