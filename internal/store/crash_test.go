@@ -500,12 +500,12 @@ func spared(name string) bool { return strings.HasPrefix(name, "rescue") }
 
 func TestEveryFaultAtEveryCallLosesNothing(t *testing.T) {
 	cases, deep := 0, 0
-	stride, deepStride := 1, 67
+	stride, deepStride := 1, 199
 	switch {
 	case testing.Short():
 		stride, deepStride = 5, 101
 	case os.Getenv("TOMBOLO_CRASH_FULL") != "":
-		deepStride = 1
+		deepStride = 7
 	}
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {

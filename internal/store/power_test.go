@@ -22,7 +22,7 @@ type moment struct {
 // TestPowerLossLosesNothing cuts the power behind every change of a script, and looks at every disk that may be found: uncertain
 // changes kept, dropped, dropped one by one, kept one by one, the last write cut at many places, with zeros or garbage behind.
 func TestPowerLossLosesNothing(t *testing.T) {
-	images, stride := 0, 9
+	images, stride := 0, 31
 	switch {
 	case testing.Short():
 		stride = 101

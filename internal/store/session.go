@@ -89,7 +89,11 @@ func (s *session) load(ctx context.Context) error {
 // recover brings the state file up to date with the journal, and leaves a journal only of what is still open. Done twice, it
 // does nothing the second time.
 func (s *session) recover(v *view, j *parsed) error {
-	if v.repair {
+	again, err := s.w.unfinished(v, j)
+	if err != nil {
+		return err
+	}
+	if v.repair || again {
 		if err := s.repair(j.lastMark().checkpoint); err != nil {
 			return err
 		}
@@ -105,8 +109,19 @@ func (s *session) recover(v *view, j *parsed) error {
 		}
 		s.backedUp = false // the run that follows makes its own
 	}
-	s.written = v.repair || v.changed || !j.minimal(s.hash)
+	s.written = v.repair || again || v.changed || !j.minimal(s.hash)
 	return s.settle()
+}
+
+// unfinished tells that the state file reads like the last snapshot, and that its last sync is not known to have succeeded. After a
+// failed sync the system may show what never reached the disk, and does not try again: it has to be written again.
+func (w *workspace) unfinished(v *view, j *parsed) (bool, error) {
+	last := j.lastMark()
+	if last.done || v.content.hash != last.Hash {
+		return false, nil
+	}
+	image, err := readContentAt(w.o.Files, w.p.image)
+	return err == nil && image.hash == last.Hash, err
 }
 
 // certain makes the content of the state file durable. It may be the end of a snapshot whose last sync never came, and what could
