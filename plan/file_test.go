@@ -213,24 +213,22 @@ func TestNoFlippedBitPasses(t *testing.T) {
 	}
 	read := 0
 	for i := range whole {
-		for _, bit := range []byte{1, 0x80} {
-			b := bytes.Clone(whole)
-			b[i] ^= bit
-			p, err := decode(b)
-			var fe *plan.FileError
-			switch {
-			case err == nil:
-				read++
-				if d := cmp.Diff(reference, p, same); d != "" {
-					t.Fatalf("byte %d, bit %#x: a changed plan was read:\n%s", i, bit, d)
-				}
-			case !errors.As(err, &fe) || fe.Detail == "" || fe.Summary == "":
-				t.Fatalf("byte %d, bit %#x: the error does not say what to do: %v", i, bit, err)
+		b := bytes.Clone(whole)
+		b[i] ^= 1 << (i % 8)
+		p, err := decode(b)
+		var fe *plan.FileError
+		switch {
+		case err == nil:
+			read++
+			if d := cmp.Diff(reference, p, same); d != "" {
+				t.Fatalf("byte %d: a changed plan was read:\n%s", i, d)
 			}
+		case !errors.As(err, &fe) || fe.Detail == "" || fe.Summary == "":
+			t.Fatalf("byte %d: the error does not say what to do: %v", i, err)
 		}
 	}
 	if read > len(whole)/2 {
-		t.Errorf("%d of %d damaged files were read", read, 2*len(whole))
+		t.Errorf("%d of %d damaged files were read", read, len(whole))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
 // Facts about a diagnostic that its Extra may tell. Hidden values are only worth a line where they are the cause.
@@ -78,17 +79,15 @@ func (s *Snippet) operands(d *diag.Diagnostic) {
 
 // statementOf says what a value is, or nothing where that would not help.
 func statementOf(v cty.Value, unknown, sensitive bool) string {
-	if v.IsMarked() {
-		switch {
-		case !sensitive && v.HasMark(markNamed(v, "sensitive")):
-			return ""
-		case v.HasMark(markNamed(v, "sensitive")):
-			return "has a sensitive value"
-		case v.HasMark(markNamed(v, "ephemeral")):
-			return "has an ephemeral value"
-		}
-		v, _ = v.Unmark()
+	switch {
+	case value.IsSensitive(v) && sensitive:
+		return "has a sensitive value"
+	case value.IsSensitive(v):
+		return ""
+	case value.IsEphemeral(v):
+		return "has an ephemeral value"
 	}
+	v, _ = v.Unmark()
 	if v.IsKnown() {
 		return "is " + brief(v)
 	}
@@ -102,17 +101,6 @@ func statementOf(v cty.Value, unknown, sensitive bool) string {
 		return "is a " + ty.FriendlyName() + ", known only after apply"
 	}
 	return "is a " + ty.FriendlyName()
-}
-
-// markNamed gives the mark of a value with a name, or something that no value has. Marks are strings of the evaluator's own type; this
-// package must not know it.
-func markNamed(v cty.Value, name string) any {
-	for m := range v.Marks() {
-		if fmt.Sprint(m) == name {
-			return m
-		}
-	}
-	return struct{ none string }{}
 }
 
 // brief describes a known value in a few words: scalars by what they are, collections by their size.

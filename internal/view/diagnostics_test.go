@@ -17,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
 var updateGolden = flag.Bool("update", false, "write golden files")
@@ -54,7 +55,7 @@ var evalContext = &hcl.EvalContext{
 			"map":     cty.MapVal(map[string]cty.Value{"x": cty.NumberIntVal(1), "y": cty.NumberIntVal(2)}),
 			"one":     cty.ObjectVal(map[string]cty.Value{"a": cty.True}),
 			"null":    cty.NullVal(cty.DynamicPseudoType),
-			"secret":  cty.StringVal("tops3cret").Mark("sensitive"),
+			"secret":  cty.StringVal("tops3cret").Mark(value.Sensitive),
 			"unknown": cty.DynamicVal,
 		}),
 	},

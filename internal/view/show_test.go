@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/tfjson/tfjsontest"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -72,8 +73,8 @@ func TestValuesAreExpressionsThatGiveThemAgain(t *testing.T) {
 		{cty.ObjectVal(map[string]cty.Value{"a": cty.EmptyObjectVal}), "{\n  \"a\" = {}\n}"},
 		{cty.NumberFloatVal(1.5e-7), "0.00000015"},
 		{cty.UnknownVal(cty.String), "(known after apply)"},
-		{cty.StringVal("x").Mark("sensitive"), "(sensitive value)"},
-		{cty.TupleVal([]cty.Value{cty.StringVal("x").Mark("ephemeral")}), "[\n  (ephemeral value),\n]"},
+		{cty.StringVal("x").Mark(value.Sensitive), "(sensitive value)"},
+		{cty.TupleVal([]cty.Value{cty.StringVal("x").Mark(value.Ephemeral)}), "[\n  (ephemeral value),\n]"},
 		{cty.StringVal("a\x1b[31m\u202e\nb"), "<<EOT\na\\u001b[31m\\u202e\nb\nEOT"},
 	} {
 		if got := FormatValue(c.value); got != c.want {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -65,10 +66,11 @@ func FormatValue(v cty.Value) string {
 
 // writeExpression writes a value as an expression that would give it again, as far as there is one.
 func writeExpression(b *bytes.Buffer, v cty.Value, indent int) {
-	if v.IsMarked() {
-		b.WriteString(withheld(v))
+	if text, hidden := value.Withheld(v); hidden {
+		b.WriteString(text)
 		return
 	}
+	v, _ = v.Unmark()
 	ty := v.Type()
 	switch {
 	case !v.IsKnown():
@@ -92,15 +94,6 @@ func writeExpression(b *bytes.Buffer, v cty.Value, indent int) {
 	default:
 		b.WriteString("(" + ty.FriendlyName() + ")")
 	}
-}
-
-func withheld(v cty.Value) string {
-	for m := range v.Marks() {
-		if fmt.Sprint(m) == "ephemeral" {
-			return "(ephemeral value)"
-		}
-	}
-	return "(sensitive value)"
 }
 
 // nullExpression gives a null of a type; only primitive types can be told by a function.
