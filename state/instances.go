@@ -225,11 +225,9 @@ func (d *decoder) readObject() (key addr.Key, deposed addr.DeposedKey, o *Object
 }
 
 func (d *decoder) objectField(o *Object, i int) (err error) {
-	switch objectFields[i] {
-	case "attributes":
-		if d.attrs, err = d.raw(d.attrs[:0]); err == nil {
-			o.Attributes = bytes.Clone(d.attrs)
-		}
+	if objectFields[i] == "attributes" { // null is a value here
+		d.attrs, err = d.raw(d.attrs[:0])
+		o.Attributes = bytes.Clone(d.attrs)
 		return err
 	}
 	if null, err := d.null(); null || err != nil {

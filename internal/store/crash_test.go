@@ -38,12 +38,11 @@ type player struct {
 }
 
 type op struct {
-	token        string
-	begun        bool // the intent was acknowledged
-	result       int  // index of the content with its result; 0: none was asked for
-	resolved     int  // the same for being resolved
-	carried      bool // it was there before the script
-	acknowledged bool
+	token    string
+	begun    bool // the intent was acknowledged
+	result   int  // index of the content with its result; 0: none was asked for
+	resolved int  // the same for being resolved
+	carried  bool // it was there before the script
 }
 
 type killed struct{}
