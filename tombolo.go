@@ -129,6 +129,9 @@ func (p *Project) prepare() (*eval.Program, diag.List) {
 	if p.program != nil {
 		return p.program, nil
 	}
+	if diags := unsupported(p.config); diags.HasErrors() {
+		return nil, diags
+	}
 	prog, diags := eval.New(p.config, p.registry)
 	if diags.HasErrors() {
 		return nil, diags
@@ -216,6 +219,9 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	prog, diags := p.prepare()
 	if diags.HasErrors() {
 		return nil, diags
+	}
+	if len(o.Targets) > 0 {
+		return nil, diags.Errorf(nil, "Not supported yet", "This version of Tombolo cannot limit a plan to targets yet (-target). Nothing was changed.")
 	}
 	now := time.Now()
 	record := funcs.NewFileRecord(nil)

@@ -11,6 +11,7 @@ package applying
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -149,26 +150,16 @@ func (a *applier) blockNode(r addr.AbsResource) graph.ID {
 
 // providerNode adds the node that evaluates a provider's configuration, once.
 func (a *applier) providerNode(deps []graph.ID, cfg addr.AbsProviderConfig) []graph.ID {
-	u := a.prog.Unit(cfg.Module)
-	if u == nil {
-		return deps
-	}
+	slot := a.prog.ProviderSlot(cfg)
 	inst := a.walk.Instance(addr.ModuleInstanceOf(steps(cfg.Module)...))
-	if inst == nil {
+	if slot == nil || inst == nil {
 		return deps
 	}
-	for _, s := range u.Slots() {
-		if s.Kind == eval.SlotProvider && s.Provider.Provider == cfg.Provider && s.Provider.Alias == cfg.Alias {
-			id := inst.Node(s)
-			for _, d := range deps {
-				if d == id {
-					return deps
-				}
-			}
-			return append(deps, id)
-		}
+	id := inst.Node(slot)
+	if slices.Contains(deps, id) {
+		return deps
 	}
-	return deps
+	return append(deps, id)
 }
 
 // steps gives the only instance of a module that has provider configurations: such modules are not repeated.

@@ -127,7 +127,11 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	if err := w.a.record(state.Edit{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}}); err != nil {
+	w.a.operation(w.c.Object, plan.Update, w.a.identify(w.block, w.prior, w.marks), func() (event.ID, bool) {
+		err = w.a.record(state.Edit{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}})
+		return event.ID{}, err == nil
+	})
+	if err != nil {
 		return cty.DynamicVal, err
 	}
 	w.a.count(func(c *Counts) { c.Changed++ })

@@ -153,14 +153,11 @@ func (p *Program) propagateCreateBeforeDestroy() {
 
 // ProviderDeps gives the resources that the configuration of a provider depends on.
 func (p *Program) ProviderDeps(a addr.AbsProviderConfig) []addr.ConfigResource {
-	u := p.units[a.Module]
-	if u == nil {
-		return nil
-	}
-	for _, s := range u.slots {
-		if s.Kind == SlotProvider && s.Provider.Provider == a.Provider && s.Provider.Alias == a.Alias {
-			return s.resourceDeps
-		}
+	if s := p.ProviderSlot(a); s != nil {
+		return s.resourceDeps
 	}
 	return nil
 }
+
+// ProviderSlot finds the block of a provider configuration, or nil.
+func (p *Program) ProviderSlot(a addr.AbsProviderConfig) *Slot { return p.providers[a] }

@@ -33,9 +33,10 @@ type Program struct {
 	Config  *config.Config
 	Schemas Schemas
 
-	units map[addr.Module]*Unit
-	order []*Unit // parents before children
-	total int
+	units     map[addr.Module]*Unit
+	providers map[addr.AbsProviderConfig]*Slot
+	order     []*Unit // parents before children
+	total     int
 }
 
 // Schemas gives the schema of a provider. The engine's provider pool implements it.
@@ -141,7 +142,7 @@ func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
 // New prepares a configuration: compiles the bodies against the schemas, resolves every reference, reports unknown names and
 // dependency cycles.
 func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
-	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{}}
+	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{}, providers: map[addr.AbsProviderConfig]*Slot{}}
 	var diags diag.List
 	for _, m := range cfg.SortedModules() {
 		p.addUnit(m)
@@ -186,7 +187,9 @@ func (p *Program) addUnit(m *config.Module) {
 	}
 	for _, c := range m.SortedProviderConfigs() {
 		if !c.Proxy {
-			u.providers[c.Addr()] = u.add(&Slot{Kind: SlotProvider, Name: c.Addr().String(), Provider: c})
+			i := u.add(&Slot{Kind: SlotProvider, Name: c.Addr().String(), Provider: c})
+			u.providers[c.Addr()] = i
+			p.providers[addr.AbsProviderConfig{Module: m.Path, Provider: c.Provider, Alias: c.Alias}] = u.slots[i]
 		}
 	}
 	for _, r := range m.SortedResources() {

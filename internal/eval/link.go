@@ -49,12 +49,8 @@ func (p *Program) compileResource(s *Slot) diag.List {
 		return diags // the loader has said why
 	}
 	s.ProviderConfig = abs
-	if pu := p.units[abs.Module]; pu != nil {
-		for key, i := range pu.providers {
-			if pu.slots[i].Provider.Provider == abs.Provider && key.Alias == abs.Alias {
-				s.providerUnit, s.providerSlot = pu, i
-			}
-		}
+	if ps := p.providers[abs]; ps != nil {
+		s.providerUnit, s.providerSlot = ps.unit, ps.index
 	}
 	schema, d := p.Schemas.Schema(abs.Provider)
 	diags = diags.Extend(d)

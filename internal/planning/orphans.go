@@ -84,12 +84,8 @@ func (p *planner) checkStrayProvider(s stray) error {
 	if u != nil && s.cfg.Alias == "" && s.cfg.Module.IsRoot() {
 		return nil // without a block, the provider has an empty configuration
 	}
-	if u != nil {
-		for _, slot := range u.Slots() {
-			if slot.Provider != nil && slot.Provider.Provider == s.cfg.Provider && slot.Provider.Alias == s.cfg.Alias {
-				return nil
-			}
-		}
+	if p.prog.ProviderSlot(s.cfg) != nil {
+		return nil
 	}
 	return p.walk.Report(diag.List{}.Errorf(nil, "Provider configuration not present",
 		"To work with %s its original provider configuration at %s is required, but it has been removed. This occurs when a provider configuration is removed while objects created by that provider still exist in the state. Re-add the provider configuration to destroy %s, after which you can remove the provider configuration again.",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -41,7 +42,7 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 		switch {
 		case c.After.IsKnown() && c.After.IsNull() && c.Before.IsNull():
 			c.Action = plan.NoOp
-		case c.After.IsKnown() && c.After.IsNull():
+		case c.After.IsKnown() && c.After.IsNull() && p.prog.OutputSlot(addr.RootModule, name) == nil || p.opts.Mode == plan.Destroy:
 			c.Action = plan.Delete
 		case c.Before.IsNull():
 			c.Action = plan.Create

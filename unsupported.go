@@ -1,0 +1,44 @@
+package tombolo
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+// unsupported reports what a configuration asks for that this version does not do yet. Passing over it could create or destroy
+// something that was meant otherwise.
+func unsupported(cfg *config.Config) diag.List {
+	var diags diag.List
+	refuse := func(rng hcl.Range, what, instead string) {
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Not supported yet", Subject: &rng,
+			Detail: fmt.Sprintf("This version of Tombolo does not know %s yet. %s", what, instead)})
+	}
+	for _, m := range cfg.SortedModules() {
+		for _, b := range m.Moved {
+			refuse(b.Range, "moved blocks", "Move the object with \"state mv\" and remove the block.")
+		}
+		for _, b := range m.Removed {
+			refuse(b.Range, "removed blocks", "Remove the object with \"state rm\", or without the block to destroy it.")
+		}
+		for _, b := range m.Imports {
+			refuse(b.Range, "import blocks", "Nothing was changed.")
+		}
+		for _, b := range m.ProviderMeta {
+			refuse(b.Range, "provider_meta blocks", "Remove the block.")
+		}
+		for _, r := range m.SortedResources() {
+			if r.Addr.Mode == addr.Ephemeral {
+				refuse(r.DeclRange, "ephemeral resources", "Nothing was changed.")
+			}
+			if len(r.Provisioners) > 0 {
+				refuse(r.Provisioners[0].Range, "provisioners", "Nothing was changed. An external_resource can run a program at each step of its life.")
+			}
+		}
+	}
+	return diags
+}
