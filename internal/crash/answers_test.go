@@ -1,3 +1,5 @@
+//go:build unix
+
 package crash
 
 import (
@@ -89,6 +91,7 @@ func said(diags diag.List, summary, detail string) bool {
 
 // The second interrupt cuts calls off. Half of the objects are made by then, and half of these calls cannot say so.
 func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
+	t.Parallel()
 	config, _ := objects(8, `behave = { delay = count.index % 2 == 0 ? "800ms" : "20s" }`)
 	r := newRoom(t, config)
 	abort, cut := context.WithCancel(t.Context())
@@ -153,6 +156,7 @@ func TestHalfMadeObjectsAreReplaced(t *testing.T) {
 
 // With trouble of every kind, decided by a seed, run after run ends with state and world the same.
 func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
+	t.Parallel()
 	before, after, expected := everything()
 	trouble := func(config string, n int64) string {
 		return strings.Replace(config, "seed  = 5", fmt.Sprintf("seed = %d\n  fail_rate = 0.3\n  half_rate = 0.2\n  drift_rate = 0.3", n), 1)
@@ -193,6 +197,7 @@ func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
 
 // What waits for one of the slots of -parallelism has not begun: an interrupt keeps it from beginning, and a kill finds no trace of it.
 func TestInterruptLeavesWhatWaitsForASlot(t *testing.T) {
+	t.Parallel()
 	config, expected := objects(12, `behave = { delay = "300ms", deaf = "yes" }`)
 	r := newRoom(t, config)
 	r.job.Parallelism = 2

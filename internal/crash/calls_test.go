@@ -1,6 +1,9 @@
+//go:build unix
+
 package crash
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -8,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
 )
@@ -87,16 +91,29 @@ output "ids" {
 	return before, after, expected
 }
 
-// killed runs a command that is to be killed, and tells whether it was. An end of its own accord must be a good one.
+// killed runs a command that is to kill itself, and tells whether it did. An end of its own accord must be a good one.
 func killed(t testing.TB, cmd *exec.Cmd) bool {
 	t.Helper()
-	out, err := cmd.CombinedOutput()
+	return killedAfter(t, cmd, time.Hour)
+}
+
+// killedAfter runs a command and kills it after a while, unless it has ended by then.
+func killedAfter(t testing.TB, cmd *exec.Cmd, moment time.Duration) bool {
+	t.Helper()
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(moment, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	err := cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
 		return true
 	}
 	if err != nil {
-		t.Errorf("neither killed nor successful: %v\n%s", err, out)
+		t.Errorf("neither killed nor successful: %v\n%s", err, said.Bytes())
 	}
 	return false
 }
@@ -140,6 +157,7 @@ func each(f func(n int) bool) {
 }
 
 func TestKilledAtEveryStoreCall(t *testing.T) {
+	t.Parallel()
 	modes := []faults.Mode{faults.Kill, faults.KillShort, faults.KillAfter}
 	tmpl, expected := template(t)
 	kills := 0

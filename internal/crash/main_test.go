@@ -1,6 +1,9 @@
+//go:build unix
+
 package crash
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,9 +72,12 @@ type job struct {
 	Dir, World  string
 	Destroy     bool
 	RecoverOnly bool // take the lock and give it back
+	Adopt       bool // resolve interrupted creations by adopting what exists
 	Parallelism int
 	// Fault is what happens to the store, as package faults reads it.
 	Fault string
+	// Rescue is where the journal goes on when the state's own disk fails; empty means a folder of the project.
+	Rescue string
 }
 
 // command makes the process of a job.
@@ -100,7 +106,7 @@ func (j job) projectWith(files store.Files, change func(*tombolo.Options)) (*tom
 }
 
 func (j job) store(files store.Files) state.Store {
-	return store.New(store.Options{Path: j.Dir + "/terraform.tfstate", Rescue: []string{j.Dir + "/rescue"}, Files: files})
+	return store.New(store.Options{Path: j.Dir + "/terraform.tfstate", Rescue: []string{cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files})
 }
 
 func (j job) run() int {
@@ -147,6 +153,14 @@ func (j job) do(ctx context.Context, files store.Files) (diags diag.List) {
 	if j.RecoverOnly {
 		return diags
 	}
+	if j.Adopt {
+		w, err := world.Open(j.World)
+		if err != nil {
+			return diags.AppendError("The world cannot be opened", err)
+		}
+		defer w.Close()
+		return diags.Extend(adopt(ctx, run, w))
+	}
 	options := tombolo.PlanOptions{}
 	if j.Destroy {
 		options.Mode = plan.Destroy
@@ -157,4 +171,25 @@ func (j job) do(ctx context.Context, files store.Files) (diags diag.List) {
 	}
 	_, more = run.Apply(ctx, p, nil)
 	return diags.Extend(more)
+}
+
+// adopt ends interrupted creations as a person would who looks into the world.
+func adopt(ctx context.Context, run *tombolo.Run, w *world.World) (diags diag.List) {
+	all, err := w.Exists()
+	if err != nil {
+		return diags.AppendError("The world cannot be read", err)
+	}
+	for _, f := range run.Snapshot().InFlight {
+		if f.Action != "create" {
+			continue
+		}
+		how := tombolo.Recovery{Retry: true}
+		for _, o := range all {
+			if o.Token == f.Token() {
+				how = tombolo.Recovery{Adopt: o.ID}
+			}
+		}
+		diags = diags.Extend(run.Recover(ctx, f.Object.Instance, how, nil))
+	}
+	return diags
 }

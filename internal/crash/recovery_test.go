@@ -1,0 +1,95 @@
+//go:build unix
+
+package crash
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/store/faults"
+)
+
+// interruptedRoom gives a room whose apply was killed at a call of the store, or nothing when it has fewer calls.
+func interruptedRoom(t testing.TB, tmpl *room, n int, mode faults.Mode) *room {
+	t.Helper()
+	r := tmpl.copyTo(t)
+	j := r.job
+	j.Fault = fmt.Sprintf("%s:%d", mode, n)
+	if !killed(t, j.command()) {
+		return nil
+	}
+	return r
+}
+
+// The recovery of a killed run is killed too, at its first call of the store, then at its second, and so on, until it gets
+// through. Nothing may be lost on the way, and the end is the same as without.
+func TestKilledAgainWhileRecovering(t *testing.T) {
+	t.Parallel()
+	tmpl, expected := template(t)
+	random := rand.New(rand.NewPCG(uint64(seed), 2))
+	moments := []int{20 + random.IntN(25), 55 + random.IntN(20), 80 + random.IntN(15)}
+	if full {
+		moments = nil
+		for n := 1; n < 130; n += 2 {
+			moments = append(moments, n)
+		}
+	}
+	modes := []faults.Mode{faults.Kill, faults.KillShort, faults.KillAfter}
+	kills := 0
+	for _, n := range slices.Sorted(slices.Values(moments)) {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			r := interruptedRoom(t, tmpl, n, modes[n%3])
+			if r == nil {
+				return
+			}
+			before := r.read()
+			for m := 1; ; m++ {
+				j := r.job
+				j.RecoverOnly, j.Fault = true, fmt.Sprintf("%s:%d", modes[(n+m)%3], m)
+				if !killed(t, j.command()) {
+					break
+				}
+				kills++
+				s := r.read()
+				r.check(s)
+				if err := sameSnapshot(before, s, false); err != nil && !anyPartial(before) {
+					t.Fatalf("killed at call %d of the recovery, readers see something else than before: %s", m, err)
+				}
+			}
+			r.aftermath(expected)
+		})
+	}
+	t.Logf("killed %d recoveries", kills)
+}
+
+// The commands that say what became of interrupted operations are killed at every call.
+func TestKilledWhileResolving(t *testing.T) {
+	t.Parallel()
+	config, expected := objects(2, `behave = { half = "lost" }`)
+	r := newRoom(t, config)
+	_ = r.job.do(t.Context(), nil)
+	config, _ = objects(2, "")
+	r.configure(config)
+	r.mark()
+	if n := len(r.read().InFlight); n != 2 {
+		t.Fatalf("%d in flight", n)
+	}
+	for n := 1; ; n++ {
+		if !full && n%3 != int(seed)%3 {
+			continue
+		}
+		c := r.copyTo(t)
+		j := c.job
+		j.Adopt, j.Fault = true, fmt.Sprintf("kill:%d", n)
+		was := killed(t, j.command())
+		s := c.read()
+		c.check(s)
+		c.aftermath(expected)
+		if !was || t.Failed() {
+			t.Logf("killed at %d calls", n-1)
+			break
+		}
+	}
+}
