@@ -61,7 +61,7 @@ var shapes = []shape{
 	{
 		name: "foreach", about: "one block with for_each over n strings", objects: times(1),
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "resource \"terraform_data\" \"a\" {\n  for_each = toset([for i in range(%d) : \"key-${i}\"])\n  input    = each.key\n}\n", n)
+			fmt.Fprintf(w, "resource \"terraform_data\" \"a\" {\n  for_each = toset(%s)\n  input    = each.key\n}\n", keys(n))
 		},
 	},
 	{
@@ -106,7 +106,7 @@ var shapes = []shape{
 	{
 		name: "modules", about: "a module with for_each over n/10 keys, ten objects in each", objects: func(n int) int { return n / 10 * 10 },
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "module \"m\" {\n  source   = \"./m\"\n  for_each = toset([for i in range(%d) : \"key-${i}\"])\n  name     = each.key\n}\n", n/10)
+			fmt.Fprintf(w, "module \"m\" {\n  source   = \"./m\"\n  for_each = toset(%s)\n  name     = each.key\n}\n", keys(n/10))
 			fmt.Fprint(w, "output \"last\" { value = length([for m in module.m : m.last]) }\n")
 		},
 		module: func(w io.Writer) {
@@ -166,4 +166,10 @@ func writeSource(path string, write func(io.Writer)) error {
 		write(w)
 		return w.Flush()
 	})
+}
+
+// keys is an expression for n keys. The range function gives at most 1024 numbers, so it takes two levels.
+func keys(n int) string {
+	rows := (n + 999) / 1000
+	return fmt.Sprintf("slice(flatten([for i in range(%d) : [for j in range(1000) : \"key-${i}-${j}\"]]), 0, %d)", rows, n)
 }
