@@ -20,21 +20,12 @@ type known struct {
 	value     cty.Value // no marks; null when there is no object
 	sensitive []cty.Path
 	private   []byte
-	identity  cty.Value
 	object    *state.Object // as stored or as refreshed; nil when there is none
 	tainted   bool
 }
 
 // null tells that no object exists.
 func (k known) null() bool { return k.object == nil }
-
-// marked gives the value with the sensitivity that the state remembers.
-func (k known) marked() cty.Value {
-	if k.null() {
-		return k.value
-	}
-	return value.MarkAt(k.value, value.Sensitive, k.sensitive)
-}
 
 // load upgrades a stored object and refreshes it. It notes the edits that this causes; drift is noted for managed objects.
 func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, deps []addr.ConfigResource, refresh bool) (known, error) {
