@@ -52,7 +52,7 @@ type Options struct {
 	Parallelism int
 	Now         time.Time
 	Events      event.Sink
-	// DeposedKey makes the keys of deposed objects; it must not repeat itself.
+	// DeposedKey makes the keys of deposed objects; it must not repeat itself and is called concurrently.
 	DeposedKey func() addr.DeposedKey
 }
 

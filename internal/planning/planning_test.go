@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,8 +78,8 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 	}
 	o := b.opts
 	o.Functions, o.Events, o.Parallelism, o.Now = funcs.Table(funcs.Options{Pure: true}), event.Discard, 4, time.Unix(0, 0)
-	keys := 0
-	o.DeposedKey = func() addr.DeposedKey { keys++; return addr.DeposedKey(fmt.Sprintf("%08x", keys)) }
+	var keys atomic.Int32
+	o.DeposedKey = func() addr.DeposedKey { return addr.DeposedKey(fmt.Sprintf("%08x", keys.Add(1))) }
 	return planning.Run(ctx, ctx, prog, b.prior, registry.NewPool(), o)
 }
 
