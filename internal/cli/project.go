@@ -42,7 +42,7 @@ func (c *call) addSources(more map[string][]byte) {
 func (c *call) viewOptions() view.Options {
 	return view.Options{
 		Out: c.out, Err: c.err, JSON: c.shown.json, Color: c.color(), Width: c.width, Program: c.program,
-		Automation: c.automated(), CompactWarnings: c.compact,
+		Command: c.path, Automation: c.automated(), CompactWarnings: c.compact,
 		Sources: func() map[string][]byte { return c.shown.sources },
 	}
 }

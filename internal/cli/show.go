@@ -36,16 +36,27 @@ With -json the document holds sensitive values in clear.`,
 }
 
 func (c *call) showState(ctx context.Context, asJSON bool) outcome {
+	snapshot, diags := c.snapshot(ctx, stateFiles{})
+	switch {
+	case diags.HasErrors():
+		return c.end(diags)
+	case snapshot.State == nil && asJSON:
+		return c.finish("Failed to show the state", tfjson.State(c.out, nil, nil))
+	case snapshot.State == nil:
+		fmt.Fprintln(c.out, "No state.")
+		return done
+	}
+	return c.showIn(ctx, snapshot.State, asJSON)
+}
+
+// showIn shows a state with the schemas of the configuration at hand.
+func (c *call) showIn(ctx context.Context, s *state.State, asJSON bool) outcome {
 	project, diags := c.project(ctx, projectOptions{})
 	if diags = errorsOnly(diags); len(diags) > 0 {
 		return c.end(diags)
 	}
 	defer project.Close()
-	snapshot, diags := c.snapshotOf(ctx, project.Store())
-	if len(diags) > 0 {
-		return c.end(diags)
-	}
-	return c.printState(project, snapshot.State, asJSON)
+	return c.printState(project, s, asJSON)
 }
 
 func (c *call) printState(project *tombolo.Project, s *state.State, asJSON bool) outcome {
@@ -74,12 +85,7 @@ func (c *call) showFile(ctx context.Context, name string, asJSON bool) outcome {
 	if err != nil {
 		return c.finish(summary, fmt.Errorf("%s: %w", name, err))
 	}
-	project, diags := c.project(ctx, projectOptions{})
-	if diags = errorsOnly(diags); len(diags) > 0 {
-		return c.end(diags)
-	}
-	defer project.Close()
-	return c.printState(project, s, asJSON)
+	return c.showIn(ctx, s, asJSON)
 }
 
 func (c *call) showPlan(ctx context.Context, name string, asJSON bool) outcome {
@@ -158,7 +164,7 @@ func (c *call) runOutput(ctx context.Context, o *outputs) outcome {
 	if errors.As(err, &problem) {
 		return c.end(diag.List{problem})
 	}
-	return c.finish("Unsupported value for output", err)
+	return c.finish("Unsupported value for raw output", err)
 }
 
 func (c *call) allOutputs(s *state.State, o *outputs) outcome {
