@@ -165,6 +165,8 @@ func (c *applyChecker) value(planned, actual cty.Value) {
 	switch {
 	case c.done():
 	case planned.IsNull() && actual.IsNull():
+	case ty == cty.DynamicPseudoType:
+		// Nothing was said about the value, not even its type. A null of no type is no promise either.
 	case !actual.Type().Equals(ty) && len(actual.Type().TestConformance(ty)) > 0:
 		c.failf("was planned as %s, but is %s now", ty.FriendlyName(), actual.Type().FriendlyName())
 	case !planned.IsKnown():

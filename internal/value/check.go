@@ -66,7 +66,7 @@ func (c *checker) failf(format string, args ...any) {
 	secret := c.secret(path)
 	for i, a := range args {
 		if v, ok := a.(cty.Value); ok {
-			args[i] = "a sensitive value"
+			args[i] = "(sensitive value)"
 			if !secret {
 				args[i] = Brief(v)
 			}

@@ -75,9 +75,9 @@ func (d *differ) keyed(path cty.Path, a, b cty.Value, step func(string) cty.Path
 }
 
 // FilterReplacePaths gives those of the paths that a provider named as forcing a replacement at which the planned object
-// really differs from the prior one, sorted. Unknown values differ; a path to or into a write-only attribute always counts,
-// because its old value is known to nobody. A path into a set
-// stands for the set.
+// really differs from the prior one, sorted. Unknown values differ, and so does a place that only one of the objects has; a
+// path to or into a write-only attribute always counts, because its old value is known to nobody. A path into a set stands
+// for the set.
 //
 // Invalid are the paths that neither object has, which is a mistake of the provider. Without a prior object there is nothing
 // to replace.
@@ -94,21 +94,15 @@ func FilterReplacePaths(block *provider.Block, prior, planned cty.Value, paths [
 		switch {
 		case !wok && !nok:
 			invalid = append(invalid, path)
-		case isWriteOnly(block, path) || differs(was, wok, now, nok):
+		case !wok || !nok || isWriteOnly(block, path) || mayDiffer(was, now):
 			kept = append(kept, at)
 		}
 	}
 	return UnionPaths(kept), UnionPaths(invalid)
 }
 
-func differs(was cty.Value, wok bool, now cty.Value, nok bool) bool {
-	switch {
-	case !wok:
-		return !now.IsNull()
-	case !nok:
-		return !was.IsNull()
-	}
-	same := was.Equals(now)
+func mayDiffer(a, b cty.Value) bool {
+	same := a.Equals(b)
 	return !same.IsKnown() || same.False()
 }
 

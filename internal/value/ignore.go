@@ -67,6 +67,10 @@ func keepPriorAt(prior, original, v cty.Value, path cty.Path) cty.Value {
 	if !wok || !nok || was.RawEquals(now) {
 		return v
 	}
+	if now.Type().IsMapType() && !now.IsKnown() {
+		// Terraform does not take back a map of which no key is known yet, even if the whole map is ignored.
+		return v
+	}
 	return updateAt(v, []cty.Path{path}, func(cty.Value) cty.Value { return was })
 }
 
@@ -82,33 +86,28 @@ func mapKey(path cty.Path) (string, bool) {
 	return index.Key.AsString(), true
 }
 
-// exactly follows a path to its end; a path into a set leads nowhere.
+// exactly follows a path to its end and takes every step for what it is: an attribute of an object, a key of a map, an index
+// of a list. A path into a set leads nowhere.
 func exactly(v cty.Value, path cty.Path) (cty.Value, bool) {
-	found, at, ok := lookup(v, path)
-	return found, ok && len(at) == len(path)
+	found, err := path.Apply(v)
+	return found, err == nil
 }
 
-// keepPriorKey gives a map one key as it was, or without the key if it was not there.
+// keepPriorKey gives a map one key as it was, or without the key if it was not there. What is no map has no keys that could
+// come and go: a["key"] of an object stands for the whole of it, as in Terraform.
 func keepPriorKey(was, now cty.Value, key string) cty.Value {
 	ty := now.Type()
-	if !now.IsKnown() || !was.IsKnown() || !ty.IsMapType() && !ty.IsObjectType() && !now.IsNull() {
+	switch {
+	case !ty.IsMapType():
+		return was
+	case !now.IsKnown() || !was.IsKnown():
 		return now // of what is not known as a whole, no single key can be kept
-	}
-	old, had := elementByKey(was, key)
-	if ty.IsObjectType() && !now.IsNull() {
-		// An object has the attributes that its type says: one can keep its value, not come or go.
-		if !had || !ty.HasAttribute(key) {
-			return now
-		}
-		vals := now.AsValueMap()
-		vals[key] = old
-		return cty.ObjectVal(vals)
 	}
 	vals := map[string]cty.Value{}
 	if !now.IsNull() && now.LengthInt() > 0 {
 		vals = now.AsValueMap()
 	}
-	if had {
+	if old, had := elementByKey(was, key); had {
 		vals[key] = old
 	} else {
 		delete(vals, key)
@@ -119,7 +118,7 @@ func keepPriorKey(was, now cty.Value, key string) cty.Value {
 	case len(vals) == 0:
 		return cty.MapValEmpty(ty.ElementType())
 	case !cty.CanMapVal(vals):
-		return now
+		return now // attributes of any type may have held a map of something else
 	}
 	return cty.MapVal(vals)
 }

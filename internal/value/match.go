@@ -75,9 +75,16 @@ func (m *setMatcher) take(config cty.Value) (cty.Value, bool) {
 }
 
 // couldComeFrom tells whether a prior object may be what became of a configured one.
+//
+// The rule is Terraform's, odd corners included, because plans must agree: everything in the prior object must have a
+// counterpart in the configuration, but not the other way round, so an element to which a nested block was added is still
+// the same; sets inside are never looked into, so even a computed one that is not configured makes a difference.
 func couldComeFrom(s shape, prior, config cty.Value) bool {
-	if absent(prior) || absent(config) {
-		return prior.RawEquals(config)
+	switch {
+	case absent(prior):
+		return true
+	case config.IsNull():
+		return len(s.attrs)+len(s.blocks) == 0
 	}
 	for name, a := range s.attrs {
 		if !attributeCouldComeFrom(a, prior.GetAttr(name), config.GetAttr(name)) {
@@ -93,45 +100,44 @@ func couldComeFrom(s shape, prior, config cty.Value) bool {
 }
 
 func attributeCouldComeFrom(a *provider.Attribute, prior, config cty.Value) bool {
-	switch {
-	case a.Computed && config.IsNull():
-		return config.RawEquals(prior) || !cameFromConfig(a, prior)
-	case a.Nested != nil:
+	if a.Nested != nil {
 		return membersCouldComeFrom(objectShape(a.Nested), a.Nested.Nesting, prior, config)
 	}
-	return config.RawEquals(prior)
+	return config.RawEquals(prior) || a.Computed && config.IsNull() && !a.Type.IsSetType()
 }
 
 func membersCouldComeFrom(s shape, nesting provider.Nesting, prior, config cty.Value) bool {
-	if absent(prior) || absent(config) || nesting == provider.NestingSet {
-		// Within a set there is nothing to tell which element came from which.
-		return prior.RawEquals(config)
-	}
-	switch nesting {
-	case provider.NestingList:
-		n := prior.LengthInt()
-		if n != config.LengthInt() {
-			return false
-		}
-		for i := range n {
-			if !couldComeFrom(s, prior.Index(intKey(i)), config.Index(intKey(i))) {
-				return false
-			}
-		}
+	switch {
+	case nesting == provider.NestingSet:
+		return config.RawEquals(prior)
+	case absent(prior):
 		return true
-	case provider.NestingMap:
-		if prior.LengthInt() != config.LengthInt() {
-			return false
-		}
-		for key, p := range prior.AsValueMap() {
-			c, ok := elementByKey(config, key)
-			if !ok || !couldComeFrom(s, p, c) {
+	case nesting == provider.NestingSingle || nesting == provider.NestingGroup:
+		return couldComeFrom(s, prior, config)
+	case config.IsNull():
+		return prior.LengthInt() == 0
+	case nesting == provider.NestingList:
+		for i := range prior.LengthInt() {
+			c, ok := elementAt(config, i)
+			if !config.IsKnown() {
+				c, ok = cty.UnknownVal(prior.Index(intKey(i)).Type()), true
+			}
+			if !ok || !couldComeFrom(s, prior.Index(intKey(i)), c) {
 				return false
 			}
 		}
 		return true
 	}
-	return couldComeFrom(s, prior, config)
+	for key, p := range prior.AsValueMap() {
+		c, ok := elementByKey(config, key)
+		if !config.IsKnown() {
+			c, ok = cty.UnknownVal(p.Type()), true
+		}
+		if !ok || !couldComeFrom(s, p, c) {
+			return false
+		}
+	}
+	return true
 }
 
 // hashMembers hashes primitive members of an object such that equal objects have equal hashes.

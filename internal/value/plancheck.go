@@ -11,9 +11,9 @@ import (
 // An attribute that is configured must be planned as configured, or keep its prior value (the provider says then that both
 // mean the same). One that is not configured must be planned as null unless it is computed; then the provider may plan
 // anything, unknown included. Write-only attributes are null in every plan. There are as many nested objects as configured,
-// and none of them is unknown as a whole unless it is so in the configuration; which element of a set belongs to which
-// configured one cannot be told, so of sets only the number of elements is checked. Refinements of unknown values do not
-// count.
+// and none of them is unknown as a whole unless it is so in the configuration. Which element of a set belongs to which
+// configured one cannot be told: of a nested attribute only the number of elements is checked, of nested blocks, whose
+// number old providers change, not even that. Refinements of unknown values do not count.
 //
 // Values at the hidden paths, and those that the schema declares sensitive, appear in no message.
 func CheckPlan(block *provider.Block, prior, config, planned cty.Value, hidden ...cty.Path) []PathError {
@@ -51,8 +51,7 @@ func (c *planChecker) presence(config, planned cty.Value) bool {
 
 func (c *planChecker) object(s shape, prior, config, planned cty.Value) {
 	for name, a := range s.attrs {
-		cv := config.GetAttr(name)
-		pv := planned.GetAttr(name)
+		cv, pv := attrOfBoth(config, planned, name)
 		if a.WriteOnly || cv.RawEquals(pv) {
 			continue
 		}
@@ -75,6 +74,7 @@ func (c *planChecker) object(s shape, prior, config, planned cty.Value) {
 func (c *planChecker) attribute(a *provider.Attribute, prior, config, planned cty.Value) {
 	switch {
 	case sameIgnoringRefinements(planned, config):
+	case a.Computed && !a.Optional:
 	case !prior.IsNull() && !config.IsNull() && planned.RawEquals(prior):
 	case config.IsNull():
 		// The planned value is not null, or it would be equal.
@@ -105,41 +105,49 @@ func unrefined(v cty.Value) cty.Value {
 	return replaceUnknown(v, func(u cty.Value) cty.Value { return cty.UnknownVal(u.Type()) })
 }
 
-// nested checks a nested attribute that is configured and planned differently.
+// nested checks a nested attribute that is configured and planned differently. Unlike a block it may be unknown in the
+// configuration; then so is everything inside.
 func (c *planChecker) nested(o *provider.NestedObject, prior, config, planned cty.Value) {
-	if !c.presence(config, planned) {
-		return
-	}
 	s := objectShape(o)
-	switch o.Nesting {
-	case provider.NestingSet:
+	switch {
+	case !c.presence(config, planned):
+	case !planned.IsKnown():
+		c.failf("planned as unknown, but the configuration says %s", config)
+	case o.Nesting == provider.NestingSet:
 		c.setLength(config, planned)
-	case provider.NestingList, provider.NestingMap:
-		if !config.IsKnown() && !planned.IsKnown() {
-			return
-		}
-		if !config.IsKnown() || !planned.IsKnown() {
-			c.failf("planned %s, but the configuration says %s", planned, config)
-			return
-		}
-		if o.Nesting == provider.NestingList {
-			c.list(s, prior, config, planned)
-		} else {
-			c.keyed(s, prior, config, planned)
-		}
-	default:
-		c.element(s, prior, config, planned)
+	case o.Nesting == provider.NestingSingle:
+		c.object(s, prior, config, planned)
+	case !config.IsKnown():
+		c.failf("planned %s, but the configuration does not know yet how many there are", planned)
+	case o.Nesting == provider.NestingList:
+		c.list(prior, config, planned, func(p, cv, pv cty.Value) { c.nestedElement(s, p, cv, pv) })
+	case o.Nesting == provider.NestingMap:
+		c.keyed(prior, config, planned, func(p, cv, pv cty.Value) { c.nestedElement(s, p, cv, pv) })
 	}
 }
 
-// element checks one nested object against the configured one.
+// attrOfBoth reads an attribute of two objects, of which one may be null.
+func attrOfBoth(a, b cty.Value, name string) (cty.Value, cty.Value) {
+	if a.IsNull() {
+		bv := b.GetAttr(name)
+		return cty.NullVal(bv.Type()), bv
+	}
+	av := a.GetAttr(name)
+	return av, attrOf(b, name, av)
+}
+
+// nestedElement checks one object of a nested attribute against the configured one. One that is null or unknown as a whole
+// is as good as one of which everything is.
+func (c *planChecker) nestedElement(s shape, prior, config, planned cty.Value) {
+	if !config.IsNull() || !planned.IsNull() {
+		c.object(s, prior, config, planned)
+	}
+}
+
+// element checks one nested block against the configured one.
 func (c *planChecker) element(s shape, prior, config, planned cty.Value) {
 	switch {
 	case !c.presence(config, planned):
-	case !config.IsKnown():
-		if planned.IsKnown() {
-			c.failf("planned %s for an object that is not known yet in the configuration", planned)
-		}
 	case !planned.IsKnown():
 		c.failf("a nested object must not be planned as unknown as a whole; its attributes may be")
 	default:
@@ -176,15 +184,19 @@ func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned ct
 	}
 	switch nb.Nesting {
 	case provider.NestingList:
-		c.list(s, prior, config, planned)
+		c.list(prior, config, planned, func(p, cv, pv cty.Value) { c.element(s, p, cv, pv) })
 	case provider.NestingMap:
-		c.keyed(s, prior, config, planned)
+		c.keyed(prior, config, planned, func(p, cv, pv cty.Value) { c.element(s, p, cv, pv) })
 	case provider.NestingSet:
-		c.setLength(config, planned)
+		for _, ev := range planned.Elements() {
+			if !ev.IsKnown() {
+				c.failf("a nested block must not be planned as unknown as a whole; its attributes may be")
+			}
+		}
 	}
 }
 
-func (c *planChecker) list(s shape, prior, config, planned cty.Value) {
+func (c *planChecker) list(prior, config, planned cty.Value, each func(prior, config, planned cty.Value)) {
 	n, want := planned.LengthInt(), config.LengthInt()
 	if n != want {
 		c.failf("planned with %d elements, but the configuration has %d", n, want)
@@ -194,18 +206,18 @@ func (c *planChecker) list(s shape, prior, config, planned cty.Value) {
 		cv := config.Index(intKey(i))
 		found, ok := elementAt(prior, i)
 		c.enterIndex(i)
-		c.element(s, counterpart(found, ok, prior, cv), cv, planned.Index(intKey(i)))
+		each(counterpart(found, ok, prior, cv), cv, planned.Index(intKey(i)))
 		c.leave()
 	}
 }
 
-func (c *planChecker) keyed(s shape, prior, config, planned cty.Value) {
+func (c *planChecker) keyed(prior, config, planned cty.Value, each func(prior, config, planned cty.Value)) {
 	wanted := config.AsValueMap()
 	for key, pv := range planned.AsValueMap() {
 		c.enterKey(key)
 		if cv, ok := wanted[key]; ok {
 			found, ok := elementByKey(prior, key)
-			c.element(s, counterpart(found, ok, prior, cv), cv, pv)
+			each(counterpart(found, ok, prior, cv), cv, pv)
 			delete(wanted, key)
 		} else {
 			c.failf("planned, but not in the configuration")

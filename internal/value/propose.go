@@ -19,7 +19,8 @@ func Propose(block *provider.Block, prior, config cty.Value) cty.Value {
 }
 
 // PlannedForData gives the object that stands for a data source until it can be read: its configuration, in which every
-// computed attribute that is not configured is unknown.
+// computed attribute that is not configured is unknown. (Terraform forgets those inside of sets and maps and plans them as
+// null, which what depends on them cannot rely on.)
 func PlannedForData(block *provider.Block, config cty.Value) cty.Value {
 	// An unknown prior object answers every question with an unknown value, so the ordinary merge puts one in every place
 	// that a prior value would fill.
@@ -88,8 +89,8 @@ func proposeAttribute(a *provider.Attribute, prior, config cty.Value, wanted ori
 		if cameFromConfig(a, prior) {
 			return config, fromConfig
 		}
-		if prior.IsNull() {
-			return config, compareOrigin(prior, config)
+		if prior.IsNull() && prior.Type().Equals(config.Type()) {
+			return config, fromConfig | fromPrior
 		}
 		return prior, fromPrior
 	}
@@ -133,7 +134,7 @@ func objectHoldsConfigured(o *provider.NestedObject, v cty.Value) bool {
 		if av.IsNull() {
 			continue
 		}
-		if a.Optional && !a.Computed || a.Nested != nil && holdsConfigured(a.Nested, av) {
+		if !a.Computed || a.Nested != nil && holdsConfigured(a.Nested, av) {
 			return true
 		}
 	}

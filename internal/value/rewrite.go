@@ -48,14 +48,16 @@ func NullReadOnly(block *provider.Block, v cty.Value) cty.Value {
 	return v
 }
 
-// NormalizeRead repairs what old providers cannot tell apart: collections of nested blocks that are null become empty, and
-// an unknown one becomes a single block of which nothing is known. It is applied to every object that was read, and to plans
-// and results under the legacy type system.
+// NormalizeRead repairs what old providers cannot tell apart: lists, sets and groups of nested blocks that are null become
+// empty, and an unknown one becomes a single block of which nothing is known. Maps of blocks, which old providers do not have,
+// stay as they are, and so do blocks with attributes of any type. It is applied to every object that was read, and to plans and results under the legacy type system.
 func NormalizeRead(block *provider.Block, v cty.Value) cty.Value {
 	if len(block.Blocks) == 0 {
 		return v
 	}
-	r := rewriter{block: func(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
+	r := rewriter{leave: func(nb *provider.NestedBlock) bool {
+		return nb.Nesting == provider.NestingMap || nb.Block.ImpliedType().HasDynamicTypes()
+	}, block: func(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
 		switch {
 		case !v.IsKnown():
 			return oneUnknownBlock(nb, v)
@@ -72,14 +74,11 @@ func oneUnknownBlock(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
 	stub := unknownBlock(&nb.Block)
 	switch nb.Nesting {
 	case provider.NestingList:
-		if nb.Block.ImpliedType().HasDynamicTypes() {
-			return cty.TupleVal([]cty.Value{stub}), true
-		}
 		return cty.ListVal([]cty.Value{stub}), true
 	case provider.NestingSet:
 		return cty.SetVal([]cty.Value{stub}), true
 	case provider.NestingMap:
-		return v, false // there is no key that it could have
+		return v, false // there is no key that a block could have
 	}
 	return stub, true
 }
@@ -98,6 +97,7 @@ func unknownBlock(b *provider.Block) cty.Value {
 // rewriter changes single attributes or block collections of an object, guided by its schema, and rebuilds only what leads
 // to a change. The functions tell whether they changed the value; what they changed is not looked into.
 type rewriter struct {
+	leave func(*provider.NestedBlock) bool // nil: look into all blocks
 	attr  func(*provider.Attribute, cty.Value) (cty.Value, bool)
 	block func(*provider.NestedBlock, cty.Value) (cty.Value, bool)
 }
@@ -142,6 +142,9 @@ func (r rewriter) attribute(a *provider.Attribute, v cty.Value) (cty.Value, bool
 }
 
 func (r rewriter) blocks(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
+	if r.leave != nil && r.leave(nb) {
+		return v, false
+	}
 	if r.block != nil {
 		if nv, changed := r.block(nb, v); changed {
 			return nv, true

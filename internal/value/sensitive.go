@@ -13,7 +13,7 @@ func SchemaSensitivePaths(block *provider.Block, v cty.Value) []cty.Path {
 		return nil
 	}
 	var f sensitiveFinder
-	f.object(blockShape(block), nil, v)
+	f.block(block, nil, v)
 	return UnionPaths(f.found)
 }
 
@@ -63,43 +63,65 @@ func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value {
 
 type sensitiveFinder struct{ found []cty.Path }
 
-func (f *sensitiveFinder) object(s shape, path cty.Path, v cty.Value) {
+func (f *sensitiveFinder) block(b *provider.Block, path cty.Path, v cty.Value) {
 	v, _ = v.Unmark()
 	if absent(v) {
 		return
 	}
-	for name, a := range s.attrs {
-		switch {
-		case a.Sensitive:
-			f.found = append(f.found, append(path.Copy(), cty.GetAttrStep{Name: name}))
-		case a.Nested != nil && attributeHasSensitive(a):
-			f.members(objectShape(a.Nested), a.Nested.Nesting, path.GetAttr(name), v.GetAttr(name))
-		}
-	}
-	for name, nb := range s.blocks {
+	f.attributes(b.Attributes, path, v, true)
+	for name, nb := range b.Blocks {
 		if nb.HasSensitive() {
-			f.members(blockShape(&nb.Block), nb.Nesting, path.GetAttr(name), v.GetAttr(name))
+			f.each(nb.Nesting, path.GetAttr(name), v.GetAttr(name), func(f *sensitiveFinder, path cty.Path, v cty.Value) {
+				f.block(&nb.Block, path, v)
+			})
 		}
 	}
 }
 
-func (f *sensitiveFinder) members(s shape, nesting provider.Nesting, path cty.Path, v cty.Value) {
+// attributes finds what is sensitive among the attributes of a block or nested object. Only the attributes of blocks are
+// looked into if they are sensitive themselves; what that adds is no more secret, but it is what Terraform stores.
+func (f *sensitiveFinder) attributes(attrs map[string]*provider.Attribute, path cty.Path, v cty.Value, ofBlock bool) {
+	for name, a := range attrs {
+		if a.Sensitive {
+			f.found = append(f.found, path.GetAttr(name))
+		}
+		if a.Nested == nil || !attributeHasSensitive(a) || a.Sensitive && !ofBlock {
+			continue
+		}
+		f.each(a.Nested.Nesting, path.GetAttr(name), v.GetAttr(name), func(f *sensitiveFinder, path cty.Path, v cty.Value) {
+			if v, _ = v.Unmark(); !absent(v) {
+				f.attributes(a.Nested.Attributes, path, v, false)
+			}
+		})
+	}
+}
+
+// each visits the objects of a nested attribute or of blocks.
+func (f *sensitiveFinder) each(nesting provider.Nesting, path cty.Path, v cty.Value, visit func(*sensitiveFinder, cty.Path, cty.Value)) {
 	v, _ = v.Unmark()
 	switch {
 	case absent(v):
 	case nesting == provider.NestingSingle || nesting == provider.NestingGroup:
-		f.object(s, path, v)
+		visit(f, path, v)
 	case isSequence(v):
 		for i := range v.LengthInt() {
-			f.object(s, path.Index(intKey(i)), v.Index(intKey(i)))
+			visit(f, path.Index(intKey(i)), v.Index(intKey(i)))
 		}
 	case v.Type().IsSetType():
-		if v.LengthInt() > 0 {
+		var inside sensitiveFinder
+		for _, ev := range v.Elements() {
+			visit(&inside, nil, ev)
+		}
+		if len(inside.found) > 0 {
 			f.found = append(f.found, path)
 		}
 	default:
 		for key, ev := range v.AsValueMap() {
-			f.object(s, path.IndexString(key), ev)
+			at := path.IndexString(key)
+			if v.Type().IsObjectType() {
+				at = path.GetAttr(key) // blocks of different types
+			}
+			visit(f, at, ev)
 		}
 	}
 }

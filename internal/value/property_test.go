@@ -1,0 +1,211 @@
+package value
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// rounds is the number of random schemas in an ordinary run; VALUE_TEST_ROUNDS in the environment asks for more.
+const rounds = 800
+
+// forRandomSchemas runs a property over many random schemas; the seed in the name of a failure repeats it.
+func forRandomSchemas(t *testing.T, check func(t *testing.T, g *gen, b *provider.Block)) {
+	t.Helper()
+	n := rounds
+	if s := os.Getenv("VALUE_TEST_ROUNDS"); s != "" {
+		n, _ = strconv.Atoi(s)
+	}
+	for seed := range uint64(n) {
+		g := newGen(seed)
+		g.unknown = int(seed % 3 * 10)
+		g.writeOnly = seed%4 == 0
+		b := g.block(3, false)
+		func() {
+			defer func() {
+				if p := recover(); p != nil {
+					t.Errorf("seed %d: panic", seed)
+					panic(p)
+				}
+			}()
+			check(t, g, b)
+		}()
+		if t.Failed() {
+			t.Fatalf("failed with seed %d", seed)
+		}
+	}
+}
+
+func TestProposingTheSameConfigurationAgainKeepsThePriorObject(t *testing.T) {
+	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
+		prior := g.prior(b)
+		if hasAmbiguousSet(prior) {
+			return
+		}
+		config := NullReadOnly(b, prior)
+		got := Propose(b, prior, config)
+		if !got.RawEquals(prior) {
+			t.Errorf("differs at %v", formatAll(Diff(prior, got)))
+			t.Logf("prior  %#v\nconfig %#v\ngot    %#v", prior, config, got)
+		}
+		if got := Propose(b, prior, prior); !got.RawEquals(prior) {
+			t.Errorf("with the prior object itself as configuration: differs at %v", formatAll(Diff(prior, got)))
+		}
+	})
+}
+
+func TestWhatIsProposedConformsAndIsAValidPlan(t *testing.T) {
+	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
+		config := g.config(blockShape(b), false)
+		prior := g.prior(b)
+		for _, p := range []cty.Value{prior, cty.NullVal(b.ImpliedType())} {
+			for _, planned := range []cty.Value{Propose(b, p, config), SetUnknowns(b, Propose(b, p, config))} {
+				planned = NullWriteOnly(b, planned)
+				if errs := CheckPlan(b, p, config, planned); len(errs) > 0 {
+					t.Errorf("%v\nprior   %#v\nconfig  %#v\nplanned %#v", errs, p, config, planned)
+				}
+			}
+		}
+		if errs := Conforms(b, PlannedForData(b, config)); len(errs) > 0 {
+			t.Error(errs)
+		}
+		if errs := CheckConfig(b, config); len(errs) > 0 {
+			t.Errorf("generated configuration: %v", errs)
+		}
+	})
+}
+
+func TestAnyCompletionOfUnknownsIsAcceptedAsResult(t *testing.T) {
+	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
+		config := g.config(blockShape(b), false)
+		planned := NullWriteOnly(b, SetUnknowns(b, Propose(b, cty.NullVal(b.ImpliedType()), config)))
+		actual := NullWriteOnly(b, g.complete(planned))
+		if errs := CheckApplied(b, planned, actual); len(errs) > 0 {
+			t.Errorf("%v\nplanned %#v\nactual  %#v", errs, planned, actual)
+		}
+		if errs := CheckApplied(b, actual, actual); len(errs) > 0 {
+			t.Errorf("equal values: %v", errs)
+		}
+		if errs := CheckReplanned(b, planned, planned); len(errs) > 0 {
+			t.Errorf("equal plans: %v", errs)
+		}
+		if errs := CheckRefreshed(b, actual); len(errs) > 0 {
+			t.Errorf("as read: %v", errs)
+		}
+	})
+}
+
+func TestDiffNamesExactlyWhatDiffers(t *testing.T) {
+	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
+		a := g.prior(b)
+		c := g.mutate(a)
+		paths := Diff(a, c)
+		if (len(paths) == 0) != a.RawEquals(c) {
+			t.Errorf("equal %v, but diff %v", a.RawEquals(c), formatAll(paths))
+		}
+		// With everything that differs taken from the other value, nothing differs.
+		patched := a
+		for _, p := range paths {
+			want, ok := exactly(c, p)
+			_, had := exactly(a, p)
+			if !ok || !had {
+				return // elements have come or gone: no single place can be patched
+			}
+			patched = updateAt(patched, []cty.Path{p}, func(cty.Value) cty.Value { return want })
+		}
+		if !patched.RawEquals(c) {
+			t.Errorf("still different at %v", formatAll(Diff(patched, c)))
+		}
+		if got := UnionPaths(Diff(c, a)); !EqualPaths(got, paths) {
+			t.Errorf("not symmetric: %v and %v", formatAll(paths), formatAll(got))
+		}
+	})
+}
+
+func TestIgnoringWhatDiffersProposesThePriorObject(t *testing.T) {
+	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
+		prior, config := g.prior(b), g.config(blockShape(b), false)
+		var all []cty.Path
+		for name, aty := range b.ImpliedType().AttributeTypes() {
+			if aty.IsMapType() && !config.GetAttr(name).IsKnown() {
+				return // not taken back, see keepPriorAt
+			}
+			all = append(all, cty.GetAttrPath(name))
+		}
+		if got := IgnoreChanges(b, prior, config, all, false); !got.RawEquals(prior) {
+			t.Errorf("ignoring every attribute: differs at %v", formatAll(Diff(prior, got)))
+		}
+		if hasAmbiguousSet(prior) {
+			return
+		}
+		if got := Propose(b, prior, IgnoreChanges(b, prior, config, nil, true)); !got.RawEquals(prior) {
+			t.Errorf("ignoring all: differs at %v\nprior %#v\ngot   %#v", formatAll(Diff(prior, got)), prior, got)
+		}
+	})
+}
+
+func TestRewritesAreIdempotentAndConform(t *testing.T) {
+	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
+		v := g.config(blockShape(b), false)
+		for name, rewrite := range map[string]func(*provider.Block, cty.Value) cty.Value{
+			"NullWriteOnly": NullWriteOnly, "SetUnknowns": SetUnknowns, "NullReadOnly": NullReadOnly, "NormalizeRead": NormalizeRead,
+		} {
+			once := rewrite(b, v)
+			if errs := Conforms(b, once); len(errs) > 0 {
+				t.Errorf("%s: %v", name, errs)
+			}
+			if twice := rewrite(b, once); !twice.RawEquals(once) {
+				t.Errorf("%s is not idempotent: %v", name, formatAll(Diff(once, twice)))
+			}
+		}
+		if !UnknownAsNull(v).IsWhollyKnown() {
+			t.Error("UnknownAsNull left something unknown")
+		}
+	})
+}
+
+func TestMarkedPathsAreThoseAskedFor(t *testing.T) {
+	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
+		v := g.prior(b)
+		paths := SensitivePaths(b, v, nil)
+		bare, found := UnmarkDeep(MarkSensitive(v, paths))
+		if !bare.RawEquals(v) {
+			t.Errorf("the value has changed at %v", formatAll(Diff(v, bare)))
+		}
+		if !EqualPaths(found.Sensitive, paths) {
+			t.Errorf("marked %v, want %v", formatAll(found.Sensitive), formatAll(paths))
+		}
+		if slow := MarkAt(v, Sensitive, paths); !slow.RawEquals(MarkSensitive(v, paths)) {
+			t.Errorf("MarkSensitive and MarkAt disagree on %v", formatAll(paths))
+		}
+	})
+}
+
+func formatAll(paths []cty.Path) []string {
+	var out []string
+	for _, p := range paths {
+		out = append(out, FormatPath(p))
+	}
+	return out
+}
+
+// hasAmbiguousSet tells that a set holds elements that cannot be told apart without what the provider computed, so that each
+// may be the prior object of the other's configuration, or that hold sets themselves or nested objects that are not
+// configured, whose elements are never matched.
+func hasAmbiguousSet(v cty.Value) bool {
+	found := false
+	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type().IsSetType() && !absent(v) && v.LengthInt() > 0 && v.Type().ElementType().IsObjectType() {
+			for _, aty := range v.Type().ElementType().AttributeTypes() {
+				found = found || !aty.IsPrimitiveType()
+			}
+			found = found || v.LengthInt() > 1
+		}
+		return !found, nil
+	})
+	return found
+}
