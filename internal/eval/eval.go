@@ -36,6 +36,7 @@ type Program struct {
 	units     map[addr.Module]*Unit
 	providers map[addr.AbsProviderConfig]*Slot
 	order     []*Unit // parents before children
+	reported  map[addr.Provider]bool
 	total     int
 }
 
@@ -142,7 +143,7 @@ func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
 // New prepares a configuration: compiles the bodies against the schemas, resolves every reference, reports unknown names and
 // dependency cycles.
 func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
-	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{}, providers: map[addr.AbsProviderConfig]*Slot{}}
+	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{}, providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
 	var diags diag.List
 	for _, m := range cfg.SortedModules() {
 		p.addUnit(m)

@@ -19,7 +19,7 @@ func (p *Program) compile(u *Unit) diag.List {
 	for _, s := range u.slots {
 		switch s.Kind {
 		case SlotProvider:
-			schema, d := p.Schemas.Schema(s.Provider.Provider)
+			schema, d := p.schema(s.Provider.Provider, s.Provider.Range)
 			diags = diags.Extend(d)
 			if schema == nil {
 				continue
@@ -37,6 +37,24 @@ func (p *Program) compile(u *Unit) diag.List {
 	return diags
 }
 
+// schema gives the schema of a provider. What is wrong with the provider is reported at the first block that needs it, once.
+func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.List) {
+	schema, diags := p.Schemas.Schema(a)
+	if len(diags) == 0 || p.reported[a] {
+		return schema, nil
+	}
+	p.reported[a] = true
+	out := make(diag.List, 0, len(diags))
+	for _, d := range diags {
+		c := *d
+		if c.Subject == nil {
+			c.Subject = &at
+		}
+		out = append(out, &c)
+	}
+	return schema, out
+}
+
 var kindOf = map[addr.Mode]provider.ResourceKind{
 	addr.Managed: provider.ManagedResource, addr.Data: provider.DataSource, addr.Ephemeral: provider.EphemeralResource,
 }
@@ -52,7 +70,7 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	if ps := p.providers[abs]; ps != nil {
 		s.providerUnit, s.providerSlot = ps.unit, ps.index
 	}
-	schema, d := p.Schemas.Schema(abs.Provider)
+	schema, d := p.schema(abs.Provider, r.DeclRange)
 	diags = diags.Extend(d)
 	if schema == nil {
 		return diags

@@ -87,7 +87,7 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (provider.Provide
 		}
 		sort.Strings(have)
 		return nil, diag.List{}.Errorf(nil, "Missing required provider",
-			"This configuration requires provider %s, but that provider isn't available. Here are: %s. You may be able to install it automatically by running init.", p, strings.Join(have, ", "))
+			"This configuration requires provider %s, but that provider isn't available. This version cannot install providers; it has %s.", p, strings.Join(have, ", "))
 	}
 	inst, err := factory(ctx)
 	if err != nil {
