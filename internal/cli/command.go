@@ -281,7 +281,7 @@ func (c *call) help() {
 }
 
 func indent(text string) string {
-	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
+	return strings.ReplaceAll("  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "), "\n  \n", "\n\n")
 }
 
 // misuse reports arguments that make no sense.

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	run := func() { os.Exit(Main()) }
+	testscript.Main(m, map[string]func(){"tombolo": run, "terraform": run})
+}
+
+// TestScripts runs the scripts in testdata, one topic each. Beside the commands of testscript they have
+//
+//	exits N COMMAND...    the command must exit with N
+//	waitfor FILE...       wait until the files exist
+//	canary TEXT FILE...   the files, or stdout and stderr, must not hold the text
+//	mode PERM FILE        the file must have these permissions
+//	signal NAME FILE      send a signal to the process whose number the file holds
+func TestScripts(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("ROOT", root)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "waitfor": waitfor, "canary": canary, "mode": mode, "signal": sendSignal,
+		},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits N COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+func waitfor(ts *testscript.TestScript, neg bool, args []string) {
+	for _, name := range args {
+		deadline := time.Now().Add(30 * time.Second)
+		for {
+			if _, err := os.Stat(ts.MkAbs(name)); err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				ts.Fatalf("there is still no %s", name)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
+func canary(ts *testscript.TestScript, neg bool, args []string) {
+	for _, name := range args[1:] {
+		if strings.Contains(ts.ReadFile(name), args[0]) {
+			ts.Fatalf("%s holds the secret", name)
+		}
+	}
+}
+
+func mode(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.ParseUint(args[0], 8, 32)
+	ts.Check(err)
+	info, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := info.Mode().Perm(); got != os.FileMode(want) {
+		ts.Fatalf("%s has mode %o, want %o", args[1], got, want)
+	}
+}
+
+func TestSplitWordsIsThatOfAShell(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		want []string
+	}{
+		{"", nil},
+		{"  a  b\t", []string{"a", "b"}},
+		{`-var 'a=b c' "d e" f\ g`, []string{"-var", "a=b c", "d e", "f g"}},
+		{`"a\"b\\c\d" 'a\b' ""`, []string{`a"b\c\d`, `a\b`, ""}},
+		{`-var=a='x'"y"`, []string{"-var=a=xy"}},
+	} {
+		got, err := splitWords(tt.in)
+		if err != nil {
+			t.Errorf("splitWords(%q): %v", tt.in, err)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("splitWords(%q) (-want +got):\n%s", tt.in, diff)
+		}
+	}
+	for _, in := range []string{`'a`, `"a`, `a\`} {
+		if got, err := splitWords(in); err == nil {
+			t.Errorf("splitWords(%q) = %q, want an error", in, got)
+		}
+	}
+}
+
+// TestEveryCommandHasHelp makes sure that no row of the table is half filled in.
+func TestEveryCommandHasHelp(t *testing.T) {
+	var check func(path string, list []*command)
+	check = func(path string, list []*command) {
+		for _, cmd := range list {
+			name := path + cmd.name
+			if cmd.short == "" || cmd.long == "" || (cmd.setup == nil) == (cmd.members == nil) {
+				t.Errorf("%s: short %q, long %q, runs %v, members %d", name, cmd.short, cmd.long, cmd.setup != nil, len(cmd.members))
+			}
+			check(name+" ", cmd.members)
+		}
+	}
+	check("", table())
+}
