@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
@@ -112,6 +113,20 @@ func (r *room) read() *state.Snapshot {
 	s, err := ws.Read(context.Background())
 	if err != nil {
 		r.t.Fatalf("the state cannot be read: %s\n%s", err, r.files())
+	}
+	return s
+}
+
+// over reads the state of a run that has ended, by whatever; see open for why it may seem to go on for a moment.
+func (r *room) over() *state.Snapshot {
+	r.t.Helper()
+	s := r.read()
+	for n := 0; s.Running != nil && n < 50; n++ {
+		time.Sleep(20 * time.Millisecond)
+		s = r.read()
+	}
+	if s.Running != nil {
+		r.t.Errorf("the run is said to be still under way: %+v", s.Running)
 	}
 	return s
 }
@@ -316,10 +331,7 @@ func sameSnapshot(a, b *state.Snapshot, serials bool) error {
 // however often it happens; what is in flight can be resolved; the next apply does the rest and no more.
 func (r *room) aftermath(expected map[string]int) {
 	r.t.Helper()
-	before := r.read()
-	if before.Running != nil {
-		r.t.Errorf("the run is said to be still under way: %+v", before.Running)
-	}
+	before := r.over()
 	r.check(before)
 	first := r.recovered()
 	r.check(first)
@@ -339,7 +351,7 @@ func (r *room) aftermath(expected map[string]int) {
 // afterDestroy is what has to hold after a destroy was killed: the same, and another destroy does the rest.
 func (r *room) afterDestroy() {
 	r.t.Helper()
-	before := r.read()
+	before := r.over()
 	r.check(before)
 	first := r.recovered()
 	r.check(first)
