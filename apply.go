@@ -53,12 +53,12 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 		}
 	}
 	pool := p.registry.NewPool()
-	stopping := context.AfterFunc(ctx, func() { pool.Stop(p.opts.Abort) })
-	counts, more := applying.Run(r.until(ctx), p.opts.Abort, prog, pl, pool, journal, applying.Options{
+	until, done := r.until(ctx, pool)
+	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
 		Functions: p.functions(funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)}),
 		Variables: variables, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Events: p.opts.Events, RunID: run.ID,
 	})
-	stopping()
+	done()
 	diags = diags.Extend(more)
 	// What happened is saved whatever the contexts say.
 	if err := journal.Close(context.WithoutCancel(ctx)); err != nil {

@@ -88,7 +88,9 @@ func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, cfg addr.Ab
 	}
 	pool := p.registry.NewPool()
 	defer closing(pool, &diags)
-	edit, more := planning.Adopt(r.until(ctx), p.opts.Abort, prog, r.State(), pool, planning.Options{
+	ctx, done := r.until(ctx, pool)
+	defer done()
+	edit, more := planning.Adopt(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
 		Variables: variables, Functions: p.functions(funcs.Options{}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
 		Parallelism: p.opts.Parallelism, Events: p.opts.Events, DeposedKey: deposedKey,
 	}, a, cfg, id)

@@ -4,7 +4,7 @@
 //	run, diags := project.Open(ctx, tombolo.OpenOptions{})        // takes the state's lock
 //	defer run.Close(ctx)
 //	p, diags := run.Plan(ctx, tombolo.PlanOptions{})
-//	counts, diags := run.Apply(ctx, p)
+//	counts, diags := run.Apply(ctx, p, nil)
 //
 // The command line is a client of this package. Stores, providers, parallelism and the sink of events are options; everything
 // has a useful zero value. The package starts no goroutines that outlive a call.
@@ -214,7 +214,7 @@ type PlanOptions struct {
 }
 
 // Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got, marked as errored.
-func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
+func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
 	p := r.project
 	prog, diags := p.prepare()
 	if diags.HasErrors() {
@@ -227,7 +227,9 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	record := funcs.NewFileRecord(nil)
 	pool := p.registry.NewPool()
 	defer closing(pool, &diags)
-	out, more := planning.Run(r.until(ctx), p.opts.Abort, prog, r.State(), pool, planning.Options{
+	ctx, done := r.until(ctx, pool)
+	defer done()
+	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
 		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Variables: o.Variables,
 		Functions: p.functions(funcs.Options{PlanTime: now, Pure: true, Files: record}),
 		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, DeposedKey: deposedKey,
@@ -243,7 +245,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 }
 
 // Validate checks the configuration without state, variables or services of providers.
-func (p *Project) Validate(ctx context.Context) diag.List {
+func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	prog, diags := p.prepare()
 	if diags.HasErrors() {
 		return diags
@@ -268,11 +270,13 @@ func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]pl
 	return out
 }
 
-// until gives a context that also ends when the lock is lost.
-func (r *Run) until(ctx context.Context) context.Context {
+// until gives a context that also ends when the lock is lost. Its end asks the pool's providers to end what they can without harm, so
+// that nobody waits for a program that only reads. The caller must call the function returned.
+func (r *Run) until(ctx context.Context, pool *host.Pool) (context.Context, func()) {
 	both, cancel := context.WithCancelCause(ctx)
-	context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })
-	return both
+	lost := context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })
+	stopping := context.AfterFunc(both, func() { pool.Stop(r.project.opts.Abort) })
+	return both, func() { stopping(); lost(); cancel(nil) }
 }
 
 func closing(pool *host.Pool, diags *diag.List) {
