@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os/exec"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
 )
 
@@ -186,5 +188,62 @@ func TestKilledAtEveryStoreCall(t *testing.T) {
 	t.Logf("killed %d times", kills)
 	if kills < 20 && !t.Failed() {
 		t.Errorf("killed %d times only", kills)
+	}
+}
+
+// The first apply makes the state file too.
+func TestKilledAtEveryStoreCallOfAFirstApply(t *testing.T) {
+	t.Parallel()
+	config, expected := objects(5, "value = \"v\"")
+	tmpl := newRoom(t, config)
+	for n := 1; !t.Failed(); n++ {
+		if !full && n%3 != int(seed)%3 {
+			continue
+		}
+		alive := false
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			r := tmpl.copyTo(t)
+			j := r.job
+			j.Fault = fmt.Sprintf("kill:%d", n)
+			alive = !killed(t, j.command())
+			r.aftermath(expected)
+		})
+		if alive {
+			break
+		}
+	}
+}
+
+// Large objects make a journal that is folded into the state in the middle of the run. The kills are at the calls that do so.
+func TestKilledAroundCheckpoints(t *testing.T) {
+	t.Parallel()
+	config, expected := objects(48, `value = format("%0190000d", count.index)`)
+	tmpl := newRoom(t, config)
+	var moments []int
+	trial := tmpl.copyTo(t)
+	files := faults.Wrap(store.OS{}, faults.Plan{})
+	files.Seen = func(n int, _, name string) {
+		if strings.HasSuffix(name, "terraform.tfstate") || strings.HasSuffix(name, ".image") {
+			moments = append(moments, n)
+		}
+	}
+	trial.noErrors(trial.job.do(t.Context(), files))
+	kills := 0
+	trial.settled()
+	if s := trial.read().State.Serial; s < 2 {
+		t.Fatalf("serial %d after one run: there was no snapshot on the way", s)
+	}
+	random := rand.New(rand.NewPCG(uint64(seed), 3))
+	for _, i := range random.Perm(len(moments)) {
+		if kills++; !full && kills > 2 || kills > 40 {
+			break
+		}
+		t.Run(fmt.Sprint(moments[i]), func(t *testing.T) {
+			r := tmpl.copyTo(t)
+			j := r.job
+			j.Fault = fmt.Sprintf("kill-short:%d", moments[i])
+			killed(t, j.command())
+			r.aftermath(expected)
+		})
 	}
 }
