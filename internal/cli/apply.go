@@ -8,6 +8,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -165,8 +166,20 @@ func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag
 		return failed
 	}
 	c.report(diags)
+	if c.path == "refresh" && !c.shown.json {
+		return c.finish("Failed to show outputs", c.refreshed(after))
+	}
 	c.view().Applied(pl, after)
 	return done
+}
+
+// refreshed shows what is left to say after a refresh.
+func (c *call) refreshed(s *state.State) error {
+	if len(s.OutputNames()) == 0 {
+		return nil
+	}
+	fmt.Fprintf(c.out, "\n%s\n\n", c.green("Outputs:"))
+	return view.Outputs(c.out, s)
 }
 
 // approve asks whether to perform a plan.

@@ -60,6 +60,14 @@ func (s *stateFiles) write(c *call) {
 	c.flags.StringVar(&s.backup, "backup", "", "Keep the former state in `FILE` instead of one with .backup behind its name; - keeps none.")
 }
 
+// deprecated warns of what is kept for compatibility only.
+func (s *stateFiles) deprecated() (diags diag.List) {
+	if s.in != "" {
+		diags = diags.Warnf(nil, "Deprecated flag: -state", "Say in the configuration where the state is, so that every command finds it: terraform { backend \"local\" { path = %q } }", s.in)
+	}
+	return diags
+}
+
 func (s *stateFiles) apply(o *store.Options) {
 	o.ReadFrom, o.WriteTo, o.BackupTo = s.in, s.out, s.backup
 }

@@ -88,6 +88,7 @@ func (c *call) begin(ctx context.Context, p *planning, operation string) (*sessi
 	if !ok {
 		return nil, false
 	}
+	c.report(p.stateFiles.deprecated())
 	s := &session{call: c, flags: p, options: options}
 	s.ctx, s.running = c.interruptible(ctx)
 	if diags := s.prepare(operation); !c.report(diags) {

@@ -271,7 +271,7 @@ func (c *call) load(ctx context.Context, p projectOptions) (*tombolo.Project, di
 		Parallelism: max(p.parallelism, 0), Events: p.events, Abort: p.abort,
 	}
 	if p.saved != nil {
-		o.Config = p.saved.Config
+		o.Config, o.DataDir = p.saved.Config, "" // a saved configuration has its manifest under the default name
 		c.addSources(o.Config)
 	}
 	project, diags := tombolo.Load(ctx, o)

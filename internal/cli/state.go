@@ -262,9 +262,10 @@ func (c *call) statePush(ctx context.Context, l *locking, name string, force boo
 		return c.say("Error reading source state %q: %s", name, err)
 	}
 	return c.edit(ctx, editing{locking: *l, operation: "state-push"}, func(session state.Session) (*state.State, diag.List) {
+		write := session.Write
 		if force {
-			return nil, diag.FromError("Failed to write state", session.Replace(ctx, s))
+			write = session.Replace
 		}
-		return nil, diag.FromError("Failed to write state", session.Write(ctx, s))
+		return nil, diag.FromError("Failed to write state", write(ctx, s))
 	})
 }

@@ -246,6 +246,8 @@ func (c *call) deleteWorkspace(ctx context.Context, name string, l *locking, for
 		return c.end(diags)
 	case !slices.Contains(w.names, name):
 		return c.noWorkspace(name)
+	case name == state.DefaultWorkspace && name != w.current:
+		return c.say("The default workspace cannot be deleted: it always exists.")
 	case name == w.current:
 		return c.say("Workspace %q is your active workspace.\n\nYou cannot delete the currently active workspace. Please switch\nto another workspace and try again.", name)
 	}
