@@ -21,11 +21,15 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
+	"sync"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -72,7 +76,8 @@ type app struct {
 
 // Main runs the command that the arguments of the process ask for, and gives its exit code.
 func Main() int {
-	a := &app{program: "tombolo", title: "Tombolo", environ: os.Environ(), in: newInput(os.Stdin), out: os.Stdout, err: os.Stderr}
+	out := &output{to: os.Stdout}
+	a := &app{program: "tombolo", title: "Tombolo", environ: os.Environ(), in: newInput(os.Stdin), out: out, err: os.Stderr}
 	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "terraform" {
 		a.program, a.title = "terraform", "Terraform"
 	}
@@ -83,7 +88,55 @@ func Main() int {
 	if wd, err := os.Getwd(); err == nil {
 		a.cwd = wd
 	}
-	return exitCode(a.run(context.Background(), os.Args[1:]))
+	return exitCode(a.survive(func() outcome {
+		return out.check(a.err, a.run(context.Background(), os.Args[1:]))
+	}))
+}
+
+// survive turns a panic into a failure: the exit code of a panic would be taken for "there are changes".
+func (a *app) survive(run func() outcome) (o outcome) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			fmt.Fprintf(a.err, "\n%s crashed, which is a bug in it. What it was doing is in the journal beside the state, and the next command says what that is.\n\npanic: %v\n\n%s", a.title, problem, debug.Stack())
+			o = failed
+		}
+	}()
+	return run()
+}
+
+// output is the standard output. It remembers the first error, so that a full disk does not pass for success.
+type output struct {
+	to  io.Writer
+	mu  sync.Mutex // guards err
+	err error
+}
+
+// Write implements io.Writer. After an error it takes everything and writes nothing: an apply goes on without its audience.
+func (w *output) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return len(b), nil
+	}
+	if _, w.err = w.to.Write(b); w.err != nil && !closedByReader(w.err) {
+		return 0, w.err
+	}
+	return len(b), nil
+}
+
+// check makes a failure of an outcome whose report is not whole. A reader who went away, as head does, has seen what he wanted.
+func (w *output) check(stderr io.Writer, o outcome) outcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil || closedByReader(w.err) {
+		return o
+	}
+	fmt.Fprintf(stderr, "\nError: Failed to write the output\n\nThe command has done its work, but not all that it says could be written to standard output: %s.\n", w.err)
+	return failed
+}
+
+func closedByReader(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
 
 // getenv gives an environment variable; the last entry of a name counts.

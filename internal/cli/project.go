@@ -227,13 +227,16 @@ func (c *call) snapshotOf(ctx context.Context, st state.Store) (*state.Snapshot,
 
 // selected gives the selected workspace of a store.
 func (c *call) selected(st state.Store) (state.Workspace, diag.List) {
-	name, _, err := c.workspace()
+	name, overridden, err := c.workspace()
 	if err != nil {
 		return nil, diag.FromError("Cannot tell which workspace is selected", err)
 	}
 	ws, err := st.Workspace(name)
-	if err != nil {
-		return nil, diag.FromError("Invalid workspace", err)
+	switch {
+	case err != nil && overridden:
+		return nil, diag.FromError("Invalid workspace name set using TF_WORKSPACE", err)
+	case err != nil:
+		return nil, diag.FromError("Invalid workspace name", err)
 	}
 	return ws, nil
 }
@@ -254,6 +257,9 @@ func (c *call) project(ctx context.Context, p projectOptions) (*tombolo.Project,
 		return nil, diags
 	}
 	st, more := c.storeOf(project.Config().Root, p.files)
+	if !more.HasErrors() {
+		_, more = c.selected(st)
+	}
 	if diags = diags.Extend(more); more.HasErrors() {
 		return nil, diags
 	}

@@ -90,6 +90,11 @@ func (c *call) workspaces(ctx context.Context) (w workspaces, diags diag.List) {
 	if w.names, err = w.store.Workspaces(ctx); err != nil {
 		return w, diag.FromError("Failed to list the workspaces", err)
 	}
+	// A folder whose name no workspace can have is none.
+	w.names = slices.DeleteFunc(w.names, func(name string) bool {
+		_, err := w.store.Workspace(name)
+		return err != nil
+	})
 	return w, nil
 }
 
