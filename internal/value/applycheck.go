@@ -89,7 +89,8 @@ func (c *applyChecker) object(s shape, planned, actual cty.Value) {
 	}
 	for name, nb := range s.blocks {
 		pv, av := planned.GetAttr(name), actual.GetAttr(name)
-		if pv.RawEquals(av) {
+		// To compare sets means to sort them, every time; their elements are matched by hash below.
+		if nb.Nesting != provider.NestingSet && pv.RawEquals(av) {
 			continue
 		}
 		c.enterAttr(name)

@@ -76,7 +76,7 @@ func CheckKnown(v cty.Value) []PathError {
 
 // UnknownPaths gives the places of all unknown values, sorted. An unknown value in a set is found at the set.
 func UnknownPaths(v cty.Value) []cty.Path {
-	if v.IsWhollyKnown() {
+	if membersWhollyKnown(v) {
 		return nil
 	}
 	var found []cty.Path
@@ -101,6 +101,19 @@ func UnknownPaths(v cty.Value) []cty.Path {
 	walk(nil, v)
 	SortPaths(found)
 	return found
+}
+
+// membersWhollyKnown is IsWhollyKnown without the sorting of attribute names that it costs for objects.
+func membersWhollyKnown(v cty.Value) bool {
+	if v.IsMarked() || absent(v) || !v.Type().IsObjectType() {
+		return v.IsWhollyKnown()
+	}
+	for name := range v.Type().AttributeTypes() {
+		if !membersWhollyKnown(v.GetAttr(name)) {
+			return false
+		}
+	}
+	return true
 }
 
 // CheckRefreshed tells whether an object that was read may take the place of the prior one: conforming, wholly known, and

@@ -62,7 +62,8 @@ func (c *planChecker) object(s shape, prior, config, planned cty.Value) {
 	for name, nb := range s.blocks {
 		cv := config.GetAttr(name)
 		pv := planned.GetAttr(name)
-		if cv.RawEquals(pv) {
+		// Elements of sets are hardly looked at, which is cheaper than to compare them.
+		if nb.Nesting != provider.NestingSet && cv.RawEquals(pv) {
 			continue
 		}
 		c.enterAttr(name)
@@ -157,6 +158,8 @@ func (c *planChecker) element(s shape, prior, config, planned cty.Value) {
 
 func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned cty.Value) {
 	switch {
+	case !config.IsKnown() && !planned.IsKnown():
+		return
 	case !config.IsKnown():
 		if planned.IsKnown() {
 			c.failf("planned %s for blocks of which the configuration does not know yet how many there are", planned)
@@ -175,6 +178,9 @@ func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned ct
 		return
 	}
 	if planned.IsNull() {
+		if config.IsNull() {
+			return
+		}
 		c.failf("without blocks the planned value must be an empty collection, not null")
 		return
 	}
@@ -189,7 +195,7 @@ func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned ct
 		c.keyed(prior, config, planned, func(p, cv, pv cty.Value) { c.element(s, p, cv, pv) })
 	case provider.NestingSet:
 		for _, ev := range planned.Elements() {
-			if !ev.IsKnown() {
+			if !ev.IsKnown() && !planned.RawEquals(config) {
 				c.failf("a nested block must not be planned as unknown as a whole; its attributes may be")
 			}
 		}

@@ -36,8 +36,11 @@ const (
 )
 
 func proposeObject(s shape, prior, config cty.Value) (cty.Value, origin) {
-	if absent(config) {
+	switch {
+	case absent(config):
 		return config, compareOrigin(prior, config)
+	case prior.IsNull():
+		return config, fromConfig // there is nothing to merge, at any depth
 	}
 	// Members are kept beside each other until it is clear that a new object must be built; a map made for nothing is what
 	// most objects would cost otherwise.
@@ -48,7 +51,7 @@ func proposeObject(s shape, prior, config cty.Value) (cty.Value, origin) {
 	var buf [12]member
 	members := buf[:0]
 	all := fromConfig | fromPrior
-	if absent(prior) {
+	if !prior.IsKnown() {
 		all = fromConfig
 	}
 	for name, a := range s.attrs {
@@ -158,6 +161,9 @@ func proposeBlocks(nb *provider.NestedBlock, prior, config cty.Value) (cty.Value
 
 // proposeMembers merges what is neither null nor unknown in the configuration, by nesting mode.
 func proposeMembers(s shape, nesting provider.Nesting, prior, config cty.Value) (cty.Value, origin) {
+	if prior.IsNull() {
+		return config, fromConfig
+	}
 	switch nesting {
 	case provider.NestingList:
 		return proposeList(s, prior, config)

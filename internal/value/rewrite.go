@@ -40,7 +40,7 @@ func SetUnknowns(block *provider.Block, v cty.Value) cty.Value {
 func NullReadOnly(block *provider.Block, v cty.Value) cty.Value {
 	r := rewriter{attr: func(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
 		if a.Computed && !a.Optional && !v.IsNull() {
-			return cty.NullVal(a.ImpliedType()), true
+			return cty.NullVal(v.Type()), true
 		}
 		return v, false
 	}}
