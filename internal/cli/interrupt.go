@@ -25,7 +25,6 @@ type running struct {
 
 	mu       sync.Mutex // guards what follows
 	inFlight map[addr.Object]bool
-	stopped  bool
 
 	finish func()
 }
@@ -79,7 +78,6 @@ func (r *running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, 
 // stop shows that an interrupt was taken.
 func (r *running) stop(now bool) {
 	r.mu.Lock()
-	r.stopped = true
 	list := make([]addr.Object, 0, len(r.inFlight))
 	for o := range r.inFlight {
 		list = append(list, o)
@@ -87,13 +85,6 @@ func (r *running) stop(now bool) {
 	r.mu.Unlock()
 	slices.SortFunc(list, func(a, b addr.Object) int { return a.Instance.Compare(b.Instance) })
 	r.call.view().Send(event.Stopping{InFlight: list, Now: now})
-}
-
-// interrupted tells whether a signal came.
-func (r *running) interrupted() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.stopped
 }
 
 // Send implements event.Sink.
