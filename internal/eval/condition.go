@@ -27,12 +27,54 @@ const (
 // result is what one condition came to.
 type result struct {
 	status  string
-	message string // of a failure
+	message string // of a failure, for people; empty when it could not be evaluated
+	secret  bool   // the message only says that the real one is not shown
 	diags   diag.List
 }
 
-// evalCondition evaluates a condition and, when it does not hold, its error message.
+// detail words a failure.
+func (r result) detail() string {
+	if r.message == "" {
+		return "This check failed, but has an invalid error message as described in the other accompanying messages."
+	}
+	return r.message
+}
+
+// evalCondition evaluates a condition and its error message. The message has to be sound even while the condition holds: otherwise
+// the mistake would show on the day when the message is needed.
 func evalCondition(c *config.Condition, ctx *hcl.EvalContext) result {
+	r := holds(c, ctx)
+	if r.status == statusError {
+		return r
+	}
+	text, secret, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
+	r.diags = r.diags.Extend(broken).Extend(unsuitable)
+	switch {
+	case r.diags.HasErrors():
+		r.status = statusError
+	case r.status == statusFail:
+		r.message, r.secret = text, secret
+	}
+	return r
+}
+
+// evalValidation is evalCondition for the validation of a variable: as in Terraform, a message that can be evaluated but not be
+// shown matters only when it is needed, and then a sensitive one is an error.
+func evalValidation(c *config.Condition, ctx *hcl.EvalContext) result {
+	r := holds(c, ctx)
+	if r.status == statusError {
+		return r
+	}
+	text, secret, broken, unsuitable := errorMessage(c, ctx, diag.Error)
+	r.diags = r.diags.Extend(broken)
+	if r.status == statusFail {
+		r.diags, r.message, r.secret = r.diags.Extend(unsuitable), text, secret
+	}
+	return r
+}
+
+// holds evaluates the condition alone.
+func holds(c *config.Condition, ctx *hcl.EvalContext) result {
 	v, hclDiags := c.Condition.Value(ctx)
 	r := result{diags: diag.List(nil).AppendHCL(hclDiags)}
 	rng := c.Condition.Range()
@@ -55,37 +97,47 @@ func evalCondition(c *config.Condition, ctx *hcl.EvalContext) result {
 		return fail("Invalid condition result value: " + err.Error() + ".")
 	case !b.IsKnown():
 		r.status = statusUnknown
-		return r
 	case b.True():
 		r.status = statusPass
-		return r
-	}
-	r.status = statusFail
-	r.message = "This check failed, but has an invalid error message as described in the other accompanying messages."
-	msg, hclDiags := c.ErrorMessage.Value(ctx)
-	r.diags = r.diags.AppendHCL(hclDiags)
-	if hclDiags.HasErrors() {
-		return r
-	}
-	sensitive, ephemeral := value.HasDeepSensitive(msg), value.HasDeepEphemeral(msg)
-	msg, _ = msg.UnmarkDeep()
-	text, err := convert.Convert(msg, cty.String)
-	switch {
-	case sensitive:
-		r.message = "The error message included a sensitive value, so it will not be displayed."
-	case ephemeral:
-		r.message = "The error message included an ephemeral value, so it will not be displayed."
-	case err == nil && text.IsKnown() && !text.IsNull():
-		r.message = strings.TrimSpace(text.AsString())
-	case err == nil && !text.IsKnown():
-		r.message = "The error message is not known yet."
+	default:
+		r.status = statusFail
 	}
 	return r
 }
 
+// errorMessage evaluates the message of a condition. broken says why it cannot be evaluated, unsuitable why it cannot be shown; leak
+// is how bad it is that it holds a sensitive value.
+func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity) (text string, secret bool, broken, unsuitable diag.List) {
+	msg, hclDiags := c.ErrorMessage.Value(ctx)
+	if broken = broken.AppendHCL(hclDiags); hclDiags.HasErrors() {
+		return "", false, broken, nil
+	}
+	report := func(severity diag.Severity, summary, detail string) {
+		rng := c.ErrorMessage.Range()
+		unsuitable = append(unsuitable, &diag.Diagnostic{Severity: severity, Summary: summary, Detail: detail, Subject: &rng, Expression: c.ErrorMessage, EvalContext: ctx})
+	}
+	sensitive, ephemeral := value.HasDeepSensitive(msg), value.HasDeepEphemeral(msg)
+	msg, _ = msg.UnmarkDeep()
+	str, err := convert.Convert(msg, cty.String)
+	switch {
+	case err != nil:
+		report(diag.Error, "Invalid error message", "Unsuitable value for error message: "+err.Error()+".")
+	case str.IsKnown() && str.IsNull():
+		report(diag.Error, "Invalid error message", "Unsuitable value for error message: must not be null.")
+	case sensitive:
+		report(leak, "Error message refers to sensitive values", "The expression of this error message refers to sensitive values, so the message will not be shown. Leave them out, or use the function nonsensitive if the message does not reveal them.")
+		text = "The error message included a sensitive value, so it will not be displayed."
+	case ephemeral:
+		text = "The error message included an ephemeral value, so it will not be displayed."
+	case str.IsKnown():
+		text = strings.TrimSpace(str.AsString())
+	}
+	return text, sensitive || ephemeral, broken, unsuitable
+}
+
 func conditionFailed(summary string, r result, c *config.Condition, ctx *hcl.EvalContext) *diag.Diagnostic {
 	rng := c.Condition.Range()
-	return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: r.message, Subject: &rng, Expression: c.Condition, EvalContext: ctx}
+	return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: r.detail(), Subject: &rng, Expression: c.Condition, EvalContext: ctx}
 }
 
 // outcome joins the results of all conditions of one object.
@@ -97,7 +149,7 @@ type outcome struct {
 var statusRank = map[string]int{"": 0, statusPass: 1, statusUnknown: 2, statusFail: 3, statusError: 4}
 
 func (o *outcome) add(r result) {
-	if r.status == statusFail {
+	if r.status == statusFail && r.message != "" && !r.secret {
 		o.failures = append(o.failures, r.message)
 	}
 	if statusRank[r.status] > statusRank[o.status] {
@@ -164,7 +216,7 @@ func (w *Walk) CheckResults() []state.CheckResult {
 	return out
 }
 
-// evalCheck runs the assertions of a check block: failures are warnings.
+// evalCheck runs the assertions of a check block: failures are warnings, conditions and messages that cannot be evaluated are errors.
 func (i *Instance) evalCheck(s *Slot) error {
 	if i.walk.Inputs.Validating {
 		return nil
@@ -175,11 +227,7 @@ func (i *Instance) evalCheck(s *Slot) error {
 	for _, c := range s.Check.Asserts {
 		r := evalCondition(c, ctx)
 		o.add(r)
-		for _, d := range r.diags {
-			warning := *d
-			warning.Severity = diag.Warning
-			diags = append(diags, &warning)
-		}
+		diags = diags.Extend(r.diags)
 		switch r.status {
 		case statusFail:
 			d := conditionFailed("Check block assertion failed", r, c, ctx)

@@ -74,7 +74,7 @@ func (i *Instance) validateVariable(s *Slot, val cty.Value) diag.List {
 	var diags diag.List
 	outcome := outcome{}
 	for _, c := range s.Variable.Validations {
-		r := evalCondition(c, ctx)
+		r := evalValidation(c, ctx)
 		outcome.add(r)
 		diags = diags.Extend(r.diags)
 		if r.status == statusFail {
@@ -83,7 +83,7 @@ func (i *Instance) validateVariable(s *Slot, val cty.Value) diag.List {
 				rng = s.arg.Range()
 			}
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value for variable", Subject: &rng,
-				Detail:     r.message + "\n\nThis was checked by the validation rule at " + c.Condition.Range().String() + ".",
+				Detail:     r.detail() + "\n\nThis was checked by the validation rule at " + c.Condition.Range().String() + ".",
 				Expression: c.Condition, EvalContext: ctx})
 		}
 	}

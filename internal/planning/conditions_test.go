@@ -1,0 +1,67 @@
+package planning_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// A broken error message is found while its condition still holds, not on the day when it is needed.
+func TestErrorMessagesAreSoundEvenWhileTheConditionHolds(t *testing.T) {
+	const src = `
+variable "nothing" {
+  type    = string
+  default = null
+}
+variable "secret" {
+  sensitive = true
+  default   = "hush"
+}
+locals { list = [1] }
+`
+	kinds := map[string]string{
+		"check":  "check \"c\" {\n assert {%s}\n}",
+		"output": "output \"o\" {\n value = 1\n precondition {%s}\n}",
+		"pre":    "resource \"terraform_data\" \"r\" {\n lifecycle {\n precondition {%s}\n }\n}",
+	}
+	messages := map[string]diag.Diagnostic{
+		`var.nothing`:        {Severity: diag.Error, Summary: "Invalid error message"},
+		`"x ${var.nothing}"`: {Severity: diag.Error, Summary: "Invalid template interpolation value"},
+		`["x"]`:              {Severity: diag.Error, Summary: "Invalid error message"},
+		`local.list[7]`:      {Severity: diag.Error, Summary: "Invalid index"},
+		`"x ${var.secret}"`:  {Severity: diag.Warning, Summary: "Error message refers to sensitive values"},
+	}
+	for kind, block := range kinds {
+		for message, want := range messages {
+			b := &bench{t: t}
+			_, diags := b.plan(root(src + fmt.Sprintf(block, "\n condition = length(local.list) == 1\n error_message = "+message+"\n")))
+			if len(diags) != 1 || diags[0].Severity != want.Severity || diags[0].Summary != want.Summary {
+				t.Errorf("%s with the message %s: %v, want %q", kind, message, diags, want.Summary)
+			}
+		}
+	}
+}
+
+// A failing assertion of a check is a warning; one that cannot be evaluated is an error.
+func TestChecksThatCannotBeEvaluatedAreErrors(t *testing.T) {
+	b := &bench{t: t}
+	b.wantError(root("locals { list = [1] }\ncheck \"c\" {\n assert {\n condition = local.list[7] == 1\n error_message = \"m\"\n }\n}"), "Invalid index")
+}
+
+// What could not be shown is not recorded as a message of the check.
+func TestHiddenErrorMessagesAreNotRecorded(t *testing.T) {
+	b := &bench{t: t}
+	p, diags := b.plan(root("variable \"s\" {\n sensitive = true\n default = \"hush\"\n}\ncheck \"c\" {\n assert {\n condition = var.s == \"x\"\n error_message = var.s\n }\n}"))
+	if diags.HasErrors() || !slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Check block assertion failed" }) {
+		t.Errorf("a failing check gave %v", diags)
+	}
+	for _, r := range p.Checks {
+		for _, o := range r.Objects {
+			if len(o.Failures) > 0 {
+				t.Errorf("recorded %q", o.Failures)
+			}
+		}
+	}
+}
