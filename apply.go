@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -162,6 +163,9 @@ func lockFailed(err error) diag.List {
 		i := locked.Info
 		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two runs cannot write it at the same time. Wait for the other run (-lock-timeout=60s waits for you), or, if you are sure that it has died, use force-unlock with the id above.",
 			err, i.ID, i.Path, i.Operation, i.Who, i.Version, i.Created, i.Info)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		detail += " The lock, the journal and the state stand in that folder, so this user has to be able to write there, and to read and write the state. To look at the plan alone, -lock=false does with reading."
 	}
 	return diag.List{}.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Error acquiring the state lock", Detail: detail})
 }

@@ -161,7 +161,7 @@ func (l *loader) readManifest(name string) diag.List {
 		}
 		return nil
 	}
-	return diag.List(nil).Errorf(nil, "Failed to read module manifest", "The record of installed modules in %s cannot be used: %s. Run \"terraform init\" to write it anew.", name, err)
+	return diag.List(nil).Errorf(nil, "Failed to read module manifest", "The record of installed modules in %s cannot be used: %s. Run \"tombolo init\" to write it anew.", name, err)
 }
 
 // children loads the modules that m calls, and theirs. The directories from the root down to m tell a module that calls itself.
@@ -215,7 +215,7 @@ func cycleOf(dirs []string, dir string) string {
 
 // installedDir finds the directory of a called module in the manifest, and the version that is installed there.
 func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed string, diags diag.List) {
-	const advice = "Run \"terraform init\" to install all modules that this configuration needs."
+	const advice = "Run \"tombolo init\" to install all modules that this configuration needs."
 	path := m.Path.Child(call.Name)
 	record, ok := l.manifest[ManifestKey(path)]
 	if !ok {
