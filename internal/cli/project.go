@@ -303,6 +303,9 @@ func (c *call) values(ctx context.Context, root *config.Module, given []config.O
 			}
 			raw[v.Name] = config.RawValue{Origin: config.FromInput, Text: text}
 		}
+		if ctx.Err() != nil {
+			return nil, diags.Errorf(nil, "Interrupted", "The question for the value of a variable was interrupted. Nothing was changed.")
+		}
 	}
 	_, more := root.VariableValues(raw)
 	return root.RawValues(raw), diags.Extend(more)
