@@ -80,7 +80,11 @@ func (l *lab) Plan(_ context.Context, req provider.PlanRequest) provider.PlanRes
 
 func (l *lab) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	if req.Planned.IsNull() {
-		l.h.add("delete %s", req.Prior.GetAttr("name").AsString())
+		name := req.Prior.GetAttr("name").AsString()
+		l.h.add("delete %s", name)
+		if f := l.answer["delete "+name]; f != nil {
+			return f(req)
+		}
 		return provider.ApplyResponse{State: req.Planned}
 	}
 	name := req.Planned.GetAttr("name").AsString()
@@ -320,6 +324,22 @@ func TestFailedUpdateKeepsWhatTheProviderSaysExists(t *testing.T) {
 	_, _, diags := s.run("resource \"lab_thing\" \"a\" {\n  name  = \"a\"\n  value = \"new\"\n}")
 	if o := s.object("lab_thing.a"); !diags.HasErrors() || o == nil || o.Status != state.Ready || strings.Contains(string(o.Attributes), "new") {
 		t.Errorf("stored %+v, diagnostics %v", o, diags)
+	}
+}
+
+func TestFailedDeletionKeepsTheObjectWhateverTheAnswerHolds(t *testing.T) {
+	for title, answer := range map[string]cty.Value{"no object": cty.NilVal, "a null object": cty.NullVal(labBlock.ImpliedType())} {
+		s := newSite(t)
+		s.run(`resource "lab_thing" "a" { name = "a" }`)
+		s.lab.answer = map[string]func(provider.ApplyRequest) provider.ApplyResponse{"delete a": func(provider.ApplyRequest) provider.ApplyResponse {
+			return provider.ApplyResponse{State: answer, Diagnostics: diag.List{}.Errorf(nil, "Forbidden", "You may not delete this.")}
+		}}
+		if _, _, diags := s.run(""); !diags.HasErrors() {
+			t.Errorf("%s: the failure was not reported", title)
+		}
+		if s.object("lab_thing.a") == nil {
+			t.Errorf("%s: the object is lost", title)
+		}
 	}
 }
 

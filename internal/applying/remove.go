@@ -80,8 +80,10 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 	case len(value.Conforms(rt.Block, v)) > 0:
 		diags = diags.Extend(badAnswer(o, c.Provider, "Provider produced invalid object", value.Conforms(rt.Block, v)))
 		return a.keepAfter(op, diags)
-	case v.IsNull() && diags.HasErrors() && resp.State == cty.NilVal:
-		return a.keepAfter(op, diags) // no answer at all: the object may well exist
+	case v.IsNull() && diags.HasErrors():
+		// Many providers answer a failure with no object at all: it may well exist, and dropping it here would lose it. If it is gone, the
+		// next refresh finds out.
+		return a.keepAfter(op, diags)
 	case !v.IsNull():
 		if !diags.HasErrors() {
 			diags = diags.Errorf(nil, "Provider returned invalid result object after apply",
