@@ -11,7 +11,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
-	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
 // Errors of the disk do not end the process: the run stops starting anything, and saves what it can wherever it can.
@@ -85,12 +84,7 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 			if !strings.Contains(string(out), "no space left on device") {
 				t.Errorf("the run does not say what is wrong:\n%.3000s", out)
 			}
-			begun := 0
-			for _, e := range r.events() {
-				if e.Kind == world.Begin {
-					begun++
-				}
-			}
+			begun := r.begun()
 			s := r.read()
 			r.check(s)
 			t.Logf("%d of 300 begun, %d in the state, %d in flight", begun, len(r.stateObjects(s.State)), len(s.InFlight))

@@ -103,6 +103,17 @@ func (r *room) events() []world.Event {
 	return events
 }
 
+// begun counts the operations that reached the world.
+func (r *room) begun() (n int) {
+	r.t.Helper()
+	for _, e := range r.events() {
+		if e.Kind == world.Begin {
+			n++
+		}
+	}
+	return n
+}
+
 // read reads the state as any command does, without a lock.
 func (r *room) read() *state.Snapshot {
 	r.t.Helper()
