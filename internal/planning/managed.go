@@ -2,6 +2,7 @@ package planning
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -240,16 +241,27 @@ func (m *managed) triggered() (bool, error) {
 			}
 			continue
 		}
-		if !m.p.changed[target] {
-			continue
-		}
-		for _, c := range m.p.changes {
-			if c.Object.Instance.AbsResource() == target && fires(c, nil) {
-				return true, nil
-			}
+		if m.p.firing(target) {
+			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// firing tells whether any instance of a block triggers replacements. The block is planned by then, so the answer is found once: with the
+// instances of both blocks multiplied it would cost too much. The caller holds the lock.
+func (p *planner) firing(target addr.AbsResource) bool {
+	if !p.changed[target] {
+		return false
+	}
+	answer, known := p.fired[target]
+	if !known {
+		answer = slices.ContainsFunc(p.changes, func(c *plan.Change) bool {
+			return c.Object.Instance.AbsResource() == target && fires(c, nil)
+		})
+		p.fired[target] = answer
+	}
+	return answer
 }
 
 // fires tells whether a change counts as a trigger: updates and replacements do, at the path if one is named.

@@ -76,7 +76,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, pro
 func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) *planner {
 	p := &planner{
 		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
-		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, changedModules: map[addr.ModuleInstance]bool{},
+		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, fired: map[addr.AbsResource]bool{}, changedModules: map[addr.ModuleInstance]bool{},
 		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
 		replace: map[addr.AbsResourceInstance]bool{},
 	}
@@ -116,6 +116,7 @@ type planner struct {
 	refreshed      []state.Edit
 	byInstance     map[addr.AbsResourceInstance]*plan.Change
 	changed        map[addr.AbsResource]bool         // blocks with a pending change
+	fired          map[addr.AbsResource]bool         // for blocks named by replace_triggered_by: whether they fire
 	changedModules map[addr.ModuleInstance]bool      // modules with a pending change inside
 	visited        map[addr.AbsResource]bool         // blocks whose stored objects have been dealt with
 	replace        map[addr.AbsResourceInstance]bool // -replace

@@ -384,3 +384,30 @@ resource "terraform_data" "b" {
 }`),
 		"terraform_data.a update", "terraform_data.b delete-then-create replace_by_triggers")
 }
+
+// Whether a block triggers is found once, not once for each instance: both counts multiplied would take minutes here.
+func TestReplaceTriggeredByCostsASum(t *testing.T) {
+	b := &bench{t: t}
+	const n = 3000
+	for i := range n {
+		b.with(fmt.Sprintf("terraform_data.b[%d]", i), "x", "terraform_data.a")
+	}
+	p := b.want(root(fmt.Sprintf(`
+resource "terraform_data" "a" { count = %[1]d }
+resource "terraform_data" "b" {
+  count = %[1]d
+  input = "x"
+  lifecycle { replace_triggered_by = [terraform_data.a] }
+}`, n)), creations(n)...)
+	if len(p.Changes) != 2*n {
+		t.Errorf("%d changes", len(p.Changes))
+	}
+}
+
+func creations(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("terraform_data.a[%d] create", i))
+	}
+	return out
+}
