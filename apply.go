@@ -87,7 +87,9 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	switch {
 	case pl.Base == nil && have.IsEmpty():
 		// Nothing to compare; but a first run may have been killed before it had any result.
-	case pl.Base == nil || have == nil, pl.Base.Lineage != have.Lineage && have.Lineage != "" && pl.Base.Lineage != "":
+	case pl.Base == nil && have != nil:
+		return diags.Errorf(nil, "Saved plan is stale", "The given plan file can no longer be applied because the state was created after it. Make a new plan.")
+	case have == nil, pl.Base.Lineage != have.Lineage && have.Lineage != "" && pl.Base.Lineage != "":
 		return diags.Errorf(nil, "Saved plan does not match the given state", "The given plan file can not be applied because it was created from a different state lineage. Make a new plan.")
 	case pl.Base.Serial != have.Serial:
 		return diags.Errorf(nil, "Saved plan is stale", "The given plan file can no longer be applied because the state was changed by another operation after the plan was created. Make a new plan.")

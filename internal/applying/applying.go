@@ -216,7 +216,10 @@ func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
 	unmarked, _ := v.UnmarkDeep()
 	set := &state.SetOutput{Name: s.Name}
 	if !unmarked.IsNull() {
-		if !unmarked.IsWhollyKnown() {
+		switch {
+		case !unmarked.IsWhollyKnown() && a.plan.Mode == plan.RefreshOnly:
+			return nil // it refers to what does not exist yet: the former value stays
+		case !unmarked.IsWhollyKnown():
 			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of output %q is still unknown after apply. This is a bug in a provider or in the engine; the former value is kept.", s.Name))
 		}
 		set.Value = &state.Output{Value: unmarked, Sensitive: s.Output.Sensitive}

@@ -287,7 +287,7 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Mode: p.opts.Mode, Created: p.opts.Now.UTC().Truncate(time.Second), Workspace: p.opts.Workspace,
 		Base: p.base, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
 		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, ForceReplace: p.opts.ForceReplace,
-		Errored: diags.HasErrors(), Complete: len(p.opts.Targets) == 0,
+		Errored: diags.HasErrors(), Complete: len(p.opts.Targets) == 0 && !diags.HasErrors(),
 		Expansions: p.walk.Expansions(),
 	}
 	p.planOutputs(out, diags.HasErrors())
