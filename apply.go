@@ -10,6 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/applying"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
@@ -57,7 +58,7 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 	until, done := r.until(ctx, pool)
 	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
 		Functions: p.functions(funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)}),
-		Variables: variables, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Events: p.opts.Events, RunID: run.ID,
+		Variables: variables, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,
 	})
 	done()
 	diags = diags.Extend(more)
@@ -111,8 +112,13 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 func (r *Run) settled(pl *plan.Plan) []string {
 	var ops []string
 	have := r.State()
+	acted := map[addr.Object]bool{}
+	for _, c := range pl.Changes {
+		acted[c.Object] = c.Action != plan.NoOp
+	}
 	for _, f := range r.Snapshot().InFlight {
-		if have.Object(f.Object) != nil {
+		// A plan that did not look at the world only has an answer for what it acts on.
+		if have.Object(f.Object) != nil && (!pl.Unrefreshed || acted[f.Object]) {
 			ops = append(ops, f.Token())
 		}
 	}

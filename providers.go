@@ -50,7 +50,7 @@ func (p *Project) programOutput(label, line string) {
 	if strings.HasPrefix(label, "external ") {
 		return
 	}
-	p.opts.Events.Send(event.ProgramOutput{Label: label, Line: line})
+	p.opts.Events.Send(event.ProgramOutput{Label: label, Line: p.secrets.Redact(line)})
 }
 
 // localStore is the store of a project without a backend.

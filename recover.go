@@ -52,7 +52,7 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 		if len(open) == 0 {
 			return diags.Errorf(nil, "Nothing to adopt", "%s has no interrupted creation. Use --retry or --forget.", a)
 		}
-		edit, more := r.adopt(ctx, a, open[0].Provider, how.Adopt, variables)
+		edit, more := r.adopt(ctx, a, open[0].Intent, how.Adopt, variables)
 		if diags = diags.Extend(more); diags.HasErrors() {
 			return diags
 		}
@@ -80,7 +80,7 @@ func (r *Run) openAddresses() string {
 	return fmt.Sprintf(" Interrupted are: %s.", strings.Join(list, ", "))
 }
 
-func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, id string, variables map[string]cty.Value) (edit state.Edit, diags diag.List) {
+func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, intent state.Intent, id string, variables map[string]cty.Value) (edit state.Edit, diags diag.List) {
 	p := r.project
 	prog, diags := p.prepare()
 	if diags.HasErrors() {
@@ -93,7 +93,7 @@ func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, cfg addr.Ab
 	edit, more := planning.Adopt(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
 		Variables: variables, Functions: p.functions(funcs.Options{}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
 		Parallelism: p.opts.Parallelism, Events: p.opts.Events, DeposedKey: deposedKey,
-	}, a, cfg, id)
+	}, a, intent.Provider, id, intent.Planned)
 	return edit, diags.Extend(more)
 }
 

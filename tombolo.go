@@ -32,6 +32,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/planning"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -72,6 +73,7 @@ type Project struct {
 	program  *eval.Program
 	diags    diag.List
 	store    state.Store
+	secrets  *value.Secrets // what programs and providers must not show
 }
 
 // Load reads the configuration. Warnings come with a project; with errors there is none.
@@ -104,7 +106,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags}
+	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, secrets: &value.Secrets{}}
 	if p.store == nil {
 		p.store = localStore(o.Dir)
 	}
@@ -232,7 +234,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
 		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Variables: o.Variables,
 		Functions: p.functions(funcs.Options{PlanTime: now, Pure: true, Files: record}),
-		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, DeposedKey: deposedKey,
+		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})
 	diags = diags.Extend(more)
 	if out != nil {

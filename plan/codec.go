@@ -30,6 +30,7 @@ type jsonPlan struct {
 	Targets         []string                       `json:"targets,omitempty"`
 	ForceReplace    []string                       `json:"force_replace,omitempty"`
 	Relevant        []jsonRelevant                 `json:"relevant,omitempty"`
+	Unrefreshed     bool                           `json:"unrefreshed,omitempty"`
 	Errored         bool                           `json:"errored,omitempty"`
 	Complete        bool                           `json:"complete,omitempty"`
 	FunctionResults map[string]string              `json:"function_results,omitempty"`
@@ -152,7 +153,7 @@ func (e *encoder) paths(list []cty.Path) []json.RawMessage {
 func encodePlan(p *Plan) ([]byte, error) {
 	e := &encoder{index: map[string]int{}}
 	j := jsonPlan{
-		Mode: p.Mode, Created: p.Created, Workspace: p.Workspace, Checks: p.Checks, Errored: p.Errored, Complete: p.Complete,
+		Mode: p.Mode, Created: p.Created, Workspace: p.Workspace, Checks: p.Checks, Errored: p.Errored, Complete: p.Complete, Unrefreshed: p.Unrefreshed,
 		FunctionResults: p.FunctionResults, Variables: map[string]jsonVariable{}, Expansions: map[string]map[string][]string{},
 	}
 	for name, v := range p.Variables {
@@ -320,7 +321,7 @@ func decodePlan(b []byte) (*Plan, error) {
 		d.types = append(d.types, ty)
 	}
 	p := &Plan{
-		Mode: j.Mode, Created: j.Created, Workspace: j.Workspace, Checks: j.Checks, Errored: j.Errored, Complete: j.Complete,
+		Mode: j.Mode, Created: j.Created, Workspace: j.Workspace, Checks: j.Checks, Errored: j.Errored, Complete: j.Complete, Unrefreshed: j.Unrefreshed,
 		FunctionResults: j.FunctionResults, Variables: map[string]Variable{}, Expansions: map[addr.ModuleInstance]map[string][]addr.Key{},
 	}
 	for name, v := range j.Variables {

@@ -185,6 +185,9 @@ type Plan struct {
 	ForceReplace []addr.AbsResourceInstance
 	Relevant     []RelevantAttribute
 
+	// Unrefreshed tells that the plan relied on the stored objects without looking at the world.
+	Unrefreshed bool
+
 	// Errored plans are shown but cannot be applied. Complete is false when a target or deferral left something out.
 	Errored  bool
 	Complete bool

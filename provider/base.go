@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
@@ -96,7 +97,7 @@ func (Base) Stop(context.Context) error { return nil }
 func (Base) Close() error { return nil }
 
 // DecodeStored reads a stored object of the current schema version: what UpgradeState does when there is nothing to upgrade.
-// Attributes that the schema does not know are an error, because dropping them would lose data.
+// Attributes that the schema does not know are left out.
 func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateResponse {
 	if rt == nil {
 		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: missing("upgrade the stored state of", req.Type)}
@@ -107,8 +108,30 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 	}
 	v, err := ctyjson.Unmarshal(req.Stored.JSON, rt.Block.ImpliedType())
 	if err != nil {
+		// A schema may have lost attributes since: what it does not know any more is left out, as Terraform does.
+		v, err = ctyjson.Unmarshal(withoutUnknown(rt.Block, req.Stored.JSON), rt.Block.ImpliedType())
+	}
+	if err != nil {
 		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Invalid stored object",
 			"The stored object of type %q does not fit the provider's schema: %s.", req.Type, err)}
 	}
 	return UpgradeStateResponse{State: v}
+}
+
+// withoutUnknown drops the members of a stored object that a schema does not have, at the top level.
+func withoutUnknown(b *Block, stored []byte) []byte {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(stored, &members); err != nil {
+		return stored
+	}
+	for name := range members {
+		if b.Attributes[name] == nil && b.Blocks[name] == nil {
+			delete(members, name)
+		}
+	}
+	out, err := json.Marshal(members)
+	if err != nil {
+		return stored
+	}
+	return out
 }

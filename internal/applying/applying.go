@@ -42,7 +42,9 @@ type Options struct {
 	Variables   map[string]cty.Value
 	Cwd         string
 	Parallelism int
-	Events      event.Sink
+	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
+	Secrets *value.Secrets
+	Events  event.Sink
 	// RunID stands in the token of every operation.
 	RunID string
 }
@@ -75,7 +77,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	}
 	in := eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
-		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4,
+		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
 	}
 	if p.Mode == plan.Destroy {
 		in.Only = prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })

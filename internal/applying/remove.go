@@ -42,6 +42,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 	if c.Action == plan.Delete {
 		private = c.Private
 	}
+	a.opts.Secrets.Add(c.Before.Value, c.Before.Sensitive)
 	null := cty.NullVal(rt.Block.ImpliedType())
 	release, err := a.slot()
 	if err != nil {
@@ -131,6 +132,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 		return cty.DynamicVal, err
 	}
 	w.config, w.marks = value.UnmarkDeep(marked)
+	a.opts.Secrets.Add(w.config, w.marks.Sensitive)
 	release, err := a.slot()
 	if err != nil {
 		return cty.DynamicVal, err

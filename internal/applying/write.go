@@ -73,6 +73,9 @@ func (w *writing) settle(key addr.Key) error {
 		return err
 	}
 	w.config, w.marks = value.UnmarkDeep(marked)
+	w.a.opts.Secrets.Add(w.config, w.marks.Sensitive)
+	w.a.opts.Secrets.Add(w.config, w.marks.Ephemeral)
+	w.a.opts.Secrets.Add(w.c.Before.Value, w.c.Before.Sensitive)
 	if !w.config.IsWhollyKnown() {
 		return w.a.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Configuration contains unknown value", Address: w.inst.String(), Subject: w.b.Config().DeclRange.Ptr(),
 			Detail: fmt.Sprintf("The configuration of %s still holds values that are not known, although everything it depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", w.inst, paths(value.UnknownPaths(w.config)))}})

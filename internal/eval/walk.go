@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
 // Inputs are the surroundings of a walk.
@@ -34,6 +35,8 @@ type Inputs struct {
 	Expansions Expansions
 	// Only, when set, chooses the slots that do anything; the choice must be closed over dependencies (see Program.Needed).
 	Only map[*Slot]bool
+	// Secrets, when set, are taken out of the texts of all diagnostics: providers may report what they were given.
+	Secrets *value.Secrets
 	// Workers bounds how many nodes run at once.
 	Workers int
 }
@@ -112,8 +115,13 @@ func (w *Walk) Report(diags diag.List) error {
 	if len(diags) == 0 {
 		return nil
 	}
-	for _, d := range diags {
+	for i, d := range diags {
 		nameProviderFunction(d)
+		if detail, summary := w.Inputs.Secrets.Redact(d.Detail), w.Inputs.Secrets.Redact(d.Summary); detail != d.Detail || summary != d.Summary {
+			c := *d
+			c.Detail, c.Summary = detail, summary
+			diags[i] = &c
+		}
 	}
 	w.mu.Lock()
 	w.diags = append(w.diags, diags...)

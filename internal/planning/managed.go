@@ -81,6 +81,8 @@ func (m *managed) evaluate() error {
 		return err
 	}
 	m.config, m.marks = value.UnmarkDeep(config)
+	m.p.opts.Secrets.Add(m.config, m.marks.Sensitive)
+	m.p.opts.Secrets.Add(m.config, m.marks.Ephemeral)
 	for _, path := range m.marks.Ephemeral {
 		if a := m.block.AttributeAt(path); a == nil || !a.WriteOnly {
 			return m.p.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Invalid use of ephemeral value",

@@ -50,8 +50,10 @@ type Options struct {
 	Workspace   string
 	Cwd         string
 	Parallelism int
-	Now         time.Time
-	Events      event.Sink
+	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
+	Secrets *value.Secrets
+	Now     time.Time
+	Events  event.Sink
 	// DeposedKey makes the keys of deposed objects; it must not repeat itself and is called concurrently.
 	DeposedKey func() addr.DeposedKey
 }
@@ -90,7 +92,7 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 func (p *planner) inputs() eval.Inputs {
 	in := eval.Inputs{
 		Functions: p.opts.Functions, Variables: p.opts.Variables, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
-		Workers: max(1, p.opts.Parallelism) + 4,
+		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets,
 	}
 	if p.opts.Mode == plan.Destroy {
 		in.Only = p.prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
@@ -288,7 +290,7 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Base: p.base, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
 		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, ForceReplace: p.opts.ForceReplace,
 		Errored: diags.HasErrors(), Complete: len(p.opts.Targets) == 0 && !diags.HasErrors(),
-		Expansions: p.walk.Expansions(),
+		Expansions: p.walk.Expansions(), Unrefreshed: p.opts.SkipRefresh,
 	}
 	p.planOutputs(out, diags.HasErrors())
 	out.Relevant = p.relevant(out)

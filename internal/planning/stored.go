@@ -49,6 +49,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		return none, p.walk.Report(badAnswer(o, cfg, "Invalid resource state upgrade", errs))
 	}
 	k.value = up.State
+	p.opts.Secrets.Add(k.value, value.SensitivePaths(rt.Block, k.value, k.sensitive))
 	current := k
 	if refresh {
 		var err error

@@ -1,0 +1,84 @@
+package value
+
+import (
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// minSecret is the length from which a string is hidden: shorter ones stand in too many innocent places.
+const minSecret = 4
+
+// Secrets is a collection of strings that must not be shown, for texts that come from outside: what a program prints, what a provider
+// reports. The zero value is empty and ready for use, also by many goroutines at once.
+type Secrets struct {
+	mu       sync.Mutex
+	known    map[string]bool
+	replacer *strings.Replacer // made when needed
+}
+
+// Add takes in every string of the parts of a value that are sensitive. Marks of the value are passed over; the paths count.
+func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
+	if s == nil || len(paths) == 0 {
+		return
+	}
+	v, _ = v.UnmarkDeep()
+	for _, path := range paths {
+		part, err := path.Apply(v)
+		if err != nil {
+			continue
+		}
+		_ = cty.Walk(part, func(_ cty.Path, leaf cty.Value) (bool, error) {
+			if leaf.IsKnown() && !leaf.IsNull() && leaf.Type() == cty.String {
+				s.add(leaf.AsString())
+			}
+			return true, nil
+		})
+	}
+}
+
+func (s *Secrets) add(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// A program may print the lines of a secret one by one.
+	for _, part := range append(strings.Split(text, "\n"), text) {
+		if part = strings.TrimSpace(part); len(part) < minSecret || s.known[part] {
+			continue
+		}
+		if s.known == nil {
+			s.known = map[string]bool{}
+		}
+		s.known[part] = true
+		s.replacer = nil
+	}
+}
+
+// Redact gives a text in which every secret is replaced.
+func (s *Secrets) Redact(text string) string {
+	if s == nil {
+		return text
+	}
+	s.mu.Lock()
+	if len(s.known) == 0 {
+		s.mu.Unlock()
+		return text
+	}
+	if s.replacer == nil {
+		list := make([]string, 0, len(s.known))
+		for secret := range s.known {
+			list = append(list, secret)
+		}
+		// Longer ones first: a secret may be the beginning of another.
+		sort.Slice(list, func(i, j int) bool { return len(list[i]) > len(list[j]) })
+		pairs := make([]string, 0, 2*len(list))
+		for _, secret := range list {
+			pairs = append(pairs, secret, "(sensitive value)")
+		}
+		s.replacer = strings.NewReplacer(pairs...)
+	}
+	r := s.replacer
+	s.mu.Unlock()
+	return r.Replace(text)
+}
