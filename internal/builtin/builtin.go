@@ -27,6 +27,12 @@ type Options struct {
 	CallFunction func(name string, args []cty.Value) (cty.Value, error)
 }
 
+// The names of what the provider has.
+const (
+	typeData        = "terraform_data"
+	typeRemoteState = "terraform_remote_state"
+)
+
 // New makes the provider.
 func New(o Options) provider.Provider {
 	if o.NewID == nil {
@@ -62,20 +68,26 @@ var types = struct{ data, remoteState *provider.ResourceType }{&provider.Resourc
 func (t *terraform) Schema(context.Context) (*provider.Schema, diag.List) {
 	return &provider.Schema{
 		Provider:  &provider.Block{},
-		Resources: map[string]*provider.ResourceType{"terraform_data": types.data},
-		Data:      map[string]*provider.ResourceType{"terraform_remote_state": types.remoteState},
+		Resources: map[string]*provider.ResourceType{typeData: types.data},
+		Data:      map[string]*provider.ResourceType{typeRemoteState: types.remoteState},
 		Functions: t.opts.Functions,
 		StateOnly: true,
 	}, nil
 }
 
 // UpgradeState implements provider.Provider: there is one schema version.
-func (t *terraform) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
+func (t *terraform) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
+	if req.Type != typeData {
+		return t.Base.UpgradeState(ctx, req)
+	}
 	return provider.DecodeStored(types.data, req)
 }
 
 // Plan implements provider.Provider for terraform_data: output follows input, and a change of triggers_replace replaces.
-func (t *terraform) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
+func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
+	if req.Type != typeData {
+		return t.Base.Plan(ctx, req)
+	}
 	if req.Proposed.IsNull() {
 		return provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate}
 	}
@@ -108,7 +120,10 @@ func outputOf(input cty.Value) cty.Value {
 }
 
 // Apply implements provider.Provider for terraform_data.
-func (t *terraform) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+func (t *terraform) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	if req.Type != typeData {
+		return t.Base.Apply(ctx, req)
+	}
 	if req.Planned.IsNull() {
 		return provider.ApplyResponse{State: req.Planned}
 	}
@@ -121,7 +136,10 @@ func (t *terraform) Apply(_ context.Context, req provider.ApplyRequest) provider
 }
 
 // Import implements provider.Provider: the id is taken as it is.
-func (t *terraform) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
+func (t *terraform) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
+	if req.Type != typeData {
+		return t.Base.Import(ctx, req)
+	}
 	if req.ID == "" {
 		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Cannot import terraform_data", "An id is needed; any text that is not empty will do.")}
 	}

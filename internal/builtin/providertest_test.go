@@ -24,9 +24,6 @@ func TestConformance(t *testing.T) {
 	null := cty.NullVal(cty.DynamicPseudoType)
 	providertest.Run(t, providertest.Options{
 		New: func(context.Context) (provider.Provider, error) { return New(Options{RemoteState: remote}), nil },
-		Exempt: map[string]string{
-			"unknown type names give diagnostics": "the provider does not look at type names: Plan, Apply, ReadData and ValidateResource panic at unknown ones",
-		},
 		Resources: []providertest.Resource{{
 			Type: "terraform_data",
 			Config: func(n int) providertest.Attrs {

@@ -12,6 +12,9 @@ import (
 
 // ValidateResource implements provider.Provider.
 func (t *terraform) ValidateResource(_ context.Context, req provider.ValidateResourceRequest) diag.List {
+	if req.Type != typeData && req.Type != typeRemoteState {
+		return nil // the engine says so itself
+	}
 	var diags diag.List
 	if req.Kind != provider.DataSource {
 		for _, name := range []string{"id", "output"} {
@@ -35,6 +38,9 @@ func (t *terraform) ValidateResource(_ context.Context, req provider.ValidateRes
 
 // ReadData implements provider.Provider: it reads the root output values of another state.
 func (t *terraform) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
+	if req.Type != typeRemoteState {
+		return t.Base.ReadData(ctx, req)
+	}
 	config := req.Config
 	workspace := state.DefaultWorkspace
 	if w := config.GetAttr("workspace"); !w.IsNull() {

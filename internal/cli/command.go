@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -117,6 +118,10 @@ func (a *app) run(ctx context.Context, args []string) outcome {
 // start parses a command's own arguments and runs it.
 func (a *app) start(ctx context.Context, cmd *command, path string, g global, args []string) outcome {
 	c, run := a.newCall(cmd, path)
+	// -no-color counts wherever it stands, as in Terraform; all other options come before the arguments.
+	if i := slices.Index(args, "-no-color"); i >= 0 {
+		args = append([]string{"-no-color"}, slices.Delete(slices.Clone(args), i, i+1)...)
+	}
 	err := c.flags.Parse(args)
 	if g.help || errors.Is(err, flag.ErrHelp) {
 		c.help()

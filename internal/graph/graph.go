@@ -77,8 +77,9 @@ type Runner struct {
 	queue   []ID // ready nodes and nodes with fan items left, first in first out
 	head    int
 	open    int // nodes that have not ended
-	busy    int // workers that run something
-	idle    int // workers that wait
+	busy    int // workers that run something, or have been called to
+	idle    int // workers that wait and have not been called
+	called  int // workers that have been called and not woken up yet
 	started bool
 	stopped bool
 	wake    *sync.Cond
@@ -148,10 +149,14 @@ func (r *Runner) push(id ID) {
 	r.hire()
 }
 
-// hire wakes a worker, or starts one while there may be more.
+// hire wakes a worker, or starts one while there may be more. A worker that is called counts as busy at once: it wakes up later, and
+// whoever hires another one meanwhile must not take it for idle still.
 func (r *Runner) hire() {
 	switch {
 	case r.idle > 0:
+		r.idle--
+		r.busy++
+		r.called++
 		r.wake.Signal()
 	case r.busy+r.idle < r.workers:
 		r.busy++
@@ -254,12 +259,13 @@ func (r *Runner) work() {
 				return
 			}
 			r.idle++
-			r.wake.Wait()
-			r.idle--
-			if r.busy == 0 {
-				return
+			for r.called == 0 {
+				r.wake.Wait()
+				if r.busy == 0 {
+					return
+				}
 			}
-			r.busy++
+			r.called--
 		}
 		r.step(r.queue[r.head])
 	}

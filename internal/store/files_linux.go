@@ -26,7 +26,14 @@ func locked(f *os.File) (bool, error) {
 	return l.Type != unix.F_UNLCK, err
 }
 
-func closeFile(f *os.File) error { return f.Close() }
+// closeFile gives the lock back before it closes: the lock belongs to the open file, of which a process that is being started has a copy
+// until it runs its program.
+func closeFile(f *os.File) error {
+	_ = control(f, func(fd uintptr) error {
+		return unix.FcntlFlock(fd, unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK})
+	})
+	return f.Close()
+}
 
 // reserve allocates blocks behind the end of the file, which keeps its size.
 func reserve(f *os.File, end int64) error {
