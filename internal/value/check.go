@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -159,16 +160,15 @@ func Brief(v cty.Value) string {
 	const limit = 120
 	var b strings.Builder
 	brief(&b, v, limit)
-	if b.Len() <= limit {
-		return b.String()
+	if runes := []rune(b.String()); len(runes) > limit {
+		return string(runes[:limit]) + "..."
 	}
-	cut := []rune(b.String())
-	return string(cut[:min(limit, len(cut))]) + "..."
+	return b.String()
 }
 
 // brief stops to descend once the limit is reached, so that a large value costs little.
 func brief(b *strings.Builder, v cty.Value, limit int) {
-	if b.Len() > limit {
+	if b.Len() > utf8.UTFMax*limit {
 		return
 	}
 	if text, yes := Withheld(v); yes {
@@ -183,8 +183,8 @@ func brief(b *strings.Builder, v cty.Value, limit int) {
 		b.WriteString("null")
 	case ty == cty.String:
 		s := v.AsString()
-		if len(s) > limit {
-			s = string([]rune(s[:limit])) // enough of it: the caller cuts
+		if enough := utf8.UTFMax * limit; len(s) > enough {
+			s = strings.ToValidUTF8(s[:enough], "")
 		}
 		b.WriteString(strconv.Quote(s))
 	case ty == cty.Number:
@@ -212,7 +212,7 @@ func briefMembers(b *strings.Builder, v cty.Value, start, end string, limit int)
 			b.WriteString(k.AsString() + " = ")
 		}
 		brief(b, ev, limit)
-		if b.Len() > limit {
+		if b.Len() > utf8.UTFMax*limit {
 			return
 		}
 	}

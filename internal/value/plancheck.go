@@ -1,6 +1,9 @@
 package value
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/provider"
@@ -240,6 +243,16 @@ func (c *planChecker) keyed(prior, config, planned cty.Value, each func(prior, c
 // setLength compares the numbers of elements of two sets, each of which may be a range because of unknown elements.
 func (c *planChecker) setLength(config, planned cty.Value) {
 	if fits := planned.Length().Range().Includes(config.Length()); fits.IsKnown() && fits.False() {
-		c.failf("planned %s elements, but the configuration has %s", planned.Length(), config.Length())
+		c.failf("planned with %s elements, but the configuration has %s", atMost(planned), atMost(config))
 	}
+}
+
+func atMost(set cty.Value) string {
+	switch {
+	case !set.IsKnown():
+		return "an unknown number of"
+	case !set.Length().IsKnown():
+		return fmt.Sprintf("at most %d", set.LengthInt())
+	}
+	return strconv.Itoa(set.LengthInt())
 }

@@ -99,6 +99,32 @@ func TestAnyCompletionOfUnknownsIsAcceptedAsResult(t *testing.T) {
 	})
 }
 
+// What a provider answers may be wrong in every way; the checks and what is done after them must stand it.
+func TestNothingPanicsOnAnyAnswer(t *testing.T) {
+	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
+		config := g.config(blockShape(b), false)
+		prior := g.mutateWith(g.prior(b), 30)
+		answer := g.mutateWith(SetUnknowns(b, Propose(b, cty.NullVal(b.ImpliedType()), config)), 30)
+		for _, v := range []cty.Value{prior, answer} {
+			if len(Conforms(b, v)) > 0 {
+				return
+			}
+		}
+		CheckPlan(b, prior, config, answer)
+		CheckApplied(b, answer, prior)
+		CheckReplanned(b, answer, prior)
+		CheckRefreshed(b, answer)
+		CheckConfig(b, answer)
+		for _, v := range []cty.Value{Propose(b, prior, config), Propose(b, prior, answer), PlannedForData(b, answer), NormalizeRead(b, answer),
+			IgnoreChanges(b, prior, config, Diff(prior, config), false), MarkSensitive(answer, SensitivePaths(b, answer, nil))} {
+			if v, _ = UnmarkDeep(v); len(Conforms(b, v)) > 0 {
+				t.Error(Conforms(b, v))
+			}
+		}
+		FilterReplacePaths(b, prior, answer, Diff(prior, config))
+	})
+}
+
 func TestDiffNamesExactlyWhatDiffers(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		a := g.prior(b)

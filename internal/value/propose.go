@@ -67,7 +67,7 @@ func proposeObject(s shape, prior, config cty.Value) (cty.Value, origin) {
 	switch {
 	case all&fromConfig != 0:
 		return config, all
-	case all&fromPrior != 0 && prior.Type().Equals(config.Type()):
+	case all&fromPrior != 0:
 		return prior, all
 	}
 	vals := make(map[string]cty.Value, len(members))
@@ -245,7 +245,8 @@ func unchanged(all origin, prior, config cty.Value) (cty.Value, bool) {
 	switch {
 	case all&fromConfig != 0:
 		return config, true
-	case all&fromPrior != 0 && prior.Type().Equals(config.Type()):
+	case all&fromPrior != 0 && prior.Type().IsTupleType() == config.Type().IsTupleType() &&
+		prior.Type().IsObjectType() == config.Type().IsObjectType():
 		return prior, true
 	}
 	return cty.NilVal, false
