@@ -92,7 +92,7 @@ func (w *writing) settle(key addr.Key) error {
 	stopped := w.a.call(func() {
 		resp = w.prov.Plan(w.a.calls, provider.PlanRequest{
 			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(), Client: client,
-			Proposed: value.Propose(w.block, w.prior, value.NullWriteOnly(w.block, w.config)),
+			Proposed: value.Propose(w.block, w.prior, w.config),
 		})
 	})
 	if stopped != nil {

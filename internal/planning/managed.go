@@ -181,7 +181,7 @@ func (m *managed) replacement() plan.Action {
 
 // ask gets the planned value from the provider and judges it.
 func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
-	proposed := value.Propose(m.block, prior, value.NullWriteOnly(m.block, config))
+	proposed := value.Propose(m.block, prior, config)
 	var resp provider.PlanResponse
 	m.p.call(func() {
 		resp = m.prov.Plan(m.p.calls, provider.PlanRequest{
