@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -112,6 +113,12 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 		return Target{}, diags.Errorf(&rng, "Invalid address", format, args...)
 	}
 	var t Target
+	// Bytes that are no UTF-8 can become part of a name while parsing, dots included; nothing else here expects that.
+	for _, step := range traversal {
+		if name := stepName(step); name != "" && (!utf8.ValidString(name) || !hclsyntax.ValidIdentifier(name)) {
+			return fail("%q is not a valid name.", name)
+		}
+	}
 	rest := traversal
 	for len(rest) > 0 && stepName(rest[0]) == "module" {
 		if len(rest) < 2 || stepName(rest[1]) == "" {
