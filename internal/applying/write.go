@@ -312,21 +312,10 @@ func paths(list []cty.Path) string {
 	return out
 }
 
-// identify gives the attribute by which people know an object, unless it is sensitive.
+// identify names an object to people.
 func (a *applier) identify(b *provider.Block, v cty.Value, marks value.MarkedPaths) event.ID {
-	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
-		return event.ID{}
-	}
-	for _, key := range []string{"id", "name"} {
-		attr := b.Attributes[key]
-		if attr == nil || attr.Sensitive || attr.Type != cty.String || value.CoveredByAny(cty.GetAttrPath(key), marks.Sensitive) {
-			continue
-		}
-		if s := v.GetAttr(key); s.IsKnown() && !s.IsNull() && s.AsString() != "" {
-			return event.ID{Key: key, Value: s.AsString()}
-		}
-	}
-	return event.ID{}
+	key, text := value.Identify(b, v, marks.Sensitive)
+	return event.ID{Key: key, Value: text}
 }
 
 // intent makes the announcement of an operation durable and gives its id; objects that live in the state alone need none.

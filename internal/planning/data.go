@@ -82,7 +82,7 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 	})
 	done := event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started), Planning: true, Failed: resp.Diagnostics.HasErrors()}
 	if !done.Failed && resp.State != cty.NilVal {
-		done.ID = identify(block, resp.State)
+		done.ID = identify(block, resp.State, marks.Sensitive)
 	}
 	p.opts.Events.Send(done)
 	if err := p.walk.Report(inConfig(resp.Diagnostics)); err != nil {

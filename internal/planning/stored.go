@@ -62,7 +62,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 
 // refresh asks the provider what the object looks like now.
 func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known) (known, error) {
-	id := identify(rt.Block, k.value)
+	id := identify(rt.Block, k.value, k.sensitive)
 	p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
 	var resp provider.ReadResponse
 	p.call(func() {
@@ -144,21 +144,10 @@ func planValue(b *provider.Block, v cty.Value, sensitive []cty.Path) plan.Value 
 	return plan.Value{Value: v, Sensitive: value.SensitivePaths(b, v, sensitive)}
 }
 
-// identify finds the attribute by which people know an object: id, or else name. Sensitive ones are left out.
-func identify(b *provider.Block, v cty.Value) event.ID {
-	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
-		return event.ID{}
-	}
-	for _, key := range []string{"id", "name"} {
-		a := b.Attributes[key]
-		if a == nil || a.Sensitive || a.Type != cty.String {
-			continue
-		}
-		if s := v.GetAttr(key); s.IsKnown() && !s.IsNull() && s.AsString() != "" {
-			return event.ID{Key: key, Value: s.AsString()}
-		}
-	}
-	return event.ID{}
+// identify names an object to people.
+func identify(b *provider.Block, v cty.Value, sensitive []cty.Path) event.ID {
+	key, text := value.Identify(b, v, sensitive)
+	return event.ID{Key: key, Value: text}
 }
 
 // badAnswer words what a provider got wrong, naming provider, object and attribute.

@@ -1,0 +1,25 @@
+package value
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Identify gives the attribute by which people know an object, id or else name, and its value. Both are empty when there is none that may
+// be shown: sensitive lists the paths that the configuration hides, the schema's own are hidden too.
+func Identify(b *provider.Block, v cty.Value, sensitive []cty.Path) (key, text string) {
+	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
+		return "", ""
+	}
+	for _, key := range []string{"id", "name"} {
+		a := b.Attributes[key]
+		if a == nil || a.Sensitive || a.Type != cty.String || CoveredByAny(cty.GetAttrPath(key), sensitive) {
+			continue
+		}
+		if s := v.GetAttr(key); s.IsKnown() && !s.IsNull() && s.AsString() != "" {
+			return key, s.AsString()
+		}
+	}
+	return "", ""
+}
