@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -34,10 +33,20 @@ type Case struct {
 	Files map[string]string // the members of the archive
 }
 
-// Dir is where the recordings are.
+// Dir is where the recordings are, seen from the folder of any package of the module.
 func Dir() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "testdata")
+	wd, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for dir := wd; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "internal", "tfjson", "tfjsontest", "testdata")
+		}
+		if dir == filepath.Dir(dir) {
+			panic("tfjsontest: no go.mod above " + wd)
+		}
+	}
 }
 
 // Cases gives every recorded step.
