@@ -541,3 +541,49 @@ terraform {
 		t.Errorf("got %v", diags)
 	}
 }
+
+func TestProvisionersInheritConnectionArguments(t *testing.T) {
+	r := onlyResource(t, load(t, `
+-- main.tf --
+resource "terraform_data" "a" {
+  connection {
+    host = "outer"
+    user = "outer"
+  }
+  provisioner "remote-exec" {
+    inline = ["x"]
+    connection { host = "inner" }
+  }
+  provisioner "remote-exec" { inline = ["y"] }
+}
+`))
+	hostAndUser := func(body hcl.Body) string {
+		if body == nil {
+			return "none"
+		}
+		attrs, _ := body.JustAttributes()
+		out := ""
+		for _, name := range slices.Sorted(maps.Keys(attrs)) {
+			v, _ := attrs[name].Expr.Value(nil)
+			out += name + "=" + v.AsString() + " "
+		}
+		return out
+	}
+	var got []string
+	for _, p := range r.Provisioners {
+		got = append(got, hostAndUser(p.ConnectionBody(r.Connection)), hostAndUser(p.ConnectionBody(nil)))
+	}
+	want := []string{"host=inner user=outer ", "host=inner ", "host=outer user=outer ", "none"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func onlyResource(t testing.TB, cfg *config.Config) *config.Resource {
+	t.Helper()
+	all := cfg.Root.SortedResources()
+	if len(all) != 1 {
+		t.Fatalf("%d resources", len(all))
+	}
+	return all[0]
+}

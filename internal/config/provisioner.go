@@ -70,13 +70,28 @@ func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
 	return p, diags
 }
 
-// checkDestroyConnection applies the rule for destroy-time provisioners to the connection that they inherit.
+// checkDestroyConnection applies the rule for destroy-time provisioners to the connection that they inherit: arguments of their
+// own connection only take the place of those of the same name.
 func checkDestroyConnection(c *Connection, provisioners []*Provisioner) diag.List {
-	inherits := func(p *Provisioner) bool { return p.When == WhenDestroy && p.Connection == nil }
-	if c == nil || !slices.ContainsFunc(provisioners, inherits) {
+	atDestroy := func(p *Provisioner) bool { return p.When == WhenDestroy }
+	if c == nil || !slices.ContainsFunc(provisioners, atDestroy) {
 		return nil
 	}
 	return checkDestroyRefs(c.Body)
+}
+
+// ConnectionBody gives the connection of the provisioner: the arguments of its own block over those of the block around it.
+// Either may be missing; without both there is no connection, and the result is nil.
+func (p *Provisioner) ConnectionBody(inherited *Connection) hcl.Body {
+	switch {
+	case p.Connection == nil && inherited == nil:
+		return nil
+	case p.Connection == nil:
+		return inherited.Body
+	case inherited == nil:
+		return p.Connection.Body
+	}
+	return overrideBody(inherited.Body, p.Connection.Body)
 }
 
 // checkDestroyRefs refuses references to anything but the object itself: when an object is destroyed, what it once referred to
