@@ -1,0 +1,193 @@
+// Package lockfile reads and writes the dependency lock file, .terraform.lock.hcl: which version of each provider was chosen, under
+// which constraints, and the hashes of the packages that may be installed as that version.
+//
+// A File is immutable; With and Without give changed ones. Bytes is deterministic and equal to what terraform writes. Parse is strict:
+// a lock file that is not wholly understood is an error, because ignoring a part of it would install what nobody approved.
+//
+// What hashes mean, and which package has which, is package packages' business: here they are texts with a scheme.
+package lockfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/apparentlymart/go-versions/versions"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+)
+
+// Name is the name of the file, beside the root module.
+const Name = ".terraform.lock.hcl"
+
+// Entry is what the file says of one provider.
+type Entry struct {
+	Provider addr.Provider
+	Version  versions.Version
+	// Constraints are those under which the version was chosen.
+	Constraints require.Constraints
+	// Hashes are sorted and unique, each "scheme:value". A package may be installed if one of them is its own.
+	Hashes []Hash
+}
+
+// Hash identifies the content of a package: "h1:" for its files, "zh:" for the archive.
+type Hash string
+
+// Scheme gives the part before the colon.
+func (h Hash) Scheme() string {
+	scheme, _, _ := strings.Cut(string(h), ":")
+	return scheme
+}
+
+// File is the content of a lock file. The zero value is an empty one.
+type File struct{ entries map[addr.Provider]Entry }
+
+// Entry gives what the file says of a provider; false if it says nothing.
+func (f File) Entry(p addr.Provider) (Entry, bool) {
+	e, ok := f.entries[p]
+	return e, ok
+}
+
+// Entries gives all entries in the order of the file.
+func (f File) Entries() []Entry {
+	list := slices.Collect(maps.Values(f.entries))
+	slices.SortFunc(list, func(a, b Entry) int { return compareProviders(a.Provider, b.Provider) })
+	return list
+}
+
+func compareProviders(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) }
+
+// With gives a file in which the entry of its provider is this one.
+func (f File) With(e Entry) File {
+	e.Hashes = sortHashes(e.Hashes)
+	entries := make(map[addr.Provider]Entry, len(f.entries)+1)
+	maps.Copy(entries, f.entries)
+	entries[e.Provider] = e
+	return File{entries}
+}
+
+// Keep gives a file with the entries of some providers alone.
+func (f File) Keep(wanted func(addr.Provider) bool) File {
+	entries := make(map[addr.Provider]Entry, len(f.entries))
+	for p, e := range f.entries {
+		if wanted(p) {
+			entries[p] = e
+		}
+	}
+	return File{entries}
+}
+
+// sortHashes drops duplicates and sorts by scheme, then value.
+func sortHashes(hashes []Hash) []Hash {
+	sorted := slices.Clone(hashes)
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
+}
+
+// Equal tells whether two files say the same.
+func (f File) Equal(other File) bool { return bytes.Equal(f.Bytes(), other.Bytes()) }
+
+const header = `# This file is maintained automatically by "terraform init".
+# Manual edits may be lost in future updates.
+`
+
+// Bytes gives the text of the file.
+func (f File) Bytes() []byte {
+	out := hclwrite.NewEmptyFile()
+	body := out.Body()
+	for _, e := range f.Entries() {
+		body.AppendNewline()
+		block := body.AppendNewBlock("provider", []string{e.Provider.String()}).Body()
+		block.SetAttributeValue("version", cty.StringVal(e.Version.String()))
+		if !e.Constraints.IsEmpty() {
+			block.SetAttributeValue("constraints", cty.StringVal(e.Constraints.String()))
+		}
+		if len(e.Hashes) > 0 {
+			block.SetAttributeRaw("hashes", hashTokens(e.Hashes))
+		}
+	}
+	return append([]byte(header), hclwrite.Format(out.Bytes())...)
+}
+
+// hashTokens writes a list with one hash a line.
+func hashTokens(hashes []Hash) hclwrite.Tokens {
+	var text bytes.Buffer
+	text.WriteString("x = [\n")
+	for _, h := range hashes {
+		text.Write(hclwrite.TokensForValue(cty.StringVal(string(h))).Bytes())
+		text.WriteString(",\n")
+	}
+	text.WriteString("]\n")
+	file, diags := hclwrite.ParseConfig(text.Bytes(), "", noPos)
+	if diags.HasErrors() {
+		panic("lockfile: a list of strings is not valid: " + diags.Error())
+	}
+	return file.Body().GetAttribute("x").Expr().BuildTokens(nil)
+}
+
+// Load reads the lock file of a directory; a missing one is an empty File.
+func Load(dir string) (File, diag.List) {
+	path := filepath.Join(dir, Name)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return File{}, nil
+	case err == nil && info.Size() > maxSize:
+		return File{}, problem("%s has %d bytes; a lock file of more than %d is not read. Restore it from version control.", Name, info.Size(), maxSize)
+	case err == nil && !info.Mode().IsRegular():
+		return File{}, problem("%s is not a regular file. Remove it, or restore it from version control.", Name)
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return File{}, problem("%s cannot be read: %s.", Name, err)
+	}
+	return Parse(path, src)
+}
+
+// maxSize bounds what is read: a thousand providers with the hashes of twenty platforms have a tenth of it.
+const maxSize = 16 << 20
+
+func problem(format string, args ...any) diag.List {
+	return diag.List{{Severity: diag.Error, Summary: "Failed to read dependency lock file", Detail: fmt.Sprintf(format, args...)}}
+}
+
+// Save replaces the lock file of a directory as a whole. An empty file is not written when there is none.
+func (f File) Save(dir string) error {
+	path := filepath.Join(dir, Name)
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write %s: %w", Name, err)
+	}
+	text := f.Bytes()
+	if err != nil && len(f.entries) == 0 || err == nil && bytes.Equal(old, text) {
+		return nil
+	}
+	if err := replace(path, text); err != nil {
+		return fmt.Errorf("write %s: %w", Name, err)
+	}
+	return nil
+}
+
+// replace puts a file in the place of another one, as a whole.
+func replace(path string, text []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), Name+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(text)
+	if err := errors.Join(err, temporary.Chmod(0o644), temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}
