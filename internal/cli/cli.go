@@ -3,20 +3,18 @@
 //
 //	func main() { os.Exit(cli.Main()) }
 //
-// A command is a row of the table in command.go. Its setup function declares flags on a call and gives the function that runs
-// the command; help texts are made of the same declarations. One file holds one family of commands:
+// A command is a row of the table (table.go). What a row consists of, and all that commands are built from, is in the package command: flags,
+// questions, interrupts, opening a project or a state, reporting. On it stand the families, in which a command has the file of its name:
 //
-//	init.go       init, get                      show.go       show, output
-//	validate.go   validate, providers            state.go      state list, show, pull, push
-//	plan.go       plan                           stateedit.go  state mv, rm, replace-provider; taint, untaint
-//	apply.go      apply, destroy, refresh        workspace.go  workspace ..., force-unlock
-//	recover.go    recover                        version.go    version
+//	install    what a directory needs: init, get, providers
+//	code       configuration alone: validate
+//	run        the engine at work: plan, apply, destroy, refresh, recover
+//	inspect    looking at results: show, output, version
+//	states     editing states: state ..., taint, untaint, workspace ..., force-unlock
+//
+// Families know nothing of each other: what two of them need is in command.
 //
 // Called by the name terraform (the base name of the program), it presents itself as that.
-//
-// Everything that the package itself writes to disk goes through files.go. The package owns two goroutines: one that waits for signals
-// while a run is under way (interrupt.go), and one that reads the standard input while a question is open (prompt.go); the latter may
-// still wait for a line when the process ends.
 package cli
 
 import (
@@ -33,72 +31,34 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
-
-// outcome is what came of a command.
-type outcome uint8
-
-const (
-	done    outcome = iota // everything went well
-	changes                // it did, and the plan has changes; only with -detailed-exitcode
-	failed                 // problems were reported
-	misused                // wrong arguments, reported
-)
-
-// exitCode is the only place that knows exit codes.
-func exitCode(o outcome) int {
-	switch o {
-	case done:
-		return 0
-	case changes:
-		return 2
-	case failed, misused:
-		return 1
-	}
-	panic(fmt.Sprintf("cli: unknown outcome %d", o))
-}
-
-// app is the process: who it is, what it reads and writes. There is one; tests make their own.
-type app struct {
-	program string // the name of the command: "tombolo" or "terraform"
-	title   string // the same as a name in sentences
-	environ []string
-
-	cwd string // where the process was started, before -chdir
-
-	in       *input
-	out, err io.Writer
-	// outTerminal tells that out is a terminal, and width how many columns it has.
-	outTerminal bool
-	width       int
-}
 
 // Main runs the command that the arguments of the process ask for, and gives its exit code.
 func Main() int {
 	out := &output{to: os.Stdout}
-	a := &app{program: "tombolo", title: "Tombolo", environ: os.Environ(), in: newInput(os.Stdin), out: out, err: os.Stderr}
+	a := &command.App{Program: "tombolo", Title: "Tombolo", Environ: os.Environ(), In: command.NewInput(os.Stdin), Out: out, Err: os.Stderr}
 	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "terraform" {
-		a.program, a.title = "terraform", "Terraform"
+		a.Program, a.Title = "terraform", "Terraform"
 	}
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
-		a.outTerminal = true
-		a.width, _, _ = term.GetSize(fd)
+		a.OutTerminal = true
+		a.Width, _, _ = term.GetSize(fd)
 	}
 	if wd, err := os.Getwd(); err == nil {
-		a.cwd = wd
+		a.StartDir = wd
 	}
-	return exitCode(a.survive(func() outcome {
-		return out.check(a.err, a.run(context.Background(), os.Args[1:]))
-	}))
+	return survive(a, func() command.Outcome {
+		return out.check(a.Err, start(context.Background(), a, os.Args[1:]))
+	}).ExitCode()
 }
 
 // survive turns a panic into a failure: the exit code of a panic would be taken for "there are changes".
-func (a *app) survive(run func() outcome) (o outcome) {
+func survive(a *command.App, run func() command.Outcome) (o command.Outcome) {
 	defer func() {
 		if problem := recover(); problem != nil {
-			fmt.Fprintf(a.err, "\n%s crashed, which is a bug in it. What it was doing is in the journal beside the state, and the next command says what that is.\n\npanic: %v\n\n%s", a.title, problem, debug.Stack())
-			o = failed
+			fmt.Fprintf(a.Err, "\n%s crashed, which is a bug in it. What it was doing is in the journal beside the state, and the next command says what that is.\n\npanic: %v\n\n%s", a.Title, problem, debug.Stack())
+			o = command.Failed
 		}
 	}()
 	return run()
@@ -125,50 +85,16 @@ func (w *output) Write(b []byte) (int, error) {
 }
 
 // check makes a failure of an outcome whose report is not whole. A reader who went away, as head does, has seen what he wanted.
-func (w *output) check(stderr io.Writer, o outcome) outcome {
+func (w *output) check(stderr io.Writer, o command.Outcome) command.Outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil || closedByReader(w.err) {
 		return o
 	}
 	fmt.Fprintf(stderr, "\nError: Failed to write the output\n\nThe command has done its work, but not all that it says could be written to standard output: %s.\n", w.err)
-	return failed
+	return command.Failed
 }
 
 func closedByReader(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
-
-// getenv gives an environment variable; the last entry of a name counts.
-func (a *app) getenv(name string) string {
-	value, _ := a.lookupenv(name)
-	return value
-}
-
-func (a *app) lookupenv(name string) (value string, found bool) {
-	for _, entry := range a.environ {
-		if k, v, ok := strings.Cut(entry, "="); ok && k == name {
-			value, found = v, true
-		}
-	}
-	return value, found
-}
-
-// dataDir is where init puts things.
-func (a *app) dataDir() string {
-	if dir := a.getenv("TF_DATA_DIR"); dir != "" {
-		return dir
-	}
-	return config.DefaultDataDir
-}
-
-// inputAllowed tells whether the environment permits questions.
-func (a *app) inputAllowed() bool {
-	switch strings.ToLower(a.getenv("TF_INPUT")) {
-	case "0", "false", "f":
-		return false
-	}
-	return true
-}
-
-func (a *app) automated() bool { return a.getenv("TF_IN_AUTOMATION") != "" }

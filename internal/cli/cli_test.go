@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
 func TestMain(m *testing.M) {
@@ -122,14 +124,14 @@ func TestSplitWordsIsThatOfAShell(t *testing.T) {
 
 // TestEveryCommandHasHelp makes sure that no row of the table is half filled in.
 func TestEveryCommandHasHelp(t *testing.T) {
-	var check func(path string, list []*command)
-	check = func(path string, list []*command) {
+	var check func(path string, list []*command.Command)
+	check = func(path string, list []*command.Command) {
 		for _, cmd := range list {
-			name := path + cmd.name
-			if cmd.short == "" || cmd.long == "" || (cmd.setup == nil) == (cmd.members == nil) {
-				t.Errorf("%s: short %q, long %q, runs %v, members %d", name, cmd.short, cmd.long, cmd.setup != nil, len(cmd.members))
+			name := path + cmd.Name
+			if cmd.Short == "" || cmd.Long == "" || (cmd.Setup == nil) == (cmd.Members == nil) {
+				t.Errorf("%s: short %q, long %q, runs %v, members %d", name, cmd.Short, cmd.Long, cmd.Setup != nil, len(cmd.Members))
 			}
-			check(name+" ", cmd.members)
+			check(name+" ", cmd.Members)
 		}
 	}
 	check("", table())

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"bufio"
@@ -15,10 +15,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// input reads answers from a stream, line by line. What one answer leaves in the buffer is there for the next one.
-type input struct {
+// Input reads answers from a stream, line by line. What one answer leaves in the buffer is there for the next one.
+type Input struct {
+	Reader *bufio.Reader
 	file   *os.File // for terminals
-	reader *bufio.Reader
 	once   sync.Once
 	asks   chan bool // true for a secret
 	lines  chan answer
@@ -30,10 +30,11 @@ type answer struct {
 	err  error
 }
 
-func newInput(f *os.File) *input { return &input{file: f, reader: bufio.NewReader(f)} }
+// NewInput reads answers from a file.
+func NewInput(f *os.File) *Input { return &Input{file: f, Reader: bufio.NewReader(f)} }
 
 // line waits for a line or the end of the context; one caller at a time. A read that the context cut off goes on: its line answers the next question.
-func (i *input) line(ctx context.Context, secret bool) (string, error) {
+func (i *Input) line(ctx context.Context, secret bool) (string, error) {
 	i.once.Do(func() {
 		i.asks, i.lines = make(chan bool, 1), make(chan answer, 1)
 		go func() {
@@ -65,48 +66,41 @@ func (i *input) line(ctx context.Context, secret bool) (string, error) {
 
 var errInterrupted = errors.New("interrupted")
 
-func (i *input) terminal() bool { return i.file != nil && term.IsTerminal(int(i.file.Fd())) }
+func (i *Input) terminal() bool { return i.file != nil && term.IsTerminal(int(i.file.Fd())) }
 
-func (i *input) read(secret bool) (string, error) {
-	if secret && i.terminal() && i.reader.Buffered() == 0 {
+func (i *Input) read(secret bool) (string, error) {
+	if secret && i.terminal() && i.Reader.Buffered() == 0 {
 		text, err := term.ReadPassword(int(i.file.Fd()))
 		return string(text), err
 	}
-	text, err := i.reader.ReadString('\n')
+	text, err := i.Reader.ReadString('\n')
 	if err == io.EOF && text != "" {
 		err = nil
 	}
 	return strings.TrimRight(text, "\r\n"), err
 }
 
-// ask shows a question and gives the answer. It is written as it is: questions are a matter between people.
-func (c *call) ask(ctx context.Context, title, text string, secret bool) (string, error) {
-	fmt.Fprintf(c.out, "%s\n", c.bold(title))
+// Ask shows a question and gives the answer. It is written as it is: questions are a matter between people.
+func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string, error) {
+	fmt.Fprintf(c.Out, "%s\n", c.Bold(title))
 	for _, line := range strings.Split(text, "\n") {
 		if line != "" {
-			fmt.Fprintf(c.out, "  %s\n", line)
+			fmt.Fprintf(c.Out, "  %s\n", line)
 		}
 	}
-	fmt.Fprintf(c.out, "\n  %s", c.bold("Enter a value: "))
-	answer, err := c.in.line(ctx, secret)
+	fmt.Fprintf(c.Out, "\n  %s", c.Bold("Enter a value: "))
+	answer, err := c.In.line(ctx, secret)
 	if err == nil {
-		fmt.Fprintln(c.out)
+		fmt.Fprintln(c.Out)
 	}
 	return answer, err
 }
 
-func (c *call) bold(text string) string {
-	if c.color() {
-		return "\x1b[1m" + text + "\x1b[0m"
-	}
-	return text
-}
-
 // askVariable asks for the value of a variable that has none. Without an answer the variable stays unset, which is reported later.
-func (c *call) askVariable(ctx context.Context, v *config.Variable) (string, bool) {
-	text, err := c.ask(ctx, "var."+v.Name, v.Description, v.Sensitive)
+func (c *Call) askVariable(ctx context.Context, v *config.Variable) (string, bool) {
+	text, err := c.Ask(ctx, "var."+v.Name, v.Description, v.Sensitive)
 	if err != nil {
-		fmt.Fprintln(c.out)
+		fmt.Fprintln(c.Out)
 	}
 	return text, err == nil
 }

@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 // All that this package writes to disk itself goes through here: plan files, the selected workspace, generated configuration.
 // States are written by internal/store, the module manifest by internal/fetch.
 
-// replaceFile gives a file new content: whoever reads it finds either the old or the new one, and after return the new one is durable. A
+// ReplaceFile gives a file new content: whoever reads it finds either the old or the new one, and after return the new one is durable. A
 // name that stands for a device or pipe is written to as it is.
-func replaceFile(name string, mode fs.FileMode, write func(io.Writer) error) error {
+func ReplaceFile(name string, mode fs.FileMode, write func(io.Writer) error) error {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}
@@ -71,11 +71,11 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// makeDir makes a directory and those above it.
-func makeDir(dir string) error { return os.MkdirAll(dir, 0o777) }
+// MakeDir makes a directory and those above it.
+func MakeDir(dir string) error { return os.MkdirAll(dir, 0o777) }
 
-// openFile opens a file and gives it with its size.
-func openFile(name string) (*os.File, int64, error) {
+// OpenFile opens a file and gives it with its size.
+func OpenFile(name string) (*os.File, int64, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, 0, err

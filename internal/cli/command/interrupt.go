@@ -1,4 +1,4 @@
-package cli
+package command
 
 import (
 	"context"
@@ -14,14 +14,15 @@ import (
 // errAsked is why contexts end that a person ended.
 var errAsked = errors.New("interrupted")
 
-// running is a run that can be interrupted. It stands between the engine and the view, so that it knows what is in flight.
+// Running is a run that can be interrupted. It stands between the engine and the view, so that it knows what is in flight.
 //
 // The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts and what is under way is awaited. The second ends
-// abort, which cuts off the calls under way; the journal keeps them as open operations. The third ends the process at once, which the
+// Abort, which cuts off the calls under way; the journal keeps them as open operations. The third ends the process at once, which the
 // journal survives too. A standard output that nobody reads any more is no reason to stop: see signals_unix.go.
-type running struct {
-	call  *call
-	abort context.Context
+type Running struct {
+	// Abort ends with the second interrupt.
+	Abort context.Context
+	call  *Call
 
 	mu       sync.Mutex // guards what follows
 	inFlight map[addr.Object]bool
@@ -29,13 +30,13 @@ type running struct {
 	finish func()
 }
 
-// interruptible begins a run; end must be called.
-func (c *call) interruptible(ctx context.Context) (context.Context, *running) {
-	c.view() // before several goroutines use it
-	r := &running{call: c, inFlight: map[addr.Object]bool{}}
+// Interruptible begins a run; End must be called.
+func (c *Call) Interruptible(ctx context.Context) (context.Context, *Running) {
+	c.View() // before several goroutines use it
+	r := &Running{call: c, inFlight: map[addr.Object]bool{}}
 	ctx, cancel := context.WithCancelCause(ctx)
 	abort, cut := context.WithCancelCause(context.Background())
-	r.abort = abort
+	r.Abort = abort
 	signals, release := watchSignals()
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -52,10 +53,10 @@ func (c *call) interruptible(ctx context.Context) (context.Context, *running) {
 	return ctx, r
 }
 
-// end ends the watch for signals.
-func (r *running) end() { r.finish() }
+// End ends the watch for signals.
+func (r *Running) End() { r.finish() }
 
-func (r *running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, cut context.CancelCauseFunc) {
+func (r *Running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, cut context.CancelCauseFunc) {
 	for n := 1; ; n++ {
 		select {
 		case <-quit:
@@ -70,13 +71,13 @@ func (r *running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, 
 			r.stop(true)
 			cut(errAsked)
 		default:
-			os.Exit(exitCode(failed))
+			os.Exit(Failed.ExitCode())
 		}
 	}
 }
 
 // stop shows that an interrupt was taken.
-func (r *running) stop(now bool) {
+func (r *Running) stop(now bool) {
 	r.mu.Lock()
 	list := make([]addr.Object, 0, len(r.inFlight))
 	for o := range r.inFlight {
@@ -84,21 +85,21 @@ func (r *running) stop(now bool) {
 	}
 	r.mu.Unlock()
 	slices.SortFunc(list, func(a, b addr.Object) int { return a.Instance.Compare(b.Instance) })
-	r.call.view().Send(event.Stopping{InFlight: list, Now: now})
+	r.call.View().Send(event.Stopping{InFlight: list, Now: now})
 }
 
 // Send implements event.Sink.
-func (r *running) Send(e event.Event) {
+func (r *Running) Send(e event.Event) {
 	switch e := e.(type) {
 	case event.OperationStart:
 		r.set(e.Object, true)
 	case event.OperationDone:
 		r.set(e.Object, false)
 	}
-	r.call.view().Send(e)
+	r.call.View().Send(e)
 }
 
-func (r *running) set(o addr.Object, in bool) {
+func (r *Running) set(o addr.Object, in bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if in {

@@ -1,0 +1,2 @@
+// Package code has the commands that look at configuration alone, without state and without real objects: validate.
+package code

@@ -1,0 +1,88 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+// Outcome is what came of a command.
+type Outcome uint8
+
+// The outcomes of commands.
+const (
+	Done    Outcome = iota // everything went well
+	Changes                // it did, and the plan has changes; only with -detailed-exitcode
+	Failed                 // problems were reported
+	Misused                // wrong arguments, reported
+)
+
+// ExitCode is the only place that knows exit codes.
+func (o Outcome) ExitCode() int {
+	switch o {
+	case Done:
+		return 0
+	case Changes:
+		return 2
+	case Failed, Misused:
+		return 1
+	}
+	panic(fmt.Sprintf("command: unknown outcome %d", o))
+}
+
+// App is the process: who it is, what it reads and writes. There is one; tests make their own.
+type App struct {
+	Program string // the name of the command: "tombolo" or "terraform"
+	Title   string // the same as a name in sentences
+	Environ []string
+
+	StartDir string // where the process was started, before -chdir
+
+	In       *Input
+	Out, Err io.Writer
+	// OutTerminal tells that Out is a terminal, and Width how many columns it has.
+	OutTerminal bool
+	Width       int
+}
+
+// Getenv gives an environment variable; the last entry of a name counts.
+func (a *App) Getenv(name string) string {
+	value, _ := a.lookupenv(name)
+	return value
+}
+
+func (a *App) lookupenv(name string) (value string, found bool) {
+	for _, entry := range a.Environ {
+		if k, v, ok := strings.Cut(entry, "="); ok && k == name {
+			value, found = v, true
+		}
+	}
+	return value, found
+}
+
+// DataDir is where init puts things.
+func (a *App) DataDir() string {
+	if dir := a.Getenv("TF_DATA_DIR"); dir != "" {
+		return dir
+	}
+	return config.DefaultDataDir
+}
+
+// InputAllowed tells whether the environment permits questions.
+func (a *App) InputAllowed() bool {
+	switch strings.ToLower(a.Getenv("TF_INPUT")) {
+	case "0", "false", "f":
+		return false
+	}
+	return true
+}
+
+// Automated tells whether a program runs the command, which needs no advice on what to do next.
+func (a *App) Automated() bool { return a.Getenv("TF_IN_AUTOMATION") != "" }
+
+// Words puts the name of the program where texts of the table have a tilde.
+func (a *App) Words(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "~~", a.Title), "~", a.Program)
+}

@@ -1,0 +1,148 @@
+// Package command is what every command of the command line is built from. A command is a row of a table; Setup declares its flags on a Call
+// and gives the function that runs it, and help texts are made of the same declarations:
+//
+//	func Show() *command.Command {
+//		return &command.Command{Name: "show", Short: "...", Long: "...", Setup: func(c *command.Call) command.Run {
+//			asJSON := c.Flags.Bool("json", false, "Print a JSON document for programs.")
+//			return func(ctx context.Context) command.Outcome { return show(ctx, c, *asJSON) }
+//		}}
+//	}
+//
+// A Call gives what the function needs: its arguments, the process (app.go), flags that several commands have (flags.go), showing and
+// reporting (report.go), questions (prompt.go), interrupts (interrupt.go), the project and its variables (project.go), the state and its
+// workspace (store.go), files (files.go).
+//
+// Everything that commands write to disk themselves goes through files.go. The package owns two goroutines: one that waits for signals
+// while a run is under way (interrupt.go), and one that reads the standard input while a question is open (prompt.go); the latter may
+// still wait for a line when the process ends.
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/view"
+)
+
+// Command is a row of the table of commands.
+type Command struct {
+	Name  string
+	Short string // for the list of commands
+	Args  string // what follows the flags, for the usage line
+	Long  string // what it does, in paragraphs; ~ stands for the name of the program and ~~ for its title
+	Main  bool   // listed first
+
+	// Setup declares the flags and gives the function that runs the command; nil for a family, which only has members.
+	Setup   func(c *Call) Run
+	Members []*Command
+}
+
+// Run runs a command whose flags are parsed.
+type Run = func(ctx context.Context) Outcome
+
+// Call is one run of one command.
+type Call struct {
+	*App
+	Path  string // such as "state list"
+	Flags *flag.FlagSet
+	Args  []string // what follows the flags
+	JSON  bool     // everything is shown as JSON
+
+	cmd     *Command
+	view    view.View
+	sources map[string][]byte // the text behind ranges of diagnostics
+
+	noColor bool
+	compact bool
+}
+
+func (a *App) newCall(cmd *Command, path string) (*Call, Run) {
+	c := &Call{App: a, cmd: cmd, Path: path, Flags: flag.NewFlagSet(path, flag.ContinueOnError)}
+	c.Flags.SetOutput(new(bytes.Buffer)) // problems are reported in our own way
+	c.Flags.BoolVar(&c.noColor, "no-color", false, "Print no colors and no other control sequences.")
+	c.Flags.BoolVar(&c.compact, "compact-warnings", false, "Show only the summaries of warnings when there are no errors.")
+	if cmd.Setup == nil {
+		return c, nil
+	}
+	return c, cmd.Setup(c)
+}
+
+// Start parses a command's own arguments and runs it, or shows its help.
+func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, args []string) Outcome {
+	c, run := a.newCall(cmd, path)
+	// -no-color counts wherever it stands, as in Terraform; all other options come before the arguments.
+	if i := slices.Index(args, "-no-color"); i >= 0 {
+		args = append([]string{"-no-color"}, slices.Delete(slices.Clone(args), i, i+1)...)
+	}
+	err := c.Flags.Parse(args)
+	if help || errors.Is(err, flag.ErrHelp) {
+		c.Help()
+		return Done
+	}
+	defer c.closeView()
+	if err != nil {
+		return c.Misuse("Failed to parse command-line flags", "%s", err)
+	}
+	c.Args = c.Flags.Args()
+	return run(ctx)
+}
+
+// Help prints what a command does and takes.
+func (c *Call) Help() {
+	usage := c.Path + " [options]"
+	if c.cmd.Args != "" {
+		usage += " " + c.cmd.Args
+	}
+	fmt.Fprintf(c.Out, "Usage: %s [global options] %s\n\n%s\n\nOptions:\n", c.Program, usage, Indent(c.Words(c.cmd.Long)))
+	c.Flags.VisitAll(func(f *flag.Flag) {
+		value, text := flag.UnquoteUsage(f)
+		name := "-" + f.Name
+		switch b, isBool := f.Value.(interface{ IsBoolFlag() bool }); {
+		case isBool && b.IsBoolFlag() && f.DefValue == "true":
+			name += "=false"
+		case isBool && b.IsBoolFlag():
+		default:
+			name += "=" + value
+		}
+		fmt.Fprintf(c.Out, "\n  %s\n      %s\n", name, strings.ReplaceAll(c.Words(text), "\n", "\n      "))
+	})
+}
+
+// Indent puts two blanks before every line of a text.
+func Indent(text string) string {
+	return strings.ReplaceAll("  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "), "\n  \n", "\n\n")
+}
+
+// Misuse reports arguments that make no sense.
+func (c *Call) Misuse(summary, format string, args ...any) Outcome {
+	v := c.View()
+	v.Diagnostics(diag.List{}.Errorf(nil, summary, format, args...))
+	if !c.JSON {
+		fmt.Fprintf(c.Err, "\nFor more help on using this command, run:\n  %s %s -help\n", c.Program, c.Path)
+	}
+	return Misused
+}
+
+// TooMany reports arguments where none are taken.
+func (c *Call) TooMany() Outcome {
+	return c.Misuse("Too many command line arguments", "To work in another directory, use the global option: %s -chdir=DIR %s", c.Program, c.Path)
+}
+
+// Say reports a problem in one paragraph, as the commands that look at the state do.
+func (c *Call) Say(format string, args ...any) Outcome {
+	fmt.Fprintf(c.Err, format+"\n", args...)
+	return Failed
+}
+
+// WrongNumber reports a wrong number of arguments, with the help of the command.
+func (c *Call) WrongNumber(text string) Outcome {
+	fmt.Fprintln(c.Err, text)
+	c.Help()
+	return Misused
+}

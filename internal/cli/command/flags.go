@@ -1,0 +1,77 @@
+package command
+
+import (
+	"time"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/store"
+)
+
+// list is a flag that may be given more than once.
+type list struct{ add func(string) }
+
+func (l list) String() string         { return "" }
+func (l list) Set(value string) error { l.add(value); return nil }
+
+// StringsFlag declares a flag that may be given more than once.
+func (c *Call) StringsFlag(to *[]string, name, usage string) {
+	c.Flags.Var(list{func(v string) { *to = append(*to, v) }}, name, usage)
+}
+
+// Variables are -var and -var-file, in the order in which they were given.
+type Variables struct{ Options []config.Option }
+
+// VariableFlags declares them.
+func (v *Variables) VariableFlags(c *Call) {
+	c.Flags.Var(list{func(text string) { v.Options = append(v.Options, config.Option{Text: text}) }}, "var",
+		"Give the variable `NAME=VALUE` of the root module. May be given more than once.")
+	c.Flags.Var(list{func(text string) { v.Options = append(v.Options, config.Option{File: true, Text: text}) }}, "var-file",
+		"Read the values of variables from `FILE`, besides terraform.tfvars and *.auto.tfvars. May be given more than once.")
+}
+
+// Locking are the flags of commands that take the lock of a state.
+type Locking struct {
+	Lock    bool
+	Timeout time.Duration
+}
+
+// LockFlags declares them.
+func (l *Locking) LockFlags(c *Call) {
+	c.Flags.BoolVar(&l.Lock, "lock", true, "Do not take the lock of the state. Dangerous when others may run at the same time.")
+	c.Flags.DurationVar(&l.Timeout, "lock-timeout", 0, "Wait for another holder of the lock for a `DURATION` such as 60s.")
+}
+
+// OpenOptions gives the options of opening a project for an operation.
+func (l *Locking) OpenOptions(operation string) tombolo.OpenOptions {
+	return tombolo.OpenOptions{Operation: operation, NoLock: !l.Lock, Timeout: l.Timeout}
+}
+
+// StateFiles are the flags that say in which files the state is.
+type StateFiles struct{ In, Out, Backup string }
+
+// ReadFlags declares the flag of commands that only read the state.
+func (s *StateFiles) ReadFlags(c *Call) {
+	c.Flags.StringVar(&s.In, "state", "", "Read the state from `FILE` instead of terraform.tfstate.")
+}
+
+// WriteFlags declares the flags of commands that write the state.
+func (s *StateFiles) WriteFlags(c *Call) {
+	s.ReadFlags(c)
+	c.Flags.StringVar(&s.Out, "state-out", "", "Write the state to `FILE` instead of where it was read from.")
+	c.Flags.StringVar(&s.Backup, "backup", "", "Keep the former state in `FILE` instead of one with .backup behind its name; - keeps none.")
+}
+
+// Deprecated warns of what is kept for compatibility only.
+func (s *StateFiles) Deprecated() (diags diag.List) {
+	if s.In != "" {
+		diags = diags.Warnf(nil, "Deprecated flag: -state", "Say in the configuration where the state is, so that every command finds it: terraform { backend \"local\" { path = %q } }", s.In)
+	}
+	return diags
+}
+
+// Apply writes the files into the options of a store.
+func (s *StateFiles) Apply(o *store.Options) {
+	o.ReadFrom, o.WriteTo, o.BackupTo = s.In, s.Out, s.Backup
+}

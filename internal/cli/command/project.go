@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// ErrorsOnly leaves warnings out.
+func ErrorsOnly(diags diag.List) (out diag.List) {
+	for _, d := range diags {
+		if d.Severity == diag.Error {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// ProjectOptions say how to load a project.
+type ProjectOptions struct {
+	Files       StateFiles
+	Parallelism int
+	Events      event.Sink
+	Abort       context.Context
+	Saved       *plan.Plan // take the configuration from here
+}
+
+// Project loads the configuration with its store.
+func (c *Call) Project(ctx context.Context, p ProjectOptions) (*tombolo.Project, diag.List) {
+	project, diags := c.Load(ctx, p)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	st, more := c.StoreOf(project.Config().Root, p.Files)
+	if !more.HasErrors() {
+		_, more = c.Selected(st)
+	}
+	if diags = diags.Extend(more); more.HasErrors() {
+		return nil, diags
+	}
+	return project.WithStore(st), diags
+}
+
+// Load loads the configuration and leaves open where the state is.
+func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, diag.List) {
+	name, _, err := c.Workspace()
+	if err != nil {
+		return nil, diag.FromError("Cannot tell which workspace is selected", err)
+	}
+	o := tombolo.Options{
+		Dir: ".", DataDir: c.DataDir(), OriginalDir: c.StartDir, Workspace: name,
+		Parallelism: max(p.Parallelism, 0), Events: p.Events, Abort: p.Abort,
+	}
+	if p.Saved != nil {
+		o.Config, o.DataDir = p.Saved.Config, "" // a saved configuration has its manifest under the default name
+		c.AddSources(o.Config)
+	}
+	project, diags := tombolo.Load(ctx, o)
+	if project == nil || diags.HasErrors() {
+		return nil, diags
+	}
+	c.AddSources(project.Config().Files)
+	return project, diags
+}
+
+// Values gives the variables of the root module, asking for what is missing if that is allowed.
+func (c *Call) Values(ctx context.Context, root *config.Module, given []config.Option, ask bool) (map[string]cty.Value, diag.List) {
+	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: c.Environ, Options: given})
+	c.AddSources(sources)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if ask && c.InputAllowed() && !c.JSON {
+		for _, v := range root.Unset(raw) {
+			text, ok := c.askVariable(ctx, v)
+			if !ok {
+				break
+			}
+			raw[v.Name] = config.RawValue{Origin: config.FromInput, Text: text}
+		}
+		if ctx.Err() != nil {
+			return nil, diags.Errorf(nil, "Interrupted", "The question for the value of a variable was interrupted. Nothing was changed.")
+		}
+	}
+	_, more := root.VariableValues(raw)
+	return root.RawValues(raw), diags.Extend(more)
+}
+
+// Schemas gives the schemas of all providers that a configuration and a state mention, as far as they can be had: documents do
+// without the others.
+func Schemas(project *tombolo.Project, s *state.State, changes ...*plan.Change) tfjson.Schemas {
+	out := tfjson.Schemas{}
+	add := func(p addr.Provider) {
+		if _, ok := out[p]; ok {
+			return
+		}
+		if schema, diags := project.Schema(p); schema != nil && !diags.HasErrors() {
+			out[p] = schema
+		}
+	}
+	for _, m := range project.Config().Modules {
+		for _, r := range m.Resources {
+			add(r.Provider)
+		}
+		for _, p := range m.ProviderConfigs {
+			add(p.Provider)
+		}
+	}
+	if s != nil {
+		for _, r := range s.Resources() {
+			add(r.Provider.Provider)
+		}
+	}
+	for _, ch := range changes {
+		add(ch.Provider.Provider)
+	}
+	return out
+}
+
+// ReadPlan reads a plan file.
+func ReadPlan(name string) (*plan.Plan, diag.List) {
+	f, size, err := OpenFile(name)
+	if err != nil {
+		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)
+	}
+	defer f.Close()
+	pl, err := plan.Decode(f, size)
+	var fileErr *plan.FileError
+	switch {
+	case err == nil:
+		return pl, nil
+	case errors.As(err, &fileErr):
+		return nil, diag.List{}.Errorf(nil, fileErr.Summary, "%s: %s", name, fileErr.Detail)
+	}
+	return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)
+}

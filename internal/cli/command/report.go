@@ -1,0 +1,119 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// AddSources makes the text of more files known to diagnostics.
+func (c *Call) AddSources(more map[string][]byte) {
+	if c.sources == nil {
+		c.sources = map[string][]byte{}
+	}
+	for name, src := range more {
+		c.sources[name] = src
+	}
+}
+
+// Sources gives the text behind ranges of diagnostics.
+func (c *Call) Sources() map[string][]byte { return c.sources }
+
+// ViewOptions say how this call shows things.
+func (c *Call) ViewOptions() view.Options {
+	return view.Options{
+		Out: c.Out, Err: c.Err, JSON: c.JSON, Color: c.Color(), Width: c.Width, Program: c.Program,
+		Command: c.Path, Automation: c.Automated(), CompactWarnings: c.compact,
+		Sources: c.Sources,
+	}
+}
+
+// Color tells whether colors are wanted: on a terminal, unless someone said no.
+func (c *Call) Color() bool {
+	return c.OutTerminal && !c.noColor && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
+}
+
+// View gives the view of this call, made when first needed: then all flags are known.
+func (c *Call) View() view.View {
+	if c.view == nil {
+		c.view = view.New(c.ViewOptions())
+		c.view.Start()
+	}
+	return c.view
+}
+
+func (c *Call) closeView() {
+	if c.view != nil {
+		c.view.Close()
+	}
+}
+
+// Report shows problems and tells whether there are no errors among them.
+func (c *Call) Report(diags diag.List) bool {
+	if len(diags) > 0 {
+		c.ReadSources(diags)
+		c.View().Diagnostics(diags)
+	}
+	return !diags.HasErrors()
+}
+
+// ReadSources reads the files that problems point into and that no configuration brought along, because it could not be loaded.
+func (c *Call) ReadSources(diags diag.List) {
+	for _, d := range diags {
+		if d.Subject == nil || c.sources[d.Subject.Filename] != nil {
+			continue
+		}
+		if src, err := os.ReadFile(filepath.FromSlash(d.Subject.Filename)); err == nil {
+			c.AddSources(map[string][]byte{d.Subject.Filename: src})
+		}
+	}
+}
+
+// End shows problems as the last thing that a command does.
+func (c *Call) End(diags diag.List) Outcome {
+	if !c.Report(diags) {
+		return Failed
+	}
+	return Done
+}
+
+// Finish is End for a machine problem.
+func (c *Call) Finish(summary string, err error) Outcome {
+	return c.End(diag.FromError(summary, err))
+}
+
+// Interrupted shows what a killed run left open. It goes to standard error, because the output of some commands is read by programs.
+func (c *Call) Interrupted(s *state.Snapshot) {
+	if s == nil || s.Running != nil {
+		return // a run that is under way has operations in flight, as it should
+	}
+	diags := tombolo.InterruptedWarnings(s)
+	if len(diags) == 0 {
+		return
+	}
+	o := c.ViewOptions()
+	o.Out, o.JSON = c.Err, false
+	v := view.New(o)
+	v.Diagnostics(diags)
+	v.Close()
+}
+
+// Bold makes a text bold where there are colors.
+func (c *Call) Bold(text string) string {
+	if c.Color() {
+		return "\x1b[1m" + text + "\x1b[0m"
+	}
+	return text
+}
+
+// Green makes a text green and bold where there are colors.
+func (c *Call) Green(text string) string {
+	if c.Color() {
+		return "\x1b[32m\x1b[1m" + text + "\x1b[0m"
+	}
+	return text
+}

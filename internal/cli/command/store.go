@@ -1,0 +1,133 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Workspace gives the selected workspace, and whether the environment decides.
+func (a *App) Workspace() (name string, overridden bool, err error) {
+	if name := a.Getenv("TF_WORKSPACE"); name != "" {
+		return name, true, nil
+	}
+	content, err := os.ReadFile(filepath.Join(a.DataDir(), "environment"))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && strings.TrimSpace(string(content)) == "" {
+		return state.DefaultWorkspace, false, nil
+	}
+	return strings.TrimSpace(string(content)), false, err
+}
+
+// RootModule reads the root module alone: it may say where the state is.
+func (c *Call) RootModule(ctx context.Context) (*config.Module, diag.List) {
+	root, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(), LanguageVersion: state.LanguageVersion, RootOnly: true})
+	if diags.HasErrors() {
+		return nil, ErrorsOnly(diags)
+	}
+	c.AddSources(root.Files)
+	return root.Root, nil
+}
+
+// Open opens the store of the working directory.
+func (c *Call) Open(ctx context.Context, files StateFiles) (state.Store, diag.List) {
+	root, diags := c.RootModule(ctx)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return c.StoreOf(root, files)
+}
+
+// StoreOf makes the store that a root module asks for.
+func (c *Call) StoreOf(root *config.Module, files StateFiles) (state.Store, diag.List) {
+	o, diags := LocalBackend(root)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	files.Apply(&o)
+	return store.New(o), diags
+}
+
+// LocalBackend reads the settings of a backend block of type local.
+func LocalBackend(root *config.Module) (o store.Options, diags diag.List) {
+	switch {
+	case root.Cloud != nil:
+		return o, diags.Errorf(&root.Cloud.Range, "Unsupported cloud block", "This version keeps states in local files only. Remove the cloud block.")
+	case root.Backend == nil:
+		return o, nil
+	case root.Backend.Type != "local":
+		return o, diags.Errorf(&root.Backend.Range, "Unsupported backend type", "This version keeps states in local files only: it has no backend %q. Remove the block, or use the backend \"local\".", root.Backend.Type)
+	}
+	attrs, hclDiags := root.Backend.Body.JustAttributes()
+	diags = diags.AppendHCL(hclDiags)
+	for name, attr := range attrs {
+		var to *string
+		switch name {
+		case "path":
+			to = &o.Path
+		case "workspace_dir":
+			to = &o.WorkspaceDir
+		default:
+			diags = diags.Errorf(&attr.NameRange, "Unsupported argument", "The backend \"local\" has no argument named %q, only path and workspace_dir.", name)
+			continue
+		}
+		v, hclDiags := attr.Expr.Value(nil)
+		diags = diags.AppendHCL(hclDiags)
+		switch {
+		case hclDiags.HasErrors() || v.IsNull():
+		case v.Type() != cty.String:
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid backend configuration", "The argument %s must be a string.", name)
+		default:
+			*to = v.AsString()
+		}
+	}
+	return o, diags
+}
+
+// Snapshot reads the state of the selected workspace without its lock, and warns of what is open in it.
+func (c *Call) Snapshot(ctx context.Context, files StateFiles) (*state.Snapshot, diag.List) {
+	st, diags := c.Open(ctx, files)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return c.SnapshotOf(ctx, st)
+}
+
+// SnapshotOf is Snapshot for a store that is open.
+func (c *Call) SnapshotOf(ctx context.Context, st state.Store) (*state.Snapshot, diag.List) {
+	ws, diags := c.Selected(st)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	s, err := ws.Read(ctx)
+	if err != nil {
+		return nil, diag.FromError("Error loading the state", err)
+	}
+	c.Interrupted(s)
+	return s, nil
+}
+
+// Selected gives the selected workspace of a store.
+func (c *Call) Selected(st state.Store) (state.Workspace, diag.List) {
+	name, overridden, err := c.Workspace()
+	if err != nil {
+		return nil, diag.FromError("Cannot tell which workspace is selected", err)
+	}
+	ws, err := st.Workspace(name)
+	switch {
+	case err != nil && overridden:
+		return nil, diag.FromError("Invalid workspace name set using TF_WORKSPACE", err)
+	case err != nil:
+		return nil, diag.FromError("Invalid workspace name", err)
+	}
+	return ws, nil
+}

@@ -1,0 +1,87 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Output is the command output.
+func Output() *command.Command {
+	return &command.Command{
+		Name: "output", Short: "Show the output values of the root module", Args: "[NAME]",
+		Long: `Show the output values that the state holds, or the one of the given name. Sensitive
+values are shown only when asked for by name, and in JSON documents.`,
+		Setup: func(c *command.Call) command.Run {
+			o := &outputs{}
+			o.files.ReadFlags(c)
+			c.Flags.BoolVar(&o.json, "json", false, "Print a JSON document for programs.")
+			c.Flags.BoolVar(&o.raw, "raw", false, "Print one value as it is, without quotes and line end.")
+			return func(ctx context.Context) command.Outcome { return runOutput(ctx, c, o) }
+		},
+	}
+}
+
+type outputs struct {
+	files     command.StateFiles
+	json, raw bool
+}
+
+func runOutput(ctx context.Context, c *command.Call, o *outputs) command.Outcome {
+	switch {
+	case len(c.Args) > 1:
+		return c.Misuse("Unexpected argument", "The output command takes the name of one output value, or none to show all.")
+	case o.raw && o.json:
+		return c.Misuse("Invalid output format", "The options -raw and -json ask for different things: leave one of them out.")
+	case o.raw && len(c.Args) == 0:
+		return c.Misuse("Output name required", "The option -raw prints one value: give the name of it.")
+	}
+	snapshot, diags := c.Snapshot(ctx, o.files)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	s := snapshot.State
+	if len(c.Args) == 0 {
+		return allOutputs(c, s, o)
+	}
+	if len(s.OutputNames()) == 0 && !o.json {
+		return noOutputs(c)
+	}
+	name := c.Args[0]
+	value := s.Output(name)
+	var err error
+	switch {
+	case value == nil:
+		return c.End(diags.Errorf(nil, "Output \""+name+"\" not found", "The state has no output value of that name.%s A new output block shows here once the configuration was applied.", diag.DidYouMean(name, s.OutputNames())))
+	case o.json:
+		err = tfjson.OutputValue(c.Out, value)
+	case o.raw:
+		err = view.RawOutput(c.Out, name, value)
+	default:
+		err = view.OutputValue(c.Out, value)
+	}
+	var problem *diag.Diagnostic
+	if errors.As(err, &problem) {
+		return c.End(diag.List{problem})
+	}
+	return c.Finish("Unsupported value for raw output", err)
+}
+
+func allOutputs(c *command.Call, s *state.State, o *outputs) command.Outcome {
+	switch {
+	case o.json:
+		return c.Finish("Failed to show outputs", tfjson.Outputs(c.Out, s))
+	case len(s.OutputNames()) == 0:
+		return noOutputs(c)
+	}
+	return c.Finish("Failed to show outputs", view.Outputs(c.Out, s))
+}
+
+func noOutputs(c *command.Call) command.Outcome {
+	return c.End(diag.List{}.Warnf(nil, "No outputs found", "The state holds no output values. They come from output blocks of the root module, and stand in the state after the next apply."))
+}

@@ -1,0 +1,108 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Show is the command show.
+func Show() *command.Command {
+	return &command.Command{
+		Name: "show", Short: "Show the state or a saved plan", Args: "[FILE]",
+		Long: `Show the current state, or the plan or state in a file.
+
+With -json the document holds sensitive values in clear.`,
+		Setup: func(c *command.Call) command.Run {
+			var asJSON bool
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
+			return func(ctx context.Context) command.Outcome {
+				switch len(c.Args) {
+				case 0:
+					return showState(ctx, c, asJSON)
+				case 1:
+					return showFile(ctx, c, c.Args[0], asJSON)
+				}
+				return c.Misuse("Too many command line arguments", "Expected at most one positional argument: the file with a plan or state.")
+			}
+		},
+	}
+}
+
+func showState(ctx context.Context, c *command.Call, asJSON bool) command.Outcome {
+	snapshot, diags := c.Snapshot(ctx, command.StateFiles{})
+	switch {
+	case diags.HasErrors():
+		return c.End(diags)
+	case snapshot.State == nil && asJSON:
+		return c.Finish("Failed to show the state", tfjson.State(c.Out, nil, nil))
+	case snapshot.State == nil:
+		fmt.Fprintln(c.Out, "No state.")
+		return command.Done
+	}
+	return showIn(ctx, c, snapshot.State, asJSON)
+}
+
+// showIn shows a state with the schemas of the configuration at hand.
+func showIn(ctx context.Context, c *command.Call, s *state.State, asJSON bool) command.Outcome {
+	project, diags := c.Project(ctx, command.ProjectOptions{})
+	if diags = command.ErrorsOnly(diags); len(diags) > 0 {
+		return c.End(diags)
+	}
+	defer project.Close()
+	return printState(c, project, s, asJSON)
+}
+
+func printState(c *command.Call, project *tombolo.Project, s *state.State, asJSON bool) command.Outcome {
+	var err error
+	if asJSON {
+		err = tfjson.State(c.Out, s, command.Schemas(project, s))
+	} else {
+		err = view.State(c.ViewOptions(), s, command.Schemas(project, s))
+	}
+	return c.Finish("Failed to show the state", err)
+}
+
+// showFile tells plans and states apart by their first bytes.
+func showFile(ctx context.Context, c *command.Call, name string, asJSON bool) command.Outcome {
+	const summary = "Failed to read the given file as a state or plan file"
+	f, _, err := command.OpenFile(name)
+	if err != nil {
+		return c.Finish(summary, err)
+	}
+	defer f.Close()
+	head := make([]byte, 4)
+	if _, err := f.ReadAt(head, 0); err == nil && bytes.Equal(head, []byte("PK\x03\x04")) {
+		return showPlan(ctx, c, name, asJSON)
+	}
+	s, err := state.Read(f)
+	if err != nil {
+		return c.Finish(summary, fmt.Errorf("%s: %w", name, err))
+	}
+	return showIn(ctx, c, s, asJSON)
+}
+
+func showPlan(ctx context.Context, c *command.Call, name string, asJSON bool) command.Outcome {
+	pl, diags := command.ReadPlan(name)
+	if len(diags) > 0 {
+		return c.End(diags)
+	}
+	project, diags := c.Project(ctx, command.ProjectOptions{Saved: pl})
+	if diags = command.ErrorsOnly(diags); len(diags) > 0 {
+		return c.End(diags)
+	}
+	defer project.Close()
+	prior := pl.Prior()
+	all := command.Schemas(project, prior, pl.Changes...)
+	if asJSON {
+		return c.Finish("Failed to show the plan", tfjson.Plan(c.Out, pl, prior, project.Config(), all))
+	}
+	c.View().Plan(pl, all)
+	return command.Done
+}

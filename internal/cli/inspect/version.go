@@ -1,0 +1,40 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Version is the command version.
+func Version() *command.Command {
+	return &command.Command{
+		Name: "version", Short: "Show the version",
+		Long: "Show the version of the program and of the language that it speaks.",
+		Setup: func(c *command.Call) command.Run {
+			var asJSON bool
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
+			return func(context.Context) command.Outcome { return runVersion(c, asJSON) }
+		},
+	}
+}
+
+func runVersion(c *command.Call, asJSON bool) command.Outcome {
+	platform := runtime.GOOS + "_" + runtime.GOARCH
+	if asJSON {
+		return c.Finish("Failed to show the version", tfjson.Version(c.Out, tfjson.VersionInfo{
+			TerraformVersion: state.LanguageVersion, Platform: platform, ProviderSelections: map[string]string{},
+		}))
+	}
+	if c.Program == "terraform" {
+		fmt.Fprintf(c.Out, "Terraform v%s\non %s\n", state.LanguageVersion, platform)
+		return command.Done
+	}
+	fmt.Fprintf(c.Out, "Tombolo v%s\non %s\nspeaks the language of Terraform v%s\n", tombolo.Version, platform, state.LanguageVersion)
+	return command.Done
+}

@@ -1,0 +1,54 @@
+package install
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Get is the command get.
+func Get() *command.Command {
+	return &command.Command{
+		Name: "get", Short: "Install the modules that the configuration calls",
+		Long: `Install the modules that the configuration calls: a part of what init does.`,
+		Setup: func(c *command.Call) command.Run {
+			var update bool
+			var tests string
+			c.Flags.BoolVar(&update, "update", false, "Install modules anew.")
+			c.Flags.StringVar(&tests, "test-directory", "tests", "The `DIR` of test files, which this version does not look at.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) > 0 {
+					return c.TooMany()
+				}
+				if !fetchModules(ctx, c, update) {
+					return command.Failed
+				}
+				return command.Done
+			}
+		},
+	}
+}
+
+// installModules installs what the configuration calls, and tells whether that went well.
+func installModules(ctx context.Context, c *command.Call, root *config.Module, upgrade bool) bool {
+	if len(root.Calls) == 0 {
+		return true
+	}
+	if upgrade {
+		tell(c, "Upgrading modules...", "")
+	} else {
+		tell(c, "Initializing modules...", "")
+	}
+	return fetchModules(ctx, c, upgrade)
+}
+
+func fetchModules(ctx context.Context, c *command.Call, upgrade bool) bool {
+	_, diags := fetch.InstallModules(ctx, ".", filepath.ToSlash(c.DataDir()), fetch.Options{
+		LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { tell(c, "", line) },
+	})
+	return c.Report(diags)
+}

@@ -1,0 +1,140 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+// Providers is the command providers.
+func Providers() *command.Command {
+	return &command.Command{
+		Name: "providers", Short: "Show which modules need which providers",
+		Long: `Show the tree of modules with the providers that each needs, and the providers that the
+state needs.`,
+		Setup: func(c *command.Call) command.Run {
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) > 0 {
+					return c.TooMany()
+				}
+				return runProviders(ctx, c)
+			}
+		},
+	}
+}
+
+func runProviders(ctx context.Context, c *command.Call) command.Outcome {
+	project, diags := c.Project(ctx, command.ProjectOptions{})
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	defer project.Close()
+	snapshot, diags := c.SnapshotOf(ctx, project.Store())
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	fmt.Fprint(c.Out, "\nProviders required by configuration:\n.\n")
+	providerTree(c, project.Config().Root, "")
+	fmt.Fprintln(c.Out)
+	if s := snapshot.State; s != nil && len(s.Resources()) > 0 {
+		used := map[string]bool{}
+		for _, r := range s.Resources() {
+			used[r.Provider.Provider.String()] = true
+		}
+		fmt.Fprint(c.Out, "Providers required by state:\n\n")
+		for _, name := range slices.Sorted(maps.Keys(used)) {
+			fmt.Fprintf(c.Out, "    provider[%s]\n\n", name)
+		}
+	}
+	return command.Done
+}
+
+// providerTree draws what a module needs and calls, below a prefix of lines.
+func providerTree(c *command.Call, m *config.Module, prefix string) {
+	needs := moduleProviders(m)
+	names := make([]string, 0, len(needs))
+	for p, need := range needs {
+		text := "provider[" + p.String() + "]"
+		if need.version != "" {
+			text += " " + need.version
+		}
+		names = append(names, text)
+	}
+	slices.Sort(names)
+	children := m.SortedChildren()
+	for i, name := range names {
+		branch, _ := branches(i == len(names)-1 && len(children) == 0)
+		fmt.Fprintln(c.Out, prefix+branch+name)
+	}
+	for i, child := range children {
+		branch, below := branches(i == len(children)-1)
+		fmt.Fprintln(c.Out, prefix+branch+"module."+child.Call.Name)
+		providerTree(c, child, prefix+below)
+	}
+}
+
+func branches(last bool) (branch, below string) {
+	if last {
+		return "└── ", "    "
+	}
+	return "├── ", "│   "
+}
+
+// need is how a module asks for a provider.
+type need struct {
+	version string
+	where   hcl.Range
+}
+
+// moduleProviders gives what one module needs: written requirements, provider blocks, and what its resources imply.
+func moduleProviders(m *config.Module) map[addr.Provider]need {
+	out := map[addr.Provider]need{}
+	add := func(p addr.Provider, version string, where hcl.Range) {
+		old, ok := out[p]
+		if !ok {
+			old = need{where: where}
+		}
+		if version != "" {
+			old.version = strings.Join(append(nonEmpty(old.version), version), ", ")
+		}
+		out[p] = old
+	}
+	for _, r := range m.SortedRequiredProviders() {
+		add(r.Source, r.Version.Text, r.Range)
+	}
+	for _, p := range m.SortedProviderConfigs() {
+		add(p.Provider, p.Version.Text, p.Range)
+	}
+	for _, r := range m.SortedResources() {
+		add(r.Provider, "", r.DeclRange)
+	}
+	return out
+}
+
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// requiredProviders gives all providers of a configuration with a place that asks for each.
+func requiredProviders(cfg *config.Config) map[addr.Provider]hcl.Range {
+	out := map[addr.Provider]hcl.Range{}
+	for _, m := range cfg.SortedModules() {
+		for p, need := range moduleProviders(m) {
+			if _, ok := out[p]; !ok {
+				out[p] = need.where
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Apply is the command apply.
+func Apply() *command.Command {
+	return &command.Command{
+		Name: "apply", Short: "Create, change and destroy objects as the configuration says", Args: "[PLANFILE]", Main: true,
+		Long: `Make a plan, show it, ask for approval, and perform it. Given a file that
+"~ plan -out" saved, perform that plan and no other, without asking.`,
+		Setup: func(c *command.Call) command.Run { return setupApply(c, false) },
+	}
+}
+
+// Destroy is the command destroy.
+func Destroy() *command.Command {
+	return &command.Command{
+		Name: "destroy", Short: "Destroy all objects that the state knows", Main: true,
+		Long:  `Plan to destroy everything, show the plan, ask for approval, and perform it: the same as "~ apply -destroy".`,
+		Setup: func(c *command.Call) command.Run { return setupApply(c, true) },
+	}
+}
+
+func setupApply(c *command.Call, destroy bool) func(context.Context) command.Outcome {
+	p := &planning{}
+	p.flags(c)
+	p.StateFiles.WriteFlags(c)
+	var approved bool
+	c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
+	return func(ctx context.Context) command.Outcome {
+		p.destroy = p.destroy || destroy
+		switch {
+		case len(c.Args) > 1, len(c.Args) > 0 && destroy:
+			return c.TooMany()
+		case len(c.Args) == 1:
+			return applySaved(ctx, c, p, c.Args[0])
+		case c.JSON && !approved:
+			return c.End(diag.List{}.Errorf(nil, "Plan file or auto-approve required", "With -json nothing is asked, so approval has to come with the command: give a saved plan, or -auto-approve."))
+		}
+		return runApply(ctx, c, p, approved)
+	}
+}
+
+// runApply plans, asks and applies.
+func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) command.Outcome {
+	s, ok := begin(ctx, c, p, "OperationTypeApply")
+	if !ok {
+		return command.Failed
+	}
+	defer s.end()
+	pl, diags := s.plan()
+	if pl != nil {
+		c.View().Plan(pl, s.schemas(pl))
+	}
+	if pl == nil || pl.Errored || diags.HasErrors() {
+		c.Report(diags)
+		return command.Failed
+	}
+	if !approved && pl.Applyable() {
+		c.Report(diags) // what the person who decides should know
+		diags = nil
+		if ok, problems := approve(s.ctx, c, pl); !ok {
+			c.Report(problems)
+			return command.Failed
+		}
+	}
+	return s.perform(pl, s.options.Variables, diags)
+}
+
+// perform applies a plan and shows what came of it. The diagnostics are what is still to be shown of the planning.
+func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag.List) command.Outcome {
+	c := s.call
+	_, more := s.run.Apply(s.ctx, pl, ephemeral(pl, values))
+	diags = diags.Extend(more)
+	after := s.run.State()
+	if !s.release() {
+		c.Report(diags)
+		return command.Failed
+	}
+	if diags.HasErrors() {
+		c.Report(diags)
+		return command.Failed
+	}
+	c.Report(diags)
+	if c.Path == "refresh" && !c.JSON {
+		return c.Finish("Failed to show outputs", refreshed(c, after))
+	}
+	c.View().Applied(pl, after)
+	return command.Done
+}
+
+// approve asks whether to perform a plan.
+func approve(ctx context.Context, c *command.Call, pl *plan.Plan) (bool, diag.List) {
+	where := "?"
+	if pl.Workspace != state.DefaultWorkspace {
+		where = fmt.Sprintf(" in workspace %q?", pl.Workspace)
+	}
+	title, text := "Do you want to perform these actions"+where, c.Title+" will perform the actions described above.\nOnly 'yes' will be accepted to approve."
+	switch pl.Mode {
+	case plan.Destroy:
+		title, text = "Do you really want to destroy all resources"+where, c.Title+" will destroy all your managed infrastructure, as shown above.\nThere is no undo. Only 'yes' will be accepted to confirm."
+	case plan.RefreshOnly:
+		title, text = "Would you like to update the state to reflect these detected changes?", c.Title+" will write these changes to the state without modifying any real object.\nThere is no undo. Only 'yes' will be accepted to confirm."
+	}
+	fmt.Fprintln(c.Out)
+	answer, err := c.Ask(ctx, title, text, false)
+	switch {
+	case err != nil:
+		fmt.Fprintln(c.Out)
+		return false, diag.List{}.Errorf(nil, "error asking for approval: "+err.Error(), "Nothing was changed. Without someone who answers, use -auto-approve, or save a plan and apply that.")
+	case answer != "yes":
+		word := "Apply"
+		if pl.Mode == plan.Destroy {
+			word = "Destroy"
+		}
+		fmt.Fprintf(c.Out, "%s cancelled.\n", word)
+		return false, nil
+	}
+	return true, nil
+}

@@ -1,0 +1,63 @@
+package run
+
+import (
+	"context"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/view"
+)
+
+// Plan is the command plan.
+func Plan() *command.Command {
+	return &command.Command{
+		Name: "plan", Short: "Show what apply would change", Main: true,
+		Long: `Compare the configuration with the state and the real objects, and show what
+"~ apply" would create, change and destroy. Nothing is changed.
+
+With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
+		Setup: func(c *command.Call) command.Run {
+			p := &planning{}
+			p.flags(c)
+			p.StateFiles.ReadFlags(c)
+			var out string
+			var detailed bool
+			c.Flags.StringVar(&out, "out", "", "Save the plan to `FILE`.")
+			c.Flags.BoolVar(&detailed, "detailed-exitcode", false, "Exit with 2 when there are changes, 0 when there are none, 1 after errors.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) > 0 {
+					return c.TooMany()
+				}
+				return runPlan(ctx, c, p, out, detailed)
+			}
+		},
+	}
+}
+
+func runPlan(ctx context.Context, c *command.Call, p *planning, out string, detailed bool) command.Outcome {
+	s, ok := begin(ctx, c, p, "OperationTypePlan")
+	if !ok {
+		return command.Failed
+	}
+	defer s.end()
+	pl, diags := s.plan()
+	if pl != nil && out != "" {
+		if err := command.ReplaceFile(out, 0o600, pl.Write); err != nil {
+			diags = diags.AppendError("Failed to write plan file", err)
+			out = ""
+		}
+	}
+	if pl != nil {
+		c.View().Plan(pl, s.schemas(pl))
+	}
+	ok = c.Report(diags)
+	if pl != nil && !pl.Errored && ok {
+		c.View().NextStep(view.NextStep{Plan: pl, PlanFile: out})
+	}
+	switch ok = s.release() && ok; {
+	case !ok || pl == nil:
+		return command.Failed
+	case detailed && pl.Applyable():
+		return command.Changes
+	}
+	return command.Done
+}

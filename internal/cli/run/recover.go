@@ -1,0 +1,94 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+)
+
+// Recover is the command recover.
+func Recover() *command.Command {
+	return &command.Command{
+		Name: "recover", Short: "Say what became of an operation that was interrupted", Args: "ADDRESS",
+		Long: `When a run is killed while it creates an object, nobody can know whether the object exists.
+Every command names such operations, and apply leaves their addresses alone until you have looked
+and say what became of them. Options may stand behind the address.`,
+		Setup: func(c *command.Call) command.Run {
+			p := &planning{}
+			p.Variables.VariableFlags(c)
+			p.Locking.LockFlags(c)
+			p.StateFiles.WriteFlags(c)
+			c.Flags.BoolVar(&p.input, "input", true, "Ask nothing: what is missing is an error.")
+			var how tombolo.Recovery
+			c.Flags.StringVar(&how.Adopt, "adopt", "", "The object exists: take over the one whose id is `ID`.")
+			c.Flags.BoolVar(&how.Retry, "retry", false, "Nothing has happened: the next apply does it again.")
+			c.Flags.BoolVar(&how.Forget, "forget", false, "Whatever there is, leave it alone: drop it from the state.")
+			return func(ctx context.Context) command.Outcome { return runRecover(ctx, c, p, &how) }
+		},
+	}
+}
+
+func runRecover(ctx context.Context, c *command.Call, p *planning, how *tombolo.Recovery) command.Outcome {
+	if len(c.Args) == 0 {
+		return listInterrupted(ctx, c, p)
+	}
+	text := c.Args[0]
+	// The messages of other commands show the address first, as people think of it.
+	if err := c.Flags.Parse(c.Args[1:]); err != nil {
+		return c.Misuse("Failed to parse command-line flags", "%s", err)
+	}
+	if c.Flags.NArg() > 0 {
+		return c.Misuse("Too many command line arguments", "One address can be recovered at a time.")
+	}
+	chosen := 0
+	for _, is := range []bool{how.Adopt != "", how.Retry, how.Forget} {
+		if is {
+			chosen++
+		}
+	}
+	if chosen != 1 {
+		return c.Misuse("How to recover?", "Say what became of the object with one of -adopt=ID, -retry and -forget.")
+	}
+	a, diags := addr.ParseInstance(text)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	s := &session{call: c, flags: p}
+	s.ctx, s.running = c.Interruptible(ctx)
+	defer s.end()
+	if diags := s.prepare("OperationTypeRecover"); !c.Report(diags) {
+		return command.Failed
+	}
+	if !c.Report(s.run.Recover(s.ctx, a, *how, s.options.Variables)) || !s.release() {
+		return command.Failed
+	}
+	fmt.Fprintln(c.Out, recovered(a, how))
+	return command.Done
+}
+
+func recovered(a addr.AbsResourceInstance, how *tombolo.Recovery) string {
+	switch {
+	case how.Adopt != "":
+		return fmt.Sprintf("%s is now in the state, with the id %s. The next plan shows how it differs from the configuration.", a, how.Adopt)
+	case how.Retry:
+		return fmt.Sprintf("%s is as it was before: the next apply does what was interrupted.", a)
+	}
+	return fmt.Sprintf("%s is no longer in the state.", a)
+}
+
+// listInterrupted names what can be recovered.
+func listInterrupted(ctx context.Context, c *command.Call, p *planning) command.Outcome {
+	snapshot, diags := c.Snapshot(ctx, p.StateFiles)
+	switch {
+	case diags.HasErrors():
+		return c.End(diags)
+	case len(snapshot.InFlight)+len(snapshot.Unfolded) == 0:
+		fmt.Fprintln(c.Out, "No operation was interrupted: there is nothing to recover.")
+		return command.Done
+	}
+	return c.End(diag.List{}.Errorf(nil, "Which address?", "Say which of the interrupted operations is meant, and what became of it."))
+}

@@ -1,0 +1,61 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Refresh is the command refresh.
+func Refresh() *command.Command {
+	return &command.Command{
+		Name: "refresh", Short: "Record in the state how the real objects are",
+		Long: `Look at the real objects and record what has changed: the same as
+"~ apply -refresh-only -auto-approve".`,
+		Setup: func(c *command.Call) command.Run {
+			p := &planning{refresh: true, refreshOnly: true}
+			p.Variables.VariableFlags(c)
+			p.Locking.LockFlags(c)
+			p.StateFiles.WriteFlags(c)
+			c.StringsFlag(&p.targets, "target", "Refresh only the module, resource or instance at `ADDRESS` and what it depends on. May be given more than once.")
+			p.limits(c)
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) > 0 {
+					return c.TooMany()
+				}
+				return runRefresh(ctx, c, p)
+			}
+		},
+	}
+}
+
+// runRefresh records what has changed without showing it as a plan.
+func runRefresh(ctx context.Context, c *command.Call, p *planning) command.Outcome {
+	s, ok := begin(ctx, c, p, "OperationTypeRefresh")
+	if !ok {
+		return command.Failed
+	}
+	defer s.end()
+	if len(s.run.State().Resources()) == 0 {
+		c.Report(diag.List{}.Warnf(nil, "Empty or non-existent state", "The state holds no objects, so there is nothing to refresh."))
+	}
+	pl, diags := s.plan()
+	if pl == nil || pl.Errored || diags.HasErrors() {
+		c.Report(diags)
+		return command.Failed
+	}
+	return s.perform(pl, s.options.Variables, diags)
+}
+
+// refreshed shows what is left to say after a refresh.
+func refreshed(c *command.Call, s *state.State) error {
+	if len(s.OutputNames()) == 0 {
+		return nil
+	}
+	fmt.Fprintf(c.Out, "\n%s\n\n", c.Green("Outputs:"))
+	return view.Outputs(c.Out, s)
+}

@@ -1,0 +1,104 @@
+// Package run has the commands that set the engine to work: plan, apply, destroy, refresh, recover. They share their flags (flags.go) and
+// the session (this file), which goes from the first signal handler to giving the lock back.
+package run
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// session is a run of plan or apply from its first signal handler to giving the lock back.
+type session struct {
+	call    *command.Call
+	flags   *planning
+	options tombolo.PlanOptions
+	ctx     context.Context
+	running *command.Running
+	project *tombolo.Project
+	run     *tombolo.Run
+}
+
+// begin loads the project, collects its variables and takes the lock. Problems are reported; a session must be ended.
+func begin(ctx context.Context, c *command.Call, p *planning, operation string) (*session, bool) {
+	options, ok := p.options(c)
+	if !ok {
+		return nil, false
+	}
+	c.Report(p.StateFiles.Deprecated())
+	s := &session{call: c, flags: p, options: options}
+	s.ctx, s.running = c.Interruptible(ctx)
+	if diags := s.prepare(operation); !c.Report(diags) {
+		s.end()
+		return nil, false
+	}
+	return s, true
+}
+
+func (s *session) prepare(operation string) (diags diag.List) {
+	c, p := s.call, s.flags
+	if p.generate != "" {
+		return diags.Errorf(nil, "Unsupported option", "This version cannot write configuration for imported objects (-generate-config-out).")
+	}
+	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Files: p.StateFiles, Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort})
+	if diags.HasErrors() {
+		return diags
+	}
+	if s.project.Config().IsEmpty() && s.options.Mode != plan.Destroy {
+		return diags.Errorf(nil, "No configuration files", "This directory has no configuration (no .tf files). Applying nothing would destroy everything, which is hardly meant: to do that, use %s destroy. Otherwise create a .tf file, or change to the directory that has them (-chdir).", c.Program)
+	}
+	values, more := c.Values(s.ctx, s.project.Config().Root, p.Variables.Options, p.input)
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return diags
+	}
+	s.options.Variables = values
+	return diags.Extend(s.open(operation))
+}
+
+// open takes the lock.
+func (s *session) open(operation string) (diags diag.List) {
+	s.run, diags = s.project.Open(s.ctx, s.flags.Locking.OpenOptions(operation))
+	return diags
+}
+
+func (s *session) plan() (*plan.Plan, diag.List) { return s.run.Plan(s.ctx, s.options) }
+
+func (s *session) schemas(pl *plan.Plan) tfjson.Schemas {
+	return command.Schemas(s.project, pl.Base, pl.Changes...)
+}
+
+// release gives the lock back, and reports when that fails.
+func (s *session) release() bool {
+	if s.run == nil {
+		return true
+	}
+	diags := s.run.Close(context.WithoutCancel(s.ctx))
+	s.run = nil
+	return s.call.Report(diags)
+}
+
+// end gives back what is left.
+func (s *session) end() {
+	s.release()
+	if s.project != nil {
+		s.project.Close()
+	}
+	s.running.End()
+}
+
+// ephemeral picks the values of variables that a plan does not keep.
+func ephemeral(pl *plan.Plan, values map[string]cty.Value) map[string]cty.Value {
+	out := map[string]cty.Value{}
+	for name, v := range pl.Variables {
+		if value, ok := values[name]; ok && v.Ephemeral {
+			out[name] = value
+		}
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package run
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// applySaved performs a saved plan, with the configuration that it was made from.
+func applySaved(ctx context.Context, c *command.Call, p *planning, name string) command.Outcome {
+	pl, diags := command.ReadPlan(name)
+	if !c.Report(diags) {
+		return command.Failed
+	}
+	if p.destroy {
+		return c.End(diags.Errorf(nil, "Destroy can't be set with a plan file", "A saved plan says itself what is destroyed. Make a plan with -destroy and apply that."))
+	}
+	s := &session{call: c, flags: p}
+	s.ctx, s.running = c.Interruptible(ctx)
+	defer s.end()
+	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Files: p.StateFiles, Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort, Saved: pl})
+	if !c.Report(command.ErrorsOnly(diags)) { // its warnings were shown when it was planned
+		return command.Failed
+	}
+	values, diags := ephemeralValues(s.ctx, c, s, pl)
+	if !c.Report(diags) || !c.Report(s.open("OperationTypeApply")) {
+		return command.Failed
+	}
+	c.Interrupted(s.run.Snapshot())
+	return s.perform(pl, values, nil)
+}
+
+// ephemeralValues collects the variables that a plan does not keep, and checks that no others have changed.
+func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.Plan) (map[string]cty.Value, diag.List) {
+	root := s.project.Config().Root
+	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: c.Environ, Options: s.flags.Variables.Options})
+	c.AddSources(sources)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	given := config.Values{}
+	for name, v := range raw {
+		decl := root.Variables[name]
+		if v.Origin == config.FromOption || v.Origin == config.FromNamedFile || decl != nil && decl.Ephemeral {
+			given[name] = v
+		}
+	}
+	out := map[string]cty.Value{}
+	for name, v := range given {
+		decl := root.Variables[name]
+		if decl == nil {
+			diags = diags.Errorf(nil, "Value for undeclared variable", "The variable %q is set, but the root module of the saved plan does not declare it.", name)
+			continue
+		}
+		one := &config.Module{Variables: map[string]*config.Variable{name: decl}}
+		values, more := one.VariableValues(config.Values{name: v})
+		diags = diags.Extend(more)
+		switch {
+		case more.HasErrors():
+		case decl.Ephemeral:
+			out[name] = values[name]
+		case !sameValue(values[name], planned(pl, decl)):
+			diags = diags.Errorf(nil, "Can't change variable when applying a saved plan", "The variable %q has another value in the saved plan. A plan is applied with the values that it was made with: leave the option out, or make a new plan.", name)
+		}
+	}
+	return out, diags
+}
+
+// planned is the value that a plan was made with.
+func planned(pl *plan.Plan, v *config.Variable) cty.Value {
+	if known := pl.Variables[v.Name]; known.Value != cty.NilVal {
+		if value, err := v.ConvertValue(known.Value); err == nil {
+			return value
+		}
+		return known.Value
+	}
+	return v.Default
+}
+
+func sameValue(a, b cty.Value) bool {
+	return a != cty.NilVal && b != cty.NilVal && a.RawEquals(b)
+}

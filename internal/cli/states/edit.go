@@ -1,0 +1,101 @@
+package states
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// editing says how a command changes the state by hand.
+type editing struct {
+	command.Locking
+	command.StateFiles
+	operation string
+	// stamped keeps the former state in a file with the time in its name, so that every edit can be undone.
+	stamped bool
+}
+
+func (e *editing) flags(c *command.Call) {
+	e.Locking.LockFlags(c)
+	e.StateFiles.WriteFlags(c)
+	var ignored bool
+	c.Flags.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
+}
+
+// edit changes the state under its lock. The function gives the new state, or nil when there is nothing to write.
+func edit(ctx context.Context, c *command.Call, e editing, change func(state.Session) (*state.State, diag.List)) command.Outcome {
+	session, diags := lock(ctx, c, e)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	s, diags := change(session)
+	if s != nil && !diags.HasErrors() {
+		diags = diags.AppendError("Error saving the state", session.Write(ctx, s))
+	}
+	return c.End(diags.AppendError("Error releasing the state lock", session.Unlock()))
+}
+
+// lock takes the lock of the selected workspace.
+func lock(ctx context.Context, c *command.Call, e editing) (state.Session, diag.List) {
+	root, diags := c.RootModule(ctx)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	o, diags := command.LocalBackend(root)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	e.StateFiles.Apply(&o)
+	if e.stamped && e.Backup == "" {
+		if o.BackupTo, diags = stampedBackup(c, o); diags.HasErrors() {
+			return nil, diags
+		}
+	}
+	ws, diags := c.Selected(store.New(o))
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return lockWorkspace(ctx, c, ws, e)
+}
+
+func lockWorkspace(ctx context.Context, c *command.Call, ws state.Workspace, e editing) (state.Session, diag.List) {
+	req := state.LockRequest{Unlocked: !e.Locking.Lock, Info: state.LockInfo{Operation: e.operation}}
+	session, err := state.Acquire(ctx, ws, req, e.Timeout, func(l *state.LockedError) { c.View().Send(event.LockWaiting{Info: l.Info}) })
+	if err != nil {
+		return nil, tombolo.LockProblem(err)
+	}
+	c.Interrupted(session.Snapshot())
+	return session, nil
+}
+
+// stampedBackup names the file that keeps the state as it was before an edit.
+func stampedBackup(c *command.Call, o store.Options) (string, diag.List) {
+	name, _, err := c.Workspace()
+	if err != nil {
+		return "", diag.FromError("Cannot tell which workspace is selected", err)
+	}
+	file := first(o.WriteTo, o.ReadFrom)
+	if file == "" && name == state.DefaultWorkspace {
+		file = first(o.Path, "terraform.tfstate")
+	} else if file == "" {
+		file = filepath.Join(first(o.WorkspaceDir, "terraform.tfstate.d"), name, "terraform.tfstate")
+	}
+	return fmt.Sprintf("%s.%d.backup", file, time.Now().Unix()), nil
+}
+
+func first(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,46 @@
+package states
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+)
+
+func cmdStateList() *command.Command {
+	return &command.Command{
+		Name: "list", Short: "List the instances in the state", Args: "[ADDRESS...]",
+		Long: `List the addresses of all instances in the state, or of those at the given addresses: modules, resources or instances.`,
+		Setup: func(c *command.Call) command.Run {
+			var files command.StateFiles
+			var id string
+			files.ReadFlags(c)
+			c.Flags.StringVar(&id, "id", "", "List only objects whose attribute id is `ID`.")
+			return func(ctx context.Context) command.Outcome { return stateList(ctx, c, files, id) }
+		},
+	}
+}
+
+func stateList(ctx context.Context, c *command.Call, files command.StateFiles, id string) command.Outcome {
+	snapshot, diags := c.Snapshot(ctx, files)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	s := snapshot.State
+	if s == nil {
+		return noState(c)
+	}
+	targets, diags := parseTargets(s, c.Args)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	for _, r := range s.Resources() {
+		for _, key := range r.Keys() {
+			a := r.Addr.Instance(key)
+			if within(targets, a) && (id == "" || hasID(r.Instances[key], id)) {
+				fmt.Fprintln(c.Out, a)
+			}
+		}
+	}
+	return command.Done
+}

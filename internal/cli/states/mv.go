@@ -1,0 +1,181 @@
+package states
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+func cmdStateMv() *command.Command {
+	return &command.Command{
+		Name: "mv", Short: "Give something in the state another address", Args: "SOURCE DESTINATION",
+		Long: `Give an instance, a resource or a module in the state another address, as after renaming it in
+the configuration (where a moved block does the same for everyone). With -state-out it moves to
+another state file.`,
+		Setup: func(c *command.Call) command.Run {
+			e := editing{operation: "state-mv", stamped: true}
+			m := &moving{}
+			e.flags(c)
+			c.Flags.BoolVar(&m.dry, "dry-run", false, "Only say what would be moved.")
+			c.Flags.StringVar(&m.backupOut, "backup-out", "", "Keep the former state of the file of -state-out in `FILE`.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) != 2 {
+					return c.WrongNumber("Exactly two arguments expected.")
+				}
+				var diags, more diag.List
+				m.from, diags = addr.ParseTarget(c.Args[0])
+				m.to, more = addr.ParseTarget(c.Args[1])
+				if diags = diags.Extend(more); diags.HasErrors() {
+					return c.End(diags)
+				}
+				if e.Out != "" && e.Out != e.In {
+					return moveOut(ctx, c, e, m)
+				}
+				return edit(ctx, c, e, func(session state.Session) (*state.State, diag.List) {
+					s := session.Snapshot().State
+					steps, diags := m.plan(s, s)
+					if diags.HasErrors() || !announce(c, m, len(steps)) {
+						return nil, diags
+					}
+					b := s.Builder()
+					for _, step := range steps {
+						b.Fold(state.Edit{Move: &step})
+					}
+					return b.State(), nil
+				})
+			}
+		},
+	}
+}
+
+// moving is one move of state mv.
+type moving struct {
+	from, to  addr.Target
+	dry       bool
+	backupOut string
+}
+
+// announce says what is moved, and tells whether to do it.
+func announce(c *command.Call, m *moving, n int) bool {
+	switch {
+	case m.dry && n == 0:
+		fmt.Fprintln(c.Out, "Would have moved nothing.")
+		return false
+	case m.dry:
+		fmt.Fprintf(c.Out, "Would move %q to %q\n", m.from, m.to)
+		return false
+	}
+	fmt.Fprintf(c.Out, "Move %q to %q\nSuccessfully moved 1 object(s).\n", m.from, m.to)
+	return true
+}
+
+// plan gives the moves of instances from one state to another, which may be the same, after checking that they make sense.
+func (m *moving) plan(from, to *state.State) ([]state.MoveObject, diag.List) {
+	var diags diag.List
+	found := m.found(from)
+	switch {
+	case len(found) == 0:
+		return nil, diags.Errorf(nil, "Invalid source address", "Cannot move %s: nothing in the state matches it. The command \"state list\" shows the addresses of all instances.", m.from)
+	case m.from.IsModule() != m.to.IsModule():
+		return nil, diags.Errorf(nil, "Invalid target address", "Cannot move %s to %s: a module can only become a module, and a resource only a resource.", m.from, m.to)
+	case m.from.IsModule():
+		if len(matching(to, m.to)) > 0 {
+			return nil, diags.Errorf(nil, "Invalid target address", "Cannot move to %s: the state has a module there already.", m.to)
+		}
+		return m.modules(found), nil
+	case m.from.Resource.Mode != m.to.Resource.Mode:
+		return nil, diags.Errorf(nil, "Invalid state move request", "Cannot move %s to %s: one is a %s resource and the other a %s resource.", m.from, m.to, m.from.Resource.Mode, m.to.Resource.Mode)
+	case m.from.Resource.Type != m.to.Resource.Type:
+		return nil, diags.Errorf(nil, "Invalid state move request", "Cannot move %s to %s: resource types don't match.", m.from, m.to)
+	}
+	whole := !m.from.HasKey && !m.to.HasKey && !(len(found) == 1 && found[0].Key.IsNone())
+	target := addr.AbsResource{Module: m.to.Module, Resource: m.to.Resource}
+	if whole {
+		if to.Resource(target) != nil {
+			return nil, diags.Errorf(nil, "Invalid target address", "Cannot move to %s: the state has a resource there already.", m.to)
+		}
+		var steps []state.MoveObject
+		for _, a := range found {
+			steps = append(steps, state.MoveObject{From: a, To: target.Instance(a.Key)})
+		}
+		return steps, nil
+	}
+	if len(found) > 1 || !m.from.HasKey && !found[0].Key.IsNone() {
+		return nil, diags.Errorf(nil, "Invalid target address", "Cannot move %s to %s: the source is a whole resource (not an instance), so the target must be one too.", m.from, m.to)
+	}
+	if to.Instance(target.Instance(m.to.Key)) != nil {
+		return nil, diags.Errorf(nil, "Invalid target address", "Cannot move to %s: the state has a resource instance there already.", m.to)
+	}
+	return []state.MoveObject{{From: found[0], To: target.Instance(m.to.Key)}}, nil
+}
+
+// found gives the instances that the source names. Unlike for other commands, module.m does not stand for module.m[0].
+func (m *moving) found(s *state.State) (out []addr.AbsResourceInstance) {
+	for _, r := range s.Resources() {
+		for _, key := range r.Keys() {
+			a := r.Addr.Instance(key)
+			if m.from.IsModule() && m.from.Module.Contains(a.Module) || !m.from.IsModule() && matches(m.from, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+// modules moves everything in and below a module.
+func (m *moving) modules(found []addr.AbsResourceInstance) (steps []state.MoveObject) {
+	depth := len(m.from.Module.Steps())
+	for _, a := range found {
+		to := a
+		to.Module = m.to.Module
+		for _, step := range a.Module.Steps()[depth:] {
+			to.Module = to.Module.Child(step.Call, step.Key)
+		}
+		steps = append(steps, state.MoveObject{From: a, To: to})
+	}
+	return steps
+}
+
+// moveOut moves to another state file. The target is written first: between the two writes the objects are in both states, and in none of
+// them lost.
+func moveOut(ctx context.Context, c *command.Call, e editing, m *moving) command.Outcome {
+	source := e
+	source.Out = ""
+	target := editing{Locking: e.Locking, operation: e.operation, stamped: true, StateFiles: command.StateFiles{In: e.Out, Out: e.Out, Backup: m.backupOut}}
+	return edit(ctx, c, source, func(session state.Session) (*state.State, diag.List) {
+		s := session.Snapshot().State
+		other, diags := lock(ctx, c, target)
+		if diags.HasErrors() {
+			return nil, diags
+		}
+		next, diags := moveBetween(ctx, c, s, other, m)
+		return next, diags.AppendError("Error releasing the state lock", other.Unlock())
+	})
+}
+
+func moveBetween(ctx context.Context, c *command.Call, s *state.State, other state.Session, m *moving) (*state.State, diag.List) {
+	there := other.Snapshot().State
+	steps, diags := m.plan(s, there)
+	if diags.HasErrors() || !announce(c, m, len(steps)) {
+		return nil, diags
+	}
+	to, from := there.Builder(), s.Builder()
+	for _, step := range steps {
+		i, p := s.Instance(step.From), s.Resource(step.From.AbsResource()).Provider
+		if i.Current != nil {
+			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To}, Provider: p, Object: i.Current}})
+		}
+		for _, key := range i.DeposedKeys() {
+			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To, Deposed: key}, Provider: p, Object: i.Deposed[key]}})
+		}
+		from.Fold(forget(s, step.From)...)
+	}
+	if err := other.Write(ctx, to.State()); err != nil {
+		return nil, diags.AppendError("Error saving the target state", err)
+	}
+	return from.State(), diags
+}

@@ -1,0 +1,29 @@
+package states
+
+import (
+	"context"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+)
+
+func cmdStatePull() *command.Command {
+	return &command.Command{
+		Name: "pull", Short: "Print the state",
+		Long: `Print the state as it is stored, in the newest version of the format.`,
+		Setup: func(c *command.Call) command.Run {
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) > 0 {
+					return c.WrongNumber("No arguments expected.")
+				}
+				snapshot, diags := c.Snapshot(ctx, command.StateFiles{})
+				if diags.HasErrors() {
+					return c.End(diags)
+				}
+				if snapshot.State == nil {
+					return command.Done
+				}
+				return c.Finish("Failed to print the state", snapshot.State.Encode(c.Out))
+			}
+		},
+	}
+}

@@ -1,0 +1,86 @@
+package states
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+func cmdStateReplaceProvider() *command.Command {
+	return &command.Command{
+		Name: "replace-provider", Short: "Have resources managed by another provider", Args: "FROM TO",
+		Long: `Write another provider into all resources of the state that have the first one, such as
+registry.acme.com/acme/aws instead of hashicorp/aws.`,
+		Setup: func(c *command.Call) command.Run {
+			e := editing{operation: "state-replace-provider", stamped: true}
+			var approved bool
+			e.flags(c)
+			c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) != 2 {
+					return c.WrongNumber("Exactly two arguments expected.")
+				}
+				var ends [2]addr.Provider
+				for i, text := range c.Args {
+					p, err := addr.ParseProvider(text)
+					if err != nil {
+						return c.Finish("Invalid provider address", fmt.Errorf("%q: %w", text, err))
+					}
+					ends[i] = p
+				}
+				return edit(ctx, c, e, func(session state.Session) (*state.State, diag.List) {
+					return replaceProvider(ctx, c, session.Snapshot().State, ends[0], ends[1], approved)
+				})
+			}
+		},
+	}
+}
+
+func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from, to addr.Provider, approved bool) (*state.State, diag.List) {
+	var edits []state.Edit
+	var names []string
+	for _, r := range s.Resources() {
+		if r.Provider.Provider != from {
+			continue
+		}
+		p := r.Provider
+		p.Provider = to
+		names = append(names, r.Addr.String())
+		for _, key := range r.Keys() {
+			i := r.Instances[key]
+			put := func(deposed addr.DeposedKey, o *state.Object) {
+				edits = append(edits, state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: r.Addr.Instance(key), Deposed: deposed}, Provider: p, Object: o}})
+			}
+			if i.Current != nil {
+				put("", i.Current)
+			}
+			for _, deposed := range i.DeposedKeys() {
+				put(deposed, i.Deposed[deposed])
+			}
+		}
+	}
+	if len(names) == 0 {
+		fmt.Fprintln(c.Out, "No matching resources found.")
+		return nil, nil
+	}
+	fmt.Fprintf(c.Out, "%s will perform the following actions:\n\n  ~ Updating provider:\n    - %s\n    + %s\n\nChanging %d resources:\n\n", c.Title, from, to, len(names))
+	for _, name := range names {
+		fmt.Fprintln(c.Out, "  "+name)
+	}
+	fmt.Fprintln(c.Out)
+	if !approved {
+		answer, err := c.Ask(ctx, "Do you want to make these changes?", "Only 'yes' will be accepted to continue.", false)
+		if err != nil || answer != "yes" {
+			fmt.Fprintln(c.Out, "Cancelled replacing providers.")
+			return nil, nil
+		}
+	}
+	b := s.Builder()
+	b.Fold(edits...)
+	fmt.Fprintf(c.Out, "Successfully replaced provider for %d resources.\n", len(names))
+	return b.State(), nil
+}

@@ -1,0 +1,81 @@
+package states
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+func cmdStateRm() *command.Command {
+	return &command.Command{
+		Name: "rm", Short: "Forget instances without destroying them", Args: "ADDRESS...",
+		Long: `Remove instances from the state: the objects go on to exist, but ~~ no longer knows them. An
+address may be that of a module, a resource or an instance.`,
+		Setup: func(c *command.Call) command.Run {
+			e := editing{operation: "state-rm", stamped: true}
+			var dry bool
+			e.flags(c)
+			c.Flags.BoolVar(&dry, "dry-run", false, "Only say what would be removed.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) == 0 {
+					return c.WrongNumber("At least one address is required.")
+				}
+				return edit(ctx, c, e, func(session state.Session) (*state.State, diag.List) {
+					return stateRm(c, session.Snapshot().State, dry)
+				})
+			}
+		},
+	}
+}
+
+func stateRm(c *command.Call, s *state.State, dry bool) (*state.State, diag.List) {
+	var edits []state.Edit
+	var gone []addr.AbsResourceInstance
+	taken := map[addr.AbsResourceInstance]bool{}
+	for _, text := range c.Args {
+		t, diags := addr.ParseTarget(text)
+		if diags.HasErrors() {
+			return nil, diags
+		}
+		for _, a := range matching(s, t) {
+			if !taken[a] {
+				taken[a] = true
+				gone = append(gone, a)
+				edits = append(edits, forget(s, a)...)
+			}
+		}
+	}
+	word := "Removed"
+	if dry {
+		word = "Would remove"
+	}
+	for _, a := range gone {
+		fmt.Fprintln(c.Out, word, a)
+	}
+	switch {
+	case dry && len(gone) == 0:
+		fmt.Fprintln(c.Out, "Would have removed nothing.")
+		return nil, nil
+	case dry:
+		return nil, nil
+	case len(gone) == 0:
+		return nil, diag.List{}.Errorf(nil, "Invalid target address", "Nothing in the state matches. The command \"state list\" shows the addresses of all instances.")
+	}
+	b := s.Builder()
+	b.Fold(edits...)
+	fmt.Fprintf(c.Out, "Successfully removed %d resource instance(s).\n", len(gone))
+	return b.State(), nil
+}
+
+// forget gives the edits that remove an instance with all its objects.
+func forget(s *state.State, a addr.AbsResourceInstance) []state.Edit {
+	edits := []state.Edit{{Drop: &state.DropObject{Addr: addr.Object{Instance: a}}}}
+	for _, key := range s.Instance(a).DeposedKeys() {
+		edits = append(edits, state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: a, Deposed: key}}})
+	}
+	return edits
+}

@@ -1,0 +1,113 @@
+// Package states has the commands that look at the state and change it by hand: state ..., taint, untaint, workspace ... and force-unlock.
+// Whatever changes a state goes through edit (edit.go), which holds the lock meanwhile. This file says which instances an address means.
+package states
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// State is the command state.
+func State() *command.Command {
+	return &command.Command{
+		Name: "state", Short: "Look at the state and change it by hand",
+		Long: `These commands look at the state of the selected workspace, and change it without
+touching any real object. Their output suits grep and the like.`,
+		Members: []*command.Command{cmdStateList(), cmdStateMv(), cmdStatePull(), cmdStatePush(), cmdStateReplaceProvider(), cmdStateRm(), cmdStateShow()},
+	}
+}
+
+// noState says that there is no state at all.
+func noState(c *command.Call) command.Outcome {
+	fmt.Fprintf(c.Err, "No state file was found!\n\nThis command works on a state. Run it in a directory where %s has run, or name the file with -state.\n", c.Title)
+	return command.Failed
+}
+
+// parseTargets reads addresses, each of which must match something in the state.
+func parseTargets(s *state.State, texts []string) (targets []addr.Target, diags diag.List) {
+	for _, text := range texts {
+		t, more := addr.ParseTarget(text)
+		if diags = diags.Extend(more); more.HasErrors() {
+			continue
+		}
+		if len(matching(s, t)) == 0 {
+			diags = diags.Extend(notInState(t))
+			continue
+		}
+		targets = append(targets, t)
+	}
+	return targets, diags
+}
+
+func notInState(t addr.Target) diag.List {
+	const advice = "What was just written stands in the state after the next apply; \"state list\" shows what is there now."
+	switch {
+	case t.IsModule():
+		return diag.List{}.Errorf(nil, "Unknown module", "The state contains no module at %s. %s", t, advice)
+	case t.HasKey:
+		return diag.List{}.Errorf(nil, "Unknown resource instance", "The state contains no resource instance %s. %s", t, advice)
+	}
+	return diag.List{}.Errorf(nil, "Unknown resource", "The state contains no resource %s. %s", t, advice)
+}
+
+// matching gives the instances of a state at an address.
+func matching(s *state.State, t addr.Target) (out []addr.AbsResourceInstance) {
+	for _, r := range s.Resources() {
+		for _, key := range r.Keys() {
+			if a := r.Addr.Instance(key); matches(t, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+// matches tells whether an address is that of an instance or of something around it. A module without a key stands for all its
+// instances.
+func matches(t addr.Target, a addr.AbsResourceInstance) bool {
+	switch {
+	case t.IsModule():
+		want, have := t.Module.Steps(), a.Module.Steps()
+		for i, step := range want {
+			if i >= len(have) || step.Call != have[i].Call || !step.Key.IsNone() && step.Key != have[i].Key {
+				return false
+			}
+		}
+		return true
+	case t.Module != a.Module || t.Resource != a.Resource:
+		return false
+	}
+	return !t.HasKey || t.Key == a.Key
+}
+
+func within(targets []addr.Target, a addr.AbsResourceInstance) bool {
+	for _, t := range targets {
+		if matches(t, a) {
+			return true
+		}
+	}
+	return len(targets) == 0
+}
+
+// hasID tells whether an object's attribute id is the given one. No schema is needed for that.
+func hasID(i *state.Instance, id string) bool {
+	if i.Current == nil {
+		return false
+	}
+	if i.Current.Attributes == nil {
+		return i.Current.Flat["id"] == id
+	}
+	var found struct {
+		ID any `json:"id"`
+	}
+	if json.Unmarshal(i.Current.Attributes, &found) != nil {
+		return false
+	}
+	text, ok := found.ID.(string)
+	return ok && text == id
+}

@@ -1,0 +1,69 @@
+package states
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+func Taint() *command.Command   { return markCommand("taint") }
+func Untaint() *command.Command { return markCommand("untaint") }
+
+// markCommand is taint or untaint.
+func markCommand(name string) *command.Command {
+	cmd := &command.Command{
+		Name: name, Short: "Have an instance replaced by the next apply", Args: "ADDRESS",
+		Long: "Mark an instance as not whole: the next apply replaces it. To replace it at once, use\n\"~ apply -replace=ADDRESS\" instead.",
+	}
+	if name == "untaint" {
+		cmd.Short = "Take back the mark of taint"
+		cmd.Long = "Take back that an instance is not whole: the next apply leaves it alone."
+	}
+	cmd.Setup = func(c *command.Call) command.Run {
+		e := editing{operation: name}
+		var allowMissing bool
+		e.flags(c)
+		c.Flags.BoolVar(&allowMissing, "allow-missing", false, "Succeed even if there is no such instance.")
+		return func(ctx context.Context) command.Outcome {
+			if len(c.Args) != 1 {
+				return c.WrongNumber("The " + name + " command expects exactly one argument.")
+			}
+			a, diags := addr.ParseInstance(c.Args[0])
+			switch {
+			case diags.HasErrors():
+				return c.End(diags)
+			case a.Resource.Mode != addr.Managed:
+				return c.Say("Resource instance %s cannot be %sed", a, name)
+			}
+			return edit(ctx, c, e, func(session state.Session) (*state.State, diag.List) {
+				return mark(c, session.Snapshot().State, a, name == "taint", allowMissing)
+			})
+		}
+	}
+	return cmd
+}
+
+func mark(c *command.Call, s *state.State, a addr.AbsResourceInstance, taint, allowMissing bool) (*state.State, diag.List) {
+	object := addr.Object{Instance: a}
+	o := s.Object(object)
+	switch {
+	case o == nil && allowMissing:
+		return nil, diag.List{}.Warnf(nil, "No such resource instance", "The state has no instance %s, which is no error because of -allow-missing.", a)
+	case o == nil:
+		return nil, diag.List{}.Errorf(nil, "No such resource instance", "The state has no instance %s. What was just written stands in the state after the next apply; \"state list\" shows what is there now.", a)
+	case !taint && o.Status != state.Tainted:
+		return nil, diag.List{}.Errorf(nil, "Resource instance is not tainted", "The instance %s is not tainted, so there is nothing to take back.", a)
+	}
+	status, text := state.Ready, "Resource instance %s has been successfully untainted.\n"
+	if taint {
+		status, text = state.Tainted, "Resource instance %s has been marked as tainted.\n"
+	}
+	b := s.Builder()
+	b.Fold(state.Edit{Put: &state.PutObject{Addr: object, Provider: s.Resource(a.AbsResource()).Provider, Object: o.WithStatus(status)}})
+	fmt.Fprintf(c.Out, text, a)
+	return b.State(), nil
+}

@@ -1,0 +1,54 @@
+package states
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+)
+
+// ForceUnlock is the command force-unlock.
+func ForceUnlock() *command.Command {
+	return &command.Command{
+		Name: "force-unlock", Short: "Remove the lock that a dead run left behind", Args: "LOCK_ID",
+		Long: `Remove the lock of the selected workspace's state, given its id, which stands in the message
+of the command that met it. Nothing else is changed. The lock of a local state that a living process
+holds cannot be removed.`,
+		Setup: func(c *command.Call) command.Run {
+			var force bool
+			c.Flags.BoolVar(&force, "force", false, "Do not ask for approval.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) != 1 {
+					return c.WrongNumber("Expected a single argument: LOCK_ID")
+				}
+				return forceUnlock(ctx, c, c.Args[0], force)
+			}
+		},
+	}
+}
+
+func forceUnlock(ctx context.Context, c *command.Call, id string, force bool) command.Outcome {
+	st, diags := c.Open(ctx, command.StateFiles{})
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	ws, diags := c.Selected(st)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	if !force {
+		answer, err := c.Ask(ctx, "Do you really want to force-unlock?", c.Title+" will remove the lock of the state. Others who are just working on it would then be\nworking on it at the same time. Only 'yes' will be accepted to confirm.", false)
+		switch {
+		case err != nil:
+			return c.Say("Error asking for confirmation: %s", err)
+		case answer != "yes":
+			fmt.Fprintln(c.Out, "force-unlock cancelled.")
+			return command.Failed
+		}
+	}
+	if err := ws.ForceUnlock(ctx, id); err != nil {
+		return c.Say("Failed to unlock state: %s", err)
+	}
+	fmt.Fprintf(c.Out, "%s\n\nThe state has been unlocked, and commands should now be able to take the lock\nof it again.\n", c.Green(c.Title+" state has been successfully unlocked!"))
+	return command.Done
+}

@@ -1,0 +1,302 @@
+package states
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Workspace is the command workspace.
+func Workspace() *command.Command {
+	return &command.Command{
+		Name: "workspace", Short: "Switch between several states of one configuration",
+		Long:    "Each workspace has a state of its own.",
+		Members: []*command.Command{cmdWorkspaceDelete(), cmdWorkspaceList(), cmdWorkspaceNew(), cmdWorkspaceSelect(), cmdWorkspaceShow()},
+	}
+}
+
+func cmdWorkspaceShow() *command.Command {
+	return &command.Command{
+		Name: "show", Short: "Print the name of the selected workspace", Long: "Print the name of the selected workspace.",
+		Setup: func(c *command.Call) command.Run {
+			return func(context.Context) command.Outcome {
+				name, _, err := c.Workspace()
+				if err != nil {
+					return c.Finish("Cannot tell which workspace is selected", err)
+				}
+				fmt.Fprintln(c.Out, name)
+				return command.Done
+			}
+		},
+	}
+}
+
+func cmdWorkspaceList() *command.Command {
+	return &command.Command{
+		Name: "list", Short: "List the workspaces", Long: "List the workspaces. A star marks the selected one.",
+		Setup: func(c *command.Call) command.Run {
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) > 0 {
+					return c.TooMany()
+				}
+				return workspaceList(ctx, c)
+			}
+		},
+	}
+}
+
+func workspaceList(ctx context.Context, c *command.Call) command.Outcome {
+	w, diags := openWorkspaces(ctx, c)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	for _, name := range w.names {
+		mark := "  "
+		if name == w.current {
+			mark = "* "
+		}
+		fmt.Fprintln(c.Out, mark+name)
+	}
+	fmt.Fprintln(c.Out)
+	if w.overridden {
+		fmt.Fprint(c.Out, "\n\nThe active workspace is being overridden using the TF_WORKSPACE environment\nvariable.\n\n")
+	}
+	return command.Done
+}
+
+// workspaces is what the commands of the family start from.
+type workspaces struct {
+	store      state.Store
+	names      []string
+	current    string
+	overridden bool
+}
+
+func openWorkspaces(ctx context.Context, c *command.Call) (w workspaces, diags diag.List) {
+	if w.store, diags = c.Open(ctx, command.StateFiles{}); diags.HasErrors() {
+		return w, diags
+	}
+	var err error
+	if w.current, w.overridden, err = c.Workspace(); err != nil {
+		return w, diag.FromError("Cannot tell which workspace is selected", err)
+	}
+	if w.names, err = w.store.Workspaces(ctx); err != nil {
+		return w, diag.FromError("Failed to list the workspaces", err)
+	}
+	// A folder whose name no workspace can have is none.
+	w.names = slices.DeleteFunc(w.names, func(name string) bool {
+		_, err := w.store.Workspace(name)
+		return err != nil
+	})
+	return w, nil
+}
+
+// choose remembers the selected workspace.
+func choose(c *command.Call, name string) error {
+	if err := command.MakeDir(c.DataDir()); err != nil {
+		return err
+	}
+	return command.ReplaceFile(filepath.Join(c.DataDir(), "environment"), 0o644, func(w io.Writer) error {
+		_, err := io.WriteString(w, name)
+		return err
+	})
+}
+
+const overriddenText = `
+The selected workspace is currently overridden using the TF_WORKSPACE
+environment variable. Unset it, or give it the name of the workspace that you
+want, and run the command again.
+`
+
+func cmdWorkspaceNew() *command.Command {
+	return &command.Command{
+		Name: "new", Short: "Create a workspace and select it", Args: "NAME",
+		Long: `Create a workspace with an empty state, or a copy of another one, and select it.`,
+		Setup: func(c *command.Call) command.Run {
+			l := &command.Locking{}
+			l.LockFlags(c)
+			var from string
+			c.Flags.StringVar(&from, "state", "", "Copy the state in `FILE` into the new workspace.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) != 1 {
+					return c.WrongNumber("Expected a single argument: NAME.")
+				}
+				w, diags := openWorkspaces(ctx, c)
+				switch {
+				case diags.HasErrors():
+					return c.End(diags)
+				case w.overridden:
+					return c.Say(overriddenText)
+				case slices.Contains(w.names, c.Args[0]):
+					return c.Say("Workspace %q already exists", c.Args[0])
+				}
+				return createWorkspace(ctx, c, w, c.Args[0], l, from)
+			}
+		},
+	}
+}
+
+func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name string, l *command.Locking, from string) command.Outcome {
+	ws, err := w.store.Workspace(name)
+	if err != nil {
+		return c.Say("\nThe workspace name %q is not allowed. The name must contain only URL safe\ncharacters, and no path separators.\n", name)
+	}
+	var copied *state.State
+	if from != "" {
+		f, _, err := command.OpenFile(from)
+		if err != nil {
+			return c.Say("%s", err)
+		}
+		defer f.Close()
+		if copied, err = state.Read(f); err != nil {
+			return c.Finish("Cannot read the state to copy", fmt.Errorf("%s: %w", from, err))
+		}
+	}
+	session, diags := lockWorkspace(ctx, c, ws, editing{Locking: *l, operation: "workspace-new"})
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	if copied != nil {
+		err = session.Replace(ctx, copied)
+	}
+	if err = errors.Join(err, session.Unlock()); err == nil {
+		err = choose(c, name)
+	}
+	if err != nil {
+		return c.Finish("Failed to create the workspace", err)
+	}
+	fmt.Fprintf(c.Out, "%s\n\nYou're now on a new, empty workspace. Workspaces isolate their state,\nso if you run \"%s plan\" %s will not see any existing state\nfor this configuration.\n",
+		c.Green(fmt.Sprintf("Created and switched to workspace %q!", name)), c.Program, c.Title)
+	return command.Done
+}
+
+func cmdWorkspaceSelect() *command.Command {
+	return &command.Command{
+		Name: "select", Short: "Select a workspace", Args: "NAME",
+		Long: `Select the workspace that all commands in this directory work on from now on.`,
+		Setup: func(c *command.Call) command.Run {
+			var create bool
+			c.Flags.BoolVar(&create, "or-create", false, "Create the workspace if there is none of that name.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) != 1 {
+					return c.WrongNumber("Expected a single argument: NAME.")
+				}
+				return selectWorkspace(ctx, c, c.Args[0], create)
+			}
+		},
+	}
+}
+
+func selectWorkspace(ctx context.Context, c *command.Call, name string, create bool) command.Outcome {
+	w, diags := openWorkspaces(ctx, c)
+	switch {
+	case diags.HasErrors():
+		return c.End(diags)
+	case w.overridden:
+		return c.Say(overriddenText)
+	}
+	if _, err := w.store.Workspace(name); err != nil {
+		return c.Say("\nThe workspace name %q is not allowed. The name must contain only URL safe\ncharacters, and no path separators.\n", name)
+	}
+	switch {
+	case name == w.current:
+		return command.Done
+	case slices.Contains(w.names, name):
+		if err := choose(c, name); err != nil {
+			return c.Finish("Failed to select the workspace", err)
+		}
+		fmt.Fprintln(c.Out, c.Green(fmt.Sprintf("Switched to workspace %q.", name)))
+		return command.Done
+	case create:
+		return createWorkspace(ctx, c, w, name, &command.Locking{Lock: true}, "")
+	}
+	return noWorkspace(c, name)
+}
+
+func noWorkspace(c *command.Call, name string) command.Outcome {
+	return c.Say("\nWorkspace %q doesn't exist.\n\nYou can create this workspace with the \"new\" subcommand \nor include the \"-or-create\" flag with the \"select\" subcommand.", name)
+}
+
+func cmdWorkspaceDelete() *command.Command {
+	return &command.Command{
+		Name: "delete", Short: "Delete a workspace with its state", Args: "NAME",
+		Long: `Delete a workspace with its state. Objects that the state knows are not destroyed; while there
+are any, -force is needed.`,
+		Setup: func(c *command.Call) command.Run {
+			l := &command.Locking{}
+			l.LockFlags(c)
+			var force bool
+			c.Flags.BoolVar(&force, "force", false, "Delete the workspace even if its state knows objects, which nobody manages from then on.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) != 1 {
+					return c.WrongNumber("Expected a single argument: NAME.")
+				}
+				return deleteWorkspace(ctx, c, c.Args[0], l, force)
+			}
+		},
+	}
+}
+
+func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *command.Locking, force bool) command.Outcome {
+	w, diags := openWorkspaces(ctx, c)
+	switch {
+	case diags.HasErrors():
+		return c.End(diags)
+	case !slices.Contains(w.names, name):
+		return noWorkspace(c, name)
+	case name == state.DefaultWorkspace && name != w.current:
+		return c.Say("The default workspace cannot be deleted: it always exists.")
+	case name == w.current:
+		return c.Say("Workspace %q is your active workspace.\n\nYou cannot delete the currently active workspace. Please switch\nto another workspace and try again.", name)
+	}
+	ws, err := w.store.Workspace(name)
+	if err != nil {
+		return c.Finish("Failed to delete the workspace", err)
+	}
+	// Waiting for the lock is done here: deleting takes it without waiting.
+	session, diags := lockWorkspace(ctx, c, ws, editing{Locking: *l, operation: "workspace-delete"})
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	s := session.Snapshot().State
+	if err := session.Unlock(); err != nil {
+		return c.Finish("Error releasing the state lock", err)
+	}
+	left := managed(s)
+	if len(left) > 0 && !force {
+		return c.End(diags.Errorf(nil, "Workspace is not empty", "The workspace %q knows these objects:\n  - %s\n\nDeleting it would leave them to nobody. Destroy them first, or use -force to delete the workspace all the same.", name, strings.Join(left, "\n  - ")))
+	}
+	if err := w.store.DeleteWorkspace(ctx, name); err != nil {
+		return c.Finish("Failed to delete the workspace", err)
+	}
+	fmt.Fprintln(c.Out, c.Green(fmt.Sprintf("Deleted workspace %q!", name)))
+	if len(left) > 0 {
+		fmt.Fprintf(c.Out, "WARNING: %q was non-empty.\nThe resources managed by the deleted workspace may still exist,\nbut are no longer manageable by %s since the state has\nbeen deleted.\n\n", name, c.Title)
+	}
+	return command.Done
+}
+
+// managed lists the objects of a state that are not mere data.
+func managed(s *state.State) (list []string) {
+	if s == nil {
+		return nil
+	}
+	for _, r := range s.Resources() {
+		if r.Addr.Resource.Mode != addr.Managed {
+			continue
+		}
+		for _, key := range r.Keys() {
+			list = append(list, r.Addr.Instance(key).String())
+		}
+	}
+	return list
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/code"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/cli/inspect"
+	"github.com/tombolo-iac/tombolo/internal/cli/install"
+	"github.com/tombolo-iac/tombolo/internal/cli/run"
+	"github.com/tombolo-iac/tombolo/internal/cli/states"
+)
+
+// table gives all commands. It is built when needed, so that starting costs nothing.
+func table() []*command.Command {
+	return []*command.Command{
+		install.Init(), code.Validate(), run.Plan(), run.Apply(), run.Destroy(),
+		states.ForceUnlock(), install.Get(), inspect.Output(), install.Providers(), run.Recover(), run.Refresh(), inspect.Show(),
+		states.State(), states.Taint(), states.Untaint(), inspect.Version(), states.Workspace(),
+	}
+}
+
+func find(list []*command.Command, name string) *command.Command {
+	for _, cmd := range list {
+		if cmd.Name == name {
+			return cmd
+		}
+	}
+	return nil
+}
+
+// global are the options before the command.
+type global struct{ help, version bool }
+
+// start finds the command of the arguments and runs it.
+func start(ctx context.Context, a *command.App, args []string) command.Outcome {
+	g, rest, problem := globals(a, args)
+	if problem != "" {
+		fmt.Fprintln(a.Err, problem)
+		return command.Misused
+	}
+	switch {
+	case g.version:
+		rest = append([]string{"version"}, rest...)
+	case len(rest) == 0:
+		usage(a)
+		if g.help {
+			return command.Done
+		}
+		return command.Misused
+	}
+	cmd, path := find(table(), rest[0]), rest[0]
+	if cmd == nil {
+		return unknown(a, rest[0])
+	}
+	rest = rest[1:]
+	for cmd.Members != nil {
+		var member *command.Command
+		if len(rest) > 0 {
+			member = find(cmd.Members, rest[0])
+		}
+		if member == nil {
+			familyUsage(a, cmd, path)
+			if g.help || len(rest) > 0 && isHelp(rest[0]) {
+				return command.Done
+			}
+			return command.Misused
+		}
+		cmd, path, rest = member, path+" "+member.Name, rest[1:]
+	}
+	rest, err := environmentArguments(a, path, rest)
+	if err != nil {
+		fmt.Fprintln(a.Err, err)
+		return command.Misused
+	}
+	return a.Start(ctx, cmd, path, g.help, rest)
+}
+
+// globals reads the options before the command, and changes the directory when asked to.
+func globals(a *command.App, args []string) (g global, rest []string, problem string) {
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(args[0], "-"), "-"), "=")
+		switch {
+		case name == "chdir" && (!hasValue || value == ""):
+			return g, nil, "Invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example"
+		case name == "chdir":
+			if err := os.Chdir(value); err != nil {
+				return g, nil, "Error handling -chdir option: " + err.Error()
+			}
+		case isHelp(args[0]):
+			g.help = true
+		case name == "version" || name == "v":
+			g.version = true
+		default:
+			return g, nil, fmt.Sprintf("Unknown option %s before the command. Options of a command stand behind it: %s COMMAND %s.", args[0], a.Program, args[0])
+		}
+		args = args[1:]
+	}
+	return g, args, ""
+}
+
+// environmentArguments puts the arguments of TF_CLI_ARGS and TF_CLI_ARGS_name before those of the command line.
+func environmentArguments(a *command.App, path string, args []string) ([]string, error) {
+	var extra []string
+	for _, name := range []string{"TF_CLI_ARGS_" + strings.NewReplacer(" ", "_", "-", "_").Replace(path), "TF_CLI_ARGS"} {
+		words, err := splitWords(a.Getenv(name))
+		if err != nil {
+			return nil, fmt.Errorf("the environment variable %s cannot be split into arguments: %w", name, err)
+		}
+		extra = append(extra, words...)
+	}
+	return append(extra, args...), nil
+}
+
+// splitWords splits as a shell does: by white space, with quotes and backslashes, without any substitution.
+func splitWords(s string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	inWord := false
+	var quote rune
+	escaped := false
+	for _, r := range s {
+		switch {
+		case escaped:
+			if quote == '"' && r != '"' && r != '\\' && r != '$' && r != '`' {
+				word.WriteByte('\\')
+			}
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, inWord = true, true
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			} else {
+				word.WriteRune(r)
+			}
+		case r == '\'' || r == '"':
+			quote, inWord = r, true
+		case r == ' ' || r == '\t' || r == '\n' || r == '\r':
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+				inWord = false
+			}
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, errors.New("a quote or escape is not closed")
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+func unknown(a *command.App, name string) command.Outcome {
+	var names []string
+	for _, cmd := range table() {
+		names = append(names, cmd.Name)
+	}
+	fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\nTo see all of its commands, run:\n  %s -help\n\n", a.Title, name, diag.DidYouMean(name, names), a.Program)
+	return command.Misused
+}
+
+// usage prints the list of commands.
+func usage(a *command.App) {
+	fmt.Fprintf(a.Out, "Usage: %s [global options] <command> [options] [arguments]\n", a.Program)
+	for _, first := range []bool{true, false} {
+		if first {
+			fmt.Fprint(a.Out, "\nMain commands, in the order of use:\n")
+		} else {
+			fmt.Fprint(a.Out, "\nAll other commands:\n")
+		}
+		for _, cmd := range table() {
+			if cmd.Main == first {
+				fmt.Fprintf(a.Out, "  %-14s%s\n", cmd.Name, cmd.Short)
+			}
+		}
+	}
+	fmt.Fprint(a.Out, `
+Global options, which stand before the command:
+  -chdir=DIR    Do everything in another directory.
+  -help         Show this list, or with a command what that does.
+  -version      The same as the command version.
+`)
+}
+
+func familyUsage(a *command.App, cmd *command.Command, path string) {
+	fmt.Fprintf(a.Out, "Usage: %s [global options] %s <subcommand> [options] [arguments]\n\n%s\n\nSubcommands:\n", a.Program, path, command.Indent(a.Words(cmd.Long)))
+	for _, m := range cmd.Members {
+		fmt.Fprintf(a.Out, "  %-20s%s\n", m.Name, m.Short)
+	}
+}
+
+func isHelp(arg string) bool {
+	return arg == "-help" || arg == "--help" || arg == "-h" || arg == "--h"
+}
