@@ -21,7 +21,7 @@ var writers = map[string]string{
 	"internal/store/faults/faults.go": "counts calls for the crash harness",
 	"internal/fetch":                  "modules, providers and the lock file, all of which init can make again",
 	"internal/pack":                   "archives of programs, which can be made again",
-	"internal/cli/files.go":           "plan files and other output of commands, replaced as a whole",
+	"internal/cli/command/files.go":   "plan files and other output of commands, replaced as a whole",
 	"internal/program":                "spools of programs, whose own protocol says what is durable when",
 	"internal/host":                   "sockets of plugins",
 	"internal/world":                  "the ledger of the fake world that tests compare with",
