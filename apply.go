@@ -58,7 +58,7 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 	until, done := r.until(ctx, pool)
 	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
 		Functions: p.functions(funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)}),
-		Variables: variables, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,
+		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,
 	})
 	done()
 	diags = diags.Extend(more)
@@ -96,7 +96,7 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 		return diags.Errorf(nil, "Saved plan is stale", "The given plan file can no longer be applied because the state was changed by another operation after the plan was created. Make a new plan.")
 	}
 	for _, f := range r.Snapshot().InFlight {
-		if f.Object.Deposed != "" || have.Object(f.Object) != nil {
+		if f.Object.Deposed != "" || f.Action == state.ActionProvision || have.Object(f.Object) != nil {
 			continue
 		}
 		for _, c := range pl.Changes {
@@ -117,8 +117,11 @@ func (r *Run) settled(pl *plan.Plan) []string {
 		acted[c.Object] = c.Action != plan.NoOp
 	}
 	for _, f := range r.Snapshot().InFlight {
-		// A plan that did not look at the world only has an answer for what it acts on.
-		if have.Object(f.Object) != nil && (!pl.Unrefreshed || acted[f.Object]) {
+		// A plan that did not look at the world only has an answer for what it acts on. What provisioners did is nothing that a plan finds
+		// out: it is enough that the object is tainted, and has been planned for.
+		if f.Action == state.ActionProvision {
+			ops = append(ops, f.Token())
+		} else if have.Object(f.Object) != nil && (!pl.Unrefreshed || acted[f.Object]) {
 			ops = append(ops, f.Token())
 		}
 	}
@@ -151,6 +154,9 @@ func interruptedWarning(f state.InFlight) diag.List {
 func describeInFlight(f state.InFlight) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A run (%s) ended in the middle of the %s of %s, so it is not known what became of it.", f.Run.Started.Format(time.RFC3339), f.Action, f.Object)
+	if f.Action == state.ActionProvision {
+		return fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so it is not known how far they came. The next apply replaces the object if they belonged to its creation (it is tainted), and destroys it if it was to be destroyed.", f.Run.Started.Format(time.RFC3339), f.Object)
+	}
 	if f.Action == "create" {
 		fmt.Fprintf(&b, " The object may exist. Look for it, then run one of:\n  tombolo recover '%[1]s' --adopt ID    (it exists: take it over)\n  tombolo recover '%[1]s' --retry       (it does not exist: create it again)\n  tombolo recover '%[1]s' --forget      (leave it alone)", f.Object.Instance)
 	} else {

@@ -142,12 +142,18 @@ func (p *Project) prepare() (*eval.Program, diag.List) {
 	return prog, diags
 }
 
-// dir gives the root module's directory for filesystem functions; relative names in results stay as they were written.
+// functions gives the function table; relative names in results stay as they were written.
 func (p *Project) functions(o funcs.Options) map[string]function.Function {
-	if p.opts.Dir != "." {
-		o.BaseDir = p.opts.Dir
-	}
+	o.BaseDir = p.baseDir()
 	return funcs.Table(o)
+}
+
+// baseDir is what relative names in the configuration are relative to; empty for the working directory.
+func (p *Project) baseDir() string {
+	if p.opts.Dir == "." {
+		return ""
+	}
+	return p.opts.Dir
 }
 
 // OpenOptions say how to take the state's lock.

@@ -35,9 +35,6 @@ func unsupported(cfg *config.Config) diag.List {
 			if r.Addr.Mode == addr.Ephemeral {
 				refuse(r.DeclRange, "ephemeral resources", "Nothing was changed.")
 			}
-			if len(r.Provisioners) > 0 {
-				refuse(r.Provisioners[0].Range, "provisioners", "Nothing was changed. An external_resource can run a program at each step of its life.")
-			}
 		}
 	}
 	return diags

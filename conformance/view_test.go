@@ -204,6 +204,9 @@ func eventGroups(stream string, n *normaliser) any {
 			continue
 		}
 		delete(event, "@timestamp")
+		if event["type"] == "version" {
+			delete(event, "@message") // the name of the program
+		}
 		key := "other"
 		for _, field := range []string{"hook", "change"} {
 			if m, ok := event[field].(map[string]any); ok {

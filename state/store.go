@@ -117,12 +117,16 @@ type RunInfo struct {
 	Started time.Time
 }
 
+// ActionProvision is the action of an intent that covers the provisioners of an object: it is in the state, and as a creation it is
+// tainted until they have ended.
+const ActionProvision = "provision"
+
 // Intent announces an operation that may change something outside the process.
 type Intent struct {
 	// ID is unique within the run; with the run's id it is the token of the operation.
 	ID       string
 	Object   addr.Object
-	Action   string // create, update, delete, read
+	Action   string // create, update, delete, read, provision
 	Provider addr.AbsProviderConfig
 	// Planned is the planned value as JSON, unknown values left out; for people who have to find the object.
 	Planned json.RawMessage

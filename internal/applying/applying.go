@@ -42,6 +42,8 @@ type Options struct {
 	Variables   map[string]cty.Value
 	Cwd         string
 	Parallelism int
+	// Dir is what relative names of provisioners are relative to; empty means the working directory.
+	Dir string
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
 	Secrets *value.Secrets
 	Events  event.Sink

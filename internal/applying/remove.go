@@ -50,12 +50,15 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 	}
 	release = sync.OnceFunc(release)
 	defer release()
-	op, err := a.intent(o, plan.Delete, c.Provider, schema, null, c.Type)
-	if err != nil {
-		return err
-	}
 	var failed error
 	a.operation(o, plan.Delete, a.identify(rt.Block, c.Before.Value, value.MarkedPaths{Sensitive: c.Before.Sensitive}), func() (event.ID, bool) {
+		if failed = a.unprovision(o, c, stored); failed != nil {
+			return event.ID{}, false
+		}
+		var op string
+		if op, failed = a.intent(o, plan.Delete, c.Provider, schema, null, c.Type); failed != nil {
+			return event.ID{}, false
+		}
 		resp := prov.Apply(a.calls, provider.ApplyRequest{
 			Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null, PlannedPrivate: private, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
 		})

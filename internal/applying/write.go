@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -36,7 +37,7 @@ type writing struct {
 	config  cty.Value
 	marks   value.MarkedPaths
 	planned cty.Value
-	private []byte
+	private []byte // planned, then what the provider answered
 }
 
 // write creates or updates one object and gives its value, with marks.
@@ -164,6 +165,9 @@ func (w *writing) apply() (cty.Value, error) {
 		resp := w.call(op)
 		release()
 		result, failed = w.conclude(op, resp)
+		if failed == nil {
+			failed = w.provision(result)
+		}
 		if failed != nil {
 			return event.ID{}, false
 		}
@@ -202,6 +206,9 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 		v = cty.NullVal(w.block.ImpliedType())
 	}
 	status := state.Ready
+	if w.action == plan.Create && len(w.b.Slot.When(config.WhenCreate)) > 0 {
+		status = state.Tainted // until its last provisioner has ended
+	}
 	unanswered := w.unanswered(resp)
 	if errs := value.Conforms(w.block, v); len(errs) > 0 {
 		unanswered = true
@@ -223,6 +230,7 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 			diags = diags.Extend(w.bad("Provider produced inconsistent result after apply", errs))
 		}
 	}
+	w.private = resp.Private
 	edits, err := w.edits(v, resp.Private, status, diags.HasErrors())
 	if err != nil {
 		diags = diags.AppendError("Cannot store "+w.inst.String(), err)
@@ -330,15 +338,20 @@ func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProvider
 			return "", a.walk.Report(diag.FromError("Cannot note the planned value of "+o.String(), err))
 		}
 	}
-	a.mu.Lock()
-	a.ops++
-	id := fmt.Sprintf("op-%d", a.ops)
-	a.mu.Unlock()
+	id := a.operationID()
 	err := a.journal.Intent(state.Intent{ID: id, Object: o, Action: action.String(), Provider: cfg, Planned: raw, Started: time.Now().UTC()})
 	if err != nil {
 		return "", a.breakdown(err)
 	}
 	return id, nil
+}
+
+// operationID makes the name of an operation within the run.
+func (a *applier) operationID() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ops++
+	return fmt.Sprintf("op-%d", a.ops)
 }
 
 // result records what an operation came to: durable before anything that depends on it begins.

@@ -87,6 +87,8 @@ type Slot struct {
 
 	Body *Body // of resources, data sources and provider blocks; nil when the schema is not known
 	Type *provider.ResourceType
+	// Provisioners are those of a resource, compiled, in the order in which they stand there.
+	Provisioners []*Provisioner
 	// ProviderConfig is the configuration that manages a resource; ProviderSlot its block, or -1.
 	ProviderConfig addr.AbsProviderConfig
 	providerUnit   *Unit

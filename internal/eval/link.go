@@ -80,6 +80,8 @@ func (p *Program) compileResource(s *Slot) diag.List {
 		return diags.Extend(unknownType(schema, s, abs.Provider))
 	}
 	s.Body, d = CompileBody(r.Body, s.Type.Block)
+	diags = diags.Extend(d)
+	s.Provisioners, d = compileProvisioners(r.Provisioners)
 	return diags.Extend(d)
 }
 
@@ -230,6 +232,9 @@ func (l *linker) resolve(ref addr.Reference) *diag.Diagnostic {
 		if !l.self {
 			return undeclared(`Invalid "self" reference`, `The "self" object is not available in this context. This object can be used only in resource provisioner, connection, and postcondition blocks.`)
 		}
+		if l.s.Type != nil && len(ref.Remaining) > 0 {
+			return missingAttribute(l.s.Type.Block, ref.Remaining[0])
+		}
 	default:
 		return undeclared("Invalid reference", "%s can be used in test files only.", ref)
 	}
@@ -332,11 +337,15 @@ func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared fun
 		}
 		return nil
 	}
-	attr, ok := ref.Remaining[0].(hcl.TraverseAttr)
+	return missingAttribute(target.Type.Block, ref.Remaining[0])
+}
+
+// missingAttribute reports the name of an attribute that a block does not have.
+func missingAttribute(block *provider.Block, step hcl.Traverser) *diag.Diagnostic {
+	attr, ok := step.(hcl.TraverseAttr)
 	if !ok {
 		return nil
 	}
-	block := target.Type.Block
 	if block.Attributes[attr.Name] != nil || block.Blocks[attr.Name] != nil {
 		return nil
 	}
@@ -456,6 +465,7 @@ func (l *linker) resource(s *Slot) {
 	}
 	l.self = true
 	l.conditions(r.Postconditions)
+	l.provisioners(s)
 }
 
 // linkVariable links an input variable: its validations count in its own module, its argument in the caller's.

@@ -131,8 +131,14 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 }
 
 // Scope makes the context for expressions that mention refs. each, count and self are not in it: see Repetition.Context.
-func (i *Instance) Scope(refs []addr.Reference) *hcl.EvalContext {
+func (i *Instance) Scope(refs []addr.Reference) *hcl.EvalContext { return i.scope(refs, nil) }
+
+// scope is Scope with the value of an object that has no place in the walk yet, under its name; own may be nil.
+func (i *Instance) scope(refs []addr.Reference, own *ownValue) *hcl.EvalContext {
 	var s scope
+	if own != nil {
+		s.resource(own.addr, own.value)
+	}
 	for _, ref := range refs {
 		switch ref.Kind {
 		case addr.RefVariable:

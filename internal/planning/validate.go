@@ -71,6 +71,11 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 		return err
 	}
 	unknown := cty.UnknownVal(b.Slot.Type.Block.ImpliedType())
+	for _, p := range b.Slot.Provisioners {
+		if _, diags := b.Provisioner(p, key, unknown); diags.HasErrors() {
+			_ = v.walk.Report(diags)
+		}
+	}
 	byKey := map[addr.Key]cty.Value{}
 	for _, k := range exp.Keys {
 		byKey[k] = unknown

@@ -64,6 +64,9 @@ func (p *process) openPipes() (err error) {
 	}
 	if err == nil {
 		p.cmd.Stdout, p.cmd.Stderr = outW, errW
+		if p.limits.Joined {
+			p.cmd.Stdout = errW
+		}
 	}
 	return err
 }
@@ -108,7 +111,7 @@ func (p *process) wait(ctx context.Context) (*Result, error) {
 		p.group.kill()
 	}
 	if stopped == nil || !stopped.Stuck {
-		p.drain(time.Now().Add(p.limits.Linger), p.settled)
+		failure = p.linger(ctx, failure)
 	}
 	select {
 	case <-p.answer.over:
@@ -194,6 +197,27 @@ func (p *process) drain(deadline time.Time, enough func() bool) {
 		}
 		time.Sleep(min(pause, left))
 	}
+}
+
+// linger reads what others still write after the program has ended. Those that are waited for without a limit are part of the work: the
+// end of the context is theirs too.
+func (p *process) linger(ctx context.Context, failure error) error {
+	limit := p.limits.Linger
+	if limit == Unlimited && failure != nil {
+		limit = defaultLinger
+	}
+	if limit != Unlimited {
+		p.drain(time.Now().Add(limit), p.settled)
+		return failure
+	}
+	p.drain(time.Now().Add(Unlimited), func() bool { return p.bothEnded() || ctx.Err() != nil })
+	if p.bothEnded() {
+		return nil
+	}
+	p.group.terminate()
+	p.drain(time.Now().Add(p.limits.Grace), func() bool { return p.bothEnded() || p.group.gone() })
+	p.group.kill()
+	return &StoppedError{Err: context.Cause(ctx)}
 }
 
 // settled says that there is nothing more to wait for: no one holds the pipes, or the program succeeded and its answer

@@ -60,11 +60,14 @@ type Command struct {
 	// Stderr, when set, gets each line of standard error as it is written, without its line end. Run calls it from one
 	// goroutine at a time; while it blocks, so does the program once the pipe is full.
 	Stderr func(line string)
+	// Joined makes standard output and standard error one stream, in the order in which they were written: that of Stderr. There is no
+	// answer then.
+	Joined bool
 
 	// Grace is the time between SIGTERM and SIGKILL once the context is cancelled; 0 means 10 s, negative means none.
 	Grace time.Duration
 	// Linger is how long to go on reading after the program has ended while others hold its pipes and the answer is not
-	// whole; 0 means 2 s.
+	// whole; 0 means 2 s, Unlimited as long as anybody holds them: then these are made to end with the context too.
 	Linger time.Duration
 	// MaxStdout is the largest output accepted; 0 means 64 MiB. A program that prints more is killed. Negative means that
 	// the output does not matter: it is read, however long, and dropped.
@@ -72,6 +75,9 @@ type Command struct {
 	// MaxStderr is how much of standard error is kept: the first half of it and the last. 0 means 2 MiB.
 	MaxStderr int
 }
+
+// Unlimited is a Linger without an end.
+const Unlimited = time.Duration(1<<63 - 1)
 
 // Result is what is known of a program that has run.
 type Result struct {

@@ -1,0 +1,122 @@
+package applying
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/provision"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// provision runs the provisioners of an object that has just been created. The state holds it as tainted until the last of them has
+// ended; the intent makes that durable before the first one begins.
+func (w *writing) provision(v cty.Value) error {
+	list := w.b.Slot.When(config.WhenCreate)
+	if w.action != plan.Create || len(list) == 0 {
+		return nil
+	}
+	release, err := w.a.slot()
+	if err != nil {
+		return err
+	}
+	defer release()
+	self := w.marked(v)
+	return w.a.provisioning(w.c.Object, w.c.Provider, list, func(p *eval.Provisioner) (cty.Value, diag.List) {
+		return w.b.Provisioner(p, w.inst.Key, self)
+	}, func() ([]state.Edit, error) {
+		o, err := w.object(v, w.private, state.Ready)
+		if err != nil {
+			return nil, err
+		}
+		return []state.Edit{{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}}}, nil
+	})
+}
+
+// unprovision runs the provisioners for the end of an object. A tainted one never came so far as to need them, and a deposed one has a
+// successor that uses what they would take down.
+func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Object) error {
+	slot := a.prog.ResourceSlot(o.Instance.Config())
+	if slot == nil || o.Deposed != "" || stored.Status == state.Tainted {
+		return nil
+	}
+	list := slot.When(config.WhenDestroy)
+	if len(list) == 0 {
+		return nil
+	}
+	self := value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive)
+	return a.provisioning(o, c.Provider, list, func(p *eval.Provisioner) (cty.Value, diag.List) {
+		return a.walk.DestroyProvisioner(slot, p, o.Instance, self)
+	}, func() ([]state.Edit, error) { return nil, nil })
+}
+
+// provisioning runs provisioners one after the other as one operation of the journal, which ends with the edits of done if all went well.
+func (a *applier) provisioning(o addr.Object, cfg addr.AbsProviderConfig, list []*eval.Provisioner, configOf func(*eval.Provisioner) (cty.Value, diag.List), done func() ([]state.Edit, error)) error {
+	op := a.operationID()
+	if err := a.journal.Intent(state.Intent{ID: op, Object: o, Action: state.ActionProvision, Provider: cfg, Started: time.Now().UTC()}); err != nil {
+		return a.breakdown(err)
+	}
+	for _, p := range list {
+		config, diags := configOf(p)
+		err := a.walk.Report(diags)
+		if err == nil {
+			err = a.runProvisioner(o, p, config)
+		}
+		if err != nil {
+			if broken := a.result(op); broken != nil {
+				return broken
+			}
+			return err
+		}
+	}
+	edits, err := done()
+	if err != nil {
+		_ = a.result(op)
+		return a.walk.Report(diag.FromError("Cannot store "+o.String(), err))
+	}
+	return a.result(op, edits...)
+}
+
+// runProvisioner runs one provisioner; config has marks.
+func (a *applier) runProvisioner(o addr.Object, p *eval.Provisioner, config cty.Value) error {
+	typ, at := p.Config.Type, p.At()
+	unmarked, marks := value.UnmarkDeep(config)
+	if !unmarked.IsWhollyKnown() {
+		return a.walk.Report(diag.List{}.Errorf(&at, "Unknown value in a provisioner", "An argument of the %s provisioner of %s is not known although everything it depends on has been applied. This is a bug in a provider or in the engine.", typ, o))
+	}
+	a.opts.Events.Send(event.ProvisionStart{Object: o, Type: typ})
+	a.opts.Secrets.Add(unmarked, marks.Sensitive)
+	a.opts.Secrets.Add(unmarked, marks.Ephemeral)
+	err := provision.Run(a.calls, typ, provision.Request{
+		Config: unmarked, Secret: len(marks.Sensitive)+len(marks.Ephemeral) > 0, Dir: a.opts.Dir,
+		Output: func(line string) {
+			a.opts.Events.Send(event.ProvisionOutput{Object: o, Type: typ, Line: a.opts.Secrets.Redact(line)})
+		},
+	})
+	a.opts.Events.Send(event.ProvisionDone{Object: o, Type: typ, Failed: err != nil})
+	if err == nil || p.Config.Continue && a.calls.Err() == nil {
+		return nil
+	}
+	d := &diag.Diagnostic{Severity: diag.Error, Summary: typ + " provisioner error", Subject: &at, Address: o.Instance.String()}
+	var wrong *provision.ArgumentError
+	if errors.As(err, &wrong) {
+		d.Summary = fmt.Sprintf("Invalid %s provisioner %s", typ, wrong.Name)
+		d.Detail = fmt.Sprintf("The argument %q cannot be used: %s.", wrong.Name, wrong.Problem)
+		return a.walk.Report(diag.List{d})
+	}
+	command := provision.Suppressed
+	if len(marks.Sensitive)+len(marks.Ephemeral) == 0 {
+		command = unmarked.GetAttr("command").AsString()
+	}
+	d.Detail = fmt.Sprintf("Error running command '%s': %s", command, err)
+	return a.walk.Report(diag.List{d})
+}

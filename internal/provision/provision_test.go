@@ -1,0 +1,140 @@
+//go:build unix
+
+package provision_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/provision"
+)
+
+// block makes the configuration of a local-exec block.
+func block(vals map[string]cty.Value) cty.Value {
+	all := map[string]cty.Value{}
+	for name, a := range provision.Schema("local-exec").Attributes {
+		all[name] = cty.NullVal(a.Type)
+	}
+	for name, v := range vals {
+		all[name] = v
+	}
+	return cty.ObjectVal(all)
+}
+
+func command(text string) cty.Value {
+	return block(map[string]cty.Value{"command": cty.StringVal(text)})
+}
+
+func run(ctx context.Context, req provision.Request) (lines []string, err error) {
+	req.Output = func(line string) { lines = append(lines, line) }
+	err = provision.Run(ctx, "local-exec", req)
+	return lines, err
+}
+
+func TestLinesOfBothStreamsComeInTheirOrder(t *testing.T) {
+	lines, err := run(t.Context(), provision.Request{Config: command("echo one; echo two >&2; echo; echo three; printf four")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`Executing: ["/bin/sh" "-c" "echo one; echo two >&2; echo; echo three; printf four"]`, "one", "two", "three", "four"}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestArgumentsReachTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := run(t.Context(), provision.Request{Dir: dir, Config: block(map[string]cty.Value{
+		"command": cty.StringVal(`echo "$A-$B"; basename "$(pwd)"; echo $0`), "working_dir": cty.StringVal("sub"), "quiet": cty.True,
+		"environment": cty.MapVal(map[string]cty.Value{"A": cty.StringVal("1"), "B": cty.NullVal(cty.String)}),
+		"interpreter": cty.ListVal([]cty.Value{cty.StringVal("/bin/sh"), cty.StringVal("-c")}),
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"local-exec: Executing: Suppressed by quiet=true", "1-", "sub", "/bin/sh"}, lines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAFailureTellsStatusAndOutput(t *testing.T) {
+	_, err := run(t.Context(), provision.Request{Config: command("echo why; exit 7")})
+	if err == nil || err.Error() != "exit status 7. Output: why\n" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestASecretBlockShowsNothing(t *testing.T) {
+	lines, err := run(t.Context(), provision.Request{Config: command("echo hush; exit 7"), Secret: true})
+	for _, line := range lines {
+		if line != provision.Suppressed {
+			t.Errorf("shown: %q", line)
+		}
+	}
+	if err == nil || strings.Contains(err.Error(), "hush") {
+		t.Errorf("got %v", err)
+	}
+	if len(lines) != 2 {
+		t.Errorf("%d lines, want one for the command and one for its output", len(lines))
+	}
+}
+
+func TestAnEmptyCommandIsAnArgumentError(t *testing.T) {
+	_, err := run(t.Context(), provision.Request{Config: command("")})
+	var wrong *provision.ArgumentError
+	if !errors.As(err, &wrong) || wrong.Name != "command" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What a command leaves running in the background with its output open is part of it, as in Terraform.
+func TestBackgroundProgramsAreWaitedFor(t *testing.T) {
+	lines, err := run(t.Context(), provision.Request{Config: command("(sleep 0.4; echo late) & echo early")})
+	if err != nil || len(lines) != 3 || lines[2] != "late" {
+		t.Errorf("got %q, %v", lines, err)
+	}
+}
+
+func TestAnEndedContextEndsTheWholeGroup(t *testing.T) {
+	for name, text := range map[string]string{"in the foreground": "sleep 60 & echo $!; wait", "in the background": "sleep 60 & echo $!"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			pid := 0
+			started := time.Now()
+			err := provision.Run(ctx, "local-exec", provision.Request{Config: command(text), Output: func(line string) {
+				if n, err := strconv.Atoi(line); err == nil {
+					pid = n
+					cancel()
+				}
+			}})
+			var stopped *program.StoppedError
+			if !errors.As(err, &stopped) {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(started); took > 20*time.Second {
+				t.Errorf("took %s", took)
+			}
+			for n := 0; syscall.Kill(pid, 0) == nil; n++ {
+				if n == 100 {
+					t.Fatalf("process %d is still there", pid)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+}
