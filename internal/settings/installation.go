@@ -1,0 +1,132 @@
+package settings
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/hcl/ast"
+
+	"github.com/tombolo-iac/tombolo/addr"
+)
+
+const badMethod = "Invalid provider_installation method block"
+
+// installation reads a provider_installation block.
+func (r *reader) installation(at *ast.ObjectItem, labels []string, body *ast.ObjectType) {
+	if len(labels) > 0 {
+		r.errorf(at, "Invalid provider_installation block", "The block takes no labels.")
+		return
+	}
+	if r.Explicit {
+		r.errorf(at, "Duplicate provider_installation block", "There can be only one provider_installation block in all CLI configuration files together. Join the two.")
+		return
+	}
+	r.Explicit = true
+	for _, item := range body.List.Items {
+		name, labels := keys(item)
+		if len(labels) > 0 {
+			r.errorf(item, badMethod, "The block %q takes no labels.", name)
+			continue
+		}
+		r.blocks(item, nil, func(item *ast.ObjectItem, _ []string, body *ast.ObjectType) { r.method(name, item, body) })
+	}
+}
+
+// methods tells what each installation method is called, and which argument says where it looks.
+var methods = map[string]struct {
+	kind     MethodKind
+	location string
+	check    func(string) error
+}{
+	"direct":            {Direct, "", nil},
+	"filesystem_mirror": {FilesystemMirror, "path", nil},
+	"network_mirror":    {NetworkMirror, "url", checkMirrorURL},
+}
+
+func (r *reader) method(name string, at *ast.ObjectItem, body *ast.ObjectType) {
+	if name == "dev_overrides" {
+		r.overrides(at, body)
+		return
+	}
+	known, ok := methods[name]
+	if !ok {
+		r.errorf(at, badMethod, "There is no installation method %q: expected dev_overrides, filesystem_mirror, network_mirror or direct.", name)
+		return
+	}
+	m := Method{Kind: known.kind}
+	for _, item := range body.List.Items {
+		switch argument, _ := keys(item); argument {
+		case "include":
+			m.Include = r.patterns(item)
+		case "exclude":
+			m.Exclude = r.patterns(item)
+		case known.location:
+			if text, ok := r.text(item); ok {
+				m.Location = text
+			}
+		default:
+			r.errorf(item, badMethod, "The block %q has no argument %q.", name, argument)
+		}
+	}
+	if known.location != "" && m.Location == "" {
+		r.errorf(at, badMethod, "The block %q needs the argument %q.", name, known.location)
+		return
+	}
+	if known.check != nil {
+		if err := known.check(m.Location); err != nil {
+			r.errorf(at, "Invalid URL for provider installation source", "The network mirror cannot be used: %s.", err)
+			return
+		}
+	}
+	r.Installation = append(r.Installation, m)
+}
+
+func (r *reader) patterns(item *ast.ObjectItem) []Pattern {
+	var list []Pattern
+	for _, text := range r.texts(item) {
+		p, err := ParsePattern(text)
+		if err != nil {
+			r.errorf(item, "Invalid provider source patterns", "The pattern cannot be used: %s.", err)
+			continue
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func (r *reader) overrides(at *ast.ObjectItem, body *ast.ObjectType) {
+	if len(r.Installation) > 0 {
+		r.errorf(at, badMethod, "The block dev_overrides must stand before all other installation methods, because it always goes before them.")
+		return
+	}
+	for _, item := range body.List.Items {
+		name, _ := keys(item)
+		dir, ok := r.text(item)
+		if !ok {
+			continue
+		}
+		p, err := addr.ParseProvider(name)
+		if err != nil {
+			r.errorf(item, "Invalid provider source address", "The development override cannot be used: %s.", err)
+			continue
+		}
+		if r.DevOverrides == nil {
+			r.DevOverrides = map[addr.Provider]string{}
+		}
+		r.DevOverrides[p] = filepath.Clean(dir)
+	}
+}
+
+func checkMirrorURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return err
+	case u.Scheme != "https":
+		return fmt.Errorf("%q is not a https: URL, and only those are trusted", text)
+	case u.Host == "":
+		return fmt.Errorf("%q names no host", text)
+	}
+	return nil
+}

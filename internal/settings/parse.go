@@ -1,0 +1,277 @@
+package settings
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"strings"
+
+	hclv1 "github.com/hashicorp/hcl"
+	"github.com/hashicorp/hcl/hcl/ast"
+	"github.com/hashicorp/hcl/hcl/scanner"
+	"github.com/hashicorp/hcl/hcl/token"
+	hcl "github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+// reader turns one file into settings.
+type reader struct {
+	*Settings
+	path  string
+	diags diag.List
+}
+
+// add reads one more file. err is what happened when it was opened.
+func (s *Settings) add(path string, src []byte, err error) diag.List {
+	if err != nil {
+		return diag.List{}.Errorf(nil, "Unreadable CLI configuration", "The CLI configuration file %s cannot be read: %s.", path, err)
+	}
+	root, diags := parse(path, src)
+	if diags.HasErrors() {
+		return diags
+	}
+	r := &reader{Settings: s, path: path}
+	for _, item := range root.Items {
+		r.item(item)
+	}
+	return r.diags
+}
+
+// parse gives the tree of a file. The library was not made for hostile input, so nesting is bounded before and panics are caught.
+func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
+	if diags := config.CheckNesting(src, path); diags.HasErrors() {
+		return nil, diags
+	}
+	bad := func(problem any) diag.List {
+		return diag.List{}.Errorf(nil, "Invalid CLI configuration", "The CLI configuration file %s cannot be parsed: %v.", path, problem)
+	}
+	defer func() {
+		if problem := recover(); problem != nil {
+			root, diags = nil, bad(problem)
+		}
+	}()
+	file, err := hclv1.ParseBytes(src)
+	if err != nil {
+		return nil, bad(err)
+	}
+	list, ok := file.Node.(*ast.ObjectList)
+	if !ok || endsEarly(src) {
+		return nil, bad("it ends in the middle of a setting")
+	}
+	return list, nil
+}
+
+// endsEarly tells that a native text ends where a value has to follow. The parser takes such an end for the end of the file, and
+// gives what stood before the unfinished setting without a word.
+func endsEarly(src []byte) bool {
+	if bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) {
+		return false // JSON, for the library too
+	}
+	scan := scanner.New(src)
+	scan.Error = func(token.Pos, string) {} // the parser has reported what there is
+	last := token.EOF
+	for {
+		switch t := scan.Scan(); t.Type {
+		case token.EOF:
+			return last == token.ASSIGN || last == token.IDENT
+		case token.ILLEGAL:
+			return true
+		case token.COMMENT:
+		default:
+			last = t.Type
+		}
+	}
+}
+
+func (r *reader) at(pos token.Pos) *hcl.Range {
+	if !pos.IsValid() {
+		return nil
+	}
+	here := hcl.Pos{Line: pos.Line, Column: pos.Column, Byte: pos.Offset}
+	return &hcl.Range{Filename: r.path, Start: here, End: here}
+}
+
+func (r *reader) errorf(node ast.Node, summary, format string, args ...any) {
+	r.diags = r.diags.Errorf(r.at(node.Pos()), summary, format, args...)
+}
+
+// item reads one setting or block of the top level. Unknown ones are left alone: files are shared between versions and tools.
+func (r *reader) item(item *ast.ObjectItem) {
+	name, labels := keys(item)
+	switch name {
+	case "plugin_cache_dir":
+		if text, ok := r.text(item); ok {
+			r.PluginCacheDir = os.ExpandEnv(text)
+		}
+	case "plugin_cache_may_break_dependency_lock_file":
+		r.flag(item, &r.PluginCacheMayBreakLockFile)
+	case "disable_checkpoint":
+		r.flag(item, &r.DisableCheckpoint)
+	case "disable_checkpoint_signature":
+		r.flag(item, &r.DisableCheckpointSignature)
+	case "provider_installation":
+		r.blocks(item, labels, r.installation)
+	case "credentials":
+		r.labelled(item, labels, r.credentials)
+	case "credentials_helper":
+		r.labelled(item, labels, r.helper)
+	case "host":
+		r.labelled(item, labels, r.host)
+	}
+}
+
+// keys gives the name of an item and its labels.
+func keys(item *ast.ObjectItem) (name string, labels []string) {
+	for i, key := range item.Keys {
+		text, ok := key.Token.Value().(string)
+		if !ok {
+			text = key.Token.Text
+		}
+		if i == 0 {
+			name = text
+		} else {
+			labels = append(labels, text)
+		}
+	}
+	return name, labels
+}
+
+// blocks calls f for each body of an item: JSON writes several blocks as a list.
+func (r *reader) blocks(item *ast.ObjectItem, labels []string, f func(item *ast.ObjectItem, labels []string, body *ast.ObjectType)) {
+	switch value := item.Val.(type) {
+	case *ast.ObjectType:
+		f(item, labels, value)
+	case *ast.ListType:
+		for _, element := range value.List {
+			if body, ok := element.(*ast.ObjectType); ok {
+				f(item, labels, body)
+			} else {
+				r.errorf(element, "Invalid CLI configuration", "Expected a block here.")
+			}
+		}
+	default:
+		name, _ := keys(item)
+		r.errorf(item, "Invalid CLI configuration", "%q must be a block: write %s { … }.", name, name)
+	}
+}
+
+// labelled calls f for blocks with one label; in JSON the label is a key one level down.
+func (r *reader) labelled(item *ast.ObjectItem, labels []string, f func(at ast.Node, label string, body *ast.ObjectType)) {
+	r.blocks(item, labels, func(item *ast.ObjectItem, labels []string, body *ast.ObjectType) {
+		if len(labels) > 0 {
+			f(item, labels[0], body)
+			return
+		}
+		for _, inner := range body.List.Items {
+			label, _ := keys(inner)
+			r.blocks(inner, nil, func(_ *ast.ObjectItem, _ []string, body *ast.ObjectType) { f(inner, label, body) })
+		}
+	})
+}
+
+func (r *reader) text(item *ast.ObjectItem) (string, bool) {
+	name, _ := keys(item)
+	literal, ok := item.Val.(*ast.LiteralType)
+	if !ok || literal.Token.Type != token.STRING && literal.Token.Type != token.HEREDOC {
+		r.errorf(item, "Invalid CLI configuration", "%q must be a string in quotes.", name)
+		return "", false
+	}
+	return literal.Token.Value().(string), true
+}
+
+func (r *reader) flag(item *ast.ObjectItem, to *bool) {
+	name, _ := keys(item)
+	if literal, ok := item.Val.(*ast.LiteralType); ok {
+		switch strings.Trim(literal.Token.Text, `"`) {
+		case "true", "1":
+			*to = true
+			return
+		case "false", "0":
+			*to = false
+			return
+		}
+	}
+	r.errorf(item, "Invalid CLI configuration", "%q must be true or false.", name)
+}
+
+func (r *reader) texts(item *ast.ObjectItem) []string {
+	name, _ := keys(item)
+	list, ok := item.Val.(*ast.ListType)
+	if !ok {
+		r.errorf(item, "Invalid CLI configuration", "%q must be a list of strings in brackets.", name)
+		return nil
+	}
+	var texts []string
+	for _, element := range list.List {
+		literal, ok := element.(*ast.LiteralType)
+		if !ok || literal.Token.Type != token.STRING {
+			r.errorf(item, "Invalid CLI configuration", "%q must be a list of strings in brackets.", name)
+			return nil
+		}
+		texts = append(texts, literal.Token.Value().(string))
+	}
+	return texts
+}
+
+func (r *reader) hostname(at ast.Node, label string) (string, bool) {
+	if p, err := addr.ParseProvider(label + "/any/any"); err == nil && label != "" {
+		return p.Host, true
+	}
+	r.errorf(at, "Invalid hostname", "%q is not a hostname, optionally with a port, such as example.com or example.com:8443.", label)
+	return "", false
+}
+
+func (r *reader) credentials(at ast.Node, label string, body *ast.ObjectType) {
+	host, ok := r.hostname(at, label)
+	if !ok {
+		return
+	}
+	for _, item := range body.List.Items {
+		if name, _ := keys(item); name == "token" {
+			if token, ok := r.text(item); ok {
+				if r.Credentials == nil {
+					r.Credentials = map[string]string{}
+				}
+				r.Credentials[host] = token
+			}
+		}
+	}
+}
+
+func (r *reader) helper(at ast.Node, label string, body *ast.ObjectType) {
+	if r.Helper != nil {
+		r.errorf(at, "Duplicate credentials_helper", "There is a credentials helper %q already, and only one can be used. Remove one of the blocks.", r.Helper.Name)
+		return
+	}
+	r.Helper = &CredentialsHelper{Name: label}
+	for _, item := range body.List.Items {
+		if name, _ := keys(item); name == "args" {
+			r.Helper.Args = r.texts(item)
+		}
+	}
+}
+
+func (r *reader) host(at ast.Node, label string, body *ast.ObjectType) {
+	host, ok := r.hostname(at, label)
+	if !ok {
+		return
+	}
+	services := map[string]any{}
+	for _, item := range body.List.Items {
+		if name, _ := keys(item); name == "services" {
+			var parsed map[string]any
+			if err := hclv1.DecodeObject(&parsed, item.Val); err != nil {
+				r.errorf(item, "Invalid CLI configuration", "The services of host %q cannot be read: %s.", host, err)
+				continue
+			}
+			maps.Copy(services, parsed)
+		}
+	}
+	if r.Hosts == nil {
+		r.Hosts = map[string]map[string]any{}
+	}
+	r.Hosts[host] = services
+}

@@ -1,0 +1,206 @@
+// Package settings reads the CLI configuration: how providers are installed, credentials and services of hosts, the plugin cache.
+//
+// The files are those of terraform: the one that TF_CLI_CONFIG_FILE names, or else ~/.terraformrc (%APPDATA%\terraform.rc on Windows)
+// together with *.tfrc and *.tfrc.json in ~/.terraform.d. Their syntax is the first version of HCL, in which a key may be quoted, so the
+// library of that version reads them.
+//
+//	s, diags := settings.Load(settings.Environment{Getenv: os.Getenv, Home: home})
+//
+// Problems never make Load give nothing: what was understood is there beside the diagnostics, because most commands need no settings.
+// A command that installs providers must not go on after an error: it would take them from somewhere else than was said.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// Settings is the content of all files together.
+type Settings struct {
+	PluginCacheDir              string // "" for none; environment variables are replaced
+	PluginCacheMayBreakLockFile bool
+	DisableCheckpoint           bool
+	DisableCheckpointSignature  bool
+
+	// Credentials are tokens by host name.
+	Credentials map[string]string
+	// Helper is the credentials helper; nil without one.
+	Helper *CredentialsHelper
+	// Hosts are services that replace those that a host would announce.
+	Hosts map[string]map[string]any
+
+	// DevOverrides are directories in which a provider lies that is under development; it is used as it is.
+	DevOverrides map[addr.Provider]string
+	// Installation are the methods of installing providers, in the order of the file; Explicit tells that there was a
+	// provider_installation block at all. Without one, the implied local mirrors and then the registries are meant.
+	Installation []Method
+	Explicit     bool
+}
+
+// CredentialsHelper is a program that knows tokens.
+type CredentialsHelper struct {
+	Name string
+	Args []string
+}
+
+// MethodKind tells where a Method takes packages from.
+type MethodKind uint8
+
+// The installation methods.
+const (
+	Direct           MethodKind = iota + 1 // the registry that the address of the provider names
+	FilesystemMirror                       // a directory
+	NetworkMirror                          // a web service that has packages of all providers
+)
+
+// Method is a way of installing providers, for those that match.
+type Method struct {
+	Kind     MethodKind
+	Location string // the directory or URL; "" for Direct
+	Include  []Pattern
+	Exclude  []Pattern
+}
+
+// Covers tells whether the method is meant for a provider: included (or nothing is said) and not excluded.
+func (m Method) Covers(p addr.Provider) bool {
+	matches := func(pattern Pattern) bool { return pattern.Matches(p) }
+	return (len(m.Include) == 0 || slices.ContainsFunc(m.Include, matches)) && !slices.ContainsFunc(m.Exclude, matches)
+}
+
+// Pattern matches provider addresses; an empty part matches everything.
+type Pattern struct{ Host, Namespace, Type string }
+
+// ParsePattern reads NAMESPACE/TYPE or HOST/NAMESPACE/TYPE, in which * stands for any part.
+func ParsePattern(text string) (Pattern, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) < 2 || len(parts) > 3 {
+		return Pattern{}, fmt.Errorf("%q must have two or three parts with slashes between them, such as hashicorp/* or example.com/*/*", text)
+	}
+	if len(parts) == 2 {
+		parts = slices.Insert(parts, 0, addr.DefaultProviderHost)
+	}
+	for i, part := range parts {
+		if part == "*" {
+			parts[i] = ""
+		}
+	}
+	p := Pattern{Host: parts[0], Namespace: parts[1], Type: parts[2]}
+	switch {
+	case p.Host == "" && (p.Namespace != "" || p.Type != ""):
+		return Pattern{}, fmt.Errorf("%q: the host can be * only if the namespace and the type are * too", text)
+	case p.Namespace == "" && p.Type != "":
+		return Pattern{}, fmt.Errorf("%q: the namespace can be * only if the type is * too", text)
+	}
+	sample, err := addr.ParseProvider(or(p.Host, "example.com") + "/" + or(p.Namespace, "any") + "/" + or(p.Type, "any"))
+	if err != nil {
+		return Pattern{}, err
+	}
+	// The address comes back in its normal form.
+	return Pattern{Host: keep(p.Host, sample.Host), Namespace: keep(p.Namespace, sample.Namespace), Type: keep(p.Type, sample.Type)}, nil
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func keep(asked, normal string) string {
+	if asked == "" {
+		return ""
+	}
+	return normal
+}
+
+// Matches tells whether an address fits.
+func (p Pattern) Matches(a addr.Provider) bool {
+	return (p.Host == "" || p.Host == a.Host) && (p.Namespace == "" || p.Namespace == a.Namespace) && (p.Type == "" || p.Type == a.Type)
+}
+
+// Environment is what Load reads of the process.
+type Environment struct {
+	Getenv func(string) string
+	// Home is the home directory; "" when there is none.
+	Home string
+	// Windows chooses that system's places.
+	Windows bool
+}
+
+// Load reads all files.
+func Load(env Environment) (*Settings, diag.List) {
+	s := &Settings{}
+	var diags diag.List
+	if path := env.Getenv("TF_CLI_CONFIG_FILE"); path != "" {
+		src, err := read(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			diags = diags.Warnf(nil, "Unable to open CLI configuration file", "The CLI configuration file at %q, which TF_CLI_CONFIG_FILE names, does not exist.", path)
+		} else {
+			diags = diags.Extend(s.add(path, src, err))
+		}
+	} else {
+		for _, path := range env.files() {
+			src, err := read(path)
+			if !errors.Is(err, fs.ErrNotExist) {
+				diags = diags.Extend(s.add(path, src, err))
+			}
+		}
+	}
+	if dir := env.Getenv("TF_PLUGIN_CACHE_DIR"); dir != "" {
+		s.PluginCacheDir = dir
+	}
+	if flag := env.Getenv("TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE"); flag != "" && flag != "0" {
+		s.PluginCacheMayBreakLockFile = true
+	}
+	if dir := s.PluginCacheDir; dir != "" {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			diags = diags.Errorf(nil, "Plugin cache directory cannot be used", "The plugin cache directory %s is not a directory that can be opened. Create it, or remove the setting.", dir)
+			s.PluginCacheDir = ""
+		}
+	}
+	return s, diags
+}
+
+// files gives the places of the default files, the main one first.
+func (env Environment) files() []string {
+	if env.Home == "" {
+		return nil
+	}
+	main, dir := filepath.Join(env.Home, ".terraformrc"), filepath.Join(env.Home, ".terraform.d")
+	if env.Windows {
+		appData := env.Getenv("APPDATA")
+		main, dir = filepath.Join(appData, "terraform.rc"), filepath.Join(appData, "terraform.d")
+	}
+	list := []string{main}
+	entries, _ := os.ReadDir(dir) // sorted by name; no directory means no files
+	for _, e := range entries {
+		if !e.IsDir() && (strings.HasSuffix(e.Name(), ".tfrc") || strings.HasSuffix(e.Name(), ".tfrc.json")) {
+			list = append(list, filepath.Join(dir, e.Name()))
+		}
+	}
+	return list
+}
+
+// maxSize bounds what is read of a file.
+const maxSize = 4 << 20
+
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, errors.New("it is a directory")
+	case info.Size() > maxSize:
+		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxSize)
+	}
+	return os.ReadFile(path)
+}
