@@ -16,7 +16,7 @@ const (
 
 // in gives a text in a style.
 func (s style) in(code, text string) string {
-	if !s.on || text == "" {
+	if !s.on || text == "" || code == "" {
 		return text
 	}
 	return code + text + reset

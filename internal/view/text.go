@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view/live"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -20,13 +21,20 @@ type text struct {
 	o Options
 	style
 	watch *watch
+	// live is the display of what is in flight, nil where there is no terminal for it. It has a mutex of its own, which is taken
+	// inside of mu and never around it.
+	live *live.Display
 
-	mu   sync.Mutex // holds Out and Err together, so that texts do not mix
-	done counts
+	mu        sync.Mutex // holds Out and Err together, so that texts do not mix
+	done      counts
+	refreshed int
 }
 
 func newText(o Options) *text {
 	t := &text{o: o, style: style{o.Color}}
+	if o.Size != nil {
+		t.live = live.New(live.Options{Out: o.Out, Size: o.Size, Now: o.Now, Style: t.liveStyle})
+	}
 	t.watch = newWatch(o.now, func(e event.OperationStart, elapsed time.Duration) {
 		t.line(clean(e.Object.String()) + ": " + stillText(e, elapsed))
 	})
@@ -36,21 +44,52 @@ func newText(o Options) *text {
 // Start says nothing: people know what they started.
 func (t *text) Start() {}
 
-// Close ends the progress lines.
-func (t *text) Close() { t.watch.stop() }
+// Close ends the progress lines and the live display.
+func (t *text) Close() {
+	t.watch.stop()
+	if t.live != nil {
+		t.live.Close()
+	}
+}
 
-// write writes a whole piece of text. Errors are the business of whoever gave us the writer.
+// write writes a whole piece of text.
 func (t *text) write(w io.Writer, s string) {
+	t.exclusively(func() { _, _ = io.WriteString(w, s) })
+}
+
+// exclusively runs what writes to Out or Err, with the live display out of its way. Errors of writing are the business of whoever gave
+// us the writer.
+func (t *text) exclusively(write func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, _ = io.WriteString(w, s)
+	if t.live == nil {
+		write()
+		return
+	}
+	t.live.Aside(func() {
+		if t.refreshed > 0 {
+			_, _ = io.WriteString(t.o.Out, t.in(bold, refreshedText(t.refreshed))+"\n")
+			t.refreshed = 0
+		}
+		write()
+	})
 }
 
 // line writes a line of progress.
-func (t *text) line(s string) { t.write(t.o.Out, t.in(bold, s)+"\n") }
+func (t *text) line(s string) {
+	if s = t.in(bold, s) + "\n"; t.live != nil {
+		t.live.Print(s)
+		return
+	}
+	t.write(t.o.Out, s)
+}
 
 // Send shows an event as a line, if there is one for it.
 func (t *text) Send(e event.Event) {
+	if t.live != nil {
+		t.display(e)
+		return
+	}
 	switch e := e.(type) {
 	case event.RefreshStart:
 		t.line(clean(e.Object.String()) + ": Refreshing state..." + identity(e.ID))
@@ -59,25 +98,41 @@ func (t *text) Send(e event.Event) {
 		t.watch.start(e)
 	case event.OperationDone:
 		t.watch.end(e)
-		t.mu.Lock()
-		t.done.done(e)
-		t.mu.Unlock()
+		t.count(e)
 		if !e.Failed {
 			t.line(clean(e.Object.String()) + ": " + doneText(e))
 		}
 	case event.ProvisionStart:
-		t.line(fmt.Sprintf("%s: Provisioning with '%s'...", clean(e.Object.String()), cleanLine(e.Type)))
+		t.line(clean(e.Object.String()) + ": " + provisionText(e))
+	case event.Progress:
+		t.line(clean(e.Object.String()) + ": " + progressText(e))
+	default:
+		t.other(e)
+	}
+}
+
+// other shows the events that look the same with and without a live display.
+func (t *text) other(e event.Event) {
+	switch e := e.(type) {
 	case event.ProvisionOutput:
 		t.line(fmt.Sprintf("%s (%s): %s", clean(e.Object.String()), cleanLine(e.Type), cleanLine(e.Line)))
 	case event.ProgramOutput:
 		t.line(programText(e))
-	case event.Progress:
-		t.line(clean(e.Object.String()) + ": " + progressText(e))
 	case event.LockWaiting:
 		t.line("Acquiring state lock. This may take a few moments...")
 	case event.Stopping:
 		t.write(t.o.Out, stoppingText(e, t.o))
 	}
+}
+
+func (t *text) count(e event.OperationDone) {
+	t.mu.Lock()
+	t.done.done(e)
+	t.mu.Unlock()
+}
+
+func provisionText(e event.ProvisionStart) string {
+	return "Provisioning with '" + cleanLine(e.Type) + "'..."
 }
 
 // programText gives a line of a program with the name of what it works on.
@@ -142,10 +197,10 @@ func (t *text) Diagnostics(list diag.List) {
 
 // Plan shows what would change.
 func (t *text) Plan(p *plan.Plan, schemas tfjson.Schemas) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	w := planWriter{renderer: renderer{style: t.style}, out: t.o.Out, o: t.o, schemas: schemas}
-	w.plan(p)
+	t.exclusively(func() {
+		w := planWriter{renderer: renderer{style: t.style}, out: t.o.Out, o: t.o, schemas: schemas}
+		w.plan(p)
+	})
 }
 
 // NextStep tells how to apply the plan.

@@ -40,6 +40,9 @@ type Options struct {
 	Color bool
 	// Width is the number of columns to wrap text at; 0 means 78.
 	Width int
+	// Size gives the columns and rows of the terminal that Out is, and permits the live display, which moves the cursor. Nil means a
+	// line for each beginning and end, as logs want it.
+	Size func() (columns, rows int)
 	// Command is the command that runs, such as "apply": it decides whether an end is called an apply or a destroy. Empty means what
 	// the mode of the plan says.
 	Command string

@@ -1,0 +1,85 @@
+package view
+
+import (
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/view/live"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// signs stand before the tasks of the live display, as they do in plans.
+var signs = map[plan.Action]string{plan.Create: "+", plan.Update: "~", plan.Delete: "-", plan.Read: "<"}
+
+// display shows an event on the live display. Beginnings are only to be seen there; what has ended leaves a line, and so does what
+// programs print.
+func (t *text) display(e event.Event) {
+	switch e := e.(type) {
+	case event.Total:
+		t.live.Total(e.Operations)
+	case event.RefreshStart:
+		t.live.Start(refreshKey(e.Object), live.Task{Sign: " ", Name: cleanLine(e.Object.String()), Verb: "refreshing"})
+	case event.RefreshDone:
+		t.mu.Lock()
+		t.refreshed++
+		t.mu.Unlock()
+		t.live.End(refreshKey(e.Object), "")
+	case event.OperationStart:
+		t.live.Start(operationKey(e.Object, e.Action), live.Task{
+			Sign: signs[e.Action], Name: cleanLine(e.Object.String()), Verb: verbsOf[e.Action].still, Started: e.Started,
+		})
+	case event.OperationDone:
+		t.count(e)
+		text := t.in(bold, clean(e.Object.String())+": "+doneText(e))
+		if e.Failed {
+			text = t.in(red, clean(e.Object.String())+": "+doneText(e))
+		}
+		t.live.End(operationKey(e.Object, e.Action), text+"\n")
+	case event.ProvisionStart:
+		t.say(e.Object, provisionText(e))
+	case event.Progress:
+		t.say(e.Object, progressText(e))
+	case event.ProvisionOutput:
+		t.say(e.Object, cleanLine(e.Line))
+		t.other(e)
+	case event.ProgramOutput:
+		t.say(e.Object, cleanLine(e.Line))
+		t.other(e)
+	case event.Stopping:
+		t.live.SetStatus("stopping")
+		t.other(e)
+	default:
+		t.other(e)
+	}
+}
+
+// say notes what an object's operation said last; an object has one operation at a time.
+func (t *text) say(o addr.Object, line string) {
+	for _, action := range [...]plan.Action{plan.Create, plan.Update, plan.Delete, plan.Read} {
+		t.live.Say(operationKey(o, action), line)
+	}
+}
+
+func refreshKey(o addr.Object) string { return "refresh " + o.String() }
+
+func operationKey(o addr.Object, a plan.Action) string { return a.String() + " " + o.String() }
+
+func refreshedText(n int) string {
+	if n == 1 {
+		return "1 object refreshed."
+	}
+	return fmt.Sprintf("%d objects refreshed.", n)
+}
+
+func (t *text) liveStyle(part live.Part, text string) string {
+	switch part {
+	case live.Sign:
+		return t.in(map[string]string{"+": green, "~": yellow, "-": red, "<": cyan}[text], text)
+	case live.Name:
+		return t.in(bold, text)
+	case live.Said, live.Status:
+		return t.in(gray, text)
+	}
+	return text
+}

@@ -1,0 +1,60 @@
+package live
+
+import (
+	"io"
+	"slices"
+	"strings"
+)
+
+// The control sequences that the display uses. What stands between begin and end is drawn at once by terminals that know them, and the
+// others ignore both.
+const (
+	begin     = "\x1b[?2026h"
+	end       = "\x1b[?2026l"
+	eraseLine = "\x1b[K" // to the end of the line
+	eraseRest = "\x1b[J" // to the end of the screen
+)
+
+// draw replaces the lines of the last frame by others, with what was printed since above them: one write, or none when nothing is new.
+// The cursor rests behind the last line, at the beginning of a line when there is none.
+func (d *Display) draw(lines []string) {
+	if d.log.Len() == 0 && slices.Equal(lines, d.shown) {
+		return
+	}
+	var b strings.Builder
+	if len(d.shown) > 0 {
+		b.WriteString(begin + "\r")
+		if up := d.rowsShown() - 1; up > 0 {
+			b.WriteString("\x1b[" + decimal(up) + "A")
+		}
+	}
+	if d.log.Len() > 0 {
+		if len(d.shown) > 0 {
+			b.WriteString(eraseRest) // a line of the log may be as wide as the terminal: there is nothing to erase behind it
+		}
+		b.WriteString(d.log.String())
+		d.log.Reset()
+	}
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(line + eraseLine)
+	}
+	if len(d.shown) > 0 {
+		b.WriteString(eraseRest + end)
+	}
+	d.shown = slices.Clone(lines)
+	// Errors of the writer are the business of whoever owns it.
+	_, _ = io.WriteString(d.o.Out, b.String())
+}
+
+// rowsShown tells how many rows the last frame takes now: a terminal that has become narrower has broken its lines.
+func (d *Display) rowsShown() int {
+	columns, rows := d.size()
+	n := 0
+	for _, line := range d.shown {
+		n += max(1, (Width(line)+columns-1)/columns)
+	}
+	return min(n, rows)
+}

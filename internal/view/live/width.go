@@ -1,0 +1,88 @@
+package live
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+func decimal(n int) string { return strconv.Itoa(n) }
+
+// Width tells how many columns a text takes. Escape sequences for styles take none.
+func Width(s string) int {
+	n, escaped := 0, false
+	for _, r := range s {
+		switch {
+		case escaped:
+			escaped = r != 'm'
+		case r == '\x1b':
+			escaped = true
+		default:
+			n += runeWidth(r)
+		}
+	}
+	return n
+}
+
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x20:
+		return 0
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// Truncate cuts a text without styles so that it fits, with an ellipsis where something is gone.
+func Truncate(s string, columns int) string {
+	if Width(s) <= columns {
+		return s
+	}
+	if columns <= 0 {
+		return ""
+	}
+	head, _ := cut(s, columns-1)
+	return head + "…"
+}
+
+// Middle cuts a text so that both of its ends stay: what tells instances of a module apart stands at either.
+func Middle(s string, columns int) string {
+	over := Width(s) - columns
+	if over <= 0 {
+		return s
+	}
+	if columns < 3 {
+		return Truncate(s, columns)
+	}
+	head, rest := cut(s, (columns-1)/2)
+	// Of the rest only as much as fits stays, counted from its end.
+	room := columns - 1 - Width(head)
+	runes := []rune(rest)
+	from := len(runes)
+	for from > 0 && room >= runeWidth(runes[from-1]) {
+		from--
+		room -= runeWidth(runes[from])
+	}
+	return head + "…" + string(runes[from:])
+}
+
+// cut splits a text after so many columns.
+func cut(s string, columns int) (head, rest string) {
+	var b strings.Builder
+	for i, r := range s {
+		if columns -= runeWidth(r); columns < 0 {
+			return b.String(), s[i:]
+		}
+		b.WriteRune(r)
+	}
+	return s, ""
+}
