@@ -44,6 +44,10 @@ func Main() int {
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		a.OutTerminal = true
 		a.Width, _, _ = term.GetSize(fd)
+		a.Size = func() (columns, rows int) {
+			columns, rows, _ = term.GetSize(fd)
+			return columns, rows
+		}
 	}
 	if wd, err := os.Getwd(); err == nil {
 		a.StartDir = wd

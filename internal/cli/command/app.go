@@ -45,6 +45,8 @@ type App struct {
 	// OutTerminal tells that Out is a terminal, and Width how many columns it has.
 	OutTerminal bool
 	Width       int
+	// Size asks for the size of the terminal that Out is; nil when it is none.
+	Size func() (columns, rows int)
 }
 
 // Getenv gives an environment variable; the last entry of a name counts.

@@ -25,11 +25,20 @@ func (c *Call) Sources() map[string][]byte { return c.sources }
 
 // ViewOptions say how this call shows things.
 func (c *Call) ViewOptions() view.Options {
-	return view.Options{
+	o := view.Options{
 		Out: c.Out, Err: c.Err, JSON: c.JSON, Color: c.Color(), Width: c.Width, Program: c.Program,
 		Command: c.Path, Automation: c.Automated(), CompactWarnings: c.compact,
 		Sources: c.Sources,
 	}
+	if c.live() {
+		o.Size = c.Size
+	}
+	return o
+}
+
+// live tells whether lines may be drawn again and again: on a terminal that can do it, and where nobody keeps what it shows as a log.
+func (c *Call) live() bool {
+	return c.Color() && c.Size != nil && c.Getenv("TERM") != "" && c.Getenv("CI") == "" && !c.Automated()
 }
 
 // Color tells whether colors are wanted: on a terminal, unless someone said no.

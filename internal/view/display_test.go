@@ -1,0 +1,68 @@
+package view
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+var sequences = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+
+// TestTheLiveDisplayLeavesALogOfWhatEnded looks at what is written when the display is on: beginnings only while something runs, a line
+// for each end, output as it comes, and diagnostics in one piece.
+func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
+	var out bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		v := New(Options{Out: &out, Size: func() (int, int) { return 80, 24 }})
+		a, b := objectAt(t, "terraform_data.a"), objectAt(t, "terraform_data.b")
+		for _, o := range []addr.Object{a, b} {
+			v.Send(event.RefreshStart{Object: o})
+			v.Send(event.RefreshDone{Object: o})
+		}
+		v.Plan(&plan.Plan{}, nil)
+		v.Send(event.Total{Operations: 2})
+		v.Send(event.OperationStart{Object: a, Action: plan.Create})
+		v.Send(event.OperationStart{Object: b, Action: plan.Delete})
+		v.Send(event.ProvisionStart{Object: a, Type: "local-exec"})
+		v.Send(event.ProvisionOutput{Object: a, Type: "local-exec", Line: "step 1\x1b[2J"})
+		time.Sleep(time.Second)
+		if got := out.String(); !strings.Contains(got, "creating") || !strings.Contains(got, "0 of 2 done, 2 in flight, 1s") {
+			t.Errorf("what is in flight does not show:\n%q", got)
+		}
+		out.Reset()
+		v.Send(event.OperationDone{Object: a, Action: plan.Create, Elapsed: time.Second, ID: event.ID{Key: "id", Value: "x"}})
+		v.Send(event.OperationDone{Object: b, Action: plan.Delete, Elapsed: time.Second, Failed: true})
+		v.Diagnostics(diag.List{}.Errorf(nil, "Cannot delete", "It is in use."))
+		v.Close()
+	})
+	got := sequences.ReplaceAllString(out.String(), "")
+	want := "\rterraform_data.a: Creation complete after 1s [id=x]\nterraform_data.b: Destruction errored after 1s\n" +
+		"\nError: Cannot delete\n\nIt is in use.\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRefreshedObjectsAreCountedOnTheLiveDisplay(t *testing.T) {
+	var out bytes.Buffer
+	v := New(Options{Out: &out, Size: func() (int, int) { return 80, 24 }})
+	for range 3 {
+		v.Send(event.RefreshStart{Object: objectAt(t, "terraform_data.a")})
+		v.Send(event.RefreshDone{Object: objectAt(t, "terraform_data.a")})
+	}
+	v.Plan(&plan.Plan{}, nil)
+	v.Close()
+	if got := out.String(); !strings.HasPrefix(got, "3 objects refreshed.\n\nNo changes.") {
+		t.Errorf("got %q", got)
+	}
+}
