@@ -57,7 +57,7 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 	pool := p.registry.NewPool()
 	until, done := r.until(ctx, pool)
 	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
-		Functions: p.functions(funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)}),
+		Functions: p.functions(p.opts.Abort, funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)}),
 		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,
 	})
 	done()

@@ -91,7 +91,7 @@ func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, intent stat
 	ctx, done := r.until(ctx, pool)
 	defer done()
 	edit, more := planning.Adopt(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Variables: variables, Functions: p.functions(funcs.Options{}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
+		Variables: variables, Functions: p.functions(ctx, funcs.Options{}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
 		Parallelism: p.opts.Parallelism, Events: p.opts.Events, DeposedKey: deposedKey,
 	}, a, intent.Provider, id, intent.Planned)
 	return edit, diags.Extend(more)

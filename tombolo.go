@@ -142,10 +142,22 @@ func (p *Project) prepare() (*eval.Program, diag.List) {
 	return prog, diags
 }
 
-// functions gives the function table; relative names in results stay as they were written.
-func (p *Project) functions(o funcs.Options) map[string]function.Function {
+// functions makes the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the root module's
+// directory; relative names in results stay as they were written.
+func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
 	o.BaseDir = p.baseDir()
-	return funcs.Table(o)
+	out := eval.Functions{Table: funcs.Table(o), OfProvider: func(a addr.Provider) map[string]function.Function {
+		of := p.registry.Functions(ctx, a)
+		for name, f := range of {
+			of[name] = funcs.OfProvider("provider::"+a.String()+"::"+name, f, o.Files)
+		}
+		return of
+	}}
+	if o.Files != nil {
+		o.Files = nil
+		out.Loose = funcs.Table(o)
+	}
+	return out
 }
 
 // baseDir is what relative names in the configuration are relative to; empty for the working directory.
@@ -239,7 +251,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	defer done()
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
 		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Variables: o.Variables,
-		Functions: p.functions(funcs.Options{PlanTime: now, Pure: true, Files: record}),
+		Functions: p.functions(p.opts.Abort, funcs.Options{PlanTime: now, Pure: true, Files: record}),
 		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})
 	diags = diags.Extend(more)
@@ -261,7 +273,7 @@ func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	pool := p.registry.NewPool()
 	defer closing(pool, &diags)
 	return diags.Extend(planning.Validate(ctx, prog, pool, planning.Options{
-		Functions: p.functions(funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism,
+		Functions: p.functions(ctx, funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism,
 	}))
 }
 

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -38,7 +37,7 @@ type Providers interface {
 
 // Options are the surroundings of a run.
 type Options struct {
-	Functions   map[string]function.Function
+	Functions   eval.Functions
 	Variables   map[string]cty.Value
 	Cwd         string
 	Parallelism int

@@ -202,7 +202,7 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 	}
 	defer session.Unlock()
 	p, diags := planning.Run(ctx, ctx, prog, session.Snapshot().State, registry.NewPool(), planning.Options{
-		Functions: funcs.Table(funcs.Options{Pure: true}), Events: event.Discard, Parallelism: 4, Now: time.Unix(0, 0),
+		Functions: eval.Functions{Table: funcs.Table(funcs.Options{Pure: true})}, Events: event.Discard, Parallelism: 4, Now: time.Unix(0, 0),
 		DeposedKey: func() addr.DeposedKey { return "00000001" },
 	})
 	if diags.HasErrors() {
@@ -213,7 +213,7 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 		s.t.Fatal(err)
 	}
 	w := &watched{Journal: journal, h: s.h, names: map[string]string{}, left: s.breaks}
-	counts, diags := applying.Run(ctx, ctx, prog, p, registry.NewPool(), w, applying.Options{Functions: funcs.Table(funcs.Options{}), Events: event.Discard, Parallelism: 4, RunID: "run"})
+	counts, diags := applying.Run(ctx, ctx, prog, p, registry.NewPool(), w, applying.Options{Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4, RunID: "run"})
 	if err := journal.Close(ctx); err != nil {
 		s.t.Fatal(err)
 	}
@@ -408,12 +408,12 @@ func TestInterruptAwaitsWhatRunsAndStartsNothingNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	background := context.Background()
-	p, _ := planning.Run(background, background, prog, nil, registry.NewPool(), planning.Options{Functions: funcs.Table(funcs.Options{}), Events: event.Discard, Parallelism: 4, DeposedKey: func() addr.DeposedKey { return "00000001" }})
+	p, _ := planning.Run(background, background, prog, nil, registry.NewPool(), planning.Options{Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4, DeposedKey: func() addr.DeposedKey { return "00000001" }})
 	journal, err := session.Begin(background, state.RunInfo{ID: "run"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, diags := applying.Run(ctx, background, prog, p, registry.NewPool(), journal, applying.Options{Functions: funcs.Table(funcs.Options{}), Events: event.Discard, Parallelism: 4, RunID: "run"})
+	_, diags := applying.Run(ctx, background, prog, p, registry.NewPool(), journal, applying.Options{Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4, RunID: "run"})
 	if err := journal.Close(background); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package builtin holds the provider that every engine of the language has on board, terraform.io/builtin/terraform: the resource type
-// terraform_data, the data source terraform_remote_state, and a few functions.
+// terraform_data, the data source terraform_remote_state, and functions that read and write the syntax of the language.
 //
 // It reads states through Stores that the caller hands in, so that it knows no backend itself.
 package builtin
@@ -21,10 +21,6 @@ type Options struct {
 	RemoteState func(ctx context.Context, backend, workspace string, config cty.Value) (*state.State, diag.List)
 	// NewID makes the id of a new terraform_data; nil means a random UUID.
 	NewID func() string
-	// Functions are offered as functions of the provider.
-	Functions map[string]*provider.Function
-	// CallFunction calls one of them.
-	CallFunction func(name string, args []cty.Value) (cty.Value, error)
 }
 
 // The names of what the provider has.
@@ -70,7 +66,7 @@ func (t *terraform) Schema(context.Context) (*provider.Schema, diag.List) {
 		Provider:  &provider.Block{},
 		Resources: map[string]*provider.ResourceType{typeData: types.data},
 		Data:      map[string]*provider.ResourceType{typeRemoteState: types.remoteState},
-		Functions: t.opts.Functions,
+		Functions: signatures(),
 		StateOnly: true,
 	}, nil
 }
@@ -147,12 +143,4 @@ func (t *terraform) Import(ctx context.Context, req provider.ImportRequest) prov
 		"id": cty.StringVal(req.ID), "input": cty.NullVal(cty.DynamicPseudoType), "output": cty.NullVal(cty.DynamicPseudoType), "triggers_replace": cty.NullVal(cty.DynamicPseudoType),
 	})
 	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: req.Type, State: v}}}
-}
-
-// CallFunction implements provider.Provider.
-func (t *terraform) CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error) {
-	if t.opts.CallFunction == nil {
-		return t.Base.CallFunction(ctx, name, args)
-	}
-	return t.opts.CallFunction(name, args)
 }

@@ -121,7 +121,8 @@ type Unit struct {
 	providers map[addr.LocalProviderConfig]int
 	resources map[addr.Resource]int
 
-	base int // number of the first slot in the whole program
+	base   int      // number of the first slot in the whole program
+	called []string // local names of providers whose functions the module calls
 }
 
 // Slots gives the slots of a module.
@@ -150,6 +151,7 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	for _, m := range cfg.SortedModules() {
 		p.addUnit(m)
 	}
+	p.findProviderCalls(cfg.Files)
 	for _, u := range p.order {
 		diags = diags.Extend(p.compile(u))
 	}

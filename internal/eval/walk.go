@@ -3,12 +3,9 @@ package eval
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -20,8 +17,7 @@ import (
 
 // Inputs are the surroundings of a walk.
 type Inputs struct {
-	// Functions is the function table; see package funcs.
-	Functions map[string]function.Function
+	Functions Functions
 	// Variables are the values of the root module's variables as given, not converted; missing ones take their default.
 	Variables map[string]cty.Value
 	Workspace string
@@ -72,6 +68,9 @@ type Walk struct {
 	diags     diag.List
 	instances map[addr.ModuleInstance]*Instance
 	checks    checkResults
+
+	tablesMu sync.Mutex
+	tables   map[*Unit]map[string]function.Function // of modules that call functions of providers; guarded by tablesMu
 }
 
 // Instance is one instance of a module in a walk.
@@ -294,7 +293,7 @@ func (i *Instance) evalProvider(s *Slot) error {
 	if s.Body == nil {
 		return nil
 	}
-	v, diags := i.evalBody(s.Body, i.Scope(s.refs))
+	v, diags := i.evalBody(s.Body, i.walk.loosely(i.Scope(s.refs), i.Unit))
 	if err := i.walk.Report(diags); err != nil {
 		return err
 	}
@@ -453,15 +452,4 @@ func (w *Walk) waits(i *Instance, s *Slot, base map[*Instance]int) []int {
 		}
 	}
 	return out
-}
-
-// nameProviderFunction words the call of an unknown function of a provider, which the hcl library knows nothing of.
-func nameProviderFunction(d *diag.Diagnostic) {
-	call, ok := d.Extra.(hclsyntax.FunctionCallUnknownDiagExtra)
-	if !ok || !strings.HasPrefix(call.CalledFunctionNamespace(), "provider::") {
-		return
-	}
-	d.Summary = "Unknown provider function"
-	d.Detail = fmt.Sprintf("The function %q is not available: either the provider's local name is not one of the module's required_providers, or the provider has no such function.",
-		call.CalledFunctionNamespace()+call.CalledFunctionName())
 }

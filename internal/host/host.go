@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -52,6 +53,29 @@ func (r *Registry) Schema(p addr.Provider) (*provider.Schema, diag.List) {
 func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) {
 	e := r.entry(p)
 	return e.unconfigured, e.diags
+}
+
+// Functions gives the functions of a provider by name, as an evaluator can call them; nil when the provider cannot be asked. They
+// are called on the provider that was started for its schema; ctx ends calls under way.
+func (r *Registry) Functions(ctx context.Context, p addr.Provider) map[string]function.Function {
+	e := r.entry(p)
+	if e.schema == nil {
+		return nil
+	}
+	out := make(map[string]function.Function, len(e.schema.Functions))
+	for name, described := range e.schema.Functions {
+		out[name] = described.Spec(func(args []cty.Value) (cty.Value, error) {
+			result, err := e.unconfigured.CallFunction(ctx, name, args)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			if problems := result.Type().TestConformance(described.Return); len(problems) > 0 {
+				return cty.NilVal, fmt.Errorf("provider %s answered with a %s where its signature promises a %s; this is a bug in the provider", p.ForDisplay(), result.Type().FriendlyName(), described.Return.FriendlyName())
+			}
+			return result, nil
+		})
+	}
+	return out
 }
 
 func (r *Registry) entry(p addr.Provider) *schemaEntry {

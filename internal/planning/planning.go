@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -45,7 +44,7 @@ type Options struct {
 	Targets      []addr.Target
 	ForceReplace []addr.AbsResourceInstance
 
-	Functions   map[string]function.Function
+	Functions   eval.Functions
 	Variables   map[string]cty.Value
 	Workspace   string
 	Cwd         string

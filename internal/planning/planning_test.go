@@ -77,7 +77,7 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 		return nil, diags
 	}
 	o := b.opts
-	o.Functions, o.Events, o.Parallelism, o.Now = funcs.Table(funcs.Options{Pure: true}), event.Discard, 4, time.Unix(0, 0)
+	o.Functions, o.Events, o.Parallelism, o.Now = eval.Functions{Table: funcs.Table(funcs.Options{Pure: true})}, event.Discard, 4, time.Unix(0, 0)
 	var keys atomic.Int32
 	o.DeposedKey = func() addr.DeposedKey { return addr.DeposedKey(fmt.Sprintf("%08x", keys.Add(1))) }
 	return planning.Run(ctx, ctx, prog, b.prior, registry.NewPool(), o)

@@ -251,15 +251,6 @@ func plannedScope(dir, home string) *hcl.EvalContext {
 	return ctx
 }
 
-// providerScope has the functions of the built-in provider under the name that a configuration calls them by.
-func providerScope() *hcl.EvalContext {
-	functions := Table(Options{ConsoleMode: true})
-	for name, f := range TerraformProviderFunctions() {
-		functions["provider::terraform::"+name] = f
-	}
-	return &hcl.EvalContext{Functions: functions}
-}
-
 // encoded wraps an expression so that its result prints on one line.
 func encoded(expression string) string { return "jsonencode([" + expression + "])" }
 

@@ -240,31 +240,6 @@ func (o oracle) printedResults(t *testing.T, expressions []string) []string {
 	return lines
 }
 
-func TestTerraformProviderFunctionsGiveWhatTerraformGives(t *testing.T) {
-	terraform := newOracle(t)
-	const config = `
-terraform {
-  required_providers {
-    terraform = {
-      source = "terraform.io/builtin/terraform"
-    }
-  }
-}
-`
-	terraform.configure(t, config)
-	ctx := providerScope()
-	expressions := expressionsIn(t, "tfvars.txt")
-	wanted := terraform.outcomes(t, expressions)
-	for i, expression := range expressions {
-		if diff := cmp.Diff(wanted[i], observe(t, expression, ctx)); diff != "" {
-			t.Errorf("%s (-terraform +tombolo):\n%s", expression, diff)
-		}
-	}
-	if *update {
-		writeOutcomes(t, "tfvars.json", terraform.dir, expressions, wanted)
-	}
-}
-
 // TestKnownDifferencesFromTerraform is the list of what differs on purpose. It fails when terraform is found to do what
 // is said here of it no longer.
 func TestKnownDifferencesFromTerraform(t *testing.T) {

@@ -61,42 +61,6 @@ func TestEveryFunctionIsInAnExpressionFile(t *testing.T) {
 	}
 }
 
-func TestTerraformProviderFunctionsGiveRecordedResults(t *testing.T) {
-	ctx := providerScope()
-	recorded := recordedOutcomes[outcome](t, "tfvars.json", t.TempDir())
-	for _, expression := range expressionsIn(t, "tfvars.txt") {
-		want, found := recorded[expression]
-		if !found {
-			t.Errorf("%s: no recorded outcome", expression)
-			continue
-		}
-		if diff := cmp.Diff(want, observe(t, expression, ctx)); diff != "" {
-			t.Errorf("%s (-recorded +got):\n%s", expression, diff)
-		}
-	}
-}
-
-func TestEncodeExprTellsHowUnknownTextBegins(t *testing.T) {
-	unknown := cty.UnknownVal(cty.String)
-	for _, test := range []struct {
-		arg    cty.Value
-		prefix string
-	}{
-		{unknown.RefineNotNull(), `"`},
-		{unknown, ""},
-		{cty.TupleVal([]cty.Value{unknown}), "["},
-		{cty.ListVal([]cty.Value{unknown}), "["},
-		{cty.ObjectVal(map[string]cty.Value{"a": unknown}), "{"},
-		{cty.UnknownVal(cty.Number).RefineNotNull(), ""},
-		{cty.DynamicVal, ""},
-	} {
-		got, err := TerraformProviderFunctions()["encode_expr"].Call([]cty.Value{test.arg})
-		if err != nil || got.IsKnown() || !got.Range().DefinitelyNotNull() || got.Range().StringPrefix() != test.prefix {
-			t.Errorf("encode_expr(%#v) = %#v, %v; want an unknown string that begins with %q", test.arg, got, err, test.prefix)
-		}
-	}
-}
-
 // knownDifferences lists what terraform 1.11.4 and this package print for an expression while planning, where they
 // differ. An error is just that.
 var knownDifferences = []struct{ expression, terraform, tombolo, why string }{

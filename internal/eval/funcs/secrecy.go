@@ -37,6 +37,12 @@ func withheldErrors(f function.Function) function.Function {
 	})
 }
 
+// OfProvider gives a function of a provider as the table has its own: no error shows a marked argument, and with a record the results
+// are checked. name tells it from all other functions of all providers.
+func OfProvider(name string, f function.Function, record *FileRecord) function.Function {
+	return record.checked(name, withheldErrors(f))
+}
+
 // wrapped gives a function with the signature of f that hands all its arguments to call just as they are.
 //
 // The type of a call with known arguments is left open, since working it out would do the work of f twice; it is

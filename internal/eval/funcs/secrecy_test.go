@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/builtin"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -41,8 +42,14 @@ func TestErrorsNeverShowSensitiveArguments(t *testing.T) {
 		deep[name] = cty.TupleVal([]cty.Value{v.Mark(value.Ephemeral)})
 	}
 	table := Table(Options{BaseDir: dir, Home: home, Files: NewFileRecord(nil)})
-	for name, f := range TerraformProviderFunctions() {
-		table["provider::terraform::"+name] = f
+	terraform := builtin.New(builtin.Options{})
+	schema, diags := terraform.Schema(t.Context())
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	for name, described := range schema.Functions {
+		f := described.Spec(func(args []cty.Value) (cty.Value, error) { return terraform.CallFunction(t.Context(), name, args) })
+		table["provider::terraform::"+name] = OfProvider(name, f, nil)
 	}
 	ctx := &hcl.EvalContext{Functions: table, Variables: map[string]cty.Value{
 		"secret": cty.ObjectVal(marked), "deep": cty.ObjectVal(deep),

@@ -1,6 +1,7 @@
-package funcs
+package builtin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -9,23 +10,47 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TerraformProviderFunctions gives the functions of the built-in provider terraform.io/builtin/terraform by name. The
-// caller owns the map.
-func TerraformProviderFunctions() map[string]function.Function {
-	return map[string]function.Function{
-		"decode_tfvars": decodeTfvarsFunc,
-		"encode_expr":   encodeExprFunc,
-		"encode_tfvars": encodeTfvarsFunc,
+// functions are those of the provider by name.
+var functions = map[string]function.Function{
+	"decode_tfvars": decodeTfvarsFunc,
+	"encode_expr":   encodeExprFunc,
+	"encode_tfvars": encodeTfvarsFunc,
+}
+
+// signatures describes the functions as the contract wants it.
+func signatures() map[string]*provider.Function {
+	out := make(map[string]*provider.Function, len(functions))
+	for name, f := range functions {
+		described := &provider.Function{Return: cty.String, Summary: f.Description(), Description: f.Description()}
+		if name == "decode_tfvars" {
+			described.Return = cty.DynamicPseudoType
+		}
+		for _, p := range f.Params() {
+			described.Params = append(described.Params, provider.FunctionParam{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown})
+		}
+		out[name] = described
 	}
+	return out
+}
+
+// CallFunction implements provider.Provider.
+func (t *terraform) CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error) {
+	f, found := functions[name]
+	if !found {
+		return t.Base.CallFunction(ctx, name, args)
+	}
+	return f.Call(args)
 }
 
 var encodeTfvarsFunc = function.New(&function.Spec{
 	Description:  "Writes the attributes of an object, or the elements of a map, as definitions in the syntax of a .tfvars file.",
-	Params:       []function.Parameter{param("value", cty.DynamicPseudoType)},
+	Params:       []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType}},
 	Type:         function.StaticReturnType(cty.String),
-	RefineResult: notNull,
+	RefineResult: (*cty.RefinementBuilder).NotNull,
 	Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
 		vars := args[0]
 		if ty := vars.Type(); !ty.IsObjectType() && !ty.IsMapType() {
@@ -46,9 +71,9 @@ var encodeTfvarsFunc = function.New(&function.Spec{
 	},
 })
 
-var decodeTfvarsFunc = withheldErrors(function.New(&function.Spec{
+var decodeTfvarsFunc = function.New(&function.Spec{
 	Description: "Reads the syntax of a .tfvars file to an object with an attribute for every definition.",
-	Params:      []function.Parameter{param("src", cty.String)},
+	Params:      []function.Parameter{{Name: "src", Type: cty.String}},
 	Type:        function.StaticReturnType(cty.DynamicPseudoType),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		file, diags := hclsyntax.ParseConfig([]byte(args[0].AsString()), "<decode_tfvars argument>", hcl.InitialPos)
@@ -69,7 +94,7 @@ var decodeTfvarsFunc = withheldErrors(function.New(&function.Spec{
 		}
 		return cty.ObjectVal(vars), nil
 	},
-}))
+})
 
 // encodeExprFunc can tell how the text will begin even for a value that is not known yet.
 var encodeExprFunc = function.New(&function.Spec{
@@ -79,7 +104,7 @@ var encodeExprFunc = function.New(&function.Spec{
 		AllowUnknown: true, AllowDynamicType: true,
 	}},
 	Type:         function.StaticReturnType(cty.String),
-	RefineResult: notNull,
+	RefineResult: (*cty.RefinementBuilder).NotNull,
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		v := args[0]
 		if v.IsWhollyKnown() {

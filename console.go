@@ -1,0 +1,79 @@
+package tombolo
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/planning"
+)
+
+// ConsoleOptions say with which values a console evaluates.
+type ConsoleOptions struct {
+	// Plan makes a plan first and evaluates with planned values; otherwise resources are as the state has them.
+	Plan bool
+	// Variables are the root input variables as given. Required ones that are missing are unknown.
+	Variables map[string]cty.Value
+}
+
+// Console evaluates expressions in the scope of the root module. It writes nothing. It must not be used concurrently, and be closed
+// before its Run.
+type Console struct {
+	root  *eval.Instance
+	table map[string]function.Function
+	close func() diag.List
+}
+
+// Console evaluates the configuration for a console. Problems of single objects leave these unknown and come as diagnostics with a
+// usable console, which is nil only when nothing can be evaluated at all.
+func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.List) {
+	p := r.project
+	prog, diags := p.prepare()
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	variables := map[string]cty.Value{}
+	for _, v := range p.config.Root.Variables {
+		if given, ok := o.Variables[v.Name]; ok {
+			variables[v.Name] = given
+		} else if v.Required() {
+			variables[v.Name] = cty.UnknownVal(v.Type)
+		}
+	}
+	pool := p.registry.NewPool()
+	ctx, done := r.until(ctx, pool)
+	options := planning.Options{
+		Variables: variables, Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Events: p.opts.Events,
+		Secrets: p.secrets, DeposedKey: deposedKey, Functions: p.functions(p.opts.Abort, funcs.Options{}),
+	}
+	var walk *eval.Walk
+	var more diag.List
+	if o.Plan {
+		options.Now = time.Now()
+		options.Functions = p.functions(p.opts.Abort, funcs.Options{PlanTime: options.Now, Pure: true})
+		walk, more = planning.Explore(ctx, p.opts.Abort, prog, r.State(), pool, options)
+	} else {
+		walk, more = planning.Evaluate(ctx, prog, r.State(), pool, options)
+	}
+	c := &Console{root: walk.Root, table: p.functions(ctx, funcs.Options{ConsoleMode: true, Pure: o.Plan}).Table}
+	c.close = func() (diags diag.List) {
+		done()
+		closing(pool, &diags)
+		return diags
+	}
+	return c, diags.Extend(more)
+}
+
+// Evaluate gives the value of an expression, whose text is src, marks included.
+func (c *Console) Evaluate(expr hcl.Expression, src []byte) (cty.Value, diag.List) {
+	return c.root.Expression(expr, src, c.table)
+}
+
+// Close ends the providers that were started.
+func (c *Console) Close() diag.List { return c.close() }

@@ -1,0 +1,28 @@
+package builtin
+
+import (
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+func TestEncodeExprTellsHowUnknownTextBegins(t *testing.T) {
+	unknown := cty.UnknownVal(cty.String)
+	for _, test := range []struct {
+		arg    cty.Value
+		prefix string
+	}{
+		{unknown.RefineNotNull(), `"`},
+		{unknown, ""},
+		{cty.TupleVal([]cty.Value{unknown}), "["},
+		{cty.ListVal([]cty.Value{unknown}), "["},
+		{cty.ObjectVal(map[string]cty.Value{"a": unknown}), "{"},
+		{cty.UnknownVal(cty.Number).RefineNotNull(), ""},
+		{cty.DynamicVal, ""},
+	} {
+		got, err := encodeExprFunc.Call([]cty.Value{test.arg})
+		if err != nil || got.IsKnown() || !got.Range().DefinitelyNotNull() || got.Range().StringPrefix() != test.prefix {
+			t.Errorf("encode_expr(%#v) = %#v, %v; want an unknown string that begins with %q", test.arg, got, err, test.prefix)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+// Package console is the reading and printing of an interactive session: it takes lines of input, puts those that belong together
+// into one expression, has it evaluated, and prints values in the syntax of the language, byte for byte as Terraform's console does.
+//
+// It evaluates nothing itself: what an expression means is the business of the Evaluator, which the library form of the engine makes
+// from a project. Reading lines from a terminal or a pipe belongs to the caller.
+//
+//	s := console.NewSession(evaluate)
+//	for each line {
+//		if s.Add(line); s.Open() { continue }
+//		answer := s.Answer()
+//	}
+package console
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+)
+
+// Filename is what ranges in diagnostics of console input name.
+const Filename = "<console-input>"
+
+// The prompts of a new expression and of a line that goes on with one.
+const (
+	Prompt     = "> "
+	Continuing = ": "
+)
+
+// Evaluator gives the value of an expression, marks included. src is the text that it was parsed from.
+type Evaluator func(expr hcl.Expression, src []byte) (cty.Value, diag.List)
+
+// Answer is what a session says to one input.
+type Answer struct {
+	// Text is to be printed, without the newline at its end.
+	Text string
+	// Exit ends the session.
+	Exit bool
+	// Diagnostics hold an error when the input could not be evaluated; Text is empty then.
+	Diagnostics diag.List
+}
+
+// Session gathers lines and answers them. It must not be used concurrently.
+type Session struct {
+	evaluate Evaluator
+	lines    []string
+	depth    depth
+}
+
+// NewSession starts a session.
+func NewSession(evaluate Evaluator) *Session { return &Session{evaluate: evaluate} }
+
+// Add takes a line without its newline.
+func (s *Session) Add(line string) {
+	s.lines = append(s.lines, line)
+	s.depth.add(line)
+}
+
+// Open tells that the lines so far have an open bracket, quoted template or heredoc, so that the expression goes on in the next one.
+func (s *Session) Open() bool { return s.depth.open() }
+
+// Pending tells that there are lines that have not been answered.
+func (s *Session) Pending() bool { return len(s.lines) > 0 }
+
+// Answer evaluates the lines since the last answer.
+func (s *Session) Answer() Answer {
+	text := strings.Join(s.lines, "\n")
+	s.lines, s.depth = nil, depth{}
+	switch strings.TrimSpace(text) {
+	case "":
+		return Answer{}
+	case "exit":
+		return Answer{Exit: true}
+	case "help":
+		return Answer{Text: help}
+	}
+	out, diags := s.answer([]byte(trim(text)))
+	return Answer{Text: out, Diagnostics: diags}
+}
+
+const help = `Type an expression of the language and press enter to see its value, for
+example "upper(var.name)" or, for an object that the state has,
+"aws_instance.web.id".
+
+An open bracket or heredoc goes on in the next line. type(EXPRESSION) prints a
+type. To leave, type "exit" or press Control-D.`
+
+// trim removes white space around an input, but not the newline that ends a heredoc.
+func trim(text string) string {
+	trimmed := strings.TrimSpace(text)
+	if strings.Contains(trimmed, "<<") && strings.Contains(trimmed, "\n") {
+		trimmed += "\n"
+	}
+	return trimmed
+}
+
+func (s *Session) answer(src []byte) (string, diag.List) {
+	if diags := config.CheckNesting(src, Filename); diags.HasErrors() {
+		return "", diags
+	}
+	expr, hclDiags := hclsyntax.ParseExpression(src, Filename, hcl.InitialPos)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if diags.HasErrors() {
+		return "", diags
+	}
+	v, more := s.evaluate(expr, src)
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return "", diags
+	}
+	if text, whole := funcs.DescribedType(v); whole {
+		return text, diags
+	}
+	if funcs.ContainsDescribedType(v) {
+		return "", diags.Errorf(nil, "Invalid use of type function",
+			`The function "type" exists at the console only, and only as the whole of what is typed: type(EXPRESSION). Its result cannot be used in another expression.`)
+	}
+	return Format(v), diags
+}

@@ -1,0 +1,60 @@
+package console
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// depth follows the brackets of an input line by line. Each line is looked at once; only a template that spans lines keeps them.
+type depth struct {
+	brackets int
+	// text is the present line, or all that has been typed since a heredoc began: its tokens mean something only together.
+	text   []byte
+	marker string // closes the heredoc that is open, if one is
+}
+
+// open tells that the expression goes on. A surplus closing bracket ends it, with an error.
+func (d *depth) open() bool { return d.brackets > 0 || d.marker != "" }
+
+// add takes a line.
+func (d *depth) add(line string) {
+	if d.marker != "" {
+		d.text = append(append(d.text, line...), '\n')
+		if strings.TrimSpace(line) != d.marker {
+			return
+		}
+	} else {
+		d.text = append([]byte(line), '\n')
+	}
+	brackets, marker := scan(d.text)
+	if d.marker = marker; marker != "" {
+		return
+	}
+	d.brackets += brackets
+}
+
+// scan counts the brackets that a text leaves open, and finds the marker of a heredoc that it does not close.
+func scan(text []byte) (brackets int, marker string) {
+	tokens, _ := hclsyntax.LexExpression(text, Filename, hcl.InitialPos)
+	var heredocs []string
+	for _, t := range tokens {
+		switch t.Type {
+		case hclsyntax.TokenOParen, hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			brackets++
+		case hclsyntax.TokenCParen, hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenTemplateSeqEnd:
+			brackets--
+		case hclsyntax.TokenOHeredoc:
+			heredocs = append(heredocs, strings.TrimLeft(strings.TrimSpace(string(t.Bytes)), "<-"))
+		case hclsyntax.TokenCHeredoc:
+			if len(heredocs) > 0 {
+				heredocs = heredocs[:len(heredocs)-1]
+			}
+		}
+	}
+	if len(heredocs) > 0 {
+		return 0, heredocs[len(heredocs)-1]
+	}
+	return brackets, ""
+}

@@ -1,0 +1,162 @@
+package eval
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+// Functions are what expressions can call.
+type Functions struct {
+	// Table holds the core functions; see package funcs.
+	Table map[string]function.Function
+	// Loose is the table for provider blocks; nil means Table. What is read there, such as a token, may be another than when the plan
+	// was made.
+	Loose map[string]function.Function
+	// OfProvider gives the functions of a provider by name; nil when it cannot be asked. It is called for providers only whose
+	// functions a module calls, and concurrently.
+	OfProvider func(addr.Provider) map[string]function.Function
+}
+
+// providerNamespace begins the names of functions of providers: provider::LOCALNAME::NAME.
+const providerNamespace = "provider::"
+
+// calledProviders finds the local names of providers whose functions a source text may call. Only these providers are asked what
+// they have, which starts them. A name too many does no harm.
+func calledProviders(src []byte, filename string) []string {
+	if !bytes.Contains(src, []byte("provider")) || !bytes.Contains(src, []byte("::")) {
+		return nil
+	}
+	var names []string
+	if strings.HasSuffix(filename, ".json") {
+		for _, found := range jsonCall.FindAllSubmatch(src, -1) {
+			names = append(names, string(found[1]))
+		}
+	} else {
+		names = calledInTokens(src, filename)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// jsonCall finds the calls inside the templates of JSON strings.
+var jsonCall = regexp.MustCompile(`\bprovider\s*::\s*([\p{L}\p{N}_-]+)\s*::`)
+
+func calledInTokens(src []byte, filename string) (names []string) {
+	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos) // a mistake in the text has been reported
+	tokens = slices.DeleteFunc(tokens, func(t hclsyntax.Token) bool {
+		return t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComment
+	})
+	for i := 0; i+3 < len(tokens); i++ {
+		if tokens[i].Type == hclsyntax.TokenIdent && string(tokens[i].Bytes) == "provider" && tokens[i+1].Type == hclsyntax.TokenDoubleColon &&
+			tokens[i+2].Type == hclsyntax.TokenIdent && tokens[i+3].Type == hclsyntax.TokenDoubleColon {
+			names = append(names, string(tokens[i+2].Bytes))
+		}
+	}
+	return names
+}
+
+// findProviderCalls notes for each module whose functions it calls.
+func (p *Program) findProviderCalls(files map[string][]byte) {
+	called := map[string][]string{} // by directory
+	for name, src := range files {
+		if names := calledProviders(src, name); names != nil {
+			dir := path.Dir(name)
+			called[dir] = append(called[dir], names...)
+		}
+	}
+	for _, u := range p.order {
+		u.called = called[u.Module.Dir]
+	}
+}
+
+// functions gives the function table of a module: the core functions and those of the providers that it calls.
+func (w *Walk) functions(u *Unit) map[string]function.Function {
+	if len(u.called) == 0 {
+		return w.Inputs.Functions.Table
+	}
+	w.tablesMu.Lock()
+	defer w.tablesMu.Unlock()
+	table := w.tables[u]
+	if table == nil {
+		table = maps.Clone(w.Inputs.Functions.Table)
+		w.addProviderFunctions(table, u.Module, u.called)
+		if w.tables == nil {
+			w.tables = map[*Unit]map[string]function.Function{}
+		}
+		w.tables[u] = table
+	}
+	return table
+}
+
+// loosely gives a scope the functions for provider blocks.
+func (w *Walk) loosely(ctx *hcl.EvalContext, u *Unit) *hcl.EvalContext {
+	if w.Inputs.Functions.Loose == nil {
+		return ctx
+	}
+	ctx.Functions = w.Inputs.Functions.Loose
+	if len(u.called) > 0 {
+		ctx.Functions = maps.Clone(ctx.Functions)
+		w.addProviderFunctions(ctx.Functions, u.Module, u.called)
+	}
+	return ctx
+}
+
+// addProviderFunctions adds the functions of some of a module's required providers. Those that cannot be asked add nothing: the
+// call is then one of an unknown function.
+func (w *Walk) addProviderFunctions(table map[string]function.Function, m *config.Module, localNames []string) {
+	if w.Inputs.Functions.OfProvider == nil {
+		return
+	}
+	for _, local := range localNames {
+		required := m.RequiredProviders[local]
+		if required == nil {
+			continue
+		}
+		for name, f := range w.Inputs.Functions.OfProvider(required.Source) {
+			table[providerNamespace+local+"::"+name] = f
+		}
+	}
+}
+
+// nameProviderFunction words the call of an unknown function of a provider, which the hcl library knows nothing of.
+func nameProviderFunction(d *diag.Diagnostic) {
+	call, ok := d.Extra.(hclsyntax.FunctionCallUnknownDiagExtra)
+	if !ok || !strings.HasPrefix(call.CalledFunctionNamespace(), providerNamespace) {
+		return
+	}
+	local := strings.Trim(strings.TrimPrefix(call.CalledFunctionNamespace(), providerNamespace), ":")
+	namespace := providerNamespace + local + "::"
+	var have []string
+	for ctx := d.EvalContext; ctx != nil; ctx = ctx.Parent() {
+		for name := range ctx.Functions {
+			if rest, of := strings.CutPrefix(name, namespace); of {
+				have = append(have, rest)
+			}
+		}
+	}
+	slices.Sort(have)
+	d.Summary = "Unknown provider function"
+	d.Detail = fmt.Sprintf("There is no function named %q.", namespace+call.CalledFunctionName())
+	if len(have) == 0 {
+		d.Detail += fmt.Sprintf(" No provider with the local name %q that has functions is known to this module: add the provider to its required_providers block, and make sure that the installed version has the function.", local)
+		return
+	}
+	if suggestion := diag.DidYouMean(call.CalledFunctionName(), have); suggestion != "" {
+		d.Detail += suggestion
+		return
+	}
+	d.Detail += fmt.Sprintf(" The provider %q has the functions %s.", local, strings.Join(have, ", "))
+}

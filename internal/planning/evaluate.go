@@ -1,0 +1,136 @@
+package planning
+
+import (
+	"context"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Evaluate evaluates a configuration with resources as the state has them, for looking at. No provider is configured. What the state
+// does not have is unknown. The walk has ended and can be asked for expressions (eval.Instance.Expression); where something went
+// wrong, which the diagnostics tell, the values are unknown.
+func Evaluate(ctx context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*eval.Walk, diag.List) {
+	v := &viewer{calls: ctx, prior: prior, providers: providers}
+	v.walk = prog.NewWalk(eval.Inputs{
+		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd, Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
+	}, v)
+	return ended(v.walk, v.walk.Run(ctx))
+}
+
+// Explore plans as Run does, but gives the walk in place of the plan: expressions are then evaluated with planned values.
+func Explore(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*eval.Walk, diag.List) {
+	p := newPlanner(calls, prog, prior, providers, o)
+	p.impliedMoves()
+	p.walk = prog.NewWalk(p.inputs(), p)
+	return ended(p.walk, p.walk.Run(ctx))
+}
+
+func ended(w *eval.Walk, err error) (*eval.Walk, diag.List) {
+	w.Settle()
+	diags := w.Diagnostics()
+	if err != nil {
+		diags = diags.AppendError("Operation canceled", err)
+	}
+	return w, diags
+}
+
+// viewer is the driver of a walk over stored objects.
+type viewer struct {
+	calls     context.Context
+	prior     *state.State
+	providers Providers
+	walk      *eval.Walk
+}
+
+// Provider implements eval.Driver.
+func (v *viewer) Provider(*eval.Instance, *eval.Slot, cty.Value) error { return nil }
+
+// RootOutput implements eval.Driver.
+func (v *viewer) RootOutput(*eval.Slot, cty.Value) error { return nil }
+
+// Resource implements eval.Driver: the instances are those of the state, as far as their keys suit the block.
+func (v *viewer) Resource(_ *graph.Node, b *eval.Block) error {
+	exp := v.expansion(b)
+	values := make(map[addr.Key]cty.Value, len(exp.Keys))
+	for _, key := range exp.Keys {
+		object, err := v.object(b, key)
+		if err != nil {
+			return err
+		}
+		values[key] = object
+	}
+	b.Set(exp, values)
+	return nil
+}
+
+func (v *viewer) expansion(b *eval.Block) eval.Expansion {
+	exp := eval.Expansion{Mode: eval.Unknown}
+	stored := v.prior.Resource(b.Addr())
+	if stored == nil || b.Slot.Type == nil {
+		return exp
+	}
+	mode := eval.Single
+	switch cfg := b.Config(); {
+	case cfg.Count != nil:
+		mode = eval.Counted
+	case cfg.ForEach != nil:
+		mode = eval.Keyed
+	}
+	count := 0
+	for key, inst := range stored.Instances {
+		n, isInt := key.Int()
+		_, isStr := key.Str()
+		if inst.Current == nil || isInt != (mode == eval.Counted) || isStr != (mode == eval.Keyed) {
+			continue
+		}
+		exp.Mode, count = mode, max(count, n+1)
+		exp.Keys = append(exp.Keys, key)
+	}
+	if exp.Mode == eval.Counted {
+		exp.Keys = exp.Keys[:0] // a gap is an instance that is not known
+		for n := range count {
+			exp.Keys = append(exp.Keys, addr.IntKey(n))
+		}
+	}
+	slices.SortFunc(exp.Keys, addr.Key.Compare)
+	return exp
+}
+
+// object gives a stored object in the shape of the present schema.
+func (v *viewer) object(b *eval.Block, key addr.Key) (cty.Value, error) {
+	a := addr.Object{Instance: b.Addr().Instance(key)}
+	stored := v.prior.Object(a)
+	if stored == nil {
+		return cty.DynamicVal, nil
+	}
+	block := b.Slot.Type.Block
+	var decoded cty.Value
+	if stored.SchemaVersion == b.Slot.Type.Version && stored.Flat == nil {
+		var err error
+		if decoded, err = stored.Value(block.ImpliedType()); err != nil {
+			return cty.DynamicVal, v.walk.Report(diag.FromError("Cannot read the stored object "+a.String(), err).InAddress(a.String()))
+		}
+	} else {
+		inst, diags := v.providers.Unconfigured(b.Slot.ProviderConfig.Provider)
+		if err := v.walk.Report(diags); err != nil {
+			return cty.DynamicVal, err
+		}
+		up := inst.UpgradeState(v.calls, provider.UpgradeStateRequest{
+			Type: a.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat},
+		})
+		if err := v.walk.Report(up.Diagnostics.InAddress(a.String())); err != nil {
+			return cty.DynamicVal, err
+		}
+		decoded = up.State
+	}
+	return value.MarkAt(decoded, value.Sensitive, planValue(block, decoded, stored.Sensitive).Sensitive), nil
+}
