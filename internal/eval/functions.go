@@ -131,18 +131,17 @@ func (w *Walk) addProviderFunctions(table map[string]function.Function, m *confi
 	}
 }
 
-// nameProviderFunction words the call of an unknown function of a provider, which the hcl library knows nothing of.
+// nameProviderFunction words the call of an unknown function with a namespace, which the hcl library knows nothing of.
 func nameProviderFunction(d *diag.Diagnostic) {
 	call, ok := d.Extra.(hclsyntax.FunctionCallUnknownDiagExtra)
-	if !ok || !strings.HasPrefix(call.CalledFunctionNamespace(), providerNamespace) {
+	if !ok || call.CalledFunctionNamespace() == "" {
 		return
 	}
-	local := strings.Trim(strings.TrimPrefix(call.CalledFunctionNamespace(), providerNamespace), ":")
-	namespace := providerNamespace + local + "::"
+	namespace := strings.Trim(call.CalledFunctionNamespace(), ":") + "::"
 	var have []string
 	for ctx := d.EvalContext; ctx != nil; ctx = ctx.Parent() {
 		for name := range ctx.Functions {
-			if rest, of := strings.CutPrefix(name, namespace); of {
+			if rest, of := strings.CutPrefix(name, namespace); of && !strings.Contains(rest, "::") {
 				have = append(have, rest)
 			}
 		}
@@ -150,13 +149,15 @@ func nameProviderFunction(d *diag.Diagnostic) {
 	slices.Sort(have)
 	d.Summary = "Unknown provider function"
 	d.Detail = fmt.Sprintf("There is no function named %q.", namespace+call.CalledFunctionName())
-	if len(have) == 0 {
-		d.Detail += fmt.Sprintf(" No provider with the local name %q that has functions is known to this module: add the provider to its required_providers block, and make sure that the installed version has the function.", local)
-		return
-	}
-	if suggestion := diag.DidYouMean(call.CalledFunctionName(), have); suggestion != "" {
+	local, ofProvider := strings.CutPrefix(namespace, providerNamespace)
+	switch suggestion := diag.DidYouMean(call.CalledFunctionName(), have); {
+	case suggestion != "":
 		d.Detail += suggestion
-		return
+	case len(have) > 0 && ofProvider:
+		d.Detail += fmt.Sprintf(" The provider %q has the functions %s.", strings.Trim(local, ":"), strings.Join(have, ", "))
+	case ofProvider:
+		d.Detail += fmt.Sprintf(" No provider with the local name %q that has functions is known to this module: add the provider to its required_providers block, and make sure that the installed version has the function.", strings.Trim(local, ":"))
+	case len(have) == 0:
+		d.Detail += " Functions of providers are called as provider::LOCALNAME::FUNCTION(...)."
 	}
-	d.Detail += fmt.Sprintf(" The provider %q has the functions %s.", local, strings.Join(have, ", "))
 }

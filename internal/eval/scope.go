@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
 // resourceValue is the value of a resource block in one module instance: one object, a list of them, or a map.
@@ -252,7 +253,7 @@ func (i *Instance) pathValue(name string) cty.Value {
 
 func (i *Instance) terraformValue(name string) cty.Value {
 	if name == "applying" {
-		return cty.BoolVal(i.walk.Inputs.Applying)
+		return cty.BoolVal(i.walk.Inputs.Applying).Mark(value.Ephemeral)
 	}
 	return cty.StringVal(i.walk.Inputs.Workspace)
 }

@@ -68,6 +68,14 @@ var errInterrupted = errors.New("interrupted")
 
 func (i *Input) terminal() bool { return i.file != nil && term.IsTerminal(int(i.file.Fd())) }
 
+// Terminal gives the terminal that answers are typed at, or nil when they come from somewhere else.
+func (i *Input) Terminal() *os.File {
+	if i.terminal() {
+		return i.file
+	}
+	return nil
+}
+
 func (i *Input) read(secret bool) (string, error) {
 	if secret && i.terminal() && i.Reader.Buffered() == 0 {
 		text, err := term.ReadPassword(int(i.file.Fd()))

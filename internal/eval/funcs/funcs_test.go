@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/zclconf/go-cty/cty"
 )
 
 // TestFunctionsGiveRecordedResults is the table test of all functions: expressions, and what terraform gave for them when

@@ -1,0 +1,200 @@
+package inspect
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/term"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/console"
+)
+
+// Console is the command console.
+func Console() *command.Command {
+	return &command.Command{
+		Name: "console", Short: "Try expressions out",
+		Long: `Read expressions from standard input and print their values, with the variables, local values,
+modules and resources of the configuration. Resources are as the state has them, or with -plan as a new plan has them.
+Nothing is changed; the state is locked meanwhile.
+
+From a pipe the value of the last expression is printed, and the first error ends the command. An expression with open
+brackets or an open heredoc goes on in the next line.`,
+		Setup: func(c *command.Call) command.Run {
+			k := &consoleCommand{call: c}
+			k.files.ReadFlags(c)
+			k.variables.VariableFlags(c)
+			c.Flags.BoolVar(&k.plan, "plan", false, "Make a plan first, and evaluate with planned values in place of those of the state.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) > 0 {
+					return c.TooMany()
+				}
+				return k.run(ctx)
+			}
+		},
+	}
+}
+
+type consoleCommand struct {
+	call      *command.Call
+	files     command.StateFiles
+	variables command.Variables
+	plan      bool
+}
+
+func (k *consoleCommand) run(ctx context.Context) command.Outcome {
+	c := k.call
+	project, diags := c.Project(ctx, command.ProjectOptions{Files: k.files})
+	if !c.Report(diags) {
+		return command.Failed
+	}
+	defer project.Close()
+	values, diags := k.values(project.Config().Root)
+	if !c.Report(diags) {
+		return command.Failed
+	}
+	run, diags := project.Open(ctx, tombolo.OpenOptions{Operation: "OperationTypePlan"})
+	if !c.Report(diags) {
+		return command.Failed
+	}
+	outcome := k.converse(ctx, run, values)
+	if !c.Report(run.Close(context.WithoutCancel(ctx))) {
+		return command.Failed
+	}
+	return outcome
+}
+
+// values gives the variables of the root module; those that are not set are unknown.
+func (k *consoleCommand) values(root *config.Module) (map[string]cty.Value, diag.List) {
+	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: k.call.Environ, Options: k.variables.Options})
+	k.call.AddSources(sources)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	for _, v := range root.Unset(raw) {
+		raw[v.Name] = config.RawValue{Value: cty.UnknownVal(v.Type)}
+	}
+	_, more := root.VariableValues(raw)
+	return root.RawValues(raw), diags.Extend(more)
+}
+
+func (k *consoleCommand) converse(ctx context.Context, run *tombolo.Run, values map[string]cty.Value) command.Outcome {
+	c := k.call
+	evaluator, diags := run.Console(ctx, tombolo.ConsoleOptions{Plan: k.plan, Variables: values})
+	if diags.HasErrors() && evaluator != nil {
+		diags = diags.Warnf(nil, "Due to the problems above, some expressions may produce unexpected results.", "")
+	}
+	c.Report(diags)
+	if evaluator == nil {
+		return command.Failed
+	}
+	session := console.NewSession(evaluator.Evaluate)
+	var outcome command.Outcome
+	if terminal := c.In.Terminal(); terminal != nil {
+		outcome = k.dialogue(session, terminal)
+	} else {
+		outcome = k.pipe(session)
+	}
+	if !c.Report(evaluator.Close()) {
+		return command.Failed
+	}
+	return outcome
+}
+
+// pipe evaluates all of standard input. As in Terraform, the last value is printed and the first error ends it.
+func (k *consoleCommand) pipe(session *console.Session) command.Outcome {
+	var last string
+	for end := false; !end; {
+		line, err := k.call.In.Reader.ReadString('\n')
+		if err != nil && err != io.EOF {
+			return k.call.Finish("Cannot read the input", err)
+		}
+		end = err == io.EOF
+		if !end || line != "" {
+			session.Add(strings.TrimRight(line, "\r\n"))
+		}
+		if session.Open() && !end || !session.Pending() {
+			continue
+		}
+		answer := session.Answer()
+		switch {
+		case !k.call.Report(answer.Diagnostics):
+			return command.Failed
+		case answer.Exit:
+			return command.Done
+		}
+		last = answer.Text
+	}
+	fmt.Fprintln(k.call.Out, last)
+	return command.Done
+}
+
+// dialogue evaluates what someone types at a terminal. An error is answered and goes by.
+func (k *consoleCommand) dialogue(session *console.Session, terminal *os.File) command.Outcome {
+	c := k.call
+	lines := newEditor(terminal, c.In.Reader, c.Out)
+	for {
+		prompt := console.Prompt
+		if session.Open() {
+			prompt = console.Continuing
+		}
+		line, err := lines.read(prompt)
+		if errors.Is(err, io.EOF) {
+			fmt.Fprintln(c.Out)
+			return command.Done
+		}
+		if err != nil {
+			return c.Finish("Cannot read from the terminal", err)
+		}
+		if session.Add(line); session.Open() {
+			continue
+		}
+		answer := session.Answer()
+		if answer.Exit {
+			return command.Done
+		}
+		c.Report(answer.Diagnostics)
+		fmt.Fprintln(c.Out, answer.Text)
+	}
+}
+
+// editor reads lines from a terminal, which can be edited and called up again.
+type editor struct {
+	terminal *os.File
+	lines    *term.Terminal
+}
+
+func newEditor(terminal *os.File, in *bufio.Reader, out io.Writer) *editor {
+	return &editor{terminal: terminal, lines: term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{in, out}, "")}
+}
+
+// read has the terminal in raw mode only while a line is typed, so that everything else can print and be interrupted as usual.
+func (e *editor) read(prompt string) (string, error) {
+	fd := int(e.terminal.Fd())
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return "", err
+	}
+	defer term.Restore(fd, before)
+	if width, height, err := term.GetSize(fd); err == nil {
+		_ = e.lines.SetSize(width, height)
+	}
+	e.lines.SetPrompt(prompt)
+	line, err := e.lines.ReadLine()
+	if errors.Is(err, term.ErrPasteIndicator) {
+		err = nil
+	}
+	return line, err
+}
