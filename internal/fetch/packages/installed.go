@@ -1,0 +1,92 @@
+package packages
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/apparentlymart/go-versions/versions"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+)
+
+// Folder is where providers are installed, usually .terraform/providers.
+type Folder struct{ Dir string }
+
+// Path gives where a package of the present platform belongs.
+func (f Folder) Path(p addr.Provider, v versions.Version) string {
+	return filepath.Join(f.Dir, hostFolder(p.Host), p.Namespace, p.Type, v.String(), Current().String())
+}
+
+// Installed tells whether a package is there, and gives its program and hash.
+func (f Folder) Installed(p addr.Provider, v versions.Version) (program string, h lockfile.Hash, err error) {
+	dir := f.Path(p, v)
+	if program, err = Program(dir, p.Type); err != nil {
+		return "", "", err
+	}
+	h, err = HashDir(dir)
+	return program, h, err
+}
+
+// Install makes a package available: a directory is linked to, an archive unpacked. It gives the hash of what is then there. After an
+// error, what was there before is there again.
+func (f Folder) Install(p Package) (lockfile.Hash, error) {
+	if p.Platform != Current() {
+		return "", fmt.Errorf("the package %s is for %s, not for %s", p.Path, p.Platform, Current())
+	}
+	target := f.Path(p.Provider, p.Version)
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return "", err
+	}
+	staged, err := os.MkdirTemp(filepath.Dir(target), ".install-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(staged)
+	fresh := filepath.Join(staged, "package")
+	if err := p.place(fresh); err != nil {
+		return "", err
+	}
+	if _, err := Program(fresh, p.Provider.Type); err != nil {
+		return "", err
+	}
+	h, err := HashDir(fresh)
+	if err != nil {
+		return "", err
+	}
+	return h, swap(fresh, target, filepath.Join(staged, "former"))
+}
+
+// place makes the content of a package be at a path that is not there yet.
+func (p Package) place(path string) error {
+	if p.Packed {
+		return unpack(p.Path, path)
+	}
+	source, err := filepath.Abs(p.Path)
+	if err != nil {
+		return err
+	}
+	if err := os.Symlink(source, path); err == nil {
+		return nil
+	}
+	return os.CopyFS(path, os.DirFS(source)) // a file system without links
+}
+
+// swap puts what is at fresh in the place of target; what was there goes to former.
+func swap(fresh, target, former string) error {
+	moved := true
+	if err := os.Rename(target, former); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		moved = false
+	}
+	err := os.Rename(fresh, target)
+	if err != nil && moved {
+		err = errors.Join(err, os.Rename(former, target))
+	}
+	return err
+}

@@ -1,0 +1,196 @@
+// Package packages knows what providers look like on disk: the layouts of filesystem mirrors and of the folder that they are installed into,
+// their hashes, and where in a package the program is.
+//
+// A package is what one version of a provider is for one platform: a directory, or a zip archive of one. Mirrors hold
+//
+//	HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/                               unpacked
+//	HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip    packed
+//
+// and the install folder, .terraform/providers, holds the unpacked form. Nothing here decides which package to take.
+package packages
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/apparentlymart/go-versions/versions"
+	"golang.org/x/mod/sumdb/dirhash"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+)
+
+// Platform is an operating system and a processor architecture, named as Go names them.
+type Platform struct{ OS, Arch string }
+
+// Current is the platform of this process.
+func Current() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
+
+// String gives OS_ARCH.
+func (p Platform) String() string { return p.OS + "_" + p.Arch }
+
+// ParsePlatform reads OS_ARCH.
+func ParsePlatform(text string) (Platform, error) {
+	system, arch, ok := strings.Cut(text, "_")
+	if !ok || system == "" || arch == "" || strings.ContainsAny(text, `/\. `) || strings.Contains(arch, "_") {
+		return Platform{}, fmt.Errorf("%q is not a platform: expected OS_ARCH, such as linux_amd64", text)
+	}
+	return Platform{system, arch}, nil
+}
+
+// Package is one package of a mirror.
+type Package struct {
+	Provider addr.Provider
+	Version  versions.Version
+	Platform Platform
+	Path     string // of the directory or archive
+	Packed   bool
+}
+
+// Search lists the packages of a provider in a mirror, newest version first. A mirror without the provider gives an empty list, one that
+// does not exist an error that wraps fs.ErrNotExist. What does not look like a package is passed over: mirrors hold other files too.
+func Search(mirror string, p addr.Provider) ([]Package, error) {
+	if _, err := os.Stat(mirror); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(mirror, hostFolder(p.Host), p.Namespace, p.Type)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []Package
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if found, ok := packed(p, path); ok {
+			list = append(list, found)
+			continue
+		}
+		found, err := unpacked(p, path)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, found...)
+	}
+	// Of the same package in both forms, the unpacked one is taken: it needs no work.
+	slices.SortStableFunc(list, func(a, b Package) int {
+		return cmp.Or(require.Compare(b.Version, a.Version), strings.Compare(a.Platform.String(), b.Platform.String()), compareBool(a.Packed, b.Packed))
+	})
+	return list, nil
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// hostFolder is the name of the folder of a host: a colon cannot be part of a name everywhere.
+func hostFolder(host string) string {
+	if runtime.GOOS == "windows" {
+		return strings.ReplaceAll(host, ":", "_")
+	}
+	return host
+}
+
+func packed(p addr.Provider, path string) (Package, bool) {
+	name, isZip := strings.CutSuffix(filepath.Base(path), ".zip")
+	rest, ours := strings.CutPrefix(name, "terraform-provider-"+p.Type+"_")
+	version, platform, split := strings.Cut(rest, "_")
+	if !isZip || !ours || !split {
+		return Package{}, false
+	}
+	v, err := versions.ParseVersion(version)
+	if err != nil {
+		return Package{}, false
+	}
+	on, err := ParsePlatform(platform)
+	if err != nil {
+		return Package{}, false
+	}
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return Package{}, false
+	}
+	return Package{Provider: p, Version: v, Platform: on, Path: path, Packed: true}, true
+}
+
+func unpacked(p addr.Provider, dir string) ([]Package, error) {
+	v, err := versions.ParseVersion(filepath.Base(dir))
+	if err != nil {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+			return nil, nil
+		}
+		return nil, err
+	}
+	var list []Package
+	for _, e := range entries {
+		on, err := ParsePlatform(e.Name())
+		path := filepath.Join(dir, e.Name())
+		if info, statErr := os.Stat(path); err == nil && statErr == nil && info.IsDir() {
+			list = append(list, Package{Provider: p, Version: v, Platform: on, Path: path})
+		}
+	}
+	return list, nil
+}
+
+// Hash gives the hash of a package's files, "h1:…", which is the same for both forms.
+func (p Package) Hash() (lockfile.Hash, error) {
+	if p.Packed {
+		return hash(dirhash.HashZip(p.Path, dirhash.Hash1))
+	}
+	return HashDir(p.Path)
+}
+
+// HashDir gives the hash of the files of an unpacked package. A directory behind a link is followed.
+func HashDir(dir string) (lockfile.Hash, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	return hash(dirhash.HashDir(real, "", dirhash.Hash1))
+}
+
+func hash(text string, err error) (lockfile.Hash, error) { return lockfile.Hash(text), err }
+
+// ErrNoProgram tells that a package has no program in it.
+var ErrNoProgram = errors.New("no program in the package")
+
+// Program gives the path of the program in an unpacked package: the first file whose name begins with terraform-provider-TYPE.
+func Program(dir, typ string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	prefix := "terraform-provider-" + typ
+	for _, e := range entries {
+		name := e.Name()
+		rest, ours := strings.CutPrefix(strings.TrimSuffix(name, ".exe"), prefix)
+		if !ours || rest != "" && rest[0] != '_' {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			continue
+		}
+		return path, nil
+	}
+	return "", fmt.Errorf("%w: %s has no file whose name begins with %s", ErrNoProgram, dir, prefix)
+}

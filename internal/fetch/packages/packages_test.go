@@ -1,0 +1,247 @@
+package packages_test
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apparentlymart/go-versions/versions"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+)
+
+var thing = addr.Provider{Host: "example.com", Namespace: "corp", Type: "thing"}
+
+// files of a package whose hash terraform 1.11.4 wrote into a lock file as thingHash.
+var files = map[string]string{
+	"terraform-provider-thing_v1.0.0_x5": "#!/bin/sh\necho \"hi thing 1.0.0\"\nexit 1\n",
+	"README.md":                          "readme\n",
+}
+
+const thingHash = "h1:uOUn0ZKXSKEHcNDJ40Bbqf6ke7M6WyFNfqgeQF5x/vQ="
+
+func writeTree(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func writeZip(t *testing.T, path string, headers []zip.FileHeader, contents []string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	z := zip.NewWriter(out)
+	for i := range headers {
+		headers[i].Method = zip.Deflate
+		w, err := z.CreateHeader(&headers[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(contents[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func zipOf(t *testing.T, path string, files map[string]string) {
+	t.Helper()
+	var headers []zip.FileHeader
+	var contents []string
+	for name, content := range files {
+		h := zip.FileHeader{Name: name}
+		h.SetMode(0o755)
+		headers, contents = append(headers, h), append(contents, content)
+	}
+	writeZip(t, path, headers, contents)
+}
+
+func mirror(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	base, here := filepath.Join(dir, "example.com", "corp", "thing"), packages.Current().String()
+	writeTree(t, filepath.Join(base, "1.0.0", here), files)
+	writeTree(t, filepath.Join(base, "1.10.0", "plan9_mips"), files)
+	zipOf(t, filepath.Join(base, "terraform-provider-thing_1.2.0_"+here+".zip"), files)
+	zipOf(t, filepath.Join(base, "terraform-provider-thing_1.0.0_"+here+".zip"), files)
+	writeTree(t, base, map[string]string{"README": "x", "not-a-version/x": "x", "1.0.0/notaplatform": "x", "1.0.0/a_file": "x", "terraform-provider-other_1.0.0_" + here + ".zip": "x", "index.json": "{}"})
+	return dir
+}
+
+func TestSearchFindsBothFormsNewestFirst(t *testing.T) {
+	dir, here := mirror(t), packages.Current().String()
+	found, err := packages.Search(dir, thing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range found {
+		form := "unpacked"
+		if p.Packed {
+			form = "packed"
+		}
+		got = append(got, p.Version.String()+" "+p.Platform.String()+" "+form)
+	}
+	want := []string{"1.10.0 plan9_mips unpacked", "1.2.0 " + here + " packed", "1.0.0 " + here + " unpacked", "1.0.0 " + here + " packed"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if found, err := packages.Search(dir, addr.DefaultProvider("null")); err != nil || len(found) != 0 {
+		t.Errorf("a provider that is not there: %v, %v", found, err)
+	}
+	if _, err := packages.Search(filepath.Join(dir, "missing"), thing); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a mirror that is not there: %v", err)
+	}
+}
+
+func TestBothFormsInstallToTheSameHash(t *testing.T) {
+	found, err := packages.Search(mirror(t), thing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := packages.Folder{Dir: filepath.Join(t.TempDir(), "providers")}
+	for _, p := range found {
+		if h, err := p.Hash(); err != nil || h != thingHash {
+			t.Errorf("%s: hash %s, %v", p.Path, h, err)
+		}
+		h, err := folder.Install(p)
+		if p.Platform != packages.Current() {
+			if err == nil {
+				t.Errorf("%s was installed here", p.Path)
+			}
+			continue
+		}
+		if err != nil || h != thingHash {
+			t.Errorf("%s: installed with hash %s, %v", p.Path, h, err)
+		}
+		program, h, err := folder.Installed(p.Provider, p.Version)
+		if err != nil || h != thingHash || filepath.Base(program) != "terraform-provider-thing_v1.0.0_x5" {
+			t.Errorf("%s: %s, %s, %v", p.Path, program, h, err)
+		}
+		if info, err := os.Stat(program); err != nil || info.Mode()&0o100 == 0 {
+			t.Errorf("%s: the program cannot be run: %v", p.Path, err)
+		}
+	}
+	left, _ := filepath.Glob(filepath.Join(folder.Dir, "*", "*", "*", "*", ".install-*"))
+	if len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestAPackageWithoutProgramLeavesWhatWasThere(t *testing.T) {
+	dir := t.TempDir()
+	good := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "good")}
+	writeTree(t, good.Path, files)
+	bad := good
+	bad.Path = filepath.Join(dir, "bad")
+	writeTree(t, bad.Path, map[string]string{"terraform-provider-things": "other", "terraform-provider-thing_v1/x": "in a folder"})
+	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
+	if _, err := folder.Install(good); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folder.Install(bad); !errors.Is(err, packages.ErrNoProgram) {
+		t.Errorf("got %v", err)
+	}
+	if _, h, err := folder.Installed(good.Provider, good.Version); err != nil || h != thingHash {
+		t.Errorf("the former package is gone: %s, %v", h, err)
+	}
+}
+
+func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
+	header := func(name string, mode fs.FileMode) zip.FileHeader {
+		h := zip.FileHeader{Name: name}
+		h.SetMode(mode)
+		return h
+	}
+	program := header("terraform-provider-thing_v1.0.0", 0o755)
+	for name, c := range map[string]struct {
+		headers []zip.FileHeader
+		want    string
+	}{
+		"parent":         {[]zip.FileHeader{program, header("../evil", 0o644)}, "could leave"},
+		"deep parent":    {[]zip.FileHeader{program, header("a/../../evil", 0o644)}, "could leave"},
+		"absolute":       {[]zip.FileHeader{program, header("/tmp/evil", 0o644)}, "could leave"},
+		"backslash":      {[]zip.FileHeader{program, header(`..\evil`, 0o644)}, "could leave"},
+		"drive":          {[]zip.FileHeader{program, header(`C:evil`, 0o644)}, "could leave"},
+		"link":           {[]zip.FileHeader{program, header("link", 0o777|fs.ModeSymlink)}, "neither a file nor a folder"},
+		"device":         {[]zip.FileHeader{program, header("dev", 0o644|fs.ModeDevice)}, "neither a file nor a folder"},
+		"pipe":           {[]zip.FileHeader{program, header("pipe", 0o644|fs.ModeNamedPipe)}, "neither a file nor a folder"},
+		"setuid":         {[]zip.FileHeader{program, header("root", 0o755|fs.ModeSetuid)}, "special permissions"},
+		"twice":          {[]zip.FileHeader{program, program}, "exists"},
+		"too deep":       {[]zip.FileHeader{program, header(strings.Repeat("d/", 100)+"x", 0o644)}, "folders deep"},
+		"too many":       {manyHeaders(20_001), "more than 20000"},
+		"file as folder": {[]zip.FileHeader{program, header(program.Name+"/x", 0o644)}, "not a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
+			writeZip(t, p.Path, c.headers, make([]string, len(c.headers)))
+			folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
+			_, err := folder.Install(p)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() && path != p.Path {
+					t.Errorf("left behind: %s", path)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func manyHeaders(n int) []zip.FileHeader {
+	list := make([]zip.FileHeader, n)
+	for i := range list {
+		list[i] = zip.FileHeader{Name: fmt.Sprint("f", i)}
+	}
+	return list
+}
+
+func TestWhatIsNoArchiveIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
+	if err := os.WriteFile(p.Path, []byte("not a zip"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(p); err == nil {
+		t.Error("installed")
+	}
+}
+
+func FuzzInstallArchive(f *testing.F) {
+	f.Add([]byte("PK\x03\x04"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		dir := t.TempDir()
+		p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "in", "p.zip"), Packed: true}
+		writeTree(t, filepath.Dir(p.Path), map[string]string{"p.zip": string(content)})
+		folder := packages.Folder{Dir: filepath.Join(dir, "out", "providers")}
+		if _, err := folder.Install(p); err != nil {
+			return
+		}
+		outside, _ := os.ReadDir(dir)
+		if len(outside) != 2 {
+			t.Fatalf("the archive wrote outside of the folder: %v", outside)
+		}
+	})
+}
