@@ -14,11 +14,25 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/wiretest"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
 
 func TestConformance(t *testing.T) {
+	conformance(t, func(f provider.Factory) provider.Factory { return f })
+}
+
+func TestConformanceOverTheWire(t *testing.T) {
+	for _, protocol := range wire.Versions() {
+		t.Run(fmt.Sprintf("protocol %d", protocol), func(t *testing.T) {
+			conformance(t, func(f provider.Factory) provider.Factory { return wiretest.Over(f, protocol) })
+		})
+	}
+}
+
+func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 	for _, tool := range []string{"bash", "jq"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("the example programs need %s", tool)
@@ -47,9 +61,9 @@ func TestConformance(t *testing.T) {
 		return string(b)
 	}
 	providertest.Run(t, providertest.Options{
-		New: func(context.Context) (provider.Provider, error) {
+		New: wrap(func(context.Context) (provider.Provider, error) {
 			return New(Options{Env: append(os.Environ(), "NOTES="+notes), Grace: time.Second}), nil
-		},
+		}),
 		Goroutines: 3, // each of their calls starts several processes
 		Resources: []providertest.Resource{{
 			Type: typeResource,

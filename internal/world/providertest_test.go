@@ -7,10 +7,23 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/wiretest"
+	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
 
 func TestConformance(t *testing.T) {
+	conformance(t, Factory(Options{}))
+}
+
+func TestConformanceOverTheWire(t *testing.T) {
+	for _, protocol := range wire.Versions() {
+		t.Run(fmt.Sprintf("protocol %d", protocol), func(t *testing.T) { conformance(t, wiretest.Over(Factory(Options{}), protocol)) })
+	}
+}
+
+func conformance(t *testing.T, factory provider.Factory) {
 	dir := t.TempDir()
 	w, err := Open(dir)
 	if err != nil {
@@ -25,7 +38,7 @@ func TestConformance(t *testing.T) {
 		return providertest.Attrs{"behave": cty.MapVal(map[string]cty.Value{key: str(value)})}
 	}
 	providertest.Run(t, providertest.Options{
-		New:      Factory(Options{}),
+		New:      factory,
 		Config:   providertest.Attrs{"dir": str(dir), "delay": str("2ms"), "seed": cty.NumberIntVal(3)},
 		Patience: 2 * time.Second,
 		InvalidConfigs: []providertest.Invalid{

@@ -1,0 +1,285 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Options are what a client may know beside its connection. The zero value knows nothing.
+type Options struct {
+	// Name is what problems call the provider: its address.
+	Name string
+	// Schema is what another process of the same plugin told of itself. It saves asking, where the plugin permits that.
+	Schema *provider.Schema
+	// Explain tells what became of the plugin, in full sentences, when a call got no answer; nil or "" when there is nothing to tell.
+	Explain func() string
+	// Close ends the plugin and frees the connection.
+	Close func() error
+}
+
+// NewClient makes a provider of a connection on which a plugin serves a version of the protocol.
+func NewClient(conn grpc.ClientConnInterface, protocol int, o Options) (provider.Provider, error) {
+	v, err := versionOf(protocol)
+	if err != nil {
+		return nil, err
+	}
+	if o.Name == "" {
+		o.Name = "of the plugin"
+	}
+	return &client{conn: conn, version: v, opts: o}, nil
+}
+
+type client struct {
+	conn    grpc.ClientConnInterface
+	version *version
+	opts    Options
+
+	mu     sync.Mutex // guards what follows; held while the schema is asked for
+	schema *provider.Schema
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// invoke makes a call. sent tells whether the plugin may have got it.
+func (c *client) invoke(ctx context.Context, method string, req, resp proto.Message) (sent bool, err error) {
+	var to peer.Peer
+	err = c.conn.Invoke(ctx, c.version.path(method), req, resp,
+		grpc.MaxCallRecvMsgSize(MaxMessage), grpc.MaxCallSendMsgSize(MaxMessage), grpc.Peer(&to))
+	sent = err == nil || to.Addr != nil || status.Code(err) != codes.Unavailable
+	return sent, err
+}
+
+// call makes a call and gives the problem when there is no answer.
+func (c *client) call(ctx context.Context, method string, req, resp proto.Message) diag.List {
+	_, err := c.invoke(ctx, method, req, resp)
+	return c.failed(method, err)
+}
+
+// failed turns the lack of an answer into a problem.
+func (c *client) failed(method string, err error) diag.List {
+	if err == nil {
+		return nil
+	}
+	method = c.version.method(method)
+	s := status.Convert(err)
+	more := ""
+	if c.opts.Explain != nil {
+		if said := c.opts.Explain(); said != "" {
+			more = "\n\n" + text(said)
+		}
+	}
+	switch s.Code() {
+	case codes.Unavailable:
+		return diag.List{}.Errorf(nil, "Plugin did not respond",
+			"Provider %s did not answer the call %s: %s. Its log may tell why.%s", c.opts.Name, method, message(s), more)
+	case codes.Canceled, codes.DeadlineExceeded:
+		return diag.List{}.Errorf(nil, "Request cancelled", "The call %s of provider %s was cancelled before it was answered.%s", method, c.opts.Name, more)
+	case codes.Unimplemented:
+		return diag.List{}.Errorf(nil, "Unsupported plugin method", "Provider %s does not support the call %s: a newer version of it may.%s", c.opts.Name, method, more)
+	}
+	return diag.List{}.Errorf(nil, "Plugin error", "Provider %s answered the call %s with an unexpected error, %s: %s.%s", c.opts.Name, method, s.Code(), message(s), more)
+}
+
+// message is the text of a failure, at a length that fits a screen.
+func message(s *status.Status) string {
+	const most = 2000
+	m := text(s.Message())
+	if len(m) > most {
+		m = text(m[:most]) + "..."
+	}
+	return m
+}
+
+// bad is the problem of an answer that cannot be read.
+func (c *client) bad(method, field string, err error) *diag.Diagnostic {
+	return &diag.Diagnostic{
+		Severity: diag.Error, Summary: "Provider produced an invalid answer",
+		Detail: fmt.Sprintf("Provider %s answered the call %s with something that makes no sense: %s: %s. This is a bug in the provider.",
+			c.opts.Name, c.version.method(method), field, err),
+	}
+}
+
+// Schema implements provider.Provider. The plugin is asked until it has answered once.
+func (c *client) Schema(ctx context.Context) (*provider.Schema, diag.List) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.schema != nil {
+		return c.schema, nil
+	}
+	if known := c.opts.Schema; known != nil {
+		return c.adopt(ctx, known)
+	}
+	m := c.version.newSchema()
+	if diags := c.call(ctx, methodSchema, &plugin6.Nothing{}, m); diags != nil {
+		return nil, diags
+	}
+	answer := c.version.sixOf(m)
+	diags := decodeDiagnostics(answer.GetDiagnostics())
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	var identities plugin6.IdentitySchemasResponse
+	if _, err := c.invoke(ctx, methodIdentities, &plugin6.Nothing{}, &identities); status.Code(err) != codes.Unimplemented {
+		diags = diags.Extend(c.failed(methodIdentities, err)).Extend(decodeDiagnostics(identities.GetDiagnostics()))
+	}
+	schema, errs := decodeSchema(answer, identities.GetIdentities())
+	diags = diags.Extend(schemaProblems(c.opts.Name, errs))
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	c.schema = schema
+	return schema, diags
+}
+
+// adopt uses a schema that is known. Plugins that do not say that they need not be asked are asked all the same, since they may
+// prepare themselves while answering; the answer is not read.
+func (c *client) adopt(ctx context.Context, known *provider.Schema) (*provider.Schema, diag.List) {
+	if !known.GetProviderSchemaOptional {
+		if diags := c.call(ctx, methodSchema, &plugin6.Nothing{}, &plugin6.Nothing{}); diags != nil {
+			return nil, diags
+		}
+	}
+	c.schema = known
+	return known, nil
+}
+
+// typeOf finds a type of a family in the schema.
+func (c *client) typeOf(ctx context.Context, kind provider.ResourceKind, name string) (*provider.ResourceType, diag.List) {
+	schema, diags := c.Schema(ctx)
+	if schema == nil {
+		return nil, diags
+	}
+	if rt := schema.Type(kind, name); rt != nil {
+		return rt, nil
+	}
+	return nil, diag.List{}.Errorf(nil, "No such type", "Provider %s has no %s %q.", c.opts.Name, kindNames[kind], name)
+}
+
+var kindNames = map[provider.ResourceKind]string{
+	provider.ManagedResource: "resource type", provider.DataSource: "data source", provider.EphemeralResource: "ephemeral resource type",
+}
+
+// Stop implements provider.Provider.
+func (c *client) Stop(ctx context.Context) error {
+	var m plugin6.StopResponse
+	if _, err := c.invoke(ctx, methodStop, &plugin6.Nothing{}, &m); err != nil {
+		return fmt.Errorf("stop provider %s: %w", c.opts.Name, err)
+	}
+	if m.GetError() != "" {
+		return fmt.Errorf("stop provider %s: %s", c.opts.Name, m.GetError())
+	}
+	return nil
+}
+
+// Close implements provider.Provider.
+func (c *client) Close() error {
+	c.closeOnce.Do(func() {
+		if c.opts.Close != nil {
+			c.closeErr = c.opts.Close()
+		}
+	})
+	return c.closeErr
+}
+
+// writer encodes the values of a request. The first failure of each value is kept.
+type writer struct {
+	c      *client
+	method string
+	diags  diag.List
+}
+
+func (w *writer) value(field string, v cty.Value, ty cty.Type) *plugin6.DynamicValue {
+	m, err := encodeValue(v, ty)
+	if err != nil {
+		w.diags = w.diags.Errorf(nil, "Value cannot be sent", "The call %s of provider %s cannot be made: %s: %s.", w.c.version.method(w.method), w.c.opts.Name, field, err)
+	}
+	return m
+}
+
+// meta writes the provider_meta block, which plugins without one do not get.
+func (w *writer) meta(v cty.Value) *plugin6.DynamicValue {
+	if w.c.schema.Meta == nil {
+		return nil
+	}
+	return w.value("provider_meta", v, w.c.schema.Meta.ImpliedType())
+}
+
+// identity writes an identity; what has none sends none.
+func (w *writer) identity(v cty.Value, rt *provider.ResourceType) *plugin6.IdentityValue {
+	if rt.Identity == nil || v == cty.NilVal || v.IsNull() {
+		return nil
+	}
+	return &plugin6.IdentityValue{Value: w.value("identity", v, rt.Identity.ImpliedType())}
+}
+
+// reader decodes the values of an answer.
+type reader struct {
+	c      *client
+	method string
+	diags  diag.List
+}
+
+func (c *client) reader(method string, diags []*plugin6.Diagnostic) *reader {
+	return &reader{c: c, method: method, diags: decodeDiagnostics(diags)}
+}
+
+// value gives the fallback for what cannot be read.
+func (r *reader) value(field string, m *plugin6.DynamicValue, ty cty.Type, fallback cty.Value) cty.Value {
+	v, err := decodeValue(m, ty)
+	if err != nil {
+		r.diags = r.diags.Append(r.c.bad(r.method, field, err))
+		return fallback
+	}
+	return v
+}
+
+func (r *reader) identity(m *plugin6.IdentityValue, rt *provider.ResourceType) cty.Value {
+	if m == nil || rt.Identity == nil {
+		return cty.NilVal
+	}
+	return r.value("identity", m.GetValue(), rt.Identity.ImpliedType(), cty.NilVal)
+}
+
+func (r *reader) paths(in []*plugin6.Path) []cty.Path {
+	var out []cty.Path
+	for _, m := range in {
+		path := decodePath(m)
+		if len(path) == 0 {
+			r.diags = r.diags.Append(r.c.bad(r.method, "requires_replace", fmt.Errorf("a path is empty")))
+			continue
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+func encodeClient(c provider.ClientCapabilities) *plugin6.ClientCapabilities {
+	return &plugin6.ClientCapabilities{DeferralAllowed: c.DeferralAllowed, WriteOnlyAttributesAllowed: c.WriteOnlyAttributesAllowed}
+}
+
+func decodeDeferred(m *plugin6.Deferred) provider.DeferredReason {
+	switch {
+	case m == nil:
+		return provider.NotDeferred
+	case m.Reason > plugin6.Deferred_UNKNOWN && m.Reason <= plugin6.Deferred_ABSENT_PREREQUISITE:
+		return provider.DeferredReason(m.Reason)
+	}
+	return provider.DeferredUnknownReason
+}
+
+func encodeStored(s provider.StoredObject) *plugin6.StoredValue {
+	return &plugin6.StoredValue{Json: s.JSON, Flat: s.Flat}
+}

@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	"github.com/zclconf/go-cty/cty/msgpack"
+
+	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+)
+
+// encodeValue writes a value of a type. cty.NilVal is written as null.
+func encodeValue(v cty.Value, ty cty.Type) (*plugin6.DynamicValue, error) {
+	if v == cty.NilVal {
+		v = cty.NullVal(ty)
+	}
+	b, err := guarded(func() ([]byte, error) { return msgpack.Marshal(v, ty) })
+	if err != nil {
+		return nil, describePath(err)
+	}
+	return &plugin6.DynamicValue{Msgpack: b}, nil
+}
+
+// decodeValue reads a value of a type. What was not sent, or sent empty, is null.
+func decodeValue(m *plugin6.DynamicValue, ty cty.Type) (cty.Value, error) {
+	switch {
+	case len(m.GetMsgpack()) > 0:
+		if err := checkMsgpack(m.Msgpack); err != nil {
+			return cty.NilVal, err
+		}
+		return conforming(ty, func() (cty.Value, error) { return msgpack.Unmarshal(m.Msgpack, ty) })
+	case len(m.GetJson()) > 0:
+		if err := checkJSON(m.Json); err != nil {
+			return cty.NilVal, err
+		}
+		return conforming(ty, func() (cty.Value, error) { return ctyjson.Unmarshal(m.Json, ty) })
+	}
+	return cty.NullVal(ty), nil
+}
+
+// conforming runs a decoder and makes sure of the type of what it gives: the decoders take an empty map for any object.
+func conforming(ty cty.Type, decode func() (cty.Value, error)) (cty.Value, error) {
+	v, err := guarded(decode)
+	if err != nil {
+		return cty.NilVal, describePath(err)
+	}
+	if got := v.Type(); !got.Equals(ty) {
+		if errs := got.TestConformance(ty); len(errs) > 0 {
+			return cty.NilVal, describePath(errs[0])
+		}
+	}
+	return v, nil
+}
+
+// guarded turns a panic of the value library into an error: it has them for values that contradict themselves, such as a list of
+// different types or bounds that exclude each other, and a peer may send those.
+func guarded[T any](f func() (T, error)) (out T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			var zero T
+			out, err = zero, fmt.Errorf("contradictory value: %v", r)
+		}
+	}()
+	return f()
+}
+
+// describePath puts the path of an error into its text.
+func describePath(err error) error {
+	var at cty.PathError
+	if errors.As(err, &at) && len(at.Path) > 0 {
+		return fmt.Errorf("%s: %w", pathText(at.Path), err)
+	}
+	return err
+}
+
+// encodeType and decodeType carry a type as JSON.
+func encodeType(ty cty.Type) ([]byte, error) {
+	if ty == cty.NilType {
+		return nil, errors.New("there is no type")
+	}
+	return guarded(ty.MarshalJSON)
+}
+
+func decodeType(b []byte) (cty.Type, error) {
+	if len(b) == 0 {
+		return cty.NilType, errors.New("there is no type")
+	}
+	if err := checkJSON(b); err != nil {
+		return cty.NilType, err
+	}
+	return guarded(func() (ty cty.Type, err error) {
+		err = ty.UnmarshalJSON(b)
+		return ty, err
+	})
+}

@@ -1,0 +1,27 @@
+package wire
+
+import (
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// partial keeps what a provider told of an object while a call of Apply went on. The protocol has no place for it but the answer.
+type partial struct {
+	mu      sync.Mutex // guards what follows
+	told    bool
+	state   cty.Value
+	private []byte
+}
+
+func (p *partial) record(state cty.Value, private []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told, p.state, p.private = true, state, private
+}
+
+func (p *partial) last() (cty.Value, []byte, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state, p.private, p.told
+}

@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+)
+
+// text makes a string fit for a message, which holds valid UTF-8 alone: the output of programs need not be.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func encodeDiagnostics(list diag.List) []*plugin6.Diagnostic {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]*plugin6.Diagnostic, 0, len(list))
+	for _, d := range list {
+		m := &plugin6.Diagnostic{Severity: plugin6.Diagnostic_ERROR, Summary: text(d.Summary), Detail: text(d.Detail)}
+		if d.Severity == diag.Warning {
+			m.Severity = plugin6.Diagnostic_WARNING
+		}
+		if len(d.Path) > 0 {
+			m.Path = encodePath(d.Path)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// decodeDiagnostics takes a severity that it does not know for an error: the worst that can be meant.
+func decodeDiagnostics(in []*plugin6.Diagnostic) diag.List {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make(diag.List, 0, len(in))
+	for _, m := range in {
+		d := &diag.Diagnostic{Severity: diag.Error, Summary: m.GetSummary(), Detail: m.GetDetail(), Path: decodePath(m.GetPath())}
+		if m.GetSeverity() == plugin6.Diagnostic_WARNING {
+			d.Severity = diag.Warning
+		}
+		if d.Summary == "" && d.Detail == "" {
+			d.Summary = "The provider reported a problem without saying which"
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// encodePath writes a path up to the first step that messages cannot express: an element of a set, whose key is an object.
+func encodePath(path cty.Path) *plugin6.Path {
+	m := &plugin6.Path{}
+	for _, step := range path {
+		switch step := step.(type) {
+		case cty.GetAttrStep:
+			m.Steps = append(m.Steps, &plugin6.Path_Step{Step: &plugin6.Path_Step_Attribute{Attribute: text(step.Name)}})
+		case cty.IndexStep:
+			s := encodeIndex(step.Key)
+			if s == nil {
+				return m
+			}
+			m.Steps = append(m.Steps, s)
+		default:
+			return m
+		}
+	}
+	return m
+}
+
+func encodeIndex(key cty.Value) *plugin6.Path_Step {
+	if key == cty.NilVal || key.IsMarked() || !key.IsKnown() || key.IsNull() {
+		return nil
+	}
+	switch key.Type() {
+	case cty.String:
+		return &plugin6.Path_Step{Step: &plugin6.Path_Step_Key{Key: text(key.AsString())}}
+	case cty.Number:
+		if i, acc := key.AsBigFloat().Int64(); acc == big.Exact {
+			return &plugin6.Path_Step{Step: &plugin6.Path_Step_Index{Index: i}}
+		}
+	}
+	return nil
+}
+
+// decodePath reads a path up to the first step that says nothing.
+func decodePath(m *plugin6.Path) cty.Path {
+	var path cty.Path
+	for _, s := range m.GetSteps() {
+		switch step := s.GetStep().(type) {
+		case *plugin6.Path_Step_Attribute:
+			path = append(path, cty.GetAttrStep{Name: step.Attribute})
+		case *plugin6.Path_Step_Key:
+			path = append(path, cty.IndexStep{Key: cty.StringVal(step.Key)})
+		case *plugin6.Path_Step_Index:
+			path = append(path, cty.IndexStep{Key: cty.NumberIntVal(step.Index)})
+		default:
+			return path
+		}
+	}
+	return path
+}
+
+// pathText is a path as people write it.
+func pathText(path cty.Path) string {
+	var b strings.Builder
+	for i, step := range path {
+		switch step := step.(type) {
+		case cty.GetAttrStep:
+			if i > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(step.Name)
+		case cty.IndexStep:
+			switch s := encodeIndex(step.Key).GetStep().(type) {
+			case *plugin6.Path_Step_Key:
+				fmt.Fprintf(&b, "[%q]", s.Key)
+			case *plugin6.Path_Step_Index:
+				fmt.Fprintf(&b, "[%d]", s.Index)
+			default:
+				b.WriteString("[...]")
+			}
+		}
+	}
+	return b.String()
+}

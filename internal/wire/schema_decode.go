@@ -1,0 +1,209 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// decodeSchema reads a schema. It finds all problems, and gives a schema only when there are none.
+func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.IdentitySchema) (*provider.Schema, []error) {
+	d := &schemaDecoder{}
+	caps := m.GetServerCapabilities()
+	s := &provider.Schema{
+		Provider:  d.top("provider", m.GetProvider()).Block,
+		Resources: decodeEach("resource ", m.GetResources(), d.top),
+		Data:      decodeEach("data source ", m.GetDataSources(), d.top),
+		Ephemeral: decodeEach("ephemeral resource ", m.GetEphemeralResources(), d.top),
+		Functions: decodeEach("function ", m.GetFunctions(), d.function),
+
+		PlanDestroy: caps.GetPlanDestroy(), GetProviderSchemaOptional: caps.GetGetProviderSchemaOptional(), MoveResourceState: caps.GetMoveResourceState(),
+	}
+	if m.GetProviderMeta() != nil {
+		s.Meta = d.top("provider_meta", m.GetProviderMeta()).Block
+	}
+	for _, name := range slices.Sorted(maps.Keys(identities)) {
+		identity := d.identity("identity of "+name, identities[name])
+		if rt := s.Resources[name]; rt != nil {
+			rt.Identity = identity
+		}
+	}
+	if len(d.errs) > 0 {
+		return nil, d.errs
+	}
+	return s, nil
+}
+
+// schemaDecoder collects problems; beyond a few more of them tell nothing new.
+type schemaDecoder struct{ errs []error }
+
+func (d *schemaDecoder) fail(where string, err error) {
+	if err != nil && len(d.errs) < 10 {
+		d.errs = append(d.errs, fmt.Errorf("%s: %w", where, err))
+	}
+}
+
+func decodeEach[M, T any](what string, in map[string]M, decode func(where string, m M) T) map[string]T {
+	out := make(map[string]T, len(in))
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		out[name] = decode(what+name, in[name])
+	}
+	return out
+}
+
+func (d *schemaDecoder) top(where string, m *plugin6.Schema) *provider.ResourceType {
+	rt := &provider.ResourceType{Version: m.GetVersion(), Block: &provider.Block{}}
+	d.block(where, m.GetBlock(), rt.Block, 0)
+	return rt
+}
+
+func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block, depth int) {
+	b.Description, b.DescriptionKind = m.GetDescription(), decodeKind(m.GetDescriptionKind())
+	b.Deprecated = m.GetDeprecated()
+	b.Attributes = d.attributes(where, m.GetAttributes(), depth)
+	b.Blocks = make(map[string]*provider.NestedBlock, len(m.GetBlocks()))
+	if depth > maxSchemaDepth {
+		d.fail(where, errSchemaDepth)
+		return
+	}
+	for _, nm := range m.GetBlocks() {
+		name := nm.GetName()
+		where := where + ", block " + name
+		if name == "" || b.Attributes[name] != nil || b.Blocks[name] != nil {
+			d.fail(where, errName)
+			continue
+		}
+		nb := &provider.NestedBlock{Nesting: d.nesting(where, nm.GetNesting()), MinItems: d.count(where, nm.GetMinItems()), MaxItems: d.count(where, nm.GetMaxItems())}
+		d.block(where, nm.GetBlock(), &nb.Block, depth+1)
+		b.Blocks[name] = nb
+	}
+}
+
+var (
+	errName        = errors.New("the name is missing or used twice")
+	errNoType      = errors.New("there has to be either a type or nested attributes")
+	errSchemaDepth = fmt.Errorf("the schema is nested more than %d levels deep", maxSchemaDepth)
+)
+
+func (d *schemaDecoder) attributes(where string, in []*plugin6.Attribute, depth int) map[string]*provider.Attribute {
+	out := make(map[string]*provider.Attribute, len(in))
+	for _, m := range in {
+		name := m.GetName()
+		where := where + ", attribute " + name
+		if name == "" || out[name] != nil {
+			d.fail(where, errName)
+			continue
+		}
+		out[name] = d.attribute(where, m, depth)
+	}
+	return out
+}
+
+func (d *schemaDecoder) attribute(where string, m *plugin6.Attribute, depth int) *provider.Attribute {
+	a := &provider.Attribute{
+		Required: m.GetRequired(), Optional: m.GetOptional(), Computed: m.GetComputed(), Sensitive: m.GetSensitive(), WriteOnly: m.GetWriteOnly(),
+		Description: m.GetDescription(), DescriptionKind: decodeKind(m.GetDescriptionKind()),
+		Deprecated: m.GetDeprecated(),
+	}
+	nested := m.GetNested()
+	switch {
+	case (nested == nil) == (len(m.GetType()) == 0):
+		d.fail(where, errNoType)
+	case nested == nil:
+		var err error
+		a.Type, err = decodeType(m.GetType())
+		d.fail(where, err)
+	case depth > maxSchemaDepth:
+		d.fail(where, errSchemaDepth)
+	default:
+		a.Nested = &provider.NestedObject{Nesting: d.nesting(where, nested.GetNesting()), Attributes: d.attributes(where, nested.GetAttributes(), depth+1)}
+		if a.Nested.Nesting == provider.NestingGroup {
+			d.fail(where, errors.New("attributes cannot be nested as a group"))
+		}
+	}
+	return a
+}
+
+func (d *schemaDecoder) nesting(where string, m plugin6.NestingMode) provider.Nesting {
+	for n, mode := range nestingModes {
+		if mode == m {
+			return n
+		}
+	}
+	d.fail(where, fmt.Errorf("there is no nesting mode %d", m))
+	return 0
+}
+
+func (d *schemaDecoder) count(where string, n int64) int {
+	if n < 0 || n > math.MaxInt32 {
+		d.fail(where, fmt.Errorf("%d is no number of blocks", n))
+		return 0
+	}
+	return int(n)
+}
+
+func (d *schemaDecoder) identity(where string, m *plugin6.IdentitySchema) *provider.IdentitySchema {
+	s := &provider.IdentitySchema{Version: m.GetVersion(), Attributes: map[string]*provider.IdentityAttribute{}}
+	for _, am := range m.GetAttributes() {
+		name := am.GetName()
+		where := where + ", attribute " + name
+		if name == "" || s.Attributes[name] != nil {
+			d.fail(where, errName)
+			continue
+		}
+		ty, err := decodeType(am.GetType())
+		d.fail(where, err)
+		s.Attributes[name] = &provider.IdentityAttribute{
+			Type: ty, Description: am.GetDescription(), RequiredForImport: am.GetRequiredForImport(), OptionalForImport: am.GetOptionalForImport(),
+		}
+	}
+	return s
+}
+
+func (d *schemaDecoder) function(where string, m *plugin6.Function) *provider.Function {
+	ty, err := decodeType(m.GetReturn().GetType())
+	d.fail(where+", result", err)
+	f := &provider.Function{
+		Return: ty, Summary: m.GetSummary(), Description: m.GetDescription(),
+		DescriptionKind: decodeKind(m.GetDescriptionKind()), Deprecated: m.GetDeprecationMessage(),
+	}
+	for _, p := range m.GetParameters() {
+		f.Params = append(f.Params, d.parameter(where, p))
+	}
+	if m.GetVariadicParameter() != nil {
+		p := d.parameter(where, m.GetVariadicParameter())
+		f.VarParam = &p
+	}
+	return f
+}
+
+func (d *schemaDecoder) parameter(where string, m *plugin6.Function_Parameter) provider.FunctionParam {
+	ty, err := decodeType(m.GetType())
+	d.fail(where+", parameter "+m.GetName(), err)
+	return provider.FunctionParam{
+		Name: m.GetName(), Type: ty, AllowNull: m.GetAllowNull(), AllowUnknown: m.GetAllowUnknown(),
+		Description: m.GetDescription(), DescriptionKind: decodeKind(m.GetDescriptionKind()),
+	}
+}
+
+func decodeKind(k plugin6.TextKind) provider.DescriptionKind {
+	if k == plugin6.TextKind_MARKDOWN {
+		return provider.Markdown
+	}
+	return provider.PlainText
+}
+
+// schemaProblems turns what is wrong with a schema into diagnostics.
+func schemaProblems(name string, errs []error) diag.List {
+	var diags diag.List
+	for _, err := range errs {
+		diags = diags.Errorf(nil, "Invalid provider schema", "Provider %s describes itself in a way that makes no sense: %s. This is a bug in the provider.", name, err)
+	}
+	return diags
+}

@@ -1,0 +1,304 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Server offers a provider over one version of the protocol.
+//
+// The protocol lets a client configure a server again, which happens to plugins that outlive one command, while the contract has
+// providers configured once: every further Configure gets a provider of its own from the factory. Calls that are under way keep theirs, and
+// the last of them closes it.
+type Server struct {
+	version *version
+	factory provider.Factory
+
+	mu      sync.Mutex // guards what follows
+	current *instance
+	schema  *provider.Schema // the same for all instances
+	closed  bool
+}
+
+// instance is a provider and the calls that use it.
+type instance struct {
+	provider.Provider
+	configured bool
+	users      int  // calls that are under way, and one for being current
+	stopped    bool // Stop was called
+}
+
+// NewServer makes a server of the providers that a factory starts; it starts the first when the first call comes.
+func NewServer(factory provider.Factory, protocol int) (*Server, error) {
+	v, err := versionOf(protocol)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{version: v, factory: factory}, nil
+}
+
+// Register puts the server's methods on a gRPC server.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	desc := &grpc.ServiceDesc{ServiceName: s.version.service, HandlerType: (*any)(nil)}
+	for _, m := range serverMethods {
+		m.MethodName = s.version.method(m.MethodName)
+		desc.Methods = append(desc.Methods, m)
+	}
+	r.RegisterService(desc, s)
+}
+
+// serverMethods have the names of version 6. A client is told of all others that they are not implemented.
+var serverMethods = []grpc.MethodDesc{
+	method(methodMetadata, (*Server).metadata),
+	method(methodSchema, (*Server).providerSchema),
+	method(methodIdentities, (*Server).identities),
+	method(methodFunctions, (*Server).functions),
+	method(methodValidateConfig, (*Server).validateConfig),
+	method(methodValidateResource, validateAs(provider.ManagedResource)),
+	method(methodValidateData, validateAs(provider.DataSource)),
+	method(methodValidateEphemeral, validateAs(provider.EphemeralResource)),
+	method(methodConfigure, (*Server).configure),
+	method(methodStop, (*Server).stop),
+	method(methodUpgradeState, (*Server).upgradeState),
+	method(methodUpgradeIdentity, (*Server).upgradeIdentity),
+	method(methodRead, (*Server).read),
+	method(methodPlan, (*Server).plan),
+	method(methodApply, (*Server).apply),
+	method(methodImport, (*Server).importObjects),
+	method(methodMove, (*Server).move),
+	method(methodReadData, (*Server).readData),
+	method(methodOpen, (*Server).open),
+	method(methodRenew, (*Server).renew),
+	method(methodClose, (*Server).closeEphemeral),
+	method(methodCall, (*Server).callFunction),
+}
+
+// method makes a gRPC method of one of ours.
+func method[Q any, M proto.Message](name string, f func(*Server, context.Context, *Q) M) grpc.MethodDesc {
+	handle := func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+		s, req := srv.(*Server), new(Q)
+		if err := decode(req); err != nil {
+			return nil, err
+		}
+		if interceptor == nil {
+			return f(s, ctx, req), nil
+		}
+		info := &grpc.UnaryServerInfo{Server: srv, FullMethod: s.version.path(name)}
+		return interceptor(ctx, req, info, func(ctx context.Context, req any) (any, error) { return f(s, ctx, req.(*Q)), nil })
+	}
+	return grpc.MethodDesc{MethodName: name, Handler: handle}
+}
+
+// Close ends the provider once no call uses it. Calls that come later fail.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	old := s.current
+	s.current = nil
+	s.mu.Unlock()
+	if old == nil {
+		return nil
+	}
+	return s.release(old)
+}
+
+// acquire gives the current provider to a call, which has to release it.
+func (s *Server) acquire(ctx context.Context) (*instance, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		i, err := s.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.current = i
+	}
+	s.current.users++
+	return s.current, nil
+}
+
+// start makes an instance, which its being current uses. The caller holds the mutex.
+func (s *Server) start(ctx context.Context) (*instance, error) {
+	if s.closed {
+		return nil, fmt.Errorf("the provider is shutting down")
+	}
+	p, err := s.factory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &instance{Provider: p, users: 1}, nil
+}
+
+// forConfiguring is acquire for Configure: an instance that has not been configured.
+func (s *Server) forConfiguring(ctx context.Context) (*instance, error) {
+	s.mu.Lock()
+	var old *instance
+	if s.current != nil && (s.current.configured || s.current.stopped) {
+		old, s.current = s.current, nil
+	}
+	s.mu.Unlock()
+	if old != nil {
+		_ = s.release(old) // nobody is left to be told
+	}
+	i, err := s.acquire(ctx)
+	if err == nil {
+		s.mu.Lock()
+		i.configured = true
+		s.mu.Unlock()
+	}
+	return i, err
+}
+
+func (s *Server) release(i *instance) error {
+	s.mu.Lock()
+	i.users--
+	last := i.users == 0
+	s.mu.Unlock()
+	if last {
+		return i.Close()
+	}
+	return nil
+}
+
+// session is one call: its provider, the schema, and the problems that were found while reading the request and writing the answer.
+type session struct {
+	s      *Server
+	inst   *instance
+	schema *provider.Schema
+	method string
+	diags  diag.List
+}
+
+// begin starts a call. The session is usable, and has to end, even when problems were found; ok tells that there are none.
+func (s *Server) begin(ctx context.Context, method string) (c *session, ok bool) {
+	c = &session{s: s, method: method}
+	inst, err := s.acquire(ctx)
+	if err != nil {
+		c.diags = diag.FromError("The provider cannot start", err)
+		return c, false
+	}
+	return c, c.use(ctx, inst)
+}
+
+// use takes an instance, and its schema.
+func (c *session) use(ctx context.Context, inst *instance) bool {
+	c.inst = inst
+	c.s.mu.Lock()
+	c.schema = c.s.schema
+	c.s.mu.Unlock()
+	if c.schema != nil {
+		return true
+	}
+	var diags diag.List
+	if c.schema, diags = inst.Schema(ctx); diags.HasErrors() || c.schema == nil {
+		c.diags = diags
+		if !diags.HasErrors() {
+			c.diags = c.diags.Errorf(nil, "No provider schema", "The provider does not say what it has.")
+		}
+		return false
+	}
+	c.s.mu.Lock()
+	c.s.schema = c.schema
+	c.s.mu.Unlock()
+	return true
+}
+
+func (c *session) end() {
+	if c.inst != nil {
+		_ = c.s.release(c.inst) // a provider that was replaced: nobody is left to be told
+	}
+}
+
+// fail adds a problem of the client's making.
+func (c *session) fail(field string, err error) {
+	c.diags = c.diags.Errorf(nil, "Invalid request", "The call %s cannot be served: %s: %s.", c.s.version.method(c.method), field, err)
+}
+
+// typeOf finds a type.
+func (c *session) typeOf(kind provider.ResourceKind, name string) *provider.ResourceType {
+	rt := c.schema.Type(kind, name)
+	if rt == nil {
+		c.fail("type", fmt.Errorf("there is no %s %q", kindNames[kind], name))
+	}
+	return rt
+}
+
+// read and write convert values; problems are kept.
+func (c *session) read(field string, m *plugin6.DynamicValue, ty cty.Type) cty.Value {
+	v, err := decodeValue(m, ty)
+	if err != nil {
+		c.fail(field, err)
+	}
+	return v
+}
+
+// write leaves out what the provider does not give.
+func (c *session) write(field string, v cty.Value, ty cty.Type) *plugin6.DynamicValue {
+	if v == cty.NilVal {
+		return nil
+	}
+	m, err := encodeValue(v, ty)
+	if err != nil {
+		c.diags = c.diags.Errorf(nil, "Invalid answer of the provider", "The answer to the call %s cannot be sent: %s: %s. This is a bug in the provider.",
+			c.s.version.method(c.method), field, err)
+		return nil
+	}
+	return m
+}
+
+func (c *session) readMeta(m *plugin6.DynamicValue) cty.Value {
+	if c.schema.Meta == nil {
+		return cty.NilVal
+	}
+	return c.read("provider_meta", m, c.schema.Meta.ImpliedType())
+}
+
+func (c *session) readIdentity(m *plugin6.IdentityValue, rt *provider.ResourceType) cty.Value {
+	if m == nil || rt.Identity == nil {
+		return cty.NilVal
+	}
+	return c.read("identity", m.GetValue(), rt.Identity.ImpliedType())
+}
+
+func (c *session) writeIdentity(v cty.Value, rt *provider.ResourceType) *plugin6.IdentityValue {
+	if rt.Identity == nil || v == cty.NilVal || v.IsNull() {
+		return nil
+	}
+	return &plugin6.IdentityValue{Value: c.write("identity", v, rt.Identity.ImpliedType())}
+}
+
+// problems are those of the session and of the provider's answer.
+func (c *session) problems(more diag.List) []*plugin6.Diagnostic {
+	return encodeDiagnostics(append(more[:len(more):len(more)], c.diags...))
+}
+
+func decodeClient(m *plugin6.ClientCapabilities) provider.ClientCapabilities {
+	return provider.ClientCapabilities{DeferralAllowed: m.GetDeferralAllowed(), WriteOnlyAttributesAllowed: m.GetWriteOnlyAttributesAllowed()}
+}
+
+func encodeDeferred(r provider.DeferredReason) *plugin6.Deferred {
+	switch {
+	case r == provider.NotDeferred:
+		return nil
+	case r <= provider.DeferredAbsentPrerequisite:
+		return &plugin6.Deferred{Reason: plugin6.Deferred_Reason(r)}
+	}
+	return &plugin6.Deferred{Reason: plugin6.Deferred_UNKNOWN}
+}
+
+func decodeStored(m *plugin6.StoredValue) provider.StoredObject {
+	s := provider.StoredObject{JSON: m.GetJson(), Flat: m.GetFlat()}
+	if len(s.JSON) == 0 {
+		s.JSON = nil
+	}
+	return s
+}
