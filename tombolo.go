@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -231,6 +232,8 @@ type PlanOptions struct {
 	ForceReplace []addr.AbsResourceInstance
 	// Variables are the root input variables as given; config.Values of files and options are made into these by the caller.
 	Variables map[string]cty.Value
+	// VariableRanges tells where values were written, for the messages of validations; others are about the declaration.
+	VariableRanges map[string]hcl.Range
 }
 
 // Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got, marked as errored.
@@ -250,7 +253,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	ctx, done := r.until(ctx, pool)
 	defer done()
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Variables: o.Variables,
+		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Variables: o.Variables, VariableRanges: o.VariableRanges,
 		Functions: p.functions(p.opts.Abort, funcs.Options{PlanTime: now, Pure: true, Files: record}),
 		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})

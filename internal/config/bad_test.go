@@ -84,7 +84,10 @@ func (c badCase) load(t *testing.T) diag.List {
 		}
 		files[manifestPath] = src
 	}
-	_, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(files), LanguageVersion: languageVersion})
+	cfg, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(files), LanguageVersion: languageVersion})
+	if cfg != nil {
+		diags = diags.Extend(cfg.CheckCalls())
+	}
 	return diags
 }
 

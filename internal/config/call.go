@@ -126,6 +126,16 @@ func (c *callDecl) merge(over *callDecl) {
 
 func (c *callDecl) has(name string) bool { _, ok := c.attrs[name]; return ok }
 
+// CheckCalls gives what is wrong with the arguments of module calls: those that are missing or unknown. Load leaves it to those who are
+// about to evaluate, so that modules can be installed and listed before their arguments are complete.
+func (c *Config) CheckCalls() diag.List {
+	var diags diag.List
+	for _, m := range c.SortedModules() {
+		diags = diags.Extend(m.inputs)
+	}
+	return distinct(diags)
+}
+
 // decodeInputs takes the values for the child's variables out of the call, and finds those that are missing or unknown.
 func (c *ModuleCall) decodeInputs(child *Module) diag.List {
 	schema := &hcl.BodySchema{}

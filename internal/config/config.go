@@ -179,7 +179,7 @@ func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.Li
 		}
 		dir, recorded, moreDiags := l.installedDir(m, call)
 		diags = diags.Extend(moreDiags)
-		if moreDiags.HasErrors() {
+		if dir == "" {
 			continue
 		}
 		if cycle := cycleOf(dirs, dir); cycle != "" {
@@ -218,6 +218,9 @@ func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed strin
 	const advice = "Run \"tombolo init\" to install all modules that this configuration needs."
 	path := m.Path.Child(call.Name)
 	record, ok := l.manifest[ManifestKey(path)]
+	if !ok && m.faulty {
+		return "", "", nil // installing stopped at the problems of this module, which are reported
+	}
 	if !ok {
 		return "", "", diags.Errorf(&call.Range, "Module not installed", "The module %s is called here but was never installed. %s", path, advice)
 	}
@@ -283,6 +286,7 @@ func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Mod
 	}
 	if newer {
 		// Whatever else is wrong may be the syntax of the version that the module asks for.
+		m.faulty = true
 		return m, gate
 	}
 	diags = diags.Extend(gate)
@@ -290,5 +294,6 @@ func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Mod
 		diags = diags.Extend(f.diags)
 	}
 	diags = diags.Extend(m.assemble(parsed))
+	m.faulty = diags.HasErrors()
 	return m, diags
 }

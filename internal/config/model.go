@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
 )
 
 // Config is a whole configuration: the root module and every module that it calls, directly or not.
@@ -75,6 +76,9 @@ type Module struct {
 	localNames map[addr.Provider]string
 	// partial tells that not all of its files could be understood, so that what is missing proves nothing.
 	partial bool
+	inputs  diag.List // what is wrong with the arguments of the call
+	// faulty tells that reading it found errors.
+	faulty bool
 }
 
 // SortedVariables gives the variables by name.

@@ -88,9 +88,9 @@ func schemaFor(schema *hcl.BodySchema, override bool) *hcl.BodySchema {
 
 // noOverride refuses the dependencies of an overriding block, at the first of them.
 func noOverride(attr *hcl.Attribute) diag.List {
-	rng := attr.Expr.Range()
-	if exprs, _ := hcl.ExprList(attr.Expr); len(exprs) > 0 {
-		rng = exprs[0].Range()
+	exprs, hclDiags := hcl.ExprList(attr.Expr)
+	if hclDiags.HasErrors() || len(exprs) == 0 {
+		return nil // wrong in itself, or without an effect
 	}
-	return diag.List(nil).Errorf(&rng, "Unsupported override", "An override file cannot change %s. Change it in the file with the original block.", attr.Name)
+	return diag.List(nil).Errorf(exprs[0].Range().Ptr(), "Unsupported override", "An override file cannot change %s. Change it in the file with the original block.", attr.Name)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -267,25 +269,27 @@ func prereleaseOf(constraints version.Constraints) string {
 // decodeVersion reads a version constraint from a literal string. Its range is that of the expression.
 func decodeVersion(attr *hcl.Attribute) (VersionConstraint, diag.List) {
 	c := VersionConstraint{Range: attr.Expr.Range()}
-	var text *string
-	if diags := decodeLiteral(attr.Expr, &text); diags.HasErrors() {
-		return c, diags
+	v, hclDiags := attr.Expr.Value(nil)
+	if hclDiags.HasErrors() {
+		return c, diag.List(nil).AppendHCL(hclDiags)
 	}
-	if text == nil {
+	v, err := convert.Convert(v, cty.String)
+	if err != nil {
+		return c, diag.List(nil).Errorf(&c.Range, badConstraint, "The %s argument is a string such as \"~> 1.2\", but this is not: %s.", attr.Name, err)
+	}
+	if v.IsNull() || !v.IsKnown() {
 		return c, nil
 	}
-	return parseConstraint(*text, c.Range)
+	return parseConstraint(v.AsString(), c.Range)
 }
+
+const badConstraint = "Invalid version constraint"
 
 func parseConstraint(text string, rng hcl.Range) (VersionConstraint, diag.List) {
 	c := VersionConstraint{Text: text, Range: rng}
-	if strings.TrimSpace(text) == "" {
-		c.Text = ""
-		return c, nil
-	}
 	parsed, err := version.NewConstraint(text)
 	if err != nil {
-		return c, diag.List(nil).Errorf(&rng, "Invalid version constraint", "%q is not a version constraint. Expected comparisons with versions, separated by commas, such as \"~> 1.2\" or \">= 1.0, < 2.0\".", text)
+		return c, diag.List(nil).Errorf(&rng, badConstraint, "%q is not a version constraint. Expected comparisons with versions, separated by commas, such as \"~> 1.2\" or \">= 1.0, < 2.0\".", text)
 	}
 	c.Parsed = parsed
 	return c, nil

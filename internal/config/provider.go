@@ -271,9 +271,9 @@ func checkRoot(m *Module) (diags diag.List) {
 }
 
 func checkChild(m *Module) diag.List {
-	diags := m.Call.decodeInputs(m)
-	if m.partial {
-		diags = nil // the variables may stand in the part that was not understood
+	var diags diag.List
+	if inputs := m.Call.decodeInputs(m); !m.partial { // or else the variables may stand in the part that was not understood
+		m.inputs = inputs
 	}
 	if m.Backend != nil {
 		diags = diags.Warnf(&m.Backend.Range, "Backend configuration ignored", "Only the backend of the root module counts. This block in %s has no effect.", m.Path)

@@ -155,12 +155,33 @@ func (r *Resource) decodeLifecycle(block *hcl.Block, override bool) diag.List {
 	for _, b := range content.Blocks {
 		c, moreDiags := decodeConditionBlock(b, override)
 		diags = diags.Extend(moreDiags)
+		if c != nil {
+			diags = diags.Extend(r.checkOwnReferences(c, b.Type))
+		}
 		switch {
 		case c == nil:
 		case b.Type == "precondition":
 			r.Preconditions = append(r.Preconditions, c)
 		default:
 			r.Postconditions = append(r.Postconditions, c)
+		}
+	}
+	return diags
+}
+
+// checkOwnReferences refuses conditions that name the resource by its address: the instance at hand is called self.
+func (r *Resource) checkOwnReferences(c *Condition, what string) (diags diag.List) {
+	for _, expr := range []hcl.Expression{c.Condition, c.ErrorMessage} {
+		for _, traversal := range expr.Variables() {
+			ref, moreDiags := addr.ParseReference(traversal)
+			if moreDiags.HasErrors() || ref.Kind != addr.RefResource || ref.Resource != r.Addr {
+				continue
+			}
+			advice := "An instance cannot be checked before it is planned: use the values that it is made from."
+			if what == "postcondition" {
+				advice = "The instance that was planned or changed is called self here."
+			}
+			diags = diags.Errorf(expr.Range().Ptr(), "Invalid reference in "+what, "The conditions of %s cannot refer to it by its address. %s", r.Addr, advice)
 		}
 	}
 	return diags

@@ -36,6 +36,8 @@ type RawValue struct {
 	Text  string
 	Value cty.Value
 	Range hcl.Range // within a file; zero for others
+
+	problems diag.List // why the expression in a file has no value
 }
 
 // isText tells whether the value still has to be parsed.
@@ -179,10 +181,7 @@ func ParseValuesFile(src []byte, name string, origin Origin) (Values, diag.List)
 	out := Values{}
 	for _, attr := range inOrder(attrs) {
 		v, hclDiags := attr.Expr.Value(nil)
-		diags = diags.AppendHCL(hclDiags)
-		if !hclDiags.HasErrors() {
-			out[attr.Name] = RawValue{Origin: origin, Value: v, Range: attr.Expr.Range()}
-		}
+		out[attr.Name] = RawValue{Origin: origin, Value: v, Range: attr.Expr.Range(), problems: diag.List(nil).AppendHCL(hclDiags)}
 	}
 	return out, diags
 }
@@ -285,6 +284,11 @@ func (m *Module) VariableValues(values Values) (map[string]cty.Value, diag.List)
 			diags = diags.Extend(moreDiags)
 			continue
 		}
+		diags = diags.Extend(raw.problems)
+		if raw.problems.HasErrors() {
+			out[v.Name] = cty.UnknownVal(v.Type)
+			continue
+		}
 		value, subject := raw.Value, &raw.Range
 		if raw.Range.Filename == "" {
 			subject = &v.Range
@@ -311,7 +315,7 @@ func (m *Module) RawValues(values Values) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	for name, raw := range values {
 		v := m.Variables[name]
-		if v == nil {
+		if v == nil || raw.problems.HasErrors() {
 			continue
 		}
 		value := raw.Value
@@ -327,13 +331,24 @@ func (m *Module) RawValues(values Values) map[string]cty.Value {
 	return out
 }
 
+// Ranges tells where in files the values were written, by variable: places to show for values that turn out to be wrong.
+func (v Values) Ranges() map[string]hcl.Range {
+	out := map[string]hcl.Range{}
+	for name, raw := range v {
+		if raw.Range.Filename != "" {
+			out[name] = raw.Range
+		}
+	}
+	return out
+}
+
 // undeclared reports values for variables that the module does not have. Those of the environment may be meant for others.
 func (m *Module) undeclared(values Values) (diags diag.List) {
 	const summary = "Value for undeclared variable"
 	warned, more := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if m.Variables[name] != nil {
-			continue
+		if m.Variables[name] != nil || values[name].problems.HasErrors() {
+			continue // nobody asks for what has no value
 		}
 		names := make([]string, 0, len(m.Variables))
 		for _, v := range m.SortedVariables() {

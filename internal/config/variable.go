@@ -57,8 +57,11 @@ func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) 
 		diags = diags.AppendHCL(hclDiags)
 		if hclDiags.HasErrors() {
 			raw = cty.DynamicVal // there is a default, only unusable
-		} else if !override && typeOK {
-			diags = diags.Extend(v.checkDefault(raw, attr.Expr.Range(), "The default value"))
+		} else if typeOK && (!override || v.has("type")) {
+			moreDiags := v.checkDefault(raw, attr.Expr.Range(), "The default value")
+			if diags = diags.Extend(moreDiags); override && moreDiags.HasErrors() {
+				raw = cty.DynamicVal // not to be complained about again when it is merged
+			}
 		}
 		v.raw = raw
 	}

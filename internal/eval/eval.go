@@ -147,7 +147,7 @@ func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
 // dependency cycles.
 func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{}, providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
-	var diags diag.List
+	diags := cfg.CheckCalls()
 	for _, m := range cfg.SortedModules() {
 		p.addUnit(m)
 	}

@@ -36,7 +36,7 @@ func (i *Instance) evalVariable(s *Slot) error {
 	}
 	i.values[s.index] = val
 	if len(v.Validations) > 0 {
-		diags = diags.Extend(i.validateVariable(s, val))
+		diags = diags.Extend(i.validateVariable(s, val, *rng))
 	}
 	return i.walk.Report(diags)
 }
@@ -49,6 +49,9 @@ func (i *Instance) rawVariable(s *Slot) (cty.Value, *hcl.Range, diag.List) {
 			return cty.UnknownVal(s.Variable.Type), &rng, nil // whatever the caller will give
 		}
 		if v, ok := i.walk.Inputs.Variables[s.Name]; ok {
+			if written, ok := i.walk.Inputs.VariableRanges[s.Name]; ok {
+				rng = written
+			}
 			return v, &rng, nil
 		}
 		return cty.NilVal, &rng, nil
@@ -61,8 +64,8 @@ func (i *Instance) rawVariable(s *Slot) (cty.Value, *hcl.Range, diag.List) {
 	return v, &argRange, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// validateVariable runs the validation blocks.
-func (i *Instance) validateVariable(s *Slot, val cty.Value) diag.List {
+// validateVariable runs the validation blocks; rng is what a wrong value is blamed on.
+func (i *Instance) validateVariable(s *Slot, val cty.Value, rng hcl.Range) diag.List {
 	ctx := i.Scope(s.refs)
 	vars, ok := ctx.Variables["var"]
 	all := map[string]cty.Value{}
@@ -78,12 +81,8 @@ func (i *Instance) validateVariable(s *Slot, val cty.Value) diag.List {
 		outcome.add(r)
 		diags = diags.Extend(r.diags)
 		if r.status == statusFail {
-			rng := s.Variable.Range
-			if i.parent != nil && s.arg != nil {
-				rng = s.arg.Range()
-			}
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value for variable", Subject: &rng,
-				Detail:     r.detail() + "\n\nThis was checked by the validation rule at " + c.Condition.Range().String() + ".",
+				Detail:     r.detail() + "\n\nThis was checked by the validation rule at " + c.Range.String() + ".",
 				Expression: c.Condition, EvalContext: ctx})
 		}
 	}

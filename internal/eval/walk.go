@@ -20,7 +20,9 @@ type Inputs struct {
 	Functions Functions
 	// Variables are the values of the root module's variables as given, not converted; missing ones take their default.
 	Variables map[string]cty.Value
-	Workspace string
+	// VariableRanges tells where those were written that stand in a file; messages are about that place.
+	VariableRanges map[string]hcl.Range
+	Workspace      string
 	// Cwd is path.cwd.
 	Cwd string
 	// Applying is terraform.applying.

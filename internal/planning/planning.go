@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -44,11 +45,13 @@ type Options struct {
 	Targets      []addr.Target
 	ForceReplace []addr.AbsResourceInstance
 
-	Functions   eval.Functions
-	Variables   map[string]cty.Value
-	Workspace   string
-	Cwd         string
-	Parallelism int
+	Functions eval.Functions
+	Variables map[string]cty.Value
+	// VariableRanges are those of eval.Inputs.
+	VariableRanges map[string]hcl.Range
+	Workspace      string
+	Cwd            string
+	Parallelism    int
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
 	Secrets *value.Secrets
 	Now     time.Time
@@ -90,7 +93,7 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 // inputs are the surroundings of the walk. To destroy everything, nothing but provider configurations has to be evaluated.
 func (p *planner) inputs() eval.Inputs {
 	in := eval.Inputs{
-		Functions: p.opts.Functions, Variables: p.opts.Variables, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
+		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
 		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets,
 	}
 	if p.opts.Mode == plan.Destroy {

@@ -73,8 +73,14 @@ func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, di
 	return project, diags
 }
 
-// Values gives the variables of the root module, asking for what is missing if that is allowed.
+// Values gives the variables of the root module as Given does, only their values.
 func (c *Call) Values(ctx context.Context, root *config.Module, given []config.Option, ask bool) (map[string]cty.Value, diag.List) {
+	raw, diags := c.Given(ctx, root, given, ask)
+	return root.RawValues(raw), diags
+}
+
+// Given collects the variables of the root module, asking for what is missing if that is allowed, and checks them.
+func (c *Call) Given(ctx context.Context, root *config.Module, given []config.Option, ask bool) (config.Values, diag.List) {
 	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: c.Environ, Options: given})
 	c.AddSources(sources)
 	if diags.HasErrors() {
@@ -93,7 +99,7 @@ func (c *Call) Values(ctx context.Context, root *config.Module, given []config.O
 		}
 	}
 	_, more := root.VariableValues(raw)
-	return root.RawValues(raw), diags.Extend(more)
+	return raw, diags.Extend(more)
 }
 
 // Schemas gives the schemas of all providers that a configuration and a state mention, as far as they can be had: documents do

@@ -53,11 +53,11 @@ func (s *session) prepare(operation string) (diags diag.List) {
 	if s.project.Config().IsEmpty() && s.options.Mode != plan.Destroy {
 		return diags.Errorf(nil, "No configuration files", "This directory has no configuration (no .tf files). Applying nothing would destroy everything, which is hardly meant: to do that, use %s destroy. Otherwise create a .tf file, or change to the directory that has them (-chdir).", c.Program)
 	}
-	values, more := c.Values(s.ctx, s.project.Config().Root, p.Variables.Options, p.input)
+	given, more := c.Given(s.ctx, s.project.Config().Root, p.Variables.Options, p.input)
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return diags
 	}
-	s.options.Variables = values
+	s.options.Variables, s.options.VariableRanges = s.project.Config().Root.RawValues(given), given.Ranges()
 	return diags.Extend(s.open(operation))
 }
 
