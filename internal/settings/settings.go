@@ -204,3 +204,32 @@ func read(path string) ([]byte, error) {
 	}
 	return os.ReadFile(path)
 }
+
+// ImpliedMirrors gives the folders in which providers are looked for when nothing is said about installation, in their order. They need not
+// exist.
+func (env Environment) ImpliedMirrors() []string {
+	list := []string{filepath.Join("terraform.d", "plugins")}
+	if env.Home != "" {
+		list = append(list, filepath.Join(env.Home, ".terraform.d", "plugins"))
+	}
+	if env.Windows {
+		if appData := env.Getenv("APPDATA"); appData != "" {
+			list = append(list, filepath.Join(appData, "terraform.d", "plugins"), filepath.Join(appData, "HashiCorp", "Terraform", "plugins"))
+		}
+		return list
+	}
+	data := env.Getenv("XDG_DATA_HOME")
+	if data == "" && env.Home != "" {
+		data = filepath.Join(env.Home, ".local", "share")
+	}
+	shared := env.Getenv("XDG_DATA_DIRS")
+	if shared == "" {
+		shared = "/usr/local/share:/usr/share"
+	}
+	for _, dir := range append([]string{data}, filepath.SplitList(shared)...) {
+		if filepath.IsAbs(dir) {
+			list = append(list, filepath.Join(dir, "terraform", "plugins"))
+		}
+	}
+	return list
+}

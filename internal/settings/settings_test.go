@@ -202,6 +202,14 @@ func TestDefaultFilesAreReadTogether(t *testing.T) {
 	}
 }
 
+func TestImpliedMirrorsFollowTheUsualFolders(t *testing.T) {
+	env := settings.Environment{Home: "/home/u", Getenv: getenv(map[string]string{"XDG_DATA_DIRS": "/a:relative:/b"})}
+	want := []string{"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/home/u/.local/share/terraform/plugins", "/a/terraform/plugins", "/b/terraform/plugins"}
+	if diff := cmp.Diff(want, env.ImpliedMirrors()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	f.Add("provider_installation {\n dev_overrides {\n \"a/b\" = \"x\"\n }\n direct {}\n}\n")
 	f.Add(`{"provider_installation": [{"filesystem_mirror": [{"path": "x"}]}], "credentials": {"h": {"token": "t"}}}`)
