@@ -252,6 +252,11 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	defer closing(pool, &diags)
 	ctx, done := r.until(ctx, pool)
 	defer done()
+	if o.Mode != plan.Destroy { // to destroy, only providers need a sound configuration
+		if problems := p.validate(ctx, prog, pool); problems.HasErrors() {
+			return nil, diags.Extend(problems)
+		}
+	}
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
 		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Variables: o.Variables, VariableRanges: o.VariableRanges,
 		Functions: p.functions(p.opts.Abort, funcs.Options{PlanTime: now, Pure: true, Files: record}),
@@ -275,9 +280,15 @@ func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	}
 	pool := p.registry.NewPool()
 	defer closing(pool, &diags)
-	return diags.Extend(planning.Validate(ctx, prog, pool, planning.Options{
-		Functions: p.functions(ctx, funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism,
-	}))
+	return diags.Extend(p.validate(ctx, prog, pool))
+}
+
+// validate finds all that is wrong with the configuration itself. Planning starts with it, so that mistakes come together and before anything is
+// read or asked; what it warns of, planning warns of again with values.
+func (p *Project) validate(ctx context.Context, prog *eval.Program, pool *host.Pool) diag.List {
+	return planning.Validate(ctx, prog, pool, planning.Options{
+		Functions: p.functions(ctx, funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Secrets: p.secrets,
+	})
 }
 
 // planVariables keeps what the caller gave, so that apply evaluates with the same. Ephemeral values are not kept.

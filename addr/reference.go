@@ -203,6 +203,11 @@ func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List)
 		ref.Key, ref.HasKey, ref.Remaining = key, true, t[3:]
 		ref.Range = hcl.RangeBetween(rootRange, t[2].SourceRange())
 		next = 3
+		if next < len(t) {
+			if rng := t[next].SourceRange(); !isStep(t[next]) {
+				return ref, diags.Errorf(&rng, "Invalid reference", "Module instance objects do not support this operation.")
+			}
+		}
 	}
 	if output, ok := attrAt(t, next); ok {
 		ref.Kind, ref.Output, ref.Remaining = RefOutput, output, t[next+1:]
@@ -210,4 +215,10 @@ func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List)
 		ref.Range = hcl.RangeBetween(rootRange, ref.NameRange)
 	}
 	return ref, nil
+}
+
+// isStep tells whether a step can lead out of a module instance: to an output, or over all of them.
+func isStep(step hcl.Traverser) bool {
+	_, index := step.(hcl.TraverseIndex)
+	return !index
 }

@@ -204,9 +204,7 @@ func (a *assembly) finishProviders() {
 // checkTree finds the problems that only show between modules.
 func checkTree(c *Config) (diags diag.List) {
 	for _, m := range c.SortedModules() {
-		if m.Parent == nil {
-			diags = diags.Extend(checkRoot(m))
-		} else {
+		if m.Parent != nil {
 			diags = diags.Extend(checkChild(m))
 		}
 		for _, r := range m.SortedResources() {
@@ -259,15 +257,6 @@ func checkImportTarget(c *Config, m *Module, i *Import) (diags diag.List) {
 		return diags
 	}
 	return diags.Errorf(i.ToExpr.Range().Ptr(), "Configuration for import target does not exist", "There is no resource %s. Only a target in the root module can have its configuration generated.", i.To)
-}
-
-func checkRoot(m *Module) (diags diag.List) {
-	for _, o := range m.SortedOutputs() {
-		if o.Ephemeral {
-			diags = diags.Errorf(&o.Range, "Ephemeral output not allowed", "The outputs of the root module are stored in the state, so %q cannot be ephemeral. Only child modules can have such outputs.", o.Name)
-		}
-	}
-	return diags
 }
 
 func checkChild(m *Module) diag.List {

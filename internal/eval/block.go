@@ -31,13 +31,16 @@ func (b *Block) Config() *config.Resource { return b.Slot.Resource }
 // Expand evaluates count or for_each.
 func (b *Block) Expand() (Expansion, diag.List) {
 	b.base = b.Instance.Scope(b.Slot.refs)
-	exp, diags := b.Instance.expansion(b.Slot.Resource.Count, b.Slot.Resource.ForEach, b.base)
+	exp, diags := b.Instance.expansion(b.Slot, b.Slot.Resource.Count, b.Slot.Resource.ForEach, b.base)
 	b.exp = exp
 	return exp, diags
 }
 
 // Prepare evaluates what all instances share. Call it after Expand and before Evaluate.
 func (b *Block) Prepare() diag.List {
+	if d := b.Slot.faulty(b.Slot.Resource, b.Slot.Body); d != nil {
+		return d
+	}
 	e, diags := b.Slot.Body.Prepare(b.base)
 	b.eval = e
 	return diags
@@ -45,16 +48,18 @@ func (b *Block) Prepare() diag.List {
 
 // context gives the scope of one instance.
 func (b *Block) context(key addr.Key) *hcl.EvalContext {
-	rep := b.exp.Repetition(key)
-	if b.exp.Mode == Unknown {
-		rep.unknown = Unknown
-	}
-	return rep.Context(b.base)
+	return b.exp.Repetition(key).Context(b.base)
 }
 
-// Evaluate gives the configuration of one instance, with marks.
+// Evaluate gives the configuration of one instance, with marks; an unknown value when Prepare came to nothing.
 func (b *Block) Evaluate(key addr.Key) (cty.Value, diag.List) {
+	if b.eval == nil {
+		return cty.DynamicVal, nil
+	}
 	v, diags := b.eval.Instance(b.context(key))
+	if b.Instance.walk.Inputs.Validating {
+		return v, diags // of no instance
+	}
 	return v, diags.InAddress(b.Addr().Instance(key).String())
 }
 
@@ -79,7 +84,7 @@ func (b *Block) conditions(list []*config.Condition, summary string, key addr.Ke
 	var diags diag.List
 	o := outcome{}
 	for _, c := range list {
-		r := evalCondition(c, ctx)
+		r := evalCondition(b.Slot, c, ctx)
 		o.add(r)
 		diags = diags.Extend(r.diags)
 		if r.status == statusFail {
@@ -100,7 +105,10 @@ func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 // it when a key stands there, and the attribute path behind.
 func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
 	var out []Trigger
-	var diags diag.List
+	diags := b.Slot.faulty(partTriggers)
+	if diags.HasErrors() {
+		return nil, diags
+	}
 	ctx := b.context(key)
 	for _, e := range b.Slot.Resource.ReplaceTriggeredBy {
 		t, d := parseTrigger(e, ctx)
@@ -205,4 +213,20 @@ func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 		return nil
 	}
 	return b.Slot.Body.Locate(diags, b.Slot.Resource.DeclRange).InAddress(b.Addr().Instance(key).String())
+}
+
+// Persistable refuses ephemeral values where the object would be stored with them: everywhere but in write-only attributes and in blocks
+// that are never stored.
+func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
+	if b.Config().Addr.Mode == addr.Ephemeral {
+		return nil
+	}
+	var diags diag.List
+	for _, path := range ephemeral {
+		if a := b.Slot.Type.Block.AttributeAt(path); a == nil || !a.WriteOnly {
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid use of ephemeral value", Path: path,
+				Detail: "Ephemeral values are not valid for " + value.FormatPath(path) + ", because it is not a write-only attribute and must be persisted to state."})
+		}
+	}
+	return b.Locate(diags, key)
 }

@@ -1,11 +1,10 @@
 package eval
 
 import (
-	"sort"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/ext/dynblock"
-	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
@@ -14,19 +13,17 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Body is the content of a block, compiled once against its schema. Attributes are taken apart here; nested blocks, static and
-// dynamic, are left to the hcl library's decoder.
+// Body is the content of a block, compiled once against its schema: which expression gives which attribute, and which nested blocks,
+// static or dynamic, make up which value. Evaluating it for an instance looks at no syntax any more.
 type Body struct {
 	schema *provider.Block
 	attrs  []bodyAttr
-	blocks hcl.Body // what is left for nested blocks; nil when the schema has none
-	spec   hcldec.Spec
+	groups []*blockGroup
 	rng    hcl.Range
+	diags  diag.List // where body and schema do not fit; reported by the first evaluation
 
 	traversals []hcl.Traversal // everything that is mentioned anywhere in the body
 	nulls      map[string]cty.Value
-	// local tells that nested blocks mention each, count or self, so that they must be evaluated for each instance.
-	blocksLocal bool
 }
 
 type bodyAttr struct {
@@ -37,46 +34,37 @@ type bodyAttr struct {
 	rng   hcl.Range
 }
 
-// CompileBody checks a body against a schema and finds its expressions. The result is never nil.
-func CompileBody(body hcl.Body, schema *provider.Block) (*Body, diag.List) {
-	var diags diag.List
-	b := &Body{schema: schema, nulls: map[string]cty.Value{}, rng: body.MissingItemRange()}
+// CompileBody checks a body against a schema and finds its expressions. What does not fit is reported when the body is evaluated.
+func CompileBody(body hcl.Body, schema *provider.Block) *Body {
+	b := &Body{schema: schema, nulls: make(map[string]cty.Value, len(schema.Attributes)), rng: body.MissingItemRange()}
+	asBlocks := attributesAsBlocks(body, schema)
 	want := &hcl.BodySchema{}
-	names := make([]string, 0, len(schema.Attributes))
-	for name := range schema.Attributes {
-		names = append(names, name)
-	}
-	sort.Strings(names)
+	names := slices.Sorted(maps.Keys(schema.Attributes))
 	for _, name := range names {
 		a := schema.Attributes[name]
-		want.Attributes = append(want.Attributes, hcl.AttributeSchema{Name: name, Required: a.Required})
 		b.nulls[name] = cty.NullVal(a.ImpliedType())
+		if asBlocks[name] == nil {
+			want.Attributes = append(want.Attributes, hcl.AttributeSchema{Name: name, Required: a.Required})
+		}
 	}
-	var content *hcl.BodyContent
-	var hclDiags hcl.Diagnostics
-	if len(schema.Blocks) == 0 {
-		content, hclDiags = body.Content(want)
-	} else {
-		content, b.blocks, hclDiags = body.PartialContent(want)
-		b.spec = blockSpec(schema, false)
+	groups := b.blockGroups(asBlocks)
+	for _, g := range groups {
+		want.Blocks = append(want.Blocks, g.header())
 	}
-	diags = diags.AppendHCL(hclDiags)
+	want.Blocks = append(want.Blocks, dynamicHeader)
+	content, hclDiags := body.Content(want)
+	b.diags = b.diags.AppendHCL(hclDiags)
 	for _, name := range names {
 		attr, ok := content.Attributes[name]
 		if !ok {
 			continue
 		}
-		a := schema.Attributes[name]
 		vars := attr.Expr.Variables()
-		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, a.ImpliedType(), mentionsLocal(vars), attr.Range})
+		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, schema.Attributes[name].ImpliedType(), mentionsLocal(vars), attr.Range})
 		b.traversals = append(b.traversals, vars...)
 	}
-	if b.blocks != nil {
-		vars := dynblock.VariablesHCLDec(b.blocks, b.spec)
-		b.blocksLocal = mentionsLocal(vars)
-		b.traversals = append(b.traversals, vars...)
-	}
-	return b, diags
+	b.compileBlocks(groups, content)
+	return b
 }
 
 // mentionsLocal tells whether any traversal starts with a name that differs between instances.
@@ -90,57 +78,18 @@ func mentionsLocal(vars []hcl.Traversal) bool {
 	return false
 }
 
-// blockSpec describes nested blocks to hcl's decoder; attributes included below the top level.
-func blockSpec(b *provider.Block, attributes bool) hcldec.ObjectSpec {
-	spec := hcldec.ObjectSpec{}
-	if attributes {
-		for name, a := range b.Attributes {
-			spec[name] = &hcldec.AttrSpec{Name: name, Type: a.ImpliedType(), Required: a.Required}
-		}
-	}
-	for name, nb := range b.Blocks {
-		nested := blockSpec(&nb.Block, true)
-		dynamic := nb.Block.ImpliedType().HasDynamicTypes()
-		switch nb.Nesting {
-		case provider.NestingSingle:
-			spec[name] = &hcldec.BlockSpec{TypeName: name, Nested: nested, Required: nb.MinItems > 0}
-		case provider.NestingGroup:
-			spec[name] = &hcldec.DefaultSpec{
-				Primary: &hcldec.BlockSpec{TypeName: name, Nested: nested, Required: nb.MinItems > 0},
-				Default: &hcldec.LiteralSpec{Value: nb.Block.EmptyValue()},
-			}
-		case provider.NestingList:
-			if dynamic {
-				spec[name] = &hcldec.BlockTupleSpec{TypeName: name, Nested: nested, MinItems: nb.MinItems, MaxItems: nb.MaxItems}
-			} else {
-				spec[name] = &hcldec.BlockListSpec{TypeName: name, Nested: nested, MinItems: nb.MinItems, MaxItems: nb.MaxItems}
-			}
-		case provider.NestingSet:
-			spec[name] = &hcldec.BlockSetSpec{TypeName: name, Nested: nested, MinItems: nb.MinItems, MaxItems: nb.MaxItems}
-		case provider.NestingMap:
-			if dynamic {
-				spec[name] = &hcldec.BlockObjectSpec{TypeName: name, Nested: nested, LabelNames: []string{"key"}}
-			} else {
-				spec[name] = &hcldec.BlockMapSpec{TypeName: name, Nested: nested, LabelNames: []string{"key"}}
-			}
-		}
-	}
-	return spec
-}
-
 // Evaluation evaluates a body for the instances of one block in one module instance. What does not mention each, count or self
 // is evaluated by Prepare, once for all of them.
 type Evaluation struct {
 	body   *Body
 	base   *hcl.EvalContext
-	shared map[string]cty.Value
-	blocks map[string]cty.Value // shared nested blocks; nil when they are local
+	shared map[string]cty.Value // by attribute or block type
 }
 
 // Prepare evaluates the shared part of the body.
 func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
-	e := &Evaluation{body: b, base: base, shared: map[string]cty.Value{}}
-	var diags diag.List
+	e := &Evaluation{body: b, base: base, shared: make(map[string]cty.Value, len(b.attrs)+len(b.groups))}
+	diags := slices.Clone(b.diags)
 	for i := range b.attrs {
 		if a := &b.attrs[i]; !a.local {
 			v, d := a.value(base)
@@ -148,47 +97,63 @@ func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 			e.shared[a.name] = v
 		}
 	}
-	if b.blocks != nil && !b.blocksLocal {
-		v, d := b.decodeBlocks(base)
-		diags = diags.Extend(d)
-		e.blocks = v
+	for _, g := range b.groups {
+		if !g.local {
+			v, d := g.value(base)
+			diags = diags.Extend(d)
+			e.shared[g.name] = v
+		}
 	}
 	return e, diags
 }
 
 // Instance evaluates the body for one instance; ctx is a child of the base context with each, count or self, or the base itself.
 func (e *Evaluation) Instance(ctx *hcl.EvalContext) (cty.Value, diag.List) {
-	b := e.body
-	var diags diag.List
-	vals := make(map[string]cty.Value, len(b.nulls)+len(b.schema.Blocks))
-	for name, v := range b.nulls {
-		vals[name] = v
-	}
-	for i := range b.attrs {
-		a := &b.attrs[i]
-		if !a.local {
-			vals[a.name] = e.shared[a.name]
-			continue
-		}
-		v, d := a.value(ctx)
-		diags = diags.Extend(d)
-		vals[a.name] = v
-	}
-	if b.blocks != nil {
-		blocks := e.blocks
-		if blocks == nil {
-			var d diag.List
-			blocks, d = b.decodeBlocks(ctx)
-			diags = diags.Extend(d)
-		}
-		for name, v := range blocks {
-			vals[name] = v
-		}
-	}
+	vals, diags := e.body.values(ctx, e.shared)
 	if diags.HasErrors() {
-		return cty.UnknownVal(b.schema.ImpliedType()), diags
+		return cty.UnknownVal(e.body.schema.ImpliedType()), diags
 	}
 	return cty.ObjectVal(vals), diags
+}
+
+// values evaluates what is not in shared.
+func (b *Body) values(ctx *hcl.EvalContext, shared map[string]cty.Value) (map[string]cty.Value, diag.List) {
+	var diags diag.List
+	vals := make(map[string]cty.Value, len(b.nulls)+len(b.groups))
+	maps.Copy(vals, b.nulls)
+	for i := range b.attrs {
+		a := &b.attrs[i]
+		v, ok := shared[a.name]
+		if !ok {
+			var d diag.List
+			v, d = a.value(ctx)
+			diags = diags.Extend(d)
+		}
+		vals[a.name] = v
+	}
+	for _, g := range b.groups {
+		v, ok := shared[g.name]
+		if !ok {
+			var d diag.List
+			v, d = g.value(ctx)
+			diags = diags.Extend(d)
+		}
+		vals[g.name] = v
+	}
+	return vals, diags
+}
+
+// unknown is the value of a body of which it is not known whether and how often it counts: what it sets is unknown.
+func (b *Body) unknown() cty.Value {
+	vals := make(map[string]cty.Value, len(b.nulls)+len(b.groups))
+	maps.Copy(vals, b.nulls)
+	for i := range b.attrs {
+		vals[b.attrs[i].name] = cty.UnknownVal(b.attrs[i].ty)
+	}
+	for _, g := range b.groups {
+		vals[g.name] = g.unknown()
+	}
+	return cty.ObjectVal(vals)
 }
 
 // value evaluates an attribute and converts it to the type that the schema wants.
@@ -244,51 +209,58 @@ func pathText(path cty.Path) string {
 	return out
 }
 
-// decodeBlocks evaluates the nested blocks.
-func (b *Body) decodeBlocks(ctx *hcl.EvalContext) (map[string]cty.Value, diag.List) {
-	v, hclDiags := hcldec.Decode(dynblock.Expand(b.blocks, ctx), b.spec, ctx)
-	diags := diag.List(nil).AppendHCL(hclDiags)
-	if diags.HasErrors() || v == cty.NilVal || !v.IsKnown() || v.IsNull() {
-		out := map[string]cty.Value{}
-		for name, nb := range b.schema.Blocks {
-			out[name] = cty.UnknownVal(nb.ImpliedType())
-		}
-		return out, diags
-	}
-	v, marks := v.Unmark()
-	out := v.AsValueMap()
-	if len(marks) > 0 {
-		for name := range out {
-			out[name] = out[name].WithMarks(marks)
-		}
-	}
-	return out, diags
-}
-
 // Traversals gives everything that the body mentions.
 func (b *Body) Traversals() []hcl.Traversal { return b.traversals }
 
+// mentions gives what an attribute or the nested blocks of one name mention.
+func (b *Body) mentions(name string) []hcl.Traversal {
+	for i := range b.attrs {
+		if b.attrs[i].name == name {
+			return b.attrs[i].expr.Variables()
+		}
+	}
+	for _, g := range b.groups {
+		if g.name == name {
+			return g.traversals
+		}
+	}
+	return nil
+}
+
 // Locate gives diagnostics that a provider answered a place in the source: that of the attribute which their path names, or else the
-// header of the block.
+// header of the nearest block.
 func (b *Body) Locate(diags diag.List, header hcl.Range) diag.List {
 	for _, d := range diags {
-		if d.Subject != nil {
-			continue
-		}
-		d.Subject = &header
-		if len(d.Path) == 0 {
-			continue
-		}
-		if step, ok := d.Path[0].(cty.GetAttrStep); ok {
-			for i := range b.attrs {
-				if b.attrs[i].name == step.Name {
-					rng := b.attrs[i].expr.Range()
-					d.Subject, d.Context = &rng, &b.attrs[i].rng
-				}
-			}
+		if d.Subject == nil {
+			d.Subject, d.Context = b.place(d.Path, header)
 		}
 	}
 	return diags
+}
+
+func (b *Body) place(path cty.Path, header hcl.Range) (subject, context *hcl.Range) {
+	if len(path) == 0 {
+		return &header, nil
+	}
+	step, ok := path[0].(cty.GetAttrStep)
+	if !ok {
+		return &header, nil
+	}
+	for i := range b.attrs {
+		if a := &b.attrs[i]; a.name == step.Name {
+			rng := a.expr.Range()
+			return &rng, &a.rng
+		}
+	}
+	for _, g := range b.groups {
+		if g.name != step.Name {
+			continue
+		}
+		if item, rest := g.item(path[1:]); item != nil {
+			return item.body.place(rest, item.def)
+		}
+	}
+	return &header, nil
 }
 
 // Range is where the body ends up in messages about what is missing in it.

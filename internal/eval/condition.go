@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -42,11 +43,11 @@ func (r result) detail() string {
 
 // evalCondition evaluates a condition and its error message. The message has to be sound even while the condition holds: otherwise
 // the mistake would show on the day when the message is needed.
-func evalCondition(c *config.Condition, ctx *hcl.EvalContext) result {
-	r := holds(c, ctx)
-	if r.status == statusError {
-		return r
+func evalCondition(s *Slot, c *config.Condition, ctx *hcl.EvalContext) result {
+	if d := s.faulty(c.Condition, c.ErrorMessage); d != nil {
+		return result{status: statusError, diags: d}
 	}
+	r := holds(c, ctx)
 	text, secret, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
 	r.diags = r.diags.Extend(broken).Extend(unsuitable)
 	switch {
@@ -218,14 +219,14 @@ func (w *Walk) CheckResults() []state.CheckResult {
 
 // evalCheck runs the assertions of a check block: failures are warnings, conditions and messages that cannot be evaluated are errors.
 func (i *Instance) evalCheck(s *Slot) error {
-	if i.walk.Inputs.Validating {
-		return nil
-	}
 	ctx := i.Scope(s.refs)
+	if i.walk.Inputs.Validating {
+		return i.walk.Report(validateAsserts(s, ctx))
+	}
 	var diags diag.List
 	o := outcome{}
 	for _, c := range s.Check.Asserts {
-		r := evalCondition(c, ctx)
+		r := evalCondition(s, c, ctx)
 		o.add(r)
 		diags = diags.Extend(r.diags)
 		switch r.status {
@@ -241,4 +242,47 @@ func (i *Instance) evalCheck(s *Slot) error {
 	}
 	i.walk.checks.report("check", configAddr(s), instanceAddr(i, "check."+s.Name), o)
 	return i.walk.Report(diags)
+}
+
+// validateAsserts looks at what can be told before anything is known: references, and the error messages.
+func validateAsserts(s *Slot, ctx *hcl.EvalContext) diag.List {
+	var diags diag.List
+	for _, c := range s.Check.Asserts {
+		if d := s.faulty(c.Condition, c.ErrorMessage); d != nil {
+			diags = diags.Extend(d)
+			continue
+		}
+		_, _, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
+		diags = diags.Extend(broken).Extend(unsuitable)
+	}
+	return diags
+}
+
+// Validate looks at the conditions of a resource and at ignore_changes as far as that goes before anything is known; bodyOK tells that the body
+// of the block is sound.
+func (b *Block) Validate(bodyOK bool) diag.List {
+	r := b.Slot.Resource
+	diags := b.Slot.faulty(partDependsOn, partTriggers)
+	ctx := b.context(addr.NoKey)
+	check := func(list []*config.Condition, ctx *hcl.EvalContext) {
+		for _, c := range list {
+			for _, e := range []hcl.Expression{c.Condition, c.ErrorMessage} {
+				if d := b.Slot.faulty(e); d != nil {
+					diags = diags.Extend(d)
+				} else {
+					_, hclDiags := e.Value(ctx)
+					diags = diags.AppendHCL(hclDiags)
+				}
+			}
+		}
+	}
+	check(r.Preconditions, ctx)
+	check(r.Postconditions, withSelf(ctx, cty.DynamicVal))
+	if !bodyOK || b.Slot.Type == nil {
+		return diags
+	}
+	for _, t := range r.IgnoreChanges {
+		diags = diags.Extend(StaticTraversal(t, b.Slot.Type.Block))
+	}
+	return diags
 }

@@ -119,14 +119,14 @@ func (k contributor) refs() []addr.Reference {
 	case k.attr == "" || k.slot.Body == nil:
 		return k.slot.refs
 	}
-	var out []addr.Reference
-	for i := range k.slot.Body.attrs {
-		if a := &k.slot.Body.attrs[i]; a.name == k.attr {
-			for _, t := range a.expr.Variables() {
-				if ref, diags := addr.ParseReference(t); !diags.HasErrors() {
-					out = append(out, ref)
-				}
-			}
+	return parse(k.slot.Body.mentions(k.attr))
+}
+
+func parse(list []hcl.Traversal) []addr.Reference {
+	out := make([]addr.Reference, 0, len(list))
+	for _, t := range list {
+		if ref, diags := addr.ParseReference(t); !diags.HasErrors() {
+			out = append(out, ref)
 		}
 	}
 	return out

@@ -81,9 +81,10 @@ type Slot struct {
 	deps  []int  // slots of the same module
 	outer []int  // slots of the calling module (variables: the argument's references; all others: none)
 
-	refs    []addr.Reference // what the slot's expressions mention, for making scopes
-	argRefs []addr.Reference // of a variable: what its argument mentions, in the calling module
-	arg     hcl.Expression   // of a variable: the argument of the module call, nil when there is none
+	faults  map[any]diag.List // what is wrong with a part of it before anything runs; see faulty
+	refs    []addr.Reference  // what the slot's expressions mention, for making scopes
+	argRefs []addr.Reference  // of a variable: what its argument mentions, in the calling module
+	arg     hcl.Expression    // of a variable: the argument of the module call, nil when there is none
 
 	Body *Body // of resources, data sources and provider blocks; nil when the schema is not known
 	Type *provider.ResourceType
@@ -143,8 +144,8 @@ func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
 	return nil
 }
 
-// New prepares a configuration: compiles the bodies against the schemas, resolves every reference, reports unknown names and
-// dependency cycles.
+// New prepares a configuration: compiles the bodies against the schemas, resolves every reference, reports dependency cycles. What is
+// wrong with single expressions, such as unknown names, is reported by the walks that come to them: a validating walk finds all of it.
 func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{}, providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
 	diags := cfg.CheckCalls()
@@ -156,7 +157,7 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 		diags = diags.Extend(p.compile(u))
 	}
 	for _, u := range p.order {
-		diags = diags.Extend(p.link(u))
+		p.link(u)
 	}
 	if diags.HasErrors() {
 		return p, diags

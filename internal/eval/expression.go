@@ -27,14 +27,15 @@ func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]fun
 	s := &Slot{unit: i.Unit}
 	l := &linker{p: i.walk.Program, u: i.Unit, s: s, deps: map[int]bool{}}
 	l.expr(e)
-	if l.diags.HasErrors() {
-		return cty.DynamicVal, l.diags
+	diags := s.faulty(e)
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
 	}
 	ctx := i.Scope(s.refs)
 	ctx.Functions = maps.Clone(table)
 	i.walk.addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, e.Range().Filename))
 	v, hclDiags := e.Value(ctx)
-	diags := l.diags.AppendHCL(hclDiags)
+	diags = diags.AppendHCL(hclDiags)
 	for _, d := range diags {
 		nameProviderFunction(d)
 	}

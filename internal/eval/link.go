@@ -28,8 +28,7 @@ func (p *Program) compile(u *Unit) diag.List {
 			if block == nil {
 				block = &provider.Block{}
 			}
-			body, d := CompileBody(s.Provider.Body, block)
-			s.Body, diags = body, diags.Extend(d)
+			s.Body = CompileBody(s.Provider.Body, block)
 		case SlotResource:
 			diags = diags.Extend(p.compileResource(s))
 		}
@@ -77,10 +76,10 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	}
 	s.Type = schema.Type(kindOf[r.Addr.Mode], r.Addr.Type)
 	if s.Type == nil {
-		return diags.Extend(unknownType(schema, s, abs.Provider))
+		s.fault(s.Resource, unknownType(schema, s, abs.Provider))
+		return diags
 	}
-	s.Body, d = CompileBody(r.Body, s.Type.Block)
-	diags = diags.Extend(d)
+	s.Body = CompileBody(r.Body, s.Type.Block)
 	s.Provisioners, d = compileProvisioners(r.Provisioners)
 	return diags.Extend(d)
 }
@@ -116,20 +115,55 @@ func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
 	return diag.List{}.Errorf(&rng, "Invalid "+what, "The provider %s does not support %s %q.%s", p.ForDisplay(), what, r.Addr.Type, other)
 }
 
+// problemAt makes an error at the reference that is being resolved.
+type problemAt func(summary, format string, args ...any) diag.List
+
 // linker gathers what one slot mentions.
 type linker struct {
-	p     *Program
-	u     *Unit // the module whose names count
-	s     *Slot
-	diags diag.List
-	deps  map[int]bool
-	self  bool // self may be used
+	p    *Program
+	u    *Unit // the module whose names count
+	s    *Slot
+	deps map[int]bool
+	self bool // self may be used
 }
+
+// fault notes what is wrong with a part of a slot.
+func (s *Slot) fault(part any, diags diag.List) {
+	if len(diags) == 0 {
+		return
+	}
+	if s.faults == nil {
+		s.faults = map[any]diag.List{}
+	}
+	s.faults[part] = s.faults[part].Extend(diags)
+}
+
+// faulty gives what is wrong with parts of a slot before anything is evaluated: references that lead nowhere. A part is an expression, a
+// Body, or one of the values below; who evaluates it reports its faults instead.
+func (s *Slot) faulty(parts ...any) diag.List {
+	if s.faults == nil {
+		return nil
+	}
+	var diags diag.List
+	for _, part := range parts {
+		diags = diags.Extend(s.faults[part])
+	}
+	return diags
+}
+
+// Parts of slots that are no expression.
+type part string
+
+const (
+	partDependsOn   part = "depends_on"
+	partTriggers    part = "replace_triggered_by"
+	partValidations part = "validation"
+)
 
 // expr adds the references of an expression; nil is allowed.
 func (l *linker) expr(e hcl.Expression) {
 	if e != nil {
-		l.traversals(e.Variables())
+		l.traversals(e, e.Variables())
 	}
 }
 
@@ -140,18 +174,16 @@ func (l *linker) conditions(list []*config.Condition) {
 	}
 }
 
-func (l *linker) traversals(list []hcl.Traversal) {
+func (l *linker) traversals(of any, list []hcl.Traversal) {
 	for _, t := range list {
 		ref, d := addr.ParseReference(t)
-		l.diags = l.diags.Extend(d)
-		if d.HasErrors() {
-			continue
+		if !d.HasErrors() {
+			d = d.Extend(l.resolve(ref))
 		}
-		if d := l.resolve(ref); d != nil {
-			l.diags = append(l.diags, d)
-			continue
+		l.s.fault(of, d)
+		if !d.HasErrors() {
+			l.s.refs = append(l.s.refs, ref)
 		}
-		l.s.refs = append(l.s.refs, ref)
 	}
 }
 
@@ -159,7 +191,7 @@ func (l *linker) traversals(list []hcl.Traversal) {
 func (l *linker) dependsOn(list []hcl.Traversal) {
 	for _, t := range list {
 		ref, d := addr.ParseReference(t)
-		l.diags = l.diags.Extend(d)
+		l.s.fault(partDependsOn, d)
 		if d.HasErrors() {
 			continue
 		}
@@ -171,7 +203,7 @@ func (l *linker) dependsOn(list []hcl.Traversal) {
 			}
 		}
 		if d := l.resolve(ref); d != nil {
-			l.diags = append(l.diags, d)
+			l.s.fault(partDependsOn, d)
 		} else if ref.Kind == addr.RefResource {
 			l.s.explicit = append(l.s.explicit, l.u.resources[ref.Resource])
 		}
@@ -179,11 +211,11 @@ func (l *linker) dependsOn(list []hcl.Traversal) {
 }
 
 // resolve finds the slots that a reference depends on, or says what is wrong with it.
-func (l *linker) resolve(ref addr.Reference) *diag.Diagnostic {
+func (l *linker) resolve(ref addr.Reference) diag.List {
 	where := moduleName(l.u.Module)
-	undeclared := func(summary, format string, args ...any) *diag.Diagnostic {
+	undeclared := func(summary, format string, args ...any) diag.List {
 		rng := ref.Range
-		return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: &rng}
+		return diag.List(nil).Errorf(&rng, summary, format, args...)
 	}
 	switch ref.Kind {
 	case addr.RefVariable:
@@ -229,11 +261,11 @@ func (l *linker) resolve(ref addr.Reference) *diag.Diagnostic {
 			return undeclared("Reference to \"each\" in context without for_each", "The \"each\" object can be used only in \"module\" or \"resource\" blocks, and only when the \"for_each\" argument is set.")
 		}
 	case addr.RefSelf:
+		if l.self && l.s.Type != nil {
+			return StaticTraversal(ref.Remaining, l.s.Type.Block)
+		}
 		if !l.self {
 			return undeclared(`Invalid "self" reference`, `The "self" object is not available in this context. This object can be used only in resource provisioner, connection, and postcondition blocks.`)
-		}
-		if l.s.Type != nil && len(ref.Remaining) > 0 {
-			return missingAttribute(l.s.Type.Block, ref.Remaining[0])
 		}
 	default:
 		return undeclared("Invalid reference", "%s can be used in test files only.", ref)
@@ -263,7 +295,7 @@ func (l *linker) keyed() bool {
 	return false
 }
 
-func (l *linker) resolveModule(ref addr.Reference, undeclared func(string, string, ...any) *diag.Diagnostic) *diag.Diagnostic {
+func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.List {
 	call, ok := l.u.callSlots[ref.Name]
 	if !ok {
 		return undeclared("Reference to undeclared module", "No module call named %q is declared in %s.%s", ref.Name, moduleName(l.u.Module), suggestOr(ref.Name, l.u.callSlots, ""))
@@ -281,10 +313,7 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared func(string, strin
 		}
 		i, ok := l.u.outSlots[[2]string{ref.Name, ref.Output}]
 		if !ok {
-			ref.Range = ref.NameRange
-			d := undeclared("Unsupported attribute", "This object does not have an attribute named %q.%s", ref.Output, suggestOr(ref.Output, child.outputs, ""))
-			d.Subject = &ref.NameRange
-			return d
+			return diag.List(nil).Errorf(&ref.NameRange, "Unsupported attribute", "This object does not have an attribute named %q.%s", ref.Output, suggestOr(ref.Output, child.outputs, ""))
 		}
 		l.deps[i] = true
 		return nil
@@ -292,14 +321,14 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared func(string, strin
 	return l.allOutputs(ref.Name, child)
 }
 
-func (l *linker) allOutputs(call string, child *Unit) *diag.Diagnostic {
+func (l *linker) allOutputs(call string, child *Unit) diag.List {
 	for o := range child.outputs {
 		l.deps[l.u.outSlots[[2]string{call, o}]] = true
 	}
 	return nil
 }
 
-func (l *linker) resolveResource(ref addr.Reference, where string, undeclared func(string, string, ...any) *diag.Diagnostic) *diag.Diagnostic {
+func (l *linker) resolveResource(ref addr.Reference, where string, undeclared problemAt) diag.List {
 	i, ok := l.u.resources[ref.Resource]
 	if !ok {
 		return l.noSuchResource(ref, where, undeclared)
@@ -308,61 +337,17 @@ func (l *linker) resolveResource(ref addr.Reference, where string, undeclared fu
 	if check := target.Resource.Check; check != nil && (l.s.Kind != SlotCheck || l.s.Check != check) {
 		return undeclared("Reference to scoped resource", "The referenced data resource %q %q is not available from this context.", ref.Resource.Type, ref.Resource.Name)
 	}
-	l.deps[i] = true
 	if l.s.Kind == SlotResource && l.s == target {
 		return undeclared("Self-referential block", "Configuration for %s may not refer to itself.", target.Addr())
 	}
+	l.deps[i] = true
 	if target.Type == nil {
 		return nil
 	}
 	return l.checkAttribute(ref, target, undeclared)
 }
 
-// checkAttribute reports a wrong attribute before anything runs, where the reference says literally which one it means.
-func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared func(string, string, ...any) *diag.Diagnostic) *diag.Diagnostic {
-	r := target.Resource
-	repeated := r.Count != nil || r.ForEach != nil
-	if ref.HasKey && !repeated {
-		return undeclared("Unexpected resource instance key", `Because %s does not have "count" or "for_each" set, references to it must not include an index key. Remove the bracketed index to refer to the single instance of this resource.`, ref.Resource)
-	}
-	if len(ref.Remaining) == 0 || repeated && !ref.HasKey {
-		if len(ref.Remaining) == 0 || !repeated {
-			return nil
-		}
-		if attr, ok := ref.Remaining[0].(hcl.TraverseAttr); ok && r.Count != nil {
-			return undeclared("Missing resource instance key", "Because %s has \"count\" set, its attributes must be accessed on specific instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    %s[count.index]", ref.Resource, ref.Resource)
-		} else if ok && r.ForEach != nil {
-			_ = attr
-			return undeclared("Missing resource instance key", "Because %s has \"for_each\" set, its attributes must be accessed on specific instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    %s[each.key]", ref.Resource, ref.Resource)
-		}
-		return nil
-	}
-	return missingAttribute(target.Type.Block, ref.Remaining[0])
-}
-
-// missingAttribute reports the name of an attribute that a block does not have.
-func missingAttribute(block *provider.Block, step hcl.Traverser) *diag.Diagnostic {
-	attr, ok := step.(hcl.TraverseAttr)
-	if !ok {
-		return nil
-	}
-	if block.Attributes[attr.Name] != nil || block.Blocks[attr.Name] != nil {
-		return nil
-	}
-	rng := attr.SrcRange
-	names := make([]string, 0, len(block.Attributes))
-	for n := range block.Attributes {
-		names = append(names, n)
-	}
-	for n := range block.Blocks {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return &diag.Diagnostic{Severity: diag.Error, Summary: "Unsupported attribute", Subject: &rng,
-		Detail: fmt.Sprintf("This object has no argument, nested block, or exported attribute named %q.%s", attr.Name, diag.DidYouMean(attr.Name, names))}
-}
-
-func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared func(string, string, ...any) *diag.Diagnostic) *diag.Diagnostic {
+func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared problemAt) diag.List {
 	word := map[addr.Mode]string{addr.Managed: "managed", addr.Data: "data", addr.Ephemeral: "ephemeral"}[ref.Resource.Mode]
 	candidates := []string{}
 	for r := range l.u.resources {
@@ -400,14 +385,13 @@ func suggestOr[V any](given string, have map[string]V, otherwise string) string 
 	return otherwise
 }
 
-// link resolves the references of every slot of a module.
-func (p *Program) link(u *Unit) diag.List {
-	var diags diag.List
+// link resolves the references of every slot of a module. What is wrong with them becomes faults of the slots.
+func (p *Program) link(u *Unit) {
 	for _, s := range u.slots {
 		l := &linker{p: p, u: u, s: s, deps: map[int]bool{}}
 		switch s.Kind {
 		case SlotVariable:
-			diags = diags.Extend(p.linkVariable(u, s))
+			p.linkVariable(u, s)
 			continue
 		case SlotLocal:
 			l.expr(s.Local.Expr)
@@ -422,9 +406,7 @@ func (p *Program) link(u *Unit) diag.List {
 		case SlotCallOutput, SlotCallClose:
 			l.deps[u.callSlots[s.Call.Name]] = true
 		case SlotProvider:
-			if s.Body != nil {
-				l.traversals(s.Body.Traversals())
-			}
+			l.body(s.Body)
 		case SlotResource:
 			l.resource(s)
 		case SlotCheck:
@@ -434,9 +416,13 @@ func (p *Program) link(u *Unit) diag.List {
 			l.conditions(s.Check.Asserts)
 		}
 		s.deps = sortedKeys(l.deps)
-		diags = diags.Extend(l.diags)
 	}
-	return diags
+}
+
+func (l *linker) body(b *Body) {
+	if b != nil {
+		l.traversals(b, b.Traversals())
+	}
 }
 
 // resource adds what a resource block mentions. Its conditions and provisioners may say self.
@@ -444,9 +430,7 @@ func (l *linker) resource(s *Slot) {
 	r := s.Resource
 	l.expr(r.Count)
 	l.expr(r.ForEach)
-	if s.Body != nil {
-		l.traversals(s.Body.Traversals())
-	}
+	l.body(s.Body)
 	for d := range l.deps {
 		if l.u.slots[d].Kind == SlotResource {
 			s.direct = append(s.direct, d)
@@ -459,7 +443,7 @@ func (l *linker) resource(s *Slot) {
 		// An index such as each.key is part of the expression, so the variables of it count one by one.
 		for _, t := range e.Variables() {
 			if ref, d := addr.ParseReference(t); !d.HasErrors() && (ref.Kind == addr.RefResource || ref.Kind == addr.RefEach || ref.Kind == addr.RefCount) {
-				l.traversals([]hcl.Traversal{t})
+				l.traversals(partTriggers, []hcl.Traversal{t})
 			}
 		}
 	}
@@ -469,7 +453,7 @@ func (l *linker) resource(s *Slot) {
 }
 
 // linkVariable links an input variable: its validations count in its own module, its argument in the caller's.
-func (p *Program) linkVariable(u *Unit, s *Slot) diag.List {
+func (p *Program) linkVariable(u *Unit, s *Slot) {
 	inner := &linker{p: p, u: u, s: s, deps: map[int]bool{}}
 	for _, v := range s.Variable.Validations {
 		for _, e := range []hcl.Expression{v.Condition, v.ErrorMessage} {
@@ -480,18 +464,17 @@ func (p *Program) linkVariable(u *Unit, s *Slot) diag.List {
 				if ref, d := addr.ParseReference(t); !d.HasErrors() && ref.Kind == addr.RefVariable && ref.Name == s.Name {
 					continue // the variable itself is at hand
 				}
-				inner.traversals([]hcl.Traversal{t})
+				inner.traversals(partValidations, []hcl.Traversal{t})
 			}
 		}
 	}
-	diags := inner.diags
 	s.deps = sortedKeys(inner.deps)
 	if u.parent == nil {
-		return diags
+		return
 	}
 	call := u.Module.Call
 	content, _, hclDiags := call.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: s.Name}}})
-	diags = diags.AppendHCL(hclDiags)
+	s.fault(partValidations, diag.List(nil).AppendHCL(hclDiags))
 	if attr := content.Attributes[s.Name]; attr != nil {
 		s.arg = attr.Expr
 		outer := &linker{p: p, u: u.parent, s: s, deps: map[int]bool{}}
@@ -500,9 +483,7 @@ func (p *Program) linkVariable(u *Unit, s *Slot) diag.List {
 		outer.expr(attr.Expr)
 		s.argRefs, s.refs = s.refs, inRefs
 		s.outer = sortedKeys(outer.deps)
-		diags = diags.Extend(outer.diags)
 	}
-	return diags
 }
 
 func sortedKeys(m map[int]bool) []int {

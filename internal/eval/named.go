@@ -28,6 +28,10 @@ func (i *Instance) evalVariable(s *Slot) error {
 	if i.parent != nil && !v.Ephemeral && value.HasDeepEphemeral(val) {
 		return i.walk.Report(diags.Errorf(rng, "Ephemeral value not allowed", "The input variable %q does not accept ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name))
 	}
+	if i.walk.Inputs.Validating {
+		// The configuration has to be sound for every value, so guards such as count = var.on ? 1 : 0 stay open.
+		val = cty.UnknownVal(v.Type)
+	}
 	if v.Sensitive {
 		val = val.Mark(value.Sensitive)
 	}
@@ -35,7 +39,9 @@ func (i *Instance) evalVariable(s *Slot) error {
 		val = val.Mark(value.Ephemeral)
 	}
 	i.values[s.index] = val
-	if len(v.Validations) > 0 {
+	if d := s.faulty(partValidations); d != nil {
+		diags = diags.Extend(d)
+	} else if len(v.Validations) > 0 {
 		diags = diags.Extend(i.validateVariable(s, val, *rng))
 	}
 	return i.walk.Report(diags)
@@ -60,6 +66,9 @@ func (i *Instance) rawVariable(s *Slot) (cty.Value, *hcl.Range, diag.List) {
 		return cty.NilVal, &rng, nil // the loader has reported a missing required argument
 	}
 	argRange := s.arg.Range()
+	if d := s.faulty(s.arg); d != nil {
+		return cty.NilVal, &argRange, d
+	}
 	v, hclDiags := s.arg.Value(i.rep.Context(i.parent.Scope(s.argRefs)))
 	return v, &argRange, diag.List(nil).AppendHCL(hclDiags)
 }
@@ -93,12 +102,15 @@ func (i *Instance) validateVariable(s *Slot, val cty.Value, rng hcl.Range) diag.
 // evalOutput evaluates an output value after its preconditions.
 func (i *Instance) evalOutput(s *Slot) error {
 	o := s.Output
+	if i.parent == nil && o.Ephemeral {
+		return i.walk.Report(diag.List(nil).Errorf(&o.Range, "Ephemeral output not allowed", "The outputs of the root module are stored in the state, so %q cannot be ephemeral. Only child modules can have such outputs.", o.Name))
+	}
 	ctx := i.Scope(s.refs)
 	var diags diag.List
 	if len(o.Preconditions) > 0 {
 		outcome := outcome{}
 		for _, c := range o.Preconditions {
-			r := evalCondition(c, ctx)
+			r := evalCondition(s, c, ctx)
 			outcome.add(r)
 			diags = diags.Extend(r.diags)
 			if r.status == statusFail {
@@ -110,6 +122,9 @@ func (i *Instance) evalOutput(s *Slot) error {
 			return i.walk.Report(diags)
 		}
 	}
+	if d := s.faulty(o.Expr, partDependsOn); d != nil {
+		return i.walk.Report(diags.Extend(d))
+	}
 	v, hclDiags := o.Expr.Value(ctx)
 	diags = diags.AppendHCL(hclDiags)
 	if hclDiags.HasErrors() {
@@ -119,6 +134,9 @@ func (i *Instance) evalOutput(s *Slot) error {
 	exprRange := o.Expr.Range()
 	if !o.Ephemeral && value.HasDeepEphemeral(v) {
 		return i.walk.Report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "This output value is not declared as returning an ephemeral value, so it cannot be set to a result derived from an ephemeral value."))
+	}
+	if o.Ephemeral && !value.HasDeepEphemeral(v) && (v.IsWhollyKnown() || !i.walk.Inputs.Validating) {
+		return i.walk.Report(diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".", o.Name))
 	}
 	if i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v) {
 		return i.walk.Report(diags.Errorf(&rng, "Output refers to sensitive values", "To reduce the risk of accidentally exporting sensitive data that was intended to be only internal, any root module output containing sensitive data must be explicitly marked as sensitive, to confirm your intent.\n\nIf you do intend to export this data, annotate the output value as sensitive by adding the following argument:\n    sensitive = true"))

@@ -38,9 +38,7 @@ func compileProvisioners(list []*config.Provisioner) ([]*Provisioner, diag.List)
 				Detail: fmt.Sprintf("There is no provisioner %q. The provisioners of the language are local-exec, file and remote-exec.%s", c.Type, diag.DidYouMean(c.Type, []string{"file", "local-exec", "remote-exec"}))})
 			continue
 		}
-		body, d := CompileBody(c.Body, schema)
-		diags = diags.Extend(d)
-		out = append(out, &Provisioner{Config: c, Body: body})
+		out = append(out, &Provisioner{Config: c, Body: CompileBody(c.Body, schema)})
 	}
 	return out, diags
 }
@@ -49,7 +47,7 @@ func compileProvisioners(list []*config.Provisioner) ([]*Provisioner, diag.List)
 func (l *linker) provisioners(s *Slot) {
 	for _, p := range s.Provisioners {
 		before := len(l.s.refs)
-		l.traversals(slices.DeleteFunc(slices.Clone(p.Body.Traversals()), l.byOwnName))
+		l.traversals(p.Body, slices.DeleteFunc(slices.Clone(p.Body.Traversals()), l.byOwnName))
 		p.refs = l.s.refs[before:len(l.s.refs):len(l.s.refs)]
 		l.connection(p.Config.Connection)
 	}
@@ -71,7 +69,7 @@ func (l *linker) connection(c *config.Connection) {
 	}
 	attrs, _ := c.Body.JustAttributes()
 	for _, a := range attrs {
-		l.traversals(slices.DeleteFunc(a.Expr.Variables(), l.byOwnName))
+		l.traversals(c, slices.DeleteFunc(a.Expr.Variables(), l.byOwnName))
 	}
 }
 
@@ -83,6 +81,9 @@ type ownValue struct {
 
 // Provisioner gives the configuration of a provisioner of an instance that has just been created; self is its value, with marks.
 func (b *Block) Provisioner(p *Provisioner, key addr.Key, self cty.Value) (cty.Value, diag.List) {
+	if d := b.Slot.faulty(p.Body, p.Config.Connection, b.Config().Connection); d != nil {
+		return cty.DynamicVal, d
+	}
 	base := b.Instance.scope(p.refs, &ownValue{b.Config().Addr, self})
 	v, diags := b.Instance.evalBody(p.Body, withSelf(b.exp.Repetition(key).Context(base), self))
 	return v, diags.InAddress(b.Addr().Instance(key).String())

@@ -43,6 +43,9 @@ type Repetition struct {
 // Repetition gives what count and each mean for a key.
 func (e Expansion) Repetition(key addr.Key) Repetition {
 	r := Repetition{Key: key}
+	if e.Mode == Unknown {
+		r.unknown = Unknown
+	}
 	if s, ok := key.Str(); ok {
 		r.Each = e.each[s]
 	}
@@ -92,36 +95,28 @@ func withSelf(ctx *hcl.EvalContext, self cty.Value) *hcl.EvalContext {
 	return child
 }
 
-// expansion evaluates count or for_each; at most one of them is set.
-func (i *Instance) expansion(count, forEach hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
-	switch {
-	case i.walk.Inputs.Validating && (count != nil || forEach != nil):
-		return i.validateExpansion(count, forEach, ctx)
-	case count != nil:
-		return expandCount(count, ctx)
-	case forEach != nil:
-		return expandForEach(forEach, ctx)
-	}
-	return Expansion{Mode: Single, Keys: []addr.Key{addr.NoKey}}, nil
-}
-
-// validateExpansion checks the expression as far as it is known and stands for one unknown instance.
-func (i *Instance) validateExpansion(count, forEach hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
+// expansion evaluates count or for_each of a slot; at most one of them is set. A validating walk checks them as far as they are known and
+// stands for one instance.
+func (i *Instance) expansion(s *Slot, count, forEach hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
+	validating := i.walk.Inputs.Validating
+	exp := Expansion{Mode: Single, Keys: []addr.Key{addr.NoKey}}
 	var diags diag.List
-	expr := count
-	if expr == nil {
-		expr = forEach
-	}
-	if v, d := expr.Value(ctx); d.HasErrors() {
-		diags = diags.AppendHCL(d)
-	} else if v.IsWhollyKnown() {
-		if count != nil {
-			_, diags = expandCount(count, ctx)
-		} else {
-			_, diags = expandForEach(forEach, ctx)
+	switch {
+	case count != nil:
+		if diags = s.faulty(count); diags == nil {
+			exp, diags = expandCount(count, ctx, validating)
 		}
+	case forEach != nil:
+		if diags = s.faulty(forEach); diags == nil {
+			exp, diags = expandForEach(forEach, ctx, validating)
+		}
+	default:
+		return exp, nil
 	}
-	return Expansion{Mode: Unknown, Keys: []addr.Key{addr.NoKey}}, diags
+	if validating {
+		exp = Expansion{Mode: Unknown, Keys: []addr.Key{addr.NoKey}}
+	}
+	return exp, diags
 }
 
 func problem(expr hcl.Expression, ctx *hcl.EvalContext, summary, format string, args ...any) diag.List {
@@ -129,7 +124,8 @@ func problem(expr hcl.Expression, ctx *hcl.EvalContext, summary, format string, 
 	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: &rng, Expression: expr, EvalContext: ctx}}
 }
 
-func expandCount(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
+// expandCount evaluates count. While validating an unknown number is as good as any.
+func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Counted}
 	v, hclDiags := expr.Value(ctx)
 	if hclDiags.HasErrors() {
@@ -142,12 +138,15 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.Lis
 	switch {
 	case v.IsNull():
 		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is null. An integer is required.`)
-	case !v.IsKnown():
+	case !v.IsKnown() && !validating:
 		return none, problem(expr, ctx, "Invalid count argument", `The "count" value depends on resource attributes that cannot be determined until apply, so the number of instances is not known yet. To work around this, use the -target argument to first apply only the resources that the count depends on.`)
 	}
 	num, err := convert.Convert(v, cty.Number)
 	if err != nil {
 		return none, problem(expr, ctx, "Incorrect value type", `Invalid expression value: %s.`, err)
+	}
+	if !num.IsKnown() {
+		return none, diag.List(nil).AppendHCL(hclDiags)
 	}
 	var n int
 	if err := gocty.FromCtyValue(num, &n); err != nil {
@@ -163,17 +162,47 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.Lis
 	return Expansion{Mode: Counted, Keys: keys}, diag.List(nil).AppendHCL(hclDiags)
 }
 
-func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
+// expandForEach evaluates for_each. While validating unknown keys are as good as any.
+func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Keyed}
 	v, hclDiags := expr.Value(ctx)
 	if hclDiags.HasErrors() {
 		return none, diag.List(nil).AppendHCL(hclDiags)
 	}
-	bad := func(format string, args ...any) (Expansion, diag.List) {
-		return none, problem(expr, ctx, "Invalid for_each argument", format, args...)
+	if diags := suitableForEach(v, expr, ctx); diags != nil {
+		return none, diags
 	}
-	badSet := func(format string, args ...any) (Expansion, diag.List) {
-		return none, problem(expr, ctx, "Invalid for_each set argument", `The given "for_each" argument value is unsuitable: `+format, args...)
+	ty := v.Type()
+	if !v.IsKnown() || ty.IsSetType() && !v.IsWhollyKnown() {
+		if validating {
+			return none, diag.List(nil).AppendHCL(hclDiags)
+		}
+		if ty.IsSetType() {
+			return none, problem(expr, ctx, "Invalid for_each argument", `The "for_each" set includes values derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to use a map value where the keys are defined statically in your configuration and where only the values contain apply-time results.`)
+		}
+		return none, problem(expr, ctx, "Invalid for_each argument", `The "for_each" map includes keys derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to define the map keys statically in your configuration and place apply-time results only in the map values.`)
+	}
+	each := make(map[string]cty.Value, v.LengthInt())
+	keys := make([]addr.Key, 0, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		k, ev := it.Element()
+		if ty.IsSetType() {
+			k = ev
+		}
+		if k.IsNull() {
+			return none, problem(expr, ctx, "Invalid for_each set argument", `The given "for_each" argument value is unsuitable: "for_each" sets must not contain null values.`)
+		}
+		each[k.AsString()] = ev
+		keys = append(keys, addr.StringKey(k.AsString()))
+	}
+	slices.SortFunc(keys, addr.Key.Compare)
+	return Expansion{Mode: Keyed, Keys: keys, each: each}, diag.List(nil).AppendHCL(hclDiags)
+}
+
+// suitableForEach judges the marks and the type of a for_each value, which may be unknown.
+func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) diag.List {
+	bad := func(format string, args ...any) diag.List {
+		return problem(expr, ctx, "Invalid for_each argument", format, args...)
 	}
 	if value.IsEphemeral(v) {
 		return bad(`The given "for_each" value is derived from an ephemeral value, which cannot be used here: the instances must be the same in every run.`)
@@ -185,35 +214,12 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.L
 	switch {
 	case v.IsNull():
 		return bad(`The given "for_each" argument value is null. A map, or set of strings is allowed.`)
-	case !v.IsKnown():
-		if ty.IsSetType() {
-			return bad(`The "for_each" set includes values derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to use a map value where the keys are defined statically in your configuration and where only the values contain apply-time results.`)
-		}
-		return bad(`The "for_each" map includes keys derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to define the map keys statically in your configuration and place apply-time results only in the map values.`)
+	case ty == cty.DynamicPseudoType:
+		return nil // unknown, and so is its type
 	case !(ty.IsMapType() || ty.IsObjectType() || ty.IsSetType()):
 		return bad(`The given "for_each" argument value is unsuitable: the "for_each" argument must be a map, or set of strings, and you have provided a value of type %s.`, ty.FriendlyName())
+	case ty.IsSetType() && v.IsWhollyKnown() && v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType:
+		return problem(expr, ctx, "Invalid for_each set argument", `The given "for_each" argument value is unsuitable: "for_each" supports maps and sets of strings, but you have provided a set containing type %s.`, ty.ElementType().FriendlyName())
 	}
-	each := make(map[string]cty.Value, v.LengthInt())
-	if ty.IsSetType() {
-		if v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType {
-			return badSet(`"for_each" supports maps and sets of strings, but you have provided a set containing type %s.`, ty.ElementType().FriendlyName())
-		}
-		if !v.IsWhollyKnown() {
-			return bad(`The "for_each" set includes values derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to use a map value where the keys are defined statically in your configuration and where only the values contain apply-time results.`)
-		}
-	}
-	keys := make([]addr.Key, 0, v.LengthInt())
-	for it := v.ElementIterator(); it.Next(); {
-		k, ev := it.Element()
-		if ty.IsSetType() {
-			k = ev
-		}
-		if k.IsNull() {
-			return badSet(`"for_each" sets must not contain null values.`)
-		}
-		each[k.AsString()] = ev
-		keys = append(keys, addr.StringKey(k.AsString()))
-	}
-	slices.SortFunc(keys, addr.Key.Compare)
-	return Expansion{Mode: Keyed, Keys: keys, each: each}, diag.List(nil).AppendHCL(hclDiags)
+	return nil
 }

@@ -58,18 +58,24 @@ type callValue struct {
 	mode     RepetitionMode
 	keys     []addr.Key
 	children map[addr.Key]*Instance
+	// validating: outputs stand for whatever they may become.
+	validating bool
 
 	once  sync.Once
 	whole cty.Value
 }
 
-func newCallValue(s *Slot, u *Unit) *callValue {
-	return &callValue{slot: s, unit: u, children: map[addr.Key]*Instance{}}
+func newCallValue(s *Slot, u *Unit, validating bool) *callValue {
+	return &callValue{slot: s, unit: u, children: map[addr.Key]*Instance{}, validating: validating}
 }
 
 // value builds the value with all outputs once.
 func (c *callValue) value() cty.Value {
 	c.once.Do(func() {
+		if c.validating {
+			c.whole = c.anything()
+			return
+		}
 		byKey := make(map[addr.Key]cty.Value, len(c.keys))
 		for _, k := range c.keys {
 			byKey[k] = c.children[k].outputs(nil)
@@ -90,8 +96,29 @@ func (i *Instance) outputs(only map[string]bool) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
+// anything stands for the value while validating: which outputs there are is known, and how the call repeats.
+func (c *callValue) anything() cty.Value {
+	atys := map[string]cty.Type{}
+	vals := map[string]cty.Value{}
+	if c.unit != nil {
+		for name := range c.unit.outputs {
+			atys[name], vals[name] = cty.DynamicPseudoType, cty.DynamicVal
+		}
+	}
+	switch {
+	case c.slot.Call.Count != nil:
+		return cty.UnknownVal(cty.List(cty.Object(atys)))
+	case c.slot.Call.ForEach != nil:
+		return cty.UnknownVal(cty.Map(cty.Object(atys)))
+	}
+	return cty.ObjectVal(vals)
+}
+
 // partial makes a value that holds just the mentioned outputs of the mentioned instances: others may not be known yet.
 func (c *callValue) partial(refs []addr.Reference) cty.Value {
+	if c.validating {
+		return c.value()
+	}
 	names := map[addr.Key]map[string]bool{}
 	top := 0
 	for _, r := range refs {

@@ -173,7 +173,7 @@ func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep
 		case SlotResource:
 			i.resources[s.index] = &resourceValue{slot: s}
 		case SlotCall:
-			i.calls[s.Name] = newCallValue(s, u.calls[s.Name])
+			i.calls[s.Name] = newCallValue(s, u.calls[s.Name], w.Inputs.Validating)
 		}
 	}
 	preset := w.Inputs.Expansions
@@ -282,6 +282,9 @@ func (i *Instance) task(s *Slot) graph.Task {
 }
 
 func (i *Instance) evalLocal(s *Slot) error {
+	if d := s.faulty(s.Local.Expr); d != nil {
+		return i.walk.Report(d)
+	}
 	ctx := i.Scope(s.refs)
 	v, hclDiags := s.Local.Expr.Value(ctx)
 	if hclDiags.HasErrors() {
@@ -295,6 +298,9 @@ func (i *Instance) evalProvider(s *Slot) error {
 	if s.Body == nil {
 		return nil
 	}
+	if d := s.faulty(s.Body); d != nil {
+		return i.walk.Report(d)
+	}
 	v, diags := i.evalBody(s.Body, i.walk.loosely(i.Scope(s.refs), i.Unit))
 	if err := i.walk.Report(diags); err != nil {
 		return err
@@ -305,9 +311,6 @@ func (i *Instance) evalProvider(s *Slot) error {
 // evalBody evaluates a body that has no repetition.
 func (i *Instance) evalBody(b *Body, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	e, diags := b.Prepare(ctx)
-	if diags.HasErrors() {
-		return cty.DynamicVal, diags
-	}
 	v, more := e.Instance(ctx)
 	return v, diags.Extend(more)
 }
@@ -318,8 +321,8 @@ func (i *Instance) expandCall(s *Slot) error {
 	if call.unit == nil {
 		return ErrReported
 	}
-	exp, diags := i.expansion(s.Call.Count, s.Call.ForEach, i.Scope(s.refs))
-	if err := i.walk.Report(diags); err != nil {
+	exp, diags := i.expansion(s, s.Call.Count, s.Call.ForEach, i.Scope(s.refs))
+	if err := i.walk.Report(diags.Extend(s.faulty(partDependsOn))); err != nil {
 		return err
 	}
 	call.mode = exp.Mode

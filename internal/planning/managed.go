@@ -83,12 +83,8 @@ func (m *managed) evaluate() error {
 	m.config, m.marks = value.UnmarkDeep(config)
 	m.p.opts.Secrets.Add(m.config, m.marks.Sensitive)
 	m.p.opts.Secrets.Add(m.config, m.marks.Ephemeral)
-	for _, path := range m.marks.Ephemeral {
-		if a := m.block.AttributeAt(path); a == nil || !a.WriteOnly {
-			return m.p.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Invalid use of ephemeral value",
-				Address: m.inst.String(), Path: path, Subject: m.b.Config().DeclRange.Ptr(),
-				Detail: "Ephemeral values are not valid for " + value.FormatPath(path) + ", because it is not a write-only attribute and must be persisted to state."}})
-		}
+	if err := m.p.walk.Report(m.b.Persistable(m.key, m.marks.Ephemeral)); err != nil {
+		return err
 	}
 	d := m.prov.ValidateResource(m.p.calls, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: m.inst.Resource.Type, Config: m.config, Client: client})
 	if err := m.p.walk.Report(m.inConfig(d)); err != nil {

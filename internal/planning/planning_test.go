@@ -332,7 +332,8 @@ output "b" { value = local.nope }
 output "c" { value = terraform_data.nope.id }
 output "d" { value = module.nope.x }
 resource "terraform_data" "r" { inputt = 1 }
-output "e" { value = terraform_data.r.idd }`),
+resource "terraform_data" "s" {}
+output "e" { value = terraform_data.s.idd }`),
 		"Reference to undeclared input variable", "Reference to undeclared local value", "Reference to undeclared resource",
 		"Reference to undeclared module", `Did you mean "input"?`, `Did you mean "id"?`)
 }

@@ -18,7 +18,7 @@ import (
 func Validate(ctx context.Context, prog *eval.Program, providers Providers, o Options) diag.List {
 	v := &validator{ctx: ctx, providers: providers}
 	v.walk = prog.NewWalk(eval.Inputs{
-		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd, Workers: max(1, o.Parallelism) + 4, Validating: true,
+		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd, Workers: max(1, o.Parallelism) + 4, Validating: true, Secrets: o.Secrets,
 	}, v)
 	if err := v.walk.Run(ctx); err != nil {
 		return v.walk.Diagnostics().AppendError("Operation canceled", err)
@@ -50,38 +50,37 @@ func (v *validator) RootOutput(*eval.Slot, cty.Value) error { return nil }
 // Resource implements eval.Driver: the provider checks the configuration, whose computed attributes are unknown to others.
 func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
-	if err := v.walk.Report(diags); err != nil {
-		return err
-	}
-	if err := v.walk.Report(b.Prepare().InAddress(b.Addr().String())); err != nil {
-		return err
-	}
-	inst, diags := v.providers.Unconfigured(b.Slot.ProviderConfig.Provider)
-	if err := v.walk.Report(diags); err != nil {
-		return err
-	}
-	key := addr.NoKey
-	config, diags := b.Evaluate(key)
-	if err := v.walk.Report(diags); err != nil {
-		return err
-	}
-	unmarked, _ := value.UnmarkDeep(config)
-	d := inst.ValidateResource(v.ctx, provider.ValidateResourceRequest{Kind: kinds[b.Config().Addr.Mode], Type: b.Config().Addr.Type, Config: unmarked, Client: client})
-	if err := v.walk.Report(b.Locate(d, key)); err != nil {
-		return err
-	}
-	unknown := cty.UnknownVal(b.Slot.Type.Block.ImpliedType())
-	for _, p := range b.Slot.Provisioners {
-		if _, diags := b.Provisioner(p, key, unknown); diags.HasErrors() {
-			_ = v.walk.Report(diags)
+	d := b.Prepare()
+	config, more := b.Evaluate(addr.NoKey)
+	d = d.Extend(more)
+	bodyOK := !d.HasErrors()
+	diags = diags.Extend(d).Extend(b.Validate(bodyOK))
+	if bodyOK {
+		inst, d := v.providers.Unconfigured(b.Slot.ProviderConfig.Provider)
+		if diags = diags.Extend(d); !d.HasErrors() {
+			diags = diags.Extend(v.askProvider(inst, b, config))
 		}
 	}
-	byKey := map[addr.Key]cty.Value{}
-	for _, k := range exp.Keys {
-		byKey[k] = unknown
+	for _, p := range b.Slot.Provisioners {
+		_, d := b.Provisioner(p, addr.NoKey, cty.DynamicVal)
+		diags = diags.Extend(d)
 	}
-	b.Set(exp, byKey)
+	if err := v.walk.Report(diags); err != nil {
+		return err
+	}
+	b.Set(exp, map[addr.Key]cty.Value{addr.NoKey: cty.DynamicVal})
 	return nil
+}
+
+// askProvider lets the provider judge the configuration.
+func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config cty.Value) diag.List {
+	unmarked, marks := value.UnmarkDeep(config)
+	if d := b.Persistable(addr.NoKey, marks.Ephemeral); d != nil {
+		return d
+	}
+	return b.Locate(inst.ValidateResource(v.ctx, provider.ValidateResourceRequest{
+		Kind: kinds[b.Config().Addr.Mode], Type: b.Config().Addr.Type, Config: unmarked, Client: client,
+	}), addr.NoKey)
 }
 
 var kinds = map[addr.Mode]provider.ResourceKind{

@@ -1,0 +1,106 @@
+package eval
+
+import (
+	"sort"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// checkAttribute reports a wrong instance key or attribute before anything runs, where the reference says literally which one it means.
+func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared problemAt) diag.List {
+	r := target.Resource
+	repeated := r.Count != nil || r.ForEach != nil
+	var diags diag.List
+	if ref.HasKey && !repeated {
+		diags = undeclared("Unexpected resource instance key", `Because %s does not have "count" or "for_each" set, references to it must not include an index key. Remove the bracketed index to refer to the single instance of this resource.`, ref.Resource)
+	}
+	if repeated && !ref.HasKey && len(ref.Remaining) > 0 {
+		attr, ok := ref.Remaining[0].(hcl.TraverseAttr)
+		if !ok {
+			return diags
+		}
+		argument, key := "count", "count.index"
+		if r.ForEach != nil {
+			argument, key = "for_each", "each.key"
+		}
+		if r.ForEach != nil && !attributeOf(target.Type.Block, attr.Name) {
+			// The key of an instance, written as an attribute.
+			return diags
+		}
+		diags = undeclared("Missing resource instance key", "Because %s has %q set, its attributes must be accessed on specific instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    %s[%s]", ref.Resource, argument, ref.Resource, key)
+	}
+	return diags.Extend(StaticTraversal(ref.Remaining, target.Type.Block))
+}
+
+func attributeOf(b *provider.Block, name string) bool {
+	return b.Attributes[name] != nil || b.Blocks[name] != nil
+}
+
+// StaticTraversal checks a path into an object of a schema as far as the types alone tell.
+func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
+	if len(t) == 0 {
+		return nil
+	}
+	attr, ok := t[0].(hcl.TraverseAttr)
+	if !ok {
+		rng := t[0].SourceRange()
+		return diag.List(nil).Errorf(&rng, "Invalid index operation", "Only attribute access is allowed here, using the dot operator: this is one object, not a collection of objects.")
+	}
+	if a := block.Attributes[attr.Name]; a != nil {
+		if len(t) == 1 {
+			return nil
+		}
+		_, hclDiags := t[1:].TraverseRel(cty.UnknownVal(a.ImpliedType()))
+		return diag.List(nil).AppendHCL(hclDiags)
+	}
+	if nb := block.Blocks[attr.Name]; nb != nil {
+		return staticBlocks(attr.Name, t[1:], nb)
+	}
+	names := make([]string, 0, len(block.Attributes)+len(block.Blocks))
+	for n := range block.Attributes {
+		names = append(names, n)
+	}
+	for n := range block.Blocks {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	rng := attr.SrcRange
+	return diag.List(nil).Errorf(&rng, "Unsupported attribute", "This object has no argument, nested block, or exported attribute named %q.%s", attr.Name, diag.DidYouMean(attr.Name, names))
+}
+
+// staticBlocks checks a path that leads into nested blocks of one name.
+func staticBlocks(name string, t hcl.Traversal, nb *provider.NestedBlock) diag.List {
+	if len(t) == 0 {
+		return nil
+	}
+	if nb.Nesting == provider.NestingSingle || nb.Nesting == provider.NestingGroup {
+		return StaticTraversal(t, &nb.Block)
+	}
+	if _, splat := t[0].(hcl.TraverseSplat); splat {
+		return nil
+	}
+	rng := t[0].SourceRange()
+	index, isIndex := t[0].(hcl.TraverseIndex)
+	switch {
+	case nb.Nesting == provider.NestingSet:
+		return diag.List(nil).Errorf(&rng, "Cannot index a set value", "Blocks of type %q form a set, and the elements of a set have no keys. Use a \"for\" expression with an \"if\" clause to find those that are wanted.", name)
+	case nb.Nesting == provider.NestingList && (!isIndex || !numeric(index.Key)):
+		return diag.List(nil).Errorf(&rng, "Invalid index", "Blocks of type %q form a list of objects, so one of them is named by a number, like .%s[0].", name, name)
+	case nb.Nesting == provider.NestingMap && isIndex && !index.Key.IsNull() && index.Key.Type() != cty.String:
+		return diag.List(nil).Errorf(&rng, "Invalid index", "Blocks of type %q form a map of objects, so one of them is named by a string, like .%s[\"key\"].", name, name)
+	}
+	return StaticTraversal(t[1:], &nb.Block)
+}
+
+func numeric(key cty.Value) bool {
+	if key.Type() == cty.String {
+		_, err := cty.ParseNumberVal(key.AsString())
+		return err == nil
+	}
+	return key.Type() == cty.Number
+}
