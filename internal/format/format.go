@@ -1,0 +1,142 @@
+// Package format writes configuration in the canonical style: the same bytes that "terraform fmt" of the language version writes.
+//
+//	out, diags := format.Source(src, "main.tf")
+//
+// Spaces, indentation and alignment are those of hclwrite. Beyond these, some tokens are written in their modern form:
+//
+//   - labels of blocks are quoted, with as few escapes as possible; comments between labels are lost;
+//   - an argument that consists of one interpolation, "${x}", is the expression itself, in parentheses if it has line breaks;
+//   - the type of a variable block is no longer a string ("string", "list", "map"), and a collection says what it is of (list(any)).
+//
+// These rules are applied once from the outside to the inside, as Terraform does: "${"${x}"}" becomes "${x}", and x in another run.
+// There is one difference, where Terraform's output is broken: a comment line before the expression inside an interpolation.
+//
+// Text with syntax errors is not formatted. The package reads and writes no files.
+package format
+
+import (
+	"bytes"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+// Source gives the canonical form of a text in native syntax. With syntax errors there is none, and only diagnostics.
+func Source(src []byte, filename string) ([]byte, diag.List) {
+	if diags := config.CheckNesting(src, filename); diags.HasErrors() {
+		return nil, diags
+	}
+	file, problems := hclwrite.ParseConfig(src, filename, hcl.InitialPos)
+	if problems.HasErrors() {
+		return nil, diag.List{}.AppendHCL(problems)
+	}
+	body(file.Body(), isRoot)
+	return file.Bytes(), nil
+}
+
+// place is where a body stands, as far as it matters.
+type place uint8
+
+const (
+	isRoot place = iota
+	isVariable
+	isOther
+)
+
+func body(b *hclwrite.Body, at place) {
+	for name, attr := range b.Attributes() {
+		modern := unwrapped
+		if at == isVariable && name == "type" {
+			modern = typeExpression
+		}
+		if tokens := modern(attr.Expr().BuildTokens(nil)); tokens != nil {
+			b.SetAttributeRaw(name, tokens)
+		}
+	}
+	for _, block := range b.Blocks() {
+		block.SetLabels(block.Labels())
+		inside := isOther
+		if at == isRoot && block.Type() == "variable" {
+			inside = isVariable
+		}
+		body(block.Body(), inside)
+	}
+}
+
+// unwrapped gives the expression inside an interpolation that is all there is, or nil if there is more or nothing of the kind.
+func unwrapped(tokens hclwrite.Tokens) hclwrite.Tokens {
+	n := len(tokens)
+	if n < 5 || tokens[0].Type != hclsyntax.TokenOQuote || tokens[1].Type != hclsyntax.TokenTemplateInterp ||
+		tokens[n-2].Type != hclsyntax.TokenTemplateSeqEnd || tokens[n-1].Type != hclsyntax.TokenCQuote {
+		return nil
+	}
+	inside := tokens[2 : n-2]
+	depth := 0
+	for _, token := range inside {
+		switch token.Type {
+		case hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			depth++
+		case hclsyntax.TokenTemplateSeqEnd:
+			if depth--; depth < 0 {
+				return nil // a second interpolation follows
+			}
+		}
+	}
+	inside = trimNewlines(inside)
+	for i, token := range inside {
+		// A comment has its line break in it. Behind everything else it does no harm; before it, Terraform leaves the argument without a value.
+		comment := token.Type == hclsyntax.TokenComment && bytes.HasSuffix(token.Bytes, []byte("\n")) && i < len(inside)-1
+		if token.Type == hclsyntax.TokenNewline || comment {
+			return parenthesized(inside)
+		}
+	}
+	return inside
+}
+
+func trimNewlines(tokens hclwrite.Tokens) hclwrite.Tokens {
+	for len(tokens) > 0 && tokens[0].Type == hclsyntax.TokenNewline {
+		tokens = tokens[1:]
+	}
+	for len(tokens) > 0 && tokens[len(tokens)-1].Type == hclsyntax.TokenNewline {
+		tokens = tokens[:len(tokens)-1]
+	}
+	return tokens
+}
+
+func parenthesized(tokens hclwrite.Tokens) hclwrite.Tokens {
+	out := make(hclwrite.Tokens, 0, len(tokens)+2)
+	out = append(out, &hclwrite.Token{Type: hclsyntax.TokenOParen, Bytes: []byte("(")})
+	out = append(out, tokens...)
+	return append(out, &hclwrite.Token{Type: hclsyntax.TokenCParen, Bytes: []byte(")")})
+}
+
+// typeExpression gives the modern form of a variable's type, or nil if it is that already.
+func typeExpression(tokens hclwrite.Tokens) hclwrite.Tokens {
+	switch {
+	case len(tokens) == 1 && tokens[0].Type == hclsyntax.TokenIdent:
+		switch name := string(tokens[0].Bytes); name {
+		case "list", "map", "set":
+			return collection(name, "any")
+		}
+	case len(tokens) == 3 && tokens[0].Type == hclsyntax.TokenOQuote && tokens[1].Type == hclsyntax.TokenQuotedLit && tokens[2].Type == hclsyntax.TokenCQuote:
+		switch name := string(tokens[1].Bytes); name {
+		case "string":
+			return hclwrite.Tokens{identifier("string")}
+		case "list", "map":
+			return collection(name, "string")
+		}
+	}
+	return nil
+}
+
+func identifier(name string) *hclwrite.Token {
+	return &hclwrite.Token{Type: hclsyntax.TokenIdent, Bytes: []byte(name)}
+}
+
+func collection(of, element string) hclwrite.Tokens {
+	return append(hclwrite.Tokens{identifier(of)}, parenthesized(hclwrite.Tokens{identifier(element)})...)
+}

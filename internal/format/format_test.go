@@ -1,0 +1,281 @@
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// hard reads the cases that were written by hand: NAME.in and NAME.want, the latter by terraform 1.11.4.
+func hard(t testing.TB) (in, want map[string][]byte) {
+	t.Helper()
+	archive, err := txtar.ParseFile("testdata/hard.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, want = map[string][]byte{}, map[string][]byte{}
+	for _, f := range archive.Files {
+		// A line that ends in CRLF or blanks would not survive an editor: \r and \s at the end of a line stand for them.
+		data := bytes.ReplaceAll(bytes.ReplaceAll(f.Data, []byte("\\r\n"), []byte("\r\n")), []byte("\\s\n"), []byte(" \n"))
+		if name, ok := strings.CutSuffix(f.Name, ".in"); ok {
+			in[name] = data
+		} else {
+			want[strings.TrimSuffix(f.Name, ".want")] = data
+		}
+	}
+	return in, want
+}
+
+func TestHardCasesAreFormattedAsRecorded(t *testing.T) {
+	in, want := hard(t)
+	for name, src := range in {
+		got, diags := Source(src, name)
+		if diags.HasErrors() {
+			t.Errorf("%s: %v", name, diags)
+			continue
+		}
+		if diff := cmp.Diff(string(want[name]), string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestCommentsInsideInterpolationsLeaveValidText is the one difference: terraform 1.11.4 writes "a = # c", and b on the next line.
+func TestCommentsInsideInterpolationsLeaveValidText(t *testing.T) {
+	got, diags := Source([]byte("a = \"${\n# c\nb}\"\n"), "main.tf")
+	if want := "a = ( # c\nb)\n"; diags.HasErrors() || string(got) != want {
+		t.Errorf("got %q, %v; want %q", got, diags, want)
+	}
+}
+
+func TestSyntaxErrorsHaveNoCanonicalForm(t *testing.T) {
+	for _, src := range []string{"a = ", "a {", "a = 1 b = 2", "}", "a \"${b}\" {}\n", "a = \"x\n", "\xff"} {
+		out, diags := Source([]byte(src), "main.tf")
+		if out != nil || !diags.HasErrors() {
+			t.Errorf("Source(%q) = %q, %v; want errors and nothing else", src, out, diags)
+		}
+		for _, d := range diags {
+			if d.Subject == nil || d.Subject.Filename != "main.tf" {
+				t.Errorf("Source(%q): no place in %v", src, d)
+			}
+		}
+	}
+}
+
+// corpus gives all native syntax of the conformance cases.
+func corpus(t testing.TB) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	cases, err := filepath.Glob("../../conformance/testdata/*/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range cases {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		topic, _ := strings.CutSuffix(filepath.Base(name), ".txtar")
+		for i, f := range archive.Files {
+			if strings.HasSuffix(f.Name, ".tf") {
+				out[fmt.Sprintf("%s_%s_%d", filepath.Base(filepath.Dir(name)), topic, i)] = f.Data
+			}
+		}
+	}
+	if len(out) < 100 {
+		t.Fatalf("the corpus has only %d files", len(out))
+	}
+	return out
+}
+
+// mangle writes a text with the same meaning in another layout: other blanks, empty lines, comments, quotes.
+func mangle(r *rand.Rand, src []byte) []byte {
+	tokens, diags := hclsyntax.LexConfig(src, "", hcl.InitialPos)
+	if diags.HasErrors() {
+		return src
+	}
+	var out bytes.Buffer
+	template := 0 // how deep in templates, where blanks count
+	for i, token := range tokens {
+		out.Write(token.Bytes)
+		switch token.Type {
+		case hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc:
+			template++
+		case hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc:
+			template--
+		}
+		if i+1 == len(tokens) || template > 0 {
+			continue
+		}
+		gap := src[token.Range.End.Byte:tokens[i+1].Range.Start.Byte]
+		switch next := tokens[i+1].Type; {
+		case token.Type == hclsyntax.TokenNewline || token.Type == hclsyntax.TokenComment && bytes.HasSuffix(token.Bytes, []byte("\n")):
+			if r.IntN(8) == 0 {
+				out.WriteString(strings.Repeat("\n", 1+r.IntN(3)))
+			}
+			if r.IntN(16) == 0 {
+				out.WriteString([]string{"# note\n", "  // note\n", "/* note */\n", "/* a\n note */\n"}[r.IntN(4)])
+			}
+			out.WriteString(strings.Repeat(" ", r.IntN(7)))
+		case token.Type == hclsyntax.TokenCHeredoc || next == hclsyntax.TokenCHeredoc:
+			out.Write(gap)
+		case next == hclsyntax.TokenNewline && r.IntN(10) == 0:
+			out.WriteString([]string{" # note", "// note", " /* note */", "  "}[r.IntN(4)])
+		case r.IntN(3) > 0:
+			out.Write(gap)
+		case len(gap) == 0 && (token.Type == hclsyntax.TokenIdent || token.Type == hclsyntax.TokenNumberLit || next == hclsyntax.TokenColon):
+			out.Write(gap) // provider::f and a call's name take no blanks
+		case len(gap) > 0 && (isWord(token.Type) && isWord(next) || r.IntN(2) == 0):
+			out.WriteString([]string{"  ", " ", "\t", "    "}[r.IntN(4)])
+		case len(gap) > 0 && !isOperator(token.Type) && !isOperator(next):
+			// none
+		default:
+			out.WriteString(" ")
+		}
+	}
+	return out.Bytes()
+}
+
+func isWord(t hclsyntax.TokenType) bool {
+	return t == hclsyntax.TokenIdent || t == hclsyntax.TokenNumberLit || t == hclsyntax.TokenOQuote || t == hclsyntax.TokenCQuote
+}
+
+// isOperator tells whether a token might become another one together with what follows.
+func isOperator(t hclsyntax.TokenType) bool {
+	switch t {
+	case hclsyntax.TokenBang, hclsyntax.TokenEqual, hclsyntax.TokenSlash, hclsyntax.TokenStar, hclsyntax.TokenLessThan, hclsyntax.TokenGreaterThan,
+		hclsyntax.TokenColon, hclsyntax.TokenDoubleColon, hclsyntax.TokenDot, hclsyntax.TokenEllipsis, hclsyntax.TokenComment, hclsyntax.TokenMinus:
+		return true
+	}
+	return false
+}
+
+var (
+	reference = regexp.MustCompile(`(?m)^(\s*\w+\s*=\s*)([a-z]\w*(?:\.\w+)*(?:\([^\n()]*\))?)[ \t]*$`)
+	label     = regexp.MustCompile(`(?m)^(\s*[a-z]\w* )"(\w+)"`)
+)
+
+// outdate writes what a text has in its modern form in the old one: interpolations that are all there is; and it takes the quotes off labels.
+func outdate(src []byte) []byte {
+	return label.ReplaceAll(reference.ReplaceAll(src, []byte(`$1"$${$2}"`)), []byte("$1$2"))
+}
+
+// TestOutputIsThatOfTerraform formats the corpus, hard cases and mangled variants of both with the real terraform.
+func TestOutputIsThatOfTerraform(t *testing.T) {
+	terraform, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("there is no terraform on PATH to compare with")
+	}
+	if version, _ := exec.Command(terraform, "version").Output(); !bytes.Contains(version, []byte("v1.11.4")) {
+		t.Skip("the terraform on PATH is not 1.11.4")
+	}
+	inputs := corpus(t)
+	in, _ := hard(t)
+	for name, src := range in {
+		inputs["hard_"+name] = src
+	}
+	dir := t.TempDir()
+	variants := 3
+	if testing.Short() {
+		variants = 0
+	}
+	all := map[string][]byte{"no_newline.tf": []byte("a=1"), "only_comment.tf": []byte("  # x"), "bom.tf": []byte("\ufeffa=1\n"), "tabs.tf": []byte("a=1\t\n \t\nb{\t\n}\n")}
+	for name, src := range inputs {
+		all[name+".tf"] = src
+		r := rand.New(rand.NewPCG(1, uint64(len(src))))
+		for i := range variants {
+			all[fmt.Sprintf("%s_%d.tf", name, i)] = mangle(r, src)
+			all[fmt.Sprintf("%s_old_%d.tf", name, i)] = outdate(mangle(r, src))
+		}
+	}
+	for name, src := range all {
+		if err := os.WriteFile(filepath.Join(dir, name), src, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(terraform, "fmt", "-list=false", dir)
+	cmd.Env = append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+os.DevNull)
+	cmd.Run() // files with syntax errors, of which the corpus has some, stay as they are
+	formatted := 0
+	for name, src := range all {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, diags := Source(src, name)
+		if diags.HasErrors() {
+			got = src
+		} else {
+			formatted++
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s (-terraform +tombolo):\n%s\nof:\n%s", name, diff, src)
+		}
+	}
+	t.Logf("%d of %d texts have no syntax errors", formatted, len(all))
+}
+
+func TestDeepNestingIsAnErrorAndNoCrash(t *testing.T) {
+	for _, open := range []string{"[", "{a=", "(", "-", "a {\n"} {
+		if _, diags := Source([]byte("a = "+strings.Repeat(open, 1_000_000)), "main.tf"); !diags.HasErrors() {
+			t.Errorf("a million of %q are formatted", open)
+		}
+	}
+}
+
+// FuzzSource checks that formatting only changes what the package says it changes, and that doing it again changes nothing more.
+func FuzzSource(f *testing.F) {
+	in, _ := hard(f)
+	for _, src := range in {
+		f.Add(string(src))
+	}
+	f.Add("a = \"${b}\"")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 2000 {
+			return
+		}
+		out, diags := Source([]byte(text), "main.tf")
+		if diags.HasErrors() {
+			return
+		}
+		if again, diags := Source(out, "main.tf"); diags.HasErrors() {
+			t.Errorf("the canonical form of %q is %q, which has errors: %v", text, out, diags)
+		} else if !bytes.Equal(out, again) && !strings.Contains(string(out), `"${`) {
+			t.Errorf("the canonical form of %q is %q, and of that it is %q", text, out, again)
+		}
+		if strings.Contains(text, "variable") || strings.Contains(text, "\\") || strings.Contains(text, "/*") {
+			return // other tokens are to be expected: types, and labels with fewer escapes and without comments
+		}
+		if diff := cmp.Diff(essence([]byte(text)), essence(out)); diff != "" {
+			t.Errorf("formatting %q changed its tokens (-before +after):\n%s", text, diff)
+		}
+	})
+}
+
+// essence gives the tokens of a text without what the package may add or remove: quotes, interpolation marks, parentheses, line breaks.
+func essence(src []byte) (list []string) {
+	tokens, _ := hclsyntax.LexConfig(src, "", hcl.InitialPos)
+	for _, token := range tokens {
+		switch token.Type {
+		case hclsyntax.TokenOQuote, hclsyntax.TokenCQuote, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenOParen, hclsyntax.TokenCParen, hclsyntax.TokenNewline:
+		case hclsyntax.TokenOHeredoc, hclsyntax.TokenCHeredoc, hclsyntax.TokenComment:
+			list = append(list, string(bytes.TrimSpace(token.Bytes)))
+		default:
+			if len(token.Bytes) > 0 {
+				list = append(list, string(token.Bytes))
+			}
+		}
+	}
+	return list
+}
