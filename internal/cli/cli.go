@@ -7,7 +7,7 @@
 // questions, interrupts, opening a project or a state, reporting. On it stand the families, in which a command has the file of its name:
 //
 //	install    what a directory needs: init, get, providers
-//	code       configuration alone: validate
+//	code       configuration alone: fmt, validate
 //	run        the engine at work: plan, apply, destroy, refresh, recover
 //	inspect    looking at results: show, output, version
 //	states     editing states: state ..., taint, untaint, workspace ..., force-unlock

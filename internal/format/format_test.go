@@ -279,3 +279,79 @@ func essence(src []byte) (list []string) {
 	}
 	return list
 }
+
+func TestDiffIsThatOfTheToolDiff(t *testing.T) {
+	for _, tt := range []struct{ before, after, want string }{
+		{"a=1\n", "a = 1\n", "--- old/x\n+++ new/x\n@@ -1 +1 @@\n-a=1\n+a = 1\n"},
+		{"a\n\n@@ 1,1 @@\nb=1", "a\n\n@@ 1,1 @@\nb = 1", "--- old/x\n+++ new/x\n@@ -1,4 +1,4 @@\n a\n \n @@ 1,1 @@\n-b=1\n\\ No newline at end of file\n+b = 1\n\\ No newline at end of file\n"},
+		{"a\n", "a\n", ""},
+	} {
+		if diff := cmp.Diff(tt.want, string(Diff("x", []byte(tt.before), []byte(tt.after)))); diff != "" {
+			t.Errorf("%q and %q (-want +got):\n%s", tt.before, tt.after, diff)
+		}
+	}
+}
+
+func TestScriptLeadsFromOneTextToTheOther(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 3))
+	text := func() []byte {
+		var b bytes.Buffer
+		for range r.IntN(40) {
+			fmt.Fprintln(&b, r.IntN(6))
+		}
+		return b.Bytes()
+	}
+	for range 2000 {
+		before, after := text(), text()
+		var old, new []byte
+		changes := 0
+		for _, e := range script(lines(before), lines(after)) {
+			if e.op != '+' {
+				old = append(old, e.line...)
+			}
+			if e.op != '-' {
+				new = append(new, e.line...)
+			}
+			if e.op != ' ' {
+				changes++
+			}
+		}
+		if !bytes.Equal(old, before) || !bytes.Equal(new, after) {
+			t.Fatalf("the script of\n%s\nand\n%s\nis wrong", before, after)
+		}
+		if most := shortest(lines(before), lines(after)); changes != most {
+			t.Fatalf("the script of\n%s\nand\n%s\nhas %d changes, %d are enough", before, after, changes, most)
+		}
+	}
+}
+
+// shortest is the number of changes between two texts, by the textbook.
+func shortest(a, b [][]byte) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range b {
+			next := min(row[j], row[j+1]) + 1
+			if bytes.Equal(a[i], b[j]) {
+				next = diagonal
+			}
+			diagonal, row[j+1] = row[j+1], next
+		}
+	}
+	return row[len(b)]
+}
+
+func TestDiffOfLongTextsCostsNoSquare(t *testing.T) {
+	var before, after bytes.Buffer
+	for i := range 100_000 {
+		fmt.Fprintf(&before, "a%d=1\n", i)
+		fmt.Fprintf(&after, "a%d = 1\n", i)
+	}
+	if out := Diff("x", before.Bytes(), after.Bytes()); bytes.Count(out, []byte("\n")) != 200_003 {
+		t.Errorf("the difference of 100 000 lines has %d lines", bytes.Count(out, []byte("\n")))
+	}
+}

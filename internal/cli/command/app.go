@@ -17,6 +17,9 @@ const (
 	Changes                // it did, and the plan has changes; only with -detailed-exitcode
 	Failed                 // problems were reported
 	Misused                // wrong arguments, reported
+
+	Unformattable // fmt: problems were reported
+	Unformatted   // fmt -check: everything went well, and there are files to be formatted
 )
 
 // ExitCode is the only place that knows exit codes.
@@ -24,8 +27,10 @@ func (o Outcome) ExitCode() int {
 	switch o {
 	case Done:
 		return 0
-	case Changes:
+	case Changes, Unformattable:
 		return 2
+	case Unformatted:
+		return 3
 	case Failed, Misused:
 		return 1
 	}

@@ -1,0 +1,214 @@
+package code
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/format"
+)
+
+// Fmt is the command fmt.
+func Fmt() *command.Command {
+	return &command.Command{
+		Name: "fmt", Short: "Write the configuration in the canonical style", Args: "[TARGET...]",
+		Long: `Rewrite files of configuration (.tf), of variables (.tfvars) and of tests (.tftest.hcl, .tfmock.hcl)
+in the canonical style. A target is a file, a directory whose files are meant, or - for the standard
+input, which is formatted to the standard output. Without targets it is the present directory. Files in
+JSON syntax, and files with syntax errors, stay as they are.
+
+Exits with 3 if -check finds files that are not formatted, and with 2 after errors.`,
+		Setup: func(c *command.Call) command.Run {
+			f := &formatting{call: c}
+			c.Flags.BoolVar(&f.list, "list", true, "Do not list the files that are not formatted. Never done for the standard input.")
+			c.Flags.BoolVar(&f.write, "write", true, "Do not write files. Never done for the standard input, and with -check.")
+			c.Flags.BoolVar(&f.diff, "diff", false, "Show what formatting changes.")
+			c.Flags.BoolVar(&f.check, "check", false, "Only check: exit with 3 if a file is not formatted.")
+			c.Flags.BoolVar(&f.recursive, "recursive", false, "Go into the directories below as well.")
+			return f.run
+		},
+	}
+}
+
+// formatting is one run of fmt.
+type formatting struct {
+	call                                *command.Call
+	list, write, diff, check, recursive bool
+
+	unformatted bool // a file was not
+	diags       diag.List
+}
+
+func (f *formatting) run(ctx context.Context) command.Outcome {
+	c := f.call
+	f.write = f.write && !f.check
+	ctx, running := c.Interruptible(ctx)
+	defer running.End()
+	switch targets := c.Args; {
+	case len(targets) == 0:
+		f.directory(ctx, ".")
+	case targets[0] == "-":
+		f.list, f.write = false, false
+		src, err := io.ReadAll(c.In.Reader)
+		if err != nil {
+			f.problem("Failed to read the standard input", err)
+			break
+		}
+		f.text("<stdin>", src, 0)
+	default:
+		for _, target := range targets {
+			if !f.target(ctx, target) {
+				break
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		f.diags = f.diags.Errorf(nil, "Interrupted", "Not all files were looked at. None of them is half written.")
+	}
+	switch ok := c.Report(f.diags); {
+	case !ok:
+		return command.Unformattable
+	case f.check && f.unformatted:
+		return command.Unformatted
+	}
+	return command.Done
+}
+
+func (f *formatting) problem(summary string, err error) {
+	f.diags = f.diags.AppendError(summary, err)
+}
+
+// target formats what the command line names. A name that stands for nothing is a mistake in the command, which ends there.
+func (f *formatting) target(ctx context.Context, name string) (exists bool) {
+	path := f.relative(name)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.diags = f.diags.Errorf(nil, "No file or directory at "+path, "There is nothing of that name. Options stand before the files.")
+		return false
+	case err != nil:
+		f.problem("No file or directory at "+path, err)
+		return false
+	case info.IsDir():
+		f.directory(ctx, path)
+	case formattable(path):
+		f.file(path)
+	default:
+		f.diags = f.diags.Errorf(nil, "Only .tf, .tfvars, and .tftest.hcl files can be processed with terraform fmt", "The file %s is none of these. Its format is told by the end of its name.", path)
+	}
+	return true
+}
+
+// relative names a file as seen from the working directory.
+func (f *formatting) relative(name string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return filepath.Clean(name)
+	}
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return filepath.Clean(name)
+	}
+	if path, err := filepath.Rel(wd, abs); err == nil {
+		return path
+	}
+	return filepath.Clean(name)
+}
+
+func formattable(name string) bool {
+	for _, ext := range []string{".tf", ".tfvars", ".tftest.hcl", ".tfmock.hcl"} {
+		if strings.HasSuffix(name, ext) {
+			return true
+		}
+	}
+	return false
+}
+
+// directory formats the files of a directory, and of those below it if asked to. Hidden ones and what editors leave behind do not count.
+func (f *formatting) directory(ctx context.Context, dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		f.problem("Failed to read the directory "+dir, err)
+		return
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		path := filepath.Join(dir, name)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"):
+		case entry.IsDir():
+			if f.recursive {
+				f.directory(ctx, path)
+			}
+		case formattable(name):
+			f.file(path)
+		}
+	}
+}
+
+func (f *formatting) file(path string) {
+	src, mode, err := read(path)
+	if err != nil {
+		f.problem("Failed to read file "+path, err)
+		return
+	}
+	f.text(path, src, mode)
+}
+
+func read(path string) ([]byte, fs.FileMode, error) {
+	in, _, err := command.OpenFile(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	src, err := io.ReadAll(in)
+	return src, info.Mode().Perm(), err
+}
+
+// text formats the text of a file, and does with it what was asked for.
+func (f *formatting) text(name string, src []byte, mode fs.FileMode) {
+	c := f.call
+	c.AddSources(map[string][]byte{name: src})
+	out, diags := format.Source(src, name)
+	if f.diags = f.diags.Extend(diags); diags.HasErrors() {
+		return
+	}
+	changed := !bytes.Equal(src, out)
+	f.unformatted = f.unformatted || changed
+	if changed && f.list {
+		fmt.Fprintln(c.Out, name)
+	}
+	if changed && f.write {
+		err := command.ReplaceFile(name, mode, func(w io.Writer) error {
+			_, err := w.Write(out)
+			return err
+		})
+		if err != nil {
+			f.problem("Failed to write "+name, err)
+			return
+		}
+	}
+	if changed && f.diff {
+		c.Out.Write(format.Diff(name, src, out))
+	}
+	if !f.list && !f.write && !f.diff && !f.check {
+		c.Out.Write(out)
+		if !bytes.HasSuffix(out, []byte("\n")) {
+			fmt.Fprintln(c.Out)
+		}
+	}
+}
