@@ -89,8 +89,7 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 	named := func(kind RefKind) (Reference, diag.List) {
 		name, ok := attrAt(t, 1)
 		if !ok {
-			what := "the " + `"` + root + `"`
-			return ref, diags.Errorf(&rootRange, "Invalid reference", "%s object cannot be accessed directly. Instead, access one of its attributes.", upperFirst(what))
+			return ref, noAttribute(t)
 		}
 		ref.Kind, ref.Name, ref.Remaining = kind, name, t[2:]
 		ref.Range = hcl.RangeBetween(rootRange, t[1].SourceRange())
@@ -132,19 +131,20 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 	return parseResourceReference(t, 0, Managed, ref)
 }
 
+// noAttribute is the error for one of the language's own objects that is not followed by the name of an attribute.
+func noAttribute(t hcl.Traversal) (diags diag.List) {
+	if len(t) > 1 {
+		return diags.Errorf(t[1].SourceRange().Ptr(), "Invalid reference", "The %q object does not support this operation: only attributes of it can be used, such as %s.NAME.", t.RootName(), t.RootName())
+	}
+	return diags.Errorf(t[0].SourceRange().Ptr(), "Invalid reference", "The %q object cannot be accessed directly. Instead, access one of its attributes.", t.RootName())
+}
+
 func attrAt(t hcl.Traversal, i int) (string, bool) {
 	if i >= len(t) {
 		return "", false
 	}
 	a, ok := t[i].(hcl.TraverseAttr)
 	return a.Name, ok
-}
-
-func upperFirst(s string) string {
-	if s != "" && s[0] >= 'a' && s[0] <= 'z' {
-		return string(s[0]-'a'+'A') + s[1:]
-	}
-	return s
 }
 
 // keyAt reads a literal instance key at position i, if one stands there.
@@ -172,6 +172,9 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 	}
 	name, ok2 := attrAt(t, at+1)
 	if !ok || !ok2 {
+		if ok && len(t) > at+1 {
+			rng = t[at+1].SourceRange() // an index where the name should be
+		}
 		switch mode {
 		case Data:
 			return ref, diags.Errorf(&rng, "Invalid reference", `The "data" object must be followed by two attribute names: the data source type and the resource name.`)
@@ -190,11 +193,10 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 }
 
 func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List) {
-	var diags diag.List
 	rootRange := t[0].SourceRange()
 	name, ok := attrAt(t, 1)
 	if !ok {
-		return ref, diags.Errorf(&rootRange, "Invalid reference", `The "module" object cannot be accessed directly. Instead, access one of its attributes.`)
+		return ref, noAttribute(t)
 	}
 	ref.Kind, ref.Name, ref.Remaining = RefModule, name, t[2:]
 	ref.Range = hcl.RangeBetween(rootRange, t[1].SourceRange())
@@ -205,7 +207,7 @@ func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List)
 		next = 3
 		if next < len(t) {
 			if rng := t[next].SourceRange(); !isStep(t[next]) {
-				return ref, diags.Errorf(&rng, "Invalid reference", "Module instance objects do not support this operation.")
+				return ref, diag.List(nil).Errorf(&rng, "Invalid reference", "Module instance objects do not support this operation.")
 			}
 		}
 	}

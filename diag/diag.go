@@ -62,6 +62,21 @@ type Diagnostic struct {
 	Extra any
 }
 
+// Cause is an Extra that tells why operands matter which are otherwise passed over when the values of an expression are shown.
+type Cause uint8
+
+// The causes.
+const (
+	CausedByUnknown   Cause = iota + 1 // the problem is that something is known only after apply
+	CausedBySensitive                  // the problem is that something is sensitive
+)
+
+// DiagnosticCausedByUnknown is the question by which other programs' diagnostics are asked, too.
+func (c Cause) DiagnosticCausedByUnknown() bool { return c == CausedByUnknown }
+
+// DiagnosticCausedBySensitive is its twin.
+func (c Cause) DiagnosticCausedBySensitive() bool { return c == CausedBySensitive }
+
 // Error makes a single diagnostic usable as an error.
 func (d *Diagnostic) Error() string {
 	var b strings.Builder

@@ -212,7 +212,7 @@ func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 	if len(diags) == 0 {
 		return nil
 	}
-	return b.Slot.Body.Locate(diags, b.Slot.Resource.DeclRange).InAddress(b.Addr().Instance(key).String())
+	return b.Slot.Body.Locate(diags, b.Slot.Body.Range()).InAddress(b.Addr().Instance(key).String())
 }
 
 // Persistable refuses ephemeral values where the object would be stored with them: everywhere but in write-only attributes and in blocks

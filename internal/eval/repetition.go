@@ -124,6 +124,14 @@ func problem(expr hcl.Expression, ctx *hcl.EvalContext, summary, format string, 
 	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: &rng, Expression: expr, EvalContext: ctx}}
 }
 
+// because tells what the operands have to do with the problem.
+func because(cause diag.Cause, diags diag.List) diag.List {
+	for _, d := range diags {
+		d.Extra = cause
+	}
+	return diags
+}
+
 // expandCount evaluates count. While validating an unknown number is as good as any.
 func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Counted}
@@ -139,7 +147,7 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 	case v.IsNull():
 		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is null. An integer is required.`)
 	case !v.IsKnown() && !validating:
-		return none, problem(expr, ctx, "Invalid count argument", `The "count" value depends on resource attributes that cannot be determined until apply, so the number of instances is not known yet. To work around this, use the -target argument to first apply only the resources that the count depends on.`)
+		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid count argument", `The "count" value depends on resource attributes that cannot be determined until apply, so the number of instances is not known yet. To work around this, use the -target argument to first apply only the resources that the count depends on.`))
 	}
 	num, err := convert.Convert(v, cty.Number)
 	if err != nil {
@@ -178,9 +186,9 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 			return none, diag.List(nil).AppendHCL(hclDiags)
 		}
 		if ty.IsSetType() {
-			return none, problem(expr, ctx, "Invalid for_each argument", `The "for_each" set includes values derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to use a map value where the keys are defined statically in your configuration and where only the values contain apply-time results.`)
+			return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `The "for_each" set includes values derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to use a map value where the keys are defined statically in your configuration and where only the values contain apply-time results.`))
 		}
-		return none, problem(expr, ctx, "Invalid for_each argument", `The "for_each" map includes keys derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to define the map keys statically in your configuration and place apply-time results only in the map values.`)
+		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `The "for_each" map includes keys derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to define the map keys statically in your configuration and place apply-time results only in the map values.`))
 	}
 	each := make(map[string]cty.Value, v.LengthInt())
 	keys := make([]addr.Key, 0, v.LengthInt())
@@ -208,7 +216,7 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 		return bad(`The given "for_each" value is derived from an ephemeral value, which cannot be used here: the instances must be the same in every run.`)
 	}
 	if value.IsSensitive(v) {
-		return bad("Sensitive values, or values derived from sensitive values, cannot be used as for_each arguments. If used, the sensitive value could be exposed as a resource instance key.")
+		return because(diag.CausedBySensitive, bad("Sensitive values, or values derived from sensitive values, cannot be used as for_each arguments. If used, the sensitive value could be exposed as a resource instance key."))
 	}
 	ty := v.Type()
 	switch {

@@ -131,31 +131,20 @@ func blockAround(rng hcl.Range, source []byte, parsed map[string]*hcl.File) stri
 	return hcled.ContextString(file, rng.Start.Byte-1)
 }
 
-// cut takes the whole lines of a range out of the source, and finds the subject in them.
+// cut takes the whole lines of a range out of the source, and finds the subject in them. The offsets decide: in strings of JSON lines
+// are counted as if their line breaks were real ones.
 func (s *Snippet) cut(source []byte, shown, subject hcl.Range) {
-	start, line := 0, 1
-	for line < shown.Start.Line {
-		end := bytes.IndexByte(source[start:], '\n')
-		if end < 0 {
-			break
-		}
-		start += end + 1
-		line++
+	first := clamp(shown.Start.Byte, len(source))
+	last := max(clamp(shown.End.Byte, len(source)), first)
+	start := bytes.LastIndexByte(source[:first], '\n') + 1
+	end := len(source)
+	if last > first && last < len(source) && source[last-1] == '\n' {
+		last-- // a range that ends with its line ends in it
 	}
-	end := start
-	for at := line; at <= shown.End.Line && end < len(source); at++ {
-		if at > line {
-			end++ // the line end between two lines
-		}
-		next := bytes.IndexByte(source[end:], '\n')
-		if next < 0 {
-			end = len(source)
-			break
-		}
-		end += next
+	if next := bytes.IndexByte(source[last:], '\n'); next >= 0 {
+		end = last + next
 	}
-	end = min(end, len(source))
-	s.StartLine = line
+	s.StartLine = shown.Start.Line
 	s.Code = string(bytes.TrimRight(source[start:end], "\r\n"))
 	s.HighlightStartOffset = clamp(subject.Start.Byte-start, len(s.Code))
 	s.HighlightEndOffset = max(clamp(subject.End.Byte-start, len(s.Code)), s.HighlightStartOffset)
