@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+var update = flag.Bool("update", false, "rewrite what the errors of testdata/errors look like")
+
+// TestErrorsOfNewUsers runs the mistakes in testdata/errors and compares what people would read. Each archive holds a sentence that says
+// what the mistake is, the commands, the files, and under "terminal" the whole text of the last command with its exit code. Besides
+// the commands of tombolo these lines prepare things:
+//
+//	env NAME=VALUE       set a variable of the environment
+//	write FILE @SECTION  replace a file by a section
+//	mode PERM FILE       change the permissions of a file
+//	lock                 take the lock of the state
+//
+// With -update the texts are written anew. Whoever does that reads them: does each say what was found, where, what was expected, and
+// what to do?
+func TestErrorsOfNewUsers(t *testing.T) {
+	names, err := filepath.Glob("testdata/errors/*.txtar")
+	if err != nil || len(names) < 100 {
+		t.Fatalf("%d archives in testdata/errors (%v)", len(names), err)
+	}
+	for _, name := range names {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := runMistake(t, archive)
+			want := ""
+			for i := range archive.Files {
+				if archive.Files[i].Name == "terminal" {
+					want = string(archive.Files[i].Data)
+					archive.Files[i].Data = []byte(got)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("another text (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// mistake is one archive that runs.
+type mistake struct {
+	t        *testing.T
+	sections map[string][]byte
+	environ  []string
+	dir      string
+}
+
+func runMistake(t *testing.T, archive *txtar.Archive) string {
+	m := &mistake{t: t, sections: map[string][]byte{}, dir: t.TempDir(), environ: []string{"PATH=" + os.Getenv("PATH"), "TF_IN_AUTOMATION=1"}}
+	t.Chdir(m.dir)
+	for _, f := range archive.Files {
+		m.sections[f.Name] = f.Data
+		if f.Name != "commands" && f.Name != "terminal" && f.Name[0] != '@' {
+			m.write(f.Name, f.Data)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(string(m.sections["commands"])), "\n")
+	for i, line := range lines {
+		text := m.line(line)
+		if i == len(lines)-1 {
+			return m.clean(text)
+		}
+	}
+	return ""
+}
+
+func (m *mistake) write(name string, data []byte) {
+	m.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// line runs one line of the commands and gives the text of a tombolo command.
+func (m *mistake) line(line string) string {
+	m.t.Helper()
+	words, err := splitWords(line)
+	if err != nil || len(words) == 0 {
+		m.t.Fatalf("line %q: %v", line, err)
+	}
+	switch words[0] {
+	case "tombolo":
+		return m.tombolo(words[1:])
+	case "env":
+		m.environ = append(m.environ, words[1])
+	case "write":
+		m.write(words[1], m.sections[words[2]])
+	case "mode":
+		var mode os.FileMode
+		fmt.Sscanf(words[1], "%o", &mode)
+		if err := os.Chmod(words[2], mode); err != nil {
+			m.t.Fatal(err)
+		}
+	case "lock":
+		m.lock()
+	default:
+		m.t.Fatalf("unknown line %q", line)
+	}
+	return ""
+}
+
+func (m *mistake) tombolo(args []string) string {
+	m.t.Helper()
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer in.Close()
+	var out bytes.Buffer
+	a := &command.App{
+		Program: "tombolo", Title: "Tombolo", Environ: m.environ, StartDir: m.dir,
+		In: command.NewInput(in), Out: &out, Err: &out,
+	}
+	code := survive(a, func() command.Outcome { return start(m.t.Context(), a, args) }).ExitCode()
+	return fmt.Sprintf("%s\n[exit %d]\n", strings.TrimRight(out.String(), "\n"), code)
+}
+
+func (m *mistake) lock() {
+	m.t.Helper()
+	ws, err := store.New(store.Options{}).Workspace(state.DefaultWorkspace)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	session, err := state.Acquire(m.t.Context(), ws, state.LockRequest{Info: state.LockInfo{
+		ID: "0f8b5ce6-7d8c-4c5d-9b1e-000000000000", Operation: "OperationTypeApply", Who: "anna@build-7", Version: state.LanguageVersion, Created: time.Now(),
+	}}, 0, nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { _ = session.Unlock() })
+}
+
+var (
+	uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.0-9]*( ?[+-]\d{4}|Z)?( UTC)?`)
+)
+
+// clean gives what differs from run to run one name.
+func (m *mistake) clean(text string) string {
+	text = strings.ReplaceAll(text, m.dir, "/home/me/project")
+	text = uuids.ReplaceAllString(text, "<uuid>")
+	return times.ReplaceAllString(text, "<time>")
+}
