@@ -172,7 +172,7 @@ func unresolved(f state.InFlight) diag.List {
 // lockFailed words why the lock could not be had.
 func lockFailed(err error) diag.List {
 	var locked *state.LockedError
-	detail := fmt.Sprintf("Error message: %s.", err)
+	detail := fmt.Sprintf("Error message: %s.", strings.TrimSuffix(err.Error(), "."))
 	if errors.As(err, &locked) && locked.Info != nil && locked.Info.ID != "" {
 		i := locked.Info
 		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two runs cannot write it at the same time. Wait for the other run (-lock-timeout=60s waits for you), or, if you are sure that it has died, use force-unlock with the id above.",

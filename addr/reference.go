@@ -181,7 +181,7 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 		case Ephemeral:
 			return ref, diags.Errorf(&rng, "Invalid reference", `The "ephemeral" object must be followed by two attribute names: the ephemeral resource type and the resource name.`)
 		}
-		return ref, diags.Errorf(&rng, "Invalid reference", "A reference to a resource type must be followed by at least one attribute access, specifying the resource name.")
+		return ref, diags.Errorf(&rng, "Invalid reference", "A reference to a resource type must be followed by at least one attribute access, specifying the resource name. If %q is meant as text, put it in double quotes.", typ)
 	}
 	ref.Kind, ref.Resource, ref.Remaining = RefResource, Resource{mode, typ, name}, t[at+2:]
 	ref.Range = hcl.RangeBetween(t[0].SourceRange(), t[at+1].SourceRange())

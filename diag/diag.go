@@ -141,18 +141,20 @@ func (l List) Warnf(subject *hcl.Range, summary, format string, args ...any) Lis
 	return append(l, &Diagnostic{Severity: Warning, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: subject})
 }
 
-// AppendHCL adds what the hcl library found.
+// AppendHCL adds what the hcl library found, with advice on what to do about it.
 func (l List) AppendHCL(in hcl.Diagnostics) List {
 	for _, d := range in {
 		severity := Error
 		if d.Severity == hcl.DiagWarning {
 			severity = Warning
 		}
-		l = append(l, &Diagnostic{
+		found := &Diagnostic{
 			Severity: severity, Summary: d.Summary, Detail: d.Detail,
 			Subject: d.Subject, Context: d.Context,
 			Expression: d.Expression, EvalContext: d.EvalContext, Extra: d.Extra,
-		})
+		}
+		found.Detail = advised(found)
+		l = append(l, found)
 	}
 	return l
 }

@@ -1,8 +1,10 @@
 package eval
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -53,7 +55,7 @@ func CompileBody(body hcl.Body, schema *provider.Block) *Body {
 	}
 	want.Blocks = append(want.Blocks, dynamicHeader)
 	content, hclDiags := body.Content(want)
-	b.diags = b.diags.AppendHCL(hclDiags)
+	b.diags = b.diags.Extend(withArguments(diag.List(nil).AppendHCL(hclDiags), schema))
 	for _, name := range names {
 		attr, ok := content.Attributes[name]
 		if !ok {
@@ -65,6 +67,37 @@ func CompileBody(body hcl.Body, schema *provider.Block) *Body {
 	}
 	b.compileBlocks(groups, content)
 	return b
+}
+
+// maxArguments is how many arguments are worth listing.
+const maxArguments = 12
+
+// withArguments tells what there is to choose from where an argument does not exist and its name is like none that does.
+func withArguments(diags diag.List, schema *provider.Block) diag.List {
+	for _, d := range diags {
+		if d.Summary != "Unsupported argument" || !strings.HasSuffix(d.Detail, "is not expected here.") {
+			continue
+		}
+		switch d.Detail {
+		case notExpected("lifecycle"), notExpected("connection"), notExpected("provisioner"):
+			d.Detail += " It is the name of a block, which is written without an equals sign."
+			continue
+		}
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(schema.Attributes)) {
+			if a := schema.Attributes[name]; a.Required || a.Optional {
+				names = append(names, name)
+			}
+		}
+		if len(names) > 0 && len(names) <= maxArguments {
+			d.Detail += " The arguments here are: " + strings.Join(names, ", ") + "."
+		}
+	}
+	return diags
+}
+
+func notExpected(name string) string {
+	return fmt.Sprintf("An argument named %q is not expected here.", name)
 }
 
 // mentionsLocal tells whether any traversal starts with a name that differs between instances.

@@ -151,7 +151,11 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 	}
 	num, err := convert.Convert(v, cty.Number)
 	if err != nil {
-		return none, problem(expr, ctx, "Incorrect value type", `Invalid expression value: %s.`, err)
+		advice := ""
+		if ty := v.Type(); ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType() {
+			advice = " For one instance of each element, count them with length(...)."
+		}
+		return none, problem(expr, ctx, "Incorrect value type", `Invalid expression value: %s.%s`, err, advice)
 	}
 	if !num.IsKnown() {
 		return none, diag.List(nil).AppendHCL(hclDiags)
@@ -225,7 +229,11 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 	case ty == cty.DynamicPseudoType:
 		return nil // unknown, and so is its type
 	case !(ty.IsMapType() || ty.IsObjectType() || ty.IsSetType()):
-		return bad(`The given "for_each" argument value is unsuitable: the "for_each" argument must be a map, or set of strings, and you have provided a value of type %s.`, ty.FriendlyName())
+		advice := ""
+		if ty.IsListType() || ty.IsTupleType() {
+			advice = " Turn a list of texts into a set with toset(...)."
+		}
+		return bad(`The given "for_each" argument value is unsuitable: the "for_each" argument must be a map, or set of strings, and you have provided a value of type %s.%s`, ty.FriendlyName(), advice)
 	case ty.IsSetType() && v.IsWhollyKnown() && v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType:
 		return problem(expr, ctx, "Invalid for_each set argument", `The given "for_each" argument value is unsuitable: "for_each" supports maps and sets of strings, but you have provided a set containing type %s.`, ty.ElementType().FriendlyName())
 	}

@@ -35,7 +35,8 @@ func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
 		v.Send(event.OperationStart{Object: b, Action: plan.Delete})
 		v.Send(event.ProvisionStart{Object: a, Type: "local-exec"})
 		v.Send(event.ProvisionOutput{Object: a, Type: "local-exec", Line: "step 1\x1b[2J"})
-		time.Sleep(time.Second)
+		time.Sleep(1050 * time.Millisecond)
+		synctest.Wait()
 		if got := out.String(); !strings.Contains(got, "creating") || !strings.Contains(got, "0 of 2 done, 2 in flight, 1s") {
 			t.Errorf("what is in flight does not show:\n%q", got)
 		}

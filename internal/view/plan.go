@@ -102,7 +102,7 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 	switch {
 	case p.Errored:
 		w.WriteString("\nPlanning failed. ")
-		w.WriteString(name + " encountered an error while generating this plan.\n")
+		w.WriteString(name + " encountered an error while generating this plan.\n\n")
 	case p.Mode == plan.RefreshOnly && drifted:
 		w.WriteByte('\n')
 		w.paragraph("This is a refresh-only plan, so %s will not take any actions to undo these. If you were expecting these changes then you can apply this plan to record the updated values in the %s state without changing any remote objects.", name, name)

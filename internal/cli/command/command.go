@@ -87,10 +87,24 @@ func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, a
 	}
 	defer c.closeView()
 	if err != nil {
-		return c.Misuse("Failed to parse command-line flags", "%s", err)
+		return c.Misuse("Failed to parse command-line flags", "%s", c.flagProblem(err))
 	}
 	c.Args = c.Flags.Args()
 	return run(ctx)
+}
+
+// flagProblem words what the flag package found, with the flag that was probably meant.
+func (c *Call) flagProblem(err error) string {
+	given, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !ok {
+		return err.Error()
+	}
+	var names []string
+	c.Flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	if near := diag.Nearest(given, names); near != "" {
+		return fmt.Sprintf("%s. Did you mean -%s?", err, near)
+	}
+	return err.Error()
 }
 
 // Help prints what a command does and takes.

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -136,6 +137,9 @@ func Schemas(project *tombolo.Project, s *state.State, changes ...*plan.Change) 
 // ReadPlan reads a plan file.
 func ReadPlan(name string) (*plan.Plan, diag.List) {
 	f, size, err := OpenFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "There is no such file. Save a plan under that name with the option -out of the command plan, or leave the name out to plan and apply in one go.")
+	}
 	if err != nil {
 		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)
 	}

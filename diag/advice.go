@@ -1,0 +1,146 @@
+package diag
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// advice says what to do about what the hcl library found: it knows what is wrong, but not what people usually meant. The key is the
+// summary; the first entry counts whose text the detail holds.
+var advice = map[string][]struct{ found, do string }{
+	"Argument or block definition required": {
+		{"equals sign", ""},
+		{"", "A closing brace here has no opening one; a comment begins with #."},
+	},
+	"Attempt to get attribute from null value": {{"", "Set it where it comes from, or allow for null with a condition or try(...)."}},
+	"Attempt to index null value":              {{"", "Set it where it comes from, or allow for null with a condition or try(...)."}},
+	"Incorrect condition type":                 {{"", "Compare the value with another, such as x == \"large\"."}},
+	"Inconsistent conditional result types":    {{"", "Give both results the same type, with the same attributes if they are objects."}},
+	"Invalid block definition":                 {{"content delimited", "To set an argument, put an equals sign between its name and its value."}},
+	"Invalid character": {
+		{"This character is not used", "Text stands in double quotes, and only inside of them is ${ } needed around a reference."},
+	},
+	"Invalid expression": {
+		{"start of an expression", "A value is a text in double quotes, a number, true, false, null, a list in [ ], a map in { }, or a reference such as var.name."},
+	},
+	"Invalid multi-line string":                {{"", "If the string should end on the line that it begins on, its closing quote is missing."}},
+	"Invalid single-argument block definition": {{"", "Put each argument on a line of its own."}},
+	"Invalid template interpolation value": {
+		{"null value", "Use coalesce(...) or a condition to say what stands there instead."},
+		{"string required", "Turn it into text with join(\", \", ...) or jsonencode(...), or choose one of its parts."},
+	},
+	"Invalid type specification": {
+		{"not a valid type", "The types are string, number, bool, any, list(...), set(...), map(...), object({...}) and tuple([...])."},
+	},
+	"Missing item separator":         {{"", "If no other item was meant, the closing bracket before it is missing."}},
+	"Missing newline after argument": {{"", "Put the next argument on a line of its own; a text has to stand in double quotes."}},
+	"Unterminated template string":   {{"", "A quoted string ends with a quote on the same line, a here document with its marker on a line of its own."}},
+	"Variables not allowed":          {{"", "This is needed before anything is evaluated, so it has to be a constant. What is computed can be a local value instead."}},
+}
+
+// advised adds advice to the detail of a diagnostic of the hcl library.
+func advised(d *Diagnostic) string {
+	if d.Summary == "Invalid index" {
+		return join(d.Detail, membership(d.Expression, d.EvalContext))
+	}
+	for _, a := range advice[d.Summary] {
+		if strings.Contains(d.Detail, a.found) {
+			return join(d.Detail, a.do)
+		}
+	}
+	if name, ok := between(d.Detail, `The argument "`, `" is required, but no definition was found.`); ok {
+		return join(d.Detail, fmt.Sprintf("Add it to the block: %s = ...", name))
+	}
+	return d.Detail
+}
+
+func join(detail, more string) string {
+	if more == "" {
+		return detail
+	}
+	return detail + " " + more
+}
+
+func between(s, before, after string) (string, bool) {
+	s, ok := strings.CutPrefix(s, before)
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(s, after)
+}
+
+// membership tells what there is to choose from where an index or key does not exist. It says nothing where it would tell of sensitive
+// values.
+func membership(expr hcl.Expression, ctx *hcl.EvalContext) string {
+	var collection, key cty.Value
+	switch e := expr.(type) {
+	case *hclsyntax.IndexExpr:
+		collection, _ = e.Collection.Value(ctx)
+		key, _ = e.Key.Value(ctx)
+	case *hclsyntax.ScopeTraversalExpr:
+		collection, key = firstMissing(e.Traversal, ctx)
+	}
+	if collection == cty.NilVal || key == cty.NilVal || collection.IsMarked() || key.IsMarked() || !collection.IsKnown() || collection.IsNull() {
+		return ""
+	}
+	switch ty := collection.Type(); {
+	case ty.IsMapType() || ty.IsObjectType():
+		return keysOf(collection, key)
+	case ty.IsListType() || ty.IsTupleType():
+		return indicesOf(collection.LengthInt())
+	}
+	return ""
+}
+
+// firstMissing follows a reference up to the index that does not exist.
+func firstMissing(t hcl.Traversal, ctx *hcl.EvalContext) (collection, key cty.Value) {
+	for i := 1; i < len(t); i++ {
+		step, ok := t[i].(hcl.TraverseIndex)
+		if !ok {
+			continue
+		}
+		if _, diags := t[:i+1].TraverseAbs(ctx); diags.HasErrors() {
+			collection, _ = t[:i].TraverseAbs(ctx)
+			return collection, step.Key
+		}
+	}
+	return cty.NilVal, cty.NilVal
+}
+
+// maxKeys is how many keys are worth listing.
+const maxKeys = 10
+
+func keysOf(collection, key cty.Value) string {
+	names := slices.Sorted(maps.Keys(collection.AsValueMap()))
+	if len(names) == 0 {
+		return "It is empty."
+	}
+	guess := ""
+	if key.IsKnown() && !key.IsNull() && key.Type() == cty.String {
+		guess = DidYouMean(key.AsString(), names)
+	}
+	more := ""
+	if n := len(names) - maxKeys; n > 0 {
+		names, more = names[:maxKeys], fmt.Sprintf(" and %d more", n)
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%q", name)
+	}
+	return "Its keys are " + strings.Join(names, ", ") + more + "." + guess
+}
+
+func indicesOf(n int) string {
+	switch n {
+	case 0:
+		return "It is empty."
+	case 1:
+		return "It has one element, whose index is 0."
+	}
+	return fmt.Sprintf("It has %d elements, with the indices 0 to %d.", n, n-1)
+}
