@@ -2,6 +2,7 @@ package tombolo
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,7 +78,8 @@ func (p *Project) inDir(name string) string {
 // remoteState reads a state for terraform_remote_state.
 func (p *Project) remoteState(ctx context.Context, backend, workspace string, config cty.Value) (*state.State, diag.List) {
 	if backend != "local" {
-		return nil, diag.List{}.Errorf(nil, "Unsupported backend", "This version reads remote states of the backend \"local\" only, not %q.", backend)
+		return nil, diag.List{{Severity: diag.Error, Summary: "Invalid backend configuration", Path: cty.GetAttrPath("backend"),
+			Detail: fmt.Sprintf("There is no backend type named %q. This version reads the states of the backend \"local\" only.", backend)}}
 	}
 	options := localOptions(p.opts.Dir)
 	if !config.IsNull() {

@@ -169,6 +169,12 @@ func (p *Project) baseDir() string {
 	return p.opts.Dir
 }
 
+// OfCheckBlock tells whether a diagnostic is the result of a check block: one of a plan is outdated when the plan has been applied.
+func OfCheckBlock(d *diag.Diagnostic) bool {
+	_, ok := d.Extra.(eval.OfCheck)
+	return ok
+}
+
 // OpenOptions say how to take the state's lock.
 type OpenOptions struct {
 	// Operation is shown to others who find the lock, such as OperationTypeApply.

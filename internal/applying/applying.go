@@ -78,7 +78,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	}
 	in := eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
-		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
+		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets, Lenient: p.Mode == plan.RefreshOnly,
 	}
 	if p.Mode == plan.Destroy {
 		in.Only = prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
@@ -193,12 +193,38 @@ func (a *applier) finish(complete bool) {
 			}
 		}
 	}
-	if results := a.walk.CheckResults(); len(results) > 0 || len(a.journal.Working().State().Checks()) > 0 {
+	results := a.checkResults(complete && !a.walk.Diagnostics().HasErrors())
+	if len(results) > 0 || len(a.journal.Working().State().Checks()) > 0 {
 		edits = append(edits, state.Edit{Checks: &state.SetChecks{Results: results}})
 	}
 	if len(edits) > 0 {
 		a.record(edits...)
 	}
+}
+
+// checkResults joins what this walk found with what the plan had found: nothing has changed since a plan that only looked, and what an apply that
+// failed did not come to is not known any more.
+func (a *applier) checkResults(complete bool) []state.CheckResult {
+	results := a.walk.CheckResults()
+	switch {
+	case a.plan.Mode == plan.RefreshOnly:
+		return a.plan.Checks
+	case complete || a.plan.Mode == plan.Destroy:
+		return results
+	}
+	at := map[[2]string]int{}
+	for i, r := range results {
+		at[[2]string{r.Kind, r.ConfigAddr}] = i
+	}
+	for _, planned := range a.plan.Checks {
+		i, ok := at[[2]string{planned.Kind, planned.ConfigAddr}]
+		if ok && len(results[i].Objects) == 0 {
+			for _, o := range planned.Objects {
+				results[i].Objects = append(results[i].Objects, state.CheckedObject{Addr: o.Addr, Status: "unknown"})
+			}
+		}
+	}
+	return results
 }
 
 // Provider implements eval.Driver.

@@ -151,6 +151,11 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 				diags = diags.Extend(w.bad("Provider produced invalid object", errs))
 			}
 		}
+		if nested := b.Config().Check != nil; nested && diags.HasErrors() {
+			b.CheckFailed(diags)
+			v = value.PlannedForData(w.block, w.config)
+			return event.ID{}, false
+		}
 		if failed = a.walk.Report(diags); failed != nil {
 			return event.ID{}, false
 		}
@@ -159,6 +164,9 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	})
 	if failed != nil {
 		return cty.DynamicVal, failed
+	}
+	if !v.IsWhollyKnown() {
+		return w.marked(v), nil // a check has failed with it; what was read before stays
 	}
 	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: w.marks.Sensitive})
 	if err != nil {

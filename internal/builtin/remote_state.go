@@ -60,9 +60,9 @@ func (t *terraform) ReadData(ctx context.Context, req provider.ReadDataRequest) 
 			outputs[k.AsString()] = v
 		}
 	}
-	if s == nil && config.GetAttr("defaults").IsNull() {
+	if s == nil { // defaults are for outputs that a state does not have
 		return provider.ReadDataResponse{Diagnostics: diags.Errorf(nil, "Unable to find remote state",
-			"No stored state was found for the given workspace in the given backend. Apply the configuration that writes it first, or give defaults.")}
+			"No stored state was found for the given workspace in the given backend.")}
 	}
 	for _, name := range s.OutputNames() {
 		outputs[name] = s.Output(name).Value

@@ -88,7 +88,7 @@ func (b *Block) conditions(list []*config.Condition, summary string, key addr.Ke
 		o.add(r)
 		diags = diags.Extend(r.diags)
 		if r.status == statusFail {
-			diags = append(diags, conditionFailed(summary, r, c, ctx))
+			diags = append(diags, b.Instance.walk.conditionFailed(summary, r, c, ctx))
 		}
 	}
 	b.Instance.walk.checks.report("resource", b.Slot.Addr(), b.Addr().Instance(key).String(), o)
@@ -212,7 +212,7 @@ func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 	if len(diags) == 0 {
 		return nil
 	}
-	return b.Slot.Body.Locate(diags, b.Slot.Body.Range()).InAddress(b.Addr().Instance(key).String())
+	return b.Slot.Body.Locate(diags).InAddress(b.Addr().Instance(key).String())
 }
 
 // Persistable refuses ephemeral values where the object would be stored with them: everywhere but in write-only attributes and in blocks

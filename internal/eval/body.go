@@ -261,11 +261,11 @@ func (b *Body) mentions(name string) []hcl.Traversal {
 }
 
 // Locate gives diagnostics that a provider answered a place in the source: that of the attribute which their path names, or else the
-// header of the nearest block.
-func (b *Body) Locate(diags diag.List, header hcl.Range) diag.List {
+// beginning of the nearest body.
+func (b *Body) Locate(diags diag.List) diag.List {
 	for _, d := range diags {
 		if d.Subject == nil {
-			d.Subject, d.Context = b.place(d.Path, header)
+			d.Subject, d.Context = b.place(d.Path, b.rng)
 		}
 	}
 	return diags

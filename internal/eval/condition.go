@@ -1,10 +1,7 @@
 package eval
 
 import (
-	"slices"
-	"sort"
 	"strings"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -14,7 +11,6 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/value"
-	"github.com/tombolo-iac/tombolo/state"
 )
 
 // The statuses of a checked object, as the state file writes them.
@@ -136,89 +132,20 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 	return text, sensitive || ephemeral, broken, unsuitable
 }
 
-func conditionFailed(summary string, r result, c *config.Condition, ctx *hcl.EvalContext) *diag.Diagnostic {
+func (w *Walk) conditionFailed(summary string, r result, c *config.Condition, ctx *hcl.EvalContext) *diag.Diagnostic {
 	rng := c.Condition.Range()
-	return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: r.detail(), Subject: &rng, Expression: c.Condition, EvalContext: ctx}
-}
-
-// outcome joins the results of all conditions of one object.
-type outcome struct {
-	status   string
-	failures []string
-}
-
-var statusRank = map[string]int{"": 0, statusPass: 1, statusUnknown: 2, statusFail: 3, statusError: 4}
-
-func (o *outcome) add(r result) {
-	if r.status == statusFail && r.message != "" && !r.secret {
-		o.failures = append(o.failures, r.message)
+	severity := diag.Error
+	if w.Inputs.Lenient {
+		severity = diag.Warning
 	}
-	if statusRank[r.status] > statusRank[o.status] {
-		o.status = r.status
-	}
-}
-
-// checkResults gathers the outcomes of a walk.
-type checkResults struct {
-	walk *Walk
-	mu   sync.Mutex
-	by   map[[2]string]map[string]*outcome // kind and configuration address; object address
-}
-
-// declare notes a checkable object with no instances yet, report an outcome; later outcomes of an object join earlier ones.
-func (c *checkResults) report(kind, config, object string, o outcome) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.by == nil {
-		c.by = map[[2]string]map[string]*outcome{}
-	}
-	key := [2]string{kind, config}
-	if c.by[key] == nil {
-		c.by[key] = map[string]*outcome{}
-	}
-	have := c.by[key][object]
-	if have == nil {
-		have = &outcome{}
-		c.by[key][object] = have
-	}
-	have.failures = append(have.failures, o.failures...)
-	if statusRank[o.status] > statusRank[have.status] {
-		have.status = o.status
-	}
-}
-
-// CheckResults gives the outcomes of all conditions of the walk in a stable order. Objects that were not reached are unknown.
-func (w *Walk) CheckResults() []state.CheckResult {
-	w.checks.mu.Lock()
-	defer w.checks.mu.Unlock()
-	var out []state.CheckResult
-	for key, objects := range w.checks.by {
-		r := state.CheckResult{Kind: key[0], ConfigAddr: key[1]}
-		rank := 0
-		for a, o := range objects {
-			status := o.status
-			if status == "" {
-				status = statusUnknown
-			}
-			r.Objects = append(r.Objects, state.CheckedObject{Addr: a, Status: status, Failures: o.failures})
-			if statusRank[status] > rank {
-				rank, r.Status = statusRank[status], status
-			}
-		}
-		sort.Slice(r.Objects, func(i, j int) bool { return r.Objects[i].Addr < r.Objects[j].Addr })
-		out = append(out, r)
-	}
-	slices.SortFunc(out, func(a, b state.CheckResult) int {
-		if a.Kind != b.Kind {
-			return strings.Compare(a.Kind, b.Kind)
-		}
-		return strings.Compare(a.ConfigAddr, b.ConfigAddr)
-	})
-	return out
+	return &diag.Diagnostic{Severity: severity, Summary: summary, Detail: r.detail(), Subject: &rng, Expression: c.Condition, EvalContext: ctx}
 }
 
 // evalCheck runs the assertions of a check block: failures are warnings, conditions and messages that cannot be evaluated are errors.
 func (i *Instance) evalCheck(s *Slot) error {
+	if i.walk.checks.status("check", configAddr(s), instanceAddr(i, "check."+s.Name)) == statusFail {
+		return nil // its data source could not be read
+	}
 	ctx := i.Scope(s.refs)
 	if i.walk.Inputs.Validating {
 		return i.walk.Report(validateAsserts(s, ctx))
@@ -231,13 +158,13 @@ func (i *Instance) evalCheck(s *Slot) error {
 		diags = diags.Extend(r.diags)
 		switch r.status {
 		case statusFail:
-			d := conditionFailed("Check block assertion failed", r, c, ctx)
-			d.Severity = diag.Warning
+			d := i.walk.conditionFailed("Check block assertion failed", r, c, ctx)
+			d.Severity, d.Extra = diag.Warning, OfCheck{}
 			diags = append(diags, d)
 		case statusUnknown:
 			rng := c.Condition.Range()
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Check block assertion known after apply", Subject: &rng,
-				Detail: "The condition could not be evaluated at this time, a result will be known when this plan is applied.", Expression: c.Condition, EvalContext: ctx})
+				Detail: "The condition could not be evaluated at this time, a result will be known when this plan is applied.", Expression: c.Condition, EvalContext: ctx, Extra: OfCheck{}})
 		}
 	}
 	i.walk.checks.report("check", configAddr(s), instanceAddr(i, "check."+s.Name), o)

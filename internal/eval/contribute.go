@@ -116,6 +116,8 @@ func (k contributor) refs() []addr.Reference {
 	switch {
 	case k.slot.Kind == SlotVariable:
 		return nil // its validations give no value
+	case k.slot.Kind == SlotOutput, k.slot.Kind == SlotResource && (k.attr == "" || k.slot.Body == nil):
+		return k.slot.refs[:k.slot.contributing]
 	case k.attr == "" || k.slot.Body == nil:
 		return k.slot.refs
 	}

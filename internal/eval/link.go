@@ -397,6 +397,7 @@ func (p *Program) link(u *Unit) {
 			l.expr(s.Local.Expr)
 		case SlotOutput:
 			l.expr(s.Output.Expr)
+			s.contributing = len(s.refs)
 			l.dependsOn(s.Output.DependsOn)
 			l.conditions(s.Output.Preconditions)
 		case SlotCall:
@@ -431,6 +432,7 @@ func (l *linker) resource(s *Slot) {
 	l.expr(r.Count)
 	l.expr(r.ForEach)
 	l.body(s.Body)
+	s.contributing = len(s.refs)
 	for d := range l.deps {
 		if l.u.slots[d].Kind == SlotResource {
 			s.direct = append(s.direct, d)

@@ -114,7 +114,7 @@ func (i *Instance) evalOutput(s *Slot) error {
 			outcome.add(r)
 			diags = diags.Extend(r.diags)
 			if r.status == statusFail {
-				diags = append(diags, conditionFailed("Module output value precondition failed", r, c, ctx))
+				diags = append(diags, i.walk.conditionFailed("Module output value precondition failed", r, c, ctx))
 			}
 		}
 		i.walk.checks.report("output", configAddr(s), instanceAddr(i, "output."+s.Name), outcome)

@@ -31,6 +31,8 @@ type Inputs struct {
 	Validating bool
 	// Expansions, when set, fixes the instances of every module call beforehand: the whole graph stands before the first node runs.
 	Expansions Expansions
+	// Lenient makes conditions that do not hold warnings: nothing is to be changed, only looked at.
+	Lenient bool
 	// Only, when set, chooses the slots that do anything; the choice must be closed over dependencies (see Program.Needed).
 	Only map[*Slot]bool
 	// Secrets, when set, are taken out of the texts of all diagnostics: providers may report what they were given.

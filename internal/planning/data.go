@@ -61,13 +61,12 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config
 	if p.opts.Mode == plan.RefreshOnly {
 		return cty.NullVal(block.ImpliedType()), nil
 	}
-	after := planValue(block, planned, marks.Sensitive)
-	p.add(&plan.Change{
-		Object: addr.Object{Instance: inst}, PrevAddr: inst, Provider: b.Slot.ProviderConfig, Action: plan.Read, Reason: reason,
-		Before: plan.Value{Value: cty.NullVal(block.ImpliedType())}, After: after, ConfigSensitive: marks.Sensitive,
-		Type: block.ImpliedType(), SchemaVersion: b.Slot.Type.Version,
-	})
-	return value.MarkAt(planned, value.Sensitive, after.Sensitive), nil
+	if p.prior.Object(addr.Object{Instance: inst}) != nil {
+		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: inst}}}) // it answers another question
+	}
+	change := readLater(b, inst, planned, marks, reason)
+	p.add(change)
+	return value.MarkAt(planned, value.Sensitive, change.After.Sensitive), nil
 }
 
 // readData reads the data source and notes its object for the state.
@@ -85,18 +84,39 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 		done.ID = identify(block, resp.State, marks.Sensitive)
 	}
 	p.opts.Events.Send(done)
-	if err := p.walk.Report(inConfig(resp.Diagnostics)); err != nil {
+	diags := inConfig(resp.Diagnostics)
+	if !diags.HasErrors() {
+		if errs := value.CheckData(block, resp.State); len(errs) > 0 {
+			diags = diags.Extend(inConfig(badAnswer(o, b.Slot.ProviderConfig, "Provider produced invalid object", errs)))
+		}
+	}
+	result := resp.State
+	if nested := b.Config().Check != nil; nested && diags.HasErrors() {
+		b.CheckFailed(diags)
+		result = value.PlannedForData(block, config)
+	} else if err := p.walk.Report(diags); err != nil {
 		return cty.DynamicVal, err
 	}
-	if errs := value.CheckData(block, resp.State); len(errs) > 0 {
-		return cty.DynamicVal, p.walk.Report(inConfig(badAnswer(o, b.Slot.ProviderConfig, "Provider produced invalid object", errs)))
+	if b.Config().Check != nil && p.opts.Mode == plan.Normal {
+		// Whether the check holds is asked again when everything has been done.
+		p.add(readLater(b, inst, result, marks, plan.ReadBecauseCheckNested))
 	}
-	object, err := state.NewObject(resp.State, block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: marks.Sensitive})
+	object, err := state.NewObject(value.UnknownAsNull(result), block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: marks.Sensitive})
 	if err != nil {
 		return cty.DynamicVal, p.walk.Report(diag.FromError("Cannot store "+inst.String(), err))
 	}
 	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: b.Slot.ProviderConfig, Object: object}})
-	return value.MarkAt(resp.State, value.Sensitive, planValue(block, resp.State, marks.Sensitive).Sensitive), nil
+	return value.MarkAt(result, value.Sensitive, planValue(block, result, marks.Sensitive).Sensitive), nil
+}
+
+// readLater is the change that reads a data source during apply.
+func readLater(b *eval.Block, inst addr.AbsResourceInstance, planned cty.Value, marks value.MarkedPaths, reason plan.Reason) *plan.Change {
+	block := b.Slot.Type.Block
+	return &plan.Change{
+		Object: addr.Object{Instance: inst}, PrevAddr: inst, Provider: b.Slot.ProviderConfig, Action: plan.Read, Reason: reason,
+		Before: plan.Value{Value: cty.NullVal(block.ImpliedType())}, After: planValue(block, planned, marks.Sensitive), ConfigSensitive: marks.Sensitive,
+		Type: block.ImpliedType(), SchemaVersion: b.Slot.Type.Version,
+	}
 }
 
 // dataMustWait tells whether a managed resource that the block mentions itself, or that depends_on names, has a pending change.

@@ -44,11 +44,11 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	if p.opts.Mode == plan.RefreshOnly {
-		return m.keep()
-	}
 	if err := p.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, err
+	}
+	if p.opts.Mode == plan.RefreshOnly {
+		return m.keep()
 	}
 	if err := m.evaluate(); err != nil {
 		return cty.DynamicVal, err
@@ -70,8 +70,8 @@ func (m *managed) keep() (cty.Value, error) {
 	if m.prior.null() {
 		return cty.UnknownVal(m.block.ImpliedType()), nil
 	}
-	m.p.add(m.change(plan.NoOp, plan.NoReason, m.prior.value, m.prior.sensitive))
-	return value.MarkAt(m.prior.value, value.Sensitive, planValue(m.block, m.prior.value, m.prior.sensitive).Sensitive), nil
+	v := value.MarkAt(m.prior.value, value.Sensitive, planValue(m.block, m.prior.value, m.prior.sensitive).Sensitive)
+	return v, m.p.walk.Report(m.b.Postconditions(m.key, v))
 }
 
 // evaluate gives the configuration of the instance, checked by us and by the provider.
@@ -117,7 +117,14 @@ func (m *managed) plan() (*plan.Change, error) {
 	after := planned
 	switch {
 	case m.prior.null():
-		c := m.change(plan.Create, plan.NoReason, after, m.marks.Sensitive)
+		// A trigger that fires is mentioned on what it need not replace, too.
+		reason := plan.NoReason
+		if triggered, err := m.triggered(); err != nil {
+			return nil, err
+		} else if triggered {
+			reason = plan.ReplaceByTriggers
+		}
+		c := m.change(plan.Create, reason, after, m.marks.Sensitive)
 		c.Private = resp.Private
 		return c, nil
 	case tainted:

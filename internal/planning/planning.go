@@ -94,7 +94,7 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 func (p *planner) inputs() eval.Inputs {
 	in := eval.Inputs{
 		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
-		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets,
+		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode == plan.RefreshOnly,
 	}
 	if p.opts.Mode == plan.Destroy {
 		in.Only = p.prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
@@ -270,6 +270,9 @@ func (p *planner) add(c *plan.Change) {
 	}
 	if c.Action != plan.NoOp {
 		p.changed[c.Object.Instance.AbsResource()] = true
+		if c.Reason == plan.ReadBecauseCheckNested {
+			return // nothing waits for it
+		}
 		for m, ok := c.Object.Instance.Module, true; ok && !p.changedModules[m]; m, _, ok = m.Parent() {
 			p.changedModules[m] = true
 		}

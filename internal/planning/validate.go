@@ -41,7 +41,7 @@ func (v *validator) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) e
 	}
 	unmarked, _ := value.UnmarkDeep(config)
 	resp := inst.ValidateConfig(v.ctx, provider.ValidateConfigRequest{Config: unmarked})
-	return v.walk.Report(s.Body.Locate(resp.Diagnostics, s.Body.Range()))
+	return v.walk.Report(s.Body.Locate(resp.Diagnostics))
 }
 
 // RootOutput implements eval.Driver.

@@ -17,7 +17,7 @@ import (
 // State writes the state document on one line: what `show -json` prints. A nil or empty state gives the document of no state.
 func State(w io.Writer, s *state.State, schemas Schemas) error {
 	out := newStream(w)
-	if err := out.state(s, schemas, len(s.Checks()) > 0); err != nil {
+	if err := out.state(s, schemas, !bare(s) && len(s.Checks()) > 0); err != nil {
 		return err
 	}
 	return out.end()
@@ -26,10 +26,10 @@ func State(w io.Writer, s *state.State, schemas Schemas) error {
 func (s *stream) state(st *state.State, schemas Schemas, checks bool) error {
 	s.open('{')
 	s.member("format_version", stateFormat)
-	if !st.IsEmpty() || checks {
+	if !bare(st) {
 		s.member("terraform_version", state.LanguageVersion)
 	}
-	if !st.IsEmpty() {
+	if !bare(st) {
 		s.key("values")
 		s.open('{')
 		s.stateOutputs(st)
@@ -47,6 +47,9 @@ func (s *stream) state(st *state.State, schemas Schemas, checks bool) error {
 	s.close('}')
 	return nil
 }
+
+// bare tells whether a state holds no values: check results alone are not shown.
+func bare(st *state.State) bool { return len(st.Resources()) == 0 && len(st.OutputNames()) == 0 }
 
 func (s *stream) stateOutputs(st *state.State) {
 	names := st.OutputNames()

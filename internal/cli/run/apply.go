@@ -3,9 +3,11 @@ package run
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -81,7 +83,7 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag.List) command.Outcome {
 	c := s.call
 	_, more := s.run.Apply(s.ctx, pl, ephemeral(pl, values))
-	diags = diags.Extend(more)
+	diags = slices.DeleteFunc(diags, tombolo.OfCheckBlock).Extend(more) // checks have been made again
 	after := s.run.State()
 	if !s.release() {
 		c.Report(diags)

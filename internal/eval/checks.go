@@ -1,0 +1,167 @@
+package eval
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// outcome joins the results of all conditions of one object.
+type outcome struct {
+	status   string
+	failures []string
+}
+
+var statusRank = map[string]int{"": 0, statusPass: 1, statusUnknown: 2, statusFail: 3, statusError: 4}
+
+func (o *outcome) add(r result) {
+	if r.status == statusFail && r.message != "" && !r.secret {
+		o.failures = append(o.failures, r.message)
+	}
+	if statusRank[r.status] > statusRank[o.status] {
+		o.status = r.status
+	}
+}
+
+// checkResults gathers the outcomes of a walk.
+type checkResults struct {
+	walk *Walk
+	mu   sync.Mutex
+	by   map[[2]string]map[string]*outcome // kind and configuration address; object address
+}
+
+// declare notes a checkable object with no instances yet, report an outcome; later outcomes of an object join earlier ones.
+func (c *checkResults) report(kind, config, object string, o outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by == nil {
+		c.by = map[[2]string]map[string]*outcome{}
+	}
+	key := [2]string{kind, config}
+	if c.by[key] == nil {
+		c.by[key] = map[string]*outcome{}
+	}
+	have := c.by[key][object]
+	if have == nil {
+		have = &outcome{}
+		c.by[key][object] = have
+	}
+	have.failures = append(have.failures, o.failures...)
+	slices.Sort(have.failures)
+	if statusRank[o.status] > statusRank[have.status] {
+		have.status = o.status
+	}
+}
+
+// CheckResults gives the outcomes of all conditions of the walk in a stable order. Objects that were not reached are unknown.
+func (w *Walk) CheckResults() []state.CheckResult {
+	w.checks.mu.Lock()
+	defer w.checks.mu.Unlock()
+	var out []state.CheckResult
+	for _, u := range w.Program.order {
+		for _, s := range u.slots {
+			if kind, ok := s.checkable(); ok && (w.Inputs.Only != nil || w.checks.by[[2]string{kind, configAddr(s)}] == nil) {
+				out = append(out, w.unchecked(kind, s))
+			}
+		}
+	}
+	for key, objects := range w.checks.by {
+		if w.Inputs.Only != nil {
+			break // what a destroy happens to evaluate is no result
+		}
+		r := state.CheckResult{Kind: key[0], ConfigAddr: key[1]}
+		rank := 0
+		for a, o := range objects {
+			status := o.status
+			if status == "" {
+				status = statusUnknown
+			}
+			r.Objects = append(r.Objects, state.CheckedObject{Addr: a, Status: status, Failures: o.failures})
+			if statusRank[status] > rank {
+				rank, r.Status = statusRank[status], status
+			}
+		}
+		sort.Slice(r.Objects, func(i, j int) bool { return r.Objects[i].Addr < r.Objects[j].Addr })
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b state.CheckResult) int {
+		if a.Kind != b.Kind {
+			return strings.Compare(a.Kind, b.Kind)
+		}
+		return strings.Compare(a.ConfigAddr, b.ConfigAddr)
+	})
+	return out
+}
+
+// unchecked is the result of what nothing was reported for: with no instances all of them pass, unless the walk did not come there.
+func (w *Walk) unchecked(kind string, s *Slot) state.CheckResult {
+	r := state.CheckResult{Kind: kind, ConfigAddr: configAddr(s), Status: statusPass}
+	if w.Inputs.Only != nil || w.Diagnostics().HasErrors() {
+		r.Status = statusUnknown
+		if kind == "output" && s.unit.parent == nil {
+			r.Objects = []state.CheckedObject{{Addr: configAddr(s), Status: statusUnknown}}
+		}
+	}
+	return r
+}
+
+// status gives what an object came to so far.
+func (c *checkResults) status(kind, config, object string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o := c.by[[2]string{kind, config}][object]; o != nil {
+		return o.status
+	}
+	return ""
+}
+
+// checkable tells whether a slot has conditions of its own, and as what it stands among the results.
+func (s *Slot) checkable() (kind string, ok bool) {
+	switch s.Kind {
+	case SlotResource:
+		return "resource", len(s.Resource.Preconditions)+len(s.Resource.Postconditions) > 0
+	case SlotOutput:
+		return "output", len(s.Output.Preconditions) > 0
+	case SlotVariable:
+		return "var", len(s.Variable.Validations) > 0
+	case SlotCheck:
+		return "check", true
+	}
+	return "", false
+}
+
+// OfCheck marks the diagnostics of check blocks: each is worth reading, and those of a plan are outdated once it has been applied.
+type OfCheck struct{}
+
+// DoNotConsolidateDiagnostic keeps the views from folding them together.
+func (OfCheck) DoNotConsolidateDiagnostic() bool { return true }
+
+// CheckFailed reports that the data source inside of a check block cannot be read: that is the result of the check.
+func (b *Block) CheckFailed(problems diag.List) {
+	i := b.Instance
+	o := outcome{status: statusFail}
+	warnings := make(diag.List, 0, len(problems))
+	for _, d := range problems {
+		if d.Severity == diag.Error {
+			o.failures = append(o.failures, d.Summary+": "+d.Detail)
+		}
+		w := *d
+		w.Severity, w.Extra = diag.Warning, OfCheck{}
+		warnings = append(warnings, &w)
+	}
+	check := b.Config().Check
+	i.walk.checks.report("check", instanceConfig(i, "check."+check.Name), instanceAddr(i, "check."+check.Name), o)
+	_ = i.walk.Report(warnings) // no errors among them
+}
+
+// instanceConfig names something in the module of an instance.
+func instanceConfig(i *Instance, local string) string {
+	if i.Addr.IsRoot() {
+		return local
+	}
+	return i.Addr.Config().String() + "." + local
+}
