@@ -193,7 +193,7 @@ func (a *applier) finish(complete bool) {
 			}
 		}
 	}
-	results := a.checkResults(complete && !a.walk.Diagnostics().HasErrors())
+	results := a.checkResults()
 	if len(results) > 0 || len(a.journal.Working().State().Checks()) > 0 {
 		edits = append(edits, state.Edit{Checks: &state.SetChecks{Results: results}})
 	}
@@ -202,14 +202,14 @@ func (a *applier) finish(complete bool) {
 	}
 }
 
-// checkResults joins what this walk found with what the plan had found: nothing has changed since a plan that only looked, and what an apply that
-// failed did not come to is not known any more.
-func (a *applier) checkResults(complete bool) []state.CheckResult {
-	results := a.walk.CheckResults()
-	switch {
-	case a.plan.Mode == plan.RefreshOnly:
+// checkResults joins what this walk found with what the plan had found: nothing has changed since a plan that only looked, and of what this walk
+// did not judge, the result is unknown.
+func (a *applier) checkResults() []state.CheckResult {
+	if a.plan.Mode == plan.RefreshOnly {
 		return a.plan.Checks
-	case complete || a.plan.Mode == plan.Destroy:
+	}
+	results := a.walk.CheckResults()
+	if a.plan.Mode == plan.Destroy {
 		return results
 	}
 	at := map[[2]string]int{}
@@ -218,7 +218,8 @@ func (a *applier) checkResults(complete bool) []state.CheckResult {
 	}
 	for _, planned := range a.plan.Checks {
 		i, ok := at[[2]string{planned.Kind, planned.ConfigAddr}]
-		if ok && len(results[i].Objects) == 0 {
+		if ok && len(results[i].Objects) == 0 && len(planned.Objects) > 0 {
+			results[i].Status = "unknown"
 			for _, o := range planned.Objects {
 				results[i].Objects = append(results[i].Objects, state.CheckedObject{Addr: o.Addr, Status: "unknown"})
 			}

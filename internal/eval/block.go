@@ -95,6 +95,13 @@ func (b *Block) conditions(list []*config.Condition, summary string, key addr.Ke
 	return diags
 }
 
+// Unchecked notes that the conditions of an instance cannot be judged yet.
+func (b *Block) Unchecked(key addr.Key) {
+	if r := b.Slot.Resource; len(r.Preconditions)+len(r.Postconditions) > 0 {
+		b.Instance.walk.checks.report("resource", b.Slot.Addr(), b.Addr().Instance(key).String(), outcome{status: statusUnknown})
+	}
+}
+
 // Set hands over the values of all instances, marks included: from now on references to the block get them.
 func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 	r := b.Instance.resources[b.Slot.index]

@@ -64,6 +64,7 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config
 	if p.prior.Object(addr.Object{Instance: inst}) != nil {
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: inst}}}) // it answers another question
 	}
+	b.Unchecked(inst.Key)
 	change := readLater(b, inst, planned, marks, reason)
 	p.add(change)
 	return value.MarkAt(planned, value.Sensitive, change.After.Sensitive), nil

@@ -40,7 +40,7 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if m.prov, err = p.provider(b.Slot.ProviderConfig); err != nil {
 		return cty.DynamicVal, err
 	}
-	m.prior, err = p.load(m.obj, b.Slot.ProviderConfig, b.Slot.Type, m.prov, b.Slot.ResourceDeps(), !p.opts.SkipRefresh)
+	m.prior, err = p.load(m.obj, b.Slot.ProviderConfig, b.Slot.Type, m.prov, b.Slot, !p.opts.SkipRefresh)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -58,6 +58,9 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 		return cty.DynamicVal, err
 	}
 	p.add(change)
+	if change.Action == plan.NoOp {
+		p.settleDeps(m.obj, b.Slot.ProviderConfig, m.prior.object, change.Dependencies)
+	}
 	if err := p.protect(change); err != nil {
 		return cty.DynamicVal, err
 	}

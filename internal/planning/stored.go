@@ -2,6 +2,8 @@ package planning
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -27,8 +29,8 @@ type known struct {
 // null tells that no object exists.
 func (k known) null() bool { return k.object == nil }
 
-// load upgrades a stored object and refreshes it. It notes the edits that this causes; drift is noted for managed objects.
-func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, deps []addr.ConfigResource, refresh bool) (known, error) {
+// load upgrades a stored object and refreshes it; block is the one that wants it, or nil. It notes the edits that this causes; drift is noted for managed objects.
+func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, block *eval.Slot, refresh bool) (known, error) {
 	stored := p.prior.Object(o)
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	if stored == nil {
@@ -57,7 +59,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 			return none, err
 		}
 	}
-	return current, p.noteRefresh(o, cfg, rt, k, current, deps)
+	return p.noteRefresh(o, cfg, rt, k, current, block)
 }
 
 // refresh asks the provider what the object looks like now.
@@ -85,46 +87,60 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 
 var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
 
-// noteRefresh keeps the edit and the drift that refreshing caused. before is the upgraded object, after what is there now.
-func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known, deps []addr.ConfigResource) error {
+// noteRefresh keeps the edit and the drift that refreshing caused, and gives the object with what its block says of it now. before is the
+// upgraded object, after what is there now. Until the object is written or turns out to be as wanted, it depends on what it was made from
+// and on what the configuration mentions now.
+func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known, block *eval.Slot) (known, error) {
 	stored := before.object
 	if after.null() {
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: o}})
 		p.addDrift(o, cfg, rt, plan.Delete, before, after)
-		return nil
+		return after, nil
 	}
 	same := before.value.RawEquals(after.value)
-	if deps == nil {
-		deps = stored.Dependencies
+	deps, cbd := stored.Dependencies, stored.CreateBeforeDestroy
+	if block != nil {
+		cbd = block.CreateBeforeDestroy
+		if !p.opts.SkipRefresh {
+			deps = joinDeps(deps, block.ResourceDeps())
+		}
 	}
-	if same && stored.SchemaVersion == rt.Version && bytes.Equal(before.private, after.private) && equalDeps(stored.Dependencies, deps) {
-		return nil
+	if same && stored.SchemaVersion == rt.Version && bytes.Equal(before.private, after.private) && slices.Equal(stored.Dependencies, deps) && cbd == stored.CreateBeforeDestroy {
+		return after, nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), state.Object{
 		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: stored.Sensitive, Private: after.private, Dependencies: deps,
-		CreateBeforeDestroy: stored.CreateBeforeDestroy, IdentityVersion: stored.IdentityVersion, Identity: stored.Identity,
+		CreateBeforeDestroy: cbd, IdentityVersion: stored.IdentityVersion, Identity: stored.Identity,
 		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy,
 	})
 	if err != nil {
-		return p.walk.Report(diag.FromError("Cannot store the refreshed object "+o.String(), err))
+		return after, p.walk.Report(diag.FromError("Cannot store the refreshed object "+o.String(), err))
 	}
+	after.object = next
 	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: next}})
 	if !same {
 		p.addDrift(o, cfg, rt, plan.Update, before, after)
 	}
-	return nil
+	return after, nil
 }
 
-func equalDeps(a, b []addr.ConfigResource) bool {
-	if len(a) != len(b) {
-		return false
+// joinDeps gives the dependencies of two lists in the order of the state.
+func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
+	if slices.Equal(a, b) {
+		return a
 	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
+	out := slices.Concat(a, b)
+	slices.SortFunc(out, func(x, y addr.ConfigResource) int { return strings.Compare(x.String(), y.String()) })
+	return slices.Compact(out)
+}
+
+// settleDeps notes the dependencies of an object that nothing is done to: its stored ones have no say in this run.
+func (p *planner) settleDeps(o addr.Object, cfg addr.AbsProviderConfig, object *state.Object, deps []addr.ConfigResource) {
+	if !slices.Equal(object.Dependencies, deps) {
+		next := *object
+		next.Dependencies = deps
+		p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: &next}})
 	}
-	return true
 }
 
 func (p *planner) addDrift(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, action plan.Action, before, after known) {
