@@ -16,11 +16,19 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/wire/wiretest"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
 func TestGoodProviderPasses(t *testing.T) {
 	Run(t, toyOptions(func(p *toy) provider.Provider { return p }))
+}
+
+// The toy has nested attributes, which protocol 5 cannot carry.
+func TestGoodProviderPassesOverTheWire(t *testing.T) {
+	o := toyOptions(func(p *toy) provider.Provider { return p })
+	o.New = wiretest.Over(o.New, 6)
+	Run(t, o)
 }
 
 // recorder stands in for testing.T and keeps what a check says.
