@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -27,6 +28,9 @@ type Server struct {
 	current *instance
 	schema  *provider.Schema // the same for all instances
 	closed  bool
+	live    int           // instances that are not closed
+	errs    []error       // what closing them said
+	idle    chan struct{} // closed when the server is and no instance lives
 }
 
 // instance is a provider and the calls that use it.
@@ -43,7 +47,7 @@ func NewServer(factory provider.Factory, protocol int) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{version: v, factory: factory}, nil
+	return &Server{version: v, factory: factory, idle: make(chan struct{})}, nil
 }
 
 // Register puts the server's methods on a gRPC server.
@@ -98,17 +102,26 @@ func method[Q any, M proto.Message](name string, f func(*Server, context.Context
 	return grpc.MethodDesc{MethodName: name, Handler: handle}
 }
 
-// Close ends the provider once no call uses it. Calls that come later fail.
-func (s *Server) Close() error {
+// Close ends the provider once no call uses it, and waits for that as long as the context lasts. Calls that come later fail.
+func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
-	s.closed = true
-	old := s.current
-	s.current = nil
-	s.mu.Unlock()
-	if old == nil {
-		return nil
+	first, old := !s.closed, s.current
+	s.closed, s.current = true, nil
+	if first && s.live == 0 {
+		close(s.idle)
 	}
-	return s.release(old)
+	s.mu.Unlock()
+	if old != nil {
+		s.release(old)
+	}
+	select {
+	case <-s.idle:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for calls to end: %w", context.Cause(ctx))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.errs...)
 }
 
 // acquire gives the current provider to a call, which has to release it.
@@ -129,12 +142,13 @@ func (s *Server) acquire(ctx context.Context) (*instance, error) {
 // start makes an instance, which its being current uses. The caller holds the mutex.
 func (s *Server) start(ctx context.Context) (*instance, error) {
 	if s.closed {
-		return nil, fmt.Errorf("the provider is shutting down")
+		return nil, errors.New("the provider is shutting down")
 	}
 	p, err := s.factory(ctx)
 	if err != nil {
 		return nil, err
 	}
+	s.live++
 	return &instance{Provider: p, users: 1}, nil
 }
 
@@ -147,7 +161,7 @@ func (s *Server) forConfiguring(ctx context.Context) (*instance, error) {
 	}
 	s.mu.Unlock()
 	if old != nil {
-		_ = s.release(old) // nobody is left to be told
+		s.release(old)
 	}
 	i, err := s.acquire(ctx)
 	if err == nil {
@@ -158,15 +172,24 @@ func (s *Server) forConfiguring(ctx context.Context) (*instance, error) {
 	return i, err
 }
 
-func (s *Server) release(i *instance) error {
+// release ends the use of an instance; the last closes it.
+func (s *Server) release(i *instance) {
 	s.mu.Lock()
 	i.users--
 	last := i.users == 0
 	s.mu.Unlock()
-	if last {
-		return i.Close()
+	if !last {
+		return
 	}
-	return nil
+	err := i.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.errs = append(s.errs, err)
+	}
+	if s.live--; s.live == 0 && s.closed {
+		close(s.idle)
+	}
 }
 
 // session is one call: its provider, the schema, and the problems that were found while reading the request and writing the answer.
@@ -214,7 +237,7 @@ func (c *session) use(ctx context.Context, inst *instance) bool {
 
 func (c *session) end() {
 	if c.inst != nil {
-		_ = c.s.release(c.inst) // a provider that was replaced: nobody is left to be told
+		c.s.release(c.inst)
 	}
 }
 

@@ -139,8 +139,8 @@ func (s *Server) stop(ctx context.Context, _ *plugin6.Nothing) *plugin6.StopResp
 	if inst == nil {
 		return &plugin6.StopResponse{}
 	}
-	err := errors.Join(inst.Stop(ctx), s.release(inst))
-	if err != nil {
+	defer s.release(inst)
+	if err := inst.Stop(ctx); err != nil {
 		return &plugin6.StopResponse{Error: text(err.Error())}
 	}
 	return &plugin6.StopResponse{}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin5"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 //go:generate protoc -I . --go_out=. --go_opt=paths=source_relative plugin6/tombolo_plugin6.proto plugin5/tombolo_plugin5.proto
@@ -106,6 +107,16 @@ var versions = map[int]*version{
 
 // Versions are the versions of the protocol that the package speaks, the best one last.
 func Versions() []int { return []int{5, 6} }
+
+// Serves tells whether a version of the protocol can express a schema: nil, or what it cannot.
+func Serves(protocol int, s *provider.Schema) error {
+	v, err := versionOf(protocol)
+	if err != nil {
+		return err
+	}
+	_, err = encodeSchema(s, v)
+	return err
+}
 
 func versionOf(protocol int) (*version, error) {
 	v := versions[protocol]

@@ -35,7 +35,7 @@ func Connect(factory provider.Factory, protocol int, o wire.Options) (provider.P
 	if err != nil {
 		return nil, err
 	}
-	o.Close = func() error { return errors.Join(stop(), server.Close()) }
+	o.Close = func() error { return errors.Join(stop(), server.Close(context.Background())) }
 	return wire.NewClient(conn, protocol, o)
 }
 

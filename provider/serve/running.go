@@ -1,0 +1,202 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	plugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
+
+	"github.com/tombolo-iac/tombolo/internal/wire"
+)
+
+// linger is how long the plugin waits for another client after the last has gone. Hosts keep a stream open as long as they live.
+const linger = 10 * time.Second
+
+// running is a plugin that runs.
+type running struct {
+	opts    Options
+	servers map[int]*wire.Server // by version of the protocol
+	best    int
+
+	mu    sync.Mutex // guards what follows
+	g     *grpc.Server
+	ended bool
+}
+
+// entry registers a server when go-plugin has agreed on its version.
+type entry struct {
+	plugin.NetRPCUnsupportedPlugin
+	server *wire.Server
+}
+
+func (e entry) GRPCServer(_ *plugin.GRPCBroker, g *grpc.Server) error {
+	e.server.Register(g)
+	return nil
+}
+
+func (entry) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("this side serves")
+}
+
+func (p *running) config(versions ...int) *plugin.ServeConfig {
+	c := &plugin.ServeConfig{HandshakeConfig: handshake, VersionedPlugins: map[int]plugin.PluginSet{}}
+	for _, v := range versions {
+		c.VersionedPlugins[v] = plugin.PluginSet{"provider": entry{server: p.servers[v]}}
+	}
+	return c
+}
+
+// newServer makes the gRPC server, for go-plugin.
+func (p *running) newServer(more ...grpc.ServerOption) func([]grpc.ServerOption) *grpc.Server {
+	return func(opts []grpc.ServerOption) *grpc.Server {
+		opts = append(opts, grpc.MaxRecvMsgSize(wire.MaxMessage), grpc.MaxSendMsgSize(wire.MaxMessage))
+		g := grpc.NewServer(append(opts, more...)...)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.g = g
+		if p.ended {
+			g.Stop()
+		}
+		return g
+	}
+}
+
+// end hangs up on all clients, which cancels their calls and makes go-plugin return.
+func (p *running) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	if p.g != nil {
+		p.g.Stop()
+	}
+}
+
+// serve serves the host that started the plugin.
+func (p *running) serve(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	clients := newClients(linger)
+	var watchers sync.WaitGroup
+	watchers.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-parentGone(ctx):
+		case <-clients.gone:
+		}
+		p.end()
+	})
+	c := p.config(wire.Versions()...)
+	for v := range c.VersionedPlugins {
+		if p.servers[v] == nil {
+			delete(c.VersionedPlugins, v)
+		}
+	}
+	c.GRPCServer = p.newServer(grpc.StatsHandler(clients))
+	plugin.Serve(c)
+	cancel()
+	watchers.Wait()
+	return p.close()
+}
+
+// serveDebug serves whoever is told of the plugin.
+func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
+	c := p.config(p.best)
+	c.GRPCServer = p.newServer()
+	reattach, done := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
+	c.Test = &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: reattach, CloseCh: done}
+	go plugin.Serve(c)
+	select {
+	case r := <-reattach:
+		if err := printReattach(out, p.opts.Address, r); err != nil {
+			return err
+		}
+	case <-done:
+		return errors.New("the plugin cannot be served")
+	}
+	<-done
+	return p.close()
+}
+
+// close waits for the calls that are under way.
+func (p *running) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), p.opts.Grace)
+	defer cancel()
+	var errs []error
+	for _, s := range p.servers {
+		errs = append(errs, s.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+func printReattach(w io.Writer, address string, r *plugin.ReattachConfig) error {
+	type socket struct{ Network, String string }
+	type process struct {
+		Protocol        string
+		ProtocolVersion int
+		Pid             int
+		Test            bool
+		Addr            socket
+	}
+	b, err := json.Marshal(map[string]process{address: {
+		Protocol: string(r.Protocol), ProtocolVersion: r.ProtocolVersion, Pid: r.Pid, Test: r.Test,
+		Addr: socket{Network: r.Addr.Network(), String: r.Addr.String()},
+	}})
+	if err != nil {
+		return fmt.Errorf("describe the plugin: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "The provider runs until it is interrupted. To use it, set in another terminal\n\n\t%s='%s'\n\n", ReattachEnv, b)
+	return err
+}
+
+// clients closes gone when there were connections and have been none for a while.
+type clients struct {
+	linger time.Duration
+	gone   chan struct{}
+
+	mu    sync.Mutex // guards what follows
+	count int
+	timer *time.Timer
+}
+
+func newClients(linger time.Duration) *clients {
+	return &clients{linger: linger, gone: make(chan struct{})}
+}
+
+func (c *clients) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (c *clients) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (c *clients) HandleRPC(context.Context, stats.RPCStats)                         {}
+
+func (c *clients) HandleConn(_ context.Context, s stats.ConnStats) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch s.(type) {
+	case *stats.ConnBegin:
+		c.count++
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+	case *stats.ConnEnd:
+		if c.count--; c.count == 0 {
+			c.timer = time.AfterFunc(c.linger, c.check)
+		}
+	}
+}
+
+func (c *clients) check() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.gone:
+	default:
+		if c.count == 0 {
+			close(c.gone)
+		}
+	}
+}

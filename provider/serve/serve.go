@@ -1,0 +1,156 @@
+// Package serve makes a plugin of any provider.Provider: a program that Terraform, OpenTofu and Tombolo start and talk to over the plugin
+// protocol, version 5 or 6.
+//
+//	func main() {
+//		serve.Main(serve.Options{
+//			Address: "registry.terraform.io/example/demo",
+//			New:     func(context.Context) (provider.Provider, error) { return demo.New(), nil },
+//		})
+//	}
+//
+// The library go-plugin does the handshake, mutual TLS, sockets, health checks, the forwarding of output and the request to shut down. This
+// package adds what keeps a plugin from outliving its use: it ends when the process that started it is gone or, in case that was a mere
+// wrapper, soon after its only client has hung up. Calls that are under way get their context cancelled then, and some time to end.
+//
+// With the flag -debug the plugin is started by hand and prints what to set TF_REATTACH_PROVIDERS to. Started by hand without, it explains
+// itself.
+package serve
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	plugin "github.com/hashicorp/go-plugin"
+
+	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// The magic cookie tells a plugin that a host started it. Its key and value are the same for all providers.
+const (
+	CookieKey   = "TF_PLUGIN_MAGIC_COOKIE"
+	CookieValue = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2"
+)
+
+// ReattachEnv names the variable that tells a host to use plugins that already run.
+const ReattachEnv = "TF_REATTACH_PROVIDERS"
+
+// Options describe a plugin. New is required.
+type Options struct {
+	// New starts a provider. It is called once in general, and again each time that a client configures the plugin anew, which happens when it
+	// runs on its own.
+	New provider.Factory
+	// Address is the source address of the provider, with its host.
+	Address string
+	// Debug makes the plugin run on its own, for a debugger, until it is interrupted.
+	Debug bool
+	// Grace is how long calls may take to end when the plugin has to; 0 means fifteen seconds.
+	Grace time.Duration
+}
+
+// Main is all of a plugin's main function: it reads the flags, runs the plugin and exits.
+func Main(o Options) {
+	flags := flag.NewFlagSet(filepath.Base(os.Args[0]), flag.ExitOnError)
+	flags.BoolVar(&o.Debug, "debug", o.Debug, "run on its own, for a debugger")
+	_ = flags.Parse(os.Args[1:]) // exits on errors
+	os.Exit(Run(o))
+}
+
+// Run runs the plugin until it has to end, and gives the status to exit with. It takes over the process: standard output, standard error and
+// the handling of signals.
+func Run(o Options) int {
+	stderr := os.Stderr // the library puts something else in its place
+	if !o.Debug && os.Getenv(CookieKey) != CookieValue {
+		explain(stderr, filepath.Base(os.Args[0]), o.Address)
+		return 1
+	}
+	p, err := newPlugin(o)
+	if err != nil {
+		fmt.Fprintf(stderr, "The provider cannot start: %s.\n", err)
+		return 1
+	}
+	signals := []os.Signal{syscall.SIGTERM}
+	if o.Debug {
+		signals = append(signals, os.Interrupt) // otherwise the host decides what an interrupt means
+	}
+	ctx, cancel := signal.NotifyContext(context.Background(), signals...)
+	defer cancel()
+	if o.Debug {
+		err = p.serveDebug(ctx, os.Stdout)
+	} else {
+		err = p.serve(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "The provider did not end well: %s.\n", err)
+		return 1
+	}
+	return 0
+}
+
+func explain(w io.Writer, program, address string) {
+	if address == "" {
+		address = "an infrastructure provider"
+	} else {
+		address = "the provider " + address
+	}
+	fmt.Fprintf(w, `%s is a plugin: %s for Terraform, OpenTofu and Tombolo, which start it themselves.
+Name the provider in a configuration and put this file where they find it, such as a filesystem mirror
+or a directory in dev_overrides.
+
+To attach a debugger, start it with -debug and do as it says.
+`, program, address)
+}
+
+// newPlugin starts the provider, since its schema decides on the versions of the protocol.
+func newPlugin(o Options) (*running, error) {
+	if o.Grace == 0 {
+		o.Grace = 15 * time.Second
+	}
+	ctx := context.Background()
+	first, err := o.New(ctx)
+	if err != nil {
+		return nil, err
+	}
+	schema, diags := first.Schema(ctx)
+	if err := diags.Err(); err != nil {
+		return nil, err
+	}
+	// The provider that was asked is the first to be used.
+	unused := make(chan provider.Provider, 1)
+	unused <- first
+	factory := func(ctx context.Context) (provider.Provider, error) {
+		select {
+		case p := <-unused:
+			return p, nil
+		default:
+			return o.New(ctx)
+		}
+	}
+	p := &running{opts: o, servers: map[int]*wire.Server{}}
+	var problems []string
+	for _, v := range wire.Versions() {
+		if err := wire.Serves(v, schema); err != nil {
+			problems = append(problems, err.Error())
+			continue
+		}
+		if p.servers[v], err = wire.NewServer(factory, v); err != nil {
+			return nil, err
+		}
+		p.best = v
+	}
+	if p.best == 0 {
+		return nil, fmt.Errorf("no version of the plugin protocol can express its schema: %s", strings.Join(problems, "; "))
+	}
+	return p, nil
+}
+
+// handshake is what go-plugin has to know of the agreement between host and plugin.
+var handshake = plugin.HandshakeConfig{MagicCookieKey: CookieKey, MagicCookieValue: CookieValue}
