@@ -17,7 +17,7 @@ import (
 )
 
 // linger is how long the plugin waits for another client after the last has gone. Hosts keep a stream open as long as they live.
-const linger = 10 * time.Second
+const linger = 5 * time.Second
 
 // running is a plugin that runs.
 type running struct {
