@@ -49,7 +49,7 @@ func runValidate(ctx context.Context, c *command.Call, asJSON bool) command.Outc
 	}
 	qualified := ""
 	if len(diags) > 0 {
-		qualified = ", but there were some\nvalidation warnings as shown above"
+		qualified = ", but there were some validation warnings\nas shown above"
 	}
 	fmt.Fprintf(c.Out, "%s The configuration is valid%s.\n\n", c.Green("Success!"), qualified)
 	return command.Done

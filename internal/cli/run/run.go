@@ -23,6 +23,8 @@ type session struct {
 	running *command.Running
 	project *tombolo.Project
 	run     *tombolo.Run
+	// warnings of the preparation are shown with those of the plan, below it, where they are seen.
+	warnings diag.List
 }
 
 // begin loads the project, collects its variables and takes the lock. Problems are reported; a session must be ended.
@@ -34,10 +36,13 @@ func begin(ctx context.Context, c *command.Call, p *planning, operation string) 
 	c.Report(p.StateFiles.Deprecated())
 	s := &session{call: c, flags: p, options: options}
 	s.ctx, s.running = c.Interruptible(ctx)
-	if diags := s.prepare(operation); !c.Report(diags) {
+	diags := s.prepare(operation)
+	if diags.HasErrors() {
+		c.Report(diags)
 		s.end()
 		return nil, false
 	}
+	s.warnings = diags
 	return s, true
 }
 
@@ -67,7 +72,10 @@ func (s *session) open(operation string) (diags diag.List) {
 	return diags
 }
 
-func (s *session) plan() (*plan.Plan, diag.List) { return s.run.Plan(s.ctx, s.options) }
+func (s *session) plan() (*plan.Plan, diag.List) {
+	pl, diags := s.run.Plan(s.ctx, s.options)
+	return pl, s.warnings.Extend(diags)
+}
 
 func (s *session) schemas(pl *plan.Plan) tfjson.Schemas {
 	return command.Schemas(s.project, pl.Base, pl.Changes...)
