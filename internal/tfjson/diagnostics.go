@@ -132,15 +132,12 @@ func blockAround(rng hcl.Range, source []byte, parsed map[string]*hcl.File) stri
 }
 
 // cut takes the whole lines of a range out of the source, and finds the subject in them. The offsets decide: in strings of JSON lines
-// are counted as if their line breaks were real ones.
+// are counted as if their line breaks were real ones. A range that covers a line break shows the line behind it, too.
 func (s *Snippet) cut(source []byte, shown, subject hcl.Range) {
 	first := clamp(shown.Start.Byte, len(source))
 	last := max(clamp(shown.End.Byte, len(source)), first)
 	start := bytes.LastIndexByte(source[:first], '\n') + 1
 	end := len(source)
-	if last > first && last < len(source) && source[last-1] == '\n' {
-		last-- // a range that ends with its line ends in it
-	}
 	if next := bytes.IndexByte(source[last:], '\n'); next >= 0 {
 		end = last + next
 	}
