@@ -28,10 +28,6 @@ func (i *Instance) evalVariable(s *Slot) error {
 	if i.parent != nil && !v.Ephemeral && value.HasDeepEphemeral(val) {
 		return i.walk.Report(diags.Errorf(rng, "Ephemeral value not allowed", "The input variable %q does not accept ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name))
 	}
-	if i.walk.Inputs.Validating {
-		// The configuration has to be sound for every value, so guards such as count = var.on ? 1 : 0 stay open.
-		val = cty.UnknownVal(v.Type)
-	}
 	if v.Sensitive {
 		val = val.Mark(value.Sensitive)
 	}
@@ -39,6 +35,11 @@ func (i *Instance) evalVariable(s *Slot) error {
 		val = val.Mark(value.Ephemeral)
 	}
 	i.values[s.index] = val
+	if i.walk.Inputs.Validating {
+		// The configuration has to be sound for every value, so guards such as count = var.on ? 1 : 0 stay open. The variable's own
+		// validations judge the argument all the same.
+		i.values[s.index] = cty.UnknownVal(v.Type).WithSameMarks(val)
+	}
 	if d := s.faulty(partValidations); d != nil {
 		diags = diags.Extend(d)
 	} else if len(v.Validations) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch"
@@ -24,7 +25,7 @@ func Get() *command.Command {
 				if len(c.Args) > 0 {
 					return c.TooMany()
 				}
-				if !fetchModules(ctx, c, update) {
+				if !c.Report(fetchModules(ctx, c, update)) {
 					return command.Failed
 				}
 				return command.Done
@@ -43,12 +44,16 @@ func installModules(ctx context.Context, c *command.Call, root *config.Module, u
 	} else {
 		tell(c, "Initializing modules...", "")
 	}
-	return fetchModules(ctx, c, upgrade)
+	diags := fetchModules(ctx, c, upgrade)
+	if !diags.HasErrors() {
+		return true // warnings come once, when the whole configuration is read
+	}
+	return c.Report(diags)
 }
 
-func fetchModules(ctx context.Context, c *command.Call, upgrade bool) bool {
+func fetchModules(ctx context.Context, c *command.Call, upgrade bool) diag.List {
 	_, diags := fetch.InstallModules(ctx, ".", filepath.ToSlash(c.DataDir()), fetch.Options{
 		LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { tell(c, "", line) },
 	})
-	return c.Report(diags)
+	return diags
 }
