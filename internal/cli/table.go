@@ -40,11 +40,10 @@ type global struct{ help, version bool }
 // start finds the command of the arguments and runs it.
 func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 	g, rest, problem := globals(a, args)
-	if problem != "" {
+	switch {
+	case problem != "":
 		fmt.Fprintln(a.Err, problem)
 		return command.Misused
-	}
-	switch {
 	case g.version:
 		rest = append([]string{"version"}, rest...)
 	case len(rest) == 0:
@@ -52,7 +51,7 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		if g.help {
 			return command.Done
 		}
-		return command.Misused
+		return command.Unasked
 	}
 	cmd, path := find(table(), rest[0]), rest[0]
 	if cmd == nil {

@@ -132,7 +132,8 @@ func whole(d time.Duration) *float64 {
 
 // Start writes the version line.
 func (l *lines) Start() {
-	l.info(l.o.title()+" "+state.LanguageVersion, "version", "terraform", state.LanguageVersion, "ui", uiVersion)
+	// Programs that read the lines know one name only.
+	l.info("Terraform "+state.LanguageVersion, "version", "terraform", state.LanguageVersion, "ui", uiVersion)
 }
 
 // Close ends the progress lines.

@@ -119,8 +119,13 @@ func (l *lines) Applied(p *plan.Plan, s *state.State) {
 	if p != nil && p.Mode == plan.Destroy && l.o.Command != "apply" {
 		operation = "destroy"
 	}
-	l.info(completed(l.o, p, done), "change_summary", "changes",
-		summaryLine{Add: done.add, Change: done.change, Import: imports(p), Remove: done.destroy, Operation: operation})
+	if l.o.Command != "refresh" {
+		l.info(completed(l.o, p, done), "change_summary", "changes",
+			summaryLine{Add: done.add, Change: done.change, Import: imports(p), Remove: done.destroy, Operation: operation})
+	}
+	if operation == "destroy" {
+		return
+	}
 	outputs := map[string]outputLine{}
 	for _, name := range s.OutputNames() {
 		o := s.Output(name)

@@ -48,6 +48,8 @@ type Options struct {
 	Command string
 	// Program is the name that the texts call the command by, such as "terraform"; empty means "tombolo".
 	Program string
+	// StatePath is the file that -state-out named, which the end of an apply tells; empty otherwise.
+	StatePath string
 	// Automation leaves out advice on what to run next (TF_IN_AUTOMATION).
 	Automation bool
 	// CompactWarnings shows warnings without their details when there are no errors.

@@ -3,6 +3,11 @@ package code
 import (
 	"context"
 	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -12,27 +17,35 @@ import (
 // Validate is the command validate.
 func Validate() *command.Command {
 	return &command.Command{
-		Name: "validate", Short: "Check the configuration", Main: true,
+		Name: "validate", Short: "Check the configuration", Args: "[DIR]", Main: true,
 		Long: `Check that the configuration is valid in itself: syntax, names, references, argument names and
 types. Values of variables, the state and real objects are not looked at.`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON, noTests bool
-			var testDir string
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
 			c.Flags.BoolVar(&noTests, "no-tests", false, "Leave test files alone, as this version always does.")
-			c.Flags.StringVar(&testDir, "test-directory", "tests", "The `DIR` of test files, which this version does not look at.")
+			tests := command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
-				if len(c.Args) > 0 {
-					return c.TooMany()
+				dir := "."
+				switch len(c.Args) {
+				case 0:
+				case 1:
+					dir = c.Args[0]
+				default:
+					return c.Misuse("Too many command line arguments", "Expected at most one positional argument: the directory.")
 				}
-				return runValidate(ctx, c, asJSON)
+				diags := validate(ctx, c, dir)
+				if !noTests {
+					diags = diags.Extend(command.TestDirectory(*tests))
+				}
+				return validity(c, diags, asJSON)
 			}
 		},
 	}
 }
 
-func runValidate(ctx context.Context, c *command.Call, asJSON bool) command.Outcome {
-	diags := validate(ctx, c)
+// validity shows what was found, and gives the outcome.
+func validity(c *command.Call, diags diag.List, asJSON bool) command.Outcome {
 	if asJSON {
 		c.ReadSources(diags)
 		if err := tfjson.Validate(c.Out, diags.Sorted(), c.Sources()); err != nil {
@@ -55,11 +68,34 @@ func runValidate(ctx context.Context, c *command.Call, asJSON bool) command.Outc
 	return command.Done
 }
 
-func validate(ctx context.Context, c *command.Call) diag.List {
-	project, diags := c.Load(ctx, command.ProjectOptions{})
-	if diags.HasErrors() {
-		return diags
+func validate(ctx context.Context, c *command.Call, dir string) diag.List {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return diag.List{}.Errorf(nil, "Failed to read module directory", "There is no directory %s that can be read.", dir)
 	}
-	defer project.Close()
-	return diags.Extend(project.Validate(ctx))
+	project, diags := c.Load(ctx, command.ProjectOptions{Dir: dir})
+	if !diags.HasErrors() {
+		defer project.Close()
+		diags = diags.Extend(project.Validate(ctx))
+	}
+	if dir != "." {
+		diags = seenFromHere(diags, dir)
+	}
+	return diags
+}
+
+// seenFromHere names files as seen from the working directory: the configuration names them as seen from its own.
+func seenFromHere(diags diag.List, dir string) diag.List {
+	out := make(diag.List, len(diags))
+	for i, d := range diags {
+		moved := *d
+		for _, rng := range []**hcl.Range{&moved.Subject, &moved.Context} {
+			if *rng != nil {
+				to := **rng
+				to.Filename = path.Join(filepath.ToSlash(dir), to.Filename)
+				*rng = &to
+			}
+		}
+		out[i] = &moved
+	}
+	return out
 }

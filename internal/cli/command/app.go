@@ -17,6 +17,7 @@ const (
 	Changes                // it did, and the plan has changes; only with -detailed-exitcode
 	Failed                 // problems were reported
 	Misused                // wrong arguments, reported
+	Unasked                // no command was given
 
 	Unformattable // fmt: problems were reported
 	Unformatted   // fmt -check: everything went well, and there are files to be formatted
@@ -31,6 +32,8 @@ func (o Outcome) ExitCode() int {
 		return 2
 	case Unformatted:
 		return 3
+	case Unasked:
+		return 127
 	case Failed, Misused:
 		return 1
 	}

@@ -54,6 +54,8 @@ type Call struct {
 	Args  []string // what follows the flags
 	JSON  bool     // everything is shown as JSON
 
+	StatePath string // where the state goes instead of its usual place
+
 	cmd     *Command
 	view    view.View
 	sources map[string][]byte // the text behind ranges of diagnostics

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"os"
 	"time"
 
 	"github.com/tombolo-iac/tombolo"
@@ -74,4 +75,17 @@ func (s *StateFiles) Deprecated() (diags diag.List) {
 // Apply writes the files into the options of a store.
 func (s *StateFiles) Apply(o *store.Options) {
 	o.ReadFrom, o.WriteTo, o.BackupTo = s.In, s.Out, s.Backup
+}
+
+// TestFlag declares the flag that says where the files of tests are.
+func TestFlag(c *Call) *string {
+	return c.Flags.String("test-directory", "tests", "Look for files of tests in `DIR`. This version only checks that it is there.")
+}
+
+// TestDirectory warns if the directory that TestFlag names is none. The usual one need not be there.
+func TestDirectory(dir string) (diags diag.List) {
+	if _, err := os.Stat(dir); err != nil && dir != "tests" {
+		diags = diags.Warnf(nil, "Test directory does not exist", "There is no directory %s, which -test-directory names.", dir)
+	}
+	return diags
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -29,6 +30,7 @@ func ErrorsOnly(diags diag.List) (out diag.List) {
 
 // ProjectOptions say how to load a project.
 type ProjectOptions struct {
+	Dir         string // "" is the working directory
 	Files       StateFiles
 	Parallelism int
 	Events      event.Sink
@@ -59,7 +61,7 @@ func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, di
 		return nil, diag.FromError("Cannot tell which workspace is selected", err)
 	}
 	o := tombolo.Options{
-		Dir: ".", DataDir: c.DataDir(), OriginalDir: c.StartDir, Workspace: name,
+		Dir: cmp.Or(p.Dir, "."), DataDir: c.DataDir(), OriginalDir: c.StartDir, Workspace: name,
 		Parallelism: max(p.Parallelism, 0), Events: p.Events, Abort: p.Abort,
 	}
 	if p.Saved != nil {

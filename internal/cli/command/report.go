@@ -27,7 +27,7 @@ func (c *Call) Sources() map[string][]byte { return c.sources }
 func (c *Call) ViewOptions() view.Options {
 	o := view.Options{
 		Out: c.Out, Err: c.Err, JSON: c.JSON, Color: c.Color(), Width: c.Width, Program: c.Program,
-		Command: c.Path, Automation: c.Automated(), CompactWarnings: c.compact,
+		Command: c.Path, StatePath: c.StatePath, Automation: c.Automated(), CompactWarnings: c.compact,
 		Sources: c.Sources,
 	}
 	if c.live() {

@@ -18,9 +18,8 @@ func Get() *command.Command {
 		Long: `Install the modules that the configuration calls: a part of what init does.`,
 		Setup: func(c *command.Call) command.Run {
 			var update bool
-			var tests string
 			c.Flags.BoolVar(&update, "update", false, "Install modules anew.")
-			c.Flags.StringVar(&tests, "test-directory", "tests", "The `DIR` of test files, which this version does not look at.")
+			command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.TooMany()

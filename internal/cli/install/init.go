@@ -44,7 +44,7 @@ type initing struct {
 func (i *initing) flags(c *command.Call) {
 	var ignored struct {
 		reconfigure, migrate, force, input, remote bool
-		lockfile, tests                            string
+		lockfile                                   string
 		plugins                                    []string
 	}
 	(&command.Locking{}).LockFlags(c)
@@ -61,7 +61,7 @@ func (i *initing) flags(c *command.Call) {
 	f.BoolVar(&ignored.force, "force-copy", false, "Accepted for compatibility: a local backend has no saved settings.")
 	f.BoolVar(&ignored.remote, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
 	f.StringVar(&ignored.lockfile, "lockfile", "", "Accepted for compatibility; the `MODE` matters only to installed providers.")
-	f.StringVar(&ignored.tests, "test-directory", "tests", "The `DIR` of test files, which this version does not look at.")
+	command.TestFlag(c)
 	c.StringsFlag(&ignored.plugins, "plugin-dir", "Accepted for compatibility; a `DIR` with plugins, which this version cannot run.")
 }
 

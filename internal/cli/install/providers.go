@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ func Providers() *command.Command {
 		Long: `Show the tree of modules with the providers that each needs, and the providers that the
 state needs.`,
 		Setup: func(c *command.Call) command.Run {
+			command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.TooMany()
@@ -37,6 +39,9 @@ func runProviders(ctx context.Context, c *command.Call) command.Outcome {
 		return c.End(diags)
 	}
 	defer project.Close()
+	if project.Config().IsEmpty() {
+		return c.End(diags.Errorf(nil, "No configuration files", "The directory %s has no configuration (no .tf files).", workingDir()))
+	}
 	snapshot, diags := c.SnapshotOf(ctx, project.Store())
 	if diags.HasErrors() {
 		return c.End(diags)
@@ -137,4 +142,12 @@ func requiredProviders(cfg *config.Config) map[addr.Provider]hcl.Range {
 		}
 	}
 	return out
+}
+
+func workingDir() string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	return wd
 }

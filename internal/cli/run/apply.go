@@ -40,7 +40,7 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 	var approved bool
 	c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
 	return func(ctx context.Context) command.Outcome {
-		p.destroy = p.destroy || destroy
+		p.destroy, c.StatePath = p.destroy || destroy, p.Out
 		switch {
 		case len(c.Args) > 1, len(c.Args) > 0 && destroy:
 			return c.TooMany()

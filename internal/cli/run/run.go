@@ -55,7 +55,7 @@ func (s *session) prepare(operation string) (diags diag.List) {
 	if diags.HasErrors() {
 		return diags
 	}
-	if s.project.Config().IsEmpty() && s.options.Mode != plan.Destroy {
+	if s.project.Config().IsEmpty() && s.options.Mode != plan.Destroy && operation != "OperationTypeRefresh" {
 		return diags.Errorf(nil, "No configuration files", "This directory has no configuration (no .tf files). Applying nothing would destroy everything, which is hardly meant: to do that, use %s destroy. Otherwise create a .tf file, or change to the directory that has them (-chdir).", c.Program)
 	}
 	given, more := c.Given(s.ctx, s.project.Config().Root, p.Variables.Options, p.input)

@@ -12,9 +12,6 @@ func cmdStatePull() *command.Command {
 		Long: `Print the state as it is stored, in the newest version of the format.`,
 		Setup: func(c *command.Call) command.Run {
 			return func(ctx context.Context) command.Outcome {
-				if len(c.Args) > 0 {
-					return c.WrongNumber("No arguments expected.")
-				}
 				snapshot, diags := c.Snapshot(ctx, command.StateFiles{})
 				if diags.HasErrors() {
 					return c.End(diags)

@@ -74,7 +74,10 @@ func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from,
 	fmt.Fprintln(c.Out)
 	if !approved {
 		answer, err := c.Ask(ctx, "Do you want to make these changes?", "Only 'yes' will be accepted to continue.", false)
-		if err != nil || answer != "yes" {
+		if err != nil {
+			return nil, diag.List{}.Errorf(nil, "Error asking for approval: "+err.Error(), "Nothing was changed. Without someone who answers, use -auto-approve.")
+		}
+		if answer != "yes" {
 			fmt.Fprintln(c.Out, "Cancelled replacing providers.")
 			return nil, nil
 		}
