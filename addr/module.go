@@ -207,3 +207,11 @@ func SortModules(paths []ModuleInstance) []ModuleInstance {
 	}
 	return paths
 }
+
+// Join goes on from this instance along more steps.
+func (m ModuleInstance) Join(steps []Step) ModuleInstance {
+	for _, s := range steps {
+		m = m.Child(s.Call, s.Key)
+	}
+	return m
+}

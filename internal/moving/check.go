@@ -1,0 +1,176 @@
+package moving
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+// Declared tells what the configuration declares, now that it is expanded.
+type Declared interface {
+	// Modules gives the instances of a module.
+	Modules(m addr.Module) []addr.ModuleInstance
+	HasModule(m addr.ModuleInstance) bool
+	// HasInstance tells whether a block declares an instance.
+	HasInstance(a addr.AbsResourceInstance) bool
+}
+
+// Check reports moved blocks that make no sense: the same address twice, two ways for one object, cycles, and objects that have not
+// moved at all because they are still declared.
+func (r *Result) Check(d Declared) diag.List {
+	c := &checker{r: r, declared: d, from: map[string]seen{}, to: map[string]seen{}, modules: map[addr.Module][]addr.ModuleInstance{}}
+	for _, s := range r.statements {
+		if s.implied {
+			continue
+		}
+		instances, ok := c.modules[s.from.decl]
+		if !ok {
+			instances = d.Modules(s.from.decl)
+			c.modules[s.from.decl] = instances
+		}
+		for _, m := range instances {
+			c.statement(s, m)
+		}
+	}
+	for _, s := range r.misfits {
+		c.diags = c.diags.Errorf(&s.rng, "Resource mode mismatch",
+			"%s and %s are of different kinds: a managed resource cannot become a data source, nor the other way round. Moving it would lose the object.", s.from.in(addr.RootInstance), s.to.in(addr.RootInstance))
+	}
+	if c.diags.HasErrors() {
+		return c.diags
+	}
+	for _, cycle := range r.cycles {
+		slices.SortStableFunc(cycle, func(a, b *statement) int {
+			if c := strings.Compare(a.rng.Filename, b.rng.Filename); c != 0 {
+				return c
+			}
+			return a.rng.Start.Byte - b.rng.Start.Byte
+		})
+		var list strings.Builder
+		for _, s := range cycle {
+			fmt.Fprintf(&list, "\n  - %s: %s to %s", position(s.rng), s.from.in(addr.RootInstance), s.to.in(addr.RootInstance))
+		}
+		c.diags = c.diags.Errorf(nil, "Cyclic dependency in move statements",
+			"These moved blocks form a ring, so that there is no last address where an object could stay:%s\n\nA chain of moves has to end at an address that no other block moves away. Nothing was moved.", list.String())
+	}
+	return c.diags
+}
+
+// seen is a statement's other end, for finding two statements about the same address.
+type seen struct {
+	other string
+	rng   hcl.Range
+}
+
+type checker struct {
+	r        *Result
+	declared Declared
+	from, to map[string]seen
+	modules  map[addr.Module][]addr.ModuleInstance
+	diags    diag.List
+}
+
+func (c *checker) statement(s *statement, m addr.ModuleInstance) {
+	from, to := s.from.in(m), s.to.in(m)
+	if from == to {
+		c.diags = c.diags.Errorf(&s.rng, "Redundant move statement", "This block moves %s to its own address, which says nothing. Remove the block.", from)
+		return
+	}
+	for _, e := range []end{s.from, s.to} {
+		if p := c.foreign(e); p != "" {
+			c.diags = c.diags.Errorf(&s.rng, "Cross-package move statement",
+				"%s belongs to the external module package %q. A moved block can only name objects of the package that it stands in.", e.in(m), p)
+		}
+	}
+	if other, ok := c.from[from]; ok && other.other != to {
+		c.diags = c.diags.Errorf(&s.rng, "Ambiguous move statements",
+			"The block at %s says that %s moved to %s, but this one says that it moved to %s. An object can only move to one address.", position(other.rng), from, other.other, to)
+	} else {
+		c.from[from] = seen{to, s.rng}
+	}
+	if other, ok := c.to[to]; ok && other.other != from {
+		c.diags = c.diags.Errorf(&s.rng, "Ambiguous move statements",
+			"The block at %s says that %s moved to %s, but this one says that %s moved there. Only one object can have moved to an address.", position(other.rng), other.other, to, from)
+	} else {
+		c.to[to] = seen{from, s.rng}
+	}
+	if what, where := c.exists(s.from, m); what != "" {
+		c.diags = c.diags.Errorf(&s.rng, "Moved object still exists",
+			"This block moves %s, but that %s is still declared at %s. Declare it as %s instead, or remove the moved block.", from, what, position(where), to)
+	}
+}
+
+// foreign gives the source of the package that the module of an end belongs to, if it is another than that of the statement.
+func (c *checker) foreign(e end) string {
+	inner := e.steps
+	if e.isModule() {
+		inner = inner[:len(inner)-1] // the call belongs to the module in which it stands
+	}
+	m := e.decl
+	for _, s := range inner {
+		block := c.r.packages(m)
+		if block == nil {
+			return ""
+		}
+		if call := block.Calls[s.Call]; call != nil && call.Kind != config.SourceLocal {
+			return call.Source
+		}
+		m = m.Child(s.Call)
+	}
+	return ""
+}
+
+// exists tells what an address still names in the configuration, and where that is declared.
+func (c *checker) exists(e end, m addr.ModuleInstance) (what string, where hcl.Range) {
+	inner := e.steps
+	if e.isModule() {
+		inner = inner[:len(inner)-1]
+	}
+	container := m.Join(inner)
+	if !c.declared.HasModule(container) {
+		return "", where
+	}
+	block := c.r.packages(container.Config())
+	if e.isModule() {
+		last := e.steps[len(e.steps)-1]
+		call := block.Calls[last.Call]
+		switch {
+		case call == nil:
+		case e.whole:
+			return "module call", call.Range
+		case c.declared.HasModule(container.Child(last.Call, last.Key)):
+			return "module instance", repetition(call.Count, call.ForEach, call.Range)
+		}
+		return "", where
+	}
+	res := block.Resources[e.resource]
+	switch {
+	case res == nil:
+	case e.whole:
+		return "resource", res.DeclRange
+	case c.declared.HasInstance(addr.AbsResourceInstance{Module: container, Resource: e.resource, Key: e.key}):
+		return "resource instance", repetition(res.Count, res.ForEach, res.DeclRange)
+	}
+	return "", where
+}
+
+// repetition is the place that decides which instances there are.
+func repetition(count, forEach hcl.Expression, otherwise hcl.Range) hcl.Range {
+	switch {
+	case count != nil:
+		return count.Range()
+	case forEach != nil:
+		return forEach.Range()
+	}
+	return otherwise
+}
+
+func position(r hcl.Range) string {
+	return fmt.Sprintf("%s:%d,%d", r.Filename, r.Start.Line, r.Start.Column)
+}

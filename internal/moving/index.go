@@ -1,0 +1,190 @@
+package moving
+
+import (
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+)
+
+// token is one step of an address pattern.
+type token struct {
+	name string
+	key  addr.Key
+	any  bool // every key
+}
+
+// tokens gives the pattern of an end: all instances of the declaring module, then its own steps.
+func (e end) tokens() []token {
+	var out []token
+	for _, c := range e.decl.Calls() {
+		out = append(out, token{name: "module." + c, any: true})
+	}
+	for i, s := range e.steps {
+		out = append(out, token{name: "module." + s.Call, key: s.Key, any: e.whole && e.isModule() && i == len(e.steps)-1})
+	}
+	if !e.isModule() {
+		out = append(out, token{name: e.resource.String(), key: e.key, any: e.whole})
+	}
+	return out
+}
+
+// index finds the statements that have to do with an address, so that ordering n statements costs n and not n*n.
+type index struct{ from, to *branch }
+
+// branch is a step of a tree of patterns.
+type branch struct {
+	here []int // statements whose pattern ends here
+	next map[string]*fork
+}
+
+// fork tells the keys of one name apart.
+type fork struct {
+	any   *branch
+	exact map[addr.Key]*branch
+}
+
+func newIndex(statements []*statement) *index {
+	x := &index{from: &branch{}, to: &branch{}}
+	for i, s := range statements {
+		x.add(i, s)
+	}
+	return x
+}
+
+func (x *index) add(i int, s *statement) {
+	x.from.add(s.from.tokens(), i)
+	x.to.add(s.to.tokens(), i)
+}
+
+func (b *branch) add(tokens []token, i int) {
+	for _, t := range tokens {
+		if b.next == nil {
+			b.next = map[string]*fork{}
+		}
+		f := b.next[t.name]
+		if f == nil {
+			f = &fork{exact: map[addr.Key]*branch{}}
+			b.next[t.name] = f
+		}
+		if t.any {
+			if f.any == nil {
+				f.any = &branch{}
+			}
+			b = f.any
+			continue
+		}
+		if f.exact[t.key] == nil {
+			f.exact[t.key] = &branch{}
+		}
+		b = f.exact[t.key]
+	}
+	b.here = append(b.here, i)
+}
+
+// match visits the patterns that overlap with one: those that end where it ends, and with inside set those that it is part of.
+func (b *branch) match(tokens []token, visit func(i int, inside bool)) {
+	for _, i := range b.here {
+		visit(i, len(tokens) > 0)
+	}
+	if len(tokens) == 0 {
+		return
+	}
+	t := tokens[0]
+	f := b.next[t.name]
+	if f == nil {
+		return
+	}
+	if f.any != nil {
+		f.any.match(tokens[1:], visit)
+	}
+	if !t.any {
+		if e := f.exact[t.key]; e != nil {
+			e.match(tokens[1:], visit)
+		}
+		return
+	}
+	for _, e := range f.exact {
+		e.match(tokens[1:], visit)
+	}
+}
+
+// mentions tells whether a statement names the resource of an end, whatever the key.
+func (x *index) mentions(e end) bool {
+	tokens := e.tokens()
+	tokens[len(tokens)-1].any = true
+	found := false
+	for _, b := range []*branch{x.from, x.to} {
+		b.match(tokens, func(_ int, inside bool) { found = found || !inside })
+	}
+	return found
+}
+
+// order sorts the statements: a chain begins at its beginning, what moves within a module moves before the module does, and what moves
+// within its new place after it. Statements that wait for each other come as cycles.
+func (x *index) order(statements []*statement) ([]int, [][]*statement) {
+	after := make([][]int, len(statements)) // what comes before each
+	wait := func(later, earlier int) {
+		if later != earlier {
+			after[later] = append(after[later], earlier)
+		}
+	}
+	for i, s := range statements {
+		from, to := s.from.tokens(), s.to.tokens()
+		x.to.match(from, func(j int, _ bool) { wait(i, j) })
+		x.to.match(to, func(j int, inside bool) {
+			if inside {
+				wait(i, j)
+			}
+		})
+		inner := func(j int, inside bool) {
+			if inside {
+				wait(j, i)
+			}
+		}
+		x.from.match(from, inner)
+		x.from.match(to, inner)
+	}
+	var cycles [][]*statement
+	for _, group := range graph.Cycles(len(statements), func(i int) []int { return after[i] }) {
+		slices.Sort(group)
+		var list []*statement
+		for _, i := range group {
+			list = append(list, statements[i])
+		}
+		cycles = append(cycles, list)
+	}
+	if len(cycles) > 0 {
+		return nil, cycles
+	}
+	return sorted(after), nil
+}
+
+// sorted gives an order in which each comes after all that it waits for; there are no cycles.
+func sorted(after [][]int) []int {
+	type frame struct{ i, next int }
+	out := make([]int, 0, len(after))
+	seen := make([]bool, len(after))
+	for start := range after {
+		if seen[start] {
+			continue
+		}
+		seen[start] = true
+		stack := []frame{{i: start}}
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			if f.next == len(after[f.i]) {
+				out = append(out, f.i)
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			j := after[f.i][f.next]
+			f.next++
+			if !seen[j] {
+				seen[j] = true
+				stack = append(stack, frame{i: j})
+			}
+		}
+	}
+	return out
+}

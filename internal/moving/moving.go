@@ -1,0 +1,202 @@
+// Package moving finds the new addresses of stored objects: what moved blocks say, and what follows from a block that got or lost its
+// count. It looks at the configuration's text and at the state alone; nothing has to be evaluated for it.
+//
+// Run gives the edits of the state and remembers where each object was. Whether the blocks themselves make sense is known when
+// modules and resources have been expanded: Check reports it then. What the plan makes of a moved object is internal/planning's matter.
+//
+//	moves := moving.Run(cfg, prior)
+//	prior = moves.State
+//	...
+//	diags := moves.Check(declared)
+package moving
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Result says where the objects of a state are now.
+type Result struct {
+	// State is the prior state with the moves done by Edits.
+	State *state.State
+	Edits []state.Edit
+	// From gives the former address of every instance that moved.
+	From map[addr.AbsResourceInstance]addr.AbsResourceInstance
+	// Blocked lists what could not move because something was in the way.
+	Blocked []Blocked
+
+	statements []*statement
+	cycles     [][]*statement
+	misfits    []*statement // would have turned a managed object into a data source, or the other way round
+	packages   func(addr.Module) *config.Module
+}
+
+// Blocked is a module, resource or instance whose new address was taken.
+type Blocked struct{ From, To string }
+
+// statement is one moved block, or one move that a changed count implies.
+type statement struct {
+	from, to end
+	implied  bool
+	rng      hcl.Range
+}
+
+// end is one side of a statement: an address seen from the module that declares it.
+type end struct {
+	decl     addr.Module // whose instances are all meant, each for itself
+	steps    []addr.Step // the way from there to a module, or to the module of a resource
+	resource addr.Resource
+	key      addr.Key
+	// whole tells that every instance is meant: of the resource, or of the module call that is the last step.
+	whole bool
+}
+
+func (e end) isModule() bool { return e.resource == addr.Resource{} }
+
+// in gives the address within one instance of the declaring module.
+func (e end) in(m addr.ModuleInstance) string {
+	for _, s := range e.steps {
+		m = m.Child(s.Call, s.Key)
+	}
+	if e.isModule() {
+		return m.String()
+	}
+	return addr.AbsResourceInstance{Module: m, Resource: e.resource, Key: e.key}.String()
+}
+
+// Run works out all moves.
+func Run(cfg *config.Config, prior *state.State) *Result {
+	r := &Result{State: prior, From: map[addr.AbsResourceInstance]addr.AbsResourceInstance{}, packages: cfg.Module}
+	for _, m := range cfg.SortedModules() {
+		for _, b := range m.Moved {
+			r.statements = append(r.statements, explicit(m.Path, b))
+		}
+	}
+	x := newIndex(r.statements)
+	explicits := len(r.statements)
+	r.imply(cfg, x)
+	if len(r.statements) == 0 {
+		return r
+	}
+	for i := explicits; i < len(r.statements); i++ {
+		x.add(i, r.statements[i])
+	}
+	order, cycles := x.order(r.statements)
+	if len(cycles) > 0 {
+		r.cycles = cycles
+		return r
+	}
+	root := settle(prior)
+	for _, i := range order {
+		r.move(root, r.statements[i])
+	}
+	r.record(root, prior)
+	return r
+}
+
+// explicit makes a statement of a block. Two addresses without keys mean all instances; where one has a key, both mean one instance.
+func explicit(m addr.Module, b *config.Moved) *statement {
+	whole := func(t addr.Target) bool {
+		if t.IsModule() {
+			_, last, _ := t.Module.Parent()
+			return last.Key.IsNone()
+		}
+		return !t.HasKey
+	}
+	both := whole(b.From.Target) && whole(b.To.Target)
+	side := func(t addr.Target) end {
+		return end{decl: m, steps: t.Module.Steps(), resource: t.Resource, key: t.Key, whole: both}
+	}
+	return &statement{from: side(b.From.Target), to: side(b.To.Target), rng: b.Range}
+}
+
+// imply adds the moves of resources whose block got or lost count, unless a block mentions the resource: the only instance becomes
+// number 0, and the other way round.
+func (r *Result) imply(cfg *config.Config, x *index) {
+	for _, stored := range r.State.Resources() {
+		m := cfg.Module(stored.Addr.Module.Config())
+		if m == nil {
+			continue
+		}
+		block := m.Resources[stored.Addr.Resource]
+		if block == nil || block.ForEach != nil {
+			continue
+		}
+		from, to := addr.NoKey, addr.IntKey(0)
+		if block.Count == nil {
+			from, to = to, from
+		}
+		if stored.Instances[from] == nil {
+			continue
+		}
+		side := func(k addr.Key) end {
+			return end{steps: stored.Addr.Module.Steps(), resource: stored.Addr.Resource, key: k}
+		}
+		if x.mentions(side(from)) {
+			continue
+		}
+		r.statements = append(r.statements, &statement{from: side(from), to: side(to), implied: true, rng: block.DeclRange})
+	}
+}
+
+// record compares the places of all objects with their former ones and gives the edits in an order in which each finds its new place free.
+func (r *Result) record(root *place, prior *state.State) {
+	var moved []addr.AbsResourceInstance
+	root.walk(addr.RootInstance, func(now, was addr.AbsResourceInstance) {
+		if now != was {
+			r.From[now] = was
+			moved = append(moved, now)
+		}
+	})
+	slices.SortFunc(moved, addr.AbsResourceInstance.Compare)
+	to := make(map[addr.AbsResourceInstance]addr.AbsResourceInstance, len(moved))
+	for now, was := range r.From {
+		to[was] = now
+	}
+	done := map[addr.AbsResourceInstance]bool{}
+	for _, now := range moved {
+		// What is still at the new place goes first.
+		var chain []addr.AbsResourceInstance
+		for at, occupied := now, true; occupied && !done[at]; at, occupied = next(to, at) {
+			if len(chain) > len(moved) {
+				panic("moving: objects change places in a ring at " + now.String()) // order would have found a cycle
+			}
+			chain = append(chain, at)
+		}
+		for _, at := range slices.Backward(chain) {
+			done[at] = true
+			r.Edits = append(r.Edits, state.Edit{Move: &state.MoveObject{From: r.From[at], To: at}})
+		}
+	}
+	if len(r.Edits) > 0 {
+		b := prior.Builder()
+		b.Fold(r.Edits...)
+		r.State = b.State()
+	}
+}
+
+func next(to map[addr.AbsResourceInstance]addr.AbsResourceInstance, at addr.AbsResourceInstance) (addr.AbsResourceInstance, bool) {
+	goes, ok := to[at]
+	return goes, ok
+}
+
+// Warnings tells what could not move.
+func (r *Result) Warnings() diag.List {
+	if len(r.Blocked) == 0 {
+		return nil
+	}
+	var list strings.Builder
+	for _, b := range r.Blocked {
+		fmt.Fprintf(&list, "\n  - %s could not move to %s", b.From, b.To)
+	}
+	return diag.List{}.Warnf(nil, "Unresolved resource instance address changes",
+		"The configuration says that objects of the state have moved, but other objects are at their new addresses already:%s\n\nThe objects that could not move are planned as if nothing had been said of them, which usually means that they are destroyed. If that is not what you want, solve the conflicts with \"state mv\" or \"state rm\" first, and plan again.", list.String())
+}

@@ -1,0 +1,198 @@
+package moving
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// place is a module instance with what is in it now. Objects know where they were; where they are follows from the tree, so that a whole
+// module moves by moving its place.
+type place struct {
+	calls     map[string]map[addr.Key]*place
+	resources map[addr.Resource]map[addr.Key]addr.AbsResourceInstance
+}
+
+// settle puts every instance of a state at its place.
+func settle(s *state.State) *place {
+	root := &place{}
+	var at *place
+	var module addr.ModuleInstance
+	for _, r := range s.Resources() { // grouped by module
+		if at == nil || r.Addr.Module != module {
+			module = r.Addr.Module
+			at = root.make(module.Steps())
+		}
+		heap := make(map[addr.Key]addr.AbsResourceInstance, len(r.Instances))
+		for key := range r.Instances {
+			heap[key] = r.Addr.Instance(key)
+		}
+		at.put(r.Addr.Resource, heap)
+	}
+	return root
+}
+
+func (p *place) put(r addr.Resource, heap map[addr.Key]addr.AbsResourceInstance) {
+	if p.resources == nil {
+		p.resources = map[addr.Resource]map[addr.Key]addr.AbsResourceInstance{}
+	}
+	p.resources[r] = heap
+}
+
+// make gives the place at the end of a way, made where it does not exist yet.
+func (p *place) make(steps []addr.Step) *place {
+	for _, s := range steps {
+		next := p.calls[s.Call][s.Key]
+		if next == nil {
+			next = &place{}
+			p.attach(s, next)
+		}
+		p = next
+	}
+	return p
+}
+
+func (p *place) attach(s addr.Step, child *place) {
+	if p.calls == nil {
+		p.calls = map[string]map[addr.Key]*place{}
+	}
+	if p.calls[s.Call] == nil {
+		p.calls[s.Call] = map[addr.Key]*place{}
+	}
+	p.calls[s.Call][s.Key] = child
+}
+
+// find gives the place at the end of a way, or nil.
+func (p *place) find(steps []addr.Step) *place {
+	for _, s := range steps {
+		if p = p.calls[s.Call][s.Key]; p == nil {
+			return nil
+		}
+	}
+	return p
+}
+
+// walk visits every instance with where it is and where it was.
+func (p *place) walk(m addr.ModuleInstance, visit func(now, was addr.AbsResourceInstance)) {
+	for r, heap := range p.resources {
+		for key, was := range heap {
+			visit(addr.AbsResourceInstance{Module: m, Resource: r, Key: key}, was)
+		}
+	}
+	for call, keys := range p.calls {
+		for key, child := range keys {
+			child.walk(m.Child(call, key), visit)
+		}
+	}
+}
+
+// instances visits the existing instances of a module by its calls, with the way to each.
+func (p *place) instances(calls []string, way []addr.Step, visit func(p *place, way []addr.Step)) {
+	if len(calls) == 0 {
+		visit(p, way)
+		return
+	}
+	children := p.calls[calls[0]]
+	for _, key := range slices.SortedFunc(maps.Keys(children), addr.Key.Compare) {
+		children[key].instances(calls[1:], append(slices.Clip(way), addr.Step{Call: calls[0], Key: key}), visit)
+	}
+}
+
+// move performs a statement in every instance of the module that declares it.
+func (r *Result) move(root *place, s *statement) {
+	root.instances(s.from.decl.Calls(), nil, func(p *place, way []addr.Step) {
+		if s.from.isModule() {
+			r.moveModules(p, way, s)
+		} else {
+			r.moveResources(p, way, s)
+		}
+	})
+}
+
+func (r *Result) moveModules(p *place, way []addr.Step, s *statement) {
+	before, last := s.from.steps[:len(s.from.steps)-1], s.from.steps[len(s.from.steps)-1]
+	container := p.find(before)
+	if container == nil {
+		return
+	}
+	keys := []addr.Key{last.Key}
+	if s.from.whole {
+		keys = slices.SortedFunc(maps.Keys(container.calls[last.Call]), addr.Key.Compare)
+	}
+	for _, key := range keys {
+		source := container.calls[last.Call][key]
+		if source == nil {
+			continue
+		}
+		to := slices.Clone(s.to.steps)
+		if s.from.whole {
+			to[len(to)-1].Key = key
+		}
+		target := addr.ModuleInstanceOf(way...)
+		r.transfer(container, addr.Step{Call: last.Call, Key: key}, p, to, target.Join(before), target)
+	}
+}
+
+// transfer moves a module instance to the end of a way. Where objects of another one are there already, its own stay; modules inside are
+// moved one by one then.
+func (r *Result) transfer(container *place, step addr.Step, p *place, to []addr.Step, from, base addr.ModuleInstance) {
+	source := container.calls[step.Call][step.Key]
+	holder := p.make(to[:len(to)-1])
+	last := to[len(to)-1]
+	there := holder.calls[last.Call][last.Key]
+	if there == nil {
+		delete(container.calls[step.Call], step.Key)
+		holder.attach(last, source)
+		return
+	}
+	switch {
+	case len(source.resources) == 0:
+	case len(there.resources) > 0:
+		r.Blocked = append(r.Blocked, Blocked{From: from.Child(step.Call, step.Key).String(), To: base.Join(to).String()})
+	default:
+		there.resources, source.resources = source.resources, nil
+	}
+	for call, keys := range source.calls {
+		for _, key := range slices.SortedFunc(maps.Keys(keys), addr.Key.Compare) {
+			inner := addr.Step{Call: call, Key: key}
+			r.transfer(source, inner, p, append(slices.Clip(to), inner), from.Child(step.Call, step.Key), base)
+		}
+	}
+}
+
+func (r *Result) moveResources(p *place, way []addr.Step, s *statement) {
+	container := p.find(s.from.steps)
+	if container == nil || len(container.resources[s.from.resource]) == 0 {
+		return
+	}
+	heap := container.resources[s.from.resource]
+	if _, ok := heap[s.from.key]; !ok && !s.from.whole {
+		return
+	}
+	if s.from.resource.Mode != s.to.resource.Mode {
+		r.misfits = append(r.misfits, s)
+		return
+	}
+	base := addr.ModuleInstanceOf(way...)
+	target := p.make(s.to.steps)
+	there := target.resources[s.to.resource]
+	_, taken := there[s.to.key]
+	switch {
+	case s.from.whole && len(there) > 0, !s.from.whole && taken:
+		r.Blocked = append(r.Blocked, Blocked{From: s.from.in(base), To: s.to.in(base)})
+	case s.from.whole:
+		delete(container.resources, s.from.resource)
+		target.put(s.to.resource, heap)
+	default:
+		if there == nil {
+			there = map[addr.Key]addr.AbsResourceInstance{}
+			target.put(s.to.resource, there)
+		}
+		there[s.to.key] = heap[s.from.key]
+		if delete(heap, s.from.key); len(heap) == 0 {
+			delete(container.resources, s.from.resource)
+		}
+	}
+}
