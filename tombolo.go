@@ -249,9 +249,6 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	if len(o.Targets) > 0 {
-		return nil, diags.Errorf(nil, "Not supported yet", "This version of Tombolo cannot limit a plan to targets yet (-target). Nothing was changed.")
-	}
 	now := time.Now()
 	record := funcs.NewFileRecord(nil)
 	pool := p.registry.NewPool()

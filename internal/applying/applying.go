@@ -76,9 +76,14 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 		}
 		a.byBlock[r][c.Object.Instance.Key] = c
 	}
+	var targets *eval.Targets
+	if len(p.Targets) > 0 {
+		targets = prog.Targets(p.Targets, p.Prior())
+	}
 	in := eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
 		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets, Lenient: p.Mode == plan.RefreshOnly,
+		Only: targets.Inputs(), Partial: targets != nil,
 	}
 	if p.Mode == plan.Destroy {
 		in.Only = prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
@@ -89,6 +94,10 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	err := a.walk.Run(ctx)
 	a.finish(err == nil)
 	diags = a.walk.Diagnostics()
+	if len(p.Targets) > 0 {
+		diags = diags.Warnf(nil, "Applied changes may be incomplete",
+			"The plan was made with -target, so other changes that the configuration asks for may be left, and output values may be out of date. Run plan again to see what is left.\n\nThe option is there for exceptional situations, such as getting out of an error.")
+	}
 	if err != nil && !diags.HasErrors() {
 		diags = diags.Errorf(nil, "Apply was interrupted", "Operations that were under way have ended and are recorded in the state; nothing new was started. Run apply again to do the rest.")
 	}
@@ -186,7 +195,7 @@ func (a *applier) total() int {
 // finish records root outputs that are gone and the results of checks.
 func (a *applier) finish(complete bool) {
 	var edits []state.Edit
-	if complete {
+	if complete && len(a.plan.Targets) == 0 {
 		for _, name := range a.plan.Prior().OutputNames() {
 			if !a.outputs[name] && (a.plan.Mode == plan.Destroy || a.prog.Config.Root.Outputs[name] == nil) {
 				edits = append(edits, state.Edit{Output: &state.SetOutput{Name: name}})
@@ -244,6 +253,9 @@ func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
 		return nil
 	}
 	unmarked, _ := v.UnmarkDeep()
+	if len(a.plan.Targets) > 0 {
+		unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out
+	}
 	set := &state.SetOutput{Name: s.Name}
 	if !unmarked.IsNull() {
 		switch {
@@ -351,7 +363,9 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	}, func() error {
 		byKey := make(map[addr.Key]cty.Value, len(values))
 		for i, key := range exp.Keys {
-			byKey[key] = values[i]
+			if values[i] != cty.NilVal { // else targets leave it out
+				byKey[key] = values[i]
+			}
 		}
 		b.Set(exp, byKey)
 		return nil
@@ -381,6 +395,9 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	o := a.journal.Working().Object(addr.Object{Instance: inst})
 	if o == nil {
+		if len(a.plan.Targets) > 0 {
+			return cty.NilVal, nil
+		}
 		if a.plan.Mode != plan.Normal {
 			return cty.DynamicVal, nil
 		}

@@ -62,15 +62,16 @@ func (w *Walk) CheckResults() []state.CheckResult {
 	w.checks.mu.Lock()
 	defer w.checks.mu.Unlock()
 	var out []state.CheckResult
+	destroying := w.Inputs.Only != nil && !w.Inputs.Partial
 	for _, u := range w.Program.order {
 		for _, s := range u.slots {
-			if kind, ok := s.checkable(); ok && (w.Inputs.Only != nil || w.checks.by[[2]string{kind, configAddr(s)}] == nil) {
+			if kind, ok := s.checkable(); ok && (destroying || w.checks.by[[2]string{kind, configAddr(s)}] == nil) {
 				out = append(out, w.unchecked(kind, s))
 			}
 		}
 	}
 	for key, objects := range w.checks.by {
-		if w.Inputs.Only != nil {
+		if destroying {
 			break // what a destroy happens to evaluate is no result
 		}
 		r := state.CheckResult{Kind: key[0], ConfigAddr: key[1]}
@@ -100,7 +101,11 @@ func (w *Walk) CheckResults() []state.CheckResult {
 // unchecked is the result of what nothing was reported for: with no instances all of them pass, unless the walk did not come there.
 func (w *Walk) unchecked(kind string, s *Slot) state.CheckResult {
 	r := state.CheckResult{Kind: kind, ConfigAddr: configAddr(s), Status: statusPass}
-	if w.Inputs.Only != nil || w.Diagnostics().HasErrors() {
+	if w.Inputs.Partial && !w.Inputs.Only[s] {
+		r.Status = statusUnknown
+		return r
+	}
+	if w.Inputs.Only != nil && !w.Inputs.Partial || w.Diagnostics().HasErrors() {
 		r.Status = statusUnknown
 		if kind == "output" && s.unit.parent == nil {
 			r.Objects = []state.CheckedObject{{Addr: configAddr(s), Status: statusUnknown}}

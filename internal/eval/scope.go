@@ -22,26 +22,45 @@ type resourceValue struct {
 
 // value builds the value of the whole block once; every reference shares it.
 func (r *resourceValue) value() cty.Value {
-	r.once.Do(func() { r.whole = collect(r.exp.Mode, r.exp.Keys, r.byKey) })
+	r.once.Do(func() { r.whole = collect(r.exp.Mode, r.exp.Keys, r.byKey, r.missing()) })
 	return r.whole
 }
 
-// collect makes an object, a tuple or an object of objects from the values of instances.
-func collect(mode RepetitionMode, keys []addr.Key, byKey map[addr.Key]cty.Value) cty.Value {
+// missing is the value of an instance that targets leave out and that does not exist.
+func (r *resourceValue) missing() cty.Value {
+	if r.slot.Type == nil {
+		return cty.DynamicVal
+	}
+	return cty.UnknownVal(r.slot.Type.Block.ImpliedType())
+}
+
+// collect makes an object, a tuple or an object of objects from the values of instances. Instances without a value are left out; within
+// a tuple they leave a gap.
+func collect(mode RepetitionMode, keys []addr.Key, byKey map[addr.Key]cty.Value, missing cty.Value) cty.Value {
 	switch mode {
 	case Unknown:
 		return cty.DynamicVal
 	case Counted:
 		vals := make([]cty.Value, 0, len(keys))
+		last := 0
 		for _, k := range keys {
-			vals = append(vals, byKey[k])
+			v, ok := byKey[k]
+			if !ok {
+				v = missing
+			}
+			vals = append(vals, v)
+			if ok {
+				last = len(vals)
+			}
 		}
-		return cty.TupleVal(vals)
+		return cty.TupleVal(vals[:last])
 	case Keyed:
 		vals := make(map[string]cty.Value, len(keys))
 		for _, k := range keys {
 			s, _ := k.Str()
-			vals[s] = byKey[k]
+			if v, ok := byKey[k]; ok {
+				vals[s] = v
+			}
 		}
 		return cty.ObjectVal(vals)
 	}
@@ -80,7 +99,7 @@ func (c *callValue) value() cty.Value {
 		for _, k := range c.keys {
 			byKey[k] = c.children[k].outputs(nil)
 		}
-		c.whole = collect(c.mode, c.keys, byKey)
+		c.whole = collect(c.mode, c.keys, byKey, cty.DynamicVal)
 	})
 	return c.whole
 }

@@ -35,6 +35,8 @@ type Inputs struct {
 	Lenient bool
 	// Only, when set, chooses the slots that do anything; the choice must be closed over dependencies (see Program.Needed).
 	Only map[*Slot]bool
+	// Partial tells that Only leaves out parts of what is wanted: their conditions are listed as unknown.
+	Partial bool
 	// Secrets, when set, are taken out of the texts of all diagnostics: providers may report what they were given.
 	Secrets *value.Secrets
 	// Workers bounds how many nodes run at once.
@@ -341,36 +343,27 @@ func (i *Instance) expandCall(s *Slot) error {
 	return nil
 }
 
-// Needed gives the slots that are needed for some of them: the closure over dependencies.
+// Needed gives the slots that are needed for some of them: the closure over dependencies. Modules always expand, so that every instance
+// is known.
 func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
-	out := map[*Slot]bool{}
-	var stack []*Slot
+	wanted := map[*Slot]bool{}
 	for _, u := range p.order {
 		for _, s := range u.slots {
-			if want(s) {
-				out[s] = true
-				stack = append(stack, s)
+			if want(s) || s.Kind == SlotCall {
+				wanted[s] = true
 			}
 		}
 	}
-	for len(stack) > 0 {
-		s := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		for _, e := range p.edges(s) {
-			if d := p.bySlotNumber(e); !out[d] {
-				out[d] = true
-				stack = append(stack, d)
-			}
-		}
-	}
-	// Modules always expand, so that every instance is known.
-	for _, u := range p.order {
-		for _, s := range u.slots {
-			if s.Kind == SlotCall && !out[s] {
-				out[s] = true
-				stack = append(stack, s)
-			}
-		}
+	return p.closed(wanted)
+}
+
+// closed gives some slots with all that they depend on.
+func (p *Program) closed(want map[*Slot]bool) map[*Slot]bool {
+	out := make(map[*Slot]bool, len(want))
+	stack := make([]*Slot, 0, len(want))
+	for s := range want {
+		out[s] = true
+		stack = append(stack, s)
 	}
 	for len(stack) > 0 {
 		s := stack[len(stack)-1]

@@ -1,34 +1,155 @@
 package planning
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/moving"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// impliedMoves gives instances their new address where a block got or lost count: the only instance becomes number 0, and the other
-// way round, unless that address is taken.
-func (p *planner) impliedMoves() {
-	p.moved = map[addr.AbsResourceInstance]addr.AbsResourceInstance{}
-	for _, r := range p.prior.Resources() {
-		slot := p.prog.ResourceSlot(r.Addr.Config())
-		if slot == nil || slot.Resource.ForEach != nil {
-			continue
-		}
-		single, first := r.Instances[addr.NoKey], r.Instances[addr.IntKey(0)]
-		from, to := r.Addr.Instance(addr.NoKey), r.Addr.Instance(addr.IntKey(0))
-		switch {
-		case slot.Resource.Count != nil && single != nil && first == nil:
-		case slot.Resource.Count == nil && single == nil && first != nil:
-			from, to = to, from
-		default:
-			continue
-		}
-		p.moved[to] = from
-		p.refreshed = append(p.refreshed, state.Edit{Move: &state.MoveObject{From: from, To: to}})
+// move gives the stored objects the addresses that the configuration has for them now. The edits are the first of the plan, so that
+// applying records them before it does anything.
+func (p *planner) move() error {
+	p.moves = moving.Run(p.prog.Config, p.prior)
+	p.prior = p.moves.State
+	p.refreshed = append(p.refreshed, p.moves.Edits...)
+	if err := p.walk.Report(p.targetedMoves()); err != nil {
+		return err
 	}
-	if len(p.refreshed) > 0 {
-		b := p.prior.Builder()
-		b.Fold(p.refreshed...)
-		p.prior = b.State()
+	return nil
+}
+
+// checkMoves judges the moved blocks, which is possible once everything is expanded.
+func (p *planner) checkMoves() error {
+	if err := p.walk.Report(p.moves.Check(&declared{walk: p.walk})); err != nil {
+		return err
 	}
+	return p.walk.Report(p.moves.Warnings())
+}
+
+// targetedMoves asks for targets on both ends of every move: with one end left out, the object would be planned at neither address.
+func (p *planner) targetedMoves() diag.List {
+	if p.targets == nil {
+		return nil
+	}
+	missing := map[string]bool{}
+	for to, from := range p.moves.From {
+		in, was := p.targets.Contains(to), p.targets.Contains(from)
+		if !in {
+			missing[to.String()] = true
+		}
+		if !was {
+			missing[from.String()] = true
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	var list strings.Builder
+	for _, a := range sortedNames(missing) {
+		fmt.Fprintf(&list, "\n  -target=%s", shellQuoted(a))
+	}
+	return diag.List{}.Errorf(nil, "Moved resource instances excluded by targeting",
+		"Objects of the state have new addresses in the configuration, and the -target options leave some of them out, so that no plan could be right. Remove the options, or add these:%s", list.String())
+}
+
+func sortedNames(set map[string]bool) []string {
+	out := make([]string, 0, len(set))
+	for n := range set {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// shellQuoted writes an address so that a shell takes it as it is.
+func shellQuoted(a string) string {
+	if strings.ContainsAny(a, `"$`) {
+		return "'" + a + "'"
+	}
+	return `"` + a + `"`
+}
+
+// prevAddr gives the address that an object has in the stored state, as far as the plan tells it: before everything is destroyed nobody
+// asks for former addresses.
+func (p *planner) prevAddr(a addr.AbsResourceInstance) addr.AbsResourceInstance {
+	if from, ok := p.moves.From[a]; ok && p.opts.Mode != plan.Destroy {
+		return from
+	}
+	return a
+}
+
+// converted asks a provider for an object that was of another type, or belonged to another provider; ok is false where that is not so.
+func (p *planner) converted(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, stored *state.Object) (v cty.Value, private []byte, ok bool, err error) {
+	was, moved := p.moves.From[o.Instance]
+	if !moved {
+		return cty.NilVal, nil, false, nil
+	}
+	source := p.base.ProviderOf(addr.Object{Instance: was, Deposed: o.Deposed}).Provider
+	if was.Resource.Type == o.Instance.Resource.Type && source == cfg.Provider {
+		return cty.NilVal, nil, false, nil
+	}
+	schema, diags := p.providers.Schema(cfg.Provider)
+	if err := p.walk.Report(diags); err != nil {
+		return cty.NilVal, nil, true, err
+	}
+	if !schema.MoveResourceState {
+		return cty.NilVal, nil, true, p.walk.Report(diag.List{}.Errorf(nil, "Move Resource State Not Supported",
+			"%s moved to %s, which is another type of resource or belongs to another provider. Provider %s cannot take over such objects. Remove the moved block, and use removed and import blocks instead.", was, o.Instance, cfg.Provider.ForDisplay()))
+	}
+	resp := inst.MoveState(p.calls, provider.MoveStateRequest{
+		SourceProvider: source.String(), SourceType: was.Resource.Type, SourceVersion: stored.SchemaVersion,
+		Source: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat}, SourcePrivate: stored.Private,
+		SourceIdentity: stored.Identity, SourceIdentityVersion: stored.IdentityVersion, TargetType: o.Instance.Resource.Type,
+	})
+	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
+		return cty.NilVal, nil, true, err
+	}
+	if resp.State == cty.NilVal || resp.State.IsNull() {
+		return cty.NilVal, nil, true, p.walk.Report(diag.List{}.Errorf(nil, "Unable to Move Resource State",
+			"Provider %s gave no object for %s, which was %s. This is a bug in the provider.", cfg.Provider.ForDisplay(), o.Instance, was))
+	}
+	return resp.State, resp.Private, true, nil
+}
+
+// noteMoves makes a refresh-only plan show the objects that moved and did not change.
+func (p *planner) noteMove(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, k known) {
+	if p.opts.Mode == plan.RefreshOnly && p.prevAddr(o.Instance) != o.Instance {
+		p.addDrift(o, cfg, rt, plan.NoOp, k, k)
+	}
+}
+
+// declared answers the questions of package moving from a walk that has ended.
+type declared struct {
+	walk    *eval.Walk
+	modules map[addr.Module][]addr.ModuleInstance
+}
+
+// Modules implements moving.Declared.
+func (d *declared) Modules(m addr.Module) []addr.ModuleInstance {
+	if d.modules == nil {
+		d.modules = map[addr.Module][]addr.ModuleInstance{}
+		for a := range d.walk.Instances() {
+			d.modules[a.Config()] = append(d.modules[a.Config()], a)
+		}
+	}
+	return addr.SortModules(d.modules[m])
+}
+
+// HasModule implements moving.Declared.
+func (d *declared) HasModule(m addr.ModuleInstance) bool { return d.walk.Instance(m) != nil }
+
+// HasInstance implements moving.Declared.
+func (d *declared) HasInstance(a addr.AbsResourceInstance) bool {
+	exp, ok := d.walk.Expansion(a.AbsResource())
+	return ok && exp.Has(a.Key)
 }

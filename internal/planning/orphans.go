@@ -7,6 +7,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -29,11 +30,15 @@ func (p *planner) planOrphans(ctx context.Context) error {
 		if p.visited[r.Addr] && p.opts.Mode != plan.Destroy {
 			continue
 		}
+		slot := p.prog.ResourceSlot(r.Addr.Config())
 		for _, key := range r.Keys() {
 			inst := r.Instances[key]
 			a := r.Addr.Instance(key)
+			if !p.wantsStray(slot, a) {
+				continue
+			}
 			if inst.Current != nil {
-				strays = append(strays, stray{addr.Object{Instance: a}, p.prior.ProviderOf(addr.Object{Instance: a}), p.strayReason(r.Addr)})
+				strays = append(strays, stray{addr.Object{Instance: a}, p.prior.ProviderOf(addr.Object{Instance: a}), p.strayReason(a)})
 			}
 			for _, d := range inst.DeposedKeys() {
 				o := addr.Object{Instance: a, Deposed: d}
@@ -53,9 +58,12 @@ func (p *planner) planOrphans(ctx context.Context) error {
 }
 
 // strayReason tells why a whole block is not wanted.
-func (p *planner) strayReason(a addr.AbsResource) plan.Reason {
-	if p.opts.Mode == plan.Destroy {
+func (p *planner) strayReason(a addr.AbsResourceInstance) plan.Reason {
+	switch {
+	case p.opts.Mode == plan.Destroy:
 		return plan.NoReason
+	case p.prog.ResourceSlot(a.Config()) == nil && p.prevAddr(a) != a:
+		return plan.DeleteBecauseNoMoveTarget
 	}
 	if p.walk.Instance(a.Module) == nil && p.prog.Unit(a.Module.Config()) != nil {
 		return plan.DeleteBecauseNoModule
@@ -171,4 +179,53 @@ func (p *planner) protect(c *plan.Change) error {
 		return nil
 	}
 	return p.walk.Report(preventDestroy(slot.Resource, c))
+}
+
+// wantsStray tells whether targets include a stored object that no block deals with.
+func (p *planner) wantsStray(slot *eval.Slot, a addr.AbsResourceInstance) bool {
+	if p.targets != nil && p.opts.Mode == plan.Destroy {
+		if p.doomed == nil {
+			p.doomed = p.withDependents()
+		}
+		return p.doomed[a]
+	}
+	return p.targets.Wants(slot, a)
+}
+
+// withDependents gives the targets of a destroy with everything that depends on them, by what the state says.
+func (p *planner) withDependents() map[addr.AbsResourceInstance]bool {
+	dependents := map[nearKey][]addr.AbsResourceInstance{}
+	doomed := map[addr.AbsResourceInstance]bool{}
+	var queue []addr.AbsResourceInstance
+	for _, r := range p.prior.Resources() {
+		for key, inst := range r.Instances {
+			a := r.Addr.Instance(key)
+			if p.targets.Contains(a) {
+				doomed[a] = true
+				queue = append(queue, a)
+			}
+			if inst.Current == nil {
+				continue
+			}
+			for _, dep := range inst.Current.Dependencies {
+				near := nearKey{dep, commonPrefix(a.Module, dep.Module)}
+				dependents[near] = append(dependents[near], a)
+			}
+		}
+	}
+	for len(queue) > 0 {
+		a := queue[0]
+		queue = queue[1:]
+		for m, ok := a.Module, true; ok; m, _, ok = m.Parent() {
+			near := nearKey{a.Config(), m}
+			for _, d := range dependents[near] {
+				if !doomed[d] {
+					doomed[d] = true
+					queue = append(queue, d)
+				}
+			}
+			delete(dependents, near)
+		}
+	}
+	return doomed
 }

@@ -19,7 +19,7 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 	for name := range p.rootOutputs {
 		names[name] = true
 	}
-	if !errored {
+	if !errored && p.targets == nil {
 		for _, name := range p.prior.OutputNames() {
 			names[name] = true
 		}

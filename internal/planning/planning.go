@@ -24,6 +24,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/moving"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -64,17 +65,31 @@ type Options struct {
 // errors too, as far as it got, and is marked as errored then.
 func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*plan.Plan, diag.List) {
 	p := newPlanner(calls, prog, prior, providers, o)
-	p.impliedMoves()
-	p.walk = prog.NewWalk(p.inputs(), p)
-	err := p.walk.Run(ctx)
-	if err == nil {
-		err = p.planOrphans(ctx)
-	}
+	err := p.run(ctx)
 	diags := p.walk.Diagnostics()
-	if err != nil {
+	if err != nil && ctx.Err() != nil {
 		diags = diags.Errorf(nil, "Planning was interrupted", "The plan is incomplete, so it cannot be applied. The state is as it was.")
 	}
 	return p.finish(diags), diags
+}
+
+// run does the work. An error without a diagnostic is the end of the context.
+func (p *planner) run(ctx context.Context) error {
+	p.walk = p.prog.NewWalk(p.inputs(), p)
+	if p.targets != nil {
+		_ = p.walk.Report(diag.List{}.Warnf(nil, "Resource targeting is in effect",
+			"The plan is limited by -target, so it may leave out changes that the configuration asks for.\n\nThe option is there for exceptional situations, such as getting out of an error, and not for every day."))
+	}
+	if err := p.move(); err != nil {
+		return err
+	}
+	if err := p.walk.Run(ctx); err != nil {
+		return err
+	}
+	if err := p.planOrphans(ctx); err != nil {
+		return err
+	}
+	return p.checkMoves()
 }
 
 func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) *planner {
@@ -82,7 +97,7 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
 		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, fired: map[addr.AbsResource]bool{}, changedModules: map[addr.ModuleInstance]bool{},
 		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
-		replace: map[addr.AbsResourceInstance]bool{},
+		replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
 	}
 	for _, a := range o.ForceReplace {
 		p.replace[a] = true
@@ -96,6 +111,7 @@ func (p *planner) inputs() eval.Inputs {
 		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
 		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode == plan.RefreshOnly,
 	}
+	in.Only, in.Partial = p.targets.Inputs(), p.targets != nil
 	if p.opts.Mode == plan.Destroy {
 		in.Only = p.prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
 	}
@@ -105,9 +121,11 @@ func (p *planner) inputs() eval.Inputs {
 // planner is the state of one run. It is the walk's driver.
 type planner struct {
 	prog      *eval.Program
-	base      *state.State                                          // as stored
-	prior     *state.State                                          // with moves done
-	moved     map[addr.AbsResourceInstance]addr.AbsResourceInstance // where moved instances were
+	base      *state.State // as stored
+	prior     *state.State // with moves done
+	moves     *moving.Result
+	targets   *eval.Targets                     // nil: everything
+	doomed    map[addr.AbsResourceInstance]bool // of a destroy with targets; found when first asked for
 	providers Providers
 	opts      Options
 	calls     context.Context
@@ -177,7 +195,8 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 		}
 	}
 	work := p.workOf(b, exp)
-	values := make([]cty.Value, len(exp.Keys))
+	values := make(map[addr.Key]cty.Value, len(exp.Keys))
+	var mu sync.Mutex // guards values
 	n.Fan(len(work), func(i int) error {
 		w := work[i]
 		switch {
@@ -196,14 +215,13 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 		default:
 			err = p.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(), "Ephemeral resources are not supported yet", "This version cannot open ephemeral resources."))
 		}
-		values[i] = v
+		mu.Lock()
+		defer mu.Unlock()
+		values[w.key] = v
 		return err
 	}, func() error {
-		byKey := make(map[addr.Key]cty.Value, len(values))
-		for i, key := range exp.Keys {
-			byKey[key] = values[i]
-		}
-		b.Set(exp, byKey)
+		p.leftOut(b, exp, values)
+		b.Set(exp, values)
 		return nil
 	})
 	return nil
@@ -226,13 +244,18 @@ type item struct {
 func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 	work := make([]item, 0, len(exp.Keys))
 	for _, k := range exp.Keys {
-		work = append(work, item{key: k})
+		if p.targets.Wants(b.Slot, b.Addr().Instance(k)) {
+			work = append(work, item{key: k})
+		}
 	}
 	stored := p.prior.Resource(b.Addr())
 	if stored == nil {
 		return work
 	}
 	for key, inst := range stored.Instances {
+		if !p.targets.Wants(b.Slot, b.Addr().Instance(key)) {
+			continue
+		}
 		for d := range inst.Deposed {
 			work = append(work, item{key: key, deposed: d})
 		}
@@ -241,6 +264,21 @@ func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 		}
 	}
 	return work
+}
+
+// leftOut gives the instances of a block that targets leave out the value that they have in the state.
+func (p *planner) leftOut(b *eval.Block, exp eval.Expansion, values map[addr.Key]cty.Value) {
+	if len(values) == len(exp.Keys) {
+		return
+	}
+	for _, key := range exp.Keys {
+		if _, planned := values[key]; planned {
+			continue
+		}
+		if v, ok := b.Stored(p.prior, key); ok {
+			values[key] = v
+		}
+	}
 }
 
 // orphanReason tells why an instance of an existing block is not wanted.
@@ -258,10 +296,7 @@ func orphanReason(b *eval.Block, exp eval.Expansion, key addr.Key) plan.Reason {
 
 // add notes a change.
 func (p *planner) add(c *plan.Change) {
-	c.PrevAddr = c.Object.Instance
-	if from, ok := p.moved[c.Object.Instance]; ok && c.Object.Deposed == "" {
-		c.PrevAddr = from
-	}
+	c.PrevAddr = p.prevAddr(c.Object.Instance)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changes = append(p.changes, c)

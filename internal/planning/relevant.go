@@ -42,7 +42,7 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 		return list
 	}
 	p.walk.Outputs(func(i *eval.Instance, s *eval.Slot, null bool) {
-		if !null {
+		if !null && p.targets.Includes(s) {
 			search.Add(i.Addr, s)
 		}
 	})

@@ -24,6 +24,7 @@ type known struct {
 	private   []byte
 	object    *state.Object // as stored or as refreshed; nil when there is none
 	tainted   bool
+	converted bool // from another type or provider: it has to be stored anew
 }
 
 // null tells that no object exists.
@@ -37,6 +38,13 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		return none, nil
 	}
 	k := known{object: stored, sensitive: stored.Sensitive, private: stored.Private, tainted: stored.Status == state.Tainted}
+	if v, private, ok, err := p.converted(o, cfg, rt, inst, stored); ok {
+		if err != nil {
+			return none, err
+		}
+		k.value, k.private, k.sensitive, k.converted = v, private, nil, true
+		return p.look(o, cfg, rt, inst, k, block, refresh)
+	}
 	if stored.SchemaVersion > rt.Version {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource instance managed by newer provider version",
 			"The current state of %s was created by a newer provider version than is currently selected. Upgrade the provider %s to work with this state.", o, cfg.Provider.ForDisplay()))
@@ -47,10 +55,16 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	if err := p.walk.Report(up.Diagnostics.InAddress(o.String())); err != nil {
 		return none, err
 	}
-	if errs := value.Conforms(rt.Block, up.State); len(errs) > 0 {
+	k.value = up.State
+	return p.look(o, cfg, rt, inst, k, block, refresh)
+}
+
+// look refreshes an object at the current schema, unless refreshing is off, and notes what is to be kept of that.
+func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known, block *eval.Slot, refresh bool) (known, error) {
+	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
+	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
 		return none, p.walk.Report(badAnswer(o, cfg, "Invalid resource state upgrade", errs))
 	}
-	k.value = up.State
 	p.opts.Secrets.Add(k.value, value.SensitivePaths(rt.Block, k.value, k.sensitive))
 	current := k
 	if refresh {
@@ -105,7 +119,10 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 			deps = joinDeps(deps, block.ResourceDeps())
 		}
 	}
-	if same && stored.SchemaVersion == rt.Version && bytes.Equal(before.private, after.private) && slices.Equal(stored.Dependencies, deps) && cbd == stored.CreateBeforeDestroy {
+	if same {
+		p.noteMove(o, cfg, rt, after)
+	}
+	if same && !before.converted && stored.SchemaVersion == rt.Version && bytes.Equal(before.private, after.private) && slices.Equal(stored.Dependencies, deps) && cbd == stored.CreateBeforeDestroy {
 		return after, nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), state.Object{
@@ -150,7 +167,7 @@ func (p *planner) addDrift(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drift = append(p.drift, &plan.Change{
-		Object: o, PrevAddr: o.Instance, Provider: cfg, Action: action, Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version,
+		Object: o, PrevAddr: p.prevAddr(o.Instance), Provider: cfg, Action: action, Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version,
 		Before: planValue(rt.Block, before.value, before.sensitive), After: planValue(rt.Block, after.value, before.sensitive),
 	})
 }

@@ -24,6 +24,9 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	s.member("terraform_version", state.LanguageVersion)
 	s.variables(p, cfg)
 	changes := SortedChanges(p.Changes)
+	if p.Mode == plan.RefreshOnly {
+		changes = nil // such a plan changes the state alone
+	}
 	if err := s.plannedValues(p, changes, schemas); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (w *planWriter) plan(p *plan.Plan) {
 	defer w.flush()
 	name := w.o.title()
 	drifted := w.drift(p)
-	changes := shownChanges(p.Changes)
+	changes := shownChanges(p)
 	outputs := w.outputs(p.Outputs)
 	if len(changes) == 0 && outputs == "" {
 		w.noChanges(p, drifted)
@@ -77,10 +77,13 @@ func summaryText(s plan.Summary) string {
 	return text
 }
 
-// shownChanges gives the changes worth showing, in order.
-func shownChanges(changes []*plan.Change) []*plan.Change {
+// shownChanges gives the changes worth showing, in order. A refresh-only plan shows what happened outside, and changes nothing itself.
+func shownChanges(p *plan.Plan) []*plan.Change {
+	if p.Mode == plan.RefreshOnly {
+		return nil
+	}
 	var shown []*plan.Change
-	for _, c := range tfjson.SortedChanges(changes) {
+	for _, c := range tfjson.SortedChanges(p.Changes) {
 		if c.Action != plan.NoOp || hasMoved(c) || c.Importing != nil {
 			shown = append(shown, c)
 		}

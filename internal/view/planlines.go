@@ -92,7 +92,7 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 			l.info(fmt.Sprintf("%s: Drift detected (%s)", c.Object.Instance, line.Action), "resource_drift", "change", line)
 		}
 	}
-	for _, c := range tfjson.SortedChanges(p.Changes) {
+	for _, c := range shownChanges(p) {
 		if line, ok := lineOf(c); ok {
 			l.info(fmt.Sprintf("%s: Plan to %s", c.Object.Instance, line.Action), "planned_change", "change", line)
 		}

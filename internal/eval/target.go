@@ -1,0 +1,227 @@
+package eval
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Targets is the choice that -target makes: which slots do anything, and which instances of them. Whole blocks are needed by what is
+// chosen; of a block that is chosen itself, only the instances that a target names.
+type Targets struct {
+	modules   map[addr.ModuleInstance]bool
+	calls     map[moduleCall]bool // of module targets without a key: all instances
+	resources map[addr.AbsResource]bool
+	instances map[addr.AbsResourceInstance]bool
+	direct    map[*Slot]bool
+	// Only are the slots that have something to do, closed over what they depend on.
+	Only map[*Slot]bool
+}
+
+type moduleCall struct {
+	parent addr.ModuleInstance
+	call   string
+}
+
+// Targets works out what a list of targets chooses; nil for an empty list. prior tells the provider configurations of objects that no block
+// wants any more.
+func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
+	if len(list) == 0 {
+		return nil
+	}
+	t := &Targets{
+		modules: map[addr.ModuleInstance]bool{}, calls: map[moduleCall]bool{}, resources: map[addr.AbsResource]bool{},
+		instances: map[addr.AbsResourceInstance]bool{}, direct: map[*Slot]bool{},
+	}
+	modules, resources := map[addr.Module]bool{}, map[addr.ConfigResource]bool{}
+	for _, target := range list {
+		switch {
+		case target.IsModule():
+			modules[target.Module.Config()] = true
+			parent, last, ok := target.Module.Parent()
+			if ok && last.Key.IsNone() {
+				t.calls[moduleCall{parent, last.Call}] = true
+			} else {
+				t.modules[target.Module] = true
+			}
+		case target.HasKey:
+			a := addr.AbsResource{Module: target.Module, Resource: target.Resource}
+			resources[a.Config()] = true
+			t.instances[a.Instance(target.Key)] = true
+		default:
+			a := addr.AbsResource{Module: target.Module, Resource: target.Resource}
+			resources[a.Config()] = true
+			t.resources[a] = true
+		}
+	}
+	inside := map[addr.Module]bool{}
+	for _, u := range p.order { // parents before children
+		m := u.Module.Path
+		inside[m] = modules[m] || u.parent != nil && inside[u.parent.Module.Path]
+		for _, s := range u.slots {
+			if s.Kind == SlotResource && (inside[m] || resources[s.ConfigAddr()]) {
+				t.direct[s] = true
+			}
+		}
+	}
+	want := make(map[*Slot]bool, len(t.direct))
+	for s := range t.direct {
+		want[s] = true
+	}
+	p.strayProviders(t, prior, want)
+	t.Only = p.closed(want)
+	p.targetOutputs(t)
+	return t
+}
+
+// strayProviders adds the provider configurations of chosen objects that have no block.
+func (p *Program) strayProviders(t *Targets, prior *state.State, want map[*Slot]bool) {
+	for _, r := range prior.Resources() {
+		if p.ResourceSlot(r.Addr.Config()) != nil {
+			continue
+		}
+		for key := range r.Instances {
+			if a := r.Addr.Instance(key); t.Contains(a) {
+				if s := p.ProviderSlot(prior.ProviderOf(addr.Object{Instance: a})); s != nil {
+					want[s] = true
+				}
+			}
+		}
+	}
+}
+
+// targetOutputs adds the output values of the root module that depend on resources, all of which are chosen or needed.
+func (p *Program) targetOutputs(t *Targets) {
+	root := p.units[addr.RootModule]
+	// For each slot: whether every resource behind it is in, and whether there is any at all.
+	verdict := make([]outputVerdict, p.total)
+	for _, i := range root.outputs {
+		if v := p.judge(root.base+i, t.Only, verdict); v == somethingIn {
+			for s := range p.closed(map[*Slot]bool{root.slots[i]: true}) {
+				t.Only[s] = true
+			}
+		}
+	}
+}
+
+// outputVerdict says what the resources behind a slot have to do with the targets.
+type outputVerdict uint8
+
+const (
+	notJudged outputVerdict = iota
+	nothingThere
+	somethingIn
+	somethingOut
+)
+
+// judge finds the verdict on a slot, without recursion. There are no cycles.
+func (p *Program) judge(start int, only map[*Slot]bool, verdict []outputVerdict) outputVerdict {
+	type frame struct {
+		n     int
+		edges []int
+		next  int
+	}
+	enter := func(n int) frame { return frame{n: n, edges: p.edges(p.bySlotNumber(n))} }
+	stack := []frame{enter(start)}
+	for len(stack) > 0 {
+		f := &stack[len(stack)-1]
+		s := p.bySlotNumber(f.n)
+		if s.Kind == SlotResource {
+			verdict[f.n] = somethingOut
+			if only[s] {
+				verdict[f.n] = somethingIn // and so is all that it depends on
+			}
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		if f.next < len(f.edges) {
+			e := f.edges[f.next]
+			f.next++
+			if verdict[e] == notJudged {
+				stack = append(stack, enter(e))
+			}
+			continue
+		}
+		worst := nothingThere
+		for _, e := range f.edges {
+			worst = max(worst, verdict[e])
+		}
+		verdict[f.n] = worst
+		stack = stack[:len(stack)-1]
+	}
+	return verdict[start]
+}
+
+// Contains tells whether a target names an instance.
+func (t *Targets) Contains(a addr.AbsResourceInstance) bool {
+	if t == nil || t.instances[a] || t.resources[a.AbsResource()] {
+		return true
+	}
+	if len(t.modules) == 0 && len(t.calls) == 0 {
+		return false
+	}
+	for m := a.Module; ; {
+		if t.modules[m] {
+			return true
+		}
+		parent, last, ok := m.Parent()
+		if !ok {
+			return false
+		}
+		if t.calls[moduleCall{parent, last.Call}] {
+			return true
+		}
+		m = parent
+	}
+}
+
+// Wants tells whether an instance of a block takes part: all of a block that something needs do, of one that is a target itself those that
+// are named.
+func (t *Targets) Wants(s *Slot, a addr.AbsResourceInstance) bool {
+	if t == nil {
+		return true
+	}
+	if s == nil || t.direct[s] {
+		return t.Contains(a)
+	}
+	return t.Only[s]
+}
+
+// Includes tells whether a slot takes part.
+func (t *Targets) Includes(s *Slot) bool { return t == nil || t.Only[s] }
+
+// Inputs gives the choice of slots for a walk.
+func (t *Targets) Inputs() map[*Slot]bool {
+	if t == nil {
+		return nil
+	}
+	return t.Only
+}
+
+// Stored gives the value of a stored object for references to a block, with marks; ok is false where there is none.
+func (b *Block) Stored(s *state.State, key addr.Key) (v cty.Value, ok bool) {
+	o := s.Object(addr.Object{Instance: b.Addr().Instance(key)})
+	if o == nil || b.Slot.Type == nil {
+		return cty.DynamicVal, false
+	}
+	decoded, err := o.Value(b.Slot.Type.Block.ImpliedType())
+	if err != nil {
+		return cty.DynamicVal, false
+	}
+	return value.MarkSensitive(decoded, value.SensitivePaths(b.Slot.Type.Block, decoded, o.Sensitive)), true
+}
+
+// Expansion gives the instances of a block, once it has been expanded.
+func (w *Walk) Expansion(a addr.AbsResource) (Expansion, bool) {
+	i := w.Instance(a.Module)
+	if i == nil {
+		return Expansion{}, false
+	}
+	slot, ok := i.Unit.resources[a.Resource]
+	if !ok || i.resources[slot].byKey == nil {
+		return Expansion{}, false
+	}
+	return i.resources[slot].exp, true
+}
