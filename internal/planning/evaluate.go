@@ -29,9 +29,8 @@ func Evaluate(ctx context.Context, prog *eval.Program, prior *state.State, provi
 // Explore plans as Run does, but gives the walk in place of the plan: expressions are then evaluated with planned values.
 func Explore(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*eval.Walk, diag.List) {
 	p := newPlanner(calls, prog, prior, providers, o)
-	p.impliedMoves()
-	p.walk = prog.NewWalk(p.inputs(), p)
-	return ended(p.walk, p.walk.Run(ctx))
+	err := p.walkAll(ctx)
+	return ended(p.walk, err)
 }
 
 func ended(w *eval.Walk, err error) (*eval.Walk, diag.List) {

@@ -75,6 +75,17 @@ func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, pro
 
 // run does the work. An error without a diagnostic is the end of the context.
 func (p *planner) run(ctx context.Context) error {
+	if err := p.walkAll(ctx); err != nil {
+		return err
+	}
+	if err := p.planOrphans(ctx); err != nil {
+		return err
+	}
+	return p.checkMoves()
+}
+
+// walkAll plans everything that the configuration wants.
+func (p *planner) walkAll(ctx context.Context) error {
 	p.walk = p.prog.NewWalk(p.inputs(), p)
 	if p.targets != nil {
 		_ = p.walk.Report(diag.List{}.Warnf(nil, "Resource targeting is in effect",
@@ -83,13 +94,7 @@ func (p *planner) run(ctx context.Context) error {
 	if err := p.move(); err != nil {
 		return err
 	}
-	if err := p.walk.Run(ctx); err != nil {
-		return err
-	}
-	if err := p.planOrphans(ctx); err != nil {
-		return err
-	}
-	return p.checkMoves()
+	return p.walk.Run(ctx)
 }
 
 func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) *planner {
