@@ -152,6 +152,8 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 		t.Resource.Mode, rest = Ephemeral, rest[1:]
 	case "resource":
 		rest = rest[1:]
+	case "var", "local", "path", "terraform", "self", "each", "count", "template", "lazy", "arg":
+		return fail("%q has a meaning of its own and cannot start the address of a resource. If it is the type of a resource, write resource.%s.", stepName(rest[0]), stepName(rest[0]))
 	}
 	if len(rest) < 2 || stepName(rest[0]) == "" || stepName(rest[1]) == "" {
 		return fail("A resource address needs a type and a name, such as aws_instance.web.")

@@ -253,12 +253,11 @@ func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
 		return nil
 	}
 	unmarked, _ := v.UnmarkDeep()
-	if len(a.plan.Targets) > 0 {
-		unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out
-	}
 	set := &state.SetOutput{Name: s.Name}
 	if !unmarked.IsNull() {
 		switch {
+		case !unmarked.IsWhollyKnown() && len(a.plan.Targets) > 0:
+			unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out
 		case !unmarked.IsWhollyKnown() && a.plan.Mode == plan.RefreshOnly:
 			return nil // it refers to what does not exist yet: the former value stays
 		case !unmarked.IsWhollyKnown():

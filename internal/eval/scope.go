@@ -67,7 +67,7 @@ func collect(mode RepetitionMode, keys []addr.Key, byKey map[addr.Key]cty.Value,
 	if v, ok := byKey[addr.NoKey]; ok {
 		return v
 	}
-	return cty.DynamicVal
+	return missing
 }
 
 // callValue is the value of a module call in one module instance.

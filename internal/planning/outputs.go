@@ -44,7 +44,7 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 			c.Action = plan.NoOp
 		case c.After.IsKnown() && c.After.IsNull() && p.prog.OutputSlot(addr.RootModule, name) == nil || p.opts.Mode == plan.Destroy:
 			c.Action = plan.Delete
-		case c.Before.IsNull():
+		case p.prior.Output(name) == nil:
 			c.Action = plan.Create
 		case c.Before.RawEquals(c.After) && c.Sensitive == c.BeforeSensitive:
 			c.Action = plan.NoOp

@@ -234,7 +234,7 @@ func (t *text) Applied(p *plan.Plan, s *state.State) {
 		b.WriteString("\n" + wrap(fmt.Sprintf("The state has been saved to the path below. It is needed to change and destroy what was made, so keep it safe. To see all of it use the command \"%s show\".", t.o.program()), t.o.width()-1) + "\n\n")
 		b.WriteString("State path: " + cleanLine(t.o.StatePath) + "\n")
 	}
-	if len(s.OutputNames()) > 0 {
+	if destroyed := p != nil && p.Mode == plan.Destroy && t.o.Command != "apply"; !destroyed && len(s.OutputNames()) > 0 {
 		b.WriteString("\n" + t.in(bold, t.in(green, "Outputs:")) + "\n\n")
 		_ = Outputs(&b, s) // a buffer takes everything
 	}
