@@ -116,38 +116,16 @@ func (k contributor) refs() []addr.Reference {
 	switch {
 	case k.slot.Kind == SlotVariable:
 		return nil // its validations give no value
-<<<<<<< HEAD
 	case k.slot.Kind == SlotOutput, k.slot.Kind == SlotResource && (k.attr == "" || k.slot.Body == nil):
 		return k.slot.refs[:k.slot.contributing]
 	case k.attr == "" || k.slot.Body == nil:
-=======
-	case k.slot.Kind == SlotOutput && k.slot.Output.Expr != nil:
-		return references(k.slot.Output.Expr.Variables())
-	case k.slot.Kind != SlotResource || k.slot.Body == nil:
->>>>>>> f7bed90 (targets: what they leave out keeps its value; conformance)
 		return k.slot.refs
-	case k.attr == "":
-		return references(k.slot.Body.Traversals()) // count, conditions and triggers give no value
 	}
-<<<<<<< HEAD
 	return parse(k.slot.Body.mentions(k.attr))
 }
 
 func parse(list []hcl.Traversal) []addr.Reference {
 	out := make([]addr.Reference, 0, len(list))
-=======
-	var out []addr.Reference
-	for i := range k.slot.Body.attrs {
-		if a := &k.slot.Body.attrs[i]; a.name == k.attr {
-			out = append(out, references(a.expr.Variables())...)
-		}
-	}
-	return out
-}
-
-func references(list []hcl.Traversal) []addr.Reference {
-	var out []addr.Reference
->>>>>>> f7bed90 (targets: what they leave out keeps its value; conformance)
 	for _, t := range list {
 		if ref, diags := addr.ParseReference(t); !diags.HasErrors() {
 			out = append(out, ref)
