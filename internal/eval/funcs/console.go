@@ -2,6 +2,7 @@ package funcs
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -9,24 +10,31 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// typeMark tells the result of type from ordinary strings, which are printed in quotes.
+// typeMark is on results of type and on all that is made of them, which the console refuses.
 type typeMark struct{}
+
+// describedType is the type of the results of type: nothing converts to or from it.
+var describedType = cty.Capsule("type", reflect.TypeFor[cty.Type]())
 
 var typeFunc = function.New(&function.Spec{
 	Params: []function.Parameter{anything("value")},
-	Type:   function.StaticReturnType(cty.String),
+	Type:   function.StaticReturnType(describedType),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		return cty.StringVal(TypeString(args[0].Type())).Mark(typeMark{}), nil
+		ty := args[0].Type()
+		return cty.CapsuleVal(describedType, &ty).Mark(typeMark{}), nil
 	},
 })
 
 // DescribedType gives the text that the console prints for the result of a call of type, and whether v is one.
 func DescribedType(v cty.Value) (string, bool) {
-	if !v.HasMark(typeMark{}) {
+	if v.Type() != describedType {
 		return "", false
 	}
-	text, _ := v.Unmark()
-	return text.AsString(), true
+	v, _ = v.Unmark()
+	if v.IsNull() || !v.IsKnown() {
+		return "", false
+	}
+	return TypeString(*v.EncapsulatedValue().(*cty.Type)), true
 }
 
 // ContainsDescribedType reports whether type was called somewhere inside an expression rather than as the whole of it,

@@ -2,21 +2,11 @@ package funcs
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
-	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
@@ -90,62 +80,11 @@ func writeFixture(t *testing.T) (dir, home string) {
 	return dir, home
 }
 
-// fixtureLocals are the values of local that expressions in testdata use.
-var fixtureLocals = sync.OnceValue(func() cty.Value {
-	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		panic(err)
-	}
-	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	ecDER, err := x509.MarshalECPrivateKey(ecKey)
-	if err != nil {
-		panic(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(rsaKey)
-	if err != nil {
-		panic(err)
-	}
-	//lint:ignore SA1019 what rsadecrypt reads
-	ciphertext, err := rsa.EncryptPKCS1v15(rand.Reader, &rsaKey.PublicKey, []byte("message"))
-	if err != nil {
-		panic(err)
-	}
-	armor := func(kind string, der []byte) cty.Value {
-		return cty.StringVal(string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})))
-	}
-	return cty.ObjectVal(map[string]cty.Value{
-		"rsa_key":       armor("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey)),
-		"rsa_key_pkcs8": armor("PRIVATE KEY", pkcs8),
-		"ec_key":        armor("EC PRIVATE KEY", ecDER),
-		"ciphertext":    cty.StringVal(base64.StdEncoding.EncodeToString(ciphertext)),
-		"template":      cty.StringVal("hi ${name} %{if true}x%{endif}"),
-		"templates": cty.ObjectVal(map[string]cty.Value{
-			"x":    cty.StringVal("v ${name}"),
-			"list": cty.TupleVal([]cty.Value{cty.StringVal("q ${name}")}),
-		}),
-		"broken_template": cty.StringVal("${"),
-		"number":          cty.NumberIntVal(5),
-		"nothing":         cty.NullVal(cty.DynamicPseudoType),
-		"single":          cty.StringVal("${name}"),
-		"recursive":       cty.StringVal(`${templatefile("hello.txt", {})}`),
-		"uses_path":       cty.StringVal("${path.cwd}"),
-	})
-})
-
-// secretTemplate is the one local that has to be written as an expression, because it is marked.
-const secretTemplate = "t ${name}"
-
 // scope gives what expressions in testdata may refer to.
 func scope(dir string, functions map[string]function.Function) *hcl.EvalContext {
-	locals := fixtureLocals().AsValueMap()
-	locals["secret_template"] = cty.StringVal(secretTemplate).Mark(value.Sensitive)
 	return &hcl.EvalContext{
 		Functions: functions,
 		Variables: map[string]cty.Value{
-			"local": cty.ObjectVal(locals),
 			"path": cty.ObjectVal(map[string]cty.Value{
 				"cwd": cty.StringVal(dir), "root": cty.StringVal("."), "module": cty.StringVal("."),
 			}),
@@ -176,66 +115,6 @@ func expressionsIn(t *testing.T, name string) []string {
 		}
 	}
 	return expressions
-}
-
-// outcome is what an expression gives: nothing but Failed if it fails.
-type outcome struct {
-	Failed bool   `json:",omitempty"`
-	Value  string `json:",omitempty"` // JSON
-	Type   string `json:",omitempty"`
-	// Sensitive is whether the value itself is, SensitiveInside whether anything in it is.
-	Sensitive       bool `json:",omitempty"`
-	SensitiveInside bool `json:",omitempty"`
-}
-
-// observed wraps an expression so that its outcome is one string, whatever the expression does.
-func observed(expression string) string {
-	return fmt.Sprintf(`jsonencode([for r in [try(jsonencode({v = %[1]s, s = issensitive(%[1]s)}), "{}")] : [issensitive(r), nonsensitive(r)]])`, expression)
-}
-
-func readOutcome(t *testing.T, text string) outcome {
-	t.Helper()
-	var found [1][2]json.RawMessage
-	var inner string
-	var fields struct {
-		V json.RawMessage
-		S *bool
-	}
-	var o outcome
-	err := json.Unmarshal([]byte(text), &found)
-	if err == nil {
-		err = errors.Join(json.Unmarshal(found[0][0], &o.SensitiveInside), json.Unmarshal(found[0][1], &inner))
-	}
-	if err == nil {
-		err = json.Unmarshal([]byte(inner), &fields)
-	}
-	if err != nil {
-		t.Fatalf("cannot read outcome %q: %v", text, err)
-	}
-	if fields.S == nil {
-		return outcome{Failed: true}
-	}
-	o.Value, o.Sensitive = string(fields.V), *fields.S
-	return o
-}
-
-// observe gives the outcome of an expression by the functions of this package. The context must have type.
-func observe(t *testing.T, expression string, ctx *hcl.EvalContext) outcome {
-	t.Helper()
-	text, diags := evaluate(observed(expression), ctx)
-	if diags.HasErrors() {
-		t.Fatalf("%s: %s", expression, diags)
-	}
-	result := readOutcome(t, text.AsString())
-	if result.Failed {
-		return result
-	}
-	described, diags := evaluate("type("+expression+")", ctx)
-	if diags.HasErrors() {
-		t.Fatalf("type(%s): %s", expression, diags)
-	}
-	result.Type, _ = DescribedType(described)
-	return result
 }
 
 // plannedScope gives what expressions in unknown.txt may refer to.

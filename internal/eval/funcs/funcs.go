@@ -9,7 +9,8 @@
 // either withhold the value in the text themselves or, where a library writes the text, withhold the whole of it
 // (withheldErrors).
 //
-// Known differences from Terraform 1.11.4, all in cases that it gets wrong, are in the table knownDifferences of the tests.
+// What functions give is tested by conformance/testdata/console, beside the answers of Terraform. Known differences from Terraform 1.11.4
+// in calls with unknown arguments, all in cases that it gets wrong, are in the table knownDifferences of the tests.
 package funcs
 
 import (

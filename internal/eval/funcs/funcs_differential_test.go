@@ -2,7 +2,6 @@ package funcs
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 )
@@ -32,20 +30,6 @@ func newOracle(t *testing.T) oracle {
 		t.Skip("no terraform on PATH to compare with")
 	}
 	dir, home := writeFixture(t)
-	file := hclwrite.NewEmptyFile()
-	locals := file.Body().AppendNewBlock("locals", nil).Body()
-	for name, v := range fixtureLocals().AsValueMap() {
-		locals.SetAttributeValue(name, v)
-	}
-	quoted := string(hclwrite.TokensForValue(cty.StringVal(secretTemplate)).Bytes())
-	config := string(file.Bytes()) + `
-locals {
-  secret_template = sensitive(` + quoted + `)
-}
-`
-	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	o := oracle{path: path, dir: dir, home: home}
 	if version, _, err := o.run("", "version"); err != nil || !strings.HasPrefix(version, "Terraform v1.11.") {
 		t.Skipf("terraform on PATH is not a 1.11 but %q", version)
@@ -73,108 +57,11 @@ func (o oracle) console(expression string, args ...string) (stdout, stderr strin
 	return o.run(expression+"\n", args...)
 }
 
-// batches splits expressions so that each batch, written as a tuple, fits into the one line of input that terraform
-// reads, of at most 64 kB.
-func batches(expressions []string) [][]string {
-	const limit = 60_000
-	var all [][]string
-	size := limit
-	for _, expression := range expressions {
-		if size += len(expression) + 1; size > limit {
-			all, size = append(all, nil), len(expression)
-		}
-		last := &all[len(all)-1]
-		*last = append(*last, expression)
-	}
-	return all
-}
-
 func tuple(expressions []string) string { return "[" + strings.Join(expressions, ",") + "]" }
 
 var colour = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 func plainText(s string) string { return strings.TrimSpace(colour.ReplaceAllString(s, "")) }
-
-func TestFunctionsGiveWhatTerraformGives(t *testing.T) {
-	terraform := newOracle(t)
-	ctx := scope(terraform.dir, Table(Options{BaseDir: terraform.dir, Home: terraform.home, ConsoleMode: true}))
-	expressions := expressionsIn(t, "expressions.txt")
-	wanted := terraform.outcomes(t, expressions)
-	for i, expression := range expressions {
-		if diff := cmp.Diff(wanted[i], observe(t, expression, ctx)); diff != "" {
-			t.Errorf("%s (-terraform +tombolo):\n%s", expression, diff)
-		}
-	}
-	if *update {
-		writeOutcomes(t, "expressions.json", terraform.dir, expressions, wanted)
-	}
-}
-
-// outcomes asks terraform for the outcome of each expression.
-func (o oracle) outcomes(t *testing.T, expressions []string) []outcome {
-	t.Helper()
-	input := make([]string, len(expressions))
-	for i, expression := range expressions {
-		input[i] = observed(expression)
-	}
-	var all []outcome
-	for _, batch := range batches(input) {
-		// base64 because strings are printed in a syntax that is neither JSON nor quite HCL
-		stdout, stderr, err := o.console("base64encode(jsonencode(" + tuple(batch) + "))")
-		if err != nil {
-			t.Fatalf("terraform console: %v\n%s", err, stderr)
-		}
-		decoded, err := base64.StdEncoding.DecodeString(strings.Trim(stdout, `"`))
-		if err != nil {
-			t.Fatalf("terraform console: %v in %.2000s", err, stdout)
-		}
-		var outcomes []string
-		if err := json.Unmarshal(decoded, &outcomes); err != nil || len(outcomes) != len(batch) {
-			t.Fatalf("terraform console gave %d results for %d expressions: %v", len(outcomes), len(batch), err)
-		}
-		for _, text := range outcomes {
-			all = append(all, readOutcome(t, text))
-		}
-	}
-	o.addTypes(t, expressions, all)
-	return all
-}
-
-// addTypes asks for what JSON hides: a list is not a tuple, a map not an object.
-func (o oracle) addTypes(t *testing.T, expressions []string, outcomes []outcome) {
-	t.Helper()
-	var succeeded []string
-	var types []string
-	for i, expression := range expressions {
-		if !outcomes[i].Failed {
-			succeeded = append(succeeded, expression)
-		}
-	}
-	for _, batch := range batches(succeeded) {
-		stdout, stderr, err := o.console("type(" + tuple(batch) + ")")
-		if err != nil {
-			t.Fatalf("terraform console: %v\n%s", err, stderr)
-		}
-		// one element of the tuple starts where the indentation is that of the first level
-		starts := regexp.MustCompile(`(?m)^    [^ })\]]`).FindAllStringIndex(stdout, -1)
-		if len(starts) != len(batch) {
-			t.Fatalf("terraform console gave %d types for %d expressions", len(starts), len(batch))
-		}
-		for i := range batch {
-			end := len(strings.TrimSuffix(stdout, "\n])"))
-			if i+1 < len(starts) {
-				end = starts[i+1][0]
-			}
-			ty := strings.TrimSuffix(strings.TrimSpace(stdout[starts[i][0]:end]), ",")
-			types = append(types, strings.ReplaceAll(ty, "\n    ", "\n"))
-		}
-	}
-	for i := range outcomes {
-		if !outcomes[i].Failed {
-			outcomes[i].Type, types = types[0], types[1:]
-		}
-	}
-}
 
 // planned is a configuration with the values of plannedScope.
 const planned = `
@@ -254,55 +141,6 @@ func TestKnownDifferencesFromTerraform(t *testing.T) {
 			t.Errorf("%s: terraform gives %s, not %s", difference.expression, stdout, difference.terraform)
 		}
 	}
-}
-
-// TestErrorsSaySummaryAsTerraform compares what a person reads first. Each expression costs a process.
-func TestErrorsSaySummaryAsTerraform(t *testing.T) {
-	terraform := newOracle(t)
-	ctx := scope(terraform.dir, Table(Options{BaseDir: terraform.dir, Home: terraform.home, ConsoleMode: true}))
-	expressions := expressionsIn(t, "errors.txt")
-	if testing.Short() {
-		expressions = slices.Collect(func(yield func(string) bool) {
-			for i := 0; i < len(expressions) && yield(expressions[i]); i += 10 {
-			}
-		})
-	}
-	for _, expression := range expressions {
-		_, stderr, err := terraform.console(expression)
-		if err == nil {
-			t.Errorf("%s: terraform accepts it", expression)
-			continue
-		}
-		want := readError(stderr)
-		_, diags := evaluate(expression, ctx)
-		if !diags.HasErrors() {
-			t.Errorf("%s: no error, terraform says %s", expression, want)
-			continue
-		}
-		got := diags[0].Summary + ": " + strings.Join(strings.Fields(diags[0].Detail), " ")
-		if summary, _, _ := strings.Cut(want, ":"); summary != diags[0].Summary {
-			t.Errorf("%s: terraform says %q, tombolo says %q", expression, want, got)
-		} else if want != got {
-			t.Logf("%s: other words\n\tterraform: %s\n\ttombolo:   %s", expression, want, got)
-		}
-	}
-}
-
-// readError gives summary and detail of the first error in a box as terraform draws it.
-func readError(stderr string) string {
-	var summary string
-	var detail []string
-	for line := range strings.Lines(stderr) {
-		line = strings.TrimSpace(strings.TrimLeft(line, "│╷╵ "))
-		switch {
-		case line == "" || strings.HasPrefix(line, "on <console") || strings.HasPrefix(line, "(source code"):
-		case summary == "" && strings.HasPrefix(line, "Error: "):
-			summary = strings.TrimPrefix(line, "Error: ")
-		case summary != "":
-			detail = append(detail, strings.Fields(line)...)
-		}
-	}
-	return summary + ": " + strings.Join(detail, " ")
 }
 
 func TestSignaturesAreThoseOfTerraform(t *testing.T) {
