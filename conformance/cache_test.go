@@ -13,8 +13,8 @@ import (
 const recordVersion = "1"
 
 // A cache keeps Records of terraform, which does the same thing for the same case every time. The key covers the case, the
-// harness and the version of terraform. Cases in which the binaries change places run tombolo on terraform's side too and are
-// not kept. A zero cache keeps nothing.
+// harness and the version of terraform. Cases in which programs of ours run on terraform's side too (the binaries change places, or
+// there are plugins) are not kept. A zero cache keeps nothing.
 type cache struct {
 	dir     string
 	version string // of terraform
@@ -38,7 +38,7 @@ func (c cache) path(cs *Case) string {
 
 // load gives the cached Record of a case, or false. What cannot be read counts as absent.
 func (c cache) load(cs *Case) (*Record, bool) {
-	if c.dir == "" || cs.swaps() {
+	if c.dir == "" || !cs.cacheable() {
 		return nil, false
 	}
 	data, err := os.ReadFile(c.path(cs))
@@ -55,7 +55,7 @@ func (c cache) load(cs *Case) (*Record, bool) {
 // store keeps a Record. It writes beside and renames, so that a run stopped half way leaves no half record; a cache that
 // cannot be written is only slow.
 func (c cache) store(cs *Case, rec *Record) {
-	if c.dir == "" || cs.swaps() {
+	if c.dir == "" || !cs.cacheable() {
 		return
 	}
 	data, err := json.Marshal(rec)

@@ -21,6 +21,7 @@ type Case struct {
 	Steps []Step
 	Hash  string // of the archive, for the cache
 
+	plugins  []string              // names of plugins, see plugins_test.go
 	files    []txtar.File          // extracted before the first step
 	sections map[string]txtar.File // "@name" sections, for the steps write and use
 }
@@ -51,6 +52,9 @@ var harnessVerbs = map[string]int{
 func (c *Case) swaps() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Verb == "swap" })
 }
+
+// cacheable says whether terraform does the same in the case every time that it has the same text: not with programs of ours.
+func (c *Case) cacheable() bool { return !c.swaps() && len(c.plugins) == 0 }
 
 // loadCases reads the whole corpus, sorted by name.
 func loadCases(root string) ([]*Case, error) {
@@ -116,6 +120,14 @@ func (c *Case) parseSteps(text string) error {
 				return fmt.Errorf("steps line %d: tier must be a positive number", i+1)
 			}
 			c.Tier = tier
+			continue
+		}
+		if v, ok := strings.CutPrefix(line, "plugin:"); ok {
+			name := strings.TrimSpace(v)
+			if _, ok := plugins[name]; !ok {
+				return fmt.Errorf("steps line %d: there is no plugin %q", i+1, name)
+			}
+			c.plugins = append(c.plugins, name)
 			continue
 		}
 		step, err := parseStep(line)

@@ -16,7 +16,7 @@ import (
 )
 
 // currentTier is the highest tier of cases that tombolo is expected to pass. Raise it when a capability is complete:
-// 2 the main job, 3 exactness of the language, 4 lifecycle and commands.
+// 2 the main job, 3 exactness of the language, 4 lifecycle and commands, 5 plugins.
 const currentTier = 2
 
 // terraformVersion is the oracle. Another version behaves differently and would fail for reasons that are not ours.

@@ -79,6 +79,9 @@ func record(bin, other, base string, c *Case) (*Record, error) {
 	if err := os.WriteFile(r.cliConfig(), nil, 0o666); err != nil {
 		return nil, err
 	}
+	if err := r.installPlugins(); err != nil {
+		return nil, err
+	}
 	for _, f := range c.files {
 		if err := r.write(f.Name, f.Data); err != nil {
 			return nil, err

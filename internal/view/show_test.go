@@ -63,7 +63,7 @@ func TestValuesAreExpressionsThatGiveThemAgain(t *testing.T) {
 	}{
 		{cty.NullVal(cty.String), "tostring(null)"},
 		{cty.NullVal(cty.DynamicPseudoType), "null"},
-		{cty.NullVal(cty.List(cty.String)), "null /* list of string */"},
+		{cty.NullVal(cty.List(cty.String)), "tolist(null) /* of string */"},
 		{cty.StringVal("${x} \""), `"${x} \""`},
 		{cty.StringVal("a\nb"), "<<EOT\na\nb\nEOT"},
 		{cty.StringVal("EOT\nEOT_\n"), "<<EOT__\nEOT\nEOT_\n\nEOT__"},

@@ -96,18 +96,19 @@ func writeExpression(b *bytes.Buffer, v cty.Value, indent int) {
 	}
 }
 
-// nullExpression gives a null of a type; only primitive types can be told by a function.
+// nullExpression gives a null so that its type shows.
 func nullExpression(ty cty.Type) string {
-	switch ty {
-	case cty.String:
-		return "tostring(null)"
-	case cty.Number:
-		return "tonumber(null)"
-	case cty.Bool:
-		return "tobool(null)"
-	}
-	if ty == cty.DynamicPseudoType {
+	switch {
+	case ty == cty.DynamicPseudoType:
 		return "null"
+	case ty.IsPrimitiveType():
+		return "to" + ty.FriendlyName() + "(null)"
+	case ty.IsListType():
+		return "tolist(null) /* of " + ty.ElementType().FriendlyName() + " */"
+	case ty.IsSetType():
+		return "toset(null) /* of " + ty.ElementType().FriendlyName() + " */"
+	case ty.IsMapType():
+		return "tomap(null) /* of " + ty.ElementType().FriendlyName() + " */"
 	}
 	return "null /* " + ty.FriendlyName() + " */"
 }

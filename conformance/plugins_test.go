@@ -1,0 +1,74 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/external"
+	"github.com/tombolo-iac/tombolo/internal/world"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/provider/serve"
+)
+
+// A plugin is a provider of ours that a case brings into play with a line "plugin: NAME" among its steps. The test binary itself is the
+// plugin's executable, under another name: both sides find it in the mirror that they look for in the user's home.
+type plugin struct {
+	source  string // below registry.terraform.io
+	version string
+	builtIn bool // into tombolo, which then gets no plugin: in process and over the wire have to be the same
+	new     provider.Factory
+}
+
+var plugins = map[string]plugin{
+	"external": {source: "hashicorp/external", version: "2.4.0", builtIn: true, new: func(context.Context) (provider.Provider, error) {
+		return external.New(external.Options{}), nil
+	}},
+	"world": {source: "tombolo/world", version: "1.0.0", new: world.Factory(world.Options{})},
+}
+
+const pluginPrefix = "terraform-provider-"
+
+func TestMain(m *testing.M) {
+	file, isPlugin := strings.CutPrefix(filepath.Base(os.Args[0]), pluginPrefix)
+	if !isPlugin {
+		os.Exit(m.Run())
+	}
+	name, _, _ := strings.Cut(file, "_v")
+	serve.Main(serve.Options{Address: "registry.terraform.io/" + plugins[name].source, New: plugins[name].new})
+}
+
+// install puts a plugin into the mirror of a home directory.
+func (p plugin) install(home, name string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(home, ".terraform.d", "plugins", "registry.terraform.io", filepath.FromSlash(p.source), p.version, runtime.GOOS+"_"+runtime.GOARCH)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if err := os.Symlink(exe, filepath.Join(dir, fmt.Sprintf("%s%s_v%s", pluginPrefix, name, p.version))); err != nil {
+		return fmt.Errorf("install plugin %s: %w", name, err)
+	}
+	return nil
+}
+
+// installPlugins gives a runner's binary the plugins of its case.
+func (r *runner) installPlugins() error {
+	ours := filepath.Base(r.bin) != "terraform"
+	for _, name := range r.c.plugins {
+		p := plugins[name]
+		if p.builtIn && ours {
+			continue
+		}
+		if err := p.install(r.scratch, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
