@@ -2,6 +2,7 @@ package tombolo
 
 import (
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -10,6 +11,16 @@ func (p *Project) WithStore(s state.Store) *Project {
 	c := *p
 	c.store = s
 	return &c
+}
+
+// Dependencies gives everything that the configuration declares, and for each the numbers of what it depends on directly.
+func (p *Project) Dependencies() (slots []*eval.Slot, edges [][]int, diags diag.List) {
+	prog, diags := p.prepare()
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	slots, edges = prog.Dependencies()
+	return slots, edges, diags
 }
 
 // BuiltInProviders lists the providers that need no installation, as they are written in required_providers.

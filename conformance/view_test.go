@@ -99,7 +99,7 @@ func stableText(s Step, run Run) string {
 		return ""
 	}
 	switch s.Verb {
-	case "output", "workspace", "console", "fmt":
+	case "output", "workspace", "console", "fmt", "graph":
 		return text
 	case "state":
 		if len(s.Args) > 0 && (s.Args[0] == "list" || s.Args[0] == "show") {

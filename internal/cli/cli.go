@@ -9,7 +9,7 @@
 //	install    what a directory needs: init, get, providers
 //	code       configuration alone: fmt, validate
 //	run        the engine at work: plan, apply, destroy, refresh, recover
-//	inspect    looking at results: show, output, version
+//	inspect    looking at results: show, output, console, graph, metadata, version
 //	states     editing states: state ..., taint, untaint, workspace ..., force-unlock
 //
 // Families know nothing of each other: what two of them need is in command.

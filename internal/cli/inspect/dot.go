@@ -1,0 +1,194 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+)
+
+// drawing writes the dependencies of a configuration in the DOT language. What follows from other edges is not drawn.
+type drawing struct {
+	slots []*eval.Slot
+	edges [][]int
+}
+
+// resources draws resources alone, each module in a box, in the form and order of Terraform.
+func (d drawing) resources() string {
+	nodes := d.sortedResources()
+	var b strings.Builder
+	b.WriteString("digraph G {\n  rankdir = \"RL\";\n  node [shape = rect, fontname = \"sans-serif\"];\n")
+	if len(nodes) == 0 {
+		b.WriteString("  /* This configuration does not contain any resources.         */\n  /* For a more detailed graph, try: terraform graph -type=plan */\n")
+	}
+	indent, module := "  ", addr.Module{}
+	closeModule := func() {
+		if !module.IsRoot() {
+			b.WriteString("  }\n")
+		}
+	}
+	for _, n := range nodes {
+		r := d.slots[n].ConfigAddr()
+		if r.Module != module {
+			closeModule()
+			indent, module = "    ", r.Module
+			fmt.Fprintf(&b, "  subgraph %s {\n    label = %s\n    fontname = \"sans-serif\"\n", strconv.Quote("cluster_"+module.String()), strconv.Quote(module.String()))
+		}
+		fmt.Fprintf(&b, "%s%s [label=%s];\n", indent, strconv.Quote(r.String()), strconv.Quote(r.Resource.String()))
+	}
+	closeModule()
+	d.eachEdge(nodes, func(from, to int) {
+		fmt.Fprintf(&b, "  %s -> %s;\n", strconv.Quote(d.slots[from].ConfigAddr().String()), strconv.Quote(d.slots[to].ConfigAddr().String()))
+	})
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// sortedResources gives the numbers of all resources: the root module first, data sources before managed resources.
+func (d drawing) sortedResources() (nodes []int) {
+	for n, s := range d.slots {
+		if s.Kind == eval.SlotResource {
+			nodes = append(nodes, n)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b int) int {
+		x, y := d.slots[a].ConfigAddr(), d.slots[b].ConfigAddr()
+		return cmp.Or(strings.Compare(x.Module.String(), y.Module.String()), cmp.Compare(modeOrder(x.Resource.Mode), modeOrder(y.Resource.Mode)),
+			strings.Compare(x.Resource.Type, y.Resource.Type), strings.Compare(x.Resource.Name, y.Resource.Name))
+	})
+	return nodes
+}
+
+func modeOrder(m addr.Mode) int {
+	switch m {
+	case addr.Managed:
+		return 2
+	case addr.Data:
+		return 0
+	}
+	return 1
+}
+
+// eachEdge visits the edges between chosen nodes, through whatever lies between, in the order of the nodes.
+func (d drawing) eachEdge(nodes []int, visit func(from, to int)) {
+	place := make(map[int]int, len(nodes)) // of a chosen node in their order
+	for i, n := range nodes {
+		place[n] = i
+	}
+	near, all := make([]*big.Int, len(d.slots)), make([]*big.Int, len(d.slots)) // chosen nodes that are next, and that can be reached
+	for _, n := range d.topological() {
+		direct, far := new(big.Int), new(big.Int)
+		for _, e := range d.edges[n] {
+			far.Or(far, all[e])
+			if i, ok := place[e]; ok {
+				direct.SetBit(direct, i, 1)
+				far.SetBit(far, i, 1)
+			} else {
+				direct.Or(direct, near[e])
+			}
+		}
+		near[n], all[n] = direct, far
+	}
+	for _, from := range nodes {
+		follows := new(big.Int) // what another next one leads to anyway
+		eachBit(near[from], func(i int) { follows.Or(follows, all[nodes[i]]) })
+		eachBit(new(big.Int).AndNot(near[from], follows), func(i int) { visit(from, nodes[i]) })
+	}
+}
+
+func eachBit(set *big.Int, visit func(i int)) {
+	for i := range set.BitLen() {
+		if set.Bit(i) == 1 {
+			visit(i)
+		}
+	}
+}
+
+// topological gives all slots, those that others depend on first.
+func (d drawing) topological() []int {
+	waits, dependents := make([]int, len(d.slots)), make([][]int, len(d.slots))
+	var order []int
+	for n, list := range d.edges {
+		waits[n] = len(list)
+		for _, e := range list {
+			dependents[e] = append(dependents[e], n)
+		}
+		if len(list) == 0 {
+			order = append(order, n)
+		}
+	}
+	for i := 0; i < len(order); i++ {
+		for _, n := range dependents[order[i]] {
+			if waits[n]--; waits[n] == 0 {
+				order = append(order, n)
+			}
+		}
+	}
+	return order
+}
+
+// evaluation draws everything that is evaluated.
+func (d drawing) evaluation() string {
+	var nodes []int
+	for n, s := range d.slots {
+		if s.Kind != eval.SlotCallOutput { // the output itself is drawn
+			nodes = append(nodes, n)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b int) int { return strings.Compare(d.name(a), d.name(b)) })
+	var b strings.Builder
+	b.WriteString("digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n")
+	used := make([]bool, len(d.slots))
+	for _, n := range nodes {
+		if shape := map[eval.SlotKind]string{eval.SlotResource: "box", eval.SlotProvider: "diamond", eval.SlotVariable: "note"}[d.slots[n].Kind]; shape != "" {
+			fmt.Fprintf(&b, "\t\t%s [label = %s, shape = %q]\n", strconv.Quote("[root] "+d.name(n)), strconv.Quote(d.slots[n].Addr()), shape)
+		}
+	}
+	edge := func(from, to string) {
+		fmt.Fprintf(&b, "\t\t%s -> %s\n", strconv.Quote("[root] "+from), strconv.Quote("[root] "+to))
+	}
+	d.eachEdge(nodes, func(from, to int) {
+		used[to] = true
+		edge(d.name(from), d.name(to))
+	})
+	for _, n := range nodes {
+		if !used[n] {
+			edge("root", d.name(n))
+		}
+	}
+	b.WriteString("\t}\n}\n")
+	return b.String()
+}
+
+// name is what a slot is called where everything is drawn.
+func (d drawing) name(n int) string {
+	s := d.slots[n]
+	switch s.Kind {
+	case eval.SlotLocal, eval.SlotOutput, eval.SlotResource, eval.SlotCheck:
+		return s.Addr() + " (expand)"
+	case eval.SlotVariable:
+		if !s.Unit().Module.Path.IsRoot() {
+			return s.Addr() + " (expand)"
+		}
+	}
+	return s.Addr()
+}
+
+// destruction draws the order in which objects are destroyed: the other way round, without data sources, which have nothing to destroy.
+func (d drawing) destruction() string {
+	nodes := slices.DeleteFunc(d.sortedResources(), func(n int) bool { return d.slots[n].ConfigAddr().Resource.Mode != addr.Managed })
+	var b strings.Builder
+	b.WriteString("digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n")
+	name := func(n int) string { return strconv.Quote("[root] " + d.slots[n].Addr() + " (destroy)") }
+	for _, n := range nodes {
+		fmt.Fprintf(&b, "\t\t%s [label = %s, shape = \"box\"]\n", name(n), strconv.Quote(d.slots[n].Addr()))
+	}
+	d.eachEdge(nodes, func(from, to int) { fmt.Fprintf(&b, "\t\t%s -> %s\n", name(to), name(from)) })
+	b.WriteString("\t}\n}\n")
+	return b.String()
+}

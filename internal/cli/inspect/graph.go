@@ -1,0 +1,83 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+)
+
+// Graph is the command graph.
+func Graph() *command.Command {
+	return &command.Command{
+		Name: "graph", Short: "Draw what depends on what",
+		Long: `Write the resources of the configuration and what they depend on in the DOT language, which Graphviz
+draws. With -type everything that is evaluated for such an operation is drawn.`,
+		Setup: func(c *command.Call) command.Run {
+			g := &graphing{call: c}
+			var ignored struct {
+				cycles, verbose bool
+				depth           int
+			}
+			c.Flags.StringVar(&g.kind, "type", "", "Draw everything that is evaluated for an operation of `TYPE`: plan, plan-refresh-only, plan-destroy or apply.")
+			c.Flags.StringVar(&g.planFile, "plan", "", "Draw the configuration of the plan in `FILE`, as with -type=apply.")
+			c.Flags.BoolVar(&ignored.cycles, "draw-cycles", false, "Accepted for compatibility: a configuration with cycles is an error that names their members.")
+			c.Flags.BoolVar(&ignored.verbose, "verbose", false, "Accepted for compatibility.")
+			c.Flags.IntVar(&ignored.depth, "module-depth", -1, "Accepted for compatibility; the `DEPTH` has no effect.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) > 0 {
+					return c.TooMany()
+				}
+				return g.run(ctx)
+			}
+		},
+	}
+}
+
+type graphing struct {
+	call           *command.Call
+	kind, planFile string
+}
+
+func (g *graphing) run(ctx context.Context) command.Outcome {
+	c := g.call
+	var options command.ProjectOptions
+	if g.planFile != "" {
+		saved, diags := command.ReadPlan(g.planFile)
+		if diags.HasErrors() {
+			return c.End(diags)
+		}
+		options.Saved = saved
+		if g.kind == "" {
+			g.kind = "apply"
+		}
+	}
+	switch g.kind {
+	case "", "plan", "plan-refresh-only", "plan-destroy", "apply":
+	case "validate", "input", "refresh", "legacy":
+		return c.End(diag.List{}.Errorf(nil, "Graph type no longer available", "There is no graph of the type %q any more. The type \"plan\" gives a similar one.", g.kind))
+	default:
+		return c.End(diag.List{}.Errorf(nil, "Unsupported graph type", "There is no graph of the type %q. The types are plan, plan-refresh-only, plan-destroy and apply.", g.kind))
+	}
+	project, diags := c.Project(ctx, options)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	defer project.Close()
+	slots, edges, diags := project.Dependencies()
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	d := drawing{slots: slots, edges: edges}
+	text := ""
+	switch g.kind {
+	case "":
+		text = d.resources()
+	case "plan-destroy":
+		text = d.destruction()
+	default:
+		text = d.evaluation()
+	}
+	_, err := c.Out.Write([]byte(text))
+	return c.Finish("Failed to write the graph", err)
+}

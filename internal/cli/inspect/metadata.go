@@ -1,0 +1,43 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+)
+
+// Metadata is the command metadata.
+func Metadata() *command.Command {
+	return &command.Command{
+		Name: "metadata", Short: "Documents about the language, for programs",
+		Long:    "These commands write documents about the language itself, for editors and the like.",
+		Members: []*command.Command{cmdMetadataFunctions()},
+	}
+}
+
+func cmdMetadataFunctions() *command.Command {
+	return &command.Command{
+		Name: "functions", Short: "Describe all functions",
+		Long: "Write the signatures and descriptions of all functions of the language as a JSON document.",
+		Setup: func(c *command.Call) command.Run {
+			var asJSON bool
+			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document. There is no other form, so this must be given.")
+			return func(context.Context) command.Outcome {
+				switch {
+				case len(c.Args) > 0:
+					return c.TooMany()
+				case !asJSON:
+					return c.WrongNumber("The `" + c.Program + " metadata functions` command requires the `-json` flag.\n")
+				}
+				table := funcs.Table(funcs.Options{})
+				for _, gone := range []string{"list", "map"} { // which only say what to use instead
+					delete(table, gone)
+					delete(table, "core::"+gone)
+				}
+				return c.Finish("Failed to write the functions", tfjson.Functions(c.Out, table))
+			}
+		},
+	}
+}
