@@ -161,3 +161,15 @@ func (p *Program) ProviderDeps(a addr.AbsProviderConfig) []addr.ConfigResource {
 
 // ProviderSlot finds the block of a provider configuration, or nil.
 func (p *Program) ProviderSlot(a addr.AbsProviderConfig) *Slot { return p.providers[a] }
+
+// Dependencies gives all slots of a program, and for each the numbers of those that it depends on directly. There are no cycles.
+func (p *Program) Dependencies() (slots []*Slot, edges [][]int) {
+	slots, edges = make([]*Slot, p.total), make([][]int, p.total)
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			slots[u.base+s.index] = s
+			edges[u.base+s.index] = p.edges(s)
+		}
+	}
+	return slots, edges
+}
