@@ -26,7 +26,7 @@ var recordConsole = flag.String("console", "", "ask terraform for the answers of
 // consoleDirs is a working directory, which expressions are evaluated in, and a home directory.
 type consoleDirs struct{ work, home string }
 
-// consoleFixture makes the directories that the transcripts are about: testdata/console/fixture.txtar and what txtar cannot hold.
+// consoleFixture makes the directories that the transcripts are about: testdata/console/fixture.ar and what txtar cannot hold.
 func consoleFixture(t *testing.T) consoleDirs {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -42,7 +42,7 @@ func consoleFixture(t *testing.T) consoleDirs {
 			t.Fatal(err)
 		}
 	}
-	archive, err := txtar.ParseFile("testdata/console/fixture.txtar")
+	archive, err := txtar.ParseFile("testdata/console/fixture.ar")
 	if err != nil {
 		t.Fatal(err)
 	}
