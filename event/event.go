@@ -65,6 +65,49 @@ type OperationDone struct {
 	Planning bool
 }
 
+// ImportPrepare tells, while planning, that an existing object is about to be looked at because it is to be taken over.
+type ImportPrepare struct {
+	Object addr.Object
+	ID     ID
+}
+
+// ImportStart and ImportDone frame, while applying, the taking over of an object.
+type ImportStart struct {
+	Object addr.Object
+	ID     ID
+}
+
+// ImportDone ends ImportStart.
+type ImportDone struct {
+	Object addr.Object
+	ID     ID
+}
+
+// EphemeralOp is what happens to an ephemeral object, which is no action of a plan.
+type EphemeralOp string
+
+// The operations of ephemeral objects.
+const (
+	Open  EphemeralOp = "open"
+	Renew EphemeralOp = "renew"
+	Close EphemeralOp = "close"
+)
+
+// EphemeralStart begins an operation of an ephemeral object.
+type EphemeralStart struct {
+	Object  addr.Object
+	Op      EphemeralOp
+	Started time.Time
+}
+
+// EphemeralDone ends EphemeralStart; Failed when errors were reported.
+type EphemeralDone struct {
+	Object  addr.Object
+	Op      EphemeralOp
+	Elapsed time.Duration
+	Failed  bool
+}
+
 // ProvisionStart, ProvisionOutput and ProvisionDone follow a provisioner.
 type ProvisionStart struct {
 	Object addr.Object
@@ -116,6 +159,11 @@ func (RefreshStart) event()    {}
 func (RefreshDone) event()     {}
 func (OperationStart) event()  {}
 func (OperationDone) event()   {}
+func (ImportPrepare) event()   {}
+func (ImportStart) event()     {}
+func (ImportDone) event()      {}
+func (EphemeralStart) event()  {}
+func (EphemeralDone) event()   {}
 func (ProvisionStart) event()  {}
 func (ProvisionOutput) event() {}
 func (ProvisionDone) event()   {}

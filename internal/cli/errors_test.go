@@ -76,9 +76,14 @@ type mistake struct {
 	dir      string
 }
 
-func runMistake(t *testing.T, archive *txtar.Archive) string {
+func newMistake(t *testing.T) *mistake {
 	m := &mistake{t: t, sections: map[string][]byte{}, dir: t.TempDir(), environ: []string{"PATH=" + os.Getenv("PATH"), "TF_IN_AUTOMATION=1"}}
 	t.Chdir(m.dir)
+	return m
+}
+
+func runMistake(t *testing.T, archive *txtar.Archive) string {
+	m := newMistake(t)
 	for _, f := range archive.Files {
 		m.sections[f.Name] = f.Data
 		if f.Name != "commands" && f.Name != "terminal" && f.Name[0] != '@' {

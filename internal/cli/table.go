@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/install"
 	"github.com/tombolo-iac/tombolo/internal/cli/run"
 	"github.com/tombolo-iac/tombolo/internal/cli/states"
+	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
 // table gives all commands. It is built when needed, so that starting costs nothing.
@@ -42,7 +43,7 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 	g, rest, problem := globals(a, args)
 	switch {
 	case problem != "":
-		fmt.Fprintln(a.Err, problem)
+		fmt.Fprintln(a.Err, view.Clean(problem))
 		return command.Misused
 	case g.version:
 		rest = append([]string{"version"}, rest...)
@@ -74,7 +75,7 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 	}
 	rest, err := environmentArguments(a, path, rest)
 	if err != nil {
-		fmt.Fprintln(a.Err, err)
+		fmt.Fprintln(a.Err, view.Clean(err.Error()))
 		return command.Misused
 	}
 	return a.Start(ctx, cmd, path, g.help, rest)

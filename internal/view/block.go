@@ -192,7 +192,7 @@ func (r *renderer) nestedBlocks(n *blockNode, depth int, all bool) {
 		if g.pending {
 			gap()
 			r.lead(depth, g.pendingOp)
-			r.WriteString(g.name + " (known after apply)\n")
+			r.WriteString(cleanLine(g.name) + " (known after apply)\n")
 			continue
 		}
 		for i, b := range g.blocks {
@@ -203,7 +203,7 @@ func (r *renderer) nestedBlocks(n *blockNode, depth int, all bool) {
 			gap()
 			r.warnings(&node{exposure: b.exposure}, depth, "block")
 			r.lead(depth, b.op)
-			r.WriteString(g.name)
+			r.WriteString(cleanLine(g.name))
 			if g.labels[i] != "" {
 				r.WriteString(" " + quoted(g.labels[i]))
 			}

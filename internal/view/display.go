@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/event"
@@ -31,20 +32,22 @@ func (t *text) display(e event.Event) {
 		})
 	case event.OperationDone:
 		t.count(e)
-		text := t.in(bold, clean(e.Object.String())+": "+doneText(e))
-		if e.Failed {
-			text = t.in(red, clean(e.Object.String())+": "+doneText(e))
-		}
-		t.live.End(operationKey(e.Object, e.Action), text+"\n")
+		t.live.End(operationKey(e.Object, e.Action), t.ended(e.Object, doneText(e), e.Failed))
+	case event.EphemeralStart:
+		t.live.Start(string(e.Op)+" "+e.Object.String(), live.Task{
+			Sign: " ", Name: cleanLine(e.Object.String()), Verb: verbsOfOp[e.Op].still, Started: e.Started,
+		})
+	case event.EphemeralDone:
+		t.live.End(string(e.Op)+" "+e.Object.String(), t.ended(e.Object, ephemeralText(e), e.Failed))
 	case event.ProvisionStart:
 		t.say(e.Object, provisionText(e))
 	case event.Progress:
 		t.say(e.Object, progressText(e))
 	case event.ProvisionOutput:
-		t.say(e.Object, cleanLine(e.Line))
+		t.sayOutput(e.Object, e.Line)
 		t.other(e)
 	case event.ProgramOutput:
-		t.say(e.Object, cleanLine(e.Line))
+		t.sayOutput(e.Object, e.Line)
 		t.other(e)
 	case event.Stopping:
 		t.live.SetStatus("stopping")
@@ -52,6 +55,21 @@ func (t *text) display(e event.Event) {
 	default:
 		t.other(e)
 	}
+}
+
+// sayOutput notes the end of what a program printed as one line.
+func (t *text) sayOutput(o addr.Object, line string) {
+	lines := outputLines(line)
+	t.say(o, strings.ReplaceAll(lines[len(lines)-1], "\t", " "))
+}
+
+// ended gives the line that something leaves behind.
+func (t *text) ended(o addr.Object, what string, failed bool) string {
+	code := bold
+	if failed {
+		code = red
+	}
+	return t.in(code, clean(o.String())+": "+what) + "\n"
 }
 
 // say notes what an object's operation said last; an object has one operation at a time.

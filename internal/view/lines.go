@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -68,7 +69,11 @@ func escapeUnsafe(b []byte) []byte {
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
 		if r >= 0x7f && unsafeRune(r) {
-			out = fmt.Appendf(out, `\u%04x`, r)
+			if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+				out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+			} else {
+				out = fmt.Appendf(out, `\u%04x`, r)
+			}
 		} else {
 			out = append(out, b[:size]...)
 		}
@@ -162,8 +167,18 @@ func (l *lines) Send(e event.Event) {
 		} else {
 			l.provision(e.Object, e.Type, "("+e.Type+") Provisioning complete", "provision_complete", "")
 		}
+	case event.EphemeralStart:
+		l.info(e.Object.String()+": "+verbsOfOp[e.Op].start+"...", "ephemeral_op_start", "hook",
+			hook{Resource: resourceOf(e.Object.Instance), Action: string(e.Op)})
+	case event.EphemeralDone:
+		kind := "ephemeral_op_complete"
+		if e.Failed {
+			kind = "ephemeral_op_errored"
+		}
+		l.info(e.Object.String()+": "+ephemeralText(e), kind, "hook",
+			hook{Resource: resourceOf(e.Object.Instance), Action: string(e.Op), ElapsedSeconds: whole(e.Elapsed)})
 	case event.ProgramOutput:
-		l.info(programText(e), "program_output", "hook", hook{Resource: resourceOf(e.Object.Instance), Label: e.Label, Output: e.Line})
+		l.info(programName(e)+e.Line, "program_output", "hook", hook{Resource: resourceOf(e.Object.Instance), Label: e.Label, Output: e.Line})
 	case event.Progress:
 		h := hook{Resource: resourceOf(e.Object.Instance), Message: e.Message}
 		if e.Fraction >= 0 {

@@ -222,3 +222,66 @@ func ExampleNew() {
 	//
 	// Apply complete! Resources: 1 added, 0 changed, 0 destroyed.
 }
+
+func TestInvisibleCharactersAreEscapedInValidJSON(t *testing.T) {
+	var out bytes.Buffer
+	v := New(Options{Out: &out, JSON: true})
+	text := "a\u202eb\u200bc\U000e0041d\x1b[31m\u009b"
+	v.Message(text)
+	if at := strings.IndexFunc(strings.TrimSpace(out.String()), unsafeRune); at >= 0 {
+		t.Errorf("something unsafe at %d of %q", at, out.String())
+	}
+	if got := docs(t, out.String())[0]["@message"]; got != text {
+		t.Errorf("read back: %q", got)
+	}
+}
+
+func TestEphemeralAndImportEvents(t *testing.T) {
+	o := objectAt(t, "terraform_data.a")
+	events := []event.Event{
+		event.ImportPrepare{Object: o, ID: event.ID{Key: "id", Value: "abc"}}, event.ImportStart{Object: o, ID: event.ID{Key: "id", Value: "abc"}},
+		event.ImportDone{Object: o, ID: event.ID{Key: "id", Value: "abc"}},
+		event.EphemeralStart{Object: o, Op: event.Open}, event.EphemeralDone{Object: o, Op: event.Open, Elapsed: 2 * time.Second},
+		event.EphemeralStart{Object: o, Op: event.Close}, event.EphemeralDone{Object: o, Op: event.Close, Failed: true},
+	}
+	var text, lines bytes.Buffer
+	for _, v := range []View{New(Options{Out: &text}), New(Options{Out: &lines, JSON: true})} {
+		for _, e := range events {
+			v.Send(e)
+		}
+		v.Close()
+	}
+	want := "terraform_data.a: Preparing import... [id=abc]\nterraform_data.a: Importing... [id=abc]\nterraform_data.a: Import complete [id=abc]\n" +
+		"terraform_data.a: Opening...\nterraform_data.a: Opening complete after 2s\nterraform_data.a: Closing...\n"
+	if text.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", text.String(), want)
+	}
+	var kinds []string
+	for _, d := range docs(t, lines.String()) {
+		kinds = append(kinds, d["type"].(string)+" "+d["hook"].(map[string]any)["action"].(string))
+	}
+	if d := cmp.Diff([]string{"ephemeral_op_start open", "ephemeral_op_complete open", "ephemeral_op_start close", "ephemeral_op_errored close"}, kinds); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestOutputThatGoesBackOverItsLineIsShownInFull(t *testing.T) {
+	var out bytes.Buffer
+	v := New(Options{Out: &out})
+	v.Send(event.ProvisionOutput{Object: objectAt(t, "t_x.a"), Type: "local-exec", Line: "10%\r\t50%\r\r100%\x1b[K\r"})
+	v.Close()
+	if want := "t_x.a (local-exec): 10%\nt_x.a (local-exec): \t50%\nt_x.a (local-exec): 100%\\u001b[K\n"; out.String() != want {
+		t.Errorf("got %q", out.String())
+	}
+}
+
+func TestJoinersStayInWordsThatNeedThem(t *testing.T) {
+	for in, want := range map[string]string{
+		"pay\u200dpal": `pay\u200dpal`, "\u200dx": `\u200dx`, "👩\u200d💻": "👩\u200d💻", "می\u200cخواهم": "می\u200cخواهم", "soft\u00adhyphen": `soft\u00adhyphen`,
+		"tag\U000e0041": `tag\U000e0041`, "é": "é", "日本": "日本", "a\r\nb\rc": "a\nb\\rc", "\xff": `\xff`,
+	} {
+		if got := clean(in); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

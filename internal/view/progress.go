@@ -24,6 +24,21 @@ var verbsOf = map[plan.Action]verbs{
 	plan.Read:   {"Reading", "reading", "Read complete", "Read errored"},
 }
 
+// verbsOfOp are those of the operations of ephemeral objects.
+var verbsOfOp = map[event.EphemeralOp]verbs{
+	event.Open:  {"Opening", "opening", "Opening complete", "Opening errored"},
+	event.Renew: {"Renewing", "renewing", "Renewal complete", "Renewal errored"},
+	event.Close: {"Closing", "closing", "Closing complete", "Closing errored"},
+}
+
+func ephemeralText(e event.EphemeralDone) string {
+	text := verbsOfOp[e.Op].done
+	if e.Failed {
+		text = verbsOfOp[e.Op].failed
+	}
+	return text + " after " + seconds(e.Elapsed)
+}
+
 // identity gives ` [id=...]`, or nothing.
 func identity(id event.ID) string {
 	if id.Key == "" {

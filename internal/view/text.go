@@ -106,6 +106,16 @@ func (t *text) Send(e event.Event) {
 		t.line(clean(e.Object.String()) + ": " + provisionText(e))
 	case event.Progress:
 		t.line(clean(e.Object.String()) + ": " + progressText(e))
+	case event.ImportPrepare:
+		t.line(clean(e.Object.String()) + ": Preparing import..." + identity(e.ID))
+	case event.ImportStart:
+		t.line(clean(e.Object.String()) + ": Importing..." + identity(e.ID))
+	case event.EphemeralStart:
+		t.line(clean(e.Object.String()) + ": " + verbsOfOp[e.Op].start + "...")
+	case event.EphemeralDone:
+		if !e.Failed {
+			t.line(clean(e.Object.String()) + ": " + ephemeralText(e))
+		}
 	default:
 		t.other(e)
 	}
@@ -115,9 +125,15 @@ func (t *text) Send(e event.Event) {
 func (t *text) other(e event.Event) {
 	switch e := e.(type) {
 	case event.ProvisionOutput:
-		t.line(fmt.Sprintf("%s (%s): %s", clean(e.Object.String()), cleanLine(e.Type), cleanLine(e.Line)))
+		for _, line := range outputLines(e.Line) {
+			t.line(fmt.Sprintf("%s (%s): %s", clean(e.Object.String()), cleanLine(e.Type), line))
+		}
+	case event.ImportDone:
+		t.line(clean(e.Object.String()) + ": Import complete" + identity(e.ID))
 	case event.ProgramOutput:
-		t.line(programText(e))
+		for _, line := range outputLines(e.Line) {
+			t.line(cleanLine(programName(e)) + line)
+		}
 	case event.LockWaiting:
 		t.line("Acquiring state lock. This may take a few moments...")
 	case event.Stopping:
@@ -135,16 +151,16 @@ func provisionText(e event.ProvisionStart) string {
 	return "Provisioning with '" + cleanLine(e.Type) + "'..."
 }
 
-// programText gives a line of a program with the name of what it works on.
-func programText(e event.ProgramOutput) string {
+// programName tells what a program works on, to stand before a line of it.
+func programName(e event.ProgramOutput) string {
 	name := e.Label
 	if e.Object.Instance.Resource.Type != "" {
 		name = e.Object.String()
 	}
 	if name == "" {
-		return cleanLine(e.Line)
+		return ""
 	}
-	return cleanLine(name) + ": " + cleanLine(e.Line)
+	return name + ": "
 }
 
 func progressText(e event.Progress) string {

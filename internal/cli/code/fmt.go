@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/format"
+	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
 // Fmt is the command fmt.
@@ -190,7 +191,7 @@ func (f *formatting) text(name string, src []byte, mode fs.FileMode) {
 	changed := !bytes.Equal(src, out)
 	f.unformatted = f.unformatted || changed
 	if changed && f.list {
-		fmt.Fprintln(c.Out, name)
+		fmt.Fprintln(c.Out, view.CleanLine(name))
 	}
 	if changed && f.write {
 		err := command.ReplaceFile(name, mode, func(w io.Writer) error {

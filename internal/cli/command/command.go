@@ -152,7 +152,7 @@ func (c *Call) TooMany() Outcome {
 
 // Say reports a problem in one paragraph, as the commands that look at the state do.
 func (c *Call) Say(format string, args ...any) Outcome {
-	fmt.Fprintf(c.Err, format+"\n", args...)
+	fmt.Fprintln(c.Err, view.Clean(fmt.Sprintf(format, args...)))
 	return Failed
 }
 

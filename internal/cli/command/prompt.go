@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
 // Input reads answers from a stream, line by line. What one answer leaves in the buffer is there for the next one.
@@ -90,10 +91,10 @@ func (i *Input) read(secret bool) (string, error) {
 
 // Ask shows a question and gives the answer. It is written as it is: questions are a matter between people.
 func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string, error) {
-	fmt.Fprintf(c.Out, "%s\n", c.Bold(title))
+	fmt.Fprintf(c.Out, "%s\n", c.Bold(view.Clean(title)))
 	for _, line := range strings.Split(text, "\n") {
 		if line != "" {
-			fmt.Fprintf(c.Out, "  %s\n", line)
+			fmt.Fprintf(c.Out, "  %s\n", view.Clean(line))
 		}
 	}
 	fmt.Fprintf(c.Out, "\n  %s", c.Bold("Enter a value: "))

@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -116,7 +117,7 @@ func tell(c *command.Call, heading, text string) {
 		fmt.Fprintln(c.Out, c.Bold(heading))
 	}
 	if text != "" {
-		fmt.Fprintln(c.Out, text)
+		fmt.Fprintln(c.Out, view.Clean(text))
 	}
 }
 

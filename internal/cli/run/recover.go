@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
 // Recover is the command recover.
@@ -66,7 +67,7 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *tombolo.
 	if !c.Report(s.run.Recover(s.ctx, a, *how, s.options.Variables)) || !s.release() {
 		return command.Failed
 	}
-	fmt.Fprintln(c.Out, recovered(a, how))
+	fmt.Fprintln(c.Out, view.Clean(recovered(a, how)))
 	return command.Done
 }
 

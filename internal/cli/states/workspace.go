@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -33,7 +34,7 @@ func cmdWorkspaceShow() *command.Command {
 				if err != nil {
 					return c.Finish("Cannot tell which workspace is selected", err)
 				}
-				fmt.Fprintln(c.Out, name)
+				fmt.Fprintln(c.Out, view.CleanLine(name))
 				return command.Done
 			}
 		},
@@ -64,7 +65,7 @@ func workspaceList(ctx context.Context, c *command.Call) command.Outcome {
 		if name == w.current {
 			mark = "* "
 		}
-		fmt.Fprintln(c.Out, mark+name)
+		fmt.Fprintln(c.Out, mark+view.CleanLine(name))
 	}
 	fmt.Fprintln(c.Out)
 	if w.overridden {
