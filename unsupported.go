@@ -19,9 +19,6 @@ func unsupported(cfg *config.Config) diag.List {
 			Detail: fmt.Sprintf("This version of Tombolo does not know %s yet. %s", what, instead)})
 	}
 	for _, m := range cfg.SortedModules() {
-		for _, b := range m.Removed {
-			refuse(b.Range, "removed blocks", "Remove the object with \"state rm\", or without the block to destroy it.")
-		}
 		for _, b := range m.Imports {
 			refuse(b.Range, "import blocks", "Nothing was changed.")
 		}

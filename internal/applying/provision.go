@@ -45,17 +45,22 @@ func (w *writing) provision(v cty.Value) error {
 // unprovision runs the provisioners for the end of an object. A tainted one never came so far as to need them, and a deposed one has a
 // successor that uses what they would take down.
 func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Object) error {
-	slot := a.prog.ResourceSlot(o.Instance.Config())
-	if slot == nil || o.Deposed != "" || stored.Status == state.Tainted {
+	if o.Deposed != "" || stored.Status == state.Tainted {
 		return nil
 	}
-	list := slot.When(config.WhenDestroy)
+	var list []*eval.Provisioner
+	var unit *eval.Unit
+	if slot := a.prog.ResourceSlot(o.Instance.Config()); slot != nil {
+		list, unit = slot.When(config.WhenDestroy), slot.Unit()
+	} else if r := a.prog.Removal(o.Instance.Config()); r != nil {
+		list, unit = r.Provisioners, r.Unit
+	}
 	if len(list) == 0 {
 		return nil
 	}
 	self := value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive)
 	return a.provisioning(o, c.Provider, list, func(p *eval.Provisioner) (cty.Value, diag.List) {
-		return a.walk.DestroyProvisioner(slot, p, o.Instance, self)
+		return a.walk.DestroyProvisioner(unit, p, o.Instance, self)
 	}, func() ([]state.Edit, error) { return nil, nil })
 }
 

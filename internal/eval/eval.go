@@ -37,6 +37,7 @@ type Program struct {
 	providers map[addr.AbsProviderConfig]*Slot
 	order     []*Unit // parents before children
 	reported  map[addr.Provider]bool
+	removed   removals
 	total     int
 }
 
@@ -158,6 +159,7 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	for _, u := range p.order {
 		diags = diags.Extend(p.compile(u))
 	}
+	diags = diags.Extend(p.compileRemoved())
 	for _, u := range p.order {
 		p.link(u)
 	}

@@ -91,8 +91,8 @@ func (b *Block) Provisioner(p *Provisioner, key addr.Key, self cty.Value) (cty.V
 
 // DestroyProvisioner gives the configuration of a provisioner for an object that is about to be destroyed. Its module instance may be gone from
 // the configuration: such a block mentions nothing that it would have had to evaluate.
-func (w *Walk) DestroyProvisioner(s *Slot, p *Provisioner, a addr.AbsResourceInstance, self cty.Value) (cty.Value, diag.List) {
-	i := &Instance{Addr: a.Module, Unit: s.unit, walk: w}
+func (w *Walk) DestroyProvisioner(u *Unit, p *Provisioner, a addr.AbsResourceInstance, self cty.Value) (cty.Value, diag.List) {
+	i := &Instance{Addr: a.Module, Unit: u, walk: w}
 	ctx := Repetition{Key: a.Key, Each: cty.DynamicVal}.Context(i.Scope(p.refs))
 	v, diags := i.evalBody(p.Body, withSelf(ctx, self))
 	return v, diags.InAddress(a.String())

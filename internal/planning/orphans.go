@@ -2,6 +2,8 @@ package planning
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -80,6 +82,9 @@ func (p *planner) planStray(s stray) error {
 	if err := p.checkStrayProvider(s); err != nil {
 		return err
 	}
+	if p.forgets(s.object.Instance) {
+		return p.planForget(s.object, s.cfg, s.reason)
+	}
 	if s.object.Deposed != "" {
 		return p.planDeposed(s.object, s.cfg)
 	}
@@ -117,20 +122,73 @@ func (p *planner) planDeposed(o addr.Object, cfg addr.AbsProviderConfig) error {
 	return p.planDelete(o, cfg, plan.NoReason)
 }
 
-// planDelete refreshes an object and plans its deletion; one that is gone already just leaves the state.
-func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) error {
-	inst, err := p.provider(cfg)
+// planForget plans that an object leaves the state without being destroyed. It is not looked at: what became of it is no matter any more.
+func (p *planner) planForget(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) error {
+	inst, _, rt, err := p.managerOf(o, cfg)
 	if err != nil {
 		return err
 	}
+	k, err := p.load(o, cfg, rt, inst, nil, false)
+	if err != nil || k.null() || p.opts.Mode == plan.RefreshOnly {
+		return err
+	}
+	p.add(&plan.Change{
+		Object: o, PrevAddr: o.Instance, Provider: cfg, Action: plan.Forget, Reason: reason,
+		Before: planValue(rt.Block, k.value, k.sensitive), After: plan.Value{Value: cty.NullVal(rt.Block.ImpliedType())},
+		Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version, Private: k.private,
+		Dependencies: k.object.Dependencies, CreateBeforeDestroy: k.object.CreateBeforeDestroy,
+	})
+	return nil
+}
+
+// forgets tells whether a removed block lets an object without a block leave the state undestroyed.
+func (p *planner) forgets(a addr.AbsResourceInstance) bool {
+	if p.opts.Mode == plan.Destroy || p.prog.ResourceSlot(a.Config()) != nil {
+		return false
+	}
+	r := p.prog.Removal(a.Config())
+	return r != nil && r.Forget
+}
+
+// forgotten names the objects that leave the state without being destroyed.
+func (p *planner) forgotten() diag.List {
+	var names []string
+	for _, c := range p.changes {
+		if c.Action == plan.Forget {
+			names = append(names, c.Object.String())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return diag.List{}.Warnf(nil, "Some objects will no longer be managed by Terraform",
+		"Applying this plan drops these objects from the state, but does not destroy them:\n - %s\n\nAfter that nobody looks after them. To manage them again they have to be imported.", strings.Join(names, "\n - "))
+}
+
+// managerOf gives the provider of a stored object with its schema, and the resource type.
+func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema, *provider.ResourceType, error) {
+	inst, err := p.provider(cfg)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	schema, diags := p.providers.Schema(cfg.Provider)
 	if err := p.walk.Report(diags); err != nil {
-		return err
+		return nil, nil, nil, err
 	}
 	rt := schema.Resources[o.Instance.Resource.Type]
 	if rt == nil {
-		return p.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
+		return nil, nil, nil, p.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
 			"The state holds %s, but provider %s has no resource type %q any more. Use an older version of the provider to destroy it, or remove it from the state.", o, cfg.Provider.ForDisplay(), o.Instance.Resource.Type))
+	}
+	return inst, schema, rt, nil
+}
+
+// planDelete refreshes an object and plans its deletion; one that is gone already just leaves the state.
+func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) error {
+	inst, schema, rt, err := p.managerOf(o, cfg)
+	if err != nil {
+		return err
 	}
 	k, err := p.load(o, cfg, rt, inst, nil, !p.opts.SkipRefresh)
 	if err != nil || k.null() {

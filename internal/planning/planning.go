@@ -81,12 +81,20 @@ func (p *planner) run(ctx context.Context) error {
 	if err := p.planOrphans(ctx); err != nil {
 		return err
 	}
-	return p.checkMoves()
+	if err := p.checkMoves(); err != nil {
+		return err
+	}
+	return p.walk.Report(p.forgotten())
 }
 
 // walkAll plans everything that the configuration wants.
 func (p *planner) walkAll(ctx context.Context) error {
 	p.walk = p.prog.NewWalk(p.inputs(), p)
+	if p.opts.Mode != plan.Destroy {
+		if err := p.walk.Report(p.prog.StillDeclared()); err != nil {
+			return err
+		}
+	}
 	if p.targets != nil {
 		_ = p.walk.Report(diag.List{}.Warnf(nil, "Resource targeting is in effect",
 			"The plan is limited by -target, so it may leave out changes that the configuration asks for.\n\nThe option is there for exceptional situations, such as getting out of an error, and not for every day."))
