@@ -13,16 +13,19 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// change writes one change: what happens to which object, why, and its block.
-func (w *planWriter) change(c *plan.Change) {
+// change writes one change: what happens to which object, why, and its block. It gives the number of bytes before the block.
+func (w *planWriter) change(c *plan.Change) int {
+	before := w.Len()
 	if c.Action == plan.Forget {
 		w.forget(c)
-		return
+		return 0
 	}
 	s := w.sides(c)
 	w.heading(c)
+	head := w.Len() - before
 	// An object that is taken over is shown whole: its owner sees it for the first time.
 	w.resource(c, compareBlock(w.schema(c), s, nil), c.Action, c.Importing != nil)
+	return head
 }
 
 func (w *planWriter) heading(c *plan.Change) {

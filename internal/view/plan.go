@@ -53,11 +53,7 @@ func (w *planWriter) plan(p *plan.Plan) {
 		} else {
 			w.paragraph("%s will perform the following actions:", name)
 		}
-		for _, c := range changes {
-			w.WriteByte('\n')
-			w.change(c)
-			w.flush()
-		}
+		w.changes(changes)
 		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")
 	}
 	if outputs != "" {
@@ -232,6 +228,9 @@ func (w *planWriter) legend(changes []*plan.Change) {
 		if used[l.action] {
 			w.WriteString(w.sign(l.action) + " " + l.text + "\n")
 		}
+	}
+	if used[plan.Forget] && w.o.Size != nil { // what scripts read has no such line
+		w.WriteString(w.sign(plan.Forget) + " forget (no longer managed, but not destroyed)\n")
 	}
 }
 

@@ -2,13 +2,16 @@ package view
 
 import (
 	"bytes"
-	"regexp"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/tfjson/tfjsontest"
+	"github.com/tombolo-iac/tombolo/plan"
 )
 
 func TestPlanTextIsAsRecorded(t *testing.T) {
@@ -27,7 +30,77 @@ func TestPlanTextIsAsRecorded(t *testing.T) {
 			if d := cmp.Diff(strings.Split(want, "\n"), strings.Split(out.String(), "\n")); d != "" {
 				t.Errorf("text differs (-want +got):\n%s", d)
 			}
-			_ = regexp.MustCompile
 		})
+	}
+}
+
+// creations are plans to create instances 0 to n-1 of t_x.a, with an input that depends on the index.
+func creations(n int, input func(i int) string) *plan.Plan {
+	p := &plan.Plan{}
+	ty := cty.Object(map[string]cty.Type{"input": cty.String})
+	for i := range n {
+		o := addr.Object{Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: "a"}}.Instance(addr.IntKey(i))}
+		p.Changes = append(p.Changes, &plan.Change{
+			Object: o, PrevAddr: o.Instance, Action: plan.Create, Type: ty, Before: plan.Value{Value: cty.NullVal(ty)},
+			After: plan.Value{Value: cty.ObjectVal(map[string]cty.Value{"input": cty.StringVal(input(i))})},
+		})
+	}
+	return p
+}
+
+func TestEqualInstancesAreWrittenOnceForPeople(t *testing.T) {
+	terminal := func() (int, int) { return 80, 24 }
+	for _, c := range []struct {
+		name  string
+		o     Options
+		n     int
+		input func(int) string
+		want  int // headlines
+		more  string
+	}{
+		{"terminal", Options{Size: terminal}, 1000, func(int) string { return "x" }, 1, "(and the same for 999 more: t_x.a[1] to t_x.a[999])"},
+		{"few", Options{Size: terminal}, 3, func(int) string { return "x" }, 3, ""},
+		{"different", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i) }, 20, ""},
+		{"one is different", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i == 10) }, 3, "(and the same for 8 more: t_x.a[12] to t_x.a[19])"},
+		{"log", Options{}, 1000, func(int) string { return "x" }, 1000, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			c.o.Out = &out
+			v := New(c.o)
+			v.Plan(creations(c.n, c.input), nil)
+			v.Close()
+			if got := strings.Count(out.String(), "will be created"); got != c.want || !strings.Contains(out.String(), c.more) || c.more == "" && strings.Contains(out.String(), "the same for") {
+				t.Errorf("%d headlines, want %d:\n%.2000s", got, c.want, out.String())
+			}
+			if !strings.Contains(out.String(), fmt.Sprintf("Plan: %d to add", c.n)) {
+				t.Error("the summary is missing")
+			}
+		})
+	}
+}
+
+func TestLongTextsShowTheNeighbourhoodOfChanges(t *testing.T) {
+	text := func(change func(i int) string) cty.Value {
+		var b strings.Builder
+		for i := range 40 {
+			b.WriteString(change(i) + "\n")
+		}
+		return cty.StringVal(b.String())
+	}
+	plain := func(i int) string { return fmt.Sprintf("line %d", i) }
+	before := text(plain)
+	after := text(func(i int) string {
+		if i == 12 || i == 18 {
+			return "another"
+		}
+		return plain(i)
+	})
+	r := renderer{}
+	r.value(compare(cty.String, sides{before: before, after: after}), 0, how{})
+	want := "<<-EOT\n    # (9 unchanged lines hidden)\n    line 9\n    line 10\n    line 11\n  - line 12\n  + another\n    line 13\n    line 14\n    line 15\n" +
+		"    line 16\n    line 17\n  - line 18\n  + another\n    line 19\n    line 20\n    line 21\n    # (18 unchanged lines hidden)\nEOT"
+	if d := cmp.Diff(want, r.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

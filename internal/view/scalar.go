@@ -126,26 +126,7 @@ func (r *renderer) lines(n *node, depth int, h how) bool {
 	r.WriteString("<<-EOT" + r.replaceNote(n) + "\n")
 	switch n.op {
 	case update:
-		before, after := textItems(n.before), textItems(n.after)
-		number(before, after)
-		line := func(o op, it item) {
-			r.lead(depth+1, o)
-			text := it.value.AsString()
-			if o == same {
-				text = strings.TrimSuffix(text, "\r")
-			}
-			r.WriteString(clean(text) + "\n")
-		}
-		align(before, after, func(int, int) bool { return false }, func(i, j int) {
-			switch {
-			case j < 0:
-				line(remove, before[i])
-			case i < 0:
-				line(create, after[j])
-			default:
-				line(same, after[j])
-			}
-		})
+		r.changedLines(textItems(n.before), textItems(n.after), depth)
 	default:
 		v := n.after
 		if isAbsent(v) {
@@ -159,6 +140,64 @@ func (r *renderer) lines(n *node, depth int, h how) bool {
 	r.pad(4 * depth)
 	r.WriteString("EOT" + r.nullNote(n, h))
 	return true
+}
+
+// The lines around a change that are shown, and how many unchanged ones have to be left over to be worth hiding.
+const (
+	contextLines = 3
+	worthHiding  = 6
+)
+
+// changedLine is a line of a text with what happens to it.
+type changedLine struct {
+	op   op
+	text string
+}
+
+// changedLines writes the difference of two texts, of what is unchanged only the neighbourhood of changes.
+func (r *renderer) changedLines(before, after []item, depth int) {
+	number(before, after)
+	var lines []changedLine
+	align(before, after, func(int, int) bool { return false }, func(i, j int) {
+		switch {
+		case j < 0:
+			lines = append(lines, changedLine{remove, before[i].value.AsString()})
+		case i < 0:
+			lines = append(lines, changedLine{create, after[j].value.AsString()})
+		default:
+			lines = append(lines, changedLine{same, strings.TrimSuffix(after[j].value.AsString(), "\r")})
+		}
+	})
+	for i := 0; i < len(lines); {
+		end := i
+		for end < len(lines) && lines[end].op == same {
+			end++
+		}
+		from, to := i, end // of an unchanged run, what is hidden
+		if i > 0 {
+			from += contextLines
+		}
+		if end < len(lines) {
+			to -= contextLines
+		}
+		if to-from < worthHiding {
+			from, to = end, end
+		}
+		r.textLines(lines[i:from], depth)
+		r.hiddenCount(depth+1, to-from, "line")
+		r.textLines(lines[to:end], depth)
+		if i = end; i < len(lines) {
+			r.textLines(lines[i:i+1], depth)
+			i++
+		}
+	}
+}
+
+func (r *renderer) textLines(lines []changedLine, depth int) {
+	for _, l := range lines {
+		r.lead(depth+1, l.op)
+		r.WriteString(clean(l.text) + "\n")
+	}
 }
 
 // textLines cuts a string into lines; white space around the whole of it does not count.
