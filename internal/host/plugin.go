@@ -1,0 +1,169 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/host/process"
+	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Plugin is a provider that is a program of its own and speaks the plugin protocol.
+type Plugin struct {
+	Provider addr.Provider
+	Program  string
+	Args     []string
+	// Env is the program's environment; nil for that of this process.
+	Env []string
+	// Log gets what the plugin writes to its log, and at LevelTrace each call; nil for nobody.
+	Log *slog.Logger
+	// StartTimeout bounds how long the program may take until it can be called; 0 for a minute.
+	StartTimeout time.Duration
+}
+
+// LevelTrace is the level below debug that the field's logs have.
+const LevelTrace = slog.LevelDebug - 4
+
+// The handshake by which programs tell that a host, and not a person, started them: part of the protocol.
+var handshake = goplugin.HandshakeConfig{
+	MagicCookieKey:   "TF_PLUGIN_MAGIC_COOKIE",
+	MagicCookieValue: "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2",
+}
+
+// protocols are the versions of the protocol that are spoken; the newest that both sides know is used.
+var protocols = []int{5, 6}
+
+// Factory starts a process of the plugin at each call. The processes share the schema that the first one tells.
+func (p Plugin) Factory() provider.Factory {
+	if p.Log == nil {
+		p.Log = slog.New(slog.DiscardHandler)
+	}
+	if p.StartTimeout == 0 {
+		p.StartTimeout = time.Minute
+	}
+	var mu sync.Mutex
+	var first provider.Provider
+	return func(ctx context.Context) (provider.Provider, error) {
+		mu.Lock()
+		teller := first
+		mu.Unlock()
+		var known *provider.Schema
+		if teller != nil {
+			if s, diags := teller.Schema(ctx); !diags.HasErrors() {
+				known = s
+			}
+		}
+		started, err := p.start(ctx, known)
+		if err != nil {
+			return nil, err
+		}
+		mu.Lock()
+		if first == nil {
+			first = started
+		}
+		mu.Unlock()
+		return started, nil
+	}
+}
+
+// start starts the program and connects to it.
+func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Provider, error) {
+	name := p.Provider.ForDisplay()
+	log := p.Log.With("provider", p.Provider.String())
+	run := &running{plugin: p, log: log, tail: &tail{max: 16 << 10}, head: &tail{max: 4 << 10, keepFirst: true}}
+	sets := map[int]goplugin.PluginSet{}
+	for _, v := range protocols {
+		sets[v] = goplugin.PluginSet{"provider": connection{}}
+	}
+	client := goplugin.NewClient(&goplugin.ClientConfig{
+		HandshakeConfig:  handshake,
+		VersionedPlugins: sets,
+		RunnerFunc:       run.runner,
+		SkipHostEnv:      p.Env != nil,
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
+		AutoMTLS:         true,
+		StartTimeout:     p.StartTimeout,
+		Logger:           &hcLogger{log: log},
+		SyncStdout:       run.said("stdout"),
+		SyncStderr:       run.said("stderr"),
+		GRPCDialOptions:  []grpc.DialOption{grpc.WithUnaryInterceptor(traced(log))},
+	})
+	stop := context.AfterFunc(ctx, run.kill)
+	protocol, err := client.Client()
+	cancelled := !stop()
+	if err != nil {
+		client.Kill()
+		run.kill()
+		if cancelled {
+			return nil, fmt.Errorf("the start of provider %s was cancelled: %w", name, context.Cause(ctx))
+		}
+		return nil, run.explainStart(err)
+	}
+	raw, err := protocol.Dispense("provider")
+	if err != nil {
+		client.Kill()
+		return nil, fmt.Errorf("provider %s: %w", name, err)
+	}
+	return wire.NewClient(raw.(grpc.ClientConnInterface), client.NegotiatedVersion(), wire.Options{
+		Name: p.Provider.String(), Schema: known, Explain: run.explain,
+		Close: func() error {
+			client.Kill() // asks politely, waits two seconds, kills
+			run.kill()    // ends what the program has left in its group
+			return nil
+		},
+	})
+}
+
+// connection is how go-plugin hands out the connection.
+type connection struct {
+	goplugin.NetRPCUnsupportedPlugin
+}
+
+// GRPCServer implements goplugin.GRPCPlugin; a host has none.
+func (connection) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
+	return errors.New("host: a host serves nothing")
+}
+
+// GRPCClient implements goplugin.GRPCPlugin.
+func (connection) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return conn, nil
+}
+
+// traced names every call in the log. Messages are not shown: they hold secrets.
+func traced(log *slog.Logger) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if !log.Enabled(ctx, LevelTrace) {
+			return invoke(ctx, method, req, reply, cc, opts...)
+		}
+		start := time.Now()
+		log.Log(ctx, LevelTrace, "call", "method", method)
+		err := invoke(ctx, method, req, reply, cc, opts...)
+		log.Log(ctx, LevelTrace, "answer", "method", method, "duration", time.Since(start), "failed", err != nil)
+		return err
+	}
+}
+
+// running is the program behind one client. It is what go-plugin calls a runner.
+type running struct {
+	plugin Plugin
+	log    *slog.Logger
+
+	spec process.Spec
+	mu   sync.Mutex // guards proc
+	proc *process.Process
+
+	hello io.ReadCloser // the first line, for go-plugin
+	head  *tail         // how stdout begins, in case that is no handshake
+	tail  *tail         // how stderr ends
+	bad   string        // what is wrong with the first line; set before hello ends
+}

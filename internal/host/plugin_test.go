@@ -1,0 +1,111 @@
+//go:build unix
+
+package host_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/host"
+)
+
+// shell is a plugin that is a shell script.
+func shell(script string) host.Plugin {
+	return host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/bin/sh", Args: []string{"-c", script}, StartTimeout: 3 * time.Second}
+}
+
+func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		want   []string
+	}{
+		"greeting":       {"echo hello; sleep 600", []string{"not the line by which a plugin introduces itself", "    hello"}},
+		"help and exit":  {"echo usage: x; echo need FOO >&2; exit 3", []string{"    usage: x", "    need FOO"}},
+		"silent exit":    {"exit 4", []string{"ended without saying how to reach it", "exit status 4"}},
+		"words and exit": {"echo 'python3: not found' >&2; exit 127", []string{"ended without saying", "    python3: not found", "exit status 127"}},
+		"hang":           {"sleep 600", []string{"did not say within 3s how to reach it"}},
+		"reads stdin":    {"cat; exit 5", []string{"exit status 5"}},
+		"no certificate": {"echo '1|5|tcp|127.0.0.1:1234|grpc'; sleep 600", []string{"has no certificate in its sixth field"}},
+		"old transport":  {"echo '1|5|tcp|127.0.0.1:1234|netrpc'; sleep 600", []string{"does not offer gRPC"}},
+		"other version":  {"echo '1|4|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600", []string{"4"}},
+		"endless line":   {"yes | tr -d '\\n'", []string{"not the line by which a plugin introduces itself"}},
+		"flooded stderr": {"yes error >&2", []string{"did not say within 3s"}},
+		"binary":         {"head -c 100000 /dev/zero; sleep 600", []string{"not the line by which"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := shell(c.script).Factory()(context.Background())
+			if err == nil {
+				p.Close()
+				t.Fatal("it started")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %s\nwant %q", err, want)
+				}
+			}
+			if len(err.Error()) > 40_000 {
+				t.Errorf("the message has %d bytes", len(err.Error()))
+			}
+		})
+	}
+}
+
+func TestACancelledStartEndsTheProgram(t *testing.T) {
+	p := shell("sleep 600")
+	p.StartTimeout = time.Hour
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	_, err := p.Factory()(ctx)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAMissingProgramIsNamed(t *testing.T) {
+	_, err := host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/nonexistent/terraform-provider-fake"}.Factory()(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "/nonexistent/terraform-provider-fake cannot be started") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReattachmentsAreReadAsProvidersPrintThem(t *testing.T) {
+	got, err := host.ParseReattach(`{"registry.terraform.io/my-org/my-provider":{"Protocol":"grpc","ProtocolVersion":6,"Pid":3382870,"Test":true,"Addr":{"Network":"unix","String":"/tmp/plugin713096927"}},"hashicorp/old":{"Protocol":"grpc","Pid":1,"Test":true,"Addr":{"Network":"tcp","String":"127.0.0.1:10000"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := addr.Provider{Host: addr.DefaultProviderHost, Namespace: "my-org", Type: "my-provider"}
+	want := map[addr.Provider]host.Reattachment{
+		mine:                        {Provider: mine, Protocol: 6, Network: "unix", Address: "/tmp/plugin713096927"},
+		addr.DefaultProvider("old"): {Provider: addr.DefaultProvider("old"), Protocol: 5, Network: "tcp", Address: "127.0.0.1:10000"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []string{"x", "[]", `{"a/b/c/d":{}}`, `{"a/b":{"Protocol":"netrpc"}}`, `{"a/b":{"Protocol":"grpc","Addr":{"Network":"udp","String":"x"}}}`, `{"a/b":{"Protocol":"grpc","ProtocolVersion":7,"Addr":{"Network":"unix","String":"x"}}}`} {
+		if got, err := host.ParseReattach(bad); err == nil {
+			t.Errorf("%s was read as %v", bad, got)
+		}
+	}
+	if got, err := host.ParseReattach(""); err != nil || got != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestAReattachedProviderThatIsGoneIsExplained(t *testing.T) {
+	r := host.Reattachment{Provider: addr.DefaultProvider("gone"), Protocol: 6, Network: "unix", Address: "/nonexistent/socket"}
+	p, err := r.Factory()(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, diags := p.Schema(context.Background()); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "TF_REATTACH_PROVIDERS says") {
+		t.Errorf("got %v", diags.Err())
+	}
+}

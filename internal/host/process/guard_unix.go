@@ -1,0 +1,53 @@
+//go:build unix
+
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// guard is the leader of the program's group: a shell that waits for the end of a pipe whose other end only this process has. The end
+// comes when this process dies; then the guard asks the group to end and, a little later, makes it.
+type guard struct {
+	cmd  *exec.Cmd
+	pipe *os.File
+	once sync.Once
+}
+
+const script = `read end; trap '' TERM; kill -TERM 0; sleep 2; kill -KILL 0`
+
+func newGuard() (*guard, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	g := &guard{cmd: exec.Command("/bin/sh", "-c", script), pipe: w}
+	g.cmd.Stdin = r
+	g.cmd.Env = []string{}
+	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := g.cmd.Start(); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("start the guard of a plugin: %w", err)
+	}
+	return g, nil
+}
+
+func (g *guard) prepare(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.cmd.Process.Pid}
+}
+
+func (g *guard) adopt(*os.Process) {}
+
+// end kills the group, the guard included. The guard is waited for last: until then its number cannot belong to another group.
+func (g *guard) end() {
+	g.once.Do(func() {
+		syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL)
+		g.pipe.Close()
+		g.cmd.Wait()
+	})
+}

@@ -1,0 +1,115 @@
+// Package process runs one plugin program so that nothing of it stays behind.
+//
+// The program gets no standard input, and a process group (on Windows a job) of its own: the terminal's interrupt does not reach it, and
+// Kill reaches its children, such as the real provider behind a wrapper script. A guard in the same group ends all of it when this process
+// dies, however it dies. Only descendants that leave the group, as daemons do, escape.
+//
+//	p, err := process.Start(process.Spec{Path: program, Env: env})
+//	defer p.Kill()
+//
+// Start owns one goroutine, which waits for the program; it ends when the program does.
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Spec says what to run.
+type Spec struct {
+	Path string
+	Args []string // without the program's name
+	Env  []string
+	Dir  string // "" for the present one
+}
+
+// Process is a program that was started.
+type Process struct {
+	cmd   *exec.Cmd
+	guard *guard
+
+	stdout, stderr *os.File
+	ended          chan struct{} // closed when the program has ended; err is set then
+	err            error
+}
+
+// Start starts a program. Its streams must be read, or it may block.
+func Start(spec Spec) (_ *Process, err error) {
+	p := &Process{cmd: exec.Command(spec.Path, spec.Args...), ended: make(chan struct{})}
+	p.cmd.Env, p.cmd.Dir = spec.Env, spec.Dir
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		return nil, closeAll(err, outR, outW)
+	}
+	p.stdout, p.stderr, p.cmd.Stdout, p.cmd.Stderr = outR, errR, outW, errW
+	if p.guard, err = newGuard(); err == nil {
+		p.guard.prepare(p.cmd)
+		if err = p.cmd.Start(); err == nil {
+			p.guard.adopt(p.cmd.Process)
+		} else {
+			p.guard.end()
+		}
+	}
+	if err != nil {
+		return nil, closeAll(err, outR, outW, errR, errW)
+	}
+	outW.Close()
+	errW.Close()
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+func closeAll(err error, files ...*os.File) error {
+	for _, f := range files {
+		f.Close()
+	}
+	return err
+}
+
+// Stdout and Stderr are what the program writes. They end when nobody has the other end any more, or after Kill.
+func (p *Process) Stdout() *os.File { return p.stdout }
+
+// Stderr is like Stdout.
+func (p *Process) Stderr() *os.File { return p.stderr }
+
+// Pid is the number of the program's process.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Ended is closed when the program itself has ended; its children may live.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Fate says how the program ended, such as "exit status 1"; "" while it runs.
+func (p *Process) Fate() string {
+	select {
+	case <-p.ended:
+	default:
+		return ""
+	}
+	if p.cmd.ProcessState != nil {
+		return p.cmd.ProcessState.String()
+	}
+	return fmt.Sprint(p.err)
+}
+
+// Kill ends the program and its group at once, and returns when the program has ended. Its streams end.
+func (p *Process) Kill() {
+	p.guard.end()
+	_ = p.cmd.Process.Kill() // it may have left the group
+	<-p.ended
+	// A descendant that left the group may still hold the other ends.
+	deadline := time.Now().Add(100 * time.Millisecond)
+	for _, f := range []*os.File{p.stdout, p.stderr} {
+		if f.SetReadDeadline(deadline) != nil {
+			f.Close()
+		}
+	}
+}

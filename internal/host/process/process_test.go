@@ -1,0 +1,151 @@
+//go:build unix
+
+package process_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/host/process"
+)
+
+// TestMain lets the test binary play the engine that is killed: it starts a wrapper with a child, says which processes there are, and waits.
+func TestMain(m *testing.M) {
+	if os.Getenv("PROCESS_TEST_ENGINE") == "" {
+		os.Exit(m.Run())
+	}
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", wrapper}})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	io.Copy(os.Stdout, p.Stdout())
+}
+
+// wrapper prints its own number and its child's, and waits for the child.
+const wrapper = `sleep 600 & echo $$ $!; wait`
+
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	// A process that has ended and that nobody has waited for does not count: in a container there may be nobody to do so.
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || !strings.Contains(string(stat), ") Z ")
+}
+
+func waitGone(t *testing.T, pids []int) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for _, pid := range pids {
+		for alive(pid) {
+			if time.Now().After(deadline) {
+				t.Fatalf("process %d of %v is still there", pid, pids)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+func readPids(t *testing.T, r io.Reader) []int {
+	t.Helper()
+	line, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, word := range strings.Fields(line) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+func TestKillEndsTheChildrenOfAWrapperToo(t *testing.T) {
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", wrapper}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := readPids(t, p.Stdout())
+	if p.Fate() != "" || pids[0] != p.Pid() {
+		t.Errorf("fate %q, pid %d of %v", p.Fate(), p.Pid(), pids)
+	}
+	p.Kill()
+	p.Kill()
+	waitGone(t, pids)
+	if !strings.Contains(p.Fate(), "killed") {
+		t.Errorf("fate %q", p.Fate())
+	}
+}
+
+func TestNothingStaysBehindWhenTheEngineIsKilled(t *testing.T) {
+	engine := exec.Command(os.Args[0])
+	engine.Env = append(os.Environ(), "PROCESS_TEST_ENGINE=1")
+	out, err := engine.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pids := readPids(t, out)
+	for _, pid := range pids {
+		if !alive(pid) {
+			t.Errorf("process %d ended by itself", pid)
+		}
+	}
+	engine.Process.Signal(syscall.SIGKILL)
+	engine.Wait()
+	waitGone(t, pids)
+}
+
+func TestAProgramHasNoStandardInputAndItsEndIsSeen(t *testing.T) {
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", "cat; echo $A; echo oops >&2; exit 3"}, Env: []string{"A=b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	out, _ := io.ReadAll(p.Stdout())
+	errText, _ := io.ReadAll(p.Stderr())
+	<-p.Ended()
+	if string(out) != "b\n" || string(errText) != "oops\n" || p.Fate() != "exit status 3" {
+		t.Errorf("%q, %q, %q", out, errText, p.Fate())
+	}
+}
+
+func TestStreamsEndThoughADaemonHoldsThem(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid, with which this test makes a daemon")
+	}
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", `setsid sh -c 'echo $$; exec sleep 600' & wait`}, Env: os.Environ()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := readPids(t, p.Stdout())
+	defer syscall.Kill(pids[0], syscall.SIGKILL)
+	done := make(chan struct{})
+	go func() { io.Copy(io.Discard, p.Stdout()); close(done) }()
+	p.Kill()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Error("reading goes on")
+	}
+}
+
+func TestWhatCannotBeStartedIsAnError(t *testing.T) {
+	if _, err := process.Start(process.Spec{Path: "/nonexistent/program"}); err == nil {
+		t.Error("started")
+	}
+}

@@ -1,0 +1,280 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	hclog "github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/tombolo-iac/tombolo/internal/host/process"
+)
+
+// runner makes what go-plugin starts out of what it wants to start: its environment, our program.
+func (r *running) runner(_ hclog.Logger, wanted *exec.Cmd, _ string) (runner.Runner, error) {
+	r.spec = process.Spec{Path: r.plugin.Program, Args: r.plugin.Args, Env: append(append([]string{}, r.plugin.Env...), wanted.Env...)}
+	return r, nil
+}
+
+// Start implements runner.Runner.
+func (r *running) Start(context.Context) error {
+	p, err := process.Start(r.spec)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.proc = p
+	r.mu.Unlock()
+	hello, line := io.Pipe()
+	r.hello = hello
+	go r.read(p, line)
+	return nil
+}
+
+// maxHandshake bounds the first line: one with a certificate has less than two thousand bytes.
+const maxHandshake = 64 << 10
+
+// read reads the program's stdout: the first line goes to go-plugin, the rest, which plugins should not write, into the log.
+func (r *running) read(p *process.Process, hello *io.PipeWriter) {
+	in := bufio.NewReaderSize(io.TeeReader(p.Stdout(), r.head), maxHandshake)
+	line, _ := in.ReadSlice('\n') // what comes without a line's end is judged as it is
+	if r.bad = handshakeProblem(string(line)); r.bad == "" {
+		_, _ = hello.Write(line)
+	} else {
+		// Let it say more before it is ended: what is wrong often stands on stderr.
+		select {
+		case <-p.Ended():
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+	hello.Close()
+	logLines(in, func(text string) { r.log.Debug("provider wrote to stdout", "text", text) })
+}
+
+var introduction = regexp.MustCompile(`^\d+\|\d+\|(tcp|unix)\|[^|]+\|`)
+
+// handshakeProblem says what is wrong with the line by which a plugin introduces itself; "" for a good one.
+func handshakeProblem(line string) string {
+	line = strings.TrimSpace(line)
+	parts := strings.Split(line, "|")
+	switch {
+	case !introduction.MatchString(line):
+		return "it is not the line by which a plugin introduces itself"
+	case len(parts) < 5 || parts[4] != "grpc":
+		return "it does not offer gRPC"
+	case len(parts) < 6 || len(parts[5]) < 50:
+		return "it has no certificate in its sixth field, without which the connection would not be private"
+	}
+	return ""
+}
+
+// logLines reads to the end and passes on each line, cut at a length that a log can bear.
+func logLines(from io.Reader, to func(string)) {
+	const most = 4096
+	in := bufio.NewReaderSize(from, most)
+	for {
+		line, isPrefix, err := in.ReadLine()
+		if err != nil {
+			return
+		}
+		if len(line) > 0 {
+			to(string(line))
+		}
+		for isPrefix && err == nil {
+			_, isPrefix, err = in.ReadLine()
+		}
+	}
+}
+
+// said gives a writer for what go-plugin receives of a stream of the plugin over the connection.
+func (r *running) said(stream string) io.Writer {
+	return lineWriter(func(text string) { r.log.Debug("provider wrote to "+stream, "text", text) })
+}
+
+type lineWriter func(string)
+
+// Write implements io.Writer.
+func (w lineWriter) Write(b []byte) (int, error) {
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
+			w(line)
+		}
+	}
+	return len(b), nil
+}
+
+func (r *running) process() *process.Process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.proc
+}
+
+// Stdout implements runner.Runner.
+func (r *running) Stdout() io.ReadCloser { return r.hello }
+
+// Stderr implements runner.Runner.
+func (r *running) Stderr() io.ReadCloser {
+	stderr := r.proc.Stderr()
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(stderr, r.tail), stderr}
+}
+
+// Name implements runner.Runner.
+func (r *running) Name() string { return r.plugin.Program }
+
+// ID implements runner.Runner.
+func (r *running) ID() string {
+	if p := r.process(); p != nil {
+		return strconv.Itoa(p.Pid())
+	}
+	return ""
+}
+
+// Wait implements runner.Runner.
+func (r *running) Wait(ctx context.Context) error {
+	select {
+	case <-r.proc.Ended():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Kill implements runner.Runner.
+func (r *running) Kill(context.Context) error {
+	r.kill()
+	return nil
+}
+
+func (r *running) kill() {
+	if p := r.process(); p != nil {
+		p.Kill()
+	}
+}
+
+// Diagnose implements runner.Runner; explainStart says more.
+func (r *running) Diagnose(context.Context) string { return "" }
+
+// PluginToHost implements runner.Runner: a plugin runs where we run.
+func (r *running) PluginToHost(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+// HostToPlugin implements runner.Runner.
+func (r *running) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+// explainStart turns a failed start into an error that says what the program did.
+func (r *running) explainStart(err error) error {
+	p := r.process()
+	if p == nil {
+		return fmt.Errorf("the program %s cannot be started: %w", r.plugin.Program, err)
+	}
+	fate := p.Fate()
+	var what string
+	switch said := strings.TrimSpace(r.head.String()); {
+	case said != "" && r.bad != "":
+		what = fmt.Sprintf("it wrote this to standard output where a plugin introduces itself (%s):\n\n%s", r.bad, indent(said))
+	case strings.Contains(err.Error(), "timeout"):
+		what = fmt.Sprintf("it did not say within %s how to reach it", r.plugin.StartTimeout)
+	case said == "":
+		what = "it ended without saying how to reach it"
+	default:
+		what = err.Error()
+	}
+	text := fmt.Sprintf("the program %s does not work as a provider plugin: %s", r.plugin.Program, what)
+	if more := r.lastWords(); more != "" {
+		text += "\n\n" + more
+	}
+	if fate != "" && !strings.Contains(fate, "killed") {
+		text += fmt.Sprintf("\n\nThe program has ended: %s.", fate)
+	}
+	return fmt.Errorf("%s", text)
+}
+
+// explain says what became of the program, for a call that got no answer.
+func (r *running) explain() string {
+	p := r.process()
+	select {
+	case <-p.Ended():
+	case <-time.After(500 * time.Millisecond): // the connection ends a little before the program does
+	}
+	fate := p.Fate()
+	if fate == "" {
+		return ""
+	}
+	text := fmt.Sprintf("The program %s has ended: %s.", r.plugin.Program, fate)
+	if more := r.lastWords(); more != "" {
+		text += "\n\n" + more
+	}
+	return text
+}
+
+// lastWords gives the end of what the program wrote to stderr, without its log. A crash of a Go program begins where it says panic.
+func (r *running) lastWords() string {
+	const most = 40
+	var words []string
+	for line := range strings.Lines(r.tail.String()) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			words = nil
+		}
+		if !strings.HasPrefix(line, `{"@`) && strings.TrimSpace(line) != "" {
+			words = append(words, line)
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	if len(words) > most {
+		if strings.HasPrefix(words[0], "panic: ") || strings.HasPrefix(words[0], "fatal error: ") {
+			words = words[:most]
+		} else {
+			words = words[len(words)-most:]
+		}
+	}
+	return "It wrote to standard error:\n\n" + indent(strings.Join(words, "\n"))
+}
+
+func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
+
+// tail keeps the end, or the beginning, of what is written to it.
+type tail struct {
+	max       int
+	keepFirst bool
+
+	mu   sync.Mutex // guards text
+	text []byte
+}
+
+// Write implements io.Writer.
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.keepFirst {
+		t.text = append(t.text, b[:min(len(b), t.max-len(t.text))]...)
+		return len(b), nil
+	}
+	if t.text = append(t.text, b...); len(t.text) > 2*t.max {
+		t.text = append([]byte(nil), t.text[len(t.text)-t.max:]...)
+	}
+	return len(b), nil
+}
+
+// String gives what was kept, as valid text.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(string(t.text[max(0, len(t.text)-t.max):]), "\uFFFD")
+}
