@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -57,12 +59,20 @@ func (c *Contributors) Run() {
 func (c *Contributors) follow(m addr.ModuleInstance, u *Unit, ref addr.Reference) {
 	switch ref.Kind {
 	case addr.RefVariable:
-		c.Add(m, u.slots[u.variables[ref.Name]])
+		if i, ok := u.variables[ref.Name]; ok {
+			c.Add(m, u.slots[i])
+		}
 	case addr.RefLocal:
-		c.Add(m, u.slots[u.locals[ref.Name]])
+		if i, ok := u.locals[ref.Name]; ok {
+			c.Add(m, u.slots[i])
+		}
 	case addr.RefResource:
+		i, ok := u.resources[ref.Resource]
+		if !ok {
+			return // reported where it is evaluated
+		}
 		c.visit(m, ref)
-		k := contributor{module: m, slot: u.slots[u.resources[ref.Resource]]}
+		k := contributor{module: m, slot: u.slots[i]}
 		if len(ref.Remaining) > 0 {
 			if attr, ok := ref.Remaining[0].(hcl.TraverseAttr); ok {
 				k.attr = attr.Name
@@ -111,17 +121,37 @@ func (w *Walk) Outputs(visit func(i *Instance, s *Slot, null bool)) {
 	}
 }
 
-// refs gives what contributes to a slot, or to one attribute of a resource.
+// refs gives what gives a slot, or one attribute of a resource, its value. Conditions and triggers give none, and how often a block is there
+// counts only where it says count or each.
 func (k contributor) refs() []addr.Reference {
-	switch {
-	case k.slot.Kind == SlotVariable:
+	s := k.slot
+	switch s.Kind {
+	case SlotVariable:
 		return nil // its validations give no value
-	case k.slot.Kind == SlotOutput, k.slot.Kind == SlotResource && (k.attr == "" || k.slot.Body == nil):
-		return k.slot.refs[:k.slot.contributing]
-	case k.attr == "" || k.slot.Body == nil:
-		return k.slot.refs
+	case SlotOutput:
+		return parse(s.Output.Expr.Variables())
+	case SlotResource:
+		if s.Body == nil {
+			return nil
+		}
+	default:
+		return s.refs
 	}
-	return parse(k.slot.Body.mentions(k.attr))
+	traversals := s.Body.traversals
+	if k.attr != "" {
+		traversals = s.Body.mentions(k.attr)
+	}
+	out := parse(traversals)
+	if r := s.Resource; r.Count != nil && mentionsRoot(traversals, "count") {
+		out = append(out, parse(r.Count.Variables())...)
+	} else if r.ForEach != nil && mentionsRoot(traversals, "each") {
+		out = append(out, parse(r.ForEach.Variables())...)
+	}
+	return out
+}
+
+func mentionsRoot(list []hcl.Traversal, name string) bool {
+	return slices.ContainsFunc(list, func(t hcl.Traversal) bool { return t.RootName() == name })
 }
 
 func parse(list []hcl.Traversal) []addr.Reference {

@@ -82,12 +82,10 @@ type Slot struct {
 	deps  []int  // slots of the same module
 	outer []int  // slots of the calling module (variables: the argument's references; all others: none)
 
-	faults map[any]diag.List // what is wrong with a part of it before anything runs; see faulty
-	refs   []addr.Reference  // what the slot's expressions mention, for making scopes
-	// contributing is how many of refs, from the first, give a resource or output its value: the others are those of conditions and provisioners.
-	contributing int
-	argRefs      []addr.Reference // of a variable: what its argument mentions, in the calling module
-	arg          hcl.Expression   // of a variable: the argument of the module call, nil when there is none
+	faults  map[any]diag.List // what is wrong with a part of it before anything runs; see faulty
+	refs    []addr.Reference  // what the slot's expressions mention, for making scopes
+	argRefs []addr.Reference  // of a variable: what its argument mentions, in the calling module
+	arg     hcl.Expression    // of a variable: the argument of the module call, nil when there is none
 
 	Body *Body // of resources, data sources and provider blocks; nil when the schema is not known
 	Type *provider.ResourceType

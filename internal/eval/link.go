@@ -397,7 +397,6 @@ func (p *Program) link(u *Unit) {
 			l.expr(s.Local.Expr)
 		case SlotOutput:
 			l.expr(s.Output.Expr)
-			s.contributing = len(s.refs)
 			l.dependsOn(s.Output.DependsOn)
 			l.conditions(s.Output.Preconditions)
 		case SlotCall:
@@ -432,7 +431,6 @@ func (l *linker) resource(s *Slot) {
 	l.expr(r.Count)
 	l.expr(r.ForEach)
 	l.body(s.Body)
-	s.contributing = len(s.refs)
 	for d := range l.deps {
 		if l.u.slots[d].Kind == SlotResource {
 			s.direct = append(s.direct, d)
