@@ -5,8 +5,9 @@
 // internal/planning plans it, internal/applying applies it, and both hand its value back with SetResource.
 //
 // The unit of work is the slot: one variable, local value, output value, module call, provider configuration, resource block or
-// check of a module. Program holds what is known of all slots before anything runs (New reports unknown names and
-// cycles). Walk runs them: one node for each slot of each module instance, on the ready queue of internal/graph. By the time a
+// check of a module. Program holds what is known of all slots before anything runs: New reports cycles, and keeps what is wrong with single
+// parts of a slot, such as unknown names, for the walk that comes to them. A walk that is Validating expands nothing, takes every variable
+// and object for unknown, and finds all mistakes of the configuration together. Walk runs the slots: one node for each slot of each module instance, on the ready queue of internal/graph. By the time a
 // node runs, all that it refers to has its value, which is computed once and shared.
 //
 //	prog, diags := eval.New(cfg, schemas)
@@ -314,7 +315,9 @@ func (p *Program) cycles() diag.List {
 	for _, g := range groups {
 		names := make([]string, 0, len(g))
 		for _, n := range g {
-			names = append(names, p.bySlotNumber(n).Addr())
+			if s := p.bySlotNumber(n); s.Kind != SlotCallOutput { // it only passes on what the output of the module gives
+				names = append(names, s.Addr())
+			}
 		}
 		sort.Strings(names)
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Cycle: " + strings.Join(names, ", "),

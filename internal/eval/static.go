@@ -21,25 +21,16 @@ func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared pro
 		diags = undeclared("Unexpected resource instance key", `Because %s does not have "count" or "for_each" set, references to it must not include an index key. Remove the bracketed index to refer to the single instance of this resource.`, ref.Resource)
 	}
 	if repeated && !ref.HasKey && len(ref.Remaining) > 0 {
-		attr, ok := ref.Remaining[0].(hcl.TraverseAttr)
-		if !ok {
+		if _, ok := ref.Remaining[0].(hcl.TraverseAttr); !ok {
 			return diags
 		}
 		argument, key := "count", "count.index"
 		if r.ForEach != nil {
 			argument, key = "for_each", "each.key"
 		}
-		if r.ForEach != nil && !attributeOf(target.Type.Block, attr.Name) {
-			// The key of an instance, written as an attribute.
-			return diags
-		}
 		diags = undeclared("Missing resource instance key", "Because %s has %q set, its attributes must be accessed on specific instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    %s[%s]", ref.Resource, argument, ref.Resource, key)
 	}
 	return diags.Extend(StaticTraversal(ref.Remaining, target.Type.Block))
-}
-
-func attributeOf(b *provider.Block, name string) bool {
-	return b.Attributes[name] != nil || b.Blocks[name] != nil
 }
 
 // StaticTraversal checks a path into an object of a schema as far as the types alone tell.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -109,30 +110,33 @@ type understanding struct {
 }
 
 func understand(e hcl.Expression) understanding {
+	var out understanding
 	if variables := e.Variables(); len(variables) > 0 {
-		return understanding{references: mentioned(variables)}
+		out.references = mentioned(variables)
+		if !json.IsJSONExpression(e) {
+			return out
+		}
+		// In JSON syntax the text with its templates counts as constant too, as in Terraform.
 	}
-	v, diags := e.Value(nil)
-	if diags.HasErrors() || !v.IsWhollyKnown() {
-		return understanding{}
+	if v, diags := e.Value(nil); !diags.HasErrors() && v.IsWhollyKnown() {
+		out.constant, _ = v.UnmarkDeep()
 	}
-	v, _ = v.UnmarkDeep()
-	return understanding{constant: v}
+	return out
 }
 
 func (c *configWriter) understood(x understanding) {
 	c.open('{')
-	switch {
-	case len(x.references) > 0:
+	if x.constant != cty.NilVal {
+		c.key("constant_value")
+		c.value(x.constant)
+	}
+	if len(x.references) > 0 {
 		c.key("references")
 		c.open('[')
 		for _, r := range x.references {
 			c.str(r)
 		}
 		c.close(']')
-	case x.constant != cty.NilVal:
-		c.key("constant_value")
-		c.value(x.constant)
 	}
 	c.close('}')
 }
