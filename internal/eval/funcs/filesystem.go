@@ -153,6 +153,9 @@ func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value,
 	}
 	var names []cty.Value
 	for _, match := range matches {
+		if ownJournal(match) {
+			continue
+		}
 		name, err := filepath.Rel(dir, match)
 		if err != nil {
 			return nil, fmt.Errorf("failed to make %s relative", show(match))
@@ -166,6 +169,13 @@ func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value,
 		}
 	}
 	return names, nil
+}
+
+// ownJournal tells the files of a state's journal (docs/journal.md). They are there while applying and not while planning, so the same
+// call would see other files; Terraform, which has no such files, sees the same ones.
+func ownJournal(path string) bool {
+	_, rest, found := strings.Cut(filepath.Base(path), ".tfstate.journal")
+	return found && (rest == "" || rest == ".new" || rest == ".image" || rest == ".fresh")
 }
 
 // readText reads a file that must be text.
