@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -76,7 +77,11 @@ var decodeTfvarsFunc = function.New(&function.Spec{
 	Params:      []function.Parameter{{Name: "src", Type: cty.String}},
 	Type:        function.StaticReturnType(cty.DynamicPseudoType),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		file, diags := hclsyntax.ParseConfig([]byte(args[0].AsString()), "<decode_tfvars argument>", hcl.InitialPos)
+		const name = "<decode_tfvars argument>"
+		if deep := nesting.Check([]byte(args[0].AsString()), name); deep.HasErrors() {
+			return cty.NilVal, deep.Err()
+		}
+		file, diags := hclsyntax.ParseConfig([]byte(args[0].AsString()), name, hcl.InitialPos)
 		if diags.HasErrors() {
 			return cty.NilVal, fmt.Errorf("invalid tfvars syntax: %w", diags)
 		}

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -24,5 +25,12 @@ func TestEncodeExprTellsHowUnknownTextBegins(t *testing.T) {
 		if err != nil || got.IsKnown() || !got.Range().DefinitelyNotNull() || got.Range().StringPrefix() != test.prefix {
 			t.Errorf("encode_expr(%#v) = %#v, %v; want an unknown string that begins with %q", test.arg, got, err, test.prefix)
 		}
+	}
+}
+
+func TestDeepTextIsRefused(t *testing.T) {
+	_, err := decodeTfvarsFunc.Call([]cty.Value{cty.StringVal("a = " + strings.Repeat("[", 1000000))})
+	if err == nil || !strings.Contains(err.Error(), "Nesting too deep") {
+		t.Errorf("error %.200v", err)
 	}
 }

@@ -98,18 +98,3 @@ func visit(m *config.Module) {
 		i.ToExpr.Variables()
 	}
 }
-
-// FuzzCheckNesting makes sure that the scan ends, and never goes beyond its limits on text that it lets pass.
-func FuzzCheckNesting(f *testing.F) {
-	f.Add("a = [{(\"${<<E\n%{ if x }\nE\n}\")}]", true)
-	f.Add(`{"a": ["${[1]}"]}`, false)
-	f.Fuzz(func(t *testing.T, text string, native bool) {
-		name := "x.json"
-		if native {
-			name = "x.tf"
-		}
-		if diags := config.CheckNesting([]byte(text), name); len(diags) > 0 && len(text) <= 1000 {
-			t.Errorf("a short text cannot be too deep: %v", diags.Err())
-		}
-	})
-}

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 // decodeLiteral reads an expression that may not refer to anything into a Go value.
@@ -129,7 +130,7 @@ func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
 	start := rng.Start
 	start.Column++
 	start.Byte++
-	if diags := checkQuoted(text, rng); diags.HasErrors() {
+	if diags := nesting.CheckQuoted(text, rng); diags.HasErrors() {
 		return expr, diags
 	}
 	if isJSON(expr) {

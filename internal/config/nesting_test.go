@@ -70,33 +70,6 @@ func TestDeepNestingIsRefusedInJSON(t *testing.T) {
 	}
 }
 
-func TestWideTextIsNoDeepText(t *testing.T) {
-	const many = 50000
-	r := strings.Repeat
-	for name, src := range map[string]string{
-		"list":              "locals {\n  a = [" + r("[1], ", many) + "]\n}\n",
-		"lines":             "locals {\n" + lines(many, "  a%d = -1 + x[1] ? 2 : 3\n") + "}\n",
-		"blocks":            lines(many, "resource \"a_b\" \"c%d\" {\n  x = \"${1 + 1}\"\n}\n"),
-		"brackets in text":  "locals {\n  a = \"" + r("[({", many) + "\"\n}\n",
-		"brackets in lines": "locals {\n  a = <<E\n" + r("[({ \" << $${ %%{ \n", many) + "E\n  b = <<-E\n  " + r("[", many) + "\n  E\n}\n",
-		"comments":          "# " + r("[", many) + "\n// " + r("{", many) + "\n/* " + r("(\n", many) + " */ locals {\n}\n",
-		"templates":         "locals {\n  a = <<E\n" + r("%{ if true }${x}%{ else }b%{ endif }\n", many) + "E\n}\n",
-		"object lines":      "locals {\n  a = {\n" + lines(many, "    a%d = { b = [1] }\n") + "  }\n}\n",
-		"attributes":        "locals {\n  a = x" + r(".y", many) + "\n}\n",
-		"deep but legible":  "locals {\n  a = " + r("[", 900) + r("]", 900) + "\n}\n",
-		"quotes":            "locals {\n  a = \"" + r(`\"[`, many) + "\"\n}\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diags := config.CheckNesting([]byte(src), "main.tf"); len(diags) > 0 {
-				t.Errorf("refused: %v", diags.Err())
-			}
-		})
-	}
-	if diags := config.CheckNesting([]byte(`{"a": "`+r("[", many)+`", "b": [`+r(`{"c": "${x[1]}", "d": [[]]},`, many)+`1]}`), "main.tf.json"); len(diags) > 0 {
-		t.Errorf("refused: %v", diags.Err())
-	}
-}
-
 func TestWhatTheLimitsAllowIsParsedInReasonableTime(t *testing.T) {
 	r := strings.Repeat
 	for name, src := range map[string]string{
@@ -140,12 +113,4 @@ func lines(n int, format string) string {
 		fmt.Fprintf(&b, format, i)
 	}
 	return b.String()
-}
-
-func BenchmarkCheckNesting(b *testing.B) {
-	src := []byte(lines(10000, "resource \"a_b\" \"c%d\" {\n  x = \"${1 + 1}\"\n  y = [local.a, { b = 1 }]\n}\n"))
-	b.SetBytes(int64(len(src)))
-	for b.Loop() {
-		config.CheckNesting(src, "main.tf")
-	}
 }

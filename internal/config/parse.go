@@ -16,6 +16,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 // parsedFile is one file on its way to a module.
@@ -101,7 +102,7 @@ func parseBody(src []byte, name string) (hcl.Body, diag.List) {
 	if src == nil {
 		src = []byte{}
 	}
-	if diags := CheckNesting(src, name); diags.HasErrors() {
+	if diags := nesting.Check(src, name); diags.HasErrors() {
 		return nil, diags
 	}
 	var file *hcl.File

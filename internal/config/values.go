@@ -14,6 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 // Origin tells where the value of a variable of the root module came from. Later ones win over earlier ones.
@@ -192,7 +193,7 @@ func (v *Variable) ParseText(text string) (cty.Value, diag.List) {
 		return cty.StringVal(text), nil
 	}
 	name := "<value for var." + v.Name + ">"
-	if diags := CheckNesting([]byte(text), name); diags.HasErrors() {
+	if diags := nesting.Check([]byte(text), name); diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
 	expr, hclDiags := hclsyntax.ParseExpression([]byte(text), name, hcl.InitialPos)

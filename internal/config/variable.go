@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 var variableSchema = &hcl.BodySchema{
@@ -96,7 +97,7 @@ func (v *Variable) setType(expr hcl.Expression) diag.List {
 		if !isJSON(expr) {
 			return quotedTypeProblem(text, expr.Range())
 		}
-		if diags = checkQuoted(text, expr.Range()); diags.HasErrors() {
+		if diags = nesting.CheckQuoted(text, expr.Range()); diags.HasErrors() {
 			return diags
 		}
 	}

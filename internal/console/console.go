@@ -19,8 +19,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 // Filename is what ranges in diagnostics of console input name.
@@ -100,7 +100,7 @@ func trim(text string) string {
 }
 
 func (s *Session) answer(src []byte) (string, diag.List) {
-	if diags := config.CheckNesting(src, Filename); diags.HasErrors() {
+	if diags := nesting.Check(src, Filename); diags.HasErrors() {
 		return "", diags
 	}
 	expr, hclDiags := hclsyntax.ParseExpression(src, Filename, hcl.InitialPos)

@@ -22,12 +22,12 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 // Source gives the canonical form of a text in native syntax. With syntax errors there is none, and only diagnostics.
 func Source(src []byte, filename string) ([]byte, diag.List) {
-	if diags := config.CheckNesting(src, filename); diags.HasErrors() {
+	if diags := nesting.Check(src, filename); diags.HasErrors() {
 		return nil, diags
 	}
 	file, problems := hclwrite.ParseConfig(src, filename, hcl.InitialPos)

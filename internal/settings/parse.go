@@ -14,7 +14,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 // reader turns one file into settings.
@@ -42,7 +42,7 @@ func (s *Settings) add(path string, src []byte, err error) diag.List {
 
 // parse gives the tree of a file. The library was not made for hostile input, so nesting is bounded before and panics are caught.
 func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
-	if diags := config.CheckNesting(src, path); diags.HasErrors() {
+	if diags := nesting.Check(src, path); diags.HasErrors() {
 		return nil, diags
 	}
 	bad := func(problem any) diag.List {

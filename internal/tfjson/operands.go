@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -184,6 +185,9 @@ func signature(name string, f function.Function) *FuncSignature {
 
 // parseQuietly parses a file whose problems were reported long ago, to find the blocks in it.
 func parseQuietly(source []byte, filename string) *hcl.File {
+	if nesting.Check(source, filename).HasErrors() {
+		return nil // which is what is being reported
+	}
 	var file *hcl.File
 	if strings.HasSuffix(filename, ".json") {
 		file, _ = json.Parse(source, filename)

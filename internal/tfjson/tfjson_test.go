@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tfjson/tfjsontest"
@@ -124,5 +126,18 @@ func TestSchemaDocumentIsAsRecorded(t *testing.T) {
 	got, want := tfjsontest.Parse(t, out.String()), tfjsontest.Parse(t, string(tfjsontest.Read(t, "schema.json")))
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("document differs (-want +got):\n%s", d)
+	}
+}
+
+func TestDiagnosticsOfTextThatIsTooDeepNeedNoParser(t *testing.T) {
+	for name, source := range map[string]string{
+		"main.tf":      "locals {\n  a = " + strings.Repeat("[", 1000000),
+		"main.tf.json": `{"a":` + strings.Repeat("[", 1000000),
+	} {
+		at := hcl.Pos{Line: 1, Column: 7, Byte: 6}
+		list := diag.List(nil).Errorf(&hcl.Range{Filename: name, Start: at, End: at}, "Nesting too deep", "Too deep.")
+		if doc := tfjson.Diagnostics(list, map[string][]byte{name: []byte(source)}); doc[0].Snippet == nil || doc[0].Snippet.Context != nil {
+			t.Errorf("%s: snippet %+v", name, doc[0].Snippet)
+		}
 	}
 }

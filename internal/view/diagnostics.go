@@ -131,15 +131,45 @@ func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 	return b.String()
 }
 
+// Limits of an excerpt. A generated file may be a single line of megabytes.
+const (
+	longestLine = 1000 // bytes
+	lineMargin  = 200  // what is left on either side of the subject in a longer line
+	mostLines   = 200
+)
+
 // excerpt writes the lines of source, the subject underlined where there is colour.
 func (w diagnosticWriter) excerpt(b *strings.Builder, s *tfjson.Snippet) {
 	offset := 0
 	for i, line := range strings.Split(s.Code, "\n") {
+		if i == mostLines {
+			b.WriteString("      ...\n")
+			return
+		}
 		from := min(max(s.HighlightStartOffset-offset, 0), len(line))
 		to := min(max(s.HighlightEndOffset-offset, from), len(line))
-		fmt.Fprintf(b, "%4d: %s%s%s\n", s.StartLine+i, clean(line[:from]), w.in(underline, clean(line[from:to])), clean(line[to:]))
+		before, subject, after := line[:from], line[from:to], line[to:]
+		if len(line) > longestLine {
+			before, subject, after = cutStart(before), cutEnd(subject), cutEnd(after)
+		}
+		fmt.Fprintf(b, "%4d: %s%s%s\n", s.StartLine+i, clean(before), w.in(underline, clean(subject)), clean(after))
 		offset += len(line) + 1
 	}
+}
+
+// cutStart and cutEnd leave one end of a long text.
+func cutStart(text string) string {
+	if len(text) <= lineMargin {
+		return text
+	}
+	return "..." + strings.ToValidUTF8(text[len(text)-lineMargin:], "")
+}
+
+func cutEnd(text string) string {
+	if len(text) <= lineMargin {
+		return text
+	}
+	return strings.ToValidUTF8(text[:lineMargin], "") + "..."
 }
 
 func (w diagnosticWriter) operands(b *strings.Builder, s *tfjson.Snippet) {

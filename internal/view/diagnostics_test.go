@@ -178,3 +178,19 @@ func TestDiagnosticsGoWhereTheyBelong(t *testing.T) {
 		t.Errorf("compact: got %q, want %q", out.String(), want)
 	}
 }
+
+func TestExcerptOfEndlessLineIsCutAroundTheSubject(t *testing.T) {
+	const million = 1000000
+	source := "locals {\n  a = " + strings.Repeat("[", million) + "\n}\n"
+	at := hcl.Pos{Line: 2, Column: 1015, Byte: 1024}
+	list := diag.List(nil).Errorf(&hcl.Range{Filename: "main.tf", Start: at, End: at}, "Nesting too deep", "Too deep.")
+	sources := map[string][]byte{"main.tf": []byte(source)}
+	text := Diagnostics(Options{Sources: func() map[string][]byte { return sources }}, list)
+	if len(text) > 1000 || !strings.Contains(text, "   2: ...[[[") || !strings.Contains(text, "[[[...\n") {
+		t.Errorf("%d bytes: %.500s", len(text), text)
+	}
+	doc := tfjson.Diagnostics(list, sources)
+	if doc[0].Snippet.HighlightEndOffset != doc[0].Snippet.HighlightStartOffset+1 {
+		t.Errorf("highlight %+v", doc[0].Snippet.HighlightStartOffset)
+	}
+}

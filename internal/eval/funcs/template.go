@@ -11,6 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 // templateFuncs names the functions that render templates. They are not available inside one.
@@ -169,6 +171,9 @@ func isReference(expr hcl.Expression) bool {
 }
 
 func parseTemplate(source, filename string) (hcl.Expression, error) {
+	if deep := nesting.CheckTemplate([]byte(source), filename); deep.HasErrors() {
+		return nil, deep.Err()
+	}
 	t, diags := hclsyntax.ParseTemplate([]byte(source), filename, hcl.InitialPos)
 	if diags.HasErrors() {
 		return nil, diags

@@ -13,8 +13,8 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
 var noPos = hcl.Pos{Line: 1, Column: 1}
@@ -30,7 +30,7 @@ var entrySchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 
 // Parse reads the text of a lock file. All problems that it has are reported, each with its place.
 func Parse(filename string, src []byte) (File, diag.List) {
-	if diags := config.CheckNesting(src, filename); diags.HasErrors() {
+	if diags := nesting.Check(src, filename); diags.HasErrors() {
 		return File{}, diags
 	}
 	file, hclDiags := hclsyntax.ParseConfig(src, filename, noPos)

@@ -1,4 +1,11 @@
-package config
+// Package nesting guards parsers that recurse for each level of brackets, templates or operators: an overflown stack cannot be
+// recovered from, so the text is measured before any parser sees it. What is refused no person has written.
+//
+//	if diags := nesting.Check(src, "main.tf"); diags.HasErrors() { return diags }
+//
+// Everything that did not come out of package config's readers must go through here before it is parsed: texts of options, templates
+// read at run time, other files.
+package nesting
 
 import (
 	"bytes"
@@ -11,8 +18,6 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Limits of what is handed to the parsers, which recurse for each level. An overflown stack cannot be recovered from, so these
-// are checked before any parser sees the text.
 const (
 	// maxNesting limits brackets, quotes and template directives within each other.
 	maxNesting = 1000
@@ -20,37 +25,37 @@ const (
 	maxOperators = 10000
 )
 
-// CheckNesting refuses source text whose brackets or operators nest too deeply for the parsers. JSON is told by the extension
-// of the file name. Text that was not read by this package must go through here before it is parsed.
-func CheckNesting(src []byte, filename string) diag.List {
+// Check refuses the text of a file or expression whose brackets or operators nest too deeply for the parsers. JSON is told by the
+// extension of the file name.
+func Check(src []byte, filename string) diag.List {
 	if strings.HasSuffix(filename, ".json") {
-		return checkJSONNesting(src, filename)
+		return checkJSON(src, filename)
 	}
-	s := nestingScanner{src: src}
+	s := scanner{src: src}
 	s.scan(false)
 	return s.report(filename, 0)
 }
 
-// nestingScanner is a lexer that knows just enough of the native syntax to tell brackets that count from those in comments
+// scanner is a lexer that knows just enough of the native syntax to tell brackets that count from those in comments
 // and literal text. Its stack holds one frame for each open bracket or template.
-type nestingScanner struct {
+type scanner struct {
 	src   []byte
 	pos   int
-	stack []nestingFrame
+	stack []frame
 	ops   int // sum over the stack, the current expression included
 
 	tooDeep bool // stopped at pos because a limit was passed
 }
 
-type nestingFrame struct {
+type frame struct {
 	kind   byte   // ( [ { for brackets, $ for an interpolation or directive, " and < for templates, % for an open directive block
 	ops    int    // operators of the current expression within the frame
 	marker string // closes a heredoc
 }
 
 // scan runs over the text until its end or a limit. A template starts inside of literal text.
-func (s *nestingScanner) scan(template bool) {
-	s.stack = append(s.stack, nestingFrame{kind: 0})
+func (s *scanner) scan(template bool) {
+	s.stack = append(s.stack, frame{kind: 0})
 	if template {
 		s.push('"', "")
 	}
@@ -64,15 +69,15 @@ func (s *nestingScanner) scan(template bool) {
 	}
 }
 
-func (s *nestingScanner) top() *nestingFrame { return &s.stack[len(s.stack)-1] }
+func (s *scanner) top() *frame { return &s.stack[len(s.stack)-1] }
 
-func (s *nestingScanner) push(kind byte, marker string) {
-	s.stack = append(s.stack, nestingFrame{kind: kind, marker: marker})
+func (s *scanner) push(kind byte, marker string) {
+	s.stack = append(s.stack, frame{kind: kind, marker: marker})
 	s.tooDeep = s.tooDeep || len(s.stack) > maxNesting+1
 }
 
 // pop closes the innermost frame if it is of the given kind.
-func (s *nestingScanner) pop(kind byte) bool {
+func (s *scanner) pop(kind byte) bool {
 	if s.top().kind != kind {
 		return false
 	}
@@ -82,18 +87,18 @@ func (s *nestingScanner) pop(kind byte) bool {
 }
 
 // operator counts one more level of the current expression; separator starts the next expression.
-func (s *nestingScanner) operator() {
+func (s *scanner) operator() {
 	s.top().ops++
 	s.ops++
 	s.tooDeep = s.tooDeep || s.ops > maxOperators
 }
 
-func (s *nestingScanner) separator() {
+func (s *scanner) separator() {
 	s.ops -= s.top().ops
 	s.top().ops = 0
 }
 
-func (s *nestingScanner) at(offset int) byte {
+func (s *scanner) at(offset int) byte {
 	if i := s.pos + offset; i >= 0 && i < len(s.src) {
 		return s.src[i]
 	}
@@ -101,7 +106,7 @@ func (s *nestingScanner) at(offset int) byte {
 }
 
 // code takes one token outside of literal text.
-func (s *nestingScanner) code() {
+func (s *scanner) code() {
 	c := s.src[s.pos]
 	s.pos++
 	switch c {
@@ -152,13 +157,13 @@ func (s *nestingScanner) code() {
 	}
 }
 
-func (s *nestingScanner) skipLine() {
+func (s *scanner) skipLine() {
 	for s.pos < len(s.src) && s.src[s.pos] != '\n' {
 		s.pos++
 	}
 }
 
-func (s *nestingScanner) skipComment() {
+func (s *scanner) skipComment() {
 	end := bytes.Index(s.src[s.pos:], []byte("*/"))
 	if end < 0 {
 		s.pos = len(s.src)
@@ -168,7 +173,7 @@ func (s *nestingScanner) skipComment() {
 }
 
 // heredoc enters a template that a line with only the marker closes. The position is at the second "<".
-func (s *nestingScanner) heredoc() {
+func (s *scanner) heredoc() {
 	start := s.pos
 	s.pos++
 	if s.at(0) == '-' {
@@ -193,7 +198,7 @@ func isNameByte(c byte) bool {
 }
 
 // literal takes one byte or sequence of a template.
-func (s *nestingScanner) literal(bare bool) {
+func (s *scanner) literal(bare bool) {
 	c := s.src[s.pos]
 	frame := s.textFrame()
 	quoted := frame.kind == '"' && !(bare && frame == &s.stack[1])
@@ -223,7 +228,7 @@ func (s *nestingScanner) literal(bare bool) {
 }
 
 // textFrame gives the template that the current text belongs to: directive blocks stand within one.
-func (s *nestingScanner) textFrame() *nestingFrame {
+func (s *scanner) textFrame() *frame {
 	i := len(s.stack) - 1
 	for i > 0 && s.stack[i].kind == '%' {
 		i--
@@ -232,7 +237,7 @@ func (s *nestingScanner) textFrame() *nestingFrame {
 }
 
 // heredocLine looks for the closing marker at the start of a line.
-func (s *nestingScanner) heredocLine(marker string) {
+func (s *scanner) heredocLine(marker string) {
 	i := s.pos
 	for i < len(s.src) && (s.src[i] == ' ' || s.src[i] == '\t') {
 		i++
@@ -255,7 +260,7 @@ func (s *nestingScanner) heredocLine(marker string) {
 }
 
 // directive enters `%{ ... }`. An if or for opens a block of text that its end closes again.
-func (s *nestingScanner) directive() {
+func (s *scanner) directive() {
 	i := s.pos
 	for i < len(s.src) && (s.src[i] == '~' || s.src[i] == ' ' || s.src[i] == '\t' || s.src[i] == '\n' || s.src[i] == '\r') {
 		i++
@@ -273,7 +278,7 @@ func (s *nestingScanner) directive() {
 	s.push('$', "")
 }
 
-func (s *nestingScanner) report(filename string, base int) diag.List {
+func (s *scanner) report(filename string, base int) diag.List {
 	if !s.tooDeep {
 		return nil
 	}
@@ -291,15 +296,15 @@ func tooDeep(filename string, src []byte, pos, base int) diag.List {
 	}
 	at := hcl.Pos{Line: line, Column: column, Byte: base + pos}
 	rng := hcl.Range{Filename: filename, Start: at, End: at}
-	return diag.List(nil).Append(&diag.Diagnostic{Severity: diag.Error, Summary: tooDeepSummary, Detail: tooDeepDetail, Subject: &rng})
+	return diag.List(nil).Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Subject: &rng})
 }
 
-const tooDeepSummary = "Nesting too deep"
+const summary = "Nesting too deep"
 
-var tooDeepDetail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a broken generator.", maxNesting, maxOperators)
+var detail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a broken generator.", maxNesting, maxOperators)
 
-// checkJSONNesting does the same for JSON, and for the templates in its strings.
-func checkJSONNesting(src []byte, filename string) diag.List {
+// checkJSON does the same for JSON, and for the templates in its strings.
+func checkJSON(src []byte, filename string) diag.List {
 	depth := 0
 	for i := 0; i < len(src); i++ {
 		switch src[i] {
@@ -311,7 +316,7 @@ func checkJSONNesting(src []byte, filename string) diag.List {
 			depth--
 		case '"':
 			end := jsonStringEnd(src, i)
-			if !templateNestingOK(src[i:end]) {
+			if !templateOK(src[i:end]) {
 				return tooDeep(filename, src, i, 0)
 			}
 			i = end - 1
@@ -335,8 +340,8 @@ func jsonStringEnd(src []byte, i int) int {
 	return len(src)
 }
 
-// templateNestingOK checks a JSON string as the template that it may be.
-func templateNestingOK(quoted []byte) bool {
+// templateOK checks a JSON string as the template that it may be.
+func templateOK(quoted []byte) bool {
 	if len(quoted) <= maxNesting {
 		return true
 	}
@@ -344,17 +349,24 @@ func templateNestingOK(quoted []byte) bool {
 	if json.Unmarshal(quoted, &text) != nil {
 		return true // the parser refuses the file
 	}
-	s := nestingScanner{src: []byte(text)}
+	s := scanner{src: []byte(text)}
 	s.scan(true)
 	return !s.tooDeep
 }
 
-// checkQuoted checks the text of a string that is about to be parsed as an expression.
-func checkQuoted(text string, rng hcl.Range) diag.List {
-	s := nestingScanner{src: []byte(text)}
+// CheckTemplate does the same for a template without quotes around it.
+func CheckTemplate(src []byte, filename string) diag.List {
+	s := scanner{src: src}
+	s.scan(true)
+	return s.report(filename, 0)
+}
+
+// CheckQuoted checks the text of a string at a range that is about to be parsed as an expression.
+func CheckQuoted(text string, rng hcl.Range) diag.List {
+	s := scanner{src: []byte(text)}
 	s.scan(false)
 	if !s.tooDeep {
 		return nil
 	}
-	return diag.List(nil).Append(&diag.Diagnostic{Severity: diag.Error, Summary: tooDeepSummary, Detail: tooDeepDetail, Subject: &rng})
+	return diag.List(nil).Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Subject: &rng})
 }

@@ -1,0 +1,67 @@
+package nesting_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/nesting"
+)
+
+func TestWideTextIsNoDeepText(t *testing.T) {
+	const many = 50000
+	r := strings.Repeat
+	for name, src := range map[string]string{
+		"list":              "locals {\n  a = [" + r("[1], ", many) + "]\n}\n",
+		"lines":             "locals {\n" + lines(many, "  a%d = -1 + x[1] ? 2 : 3\n") + "}\n",
+		"blocks":            lines(many, "resource \"a_b\" \"c%d\" {\n  x = \"${1 + 1}\"\n}\n"),
+		"brackets in text":  "locals {\n  a = \"" + r("[({", many) + "\"\n}\n",
+		"brackets in lines": "locals {\n  a = <<E\n" + r("[({ \" << $${ %%{ \n", many) + "E\n  b = <<-E\n  " + r("[", many) + "\n  E\n}\n",
+		"comments":          "# " + r("[", many) + "\n// " + r("{", many) + "\n/* " + r("(\n", many) + " */ locals {\n}\n",
+		"templates":         "locals {\n  a = <<E\n" + r("%{ if true }${x}%{ else }b%{ endif }\n", many) + "E\n}\n",
+		"object lines":      "locals {\n  a = {\n" + lines(many, "    a%d = { b = [1] }\n") + "  }\n}\n",
+		"attributes":        "locals {\n  a = x" + r(".y", many) + "\n}\n",
+		"deep but legible":  "locals {\n  a = " + r("[", 900) + r("]", 900) + "\n}\n",
+		"quotes":            "locals {\n  a = \"" + r(`\"[`, many) + "\"\n}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diags := nesting.Check([]byte(src), "main.tf"); len(diags) > 0 {
+				t.Errorf("refused: %v", diags.Err())
+			}
+		})
+	}
+	if diags := nesting.Check([]byte(`{"a": "`+r("[", many)+`", "b": [`+r(`{"c": "${x[1]}", "d": [[]]},`, many)+`1]}`), "main.tf.json"); len(diags) > 0 {
+		t.Errorf("refused: %v", diags.Err())
+	}
+}
+
+func lines(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+func BenchmarkCheck(b *testing.B) {
+	src := []byte(lines(10000, "resource \"a_b\" \"c%d\" {\n  x = \"${1 + 1}\"\n  y = [local.a, { b = 1 }]\n}\n"))
+	b.SetBytes(int64(len(src)))
+	for b.Loop() {
+		nesting.Check(src, "main.tf")
+	}
+}
+
+// FuzzCheck makes sure that the scan ends, and never goes beyond its limits on text that it lets pass.
+func FuzzCheck(f *testing.F) {
+	f.Add("a = [{(\"${<<E\n%{ if x }\nE\n}\")}]", true)
+	f.Add(`{"a": ["${[1]}"]}`, false)
+	f.Fuzz(func(t *testing.T, text string, native bool) {
+		name := "x.json"
+		if native {
+			name = "x.tf"
+		}
+		if diags := nesting.Check([]byte(text), name); len(diags) > 0 && len(text) <= 1000 {
+			t.Errorf("a short text cannot be too deep: %v", diags.Err())
+		}
+	})
+}
