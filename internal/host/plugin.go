@@ -158,9 +158,10 @@ type running struct {
 	plugin Plugin
 	log    *slog.Logger
 
-	spec process.Spec
-	mu   sync.Mutex // guards proc
-	proc *process.Process
+	spec   process.Spec
+	mu     sync.Mutex // guards what follows
+	proc   *process.Process
+	killed bool
 
 	hello io.ReadCloser // the first line, for go-plugin
 	head  *tail         // how stdout begins, in case that is no handshake

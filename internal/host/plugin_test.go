@@ -60,11 +60,13 @@ func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
 func TestACancelledStartEndsTheProgram(t *testing.T) {
 	p := shell("sleep 600")
 	p.StartTimeout = time.Hour
-	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-	defer cancel()
-	_, err := p.Factory()(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
+	for _, after := range []time.Duration{0, time.Millisecond, 200 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(context.Background(), after)
+		_, err := p.Factory()(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		cancel()
 	}
 }
 

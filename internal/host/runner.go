@@ -32,7 +32,11 @@ func (r *running) Start(context.Context) error {
 	}
 	r.mu.Lock()
 	r.proc = p
+	late := r.killed
 	r.mu.Unlock()
+	if late {
+		p.Kill()
+	}
 	hello, line := io.Pipe()
 	r.hello = hello
 	go r.read(p, line)
@@ -156,8 +160,13 @@ func (r *running) Kill(context.Context) error {
 	return nil
 }
 
+// kill ends the program, also one that is only about to start.
 func (r *running) kill() {
-	if p := r.process(); p != nil {
+	r.mu.Lock()
+	r.killed = true
+	p := r.proc
+	r.mu.Unlock()
+	if p != nil {
 		p.Kill()
 	}
 }
