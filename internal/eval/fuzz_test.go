@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -61,7 +61,7 @@ func FuzzExpression(f *testing.F) {
 			return
 		}
 		src := []byte(text)
-		if diags := config.CheckNesting(src, "x"); diags.HasErrors() {
+		if diags := nesting.Check(src, "x"); diags.HasErrors() {
 			return
 		}
 		expr, hclDiags := hclsyntax.ParseExpression(src, "x", hcl.InitialPos)
