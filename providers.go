@@ -46,12 +46,12 @@ func (p *Project) factories() map[addr.Provider]provider.Factory {
 	return out
 }
 
-// programOutput shows what a program behind the external provider says. A level 0 data source shows nothing when it succeeds.
-func (p *Project) programOutput(label, line string) {
-	if strings.HasPrefix(label, "external ") {
-		return
-	}
-	p.opts.Events.Send(event.ProgramOutput{Label: label, Line: p.secrets.Redact(line)})
+// programOutput shows what a program behind the external provider says. What a level 0 data source says is nothing to keep when it
+// succeeds.
+func (p *Project) programOutput(ctx context.Context, label, line string) {
+	p.opts.Events.Send(event.ProgramOutput{
+		Object: event.ObjectOf(ctx), Label: label, Line: p.secrets.Redact(line), Fleeting: strings.HasPrefix(label, "external "),
+	})
 }
 
 // localStore is the store of a project without a backend.

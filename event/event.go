@@ -5,6 +5,7 @@
 package event
 
 import (
+	"context"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -27,6 +28,20 @@ type Func func(Event)
 
 // Send calls the function.
 func (f Func) Send(e Event) { f(e) }
+
+type objectKey struct{}
+
+// InObject gives the context for the calls of a provider that work on an object, so that what is heard of them meanwhile can be
+// told of it.
+func InObject(ctx context.Context, o addr.Object) context.Context {
+	return context.WithValue(ctx, objectKey{}, o)
+}
+
+// ObjectOf gives the object that InObject set; zero when there is none.
+func ObjectOf(ctx context.Context) addr.Object {
+	o, _ := ctx.Value(objectKey{}).(addr.Object)
+	return o
+}
 
 // Event is one of the types of this package.
 type Event interface{ event() }
@@ -129,11 +144,13 @@ type ProvisionDone struct {
 }
 
 // ProgramOutput is one line that a program behind a provider printed to its standard error.
-// Object is zero where only the program is known; Label then tells which one.
+// Object is zero where only the program is known; Label tells which one.
 type ProgramOutput struct {
 	Object addr.Object
 	Label  string
 	Line   string
+	// Fleeting lines are of interest while the program runs, and no part of the log.
+	Fleeting bool
 }
 
 // Progress is what a provider says of a running operation.

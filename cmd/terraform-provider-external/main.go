@@ -19,7 +19,7 @@ func main() {
 	serve.Main(serve.Options{
 		Address: "registry.terraform.io/hashicorp/external",
 		New: func(context.Context) (provider.Provider, error) {
-			return external.New(external.Options{Stderr: func(label, line string) { log.Trace(line, "program", label) }}), nil
+			return external.New(external.Options{Stderr: func(_ context.Context, label, line string) { log.Trace(line, "program", label) }}), nil
 		},
 	})
 }

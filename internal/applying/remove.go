@@ -59,7 +59,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 		if op, failed = a.intent(o, plan.Delete, c.Provider, schema, null, c.Type); failed != nil {
 			return event.ID{}, false
 		}
-		resp := prov.Apply(a.calls, provider.ApplyRequest{
+		resp := prov.Apply(event.InObject(a.calls, o), provider.ApplyRequest{
 			Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null, PlannedPrivate: private, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
 		})
 		release()
@@ -143,7 +143,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	var v cty.Value
 	var failed error
 	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
-		resp := w.prov.ReadData(a.calls, provider.ReadDataRequest{Type: w.inst.Resource.Type, Config: w.config, Client: client})
+		resp := w.prov.ReadData(event.InObject(a.calls, c.Object), provider.ReadDataRequest{Type: w.inst.Resource.Type, Config: w.config, Client: client})
 		release()
 		diags := w.place(resp.Diagnostics)
 		if !diags.HasErrors() {

@@ -187,7 +187,7 @@ func (w *writing) apply() (cty.Value, error) {
 }
 
 func (w *writing) call(op string) provider.ApplyResponse {
-	return w.prov.Apply(w.a.calls, provider.ApplyRequest{
+	return w.prov.Apply(event.InObject(w.a.calls, w.c.Object), provider.ApplyRequest{
 		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
 		Partial: func(v cty.Value, private []byte) {

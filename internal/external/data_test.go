@@ -235,7 +235,7 @@ func TestDataShowsTheWholeMessage(t *testing.T) {
 func TestDataThatSucceedsSaysNothing(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string
-	p := New(Options{Stderr: func(label, line string) {
+	p := New(Options{Stderr: func(_ context.Context, label, line string) {
 		mu.Lock()
 		defer mu.Unlock()
 		lines = append(lines, label+": "+line)
@@ -343,7 +343,7 @@ func TestDataEndsWithItsContextOrTheProvider(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				var p provider.Provider
-				p = New(Options{Grace: 200 * time.Millisecond, Stderr: func(string, string) {
+				p = New(Options{Grace: 200 * time.Millisecond, Stderr: func(context.Context, string, string) {
 					if how == "context" {
 						cancel()
 					} else if err := p.Stop(ctx); err != nil {

@@ -44,8 +44,8 @@ type Options struct {
 	Grace time.Duration
 	// Stderr gets each line that a program writes on standard error, as it is written, from several goroutines at once.
 	// The label tells type, program and action. Messages of programs that fail are in the diagnostics too; those of programs
-	// that succeed are nowhere else.
-	Stderr func(label, line string)
+	// that succeed are nowhere else. The context is that of the call that runs the program.
+	Stderr func(ctx context.Context, label, line string)
 }
 
 // New makes the provider. It needs no configuration and holds nothing that must be closed.

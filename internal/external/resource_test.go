@@ -472,7 +472,7 @@ func TestResourceDeleteIgnoresTheOutput(t *testing.T) {
 
 func TestStopLeavesProgramsThatChangeThingsToFinish(t *testing.T) {
 	var w *world
-	w = newWorld(t, Options{Stderr: func(string, string) {
+	w = newWorld(t, Options{Stderr: func(context.Context, string, string) {
 		if err := w.p.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -484,7 +484,7 @@ func TestStopLeavesProgramsThatChangeThingsToFinish(t *testing.T) {
 
 func TestContextStopsProgramsThatChangeThings(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld(t, Options{Grace: 100 * time.Millisecond, Stderr: func(string, string) { cancel() }})
+	w := newWorld(t, Options{Grace: 100 * time.Millisecond, Stderr: func(context.Context, string, string) { cancel() }})
 	program := tuple("sh", "-c", `exec "$0" "$1"`, programtest.Argv("")[0], "programtest:stubborn")
 	expectProblem(t, w.apply(ctx, attrs{"program": program}), sumExecution, nil,
 		"should create the object did not get to its end", "What it had done until then is done", "State: signal: killed")
@@ -492,7 +492,7 @@ func TestContextStopsProgramsThatChangeThings(t *testing.T) {
 
 func TestContextLetsAProgramFinishWithinItsGrace(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld(t, Options{Stderr: func(string, string) { cancel() }})
+	w := newWorld(t, Options{Stderr: func(context.Context, string, string) { cancel() }})
 	answer := `{"id":"7","arguments":{},"result":{}}`
 	program := tuple("sh", "-c", `exec "$0" "$1" "$2" 0`, programtest.Argv("")[0], "programtest:graceful", answer)
 	if diags := w.apply(ctx, attrs{"program": program}); len(diags) > 0 {

@@ -78,7 +78,7 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 	p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
 	var resp provider.ReadDataResponse
 	p.call(func() {
-		resp = prov.ReadData(p.calls, provider.ReadDataRequest{Type: inst.Resource.Type, Config: config, Client: client})
+		resp = prov.ReadData(event.InObject(p.calls, o), provider.ReadDataRequest{Type: inst.Resource.Type, Config: config, Client: client})
 	})
 	done := event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started), Planning: true, Failed: resp.Diagnostics.HasErrors()}
 	if !done.Failed && resp.State != cty.NilVal {

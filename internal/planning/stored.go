@@ -82,7 +82,7 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
 	var resp provider.ReadResponse
 	p.call(func() {
-		resp = inst.Read(p.calls, provider.ReadRequest{Type: o.Instance.Resource.Type, Prior: k.value, Private: k.private, Client: client})
+		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type, Prior: k.value, Private: k.private, Client: client})
 	})
 	p.opts.Events.Send(event.RefreshDone{Object: o, ID: id})
 	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {

@@ -77,6 +77,7 @@ func (t *text) say(o addr.Object, line string) {
 	for _, action := range [...]plan.Action{plan.Create, plan.Update, plan.Delete, plan.Read} {
 		t.live.Say(operationKey(o, action), line)
 	}
+	t.live.Say(refreshKey(o), line)
 }
 
 func refreshKey(o addr.Object) string { return "refresh " + o.String() }

@@ -178,6 +178,9 @@ func (l *lines) Send(e event.Event) {
 		l.info(e.Object.String()+": "+ephemeralText(e), kind, "hook",
 			hook{Resource: resourceOf(e.Object.Instance), Action: string(e.Op), ElapsedSeconds: whole(e.Elapsed)})
 	case event.ProgramOutput:
+		if e.Fleeting {
+			return
+		}
 		l.info(programName(e)+e.Line, "program_output", "hook", hook{Resource: resourceOf(e.Object.Instance), Label: e.Label, Output: e.Line})
 	case event.Progress:
 		h := hook{Resource: resourceOf(e.Object.Instance), Message: e.Message}

@@ -131,6 +131,9 @@ func (t *text) other(e event.Event) {
 	case event.ImportDone:
 		t.line(clean(e.Object.String()) + ": Import complete" + identity(e.ID))
 	case event.ProgramOutput:
+		if e.Fleeting {
+			return
+		}
 		for _, line := range outputLines(e.Line) {
 			t.line(cleanLine(programName(e)) + line)
 		}
