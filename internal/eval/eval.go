@@ -6,9 +6,10 @@
 //
 // The unit of work is the slot: one variable, local value, output value, module call, provider configuration, resource block or
 // check of a module. Program holds what is known of all slots before anything runs: New reports cycles, and keeps what is wrong with single
-// parts of a slot, such as unknown names, for the walk that comes to them. A walk that is Validating expands nothing, takes every variable
-// and object for unknown, and finds all mistakes of the configuration together. Walk runs the slots: one node for each slot of each module instance, on the ready queue of internal/graph. By the time a
-// node runs, all that it refers to has its value, which is computed once and shared.
+// parts of a slot, such as unknown names, for the walk that comes to them. Walk runs the slots: one node for each slot of each module
+// instance, on the ready queue of internal/graph. By the time a node runs, all that it refers to has its value, which is computed once and
+// shared. A walk that is Validating expands nothing, takes every variable and object for unknown, and finds all mistakes of the
+// configuration together.
 //
 //	prog, diags := eval.New(cfg, schemas)
 //	walk := prog.NewWalk(inputs, driver)
@@ -17,6 +18,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -326,25 +328,35 @@ func (p *Program) cycles() diag.List {
 	return diags
 }
 
+// before gives the slots of the same module that have to come before a slot: what it refers to, and the block of its provider.
+func (u *Unit) before(s *Slot) []int {
+	if s.Kind == SlotResource && s.providerUnit == u && s.providerSlot >= 0 {
+		return append(slices.Clone(s.deps), s.providerSlot)
+	}
+	return s.deps
+}
+
 // sort orders the slots of a module so that each comes after what it depends on within the module.
 func (u *Unit) sort() {
 	state := make([]uint8, len(u.slots))
-	type frame struct{ slot, next int }
+	type frame struct {
+		slot, next int
+		deps       []int
+	}
 	for i := range u.slots {
 		if state[i] != 0 {
 			continue
 		}
-		stack := []frame{{i, 0}}
+		stack := []frame{{i, 0, u.before(u.slots[i])}}
 		state[i] = 1
 		for len(stack) > 0 {
 			f := &stack[len(stack)-1]
-			deps := u.slots[f.slot].deps
-			if f.next < len(deps) {
-				d := deps[f.next]
+			if f.next < len(f.deps) {
+				d := f.deps[f.next]
 				f.next++
 				if state[d] == 0 {
 					state[d] = 1
-					stack = append(stack, frame{d, 0})
+					stack = append(stack, frame{d, 0, u.before(u.slots[d])})
 				}
 				continue
 			}

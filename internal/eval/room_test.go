@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -70,7 +71,9 @@ func snapshot(files map[string][]byte) map[string][]byte {
 		out[name] = src
 		if dir := path.Dir(name); dir != "." {
 			out[dir+"/"] = nil
-			entries = append(entries, fmt.Sprintf(`{"Key":%q,"Source":%q,"Dir":%q}`, strings.ReplaceAll(dir, "/", "."), "./"+dir, dir))
+		}
+		for _, m := range moduleCall.FindAllSubmatch(src, -1) {
+			entries = append(entries, fmt.Sprintf(`{"Key":%q,"Source":"./%s","Dir":%q}`, m[1], m[2], m[2]))
 		}
 	}
 	sort.Strings(entries)
@@ -78,6 +81,8 @@ func snapshot(files map[string][]byte) map[string][]byte {
 	out[".terraform/modules/modules.json"] = []byte(`{"Modules":[` + strings.Join(entries, ",") + `]}`)
 	return out
 }
+
+var moduleCall = regexp.MustCompile(`module "(\w+)" \{\s*source\s*=\s*"\./(\w+)"`)
 
 // driver gives every object the value of its configuration.
 type driver struct {
@@ -97,6 +102,9 @@ func (d *driver) RootOutput(s *eval.Slot, v cty.Value) error {
 
 func (d *driver) Resource(_ *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
+	if d.walk.Inputs.Validating {
+		return d.validate(b, exp, diags)
+	}
 	if err := d.walk.Report(diags); err != nil {
 		return err
 	}
@@ -104,19 +112,10 @@ func (d *driver) Resource(_ *graph.Node, b *eval.Block) error {
 		return err
 	}
 	values := map[addr.Key]cty.Value{}
-	if d.walk.Inputs.Validating {
-		if err := d.walk.Report(b.Validate(true)); err != nil {
-			return err
-		}
-	}
 	for _, key := range exp.Keys {
 		v, diags := b.Evaluate(key)
 		if err := d.walk.Report(diags.Extend(b.Preconditions(key))); err != nil {
 			return err
-		}
-		if d.walk.Inputs.Validating {
-			values[key] = cty.DynamicVal
-			continue
 		}
 		bare, marks := value.UnmarkDeep(v)
 		object := bare.AsValueMap()
@@ -127,6 +126,18 @@ func (d *driver) Resource(_ *graph.Node, b *eval.Block) error {
 		}
 	}
 	b.Set(exp, values)
+	return nil
+}
+
+// validate looks at all parts of a block, as planning does.
+func (d *driver) validate(b *eval.Block, exp eval.Expansion, diags diag.List) error {
+	problems := b.Prepare()
+	_, more := b.Evaluate(addr.NoKey)
+	problems = problems.Extend(more)
+	if err := d.walk.Report(diags.Extend(problems).Extend(b.Validate(!problems.HasErrors()))); err != nil {
+		return err
+	}
+	b.Set(exp, map[addr.Key]cty.Value{addr.NoKey: cty.DynamicVal})
 	return nil
 }
 
