@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
@@ -24,11 +23,6 @@ func unsupported(cfg *config.Config) diag.List {
 		}
 		for _, b := range m.ProviderMeta {
 			refuse(b.Range, "provider_meta blocks", "Remove the block.")
-		}
-		for _, r := range m.SortedResources() {
-			if r.Addr.Mode == addr.Ephemeral {
-				refuse(r.DeclRange, "ephemeral resources", "Nothing was changed.")
-			}
 		}
 	}
 	return diags

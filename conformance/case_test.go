@@ -37,6 +37,9 @@ type Step struct {
 	Global []string
 }
 
+// anyNumber of arguments.
+const anyNumber = -1
+
 // harnessVerbs change the directory or the environment and run no binary. The value is the number of arguments.
 var harnessVerbs = map[string]int{
 	"write":  2, // write FILE @SECTION: put the section's text into FILE
@@ -46,6 +49,8 @@ var harnessVerbs = map[string]int{
 	"env":    1, // env NAME=VALUE, or env NAME to unset
 	"cd":     1, // cd DIR, relative to the case's directory
 	"swap":   0, // from here on each directory is worked on by the other binary
+	// order 'delete a.b < delete c.d' ...: in the event stream of the step before, the first has ended before the second begins
+	"order": anyNumber,
 }
 
 // swaps says whether the binaries change places somewhere in the case.
@@ -171,10 +176,16 @@ func (c *Case) checkStep(s Step) error {
 	if !harness {
 		return nil
 	}
-	if len(s.Args) != want {
+	if want != anyNumber && len(s.Args) != want {
 		return fmt.Errorf("%s takes %d arguments, got %d", s.Verb, want, len(s.Args))
 	}
 	switch s.Verb {
+	case "order":
+		for _, a := range s.Args {
+			if !strings.Contains(a, " < ") {
+				return fmt.Errorf("%q is no order", a)
+			}
+		}
 	case "write":
 		if _, ok := c.sections[s.Args[1]]; !ok {
 			return fmt.Errorf("no section %q", s.Args[1])

@@ -96,6 +96,18 @@ func (h *harness) run(t *testing.T, c *Case) {
 	if err != nil {
 		t.Fatalf("tombolo: %v", err)
 	}
+	for i, s := range c.Steps {
+		if s.Verb == "order" {
+			for _, side := range []struct {
+				name string
+				rec  *Record
+			}{{"terraform", want}, {"tombolo", got}} {
+				for _, wrong := range disorder(s.Args, side.rec.Results[i-1]) {
+					t.Errorf("line %d: %s: %s", s.Line, side.name, wrong)
+				}
+			}
+		}
+	}
 	for _, report := range h.compare(c, want, got) {
 		t.Error(report)
 	}

@@ -131,6 +131,8 @@ func (r *runner) do(s Step) (Result, error) {
 	case "cd":
 		r.cd = filepath.FromSlash(s.Args[0])
 		return Result{}, nil
+	case "order":
+		return Result{}, nil // looked at when both have run
 	case "swap":
 		r.bin, r.other = r.other, r.bin
 		return Result{}, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/ephemeral"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -60,7 +61,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	a := &applier{
 		prog: prog, plan: p, providers: providers, journal: journal, opts: o, ctx: ctx, calls: calls, stop: cancel,
 		slots: make(chan struct{}, max(1, o.Parallelism)), byBlock: map[addr.AbsResource]map[addr.Key]*plan.Change{},
-		outputs: map[string]bool{},
+		outputs: map[string]bool{}, ephemerals: ephemeral.New(calls, o.Events),
 	}
 	var diags diag.List
 	if err := journal.Record(p.Refreshed...); err != nil {
@@ -92,6 +93,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	a.addSteps()
 	o.Events.Send(event.Total{Operations: a.total()})
 	err := a.walk.Run(ctx)
+	_ = a.walk.Report(a.ephemerals.CloseAll()) // what providers use, and what a failure left open
 	a.finish(err == nil)
 	diags = a.walk.Diagnostics()
 	if len(p.Targets) > 0 {
@@ -106,17 +108,18 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 
 // applier is the state of one run. It is the walk's driver.
 type applier struct {
-	prog      *eval.Program
-	plan      *plan.Plan
-	providers Providers
-	journal   state.Journal
-	opts      Options
-	ctx       context.Context // ends when nothing new may start
-	calls     context.Context
-	stop      context.CancelFunc
-	walk      *eval.Walk
-	slots     chan struct{}
-	byBlock   map[addr.AbsResource]map[addr.Key]*plan.Change
+	prog       *eval.Program
+	plan       *plan.Plan
+	providers  Providers
+	journal    state.Journal
+	opts       Options
+	ctx        context.Context // ends when nothing new may start
+	calls      context.Context
+	stop       context.CancelFunc
+	walk       *eval.Walk
+	slots      chan struct{}
+	ephemerals *ephemeral.Objects
+	byBlock    map[addr.AbsResource]map[addr.Key]*plan.Change
 
 	mu      sync.Mutex // guards what follows
 	counts  Counts
@@ -349,7 +352,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	for _, c := range changes {
 		active = active || c.Action != plan.NoOp && c.Action != plan.Delete && c.Action != plan.Forget
 	}
-	if active && a.plan.Mode == plan.Normal {
+	if b.Config().Addr.Mode == addr.Ephemeral || active && a.plan.Mode == plan.Normal {
 		if err := a.walk.Report(b.Prepare().InAddress(b.Addr().String())); err != nil {
 			return err
 		}
@@ -374,6 +377,9 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 
 // instance does what the plan says for one instance and gives its value, with marks.
 func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
+	if b.Config().Addr.Mode == addr.Ephemeral {
+		return a.openEphemeral(b, key)
+	}
 	if c == nil {
 		return a.stored(b, key)
 	}

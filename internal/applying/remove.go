@@ -82,7 +82,7 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 	edit := state.Edit{Drop: &state.DropObject{Addr: o}}
 	switch {
 	case len(value.Conforms(rt.Block, v)) > 0:
-		diags = diags.Extend(badAnswer(o, c.Provider, "Provider produced invalid object", value.Conforms(rt.Block, v)))
+		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider produced invalid object", value.Conforms(rt.Block, v)))
 		return a.keepAfter(op, diags)
 	case v.IsNull() && diags.HasErrors():
 		// Many providers answer a failure with no object at all: it may well exist, and dropping it here would lose it. If it is gone, the

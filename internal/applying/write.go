@@ -38,11 +38,13 @@ type writing struct {
 	marks   value.MarkedPaths
 	planned cty.Value
 	private []byte // planned, then what the provider answered
+	// identity is the planned one, then what the provider answered; cty.NilVal when there is none.
+	identity cty.Value
 }
 
 // write creates or updates one object and gives its value, with marks.
 func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
-	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block, planned: c.After.Value, private: c.Private}
+	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block, planned: c.After.Value, private: c.Private, identity: c.AfterIdentity}
 	w.action, w.prior = plan.Create, cty.NullVal(w.block.ImpliedType())
 	if c.Action == plan.Update {
 		w.action, w.prior = plan.Update, c.Before.Value
@@ -92,7 +94,7 @@ func (w *writing) settle(key addr.Key) error {
 	var resp provider.PlanResponse
 	stopped := w.a.call(func() {
 		resp = w.prov.Plan(w.a.calls, provider.PlanRequest{
-			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(), Client: client,
+			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(), PriorIdentity: w.priorIdentity(), Client: client,
 			Proposed: value.Propose(w.block, w.prior, w.config),
 		})
 	})
@@ -110,7 +112,7 @@ func (w *writing) settle(key addr.Key) error {
 	if len(errs) > 0 {
 		return w.a.walk.Report(w.bad("Provider produced inconsistent final plan", errs))
 	}
-	w.planned, w.private = resp.Planned, resp.Private
+	w.planned, w.private, w.identity = resp.Planned, resp.Private, resp.Identity
 	return nil
 }
 
@@ -123,6 +125,13 @@ func (w *writing) priorPrivate() []byte {
 		return o.Private
 	}
 	return nil
+}
+
+func (w *writing) priorIdentity() cty.Value {
+	if w.action == plan.Create {
+		return cty.NilVal
+	}
+	return w.c.BeforeIdentity
 }
 
 // sensitivityOnly stores an object of which only the sensitivity changed: the provider has nothing to do.
@@ -188,7 +197,7 @@ func (w *writing) apply() (cty.Value, error) {
 
 func (w *writing) call(op string) provider.ApplyResponse {
 	return w.prov.Apply(event.InObject(w.a.calls, w.c.Object), provider.ApplyRequest{
-		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
+		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private, PlannedIdentity: w.identity,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
 		Partial: func(v cty.Value, private []byte) {
 			if o, err := w.object(value.UnknownAsNull(v), private, state.Tainted); err == nil && op != "" {
@@ -231,6 +240,11 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 		}
 	}
 	w.private = resp.Private
+	w.identity = w.identified(resp.Identity)
+	if errs := value.CheckIdentity(w.b.Slot.Type.Identity, resp.Identity, true); len(errs) > 0 {
+		diags = diags.Extend(w.bad("Provider produced invalid identity", errs))
+		w.identity = w.identified(cty.NilVal)
+	}
 	edits, err := w.edits(v, resp.Private, status, diags.HasErrors())
 	if err != nil {
 		diags = diags.AppendError("Cannot store "+w.inst.String(), err)
@@ -280,11 +294,34 @@ func (w *writing) edits(v cty.Value, private []byte, status state.Status, failed
 	return []state.Edit{{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}}}, nil
 }
 
+// identified gives the identity of the object as the answer has it, or else as it was known before.
+func (w *writing) identified(answered cty.Value) cty.Value {
+	switch {
+	case answered != cty.NilVal && !answered.IsNull():
+		return answered
+	case w.c.Action == plan.Update:
+		return w.c.BeforeIdentity
+	}
+	return cty.NilVal
+}
+
 // object makes the state's form of a value.
 func (w *writing) object(v cty.Value, private []byte, status state.Status) (*state.Object, error) {
+	var identity []byte
+	version := int64(0)
+	if s := w.b.Slot.Type.Identity; s != nil && w.identity != cty.NilVal && w.identity.IsWhollyKnown() {
+		var err error
+		if identity, err = value.EncodeIdentity(s, w.identity); err != nil {
+			return nil, err
+		}
+		if identity != nil {
+			version = s.Version
+		}
+	}
 	return state.NewObject(v, w.block.ImpliedType(), state.Object{
 		Status: status, SchemaVersion: w.b.Slot.Type.Version, Sensitive: value.Existing(v, w.marks.Sensitive), Private: private,
 		Dependencies: w.c.Dependencies, CreateBeforeDestroy: w.c.CreateBeforeDestroy,
+		Identity: identity, IdentityVersion: version,
 	})
 }
 
@@ -296,17 +333,7 @@ func (w *writing) marked(v cty.Value) cty.Value {
 func (w *writing) place(diags diag.List) diag.List { return w.b.Locate(diags, w.inst.Key) }
 
 func (w *writing) bad(summary string, errs []value.PathError) diag.List {
-	return w.place(badAnswer(w.c.Object, w.c.Provider, summary, errs))
-}
-
-// badAnswer words what a provider got wrong.
-func badAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs []value.PathError) diag.List {
-	var diags diag.List
-	for _, e := range errs {
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: summary, Address: o.String(), Path: e.Path,
-			Detail: fmt.Sprintf("When applying changes to %s, provider %s answered with something that cannot be: %s.\n\nThis is a bug in the provider, which should be reported in the provider's own issue tracker. What exists is recorded in the state.", o, cfg.Provider.ForDisplay(), e.Error())})
-	}
-	return diags
+	return w.place(value.BadAnswer(w.c.Object, w.c.Provider, summary, errs))
 }
 
 func paths(list []cty.Path) string {

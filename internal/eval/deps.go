@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
 // maxDependencies bounds how many indirect dependencies are noted for one resource, beside all direct ones. Terraform notes all of
@@ -112,7 +113,9 @@ func (p *Program) closure(start int, near [][]int, seen []int) []addr.ConfigReso
 	queue = queue[:min(len(queue), direct+maxDependencies)]
 	slots := make([]*Slot, 0, len(queue))
 	for _, n := range queue {
-		slots = append(slots, p.bySlotNumber(n))
+		if s := p.bySlotNumber(n); s.Resource.Addr.Mode != addr.Ephemeral { // the state knows nothing of these
+			slots = append(slots, s)
+		}
 	}
 	slices.SortFunc(slots, func(a, b *Slot) int { return strings.Compare(a.text, b.text) })
 	out := make([]addr.ConfigResource, 0, len(slots))
@@ -172,4 +175,92 @@ func (p *Program) Dependencies() (slots []*Slot, edges [][]int) {
 		}
 	}
 	return slots, edges
+}
+
+// Closer is what a Driver implements that opens ephemeral resources: it hears of each block when the last that could use its value has
+// ended well. Whatever a Closer has not heard of when the walk has ended, because something failed or because a provider's configuration uses
+// it, it closes then.
+type Closer interface {
+	CloseEphemeral(a addr.AbsResource) error
+}
+
+// borrowers gives the slots that may use the value of an ephemeral resource, through whatever hands it on; kept tells that a provider's
+// configuration is among them, whose users nobody counts.
+func (p *Program) borrowers(s *Slot) (users []*Slot, kept bool) {
+	if p.dependents == nil {
+		p.findDependents()
+	}
+	seen := map[int]bool{s.unit.base + s.index: true}
+	queue := []int{s.unit.base + s.index}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		for _, d := range p.dependents[n] {
+			if seen[d] {
+				continue
+			}
+			seen[d] = true
+			u := p.bySlotNumber(d)
+			switch u.Kind {
+			case SlotProvider:
+				return nil, true
+			case SlotResource:
+				users = append(users, u)
+				if u.Resource.Addr.Mode != addr.Ephemeral {
+					continue // results of other resources hold nothing ephemeral
+				}
+			case SlotCallClose:
+				continue
+			default:
+				users = append(users, u)
+			}
+			queue = append(queue, d)
+		}
+	}
+	return users, false
+}
+
+// findDependents turns the edges of the program around, once, for programs that have ephemeral resources.
+func (p *Program) findDependents() {
+	p.dependents = make([][]int, p.total)
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			for _, e := range p.edges(s) {
+				p.dependents[e] = append(p.dependents[e], u.base+s.index)
+			}
+		}
+	}
+}
+
+// lend adds the node that closes an ephemeral resource of a module instance.
+func (i *Instance) lend(s *Slot, closer Closer) {
+	users, kept := s.users, s.kept
+	if kept || i.walk.Inputs.Only != nil && !i.walk.Inputs.Only[s] {
+		return
+	}
+	deps := []graph.ID{i.nodes[s.index]}
+	for _, u := range users {
+		if id, ok := i.nodeTowards(u); ok {
+			deps = append(deps, id)
+		}
+	}
+	i.walk.runner.Add(func(*graph.Node) error {
+		return closer.CloseEphemeral(addr.AbsResource{Module: i.Addr, Resource: s.Resource.Addr})
+	}, deps...)
+}
+
+// nodeTowards gives the node whose end tells that a slot has ended: its own in this instance or an enclosing one, or else that of the call
+// that leads to it.
+func (i *Instance) nodeTowards(s *Slot) (graph.ID, bool) {
+	for at := i; at != nil; at = at.parent {
+		if at.Unit == s.unit {
+			return at.nodes[s.index], true
+		}
+		for u := s.unit; u.parent != nil; u = u.parent {
+			if u.parent == at.Unit {
+				return at.nodes[at.Unit.closes[u.Module.Call.Name]], true
+			}
+		}
+	}
+	return 0, false
 }

@@ -42,6 +42,8 @@ type Program struct {
 	reported  map[addr.Provider]bool
 	removed   removals
 	total     int
+	// dependents are the edges turned around; only programs with ephemeral resources have them.
+	dependents [][]int
 }
 
 // Schemas gives the schema of a provider. The engine's provider pool implements it.
@@ -98,6 +100,9 @@ type Slot struct {
 	ProviderConfig addr.AbsProviderConfig
 	providerUnit   *Unit
 	providerSlot   int
+
+	users []*Slot // of an ephemeral resource: what may use its value
+	kept  bool    // of an ephemeral resource: it stays open until the end
 
 	// CreateBeforeDestroy is what the block says, or what a dependent that says so forces on it.
 	CreateBeforeDestroy bool
@@ -175,6 +180,13 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	}
 	p.findResourceDeps()
 	p.propagateCreateBeforeDestroy()
+	for _, u := range p.order {
+		for _, s := range u.slots {
+			if s.Kind == SlotResource && s.Resource.Addr.Mode == addr.Ephemeral {
+				s.users, s.kept = p.borrowers(s)
+			}
+		}
+	}
 	return p, diags
 }
 

@@ -88,7 +88,7 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 	diags := inConfig(resp.Diagnostics)
 	if !diags.HasErrors() {
 		if errs := value.CheckData(block, resp.State); len(errs) > 0 {
-			diags = diags.Extend(inConfig(badAnswer(o, b.Slot.ProviderConfig, "Provider produced invalid object", errs)))
+			diags = diags.Extend(inConfig(value.BadAnswer(o, b.Slot.ProviderConfig, "Provider produced invalid object", errs)))
 		}
 	}
 	result := resp.State

@@ -25,6 +25,7 @@ func Adopt(ctx, calls context.Context, prog *eval.Program, prior *state.State, p
 	if err := p.walk.Run(ctx); err != nil {
 		return state.Edit{}, p.walk.Diagnostics().AppendError("Operation canceled", err)
 	}
+	defer p.ephemerals.CloseAll()
 	edit, err := p.adopt(target, cfg, id, planned)
 	_ = err // reported
 	return edit, p.walk.Diagnostics()
@@ -61,7 +62,7 @@ func (p *planner) adopt(target addr.AbsResourceInstance, cfg addr.AbsProviderCon
 			break
 		}
 		if errs := value.CheckRefreshed(rt.Block, read.State); len(errs) > 0 {
-			return none, p.walk.Report(badAnswer(addr.Object{Instance: target}, cfg, "Provider produced invalid object", errs))
+			return none, p.walk.Report(value.BadAnswer(addr.Object{Instance: target}, cfg, "Provider produced invalid object", errs))
 		}
 		stored := state.Object{SchemaVersion: rt.Version, Private: read.Private}
 		if slot := p.prog.ResourceSlot(target.Config()); slot != nil {

@@ -128,11 +128,11 @@ func (m *managed) plan() (*plan.Change, error) {
 			reason = plan.ReplaceByTriggers
 		}
 		c := m.change(plan.Create, reason, after, m.marks.Sensitive)
-		c.Private = resp.Private
+		c.Private, c.AfterIdentity = resp.Private, resp.Identity
 		return c, nil
 	case tainted:
 		c := m.change(m.replacement(), plan.ReplaceBecauseTainted, after, m.marks.Sensitive)
-		c.Private = resp.Private
+		c.Private, c.AfterIdentity = resp.Private, resp.Identity
 		return c, nil
 	}
 	return m.decide(planned, resp)
@@ -143,7 +143,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 	reason := plan.NoReason
 	paths, invalid := value.FilterReplacePaths(m.block, m.prior.value, planned, resp.RequiresReplace)
 	if len(invalid) > 0 {
-		return nil, m.p.walk.Report(m.inConfig(badAnswer(m.obj, m.b.Slot.ProviderConfig, "Provider produced invalid plan",
+		return nil, m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.b.Slot.ProviderConfig, "Provider produced invalid plan",
 			[]value.PathError{{Path: invalid[0], Problem: "a path that requires replacement does not exist in the schema"}})))
 	}
 	triggered, err := m.triggered()
@@ -165,7 +165,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 			action = plan.Update
 		}
 		c := m.change(action, plan.NoReason, planned, m.marks.Sensitive)
-		c.Private = resp.Private
+		c.Private, c.AfterIdentity = resp.Private, resp.Identity
 		return c, nil
 	}
 	// The new object is planned as if there had never been an old one, and without ignore_changes.
@@ -174,7 +174,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 		return nil, err
 	}
 	c := m.change(m.replacement(), reason, again, m.marks.Sensitive)
-	c.Private, c.ReplacePaths = resp2.Private, paths
+	c.Private, c.AfterIdentity, c.ReplacePaths = resp2.Private, resp2.Identity, paths
 	return c, nil
 }
 
@@ -191,7 +191,7 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	var resp provider.PlanResponse
 	m.p.call(func() {
 		resp = m.prov.Plan(m.p.calls, provider.PlanRequest{
-			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private, Client: client,
+			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private, PriorIdentity: priorIdentity(prior, m.prior), Client: client,
 		})
 	})
 	if err := m.p.walk.Report(m.inConfig(resp.Diagnostics)); err != nil {
@@ -208,10 +208,19 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	if resp.LegacyTypeSystem {
 		errs = value.Intolerable(errs)
 	}
+	errs = append(errs, value.CheckIdentity(m.b.Slot.Type.Identity, resp.Identity, false)...)
 	if len(errs) > 0 {
-		return cty.DynamicVal, resp, m.p.walk.Report(m.inConfig(badAnswer(m.obj, m.b.Slot.ProviderConfig, "Provider produced invalid plan", errs)))
+		return cty.DynamicVal, resp, m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.b.Slot.ProviderConfig, "Provider produced invalid plan", errs)))
 	}
 	return resp.Planned, resp, nil
+}
+
+// priorIdentity is the identity of what an object is planned from.
+func priorIdentity(prior cty.Value, k known) cty.Value {
+	if prior.IsNull() {
+		return cty.NilVal
+	}
+	return k.identity
 }
 
 // change makes the change of this instance; after carries no marks, sensitive are the paths that the configuration marks.
@@ -223,6 +232,10 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Dependencies: m.b.Slot.ResourceDeps(), CreateBeforeDestroy: m.b.Slot.CreateBeforeDestroy,
 		ConfigSensitive: sensitive,
 		Settled:         m.config != cty.NilVal && m.config.IsWhollyKnown(),
+	}
+	c.BeforeIdentity = m.prior.identity
+	if action == plan.NoOp {
+		c.AfterIdentity = m.prior.identity
 	}
 	if action == plan.CreateThenDelete {
 		c.DeposedKey = m.p.opts.DeposedKey()

@@ -205,7 +205,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 		Object: o, PrevAddr: o.Instance, Provider: cfg, Action: plan.Delete, Reason: reason,
 		Before: planValue(rt.Block, k.value, k.sensitive), After: plan.Value{Value: cty.NullVal(rt.Block.ImpliedType())},
 		Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version, Private: private,
-		Dependencies: k.object.Dependencies, CreateBeforeDestroy: k.object.CreateBeforeDestroy,
+		BeforeIdentity: k.identity, Dependencies: k.object.Dependencies, CreateBeforeDestroy: k.object.CreateBeforeDestroy,
 	}
 	p.add(change)
 	return p.protect(change)
@@ -225,7 +225,7 @@ func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *
 		return nil, err
 	}
 	if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
-		return nil, p.walk.Report(badAnswer(o, cfg, "Provider produced invalid plan", []value.PathError{{Problem: "the planned value of a deletion must be null"}}))
+		return nil, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid plan", []value.PathError{{Problem: "the planned value of a deletion must be null"}}))
 	}
 	return resp.Private, nil
 }

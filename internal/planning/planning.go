@@ -22,6 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/ephemeral"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/moving"
@@ -66,6 +67,7 @@ type Options struct {
 func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*plan.Plan, diag.List) {
 	p := newPlanner(calls, prog, prior, providers, o)
 	err := p.run(ctx)
+	_ = p.walk.Report(p.ephemerals.CloseAll()) // what providers use, and what a failure left open
 	diags := p.walk.Diagnostics()
 	if err != nil && ctx.Err() != nil {
 		diags = diags.Errorf(nil, "Planning was interrupted", "The plan is incomplete, so it cannot be applied. The state is as it was.")
@@ -111,6 +113,7 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, fired: map[addr.AbsResource]bool{}, changedModules: map[addr.ModuleInstance]bool{},
 		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
 		replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
+		ephemerals: ephemeral.New(calls, o.Events),
 	}
 	for _, a := range o.ForceReplace {
 		p.replace[a] = true
@@ -133,17 +136,18 @@ func (p *planner) inputs() eval.Inputs {
 
 // planner is the state of one run. It is the walk's driver.
 type planner struct {
-	prog      *eval.Program
-	base      *state.State // as stored
-	prior     *state.State // with moves done
-	moves     *moving.Result
-	targets   *eval.Targets                     // nil: everything
-	doomed    map[addr.AbsResourceInstance]bool // of a destroy with targets; found when first asked for
-	providers Providers
-	opts      Options
-	calls     context.Context
-	walk      *eval.Walk
-	slots     chan struct{} // bounds provider calls
+	prog       *eval.Program
+	base       *state.State // as stored
+	prior      *state.State // with moves done
+	moves      *moving.Result
+	targets    *eval.Targets                     // nil: everything
+	doomed     map[addr.AbsResourceInstance]bool // of a destroy with targets; found when first asked for
+	providers  Providers
+	opts       Options
+	calls      context.Context
+	walk       *eval.Walk
+	slots      chan struct{} // bounds provider calls
+	ephemerals *ephemeral.Objects
 
 	mu             sync.Mutex // guards what follows
 	changes        []*plan.Change
@@ -195,7 +199,7 @@ func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) 
 // Resource implements eval.Driver.
 func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	p.visit(b.Addr())
-	if p.opts.Mode == plan.Destroy {
+	if p.opts.Mode == plan.Destroy && b.Config().Addr.Mode != addr.Ephemeral {
 		return p.destroyValue(b)
 	}
 	exp, diags := b.Expand()
@@ -226,7 +230,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 		case addr.Data:
 			v, err = p.planData(b, w.key)
 		default:
-			err = p.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(), "Ephemeral resources are not supported yet", "This version cannot open ephemeral resources."))
+			v, err = p.openEphemeral(b, w.key)
 		}
 		mu.Lock()
 		defer mu.Unlock()

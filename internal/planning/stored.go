@@ -22,6 +22,7 @@ type known struct {
 	value     cty.Value // no marks; null when there is no object
 	sensitive []cty.Path
 	private   []byte
+	identity  cty.Value     // cty.NilVal when there is none
 	object    *state.Object // as stored or as refreshed; nil when there is none
 	tainted   bool
 	converted bool // from another type or provider: it has to be stored anew
@@ -56,6 +57,10 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		return none, err
 	}
 	k.value = up.State
+	var err error
+	if k.identity, err = p.identityOf(o, cfg, rt, inst, stored); err != nil {
+		return none, err
+	}
 	return p.look(o, cfg, rt, inst, k, block, refresh)
 }
 
@@ -63,7 +68,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known, block *eval.Slot, refresh bool) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
-		return none, p.walk.Report(badAnswer(o, cfg, "Invalid resource state upgrade", errs))
+		return none, p.walk.Report(value.BadAnswer(o, cfg, "Invalid resource state upgrade", errs))
 	}
 	p.opts.Secrets.Add(k.value, value.SensitivePaths(rt.Block, k.value, k.sensitive))
 	current := k
@@ -76,13 +81,45 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	return p.noteRefresh(o, cfg, rt, k, current, block)
 }
 
+// identityOf gives the stored identity of an object at the current version of its schema.
+func (p *planner) identityOf(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, stored *state.Object) (cty.Value, error) {
+	if rt.Identity == nil || len(stored.Identity) == 0 {
+		return cty.NilVal, nil
+	}
+	if stored.IdentityVersion == rt.Identity.Version {
+		v, err := value.DecodeIdentity(rt.Identity, stored.Identity)
+		if err != nil {
+			return cty.NilVal, p.walk.Report(diag.FromError("Cannot read the stored identity of "+o.String(), err))
+		}
+		return v, nil
+	}
+	up := inst.UpgradeIdentity(p.calls, provider.UpgradeIdentityRequest{Type: o.Instance.Resource.Type, Version: stored.IdentityVersion, JSON: stored.Identity})
+	if err := p.walk.Report(up.Diagnostics.InAddress(o.String())); err != nil {
+		return cty.NilVal, err
+	}
+	errs := value.CheckIdentity(rt.Identity, up.Identity, true)
+	return up.Identity, p.walk.Report(value.BadAnswer(o, cfg, "Invalid resource identity upgrade", errs))
+}
+
+// storedIdentity gives the stored form of what names an object now, and the version of its schema.
+func storedIdentity(rt *provider.ResourceType, k known, stored *state.Object) ([]byte, int64, error) {
+	switch {
+	case k.converted && k.identity == cty.NilVal:
+		return nil, 0, nil // that was the name of something else
+	case rt.Identity == nil || k.identity == cty.NilVal:
+		return stored.Identity, stored.IdentityVersion, nil
+	}
+	b, err := value.EncodeIdentity(rt.Identity, k.identity)
+	return b, rt.Identity.Version, err
+}
+
 // refresh asks the provider what the object looks like now.
 func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known) (known, error) {
 	id := identify(rt.Block, k.value, k.sensitive)
 	p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
 	var resp provider.ReadResponse
 	p.call(func() {
-		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type, Prior: k.value, Private: k.private, Client: client})
+		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type, Prior: k.value, Private: k.private, Identity: k.identity, Client: client})
 	})
 	p.opts.Events.Send(event.RefreshDone{Object: o, ID: id})
 	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
@@ -93,9 +130,15 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	}
 	state := value.NormalizeRead(rt.Block, resp.State)
 	if errs := value.CheckRefreshed(rt.Block, state); len(errs) > 0 {
-		return k, p.walk.Report(badAnswer(o, cfg, "Provider produced invalid object", errs))
+		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
+	}
+	if errs := value.CheckIdentity(rt.Identity, resp.Identity, true); len(errs) > 0 {
+		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid identity", errs))
 	}
 	k.value, k.private = state, resp.Private
+	if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
+		k.identity = resp.Identity
+	}
 	return k, nil
 }
 
@@ -122,12 +165,16 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	if same {
 		p.noteMove(o, cfg, rt, after)
 	}
-	if same && !before.converted && stored.SchemaVersion == rt.Version && bytes.Equal(before.private, after.private) && slices.Equal(stored.Dependencies, deps) && cbd == stored.CreateBeforeDestroy {
+	identity, identityVersion, err := storedIdentity(rt, after, stored)
+	if err != nil {
+		return after, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
+	}
+	if same && bytes.Equal(identity, stored.Identity) && !before.converted && stored.SchemaVersion == rt.Version && bytes.Equal(before.private, after.private) && slices.Equal(stored.Dependencies, deps) && cbd == stored.CreateBeforeDestroy {
 		return after, nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), state.Object{
 		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: stored.Sensitive, Private: after.private, Dependencies: deps,
-		CreateBeforeDestroy: cbd, IdentityVersion: stored.IdentityVersion, Identity: stored.Identity,
+		CreateBeforeDestroy: cbd, IdentityVersion: identityVersion, Identity: identity,
 		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy,
 	})
 	if err != nil {
@@ -181,17 +228,6 @@ func planValue(b *provider.Block, v cty.Value, sensitive []cty.Path) plan.Value 
 func identify(b *provider.Block, v cty.Value, sensitive []cty.Path) event.ID {
 	key, text := value.Identify(b, v, sensitive)
 	return event.ID{Key: key, Value: text}
-}
-
-// badAnswer words what a provider got wrong, naming provider, object and attribute.
-func badAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs []value.PathError) diag.List {
-	var diags diag.List
-	for _, e := range errs {
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: summary, Address: o.String(), Path: e.Path,
-			Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() + " with something that cannot be: " + e.Error() +
-				".\n\nThis is a bug in the provider, which should be reported in the provider's own issue tracker."})
-	}
-	return diags
 }
 
 // destroyValue gives the value of a block while a destroy is planned: what the state holds, for provider configurations that refer to it.

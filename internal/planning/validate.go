@@ -68,7 +68,11 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	if err := v.walk.Report(diags); err != nil {
 		return err
 	}
-	b.Set(exp, map[addr.Key]cty.Value{addr.NoKey: cty.DynamicVal})
+	unknown := cty.DynamicVal
+	if b.Config().Addr.Mode == addr.Ephemeral {
+		unknown = unknown.Mark(value.Ephemeral)
+	}
+	b.Set(exp, map[addr.Key]cty.Value{addr.NoKey: unknown})
 	return nil
 }
 

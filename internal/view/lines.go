@@ -32,7 +32,7 @@ type lines struct {
 func newLines(o Options) *lines {
 	l := &lines{o: o}
 	l.watch = newWatch(o.now, func(e event.OperationStart, elapsed time.Duration) {
-		l.info(e.Object.String()+": "+stillText(e, elapsed), "apply_progress", "hook",
+		l.info(e.Object.Instance.String()+": "+stillText(e, elapsed), "apply_progress", "hook",
 			hook{Resource: resourceOf(e.Object.Instance), Action: e.Action.String(), ElapsedSeconds: whole(elapsed)})
 	})
 	return l
@@ -148,10 +148,10 @@ func (l *lines) Close() { l.watch.stop() }
 func (l *lines) Send(e event.Event) {
 	switch e := e.(type) {
 	case event.RefreshStart:
-		l.info(e.Object.String()+": Refreshing state..."+identity(e.ID), "refresh_start", "hook",
+		l.info(e.Object.Instance.String()+": Refreshing state..."+identity(e.ID), "refresh_start", "hook",
 			hook{Resource: resourceOf(e.Object.Instance), IDKey: e.ID.Key, IDValue: e.ID.Value})
 	case event.RefreshDone:
-		l.info(e.Object.String()+": Refresh complete"+identity(e.ID), "refresh_complete", "hook",
+		l.info(e.Object.Instance.String()+": Refresh complete"+identity(e.ID), "refresh_complete", "hook",
 			hook{Resource: resourceOf(e.Object.Instance), IDKey: e.ID.Key, IDValue: e.ID.Value})
 	case event.OperationStart:
 		l.started(e)
@@ -168,14 +168,14 @@ func (l *lines) Send(e event.Event) {
 			l.provision(e.Object, e.Type, "("+e.Type+") Provisioning complete", "provision_complete", "")
 		}
 	case event.EphemeralStart:
-		l.info(e.Object.String()+": "+verbsOfOp[e.Op].start+"...", "ephemeral_op_start", "hook",
+		l.info(e.Object.Instance.String()+": "+verbsOfOp[e.Op].start+"...", "ephemeral_op_start", "hook",
 			hook{Resource: resourceOf(e.Object.Instance), Action: string(e.Op)})
 	case event.EphemeralDone:
 		kind := "ephemeral_op_complete"
 		if e.Failed {
 			kind = "ephemeral_op_errored"
 		}
-		l.info(e.Object.String()+": "+ephemeralText(e), kind, "hook",
+		l.info(e.Object.Instance.String()+": "+ephemeralText(e), kind, "hook",
 			hook{Resource: resourceOf(e.Object.Instance), Action: string(e.Op), ElapsedSeconds: whole(e.Elapsed)})
 	case event.ProgramOutput:
 		if e.Fleeting {
@@ -187,7 +187,7 @@ func (l *lines) Send(e event.Event) {
 		if e.Fraction >= 0 {
 			h.Fraction = &e.Fraction
 		}
-		l.info(e.Object.String()+": "+progressText(e), "provider_progress", "hook", h)
+		l.info(e.Object.Instance.String()+": "+progressText(e), "provider_progress", "hook", h)
 	case event.LockWaiting:
 		l.info("Acquiring state lock. This may take a few moments...", "state_lock_acquire", "", nil)
 	case event.Stopping:
@@ -204,7 +204,7 @@ func (l *lines) started(e event.OperationStart) {
 	if e.Action == plan.Read {
 		message = "Refreshing..."
 	}
-	l.info(e.Object.String()+": "+message, "apply_start", "hook",
+	l.info(e.Object.Instance.String()+": "+message, "apply_start", "hook",
 		hook{Resource: resourceOf(e.Object.Instance), Action: e.Action.String(), IDKey: e.ID.Key, IDValue: e.ID.Value})
 	l.watch.start(e)
 }
@@ -230,7 +230,7 @@ func (l *lines) ended(e event.OperationDone) {
 			message = fmt.Sprintf("Refresh errored after %s", seconds(e.Elapsed))
 		}
 	}
-	l.info(e.Object.String()+": "+message, kind, "hook", h)
+	l.info(e.Object.Instance.String()+": "+message, kind, "hook", h)
 }
 
 // Diagnostics writes each problem as a line.

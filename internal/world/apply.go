@@ -26,7 +26,7 @@ func (p *world) Apply(ctx context.Context, req provider.ApplyRequest) provider.A
 func failed(o *Object, format string, args ...any) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: cty.NullVal(objectType()), Diagnostics: problem(nil, "The world refused", format, args...)}
 	if o != nil {
-		resp.State = o.value()
+		resp.State, resp.Identity = o.value(), o.identity()
 	}
 	return resp
 }
@@ -52,7 +52,7 @@ func (p *world) spoil(op, name, id, token string, why error) error {
 
 func (p *world) create(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	o := objectOf(req.Planned)
-	o.Token = req.Intent
+	o.Token, o.Password = req.Intent, text(req.Config.GetAttr("password"))
 	b, try, err := p.prepare("create", o.Name, "", req.Intent, o.Behave)
 	if err == nil && b.fail {
 		err = p.spoil("create", o.Name, "", req.Intent, fmt.Errorf("the creation of %q was told to fail", o.Name))
@@ -83,12 +83,13 @@ func (p *world) create(ctx context.Context, req provider.ApplyRequest) provider.
 	if err := b.pause(ctx, p.stopped); err != nil {
 		return failed(&o, "The object %q was created, but not finished: %s.", o.Name, err)
 	}
-	return provider.ApplyResponse{State: o.value(), Private: req.PlannedPrivate}
+	return provider.ApplyResponse{State: o.value(), Private: req.PlannedPrivate, Identity: o.identity()}
 }
 
 func (p *world) update(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	before := objectOf(req.Prior)
 	o := objectOf(req.Planned)
+	o.Password = text(req.Config.GetAttr("password"))
 	b, _, err := p.prepare("update", o.Name, o.ID, req.Intent, o.Behave)
 	if err == nil && b.fail {
 		err = p.spoil("update", o.Name, o.ID, req.Intent, fmt.Errorf("it was told to fail"))
@@ -112,7 +113,7 @@ func (p *world) update(ctx context.Context, req provider.ApplyRequest) provider.
 	if err := b.pause(ctx, p.stopped); err != nil {
 		return withPrivate(failed(&o, "The object %q was updated, but not finished: %s.", o.ID, err), req.PlannedPrivate)
 	}
-	return provider.ApplyResponse{State: o.value(), Private: req.PlannedPrivate}
+	return provider.ApplyResponse{State: o.value(), Private: req.PlannedPrivate, Identity: o.identity()}
 }
 
 func withPrivate(resp provider.ApplyResponse, private []byte) provider.ApplyResponse {
@@ -162,7 +163,13 @@ func (o *Object) value() cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{
 		"id": cty.StringVal(o.ID), "name": cty.StringVal(o.Name), "value": nullableText(o.Value), "secret": nullableText(o.Secret),
 		"size": cty.MustParseNumberVal(o.Size), "tags": mapValue(o.Tags), "behave": mapValue(o.Behave), "revision": cty.NumberIntVal(int64(o.Revision)),
+		"password": cty.NullVal(cty.String),
 	})
+}
+
+// identity is what names the object for ever.
+func (o *Object) identity() cty.Value {
+	return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(o.ID)})
 }
 
 // State is the object as the resource type describes it, for tests that put it into a state by hand.

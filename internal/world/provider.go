@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -79,8 +80,10 @@ var schema = &provider.Schema{
 	Resources: map[string]*provider.ResourceType{typeName: {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
 		"name": attr(cty.String, required), "value": attr(cty.String, optional), "size": attr(cty.Number, defaulted),
 		"tags": attr(cty.Map(cty.String), optional), "secret": attr(cty.String, secret), "behave": attr(cty.Map(cty.String), optional),
-		"id": attr(cty.String, computed), "revision": attr(cty.Number, computed),
-	}}}},
+		"password": attr(cty.String, func(a *provider.Attribute) { a.Optional, a.WriteOnly = true, true }),
+		"id":       attr(cty.String, computed), "revision": attr(cty.Number, computed),
+	}}, Identity: &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{"id": {Type: cty.String, RequiredForImport: true}}}}},
+	Ephemeral: map[string]*provider.ResourceType{leaseName: leaseType},
 	Data: map[string]*provider.ResourceType{typeName: {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
 		"name": attr(cty.String, required), "id": attr(cty.String, computed), "value": attr(cty.String, computed), "size": attr(cty.Number, computed),
 		"tags": attr(cty.Map(cty.String), computed), "revision": attr(cty.Number, computed),
@@ -168,6 +171,18 @@ func (p *world) UpgradeState(_ context.Context, req provider.UpgradeStateRequest
 	return provider.DecodeStored(schema.Resources[req.Type], req)
 }
 
+// UpgradeIdentity implements provider.Provider: there is one version.
+func (p *world) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+	if req.Type != typeName {
+		return p.Base.UpgradeIdentity(ctx, req)
+	}
+	v, err := ctyjson.Unmarshal(req.JSON, schema.Resources[typeName].Identity.ImpliedType())
+	if err != nil {
+		return provider.UpgradeIdentityResponse{Diagnostics: problem(nil, "Invalid identity", "%s.", err)}
+	}
+	return provider.UpgradeIdentityResponse{Identity: v}
+}
+
 // Plan implements provider.Provider.
 func (p *world) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	if req.Type != typeName {
@@ -178,6 +193,7 @@ func (p *world) Plan(ctx context.Context, req provider.PlanRequest) provider.Pla
 		return resp
 	}
 	vals := req.Proposed.AsValueMap()
+	vals["password"] = cty.NullVal(cty.String) // write-only
 	if vals["size"].IsNull() {
 		vals["size"] = cty.NumberIntVal(1)
 	}
@@ -190,7 +206,7 @@ func (p *world) Plan(ctx context.Context, req provider.PlanRequest) provider.Pla
 	case !cty.ObjectVal(vals).RawEquals(req.Prior):
 		vals["revision"] = cty.UnknownVal(cty.Number).RefineNotNull()
 	}
-	resp.Planned = cty.ObjectVal(vals)
+	resp.Planned, resp.Identity = cty.ObjectVal(vals), cty.ObjectVal(map[string]cty.Value{"id": vals["id"]})
 	return resp
 }
 
@@ -219,7 +235,7 @@ func (p *world) Read(ctx context.Context, req provider.ReadRequest) provider.Rea
 		}
 	}
 	if resp.State = cty.NullVal(objectType()); o != nil {
-		resp.State = o.value()
+		resp.State, resp.Identity = o.value(), o.identity()
 	}
 	return resp
 }
@@ -245,10 +261,13 @@ func (p *world) drift(o *Object, b behaviour) (*Object, error) {
 	return p.world.Object(o.ID)
 }
 
-// Import implements provider.Provider: objects are found by their id.
+// Import implements provider.Provider: objects are found by their id, or their identity, which is the same.
 func (p *world) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
 	if req.Type != typeName {
 		return p.Base.Import(ctx, req)
+	}
+	if req.Identity != cty.NilVal && !req.Identity.IsNull() {
+		req.ID = text(req.Identity.GetAttr("id"))
 	}
 	o, err := p.world.Object(req.ID)
 	if err != nil {
@@ -257,7 +276,7 @@ func (p *world) Import(ctx context.Context, req provider.ImportRequest) provider
 	if o == nil {
 		return provider.ImportResponse{Diagnostics: problem(nil, "No such object", "The world has no object with the id %q.", req.ID)}
 	}
-	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: typeName, State: o.value()}}}
+	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: typeName, State: o.value(), Identity: o.identity()}}}
 }
 
 // ReadData implements provider.Provider: it finds the newest object of a name.

@@ -15,6 +15,10 @@
 //	  fail_rate = 0.1        # of all changes fail before they have an effect
 //	  half_rate = 0.1        # of all creations fail after it
 //	}
+//	ephemeral "world_lease" "l" {
+//	  name  = "l"            # its token is lent
+//	  renew = "1s"           # every second; fail = "open", "renew" or "close" lets that fail
+//	}
 //	resource "world_object" "a" {
 //	  name   = "a"           # another name is another object
 //	  value  = "x"
@@ -69,12 +73,14 @@ type Event struct {
 
 // Object is one thing in the world. Maps and texts that are nil are null.
 type Object struct {
-	ID       string            `json:"id"`
-	Name     string            `json:"name"`
-	Value    *string           `json:"value,omitempty"`
-	Size     string            `json:"size"` // a number in decimal
-	Tags     map[string]string `json:"tags"`
-	Secret   *string           `json:"secret,omitempty"`
+	ID     string            `json:"id"`
+	Name   string            `json:"name"`
+	Value  *string           `json:"value,omitempty"`
+	Size   string            `json:"size"` // a number in decimal
+	Tags   map[string]string `json:"tags"`
+	Secret *string           `json:"secret,omitempty"`
+	// Password was given in a write-only attribute: the world keeps it, the engine must not.
+	Password string            `json:"password,omitempty"`
 	Behave   map[string]string `json:"behave"`
 	Revision int               `json:"revision"`
 	Drifted  bool              `json:"drifted,omitempty"`

@@ -1,0 +1,158 @@
+// Package ephemeral keeps ephemeral objects: those that a provider opens for one run, whose values are never stored.
+//
+// Objects opens them, renews each when the provider asked for it, and closes them: one by one when their last user has ended, or all that
+// are left at the end of a run, however it ended. Each open object has one goroutine, which Close awaits.
+package ephemeral
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// closing bounds the closing of an object after the run was aborted: what was lent should be given back even then.
+const closing = 10 * time.Second
+
+// Objects are the open objects of one run. The zero value is not usable; see New.
+type Objects struct {
+	calls  context.Context
+	events event.Sink
+
+	mu   sync.Mutex // guards open
+	open map[addr.AbsResourceInstance]*object
+}
+
+// New makes an empty set; calls carries the cancellation of calls under way.
+func New(calls context.Context, events event.Sink) *Objects {
+	return &Objects{calls: calls, events: events, open: map[addr.AbsResourceInstance]*object{}}
+}
+
+// object is one open object. The goroutine of renew owns private and diags until ended is closed.
+type object struct {
+	set     *Objects
+	addr    addr.AbsResourceInstance
+	prov    provider.Provider
+	private []byte
+	diags   diag.List
+	stop    chan struct{}
+	ended   chan struct{}
+}
+
+// Open opens an object and gives its value: ephemeral as a whole, and sensitive where the schema says so. The diagnostics have no place yet.
+func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block *provider.Block, config cty.Value, client provider.ClientCapabilities) (cty.Value, diag.List) {
+	var resp provider.OpenEphemeralResponse
+	_ = s.tell(a, event.Open, func() diag.List {
+		resp = prov.OpenEphemeral(s.calls, provider.OpenEphemeralRequest{Type: a.Resource.Type, Config: config, Client: client})
+		return resp.Diagnostics
+	})
+	if resp.Diagnostics.HasErrors() {
+		return cty.DynamicVal, resp.Diagnostics
+	}
+	diags := resp.Diagnostics
+	if resp.Deferred != provider.NotDeferred {
+		return cty.DynamicVal, diags.Errorf(nil, "Provider deferred changes when deferrals are not allowed", "The provider answered for %s that it cannot open it yet, although the engine did not offer to wait.", a)
+	}
+	for _, e := range value.CheckData(block, resp.Result) {
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Provider produced invalid ephemeral resource instance", Path: e.Path,
+			Detail: "The provider answered for " + a.String() + " with something that cannot be: " + e.Error() + ".\n\nThis is a bug in the provider, which should be reported in the provider's own issue tracker."})
+	}
+	o := &object{set: s, addr: a, prov: prov, private: resp.Private, stop: make(chan struct{}), ended: make(chan struct{})}
+	s.mu.Lock()
+	s.open[a] = o
+	s.mu.Unlock()
+	go o.renew(resp.RenewAt)
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	v := value.MarkSensitive(resp.Result, value.SensitivePaths(block, resp.Result, nil))
+	return v.Mark(value.Ephemeral), diags
+}
+
+// renew prolongs the object whenever it is time, until it is stopped or a renewal fails.
+func (o *object) renew(at time.Time) {
+	defer close(o.ended)
+	for !at.IsZero() {
+		timer := time.NewTimer(time.Until(at))
+		select {
+		case <-o.stop:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		var resp provider.RenewEphemeralResponse
+		o.diags = o.diags.Extend(o.set.tell(o.addr, event.Renew, func() diag.List {
+			resp = o.prov.RenewEphemeral(o.set.calls, provider.RenewEphemeralRequest{Type: o.addr.Resource.Type, Private: o.private})
+			return resp.Diagnostics
+		}))
+		if resp.Diagnostics.HasErrors() {
+			return
+		}
+		o.private, at = resp.Private, resp.RenewAt
+	}
+}
+
+// Close closes an object, if it is open, and gives what went wrong since it was opened.
+func (s *Objects) Close(a addr.AbsResourceInstance) diag.List {
+	s.mu.Lock()
+	o := s.open[a]
+	delete(s.open, a)
+	s.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	close(o.stop)
+	<-o.ended
+	ctx, cancel := s.calls, context.CancelFunc(func() {})
+	if ctx.Err() != nil {
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), closing)
+	}
+	defer cancel()
+	return o.diags.Extend(s.tell(a, event.Close, func() diag.List {
+		return o.prov.CloseEphemeral(ctx, provider.CloseEphemeralRequest{Type: a.Resource.Type, Private: o.private})
+	})).InAddress(a.String())
+}
+
+// CloseAll closes what is still open.
+func (s *Objects) CloseAll() diag.List {
+	return s.closeThose(func(addr.AbsResourceInstance) bool { return true })
+}
+
+// CloseBlock closes all instances of a block.
+func (s *Objects) CloseBlock(r addr.AbsResource) diag.List {
+	return s.closeThose(func(a addr.AbsResourceInstance) bool { return a.AbsResource() == r })
+}
+
+func (s *Objects) closeThose(which func(addr.AbsResourceInstance) bool) (diags diag.List) {
+	s.mu.Lock()
+	var left []addr.AbsResourceInstance
+	for a := range s.open {
+		if which(a) {
+			left = append(left, a)
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(left, func(a, b addr.AbsResourceInstance) int { return b.Compare(a) })
+	for _, a := range left {
+		diags = diags.Extend(s.Close(a))
+	}
+	return diags
+}
+
+// tell brackets a call with events.
+func (s *Objects) tell(a addr.AbsResourceInstance, op event.EphemeralOp, call func() diag.List) diag.List {
+	o := addr.Object{Instance: a}
+	started := time.Now()
+	s.events.Send(event.EphemeralStart{Object: o, Op: op})
+	diags := call()
+	s.events.Send(event.EphemeralDone{Object: o, Op: op, Elapsed: time.Since(started), Failed: diags.HasErrors()})
+	return diags
+}

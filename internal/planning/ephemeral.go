@@ -1,0 +1,52 @@
+package planning
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// openEphemeral opens an ephemeral resource for this run. When its configuration is not known yet, or something that it is to wait for still
+// has to change, it stays closed and its value unknown.
+func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) {
+	inst := b.Addr().Instance(key)
+	unknown := cty.UnknownVal(b.Slot.Type.Block.ImpliedType()).Mark(value.Ephemeral)
+	prov, err := p.provider(b.Slot.ProviderConfig)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	if err := p.walk.Report(b.Preconditions(key)); err != nil {
+		return cty.DynamicVal, err
+	}
+	marked, diags := b.Evaluate(key)
+	if err := p.walk.Report(diags); err != nil {
+		return cty.DynamicVal, err
+	}
+	config, marks := value.UnmarkDeep(marked)
+	p.opts.Secrets.Add(config, marks.Sensitive)
+	p.opts.Secrets.Add(config, marks.Ephemeral)
+	d := prov.ValidateResource(p.calls, provider.ValidateResourceRequest{Kind: provider.EphemeralResource, Type: inst.Resource.Type, Config: config, Client: client})
+	if err := p.walk.Report(b.Locate(d, key)); err != nil {
+		return cty.DynamicVal, err
+	}
+	if !config.IsWhollyKnown() || p.dataMustWait(b) {
+		b.Unchecked(key)
+		return unknown, nil
+	}
+	v := unknown
+	p.call(func() { v, diags = p.ephemerals.Open(inst, prov, b.Slot.Type.Block, config, client) })
+	if err := p.walk.Report(b.Locate(diags, key)); err != nil {
+		return cty.DynamicVal, err
+	}
+	secret, _ := value.UnmarkDeep(v)
+	p.opts.Secrets.Add(secret, []cty.Path{{}})
+	return v, p.walk.Report(b.Postconditions(key, v))
+}
+
+// CloseEphemeral implements eval.Closer.
+func (p *planner) CloseEphemeral(a addr.AbsResource) error {
+	return p.walk.Report(p.ephemerals.CloseBlock(a))
+}

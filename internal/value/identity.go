@@ -1,0 +1,40 @@
+package value
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// CheckIdentity judges an identity that a provider answered with: it has the type of the schema, and as part of an object that exists it is
+// wholly known. None at all is fine.
+func CheckIdentity(s *provider.IdentitySchema, v cty.Value, exists bool) []PathError {
+	switch {
+	case s == nil || v == cty.NilVal || v.IsNull():
+		return nil
+	case !v.Type().Equals(s.ImpliedType()):
+		return []PathError{{Problem: fmt.Sprintf("the identity has not the type of its schema: %s", v.Type().FriendlyName())}}
+	case exists && !v.IsWhollyKnown():
+		return []PathError{{Problem: "the identity of an object that exists is not wholly known"}}
+	}
+	return nil
+}
+
+// EncodeIdentity gives the form in which the state stores an identity; nil for none.
+func EncodeIdentity(s *provider.IdentitySchema, v cty.Value) ([]byte, error) {
+	if s == nil || v == cty.NilVal || v.IsNull() {
+		return nil, nil
+	}
+	return ctyjson.Marshal(v, s.ImpliedType())
+}
+
+// DecodeIdentity reads a stored identity of the current version; cty.NilVal for none.
+func DecodeIdentity(s *provider.IdentitySchema, stored []byte) (cty.Value, error) {
+	if s == nil || len(stored) == 0 {
+		return cty.NilVal, nil
+	}
+	return ctyjson.Unmarshal(stored, s.ImpliedType())
+}
