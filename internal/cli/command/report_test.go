@@ -1,0 +1,30 @@
+package command
+
+import "testing"
+
+func TestTheLiveDisplayNeedsATerminalThatNobodyRecords(t *testing.T) {
+	size := func() (int, int) { return 80, 24 }
+	for _, c := range []struct {
+		name     string
+		environ  []string
+		terminal bool
+		noColor  bool
+		want     bool
+	}{
+		{"terminal", []string{"TERM=xterm-256color"}, true, false, true},
+		{"no terminal", []string{"TERM=xterm"}, false, false, false},
+		{"dumb", []string{"TERM=dumb"}, true, false, false},
+		{"unknown terminal", nil, true, false, false},
+		{"-no-color", []string{"TERM=xterm"}, true, true, false},
+		{"NO_COLOR", []string{"TERM=xterm", "NO_COLOR=1"}, true, false, false},
+		{"CI", []string{"TERM=xterm", "CI=true"}, true, false, false},
+		{"automation", []string{"TERM=xterm", "TF_IN_AUTOMATION=1"}, true, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			call := &Call{App: &App{Environ: c.environ, OutTerminal: c.terminal, Size: size}, noColor: c.noColor}
+			if got := call.ViewOptions().Size != nil; got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
