@@ -1,0 +1,118 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// The test binary is the plugin when it has its name.
+func TestMain(m *testing.M) {
+	if name := filepath.Base(os.Args[0]); strings.HasPrefix(name, "terraform-provider-external") && !strings.HasSuffix(name, ".test") {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+const configuration = `
+terraform {
+  required_providers {
+    external = { source = "hashicorp/external" }
+  }
+}
+resource "external_resource" "a" {
+  program   = ["/bin/sh", "-c", "cat >&2; echo '{\"id\":\"1\",\"arguments\":{},\"result\":{}}'", "program"]
+}
+data "external" "b" {
+  program = ["/bin/sh", "-c", "cat >/dev/null; echo \"{\\\"seen\\\":\\\"$(env | grep -c '^PLUGIN_\\|^TF_PLUGIN')\\\"}\""]
+  query   = { id = external_resource.a.id }
+}
+output "handshake_variables" { value = data.external.b.result.seen }
+`
+
+// project is a directory in which terraform runs with a CLI configuration.
+type project struct {
+	t         *testing.T
+	dir       string
+	cliConfig string
+}
+
+func newProject(t *testing.T, installation string) *project {
+	t.Helper()
+	if _, err := exec.LookPath("terraform"); err != nil {
+		t.Skip("no terraform on PATH: nobody to be a plugin of")
+	}
+	p := &project{t: t, dir: t.TempDir(), cliConfig: filepath.Join(t.TempDir(), "rc")}
+	text := "disable_checkpoint = true\nprovider_installation {\n" + installation + "\n}\n"
+	for file, data := range map[string]string{p.cliConfig: text, filepath.Join(p.dir, "main.tf"): configuration} {
+		if err := os.WriteFile(file, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func (p *project) terraform(env []string, args ...string) string {
+	p.t.Helper()
+	cmd := exec.Command("terraform", args...)
+	cmd.Dir = p.dir
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TF_CLI_CONFIG_FILE=" + p.cliConfig, "CHECKPOINT_DISABLE=1"}, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("terraform %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// plugin puts the plugin into a directory.
+func plugin(t *testing.T, dir, name string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(exe, filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTerraformInstallsThePluginFromAMirror(t *testing.T) {
+	mirror := t.TempDir()
+	p := newProject(t, fmt.Sprintf("filesystem_mirror { path = %q }", mirror))
+	plugin(t, filepath.Join(mirror, "registry.terraform.io/hashicorp/external/2.9.0", runtime.GOOS+"_"+runtime.GOARCH), "terraform-provider-external_v2.9.0")
+	p.terraform(nil, "init")
+	lock, err := os.ReadFile(filepath.Join(p.dir, ".terraform.lock.hcl"))
+	if err != nil || !strings.Contains(string(lock), `version = "2.9.0"`) || !strings.Contains(string(lock), `"h1:`) {
+		t.Errorf("lock file: %v\n%s", err, lock)
+	}
+	out := p.terraform([]string{"TF_LOG=trace"}, "apply", "-auto-approve", "-no-color")
+	if !strings.Contains(out, `handshake_variables = "0"`) {
+		t.Errorf("no result in:\n%s", out)
+	}
+	if !strings.Contains(out, `terraform-provider-external_v2.9.0: {"arguments":{}}: `) {
+		t.Error("standard error of the program is not in the log")
+	}
+	p.terraform(nil, "init", "-lockfile=readonly")
+	if out := p.terraform(nil, "plan", "-no-color"); !strings.Contains(out, "No changes.") {
+		t.Errorf("a second plan has changes:\n%s", out)
+	}
+	p.terraform(nil, "destroy", "-auto-approve")
+}
+
+func TestTerraformRunsThePluginFromADevelopersDirectory(t *testing.T) {
+	dir := t.TempDir()
+	p := newProject(t, fmt.Sprintf("dev_overrides {\n \"hashicorp/external\" = %q\n}", dir))
+	plugin(t, dir, "terraform-provider-external")
+	if out := p.terraform(nil, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, `handshake_variables = "0"`) {
+		t.Errorf("no result in:\n%s", out)
+	}
+}
