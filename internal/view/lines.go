@@ -248,5 +248,10 @@ func (l *lines) Diagnostics(list diag.List) {
 // NextStep is for people.
 func (l *lines) NextStep(NextStep) {}
 
+// InitOutput writes a line of init. Its time has no fractions, unlike that of all others.
+func (l *lines) InitOutput(code, text string) {
+	l.info(text, "init_output", "message_code", code, "@timestamp", l.o.now().UTC().Format("2006-01-02T15:04:05Z"))
+}
+
 // Message writes a log line.
 func (l *lines) Message(s string) { l.info(s, "log", "", nil) }

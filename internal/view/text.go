@@ -279,5 +279,8 @@ func imports(p *plan.Plan) int {
 	return p.Summary().Import
 }
 
+// InitOutput shows a text of init.
+func (t *text) InitOutput(_, s string) { t.write(t.o.Out, s+"\n") }
+
 // Message shows a sentence of the command itself.
 func (t *text) Message(s string) { t.write(t.o.Out, wrap(clean(s), t.o.width()-1)+"\n") }

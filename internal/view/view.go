@@ -113,6 +113,9 @@ type View interface {
 	Applied(p *plan.Plan, s *state.State)
 	// Message shows a sentence or paragraph of the command itself; in JSON a log line.
 	Message(text string)
+	// InitOutput shows a text of the command init as it is; in JSON it is a line of a type of its own, with the code that programs know the
+	// text by.
+	InitOutput(code, text string)
 	// Close ends the goroutine behind the progress lines. Nothing may be called after it.
 	Close()
 }

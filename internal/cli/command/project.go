@@ -44,7 +44,13 @@ func (c *Call) Project(ctx context.Context, p ProjectOptions) (*tombolo.Project,
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	st, more := c.StoreOf(project.Config().Root, p.Files)
+	var st state.Store
+	var more diag.List
+	if p.Saved != nil {
+		st, more = c.storeOfPlan(project.Config().Root, p.Files)
+	} else {
+		st, more = c.StoreOf(project.Config().Root, p.Files)
+	}
 	if !more.HasErrors() {
 		_, more = c.Selected(st)
 	}

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/store"
@@ -49,48 +47,32 @@ func (c *Call) Open(ctx context.Context, files StateFiles) (state.Store, diag.Li
 
 // StoreOf makes the store that a root module asks for.
 func (c *Call) StoreOf(root *config.Module, files StateFiles) (state.Store, diag.List) {
-	o, diags := LocalBackend(root)
+	o, diags := c.StoreOptions(root)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	files.Apply(&o)
-	return store.New(o), diags
+	return store.New(o), nil
 }
 
-// LocalBackend reads the settings of a backend block of type local.
-func LocalBackend(root *config.Module) (o store.Options, diags diag.List) {
-	switch {
-	case root.Cloud != nil:
-		return o, diags.Errorf(&root.Cloud.Range, "Unsupported cloud block", "This version keeps states in local files only. Remove the cloud block.")
-	case root.Backend == nil:
-		return o, nil
-	case root.Backend.Type != "local":
-		return o, diags.Errorf(&root.Backend.Range, "Unsupported backend type", "This version keeps states in local files only: it has no backend %q. Remove the block, or use the backend \"local\".", root.Backend.Type)
+// storeOfPlan makes the store of a saved plan: what counts is where the state was when the plan was made.
+func (c *Call) storeOfPlan(root *config.Module, files StateFiles) (state.Store, diag.List) {
+	b, diags := BackendOf(root)
+	if diags.HasErrors() {
+		return nil, diags
 	}
-	attrs, hclDiags := root.Backend.Body.JustAttributes()
-	diags = diags.AppendHCL(hclDiags)
-	for name, attr := range attrs {
-		var to *string
-		switch name {
-		case "path":
-			to = &o.Path
-		case "workspace_dir":
-			to = &o.WorkspaceDir
-		default:
-			diags = diags.Errorf(&attr.NameRange, "Unsupported argument", "The backend \"local\" has no argument named %q, only path and workspace_dir.", name)
-			continue
-		}
-		v, hclDiags := attr.Expr.Value(nil)
-		diags = diags.AppendHCL(hclDiags)
-		switch {
-		case hclDiags.HasErrors() || v.IsNull():
-		case v.Type() != cty.String:
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid backend configuration", "The argument %s must be a string.", name)
-		default:
-			*to = v.AsString()
-		}
+	if recorded, err := c.RecordedBackend(); err == nil && recorded != nil && b != nil && recorded.Hash == b.Hash {
+		b = recorded // it has the settings that init was given beside the block
 	}
-	return o, diags
+	o := b.Options().Store()
+	files.Apply(&o)
+	return store.New(o), nil
+}
+
+// StoreOptions gives the options of the store that a root module asks for.
+func (c *Call) StoreOptions(root *config.Module) (store.Options, diag.List) {
+	b, diags := c.backend(root)
+	return b.Options().Store(), diags
 }
 
 // Snapshot reads the state of the selected workspace without its lock, and warns of what is open in it.

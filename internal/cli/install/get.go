@@ -2,7 +2,9 @@ package install
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -39,9 +41,9 @@ func installModules(ctx context.Context, c *command.Call, root *config.Module, u
 		return true
 	}
 	if upgrade {
-		tell(c, "Upgrading modules...", "")
+		announce(c, "upgrading_modules_message", c.Bold("Upgrading modules..."))
 	} else {
-		tell(c, "Initializing modules...", "")
+		announce(c, "initializing_modules_message", c.Bold("Initializing modules..."))
 	}
 	diags := fetchModules(ctx, c, upgrade)
 	if !diags.HasErrors() {
@@ -52,7 +54,13 @@ func installModules(ctx context.Context, c *command.Call, root *config.Module, u
 
 func fetchModules(ctx context.Context, c *command.Call, upgrade bool) diag.List {
 	_, diags := fetch.InstallModules(ctx, ".", filepath.ToSlash(c.DataDir()), fetch.Options{
-		LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { tell(c, "", line) },
+		LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { tell(c, strings.TrimPrefix(line, "- ")) },
 	})
 	return diags
+}
+
+// copyModule fills the working directory with a module, and tells whether that went well.
+func copyModule(c *command.Call, source string) bool {
+	announce(c, "copying_configuration_message", c.Bold(fmt.Sprintf("Copying configuration from %q...", source)))
+	return c.Report(fetch.CopyModule(source, "."))
 }

@@ -38,93 +38,90 @@ Running it again does no harm.`,
 // initing are the flags of init. Some have nothing to say while states and providers are local.
 type initing struct {
 	backend, get, upgrade bool
-	backendConfig         []string
+	setup                 backendSetup
 	fromModule            string
+	tests                 *string
 }
 
 func (i *initing) flags(c *command.Call) {
 	var ignored struct {
-		reconfigure, migrate, force, input, remote bool
-		lockfile                                   string
-		plugins                                    []string
+		remote   bool
+		lockfile string
+		plugins  []string
 	}
-	(&command.Locking{}).LockFlags(c)
+	i.setup.flags(c)
 	f := c.Flags
 	f.BoolVar(&i.backend, "backend", true, "Leave the place of the state alone.")
 	f.BoolVar(&i.get, "get", true, "Do not install modules.")
 	f.BoolVar(&i.upgrade, "upgrade", false, "Install modules anew.")
-	c.StringsFlag(&i.backendConfig, "backend-config", "Settings for the backend, as `FILE or NAME=VALUE`.")
 	f.StringVar(&i.fromModule, "from-module", "", "Copy the module at `SOURCE` into the directory first.")
 	f.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
-	f.BoolVar(&ignored.input, "input", true, "Ask nothing; this command never does.")
-	f.BoolVar(&ignored.reconfigure, "reconfigure", false, "Accepted for compatibility: a local backend has no saved settings.")
-	f.BoolVar(&ignored.migrate, "migrate-state", false, "Accepted for compatibility: a local backend has no saved settings.")
-	f.BoolVar(&ignored.force, "force-copy", false, "Accepted for compatibility: a local backend has no saved settings.")
 	f.BoolVar(&ignored.remote, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
 	f.StringVar(&ignored.lockfile, "lockfile", "", "Accepted for compatibility; the `MODE` matters only to installed providers.")
-	command.TestFlag(c)
+	i.tests = command.TestFlag(c)
 	c.StringsFlag(&ignored.plugins, "plugin-dir", "Accepted for compatibility; a `DIR` with plugins, which this version cannot run.")
 }
 
 func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	switch {
-	case i.fromModule != "":
-		return c.End(diag.List{}.Errorf(nil, "Unsupported option", "This version cannot copy a module into the directory (-from-module). Copy its files, then run init."))
-	case len(i.backendConfig) > 0:
-		return c.End(diag.List{}.Errorf(nil, "Unsupported option", "This version knows the backend \"local\" only, which takes its settings from the configuration: put them into the backend block instead of -backend-config."))
+	case i.setup.migrate && i.setup.reconfigure:
+		return c.End(diag.List{}.Errorf(nil, "Invalid init options", "The options -migrate-state and -reconfigure ask for different things: leave one of them out."))
+	case i.fromModule != "" && !copyModule(c, i.fromModule):
+		return command.Failed
 	}
 	root, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(), LanguageVersion: state.LanguageVersion, RootOnly: true})
 	if !diags.HasErrors() && root.IsEmpty() {
-		tell(c, c.Title+" initialized in an empty directory!", "\nThe directory has no configuration files: create .tf files to begin.")
+		announce(c, "output_init_empty_message", c.Bold(c.Title+" initialized in an empty directory!")+"\n\nThe directory has no configuration files: create .tf files to begin.")
 		return command.Done
 	}
-	tell(c, "Initializing the backend...", "")
+	if i.backend {
+		announce(c, "initializing_backend_message", c.Bold("Initializing the backend..."))
+	}
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
 	c.AddSources(root.Files)
+	var warnings diag.List
 	if i.backend {
-		if _, diags := command.LocalBackend(root.Root); diags.HasErrors() {
+		if warnings, diags = i.setup.run(ctx, c, root.Root); diags.HasErrors() {
 			return c.End(diags)
 		}
 	}
-	if i.get {
-		if !installModules(ctx, c, root.Root, i.upgrade) {
-			return command.Failed
-		}
-	}
-	if !checkProviders(ctx, c) {
+	if i.get && !installModules(ctx, c, root.Root, i.upgrade) {
 		return command.Failed
 	}
-	tell(c, "\n"+c.Title+" has been successfully initialized!", "")
+	if !checkProviders(ctx, c) || !c.Report(warnings.Extend(command.TestDirectory(*i.tests))) {
+		return command.Failed
+	}
+	announce(c, "output_init_success_message", c.Bold("\n"+c.Title+" has been successfully initialized!"))
 	if !c.Automated() {
-		tell(c, "", fmt.Sprintf("\nTry \"%[1]s plan\" to see what would be created or changed. After adding modules or\nchanging where they come from, run \"%[1]s init\" again; other commands say so when\nit is needed.", c.Program))
+		announce(c, "output_init_success_cli_message", fmt.Sprintf("\nTry \"%[1]s plan\" to see what would be created or changed. After adding modules or\nchanging where they come from, run \"%[1]s init\" again; other commands say so when\nit is needed.", c.Program))
 	}
 	return command.Done
 }
 
-// tell prints a heading and a text as they are, or as log lines in JSON.
-func tell(c *command.Call, heading, text string) {
+// announce prints a text as it is. In JSON it is a line with a code by which programs know it.
+func announce(c *command.Call, code, text string) {
 	if c.JSON {
-		for _, t := range []string{heading, text} {
-			if t = strings.TrimSpace(t); t != "" {
-				c.View().Message(t)
-			}
-		}
+		c.View().InitOutput(code, strings.TrimSpace(text))
 		return
 	}
-	if heading != "" {
-		fmt.Fprintln(c.Out, c.Bold(heading))
+	fmt.Fprintln(c.Out, text)
+}
+
+// tell prints a line of a list, or a log line in JSON.
+func tell(c *command.Call, line string) {
+	if c.JSON {
+		c.View().Message(line)
+		return
 	}
-	if text != "" {
-		fmt.Fprintln(c.Out, view.Clean(text))
-	}
+	fmt.Fprintln(c.Out, "- "+view.Clean(line))
 }
 
 // checkProviders tells which provider every requirement gets, or that there is none.
 func checkProviders(ctx context.Context, c *command.Call) bool {
-	tell(c, "Initializing provider plugins...", "")
-	project, diags := c.Project(ctx, command.ProjectOptions{})
+	announce(c, "initializing_provider_plugin_message", c.Bold("Initializing provider plugins..."))
+	project, diags := c.Load(ctx, command.ProjectOptions{})
 	if diags.HasErrors() {
 		return c.Report(diags)
 	}
@@ -136,10 +133,10 @@ func checkProviders(ctx context.Context, c *command.Call) bool {
 			diags = diags.Errorf(required[p].Ptr(), "Failed to query available provider packages", "The configuration needs the provider %s, which this version cannot install: it has providers of its own only (%s). Use one of these, or write the objects as external_resource.", p.ForDisplay(), strings.Join(builtIn(), ", "))
 			continue
 		}
-		list = append(list, fmt.Sprintf("- %s is built in to %s", p.ForDisplay(), c.Title))
+		list = append(list, fmt.Sprintf("%s is built in to %s", p.ForDisplay(), c.Title))
 	}
-	if len(list) > 0 {
-		tell(c, "", strings.Join(list, "\n"))
+	for _, line := range list {
+		tell(c, line)
 	}
 	return c.Report(diags)
 }

@@ -49,7 +49,7 @@ func lock(ctx context.Context, c *command.Call, e editing) (state.Session, diag.
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	o, diags := command.LocalBackend(root)
+	o, diags := c.StoreOptions(root)
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -1,0 +1,203 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Backend says where states are: the settings of a backend block, or what init recorded of them. The record keeps a change of the
+// block from going unnoticed: with another place the state would be missing, and apply would create everything once more.
+type Backend struct {
+	Type   string
+	Config map[string]*string // "local" has path and workspace_dir; nil is null
+	// Hash stands for the block as it is written. It is Terraform's, so that both accept the record of the other.
+	Hash uint64
+}
+
+// backendNames are the settings of the backend "local".
+var backendNames = []string{"path", "workspace_dir"}
+
+// BackendOf gives what the backend block of a root module says, or nil where there is none.
+func BackendOf(root *config.Module) (*Backend, diag.List) {
+	var diags diag.List
+	switch {
+	case root.Cloud != nil:
+		return nil, diags.Errorf(&root.Cloud.Range, "Unsupported cloud block", "This version keeps states in local files only. Remove the cloud block.")
+	case root.Backend == nil:
+		return nil, nil
+	case root.Backend.Type != "local":
+		return nil, diags.Errorf(&root.Backend.Range, "Unsupported backend type", "This version keeps states in local files only: it has no backend %q. Remove the block, or use the backend \"local\".", root.Backend.Type)
+	}
+	attrs, hclDiags := root.Backend.Body.JustAttributes()
+	diags = diags.AppendHCL(hclDiags)
+	b := &Backend{Type: "local", Config: map[string]*string{}}
+	diags = diags.Extend(b.Set(attrs))
+	b.Hash = b.hash()
+	return b, diags
+}
+
+// Set takes over settings: those of a block, of a file or of the command line.
+func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
+	for name, attr := range attrs {
+		if name != "path" && name != "workspace_dir" {
+			diags = diags.Errorf(&attr.NameRange, "Unsupported argument", "The backend \"local\" has no argument named %q, only path and workspace_dir.%s", name, diag.DidYouMean(name, backendNames))
+			continue
+		}
+		v, hclDiags := attr.Expr.Value(nil)
+		if diags = diags.AppendHCL(hclDiags); hclDiags.HasErrors() {
+			continue
+		}
+		v, err := convert.Convert(v, cty.String)
+		switch {
+		case err != nil:
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid backend configuration", "The argument %s must be a string.", name)
+		case v.IsNull():
+			b.Config[name] = nil
+		default:
+			text := v.AsString()
+			b.Config[name] = &text
+		}
+	}
+	return diags
+}
+
+func (b *Backend) hash() uint64 {
+	values := map[string]cty.Value{}
+	for _, name := range backendNames {
+		values[name] = cty.NullVal(cty.String)
+		if text := b.Config[name]; text != nil {
+			values[name] = cty.StringVal(*text)
+		}
+	}
+	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(b.Type), cty.ObjectVal(values)}).Hash())
+}
+
+// SamePlace tells whether two backends keep their states at the same place.
+func (b *Backend) SamePlace(other *Backend) bool {
+	if b == nil || other == nil {
+		return b == other
+	}
+	return b.Type == other.Type && b.Options() == other.Options()
+}
+
+// Options are those of the store. No backend at all is the layout of the working directory.
+func (b *Backend) Options() (o BackendOptions) {
+	if b == nil {
+		return o
+	}
+	if text := b.Config["path"]; text != nil {
+		o.Path = *text
+	}
+	if text := b.Config["workspace_dir"]; text != nil {
+		o.WorkspaceDir = *text
+	}
+	return o
+}
+
+// BackendOptions are the part of a store's options that a backend decides.
+type BackendOptions struct{ Path, WorkspaceDir string }
+
+// Store gives the options of a store with all else left as usual.
+func (o BackendOptions) Store() store.Options {
+	return store.Options{Path: o.Path, WorkspaceDir: o.WorkspaceDir}
+}
+
+// backendFile is the record as it stands on disk: Terraform's, which once was a state file.
+type backendFile struct {
+	Version          int             `json:"version"`
+	TerraformVersion string          `json:"terraform_version"`
+	Backend          *backendSection `json:"backend,omitempty"`
+}
+
+type backendSection struct {
+	Type   string         `json:"type"`
+	Config map[string]any `json:"config"`
+	Hash   uint64         `json:"hash"`
+}
+
+func (a *App) backendFile() string { return filepath.Join(a.DataDir(), "terraform.tfstate") }
+
+// RecordedBackend gives what init recorded, or nil.
+func (a *App) RecordedBackend() (*Backend, error) {
+	text, err := os.ReadFile(a.backendFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var file backendFile
+	if err == nil {
+		err = json.Unmarshal(text, &file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the record of the backend in %s: %w", a.backendFile(), err)
+	}
+	if file.Backend == nil || file.Backend.Type == "" {
+		return nil, nil
+	}
+	b := &Backend{Type: file.Backend.Type, Hash: file.Backend.Hash, Config: map[string]*string{}}
+	for _, name := range backendNames {
+		if text, ok := file.Backend.Config[name].(string); ok {
+			b.Config[name] = &text
+		}
+	}
+	return b, nil
+}
+
+// RecordBackend records where states are; nil says that it is the usual place again.
+func (a *App) RecordBackend(b *Backend) error {
+	file := backendFile{Version: 3, TerraformVersion: state.LanguageVersion}
+	if b != nil {
+		file.Backend = &backendSection{Type: b.Type, Hash: b.Hash, Config: map[string]any{}}
+		for _, name := range backendNames {
+			file.Backend.Config[name] = b.Config[name]
+		}
+	}
+	text, err := json.MarshalIndent(file, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := MakeDir(a.DataDir()); err != nil {
+		return err
+	}
+	return ReplaceFile(a.backendFile(), 0o644, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// backend gives the backend of a root module, which must be the one that init recorded.
+func (c *Call) backend(root *config.Module) (*Backend, diag.List) {
+	configured, diags := BackendOf(root)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	recorded, err := c.RecordedBackend()
+	if err != nil {
+		return nil, diag.FromError("Failed to read the record of the backend", err)
+	}
+	const initially, again = "Backend initialization required, please run \"%s init\"", "Backend initialization required: please run \"%s init\""
+	switch {
+	case configured == nil && recorded == nil:
+		return nil, nil
+	case configured == nil:
+		return nil, diags.Errorf(nil, fmt.Sprintf(initially, c.Program), "The state was kept where a backend block of the type %q said, and that block is gone. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to the usual place, \"%[2]s init -reconfigure\" starts without it. Nothing was changed.", recorded.Type, c.Program)
+	case recorded == nil:
+		return nil, diags.Errorf(nil, fmt.Sprintf(initially, c.Program), "The configuration has a backend block of the type %q, which was not set up yet. Nothing was changed.", configured.Type)
+	case recorded.Type != configured.Type || recorded.Hash != configured.Hash:
+		return nil, diags.Errorf(nil, fmt.Sprintf(again, c.Program), "The backend block is another one than when it was set up. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to the new place, \"%[1]s init -reconfigure\" starts with what is there. Nothing was changed.", c.Program)
+	}
+	return recorded, nil // which has the settings that init was given beside the block
+}

@@ -1,0 +1,193 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// backendSetup are the flags of init that say what becomes of states when their place changes.
+type backendSetup struct {
+	command.Locking
+	settings                    []string // NAME=VALUE or FILE
+	reconfigure, migrate, force bool
+	input                       bool
+}
+
+func (s *backendSetup) flags(c *command.Call) {
+	s.LockFlags(c)
+	c.StringsFlag(&s.settings, "backend-config", "Settings for the backend beside those of its block, as `FILE or NAME=VALUE`. May be given more than once.")
+	c.Flags.BoolVar(&s.reconfigure, "reconfigure", false, "Take the backend block as it is, and leave states where they are.")
+	c.Flags.BoolVar(&s.migrate, "migrate-state", false, "When the place of states has changed, copy them there.")
+	c.Flags.BoolVar(&s.force, "force-copy", false, "Copy states without asking. Implies -migrate-state.")
+	c.Flags.BoolVar(&s.input, "input", true, "Ask nothing: what would be asked is an error.")
+}
+
+// run sets up the backend that the root module asks for. The warnings are for the end of init.
+func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Module) (warnings, diags diag.List) {
+	configured, diags := command.BackendOf(root)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	recorded, err := c.RecordedBackend()
+	if err != nil {
+		return nil, diag.FromError("Failed to read the record of the backend", err)
+	}
+	switch {
+	case configured == nil && len(s.settings) > 0:
+		warnings = warnings.Warnf(nil, "Missing backend configuration", "The option -backend-config is given, but the configuration has no backend block. For the usual place of states that is as it should be: leave the option out. Otherwise add the block: terraform { backend \"local\" {} }")
+	case configured != nil:
+		if diags := s.override(c, configured); diags.HasErrors() {
+			return nil, diags
+		}
+	}
+	unchanged := configured.SamePlace(recorded)
+	switch {
+	case configured == nil && recorded == nil:
+		return warnings, nil
+	case unchanged && recorded.Hash == configured.Hash:
+		return warnings, nil
+	case unchanged || s.reconfigure:
+	case recorded != nil && !s.migrate && !s.force:
+		return nil, diags.Errorf(nil, "Backend configuration changed", "The place of states is another one than before. To copy the states there, use \"%[1]s init -migrate-state\". To leave them alone and go on with what is at the new place, use \"%[1]s init -reconfigure\".", c.Program)
+	default:
+		if recorded != nil && configured == nil {
+			announce(c, "", fmt.Sprintf("%s has detected you're unconfiguring your previously set %q backend.", c.Title, recorded.Type))
+		}
+		if diags := s.copyStates(ctx, c, recorded, configured); diags.HasErrors() {
+			return nil, diags
+		}
+	}
+	if err := c.RecordBackend(configured); err != nil {
+		return nil, diag.FromError("Failed to record the backend", err)
+	}
+	switch {
+	case configured == nil:
+		announce(c, "", "\n\n"+fmt.Sprintf("Successfully unset the backend %q. %s will now operate locally.", recorded.Type, c.Title))
+	case !unchanged:
+		announce(c, "backend_configured_success_message", fmt.Sprintf("\nSuccessfully configured the backend %q! %s will automatically\nuse this backend unless the backend configuration changes.", configured.Type, c.Title))
+	}
+	return warnings, nil
+}
+
+// override takes over what the command line says beside the block.
+func (s *backendSetup) override(c *command.Call, b *command.Backend) (diags diag.List) {
+	for _, text := range s.settings {
+		if name, value, ok := strings.Cut(text, "="); ok {
+			attr := &hcl.Attribute{Name: name, Expr: hcl.StaticExpr(cty.StringVal(value), hcl.Range{Filename: "<value for -backend-config=" + name + ">"})}
+			diags = diags.Extend(b.Set(hcl.Attributes{name: attr}))
+			continue
+		}
+		src, err := os.ReadFile(text)
+		if err != nil {
+			diags = diags.Errorf(nil, "Failed to read file", "The file %q of -backend-config cannot be read: %s.", text, errors.Unwrap(err))
+			continue
+		}
+		c.AddSources(map[string][]byte{text: src})
+		if more := config.CheckNesting(src, text); more.HasErrors() {
+			diags = diags.Extend(more)
+			continue
+		}
+		file, hclDiags := hclsyntax.ParseConfig(src, text, hcl.InitialPos)
+		if diags = diags.AppendHCL(hclDiags); hclDiags.HasErrors() {
+			continue
+		}
+		attrs, hclDiags := file.Body.JustAttributes()
+		diags = diags.AppendHCL(hclDiags).Extend(b.Set(attrs))
+	}
+	return diags
+}
+
+// copyStates copies all states that are not empty from one place to another, after asking. The old ones stay where they are, as backups.
+func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to *command.Backend) diag.List {
+	old, new := store.New(from.Options().Store()), store.New(to.Options().Store())
+	names, err := old.Workspaces(ctx)
+	if err != nil {
+		return diag.FromError("Failed to list the workspaces", err)
+	}
+	approved := s.force
+	for _, name := range names {
+		there, err := read(ctx, new, name)
+		if err != nil {
+			return diag.FromError("Error loading the state", err)
+		}
+		here, err := read(ctx, old, name)
+		switch {
+		case err != nil:
+			return diag.FromError("Error loading the state", err)
+		case isEmpty(here) || there != nil && there.Lineage == here.Lineage && there.Serial == here.Serial:
+			continue
+		}
+		if !approved {
+			ok, diags := s.approve(ctx, c, !isEmpty(there))
+			if diags.HasErrors() || !ok {
+				return diags
+			}
+			approved = true
+		}
+		if diags := s.copyState(ctx, here, new, name); diags.HasErrors() {
+			return diags
+		}
+	}
+	return nil
+}
+
+func read(ctx context.Context, st state.Store, name string) (*state.State, error) {
+	ws, err := st.Workspace(name)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := ws.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(snapshot.InFlight) > 0 {
+		return nil, fmt.Errorf("operations of the workspace %q were interrupted, and it is not known what became of them; resolve that before its state is copied", name)
+	}
+	return snapshot.State, nil
+}
+
+func isEmpty(s *state.State) bool {
+	return s == nil || len(s.Resources()) == 0 && len(s.OutputNames()) == 0
+}
+
+func (s *backendSetup) approve(ctx context.Context, c *command.Call, overwrite bool) (bool, diag.List) {
+	if !s.input || !c.InputAllowed() || c.JSON {
+		return false, diag.List{}.Errorf(nil, "Can't ask approval for state migration when interactive input is disabled.", "Without someone who answers, say it with the command: -force-copy copies the states, -reconfigure leaves them alone.")
+	}
+	text := "There are states at the old place, and none at the new one.\nEnter \"yes\" to copy them and \"no\" to start with an empty state."
+	if overwrite {
+		text = "There are states at both places.\nEnter \"yes\" to replace those at the new place, and \"no\" to go on with these."
+	}
+	answer, err := c.Ask(ctx, "Do you want to copy existing state to the new backend?", text, false)
+	if err != nil {
+		return false, diag.List{}.Errorf(nil, "Error asking for confirmation: "+err.Error(), "Nothing was changed. Without someone who answers, say it with the command: -force-copy copies the states, -reconfigure leaves them alone.")
+	}
+	return answer == "yes", nil
+}
+
+func (s *backendSetup) copyState(ctx context.Context, what *state.State, to state.Store, name string) diag.List {
+	ws, err := to.Workspace(name)
+	if err != nil {
+		return diag.FromError("Invalid workspace name", err)
+	}
+	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
+	if err != nil {
+		return tombolo.LockProblem(err)
+	}
+	err = errors.Join(session.Replace(ctx, what), session.Unlock())
+	return diag.FromError("Error saving the state", err)
+}
