@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -58,8 +59,8 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	switch {
 	case configured == nil && recorded == nil:
 		return warnings, nil
-	case unchanged && recorded.Hash == configured.Hash:
-		return warnings, nil
+	case configured != nil && recorded != nil && recorded.Hash == configured.Hash && (unchanged || len(s.settings) == 0 && !s.reconfigure):
+		return warnings, nil // the block is the one that was set up, perhaps with settings beside it
 	case unchanged || s.reconfigure:
 	case recorded != nil && !s.migrate && !s.force:
 		return nil, diags.Errorf(nil, "Backend configuration changed", "The place of states is another one than before. To copy the states there, use \"%[1]s init -migrate-state\". To leave them alone and go on with what is at the new place, use \"%[1]s init -reconfigure\".", c.Program)
@@ -97,7 +98,7 @@ func (s *backendSetup) override(c *command.Call, b *command.Backend) (diags diag
 			continue
 		}
 		c.AddSources(map[string][]byte{text: src})
-		if more := config.CheckNesting(src, text); more.HasErrors() {
+		if more := nesting.Check(src, text); more.HasErrors() {
 			diags = diags.Extend(more)
 			continue
 		}
