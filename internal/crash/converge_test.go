@@ -1,0 +1,285 @@
+//go:build unix
+
+package crash
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/world"
+)
+
+// A thing is one resource block of a random configuration.
+type thing struct {
+	id    int
+	deps  []int
+	name  int // another number is another object
+	value int
+	count int
+	keyed bool
+	cbd   bool
+	half  bool
+}
+
+// wish is a random configuration: things that refer to things with smaller numbers.
+type wish struct {
+	things []thing
+	seed   int
+	// The rates of the world while it is at odds.
+	fail, half, drift float64
+}
+
+func randomWish(r *rand.Rand) wish {
+	w := wish{seed: r.IntN(1 << 30), fail: r.Float64() * 0.4, half: r.Float64() * 0.3, drift: r.Float64() * 0.4}
+	for i := range 2 + r.IntN(6) {
+		t := thing{id: i, name: r.IntN(2), value: r.IntN(3), count: r.IntN(4), keyed: r.IntN(2) == 0, cbd: r.IntN(3) == 0, half: r.IntN(12) == 0}
+		for d := range i {
+			if r.IntN(3) == 0 {
+				t.deps = append(t.deps, d)
+			}
+		}
+		w.things = append(w.things, t)
+	}
+	return w
+}
+
+// changed is another wish that has something in common with this one: things change, go, and lose or gain dependencies.
+func (w wish) changed(r *rand.Rand) wish {
+	next := randomWish(r)
+	for i, t := range next.things {
+		same := slices.IndexFunc(w.things, func(old thing) bool { return old.id == t.id })
+		if same >= 0 && r.IntN(2) == 0 {
+			next.things[i] = w.things[same]
+			next.things[i].value = r.IntN(3)
+		}
+	}
+	if len(next.things) > 2 && r.IntN(2) == 0 {
+		gone := r.IntN(len(next.things))
+		next.things = slices.Delete(next.things, gone, gone+1)
+	}
+	there := map[int]bool{}
+	for _, t := range next.things {
+		there[t.id] = true
+	}
+	for i := range next.things {
+		next.things[i].deps = slices.DeleteFunc(slices.Clone(next.things[i].deps), func(d int) bool { return !there[d] })
+	}
+	return next
+}
+
+// config writes the wish; calm leaves the world's bad mood out.
+func (w wish) config(calm bool) string {
+	var b strings.Builder
+	b.WriteString("terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n")
+	fail, half, drift := w.fail, w.half, w.drift
+	if calm {
+		fail, half, drift = 0, 0, 0
+	}
+	fmt.Fprintf(&b, "provider \"world\" {\n  delay = \"1ms\"\n  seed = %d\n  fail_rate = %f\n  half_rate = %f\n  drift_rate = %f\n}\n", w.seed, fail, half, drift)
+	for _, t := range w.things {
+		refs := []string{fmt.Sprint("v", t.value)}
+		for _, d := range t.deps {
+			refs = append(refs, fmt.Sprintf("${join(\",\", [for o in values({ for k, o in world_object.t%d : k => o }) : o.id])}", d))
+		}
+		repeat, key := fmt.Sprintf("count = %d", t.count), "count.index"
+		if t.keyed {
+			repeat, key = fmt.Sprintf("for_each = toset([for n in range(%d) : tostring(n)])", t.count), "each.key"
+		}
+		fmt.Fprintf(&b, "resource \"world_object\" \"t%d\" {\n  %s\n  name = \"t%d-${%s}-%d\"\n  value = \"%s\"\n", t.id, repeat, t.id, key, t.name, strings.Join(refs, " "))
+		if t.half && !calm {
+			b.WriteString("  behave = { half = \"error\" }\n")
+		}
+		if t.cbd {
+			b.WriteString("  lifecycle {\n    create_before_destroy = true\n  }\n")
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+// blockOf gives the number of the thing that an object belongs to.
+func blockOf(name string) int {
+	n, _ := strconv.Atoi(strings.SplitN(strings.TrimPrefix(name, "t"), "-", 2)[0])
+	return n
+}
+
+// ordered makes sure that a run wrote things after those that they refer to, as far as both were written.
+func (r *room) ordered(w wish, from int) {
+	r.t.Helper()
+	events := r.events()[from:]
+	for _, t := range w.things {
+		first := slices.IndexFunc(events, func(e world.Event) bool {
+			return e.Kind == world.Begin && (e.Op == "create" || e.Op == "update") && blockOf(e.Name) == t.id
+		})
+		if first < 0 {
+			continue
+		}
+		for i, e := range events[first:] {
+			if (e.Op == "create" || e.Op == "update") && slices.Contains(t.deps, blockOf(e.Name)) {
+				r.t.Errorf("%s %s of %s comes after the first write of t%d, which depends on it (event %d)", e.Kind, e.Op, e.Name, t.id, from+first+i)
+			}
+		}
+	}
+}
+
+// removedInOrder makes sure that a destroy took dependents away first. The wish is what the state was made from.
+func (r *room) removedInOrder(w wish, from int) {
+	r.t.Helper()
+	events := r.events()[from:]
+	for _, t := range w.things {
+		for _, d := range t.deps {
+			last, first := -1, len(events)
+			for i, e := range events {
+				if e.Kind == world.Deleted && blockOf(e.Name) == t.id {
+					last = i
+				}
+				if e.Kind == world.Begin && e.Op == "delete" && blockOf(e.Name) == d {
+					first = min(first, i)
+				}
+			}
+			if last > first {
+				r.t.Errorf("t%d was still being destroyed when the destruction of t%d began, on which it depends", t.id, d)
+			}
+		}
+	}
+}
+
+// exact makes sure that the state is what the world holds: the same objects, at the revision that was seen last, and nothing in flight.
+func (r *room) exact(when string) {
+	r.t.Helper()
+	s := r.read()
+	known := r.stateObjects(s.State)
+	all, err := r.world.Exists()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(s.InFlight)+len(s.Unfolded) > 0 {
+		r.t.Errorf("%s: in flight: %+v, unfolded: %+v", when, s.InFlight, s.Unfolded)
+	}
+	for _, o := range all {
+		k, ok := known[o.ID]
+		if !ok {
+			r.t.Errorf("%s: LOST: %s exists, and the state does not know it", when, o.ID)
+		} else if k.revision != o.Revision {
+			r.t.Errorf("%s: the state has %s at revision %d, it is %d", when, o.ID, k.revision, o.Revision)
+		}
+		delete(known, o.ID)
+	}
+	for id, k := range known {
+		r.t.Errorf("%s: GHOST: the state has %s at %s, which does not exist", when, id, k.at)
+	}
+}
+
+// TestAnyConfigurationConverges takes random configurations through a world that fails, creates by halves and drifts: after each run the state
+// is exactly what the world holds, writes come in the order of the dependencies, and once the world is calm one run brings about what is
+// wished for, the next finds nothing to do, and a destroy leaves nothing. TOMBOLO_CONVERGE_ROUNDS=n asks for n rounds.
+func TestAnyConfigurationConverges(t *testing.T) {
+	t.Parallel()
+	rounds, deadline := 1<<30, time.Now().Add(4*time.Second)
+	if n, err := strconv.Atoi(os.Getenv("TOMBOLO_CONVERGE_ROUNDS")); err == nil {
+		rounds, deadline = n, time.Now().Add(24*time.Hour)
+	}
+	done := 0
+	for n := 0; n < rounds && time.Now().Before(deadline) && !t.Failed(); n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) { converge(t, rand.New(rand.NewPCG(uint64(seed), uint64(n)))) })
+		done++
+	}
+	t.Logf("%d rounds, seed %d", done, seed)
+}
+
+func converge(t *testing.T, random *rand.Rand) {
+	w := randomWish(random)
+	r := newRoom(t, w.config(false))
+	var said []string
+	defer func() {
+		if t.Failed() {
+			t.Logf("what happened:\n%s", strings.Join(said, "\n"))
+		}
+	}()
+	for step := range 3 {
+		if step > 0 {
+			w = w.changed(random)
+		}
+		for try := range 1 + random.IntN(3) {
+			w.seed++ // another mood, or the same calls fail again
+			r.configure(w.config(false))
+			said = append(said, fmt.Sprintf("--- step %d, try %d, from event %d\n%s", step, try, len(r.events()), w.config(false)))
+			from := len(r.events())
+			diags := r.job.do(context.Background(), nil)
+			for _, d := range diags {
+				said = append(said, d.Error())
+				if d.Summary != "The world refused" {
+					t.Errorf("step %d, try %d: %s", step, try, d.Error())
+				}
+			}
+			r.exact(fmt.Sprintf("step %d, try %d", step, try))
+			r.ordered(w, from)
+			r.disturb(random)
+		}
+	}
+	r.configure(w.config(true))
+	said = append(said, "--- calm\n"+w.config(true))
+	from := len(r.events())
+	r.noErrors(r.job.do(context.Background(), nil))
+	r.exact("calm")
+	r.ordered(w, from)
+	r.wished(w)
+	r.settled()
+	from = len(r.events())
+	r.destroy()
+	r.removedInOrder(w, from)
+}
+
+// disturb does something behind the engine's back.
+func (r *room) disturb(random *rand.Rand) {
+	r.t.Helper()
+	all, err := r.world.Exists()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, o := range all {
+		switch random.IntN(12) {
+		case 0:
+			err = r.world.Remove(o.ID)
+		case 1:
+			err = r.world.Change(o.ID, func(o *world.Object) {
+				other := "disturbed"
+				o.Value = &other
+			})
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// wished makes sure that what exists is what the wish says.
+func (r *room) wished(w wish) {
+	r.t.Helper()
+	want := map[string]bool{}
+	for _, t := range w.things {
+		for i := range t.count {
+			want[fmt.Sprintf("t%d-%d-%d", t.id, i, t.name)] = true
+		}
+	}
+	all, err := r.world.Exists()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, o := range all {
+		if !want[o.Name] {
+			r.t.Errorf("%s exists, which nobody wants any more", o.ID)
+		}
+		delete(want, o.Name)
+	}
+	for name := range want {
+		r.t.Errorf("%s is wanted, but does not exist", name)
+	}
+}
