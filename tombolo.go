@@ -111,7 +111,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if p.store == nil {
 		p.store = localStore(o.Dir)
 	}
-	p.registry = host.NewRegistry(p.factories())
+	p.registry = host.NewRegistry(o.Abort, p.factories())
 	return p, diags
 }
 

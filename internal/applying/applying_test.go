@@ -185,7 +185,7 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 	if diags.HasErrors() {
 		s.t.Fatal(diags.Err())
 	}
-	registry := host.NewRegistry(map[addr.Provider]provider.Factory{
+	registry := host.NewRegistry(context.Background(), map[addr.Provider]provider.Factory{
 		addr.DefaultProvider("lab"): func(context.Context) (provider.Provider, error) { return s.lab, nil },
 	})
 	prog, diags := eval.New(cfg, registry)
@@ -400,7 +400,7 @@ func TestInterruptAwaitsWhatRunsAndStartsNothingNew(t *testing.T) {
 		return provider.ApplyResponse{State: done(req)}
 	}
 	cfg, _ := config.Load(ctx, config.Options{Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(chain)}), LanguageVersion: state.LanguageVersion})
-	registry := host.NewRegistry(map[addr.Provider]provider.Factory{addr.DefaultProvider("lab"): func(context.Context) (provider.Provider, error) { return s.lab, nil }})
+	registry := host.NewRegistry(context.Background(), map[addr.Provider]provider.Factory{addr.DefaultProvider("lab"): func(context.Context) (provider.Provider, error) { return s.lab, nil }})
 	prog, _ := eval.New(cfg, registry)
 	ws, _ := s.store.Workspace(state.DefaultWorkspace)
 	session, err := ws.Lock(context.Background(), state.LockRequest{})

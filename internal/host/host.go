@@ -24,6 +24,7 @@ import (
 
 // Registry starts providers by address.
 type Registry struct {
+	calls     context.Context // its end cuts off the fetching of a schema
 	factories map[addr.Provider]provider.Factory
 
 	mu      sync.Mutex
@@ -38,9 +39,10 @@ type schemaEntry struct {
 	unconfigured provider.Provider
 }
 
-// NewRegistry makes a registry; the map is not copied and must not change.
-func NewRegistry(factories map[addr.Provider]provider.Factory) *Registry {
-	return &Registry{factories: factories, schemas: map[addr.Provider]*schemaEntry{}}
+// NewRegistry makes a registry; the map is not copied and must not change. calls carries the cancellation of starts and of schemas that
+// are under way: a schema is asked for once for everyone, so it is nobody's own call.
+func NewRegistry(calls context.Context, factories map[addr.Provider]provider.Factory) *Registry {
+	return &Registry{calls: calls, factories: factories, schemas: map[addr.Provider]*schemaEntry{}}
 }
 
 // Schema gives the schema of a provider, asking it once. The schema is nil when there are errors.
@@ -87,13 +89,12 @@ func (r *Registry) entry(p addr.Provider) *schemaEntry {
 	}
 	r.mu.Unlock()
 	e.once.Do(func() {
-		ctx := context.Background()
-		inst, diags := r.start(ctx, p)
+		inst, diags := r.start(r.calls, p)
 		if diags.HasErrors() {
 			e.diags = diags
 			return
 		}
-		schema, diags := inst.Schema(ctx)
+		schema, diags := inst.Schema(r.calls)
 		e.diags = diags
 		if !diags.HasErrors() {
 			e.schema, e.unconfigured = schema, inst

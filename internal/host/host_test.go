@@ -41,7 +41,7 @@ type counts struct{ started, schemas, configured, closed atomic.Int32 }
 
 func registry(n *counts, refuse bool) (*Registry, addr.AbsProviderConfig) {
 	a := addr.DefaultProvider("counted")
-	return NewRegistry(map[addr.Provider]provider.Factory{a: func(context.Context) (provider.Provider, error) {
+	return NewRegistry(context.Background(), map[addr.Provider]provider.Factory{a: func(context.Context) (provider.Provider, error) {
 		n.started.Add(1)
 		return counted{schemas: &n.schemas, configured: &n.configured, closed: &n.closed, refuse: refuse}, nil
 	}}), addr.AbsProviderConfig{Provider: a}
@@ -112,5 +112,18 @@ func TestUnknownProviderNamesThoseThatExist(t *testing.T) {
 	_, diags := r.Schema(addr.DefaultProvider("nope"))
 	if text := diags.Err().Error(); !strings.Contains(text, "hashicorp/nope") || !strings.Contains(text, "hashicorp/counted") {
 		t.Errorf("diagnostics: %v", text)
+	}
+}
+
+func TestAnEndedContextCutsOffTheFetchingOfASchema(t *testing.T) {
+	a := addr.DefaultProvider("stuck")
+	ctx, cancel := context.WithCancel(t.Context())
+	r := NewRegistry(ctx, map[addr.Provider]provider.Factory{a: func(ctx context.Context) (provider.Provider, error) {
+		cancel()
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}})
+	if schema, diags := r.Schema(a); schema != nil || !diags.HasErrors() {
+		t.Errorf("got %v, %v", schema, diags)
 	}
 }

@@ -68,7 +68,7 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 		return nil, diags
 	}
 	labAddr := addr.DefaultProvider("lab")
-	registry := host.NewRegistry(map[addr.Provider]provider.Factory{
+	registry := host.NewRegistry(context.Background(), map[addr.Provider]provider.Factory{
 		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) { return builtin.New(builtin.Options{}), nil },
 		labAddr:                           func(context.Context) (provider.Provider, error) { return lab{reads: &b.reads}, nil },
 	})
