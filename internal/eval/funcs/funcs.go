@@ -98,7 +98,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"concat":           stdlib.ConcatFunc,
 		"contains":         containsFunc,
 		"csvdecode":        withheldErrors(stdlib.CSVDecodeFunc),
-		"distinct":         stdlib.DistinctFunc,
+		"distinct":         distinctFunc,
 		"element":          stdlib.ElementFunc,
 		"endswith":         endsWithFunc,
 		"ephemeralasnull":  ephemeralAsNullFunc,

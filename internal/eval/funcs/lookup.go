@@ -115,7 +115,17 @@ var matchKeysFunc = function.New(&function.Spec{
 		}
 		values := args[0].AsValueSlice()
 		var matched []cty.Value
+		var known valueSet // when all of wanted is known
+		if wanted.IsWhollyKnown() {
+			known = newValueSet(wanted.AsValueSlice())
+		}
 		for i, key := range keys.AsValueSlice() {
+			if known != nil && key.IsWhollyKnown() {
+				if known.has(key) {
+					matched = append(matched, values[i])
+				}
+				continue
+			}
 			switch found := wanted.HasElement(key); {
 			case !found.IsKnown():
 				return cty.UnknownVal(ty), nil
