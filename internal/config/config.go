@@ -78,7 +78,9 @@ func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 	}
 	l.config.Root = root
 	diags = diags.Extend(l.children(ctx, root, []string{"."}))
-	diags = diags.Extend(checkTree(l.config))
+	if !l.rootOnly {
+		diags = diags.Extend(checkTree(l.config))
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, diag.FromError("Operation canceled", err)
 	}

@@ -46,8 +46,6 @@ func normalLocal(raw string) string {
 	switch {
 	case clean == ".":
 		return "./"
-	case clean == "..":
-		return "../"
 	case strings.HasPrefix(clean, "../"):
 		return clean
 	}
