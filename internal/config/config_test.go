@@ -401,7 +401,7 @@ func TestModulesThatCallThemselvesAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			manifest := "-- .terraform/modules/modules.json --\n" + `{"Modules":[{"Key":"a","Source":"./x","Dir":"x"},` +
 				map[string]string{
-					"child": `{"Key":"a.b","Source":"../x","Dir":"x"}`, "root": `{"Key":"a.b","Source":"../","Dir":"."}`,
+					"child": `{"Key":"a.b","Source":"../x","Dir":"x"}`, "root": `{"Key":"a.b","Source":"./..","Dir":"."}`,
 					"long": `{"Key":"a.b","Source":"../y","Dir":"y"},{"Key":"a.b.b","Source":"../x","Dir":"x"}`,
 				}[name] + "]}\n"
 			_, diags := tryLoad(t, archive+manifest)
@@ -450,8 +450,8 @@ func TestSourceKinds(t *testing.T) {
 		{"./x/../z", false, config.SourceLocal, "./z"},
 		{"./x//y", false, config.SourceLocal, "./x/y"},
 		{`.\x\y`, false, config.SourceLocal, "./x/y"},
-		{"../", false, config.SourceLocal, "../"},
-		{"./..", false, config.SourceLocal, "../"},
+		{"../", false, config.SourceLocal, "./.."},
+		{"./..", false, config.SourceLocal, "./.."},
 		{"../../a", false, config.SourceLocal, "../../a"},
 		{"./", false, config.SourceLocal, "./"},
 		{"./x", true, 0, ""},
