@@ -236,6 +236,8 @@ type PlanOptions struct {
 	SkipRefresh  bool
 	Targets      []addr.Target
 	ForceReplace []addr.AbsResourceInstance
+	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
+	GenerateConfig bool
 	// Variables are the root input variables as given; config.Values of files and options are made into these by the caller.
 	Variables map[string]cty.Value
 	// VariableRanges tells where values were written, for the messages of validations; others are about the declaration.
@@ -261,7 +263,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		}
 	}
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Variables: o.Variables, VariableRanges: o.VariableRanges,
+		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Generate: o.GenerateConfig, Variables: o.Variables, VariableRanges: o.VariableRanges,
 		Functions: p.functions(p.opts.Abort, funcs.Options{PlanTime: now, Pure: true, Files: record}),
 		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})

@@ -18,9 +18,6 @@ func unsupported(cfg *config.Config) diag.List {
 			Detail: fmt.Sprintf("This version of Tombolo does not know %s yet. %s", what, instead)})
 	}
 	for _, m := range cfg.SortedModules() {
-		for _, b := range m.Imports {
-			refuse(b.Range, "import blocks", "Nothing was changed.")
-		}
 		for _, b := range m.ProviderMeta {
 			refuse(b.Range, "provider_meta blocks", "Remove the block.")
 		}

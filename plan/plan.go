@@ -223,7 +223,7 @@ func (p *Plan) Applyable() bool {
 		}
 	}
 	for _, o := range p.Outputs {
-		if o.Action != NoOp {
+		if o.Action != NoOp && (p.Mode != RefreshOnly || o.After.IsWhollyKnown()) {
 			return true
 		}
 	}

@@ -383,6 +383,9 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 	if c == nil {
 		return a.stored(b, key)
 	}
+	if c.Importing != nil {
+		a.tookOver(c)
+	}
 	switch c.Action {
 	case plan.NoOp:
 		return value.MarkAt(c.After.Value, value.Sensitive, c.After.Sensitive), a.walk.Report(b.Recheck(key, c.After.Value))
@@ -393,6 +396,14 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 		return a.read(b, key, c)
 	}
 	return a.write(b, key, c)
+}
+
+// tookOver tells of an import. The object is in the state already: with what looking at the world changed it is recorded first of all.
+func (a *applier) tookOver(c *plan.Change) {
+	id := event.ID{Key: "id", Value: c.Importing.ID}
+	a.opts.Events.Send(event.ImportStart{Object: c.Object, ID: id})
+	a.opts.Events.Send(event.ImportDone{Object: c.Object, ID: id})
+	a.count(func(n *Counts) { n.Imported++ })
 }
 
 // stored gives the value of an instance that the plan does not mention: a data source that was read while planning.

@@ -75,14 +75,20 @@ func (p *Program) joinNear(edges []int, near [][]int) []int {
 	return slices.Compact(out)
 }
 
+// none is the number of no slot.
+const none = -1
+
 // valueEdges is edges without the way through provider configurations: these order work but are no dependencies of the object.
 func (p *Program) valueEdges(n int) []int {
 	s := p.bySlotNumber(n)
 	all := p.edges(s)
-	if s.Kind != SlotResource || s.providerSlot < 0 || s.providerUnit == nil {
+	if s.Kind != SlotResource {
 		return all
 	}
-	provider := s.providerUnit.base + s.providerSlot
+	provider := none
+	if s.providerSlot >= 0 && s.providerUnit != nil {
+		provider = s.providerUnit.base + s.providerSlot
+	}
 	out := all[:0:0]
 	for _, e := range all {
 		if e != provider {

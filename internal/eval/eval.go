@@ -66,6 +66,7 @@ const (
 	SlotProvider
 	SlotResource
 	SlotCheck
+	SlotImport
 )
 
 // Slot is one configuration object of a module, with what it refers to.
@@ -80,6 +81,7 @@ type Slot struct {
 	Provider *config.ProviderConfig
 	Resource *config.Resource
 	Check    *config.Check
+	Import   *config.Import
 
 	unit  *Unit
 	index int
@@ -100,6 +102,7 @@ type Slot struct {
 	ProviderConfig addr.AbsProviderConfig
 	providerUnit   *Unit
 	providerSlot   int
+	imports        []int // of a resource: slots of the root module that import some of its instances
 
 	users []*Slot // of an ephemeral resource: what may use its value
 	kept  bool    // of an ephemeral resource: it stays open until the end
@@ -165,7 +168,7 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	for _, u := range p.order {
 		diags = diags.Extend(p.compile(u))
 	}
-	diags = diags.Extend(p.compileRemoved())
+	diags = diags.Extend(p.compileRemoved()).Extend(p.compileImports())
 	for _, u := range p.order {
 		p.link(u)
 	}
@@ -233,6 +236,11 @@ func (p *Program) addUnit(m *config.Module) {
 	for _, c := range m.SortedChecks() {
 		u.add(&Slot{Kind: SlotCheck, Name: c.Name, Check: c})
 	}
+	if m.Path.IsRoot() {
+		for _, i := range m.Imports {
+			u.add(&Slot{Kind: SlotImport, Name: i.To.String(), Import: i})
+		}
+	}
 	p.total += len(u.slots)
 	p.units[m.Path] = u
 	p.order = append(p.order, u)
@@ -267,6 +275,8 @@ func (s *Slot) Addr() string {
 		return prefix + `provider["` + s.Provider.Provider.String() + `"]`
 	case SlotCheck:
 		return prefix + "check." + s.Name
+	case SlotImport:
+		return prefix + s.Name + " (import)"
 	}
 	return prefix + s.Name
 }
@@ -305,6 +315,7 @@ func (p *Program) edges(s *Slot) []int {
 		if s.providerUnit != nil && s.providerSlot >= 0 {
 			out = append(out, s.providerUnit.base+s.providerSlot)
 		}
+		out = append(out, s.imports...) // the root module's slots are the first
 	}
 	if s.unit.parent != nil && s.Kind != SlotCallOutput {
 		// Everything inside of a module waits for its expansion.

@@ -294,6 +294,8 @@ func (l *linker) keyed() bool {
 		return l.s.arg != nil && l.s.unit.Module.Call.ForEach != nil
 	case SlotResource:
 		return l.s.Resource.ForEach != nil
+	case SlotImport:
+		return l.s.Import.ForEach != nil
 	}
 	return false
 }
@@ -412,11 +414,18 @@ func (p *Program) link(u *Unit) {
 			l.body(s.Body)
 		case SlotResource:
 			l.resource(s)
+			if u.parent == nil {
+				for _, i := range s.imports {
+					l.deps[i-u.base] = true
+				}
+			}
 		case SlotCheck:
 			if s.Check.Data != nil {
 				l.deps[u.resources[s.Check.Data.Addr]] = true
 			}
 			l.conditions(s.Check.Asserts)
+		case SlotImport:
+			l.importBlock(s.Import)
 		}
 		s.deps = sortedKeys(l.deps)
 	}

@@ -110,7 +110,7 @@ func staticTraversal(e hcl.Expression, ctx *hcl.EvalContext) (hcl.Traversal, dia
 		if diags.HasErrors() {
 			return nil, diags
 		}
-		return append(collection, hcl.TraverseIndex{Key: key, SrcRange: e.SrcRange}), diags
+		return append(collection, hcl.TraverseIndex{Key: key, SrcRange: e.Key.Range()}), diags
 	}
 	t, hclDiags := hcl.AbsTraversalForExpr(e)
 	return t, diag.List(nil).AppendHCL(hclDiags)

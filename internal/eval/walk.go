@@ -27,6 +27,8 @@ type Inputs struct {
 	Cwd string
 	// Applying is terraform.applying.
 	Applying bool
+	// Importing evaluates import blocks; see ImportOf.
+	Importing bool
 	// Validating expands nothing: every repeated block and module stands for one instance with unknown keys and values.
 	Validating bool
 	// Expansions, when set, fixes the instances of every module call beforehand: the whole graph stands before the first node runs.
@@ -73,6 +75,7 @@ type Walk struct {
 	mu        sync.Mutex
 	diags     diag.List
 	instances map[addr.ModuleInstance]*Instance
+	imports   map[addr.AbsResourceInstance]*Import
 	checks    checkResults
 
 	tablesMu sync.Mutex
@@ -224,6 +227,12 @@ func (i *Instance) dependencies(s *Slot) []graph.ID {
 			deps = append(deps, owner.nodes[s.providerSlot])
 		}
 	}
+	if len(s.imports) > 0 && i.parent != nil { // within the root module they are dependencies like others
+		root := i.ancestor(i.walk.Program.units[addr.RootModule])
+		for _, d := range s.imports {
+			deps = append(deps, root.nodes[d])
+		}
+	}
 	return deps
 }
 
@@ -288,6 +297,8 @@ func (i *Instance) task(s *Slot) graph.Task {
 		return func(n *graph.Node) error { return i.walk.driver.Resource(n, &Block{Instance: i, Slot: s}) }
 	case SlotCheck:
 		return func(*graph.Node) error { return i.evalCheck(s) }
+	case SlotImport:
+		return func(*graph.Node) error { return i.evalImport(s) }
 	}
 	return func(*graph.Node) error { return nil } // CallOutput, CallClose: barriers
 }
@@ -442,6 +453,9 @@ func (w *Walk) waits(i *Instance, s *Slot, base map[*Instance]int) []int {
 	}
 	switch s.Kind {
 	case SlotResource:
+		for _, d := range s.imports {
+			out = append(out, base[w.Root]+d)
+		}
 		if s.providerUnit != nil && s.providerSlot >= 0 {
 			if owner := i.ancestor(s.providerUnit); owner != nil {
 				out = append(out, base[owner]+s.providerSlot)

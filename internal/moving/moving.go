@@ -33,6 +33,9 @@ type Result struct {
 	// Blocked lists what could not move because something was in the way.
 	Blocked []Blocked
 
+	// renamed gives the new blocks of those whose objects moved.
+	renamed map[addr.ConfigResource][]addr.ConfigResource
+
 	statements []*statement
 	cycles     [][]*statement
 	misfits    []*statement // would have turned a managed object into a data source, or the other way round
@@ -157,6 +160,13 @@ func (r *Result) record(root *place, prior *state.State) {
 		}
 	})
 	slices.SortFunc(moved, addr.AbsResourceInstance.Compare)
+	r.renamed = map[addr.ConfigResource][]addr.ConfigResource{}
+	for _, now := range moved {
+		was, is := r.From[now].Config(), now.Config()
+		if list := r.renamed[was]; was != is && (len(list) == 0 || list[len(list)-1] != is) {
+			r.renamed[was] = append(list, is)
+		}
+	}
 	to := make(map[addr.AbsResourceInstance]addr.AbsResourceInstance, len(moved))
 	for now, was := range r.From {
 		to[was] = now
@@ -181,11 +191,34 @@ func (r *Result) record(root *place, prior *state.State) {
 		b.Fold(r.Edits...)
 		r.State = b.State()
 	}
+	// Where some objects of a block have stayed, its name stays among the dependencies.
+	for _, left := range r.State.Resources() {
+		if was := left.Addr.Config(); r.renamed[was] != nil && !slices.Contains(r.renamed[was], was) {
+			r.renamed[was] = append(r.renamed[was], was)
+		}
+	}
 }
 
 func next(to map[addr.AbsResourceInstance]addr.AbsResourceInstance, at addr.AbsResourceInstance) (addr.AbsResourceInstance, bool) {
 	goes, ok := to[at]
 	return goes, ok
+}
+
+// Follow gives the dependencies of a stored object under their present names.
+func (r *Result) Follow(deps []addr.ConfigResource) []addr.ConfigResource {
+	if !slices.ContainsFunc(deps, func(d addr.ConfigResource) bool { return r.renamed[d] != nil }) {
+		return deps
+	}
+	var out []addr.ConfigResource
+	for _, d := range deps {
+		if now := r.renamed[d]; now != nil {
+			out = append(out, now...)
+		} else {
+			out = append(out, d)
+		}
+	}
+	slices.SortFunc(out, func(a, b addr.ConfigResource) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(out)
 }
 
 // Warnings tells what could not move.

@@ -139,14 +139,15 @@ func (r *Result) moveModules(p *place, way []addr.Step, s *statement) {
 // moved one by one then.
 func (r *Result) transfer(container *place, step addr.Step, p *place, to []addr.Step, from, base addr.ModuleInstance) {
 	source := container.calls[step.Call][step.Key]
+	delete(container.calls[step.Call], step.Key) // the way may lead through its old place
 	holder := p.make(to[:len(to)-1])
 	last := to[len(to)-1]
 	there := holder.calls[last.Call][last.Key]
 	if there == nil {
-		delete(container.calls[step.Call], step.Key)
 		holder.attach(last, source)
 		return
 	}
+	container.attach(step, source)
 	switch {
 	case len(source.resources) == 0:
 	case len(there.resources) > 0:

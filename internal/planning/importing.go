@@ -8,6 +8,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -45,37 +46,132 @@ func (p *planner) adopt(target addr.AbsResourceInstance, cfg addr.AbsProviderCon
 	if err != nil {
 		return none, err
 	}
-	imported := inst.Import(p.calls, provider.ImportRequest{Type: target.Resource.Type, ID: id, Client: client})
-	if err := p.walk.Report(imported.Diagnostics.InAddress(target.String())); err != nil {
+	k, err := p.imported(addr.Object{Instance: target}, cfg, rt, inst, id, planned)
+	if err != nil {
 		return none, err
 	}
-	for _, found := range imported.Imported {
-		if found.Type != target.Resource.Type {
+	return state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: target}, Provider: cfg, Object: k.object}}, nil
+}
+
+// takeOver looks for the object that an import block names, unless the instance has one already.
+func (m *managed) takeOver() error {
+	found := m.p.walk.ImportOf(m.inst)
+	if found == nil || !m.prior.null() {
+		return nil
+	}
+	m.p.opts.Events.Send(event.ImportPrepare{Object: m.obj, ID: event.ID{Key: "id", Value: found.ID}})
+	k, err := m.p.imported(m.obj, m.b.Slot.ProviderConfig, m.b.Slot.Type, m.prov, found.ID, nil)
+	if err != nil {
+		return err
+	}
+	m.prior, m.importing = k, &plan.Importing{ID: found.ID}
+	m.p.edit(state.Edit{Put: &state.PutObject{Addr: m.obj, Provider: m.b.Slot.ProviderConfig, Object: k.object}})
+	return nil
+}
+
+// imported asks a provider for an existing object and reads it.
+func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, id string, planned []byte) (known, error) {
+	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
+	var resp provider.ImportResponse
+	p.call(func() {
+		resp = inst.Import(event.InObject(p.calls, o), provider.ImportRequest{Type: o.Instance.Resource.Type, ID: id, Client: client})
+	})
+	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
+		return none, err
+	}
+	k := known{object: &state.Object{}}
+	for _, found := range resp.Imported {
+		if found.Type != o.Instance.Resource.Type {
 			continue
 		}
-		prior := withPlanned(rt.Block, found.State, planned)
-		read := inst.Read(p.calls, provider.ReadRequest{Type: found.Type, Prior: prior, Private: found.Private, Client: client})
-		if err := p.walk.Report(read.Diagnostics.InAddress(target.String())); err != nil {
-			return none, err
+		if k.value != cty.NilVal {
+			return none, p.walk.Report(diag.List{}.Errorf(nil, "Multiple import states not supported",
+				"Provider %s found several objects of type %s for the id %q, but %s has room for one.", cfg.Provider.ForDisplay(), found.Type, id, o))
 		}
-		if read.State == cty.NilVal || read.State.IsNull() {
-			break
-		}
-		if errs := value.CheckRefreshed(rt.Block, read.State); len(errs) > 0 {
-			return none, p.walk.Report(value.BadAnswer(addr.Object{Instance: target}, cfg, "Provider produced invalid object", errs))
-		}
-		stored := state.Object{SchemaVersion: rt.Version, Private: read.Private}
-		if slot := p.prog.ResourceSlot(target.Config()); slot != nil {
-			stored.Dependencies, stored.CreateBeforeDestroy = slot.ResourceDeps(), slot.CreateBeforeDestroy
-		}
-		object, err := state.NewObject(read.State, rt.Block.ImpliedType(), stored)
-		if err != nil {
-			return none, p.walk.Report(diag.FromError("Cannot store "+target.String(), err))
-		}
-		return state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: target}, Provider: cfg, Object: object}}, nil
+		k.value, k.private, k.identity = found.State, found.Private, found.Identity
 	}
-	return none, p.walk.Report(diag.List{}.Errorf(nil, "Cannot import non-existent remote object",
-		"While attempting to import an existing object to %q, the provider detected that no object exists with the given id %q. Only pre-existing objects can be imported; check that the id is correct and that it is associated with the provider's configured region or endpoint.", target, id))
+	if k.value == cty.NilVal || k.value.IsNull() {
+		return none, p.walk.Report(notThere(o, id))
+	}
+	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
+		return none, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
+	}
+	k.value = withPlanned(rt.Block, k.value, planned)
+	k, err := p.refresh(o, cfg, rt, inst, k)
+	if err != nil {
+		return none, err
+	}
+	if k.null() {
+		return none, p.walk.Report(notThere(o, id))
+	}
+	stored := state.Object{SchemaVersion: rt.Version, Private: k.private}
+	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil {
+		stored.Dependencies, stored.CreateBeforeDestroy = slot.ResourceDeps(), slot.CreateBeforeDestroy
+	}
+	if stored.Identity, stored.IdentityVersion, err = storedIdentity(rt, k, &stored); err != nil {
+		return none, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
+	}
+	if k.object, err = state.NewObject(k.value, rt.Block.ImpliedType(), stored); err != nil {
+		return none, p.walk.Report(diag.FromError("Cannot store "+o.String(), err))
+	}
+	return k, nil
+}
+
+func notThere(o addr.Object, id string) diag.List {
+	return diag.List{}.Errorf(nil, "Cannot import non-existent remote object",
+		"No object with the id %q was found for %s. Only objects that exist can be imported: check the id, and the region, account or endpoint that the provider is configured for.", id, o)
+}
+
+// generate writes configuration for the imported objects that have none, if the plan may.
+func (p *planner) generate() error {
+	var failed error
+	for _, found := range p.walk.UnseenImports() {
+		if p.prog.ResourceSlot(found.Target.Config()) != nil && !p.targets.Contains(found.Target) {
+			continue // nobody came there
+		}
+		if err := p.generateOne(found); err != nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+func (p *planner) generateOne(found *eval.Import) error {
+	o := addr.Object{Instance: found.Target}
+	at := found.Block.ToExpr.Range().Ptr()
+	const summary = "Configuration for import target does not exist"
+	switch {
+	case p.prog.ResourceSlot(found.Target.Config()) != nil:
+		return p.walk.Report(diag.List{}.Errorf(nil, summary, "The block of %s declares no such instance: its count or for_each leaves it out. Every imported object needs its configuration.", o))
+	case !p.opts.Generate:
+		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s. Write one, or let plan write it: -generate-config-out=FILE puts a resource block for every imported object that has none into a new file.", o))
+	case !found.Target.Key.IsNone() || found.Block.ForEach != nil:
+		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s, and none can be generated: -generate-config-out knows neither count nor for_each, in resources as in import blocks.", o))
+	case p.prior.Object(o) != nil:
+		return nil // it is planned as an object without a block
+	}
+	cfg := addr.AbsProviderConfig{Provider: found.Block.Provider}
+	if found.Block.ProviderRef != nil {
+		if abs, ok := p.prog.Config.Root.ResolveProvider(*found.Block.ProviderRef); ok {
+			cfg = abs
+		}
+	}
+	inst, _, rt, err := p.managerOf(o, cfg)
+	if err != nil {
+		return err
+	}
+	p.opts.Events.Send(event.ImportPrepare{Object: o, ID: event.ID{Key: "id", Value: found.ID}})
+	k, err := p.imported(o, cfg, rt, inst, found.ID, nil)
+	if err != nil {
+		return err
+	}
+	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: k.object}})
+	after := planValue(rt.Block, k.value, nil)
+	p.add(&plan.Change{
+		Object: o, Provider: cfg, Action: plan.NoOp, Before: after, After: after, Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version,
+		Private: k.private, BeforeIdentity: k.identity, AfterIdentity: k.identity, Dependencies: k.object.Dependencies, Importing: &plan.Importing{ID: found.ID}, GeneratedConfig: generated(found.Target.Resource, rt.Block, k.value, found.Block.ProviderRef), Settled: true,
+	})
+	return nil
 }
 
 // withPlanned fills the attributes that an imported object leaves null from the planned value of its creation.

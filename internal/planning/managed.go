@@ -28,6 +28,8 @@ type managed struct {
 	prior  known
 	config cty.Value // evaluated, without marks
 	marks  value.MarkedPaths
+	// importing is set where an import block has just found the object.
+	importing *plan.Importing
 	// effective is the configuration after ignore_changes.
 	effective cty.Value
 }
@@ -42,6 +44,9 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	}
 	m.prior, err = p.load(m.obj, b.Slot.ProviderConfig, b.Slot.Type, m.prov, b.Slot, !p.opts.SkipRefresh)
 	if err != nil {
+		return cty.DynamicVal, err
+	}
+	if err := m.takeOver(); err != nil {
 		return cty.DynamicVal, err
 	}
 	if err := p.walk.Report(b.Preconditions(key)); err != nil {
@@ -231,6 +236,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Type: m.block.ImpliedType(), SchemaVersion: m.b.Slot.Type.Version, Private: m.prior.private,
 		Dependencies: m.b.Slot.ResourceDeps(), CreateBeforeDestroy: m.b.Slot.CreateBeforeDestroy,
 		ConfigSensitive: sensitive,
+		Importing:       m.importing,
 		Settled:         m.config != cty.NilVal && m.config.IsWhollyKnown(),
 	}
 	c.BeforeIdentity = m.prior.identity

@@ -9,11 +9,12 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/moving"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
-	"github.com/tombolo-iac/tombolo/state"
 )
 
 // move gives the stored objects the addresses that the configuration has for them now. The edits are the first of the plan, so that
@@ -88,40 +89,51 @@ func (p *planner) prevAddr(a addr.AbsResourceInstance) addr.AbsResourceInstance 
 	return a
 }
 
-// converted asks a provider for an object that was of another type, or belonged to another provider; ok is false where that is not so.
-func (p *planner) converted(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, stored *state.Object) (v cty.Value, private []byte, ok bool, err error) {
+// foreign tells whether an object was of another type before it moved, or belonged to another provider.
+func (p *planner) foreign(o addr.Object, cfg addr.AbsProviderConfig) (was addr.AbsResourceInstance, source addr.Provider, foreign bool) {
 	was, moved := p.moves.From[o.Instance]
 	if !moved {
-		return cty.NilVal, nil, false, nil
+		return was, source, false
 	}
-	source := p.base.ProviderOf(addr.Object{Instance: was, Deposed: o.Deposed}).Provider
-	if was.Resource.Type == o.Instance.Resource.Type && source == cfg.Provider {
-		return cty.NilVal, nil, false, nil
-	}
+	source = p.base.ProviderOf(addr.Object{Instance: was, Deposed: o.Deposed}).Provider
+	return was, source, was.Resource.Type != o.Instance.Resource.Type || source != cfg.Provider
+}
+
+// convert asks a provider to take over an object that foreign tells of.
+func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known) (known, error) {
+	was, source, _ := p.foreign(o, cfg)
+	stored := k.object
 	schema, diags := p.providers.Schema(cfg.Provider)
 	if err := p.walk.Report(diags); err != nil {
-		return cty.NilVal, nil, true, err
+		return k, err
 	}
 	if !schema.MoveResourceState {
-		return cty.NilVal, nil, true, p.walk.Report(diag.List{}.Errorf(nil, "Move Resource State Not Supported",
+		return k, p.walk.Report(diag.List{}.Errorf(nil, "Move Resource State Not Supported",
 			"%s moved to %s, which is another type of resource or belongs to another provider. Provider %s cannot take over such objects. Remove the moved block, and use removed and import blocks instead.", was, o.Instance, cfg.Provider.ForDisplay()))
 	}
-	resp := inst.MoveState(p.calls, provider.MoveStateRequest{
+	resp := inst.MoveState(event.InObject(p.calls, o), provider.MoveStateRequest{
 		SourceProvider: source.String(), SourceType: was.Resource.Type, SourceVersion: stored.SchemaVersion,
 		Source: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat}, SourcePrivate: stored.Private,
 		SourceIdentity: stored.Identity, SourceIdentityVersion: stored.IdentityVersion, TargetType: o.Instance.Resource.Type,
 	})
 	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
-		return cty.NilVal, nil, true, err
+		return k, err
 	}
 	if resp.State == cty.NilVal || resp.State.IsNull() {
-		return cty.NilVal, nil, true, p.walk.Report(diag.List{}.Errorf(nil, "Unable to Move Resource State",
+		return k, p.walk.Report(diag.List{}.Errorf(nil, "Unable to Move Resource State",
 			"Provider %s gave no object for %s, which was %s. This is a bug in the provider.", cfg.Provider.ForDisplay(), o.Instance, was))
 	}
-	return resp.State, resp.Private, true, nil
+	if errs := value.CheckIdentity(rt.Identity, resp.Identity, true); len(errs) > 0 {
+		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid identity", errs))
+	}
+	k.value, k.private, k.sensitive, k.converted = resp.State, resp.Private, nil, true
+	if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
+		k.identity = resp.Identity
+	}
+	return k, nil
 }
 
-// noteMoves makes a refresh-only plan show the objects that moved and did not change.
+// noteMove makes a refresh-only plan show the objects that moved and did not change.
 func (p *planner) noteMove(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, k known) {
 	if p.opts.Mode == plan.RefreshOnly && p.prevAddr(o.Instance) != o.Instance {
 		p.addDrift(o, cfg, rt, plan.NoOp, k, k)

@@ -46,6 +46,8 @@ type Options struct {
 	SkipRefresh  bool
 	Targets      []addr.Target
 	ForceReplace []addr.AbsResourceInstance
+	// Generate asks for configuration of imported objects that have none.
+	Generate bool
 
 	Functions eval.Functions
 	Variables map[string]cty.Value
@@ -84,6 +86,9 @@ func (p *planner) run(ctx context.Context) error {
 		return err
 	}
 	if err := p.checkMoves(); err != nil {
+		return err
+	}
+	if err := p.generate(); err != nil {
 		return err
 	}
 	return p.walk.Report(p.forgotten())
@@ -127,6 +132,7 @@ func (p *planner) inputs() eval.Inputs {
 		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
 		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode == plan.RefreshOnly,
 	}
+	in.Importing = p.opts.Mode == plan.Normal
 	in.Only, in.Partial = p.targets.Inputs(), p.targets != nil
 	if p.opts.Mode == plan.Destroy {
 		in.Only = p.prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })

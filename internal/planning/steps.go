@@ -265,7 +265,7 @@ func (b *stepBuilder) storedDeps(c *plan.Change) []addr.ConfigResource {
 	o := c.Object
 	var deps []addr.ConfigResource
 	if stored := b.p.prior.Object(o); stored != nil {
-		deps = stored.Dependencies
+		deps = b.p.moves.Follow(stored.Dependencies)
 	}
 	if b.p.opts.Mode == plan.Destroy {
 		deps = append(deps[:len(deps):len(deps)], b.p.prog.ProviderDeps(c.Provider)...)

@@ -39,11 +39,11 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		return none, nil
 	}
 	k := known{object: stored, sensitive: stored.Sensitive, private: stored.Private, tainted: stored.Status == state.Tainted}
-	if v, private, ok, err := p.converted(o, cfg, rt, inst, stored); ok {
+	if _, _, foreign := p.foreign(o, cfg); foreign {
+		k, err := p.convert(o, cfg, rt, inst, k)
 		if err != nil {
 			return none, err
 		}
-		k.value, k.private, k.sensitive, k.converted = v, private, nil, true
 		return p.look(o, cfg, rt, inst, k, block, refresh)
 	}
 	if stored.SchemaVersion > rt.Version {
@@ -156,7 +156,9 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	}
 	same := before.value.RawEquals(after.value)
 	deps, cbd := stored.Dependencies, stored.CreateBeforeDestroy
-	if block != nil {
+	if block == nil {
+		deps = p.moves.Follow(deps)
+	} else {
 		cbd = block.CreateBeforeDestroy
 		if !p.opts.SkipRefresh {
 			deps = joinDeps(deps, block.ResourceDeps())

@@ -29,7 +29,6 @@ func (p *planning) flags(c *command.Call) {
 	c.Flags.BoolVar(&p.refresh, "refresh", true, "Do not look at the real objects: plan with what the state says.")
 	c.StringsFlag(&p.targets, "target", "Plan only for the module, resource or instance at `ADDRESS` and what it depends on. May be given more than once.")
 	c.StringsFlag(&p.replace, "replace", "Replace the instance at `ADDRESS` even if nothing of it changed. May be given more than once.")
-	c.Flags.StringVar(&p.generate, "generate-config-out", "", "Write configuration for imported objects that have none to `FILE`, which must not exist.")
 	p.limits(c)
 }
 

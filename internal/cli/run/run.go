@@ -48,9 +48,10 @@ func begin(ctx context.Context, c *command.Call, p *planning, operation string) 
 
 func (s *session) prepare(operation string) (diags diag.List) {
 	c, p := s.call, s.flags
-	if p.generate != "" {
-		return diags.Errorf(nil, "Unsupported option", "This version cannot write configuration for imported objects (-generate-config-out).")
+	if diags = p.checkGenerate(); diags.HasErrors() {
+		return diags
 	}
+	s.options.GenerateConfig = p.generate != ""
 	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Files: p.StateFiles, Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort})
 	if diags.HasErrors() {
 		return diags
@@ -74,7 +75,11 @@ func (s *session) open(operation string) (diags diag.List) {
 
 func (s *session) plan() (*plan.Plan, diag.List) {
 	pl, diags := s.run.Plan(s.ctx, s.options)
-	return pl, s.warnings.Extend(diags)
+	diags = s.warnings.Extend(diags)
+	if pl != nil && s.flags.generate != "" {
+		diags = diags.Extend(writeGenerated(s.flags.generate, s.call.Title, pl))
+	}
+	return pl, diags
 }
 
 func (s *session) schemas(pl *plan.Plan) tfjson.Schemas {

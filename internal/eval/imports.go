@@ -1,0 +1,250 @@
+package eval
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// Import is one existing object that an import block takes over.
+type Import struct {
+	Target addr.AbsResourceInstance
+	ID     string
+	Block  *config.Import
+	seen   bool
+}
+
+// compileImports ties import blocks to the resources that they import, and reports addresses that cannot be right.
+func (p *Program) compileImports() diag.List {
+	var diags diag.List
+	root := p.units[addr.RootModule]
+	for _, s := range root.slots {
+		if s.Kind != SlotImport {
+			continue
+		}
+		at := s.Import.ToExpr.Range().Ptr()
+		target := p.ResourceSlot(s.Import.To)
+		if target == nil {
+			// The loader reports modules that do not exist. For a resource of the root module configuration may be generated.
+			if p.units[s.Import.To.Module] != nil && !s.Import.To.Module.IsRoot() {
+				diags = diags.Errorf(at, "Configuration for import target does not exist", "There is no block %s. Write one first: configuration can be generated for resources of the root module only.", s.Import.To)
+			}
+			continue
+		}
+		if problem := keyProblem(s.Import.ToExpr, target.Resource); problem != "" {
+			diags = diags.Errorf(at, "Invalid import 'to' expression", "%s", problem)
+			continue
+		}
+		target.imports = append(target.imports, root.base+s.index)
+	}
+	return diags
+}
+
+// keyProblem tells what is wrong with the key at the end of an address, as far as the text of the block shows.
+func keyProblem(to hcl.Expression, r *config.Resource) string {
+	keyed := endsInKey(to)
+	switch {
+	case keyed && r.Count == nil && r.ForEach == nil:
+		return "The target resource has neither count nor for_each, so the address must not have a key."
+	case !keyed && r.Count != nil:
+		return "The target resource uses count, so the address needs the number of an instance."
+	case !keyed && r.ForEach != nil:
+		return "The target resource uses for_each, so the address needs the key of an instance."
+	}
+	return ""
+}
+
+// endsInKey tells whether an address names one instance, by a literal key or by one that has to be evaluated.
+func endsInKey(to hcl.Expression) bool {
+	var steps hcl.Traversal
+	switch e := to.(type) {
+	case *hclsyntax.IndexExpr:
+		return true
+	case *hclsyntax.ParenthesesExpr:
+		return endsInKey(e.Expression)
+	case *hclsyntax.RelativeTraversalExpr:
+		steps = e.Traversal
+	default:
+		steps, _ = hcl.AbsTraversalForExpr(to)
+	}
+	if len(steps) == 0 {
+		return false
+	}
+	_, keyed := steps[len(steps)-1].(hcl.TraverseIndex)
+	return keyed
+}
+
+// importBlock adds what an import block mentions. The address is no reference; what stands in its brackets may hold some.
+func (l *linker) importBlock(b *config.Import) {
+	l.expr(b.ForEach)
+	l.expr(b.ID)
+	l.traversals(b.ToExpr, slices.DeleteFunc(b.ToExpr.Variables(), func(t hcl.Traversal) bool {
+		ref, diags := addr.ParseReference(t)
+		return diags.HasErrors() || ref.Kind == addr.RefResource || ref.Kind == addr.RefModule || ref.Kind == addr.RefOutput
+	}))
+}
+
+// evalImport finds the targets and ids of an import block.
+func (i *Instance) evalImport(s *Slot) error {
+	b := s.Import
+	checking := i.walk.Inputs.Validating
+	if !i.walk.Inputs.Importing && !checking {
+		return nil
+	}
+	if diags := s.faulty(b.ForEach, b.ID, b.ToExpr); diags.HasErrors() {
+		return i.walk.Report(diags)
+	}
+	base := i.Scope(s.refs)
+	if checking && !settledIn(base, b) {
+		return nil
+	}
+	if b.ForEach == nil {
+		return i.walk.Report(i.walk.addImport(b, base))
+	}
+	v, diags := importEach(b, base)
+	if err := i.walk.Report(diags); err != nil {
+		return err
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		key, elem := it.Element()
+		if v.Type().IsSetType() {
+			key = elem
+		}
+		ctx := base.NewChild()
+		ctx.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": key, "value": elem})}
+		if err := i.walk.Report(i.walk.addImport(b, ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settledIn tells whether everything that an import block depends on is known: then it can be checked without a plan.
+func settledIn(ctx *hcl.EvalContext, b *config.Import) bool {
+	e := b.ForEach
+	if e == nil {
+		e = b.ID
+	}
+	v, diags := e.Value(ctx)
+	return diags.HasErrors() || v.IsWhollyKnown() && !v.IsNull()
+}
+
+// importEach gives the collection of an import block's for_each.
+func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+	const summary = "Invalid for_each argument"
+	v, hclDiags := b.ForEach.Value(ctx)
+	if hclDiags.HasErrors() {
+		return v, diag.List(nil).AppendHCL(hclDiags)
+	}
+	switch {
+	case value.IsEphemeral(v):
+		return v, problem(b.ForEach, ctx, summary, `The "for_each" value is ephemeral, which cannot be used here.`)
+	case value.IsSensitive(v):
+		return v, problem(b.ForEach, ctx, summary, `The "for_each" value is sensitive. Its keys would show in the addresses of objects.`)
+	case v.IsNull():
+		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression is null. It must be a collection.`)
+	case !v.IsKnown():
+		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression depends on what is known only after apply. What is imported has to be known while planning.`)
+	case !v.CanIterateElements():
+		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression must be a collection.`)
+	case v.Type().IsSetType() && !v.IsWhollyKnown():
+		return v, problem(b.ForEach, ctx, summary, `The "for_each" set holds values that are known only after apply. What is imported has to be known while planning.`)
+	}
+	return v, nil
+}
+
+// addImport notes one target of an import block.
+func (w *Walk) addImport(b *config.Import, ctx *hcl.EvalContext) diag.List {
+	steps, diags := staticTraversal(b.ToExpr, ctx)
+	if diags.HasErrors() {
+		return diags
+	}
+	for _, step := range steps {
+		index, ok := step.(hcl.TraverseIndex)
+		switch {
+		case !ok:
+		case !index.Key.IsKnown() || index.Key.IsMarked():
+			return problem(b.ToExpr, ctx, "Invalid import 'to' expression", "The keys of the address have to be known while planning, and must not be sensitive.")
+		default:
+			if _, err := addr.KeyFromValue(index.Key); err != nil {
+				return diag.List{}.Errorf(index.SrcRange.Ptr(), "Invalid address", "This cannot be the key of an instance: %s.", err)
+			}
+		}
+	}
+	target, diags := addr.TargetFromTraversal(steps)
+	if diags.HasErrors() {
+		return diags
+	}
+	id, diags := importID(b.ID, ctx)
+	if diags.HasErrors() {
+		return diags
+	}
+	a := addr.AbsResourceInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.imports == nil {
+		w.imports = map[addr.AbsResourceInstance]*Import{}
+	}
+	if other := w.imports[a]; other != nil && other.ID != id {
+		return problem(b.ToExpr, ctx, "Duplicate import configuration for \""+a.String()+"\"", "Both %q and %q are to be imported as %s. An address has one object.", other.ID, id, a)
+	}
+	w.imports[a] = &Import{Target: a, ID: id, Block: b}
+	return nil
+}
+
+func importID(e hcl.Expression, ctx *hcl.EvalContext) (string, diag.List) {
+	const summary = "Invalid import id argument"
+	v, hclDiags := e.Value(ctx)
+	if hclDiags.HasErrors() {
+		return "", diag.List(nil).AppendHCL(hclDiags)
+	}
+	if value.HasDeepEphemeral(v) {
+		return "", problem(e, ctx, summary, "The import id is ephemeral, but the plan has to remember it.")
+	}
+	v, _ = v.Unmark()
+	switch {
+	case v.IsNull():
+		return "", problem(e, ctx, summary, "The import id cannot be null.")
+	case !v.IsKnown():
+		return "", problem(e, ctx, summary, `The import block's "id" depends on what is known only after apply, so the object cannot be looked for while planning.`)
+	}
+	text, err := convert.Convert(v, cty.String)
+	switch {
+	case err != nil:
+		return "", problem(e, ctx, summary, "The import id is unsuitable: %s.", err)
+	case text.AsString() == "":
+		return "", problem(e, ctx, summary, "The import id is an empty string.")
+	}
+	return text.AsString(), nil
+}
+
+// ImportOf gives what an import block says of an instance; nil when none does.
+func (w *Walk) ImportOf(a addr.AbsResourceInstance) *Import {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := w.imports[a]
+	if i != nil {
+		i.seen = true
+	}
+	return i
+}
+
+// UnseenImports gives the imports that no block asked for, after a run, in the order of their addresses.
+func (w *Walk) UnseenImports() []*Import {
+	var out []*Import
+	for _, i := range w.imports {
+		if !i.seen {
+			out = append(out, i)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Import) int { return a.Target.Compare(b.Target) })
+	return out
+}

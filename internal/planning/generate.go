@@ -1,0 +1,169 @@
+package planning
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// generated writes the resource block that describes an imported object: everything that a configuration can say, with the values that the
+// object has. What is sensitive is left out, with a remark.
+func generated(r addr.Resource, b *provider.Block, v cty.Value, ref *addr.LocalProviderConfig) string {
+	g := &generator{}
+	g.WriteString("resource " + quotedHCL(r.Type) + " " + quotedHCL(r.Name) + " {\n")
+	if ref != nil {
+		g.WriteString("provider = " + ref.String() + "\n")
+	}
+	g.block(b, v)
+	g.WriteString("}\n")
+	return strings.TrimSuffix(string(hclwrite.Format([]byte(g.String()))), "\n")
+}
+
+type generator struct{ strings.Builder }
+
+func (g *generator) block(b *provider.Block, v cty.Value) {
+	for _, name := range sortedKeys(b.Attributes) {
+		a := b.Attributes[name]
+		if !a.Required && !a.Optional || a.Deprecated {
+			continue
+		}
+		g.attribute(name, a, child(v, name))
+	}
+	for _, name := range sortedKeys(b.Blocks) {
+		g.nested(name, b.Blocks[name], child(v, name))
+	}
+}
+
+func child(v cty.Value, name string) cty.Value {
+	if v.IsNull() || !v.Type().HasAttribute(name) {
+		return cty.NullVal(cty.DynamicPseudoType)
+	}
+	return v.GetAttr(name)
+}
+
+func (g *generator) attribute(name string, a *provider.Attribute, v cty.Value) {
+	g.WriteString(name + " = ")
+	switch {
+	case a.Sensitive || a.WriteOnly:
+		g.WriteString("null # sensitive\n")
+		return
+	case a.Nested != nil && !v.IsNull():
+		g.object(a.Nested, v)
+	default:
+		g.value(v)
+	}
+	g.WriteString("\n")
+}
+
+// object writes an attribute with a schema of its own.
+func (g *generator) object(n *provider.NestedObject, v cty.Value) {
+	one := func(v cty.Value) {
+		if v.IsNull() {
+			g.WriteString("null")
+			return
+		}
+		g.WriteString("{\n")
+		for _, name := range sortedKeys(n.Attributes) {
+			if a := n.Attributes[name]; a.Required || a.Optional {
+				g.attribute(name, a, child(v, name))
+			}
+		}
+		g.WriteString("}")
+	}
+	switch {
+	case n.Nesting == provider.NestingSingle:
+		one(v)
+	case v.Type().IsMapType() || v.Type().IsObjectType():
+		g.WriteString("{\n")
+		for it := v.ElementIterator(); it.Next(); {
+			key, elem := it.Element()
+			g.value(key)
+			g.WriteString(" = ")
+			one(elem)
+			g.WriteString("\n")
+		}
+		g.WriteString("}")
+	default:
+		g.WriteString("[")
+		first := true
+		for it := v.ElementIterator(); it.Next(); first = false {
+			if !first {
+				g.WriteString(", ")
+			}
+			_, elem := it.Element()
+			one(elem)
+		}
+		g.WriteString("]")
+	}
+}
+
+// value writes a value as an expression. A text that holds a JSON document becomes a call of jsonencode, which people can read.
+func (g *generator) value(v cty.Value) {
+	if !v.IsNull() && v.Type() == cty.String {
+		if decoded, ok := document(v.AsString()); ok {
+			g.WriteString("jsonencode(")
+			g.Write(hclwrite.TokensForValue(decoded).Bytes())
+			g.WriteString(")")
+			return
+		}
+	}
+	g.Write(hclwrite.TokensForValue(v).Bytes())
+}
+
+// document reads a text that is a JSON object or array and nothing else.
+func document(text string) (cty.Value, bool) {
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' || !json.Valid([]byte(trimmed)) {
+		return cty.NilVal, false
+	}
+	ty, err := ctyjson.ImpliedType([]byte(trimmed))
+	if err != nil {
+		return cty.NilVal, false
+	}
+	v, err := ctyjson.Unmarshal([]byte(trimmed), ty)
+	return v, err == nil
+}
+
+func (g *generator) nested(name string, n *provider.NestedBlock, v cty.Value) {
+	if v.IsNull() {
+		return
+	}
+	one := func(label string, v cty.Value) {
+		if v.IsNull() {
+			return
+		}
+		g.WriteString(name + label + " {\n")
+		g.block(&n.Block, v)
+		g.WriteString("}\n")
+	}
+	if n.Nesting == provider.NestingSingle || n.Nesting == provider.NestingGroup {
+		one("", v)
+		return
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		key, elem := it.Element()
+		label := ""
+		if n.Nesting == provider.NestingMap {
+			label = " " + quotedHCL(key.AsString())
+		}
+		one(label, elem)
+	}
+}
+
+func quotedHCL(s string) string { return string(hclwrite.TokensForValue(cty.StringVal(s)).Bytes()) }
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
