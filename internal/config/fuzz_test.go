@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -96,5 +97,80 @@ func visit(m *config.Module) {
 	for _, i := range m.Imports {
 		i.ID.Variables()
 		i.ToExpr.Variables()
+	}
+}
+
+// FuzzParseManifest makes sure that a manifest of any content is refused or can be written again without a change of meaning.
+func FuzzParseManifest(f *testing.F) {
+	for _, seed := range []string{
+		`{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"a.b","Source":"./x","Version":"1.0.0","Dir":"x"}]}`,
+		`{"Modules":null}`, `{}`, `[]`, `{"Modules":[{"Key":1}]}`, `{"Modules":[{"Key":"a","Dir":"x\\y"}]} `, "\xef\xbb\xbf{}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		manifest, err := config.ParseManifest(src)
+		if err != nil {
+			return
+		}
+		written, err := manifest.Encode()
+		if err != nil {
+			t.Fatalf("encode: %v", err)
+		}
+		again, err := config.ParseManifest(written)
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", err, written)
+		}
+		if diff := cmp.Diff(manifest, again); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// FuzzValues feeds texts to every reader of variable values: files in both syntaxes, options, and the conversion to types.
+func FuzzValues(f *testing.F) {
+	for _, seed := range []string{
+		`a = 1`, `{"a": [1, "${x}"]}`, `[1, {b = null}]`, `a = { b = [1], c = "${d}" }`, "a = <<E\nx\nE\n", `{"a": {"b": {}}}`, `"x`, `{a=}`, `tobool("x")`,
+	} {
+		f.Add(seed)
+	}
+	m := load(f, `
+-- main.tf --
+variable "a" {}
+variable "b" {
+  type    = object({ b = optional(list(object({ c = optional(map(number), { d = 1 }) })), [{}]) })
+  default = {}
+}
+variable "c" {
+  type     = set(tuple([string, bool]))
+  default  = []
+  nullable = false
+}
+`).Root
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, name := range []string{"x.tfvars", "x.tfvars.json"} {
+			values, diags := config.ParseValuesFile([]byte(text), name, config.FromNamedFile)
+			for _, d := range diags {
+				if d.Summary == "" || d.Severity == 0 {
+					t.Errorf("incomplete diagnostic: %+v", d)
+				}
+			}
+			m.RawValues(values)
+			check(t, m, values)
+		}
+		for _, v := range m.SortedVariables() {
+			check(t, m, config.Values{v.Name: {Origin: config.FromOption, Text: text}})
+		}
+	})
+}
+
+// check converts values; what has no problem has the type of its variable.
+func check(t *testing.T, m *config.Module, values config.Values) {
+	t.Helper()
+	final, diags := m.VariableValues(values)
+	for name, v := range m.Variables {
+		if got := final[name]; !diags.HasErrors() && len(got.Type().TestConformance(v.Type)) > 0 {
+			t.Errorf("var.%s has the type %#v", name, got.Type())
+		}
 	}
 }
