@@ -99,7 +99,9 @@ func stableText(s Step, run Run) string {
 		return ""
 	}
 	switch s.Verb {
-	case "output", "workspace", "console", "fmt", "graph":
+	case "workspace":
+		return asTerraform(text)
+	case "output", "console", "fmt", "graph":
 		return text
 	case "state":
 		if len(s.Args) > 0 && (s.Args[0] == "list" || s.Args[0] == "show") {
@@ -110,7 +112,7 @@ func stableText(s Step, run Run) string {
 		lines := strings.Split(text, "\n")
 		for i, line := range lines {
 			if strings.HasPrefix(line, "Apply complete!") || strings.HasPrefix(line, "Destroy complete!") {
-				out = append(out, lines[i:]...) // the outputs follow to the end
+				out = append(out, withoutAdvice(lines[i:])...) // the outputs follow to the end
 				break
 			}
 			if strings.HasPrefix(line, "Plan: ") || strings.HasPrefix(line, "No changes.") {
@@ -120,6 +122,14 @@ func stableText(s Step, run Run) string {
 		return strings.Join(out, "\n")
 	}
 	return ""
+}
+
+// withoutAdvice leaves out what is said before the path of a state that -state-out names: only the path is read.
+func withoutAdvice(lines []string) []string {
+	if i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "State path: ") }); i >= 0 {
+		return append(lines[:1:1], lines[i:]...)
+	}
+	return lines
 }
 
 // A position of a diagnostic in text is file and line; the column is only in JSON.
@@ -132,7 +142,7 @@ const initPreamble = "Terraform encountered problems during initialisation"
 // textDiagnostics reads the diagnostics of human output, with the stream that each was printed on.
 func textDiagnostics(run Run, n *normaliser) any {
 	var found []string
-	for stream, text := range map[string]string{"stdout": run.Stdout, "stderr": run.Stderr} {
+	for stream, text := range map[string]string{"stdout": plain(run.Stdout), "stderr": plain(run.Stderr)} {
 		starts := diagnosticStart.FindAllStringIndex(text, -1)
 		for i, at := range starts {
 			end := len(text)
@@ -153,6 +163,15 @@ func textDiagnostics(run Run, n *normaliser) any {
 		}
 	}
 	return bag(found)
+}
+
+// plain takes colors and frames off a text: terraform draws them into files, too, unless told otherwise.
+func plain(text string) string {
+	lines := strings.Split(controlSequence.ReplaceAllString(text, ""), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(strings.TrimPrefix(line, "│ "), "│")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // eventDiagnostics reads the diagnostics of a -json event stream.
@@ -204,8 +223,8 @@ func eventGroups(stream string, n *normaliser) any {
 			continue
 		}
 		delete(event, "@timestamp")
-		if event["type"] == "version" {
-			delete(event, "@message") // the name of the program
+		if event["type"] == "init_output" {
+			delete(event, "@message") // programs know it by its code
 		}
 		key := "other"
 		for _, field := range []string{"hook", "change"} {

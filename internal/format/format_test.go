@@ -186,7 +186,7 @@ func TestOutputIsThatOfTerraform(t *testing.T) {
 		inputs["hard_"+name] = src
 	}
 	dir := t.TempDir()
-	variants := 3
+	variants := 1
 	if testing.Short() {
 		variants = 0
 	}

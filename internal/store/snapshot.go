@@ -152,7 +152,10 @@ func lineageOf(s *state.State) string {
 // backup keeps the content that is about to be replaced, once a run.
 func (s *session) backup(f File) error {
 	p := s.w.p
-	if s.backedUp || p.backup == "" || s.hash == placeholderHash {
+	if s.hash == placeholderHash {
+		s.backedUp = true // there was nothing before this run, and what the run itself wrote meanwhile is no backup
+	}
+	if s.backedUp || p.backup == "" {
 		return nil
 	}
 	files := s.w.o.Files

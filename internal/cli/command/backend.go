@@ -45,6 +45,9 @@ func BackendOf(root *config.Module) (*Backend, diag.List) {
 	attrs, hclDiags := root.Backend.Body.JustAttributes()
 	diags = diags.AppendHCL(hclDiags)
 	b := &Backend{Type: "local", Config: map[string]*string{}}
+	for _, name := range backendNames {
+		b.Config[name] = nil
+	}
 	diags = diags.Extend(b.Set(attrs))
 	b.Hash = b.hash()
 	return b, diags
@@ -64,7 +67,7 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 		v, err := convert.Convert(v, cty.String)
 		switch {
 		case err != nil:
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid backend configuration", "The argument %s must be a string.", name)
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Incorrect attribute value type", "The argument %s of the backend must be a string.", name)
 		case v.IsNull():
 			b.Config[name] = nil
 		default:

@@ -43,7 +43,7 @@ func (c *Call) live() bool {
 
 // Color tells whether colors are wanted: on a terminal, unless someone said no.
 func (c *Call) Color() bool {
-	return c.OutTerminal && !c.noColor && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
+	return c.OutTerminal && !c.JSON && !c.noColor && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
 }
 
 // View gives the view of this call, made when first needed: then all flags are known.

@@ -26,7 +26,7 @@ draws. With -type everything that is evaluated for such an operation is drawn.`,
 			c.Flags.IntVar(&ignored.depth, "module-depth", -1, "Accepted for compatibility; the `DEPTH` has no effect.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
-					return c.TooMany()
+					return c.Say("Too many command line arguments. Did you mean to use -chdir?")
 				}
 				return g.run(ctx)
 			}

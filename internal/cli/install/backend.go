@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -88,6 +90,10 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 func (s *backendSetup) override(c *command.Call, b *command.Backend) (diags diag.List) {
 	for _, text := range s.settings {
 		if name, value, ok := strings.Cut(text, "="); ok {
+			if _, known := b.Config[name]; !known {
+				diags = diags.Errorf(nil, "Invalid backend configuration argument", "The option -backend-config sets %q, but the backend %q has no argument of that name.%s", name, b.Type, diag.DidYouMean(name, slices.Sorted(maps.Keys(b.Config))))
+				continue
+			}
 			attr := &hcl.Attribute{Name: name, Expr: hcl.StaticExpr(cty.StringVal(value), hcl.Range{Filename: "<value for -backend-config=" + name + ">"})}
 			diags = diags.Extend(b.Set(hcl.Attributes{name: attr}))
 			continue

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -24,7 +24,7 @@ func Get() *command.Command {
 			command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
-					return c.TooMany()
+					return c.Say("Too many command line arguments. Did you mean to use -chdir?")
 				}
 				if !c.Report(fetchModules(ctx, c, update)) {
 					return command.Failed
@@ -37,9 +37,6 @@ func Get() *command.Command {
 
 // installModules installs what the configuration calls, and tells whether that went well.
 func installModules(ctx context.Context, c *command.Call, root *config.Module, upgrade bool) bool {
-	if len(root.Calls) == 0 {
-		return true
-	}
 	if upgrade {
 		announce(c, "upgrading_modules_message", c.Bold("Upgrading modules..."))
 	} else {
@@ -54,7 +51,7 @@ func installModules(ctx context.Context, c *command.Call, root *config.Module, u
 
 func fetchModules(ctx context.Context, c *command.Call, upgrade bool) diag.List {
 	_, diags := fetch.InstallModules(ctx, ".", filepath.ToSlash(c.DataDir()), fetch.Options{
-		LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { tell(c, strings.TrimPrefix(line, "- ")) },
+		LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { announce(c, "", view.Clean(line)) },
 	})
 	return diags
 }

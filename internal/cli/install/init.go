@@ -27,7 +27,7 @@ Running it again does no harm.`,
 			i.flags(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
-					return c.TooMany()
+					return c.Misuse("Too many command line arguments. Did you mean to use -chdir?", "Init takes no directory: %s -chdir=DIR init", c.Program)
 				}
 				return runInit(ctx, c, i)
 			}
@@ -87,7 +87,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 			return c.End(diags)
 		}
 	}
-	if i.get && !installModules(ctx, c, root.Root, i.upgrade) {
+	if i.get && (len(root.Root.Calls) > 0 || i.fromModule != "") && !installModules(ctx, c, root.Root, i.upgrade) {
 		return command.Failed
 	}
 	if !checkProviders(ctx, c) || !c.Report(warnings.Extend(command.TestDirectory(*i.tests))) {
@@ -102,11 +102,14 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 
 // announce prints a text as it is. In JSON it is a line with a code by which programs know it.
 func announce(c *command.Call, code, text string) {
-	if c.JSON {
+	switch {
+	case !c.JSON:
+		fmt.Fprintln(c.Out, text)
+	case code == "":
+		c.View().Message(strings.TrimSpace(text))
+	default:
 		c.View().InitOutput(code, strings.TrimSpace(text))
-		return
 	}
-	fmt.Fprintln(c.Out, text)
 }
 
 // tell prints a line of a list, or a log line in JSON.

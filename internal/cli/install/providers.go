@@ -25,7 +25,7 @@ state needs.`,
 			command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
-					return c.TooMany()
+					return c.Say("Too many command line arguments. Did you mean to use -chdir?")
 				}
 				return runProviders(ctx, c)
 			}

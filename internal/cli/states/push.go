@@ -48,11 +48,17 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 	case err != nil:
 		return c.Say("Error reading source state %q: %s", name, err)
 	}
-	return edit(ctx, c, editing{Locking: *l, operation: "state-push"}, func(session state.Session) (*state.State, diag.List) {
+	var problem error
+	outcome := edit(ctx, c, editing{Locking: *l, operation: "state-push"}, func(session state.Session) (*state.State, diag.List) {
 		write := session.Write
 		if force {
 			write = session.Replace
 		}
-		return nil, diag.FromError("Failed to write state", write(ctx, s))
+		problem = write(ctx, s)
+		return nil, nil
 	})
+	if problem != nil {
+		return c.Say("Failed to write state: %s", problem)
+	}
+	return outcome
 }
