@@ -1,8 +1,13 @@
 package tombolo
 
 import (
+	"maps"
+
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/host"
+	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -10,6 +15,19 @@ import (
 func (p *Project) WithStore(s state.Store) *Project {
 	c := *p
 	c.store = s
+	return &c
+}
+
+// WithProviders gives the same project with more providers, which come before the built-in ones: for callers that choose them by what the
+// configuration needs. It must be called before anything is asked of a provider.
+func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Project {
+	c := *p
+	c.opts.Providers = maps.Clone(p.opts.Providers)
+	if c.opts.Providers == nil {
+		c.opts.Providers = map[addr.Provider]provider.Factory{}
+	}
+	maps.Copy(c.opts.Providers, more)
+	c.registry = host.NewRegistry(c.factories())
 	return &c
 }
 

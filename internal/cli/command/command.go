@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/settings"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -62,6 +63,9 @@ type Call struct {
 
 	noColor bool
 	compact bool
+
+	settings         *settings.Settings // see Settings
+	settingsProblems diag.List
 }
 
 func (a *App) newCall(cmd *Command, path string) (*Call, Run) {

@@ -36,6 +36,7 @@ type ProjectOptions struct {
 	Events      event.Sink
 	Abort       context.Context
 	Saved       *plan.Plan // take the configuration from here
+	NoPlugins   bool       // look at the configuration alone: installed providers need not be there
 }
 
 // Project loads the configuration with its store.
@@ -79,7 +80,14 @@ func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, di
 		return nil, diags
 	}
 	c.AddSources(project.Config().Files)
-	return project, diags
+	if p.NoPlugins {
+		return project, diags
+	}
+	factories, more := c.plugins(project.Config())
+	if diags = diags.Extend(more); more.HasErrors() {
+		return nil, diags
+	}
+	return project.WithProviders(factories), diags
 }
 
 // Values gives the variables of the root module as Given does, only their values.

@@ -1,0 +1,166 @@
+package command
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
+	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/host"
+	"github.com/tombolo-iac/tombolo/internal/settings"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// SettingsEnvironment is what the CLI configuration depends on.
+func (a *App) SettingsEnvironment() settings.Environment {
+	home, _ := os.UserHomeDir() // without one there are no default files
+	if h, ok := a.lookupenv("HOME"); ok {
+		home = h
+	}
+	return settings.Environment{Getenv: a.Getenv, Home: home, Windows: runtime.GOOS == "windows"}
+}
+
+// Settings reads the CLI configuration, once.
+func (c *Call) Settings() (*settings.Settings, diag.List) {
+	if c.settings == nil {
+		c.settings, c.settingsProblems = settings.Load(c.SettingsEnvironment())
+	}
+	return c.settings, c.settingsProblems
+}
+
+// PluginFolder is where init installs providers.
+func (a *App) PluginFolder() packages.Folder {
+	return packages.Folder{Dir: filepath.Join(a.DataDir(), "providers")}
+}
+
+// BuiltIn tells whether this program serves a provider itself when no plugin of it is installed.
+func BuiltIn(p addr.Provider) bool {
+	return slices.ContainsFunc(tombolo.BuiltInProviders(), func(source string) bool {
+		own, err := addr.ParseProvider(source)
+		return err == nil && own == p
+	})
+}
+
+// Wanted gives what the modules of a configuration ask of each provider, together.
+func Wanted(cfg *config.Config) (plugins.Wanted, diag.List) {
+	wanted := plugins.Wanted{}
+	var diags diag.List
+	for _, m := range cfg.SortedModules() {
+		more, problems := WantedBy(m)
+		diags = diags.Extend(problems)
+		for p, c := range more {
+			wanted[p] = wanted[p].And(c)
+		}
+	}
+	return wanted, diags
+}
+
+// WantedBy gives what one module asks: by its requirements, its provider blocks, and what its resources imply.
+func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
+	wanted := plugins.Wanted{}
+	var diags diag.List
+	add := func(p addr.Provider, v config.VersionConstraint) {
+		c, err := require.Parse(v.Text)
+		if err != nil {
+			diags = diags.Errorf(&v.Range, "Invalid version constraint", "The version constraint of provider %s cannot be used: %s.", p.ForDisplay(), err)
+		}
+		wanted[p] = wanted[p].And(c)
+	}
+	for _, r := range m.SortedRequiredProviders() {
+		add(r.Source, r.Version)
+	}
+	for _, p := range m.SortedProviderConfigs() {
+		add(p.Provider, p.Version)
+	}
+	for _, r := range m.SortedResources() {
+		add(r.Provider, config.VersionConstraint{})
+	}
+	return wanted, diags
+}
+
+// plugins gives the providers of a configuration, and of everything that is locked, that are programs of their own.
+func (c *Call) plugins(cfg *config.Config) (map[addr.Provider]provider.Factory, diag.List) {
+	wanted, diags := Wanted(cfg)
+	set, more := c.Settings()
+	diags = diags.Extend(more)
+	locked, more := lockfile.Load(".")
+	diags = diags.Extend(more)
+	attached, err := host.ParseReattach(c.Getenv(host.ReattachVariable))
+	if err != nil {
+		diags = diags.AppendError("Invalid "+host.ReattachVariable, err)
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	// A state may need providers that the configuration does not mention any more.
+	for _, e := range locked.Entries() {
+		if _, ok := wanted[e.Provider]; !ok {
+			wanted[e.Provider] = require.Constraints{}
+		}
+	}
+	programs, more := plugins.Ready(plugins.ReadyOptions{
+		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn,
+		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok },
+	})
+	diags = diags.Extend(more).Extend(overrideWarning(set, wanted))
+	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
+	log := c.ProviderLog()
+	for p, program := range programs {
+		out[p] = host.Plugin{Provider: p, Program: program, Log: log}.Factory()
+	}
+	for p, r := range attached {
+		out[p] = r.Factory()
+	}
+	return out, diags
+}
+
+// overrideWarning says which providers are under development.
+func overrideWarning(set *settings.Settings, wanted plugins.Wanted) diag.List {
+	var list []string
+	for p, dir := range set.DevOverrides {
+		if _, ok := wanted[p]; ok {
+			list = append(list, fmt.Sprintf(" - %s in %s", p.ForDisplay(), dir))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	slices.Sort(list)
+	return diag.List{}.Warnf(nil, "Provider development overrides are in effect",
+		"The following provider development overrides are set in the CLI configuration:\n%s\n\nThe behavior may therefore not match any released version of the provider and applying changes may cause the state to become incompatible with published releases.", strings.Join(list, "\n"))
+}
+
+// Selections gives the version of each provider that the lock file has, for those that are installed.
+func (a *App) Selections() map[string]string {
+	locked, diags := lockfile.Load(".")
+	if diags.HasErrors() {
+		return nil
+	}
+	out := map[string]string{}
+	for _, e := range locked.Entries() {
+		if _, err := os.Stat(a.PluginFolder().Path(e.Provider, e.Version)); err == nil {
+			out[e.Provider.String()] = e.Version.String()
+		}
+	}
+	return out
+}
+
+// SortedProviders gives the keys of a set of providers in the order of their addresses.
+func SortedProviders[T any](set map[addr.Provider]T) []addr.Provider {
+	return slices.SortedFunc(maps.Keys(set), func(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// ProviderLog is where providers' logs go: see log.go.
+func (c *Call) ProviderLog() *slog.Logger { return c.log("TF_LOG_PROVIDER") }
