@@ -27,7 +27,7 @@ func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Projec
 		c.opts.Providers = map[addr.Provider]provider.Factory{}
 	}
 	maps.Copy(c.opts.Providers, more)
-	c.registry = host.NewRegistry(c.factories())
+	c.registry = host.NewRegistry(c.opts.Abort, c.factories())
 	return &c
 }
 

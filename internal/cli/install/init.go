@@ -3,12 +3,8 @@ package install
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
-	"github.com/tombolo-iac/tombolo"
-	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
@@ -53,7 +49,7 @@ func (i *initing) flags(c *command.Call) {
 	f := c.Flags
 	f.BoolVar(&i.backend, "backend", true, "Leave the place of the state alone.")
 	f.BoolVar(&i.get, "get", true, "Do not install modules.")
-	f.BoolVar(&i.upgrade, "upgrade", false, "Install modules anew.")
+	f.BoolVar(&i.upgrade, "upgrade", false, "Install modules anew, and choose the newest allowed version of each provider.")
 	f.StringVar(&i.fromModule, "from-module", "", "Copy the module at `SOURCE` into the directory first.")
 	f.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
 	f.BoolVar(&ignored.remote, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
@@ -90,7 +86,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	if i.get && (len(root.Root.Calls) > 0 || i.fromModule != "") && !installModules(ctx, c, root.Root, i.upgrade) {
 		return command.Failed
 	}
-	if !checkProviders(ctx, c) || !c.Report(warnings.Extend(command.TestDirectory(*i.tests))) {
+	if !installProviders(ctx, c, i.upgrade) || !c.Report(warnings.Extend(command.TestDirectory(*i.tests))) {
 		return command.Failed
 	}
 	announce(c, "output_init_success_message", c.Bold("\n"+c.Title+" has been successfully initialized!"))
@@ -120,28 +116,3 @@ func tell(c *command.Call, line string) {
 	}
 	fmt.Fprintln(c.Out, "- "+view.Clean(line))
 }
-
-// checkProviders tells which provider every requirement gets, or that there is none.
-func checkProviders(ctx context.Context, c *command.Call) bool {
-	announce(c, "initializing_provider_plugin_message", c.Bold("Initializing provider plugins..."))
-	project, diags := c.Load(ctx, command.ProjectOptions{})
-	if diags.HasErrors() {
-		return c.Report(diags)
-	}
-	defer project.Close()
-	required := requiredProviders(project.Config())
-	var list []string
-	for _, p := range slices.SortedFunc(maps.Keys(required), func(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) }) {
-		if _, more := project.Schema(p); more.HasErrors() {
-			diags = diags.Errorf(required[p].Ptr(), "Failed to query available provider packages", "The configuration needs the provider %s, which this version cannot install: it has providers of its own only (%s). Use one of these, or write the objects as external_resource.", p.ForDisplay(), strings.Join(builtIn(), ", "))
-			continue
-		}
-		list = append(list, fmt.Sprintf("%s is built in to %s", p.ForDisplay(), c.Title))
-	}
-	for _, line := range list {
-		tell(c, line)
-	}
-	return c.Report(diags)
-}
-
-func builtIn() []string { return tombolo.BuiltInProviders() }

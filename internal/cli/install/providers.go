@@ -34,7 +34,7 @@ state needs.`,
 }
 
 func runProviders(ctx context.Context, c *command.Call) command.Outcome {
-	project, diags := c.Project(ctx, command.ProjectOptions{})
+	project, diags := c.Project(ctx, command.ProjectOptions{NoPlugins: true})
 	if diags.HasErrors() {
 		return c.End(diags)
 	}

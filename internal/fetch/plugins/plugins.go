@@ -91,7 +91,11 @@ func Install(ctx context.Context, opts Options) (Result, diag.List) {
 	in.result.Lock = opts.Locked.Keep(func(p addr.Provider) bool { _, wanted := opts.Wanted[p]; return wanted })
 	chosen := map[addr.Provider]candidate{}
 	for _, p := range opts.Wanted.sorted() {
-		if p.IsBuiltin() || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			break
+		}
+		if p.IsBuiltin() {
+			in.Progress(Step{Kind: StepServedHere, Provider: p})
 			continue
 		}
 		if c, ok := in.choose(p); ok {

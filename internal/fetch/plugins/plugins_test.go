@@ -259,7 +259,7 @@ func TestBuiltInProvidersServeWhenNobodyElseDoes(t *testing.T) {
 	w.wants("hashicorp/external", "~> 2.0")
 	w.wants("terraform.io/builtin/terraform", "")
 	w.mustInstall()
-	if len(w.opts.Locked.Entries()) != 0 || len(w.steps) != 2 {
+	if len(w.opts.Locked.Entries()) != 0 || len(w.steps) != 3 {
 		t.Errorf("%s, %v", w.opts.Locked.Bytes(), w.steps)
 	}
 	if programs, diags := w.ready(); diags.HasErrors() || len(programs) != 0 {
