@@ -81,6 +81,8 @@ func conformance(t *testing.T, factory provider.Factory) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A creation that was cancelled on its way may have made its object though no answer arrived: that is what "early" does.
+	left = slices.DeleteFunc(left, func(o world.Object) bool { return strings.HasPrefix(o.Name, "early ") })
 	if len(left) != 1 || left[0].Name != "old" {
 		t.Errorf("the suite left objects behind: %+v", left)
 	}

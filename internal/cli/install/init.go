@@ -86,7 +86,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	if i.get && (len(root.Root.Calls) > 0 || i.fromModule != "") && !installModules(ctx, c, root.Root, i.upgrade) {
 		return command.Failed
 	}
-	if !installProviders(ctx, c, i.upgrade) || !c.Report(warnings.Extend(command.TestDirectory(*i.tests))) {
+	if !installProviders(ctx, c, i) || !c.Report(warnings.Extend(command.TestDirectory(*i.tests))) {
 		return command.Failed
 	}
 	announce(c, "output_init_success_message", c.Bold("\n"+c.Title+" has been successfully initialized!"))

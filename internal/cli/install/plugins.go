@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
@@ -13,9 +14,9 @@ import (
 )
 
 // installProviders makes every provider that configuration and state need available, and writes the lock file.
-func installProviders(ctx context.Context, c *command.Call, upgrade bool) bool {
+func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	announce(c, "initializing_provider_plugin_message", c.Bold("Initializing provider plugins..."))
-	project, diags := c.Project(ctx, command.ProjectOptions{NoPlugins: true})
+	project, diags := c.Load(ctx, command.ProjectOptions{NoPlugins: true})
 	if diags.HasErrors() {
 		return c.Report(diags)
 	}
@@ -26,18 +27,15 @@ func installProviders(ctx context.Context, c *command.Call, upgrade bool) bool {
 	diags = diags.Extend(more)
 	locked, more := lockfile.Load(".")
 	diags = diags.Extend(more)
-	snapshot, more := c.SnapshotOf(ctx, project.Store())
-	if diags = diags.Extend(more); diags.HasErrors() {
-		return c.Report(diags)
+	if i.backend {
+		diags = diags.Extend(wantedByState(ctx, c, project, wanted))
 	}
-	if snapshot.State != nil {
-		for _, r := range snapshot.State.Resources() {
-			wanted[r.Provider.Provider] = wanted[r.Provider.Provider].And(require.Constraints{})
-		}
+	if diags.HasErrors() {
+		return c.Report(diags)
 	}
 	result, more := plugins.Install(ctx, plugins.Options{
 		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Sources: plugins.NewSources(set, c.SettingsEnvironment().ImpliedMirrors()),
-		Overrides: set.DevOverrides, BuiltIn: command.BuiltIn, Upgrade: upgrade,
+		Overrides: set.DevOverrides, BuiltIn: command.BuiltIn, Upgrade: i.upgrade,
 		Progress: func(s plugins.Step) { tell(c, stepText(c, s)) },
 	})
 	if diags = diags.Extend(more); diags.HasErrors() {
@@ -53,6 +51,22 @@ func installProviders(ctx context.Context, c *command.Call, upgrade bool) bool {
 		announce(c, "dependencies_lock_changes_info", c.Title+" has made some changes to the provider dependency selections recorded\nin the "+lockfile.Name+" file. Review those changes and commit them to your\nversion control system if they represent changes you intended to make.")
 	}
 	return c.Report(diags.Extend(incomplete(result)))
+}
+
+// wantedByState adds the providers of objects that the configuration may not mention any more.
+func wantedByState(ctx context.Context, c *command.Call, project *tombolo.Project, wanted plugins.Wanted) diag.List {
+	store, diags := c.StoreOf(project.Config().Root, command.StateFiles{})
+	if diags.HasErrors() {
+		return diags
+	}
+	snapshot, more := c.SnapshotOf(ctx, store)
+	if diags = diags.Extend(more); more.HasErrors() || snapshot.State == nil {
+		return diags
+	}
+	for _, r := range snapshot.State.Resources() {
+		wanted[r.Provider.Provider] = wanted[r.Provider.Provider].And(require.Constraints{})
+	}
+	return diags
 }
 
 // stepText is the line that tells of a step.
