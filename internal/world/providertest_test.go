@@ -2,6 +2,8 @@ package world
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,7 +84,7 @@ func conformance(t *testing.T, factory provider.Factory) {
 		t.Fatal(err)
 	}
 	// A creation that was cancelled on its way may have made its object though no answer arrived: that is what "early" does.
-	left = slices.DeleteFunc(left, func(o world.Object) bool { return strings.HasPrefix(o.Name, "early ") })
+	left = slices.DeleteFunc(left, func(o Object) bool { return strings.HasPrefix(o.Name, "early ") })
 	if len(left) != 1 || left[0].Name != "old" {
 		t.Errorf("the suite left objects behind: %+v", left)
 	}
