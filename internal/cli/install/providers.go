@@ -131,19 +131,6 @@ func nonEmpty(s string) []string {
 	return []string{s}
 }
 
-// requiredProviders gives all providers of a configuration with a place that asks for each.
-func requiredProviders(cfg *config.Config) map[addr.Provider]hcl.Range {
-	out := map[addr.Provider]hcl.Range{}
-	for _, m := range cfg.SortedModules() {
-		for p, need := range moduleProviders(m) {
-			if _, ok := out[p]; !ok {
-				out[p] = need.where
-			}
-		}
-	}
-	return out
-}
-
 func workingDir() string {
 	wd, err := os.Getwd()
 	if err != nil {
