@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// All that this package writes to disk itself goes through here: plan files, the selected workspace, generated configuration.
+// All that this package writes to disk itself goes through here: plan files, the selected workspace, generated configuration, the log.
 // States are written by internal/store, the module manifest by internal/fetch.
 
 // ReplaceFile gives a file new content: whoever reads it finds either the old or the new one, and after return the new one is durable. A
@@ -69,6 +69,11 @@ func syncDir(dir string) error {
 	defer d.Close()
 	d.Sync() // some file systems refuse, and there is nothing more to do
 	return nil
+}
+
+// OpenAppend opens a file to write at its end, as logs are; a new one is for its owner alone.
+func OpenAppend(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
 // MakeDir makes a directory and those above it.

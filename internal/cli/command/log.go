@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 
@@ -41,7 +40,7 @@ func (a *App) logFile() io.Writer {
 	if path == "" {
 		return a.Err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := OpenAppend(path)
 	if err != nil {
 		fmt.Fprintf(a.Err, "The log file %s, which TF_LOG_PATH names, cannot be opened: %s\n", path, err)
 		return io.Discard
