@@ -101,8 +101,9 @@ func (a *applier) runProvisioner(o addr.Object, p *eval.Provisioner, config cty.
 	a.opts.Events.Send(event.ProvisionStart{Object: o, Type: typ})
 	a.opts.Secrets.Add(unmarked, marks.Sensitive)
 	a.opts.Secrets.Add(unmarked, marks.Ephemeral)
+	instead := provision.Suppressed(len(marks.Sensitive) > 0, len(marks.Ephemeral) > 0)
 	err := provision.Run(a.calls, typ, provision.Request{
-		Config: unmarked, Secret: len(marks.Sensitive)+len(marks.Ephemeral) > 0, Dir: a.opts.Dir,
+		Config: unmarked, Instead: instead, Dir: a.opts.Dir,
 		Output: func(line string) {
 			a.opts.Events.Send(event.ProvisionOutput{Object: o, Type: typ, Line: a.opts.Secrets.Redact(line)})
 		},
@@ -118,8 +119,8 @@ func (a *applier) runProvisioner(o addr.Object, p *eval.Provisioner, config cty.
 		d.Detail = fmt.Sprintf("The argument %q cannot be used: %s.", wrong.Name, wrong.Problem)
 		return a.walk.Report(diag.List{d})
 	}
-	command := provision.Suppressed
-	if len(marks.Sensitive)+len(marks.Ephemeral) == 0 {
+	command := instead
+	if command == "" {
 		command = unmarked.GetAttr("command").AsString()
 	}
 	d.Detail = fmt.Sprintf("Error running command '%s': %s", command, err)

@@ -60,6 +60,11 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 		return cty.DynamicVal, err
 	}
 	if w.action == plan.Update && w.planned.RawEquals(w.prior) {
+		if o := a.journal.Working().Object(c.Object); o != nil && value.EqualPaths(o.Sensitive, w.marks.Sensitive) {
+			// What was not known has come out as it was before: there is nothing to do.
+			v := w.marked(w.prior)
+			return v, a.walk.Report(b.Postconditions(key, v))
+		}
 		return w.sensitivityOnly()
 	}
 	v, err := w.apply()

@@ -43,8 +43,20 @@ func Schema(typ string) *provider.Block {
 // Remote tells that the language knows the provisioner, as one that works on another machine, but this package does not have it.
 func Remote(typ string) bool { return typ == "file" || typ == "remote-exec" }
 
-// Suppressed stands for every line of a program whose configuration is secret.
-const Suppressed = "(output suppressed due to sensitive value in config)"
+// Suppressed gives what stands for every line of a program whose configuration is secret; empty when it is not.
+func Suppressed(sensitive, ephemeral bool) string {
+	var why []string
+	if sensitive {
+		why = append(why, "sensitive")
+	}
+	if ephemeral {
+		why = append(why, "ephemeral")
+	}
+	if why == nil {
+		return ""
+	}
+	return "(output suppressed due to " + strings.Join(why, ", ") + " value in config)"
+}
 
 // maxKept is how much of the output an error repeats.
 const maxKept = 64 << 10
@@ -53,8 +65,8 @@ const maxKept = 64 << 10
 type Request struct {
 	// Config is the evaluated block, wholly known and without marks.
 	Config cty.Value
-	// Secret tells that the block holds what must not be shown: of the output only the fact is.
-	Secret bool
+	// Instead, when set, is shown instead of every line: the block holds what must not be shown. See Suppressed.
+	Instead string
 	// Dir is what relative names are relative to; empty means the working directory of this process.
 	Dir string
 	// Output gets each line as it is printed. It is called from one goroutine at a time.
@@ -86,8 +98,8 @@ func Run(ctx context.Context, typ string, req Request) error {
 		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		switch {
 		case line == "": // says nothing; Terraform leaves it out too
-		case req.Secret:
-			req.Output(Suppressed)
+		case req.Instead != "":
+			req.Output(req.Instead)
 		default:
 			req.Output(line)
 		}
@@ -103,7 +115,7 @@ func Run(ctx context.Context, typ string, req Request) error {
 		Joined: true, Stderr: tell, MaxStderr: maxKept, Linger: program.Unlimited,
 	})
 	var output []byte
-	if res != nil && !req.Secret {
+	if res != nil && req.Instead == "" {
 		output = res.Stderr
 	}
 	var stopped *program.StoppedError
