@@ -1,0 +1,31 @@
+package wire
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The comparison needs a library that this module does not depend on, so it is a module of its own.
+func TestMessagesAreThoseOfTheField(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds another module")
+	}
+	run := func(args ...string) (string, error) {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = "../../conformance/providers/descriptors"
+		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run("list", "-deps", "-test", "./..."); err != nil {
+		if !strings.Contains(out, "disabled by GOPROXY=off") {
+			t.Fatal(out)
+		}
+		t.Skipf("the modules of conformance/providers/descriptors are not at hand (go mod download there gets them): %s", out)
+	}
+	if out, err := run("test", "./..."); err != nil {
+		t.Error(out)
+	}
+}
