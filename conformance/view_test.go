@@ -101,7 +101,11 @@ func stableText(s Step, run Run) string {
 	switch s.Verb {
 	case "workspace":
 		return asTerraform(text)
-	case "output", "console", "fmt", "graph":
+	case "output":
+		if !strings.HasPrefix(strings.TrimSpace(text), "Warning: ") { // else its details are all there is
+			return text
+		}
+	case "console", "fmt", "graph":
 		return text
 	case "state":
 		if len(s.Args) > 0 && (s.Args[0] == "list" || s.Args[0] == "show") {

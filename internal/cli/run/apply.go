@@ -40,8 +40,12 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 	var approved bool
 	c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
 	return func(ctx context.Context) command.Outcome {
-		p.destroy, c.StatePath = p.destroy || destroy, p.Out
+		c.StatePath = p.Out
 		switch {
+		case destroy && p.destroy:
+			return c.Misuse("Invalid mode option", "The command destroy always destroys: leave the option -destroy out.")
+		case destroy && p.refreshOnly:
+			return c.Misuse("Invalid mode option", "The command destroy always destroys: leave the option -refresh-only out, or use \"%s refresh\".", c.Program)
 		case len(c.Args) > 1, len(c.Args) > 0 && destroy:
 			return c.TooMany()
 		case len(c.Args) == 1:

@@ -28,7 +28,7 @@ registry.acme.com/acme/aws instead of hashicorp/aws.`,
 				for i, text := range c.Args {
 					p, err := addr.ParseProvider(text)
 					if err != nil {
-						return c.Finish("Invalid provider address", fmt.Errorf("%q: %w", text, err))
+						return c.Finish(fmt.Sprintf("Invalid %q provider %q", []string{"from", "to"}[i], text), err)
 					}
 					ends[i] = p
 				}
