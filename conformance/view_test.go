@@ -109,7 +109,7 @@ func stableText(s Step, run Run) string {
 		return text
 	case "state":
 		if len(s.Args) > 0 && (s.Args[0] == "list" || s.Args[0] == "show") {
-			return text
+			return controlSequence.ReplaceAllString(text, "") // terraform shows null in gray even with -no-color
 		}
 	case "plan", "apply", "destroy", "refresh":
 		var out []string
@@ -153,6 +153,9 @@ func textDiagnostics(run Run, n *normaliser) any {
 			if i+1 < len(starts) {
 				end = starts[i+1][0]
 			}
+			if i > 0 && isDetail(text[starts[i-1][0]:at[0]]) {
+				continue
+			}
 			block := text[at[0]:end]
 			head, _, _ := strings.Cut(block, "\n")
 			severity, summary, _ := strings.Cut(head, ": ")
@@ -167,6 +170,12 @@ func textDiagnostics(run Run, n *normaliser) any {
 		}
 	}
 	return bag(found)
+}
+
+// isDetail tells whether a text that begins with the head of a diagnostic ends where its details begin: they may quote an error.
+func isDetail(before string) bool {
+	head, rest, _ := strings.Cut(before, "\n")
+	return head != "" && rest == "\n"
 }
 
 // plain takes colors and frames off a text: terraform draws them into files, too, unless told otherwise.

@@ -166,7 +166,7 @@ func ReadPlan(name string) (*plan.Plan, diag.List) {
 	case err == nil:
 		return pl, nil
 	case errors.As(err, &fileErr):
-		return nil, diag.List{}.Errorf(nil, fileErr.Summary, "%s: %s", name, fileErr.Detail)
+		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "%s", fileErr.Detail)
 	}
 	return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)
 }

@@ -53,6 +53,7 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 		case c.JSON && !approved:
 			return c.End(diag.List{}.Errorf(nil, "Plan file or auto-approve required", "With -json nothing is asked, so approval has to come with the command: give a saved plan, or -auto-approve."))
 		}
+		p.destroy = p.destroy || destroy
 		return runApply(ctx, c, p, approved)
 	}
 }
