@@ -58,7 +58,6 @@ type jsonChange struct {
 	SchemaVersion       int64             `json:"schema_version,omitempty"`
 	Before              jsonValue         `json:"before"`
 	After               jsonValue         `json:"after"`
-	ConfigSensitive     []json.RawMessage `json:"config_sensitive,omitempty"`
 	ReplacePaths        []json.RawMessage `json:"replace_paths,omitempty"`
 	Private             []byte            `json:"private,omitempty"`
 	Dependencies        []string          `json:"dependencies,omitempty"`
@@ -203,9 +202,9 @@ func (e *encoder) change(c *Change) jsonChange {
 	j := jsonChange{
 		Address: c.Object.Instance.String(), Deposed: string(c.Object.Deposed), Provider: c.Provider.String(), Action: c.Action, Reason: c.Reason,
 		Type: e.typ(c.Type), SchemaVersion: c.SchemaVersion,
-		Before:          jsonValue{e.value(c.Before.Value, c.Type), e.paths(c.Before.Sensitive)},
-		After:           jsonValue{e.value(c.After.Value, c.Type), e.paths(c.After.Sensitive)},
-		ConfigSensitive: e.paths(c.ConfigSensitive), ReplacePaths: e.paths(c.ReplacePaths), Private: c.Private,
+		Before:       jsonValue{e.value(c.Before.Value, c.Type), e.paths(c.Before.Sensitive)},
+		After:        jsonValue{e.value(c.After.Value, c.Type), e.paths(c.After.Sensitive)},
+		ReplacePaths: e.paths(c.ReplacePaths), Private: c.Private,
 		CreateBeforeDestroy: c.CreateBeforeDestroy, DeposedKey: string(c.DeposedKey), GeneratedConfig: c.GeneratedConfig,
 		BeforeIdentity: e.dynamic(c.BeforeIdentity), AfterIdentity: e.dynamic(c.AfterIdentity), Settled: c.Settled,
 	}
@@ -396,7 +395,7 @@ func (d *decoder) change(j *jsonChange) *Change {
 	c := &Change{
 		Object:   addr.Object{Instance: d.instance(j.Address), Deposed: addr.DeposedKey(j.Deposed)},
 		Provider: d.provider(j.Provider), Action: d.action(j.Action), Reason: j.Reason, SchemaVersion: j.SchemaVersion,
-		ConfigSensitive: d.paths(j.ConfigSensitive), ReplacePaths: d.paths(j.ReplacePaths), Private: j.Private,
+		ReplacePaths: d.paths(j.ReplacePaths), Private: j.Private,
 		CreateBeforeDestroy: j.CreateBeforeDestroy, DeposedKey: addr.DeposedKey(j.DeposedKey), GeneratedConfig: j.GeneratedConfig,
 		BeforeIdentity: d.dynamic(j.BeforeIdentity), AfterIdentity: d.dynamic(j.AfterIdentity), Settled: j.Settled,
 	}

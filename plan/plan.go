@@ -84,9 +84,6 @@ type Change struct {
 
 	Before Value
 	After  Value
-	// ConfigSensitive are the paths of After that the configuration makes sensitive: what the state remembers. After.Sensitive has
-	// those of the schema too.
-	ConfigSensitive []cty.Path
 	// Type is the implied type of the schema, needed to encode the values.
 	Type          cty.Type
 	SchemaVersion int64

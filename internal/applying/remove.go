@@ -95,7 +95,7 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 		}
 		v = value.UnknownAsNull(v)
 		next, err := state.NewObject(v, rt.Block.ImpliedType(), state.Object{
-			Status: stored.Status, SchemaVersion: rt.Version, Sensitive: value.Existing(v, stored.Sensitive), Private: resp.Private,
+			Status: stored.Status, SchemaVersion: rt.Version, Sensitive: value.SensitivePaths(rt.Block, v, stored.Sensitive), Private: resp.Private,
 			Dependencies: stored.Dependencies, CreateBeforeDestroy: stored.CreateBeforeDestroy,
 			IdentityVersion: stored.IdentityVersion, Identity: stored.Identity,
 		})
@@ -168,7 +168,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if !v.IsWhollyKnown() {
 		return w.marked(v), nil // a check has failed with it; what was read before stays
 	}
-	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: w.marks.Sensitive})
+	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v, w.marks.Sensitive)})
 	if err != nil {
 		return cty.DynamicVal, a.walk.Report(diag.FromError("Cannot store "+w.inst.String(), err))
 	}

@@ -102,7 +102,7 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 		// Whether the check holds is asked again when everything has been done.
 		p.add(readLater(b, inst, result, marks, plan.ReadBecauseCheckNested))
 	}
-	object, err := state.NewObject(value.UnknownAsNull(result), block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: marks.Sensitive})
+	object, err := state.NewObject(value.UnknownAsNull(result), block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: value.SensitivePaths(block, result, marks.Sensitive)})
 	if err != nil {
 		return cty.DynamicVal, p.walk.Report(diag.FromError("Cannot store "+inst.String(), err))
 	}
@@ -115,7 +115,7 @@ func readLater(b *eval.Block, inst addr.AbsResourceInstance, planned cty.Value, 
 	block := b.Slot.Type.Block
 	return &plan.Change{
 		Object: addr.Object{Instance: inst}, PrevAddr: inst, Provider: b.Slot.ProviderConfig, Action: plan.Read, Reason: reason,
-		Before: plan.Value{Value: cty.NullVal(block.ImpliedType())}, After: planValue(block, planned, marks.Sensitive), ConfigSensitive: marks.Sensitive,
+		Before: plan.Value{Value: cty.NullVal(block.ImpliedType())}, After: planValue(block, planned, marks.Sensitive),
 		Type: block.ImpliedType(), SchemaVersion: b.Slot.Type.Version,
 	}
 }

@@ -104,7 +104,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	if k.null() {
 		return none, p.walk.Report(notThere(o, id))
 	}
-	stored := state.Object{SchemaVersion: rt.Version, Private: k.private}
+	stored := state.Object{SchemaVersion: rt.Version, Sensitive: k.sensitive, Private: k.private}
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil {
 		stored.Dependencies, stored.CreateBeforeDestroy = slot.ResourceDeps(), slot.CreateBeforeDestroy
 	}

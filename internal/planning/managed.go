@@ -166,7 +166,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 	}
 	if reason == plan.NoReason {
 		action := plan.NoOp
-		if changed || !value.EqualPaths(m.prior.sensitive, m.marks.Sensitive) {
+		if changed || !value.EqualPaths(m.prior.sensitive, value.SensitivePaths(m.block, planned, m.marks.Sensitive)) {
 			action = plan.Update
 		}
 		c := m.change(action, plan.NoReason, planned, m.marks.Sensitive)
@@ -235,9 +235,8 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Before: planValue(m.block, m.prior.value, m.prior.sensitive), After: planValue(m.block, after, sensitive),
 		Type: m.block.ImpliedType(), SchemaVersion: m.b.Slot.Type.Version, Private: m.prior.private,
 		Dependencies: m.b.Slot.ResourceDeps(), CreateBeforeDestroy: m.b.Slot.CreateBeforeDestroy,
-		ConfigSensitive: sensitive,
-		Importing:       m.importing,
-		Settled:         m.config != cty.NilVal && m.config.IsWhollyKnown(),
+		Importing: m.importing,
+		Settled:   m.config != cty.NilVal && m.config.IsWhollyKnown(),
 	}
 	c.BeforeIdentity = m.prior.identity
 	if action == plan.NoOp {

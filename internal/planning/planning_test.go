@@ -319,8 +319,8 @@ output "o" {
   value = terraform_data.a.input
   sensitive = true
 }`), "terraform_data.a create")
-	if c := p.Changes[0]; len(c.ConfigSensitive) != 1 {
-		t.Errorf("sensitive paths %v, want .input", c.ConfigSensitive)
+	if c := p.Changes[0]; len(c.After.Sensitive) != 1 {
+		t.Errorf("sensitive paths %v, want .input", c.After.Sensitive)
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 
 // known is a stored object brought to the current schema and, unless refreshing is off, to the present of the world.
 type known struct {
-	value     cty.Value // no marks; null when there is no object
-	sensitive []cty.Path
+	value     cty.Value  // no marks; null when there is no object
+	sensitive []cty.Path // what the schema and the configuration make so
 	private   []byte
 	identity  cty.Value     // cty.NilVal when there is none
 	object    *state.Object // as stored or as refreshed; nil when there is none
@@ -70,7 +70,8 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
 		return none, p.walk.Report(value.BadAnswer(o, cfg, "Invalid resource state upgrade", errs))
 	}
-	p.opts.Secrets.Add(k.value, value.SensitivePaths(rt.Block, k.value, k.sensitive))
+	k.sensitive = value.SensitivePaths(rt.Block, k.value, k.sensitive)
+	p.opts.Secrets.Add(k.value, k.sensitive)
 	current := k
 	if refresh {
 		var err error
@@ -135,7 +136,7 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	if errs := value.CheckIdentity(rt.Identity, resp.Identity, true); len(errs) > 0 {
 		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid identity", errs))
 	}
-	k.value, k.private = state, resp.Private
+	k.value, k.private, k.sensitive = state, resp.Private, value.SensitivePaths(rt.Block, state, k.sensitive)
 	if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 		k.identity = resp.Identity
 	}
@@ -171,11 +172,12 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	if err != nil {
 		return after, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
 	}
-	if same && bytes.Equal(identity, stored.Identity) && !before.converted && stored.SchemaVersion == rt.Version && bytes.Equal(before.private, after.private) && slices.Equal(stored.Dependencies, deps) && cbd == stored.CreateBeforeDestroy {
+	if same && bytes.Equal(identity, stored.Identity) && !before.converted && stored.SchemaVersion == rt.Version && bytes.Equal(before.private, after.private) &&
+		value.EqualPaths(stored.Sensitive, after.sensitive) && slices.Equal(stored.Dependencies, deps) && cbd == stored.CreateBeforeDestroy {
 		return after, nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), state.Object{
-		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: stored.Sensitive, Private: after.private, Dependencies: deps,
+		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: after.sensitive, Private: after.private, Dependencies: deps,
 		CreateBeforeDestroy: cbd, IdentityVersion: identityVersion, Identity: identity,
 		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy,
 	})

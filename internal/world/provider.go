@@ -87,6 +87,7 @@ var schema = &provider.Schema{
 	Data: map[string]*provider.ResourceType{typeName: {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
 		"name": attr(cty.String, required), "id": attr(cty.String, computed), "value": attr(cty.String, computed), "size": attr(cty.Number, computed),
 		"tags": attr(cty.Map(cty.String), computed), "revision": attr(cty.Number, computed),
+		"secret": attr(cty.String, func(a *provider.Attribute) { a.Computed, a.Sensitive = true, true }),
 	}}}},
 }
 
