@@ -238,11 +238,16 @@ type PlanOptions struct {
 	ForceReplace []addr.AbsResourceInstance
 	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
+	// Import takes over one object, as the command of that name does.
+	Import *Import
 	// Variables are the root input variables as given; config.Values of files and options are made into these by the caller.
 	Variables map[string]cty.Value
 	// VariableRanges tells where values were written, for the messages of validations; others are about the declaration.
 	VariableRanges map[string]hcl.Range
 }
+
+// Import is one object to take over.
+type Import = planning.Import
 
 // Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got, marked as errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
@@ -263,7 +268,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		}
 	}
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Generate: o.GenerateConfig, Variables: o.Variables, VariableRanges: o.VariableRanges,
+		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Generate: o.GenerateConfig, Import: o.Import, Variables: o.Variables, VariableRanges: o.VariableRanges,
 		Functions: p.functions(p.opts.Abort, funcs.Options{PlanTime: now, Pure: true, Files: record}),
 		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})

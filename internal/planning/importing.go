@@ -53,8 +53,19 @@ func (p *planner) adopt(target addr.AbsResourceInstance, cfg addr.AbsProviderCon
 	return state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: target}, Provider: cfg, Object: k.object}}, nil
 }
 
+// Import is one object to take over.
+type Import struct {
+	Target addr.AbsResourceInstance
+	ID     string
+	// Found, when set, is called once the provider knows the object, before it is read.
+	Found func()
+}
+
 // takeOver looks for the object that an import block names, unless the instance has one already.
 func (m *managed) takeOver() error {
+	if asked := m.p.opts.Import; asked != nil && asked.Target == m.inst {
+		return m.importOne(asked)
+	}
 	found := m.p.walk.ImportOf(m.inst)
 	if found == nil || !m.prior.null() {
 		return nil
@@ -69,9 +80,33 @@ func (m *managed) takeOver() error {
 	return nil
 }
 
+// importOne looks for the object that the command import names.
+func (m *managed) importOne(asked *Import) error {
+	m.p.mu.Lock()
+	m.p.tookOver = true
+	m.p.mu.Unlock()
+	if !m.prior.null() {
+		return m.p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by Terraform", "The state holds an object for %s already. Remove it from the state first (state rm), or choose another address.", m.inst))
+	}
+	k, err := m.p.imported(m.obj, m.b.Slot.ProviderConfig, m.b.Slot.Type, m.prov, asked.ID, nil)
+	if err != nil {
+		return err
+	}
+	m.prior = k
+	m.p.edit(state.Edit{Put: &state.PutObject{Addr: m.obj, Provider: m.b.Slot.ProviderConfig, Object: k.object}})
+	return nil
+}
+
 // imported asks a provider for an existing object and reads it.
 func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, id string, planned []byte) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
+	p.mu.Lock()
+	unsettled := p.unsettled[cfg]
+	p.mu.Unlock()
+	if unsettled {
+		return none, p.walk.Report(diag.List{}.Errorf(nil, "Invalid provider configuration",
+			"To import %s the configuration of %s has to be known, but it depends on what is known only after apply. Apply that first, with -target, or write the values into the configuration.", o, cfg))
+	}
 	var resp provider.ImportResponse
 	p.call(func() {
 		resp = inst.Import(event.InObject(p.calls, o), provider.ImportRequest{Type: o.Instance.Resource.Type, ID: id, Client: client})
@@ -95,6 +130,9 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	}
 	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
 		return none, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
+	}
+	if asked := p.opts.Import; asked != nil && asked.Found != nil {
+		asked.Found()
 	}
 	k.value = withPlanned(rt.Block, k.value, planned)
 	k, err := p.refresh(o, cfg, rt, inst, k)

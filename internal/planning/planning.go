@@ -48,6 +48,8 @@ type Options struct {
 	ForceReplace []addr.AbsResourceInstance
 	// Generate asks for configuration of imported objects that have none.
 	Generate bool
+	// Import takes over one object outside of any import block. The mode is RefreshOnly then.
+	Import *Import
 
 	Functions eval.Functions
 	Variables map[string]cty.Value
@@ -91,6 +93,9 @@ func (p *planner) run(ctx context.Context) error {
 	if err := p.generate(); err != nil {
 		return err
 	}
+	if i := p.opts.Import; i != nil && !p.tookOver {
+		return p.walk.Report(diag.List{}.Errorf(nil, "Configuration for import target does not exist", "The configuration declares no instance %s: count or for_each of its block, or of a module, leaves it out.", i.Target))
+	}
 	return p.walk.Report(p.forgotten())
 }
 
@@ -117,7 +122,7 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
 		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, fired: map[addr.AbsResource]bool{}, changedModules: map[addr.ModuleInstance]bool{},
 		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
-		replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
+		unsettled: map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
 		ephemerals: ephemeral.New(calls, o.Events),
 	}
 	for _, a := range o.ForceReplace {
@@ -155,7 +160,9 @@ type planner struct {
 	slots      chan struct{} // bounds provider calls
 	ephemerals *ephemeral.Objects
 
-	mu             sync.Mutex // guards what follows
+	mu             sync.Mutex                      // guards what follows
+	unsettled      map[addr.AbsProviderConfig]bool // provider configurations with unknown values
+	tookOver       bool                            // what Options.Import asks for
 	changes        []*plan.Change
 	drift          []*plan.Change
 	refreshed      []state.Edit
@@ -171,7 +178,13 @@ type planner struct {
 // Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
 func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
 	unmarked, _ := value.UnmarkDeep(config)
-	p.providers.SetConfig(addr.AbsProviderConfig{Module: s.Unit().Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}, unmarked)
+	a := addr.AbsProviderConfig{Module: s.Unit().Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
+	p.providers.SetConfig(a, unmarked)
+	if !unmarked.IsWhollyKnown() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.unsettled[a] = true
+	}
 	return nil
 }
 

@@ -19,6 +19,7 @@ type planning struct {
 	parallelism                   int
 	input                         bool
 	generate                      string
+	dir                           string // of the configuration; empty: the working directory
 }
 
 func (p *planning) flags(c *command.Call) {

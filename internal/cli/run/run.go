@@ -52,7 +52,7 @@ func (s *session) prepare(operation string) (diags diag.List) {
 		return diags
 	}
 	s.options.GenerateConfig = p.generate != ""
-	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Files: p.StateFiles, Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort})
+	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Dir: p.dir, Files: p.StateFiles, Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort})
 	if diags.HasErrors() {
 		return diags
 	}

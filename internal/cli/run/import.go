@@ -1,0 +1,97 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/view"
+)
+
+// Import is the command import.
+func Import() *command.Command {
+	return &command.Command{
+		Name: "import", Short: "Take over an object that exists already", Args: "ADDRESS ID",
+		Long: `Find the object that a provider knows as ID, and record it in the state as ADDRESS, which needs a
+block in the configuration. Nothing is changed in the real world; the next plan shows how the
+object differs from its block. What an id looks like is the provider's matter.
+
+An import block in the configuration does the same as part of a plan, for many objects at once.`,
+		Setup: func(c *command.Call) command.Run {
+			p := &planning{refreshOnly: true, refresh: true}
+			p.Variables.VariableFlags(c)
+			p.Locking.LockFlags(c)
+			p.StateFiles.WriteFlags(c)
+			var ignored bool
+			c.Flags.StringVar(&p.dir, "config", "", "The `FOLDER` of the configuration, if it is not the working directory.")
+			c.Flags.BoolVar(&p.input, "input", true, "Ask nothing: what is missing is an error.")
+			c.Flags.IntVar(&p.parallelism, "parallelism", 10, "Run at most `N` operations of providers at the same time.")
+			c.Flags.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
+			return func(ctx context.Context) command.Outcome {
+				if len(c.Args) != 2 {
+					return c.Misuse("The import command expects two arguments.", "They are the address in the configuration and the id of the object: %s import aws_instance.web i-0123456789", c.Program)
+				}
+				return runImport(ctx, c, p, c.Args[0], c.Args[1])
+			}
+		},
+	}
+}
+
+func runImport(ctx context.Context, c *command.Call, p *planning, address, id string) command.Outcome {
+	target, diags := addr.ParseInstance(address)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	if target.Resource.Mode != addr.Managed {
+		return c.End(diags.Errorf(nil, "A managed resource address is required. Importing into a data resource is not allowed.", "%s is no managed resource.", target))
+	}
+	s, ok := begin(ctx, c, p, "OperationTypeImport")
+	if !ok {
+		return command.Failed
+	}
+	defer s.end()
+	if diags := importable(s.project.Config(), target); diags.HasErrors() {
+		c.Report(s.warnings.Extend(diags))
+		return command.Failed
+	}
+	say := func(format string, args ...any) { fmt.Fprintln(c.Out, view.Clean(fmt.Sprintf(format, args...))) }
+	say("%s: Importing from ID %q...", target, id)
+	s.options.SkipRefresh = true
+	s.options.Import = &tombolo.Import{Target: target, ID: id, Found: func() {
+		say("%s: Import prepared!\n  Prepared %s for import", target, target.Resource.Type)
+	}}
+	pl, diags := s.plan()
+	if pl == nil || pl.Errored || diags.HasErrors() {
+		c.Report(diags)
+		return command.Failed
+	}
+	_, more := s.run.Apply(s.ctx, pl, ephemeral(pl, s.options.Variables))
+	diags = diags.Extend(more)
+	if !c.Report(diags) || !s.release() {
+		return command.Failed
+	}
+	fmt.Fprintf(c.Out, "\n%s\n\nThe object is now in the state under its address, and %s manages it from here on.\n\n", c.Green("Import successful!"), c.Title)
+	return command.Done
+}
+
+// importable tells whether the configuration has a place for an object.
+func importable(cfg *config.Config, target addr.AbsResourceInstance) diag.List {
+	m := cfg.Module(target.Module.Config())
+	if m == nil {
+		return diag.List{}.Errorf(nil, "Import to non-existent module", "%s is not part of the configuration. Call the module first.", target.Module)
+	}
+	if m.Resources[target.Resource] != nil {
+		return nil
+	}
+	where := "the root module"
+	if !m.Path.IsRoot() {
+		where = m.Path.String()
+	}
+	example := strings.Join([]string{`resource "` + target.Resource.Type + `" "` + target.Resource.Name + `" {`, "  # arguments", "}"}, "\n")
+	return diag.List{}.Errorf(nil, fmt.Sprintf("resource address %q does not exist in the configuration.", target), "Write its block in %s before it is imported, for example:\n\n%s", where, example)
+}
