@@ -93,7 +93,9 @@ func (m *managed) importOne(asked *Import) error {
 		return err
 	}
 	m.prior = k
-	m.p.edit(state.Edit{Put: &state.PutObject{Addr: m.obj, Provider: m.b.Slot.ProviderConfig, Object: k.object}})
+	stored := *k.object
+	stored.Dependencies = nil // as Terraform's command; the next apply records them
+	m.p.edit(state.Edit{Put: &state.PutObject{Addr: m.obj, Provider: m.b.Slot.ProviderConfig, Object: &stored}})
 	return nil
 }
 

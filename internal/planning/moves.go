@@ -32,7 +32,7 @@ func (p *planner) move() error {
 // checkMoves judges the moved blocks, which is possible once everything is expanded.
 func (p *planner) checkMoves() error {
 	if err := p.walk.Report(p.moves.Check(&declared{walk: p.walk})); err != nil {
-		p.changes, p.drift = nil, nil // they stand on moves that nobody meant
+		p.void = true // it stands on moves that nobody meant
 		return err
 	}
 	return p.walk.Report(p.moves.Warnings())

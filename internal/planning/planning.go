@@ -12,7 +12,9 @@ package planning
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,14 +69,20 @@ type Options struct {
 }
 
 // Run plans. ctx stops the start of anything new; calls carries the cancellation of calls under way. The plan is returned with
-// errors too, as far as it got, and is marked as errored then.
+// errors too, as far as it got, and is marked as errored then; there is none where nothing in it would make sense.
 func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*plan.Plan, diag.List) {
+	if len(o.ForceReplace) > 0 && o.Mode != plan.Normal {
+		return nil, diag.List{}.Errorf(nil, "Unsupported plan mode", "Objects can be replaced (-replace) only where the plan makes them what the configuration says, not with -destroy or -refresh-only.")
+	}
 	p := newPlanner(calls, prog, prior, providers, o)
 	err := p.run(ctx)
 	_ = p.walk.Report(p.ephemerals.CloseAll()) // what providers use, and what a failure left open
 	diags := p.walk.Diagnostics()
 	if err != nil && ctx.Err() != nil {
 		diags = diags.Errorf(nil, "Planning was interrupted", "The plan is incomplete, so it cannot be applied. The state is as it was.")
+	}
+	if p.void {
+		return nil, diags
 	}
 	return p.finish(diags), diags
 }
@@ -157,6 +165,7 @@ type planner struct {
 	opts       Options
 	calls      context.Context
 	walk       *eval.Walk
+	void       bool          // there is no plan, not even an errored one
 	slots      chan struct{} // bounds provider calls
 	ephemerals *ephemeral.Objects
 
@@ -230,6 +239,9 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 			return err
 		}
 	}
+	if err := p.walk.Report(p.halfNamed(b, exp)); err != nil {
+		return err
+	}
 	work := p.workOf(b, exp)
 	values := make(map[addr.Key]cty.Value, len(exp.Keys))
 	var mu sync.Mutex // guards values
@@ -261,6 +273,23 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 		return nil
 	})
 	return nil
+}
+
+// halfNamed warns of a -replace that names a block with instances where an instance has to be named.
+func (p *planner) halfNamed(b *eval.Block, exp eval.Expansion) diag.List {
+	a := b.Addr().Instance(addr.NoKey)
+	if !p.replace[a] || exp.Mode == eval.Single {
+		return nil
+	}
+	const summary = "Incompletely-matched force-replace resource instance"
+	if len(exp.Keys) == 0 {
+		return diag.List{}.Warnf(nil, summary, "-replace=%s replaces nothing: the resource has no instances.", a)
+	}
+	var list strings.Builder
+	for _, k := range exp.Keys[:min(len(exp.Keys), 20)] {
+		fmt.Fprintf(&list, "\n  -replace=%s", shellQuoted(b.Addr().Instance(k).String()))
+	}
+	return diag.List{}.Warnf(nil, summary, "-replace=%s replaces nothing: the resource has instances with keys. Name those that you mean:%s", a, list.String())
 }
 
 func (p *planner) visit(a addr.AbsResource) {

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -34,7 +37,7 @@ An import block in the configuration does the same as part of a plan, for many o
 			c.Flags.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 2 {
-					return c.Misuse("The import command expects two arguments.", "They are the address in the configuration and the id of the object: %s import aws_instance.web i-0123456789", c.Program)
+					return c.WrongNumber("The import command expects two arguments.")
 				}
 				return runImport(ctx, c, p, c.Args[0], c.Args[1])
 			}
@@ -43,7 +46,7 @@ An import block in the configuration does the same as part of a plan, for many o
 }
 
 func runImport(ctx context.Context, c *command.Call, p *planning, address, id string) command.Outcome {
-	target, diags := addr.ParseInstance(address)
+	target, diags := importTarget(c, address)
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
@@ -77,6 +80,21 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 	}
 	fmt.Fprintf(c.Out, "\n%s\n\nThe object is now in the state under its address, and %s manages it from here on.\n\n", c.Green("Import successful!"), c.Title)
 	return command.Done
+}
+
+// importTarget reads the address, which problems show as they show a place in a file.
+func importTarget(c *command.Call, address string) (target addr.AbsResourceInstance, diags diag.List) {
+	const source = "<import-address>"
+	c.AddSources(map[string][]byte{source: []byte(address)})
+	traversal, problems := hclsyntax.ParseTraversalAbs([]byte(address), source, hcl.InitialPos)
+	if problems.HasErrors() {
+		return target, diags.AppendHCL(problems)
+	}
+	t, diags := addr.TargetFromTraversal(traversal)
+	if !diags.HasErrors() && t.IsModule() {
+		diags = diags.Errorf(traversal.SourceRange().Ptr(), "Invalid address", "%s is a module. An object is imported as an instance of a resource: %s.aws_instance.web.", t, t)
+	}
+	return addr.AbsResourceInstance{Module: t.Module, Resource: t.Resource, Key: t.Key}, diags
 }
 
 // importable tells whether the configuration has a place for an object.
