@@ -113,7 +113,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	p.call(func() {
 		resp = inst.Import(event.InObject(p.calls, o), provider.ImportRequest{Type: o.Instance.Resource.Type, ID: id, Client: client})
 	})
-	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
+	if err := p.walk.Report(p.place(o, resp.Diagnostics)); err != nil {
 		return none, err
 	}
 	k := known{object: &state.Object{}}
@@ -131,7 +131,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		return none, p.walk.Report(notThere(o, id))
 	}
 	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
-		return none, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
+		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid object", errs)))
 	}
 	if asked := p.opts.Import; asked != nil && asked.Found != nil {
 		asked.Found()

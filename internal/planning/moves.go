@@ -117,7 +117,7 @@ func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 		Source: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat}, SourcePrivate: stored.Private,
 		SourceIdentity: stored.Identity, SourceIdentityVersion: stored.IdentityVersion, TargetType: o.Instance.Resource.Type,
 	})
-	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
+	if err := p.walk.Report(p.place(o, resp.Diagnostics)); err != nil {
 		return k, err
 	}
 	if resp.State == cty.NilVal || resp.State.IsNull() {
@@ -125,7 +125,7 @@ func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 			"Provider %s gave no object for %s, which was %s. This is a bug in the provider.", cfg.Provider.ForDisplay(), o.Instance, was))
 	}
 	if errs := value.CheckIdentity(rt.Identity, resp.Identity, true); len(errs) > 0 {
-		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid identity", errs))
+		return k, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid identity", errs)))
 	}
 	k.value, k.private, k.sensitive, k.converted = resp.State, resp.Private, nil, true
 	if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {

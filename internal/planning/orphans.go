@@ -221,11 +221,11 @@ func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *
 	p.call(func() {
 		resp = inst.Plan(p.calls, provider.PlanRequest{Type: o.Instance.Resource.Type, Prior: k.value, Proposed: null, Config: null, PriorPrivate: k.private, Client: client})
 	})
-	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
+	if err := p.walk.Report(p.place(o, resp.Diagnostics)); err != nil {
 		return nil, err
 	}
 	if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
-		return nil, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid plan", []value.PathError{{Problem: "the planned value of a deletion must be null"}}))
+		return nil, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid plan", []value.PathError{{Problem: "the planned value of a deletion must be null"}})))
 	}
 	return resp.Private, nil
 }

@@ -53,7 +53,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	up := inst.UpgradeState(p.calls, provider.UpgradeStateRequest{
 		Type: o.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat},
 	})
-	if err := p.walk.Report(up.Diagnostics.InAddress(o.String())); err != nil {
+	if err := p.walk.Report(p.place(o, up.Diagnostics)); err != nil {
 		return none, err
 	}
 	k.value = up.State
@@ -64,11 +64,19 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	return p.look(o, cfg, rt, inst, k, block, refresh)
 }
 
+// place gives what a provider says of an object its address and, where the object has a block, a place in the source.
+func (p *planner) place(o addr.Object, diags diag.List) diag.List {
+	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil && slot.Body != nil {
+		diags = slot.Body.Locate(diags)
+	}
+	return diags.InAddress(o.String())
+}
+
 // look refreshes an object at the current schema, unless refreshing is off, and notes what is to be kept of that.
 func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known, block *eval.Slot, refresh bool) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
-		return none, p.walk.Report(value.BadAnswer(o, cfg, "Invalid resource state upgrade", errs))
+		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Invalid resource state upgrade", errs)))
 	}
 	k.sensitive = value.SensitivePaths(rt.Block, k.value, k.sensitive)
 	p.opts.Secrets.Add(k.value, k.sensitive)
@@ -95,11 +103,11 @@ func (p *planner) identityOf(o addr.Object, cfg addr.AbsProviderConfig, rt *prov
 		return v, nil
 	}
 	up := inst.UpgradeIdentity(p.calls, provider.UpgradeIdentityRequest{Type: o.Instance.Resource.Type, Version: stored.IdentityVersion, JSON: stored.Identity})
-	if err := p.walk.Report(up.Diagnostics.InAddress(o.String())); err != nil {
+	if err := p.walk.Report(p.place(o, up.Diagnostics)); err != nil {
 		return cty.NilVal, err
 	}
 	errs := value.CheckIdentity(rt.Identity, up.Identity, true)
-	return up.Identity, p.walk.Report(value.BadAnswer(o, cfg, "Invalid resource identity upgrade", errs))
+	return up.Identity, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Invalid resource identity upgrade", errs)))
 }
 
 // storedIdentity gives the stored form of what names an object now, and the version of its schema.
@@ -123,7 +131,7 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type, Prior: k.value, Private: k.private, Identity: k.identity, Client: client})
 	})
 	p.opts.Events.Send(event.RefreshDone{Object: o, ID: id})
-	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
+	if err := p.walk.Report(p.place(o, resp.Diagnostics)); err != nil {
 		return k, err
 	}
 	if resp.State == cty.NilVal || resp.State.IsNull() {
@@ -131,10 +139,10 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	}
 	state := value.NormalizeRead(rt.Block, resp.State)
 	if errs := value.CheckRefreshed(rt.Block, state); len(errs) > 0 {
-		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
+		return k, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid object", errs)))
 	}
 	if errs := value.CheckIdentity(rt.Identity, resp.Identity, true); len(errs) > 0 {
-		return k, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid identity", errs))
+		return k, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid identity", errs)))
 	}
 	k.value, k.private, k.sensitive = state, resp.Private, value.SensitivePaths(rt.Block, state, k.sensitive)
 	if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
