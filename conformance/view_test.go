@@ -84,6 +84,9 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 		doc["stdout"] = n.state("stdout", decode(run.Stdout))
 		if out, ok := doc["stdout"].(map[string]any); ok {
 			sortBy(out["relevant_attributes"])
+			if s.Verb == "modules" {
+				sortBy(out["modules"])
+			}
 		}
 	default:
 		doc["text"] = n.text(stableText(s, run))
@@ -107,6 +110,8 @@ func stableText(s Step, run Run) string {
 		}
 	case "console", "fmt", "graph":
 		return text
+	case "modules", "providers":
+		return strings.ReplaceAll(text, "\u00a0", " ") // terraform draws its trees with blanks that do not break
 	case "state":
 		if len(s.Args) > 0 && (s.Args[0] == "list" || s.Args[0] == "show") {
 			return controlSequence.ReplaceAllString(text, "") // terraform shows null in gray even with -no-color

@@ -6,7 +6,7 @@
 // A command is a row of the table (table.go). What a row consists of, and all that commands are built from, is in the package command: flags,
 // questions, interrupts, opening a project or a state, reporting. On it stand the families, in which a command has the file of its name:
 //
-//	install    what a directory needs: init, get, providers
+//	install    what a directory needs: init, get, modules, providers
 //	code       configuration alone: fmt, validate
 //	run        the engine at work: plan, apply, destroy, refresh, recover
 //	inspect    looking at results: show, output, console, graph, metadata, version

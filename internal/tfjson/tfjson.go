@@ -41,4 +41,5 @@ const (
 	stateFormat    = "1.0"
 	schemaFormat   = "1.0"
 	validateFormat = "1.0"
+	modulesFormat  = "1.0"
 )

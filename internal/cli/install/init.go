@@ -48,6 +48,7 @@ func (i *initing) flags(c *command.Call) {
 	i.setup.flags(c)
 	f := c.Flags
 	f.BoolVar(&i.backend, "backend", true, "Leave the place of the state alone.")
+	f.BoolVar(&i.backend, "cloud", true, "Another name of -backend.")
 	f.BoolVar(&i.get, "get", true, "Do not install modules.")
 	f.BoolVar(&i.upgrade, "upgrade", false, "Install modules anew, and choose the newest allowed version of each provider.")
 	f.StringVar(&i.fromModule, "from-module", "", "Copy the module at `SOURCE` into the directory first.")

@@ -1,0 +1,77 @@
+package conformance
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// leftOut are the commands that terraform has and tombolo does not, each with its reason.
+var leftOut = map[string]string{
+	"login":            "there is no service to log in to; credentials of others are read where terraform keeps them",
+	"logout":           "as login",
+	"test":             "files of tests are not run",
+	"providers lock":   "waits for the installation of providers",
+	"providers mirror": "waits for the installation of providers",
+	"providers schema": "waits for the installation of providers",
+}
+
+var (
+	helpFlag    = regexp.MustCompile(`(?m)(?:^[ \t]+|aliases: )-([a-z][a-z-]*)`)
+	helpCommand = regexp.MustCompile(`(?m)^ {2,4}([a-z][a-z-]*) {2,}`)
+)
+
+// TestEveryFlagOfTerraformIsThere reads the help of every command of terraform, and asks tombolo's for the same commands and flags.
+func TestEveryFlagOfTerraformIsThere(t *testing.T) {
+	terraform, _ := findTerraform(t)
+	tombolo := findTombolo(t)
+	environ := append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+emptyFile(t))
+	help := func(program string, path []string) string {
+		cmd := exec.Command(program, append(slices.Clone(path), "-help")...)
+		cmd.Env = environ
+		text, _ := cmd.CombinedOutput() // some families exit with 1 after their help
+		_, options, _ := strings.Cut(string(text), "\n")
+		return options // without the usage line, which has placeholders
+	}
+	missing := map[string]bool{}
+	var compare func(path []string)
+	compare = func(path []string) {
+		theirs, ours := help(terraform, path), help(tombolo, path)
+		for _, flag := range names(helpFlag, theirs) {
+			if !slices.Contains(names(helpFlag, ours), flag) {
+				t.Errorf("%s: the option -%s is missing", strings.Join(path, " "), flag)
+			}
+		}
+		if len(path) > 0 && !slices.Contains([]string{"metadata", "providers", "state", "workspace"}, path[0]) || len(path) > 1 {
+			return // no family: what looks like commands in its help are arguments
+		}
+		for _, name := range names(helpCommand, theirs) {
+			member := append(slices.Clone(path), name)
+			full := strings.Join(member, " ")
+			switch there := slices.Contains(names(helpCommand, ours), name); {
+			case there:
+				compare(member)
+			case leftOut[full] != "":
+				missing[full] = true
+			default:
+				t.Errorf("the command %q is missing", full)
+			}
+		}
+	}
+	compare(nil)
+	for name := range leftOut {
+		if !missing[name] {
+			t.Logf("the command %q is there: take it out of the list of those that are left out", name)
+		}
+	}
+}
+
+func names(pattern *regexp.Regexp, text string) (list []string) {
+	for _, found := range pattern.FindAllStringSubmatch(text, -1) {
+		list = append(list, found[1])
+	}
+	return list
+}

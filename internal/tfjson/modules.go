@@ -1,0 +1,33 @@
+package tfjson
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+type modulesDocument struct {
+	FormatVersion string           `json:"format_version"`
+	Modules       []declaredModule `json:"modules"` // null without any
+}
+
+type declaredModule struct {
+	Key     string `json:"key"`
+	Source  string `json:"source"`
+	Version string `json:"version"`
+}
+
+// Modules writes the modules that a configuration calls, each after the one that calls it.
+func Modules(w io.Writer, root *config.Module) error {
+	doc := modulesDocument{FormatVersion: modulesFormat}
+	var add func(m *config.Module)
+	add = func(m *config.Module) {
+		for _, child := range m.SortedChildren() {
+			doc.Modules = append(doc.Modules, declaredModule{Key: child.Call.Name, Source: child.Call.Source, Version: child.Version})
+			add(child)
+		}
+	}
+	add(root)
+	return json.NewEncoder(w).Encode(doc)
+}
