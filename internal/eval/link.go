@@ -257,7 +257,7 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		if ref.Name != "key" && ref.Name != "value" {
 			return undeclared(`Invalid "each" attribute`, `The "each" object does not have an attribute named %q. The supported attributes are each.key and each.value, the current key and value pair of the "for_each" attribute set.`, ref.Name)
 		}
-		if !l.keyed() && ref.Name == "value" && l.s.Kind != 0 { // in the console both say the same
+		if !l.keyed() && ref.Name == "value" {
 			return undeclared("each.value cannot be used in this context", "The \"each\" object can be used only in \"module\" or \"resource\" blocks, and only when the \"for_each\" argument is set.")
 		}
 		if !l.keyed() {

@@ -3,6 +3,9 @@ package funcs
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -20,14 +23,14 @@ func conversionFunc(want cty.Type) function.Function {
 			AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true,
 		}},
 		Type: func(args []cty.Value) (cty.Type, error) {
-			got := args[0].Type()
+			got := collected(args[0], want).Type()
 			if !got.Equals(want) && convert.GetConversionUnsafe(got, want) == nil {
 				return cty.NilType, cannotConvert(got.FriendlyName(), want)
 			}
 			return want, nil
 		},
 		Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
-			converted, err := convert.Convert(args[0], want)
+			converted, err := convert.Convert(collected(args[0], want), want)
 			if err != nil {
 				// only the value, not its type, can be wrong here
 				return cty.NilVal, explainConversion(args[0], want)
@@ -35,6 +38,43 @@ func conversionFunc(want cty.Type) function.Function {
 			return converted, nil
 		},
 	})
+}
+
+// collected makes a collection of a tuple or object whose members all have one type. The result of a conversion is the same, but the
+// library would compare the type of each member with that of every other to find a common one.
+func collected(v cty.Value, want cty.Type) cty.Value {
+	const worth = 64
+	ty := v.Type()
+	if !want.IsCollectionType() || v.IsMarked() || !v.IsKnown() || v.IsNull() || !ty.IsTupleType() && !ty.IsObjectType() || v.LengthInt() < worth {
+		return v
+	}
+	if ty.IsObjectType() != want.IsMapType() {
+		return v
+	}
+	if ty.IsObjectType() {
+		members := v.AsValueMap()
+		if one, ok := oneType(maps.Values(members)); ok && !one.HasDynamicTypes() {
+			return cty.MapVal(members)
+		}
+		return v
+	}
+	members := v.AsValueSlice()
+	if one, ok := oneType(slices.Values(members)); ok && !one.HasDynamicTypes() {
+		return cty.ListVal(members)
+	}
+	return v
+}
+
+// oneType gives the type of all values, if they have the same.
+func oneType(values iter.Seq[cty.Value]) (one cty.Type, ok bool) {
+	for v := range values {
+		if one == cty.NilType {
+			one = v.Type()
+		} else if !one.Equals(v.Type()) {
+			return one, false
+		}
+	}
+	return one, true
 }
 
 func cannotConvert(what string, want cty.Type) error {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"unicode/utf8"
 
+	yaml "github.com/zclconf/go-cty-yaml"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"golang.org/x/text/encoding"
@@ -121,4 +122,47 @@ func findCharset(alias string) (encoding.Encoding, string, error) {
 		name = alias
 	}
 	return charset, name, nil
+}
+
+// yamlEncodeFunc refuses text that is not UTF-8, which can come from the command line or from a provider: on such text the emitter of
+// the library never ends.
+var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Value, error) {
+	err := cty.Walk(args[0], func(_ cty.Path, v cty.Value) (bool, error) {
+		if v, _ = v.Unmark(); v.Type() == cty.String && v.IsKnown() && !v.IsNull() && !utf8.ValidString(v.AsString()) {
+			return false, function.NewArgErrorf(0, "contains a string that is not valid UTF-8")
+		}
+		return true, nil
+	})
+	if err != nil {
+		return cty.NilVal, err
+	}
+	return yaml.YAMLEncodeFunc.Call(args)
+})
+
+// maxYAMLNesting is what encoding/json, and so jsondecode, allows.
+const maxYAMLNesting = 10000
+
+// yamlDecodeFunc refuses brackets that nest deeper than those of any document: for each token the scanner of the library looks at all
+// brackets that are open, so a hundred thousand of them keep it busy for minutes.
+var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Value, error) {
+	if text, _ := args[0].Unmark(); text.IsKnown() && !text.IsNull() && nestsDeeper(text.AsString(), maxYAMLNesting) {
+		return cty.NilVal, function.NewArgErrorf(0, "brackets nest more than %d levels deep", maxYAMLNesting)
+	}
+	return withheldErrors(yaml.YAMLDecodeFunc).Call(args)
+})
+
+// nestsDeeper tells whether at some place more than limit brackets are open. Brackets in quoted text count as well.
+func nestsDeeper(text string, limit int) bool {
+	open := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '[', '{':
+			if open++; open > limit {
+				return true
+			}
+		case ']', '}':
+			open = max(0, open-1)
+		}
+	}
+	return false
 }

@@ -21,8 +21,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
-
-	yaml "github.com/zclconf/go-cty-yaml"
 )
 
 // Options carries everything that functions take from their surroundings. The zero value is usable: relative paths
@@ -107,7 +105,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"format":           withheldErrors(stdlib.FormatFunc),
 		"formatdate":       withheldErrors(stdlib.FormatDateFunc),
 		"formatlist":       withheldErrors(stdlib.FormatListFunc),
-		"indent":           stdlib.IndentFunc,
+		"indent":           indentFunc,
 		"index":            indexFunc,
 		"issensitive":      isSensitiveFunc,
 		"join":             stdlib.JoinFunc,
@@ -173,8 +171,8 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"urlencode":        urlEncodeFunc,
 		"uuidv5":           withheldErrors(uuidV5Func),
 		"values":           stdlib.ValuesFunc,
-		"yamldecode":       withheldErrors(yaml.YAMLDecodeFunc),
-		"yamlencode":       yaml.YAMLEncodeFunc,
+		"yamldecode":       yamlDecodeFunc,
+		"yamlencode":       yamlEncodeFunc,
 		"zipmap":           stdlib.ZipmapFunc,
 	}
 	for name, f := range table {

@@ -1,7 +1,9 @@
 package funcs
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -27,4 +29,69 @@ func BenchmarkWithheldErrors(b *testing.B) {
 	}
 	b.Run("format", func(b *testing.B) { call(b, withheldErrors(stdlib.FormatFunc)) })
 	b.Run("format-of-library", func(b *testing.B) { call(b, stdlib.FormatFunc) })
+}
+
+// BenchmarkLargeArguments is about growth: ten times the elements may take little more than ten times the time.
+func BenchmarkLargeArguments(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		strings := make([]cty.Value, n)
+		members := make(map[string]cty.Value, n)
+		for i := range strings {
+			strings[i] = cty.StringVal(fmt.Sprintf("s%07d", i*7919%n))
+			members[fmt.Sprintf("k%d", i)] = strings[i]
+		}
+		list := cty.ListVal(strings)
+		for _, bench := range []struct {
+			name string
+			args []cty.Value
+		}{
+			{"distinct", []cty.Value{list}},
+			{"matchkeys", []cty.Value{list, list, list}},
+			{"tolist", []cty.Value{cty.TupleVal(strings)}},
+			{"toset", []cty.Value{cty.TupleVal(strings)}},
+			{"tomap", []cty.Value{cty.ObjectVal(members)}},
+			{"flatten", []cty.Value{cty.TupleVal([]cty.Value{list, list})}},
+			{"concat", []cty.Value{list, list}},
+			{"merge", []cty.Value{cty.MapVal(members), cty.MapVal(members)}},
+			{"keys", []cty.Value{cty.MapVal(members)}},
+			{"zipmap", []cty.Value{list, list}},
+			{"contains", []cty.Value{list, cty.StringVal("none")}},
+			{"join", []cty.Value{cty.StringVal(","), list}},
+			{"jsonencode", []cty.Value{list}},
+			{"sort", []cty.Value{list}},
+		} {
+			f := Table(Options{})[bench.name]
+			b.Run(fmt.Sprintf("%s/%d", bench.name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := f.Call(bench.args); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestLargeArgumentsTakeNoSquareOfTime would take minutes if one of these compared all elements with all.
+func TestLargeArgumentsTakeNoSquareOfTime(t *testing.T) {
+	const n = 30_000
+	elements := make([]cty.Value, n)
+	for i := range elements {
+		elements[i] = cty.StringVal(fmt.Sprintf("s%d", i))
+	}
+	list, tuple := cty.ListVal(elements), cty.TupleVal(elements)
+	table := Table(Options{})
+	for name, args := range map[string][]cty.Value{
+		"distinct": {list}, "matchkeys": {list, list, list}, "tolist": {tuple}, "concat": {list, list}, "contains": {list, cty.StringVal("none")},
+		"zipmap": {list, list}, "join": {cty.StringVal(","), list}, "jsonencode": {list}, "flatten": {cty.TupleVal([]cty.Value{list, list})}, "toset": {tuple},
+	} {
+		started := time.Now()
+		if _, err := table[name].Call(args); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := time.Since(started); took > 20*time.Second {
+			t.Errorf("%s of %d elements took %v", name, n, took)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
 // startsWithFunc can answer for a string of which only the beginning is known yet.
@@ -70,4 +71,20 @@ var replaceFunc = function.New(&function.Spec{
 		}
 		return cty.StringVal(pattern.ReplaceAllString(str, replace)), nil
 	},
+})
+
+// indentFunc refuses what the library's function panics of: fewer than no spaces, and more than a memory can hold.
+var indentFunc = wrapped(stdlib.IndentFunc, func(args []cty.Value) (cty.Value, error) {
+	const most = 1 << 30
+	if spaces, _ := args[0].Unmark(); spaces.IsKnown() && !spaces.IsNull() {
+		if n := spaces.AsBigFloat(); n.Sign() < 0 {
+			return cty.NilVal, function.NewArgErrorf(0, "must not be negative")
+		} else if text, _ := args[1].Unmark(); text.IsKnown() && !text.IsNull() {
+			size, _ := n.Float64()
+			if size*float64(1+strings.Count(text.AsString(), "\n")) > most {
+				return cty.NilVal, function.NewArgErrorf(0, "the result would have more than %d bytes", most)
+			}
+		}
+	}
+	return stdlib.IndentFunc.Call(args)
 })

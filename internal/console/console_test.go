@@ -1,0 +1,86 @@
+package console
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// constants evaluates expressions that refer to nothing.
+func constants(expr hcl.Expression, _ []byte) (cty.Value, diag.List) {
+	v, diags := expr.Value(&hcl.EvalContext{})
+	return v, diag.List(nil).AppendHCL(diags)
+}
+
+func TestSessionIsOpenWhileBracketsOrHeredocsAre(t *testing.T) {
+	for input, open := range map[string]bool{
+		"1": false, "[": true, "[1,": true, "[1]": false, "f(": true, "{": true, "{ a = [": true, "\"${": true, "\"${1}\"": false,
+		"<<EOT": true, "<<EOT\nx": true, "<<EOT\nx\nEOT": false, "<<-EOT\n  x\n  EOT": false, "[<<EOT\nx\nEOT\n": true, "[<<EOT\nx\nEOT\n]": false,
+		")": false, "[1))": false, "# [": false, "\"[\"": false, "[ # ]": true, "<<A\n<<B\nB": true, "<<A\n<<B\nA": false, "/* [ */ 1": false,
+	} {
+		s := NewSession(constants)
+		for _, line := range strings.Split(input, "\n") {
+			s.Add(line)
+		}
+		if s.Open() != open {
+			t.Errorf("%q: open is %v", input, s.Open())
+		}
+	}
+}
+
+func TestSessionStartsAnewAfterAnAnswer(t *testing.T) {
+	s := NewSession(constants)
+	s.Add("[1,")
+	if a := s.Answer(); !a.Diagnostics.HasErrors() {
+		t.Errorf("an open bracket at the end gives %q", a.Text)
+	}
+	s.Add("1 + 1")
+	if a := s.Answer(); a.Text != "2" || s.Pending() || s.Open() {
+		t.Errorf("got %q, %v", a.Text, a.Diagnostics)
+	}
+	s.Add(" exit ")
+	if a := s.Answer(); !a.Exit {
+		t.Error("exit does not end the session")
+	}
+}
+
+func TestFormatShowsNothingThatIsMarked(t *testing.T) {
+	const secret = "hunter2"
+	s := cty.StringVal(secret)
+	for _, mark := range []any{value.Sensitive, value.Ephemeral} {
+		for _, v := range []cty.Value{
+			s.Mark(mark), cty.TupleVal([]cty.Value{s.Mark(mark)}), cty.ObjectVal(map[string]cty.Value{"a": s.Mark(mark)}),
+			cty.SetVal([]cty.Value{s.Mark(mark)}), cty.MapVal(map[string]cty.Value{"a": s}).Mark(mark), cty.StringVal(secret + "\n").Mark(mark),
+		} {
+			if text := Format(v); strings.Contains(text, secret) {
+				t.Errorf("%#v prints as %s", v, text)
+			}
+		}
+	}
+}
+
+// FuzzSession types anything: each input is answered or goes on, and nothing panics.
+func FuzzSession(f *testing.F) {
+	for _, seed := range []string{"1", "[1,\n2]", "<<EOT\n${1}\nEOT", "\"%{ if true }x%{ endif }\"", "{a = <<-X\n  y\n  X\n}", "[for x in [1] : x]", ")", "exit", "<<", "\"${\"${1}\"}\""} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, input string) {
+		s := NewSession(constants)
+		for _, line := range strings.Split(input, "\n") {
+			if s.Add(line); !s.Open() {
+				s.Answer()
+			}
+		}
+		if a := s.Answer(); a.Text != "" && a.Diagnostics.HasErrors() {
+			t.Errorf("%q: both a value and an error", input)
+		}
+		if s.Pending() || s.Open() {
+			t.Errorf("%q: something is left", input)
+		}
+	})
+}
