@@ -17,7 +17,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -135,12 +137,27 @@ func (p *Project) prepare() (*eval.Program, diag.List) {
 	if diags := unsupported(p.config); diags.HasErrors() {
 		return nil, diags
 	}
+	p.registry.Prepare(used(p.config))
 	prog, diags := eval.New(p.config, p.registry)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	p.program = prog
 	return prog, diags
+}
+
+// used lists the providers whose blocks have to be compiled.
+func used(cfg *config.Config) []addr.Provider {
+	set := map[addr.Provider]bool{}
+	for _, m := range cfg.Modules {
+		for _, r := range m.Resources {
+			set[r.Provider] = true
+		}
+		for _, c := range m.ProviderConfigs {
+			set[c.Provider] = true
+		}
+	}
+	return slices.Collect(maps.Keys(set))
 }
 
 // functions makes the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the root module's

@@ -1,16 +1,16 @@
 // Package host starts providers, asks each for its schema once, and hands out configured ones.
 //
 // A Registry knows how to start the provider of an address and lives as long as the project. A Pool belongs to one walk: it
-// remembers the configuration of every provider configuration and starts and configures a provider when the first call needs it,
-// once. Closing the pool stops what it started.
+// remembers the configuration of every provider configuration and starts and configures a provider when the first call needs it, once. The
+// provider that was started for its schema is the first to be configured, and configurations that are equal share one. Closing the pool
+// ends all of them, so that nothing runs while a person thinks about a plan.
 package host
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
-	"strings"
+	"runtime"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -19,7 +19,6 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/provider"
-	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Registry starts providers by address.
@@ -27,47 +26,136 @@ type Registry struct {
 	calls     context.Context // its end cuts off the fetching of a schema
 	factories map[addr.Provider]provider.Factory
 
-	mu      sync.Mutex
-	schemas map[addr.Provider]*schemaEntry
+	mu      sync.Mutex // guards what follows
+	entries map[addr.Provider]*entry
+	pools   int // that are open
 }
 
-type schemaEntry struct {
-	once   sync.Once
+// entry is what is known of a provider, and one that runs.
+type entry struct {
+	mu     sync.Mutex // guards what follows; held while the provider is asked for its schema
+	asked  bool
 	schema *provider.Schema
 	diags  diag.List
-	// unconfigured is the provider that was started for its schema: it also answers validation and functions.
-	unconfigured provider.Provider
+	// common answers what needs no configuration: it was started for its schema, or is the first of a pool. A pool may take it over, once;
+	// it goes on answering until that pool closes it.
+	common provider.Provider
+	taken  bool
 }
 
 // NewRegistry makes a registry; the map is not copied and must not change. calls carries the cancellation of starts and of schemas that
 // are under way: a schema is asked for once for everyone, so it is nobody's own call.
 func NewRegistry(calls context.Context, factories map[addr.Provider]provider.Factory) *Registry {
-	return &Registry{calls: calls, factories: factories, schemas: map[addr.Provider]*schemaEntry{}}
+	return &Registry{calls: calls, factories: factories, entries: map[addr.Provider]*entry{}}
+}
+
+// Prepare asks several providers for their schemas at the same time. What is wrong with them is told when they are needed.
+func (r *Registry) Prepare(list []addr.Provider) {
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, max(4, runtime.GOMAXPROCS(0))) // starting a large provider takes a core for a second
+	for _, p := range list {
+		slots <- struct{}{}
+		asking.Go(func() {
+			r.Schema(p)
+			<-slots
+		})
+	}
+	asking.Wait()
 }
 
 // Schema gives the schema of a provider, asking it once. The schema is nil when there are errors.
 func (r *Registry) Schema(p addr.Provider) (*provider.Schema, diag.List) {
 	e := r.entry(p)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r.ask(p, e)
 	return e.schema, e.diags
 }
 
-// Unconfigured gives a provider that has no configuration: for validation and functions.
-func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) {
-	e := r.entry(p)
-	return e.unconfigured, e.diags
+// ask fills in the schema. The caller holds the lock of the entry.
+func (r *Registry) ask(p addr.Provider, e *entry) {
+	if e.asked {
+		return
+	}
+	e.asked = true
+	inst, diags := r.start(r.calls, p)
+	if diags.HasErrors() {
+		e.diags = diags
+		return
+	}
+	schema, diags := inst.Schema(r.calls)
+	e.diags = diags
+	if diags.HasErrors() {
+		_ = inst.Close() // what is wrong has been said
+		return
+	}
+	e.schema, e.common = schema, inst
 }
 
-// Functions gives the functions of a provider by name, as an evaluator can call them; nil when the provider cannot be asked. They
-// are called on the provider that was started for its schema; ctx ends calls under way.
-func (r *Registry) Functions(ctx context.Context, p addr.Provider) map[string]function.Function {
+// Unconfigured gives a provider for what needs no configuration: validation and functions. It lasts until a pool closes.
+func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) {
 	e := r.entry(p)
-	if e.schema == nil {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r.ask(p, e); e.schema == nil {
+		return nil, e.diags
+	}
+	if e.common != nil {
+		return e.common, e.diags
+	}
+	inst, diags := r.start(r.calls, p)
+	e.common, e.taken = inst, false
+	return inst, diags
+}
+
+// take gives a provider that nobody has configured yet.
+func (r *Registry) take(ctx context.Context, p addr.Provider) (provider.Provider, diag.List) {
+	e := r.entry(p)
+	e.mu.Lock()
+	if e.common != nil && !e.taken {
+		e.taken = true
+		e.mu.Unlock()
+		return e.common, nil
+	}
+	e.mu.Unlock() // several may start at once
+	inst, diags := r.start(ctx, p)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.common == nil {
+		e.common, e.taken = inst, true
+	}
+	return inst, diags
+}
+
+// end closes a provider that a pool took.
+func (r *Registry) end(p addr.Provider, inst provider.Provider) error {
+	e := r.entry(p)
+	e.mu.Lock()
+	if e.common == inst {
+		e.common, e.taken = nil, false
+	}
+	e.mu.Unlock()
+	return closeAll(inst)
+}
+
+// Functions gives the functions of a provider by name, as an evaluator can call them; nil when the provider cannot be asked. ctx ends
+// calls under way.
+func (r *Registry) Functions(ctx context.Context, p addr.Provider) map[string]function.Function {
+	schema, _ := r.Schema(p)
+	if schema == nil {
 		return nil
 	}
-	out := make(map[string]function.Function, len(e.schema.Functions))
-	for name, described := range e.schema.Functions {
+	out := make(map[string]function.Function, len(schema.Functions))
+	for name, described := range schema.Functions {
 		out[name] = described.Spec(func(args []cty.Value) (cty.Value, error) {
-			result, err := e.unconfigured.CallFunction(ctx, name, args)
+			inst, diags := r.Unconfigured(p)
+			if inst == nil {
+				return cty.NilVal, diags.Err()
+			}
+			result, err := inst.CallFunction(ctx, name, args)
 			if err != nil {
 				return cty.NilVal, err
 			}
@@ -80,39 +168,22 @@ func (r *Registry) Functions(ctx context.Context, p addr.Provider) map[string]fu
 	return out
 }
 
-func (r *Registry) entry(p addr.Provider) *schemaEntry {
+func (r *Registry) entry(p addr.Provider) *entry {
 	r.mu.Lock()
-	e := r.schemas[p]
+	defer r.mu.Unlock()
+	e := r.entries[p]
 	if e == nil {
-		e = &schemaEntry{}
-		r.schemas[p] = e
+		e = &entry{}
+		r.entries[p] = e
 	}
-	r.mu.Unlock()
-	e.once.Do(func() {
-		inst, diags := r.start(r.calls, p)
-		if diags.HasErrors() {
-			e.diags = diags
-			return
-		}
-		schema, diags := inst.Schema(r.calls)
-		e.diags = diags
-		if !diags.HasErrors() {
-			e.schema, e.unconfigured = schema, inst
-		}
-	})
 	return e
 }
 
 func (r *Registry) start(ctx context.Context, p addr.Provider) (provider.Provider, diag.List) {
 	factory := r.factories[p]
 	if factory == nil {
-		have := make([]string, 0, len(r.factories))
-		for a := range r.factories {
-			have = append(have, a.ForDisplay())
-		}
-		sort.Strings(have)
 		return nil, diag.List{}.Errorf(nil, "Missing required provider",
-			"This configuration requires provider %s, but that provider isn't available. This version cannot install providers; it has %s.", p, strings.Join(have, ", "))
+			"This configuration or its state requires provider %s, but that provider isn't available. You may be able to install it automatically by running:\n  terraform init", p)
 	}
 	inst, err := factory(ctx)
 	if err != nil {
@@ -121,139 +192,33 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (provider.Provide
 	return inst, nil
 }
 
-// Close ends the providers that were started for their schemas.
+// Close ends the providers that no pool took.
 func (r *Registry) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var errs []error
-	for _, e := range r.schemas {
-		if e.unconfigured != nil {
-			errs = append(errs, e.unconfigured.Close())
+	var unused []provider.Provider
+	for _, e := range r.entries {
+		e.mu.Lock()
+		if e.common != nil && !e.taken {
+			unused = append(unused, e.common)
+			e.common = nil
 		}
+		e.mu.Unlock()
 	}
-	return errors.Join(errs...)
+	return closeAll(unused...)
 }
 
-// Pool hands out configured providers to one walk.
-type Pool struct {
-	registry *Registry
-
-	mu      sync.Mutex
-	entries map[addr.AbsProviderConfig]*poolEntry
-	started []provider.Provider
-}
-
-type poolEntry struct {
-	config cty.Value // cty.NilVal: empty block
-	once   sync.Once
-	inst   provider.Provider
-}
-
-// NewPool makes an empty pool.
-func (r *Registry) NewPool() *Pool {
-	return &Pool{registry: r, entries: map[addr.AbsProviderConfig]*poolEntry{}}
-}
-
-// Schema is Registry.Schema.
-func (p *Pool) Schema(a addr.Provider) (*provider.Schema, diag.List) { return p.registry.Schema(a) }
-
-// Unconfigured is Registry.Unconfigured.
-func (p *Pool) Unconfigured(a addr.Provider) (provider.Provider, diag.List) {
-	return p.registry.Unconfigured(a)
-}
-
-// SetConfig remembers the value of a provider block, without marks. It must come before Get of the same configuration.
-func (p *Pool) SetConfig(a addr.AbsProviderConfig, config cty.Value) {
-	p.entry(a).config = config
-}
-
-func (p *Pool) entry(a addr.AbsProviderConfig) *poolEntry {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e := p.entries[a]
-	if e == nil {
-		e = &poolEntry{}
-		p.entries[a] = e
-	}
-	return e
-}
-
-// Get gives the provider of a configuration, started and configured. The diagnostics go to the first caller only; when starting
-// failed, every caller gets nil.
-func (p *Pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List) {
-	e := p.entry(a)
-	var diags diag.List
-	e.once.Do(func() {
-		e.inst, diags = p.configure(ctx, a, e.config)
-		if e.inst != nil {
-			p.mu.Lock()
-			p.started = append(p.started, e.inst)
-			p.mu.Unlock()
-		}
-	})
-	return e.inst, diags
-}
-
-func (p *Pool) configure(ctx context.Context, a addr.AbsProviderConfig, config cty.Value) (provider.Provider, diag.List) {
-	schema, diags := p.registry.Schema(a.Provider)
-	if schema == nil {
-		return nil, diags
-	}
-	block := schema.Provider
-	if block == nil {
-		block = &provider.Block{}
-	}
-	if config == cty.NilVal {
-		config = block.EmptyValue()
-		for name, attr := range block.Attributes {
-			if attr.Required {
-				return nil, diag.List{}.Errorf(nil, "Invalid provider configuration",
-					"Provider %q requires explicit configuration: its argument %q is required. Add a provider block to the root module and configure the provider's required arguments as described in the provider documentation.", a.Provider, name)
+// closeAll closes providers at the same time: those that do not want to end take a while.
+func closeAll(list ...provider.Provider) error {
+	errs := make([]error, len(list))
+	var closing sync.WaitGroup
+	for i, inst := range list {
+		closing.Go(func() {
+			if err := inst.Close(); err != nil {
+				errs[i] = fmt.Errorf("close provider: %w", err)
 			}
-		}
+		})
 	}
-	inst, diags := p.registry.start(ctx, a.Provider)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	client := provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
-	checked := inst.ValidateConfig(ctx, provider.ValidateConfigRequest{Config: config})
-	diags = checked.Diagnostics
-	if !diags.HasErrors() {
-		if checked.Prepared != cty.NilVal && !checked.Prepared.IsNull() {
-			config = checked.Prepared
-		}
-		diags = diags.Extend(inst.Configure(ctx, provider.ConfigureRequest{
-			TerraformVersion: state.LanguageVersion, Config: config, Client: client,
-		}).Diagnostics)
-	}
-	if diags.HasErrors() {
-		_ = inst.Close()
-		return nil, diags.InAddress(a.String())
-	}
-	return inst, diags.InAddress(a.String())
-}
-
-// Stop asks all running providers to end their calls soon.
-func (p *Pool) Stop(ctx context.Context) {
-	for _, inst := range p.running() {
-		_ = inst.Stop(ctx)
-	}
-}
-
-// Close ends all providers of the pool.
-func (p *Pool) Close() error {
-	var errs []error
-	for _, inst := range p.running() {
-		if err := inst.Close(); err != nil {
-			errs = append(errs, fmt.Errorf("close provider: %w", err))
-		}
-	}
+	closing.Wait()
 	return errors.Join(errs...)
-}
-
-func (p *Pool) running() []provider.Provider {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]provider.Provider(nil), p.started...)
 }

@@ -18,6 +18,7 @@ import (
 // counted is a provider that counts what happens to it.
 type counted struct {
 	provider.Base
+	number                      int32
 	schemas, configured, closed *atomic.Int32
 	refuse                      bool
 }
@@ -42,8 +43,7 @@ type counts struct{ started, schemas, configured, closed atomic.Int32 }
 func registry(n *counts, refuse bool) (*Registry, addr.AbsProviderConfig) {
 	a := addr.DefaultProvider("counted")
 	return NewRegistry(context.Background(), map[addr.Provider]provider.Factory{a: func(context.Context) (provider.Provider, error) {
-		n.started.Add(1)
-		return counted{schemas: &n.schemas, configured: &n.configured, closed: &n.closed, refuse: refuse}, nil
+		return counted{number: n.started.Add(1), schemas: &n.schemas, configured: &n.configured, closed: &n.closed, refuse: refuse}, nil
 	}}), addr.AbsProviderConfig{Provider: a}
 }
 
@@ -55,7 +55,7 @@ func TestProviderIsAskedForItsSchemaOnceAndConfiguredOncePerConfiguration(t *tes
 	west.Alias = "west"
 	region := cty.ObjectVal(map[string]cty.Value{"region": cty.StringVal("x")})
 	pool.SetConfig(cfg, region)
-	pool.SetConfig(west, region)
+	pool.SetConfig(west, cty.ObjectVal(map[string]cty.Value{"region": cty.StringVal("y")}))
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
@@ -69,8 +69,8 @@ func TestProviderIsAskedForItsSchemaOnceAndConfiguredOncePerConfiguration(t *tes
 		})
 	}
 	wg.Wait()
-	if n.schemas.Load() != 1 || n.configured.Load() != 2 {
-		t.Errorf("%d schemas and %d configurations, want 1 and 2", n.schemas.Load(), n.configured.Load())
+	if n.started.Load() != 2 || n.schemas.Load() != 1 || n.configured.Load() != 2 {
+		t.Errorf("%d starts, %d schemas and %d configurations, want 2, 1 and 2", n.started.Load(), n.schemas.Load(), n.configured.Load())
 	}
 	if err := errors.Join(pool.Close(), r.Close()); err != nil || n.closed.Load() != n.started.Load() {
 		t.Errorf("closed %d of %d providers: %v", n.closed.Load(), n.started.Load(), err)
@@ -106,13 +106,91 @@ func TestMissingBlockOfAProviderThatNeedsOneNamesTheArgument(t *testing.T) {
 	}
 }
 
-func TestUnknownProviderNamesThoseThatExist(t *testing.T) {
+func TestAProviderThatIsNotThereComesWithInit(t *testing.T) {
 	var n counts
 	r, _ := registry(&n, false)
 	_, diags := r.Schema(addr.DefaultProvider("nope"))
-	if text := diags.Err().Error(); !strings.Contains(text, "hashicorp/nope") || !strings.Contains(text, "hashicorp/counted") {
+	if text := diags.Err().Error(); !strings.Contains(text, "hashicorp/nope") || !strings.Contains(text, "terraform init") {
 		t.Errorf("diagnostics: %v", text)
 	}
+}
+
+func TestEqualConfigurationsShareAProviderAndEachHearsOfItsProblems(t *testing.T) {
+	for _, refuse := range []bool{false, true} {
+		var n counts
+		r, cfg := registry(&n, refuse)
+		pool := r.NewPool()
+		unknown := cty.UnknownVal(cty.String)
+		got := map[string]provider.Provider{}
+		for alias, region := range map[string]cty.Value{"": cty.StringVal("x"), "same": cty.StringVal("x"), "other": cty.StringVal("y"), "u1": unknown, "u2": unknown} {
+			a := cfg
+			a.Alias = alias
+			pool.SetConfig(a, cty.ObjectVal(map[string]cty.Value{"region": region}))
+			inst, diags := pool.Get(t.Context(), a)
+			if refuse != diags.HasErrors() || refuse && diags[0].Address != a.String() {
+				t.Errorf("%s: %v", a, diags)
+			}
+			got[alias] = inst
+		}
+		if n.started.Load() != 4 || n.configured.Load() != 4 {
+			t.Errorf("%d starts and %d configurations of 4 different ones", n.started.Load(), n.configured.Load())
+		}
+		if !refuse && (got[""] != got["same"] || got[""] == got["other"] || got["u1"] == got["u2"]) {
+			t.Error("the wrong ones share a provider")
+		}
+		if err := errors.Join(pool.Close(), r.Close()); err != nil || n.closed.Load() != n.started.Load() {
+			t.Errorf("closed %d of %d: %v", n.closed.Load(), n.started.Load(), err)
+		}
+	}
+}
+
+func TestNothingRunsBetweenTwoWalks(t *testing.T) {
+	var n counts
+	r, cfg := registry(&n, false)
+	region := cty.ObjectVal(map[string]cty.Value{"region": cty.StringVal("x")})
+	for walk := range int32(3) {
+		pool := r.NewPool()
+		if _, diags := r.Schema(cfg.Provider); diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		common, _ := r.Unconfigured(cfg.Provider)
+		pool.SetConfig(cfg, region)
+		inst, _ := pool.Get(t.Context(), cfg)
+		if inst == nil || inst != common {
+			t.Errorf("walk %d: a second provider was started", walk)
+		}
+		if again, _ := r.Unconfigured(cfg.Provider); again != common {
+			t.Errorf("walk %d: the one that was configured does not answer any more", walk)
+		}
+		if err := pool.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n.started.Load() != walk+1 || n.closed.Load() != walk+1 {
+			t.Errorf("walk %d: %d started, %d closed", walk, n.started.Load(), n.closed.Load())
+		}
+	}
+	pool := r.NewPool()
+	r.Unconfigured(cfg.Provider) // for a function
+	if err := pool.Close(); err != nil || n.closed.Load() != n.started.Load() {
+		t.Errorf("%d of %d closed: %v", n.closed.Load(), n.started.Load(), err)
+	}
+	if n.schemas.Load() != 1 {
+		t.Errorf("%d schemas", n.schemas.Load())
+	}
+}
+
+func TestSchemasAreAskedForAtTheSameTime(t *testing.T) {
+	var both sync.WaitGroup
+	both.Add(2)
+	factories := map[addr.Provider]provider.Factory{}
+	for _, name := range []string{"a", "b"} {
+		factories[addr.DefaultProvider(name)] = func(context.Context) (provider.Provider, error) {
+			both.Done()
+			both.Wait() // for ever, if the other one has to wait for this
+			return nil, errors.New("no")
+		}
+	}
+	NewRegistry(t.Context(), factories).Prepare([]addr.Provider{addr.DefaultProvider("a"), addr.DefaultProvider("b")})
 }
 
 func TestAnEndedContextCutsOffTheFetchingOfASchema(t *testing.T) {

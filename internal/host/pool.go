@@ -1,0 +1,202 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Pool hands out configured providers to one walk.
+type Pool struct {
+	registry *Registry
+
+	mu      sync.Mutex // guards what follows
+	entries map[addr.AbsProviderConfig]*poolEntry
+	// equal holds the configured providers by the hash of their configuration.
+	equal map[configHash][]*configured
+	taken []taken
+}
+
+// taken is a provider that ends with the pool.
+type taken struct {
+	provider addr.Provider
+	inst     provider.Provider
+}
+
+// poolEntry is a provider configuration.
+type poolEntry struct {
+	config cty.Value // cty.NilVal: empty block
+	once   sync.Once
+	inst   provider.Provider
+}
+
+// configured is a provider and what it was configured with.
+type configured struct {
+	provider addr.Provider
+	config   cty.Value
+
+	once  sync.Once
+	inst  provider.Provider // nil when it could not be had
+	diags diag.List         // without an address
+}
+
+type configHash struct {
+	provider addr.Provider
+	hash     int
+}
+
+// NewPool makes an empty pool, which must be closed.
+func (r *Registry) NewPool() *Pool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pools++
+	return &Pool{registry: r, entries: map[addr.AbsProviderConfig]*poolEntry{}, equal: map[configHash][]*configured{}}
+}
+
+// Schema is Registry.Schema.
+func (p *Pool) Schema(a addr.Provider) (*provider.Schema, diag.List) { return p.registry.Schema(a) }
+
+// Unconfigured is Registry.Unconfigured.
+func (p *Pool) Unconfigured(a addr.Provider) (provider.Provider, diag.List) {
+	return p.registry.Unconfigured(a)
+}
+
+// SetConfig remembers the value of a provider block, without marks. It must come before Get of the same configuration.
+func (p *Pool) SetConfig(a addr.AbsProviderConfig, config cty.Value) {
+	p.entry(a).config = config
+}
+
+func (p *Pool) entry(a addr.AbsProviderConfig) *poolEntry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[a]
+	if e == nil {
+		e = &poolEntry{}
+		p.entries[a] = e
+	}
+	return e
+}
+
+// Get gives the provider of a configuration, started and configured. The diagnostics go to the first caller only; when starting
+// failed, every caller gets nil.
+func (p *Pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List) {
+	e := p.entry(a)
+	var diags diag.List
+	e.once.Do(func() {
+		config := e.config
+		schema, problems := p.registry.Schema(a.Provider)
+		if schema == nil {
+			diags = problems
+			return
+		}
+		if config == cty.NilVal {
+			if config, diags = absent(a.Provider, schema.Provider); diags.HasErrors() {
+				return
+			}
+		}
+		c := p.configured(a.Provider, config)
+		c.once.Do(func() { p.configure(ctx, c) })
+		e.inst, diags = c.inst, c.diags.InAddress(a.String())
+	})
+	return e.inst, diags
+}
+
+// absent gives the value of a provider block that is not there.
+func absent(a addr.Provider, block *provider.Block) (cty.Value, diag.List) {
+	if block == nil {
+		block = &provider.Block{}
+	}
+	for name, attr := range block.Attributes {
+		if attr.Required {
+			return cty.NilVal, diag.List{}.Errorf(nil, "Invalid provider configuration",
+				"Provider %q requires explicit configuration: its argument %q is required. Add a provider block to the root module and configure the provider's required arguments as described in the provider documentation.", a, name)
+		}
+	}
+	return block.EmptyValue(), nil
+}
+
+// configured finds what has the same configuration, or makes a place for it. What is not wholly known equals nothing.
+func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := &configured{provider: a, config: config}
+	if config.IsWhollyKnown() {
+		key := configHash{a, config.Hash()}
+		for _, other := range p.equal[key] {
+			if other.config.RawEquals(config) {
+				return other
+			}
+		}
+		p.equal[key] = append(p.equal[key], c)
+	}
+	return c
+}
+
+// configure starts and configures a provider. One that refuses stays until the pool is closed, since others may ask it what needs no
+// configuration.
+func (p *Pool) configure(ctx context.Context, c *configured) {
+	inst, diags := p.registry.take(ctx, c.provider)
+	if c.diags = diags; inst == nil {
+		return
+	}
+	c.inst = inst
+	p.mu.Lock()
+	p.taken = append(p.taken, taken{c.provider, inst})
+	p.mu.Unlock()
+	config := c.config
+	checked := inst.ValidateConfig(ctx, provider.ValidateConfigRequest{Config: config})
+	c.diags = c.diags.Extend(checked.Diagnostics)
+	if !c.diags.HasErrors() {
+		if checked.Prepared != cty.NilVal && !checked.Prepared.IsNull() {
+			config = checked.Prepared
+		}
+		c.diags = c.diags.Extend(inst.Configure(ctx, provider.ConfigureRequest{
+			TerraformVersion: state.LanguageVersion, Config: config, Client: provider.ClientCapabilities{WriteOnlyAttributesAllowed: true},
+		}).Diagnostics)
+	}
+	if c.diags.HasErrors() {
+		c.inst = nil
+	}
+}
+
+// Stop asks all running providers to end their calls soon.
+func (p *Pool) Stop(ctx context.Context) {
+	var asking sync.WaitGroup
+	for _, t := range p.running() {
+		asking.Go(func() { _ = t.inst.Stop(ctx) }) // whether it does is seen by its calls
+	}
+	asking.Wait()
+}
+
+// Close ends all providers of the pool and, with the last open pool, those that were only asked what needs no configuration.
+func (p *Pool) Close() error {
+	r, list := p.registry, p.running()
+	errs := make([]error, len(list))
+	var closing sync.WaitGroup
+	for i, t := range list {
+		closing.Go(func() { errs[i] = r.end(t.provider, t.inst) })
+	}
+	closing.Wait()
+	r.mu.Lock()
+	r.pools--
+	last := r.pools == 0
+	r.mu.Unlock()
+	if last {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Pool) running() []taken {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.taken)
+}
