@@ -16,7 +16,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
+// roles are what else the test binary is, by the name under which it is called.
+var roles = map[string]func(){}
+
 func TestMain(m *testing.M) {
+	if role := roles[filepath.Base(os.Args[0])]; role != nil {
+		role()
+		return
+	}
 	run := func() { os.Exit(Main()) }
 	testscript.Main(m, map[string]func(){"tombolo": run, "terraform": run})
 }

@@ -27,12 +27,17 @@ type Plugin struct {
 	Env []string
 	// Log gets what the plugin writes to its log, and at LevelTrace each call; nil for nobody.
 	Log *slog.Logger
+	// Redact takes out of what the plugin writes what must not be shown; nil for nothing.
+	Redact func(string) string
 	// StartTimeout bounds how long the program may take until it can be called; 0 for a minute.
 	StartTimeout time.Duration
 }
 
 // LevelTrace is the level below debug that the field's logs have.
 const LevelTrace = slog.LevelDebug - 4
+
+// patience is how long a plugin may take to hear that it has to end.
+const patience = 5 * time.Second
 
 // The handshake by which programs tell that a host, and not a person, started them: part of the protocol.
 var handshake = goplugin.HandshakeConfig{
@@ -47,6 +52,9 @@ var protocols = []int{5, 6}
 func (p Plugin) Factory() provider.Factory {
 	if p.Log == nil {
 		p.Log = slog.New(slog.DiscardHandler)
+	}
+	if p.Redact == nil {
+		p.Redact = func(text string) string { return text }
 	}
 	if p.StartTimeout == 0 {
 		p.StartTimeout = time.Minute
@@ -80,7 +88,7 @@ func (p Plugin) Factory() provider.Factory {
 func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Provider, error) {
 	name := p.Provider.ForDisplay()
 	log := p.Log.With("provider", p.Provider.String())
-	run := &running{plugin: p, log: log, tail: &tail{max: 16 << 10}, head: &tail{max: 4 << 10, keepFirst: true}}
+	run := &running{plugin: p, log: log, read: make(chan struct{}), tail: &tail{max: 16 << 10}, head: &tail{max: 4 << 10, keepFirst: true}}
 	sets := map[int]goplugin.PluginSet{}
 	for _, v := range protocols {
 		sets[v] = goplugin.PluginSet{"provider": connection{}}
@@ -117,6 +125,8 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 	return wire.NewClient(raw.(grpc.ClientConnInterface), client.NegotiatedVersion(), wire.Options{
 		Name: p.Provider.String(), Schema: known, Explain: run.explain,
 		Close: func() error {
+			late := time.AfterFunc(patience, run.kill) // a program that does not run cannot even refuse
+			defer late.Stop()
 			client.Kill() // asks politely, waits two seconds, kills
 			run.kill()    // ends what the program has left in its group
 			return nil
@@ -167,4 +177,8 @@ type running struct {
 	head  *tail         // how stdout begins, in case that is no handshake
 	tail  *tail         // how stderr ends
 	bad   string        // what is wrong with the first line; set before hello ends
+	read  chan struct{} // closed when stderr has been read to its end
+
+	telling sync.Mutex // guards told
+	told    bool       // what the program wrote has been shown
 }

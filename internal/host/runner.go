@@ -3,9 +3,11 @@ package host
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -39,15 +41,15 @@ func (r *running) Start(context.Context) error {
 	}
 	hello, line := io.Pipe()
 	r.hello = hello
-	go r.read(p, line)
+	go r.listen(p, line)
 	return nil
 }
 
 // maxHandshake bounds the first line: one with a certificate has less than two thousand bytes.
 const maxHandshake = 64 << 10
 
-// read reads the program's stdout: the first line goes to go-plugin, the rest, which plugins should not write, into the log.
-func (r *running) read(p *process.Process, hello *io.PipeWriter) {
+// listen reads the program's stdout: the first line goes to go-plugin, the rest, which plugins should not write, into the log.
+func (r *running) listen(p *process.Process, hello *io.PipeWriter) {
 	in := bufio.NewReaderSize(io.TeeReader(p.Stdout(), r.head), maxHandshake)
 	line, _ := in.ReadSlice('\n') // what comes without a line's end is judged as it is
 	if r.bad = handshakeProblem(string(line)); r.bad == "" {
@@ -98,9 +100,14 @@ func logLines(from io.Reader, to func(string)) {
 	}
 }
 
-// said gives a writer for what go-plugin receives of a stream of the plugin over the connection.
+// said gives a writer for what go-plugin receives of a stream of the plugin over the connection: what plugins write by the usual means of
+// their language once they are served.
 func (r *running) said(stream string) io.Writer {
-	return lineWriter(func(text string) { r.log.Debug("provider wrote to "+stream, "text", text) })
+	logged := lineWriter(func(text string) { r.log.Debug("provider wrote to "+stream, "text", text) })
+	if stream == "stderr" {
+		return io.MultiWriter(logged, r.tail)
+	}
+	return logged
 }
 
 type lineWriter func(string)
@@ -126,11 +133,26 @@ func (r *running) Stdout() io.ReadCloser { return r.hello }
 
 // Stderr implements runner.Runner.
 func (r *running) Stderr() io.ReadCloser {
-	stderr := r.proc.Stderr()
+	stderr := r.process().Stderr()
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.TeeReader(stderr, r.tail), stderr}
+	}{io.TeeReader(&ending{from: stderr, end: sync.OnceFunc(func() { close(r.read) })}, r.tail), stderr}
+}
+
+// ending calls end when there is nothing more to read.
+type ending struct {
+	from io.Reader
+	end  func()
+}
+
+// Read implements io.Reader.
+func (e *ending) Read(b []byte) (int, error) {
+	n, err := e.from.Read(b)
+	if err != nil {
+		e.end()
+	}
+	return n, err
 }
 
 // Name implements runner.Runner.
@@ -147,7 +169,7 @@ func (r *running) ID() string {
 // Wait implements runner.Runner.
 func (r *running) Wait(ctx context.Context) error {
 	select {
-	case <-r.proc.Ended():
+	case <-r.process().Ended():
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -194,7 +216,7 @@ func (r *running) explainStart(err error) error {
 	var what string
 	switch said := strings.TrimSpace(r.head.String()); {
 	case said != "" && r.bad != "":
-		what = fmt.Sprintf("it wrote this to standard output where a plugin introduces itself (%s):\n\n%s", r.bad, indent(said))
+		what = fmt.Sprintf("unrecognized remote plugin message: it wrote this to standard output where a plugin introduces itself (%s):\n\n%s", r.bad, indent(said))
 	case strings.Contains(err.Error(), "timeout"):
 		what = fmt.Sprintf("it did not say within %s how to reach it", r.plugin.StartTimeout)
 	case said == "":
@@ -203,16 +225,13 @@ func (r *running) explainStart(err error) error {
 		what = err.Error()
 	}
 	text := fmt.Sprintf("the program %s does not work as a provider plugin: %s", r.plugin.Program, what)
-	if more := r.lastWords(); more != "" {
-		text += "\n\n" + more
-	}
 	if fate != "" && !strings.Contains(fate, "killed") {
 		text += fmt.Sprintf("\n\nThe program has ended: %s.", fate)
 	}
-	return fmt.Errorf("%s", text)
+	return errors.New(text + r.lastWords())
 }
 
-// explain says what became of the program, for a call that got no answer.
+// explain says what became of the program, for a call that got no answer. What it wrote is shown with the first of these calls.
 func (r *running) explain() string {
 	p := r.process()
 	select {
@@ -224,20 +243,34 @@ func (r *running) explain() string {
 		return ""
 	}
 	text := fmt.Sprintf("The program %s has ended: %s.", r.plugin.Program, fate)
-	if more := r.lastWords(); more != "" {
-		text += "\n\n" + more
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	words := r.lastWords()
+	switch {
+	case words == "":
+	case r.told:
+		text += " What it wrote to standard error stands with the first of these problems."
+	default:
+		r.told = true
+		text += words
 	}
 	return text
 }
 
-// lastWords gives the end of what the program wrote to stderr, without its log. A crash of a Go program begins where it says panic.
+// lastWords gives the end of what the program wrote to stderr, without its log: a paragraph of its own, or nothing. A crash of a Go program
+// begins where it says panic.
 func (r *running) lastWords() string {
+	select {
+	case <-r.read:
+	case <-time.After(500 * time.Millisecond): // its children may have the other end
+	}
 	const most = 40
+	crashed := false
 	var words []string
 	for line := range strings.Lines(r.tail.String()) {
 		line = strings.TrimRight(line, "\r\n")
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			words = nil
+		if !crashed && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
+			words, crashed = nil, true
 		}
 		if !strings.HasPrefix(line, `{"@`) && strings.TrimSpace(line) != "" {
 			words = append(words, line)
@@ -246,14 +279,14 @@ func (r *running) lastWords() string {
 	if len(words) == 0 {
 		return ""
 	}
-	if len(words) > most {
-		if strings.HasPrefix(words[0], "panic: ") || strings.HasPrefix(words[0], "fatal error: ") {
-			words = words[:most]
-		} else {
-			words = words[len(words)-most:]
-		}
+	text := func() string { return indent(r.plugin.Redact(strings.Join(words, "\n"))) }
+	if crashed {
+		words = words[:min(most, len(words))]
+		name := filepath.Base(r.plugin.Program)
+		return fmt.Sprintf("\n\nThe %s plugin crashed! That is always a mistake in the plugin, and its maintainers will want to see the following. Stack trace from the %s plugin:\n\n%s", name, name, text())
 	}
-	return "It wrote to standard error:\n\n" + indent(strings.Join(words, "\n"))
+	words = words[max(0, len(words)-most):]
+	return "\n\nIt wrote to standard error:\n\n" + text()
 }
 
 func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }

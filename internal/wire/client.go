@@ -76,21 +76,33 @@ func (c *client) failed(method string, err error) diag.List {
 	method = c.version.method(method)
 	s := status.Convert(err)
 	more := ""
-	if c.opts.Explain != nil {
-		if said := c.opts.Explain(); said != "" {
-			more = "\n\n" + text(said)
-		}
+	switch s.Code() {
+	case codes.Canceled, codes.DeadlineExceeded, codes.Unimplemented, codes.ResourceExhausted: // the plugin is well
+	default:
+		more = c.explain()
 	}
 	switch s.Code() {
 	case codes.Unavailable:
 		return diag.List{}.Errorf(nil, "Plugin did not respond",
 			"Provider %s did not answer the call %s: %s. Its log may tell why.%s", c.opts.Name, method, message(s), more)
 	case codes.Canceled, codes.DeadlineExceeded:
-		return diag.List{}.Errorf(nil, "Request cancelled", "The call %s of provider %s was cancelled before it was answered.%s", method, c.opts.Name, more)
+		return diag.List{}.Errorf(nil, "Request cancelled", "The call %s of provider %s was cancelled before it was answered.", method, c.opts.Name)
 	case codes.Unimplemented:
-		return diag.List{}.Errorf(nil, "Unsupported plugin method", "Provider %s does not support the call %s: a newer version of it may.%s", c.opts.Name, method, more)
+		return diag.List{}.Errorf(nil, "Unsupported plugin method", "Provider %s does not support the call %s: a newer version of it may.", c.opts.Name, method)
 	}
 	return diag.List{}.Errorf(nil, "Plugin error", "Provider %s answered the call %s with an unexpected error, %s: %s.%s", c.opts.Name, method, s.Code(), message(s), more)
+}
+
+// explain tells what became of the plugin, as a paragraph of its own.
+func (c *client) explain() string {
+	if c.opts.Explain == nil {
+		return ""
+	}
+	said := c.opts.Explain()
+	if said == "" {
+		return ""
+	}
+	return "\n\n" + text(said)
 }
 
 // message is the text of a failure, at a length that fits a screen.

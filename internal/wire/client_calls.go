@@ -255,6 +255,11 @@ func (c *client) Apply(ctx context.Context, req provider.ApplyRequest) provider.
 		return resp
 	}
 	r := c.reader(w.method, m.GetDiagnostics())
+	if m.GetState() == nil && !req.Planned.IsNull() && !r.diags.HasErrors() {
+		r.diags = r.diags.Append(c.bad(w.method, "new state", errors.New("there is none")))
+		resp.State, resp.Diagnostics = cty.NilVal, r.diags
+		return resp
+	}
 	resp.State = r.value("new state", m.GetState(), ty, cty.NilVal)
 	resp.Private, resp.Identity, resp.LegacyTypeSystem = m.GetPrivate(), r.identity(m.GetIdentity(), rt), m.GetLegacyTypeSystem()
 	resp.Diagnostics = r.diags

@@ -1,0 +1,201 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	plugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+	"github.com/tombolo-iac/tombolo/internal/world"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/provider/serve"
+)
+
+// badName is the name under which the test binary is a plugin that does what the variable BAD says. Its process, and those that it leaves
+// behind, write their numbers into the file PIDS.
+const badName = "terraform-provider-bad"
+
+func init() { roles[badName] = badPlugin }
+
+func badPlugin() {
+	notePID(os.Getpid())
+	switch os.Getenv("BAD") {
+	case "start-panic":
+		panic("no licence")
+	case "start-words":
+		fmt.Println("This provider needs python3, which is not installed.")
+		os.Exit(1)
+	case "start-plain":
+		fmt.Println("1|6|tcp|127.0.0.1:1|grpc|")
+		time.Sleep(time.Minute)
+	case "start-old":
+		fmt.Println("1|4|tcp|127.0.0.1:1|grpc|" + strings.Repeat("A", 100))
+		time.Sleep(time.Minute)
+	case "start-flood":
+		for {
+			fmt.Print(strings.Repeat("x", 1<<16))
+		}
+	}
+	version := 6
+	if os.Getenv("BAD_PROTOCOL") == "5" {
+		version = 5
+	}
+	server, err := wire.NewServer(func(context.Context) (provider.Provider, error) {
+		return &bad{Provider: world.New(world.Options{}), mode: os.Getenv("BAD")}, nil
+	}, version)
+	if err != nil {
+		panic(err)
+	}
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: serve.CookieKey, MagicCookieValue: serve.CookieValue},
+		VersionedPlugins: map[int]plugin.PluginSet{version: {"provider": badEntry{server: server}}},
+		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(1<<30), grpc.MaxSendMsgSize(1<<30), grpc.UnaryInterceptor(answerNonsense))...)
+		},
+	})
+	if os.Getenv("BAD") == "deaf" {
+		select {} // told to shut down, it stays
+	}
+}
+
+type badEntry struct {
+	plugin.NetRPCUnsupportedPlugin
+	server *wire.Server
+}
+
+func (e badEntry) GRPCServer(_ *plugin.GRPCBroker, g *grpc.Server) error {
+	e.server.Register(g)
+	return nil
+}
+
+func (badEntry) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("this side serves")
+}
+
+func notePID(pid int) {
+	f, err := os.OpenFile(os.Getenv("PIDS"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	fmt.Fprintln(f, pid)
+}
+
+// answerNonsense gives other answers to the calls that concern the object "bad".
+func answerNonsense(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	in, ok := req.(*plugin6.ApplyRequest)
+	if !ok || !strings.Contains(string(in.GetPlanned().GetMsgpack()), "name\xa3bad") {
+		return handle(ctx, req)
+	}
+	switch os.Getenv("BAD") {
+	case "nothing":
+		return &plugin6.ApplyResponse{}, nil
+	case "garbage":
+		return &plugin6.ApplyResponse{State: &plugin6.DynamicValue{Msgpack: []byte("\xdf\xff\xff\xff\xff\xc1garbage")}}, nil
+	case "other-message":
+		// A text where a message belongs.
+		return &plugin6.CallRequest{Name: "\x00\xff\xff\xff"}, nil
+	case "huge":
+		return &plugin6.ApplyResponse{State: &plugin6.DynamicValue{Msgpack: make([]byte, 100<<20)}}, nil
+	case "too-huge":
+		return &plugin6.ApplyResponse{Private: make([]byte, wire.MaxMessage+1)}, nil
+	}
+	return handle(ctx, req)
+}
+
+// bad is a provider that does not behave where the object "bad" is concerned.
+type bad struct {
+	provider.Provider
+	mode string
+}
+
+func (b *bad) Schema(ctx context.Context) (*provider.Schema, diag.List) {
+	switch b.mode {
+	case "schema-panic":
+		go panic("no schema")
+		select {}
+	case "schema-exit":
+		os.Exit(7)
+	}
+	return b.Provider.Schema(ctx)
+}
+
+func (b *bad) Configure(ctx context.Context, req provider.ConfigureRequest) provider.ConfigureResponse {
+	if b.mode == "configure-exit" {
+		os.Exit(7)
+	}
+	return b.Provider.Configure(ctx, req)
+}
+
+func (b *bad) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
+	if b.mode == "plan-panic" && !req.Proposed.IsNull() && req.Proposed.GetAttr("name").AsString() == "bad" {
+		go panic("no plan")
+		select {}
+	}
+	return b.Provider.Plan(ctx, req)
+}
+
+func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	if req.Planned.IsNull() || req.Planned.GetAttr("name").AsString() != "bad" {
+		return b.Provider.Apply(ctx, req)
+	}
+	time.Sleep(300 * time.Millisecond) // let the others begin
+	switch b.mode {
+	case "apply-panic":
+		go panic("assignment to entry in nil map")
+		select {}
+	case "apply-exit":
+		syscall.Write(2, []byte("cannot go on: the disk is on fire\n")) // os.Stderr is the library's
+		os.Exit(3)
+	case "apply-killed":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	case "apply-hang":
+		select {}
+	case "flood":
+		chunk := []byte(strings.Repeat("x", 1<<20-1) + "\n")
+		for range 100 {
+			os.Stdout.Write(chunk)
+			os.Stderr.Write(chunk)
+		}
+	case "flood-endless-line":
+		chunk := []byte(strings.Repeat("x", 1<<20))
+		for range 100 {
+			os.Stdout.Write(chunk)
+			os.Stderr.Write(chunk)
+		}
+	case "stdin":
+		text, err := io.ReadAll(os.Stdin)
+		if len(text) > 0 || err != nil {
+			return provider.ApplyResponse{Diagnostics: diag.List{}.Errorf(nil, "Standard input", "It holds %q, %v", text, err)}
+		}
+	case "grandchild":
+		leave(exec.Command("sleep", "600"))
+	case "daemon":
+		cmd := exec.Command("sleep", "600")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		leave(cmd)
+	}
+	return b.Provider.Apply(ctx, req)
+}
+
+func leave(cmd *exec.Cmd) {
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	notePID(cmd.Process.Pid)
+}

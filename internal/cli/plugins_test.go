@@ -1,0 +1,306 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// plugged is a directory with a configuration and a plugin, both for the command line as a process of its own.
+type plugged struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+const pluggedConfig = `
+terraform {
+  required_providers {
+    world = { source = "tombolo/bad" }
+  }
+}
+provider "world" {
+  dir = "w"
+}
+resource "world_object" "first" {
+  name = "first"
+}
+resource "world_object" "slow" {
+  name       = "slow"
+  behave     = { delay = "2s" }
+  depends_on = [world_object.first]
+}
+resource "world_object" "bad" {
+  name       = "bad"
+  depends_on = [world_object.first]
+}
+`
+
+// newPlugged makes a directory whose plugin behaves in a way of badPlugin.
+func newPlugged(t *testing.T, config string, env ...string) *plugged {
+	t.Helper()
+	p := &plugged{t: t, dir: t.TempDir()}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tombolo", "real/" + badName, "plugin/" + badName} {
+		p.must(os.MkdirAll(filepath.Dir(p.path(name)), 0o777))
+		p.must(os.Symlink(exe, p.path(name)))
+	}
+	p.write("main.tf", config)
+	p.write("rc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"tombolo/bad\" = %q\n  }\n  direct {}\n}\n", p.path("plugin")))
+	p.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+p.path("rc"), "PIDS="+p.path("pids"), "REAL="+p.path("real/"+badName), "HOME="+p.dir, "TF_IN_AUTOMATION=1", "GOTRACEBACK=single")
+	p.env = append(p.env, env...)
+	return p
+}
+
+// wrap puts a shell script in the place of the plugin; $REAL is the plugin itself.
+func (p *plugged) wrap(script string) {
+	p.must(os.Remove(p.path("plugin/" + badName)))
+	p.write("plugin/"+badName, "#!/bin/sh\necho $$ >>\"$PIDS\"\n"+script+"\n")
+	p.must(os.Chmod(p.path("plugin/"+badName), 0o755))
+}
+
+func (p *plugged) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *plugged) path(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
+
+func (p *plugged) write(name, text string) { p.must(os.WriteFile(p.path(name), []byte(text), 0o666)) }
+
+// ran is how a command ended.
+type ran struct {
+	code     int
+	out      string // both streams
+	took     time.Duration
+	megabyte int64 // of memory at most
+}
+
+func (p *plugged) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(p.path("tombolo"), args...)
+	cmd.Dir, cmd.Env = p.dir, p.env
+	cmd.Stdin = strings.NewReader("a secret that the user types\n")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// run runs a command. meanwhile, when it is not nil, is called once it has been started.
+func (p *plugged) run(meanwhile func(pid int), args ...string) ran {
+	p.t.Helper()
+	var out bytes.Buffer
+	cmd := p.command(args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	begin := time.Now()
+	p.must(cmd.Start())
+	if meanwhile != nil {
+		meanwhile(cmd.Process.Pid)
+	}
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return ran{code: cmd.ProcessState.ExitCode(), out: out.String(), took: time.Since(begin), megabyte: usage.Maxrss >> 10}
+}
+
+func (p *plugged) pids() (list []int) {
+	text, _ := os.ReadFile(p.path("pids")) // none before the first plugin
+	for _, word := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(word)
+		p.must(err)
+		list = append(list, pid)
+	}
+	return list
+}
+
+// nothingStays checks that all processes of plugins end soon, and gives how many there were.
+func (p *plugged) nothingStays() int {
+	p.t.Helper()
+	list := p.pids()
+	if len(list) == 0 {
+		p.t.Error("no plugin was started")
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for _, pid := range list {
+		for alive(pid) {
+			if time.Now().After(deadline) {
+				p.t.Fatalf("process %d of %v is still there", pid, list)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	return len(list)
+}
+
+// alive does not count what has ended and what nobody has waited for.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || !strings.Contains(string(stat), ") Z ")
+}
+
+// stored gives the names of the objects in the state file, and checks that it is one.
+func (p *plugged) stored() (names []string) {
+	p.t.Helper()
+	text, err := os.ReadFile(p.path("terraform.tfstate"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	p.must(err)
+	var s struct {
+		Version   int
+		Resources []struct{ Name string }
+	}
+	if err := json.Unmarshal(text, &s); err != nil || s.Version != 4 {
+		p.t.Fatalf("the state file is damaged: %v\n%s", err, text)
+	}
+	for _, r := range s.Resources {
+		names = append(names, r.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (p *plugged) wants(r ran, code int, words ...string) {
+	p.t.Helper()
+	if r.code != code {
+		p.t.Errorf("exit code %d, want %d", r.code, code)
+	}
+	// Lines are wrapped and framed for people.
+	text := strings.Join(strings.Fields(strings.ReplaceAll(r.out, "│", " ")), " ")
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			p.t.Errorf("there is no %q", word)
+		}
+	}
+	if p.t.Failed() {
+		p.t.Logf("after %s, %d MB:\n%.6000s", r.took, r.megabyte, r.out)
+	}
+}
+
+func TestAPluginThatDoesNotStartIsNamedWithWhatItSaid(t *testing.T) {
+	for mode, want := range map[string][]string{
+		"start-panic":    {"tombolo/bad", "panic: no licence", "exit status 2"},
+		"start-words":    {"tombolo/bad", "This provider needs python3, which is not installed.", "exit status 1"},
+		"start-plain":    {"tombolo/bad", "no certificate"},
+		"start-old":      {"tombolo/bad", "4"},
+		"start-flood":    {"tombolo/bad", "not the line by which a plugin introduces itself"},
+		"schema-panic":   {"tombolo/bad", "Plugin did not respond", "panic: no schema", "GetProviderSchema"},
+		"schema-exit":    {"tombolo/bad", "Plugin did not respond", "exit status 7", "GetProviderSchema"},
+		"configure-exit": {"tombolo/bad", "Plugin did not respond", "exit status 7", "ConfigureProvider", `provider["registry.terraform.io/tombolo/bad"]`},
+		"plan-panic":     {"tombolo/bad", "Plugin did not respond", "panic: no plan", "PlanResourceChange", "with world_object.bad"},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newPlugged(t, pluggedConfig, "BAD="+mode)
+			r := p.run(nil, "apply", "-auto-approve")
+			p.wants(r, 1, want...)
+			p.nothingStays()
+			if got := p.stored(); got != nil {
+				t.Errorf("the state has %v", got)
+			}
+			if r.megabyte > 300 || r.took > 20*time.Second {
+				t.Errorf("it took %s and %d MB", r.took, r.megabyte)
+			}
+		})
+	}
+}
+
+func TestWhatADyingPluginHadInFlightIsListed(t *testing.T) {
+	for mode, want := range map[string][]string{
+		"apply-panic":  {"Stack trace from the terraform-provider-bad plugin: panic: assignment to entry in nil map", "exit status 2"},
+		"apply-exit":   {"cannot go on: the disk is on fire", "exit status 3"},
+		"apply-killed": {"signal: killed"},
+	} {
+		for _, protocol := range []string{"5", "6"} {
+			t.Run(mode+"/"+protocol, func(t *testing.T) {
+				t.Parallel()
+				p := newPlugged(t, pluggedConfig, "BAD="+mode, "BAD_PROTOCOL="+protocol)
+				r := p.run(nil, "apply", "-auto-approve")
+				p.wants(r, 1, append(want, "tombolo/bad", "Plugin did not respond", "ApplyResourceChange", "with world_object.bad", "with world_object.slow")...)
+				if n := strings.Count(r.out, "It wrote to standard error") + strings.Count(r.out, "Stack trace"); n > 1 {
+					t.Errorf("what it wrote is shown %d times", n)
+				}
+				p.nothingStays()
+				if got := p.stored(); !slices.Equal(got, []string{"first"}) {
+					t.Errorf("the state has %v", got)
+				}
+				p.wants(p.run(nil, "state", "list"), 0, "world_object.first", "world_object.bad", "world_object.slow", "recover")
+				// What may or may not exist is not made a second time.
+				p.env = append(p.env, "BAD=")
+				p.wants(p.run(nil, "apply", "-auto-approve"), 1, "world_object.bad", "world_object.slow")
+			})
+		}
+	}
+}
+
+func TestAnAnswerThatMakesNoSenseIsNoObject(t *testing.T) {
+	for mode, want := range map[string][]string{
+		"nothing":       {"with world_object.bad"},
+		"garbage":       {"with world_object.bad", "makes no sense"},
+		"other-message": {"with world_object.bad"},
+		"huge":          {"with world_object.bad", "makes no sense"},
+		"too-huge":      {"with world_object.bad"},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newPlugged(t, pluggedConfig, "BAD="+mode)
+			r := p.run(nil, "apply", "-auto-approve")
+			p.wants(r, 1, append(want, "tombolo/bad", "ApplyResourceChange")...)
+			p.nothingStays()
+			if got := p.stored(); !slices.Equal(got, []string{"first", "slow"}) {
+				t.Errorf("the state has %v", got)
+			}
+			p.wants(p.run(nil, "state", "list"), 0, "world_object.bad", "recover")
+			if r.megabyte > 800 {
+				t.Errorf("it took %d MB", r.megabyte)
+			}
+		})
+	}
+}
+
+func TestAPluginWithBadMannersDoesItsWork(t *testing.T) {
+	for mode, script := range map[string]string{
+		"flood": "", "flood-endless-line": "", "stdin": "", "deaf": "", "grandchild": "",
+		"wrapper":       `"$REAL" "$@"`,
+		"wrapper, wait": "trap '' TERM INT\n\"$REAL\" \"$@\" &\nwait",
+		"wrapper, deaf": "export BAD=deaf\ntrap '' TERM INT\n\"$REAL\" \"$@\"\nsleep 600",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newPlugged(t, pluggedConfig, "BAD="+mode)
+			if script != "" {
+				p.wrap(script)
+			}
+			r := p.run(nil, "apply", "-auto-approve")
+			p.wants(r, 0, "3 added")
+			p.nothingStays()
+			if got := p.stored(); !slices.Equal(got, []string{"bad", "first", "slow"}) {
+				t.Errorf("the state has %v", got)
+			}
+			if r.megabyte > 200 || r.took > 30*time.Second {
+				t.Errorf("it took %s and %d MB", r.took, r.megabyte)
+			}
+		})
+	}
+}
