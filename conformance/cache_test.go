@@ -7,14 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // recordVersion is part of every cache key. Raise it when run_test.go starts to ask for something else.
 const recordVersion = "1"
 
 // A cache keeps Records of terraform, which does the same thing for the same case every time. The key covers the case, the
-// harness and the version of terraform. Cases in which programs of ours run on terraform's side too (the binaries change places, or
-// there are plugins) are not kept. A zero cache keeps nothing.
+// harness, the version of terraform and the published providers. Cases in which programs of ours run on terraform's side too (the
+// binaries change places, or there are plugins of ours) are not kept. A zero cache keeps nothing.
 type cache struct {
 	dir     string
 	version string // of terraform
@@ -32,7 +33,11 @@ func openCache(version string) cache {
 }
 
 func (c cache) path(cs *Case) string {
-	sum := sha256.Sum256([]byte(recordVersion + "\n" + c.version + "\n" + runtime.GOOS + "\n" + cs.Hash))
+	key := []string{recordVersion, c.version, runtime.GOOS, cs.Hash}
+	for _, name := range cs.plugins {
+		key = append(key, plugins[name].key())
+	}
+	sum := sha256.Sum256([]byte(strings.Join(key, "\n")))
 	return filepath.Join(c.dir, hex.EncodeToString(sum[:])+".json")
 }
 

@@ -22,6 +22,7 @@ type Case struct {
 	Hash  string // of the archive, for the cache
 
 	plugins  []string              // names of plugins, see plugins_test.go
+	varies   map[string][]string   // type of resource -> attributes that are another text every time
 	files    []txtar.File          // extracted before the first step
 	sections map[string]txtar.File // "@name" sections, for the steps write and use
 }
@@ -59,7 +60,10 @@ func (c *Case) swaps() bool {
 }
 
 // cacheable says whether terraform does the same in the case every time that it has the same text: not with programs of ours.
-func (c *Case) cacheable() bool { return !c.swaps() && len(c.plugins) == 0 }
+func (c *Case) cacheable() bool {
+	ours := slices.ContainsFunc(c.plugins, func(name string) bool { return plugins[name].folder == "" })
+	return !c.swaps() && !ours
+}
 
 // loadCases reads the whole corpus, sorted by name.
 func loadCases(root string) ([]*Case, error) {
@@ -89,7 +93,7 @@ func loadCases(root string) ([]*Case, error) {
 
 func parseCase(name string, data []byte) (*Case, error) {
 	sum := sha256.Sum256(data)
-	c := &Case{Name: name, Hash: hex.EncodeToString(sum[:]), sections: map[string]txtar.File{}}
+	c := &Case{Name: name, Hash: hex.EncodeToString(sum[:]), sections: map[string]txtar.File{}, varies: map[string][]string{}}
 	var steps string
 	for _, f := range txtar.Parse(data).Files {
 		switch {
@@ -133,6 +137,14 @@ func (c *Case) parseSteps(text string) error {
 				return fmt.Errorf("steps line %d: there is no plugin %q", i+1, name)
 			}
 			c.plugins = append(c.plugins, name)
+			continue
+		}
+		if v, ok := strings.CutPrefix(line, "varies:"); ok {
+			words := strings.Fields(v)
+			if len(words) < 2 {
+				return fmt.Errorf("steps line %d: varies takes a type of resource and its attributes", i+1)
+			}
+			c.varies[words[0]] = words[1:]
 			continue
 		}
 		step, err := parseStep(line)

@@ -96,7 +96,7 @@ func TestIdsKeepTheirNamesOverSteps(t *testing.T) {
 		return decode(`{"lineage":"33333333-3333-3333-3333-333333333333","serial":1,"resources":[
 			{"mode":"managed","type":"terraform_data","name":"a","instances":[{"index_key":"k","attributes":{"id":"` + id + `"}}]}]}`)
 	}
-	n := newNormaliser()
+	n := newNormaliser(nil)
 	n.learn(state(first))
 	n.learn(state(second))
 	got := n.text(first + " then " + second + " at 2020-01-02T03:04:05Z, else 44444444-4444-4444-4444-444444444444")
@@ -107,7 +107,7 @@ func TestIdsKeepTheirNamesOverSteps(t *testing.T) {
 }
 
 func TestSerialCountsOnlyAsChangedOrNot(t *testing.T) {
-	n := newNormaliser()
+	n := newNormaliser(nil)
 	var got []any
 	for _, serial := range []string{"3", "3", "9"} {
 		doc := n.state("terraform.tfstate", decode(`{"serial":`+serial+`}`)).(map[string]any)
@@ -128,7 +128,7 @@ func TestTextDiagnosticsHaveSeveritySummaryPositionAndStream(t *testing.T) {
 		"error: Unsupported attribute @ m/main.tf:3 (stderr)",
 		"warning: Deprecated @ a.tf:1 (stdout)",
 	}
-	if diff := cmp.Diff(want, textDiagnostics(run, newNormaliser())); diff != "" {
+	if diff := cmp.Diff(want, textDiagnostics(run, newNormaliser(nil))); diff != "" {
 		t.Errorf("diagnostics (-want +got):\n%s", diff)
 	}
 }

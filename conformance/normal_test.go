@@ -15,10 +15,13 @@ type normaliser struct {
 	names   map[string]string // id, lineage or deposed key -> name
 	counts  map[string]int    // how many ids an address has had
 	serials map[string]string // last serial of each state file
+
+	varies map[string][]string // type of resource -> attributes that are another text every time
+	texts  []string            // of such attributes, longest first: they are named wherever they show, inside other texts too
 }
 
-func newNormaliser() *normaliser {
-	return &normaliser{names: map[string]string{}, counts: map[string]int{}, serials: map[string]string{}}
+func newNormaliser(varies map[string][]string) *normaliser {
+	return &normaliser{names: map[string]string{}, counts: map[string]int{}, serials: map[string]string{}, varies: varies}
 }
 
 var (
@@ -46,6 +49,9 @@ func (n *normaliser) learn(state any) {
 		if id, ok := attributes["id"].(string); ok && uuidPattern.MatchString(id) {
 			n.name(id, "id "+addr)
 		}
+		for _, name := range n.varies[fmt.Sprint(resource["type"])] {
+			n.nameText(attributes[name], name+" "+addr)
+		}
 	})
 }
 
@@ -55,6 +61,17 @@ func (n *normaliser) name(raw, what string) {
 	}
 	n.counts[what]++
 	n.names[raw] = fmt.Sprintf("<%s #%d>", what, n.counts[what])
+}
+
+// nameText names a text that varies. What is shorter than four characters would be found by chance in others.
+func (n *normaliser) nameText(v any, what string) {
+	text, ok := v.(string)
+	if !ok || len(text) < 4 || n.names[text] != "" {
+		return
+	}
+	n.name(text, what)
+	n.texts = append(n.texts, text)
+	slices.SortStableFunc(n.texts, func(a, b string) int { return len(b) - len(a) })
 }
 
 func instanceAddress(resource, instance map[string]any) string {
@@ -77,6 +94,9 @@ func instanceAddress(resource, instance map[string]any) string {
 
 // text replaces what is random inside a string.
 func (n *normaliser) text(s string) string {
+	for _, text := range n.texts {
+		s = strings.ReplaceAll(s, text, n.names[text])
+	}
 	s = uuidPattern.ReplaceAllStringFunc(s, func(id string) string {
 		if name, ok := n.names[id]; ok {
 			return name

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -15,13 +16,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// A plugin is a provider of ours that a case brings into play with a line "plugin: NAME" among its steps. The test binary itself is the
-// plugin's executable, under another name: both sides find it in the mirror that they look for in the user's home.
+// A plugin is a provider that a case brings into play with a line "plugin: NAME" among its steps. Of one that is ours the test binary
+// itself is the executable, under another name. Both sides find it in the mirror that they look for in the user's home.
 type plugin struct {
 	source  string // below registry.terraform.io
 	version string
 	builtIn bool // into tombolo, which then gets no plugin: in process and over the wire have to be the same
 	new     provider.Factory
+	folder  string // below providers, of one that is not ours: see providers_test.go
 }
 
 var plugins = map[string]plugin{
@@ -29,6 +31,17 @@ var plugins = map[string]plugin{
 		return external.New(external.Options{}), nil
 	}},
 	"world": {source: "tombolo/world", version: "1.0.0", new: world.Factory(world.Options{})},
+
+	"archive":      {source: "hashicorp/archive", version: "1.3.0", folder: "archive"},
+	"cloudinit":    {source: "hashicorp/cloudinit", version: "2.3.5", folder: "cloudinit"},
+	"http":         {source: "hashicorp/http", version: "1.2.0", folder: "http"},
+	"local":        {source: "hashicorp/local", version: "2.9.0", folder: "local"},
+	"null":         {source: "hashicorp/null", version: "2.1.2", folder: "null"},
+	"old-external": {source: "published/external", version: "1.2.0", folder: "external"}, // hashicorp/external is built into tombolo
+	"random":       {source: "hashicorp/random", version: "3.7.2", folder: "random"},
+	"restapi":      {source: "mastercard/restapi", version: "1.20.0", folder: "restapi"},
+	"time":         {source: "hashicorp/time", version: "0.14.2", folder: "time"},
+	"tls":          {source: "hashicorp/tls", version: "4.2.1", folder: "tls"},
 }
 
 const pluginPrefix = "terraform-provider-"
@@ -44,7 +57,7 @@ func TestMain(m *testing.M) {
 
 // install puts a plugin into the mirror of a home directory.
 func (p plugin) install(home, name string) error {
-	exe, err := os.Executable()
+	exe, err := p.executable()
 	if err != nil {
 		return err
 	}
@@ -52,10 +65,20 @@ func (p plugin) install(home, name string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
+	if p.folder != "" {
+		name = path.Base(p.source)
+	}
 	if err := os.Symlink(exe, filepath.Join(dir, fmt.Sprintf("%s%s_v%s", pluginPrefix, name, p.version))); err != nil {
 		return fmt.Errorf("install plugin %s: %w", name, err)
 	}
 	return nil
+}
+
+func (p plugin) executable() (string, error) {
+	if p.folder != "" {
+		return p.built()
+	}
+	return os.Executable()
 }
 
 // installPlugins gives a runner's binary the plugins of its case.

@@ -301,8 +301,10 @@ func (r *runner) collect(res *Result) error {
 	})
 }
 
+const lockFile = ".terraform.lock.hcl"
+
 // isKept names the files whose content is compared.
 func isKept(rel string) bool {
-	return strings.HasSuffix(rel, ".tfstate") || strings.HasSuffix(rel, ".tfstate.backup") ||
+	return rel == lockFile || strings.HasSuffix(rel, ".tfstate") || strings.HasSuffix(rel, ".tfstate.backup") ||
 		strings.HasSuffix(rel, ".terraform/modules/modules.json")
 }

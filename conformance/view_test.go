@@ -21,7 +21,7 @@ func view(s Step, res Result, n *normaliser) Document {
 		states[name] = decode(text)
 	}
 	for _, name := range sortedKeys(states) { // terraform.tfstate before its .backup, so that current ids are named first
-		if !strings.HasSuffix(name, "modules.json") {
+		if !strings.HasSuffix(name, "modules.json") && name != lockFile {
 			n.learn(states[name])
 		}
 	}
@@ -47,6 +47,8 @@ func view(s Step, res Result, n *normaliser) Document {
 		switch {
 		case strings.HasSuffix(name, "modules.json"):
 			doc["file "+name] = n.value(state)
+		case name == lockFile:
+			doc["file "+name] = asTerraform(res.Files[name])
 		case changesState(s):
 			doc["file "+name] = n.state(name, state)
 		}
