@@ -9,8 +9,11 @@ import (
 	"testing"
 )
 
+// providersSample is how many of its cases TestProviders runs unless it is told otherwise: each takes seconds.
+const providersSample = 4
+
 // TestProviders runs the corpus of providers/testdata: providers that are not ours, most of them published, under terraform and tombolo.
-// What providers/build has not built is skipped.
+// What providers/build has not built is skipped. TOMBOLO_PROVIDERS_SAMPLE says how many cases to run.
 func TestProviders(t *testing.T) {
 	terraform, version := findTerraform(t)
 	tombolo := findTombolo(t)
@@ -23,7 +26,7 @@ func TestProviders(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &harness{terraform: terraform, tombolo: tombolo, cache: openCache(version), intended: intended}
-	h.runAll(t, cases, sample(t, cases))
+	h.runAll(t, cases, sample(cases, envNumber(t, "TOMBOLO_PROVIDERS_SAMPLE", providersSample)))
 }
 
 // built gives the program that providers/build left in the user's cache directory.

@@ -119,9 +119,7 @@ func (p *Program) closure(start int, near [][]int, seen []int) []addr.ConfigReso
 	queue = queue[:min(len(queue), direct+maxDependencies)]
 	slots := make([]*Slot, 0, len(queue))
 	for _, n := range queue {
-		if s := p.bySlotNumber(n); s.Resource.Addr.Mode != addr.Ephemeral { // the state knows nothing of these
-			slots = append(slots, s)
-		}
+		slots = append(slots, p.bySlotNumber(n))
 	}
 	slices.SortFunc(slots, func(a, b *Slot) int { return strings.Compare(a.text, b.text) })
 	out := make([]addr.ConfigResource, 0, len(slots))

@@ -58,11 +58,11 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config cty.Value, marks value.MarkedPaths, reason plan.Reason) (cty.Value, error) {
 	block := b.Slot.Type.Block
 	planned := value.PlannedForData(block, config)
-	if p.opts.Mode == plan.RefreshOnly {
-		return cty.NullVal(block.ImpliedType()), nil
-	}
 	if p.prior.Object(addr.Object{Instance: inst}) != nil {
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: inst}}}) // it answers another question
+	}
+	if p.opts.Mode == plan.RefreshOnly {
+		return cty.UnknownVal(block.ImpliedType()), nil
 	}
 	b.Unchecked(inst.Key)
 	change := readLater(b, inst, planned, marks, reason)

@@ -143,7 +143,7 @@ func (c *configWriter) module(m *config.Module) {
 	if len(m.Resources) > 0 {
 		c.key("resources")
 		c.open('[')
-		for _, r := range managedFirst(m.SortedResources()) {
+		for _, r := range stored(m.SortedResources()) {
 			c.resource(r)
 		}
 		c.close(']')
@@ -168,8 +168,9 @@ func (c *configWriter) module(m *config.Module) {
 	c.close('}')
 }
 
-// managedFirst orders as this document does, other than state and changes.
-func managedFirst(resources []*config.Resource) []*config.Resource {
+// stored gives the resources that have objects in the state, in the order of this document, which is not that of state and changes.
+func stored(resources []*config.Resource) []*config.Resource {
+	resources = slices.DeleteFunc(resources, func(r *config.Resource) bool { return r.Addr.Mode == addr.Ephemeral })
 	slices.SortStableFunc(resources, func(a, b *config.Resource) int { return cmp.Compare(a.Addr.Mode, b.Addr.Mode) })
 	return resources
 }
