@@ -160,13 +160,18 @@ func TestIntendedDifferencesPassAndStaleOnesAreFound(t *testing.T) {
 	if reports := h.compare(c, want, got); len(reports) != 0 {
 		t.Errorf("with an entry: %v", reports)
 	}
-	if list := h.stale([]*Case{c}, []*Case{c}); len(list) != 0 {
+	if list := h.stale([]*Case{c}); len(list) != 0 {
 		t.Errorf("an entry that showed is called stale: %v", list)
 	}
 	h = &harness{intended: []*Intended{{Case: "topic/name", At: "text", Reason: "test"}}}
 	h.compare(c, want, want)
-	if list := h.stale([]*Case{c}, []*Case{c}); len(list) != 1 {
+	if list := h.stale([]*Case{c}); len(list) != 1 {
 		t.Errorf("an entry that did not show: %d stale, want 1", len(list))
+	}
+	h = &harness{intended: []*Intended{{Case: "topic/*", At: "text", Reason: "test"}, {Case: "none/*", At: "text", Reason: "test"}}}
+	h.compare(c, want, want)
+	if list := h.stale([]*Case{c, {Name: "topic/other"}}); len(list) != 1 || list[0].Case != "none/*" {
+		t.Errorf("an entry whose other case has not run and one for no case at all: %v, want the latter", list)
 	}
 }
 
@@ -230,5 +235,7 @@ func TestCorpusIsReadable(t *testing.T) {
 			t.Errorf("%s: a case is testdata/<topic>/<case>.txtar", c.Name)
 		}
 	}
-	t.Logf("%d cases by tier: %v", len(cases), tiers)
+	if tiers[3] < 200 {
+		t.Errorf("only %d cases are about the exactness of the language: %v", tiers[3], tiers)
+	}
 }
