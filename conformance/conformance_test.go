@@ -40,7 +40,7 @@ func TestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-all := upToTier(cases, envNumber(t, "TOMBOLO_CONFORMANCE_TIER", currentTier))
+	all := upToTier(cases, envNumber(t, "TOMBOLO_CONFORMANCE_TIER", currentTier))
 	h := &harness{terraform: terraform, tombolo: tombolo, cache: openCache(version), intended: intended}
 	size := len(all)
 	if testing.Short() {

@@ -1,6 +1,8 @@
 package funcs
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -78,11 +80,11 @@ var indentFunc = wrapped(stdlib.IndentFunc, func(args []cty.Value) (cty.Value, e
 	const most = 1 << 30
 	if spaces, _ := args[0].Unmark(); spaces.IsKnown() && !spaces.IsNull() {
 		if n := spaces.AsBigFloat(); n.Sign() < 0 {
-			return cty.NilVal, function.NewArgErrorf(0, "must not be negative")
+			return cty.NilVal, errors.New("the number of spaces must not be negative")
 		} else if text, _ := args[1].Unmark(); text.IsKnown() && !text.IsNull() {
 			size, _ := n.Float64()
 			if size*float64(1+strings.Count(text.AsString(), "\n")) > most {
-				return cty.NilVal, function.NewArgErrorf(0, "the result would have more than %d bytes", most)
+				return cty.NilVal, fmt.Errorf("the result would have more than %d bytes", most)
 			}
 		}
 	}
