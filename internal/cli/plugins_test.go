@@ -304,3 +304,128 @@ func TestAPluginWithBadMannersDoesItsWork(t *testing.T) {
 		})
 	}
 }
+
+// waitBegun waits until the plugin works on an object.
+func (p *plugged) waitBegun(name string) {
+	p.t.Helper()
+	p.waitFor("w/ledger", `BEGIN {"op":"create","name":"`+name+`"`)
+}
+
+func (p *plugged) waitFor(file, words string) {
+	p.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		text, _ := os.ReadFile(p.path(file)) // not there yet
+		if strings.Contains(string(text), words) {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("%s holds %q, not %q", file, text, words)
+		}
+	}
+}
+
+func TestNoPluginOutlivesAKilledRun(t *testing.T) {
+	for name, script := range map[string]string{
+		"plain": "", "wrapper": `"$REAL" "$@"`, "deaf wrapper": "trap '' TERM INT\nexport BAD=deaf\n\"$REAL\" \"$@\" &\nwait",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlugged(t, pluggedConfig, "BAD=apply-hang")
+			if script != "" {
+				p.wrap(script)
+			}
+			r := p.run(func(pid int) {
+				p.waitBegun("slow")
+				p.must(syscall.Kill(pid, syscall.SIGKILL))
+			}, "apply", "-auto-approve")
+			if r.code != -1 {
+				t.Errorf("exit code %d", r.code)
+			}
+			p.nothingStays()
+			p.wants(p.run(nil, "state", "list"), 0, "world_object.first", "world_object.slow", "recover")
+		})
+	}
+}
+
+// The terminal sends its interrupt to everyone in the foreground. The engine decides what it means for plugins.
+func TestAnInterruptOfTheTerminalLeavesPluginsToTheEngine(t *testing.T) {
+	for name, script := range map[string]string{"plain": "", "wrapper": `"$REAL" "$@"`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlugged(t, pluggedConfig)
+			if script != "" {
+				p.wrap(script)
+			}
+			r := p.run(func(pid int) {
+				p.waitBegun("slow")
+				p.must(syscall.Kill(-pid, syscall.SIGINT))
+			}, "apply", "-auto-approve")
+			// The plugin was asked to stop, and answered both calls.
+			p.wants(r, 1, "Interrupt received", "world_object.bad: Creation complete", `"slow" was not created: interrupted`)
+			if n := p.nothingStays(); n != 2 && script == "" {
+				t.Errorf("%d processes were started, for planning and for applying", n)
+			}
+			if got := p.stored(); !slices.Equal(got, []string{"bad", "first"}) {
+				t.Errorf("the state has %v", got)
+			}
+		})
+	}
+}
+
+func TestASecondInterruptEndsAPluginThatHangs(t *testing.T) {
+	for _, c := range []struct {
+		mode, script string
+		begun        func(*plugged)
+		args         []string
+		want         []string
+	}{
+		{mode: "apply-hang", begun: func(p *plugged) { p.waitBegun("slow") }, want: []string{"Request cancelled", "ApplyResourceChange", "with world_object.bad", "recover 'world_object.bad'"}},
+		{mode: "start", script: "sleep 600", begun: func(p *plugged) { p.waitFor("pids", "\n") }, want: []string{"start of provider tombolo/bad was cancelled"}},
+		{mode: "stopped", begun: func(p *plugged) {
+			p.waitBegun("slow")
+			for _, pid := range p.pids() {
+				if alive(pid) {
+					p.must(syscall.Kill(pid, syscall.SIGSTOP))
+				}
+			}
+		}, want: []string{"Request cancelled", "with world_object.slow", "recover 'world_object.slow'"}},
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			t.Parallel()
+			p := newPlugged(t, pluggedConfig, "BAD="+c.mode)
+			if c.script != "" {
+				p.wrap(c.script)
+			}
+			var second time.Time
+			r := p.run(func(pid int) {
+				c.begun(p)
+				p.must(syscall.Kill(-pid, syscall.SIGINT))
+				time.Sleep(200 * time.Millisecond)
+				p.must(syscall.Kill(-pid, syscall.SIGINT))
+				second = time.Now()
+			}, "apply", "-auto-approve")
+			if late := time.Since(second); late > 8*time.Second {
+				t.Errorf("it ended %s after the second interrupt", late)
+			}
+			p.wants(r, 1, c.want...)
+			p.nothingStays()
+		})
+	}
+}
+
+func TestADaemonOfAPluginDoesNotKeepTheRunWaiting(t *testing.T) {
+	t.Parallel()
+	p := newPlugged(t, pluggedConfig, "BAD=daemon")
+	r := p.run(nil, "apply", "-auto-approve")
+	p.wants(r, 0, "3 added")
+	if r.took > 20*time.Second {
+		t.Errorf("it took %s", r.took)
+	}
+	list := p.pids()
+	daemon := list[len(list)-1]
+	if !alive(daemon) {
+		t.Error("the daemon has ended: it left the group so as not to")
+	}
+	p.must(syscall.Kill(daemon, syscall.SIGKILL))
+	p.nothingStays()
+}
