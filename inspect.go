@@ -31,6 +31,9 @@ func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Projec
 	return &c
 }
 
+// Redact takes out of a text, such as what a provider writes to its log, what the project knows to be secret by now.
+func (p *Project) Redact(text string) string { return p.secrets.Redact(text) }
+
 // Dependencies gives everything that the configuration declares, and for each the numbers of what it depends on directly.
 func (p *Project) Dependencies() (slots []*eval.Slot, edges [][]int, diags diag.List) {
 	prog, diags := p.prepare()

@@ -242,7 +242,10 @@ func (a *applier) checkResults() []state.CheckResult {
 
 // Provider implements eval.Driver.
 func (a *applier) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
-	unmarked, _ := value.UnmarkDeep(config)
+	unmarked, marks := value.UnmarkDeep(config)
+	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil {
+		a.opts.Secrets.AddConfig(schema.Provider, unmarked, marks)
+	}
 	a.providers.SetConfig(addr.AbsProviderConfig{Module: s.Unit().Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}, unmarked)
 	return nil
 }

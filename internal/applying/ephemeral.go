@@ -24,8 +24,7 @@ func (a *applier) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 		return cty.DynamicVal, err
 	}
 	config, marks := value.UnmarkDeep(marked)
-	a.opts.Secrets.Add(config, marks.Sensitive)
-	a.opts.Secrets.Add(config, marks.Ephemeral)
+	a.opts.Secrets.AddConfig(b.Slot.Type.Block, config, marks)
 	if !config.IsWhollyKnown() {
 		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(), "Configuration contains unknown value",
 			"The configuration of %s still holds values that are not known, although everything it depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", inst, paths(value.UnknownPaths(config))))

@@ -135,7 +135,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 		return cty.DynamicVal, err
 	}
 	w.config, w.marks = value.UnmarkDeep(marked)
-	a.opts.Secrets.Add(w.config, w.marks.Sensitive)
+	a.opts.Secrets.AddConfig(w.block, w.config, w.marks)
 	release, err := a.slot()
 	if err != nil {
 		return cty.DynamicVal, err

@@ -81,8 +81,7 @@ func (w *writing) settle(key addr.Key) error {
 		return err
 	}
 	w.config, w.marks = value.UnmarkDeep(marked)
-	w.a.opts.Secrets.Add(w.config, w.marks.Sensitive)
-	w.a.opts.Secrets.Add(w.config, w.marks.Ephemeral)
+	w.a.opts.Secrets.AddConfig(w.block, w.config, w.marks)
 	w.a.opts.Secrets.Add(w.c.Before.Value, w.c.Before.Sensitive)
 	if !w.config.IsWhollyKnown() {
 		return w.a.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Configuration contains unknown value", Address: w.inst.String(), Subject: w.b.Config().DeclRange.Ptr(),

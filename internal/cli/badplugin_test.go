@@ -177,6 +177,22 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 			os.Stdout.Write(chunk)
 			os.Stderr.Write(chunk)
 		}
+	case "talk":
+		secret := req.Config.GetAttr("secret").AsString()
+		for _, line := range []string{
+			`{"@level":"warn","@message":"as warned, with ` + secret + `","@module":"m","key":"` + secret + `","list":["` + secret + `"]}`,
+			`{"@level":"debug","@message":"as debug"}`,
+			"[ERROR] as text " + secret,
+			"plain " + secret,
+		} {
+			syscall.Write(2, []byte(line+"\n"))
+		}
+		fmt.Println("over the connection", secret)
+		if req.Planned.GetAttr("value").AsString() == "crash" {
+			time.Sleep(100 * time.Millisecond)
+			go panic("with " + secret)
+			select {}
+		}
 	case "stdin":
 		text, err := io.ReadAll(os.Stdin)
 		if len(text) > 0 || err != nil {

@@ -429,3 +429,117 @@ func TestADaemonOfAPluginDoesNotKeepTheRunWaiting(t *testing.T) {
 	p.must(syscall.Kill(daemon, syscall.SIGKILL))
 	p.nothingStays()
 }
+
+func TestTheLogOfPluginsHasLevelsAndCallsAndNoSecrets(t *testing.T) {
+	const canary = "c4n4ry-of-the-log"
+	config := `
+terraform {
+  required_providers {
+    world = { source = "tombolo/bad" }
+  }
+}
+variable "dir" {
+  sensitive = true
+}
+provider "world" {
+  dir = var.dir
+}
+resource "world_object" "bad" {
+  name   = "bad"
+  value  = "` + "%s" + `"
+  secret = "` + canary + `"
+}
+`
+	for _, c := range []struct {
+		env       []string
+		value     string
+		code      int
+		want, not []string
+	}{
+		{env: []string{"TF_LOG=trace"}, want: []string{
+			"[WARN] as warned", "[DEBUG] as debug", "[ERROR] [ERROR] as text", "[DEBUG] plain", "over the connection",
+			"answer: provider=registry.terraform.io/tombolo/bad method=/tfplugin6.Provider/ApplyResourceChange duration=", "PlanResourceChange", "ConfigureProvider",
+		}},
+		{env: []string{"TF_LOG=trace"}, value: "crash", code: 1, want: []string{"[ERROR] panic: with"}},
+		{env: []string{"TF_LOG=json"}, want: []string{`"@level":"warn","@message":"as warned`, `"@level":"trace","@message":"answer","provider":"registry.terraform.io/tombolo/bad","method":"/tfplugin6.Provider/ApplyResourceChange","duration":`}},
+		{env: []string{"TF_LOG=trace", "TF_LOG_PROVIDER=warn"}, want: []string{"[WARN] as warned", "[ERROR] [ERROR] as text"}, not: []string{"[DEBUG]", "[TRACE]", "PlanResourceChange"}},
+		{env: []string{"TF_LOG_PROVIDER=error"}, want: []string{"[ERROR] [ERROR] as text"}, not: []string{"as warned"}},
+		{env: []string{"TF_LOG_PROVIDER=off", "TF_LOG=trace"}, not: []string{"provider="}},
+	} {
+		t.Run(strings.Join(append(c.env, c.value), ","), func(t *testing.T) {
+			t.Parallel()
+			p := newPlugged(t, fmt.Sprintf(config, c.value), append(c.env, "BAD=talk", "TF_VAR_dir=w-"+canary)...)
+			p.env = append(p.env, "TF_LOG_PATH="+p.path("log"))
+			r := p.run(nil, "apply", "-auto-approve")
+			p.wants(r, c.code)
+			raw, _ := os.ReadFile(p.path("log")) // none when there is nothing to log
+			text := strings.Join(strings.Fields(string(raw)), " ")
+			for _, want := range c.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("the log has no %q", want)
+				}
+			}
+			for _, not := range append(c.not, canary) {
+				if strings.Contains(text, not) {
+					t.Errorf("the log has %q", not)
+				}
+			}
+			if strings.Contains(r.out, canary) {
+				t.Errorf("the secret is shown:\n%s", r.out)
+			}
+			if t.Failed() {
+				t.Logf("%s", raw)
+			}
+			p.nothingStays()
+		})
+	}
+}
+
+func TestAPluginIsStartedOnceAWalk(t *testing.T) {
+	config := pluggedConfig + `
+provider "world" {
+  alias = "same"
+  dir   = "w"
+}
+provider "world" {
+  alias = "other"
+  dir   = "v"
+}
+resource "world_object" "same" {
+  name     = "same"
+  provider = world.same
+}
+`
+	other := config + `
+resource "world_object" "other" {
+  name     = "other"
+  provider = world.other
+}
+`
+	p := newPlugged(t, config)
+	starts := func(args ...string) int {
+		t.Helper()
+		before := len(p.pids())
+		p.wants(p.run(nil, args...), 0)
+		return p.nothingStays() - before
+	}
+	for _, c := range []struct {
+		config string
+		args   []string
+		want   int
+	}{
+		{config, []string{"validate"}, 1}, // Terraform starts 2
+		{config, []string{"plan", "-out=p"}, 1},
+		{config, []string{"apply", "p"}, 1}, // 3 with one configuration
+		{config, []string{"show"}, 1},
+		{config, []string{"state", "list"}, 0},
+		{config, []string{"plan"}, 1},
+		{other, []string{"apply", "-auto-approve"}, 2 + 1}, // nothing to do for two of three configurations
+		{other, []string{"destroy", "-auto-approve"}, 2 + 2},
+	} {
+		p.write("main.tf", c.config)
+		if got := starts(c.args...); got != c.want {
+			t.Errorf("%v: %d processes of the plugin, want %d", c.args, got, c.want)
+		}
+	}
+}

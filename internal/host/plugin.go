@@ -56,6 +56,7 @@ func (p Plugin) Factory() provider.Factory {
 	if p.Redact == nil {
 		p.Redact = func(text string) string { return text }
 	}
+	p.Log = slog.New(redacting{p.Log.Handler(), p.Redact})
 	if p.StartTimeout == 0 {
 		p.StartTimeout = time.Minute
 	}

@@ -31,7 +31,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 		return cty.DynamicVal, err
 	}
 	config, marks := value.UnmarkDeep(marked)
-	p.opts.Secrets.Add(config, marks.Sensitive)
+	p.opts.Secrets.AddConfig(b.Slot.Type.Block, config, marks)
 	inConfig := func(diags diag.List) diag.List { return b.Locate(diags, key) }
 	d := prov.ValidateResource(p.calls, provider.ValidateResourceRequest{Kind: provider.DataSource, Type: inst.Resource.Type, Config: config, Client: client})
 	if err := p.walk.Report(inConfig(d)); err != nil {

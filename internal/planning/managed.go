@@ -89,8 +89,7 @@ func (m *managed) evaluate() error {
 		return err
 	}
 	m.config, m.marks = value.UnmarkDeep(config)
-	m.p.opts.Secrets.Add(m.config, m.marks.Sensitive)
-	m.p.opts.Secrets.Add(m.config, m.marks.Ephemeral)
+	m.p.opts.Secrets.AddConfig(m.block, m.config, m.marks)
 	if err := m.p.walk.Report(m.b.Persistable(m.key, m.marks.Ephemeral)); err != nil {
 		return err
 	}

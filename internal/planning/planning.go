@@ -186,7 +186,10 @@ type planner struct {
 
 // Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
 func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
-	unmarked, _ := value.UnmarkDeep(config)
+	unmarked, marks := value.UnmarkDeep(config)
+	if schema, _ := p.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil {
+		p.opts.Secrets.AddConfig(schema.Provider, unmarked, marks)
+	}
 	a := addr.AbsProviderConfig{Module: s.Unit().Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
 	p.providers.SetConfig(a, unmarked)
 	if !unmarked.IsWhollyKnown() {

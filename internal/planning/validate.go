@@ -16,7 +16,7 @@ import (
 // Validate evaluates a configuration as far as it goes without state, variables or providers' services: what would only be known later is
 // unknown, repeated blocks stand for one instance. Providers check their blocks, but are not configured.
 func Validate(ctx context.Context, prog *eval.Program, providers Providers, o Options) diag.List {
-	v := &validator{ctx: ctx, providers: providers}
+	v := &validator{ctx: ctx, providers: providers, secrets: o.Secrets}
 	v.walk = prog.NewWalk(eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd, Workers: max(1, o.Parallelism) + 4, Validating: true, Secrets: o.Secrets,
 	}, v)
@@ -30,6 +30,7 @@ func Validate(ctx context.Context, prog *eval.Program, providers Providers, o Op
 type validator struct {
 	ctx       context.Context
 	providers Providers
+	secrets   *value.Secrets
 	walk      *eval.Walk
 }
 
@@ -39,7 +40,10 @@ func (v *validator) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) e
 	if err := v.walk.Report(diags); err != nil {
 		return err
 	}
-	unmarked, _ := value.UnmarkDeep(config)
+	unmarked, marks := value.UnmarkDeep(config)
+	if schema, _ := v.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil {
+		v.secrets.AddConfig(schema.Provider, unmarked, marks)
+	}
 	resp := inst.ValidateConfig(v.ctx, provider.ValidateConfigRequest{Config: unmarked})
 	return v.walk.Report(s.Body.Locate(resp.Diagnostics))
 }
@@ -82,6 +86,7 @@ func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config ct
 	if d := b.Persistable(addr.NoKey, marks.Ephemeral); d != nil {
 		return d
 	}
+	v.secrets.AddConfig(b.Slot.Type.Block, unmarked, marks)
 	return b.Locate(inst.ValidateResource(v.ctx, provider.ValidateResourceRequest{
 		Kind: kinds[b.Config().Addr.Mode], Type: b.Config().Addr.Type, Config: unmarked, Client: client,
 	}), addr.NoKey)

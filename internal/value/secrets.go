@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // minSecret is the length from which a string is hidden: shorter ones stand in too many innocent places.
@@ -37,6 +39,16 @@ func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 			return true, nil
 		})
 	}
+}
+
+// AddConfig takes in what is secret in the configuration of something: by its schema, by where its values come from, or because it is
+// ephemeral.
+func (s *Secrets) AddConfig(block *provider.Block, v cty.Value, marks MarkedPaths) {
+	if s == nil {
+		return
+	}
+	s.Add(v, SensitivePaths(block, v, marks.Sensitive))
+	s.Add(v, marks.Ephemeral)
 }
 
 func (s *Secrets) add(text string) {

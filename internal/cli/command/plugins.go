@@ -91,8 +91,8 @@ func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 }
 
 // plugins gives the providers of a configuration, and of everything that is locked, that are programs of their own.
-func (c *Call) plugins(cfg *config.Config) (map[addr.Provider]provider.Factory, diag.List) {
-	wanted, diags := Wanted(cfg)
+func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Factory, diag.List) {
+	wanted, diags := Wanted(project.Config())
 	set, more := c.Settings()
 	diags = diags.Extend(more)
 	locked, more := lockfile.Load(".")
@@ -118,7 +118,7 @@ func (c *Call) plugins(cfg *config.Config) (map[addr.Provider]provider.Factory, 
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := c.ProviderLog()
 	for p, program := range programs {
-		out[p] = host.Plugin{Provider: p, Program: program, Log: log}.Factory()
+		out[p] = host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact}.Factory()
 	}
 	for p, r := range attached {
 		out[p] = r.Factory()

@@ -83,7 +83,7 @@ func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, di
 	if p.NoPlugins {
 		return project, diags
 	}
-	factories, more := c.plugins(project.Config())
+	factories, more := c.plugins(project)
 	if diags = diags.Extend(more); more.HasErrors() {
 		return nil, diags
 	}
