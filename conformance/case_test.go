@@ -22,6 +22,7 @@ type Case struct {
 	Hash  string // of the archive, for the cache
 
 	plugins  []string              // names of plugins, see plugins_test.go
+	service  bool                  // an HTTP service of its own, see service_test.go
 	varies   map[string][]string   // type of resource -> attributes that are another text every time
 	files    []txtar.File          // extracted before the first step
 	sections map[string]txtar.File // "@name" sections, for the steps write and use
@@ -34,6 +35,8 @@ type Step struct {
 	Verb string // harness verb or command name
 	Args []string
 	Exit int // the exit code that terraform has to give
+	// Interrupted commands get an interrupt once the service lets a request of theirs wait.
+	Interrupted bool
 	// Global holds options that stand before the command, such as -chdir=x.
 	Global []string
 }
@@ -50,6 +53,8 @@ var harnessVerbs = map[string]int{
 	"env":    1, // env NAME=VALUE, or env NAME to unset
 	"cd":     1, // cd DIR, relative to the case's directory
 	"swap":   0, // from here on each directory is worked on by the other binary
+	// service VERB ...: what the HTTP service holds, or what the next requests meet with; see service_test.go
+	"service": anyNumber,
 	// order 'delete a.b < delete c.d' ...: in the event stream of the step before, the first has ended before the second begins
 	"order": anyNumber,
 }
@@ -139,6 +144,10 @@ func (c *Case) parseSteps(text string) error {
 			c.plugins = append(c.plugins, name)
 			continue
 		}
+		if line == "service:" {
+			c.service = true
+			continue
+		}
 		if v, ok := strings.CutPrefix(line, "varies:"); ok {
 			words := strings.Fields(v)
 			if len(words) < 2 {
@@ -172,6 +181,9 @@ func parseStep(line string) (Step, error) {
 		}
 		words = words[:n-2]
 	}
+	if len(words) > 1 && words[0] == "interrupted" {
+		s.Interrupted, words = true, words[1:]
+	}
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		s.Global = append(s.Global, words[0])
 		words = words[1:]
@@ -184,6 +196,9 @@ func parseStep(line string) (Step, error) {
 }
 
 func (c *Case) checkStep(s Step) error {
+	if (s.Interrupted || s.Verb == "service") && !c.service {
+		return fmt.Errorf("%s needs a line \"service:\"", s.Text)
+	}
 	want, harness := harnessVerbs[s.Verb]
 	if !harness {
 		return nil
@@ -192,6 +207,10 @@ func (c *Case) checkStep(s Step) error {
 		return fmt.Errorf("%s takes %d arguments, got %d", s.Verb, want, len(s.Args))
 	}
 	switch s.Verb {
+	case "service":
+		if len(s.Args) == 0 {
+			return fmt.Errorf("service what?")
+		}
 	case "order":
 		for _, a := range s.Args {
 			if !strings.Contains(a, " < ") {

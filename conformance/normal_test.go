@@ -55,6 +55,27 @@ func (n *normaliser) learn(state any) {
 	})
 }
 
+// learnValues names texts that vary in the values of a plan or of show: of data sources that are read while planning, say.
+func (n *normaliser) learnValues(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			n.learnValues(e)
+		}
+	case map[string]any:
+		values, isResource := v["values"].(map[string]any)
+		if attributes := n.varies[fmt.Sprint(v["type"])]; isResource && attributes != nil {
+			for _, name := range attributes {
+				n.nameText(values[name], fmt.Sprintf("%s %s", name, v["address"]))
+			}
+			return
+		}
+		for _, k := range sortedKeys(v) {
+			n.learnValues(v[k])
+		}
+	}
+}
+
 func (n *normaliser) name(raw, what string) {
 	if _, known := n.names[raw]; known {
 		return
@@ -210,6 +231,14 @@ func (n *normaliser) plan(plan any) any {
 	out := n.value(plan)
 	if doc, ok := out.(map[string]any); ok {
 		sortBy(doc["relevant_attributes"])
+		changes, _ := doc["resource_changes"].([]any)
+		for _, c := range changes {
+			if c, ok := c.(map[string]any); ok {
+				if change, ok := c["change"].(map[string]any); ok {
+					sortBy(change["replace_paths"]) // a set for terraform, and for providers
+				}
+			}
+		}
 		sortChildModules(doc)
 	}
 	return out

@@ -58,6 +58,7 @@ type runner struct {
 	env     map[string]string
 	c       *Case
 	step    int
+	service *service // nil when the case has none
 }
 
 // record runs every step of a case with bin below base, which must be an empty directory. Other takes bin's place when a
@@ -81,6 +82,11 @@ func record(bin, other, base string, c *Case) (*Record, error) {
 	}
 	if err := r.installPlugins(); err != nil {
 		return nil, err
+	}
+	if c.service {
+		r.service = newService()
+		defer r.service.close()
+		r.env["TF_VAR_service"] = r.service.server.URL
 	}
 	for _, f := range c.files {
 		if err := r.write(f.Name, f.Data); err != nil {
@@ -133,6 +139,8 @@ func (r *runner) do(s Step) (Result, error) {
 		return Result{}, nil
 	case "order":
 		return Result{}, nil // looked at when both have run
+	case "service":
+		return Result{}, r.service.do(s.Args)
 	case "swap":
 		r.bin, r.other = r.other, r.bin
 		return Result{}, nil
@@ -152,7 +160,7 @@ func (r *runner) write(name string, data []byte) error {
 func (r *runner) command(s Step) (Result, error) {
 	var res Result
 	ask := func(role string, args ...string) (Run, error) {
-		run, err := r.start(role, append(slices.Clone(s.Global), args...))
+		run, err := r.start(role, append(slices.Clone(s.Global), args...), s.Interrupted && role == "step")
 		if err == nil {
 			res.Runs = append(res.Runs, run)
 		}
@@ -248,8 +256,9 @@ func changesState(s Step) bool {
 	return false
 }
 
-// start runs the binary once, with a closed standard input and an environment of its own.
-func (r *runner) start(role string, args []string) (Run, error) {
+// start runs the binary once, with a closed standard input and an environment of its own. One that is to be interrupted is so once the
+// service lets a request wait.
+func (r *runner) start(role string, args []string, interrupt bool) (Run, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.bin, args...)
@@ -264,7 +273,21 @@ func (r *runner) start(role string, args []string) (Run, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = 5 * time.Second
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		ended := make(chan struct{})
+		if interrupt {
+			go func() {
+				select {
+				case <-r.service.arrived:
+					cmd.Process.Signal(os.Interrupt) // it may have ended meanwhile
+				case <-ended:
+				}
+			}()
+		}
+		err = cmd.Wait()
+		close(ended)
+	}
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
 		return Run{}, fmt.Errorf("%s %s: %w", r.bin, strings.Join(args, " "), errors.Join(ctx.Err(), err))
@@ -274,6 +297,9 @@ func (r *runner) start(role string, args []string) (Run, error) {
 
 // hide takes the names of temporary directories out of a text, so that records compare and cache.
 func (r *runner) hide(text string) string {
+	if r.service != nil {
+		text = strings.ReplaceAll(text, strings.TrimPrefix(r.service.server.URL, "http://"), "<service>")
+	}
 	text = strings.ReplaceAll(text, r.dir, "<dir>")
 	return strings.ReplaceAll(text, r.scratch, "<scratch>")
 }

@@ -32,7 +32,9 @@ func view(s Step, res Result, n *normaliser) Document {
 	doc["exit"] = json.Number(fmt.Sprint(step.Exit))
 	viewStep(doc, s, step, n)
 	if run, ok := res.run("show plan"); ok {
-		doc["plan"] = n.plan(decode(run.Stdout))
+		plan := decode(run.Stdout)
+		n.learnValues(plan)
+		doc["plan"] = n.plan(plan)
 	}
 	if run, ok := res.run("diagnostics"); ok {
 		doc["diagnostics"] = eventDiagnostics(run.Stdout, n)
@@ -40,7 +42,9 @@ func view(s Step, res Result, n *normaliser) Document {
 	}
 	for _, role := range []string{"show", "output"} {
 		if run, ok := res.run(role); ok {
-			doc[role] = n.value(decode(run.Stdout))
+			shown := decode(run.Stdout)
+			n.learnValues(shown)
+			doc[role] = n.value(shown)
 		}
 	}
 	for name, state := range states {

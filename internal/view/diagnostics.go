@@ -74,7 +74,7 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, others int) string {
 		width -= 2
 	}
 	var b strings.Builder
-	b.WriteString(w.in(bold, w.in(color, word)+w.in(bold, cleanLine(d.Summary))) + "\n\n")
+	b.WriteString(w.in(bold, w.in(color, word)+w.in(bold, heading(d.Summary))) + "\n\n")
 	if place := w.place(d); place != "" {
 		b.WriteString(place + "\n")
 	}
@@ -94,6 +94,19 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, others int) string {
 	}
 	framed.WriteString(w.in(color, "╵") + "\n")
 	return framed.String()
+}
+
+// heading gives a summary that may have several lines: providers hand on the errors of others in it. Those below the first are indented,
+// so that none looks like the beginning of another diagnostic.
+func heading(summary string) string {
+	lines := strings.Split(strings.TrimSpace(clean(summary)), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(strings.ReplaceAll(lines[i], "\t", "  "), " ")
+		if i > 0 && lines[i] != "" {
+			lines[i] = "  " + lines[i]
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func similar(n int) string {
