@@ -4,9 +4,11 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
 // plugged is a directory with a configuration and a plugin, both for the command line as a process of its own.
@@ -541,5 +548,84 @@ resource "world_object" "other" {
 		if got := starts(c.args...); got != c.want {
 			t.Errorf("%v: %d processes of the plugin, want %d", c.args, got, c.want)
 		}
+	}
+}
+
+// attach serves a world over a version of the protocol, and gives the entry of TF_REATTACH_PROVIDERS.
+func attach(t *testing.T, source string, version int, network, address string) string {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := wire.NewServer(world.Factory(world.Options{}), version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := grpc.NewServer()
+	server.Register(g)
+	go g.Serve(l) // until the test ends
+	t.Cleanup(func() {
+		g.Stop()
+		server.Close(context.Background())
+	})
+	return fmt.Sprintf(`%q:{"Protocol":"grpc","ProtocolVersion":%d,"Pid":%d,"Test":true,"Addr":{"Network":%q,"String":%q}}`, source, version, os.Getpid(), network, l.Addr().String())
+}
+
+func TestProvidersThatRunAlreadyAreUsed(t *testing.T) {
+	t.Parallel()
+	const config = `
+terraform {
+  required_providers {
+    five = { source = "tombolo/five" }
+    six  = { source = "registry.terraform.io/tombolo/six" }
+  }
+}
+provider "five" {
+  dir = "DIR/five"
+}
+provider "six" {
+  dir = "DIR/six"
+}
+resource "world_object" "five" {
+  provider = five
+  name     = "five"
+}
+resource "world_object" "six" {
+  provider = six
+  name     = world_object.five.id
+}
+`
+	p := newPlugged(t, "")
+	p.write("main.tf", strings.ReplaceAll(config, "DIR", p.dir))
+	five := attach(t, "tombolo/five", 5, "unix", p.path("socket"))
+	six := attach(t, "registry.terraform.io/tombolo/six", 6, "tcp", "127.0.0.1:0")
+	p.env = append(p.env, "TF_REATTACH_PROVIDERS={"+five+","+six+"}")
+	p.wants(p.run(nil, "apply", "-auto-approve"), 0, "2 added")
+	p.wants(p.run(nil, "plan", "-detailed-exitcode"), 0, "No changes")
+	p.write("more.tf", strings.ReplaceAll(`
+provider "six" {
+  alias = "other"
+  dir   = "DIR/other"
+}
+resource "world_object" "other" {
+  provider = six.other
+  name     = "other"
+}
+`, "DIR", p.dir))
+	p.wants(p.run(nil, "plan"), 0, "One process for several provider configurations")
+	p.must(os.Remove(p.path("more.tf")))
+	p.wants(p.run(nil, "destroy", "-auto-approve"), 0, "2 destroyed")
+	for value, want := range map[string]string{
+		"{" + five + "}": "tombolo/six", // is not installed
+		"{" + five + "," + strings.Replace(six, "127.0.0.1:", "127.0.0.1:1", 1) + "}": "cannot be reached",
+		"{" + five + "," + strings.Replace(six, `"tcp"`, `"udp"`, 1) + "}":            "expected a network of unix or tcp",
+		"{" + five: "Invalid TF_REATTACH_PROVIDERS",
+	} {
+		p.env = append(p.env, "TF_REATTACH_PROVIDERS="+value)
+		p.wants(p.run(nil, "plan"), 1, want)
+	}
+	if list := p.pids(); list != nil {
+		t.Errorf("%v were started", list)
 	}
 }

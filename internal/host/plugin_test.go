@@ -5,6 +5,8 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -101,13 +103,44 @@ func TestReattachmentsAreReadAsProvidersPrintThem(t *testing.T) {
 }
 
 func TestAReattachedProviderThatIsGoneIsExplained(t *testing.T) {
-	r := host.Reattachment{Provider: addr.DefaultProvider("gone"), Protocol: 6, Network: "unix", Address: "/nonexistent/socket"}
-	p, err := r.Factory()(context.Background())
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts, by the system, and says nothing
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
-	if _, diags := p.Schema(context.Background()); !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "TF_REATTACH_PROVIDERS says") {
-		t.Errorf("got %v", diags.Err())
+	defer mute.Close()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go func() {
+		for {
+			conn, err := other.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprintln(conn, "220 mail.example.com ESMTP")
+		}
+	}()
+	for _, c := range []struct{ network, address, want string }{
+		{"unix", "/nonexistent/socket", "no such file"},
+		{"tcp", "127.0.0.1:1", "refused"},
+		{"tcp", other.Addr().String(), "does not speak gRPC"},
+		{"tcp", mute.Addr().String(), "does not answer"},
+	} {
+		r := host.Reattachment{Provider: addr.DefaultProvider("gone"), Protocol: 6, Network: c.network, Address: c.address}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		p, err := r.Factory()(ctx)
+		cancel()
+		if err == nil {
+			p.Close()
+			t.Errorf("%s: no error", c.address)
+			continue
+		}
+		for _, want := range []string{"TF_REATTACH_PROVIDERS", c.address, c.want} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v\nhas no %q", err, want)
+			}
+		}
 	}
 }

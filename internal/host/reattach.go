@@ -3,12 +3,17 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"slices"
+	"sync"
+	"time"
 
+	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -63,23 +68,101 @@ func ParseReattach(text string) (map[addr.Provider]Reattachment, error) {
 	return out, nil
 }
 
+// dialTimeout bounds how long a provider that runs already may take to accept a connection.
+const dialTimeout = 10 * time.Second
+
 // Factory connects to the provider at each call.
 func (r Reattachment) Factory() provider.Factory {
-	return func(context.Context) (provider.Provider, error) {
-		dial := func(ctx context.Context, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, r.Network, r.Address)
-		}
+	holding := &holding{reattachment: r, configs: map[*attached]cty.Value{}}
+	dial := func(ctx context.Context, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, r.Network, r.Address)
+	}
+	return func(ctx context.Context) (provider.Provider, error) {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
 		conn, err := grpc.NewClient("passthrough:///provider", grpc.WithContextDialer(dial), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			return nil, err
 		}
-		return wire.NewClient(conn, r.Protocol, wire.Options{
+		if err := r.reach(ctx, conn); err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("%s says that the provider runs already and serves version %d of the protocol at %s %s, but there it cannot be reached: %w. Start it again and set the variable to what it prints, or unset the variable",
+				ReattachVariable, r.Protocol, r.Network, r.Address, err)
+		}
+		client, err := wire.NewClient(conn, r.Protocol, wire.Options{
 			Name: r.Provider.String(),
 			Explain: func() string {
 				return fmt.Sprintf("%s says that the provider runs already, at %s.", ReattachVariable, r.Address)
 			},
 			Close: conn.Close,
 		})
+		if err != nil {
+			conn.Close()
+			return nil, err
+		}
+		return &attached{Provider: client, holding: holding}, nil
 	}
+}
+
+// reach waits until a connection stands. The first failure ends it: nobody is going to start the provider now.
+func (r Reattachment) reach(ctx context.Context, conn *grpc.ClientConn) error {
+	var d net.Dialer
+	probe, err := d.DialContext(ctx, r.Network, r.Address) // a connection of gRPC does not tell why it fails
+	if err != nil {
+		return err
+	}
+	probe.Close()
+	conn.Connect()
+	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
+		if state == connectivity.TransientFailure {
+			return errors.New("what listens there does not speak gRPC")
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return fmt.Errorf("what listens there does not answer within %s", dialTimeout)
+		}
+	}
+	return nil
+}
+
+// holding remembers the configurations that were given to a process that somebody else started. It is one process for all, and so can only
+// hold the last of them.
+type holding struct {
+	reattachment Reattachment
+
+	mu      sync.Mutex // guards configs
+	configs map[*attached]cty.Value
+}
+
+// attached is one connection to such a process.
+type attached struct {
+	provider.Provider
+	holding *holding
+}
+
+// Configure implements provider.Provider.
+func (a *attached) Configure(ctx context.Context, req provider.ConfigureRequest) provider.ConfigureResponse {
+	h := a.holding
+	h.mu.Lock()
+	differs := false
+	for _, other := range h.configs {
+		differs = differs || !other.RawEquals(req.Config)
+	}
+	h.configs[a] = req.Config
+	h.mu.Unlock()
+	resp := a.Provider.Configure(ctx, req)
+	if differs {
+		resp.Diagnostics = resp.Diagnostics.Warnf(nil, "One process for several provider configurations",
+			"The provider %s runs already, as %s says, so all its configurations use the same process, and that holds only the one that it was given last: objects of the others may be looked for in the wrong place.",
+			h.reattachment.Provider.ForDisplay(), ReattachVariable)
+	}
+	return resp
+}
+
+// Close implements provider.Provider: it hangs up.
+func (a *attached) Close() error {
+	a.holding.mu.Lock()
+	delete(a.holding.configs, a)
+	a.holding.mu.Unlock()
+	return a.Provider.Close()
 }
