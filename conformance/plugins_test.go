@@ -22,6 +22,7 @@ type plugin struct {
 	source  string // below registry.terraform.io
 	version string
 	builtIn bool // into tombolo, which then gets no plugin: in process and over the wire have to be the same
+	five    bool // it offers version 5 of the protocol alone
 	new     provider.Factory
 	folder  string // below providers, of one that is not ours: see providers_test.go
 }
@@ -30,7 +31,8 @@ var plugins = map[string]plugin{
 	"external": {source: "hashicorp/external", version: "2.4.0", builtIn: true, new: func(context.Context) (provider.Provider, error) {
 		return external.New(external.Options{}), nil
 	}},
-	"world": {source: "tombolo/world", version: "1.0.0", new: world.Factory(world.Options{})},
+	"world":  {source: "tombolo/world", version: "1.0.0", new: world.Factory(world.Options{})},
+	"world5": {source: "tombolo/world5", version: "1.0.0", five: true, new: world.Factory(world.Options{Five: true})},
 
 	"archive":      {source: "hashicorp/archive", version: "1.3.0", folder: "archive"},
 	"cloudinit":    {source: "hashicorp/cloudinit", version: "2.3.5", folder: "cloudinit"},
@@ -52,6 +54,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	name, _, _ := strings.Cut(file, "_v")
+	if plugins[name].five {
+		os.Setenv("PLUGIN_PROTOCOL_VERSIONS", "5") // as if the host knew no other
+	}
 	serve.Main(serve.Options{Address: "registry.terraform.io/" + plugins[name].source, New: plugins[name].new})
 }
 

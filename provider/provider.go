@@ -353,8 +353,9 @@ type FunctionParam struct {
 func (f *Function) Spec(call func(args []cty.Value) (cty.Value, error)) function.Function {
 	param := func(p FunctionParam) function.Parameter {
 		return function.Parameter{
-			Name: p.Name, Type: p.Type, AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown, AllowDynamicType: p.AllowUnknown,
-			Description: p.Description,
+			Name: p.Name, Type: p.Type, AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown,
+			AllowDynamicType: true, // a bare null has no type
+			Description:      p.Description,
 		}
 	}
 	spec := &function.Spec{

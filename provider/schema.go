@@ -96,6 +96,8 @@ type Block struct {
 	Description     string
 	DescriptionKind DescriptionKind
 	Deprecated      bool
+	// DeprecationMessage says what to use instead; Deprecated is set as well.
+	DeprecationMessage string
 
 	once    sync.Once
 	implied cty.Type
@@ -116,6 +118,8 @@ type Attribute struct {
 	Description     string
 	DescriptionKind DescriptionKind
 	Deprecated      bool
+	// DeprecationMessage says what to use instead; Deprecated is set as well.
+	DeprecationMessage string
 }
 
 // NestedObject describes an attribute whose value is made of objects with attributes of their own.

@@ -170,6 +170,7 @@ func (r random) block(v *version, depth int) *provider.Block {
 
 func (r random) fill(b *provider.Block, v *version, depth int) {
 	b.Description, b.DescriptionKind, b.Deprecated = r.text(), provider.DescriptionKind(r.IntN(2)), r.chance(20)
+	b.DeprecationMessage = r.text()
 	b.Attributes, b.Blocks = r.attributes(v, depth, true), map[string]*provider.NestedBlock{}
 	for i := range r.IntN(3) * depth {
 		nb := &provider.NestedBlock{Nesting: provider.Nesting(1 + r.IntN(5)), MinItems: r.IntN(2), MaxItems: r.IntN(3)}
@@ -187,7 +188,7 @@ func (r random) attributes(v *version, depth int, dynamic bool) map[string]*prov
 	for i := range r.IntN(4) {
 		a := &provider.Attribute{
 			Required: r.chance(30), Optional: r.chance(50), Computed: r.chance(30), Sensitive: r.chance(20), WriteOnly: r.chance(10),
-			Description: r.text(), DescriptionKind: provider.DescriptionKind(r.IntN(2)), Deprecated: r.chance(10),
+			Description: r.text(), DescriptionKind: provider.DescriptionKind(r.IntN(2)), Deprecated: r.chance(10), DeprecationMessage: r.text(),
 		}
 		if v.nestedAttributes && depth > 0 && r.chance(40) {
 			nesting := []provider.Nesting{provider.NestingSingle, provider.NestingList, provider.NestingSet, provider.NestingMap}[r.IntN(4)]

@@ -65,7 +65,7 @@ func (d *schemaDecoder) top(where string, m *plugin6.Schema) *provider.ResourceT
 
 func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block, depth int) {
 	b.Description, b.DescriptionKind = m.GetDescription(), decodeKind(m.GetDescriptionKind())
-	b.Deprecated = m.GetDeprecated()
+	b.Deprecated, b.DeprecationMessage = m.GetDeprecated(), m.GetDeprecationMessage()
 	b.Attributes = d.attributes(where, m.GetAttributes(), depth)
 	b.Blocks = make(map[string]*provider.NestedBlock, len(m.GetBlocks()))
 	if depth > maxSchemaDepth {
@@ -109,7 +109,7 @@ func (d *schemaDecoder) attribute(where string, m *plugin6.Attribute, depth int)
 	a := &provider.Attribute{
 		Required: m.GetRequired(), Optional: m.GetOptional(), Computed: m.GetComputed(), Sensitive: m.GetSensitive(), WriteOnly: m.GetWriteOnly(),
 		Description: m.GetDescription(), DescriptionKind: decodeKind(m.GetDescriptionKind()),
-		Deprecated: m.GetDeprecated(),
+		Deprecated: m.GetDeprecated(), DeprecationMessage: m.GetDeprecationMessage(),
 	}
 	nested := m.GetNested()
 	switch {

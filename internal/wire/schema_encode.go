@@ -87,7 +87,7 @@ func (e *schemaEncoder) block(where string, b *provider.Block) *plugin6.Block {
 	m := &plugin6.Block{
 		Attributes:  e.attributes(where, b.Attributes),
 		Description: text(b.Description), DescriptionKind: encodeKind(b.DescriptionKind),
-		Deprecated: b.Deprecated,
+		Deprecated: b.Deprecated, DeprecationMessage: text(b.DeprecationMessage),
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
 		nb := b.Blocks[name]
@@ -111,7 +111,7 @@ func (e *schemaEncoder) attribute(where, name string, a *provider.Attribute) *pl
 	m := &plugin6.Attribute{
 		Name: name, Required: a.Required, Optional: a.Optional, Computed: a.Computed, Sensitive: a.Sensitive, WriteOnly: a.WriteOnly,
 		Description: text(a.Description), DescriptionKind: encodeKind(a.DescriptionKind),
-		Deprecated: a.Deprecated,
+		Deprecated: a.Deprecated, DeprecationMessage: text(a.DeprecationMessage),
 	}
 	if a.Nested == nil {
 		ty, err := encodeType(a.Type)

@@ -11,6 +11,9 @@ import (
 
 // Apply implements provider.Provider. Every change is announced in the ledger before it is made.
 func (p *world) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	if rt := shaped(req.Type); rt != nil {
+		return p.applyShaped(rt, req)
+	}
 	switch {
 	case req.Type != typeName:
 		return p.Base.Apply(ctx, req)

@@ -29,6 +29,8 @@ type Options struct {
 	Dir string
 	// Base is what relative folders of provider blocks are relative to; empty means the working directory.
 	Base string
+	// Five leaves out world_nested, which version 5 of the plugin protocol cannot express.
+	Five bool
 }
 
 // New makes a provider.
@@ -72,6 +74,8 @@ func computed(a *provider.Attribute)  { a.Computed = true }
 func defaulted(a *provider.Attribute) { a.Optional, a.Computed = true, true }
 func secret(a *provider.Attribute)    { a.Optional, a.Sensitive = true, true }
 
+var identityOf = &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{"id": {Type: cty.String, RequiredForImport: true, Description: "The id."}}}
+
 var schema = &provider.Schema{
 	Provider: &provider.Block{Attributes: map[string]*provider.Attribute{
 		"dir": attr(cty.String, optional), "seed": attr(cty.Number, optional), "delay": attr(cty.String, optional),
@@ -82,14 +86,22 @@ var schema = &provider.Schema{
 		"tags": attr(cty.Map(cty.String), optional), "secret": attr(cty.String, secret), "behave": attr(cty.Map(cty.String), optional),
 		"password": attr(cty.String, func(a *provider.Attribute) { a.Optional, a.WriteOnly = true, true }),
 		"id":       attr(cty.String, computed), "revision": attr(cty.Number, computed),
-	}}, Identity: &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{"id": {Type: cty.String, RequiredForImport: true}}}}},
+	}}, Identity: identityOf}, blocksName: blocksType, nestedName: nestedType},
+	Functions: functions,
 	Ephemeral: map[string]*provider.ResourceType{leaseName: leaseType},
 	Data: map[string]*provider.ResourceType{typeName: {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
 		"name": attr(cty.String, required), "id": attr(cty.String, computed), "value": attr(cty.String, computed), "size": attr(cty.Number, computed),
 		"tags": attr(cty.Map(cty.String), computed), "revision": attr(cty.Number, computed),
 		"secret": attr(cty.String, func(a *provider.Attribute) { a.Computed, a.Sensitive = true, true }),
 	}}}},
+	MoveResourceState: true,
 }
+
+var schemaOfFive = func() *provider.Schema {
+	s := *schema
+	s.Resources = map[string]*provider.ResourceType{typeName: schema.Resources[typeName], blocksName: blocksType}
+	return &s
+}()
 
 func objectType() cty.Type { return schema.Resources[typeName].Block.ImpliedType() }
 
@@ -98,7 +110,20 @@ func problem(path cty.Path, summary, format string, args ...any) diag.List {
 }
 
 // Schema implements provider.Provider.
-func (p *world) Schema(context.Context) (*provider.Schema, diag.List) { return schema, nil }
+func (p *world) Schema(context.Context) (*provider.Schema, diag.List) {
+	if p.opts.Five {
+		return schemaOfFive, nil
+	}
+	return schema, nil
+}
+
+// shaped finds a type whose objects the world keeps as they are.
+func shaped(name string) *provider.ResourceType {
+	if name == typeName {
+		return nil
+	}
+	return schema.Resources[name]
+}
 
 // ValidateConfig implements provider.Provider.
 func (p *world) ValidateConfig(_ context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
@@ -155,6 +180,9 @@ func (p *world) ValidateResource(_ context.Context, req provider.ValidateResourc
 	if req.Kind != provider.ManagedResource {
 		return nil
 	}
+	if rt := shaped(req.Type); rt != nil {
+		return validateShaped(rt, req.Config)
+	}
 	behave := req.Config.GetAttr("behave")
 	if !behave.IsWhollyKnown() {
 		return nil
@@ -174,10 +202,10 @@ func (p *world) UpgradeState(_ context.Context, req provider.UpgradeStateRequest
 
 // UpgradeIdentity implements provider.Provider: there is one version.
 func (p *world) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
-	if req.Type != typeName {
+	if schema.Resources[req.Type] == nil {
 		return p.Base.UpgradeIdentity(ctx, req)
 	}
-	v, err := ctyjson.Unmarshal(req.JSON, schema.Resources[typeName].Identity.ImpliedType())
+	v, err := ctyjson.Unmarshal(req.JSON, identityOf.ImpliedType())
 	if err != nil {
 		return provider.UpgradeIdentityResponse{Diagnostics: problem(nil, "Invalid identity", "%s.", err)}
 	}
@@ -186,6 +214,9 @@ func (p *world) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentit
 
 // Plan implements provider.Provider.
 func (p *world) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
+	if rt := shaped(req.Type); rt != nil {
+		return p.planShaped(rt, req)
+	}
 	if req.Type != typeName {
 		return p.Base.Plan(ctx, req)
 	}
@@ -213,7 +244,8 @@ func (p *world) Plan(ctx context.Context, req provider.PlanRequest) provider.Pla
 
 // Read implements provider.Provider.
 func (p *world) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
-	if req.Type != typeName {
+	rt := schema.Resources[req.Type]
+	if rt == nil {
 		return provider.ReadResponse{State: req.Prior, Diagnostics: problem(nil, "No such type", "The world has no %q.", req.Type)}
 	}
 	resp := provider.ReadResponse{State: req.Prior, Private: req.Private}
@@ -235,10 +267,23 @@ func (p *world) Read(ctx context.Context, req provider.ReadRequest) provider.Rea
 			return resp
 		}
 	}
-	if resp.State = cty.NullVal(objectType()); o != nil {
-		resp.State, resp.Identity = o.value(), o.identity()
+	if o == nil {
+		resp.State = cty.NullVal(rt.Block.ImpliedType())
+		return resp
 	}
+	if resp.State, err = o.valueOf(req.Type, rt); err != nil {
+		return provider.ReadResponse{State: req.Prior, Private: req.Private, Diagnostics: problem(nil, "The world is broken", "%s.", err)}
+	}
+	resp.Identity = o.identity()
 	return resp
+}
+
+// valueOf gives an object as a resource type describes it.
+func (o *Object) valueOf(typ string, rt *provider.ResourceType) (cty.Value, error) {
+	if typ == typeName {
+		return o.value(), nil
+	}
+	return o.readShaped(typ, rt)
 }
 
 // drift lets something happen to an object behind the engine's back, once.
@@ -264,7 +309,8 @@ func (p *world) drift(o *Object, b behaviour) (*Object, error) {
 
 // Import implements provider.Provider: objects are found by their id, or their identity, which is the same.
 func (p *world) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
-	if req.Type != typeName {
+	rt := schema.Resources[req.Type]
+	if rt == nil {
 		return p.Base.Import(ctx, req)
 	}
 	if req.Identity != cty.NilVal && !req.Identity.IsNull() {
@@ -277,7 +323,11 @@ func (p *world) Import(ctx context.Context, req provider.ImportRequest) provider
 	if o == nil {
 		return provider.ImportResponse{Diagnostics: problem(nil, "No such object", "The world has no object with the id %q.", req.ID)}
 	}
-	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: typeName, State: o.value(), Identity: o.identity()}}}
+	state, err := o.valueOf(req.Type, rt)
+	if err != nil {
+		return provider.ImportResponse{Diagnostics: problem(nil, "The world is broken", "%s.", err)}
+	}
+	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: req.Type, State: state, Identity: o.identity()}}}
 }
 
 // ReadData implements provider.Provider: it finds the newest object of a name.

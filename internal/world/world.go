@@ -25,6 +25,8 @@
 //	  behave = { delay = "1s", fail = "update:2,delete", half = "error", drift = "value", deaf = "yes" }
 //	}
 //
+// Two more types, world_blocks and world_nested, have every form of value that a schema can describe (shapes.go), and there are functions (say.go).
+//
 // Changes take place half way through the delay: whoever is killed while it waits may or may not have made the change. Nothing
 // here starts a goroutine.
 package world
@@ -86,6 +88,9 @@ type Object struct {
 	Drifted  bool              `json:"drifted,omitempty"`
 	// Token is the intent that created it.
 	Token string `json:"token,omitempty"`
+	// Type and Body are the resource type and the value of a shaped object; empty for a world_object.
+	Type string          `json:"type,omitempty"`
+	Body json.RawMessage `json:"body,omitempty"`
 }
 
 // World is an open world. Methods may be called concurrently.

@@ -251,7 +251,7 @@ func printBlock(b *strings.Builder, block *provider.Block) {
 		b.WriteString("no block\n")
 		return
 	}
-	fmt.Fprintf(b, "block %q %t {\n", block.Description, block.Deprecated)
+	fmt.Fprintf(b, "block %q %t %q {\n", block.Description, block.Deprecated, block.DeprecationMessage)
 	printAttributes(b, block.Attributes)
 	for _, name := range slices.Sorted(maps.Keys(block.Blocks)) {
 		nb := block.Blocks[name]
@@ -264,7 +264,8 @@ func printBlock(b *strings.Builder, block *provider.Block) {
 func printAttributes(b *strings.Builder, attrs map[string]*provider.Attribute) {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		a := attrs[name]
-		fmt.Fprintf(b, "%s required %t optional %t computed %t sensitive %t write-only %t %q %t ", name, a.Required, a.Optional, a.Computed, a.Sensitive, a.WriteOnly, a.Description, a.Deprecated)
+		fmt.Fprintf(b, "%s required %t optional %t computed %t sensitive %t write-only %t %q %t %q ",
+			name, a.Required, a.Optional, a.Computed, a.Sensitive, a.WriteOnly, a.Description, a.Deprecated, a.DeprecationMessage)
 		if a.Nested == nil {
 			fmt.Fprintf(b, "%#v\n", a.Type)
 			continue
