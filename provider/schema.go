@@ -195,6 +195,22 @@ func (a *Attribute) ImpliedType() cty.Type {
 	return a.Type
 }
 
+// ConfigType is the type that a configuration has to give: nested objects may leave out what is not required.
+func (a *Attribute) ConfigType() cty.Type {
+	if a.Nested == nil {
+		return a.Type
+	}
+	atys := make(map[string]cty.Type, len(a.Nested.Attributes))
+	var optional []string
+	for name, n := range a.Nested.Attributes {
+		atys[name] = n.ConfigType()
+		if !n.Required {
+			optional = append(optional, name)
+		}
+	}
+	return a.Nested.Nesting.of(cty.ObjectWithOptionalAttrs(atys, optional))
+}
+
 func (a *Attribute) contains() (sensitive, writeOnly bool) {
 	sensitive, writeOnly = a.Sensitive, a.WriteOnly
 	if a.Nested != nil {
@@ -216,9 +232,11 @@ func (o *NestedObject) ObjectType() cty.Type {
 }
 
 // ImpliedType is the type of the whole attribute: one object, or a collection of them.
-func (o *NestedObject) ImpliedType() cty.Type {
-	ty := o.ObjectType()
-	switch o.Nesting {
+func (o *NestedObject) ImpliedType() cty.Type { return o.Nesting.of(o.ObjectType()) }
+
+// of is the type of nested attributes whose objects have a type.
+func (n Nesting) of(ty cty.Type) cty.Type {
+	switch n {
 	case NestingList:
 		return cty.List(ty)
 	case NestingSet:

@@ -32,6 +32,7 @@ type bodyAttr struct {
 	name  string
 	expr  hcl.Expression
 	ty    cty.Type
+	want  cty.Type // ty, with what nested attributes may leave out
 	local bool // mentions each, count or self: differs from instance to instance
 	rng   hcl.Range
 }
@@ -61,8 +62,8 @@ func CompileBody(body hcl.Body, schema *provider.Block) *Body {
 		if !ok {
 			continue
 		}
-		vars := attr.Expr.Variables()
-		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, schema.Attributes[name].ImpliedType(), mentionsLocal(vars), attr.Range})
+		vars, a := attr.Expr.Variables(), schema.Attributes[name]
+		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, a.ImpliedType(), a.ConfigType(), mentionsLocal(vars), attr.Range})
 		b.traversals = append(b.traversals, vars...)
 	}
 	b.compileBlocks(groups, content)
@@ -199,7 +200,7 @@ func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	if a.ty == cty.DynamicPseudoType || v.Type().Equals(a.ty) {
 		return v, diags
 	}
-	converted, err := convert.Convert(v, a.ty)
+	converted, err := convert.Convert(v, a.want)
 	if err != nil {
 		rng := a.expr.Range()
 		return cty.UnknownVal(a.ty), diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Incorrect attribute value type",

@@ -68,16 +68,24 @@ func (c *configWriter) collectProviders(m *config.Module) {
 			}
 		}
 	}
-	for name, source := range usedProviders(m) {
+	imply := func(name string, source addr.Provider) {
 		local := addr.LocalProviderConfig{LocalName: name}
 		if _, known := keys[local]; known {
-			continue
+			return
 		}
 		if key, ok := c.keys[m.Parent][local]; ok && c.entries[key].source == source {
 			keys[local] = key
-			continue
+			return
 		}
 		add(providerEntry{local: local, source: source, module: m.Path, version: versionOf(m, name, nil)})
+	}
+	used := usedProviders(m)
+	for name, source := range used {
+		imply(name, source)
+	}
+	// A provider that the module calls otherwise than its type has an entry under its type as well.
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		imply(used[name].Type, used[name])
 	}
 	for _, child := range m.SortedChildren() {
 		c.collectProviders(child)
