@@ -33,7 +33,7 @@ type bodyAttr struct {
 	expr  hcl.Expression
 	ty    cty.Type
 	want  cty.Type // ty, with what nested attributes may leave out
-	local bool // mentions each, count or self: differs from instance to instance
+	local bool     // mentions each, count or self: differs from instance to instance
 	rng   hcl.Range
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -112,7 +113,11 @@ func versionOf(m *config.Module, localName string, p *config.ProviderConfig) str
 	if p != nil && p.Version.Text != "" {
 		parts = append(parts, p.Version.Text)
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if normal, err := require.Parse(text); err == nil {
+		return normal.String()
+	}
+	return text
 }
 
 func (c *configWriter) providerConfigs() {
@@ -148,10 +153,10 @@ func (c *configWriter) module(m *config.Module) {
 		}
 		c.close('}')
 	}
-	if len(m.Resources) > 0 {
+	if resources := stored(m.SortedResources()); len(resources) > 0 {
 		c.key("resources")
 		c.open('[')
-		for _, r := range stored(m.SortedResources()) {
+		for _, r := range resources {
 			c.resource(r)
 		}
 		c.close(']')

@@ -1,6 +1,8 @@
 package value
 
 import (
+	"slices"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/provider"
@@ -24,7 +26,18 @@ func SensitivePaths(block *provider.Block, v cty.Value, configured []cty.Path) [
 	if len(configured) == 0 {
 		return paths
 	}
-	return UnionPaths(paths, Existing(v, configured))
+	return UnionPaths(paths, Existing(v, stored(block, configured)))
+}
+
+// stored leaves out the paths of write-only attributes, which are null wherever sensitive places are noted.
+func stored(block *provider.Block, paths []cty.Path) []cty.Path {
+	if !block.HasWriteOnly() {
+		return paths
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(p cty.Path) bool {
+		a := block.AttributeAt(p)
+		return a != nil && a.WriteOnly
+	})
 }
 
 // Existing gives those of the paths that a value has, sorted. A path into a set becomes the path of the set.

@@ -71,6 +71,9 @@ func compareBlock(b *provider.Block, s sides, relevant *pathSet) *blockNode {
 	return n
 }
 
+// empty tells that there is nothing to write between the braces.
+func (n *blockNode) empty() bool { return !n.secret && len(n.attributes) == 0 && len(n.groups) == 0 }
+
 func (n *blockNode) changed(o op) {
 	if n.op == same && o != same {
 		n.op = update
@@ -208,7 +211,12 @@ func (r *renderer) nestedBlocks(n *blockNode, depth int, all bool) {
 				r.WriteString(" " + quoted(g.labels[i]))
 			}
 			r.WriteString(" {")
-			r.WriteString(r.replaceNote(&node{replace: b.replace, op: b.op}))
+			note := r.replaceNote(&node{replace: b.replace, op: b.op})
+			if b.empty() && note == "" {
+				r.WriteString("}\n")
+				continue
+			}
+			r.WriteString(note)
 			r.WriteByte('\n')
 			r.block(b, depth, all)
 			r.WriteByte('\n')
