@@ -168,7 +168,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if !v.IsWhollyKnown() {
 		return w.marked(v), nil // a check has failed with it; what was read before stays
 	}
-	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v, w.marks.Sensitive)})
+	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v, w.marks.Stored())})
 	if err != nil {
 		return cty.DynamicVal, a.walk.Report(diag.FromError("Cannot store "+w.inst.String(), err))
 	}

@@ -60,7 +60,7 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 		return cty.DynamicVal, err
 	}
 	if w.action == plan.Update && w.planned.RawEquals(w.prior) {
-		if o := a.journal.Working().Object(c.Object); o != nil && value.EqualPaths(o.Sensitive, value.SensitivePaths(w.block, w.prior, w.marks.Sensitive)) {
+		if o := a.journal.Working().Object(c.Object); o != nil && value.EqualPaths(o.Sensitive, value.SensitivePaths(w.block, w.prior, w.marks.Stored())) {
 			// What was not known has come out as it was before: there is nothing to do.
 			v := w.marked(w.prior)
 			return v, a.walk.Report(b.Postconditions(key, v))
@@ -323,7 +323,7 @@ func (w *writing) object(v cty.Value, private []byte, status state.Status) (*sta
 		}
 	}
 	return state.NewObject(v, w.block.ImpliedType(), state.Object{
-		Status: status, SchemaVersion: w.b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v, w.marks.Sensitive), Private: private,
+		Status: status, SchemaVersion: w.b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v, w.marks.Stored()), Private: private,
 		Dependencies: w.c.Dependencies, CreateBeforeDestroy: w.c.CreateBeforeDestroy,
 		Identity: identity, IdentityVersion: version,
 	})
@@ -331,7 +331,7 @@ func (w *writing) object(v cty.Value, private []byte, status state.Status) (*sta
 
 // marked gives a value the sensitivity of configuration and schema.
 func (w *writing) marked(v cty.Value) cty.Value {
-	return value.MarkSensitive(v, value.SensitivePaths(w.block, v, w.marks.Sensitive))
+	return value.MarkSensitive(v, value.SensitivePaths(w.block, v, w.marks.Stored()))
 }
 
 func (w *writing) place(diags diag.List) diag.List { return w.b.Locate(diags, w.inst.Key) }

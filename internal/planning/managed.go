@@ -131,11 +131,11 @@ func (m *managed) plan() (*plan.Change, error) {
 		} else if triggered {
 			reason = plan.ReplaceByTriggers
 		}
-		c := m.change(plan.Create, reason, after, m.marks.Sensitive)
+		c := m.change(plan.Create, reason, after, m.marks.Stored())
 		c.Private, c.AfterIdentity = resp.Private, resp.Identity
 		return c, nil
 	case tainted:
-		c := m.change(m.replacement(), plan.ReplaceBecauseTainted, after, m.marks.Sensitive)
+		c := m.change(m.replacement(), plan.ReplaceBecauseTainted, after, m.marks.Stored())
 		c.Private, c.AfterIdentity = resp.Private, resp.Identity
 		return c, nil
 	}
@@ -165,10 +165,10 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 	}
 	if reason == plan.NoReason {
 		action := plan.NoOp
-		if changed || !value.EqualPaths(m.prior.sensitive, value.SensitivePaths(m.block, planned, m.marks.Sensitive)) {
+		if changed || !value.EqualPaths(m.prior.sensitive, value.SensitivePaths(m.block, planned, m.marks.Stored())) {
 			action = plan.Update
 		}
-		c := m.change(action, plan.NoReason, planned, m.marks.Sensitive)
+		c := m.change(action, plan.NoReason, planned, m.marks.Stored())
 		c.Private, c.AfterIdentity = resp.Private, resp.Identity
 		return c, nil
 	}
@@ -177,7 +177,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 	if err != nil {
 		return nil, err
 	}
-	c := m.change(m.replacement(), reason, again, m.marks.Sensitive)
+	c := m.change(m.replacement(), reason, again, m.marks.Stored())
 	c.Private, c.AfterIdentity, c.ReplacePaths = resp2.Private, resp2.Identity, paths
 	return c, nil
 }

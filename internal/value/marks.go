@@ -86,6 +86,16 @@ func (p MarkedPaths) None() bool {
 	return len(p.Sensitive) == 0 && len(p.Ephemeral) == 0 && len(p.Other) == 0
 }
 
+// Stored gives the sensitive places of what is planned and stored: an ephemeral value is null there, so that nothing is left to keep secret.
+func (p MarkedPaths) Stored() []cty.Path {
+	if len(p.Ephemeral) == 0 {
+		return p.Sensitive
+	}
+	return slices.DeleteFunc(slices.Clone(p.Sensitive), func(path cty.Path) bool {
+		return slices.ContainsFunc(p.Ephemeral, path.HasPrefix)
+	})
+}
+
 // Apply marks the value at all the paths. Paths that the value does not have are passed over: what came back from
 // outside may have lost the part that was marked.
 func (p MarkedPaths) Apply(v cty.Value) cty.Value {

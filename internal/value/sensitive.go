@@ -1,8 +1,6 @@
 package value
 
 import (
-	"slices"
-
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/provider"
@@ -26,18 +24,7 @@ func SensitivePaths(block *provider.Block, v cty.Value, configured []cty.Path) [
 	if len(configured) == 0 {
 		return paths
 	}
-	return UnionPaths(paths, Existing(v, stored(block, configured)))
-}
-
-// stored leaves out the paths of write-only attributes, which are null wherever sensitive places are noted.
-func stored(block *provider.Block, paths []cty.Path) []cty.Path {
-	if !block.HasWriteOnly() {
-		return paths
-	}
-	return slices.DeleteFunc(slices.Clone(paths), func(p cty.Path) bool {
-		a := block.AttributeAt(p)
-		return a != nil && a.WriteOnly
-	})
+	return UnionPaths(paths, Existing(v, configured))
 }
 
 // Existing gives those of the paths that a value has, sorted. A path into a set becomes the path of the set.
