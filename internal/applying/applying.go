@@ -83,7 +83,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	}
 	in := eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
-		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets, Lenient: p.Mode == plan.RefreshOnly,
+		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets, Lenient: p.Mode != plan.Normal,
 		Only: targets.Inputs(), Partial: targets != nil,
 	}
 	if p.Mode == plan.Destroy {
@@ -195,7 +195,7 @@ func (a *applier) total() int {
 	return n
 }
 
-// finish records root outputs that are gone and the results of checks.
+// finish records root outputs and data sources that are gone and the results of checks.
 func (a *applier) finish(complete bool) {
 	var edits []state.Edit
 	if complete && len(a.plan.Targets) == 0 {
@@ -205,6 +205,9 @@ func (a *applier) finish(complete bool) {
 			}
 		}
 	}
+	if a.plan.Mode == plan.Destroy && len(a.plan.Targets) == 0 {
+		edits = append(edits, a.dropData()...)
+	}
 	results := a.checkResults()
 	if len(results) > 0 || len(a.journal.Working().State().Checks()) > 0 {
 		edits = append(edits, state.Edit{Checks: &state.SetChecks{Results: results}})
@@ -212,6 +215,19 @@ func (a *applier) finish(complete bool) {
 	if len(edits) > 0 {
 		a.record(edits...)
 	}
+}
+
+// dropData gives up the data sources of what was to be destroyed as a whole. Until then provider configurations could refer to them.
+func (a *applier) dropData() (edits []state.Edit) {
+	for _, r := range a.journal.Working().State().Resources() {
+		if r.Addr.Resource.Mode != addr.Data {
+			continue
+		}
+		for _, key := range r.Keys() {
+			edits = append(edits, state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: r.Addr.Instance(key)}}})
+		}
+	}
+	return edits
 }
 
 // checkResults joins what this walk found with what the plan had found: nothing has changed since a plan that only looked, and of what this walk

@@ -13,7 +13,8 @@ import (
 // ones keep it when an object between them has left the state.
 const maxDependencies = 32
 
-// findResourceDeps finds, for every resource, the resources that it depends on, nearest first.
+// findResourceDeps finds, for every resource, the resources that it depends on, nearest first. What the configuration of its provider needs
+// is among them: an object cannot be destroyed when that is gone.
 func (p *Program) findResourceDeps() {
 	near := make([][]int, p.total) // resource slots next to each slot, through other kinds of slots only
 	done := make([]bool, p.total)
@@ -43,7 +44,7 @@ func (p *Program) nearResources(start int, near [][]int, done []bool) {
 		return
 	}
 	onPath := map[int]bool{start: true}
-	stack := []frame{{n: start, edges: p.valueEdges(start)}}
+	stack := []frame{{n: start, edges: p.edges(p.bySlotNumber(start))}}
 	for len(stack) > 0 {
 		f := &stack[len(stack)-1]
 		if f.next < len(f.edges) {
@@ -51,7 +52,7 @@ func (p *Program) nearResources(start int, near [][]int, done []bool) {
 			f.next++
 			if p.bySlotNumber(e).Kind != SlotResource && !done[e] && !onPath[e] {
 				onPath[e] = true
-				stack = append(stack, frame{n: e, edges: p.valueEdges(e)})
+				stack = append(stack, frame{n: e, edges: p.edges(p.bySlotNumber(e))})
 			}
 			continue
 		}
@@ -73,29 +74,6 @@ func (p *Program) joinNear(edges []int, near [][]int) []int {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// none is the number of no slot.
-const none = -1
-
-// valueEdges is edges without the way through provider configurations: these order work but are no dependencies of the object.
-func (p *Program) valueEdges(n int) []int {
-	s := p.bySlotNumber(n)
-	all := p.edges(s)
-	if s.Kind != SlotResource {
-		return all
-	}
-	provider := none
-	if s.providerSlot >= 0 && s.providerUnit != nil {
-		provider = s.providerUnit.base + s.providerSlot
-	}
-	out := all[:0:0]
-	for _, e := range all {
-		if e != provider {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 // closure walks breadth first from a resource over resources.
@@ -146,7 +124,7 @@ func (p *Program) propagateCreateBeforeDestroy() {
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		for _, e := range p.valueEdges(n) {
+		for _, e := range p.edges(p.bySlotNumber(n)) {
 			if !seen[e] {
 				seen[e] = true
 				if s := p.bySlotNumber(e); s.Kind == SlotResource && s.Resource.Addr.Mode == addr.Managed {

@@ -44,6 +44,9 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	case p.dataMustWait(b):
 		reason = plan.ReadBecauseDependencyPending
 	}
+	if reason != plan.NoReason && p.opts.Mode == plan.Destroy {
+		return value.MarkAt(value.PlannedForData(b.Slot.Type.Block, config), value.Sensitive, marks.Sensitive), nil // it needs what is not there any more
+	}
 	if reason != plan.NoReason {
 		return p.deferData(b, inst, config, marks, reason)
 	}

@@ -75,6 +75,9 @@ func (p *planner) strayReason(a addr.AbsResourceInstance) plan.Reason {
 
 func (p *planner) planStray(s stray) error {
 	if s.object.Instance.Resource.Mode == addr.Data {
+		if p.opts.Mode == plan.Destroy {
+			return nil // it goes last of all, because provider configurations may refer to it
+		}
 		// Data sources exist in the state only: nothing has to be done in the world.
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: s.object}})
 		return nil

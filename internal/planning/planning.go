@@ -139,11 +139,12 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 	return p
 }
 
-// inputs are the surroundings of the walk. To destroy everything, nothing but provider configurations has to be evaluated.
+// inputs are the surroundings of the walk. To destroy everything, nothing but provider configurations has to be evaluated, with the data
+// sources that they need: what those have stored may be out of date, such as a token that has expired.
 func (p *planner) inputs() eval.Inputs {
 	in := eval.Inputs{
 		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
-		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode == plan.RefreshOnly,
+		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode != plan.Normal,
 	}
 	in.Importing = p.opts.Mode == plan.Normal
 	in.Only, in.Partial = p.targets.Inputs(), p.targets != nil
@@ -230,7 +231,7 @@ func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) 
 // Resource implements eval.Driver.
 func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	p.visit(b.Addr())
-	if p.opts.Mode == plan.Destroy && b.Config().Addr.Mode != addr.Ephemeral {
+	if p.opts.Mode == plan.Destroy && (b.Config().Addr.Mode == addr.Managed || b.Config().Addr.Mode == addr.Data && p.opts.SkipRefresh) {
 		return p.destroyValue(b)
 	}
 	exp, diags := b.Expand()

@@ -41,6 +41,11 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 	}
 	// Output values of other modules are not stored, so they count as new every time, as in Terraform.
 	if p.opts.Mode == plan.Destroy {
+		for _, r := range p.prior.Resources() {
+			if slot := p.prog.ResourceSlot(r.Addr.Config()); slot != nil && r.Addr.Resource.Mode == addr.Data {
+				search.Add(r.Addr.Module, slot) // it goes with the rest
+			}
+		}
 		search.Run()
 		return list
 	}
