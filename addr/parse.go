@@ -100,9 +100,21 @@ func ParseTarget(s string) (Target, diag.List) {
 	var diags diag.List
 	traversal, hclDiags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
 	if hclDiags.HasErrors() {
-		return Target{}, diags.Errorf(nil, "Invalid address", "%q is not an address: %s. Expected something like aws_instance.web, module.net or aws_instance.web[0].", s, hclDiags[0].Detail)
+		return Target{}, diags.Errorf(nil, hclDiags[0].Summary, "%q is no address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s%s", s, hclDiags[0].Detail, quoting(s))
 	}
-	return TargetFromTraversal(traversal)
+	t, problems := TargetFromTraversal(traversal)
+	if problems.HasErrors() { // a text has no place in a file
+		return Target{}, diags.Errorf(nil, "Invalid address", "%q is no address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s", s, problems[0].Detail)
+	}
+	return t, nil
+}
+
+// quoting tells of quotes that a shell has probably taken away.
+func quoting(s string) string {
+	if strings.Contains(s, "[") && !strings.Contains(s, `"`) {
+		return ` In a shell, put the whole address in single quotes so that its own quotes are kept: 'aws_instance.web["a"]'.`
+	}
+	return ""
 }
 
 // TargetFromTraversal reads the address of a module, a resource or an instance from a parsed traversal.

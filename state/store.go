@@ -98,7 +98,7 @@ type Session interface {
 	// Begin opens a journal on top of the snapshot. One journal at a time.
 	Begin(ctx context.Context, run RunInfo) (Journal, error)
 	// Write replaces the whole state at once. The lineage must match unless either has none; the serial must be at least the
-	// stored one, and becomes one more than it when the content differs. A mismatch is a *ConflictError.
+	// stored one, and becomes one more than the given one when the content differs. A mismatch is a *ConflictError.
 	Write(ctx context.Context, s *State) error
 	// Replace is Write without comparing lineage and serial: what `state push -force` asks for.
 	Replace(ctx context.Context, s *State) error

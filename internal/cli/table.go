@@ -65,8 +65,12 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 			member = find(cmd.Members, rest[0])
 		}
 		if member == nil {
+			asked := g.help || len(rest) > 0 && isHelp(rest[0])
+			if !asked && len(rest) > 0 {
+				fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\n", a.Title, path+" "+view.CleanLine(rest[0]), diag.DidYouMean(rest[0], names(cmd.Members)))
+			}
 			familyUsage(a, cmd, path)
-			if g.help || len(rest) > 0 && isHelp(rest[0]) {
+			if asked {
 				return command.Done
 			}
 			return command.Misused
@@ -163,12 +167,15 @@ func splitWords(s string) ([]string, error) {
 }
 
 func unknown(a *command.App, name string) command.Outcome {
-	var names []string
-	for _, cmd := range table() {
-		names = append(names, cmd.Name)
-	}
-	fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\nTo see all of its commands, run:\n  %s -help\n\n", a.Title, name, diag.DidYouMean(name, names), a.Program)
+	fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\nTo see all of its commands, run:\n  %s -help\n\n", a.Title, name, diag.DidYouMean(name, names(table())), a.Program)
 	return command.Misused
+}
+
+func names(list []*command.Command) (out []string) {
+	for _, cmd := range list {
+		out = append(out, cmd.Name)
+	}
+	return out
 }
 
 // usage prints the list of commands.

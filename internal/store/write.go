@@ -45,7 +45,8 @@ func (s *session) replace(st *state.State, force bool) error {
 	if c.Lineage == "" && s.base != nil {
 		c.Lineage = s.base.Lineage
 	}
-	if s.base != nil && c.Lineage == s.base.Lineage && c.SameContent(s.base) && !s.elsewhere {
+	same := s.base != nil && c.SameContent(s.base)
+	if same && c.Lineage == s.base.Lineage && c.Serial == s.base.Serial && !s.elsewhere {
 		return nil
 	}
 	if c.Lineage != "" {
@@ -55,7 +56,9 @@ func (s *session) replace(st *state.State, force bool) error {
 		return err
 	}
 	c.Lineage = s.lineage
-	c.Serial++
+	if !same { // a state that is written for its lineage or serial alone keeps the serial that it brings
+		c.Serial++
+	}
 	if err := s.write(&c, s.wal.last()); err != nil {
 		return fmt.Errorf("write the state: %w", err)
 	}

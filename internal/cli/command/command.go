@@ -23,8 +23,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/settings"
@@ -103,7 +105,7 @@ func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, a
 func (c *Call) flagProblem(err error) string {
 	given, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !ok {
-		return err.Error()
+		return c.valueProblem(err.Error())
 	}
 	var names []string
 	c.Flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
@@ -149,9 +151,58 @@ func (c *Call) Misuse(summary, format string, args ...any) Outcome {
 	return Misused
 }
 
-// TooMany reports arguments where none are taken.
-func (c *Call) TooMany() Outcome {
-	return c.Misuse("Too many command line arguments", "To work in another directory, use the global option: %s -chdir=DIR %s", c.Program, c.Path)
+// valueProblem adds to a problem with the value of a flag what is expected.
+func (c *Call) valueProblem(text string) string {
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		if f := c.Flags.Lookup(name); f != nil {
+			value, _ := flag.UnquoteUsage(f)
+			return fmt.Sprintf("%s. Expected -%s=%s.", text, name, value)
+		}
+	}
+	problem, isValue := strings.CutSuffix(text, ": parse error")
+	words := strings.Fields(problem)
+	if !isValue || len(words) == 0 {
+		return text
+	}
+	f := c.Flags.Lookup(strings.TrimPrefix(words[len(words)-1], "-"))
+	if f == nil {
+		return text
+	}
+	getter, _ := f.Value.(flag.Getter)
+	if getter == nil {
+		return text
+	}
+	switch getter.Get().(type) {
+	case bool:
+		return problem + ": expected true or false."
+	case int:
+		return problem + ": expected a whole number."
+	case time.Duration:
+		return problem + ": expected a duration such as 30s or 5m."
+	}
+	return text
+}
+
+// TooMany reports more arguments than the given number, which the command takes.
+func (c *Call) TooMany(taken int) Outcome {
+	extra := c.Args[taken]
+	what := fmt.Sprintf("The command %s takes no arguments, and %q was given.", c.Path, extra)
+	if taken > 0 {
+		what = fmt.Sprintf("The command %s takes %d argument at most, and %q was given, too.", c.Path, taken, extra)
+	}
+	advice := ""
+	info, err := os.Stat(extra)
+	switch {
+	case strings.HasPrefix(extra, "-"):
+		advice = fmt.Sprintf(" Options stand before the arguments: %s %s %s %s", c.Program, c.Path, extra, c.Args[0])
+	case err == nil && info.IsDir():
+		advice = fmt.Sprintf(" To work in another directory, use the global option: %s -chdir=%s %s", c.Program, extra, c.Path)
+	case strings.HasSuffix(extra, ".tfvars") || strings.HasSuffix(extra, ".tfvars.json"):
+		advice = fmt.Sprintf(" A file with values of variables is given as -var-file=%s.", extra)
+	case strings.Contains(extra, "="):
+		advice = fmt.Sprintf(" The value of a variable is given as -var '%s'.", extra)
+	}
+	return c.Misuse("Too many command line arguments", "%s%s", what, advice)
 }
 
 // Say reports a problem in one paragraph, as the commands that look at the state do.

@@ -154,7 +154,7 @@ func Schemas(project *tombolo.Project, s *state.State, changes ...*plan.Change) 
 func ReadPlan(name string) (*plan.Plan, diag.List) {
 	f, size, err := OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "There is no such file. Save a plan under that name with the option -out of the command plan, or leave the name out to plan and apply in one go.")
+		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "There is no such file. The option -out of the command plan saves a plan.")
 	}
 	if err != nil {
 		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)

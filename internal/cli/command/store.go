@@ -98,6 +98,17 @@ func (c *Call) SnapshotOf(ctx context.Context, st state.Store) (*state.Snapshot,
 	return s, nil
 }
 
+// StateProblem is an error of reading a state from a file that someone named: the advice on the state of the project is none for it.
+func StateProblem(err error) error {
+	var damaged *state.DecodeError
+	if errors.As(err, &damaged) {
+		plain := *damaged
+		plain.Advice = ""
+		return &plain
+	}
+	return err
+}
+
 // Selected gives the selected workspace of a store.
 func (c *Call) Selected(st state.Store) (state.Workspace, diag.List) {
 	name, overridden, err := c.Workspace()

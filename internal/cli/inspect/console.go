@@ -36,7 +36,7 @@ brackets or an open heredoc goes on in the next line.`,
 			c.Flags.BoolVar(&k.plan, "plan", false, "Make a plan first, and evaluate with planned values in place of those of the state.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
-					return c.TooMany()
+					return c.TooMany(0)
 				}
 				return k.run(ctx)
 			}

@@ -27,7 +27,7 @@ func cmdMetadataFunctions() *command.Command {
 			return func(context.Context) command.Outcome {
 				switch {
 				case len(c.Args) > 0:
-					return c.TooMany()
+					return c.TooMany(0)
 				case !asJSON:
 					return c.WrongNumber("The `" + c.Program + " metadata functions` command requires the `-json` flag.\n")
 				}

@@ -3,9 +3,12 @@ package inspect
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view"
@@ -29,7 +32,7 @@ With -json the document holds sensitive values in clear.`,
 				case 1:
 					return showFile(ctx, c, c.Args[0], asJSON)
 				}
-				return c.Misuse("Too many command line arguments", "Expected at most one positional argument: the file with a plan or state.")
+				return c.TooMany(1)
 			}
 		},
 	}
@@ -73,7 +76,10 @@ func printState(c *command.Call, project *tombolo.Project, s *state.State, asJSO
 func showFile(ctx context.Context, c *command.Call, name string, asJSON bool) command.Outcome {
 	const summary = "Failed to read the given file as a state or plan file"
 	f, _, err := command.OpenFile(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return c.End(diag.List{}.Errorf(nil, summary, "There is no file %q.", name))
+	case err != nil:
 		return c.Finish(summary, err)
 	}
 	defer f.Close()
@@ -83,7 +89,7 @@ func showFile(ctx context.Context, c *command.Call, name string, asJSON bool) co
 	}
 	s, err := state.Read(f)
 	if err != nil {
-		return c.Finish(summary, fmt.Errorf("%s: %w", name, err))
+		return c.End(diag.List{}.Errorf(nil, summary, "The file %q holds neither a plan nor a state: %s.", name, command.StateProblem(err)))
 	}
 	return showIn(ctx, c, s, asJSON)
 }

@@ -21,15 +21,12 @@ func Get() *command.Command {
 		Setup: func(c *command.Call) command.Run {
 			var update bool
 			c.Flags.BoolVar(&update, "update", false, "Install modules anew.")
-			command.TestFlag(c)
+			tests := command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.Say("Too many command line arguments. Did you mean to use -chdir?")
 				}
-				if !c.Report(fetchModules(ctx, c, update)) {
-					return command.Failed
-				}
-				return command.Done
+				return c.End(command.TestDirectory(*tests).Extend(fetchModules(ctx, c, update)))
 			}
 		},
 	}

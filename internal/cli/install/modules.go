@@ -21,7 +21,7 @@ that is installed.`,
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
-					return c.TooMany()
+					return c.TooMany(0)
 				}
 				return runModules(ctx, c, asJSON)
 			}

@@ -46,8 +46,10 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 			return c.Misuse("Invalid mode option", "The command destroy always destroys: leave the option -destroy out.")
 		case destroy && p.refreshOnly:
 			return c.Misuse("Invalid mode option", "The command destroy always destroys: leave the option -refresh-only out, or use \"%s refresh\".", c.Program)
-		case len(c.Args) > 1, len(c.Args) > 0 && destroy:
-			return c.TooMany()
+		case len(c.Args) > 0 && destroy:
+			return c.TooMany(0)
+		case len(c.Args) > 1:
+			return c.TooMany(1)
 		case len(c.Args) == 1:
 			return applySaved(ctx, c, p, c.Args[0])
 		case c.JSON && !approved:

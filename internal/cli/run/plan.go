@@ -26,7 +26,7 @@ With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
 			c.Flags.BoolVar(&detailed, "detailed-exitcode", false, "Exit with 2 when there are changes, 0 when there are none, 1 after errors.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
-					return c.TooMany()
+					return c.TooMany(0)
 				}
 				return runPlan(ctx, c, p, out, detailed)
 			}

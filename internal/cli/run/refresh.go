@@ -25,7 +25,7 @@ func Refresh() *command.Command {
 			p.limits(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
-					return c.TooMany()
+					return c.TooMany(0)
 				}
 				return runRefresh(ctx, c, p)
 			}

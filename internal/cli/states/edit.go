@@ -21,6 +21,14 @@ type editing struct {
 	operation string
 	// stamped keeps the former state in a file with the time in its name, so that every edit can be undone.
 	stamped bool
+	// existing makes it an error that there is no state at all.
+	existing bool
+}
+
+// edited is what came of an edit: a state to be written, or nil, and what to say once it is.
+type edited struct {
+	state *state.State
+	done  string
 }
 
 func (e *editing) flags(c *command.Call) {
@@ -30,15 +38,24 @@ func (e *editing) flags(c *command.Call) {
 	c.Flags.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
 }
 
-// edit changes the state under its lock. The function gives the new state, or nil when there is nothing to write.
-func edit(ctx context.Context, c *command.Call, e editing, change func(state.Session) (*state.State, diag.List)) command.Outcome {
+// edit changes the state under its lock.
+func edit(ctx context.Context, c *command.Call, e editing, change func(state.Session) (edited, diag.List)) command.Outcome {
 	session, diags := lock(ctx, c, e)
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
-	s, diags := change(session)
-	if s != nil && !diags.HasErrors() {
-		diags = diags.AppendError("Error saving the state", session.Write(ctx, s))
+	if e.existing && session.Snapshot().State == nil {
+		if diags = diags.AppendError("Error releasing the state lock", session.Unlock()); diags.HasErrors() {
+			return c.End(diags)
+		}
+		return noState(c)
+	}
+	result, diags := change(session)
+	if result.state != nil && !diags.HasErrors() {
+		diags = diags.AppendError("Error saving the state", session.Write(ctx, result.state))
+	}
+	if !diags.HasErrors() {
+		fmt.Fprint(c.Out, result.done)
 	}
 	return c.End(diags.AppendError("Error releasing the state lock", session.Unlock()))
 }

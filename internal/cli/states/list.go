@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
@@ -34,10 +35,12 @@ func stateList(ctx context.Context, c *command.Call, files command.StateFiles, i
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
-	for _, r := range s.Resources() {
-		for _, key := range r.Keys() {
-			a := r.Addr.Instance(key)
-			if within(targets, a) && (id == "" || hasID(r.Instances[key], id)) {
+	if len(targets) == 0 {
+		targets = []addr.Target{{}} // the root module: everything
+	}
+	for _, t := range targets {
+		for _, a := range matching(s, t) {
+			if id == "" || hasID(s.Instance(a), id) {
 				fmt.Fprintln(c.Out, a)
 			}
 		}

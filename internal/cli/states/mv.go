@@ -17,7 +17,7 @@ func cmdStateMv() *command.Command {
 the configuration (where a moved block does the same for everyone). With -state-out it moves to
 another state file.`,
 		Setup: func(c *command.Call) command.Run {
-			e := editing{operation: "state-mv", stamped: true}
+			e := editing{operation: "state-mv", stamped: true, existing: true}
 			m := &moving{}
 			e.flags(c)
 			c.Flags.BoolVar(&m.dry, "dry-run", false, "Only say what would be moved.")
@@ -35,17 +35,17 @@ another state file.`,
 				if e.Out != "" && e.Out != e.In {
 					return moveOut(ctx, c, e, m)
 				}
-				return edit(ctx, c, e, func(session state.Session) (*state.State, diag.List) {
+				return edit(ctx, c, e, func(session state.Session) (edited, diag.List) {
 					s := session.Snapshot().State
 					steps, diags := m.plan(s, s)
 					if diags.HasErrors() || !announce(c, m, len(steps)) {
-						return nil, diags
+						return edited{}, diags
 					}
 					b := s.Builder()
 					for _, step := range steps {
 						b.Fold(state.Edit{Move: &step})
 					}
-					return b.State(), nil
+					return edited{b.State(), moved}, nil
 				})
 			}
 		},
@@ -59,6 +59,9 @@ type moving struct {
 	backupOut string
 }
 
+// moved is said when a move is done: what an address names counts as one.
+const moved = "Successfully moved 1 object(s).\n"
+
 // announce says what is moved, and tells whether to do it.
 func announce(c *command.Call, m *moving, n int) bool {
 	switch {
@@ -69,21 +72,21 @@ func announce(c *command.Call, m *moving, n int) bool {
 		fmt.Fprintf(c.Out, "Would move %q to %q\n", m.from, m.to)
 		return false
 	}
-	fmt.Fprintf(c.Out, "Move %q to %q\nSuccessfully moved 1 object(s).\n", m.from, m.to)
+	fmt.Fprintf(c.Out, "Move %q to %q\n", m.from, m.to)
 	return true
 }
 
 // plan gives the moves of instances from one state to another, which may be the same, after checking that they make sense.
 func (m *moving) plan(from, to *state.State) ([]state.MoveObject, diag.List) {
 	var diags diag.List
-	found := m.found(from)
+	found := named(from, m.from)
 	switch {
 	case len(found) == 0:
 		return nil, diags.Errorf(nil, "Invalid source address", "Cannot move %s: nothing in the state matches it. The command \"state list\" shows the addresses of all instances.", m.from)
 	case m.from.IsModule() != m.to.IsModule():
 		return nil, diags.Errorf(nil, "Invalid target address", "Cannot move %s to %s: a module can only become a module, and a resource only a resource.", m.from, m.to)
 	case m.from.IsModule():
-		if len(matching(to, m.to)) > 0 {
+		if len(named(to, m.to)) > 0 {
 			return nil, diags.Errorf(nil, "Invalid target address", "Cannot move to %s: the state has a module there already.", m.to)
 		}
 		return m.modules(found), nil
@@ -113,12 +116,12 @@ func (m *moving) plan(from, to *state.State) ([]state.MoveObject, diag.List) {
 	return []state.MoveObject{{From: found[0], To: target.Instance(m.to.Key)}}, nil
 }
 
-// found gives the instances that the source names. Unlike for other commands, module.m does not stand for module.m[0].
-func (m *moving) found(s *state.State) (out []addr.AbsResourceInstance) {
+// named gives the instances that an address names. Unlike for other commands, module.m does not stand for module.m[0].
+func named(s *state.State, t addr.Target) (out []addr.AbsResourceInstance) {
 	for _, r := range s.Resources() {
 		for _, key := range r.Keys() {
 			a := r.Addr.Instance(key)
-			if m.from.IsModule() && m.from.Module.Contains(a.Module) || !m.from.IsModule() && matches(m.from, a) {
+			if t.IsModule() && t.Module.Contains(a.Module) || !t.IsModule() && matches(t, a) {
 				out = append(out, a)
 			}
 		}
@@ -146,22 +149,22 @@ func moveOut(ctx context.Context, c *command.Call, e editing, m *moving) command
 	source := e
 	source.Out = ""
 	target := editing{Locking: e.Locking, operation: e.operation, stamped: true, StateFiles: command.StateFiles{In: e.Out, Out: e.Out, Backup: m.backupOut}}
-	return edit(ctx, c, source, func(session state.Session) (*state.State, diag.List) {
+	return edit(ctx, c, source, func(session state.Session) (edited, diag.List) {
 		s := session.Snapshot().State
 		other, diags := lock(ctx, c, target)
 		if diags.HasErrors() {
-			return nil, diags
+			return edited{}, diags
 		}
 		next, diags := moveBetween(ctx, c, s, other, m)
 		return next, diags.AppendError("Error releasing the state lock", other.Unlock())
 	})
 }
 
-func moveBetween(ctx context.Context, c *command.Call, s *state.State, other state.Session, m *moving) (*state.State, diag.List) {
+func moveBetween(ctx context.Context, c *command.Call, s *state.State, other state.Session, m *moving) (edited, diag.List) {
 	there := other.Snapshot().State
 	steps, diags := m.plan(s, there)
 	if diags.HasErrors() || !announce(c, m, len(steps)) {
-		return nil, diags
+		return edited{}, diags
 	}
 	to, from := there.Builder(), s.Builder()
 	for _, step := range steps {
@@ -175,7 +178,7 @@ func moveBetween(ctx context.Context, c *command.Call, s *state.State, other sta
 		from.Fold(forget(s, step.From)...)
 	}
 	if err := other.Write(ctx, to.State()); err != nil {
-		return nil, diags.AppendError("Error saving the target state", err)
+		return edited{}, diags.AppendError("Error saving the target state", err)
 	}
-	return from.State(), diags
+	return edited{from.State(), moved}, diags
 }

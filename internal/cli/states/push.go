@@ -46,16 +46,16 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 	case errors.As(err, &damaged) && damaged.Damage == state.Empty:
 		return c.Say("Error reading source state %q: it is empty (zero bytes), and was not pushed.", name)
 	case err != nil:
-		return c.Say("Error reading source state %q: %s", name, err)
+		return c.Say("Error reading source state %q: %s. Nothing was pushed.", name, command.StateProblem(err))
 	}
 	var problem error
-	outcome := edit(ctx, c, editing{Locking: *l, operation: "state-push"}, func(session state.Session) (*state.State, diag.List) {
+	outcome := edit(ctx, c, editing{Locking: *l, operation: "state-push"}, func(session state.Session) (edited, diag.List) {
 		write := session.Write
 		if force {
 			write = session.Replace
 		}
 		problem = write(ctx, s)
-		return nil, nil
+		return edited{}, nil
 	})
 	if problem != nil {
 		return c.Say("Failed to write state: %s", problem)

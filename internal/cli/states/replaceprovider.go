@@ -16,7 +16,7 @@ func cmdStateReplaceProvider() *command.Command {
 		Long: `Write another provider into all resources of the state that have the first one, such as
 registry.acme.com/acme/aws instead of hashicorp/aws.`,
 		Setup: func(c *command.Call) command.Run {
-			e := editing{operation: "state-replace-provider", stamped: true}
+			e := editing{operation: "state-replace-provider", stamped: true, existing: true}
 			var approved bool
 			e.flags(c)
 			c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
@@ -32,7 +32,7 @@ registry.acme.com/acme/aws instead of hashicorp/aws.`,
 					}
 					ends[i] = p
 				}
-				return edit(ctx, c, e, func(session state.Session) (*state.State, diag.List) {
+				return edit(ctx, c, e, func(session state.Session) (edited, diag.List) {
 					return replaceProvider(ctx, c, session.Snapshot().State, ends[0], ends[1], approved)
 				})
 			}
@@ -40,7 +40,7 @@ registry.acme.com/acme/aws instead of hashicorp/aws.`,
 	}
 }
 
-func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from, to addr.Provider, approved bool) (*state.State, diag.List) {
+func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from, to addr.Provider, approved bool) (edited, diag.List) {
 	var edits []state.Edit
 	var names []string
 	for _, r := range s.Resources() {
@@ -65,7 +65,7 @@ func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from,
 	}
 	if len(names) == 0 {
 		fmt.Fprintln(c.Out, "No matching resources found.")
-		return nil, nil
+		return edited{}, nil
 	}
 	fmt.Fprintf(c.Out, "%s will perform the following actions:\n\n  ~ Updating provider:\n    - %s\n    + %s\n\nChanging %d resources:\n\n", c.Title, from, to, len(names))
 	for _, name := range names {
@@ -75,15 +75,14 @@ func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from,
 	if !approved {
 		answer, err := c.Ask(ctx, "Do you want to make these changes?", "Only 'yes' will be accepted to continue.", false)
 		if err != nil {
-			return nil, diag.List{}.Errorf(nil, "Error asking for approval: "+err.Error(), "Nothing was changed. Without someone who answers, use -auto-approve.")
+			return edited{}, diag.List{}.Errorf(nil, "Error asking for approval: "+err.Error(), "Nothing was changed. Without someone who answers, use -auto-approve.")
 		}
 		if answer != "yes" {
 			fmt.Fprintln(c.Out, "Cancelled replacing providers.")
-			return nil, nil
+			return edited{}, nil
 		}
 	}
 	b := s.Builder()
 	b.Fold(edits...)
-	fmt.Fprintf(c.Out, "Successfully replaced provider for %d resources.\n", len(names))
-	return b.State(), nil
+	return edited{b.State(), fmt.Sprintf("Successfully replaced provider for %d resources.\n", len(names))}, nil
 }

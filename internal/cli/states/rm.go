@@ -16,7 +16,7 @@ func cmdStateRm() *command.Command {
 		Long: `Remove instances from the state: the objects go on to exist, but ~~ no longer knows them. An
 address may be that of a module, a resource or an instance.`,
 		Setup: func(c *command.Call) command.Run {
-			e := editing{operation: "state-rm", stamped: true}
+			e := editing{operation: "state-rm", stamped: true, existing: true}
 			var dry bool
 			e.flags(c)
 			c.Flags.BoolVar(&dry, "dry-run", false, "Only say what would be removed.")
@@ -24,7 +24,7 @@ address may be that of a module, a resource or an instance.`,
 				if len(c.Args) == 0 {
 					return c.WrongNumber("At least one address is required.")
 				}
-				return edit(ctx, c, e, func(session state.Session) (*state.State, diag.List) {
+				return edit(ctx, c, e, func(session state.Session) (edited, diag.List) {
 					return stateRm(c, session.Snapshot().State, dry)
 				})
 			}
@@ -32,14 +32,14 @@ address may be that of a module, a resource or an instance.`,
 	}
 }
 
-func stateRm(c *command.Call, s *state.State, dry bool) (*state.State, diag.List) {
+func stateRm(c *command.Call, s *state.State, dry bool) (edited, diag.List) {
 	var edits []state.Edit
 	var gone []addr.AbsResourceInstance
 	taken := map[addr.AbsResourceInstance]bool{}
 	for _, text := range c.Args {
 		t, diags := addr.ParseTarget(text)
 		if diags.HasErrors() {
-			return nil, diags
+			return edited{}, diags
 		}
 		for _, a := range matching(s, t) {
 			if !taken[a] {
@@ -59,16 +59,15 @@ func stateRm(c *command.Call, s *state.State, dry bool) (*state.State, diag.List
 	switch {
 	case dry && len(gone) == 0:
 		fmt.Fprintln(c.Out, "Would have removed nothing.")
-		return nil, nil
+		return edited{}, nil
 	case dry:
-		return nil, nil
+		return edited{}, nil
 	case len(gone) == 0:
-		return nil, diag.List{}.Errorf(nil, "Invalid target address", "Nothing in the state matches. The command \"state list\" shows the addresses of all instances.")
+		return edited{}, diag.List{}.Errorf(nil, "Invalid target address", "Nothing in the state matches. The command \"state list\" shows the addresses of all instances.")
 	}
 	b := s.Builder()
 	b.Fold(edits...)
-	fmt.Fprintf(c.Out, "Successfully removed %d resource instance(s).\n", len(gone))
-	return b.State(), nil
+	return edited{b.State(), fmt.Sprintf("Successfully removed %d resource instance(s).\n", len(gone))}, nil
 }
 
 // forget gives the edits that remove an instance with all its objects.

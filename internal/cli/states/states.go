@@ -85,15 +85,6 @@ func matches(t addr.Target, a addr.AbsResourceInstance) bool {
 	return !t.HasKey || t.Key == a.Key
 }
 
-func within(targets []addr.Target, a addr.AbsResourceInstance) bool {
-	for _, t := range targets {
-		if matches(t, a) {
-			return true
-		}
-	}
-	return len(targets) == 0
-}
-
 // hasID tells whether an object's attribute id is the given one. No schema is needed for that.
 func hasID(i *state.Instance, id string) bool {
 	if i.Current == nil {

@@ -36,27 +36,27 @@ func markCommand(name string) *command.Command {
 			switch {
 			case diags.HasErrors():
 				return c.End(diags)
-			case a.Resource.Mode != addr.Managed:
-				return c.Say("Resource instance %s cannot be %sed", a, name)
+			case name == "taint" && a.Resource.Mode != addr.Managed:
+				return c.Say("Resource instance %s cannot be tainted", a)
 			}
-			return edit(ctx, c, e, func(session state.Session) (*state.State, diag.List) {
-				return mark(c, session.Snapshot().State, a, name == "taint", allowMissing)
+			return edit(ctx, c, e, func(session state.Session) (edited, diag.List) {
+				return mark(session.Snapshot().State, a, name == "taint", allowMissing)
 			})
 		}
 	}
 	return cmd
 }
 
-func mark(c *command.Call, s *state.State, a addr.AbsResourceInstance, taint, allowMissing bool) (*state.State, diag.List) {
+func mark(s *state.State, a addr.AbsResourceInstance, taint, allowMissing bool) (edited, diag.List) {
 	object := addr.Object{Instance: a}
 	o := s.Object(object)
 	switch {
 	case o == nil && allowMissing:
-		return nil, diag.List{}.Warnf(nil, "No such resource instance", "The state has no instance %s, which is no error because of -allow-missing.", a)
+		return edited{}, diag.List{}.Warnf(nil, "No such resource instance", "The state has no instance %s, which is no error because of -allow-missing.", a)
 	case o == nil:
-		return nil, diag.List{}.Errorf(nil, "No such resource instance", "The state has no instance %s. What was just written stands in the state after the next apply; \"state list\" shows what is there now.", a)
+		return edited{}, diag.List{}.Errorf(nil, "No such resource instance", "The state has no instance %s. What was just written stands in the state after the next apply; \"state list\" shows what is there now.", a)
 	case !taint && o.Status != state.Tainted:
-		return nil, diag.List{}.Errorf(nil, "Resource instance is not tainted", "The instance %s is not tainted, so there is nothing to take back.", a)
+		return edited{}, diag.List{}.Errorf(nil, "Resource instance is not tainted", "The instance %s is not tainted, so there is nothing to take back.", a)
 	}
 	status, text := state.Ready, "Resource instance %s has been successfully untainted.\n"
 	if taint {
@@ -64,6 +64,5 @@ func mark(c *command.Call, s *state.State, a addr.AbsResourceInstance, taint, al
 	}
 	b := s.Builder()
 	b.Fold(state.Edit{Put: &state.PutObject{Addr: object, Provider: s.Resource(a.AbsResource()).Provider, Object: o.WithStatus(status)}})
-	fmt.Fprintf(c.Out, text, a)
-	return b.State(), nil
+	return edited{b.State(), fmt.Sprintf(text, a)}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -30,9 +31,14 @@ func cmdWorkspaceShow() *command.Command {
 		Name: "show", Short: "Print the name of the selected workspace", Long: "Print the name of the selected workspace.",
 		Setup: func(c *command.Call) command.Run {
 			return func(context.Context) command.Outcome {
-				name, _, err := c.Workspace()
+				name, overridden, err := c.Workspace()
 				if err != nil {
 					return c.Finish("Cannot tell which workspace is selected", err)
+				}
+				if overridden {
+					if _, diags := c.Selected(store.New(store.Options{})); diags.HasErrors() {
+						return c.End(diags)
+					}
 				}
 				fmt.Fprintln(c.Out, view.CleanLine(name))
 				return command.Done
@@ -47,7 +53,7 @@ func cmdWorkspaceList() *command.Command {
 		Setup: func(c *command.Call) command.Run {
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
-					return c.TooMany()
+					return c.TooMany(0)
 				}
 				return workspaceList(ctx, c)
 			}
@@ -159,7 +165,7 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 		}
 		defer f.Close()
 		if copied, err = state.Read(f); err != nil {
-			return c.Finish("Cannot read the state to copy", fmt.Errorf("%s: %w", from, err))
+			return c.End(diag.List{}.Errorf(nil, "Cannot read the state to copy", "The file %q holds no state: %s. No workspace was created.", from, command.StateProblem(err)))
 		}
 	}
 	session, diags := lockWorkspace(ctx, c, ws, editing{Locking: *l, operation: "workspace-new"})
