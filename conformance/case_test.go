@@ -55,6 +55,8 @@ var harnessVerbs = map[string]int{
 	"swap":   0, // from here on each directory is worked on by the other binary
 	// service VERB ...: what the HTTP service holds, or what the next requests meet with; see service_test.go
 	"service": anyNumber,
+	// package MIRROR SOURCE VERSION [FORM [PLATFORM]]: put a provider's package into a mirror, see mirror_test.go
+	"package": anyNumber,
 	// order 'delete a.b < delete c.d' ...: in the event stream of the step before, the first has ended before the second begins
 	"order": anyNumber,
 }
@@ -216,6 +218,10 @@ func (c *Case) checkStep(s Step) error {
 			if !strings.Contains(a, " < ") {
 				return fmt.Errorf("%q is no order", a)
 			}
+		}
+	case "package":
+		if len(s.Args) < 3 || len(s.Args) > 5 {
+			return fmt.Errorf("package takes 3 to 5 arguments, got %d", len(s.Args))
 		}
 	case "write":
 		if _, ok := c.sections[s.Args[1]]; !ok {

@@ -137,6 +137,8 @@ func (r *runner) do(s Step) (Result, error) {
 	case "cd":
 		r.cd = filepath.FromSlash(s.Args[0])
 		return Result{}, nil
+	case "package":
+		return Result{}, r.addPackage(s.Args)
 	case "order":
 		return Result{}, nil // looked at when both have run
 	case "service":
@@ -331,6 +333,6 @@ const lockFile = ".terraform.lock.hcl"
 
 // isKept names the files whose content is compared.
 func isKept(rel string) bool {
-	return rel == lockFile || strings.HasSuffix(rel, ".tfstate") || strings.HasSuffix(rel, ".tfstate.backup") ||
-		strings.HasSuffix(rel, ".terraform/modules/modules.json")
+	return strings.HasSuffix(rel, ".tfstate") || strings.HasSuffix(rel, ".tfstate.backup") ||
+		strings.HasSuffix(rel, ".terraform/modules/modules.json") || strings.HasSuffix(rel, lockFile)
 }

@@ -21,7 +21,7 @@ func view(s Step, res Result, n *normaliser) Document {
 		states[name] = decode(text)
 	}
 	for _, name := range sortedKeys(states) { // terraform.tfstate before its .backup, so that current ids are named first
-		if !strings.HasSuffix(name, "modules.json") && name != lockFile {
+		if strings.HasSuffix(name, ".tfstate") || strings.HasSuffix(name, ".backup") {
 			n.learn(states[name])
 		}
 	}
@@ -51,7 +51,7 @@ func view(s Step, res Result, n *normaliser) Document {
 		switch {
 		case strings.HasSuffix(name, "modules.json"):
 			doc["file "+name] = n.value(state)
-		case name == lockFile:
+		case strings.HasSuffix(name, lockFile):
 			doc["file "+name] = asTerraform(res.Files[name])
 		case changesState(s):
 			doc["file "+name] = n.state(name, state)
@@ -80,7 +80,11 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 	events := isJSON && slices.Contains([]string{"plan", "apply", "destroy", "refresh", "init"}, s.Verb)
 	switch {
 	case events:
-		doc["events"] = eventGroups(run.Stdout, n)
+		groups := eventGroups(run.Stdout, n)
+		if other, ok := groups["other"].([]any); ok && s.Verb == "init" {
+			sortInstallEvents(other)
+		}
+		doc["events"] = groups
 		doc["diagnostics"] = eventDiagnostics(run.Stdout, n)
 		return
 	case s.Verb == "validate" && isJSON:
@@ -108,6 +112,8 @@ func stableText(s Step, run Run) string {
 		return ""
 	}
 	switch s.Verb {
+	case "init":
+		return installLines(text)
 	case "workspace":
 		return asTerraform(text)
 	case "output":
@@ -117,6 +123,9 @@ func stableText(s Step, run Run) string {
 	case "console", "fmt", "graph":
 		return text
 	case "modules", "providers":
+		if len(s.Args) > 0 && s.Args[0] == "lock" {
+			return installLines(text)
+		}
 		return strings.ReplaceAll(text, "\u00a0", " ") // terraform draws its trees with blanks that do not break
 	case "state":
 		if len(s.Args) > 0 && (s.Args[0] == "list" || s.Args[0] == "show") {
@@ -236,7 +245,7 @@ func validateDocument(stdout string, n *normaliser) (doc, diagnostics any) {
 
 // eventGroups gives the lines of an event stream by the object that they are about: what happens to one object has an
 // order, what happens to two has none. Diagnostics are compared on their own.
-func eventGroups(stream string, n *normaliser) any {
+func eventGroups(stream string, n *normaliser) map[string]any {
 	groups := map[string]any{}
 	for _, line := range strings.Split(strings.TrimSpace(stream), "\n") {
 		event, ok := decode(line).(map[string]any)

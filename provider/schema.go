@@ -8,7 +8,7 @@ import (
 
 // Schema describes a provider. It is immutable once returned.
 type Schema struct {
-	Provider  *Block
+	Provider  *Block // nil when there is nothing to configure, as with an empty block
 	Meta      *Block // nil when the provider takes no provider_meta block
 	Resources map[string]*ResourceType
 	Data      map[string]*ResourceType

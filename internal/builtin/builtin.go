@@ -63,7 +63,6 @@ var types = struct{ data, remoteState *provider.ResourceType }{&provider.Resourc
 // Schema implements provider.Provider.
 func (t *terraform) Schema(context.Context) (*provider.Schema, diag.List) {
 	return &provider.Schema{
-		Provider:  &provider.Block{},
 		Resources: map[string]*provider.ResourceType{typeData: types.data},
 		Data:      map[string]*provider.ResourceType{typeRemoteState: types.remoteState},
 		Functions: signatures(),

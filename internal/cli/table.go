@@ -64,6 +64,9 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		if len(rest) > 0 {
 			member = find(cmd.Members, rest[0])
 		}
+		if member == nil && cmd.Setup != nil {
+			break // the family is a command itself
+		}
 		if member == nil {
 			asked := g.help || len(rest) > 0 && isHelp(rest[0])
 			if !asked && len(rest) > 0 {

@@ -161,7 +161,10 @@ func Load(env Environment) (*Settings, diag.List) {
 		s.PluginCacheMayBreakLockFile = true
 	}
 	if dir := s.PluginCacheDir; dir != "" {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		switch info, err := os.Stat(dir); {
+		case errors.Is(err, fs.ErrNotExist):
+			diags = diags.Warnf(nil, "Plugin cache directory does not exist", "The plugin cache directory %s is not there. It is made when a provider is installed; check that the name is the one that you mean.", dir)
+		case err != nil || !info.IsDir():
 			diags = diags.Errorf(nil, "Plugin cache directory cannot be used", "The plugin cache directory %s is not a directory that can be opened. Create it, or remove the setting.", dir)
 			s.PluginCacheDir = ""
 		}
@@ -219,7 +222,7 @@ func (env Environment) ImpliedMirrors() []string {
 		return list
 	}
 	data := env.Getenv("XDG_DATA_HOME")
-	if data == "" && env.Home != "" {
+	if !filepath.IsAbs(data) && env.Home != "" {
 		data = filepath.Join(env.Home, ".local", "share")
 	}
 	shared := env.Getenv("XDG_DATA_DIRS")

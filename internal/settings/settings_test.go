@@ -159,7 +159,7 @@ func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 		{"credentials_helper \"x\" {}\ncredentials_helper \"y\" {}", `:2,1-1: Duplicate credentials_helper`},
 		{"disable_checkpoint = \"maybe\"", `must be true or false`},
 		{"credentials = 3", `"credentials" must be a block`},
-		{"plugin_cache_dir = \"/nonexistent/x\"", `Plugin cache directory cannot be used`},
+		{"plugin_cache_dir = \"/dev/null\"", `Plugin cache directory cannot be used`},
 		{"a = " + strings.Repeat("[", 1_000_000), `Nesting too deep`},
 	} {
 		_, diags := load(t, "rc", c.src)
@@ -170,6 +170,14 @@ func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 		if got := diags.Err().Error(); !strings.Contains(got, c.want) {
 			t.Errorf("%.100s\n got  %.400s\n want %s", c.src, got, c.want)
 		}
+	}
+}
+
+func TestACacheThatIsNotThereYetIsAWarning(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "later")
+	s, diags := load(t, "rc", `plugin_cache_dir = "`+filepath.ToSlash(dir)+`"`)
+	if diags.HasErrors() || len(diags) != 1 || filepath.Clean(s.PluginCacheDir) != dir {
+		t.Errorf("got %q, %v", s.PluginCacheDir, diags)
 	}
 }
 
@@ -203,7 +211,7 @@ func TestDefaultFilesAreReadTogether(t *testing.T) {
 }
 
 func TestImpliedMirrorsFollowTheUsualFolders(t *testing.T) {
-	env := settings.Environment{Home: "/home/u", Getenv: getenv(map[string]string{"XDG_DATA_DIRS": "/a:relative:/b"})}
+	env := settings.Environment{Home: "/home/u", Getenv: getenv(map[string]string{"XDG_DATA_HOME": "relative", "XDG_DATA_DIRS": "/a:relative:/b"})}
 	want := []string{"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/home/u/.local/share/terraform/plugins", "/a/terraform/plugins", "/b/terraform/plugins"}
 	if diff := cmp.Diff(want, env.ImpliedMirrors()); diff != "" {
 		t.Error(diff)

@@ -34,7 +34,7 @@ func (s *stream) providerSchema(p *provider.Schema) {
 	s.key("provider")
 	s.open('{')
 	s.memberInt("version", 0)
-	if p.Provider != nil && (len(p.Provider.Attributes) > 0 || len(p.Provider.Blocks) > 0) {
+	if p.Provider != nil {
 		s.key("block")
 		s.block(p.Provider)
 	}

@@ -41,7 +41,7 @@ type Command struct {
 	Long  string // what it does, in paragraphs; ~ stands for the name of the program and ~~ for its title
 	Main  bool   // listed first
 
-	// Setup declares the flags and gives the function that runs the command; nil for a family, which only has members.
+	// Setup declares the flags and gives the function that runs the command; nil for a family that only has members.
 	Setup   func(c *Call) Run
 	Members []*Command
 }

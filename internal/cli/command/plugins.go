@@ -114,7 +114,7 @@ func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Fac
 		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn,
 		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok },
 	})
-	diags = diags.Extend(more).Extend(overrideWarning(set, wanted))
+	diags = diags.Extend(more).Extend(OverrideWarning(set, wanted, "The behavior may therefore not match any released version of the provider and applying changes may cause the state to become incompatible with published releases."))
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := c.ProviderLog()
 	for p, program := range programs {
@@ -126,8 +126,8 @@ func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Fac
 	return out, diags
 }
 
-// overrideWarning says which providers are under development.
-func overrideWarning(set *settings.Settings, wanted plugins.Wanted) diag.List {
+// OverrideWarning says which providers are under development, and what comes of that.
+func OverrideWarning(set *settings.Settings, wanted plugins.Wanted, consequence string) diag.List {
 	var list []string
 	for p, dir := range set.DevOverrides {
 		if _, ok := wanted[p]; ok {
@@ -139,20 +139,15 @@ func overrideWarning(set *settings.Settings, wanted plugins.Wanted) diag.List {
 	}
 	slices.Sort(list)
 	return diag.List{}.Warnf(nil, "Provider development overrides are in effect",
-		"The following provider development overrides are set in the CLI configuration:\n%s\n\nThe behavior may therefore not match any released version of the provider and applying changes may cause the state to become incompatible with published releases.", strings.Join(list, "\n"))
+		"The following provider development overrides are set in the CLI configuration:\n%s\n\n%s", strings.Join(list, "\n"), consequence)
 }
 
-// Selections gives the version of each provider that the lock file has, for those that are installed.
+// Selections gives the version of each provider that the lock file has.
 func (a *App) Selections() map[string]string {
-	locked, diags := lockfile.Load(".")
-	if diags.HasErrors() {
-		return nil
-	}
+	locked, _ := lockfile.Load(".") // what is wrong with it is said where it is needed
 	out := map[string]string{}
 	for _, e := range locked.Entries() {
-		if _, err := os.Stat(a.PluginFolder().Path(e.Provider, e.Version)); err == nil {
-			out[e.Provider.String()] = e.Version.String()
-		}
+		out[e.Provider.String()] = e.Version.String()
 	}
 	return out
 }

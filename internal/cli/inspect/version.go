@@ -3,7 +3,9 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -26,15 +28,19 @@ func Version() *command.Command {
 
 func runVersion(c *command.Call, asJSON bool) command.Outcome {
 	platform := runtime.GOOS + "_" + runtime.GOARCH
+	selections := c.Selections()
 	if asJSON {
 		return c.Finish("Failed to show the version", tfjson.Version(c.Out, tfjson.VersionInfo{
-			TerraformVersion: state.LanguageVersion, Platform: platform, ProviderSelections: map[string]string{},
+			TerraformVersion: state.LanguageVersion, Platform: platform, ProviderSelections: selections,
 		}))
 	}
 	if c.Program == "terraform" {
 		fmt.Fprintf(c.Out, "Terraform v%s\non %s\n", state.LanguageVersion, platform)
-		return command.Done
+	} else {
+		fmt.Fprintf(c.Out, "Tombolo v%s\non %s\nspeaks the language of Terraform v%s\n", tombolo.Version, platform, state.LanguageVersion)
 	}
-	fmt.Fprintf(c.Out, "Tombolo v%s\non %s\nspeaks the language of Terraform v%s\n", tombolo.Version, platform, state.LanguageVersion)
+	for _, name := range slices.Sorted(maps.Keys(selections)) {
+		fmt.Fprintf(c.Out, "+ provider %s v%s\n", name, selections[name])
+	}
 	return command.Done
 }

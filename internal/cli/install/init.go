@@ -31,20 +31,21 @@ Running it again does no harm.`,
 	}
 }
 
-// initing are the flags of init. Some have nothing to say while states and providers are local.
+// initing are the flags of init. Some have nothing to say while states are local.
 type initing struct {
 	backend, get, upgrade bool
 	setup                 backendSetup
 	fromModule            string
+	lockfile              string   // how to treat the lock file: "" or readOnly
+	pluginDirs            []string // the only places of providers, if there are any
 	tests                 *string
 }
 
+// readOnly is the one value of -lockfile.
+const readOnly = "readonly"
+
 func (i *initing) flags(c *command.Call) {
-	var ignored struct {
-		remote   bool
-		lockfile string
-		plugins  []string
-	}
+	var ignored bool
 	i.setup.flags(c)
 	f := c.Flags
 	f.BoolVar(&i.backend, "backend", true, "Leave the place of the state alone.")
@@ -53,16 +54,20 @@ func (i *initing) flags(c *command.Call) {
 	f.BoolVar(&i.upgrade, "upgrade", false, "Install modules anew, and choose the newest allowed version of each provider.")
 	f.StringVar(&i.fromModule, "from-module", "", "Copy the module at `SOURCE` into the directory first.")
 	f.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
-	f.BoolVar(&ignored.remote, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
-	f.StringVar(&ignored.lockfile, "lockfile", "", "Accepted for compatibility; the `MODE` matters only to installed providers.")
+	f.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
+	f.StringVar(&i.lockfile, "lockfile", "", "What may become of the lock file of providers: the `MODE` readonly does not write it, and fails when providers are missing from it.")
 	i.tests = command.TestFlag(c)
-	c.StringsFlag(&ignored.plugins, "plugin-dir", "Accepted for compatibility; a `DIR` with plugins, which this version cannot run.")
+	c.StringsFlag(&i.pluginDirs, "plugin-dir", "Install providers from this `DIR` alone, a filesystem mirror. May be given more than once.")
 }
 
 func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	switch {
 	case i.setup.migrate && i.setup.reconfigure:
 		return c.End(diag.List{}.Errorf(nil, "Invalid init options", "The options -migrate-state and -reconfigure ask for different things: leave one of them out."))
+	case i.lockfile != "" && i.lockfile != readOnly:
+		return c.End(diag.List{}.Errorf(nil, "Invalid init options", "The option -lockfile has no mode %q, only \"readonly\".", i.lockfile))
+	case i.lockfile == readOnly && i.upgrade:
+		return c.End(diag.List{}.Errorf(nil, "The -upgrade flag conflicts with -lockfile=readonly.", "Choosing other versions changes the lock file, which must not be changed: leave one of the options out."))
 	case i.fromModule != "" && !copyModule(c, i.fromModule):
 		return command.Failed
 	}
@@ -84,7 +89,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 			return c.End(diags)
 		}
 	}
-	if i.get && (len(root.Root.Calls) > 0 || i.fromModule != "") && !installModules(ctx, c, root.Root, i.upgrade) {
+	if i.get && len(root.Root.Calls) > 0 && !installModules(ctx, c, root.Root, i.upgrade) {
 		return command.Failed
 	}
 	if !installProviders(ctx, c, i) || !c.Report(warnings.Extend(command.TestDirectory(*i.tests))) {

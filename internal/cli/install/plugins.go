@@ -3,54 +3,77 @@ package install
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 )
 
 // installProviders makes every provider that configuration and state need available, and writes the lock file.
 func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
-	announce(c, "initializing_provider_plugin_message", c.Bold("Initializing provider plugins..."))
 	project, diags := c.Load(ctx, command.ProjectOptions{NoPlugins: true})
 	if diags.HasErrors() {
 		return c.Report(diags)
 	}
 	defer project.Close()
+	locked, more := lockfile.Load(".")
+	if diags = diags.Extend(more); more.HasErrors() {
+		return c.Report(diags)
+	}
+	announce(c, "initializing_provider_plugin_message", c.Bold("Initializing provider plugins..."))
 	wanted, more := command.Wanted(project.Config())
 	diags = diags.Extend(more)
 	set, more := c.Settings()
 	diags = diags.Extend(more)
-	locked, more := lockfile.Load(".")
-	diags = diags.Extend(more)
-	if i.backend {
+	if i.backend || project.Config().Root.Backend == nil {
 		diags = diags.Extend(wantedByState(ctx, c, project, wanted))
 	}
 	if diags.HasErrors() {
 		return c.Report(diags)
 	}
+	sources := plugins.NewSources(set, c.SettingsEnvironment().ImpliedMirrors())
+	if len(i.pluginDirs) > 0 {
+		sources = plugins.OnlyFolders(i.pluginDirs)
+	}
 	result, more := plugins.Install(ctx, plugins.Options{
-		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Sources: plugins.NewSources(set, c.SettingsEnvironment().ImpliedMirrors()),
+		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Sources: sources,
+		Cache: packages.Folder{Dir: set.PluginCacheDir}, CacheUnlocked: set.PluginCacheMayBreakLockFile,
 		Overrides: set.DevOverrides, BuiltIn: command.BuiltIn, Upgrade: i.upgrade,
 		Progress: func(s plugins.Step) { tell(c, stepText(c, s)) },
 	})
-	if diags = diags.Extend(more); diags.HasErrors() {
+	diags = diags.Extend(more).Extend(command.OverrideWarning(set, wanted, "Init is not needed for a provider that is under development: the program in that directory is used as it is, and no version of it is locked."))
+	if more.HasErrors() {
 		return c.Report(diags)
 	}
-	if err := result.Lock.Save("."); err != nil {
-		return c.Report(diags.AppendError("Failed to write the dependency lock file", err))
-	}
+	return c.Report(diags.Extend(writeLock(c, locked, result, i.lockfile == readOnly)))
+}
+
+// writeLock writes the lock file if it has changed, unless that is not wanted.
+func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOnly bool) (diags diag.List) {
+	created := len(old.Entries()) == 0
 	switch {
-	case len(locked.Entries()) == 0 && len(result.Lock.Entries()) > 0:
+	case old.Equal(result.Lock):
+		return nil
+	case readOnly && !old.SameProviders(result.Lock):
+		return diags.Errorf(nil, "Provider dependency changes detected",
+			"The configuration and the state need other providers than the lock file has, and -lockfile=readonly forbids to change it. Run \"%s init\" without that option, and commit the changed %s.", c.Program, lockfile.Name)
+	case readOnly:
+		return diags.Warnf(nil, "Provider lock file not updated",
+			"What is recorded of the providers has changed, but %s was not written. To write it, run \"%s init\" without -lockfile=readonly.", lockfile.Name, c.Program)
+	}
+	if err := result.Lock.Save("."); err != nil {
+		return diags.AppendError("Failed to write the dependency lock file", err)
+	}
+	if created {
 		announce(c, "lock_info", c.Title+" has created a lock file "+lockfile.Name+" to record the provider\nselections it made above. Include this file in your version control repository\nso that "+c.Title+" can guarantee to make the same selections by default when\nyou run \""+c.Program+" init\" in the future.")
-	case !locked.Equal(result.Lock):
+	} else {
 		announce(c, "dependencies_lock_changes_info", c.Title+" has made some changes to the provider dependency selections recorded\nin the "+lockfile.Name+" file. Review those changes and commit them to your\nversion control system if they represent changes you intended to make.")
 	}
-	return c.Report(diags.Extend(incomplete(result)))
+	return incomplete(result)
 }
 
 // wantedByState adds the providers of objects that the configuration may not mention any more.
@@ -69,38 +92,47 @@ func wantedByState(ctx context.Context, c *command.Call, project *tombolo.Projec
 	return diags
 }
 
-// stepText is the line that tells of a step.
+// stepText is the line that tells of a step; programs that read JSON get other words for the same.
 func stepText(c *command.Call, s plugins.Step) string {
 	name := s.Provider.ForDisplay()
+	text, forPrograms := "", ""
 	switch s.Kind {
 	case plugins.StepReuse:
-		return "Reusing previous version of " + name + " from the dependency lock file"
+		text, forPrograms = "Reusing previous version of "+name+" from the dependency lock file", name+": Reusing previous version from the dependency lock file"
 	case plugins.StepFind:
 		if s.Constraints.IsEmpty() {
-			return "Finding latest version of " + name + "..."
+			text, forPrograms = "Finding latest version of "+name+"...", name+": Finding latest version..."
+			break
 		}
-		return fmt.Sprintf("Finding %s versions matching %q...", name, s.Constraints)
+		text = fmt.Sprintf("Finding %s versions matching %q...", name, s.Constraints)
+		forPrograms = fmt.Sprintf("Finding matching versions for provider: %s, version_constraint: %q", name, s.Constraints)
 	case plugins.StepUse:
-		return fmt.Sprintf("Using previously-installed %s v%s", name, s.Version)
+		text, forPrograms = fmt.Sprintf("Using previously-installed %s v%s", name, s.Version), fmt.Sprintf("%s v%s: Using previously-installed provider version", name, s.Version)
+	case plugins.StepCached:
+		text, forPrograms = fmt.Sprintf("Using %s v%s from the shared cache directory", name, s.Version), fmt.Sprintf("%s v%s: Using from the shared cache directory", name, s.Version)
 	case plugins.StepInstall:
-		return fmt.Sprintf("Installing %s v%s...", name, s.Version)
+		text, forPrograms = fmt.Sprintf("Installing %s v%s...", name, s.Version), fmt.Sprintf("Installing provider version: %s v%s...", name, s.Version)
 	case plugins.StepInstalled:
-		return fmt.Sprintf("Installed %s v%s (%s)", name, s.Version, s.Authentication)
+		text, forPrograms = fmt.Sprintf("Installed %s v%s (%s)", name, s.Version, s.Authentication), fmt.Sprintf("Installed provider version: %s v%s (%s)", name, s.Version, s.Authentication)
 	case plugins.StepServedHere:
-		return name + " is built in to " + c.Title
+		text = name + " is built in to " + c.Title
+		forPrograms = text
 	}
-	return ""
+	if c.JSON {
+		return forPrograms
+	}
+	return text
 }
 
 // incomplete warns of hashes that other platforms will miss.
 func incomplete(result plugins.Result) diag.List {
-	if len(result.HashedHere) == 0 {
+	if len(result.ThisPlatformOnly) == 0 {
 		return nil
 	}
-	var names []string
-	for _, p := range result.HashedHere {
-		names = append(names, "  - "+p.ForDisplay())
+	names := ""
+	for _, p := range result.ThisPlatformOnly {
+		names += "  - " + p.ForDisplay() + "\n"
 	}
 	return diag.List{}.Warnf(nil, "Incomplete lock file information for providers",
-		"The packages of the following providers were found on this machine, so that their checksums had to be calculated here:\n%s\n\nThe lock file has the checksums of this platform only. On another platform their packages will be refused until the lock file has theirs too.", strings.Join(names, "\n"))
+		"The packages of the following providers come from this machine, and no list of checksums from their publisher with them:\n%s\n%s therefore has their checksums for %s only, and elsewhere they will be refused. To add those of another platform, run the command: providers lock -platform=OS_ARCH", names, lockfile.Name, packages.Current())
 }

@@ -21,6 +21,7 @@ func Providers() *command.Command {
 		Name: "providers", Short: "Show which modules need which providers",
 		Long: `Show the tree of modules with the providers that each needs, and the providers that the
 state needs.`,
+		Members: []*command.Command{cmdProvidersLock(), cmdProvidersMirror(), cmdProvidersSchema()},
 		Setup: func(c *command.Call) command.Run {
 			command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
@@ -42,8 +43,8 @@ func runProviders(ctx context.Context, c *command.Call) command.Outcome {
 	if project.Config().IsEmpty() {
 		return c.End(diags.Errorf(nil, "No configuration files", "The directory %s has no configuration (no .tf files).", workingDir()))
 	}
-	snapshot, diags := c.SnapshotOf(ctx, project.Store())
-	if diags.HasErrors() {
+	snapshot, more := c.SnapshotOf(ctx, project.Store())
+	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)
 	}
 	fmt.Fprint(c.Out, "\nProviders required by configuration:\n.\n")
@@ -59,7 +60,7 @@ func runProviders(ctx context.Context, c *command.Call) command.Outcome {
 			fmt.Fprintf(c.Out, "    provider[%s]\n\n", name)
 		}
 	}
-	return command.Done
+	return c.End(diags)
 }
 
 // providerTree draws what a module needs and calls, below a prefix of lines.

@@ -97,6 +97,11 @@ func sortHashes(hashes []Hash) []Hash {
 // Equal tells whether two files say the same.
 func (f File) Equal(other File) bool { return bytes.Equal(f.Bytes(), other.Bytes()) }
 
+// SameProviders tells whether two files have entries for the same providers.
+func (f File) SameProviders(other File) bool {
+	return maps.EqualFunc(f.entries, other.entries, func(Entry, Entry) bool { return true })
+}
+
 const header = `# This file is maintained automatically by "terraform init".
 # Manual edits may be lost in future updates.
 `

@@ -44,8 +44,8 @@ func Parse(filename string, src []byte) (File, diag.List) {
 	places := map[addr.Provider]hcl.Range{}
 	for _, block := range content.Blocks {
 		if block.Type == "module" {
-			diags = diags.Errorf(&block.DefRange, "Dependency locks for modules are not yet supported",
-				"This lock file has an entry for a module, but only providers can be locked. It may be meant for a later version: remove the block, or use the tool that wrote it.")
+			diags = diags.Warnf(&block.DefRange, "Dependency locks for modules are not yet supported",
+				"This lock file has an entry for a module, but only providers can be locked. It may be meant for a later version. The block is left out when the file is written next.")
 			continue
 		}
 		entry, more := parseEntry(block)

@@ -75,18 +75,24 @@ func (p Package) place(path string) error {
 	return os.CopyFS(path, os.DirFS(source)) // a file system without links
 }
 
-// swap puts what is at fresh in the place of target; what was there goes to former.
-func swap(fresh, target, former string) error {
-	moved := true
-	if err := os.Rename(target, former); err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			return err
+// swapAttempts bounds how often a place that another process fills at the same time is tried.
+const swapAttempts = 10
+
+// swap puts what is at fresh in the place of target; what was there goes to former. Of several processes that do the same at the same
+// time, the last one wins.
+func swap(fresh, target, former string) (err error) {
+	for i := range swapAttempts {
+		away := fmt.Sprintf("%s%d", former, i)
+		moved := os.Rename(target, away)
+		if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
+			return moved
 		}
-		moved = false
-	}
-	err := os.Rename(fresh, target)
-	if err != nil && moved {
-		err = errors.Join(err, os.Rename(former, target))
+		if err = os.Rename(fresh, target); err == nil {
+			return nil
+		}
+		if moved == nil {
+			_ = os.Rename(away, target) // fails when somebody was faster, whose package then stands there
+		}
 	}
 	return err
 }

@@ -11,8 +11,10 @@ package packages
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -157,6 +159,20 @@ func (p Package) Hash() (lockfile.Hash, error) {
 		return hash(dirhash.HashZip(p.Path, dirhash.Hash1))
 	}
 	return HashDir(p.Path)
+}
+
+// ArchiveHash gives the hash of a package's archive as a whole, "zh:…", by which publishers name their packages.
+func (p Package) ArchiveHash() (h lockfile.Hash, err error) {
+	f, err := os.Open(p.Path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", fmt.Errorf("read %s: %w", p.Path, err)
+	}
+	return lockfile.Hash(fmt.Sprintf("zh:%x", sum.Sum(nil))), nil
 }
 
 // HashDir gives the hash of the files of an unpacked package. A directory behind a link is followed.

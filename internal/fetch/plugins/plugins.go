@@ -41,6 +41,11 @@ type Options struct {
 	Folder packages.Folder
 	// Sources are where packages come from; see Sources.
 	Sources Sources
+	// Cache is a folder that projects share: what is installed is put there, and linked to. Its Dir is "" when there is none.
+	Cache packages.Folder
+	// CacheUnlocked takes packages from the cache that the lock file does not know yet. The lock file then has their hashes for this
+	// platform alone.
+	CacheUnlocked bool
 	// Overrides are providers under development: they are neither chosen nor locked.
 	Overrides map[addr.Provider]string
 	// BuiltIn tells which providers are served by this program when no source has a package. They are not locked.
@@ -61,6 +66,7 @@ const (
 	StepUse                            // the version is installed already
 	StepInstall                        // a version is being installed
 	StepInstalled                      // it is installed; Authentication tells how it was checked
+	StepCached                         // it is linked to from the cache
 	StepServedHere                     // the provider is part of this program
 )
 
@@ -77,9 +83,9 @@ type Step struct {
 type Result struct {
 	// Lock is the lock file that belongs to what is installed now.
 	Lock lockfile.File
-	// HashedHere are providers whose hashes were computed from what was found on this machine, so that the lock file knows them
-	// for this platform only.
-	HashedHere []addr.Provider
+	// ThisPlatformOnly are providers that were installed, and of which the lock file knows only the hash of what was found on this
+	// machine.
+	ThisPlatformOnly []addr.Provider
 }
 
 // Install makes all wanted providers available.
@@ -119,6 +125,9 @@ type installer struct {
 	diags  diag.List
 }
 
+// legacyNamespace stands in old states where the namespace was not known.
+const legacyNamespace = "-"
+
 // candidate is the version of a provider that is going to be used, and its package; nil for one that is installed already.
 type candidate struct {
 	version versions.Version
@@ -127,6 +136,11 @@ type candidate struct {
 
 // choose decides on a version. It reports what stands in the way and then gives false, as for a provider that needs no package.
 func (in *installer) choose(p addr.Provider) (candidate, bool) {
+	if p.Namespace == legacyNamespace {
+		in.diags = in.diags.Errorf(nil, "Invalid legacy provider address",
+			"The state has objects of provider %q, an address of before Terraform 0.13 that does not say whose provider it is. Say it with the command: state replace-provider %s NAMESPACE/%s", p.String(), p, p.Type)
+		return candidate{}, false
+	}
 	wanted := in.Wanted[p]
 	locked, isLocked := in.Locked.Entry(p)
 	reuse := isLocked && !in.Upgrade
@@ -136,7 +150,7 @@ func (in *installer) choose(p addr.Provider) (candidate, bool) {
 			in.queryFailed(p, "the lock file has version %s, which does not match the constraint %s of the configuration. Run init -upgrade to choose a new version, or change the constraint", locked.Version, wanted)
 			return candidate{}, false
 		}
-		if in.isInstalled(p, locked) {
+		if isInstalled(in.Folder, locked) || isInstalled(in.Cache, locked) {
 			return candidate{version: locked.Version}, true
 		}
 	} else {
@@ -160,63 +174,169 @@ func (in *installer) choose(p addr.Provider) (candidate, bool) {
 		version, ok = wanted.Newest(versionsOf(available))
 	}
 	if !ok {
-		in.queryFailed(p, "no version matches the constraint %s; there are %s", wanted, listVersions(available))
+		in.queryFailed(p, "%s; there are %s", noMatch(wanted), listVersions(available))
 		return candidate{}, false
 	}
+	found, ok := in.pick(p, version, available)
+	return candidate{version, found}, ok
+}
+
+func noMatch(wanted require.Constraints) string {
+	if wanted.IsEmpty() {
+		return "all of its versions are pre-releases, which are used only where a constraint asks for exactly that version"
+	}
+	return fmt.Sprintf("no version matches the constraint %s", wanted)
+}
+
+// pick finds the package of a version for this platform.
+func (in *installer) pick(p addr.Provider, version versions.Version, available []packages.Package) (*packages.Package, bool) {
+	var elsewhere []string
 	for i, c := range available {
-		if c.Version == version && c.Platform == packages.Current() {
-			return candidate{version: version, found: &available[i]}, true
+		if c.Version != version {
+			continue
 		}
+		if c.Platform == packages.Current() {
+			return &available[i], true
+		}
+		elsewhere = append(elsewhere, c.Platform.String())
 	}
-	if slices.ContainsFunc(available, func(c packages.Package) bool { return c.Version == version }) {
-		in.queryFailed(p, "version %s is there, but not for %s", version, packages.Current())
-	} else {
+	if len(elsewhere) == 0 {
 		in.queryFailed(p, "the version %s of the lock file is not there any more; there are %s. Run init -upgrade to choose another one", version, listVersions(available))
+		return nil, false
 	}
-	return candidate{}, false
+	in.diags = in.diags.Errorf(nil, "Incompatible provider version",
+		"Provider %s v%s is there for %s, but not for the platform of this machine, %s. Add that package to the mirror, or choose a version that has one.",
+		p.ForDisplay(), version, strings.Join(elsewhere, ", "), packages.Current())
+	return nil, false
 }
 
 func (in *installer) queryFailed(p addr.Provider, format string, args ...any) {
+	hint := ""
+	if p.Host == addr.DefaultProviderHost && p.Namespace == "hashicorp" {
+		hint = fmt.Sprintf(" Where required_providers has no source for %s, this address is meant; if the provider is somebody else's, give its source there.", p.Type)
+	}
 	in.diags = in.diags.Errorf(nil, "Failed to query available provider packages",
-		"Could not choose a version of provider %s: %s.\n\nThe command \"providers\" shows which modules need it and what versions they ask for.", p.ForDisplay(), strings.TrimSuffix(fmt.Sprintf(format, args...), "."))
+		"Could not choose a version of provider %s: %s.\n\nThe command \"providers\" shows which modules need it and what versions they ask for.%s", p.ForDisplay(), strings.TrimSuffix(fmt.Sprintf(format, args...), "."), hint)
 }
 
-// isInstalled tells whether the locked version is in the install folder already, unchanged.
-func (in *installer) isInstalled(p addr.Provider, locked lockfile.Entry) bool {
-	_, h, err := in.Folder.Installed(p, locked.Version)
+// isInstalled tells whether the locked version is in a folder already, unchanged.
+func isInstalled(in packages.Folder, locked lockfile.Entry) bool {
+	if in.Dir == "" {
+		return false
+	}
+	_, h, err := in.Installed(locked.Provider, locked.Version)
 	return err == nil && slices.Contains(locked.Hashes, h)
 }
 
 // install puts the chosen package into the folder and its hash into the lock file.
 func (in *installer) install(p addr.Provider, c candidate) {
-	entry, _ := in.Locked.Entry(p)
-	if entry.Version != c.version {
-		entry.Hashes = nil // those of another version
+	locked, _ := in.Locked.Entry(p)
+	entry := lockfile.Entry{Provider: p, Version: c.version, Constraints: in.Wanted[p]}
+	if locked.Version == c.version {
+		entry.Hashes = locked.Hashes
 	}
-	entry = lockfile.Entry{Provider: p, Version: c.version, Constraints: in.Wanted[p], Hashes: entry.Hashes}
-	if c.found == nil || in.isInstalled(p, entry) {
-		in.Progress(Step{Kind: StepUse, Provider: p, Version: c.version})
-		in.result.Lock = in.result.Lock.With(entry)
+	var h lockfile.Hash
+	var err error
+	step := Step{Kind: StepUse, Provider: p, Version: c.version}
+	switch {
+	case isInstalled(in.Folder, entry):
+		in.Progress(step)
+		// The entry stays as it is: its constraints are those under which the version was chosen, and that was not done again.
 		return
+	case in.isCached(entry):
+		step.Kind = StepCached
+		in.Progress(step)
+		if h, err = in.fromCache(entry); err != nil {
+			in.diags = in.diags.Errorf(nil, "Failed to install provider from shared cache", "Error while linking to %s v%s in the plugin cache: %s.", p.ForDisplay(), c.version, err)
+			return
+		}
+	case c.found == nil:
+		in.queryFailed(p, "version %s was installed a moment ago, and is not any more. Another process works in the same directory", c.version)
+		return
+	default:
+		step.Kind = StepInstall
+		in.Progress(step)
+		if h, err = in.unpack(*c.found, entry); err != nil {
+			in.diags = in.diags.Errorf(nil, "Failed to install provider", "Error while installing %s v%s: %s.", p.ForDisplay(), c.version, err)
+			return
+		}
+		step.Kind, step.Authentication = StepInstalled, "unauthenticated"
+		in.Progress(step)
 	}
-	in.Progress(Step{Kind: StepInstall, Provider: p, Version: c.version})
-	h, err := c.found.Hash()
-	if err == nil && len(entry.Hashes) > 0 && !slices.Contains(entry.Hashes, h) {
-		err = fmt.Errorf("the package %s has the hash %s, which is none of those that the lock file allows. Either the package was changed since it was locked, or the lock file knows only packages of other platforms; in that case \"providers lock -platform=%s\" adds this one", c.found.Path, h, packages.Current())
+	if len(entry.Hashes) == 0 || slices.Equal(entry.Hashes, []lockfile.Hash{h}) {
+		in.result.ThisPlatformOnly = append(in.result.ThisPlatformOnly, p)
 	}
+	entry.Hashes = append(understood(entry.Hashes), h)
+	in.result.Lock = in.result.Lock.With(entry)
+}
+
+// understood leaves out hashes of schemes that nobody can check.
+func understood(hashes []lockfile.Hash) []lockfile.Hash {
+	return slices.DeleteFunc(slices.Clone(hashes), func(h lockfile.Hash) bool { return h.Scheme() != "h1" && h.Scheme() != "zh" })
+}
+
+// unpack installs a package that the lock file allows, through the cache if there is one.
+func (in *installer) unpack(found packages.Package, entry lockfile.Entry) (lockfile.Hash, error) {
+	h, err := found.Hash()
+	if err != nil {
+		return "", err
+	}
+	if err := allowed(found, h, entry.Hashes); err != nil {
+		return "", err
+	}
+	if in.Cache.Dir == "" {
+		return in.Folder.Install(found)
+	}
+	// What others may be running right now is not replaced by the same.
+	if _, cached, err := in.Cache.Installed(found.Provider, found.Version); err != nil || cached != h {
+		if _, err := in.Cache.Install(found); err != nil {
+			return "", err
+		}
+	}
+	return in.Folder.Install(in.cached(entry))
+}
+
+// allowed tells why a package with a hash must not be installed. For an archive the lock file may have the hash of the archive itself.
+func allowed(found packages.Package, h lockfile.Hash, hashes []lockfile.Hash) error {
+	if len(hashes) == 0 || slices.Contains(hashes, h) {
+		return nil
+	}
+	if found.Packed {
+		archive, err := found.ArchiveHash()
+		if err != nil {
+			return err
+		}
+		if slices.Contains(hashes, archive) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the package %s does not match any of the checksums recorded in the dependency lock file: it has %s. Either the package was changed since it was locked, or the lock file knows only packages of other platforms; in that case \"providers lock -platform=%s\" adds this one", found.Path, h, packages.Current())
+}
+
+// cached is the package of the cache.
+func (in *installer) cached(e lockfile.Entry) packages.Package {
+	return packages.Package{Provider: e.Provider, Version: e.Version, Platform: packages.Current(), Path: in.Cache.Path(e.Provider, e.Version)}
+}
+
+// isCached tells whether the cache has a package that may be used: one that the lock file knows, or any if that is allowed.
+func (in *installer) isCached(e lockfile.Entry) bool {
+	if in.Cache.Dir == "" {
+		return false
+	}
+	_, h, err := in.Cache.Installed(e.Provider, e.Version)
+	return err == nil && (slices.Contains(e.Hashes, h) || in.CacheUnlocked)
+}
+
+func (in *installer) fromCache(e lockfile.Entry) (lockfile.Hash, error) {
+	found := in.cached(e)
+	h, err := found.Hash()
 	if err == nil {
-		h, err = in.Folder.Install(*c.found)
+		err = allowed(found, h, e.Hashes)
 	}
 	if err != nil {
-		in.diags = in.diags.Errorf(nil, "Failed to install provider", "Error while installing %s v%s: %s.", p.ForDisplay(), c.version, err)
-		return
+		return "", err
 	}
-	if !slices.Contains(entry.Hashes, h) {
-		entry.Hashes = append(slices.Clone(entry.Hashes), h)
-		in.result.HashedHere = append(in.result.HashedHere, p)
-	}
-	in.result.Lock = in.result.Lock.With(entry)
-	in.Progress(Step{Kind: StepInstalled, Provider: p, Version: c.version, Authentication: "unauthenticated"})
+	return in.Folder.Install(found)
 }
 
 func versionsOf(list []packages.Package) []versions.Version {

@@ -63,7 +63,8 @@ func Ready(opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 		}
 		diags = diags.Errorf(nil, "Inconsistent dependency lock file", "The following dependency selections recorded in the lock file are inconsistent with the current configuration:\n  - %s\n\n%s", strings.Join(undecided, "\n  - "), how)
 	}
-	if len(broken) > 0 {
+	// Init, which decides on the others, installs these too.
+	if len(broken) > 0 && len(undecided) == 0 {
 		diags = diags.Errorf(nil, "Required plugins are not installed", "The installed provider plugins are not consistent with the packages selected in the dependency lock file:\n  - %s\n\nTo install the plugins that this configuration needs, run the command \"init\".", strings.Join(broken, "\n  - "))
 	}
 	return programs, diags

@@ -29,6 +29,15 @@ func NewSources(s *settings.Settings, implied []string) Sources {
 	return Sources{implied: implied, methods: []settings.Method{{Kind: settings.Direct}}}
 }
 
+// OnlyFolders makes sources of some folders alone, whatever the settings say.
+func OnlyFolders(dirs []string) Sources {
+	var s Sources
+	for _, dir := range dirs {
+		s.methods = append(s.methods, settings.Method{Kind: settings.FilesystemMirror, Location: dir})
+	}
+	return s
+}
+
 // search gives the packages of a provider in all sources that cover it, newest first. The error tells why there are none.
 func (s Sources) search(p addr.Provider) ([]packages.Package, error) {
 	var list []packages.Package

@@ -24,10 +24,12 @@ func Schemas(t testing.TB) tfjson.Schemas {
 		}
 		m := object(v)
 		out[p] = &provider.Schema{
-			Provider:  block(t, object(object(m["provider"])["block"])),
 			Resources: types(t, object(m["resource_schemas"])),
 			Data:      types(t, object(m["data_source_schemas"])),
 			Functions: functions(t, object(m["functions"])),
+		}
+		if settings, ok := object(m["provider"])["block"]; ok {
+			out[p].Provider = block(t, object(settings))
 		}
 	}
 	return out
