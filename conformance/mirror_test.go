@@ -145,6 +145,22 @@ func sortByProvider[T any](list []T, text func(T) string) {
 	})
 }
 
+// unorderedTree sorts neighbours in the tree of providers, which terraform prints in a random order, and leaves out diagnostics.
+func unorderedTree(text string) string {
+	text, _, _ = strings.Cut(plain(text), "\nWarning: ")
+	lines := strings.Split(strings.ReplaceAll(text, "├──", "└──"), "\n")
+	indent := func(line string) int { return strings.Index(line, "└── provider[") }
+	for i := 0; i < len(lines); {
+		end := i + 1
+		for end < len(lines) && indent(lines[i]) >= 0 && indent(lines[end]) == indent(lines[i]) {
+			end++
+		}
+		slices.Sort(lines[i:end])
+		i = end
+	}
+	return strings.TrimSpace(strings.TrimSuffix(strings.Join(lines, "\n"), "╷"))
+}
+
 // sortInstallEvents does the same to the events of init: those without a code are about providers or modules.
 func sortInstallEvents(group []any) {
 	var places []int

@@ -34,9 +34,11 @@ func Get() *command.Command {
 
 // installModules installs what the configuration calls, and tells whether that went well.
 func installModules(ctx context.Context, c *command.Call, root *config.Module, upgrade bool) bool {
-	if upgrade {
+	switch {
+	case len(root.Calls) == 0: // a copied module: it leaves a record that there are none
+	case upgrade:
 		announce(c, "upgrading_modules_message", c.Bold("Upgrading modules..."))
-	} else {
+	default:
 		announce(c, "initializing_modules_message", c.Bold("Initializing modules..."))
 	}
 	diags := fetchModules(ctx, c, upgrade)

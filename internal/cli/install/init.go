@@ -89,7 +89,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 			return c.End(diags)
 		}
 	}
-	if i.get && len(root.Root.Calls) > 0 && !installModules(ctx, c, root.Root, i.upgrade) {
+	if i.get && (len(root.Root.Calls) > 0 || i.fromModule != "") && !installModules(ctx, c, root.Root, i.upgrade) {
 		return command.Failed
 	}
 	if !installProviders(ctx, c, i) || !c.Report(warnings.Extend(command.TestDirectory(*i.tests))) {

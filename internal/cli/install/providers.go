@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2"
-
-	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
@@ -43,6 +40,10 @@ func runProviders(ctx context.Context, c *command.Call) command.Outcome {
 	if project.Config().IsEmpty() {
 		return c.End(diags.Errorf(nil, "No configuration files", "The directory %s has no configuration (no .tf files).", workingDir()))
 	}
+	_, more := command.Wanted(project.Config())
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return c.End(diags)
+	}
 	snapshot, more := c.SnapshotOf(ctx, project.Store())
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)
@@ -65,14 +66,10 @@ func runProviders(ctx context.Context, c *command.Call) command.Outcome {
 
 // providerTree draws what a module needs and calls, below a prefix of lines.
 func providerTree(c *command.Call, m *config.Module, prefix string) {
-	needs := moduleProviders(m)
+	needs, _ := command.WantedBy(m) // whose constraints were checked for all modules together
 	names := make([]string, 0, len(needs))
-	for p, need := range needs {
-		text := "provider[" + p.String() + "]"
-		if need.version != "" {
-			text += " " + need.version
-		}
-		names = append(names, text)
+	for p, constraints := range needs {
+		names = append(names, strings.TrimSpace("provider["+p.String()+"] "+constraints.String()))
 	}
 	slices.Sort(names)
 	children := m.SortedChildren()
@@ -92,44 +89,6 @@ func branches(last bool) (branch, below string) {
 		return "└── ", "    "
 	}
 	return "├── ", "│   "
-}
-
-// need is how a module asks for a provider.
-type need struct {
-	version string
-	where   hcl.Range
-}
-
-// moduleProviders gives what one module needs: written requirements, provider blocks, and what its resources imply.
-func moduleProviders(m *config.Module) map[addr.Provider]need {
-	out := map[addr.Provider]need{}
-	add := func(p addr.Provider, version string, where hcl.Range) {
-		old, ok := out[p]
-		if !ok {
-			old = need{where: where}
-		}
-		if version != "" {
-			old.version = strings.Join(append(nonEmpty(old.version), version), ", ")
-		}
-		out[p] = old
-	}
-	for _, r := range m.SortedRequiredProviders() {
-		add(r.Source, r.Version.Text, r.Range)
-	}
-	for _, p := range m.SortedProviderConfigs() {
-		add(p.Provider, p.Version.Text, p.Range)
-	}
-	for _, r := range m.SortedResources() {
-		add(r.Provider, "", r.DeclRange)
-	}
-	return out
-}
-
-func nonEmpty(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return []string{s}
 }
 
 func workingDir() string {
