@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -94,13 +95,17 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 	for _, v := range protocols {
 		sets[v] = goplugin.PluginSet{"provider": connection{}}
 	}
+	var err error
+	if run.tls, run.env, err = secured(); err != nil {
+		return nil, err
+	}
 	client := goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig:  handshake,
 		VersionedPlugins: sets,
 		RunnerFunc:       run.runner,
 		SkipHostEnv:      p.Env != nil,
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		AutoMTLS:         true,
+		TLSConfig:        run.tls,
 		StartTimeout:     p.StartTimeout,
 		Logger:           &hcLogger{log: log},
 		SyncStdout:       run.said("stdout"),
@@ -169,7 +174,10 @@ type running struct {
 	plugin Plugin
 	log    *slog.Logger
 
-	spec   process.Spec
+	tls  *tls.Config
+	env  []string // beside what the plugin has in any case
+	spec process.Spec
+
 	mu     sync.Mutex // guards what follows
 	proc   *process.Process
 	killed bool

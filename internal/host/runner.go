@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,8 +22,8 @@ import (
 )
 
 // runner makes what go-plugin starts out of what it wants to start: its environment, our program.
-func (r *running) runner(_ hclog.Logger, wanted *exec.Cmd, _ string) (runner.Runner, error) {
-	r.spec = process.Spec{Path: r.plugin.Program, Args: r.plugin.Args, Env: append(append([]string{}, r.plugin.Env...), wanted.Env...)}
+func (r *running) runner(_ hclog.Logger, wanted *exec.Cmd, temp string) (runner.Runner, error) {
+	r.spec = process.Spec{Path: r.plugin.Program, Args: r.plugin.Args, Env: slices.Concat(r.plugin.Env, wanted.Env, r.env), Temp: temp}
 	return r, nil
 }
 

@@ -18,15 +18,15 @@ type guard struct {
 	once sync.Once
 }
 
-const script = `read end; trap '' TERM; kill -TERM 0; sleep 2; kill -KILL 0`
+const script = `read end; trap '' TERM; kill -TERM 0; sleep 2; [ -z "$1" ] || rm -rf -- "$1"; kill -KILL 0`
 
-func newGuard() (*guard, error) {
+func newGuard(temp string) (*guard, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	g := &guard{cmd: exec.Command("/bin/sh", "-c", script), pipe: w}
+	g := &guard{cmd: exec.Command("/bin/sh", "-c", script, "guard", temp), pipe: w}
 	g.cmd.Stdin = r
 	g.cmd.Env = []string{}
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

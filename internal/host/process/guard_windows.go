@@ -17,7 +17,7 @@ type guard struct {
 	once    sync.Once
 }
 
-func newGuard() (*guard, error) {
+func newGuard(string) (*guard, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,8 @@ type Spec struct {
 	Args []string // without the program's name
 	Env  []string
 	Dir  string // "" for the present one
+	// Temp is a directory that is removed when this process dies before it can do so itself; "" for none. (Not on Windows.)
+	Temp string
 }
 
 // Process is a program that was started.
@@ -48,7 +50,7 @@ func Start(spec Spec) (_ *Process, err error) {
 		return nil, closeAll(err, outR, outW)
 	}
 	p.stdout, p.stderr, p.cmd.Stdout, p.cmd.Stderr = outR, errR, outW, errW
-	if p.guard, err = newGuard(); err == nil {
+	if p.guard, err = newGuard(spec.Temp); err == nil {
 		p.guard.prepare(p.cmd)
 		if err = p.cmd.Start(); err == nil {
 			p.guard.adopt(p.cmd.Process)

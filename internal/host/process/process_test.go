@@ -4,10 +4,12 @@ package process_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,7 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_ENGINE") == "" {
 		os.Exit(m.Run())
 	}
-	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", wrapper}})
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", wrapper}, Temp: os.Getenv("PROCESS_TEST_ENGINE")})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -91,7 +93,11 @@ func TestKillEndsTheChildrenOfAWrapperToo(t *testing.T) {
 
 func TestNothingStaysBehindWhenTheEngineIsKilled(t *testing.T) {
 	engine := exec.Command(os.Args[0])
-	engine.Env = append(os.Environ(), "PROCESS_TEST_ENGINE=1")
+	temp := filepath.Join(t.TempDir(), "with a space")
+	if err := errors.Join(os.Mkdir(temp, 0o700), os.WriteFile(filepath.Join(temp, "socket"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	engine.Env = append(os.Environ(), "PROCESS_TEST_ENGINE="+temp)
 	out, err := engine.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +114,14 @@ func TestNothingStaysBehindWhenTheEngineIsKilled(t *testing.T) {
 	engine.Process.Signal(syscall.SIGKILL)
 	engine.Wait()
 	waitGone(t, pids)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(temp); errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the directory is still there")
+		}
+	}
 }
 
 func TestAProgramHasNoStandardInputAndItsEndIsSeen(t *testing.T) {
