@@ -5,6 +5,7 @@
 //	go run ./bench -n 300 -runs 3
 //	go run ./bench -n 1000 -shapes flat,pairs -markdown result.md
 //	go run ./bench -n 1000,10000,100000 -terraform none     # how cost grows
+//	go run ./bench -n 1000 -shapes plugins                  # overhead over a plugin that is only called
 //
 // What is measured is in shape.go, how in measure.go. README.md says how to read the result.
 package main
@@ -41,6 +42,7 @@ type options struct {
 
 	contenders []contender
 	workDir    string
+	plugin     string // the program of the plugin, once a shape needs it
 }
 
 // A contender is one binary that takes part.
@@ -52,6 +54,9 @@ type contender struct {
 }
 
 func main() {
+	if isPlugin() {
+		os.Exit(bePlugin())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
@@ -61,6 +66,9 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "replay" {
+		return replayMain(ctx, args[1:])
+	}
 	o, err := parseFlags(args, stderr)
 	if err != nil {
 		return err
@@ -103,13 +111,18 @@ func measureAll(ctx context.Context, o options, stdout, progress io.Writer) (res
 			if s.once && i > 0 {
 				continue
 			}
-			rows, err := measureShape(ctx, o, s, n, progress)
+			rows, err := measureShape(ctx, &o, s, n, progress)
 			if err != nil {
 				return res, err
 			}
 			res.Rows = append(res.Rows, rows...)
 			if err := writeTable(stdout, rows, textTable); err != nil {
 				return res, err
+			}
+			if s.plugin {
+				if err := o.reportCalls(ctx, stdout); err != nil {
+					return res, err
+				}
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func measureFake(t *testing.T, mode, shapeName string, timeout time.Duration) []
 	}
 	o := options{runs: 2, terraformRuns: 1, timeout: timeout, workDir: t.TempDir(),
 		contenders: []contender{{"terraform", bin, true}, {"tombolo", bin, false}}}
-	rows, err := measureShape(context.Background(), o, shapes[0], 10, io.Discard)
+	rows, err := measureShape(context.Background(), &o, shapes[0], 10, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestExternalShapeComparesWithPlainProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options{runs: 1, timeout: time.Minute, workDir: t.TempDir(), contenders: []contender{{"terraform", bin, true}, {"tombolo", bin, false}}}
-	rows, err := measureShape(context.Background(), o, s, 10, io.Discard)
+	rows, err := measureShape(context.Background(), &o, s, 10, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

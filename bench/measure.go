@@ -46,7 +46,7 @@ type row struct {
 }
 
 // measureShape runs all contenders over one shape at one size, interleaved, and gives one row for each step.
-func measureShape(ctx context.Context, o options, s shape, n int, progress io.Writer) ([]row, error) {
+func measureShape(ctx context.Context, o *options, s shape, n int, progress io.Writer) ([]row, error) {
 	entrants, err := enter(ctx, o, s, n)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func measureShape(ctx context.Context, o options, s shape, n int, progress io.Wr
 }
 
 // enter prepares a directory for each contender that can run the shape, and for the baseline if there is one.
-func enter(ctx context.Context, o options, s shape, n int) ([]*entrant, error) {
+func enter(ctx context.Context, o *options, s shape, n int) ([]*entrant, error) {
 	dir := func(name string) string { return filepath.Join(o.workDir, fmt.Sprintf("%s-%d-%s", s.name, n, name)) }
 	var entrants []*entrant
 	if s.baseline != nil {
@@ -96,11 +96,18 @@ func enter(ctx context.Context, o options, s shape, n int) ([]*entrant, error) {
 		}
 		entrants = append(entrants, e)
 	}
+	cliConfig := filepath.Join(o.workDir, "empty.tfrc")
+	if s.plugin {
+		var err error
+		if cliConfig, err = o.preparePlugin(); err != nil {
+			return nil, err
+		}
+	}
 	for _, c := range o.contenders {
 		if c.reference && s.baseline != nil {
 			continue
 		}
-		e := &entrant{contender: c, dir: dir(c.name), runs: o.runs, steps: s.sequence()}
+		e := &entrant{contender: c, dir: dir(c.name), runs: o.runs, steps: s.sequence(), cliConfig: cliConfig}
 		if c.reference {
 			e.runs = o.referenceRuns(n)
 		}
@@ -109,6 +116,13 @@ func enter(ctx context.Context, o options, s shape, n int) ([]*entrant, error) {
 		}
 		e.prepare(ctx)
 		entrants = append(entrants, e)
+	}
+	if s.plugin && len(entrants) > 0 {
+		driver, err := o.driver(ctx, entrants[len(entrants)-1], s.objects(n), dir("replay"))
+		if err != nil {
+			return nil, err
+		}
+		entrants = append([]*entrant{driver}, entrants...)
 	}
 	return entrants, nil
 }
@@ -130,7 +144,10 @@ type entrant struct {
 	runs  int
 	steps []step
 	cells []cell // one for each step
-	stop  bool   // a step timed out or failed: what follows would measure something else
+
+	cliConfig string   // of terraform
+	env       []string // more of the environment
+	stop      bool     // a step timed out or failed: what follows would measure something else
 }
 
 // prepare runs init, which is not measured. If it fails, that is the result of the first step.
@@ -149,8 +166,7 @@ func (e *entrant) prepare(ctx context.Context) {
 
 // environment is the same for all: no CLI configuration of the user, no call to the network.
 func (e *entrant) environment() []string {
-	config := filepath.Join(filepath.Dir(e.dir), "empty.tfrc")
-	return append(os.Environ(), "TF_CLI_CONFIG_FILE="+config, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
+	return append(append(os.Environ(), "TF_CLI_CONFIG_FILE="+e.cliConfig, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"), e.env...)
 }
 
 // round runs the whole sequence once, from no state to no state.
@@ -164,10 +180,16 @@ func (e *entrant) round(ctx context.Context, objects int, timeout time.Duration)
 		e.measure(ctx, c, st, objects, timeout)
 		e.stop = c.TimedOut || c.Failed != ""
 	}
+	e.clean()
+}
+
+// clean leaves the configuration alone.
+func (e *entrant) clean() {
 	left, _ := filepath.Glob(filepath.Join(e.dir, "terraform.tfstate*")) // the pattern is well-formed: there is no other error
 	for _, name := range left {
 		os.Remove(name)
 	}
+	os.RemoveAll(filepath.Join(e.dir, "world"))
 }
 
 func (e *entrant) measure(ctx context.Context, c *cell, st step, objects int, timeout time.Duration) {

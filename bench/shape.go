@@ -18,6 +18,8 @@ type shape struct {
 	// baseline is set for what the references cannot run without a plugin: a shell command to compare tombolo with instead,
 	// timed as the first step.
 	baseline func(n int) string
+	// plugin says that the objects are those of a plugin: its calls are recorded and made again without an engine, for comparison.
+	plugin bool
 	// steps replaces the usual sequence.
 	steps []step
 	// once says that the size makes no difference.
@@ -119,6 +121,14 @@ resource "terraform_data" "rest" {
 resource "terraform_data" "last" { input = terraform_data.rest[*].id }
 output "last" { value = terraform_data.last.id }
 `)
+		},
+	},
+	{
+		name: "plugins", about: "n objects of a plugin that takes up to 20 ms to change one, beside the same calls without an engine", objects: times(1), plugin: true,
+		write: func(w io.Writer, n int) {
+			fmt.Fprint(w, "terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n")
+			fmt.Fprint(w, "provider \"world\" {\n  dir   = \"world\"\n  seed  = 1\n  delay = \"20ms\"\n}\n")
+			fmt.Fprintf(w, "resource \"world_object\" \"a\" {\n  count = %d\n  name  = \"object-${count.index}\"\n  value = \"some text\"\n  tags  = { team = \"a\", stage = \"test\" }\n}\n", n)
 		},
 	},
 	{

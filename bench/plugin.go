@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/world"
+	"github.com/tombolo-iac/tombolo/provider/serve"
+)
+
+// bench is its own plugin, the provider of internal/world, when it is called by a plugin's name. With recordTo in the environment the plugin
+// also writes down what it is asked, for the driver (replay.go) to ask again.
+
+const (
+	pluginName = "terraform-provider-world_v1.0.0"
+	recordTo   = "TOMBOLO_BENCH_RECORD" // a directory, in which each process of the plugin makes a file
+)
+
+var handshake = goplugin.HandshakeConfig{MagicCookieKey: serve.CookieKey, MagicCookieValue: serve.CookieValue}
+
+// isPlugin tells whether this process is to be the plugin.
+func isPlugin() bool { return strings.HasPrefix(filepath.Base(os.Args[0]), "terraform-provider-") }
+
+func bePlugin() int {
+	o := serve.Options{Address: "registry.terraform.io/" + world.Source, New: world.Factory(world.Options{})}
+	dir := os.Getenv(recordTo)
+	if dir == "" {
+		return serve.Run(o)
+	}
+	if err := recordCalls(o, dir); err != nil {
+		fmt.Fprintln(os.Stderr, "bench plugin:", err)
+		return 1
+	}
+	return 0
+}
+
+// installPlugin puts the plugin into a mirror and gives its path.
+func installPlugin(mirror string) (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(mirror, "registry.terraform.io", filepath.FromSlash(world.Source), "1.0.0", runtime.GOOS+"_"+runtime.GOARCH)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, pluginName)
+	return path, os.Symlink(exe, path)
+}
+
+// A call is one request that a plugin got.
+type call struct {
+	Method  string
+	Request []byte
+}
+
+// served is the plugin's side for go-plugin.
+type served struct {
+	goplugin.NetRPCUnsupportedPlugin
+	server *wire.Server
+}
+
+func (s served) GRPCServer(_ *goplugin.GRPCBroker, g *grpc.Server) error {
+	s.server.Register(g)
+	return nil
+}
+
+func (served) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("this side serves")
+}
+
+// recordCalls serves the provider over version 6 of the protocol and writes down every call when it begins.
+func recordCalls(o serve.Options, dir string) error {
+	file, err := os.Create(filepath.Join(dir, fmt.Sprintf("%d-%d", time.Now().UnixNano(), os.Getpid())))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	server, err := wire.NewServer(o.New, 6)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex // guards out
+	out := gob.NewEncoder(file)
+	record := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		if m, ok := req.(proto.Message); ok && strings.HasPrefix(info.FullMethod, "/tfplugin6.") {
+			b, err := proto.Marshal(m)
+			if err != nil {
+				return nil, err
+			}
+			mu.Lock()
+			err = out.Encode(call{info.FullMethod, b})
+			mu.Unlock()
+			if err != nil {
+				return nil, err
+			}
+		}
+		return handle(ctx, req)
+	}
+	goplugin.Serve(&goplugin.ServeConfig{
+		HandshakeConfig: handshake, VersionedPlugins: map[int]goplugin.PluginSet{6: {"provider": served{server: server}}}, Logger: hclog.NewNullLogger(),
+		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(opts, grpc.UnaryInterceptor(record), grpc.MaxRecvMsgSize(wire.MaxMessage))...)
+		},
+	})
+	return server.Close(context.Background())
+}
+
+// readCalls reads what the processes of a plugin wrote down, in the order in which they started.
+func readCalls(dir string) ([]call, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(files, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	var calls []call
+	for _, f := range files {
+		file, err := os.Open(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for in := gob.NewDecoder(file); ; {
+			var c call
+			if err = in.Decode(&c); err != nil {
+				break
+			}
+			calls = append(calls, c)
+		}
+		file.Close()
+		if !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		}
+	}
+	return calls, nil
+}

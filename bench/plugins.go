@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/host"
+	"github.com/tombolo-iac/tombolo/internal/world"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// preparePlugin puts the plugin into a mirror, once, and gives the CLI configuration that names it.
+func (o *options) preparePlugin() (string, error) {
+	mirror, config := filepath.Join(o.workDir, "mirror"), filepath.Join(o.workDir, "mirror.tfrc")
+	if o.plugin = filepath.Join(mirror, pluginName); fileExists(config) {
+		return config, nil
+	}
+	path, err := installPlugin(mirror)
+	if err != nil {
+		return "", err
+	}
+	if err := os.Symlink(path, o.plugin); err != nil {
+		return "", err
+	}
+	return config, writeSource(config, func(w io.Writer) {
+		fmt.Fprintf(w, "provider_installation {\n  filesystem_mirror { path = %q }\n}\n", mirror)
+	})
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// driver records the calls that an engine makes at each step, and gives an entrant that makes them again.
+func (o options) driver(ctx context.Context, engine *entrant, objects int, dir string) (*entrant, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	e := &entrant{contender: contender{name: "replay", bin: exe, reference: true}, dir: dir, runs: o.runs, cliConfig: engine.cliConfig}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	recorder := *engine
+	for i, st := range engine.steps {
+		calls := filepath.Join(dir, fmt.Sprint("calls-", i))
+		if err := os.Mkdir(calls, 0o777); err != nil {
+			return nil, err
+		}
+		recorder.env = []string{recordTo + "=" + calls}
+		c := &cell{}
+		if recorder.measure(ctx, c, st, objects, o.timeout); len(c.Samples) == 0 {
+			return nil, fmt.Errorf("%s, to record its calls: %s", st.name, c.Failed)
+		}
+		e.steps = append(e.steps, step{name: st.name, args: []string{"replay", o.plugin, calls}})
+		e.cells = append(e.cells, cell{Contender: e.name})
+	}
+	recorder.clean()
+	return e, nil
+}
+
+// reportCalls measures what the host makes of the same plugin: how long until it has answered for the first time, and calls per second.
+func (o options) reportCalls(ctx context.Context, w io.Writer) error {
+	dir := filepath.Join(o.workDir, "calls")
+	plugin := host.Plugin{Provider: world.Addr(), Program: o.plugin}
+	var starts []sample
+	for range o.runs {
+		begun := time.Now()
+		p, err := plugin.Factory()(ctx)
+		if err != nil {
+			return err
+		}
+		_, diags := p.Schema(ctx)
+		starts = append(starts, sample{Wall: time.Since(begun)})
+		if err := errors.Join(diags.Err(), p.Close()); err != nil {
+			return err
+		}
+	}
+	first, _ := cell{Samples: starts}.median()
+	fmt.Fprintf(w, "through internal/host: %s from the start of the plugin to its first answer\n", seconds(first.Wall))
+	p, err := plugin.Factory()(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	request, err := planRequest(ctx, p, dir)
+	if err != nil {
+		return err
+	}
+	for _, parallel := range []int{1, replayParallelism} {
+		n, err := callsPerSecond(ctx, p, request, parallel, 2*time.Second)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "through internal/host: %.0f plans of one object a second, %d at once\n", n, parallel)
+	}
+	fmt.Fprintln(w)
+	return nil
+}
+
+// planRequest configures the provider and asks for the plan of a new object.
+func planRequest(ctx context.Context, p provider.Provider, dir string) (provider.PlanRequest, error) {
+	schema, diags := p.Schema(ctx)
+	if diags.HasErrors() {
+		return provider.PlanRequest{}, diags.Err()
+	}
+	config := schema.Provider.EmptyValue().AsValueMap()
+	config["dir"] = cty.StringVal(dir)
+	diags = p.Configure(ctx, provider.ConfigureRequest{Config: cty.ObjectVal(config)}).Diagnostics
+	block := schema.Resources["world_object"].Block
+	vals := block.EmptyValue().AsValueMap()
+	vals["name"], vals["tags"] = cty.StringVal("a"), cty.MapVal(map[string]cty.Value{"team": cty.StringVal("a")})
+	v := cty.ObjectVal(vals)
+	return provider.PlanRequest{Type: "world_object", Prior: cty.NullVal(block.ImpliedType()), Proposed: v, Config: v}, diags.Err()
+}
+
+func callsPerSecond(ctx context.Context, p provider.Provider, req provider.PlanRequest, parallel int, during time.Duration) (float64, error) {
+	var done atomic.Int64
+	errs := make([]error, parallel)
+	var callers sync.WaitGroup
+	begun := time.Now()
+	for i := range parallel {
+		callers.Go(func() {
+			for time.Since(begun) < during && errs[i] == nil {
+				errs[i] = p.Plan(ctx, req).Diagnostics.Err()
+				done.Add(1)
+			}
+		})
+	}
+	callers.Wait()
+	return float64(done.Load()) / time.Since(begun).Seconds(), errors.Join(errs...)
+}

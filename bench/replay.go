@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/tombolo-iac/tombolo/internal/wire"
+)
+
+// replayParallelism is that of the engines.
+const replayParallelism = 10
+
+// bytesCodec passes messages as they were recorded.
+type bytesCodec struct{}
+
+func (bytesCodec) Name() string                  { return "proto" }
+func (bytesCodec) Marshal(v any) ([]byte, error) { return *v.(*[]byte), nil }
+func (bytesCodec) Unmarshal(b []byte, v any) error {
+	*v.(*[]byte) = append([]byte(nil), b...)
+	return nil
+}
+
+// dialed is the driver's side for go-plugin: the bare connection.
+type dialed struct {
+	goplugin.NetRPCUnsupportedPlugin
+}
+
+func (dialed) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
+	return errors.New("this side calls")
+}
+
+func (dialed) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return conn, nil
+}
+
+// replay starts a plugin and makes recorded calls, in their order and as many at once as an engine makes: what an engine that takes no time
+// itself would do. Calls that prepare others (schema, configuration) run alone. Nobody reads the answers.
+func replay(ctx context.Context, program string, calls []call) error {
+	client := goplugin.NewClient(&goplugin.ClientConfig{
+		HandshakeConfig: handshake, VersionedPlugins: map[int]goplugin.PluginSet{6: {"provider": dialed{}}}, Cmd: exec.Command(program), AutoMTLS: true,
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
+	})
+	defer client.Kill()
+	protocol, err := client.Client()
+	if err != nil {
+		return err
+	}
+	raw, err := protocol.Dispense("provider")
+	if err != nil {
+		return err
+	}
+	conn := raw.(*grpc.ClientConn)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	slots := make(chan struct{}, replayParallelism)
+	var under sync.WaitGroup
+	for _, c := range calls {
+		if alone(c.Method) {
+			under.Wait()
+		}
+		slots <- struct{}{}
+		under.Go(func() {
+			defer func() { <-slots }()
+			var answer []byte
+			if err := conn.Invoke(ctx, c.Method, &c.Request, &answer, grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(wire.MaxMessage)); err != nil {
+				cancel(fmt.Errorf("%s: %w", c.Method, err))
+			}
+		})
+		if alone(c.Method) {
+			under.Wait()
+		}
+	}
+	under.Wait()
+	return context.Cause(ctx)
+}
+
+func alone(method string) bool {
+	for _, name := range []string{"Validate", "Upgrade", "Read", "Plan", "Apply"} {
+		if strings.Contains(method, "/"+name) && !strings.Contains(method, "ValidateProvider") {
+			return false
+		}
+	}
+	return true
+}
+
+// replayMain is the command behind "bench replay PROGRAM DIRECTORY": the calls are in a directory.
+func replayMain(ctx context.Context, args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: bench replay PROGRAM DIRECTORY")
+	}
+	calls, err := readCalls(args[1])
+	if err != nil {
+		return err
+	}
+	return replay(ctx, args[0], calls)
+}
