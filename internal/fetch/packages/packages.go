@@ -10,6 +10,7 @@
 package packages
 
 import (
+	"archive/zip"
 	"cmp"
 	"crypto/sha256"
 	"errors"
@@ -155,10 +156,18 @@ func unpacked(p addr.Provider, dir string) ([]Package, error) {
 
 // Hash gives the hash of a package's files, "h1:…", which is the same for both forms.
 func (p Package) Hash() (lockfile.Hash, error) {
-	if p.Packed {
-		return hash(dirhash.HashZip(p.Path, dirhash.Hash1))
+	if !p.Packed {
+		return HashDir(p.Path)
 	}
-	return HashDir(p.Path)
+	r, err := zip.OpenReader(p.Path)
+	if err != nil {
+		return "", fmt.Errorf("read the archive %s: %w", p.Path, err)
+	}
+	err = checkArchive(&r.Reader)
+	if err := errors.Join(err, r.Close()); err != nil {
+		return "", fmt.Errorf("read the archive %s: %w", p.Path, err)
+	}
+	return hash(dirhash.HashZip(p.Path, dirhash.Hash1))
 }
 
 // ArchiveHash gives the hash of a package's archive as a whole, "zh:…", by which publishers name their packages.

@@ -2,6 +2,7 @@ package packages_test
 
 import (
 	"archive/zip"
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -207,6 +208,79 @@ func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 				return nil
 			})
 		})
+	}
+}
+
+// A bomb is refused for what it claims before it is unpacked, or read for its hash. What holds more than it claims is no archive.
+func TestAnArchiveThatClaimsTooMuchIsNotRead(t *testing.T) {
+	for name, claims := range map[string][]uint64{
+		"one entry": {5 << 30}, "overflow": {1 << 63, 1 << 63}, "together": {3 << 30, 3 << 30}, "less than it holds": {1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var buf bytes.Buffer
+			w := zip.NewWriter(&buf)
+			for i, size := range claims {
+				h := &zip.FileHeader{Name: fmt.Sprintf("terraform-provider-thing_v%d", i), Method: zip.Store, UncompressedSize64: size, CompressedSize64: 3}
+				out, err := w.CreateRaw(h)
+				if err == nil {
+					_, err = out.Write([]byte("abc"))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
+			if err := os.WriteFile(p.Path, buf.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if h, err := p.Hash(); err == nil {
+				t.Errorf("got the hash %s", h)
+			}
+			if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(p); err == nil {
+				t.Error("installed")
+			}
+		})
+	}
+}
+
+func TestSeveralProcessesMayInstallTheSamePackage(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "p.zip")
+	zipOf(t, path, files)
+	packed := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: path, Packed: true}
+	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
+	errs := make(chan error)
+	for range 4 {
+		go func() {
+			_, err := folder.Install(packed)
+			errs <- err
+		}()
+	}
+	for range 4 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if _, h, err := folder.Installed(packed.Provider, packed.Version); err != nil || h != thingHash {
+		t.Errorf("got %s, %v", h, err)
+	}
+	left, err := os.ReadDir(filepath.Dir(folder.Path(packed.Provider, packed.Version)))
+	if err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestTheHashOfAnArchiveIsThatOfItsBytes(t *testing.T) {
+	p := packages.Package{Path: filepath.Join(t.TempDir(), "p.zip"), Packed: true}
+	if err := os.WriteFile(p.Path, []byte("abc"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := p.ArchiveHash(); err != nil || h != "zh:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
+		t.Errorf("got %s, %v", h, err)
 	}
 }
 

@@ -34,19 +34,34 @@ func unpack(archive, dir string) (err error) {
 			err = errors.Join(fmt.Errorf("unpack %s: %w", archive, err), os.RemoveAll(dir))
 		}
 	}()
-	if len(r.File) > maxFiles {
-		return fmt.Errorf("it has %d entries, more than %d", len(r.File), maxFiles)
+	if err := checkArchive(&r.Reader); err != nil {
+		return err
 	}
 	left := int64(maxBytes)
 	for _, f := range r.File {
-		if err := checkEntry(f); err != nil {
-			return err
-		}
 		n, err := extract(f, dir, left)
 		if err != nil {
 			return err
 		}
 		left -= n
+	}
+	return nil
+}
+
+// checkArchive refuses an archive for what it claims to hold, before any of it is read.
+func checkArchive(r *zip.Reader) error {
+	if len(r.File) > maxFiles {
+		return fmt.Errorf("it has %d entries, more than %d", len(r.File), maxFiles)
+	}
+	var size uint64
+	for _, f := range r.File {
+		if err := checkEntry(f); err != nil {
+			return err
+		}
+		// The reader gives no more of an entry than it claims; none alone can make the sum overflow.
+		if size += min(f.UncompressedSize64, maxBytes+1); size > maxBytes {
+			return fmt.Errorf("it holds more than %d bytes", int64(maxBytes))
+		}
 	}
 	return nil
 }
