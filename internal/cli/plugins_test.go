@@ -629,3 +629,58 @@ resource "world_object" "other" {
 		t.Errorf("%v were started", list)
 	}
 }
+
+func TestAProviderInPythonRuns(t *testing.T) {
+	const python = "/usr/bin/python3"
+	if out, err := exec.Command(python, "-c", "import grpc, msgpack, cryptography").CombinedOutput(); err != nil {
+		t.Skipf("%s cannot serve gRPC: %v %s", python, err, out)
+	}
+	t.Parallel()
+	script, err := filepath.Abs("testdata/plugins/notes.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const config = `
+terraform {
+  required_providers {
+    notes = { source = "tombolo/bad" }
+  }
+}
+provider "notes" {
+  dir = "notes"
+}
+variable "body" {}
+resource "notes_note" "a" {
+  title = "a"
+  body  = var.body
+  tags  = { k = "v" }
+}
+resource "notes_note" "b" {
+  title = "b-${notes_note.a.words}"
+}
+output "words" {
+  value = provider::notes::words("one two three")
+}
+`
+	p := newPlugged(t, config)
+	p.wrap("exec " + python + " '" + script + "'")
+	p.wants(p.run(nil, "apply", "-auto-approve", "-var=body=hello world"), 0, "2 added", "words = 3")
+	p.wants(p.run(nil, "plan", "-detailed-exitcode", "-var=body=hello world"), 0, "No changes")
+	p.wants(p.run(nil, "apply", "-auto-approve", "-var=body=one"), 0, "1 added, 1 changed, 1 destroyed")
+	p.must(os.Remove(p.path("notes/a.json")))
+	p.wants(p.run(nil, "apply", "-auto-approve", "-var=body=one"), 0, "2 added, 0 changed, 1 destroyed")
+	p.wants(p.run(nil, "state", "rm", "notes_note.a"), 0)
+	p.wants(p.run(nil, "import", "-var=body=one", "notes_note.a", "a"), 0)
+	p.wants(p.run(nil, "import", "-var=body=one", "notes_note.c", "c"), 1)
+	p.write("bad.tf", `resource "notes_note" "bad" { title = "x/y" }`)
+	p.wants(p.run(nil, "plan", "-var=body=one"), 1, "Invalid title", "on bad.tf line 1")
+	p.write("bad.tf", "resource \"notes_note\" \"bad\" {\n  title = \"bad\"\n  body  = \"crash\"\n}\n")
+	p.wants(p.run(nil, "apply", "-auto-approve", "-var=body=one"), 1, "Plugin did not respond", "exit status 9", "recover 'notes_note.bad'")
+	p.must(os.Remove(p.path("bad.tf")))
+	p.wants(p.run(nil, "recover", "notes_note.bad", "--forget"), 0)
+	p.wants(p.run(nil, "destroy", "-auto-approve", "-var=body=one"), 0, "2 destroyed")
+	p.nothingStays()
+	if list, _ := filepath.Glob(p.path("notes/*")); list != nil {
+		t.Errorf("there is %v", list)
+	}
+}

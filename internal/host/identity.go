@@ -17,9 +17,8 @@ import (
 // certificateVariable hands a plugin the certificate by which it knows its host.
 const certificateVariable = "PLUGIN_CLIENT_CERT"
 
-// identity is what this process shows to plugins: a certificate of its own making, once for all of them, since its key stays here. Its curve
-// is one that every TLS library verifies; with P-521, which the field's hosts use, plugins in some languages cannot check who calls, and making
-// such a key takes as long as starting a small plugin.
+// identity is what this process shows to plugins: a certificate of its own making, once for all of them, since its key stays here. The field's
+// hosts make one with P-521 for each start, which takes as long as starting a small plugin.
 var identity = sync.OnceValues(func() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
