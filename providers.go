@@ -2,12 +2,12 @@ package tombolo
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -23,7 +23,7 @@ import (
 func (p *Project) factories() map[addr.Provider]provider.Factory {
 	out := map[addr.Provider]provider.Factory{
 		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) {
-			return builtin.New(builtin.Options{RemoteState: p.remoteState}), nil
+			return builtin.New(builtin.Options{RemoteState: p.remoteState, Backends: readableBackends}), nil
 		},
 	}
 	ext := func(context.Context) (provider.Provider, error) {
@@ -75,21 +75,27 @@ func (p *Project) inDir(name string) string {
 	return filepath.Join(p.opts.Dir, name)
 }
 
-// remoteState reads a state for terraform_remote_state.
-func (p *Project) remoteState(ctx context.Context, backend, workspace string, config cty.Value) (*state.State, diag.List) {
-	if backend != "local" {
-		return nil, diag.List{{Severity: diag.Error, Summary: "Invalid backend configuration", Path: cty.GetAttrPath("backend"),
-			Detail: fmt.Sprintf("There is no backend type named %q. This version reads the states of the backend \"local\" only.", backend)}}
-	}
+// readableBackends are those whose states remoteState can read, with their arguments.
+var readableBackends = map[string]cty.Type{"local": cty.Object(map[string]cty.Type{"path": cty.String, "workspace_dir": cty.String})}
+
+// remoteState reads a state for terraform_remote_state, whose configuration the provider has checked.
+func (p *Project) remoteState(ctx context.Context, _, workspace string, config cty.Value) (*state.State, diag.List) {
 	options := localOptions(p.opts.Dir)
 	if !config.IsNull() {
 		for it := config.ElementIterator(); it.Next(); {
 			k, v := it.Element()
-			if v.IsNull() || v.Type() != cty.String {
+			v, err := convert.Convert(v, cty.String)
+			if err != nil {
+				return nil, diag.FromError("Invalid backend configuration", err)
+			}
+			if v.IsNull() {
 				continue
 			}
 			switch k.AsString() {
 			case "path":
+				if v.AsString() == "" {
+					return nil, diag.List(nil).Errorf(nil, "Invalid local state file path", `The argument "path" must not be empty. Leave it out to read terraform.tfstate in the working directory.`)
+				}
 				options.Path = p.inDir(v.AsString())
 			case "workspace_dir":
 				options.WorkspaceDir = p.inDir(v.AsString())

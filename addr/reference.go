@@ -11,26 +11,23 @@ type RefKind uint8
 
 // The kinds of named values of the language.
 const (
-	RefResource   RefKind = iota + 1 // TYPE.NAME, data.TYPE.NAME, ephemeral.TYPE.NAME
-	RefVariable                      // var.NAME
-	RefLocal                         // local.NAME
-	RefModule                        // module.NAME, whole
-	RefOutput                        // module.NAME.OUTPUT or module.NAME[KEY].OUTPUT
-	RefPath                          // path.module, path.root, path.cwd
-	RefTerraform                     // terraform.workspace, terraform.applying
-	RefCount                         // count.index
-	RefEach                          // each.key, each.value
-	RefSelf                          // self
-	RefCheck                         // check.NAME: only in tests' expect_failures
-	RefRun                           // run.NAME: only in test files
-	RefOutputSelf                    // output.NAME: only in test files
+	RefResource  RefKind = iota + 1 // TYPE.NAME, data.TYPE.NAME, ephemeral.TYPE.NAME
+	RefVariable                     // var.NAME
+	RefLocal                        // local.NAME
+	RefModule                       // module.NAME, whole
+	RefOutput                       // module.NAME.OUTPUT or module.NAME[KEY].OUTPUT
+	RefPath                         // path.module, path.root, path.cwd
+	RefTerraform                    // terraform.workspace, terraform.applying
+	RefCount                        // count.index
+	RefEach                         // each.key, each.value
+	RefSelf                         // self
 )
 
 // Reference is one mention of a named value in an expression.
 type Reference struct {
 	Kind     RefKind
 	Resource Resource // for RefResource
-	Name     string   // variable, local, module call, attribute of path/terraform/count/each, check, run
+	Name     string   // variable, local, module call, attribute of path/terraform/count/each
 	Output   string   // for RefOutput
 	// Key is the instance key when it stands literally behind the resource or module; HasKey tells whether.
 	Key    Key
@@ -70,12 +67,6 @@ func (r Reference) String() string {
 		return "each." + r.Name
 	case RefSelf:
 		return "self"
-	case RefCheck:
-		return "check." + r.Name
-	case RefRun:
-		return "run." + r.Name
-	case RefOutputSelf:
-		return "output." + r.Name
 	}
 	return "invalid"
 }
@@ -108,12 +99,6 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 		return named(RefCount)
 	case "each":
 		return named(RefEach)
-	case "check":
-		return named(RefCheck)
-	case "run":
-		return named(RefRun)
-	case "output":
-		return named(RefOutputSelf)
 	case "self":
 		ref.Kind, ref.Remaining, ref.Range = RefSelf, t[1:], rootRange
 		return ref, nil

@@ -19,6 +19,8 @@ import (
 type Options struct {
 	// RemoteState opens the state that a backend configuration names. The backend's own settings are in config.
 	RemoteState func(ctx context.Context, backend, workspace string, config cty.Value) (*state.State, diag.List)
+	// Backends are the backends that RemoteState knows, with the types of their arguments; nil leaves all checks to it.
+	Backends map[string]cty.Type
 	// NewID makes the id of a new terraform_data; nil means a random UUID.
 	NewID func() string
 }

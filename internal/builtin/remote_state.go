@@ -2,8 +2,13 @@ package builtin
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -25,13 +30,48 @@ func (t *terraform) ValidateResource(_ context.Context, req provider.ValidateRes
 		}
 		return diags
 	}
-	for _, name := range []string{"config", "defaults"} {
-		v := req.Config.GetAttr(name)
-		if !v.IsKnown() || v.IsNull() || v.Type().IsObjectType() || v.Type().IsMapType() {
-			continue
+	if v := req.Config.GetAttr("defaults"); !isObject(v) {
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid default values", Path: cty.GetAttrPath("defaults"),
+			Detail: "The defaults must be an object or a map, not " + v.Type().FriendlyName() + "."})
+	}
+	return append(diags, t.checkBackend(req.Config.GetAttr("backend"), req.Config.GetAttr("config"))...)
+}
+
+// isObject tells whether v has named members, or may yet turn out to.
+func isObject(v cty.Value) bool {
+	ty := v.Type()
+	return v.IsNull() || ty.IsObjectType() || ty.IsMapType() || ty == cty.DynamicPseudoType
+}
+
+// checkBackend compares the configuration of a backend with the arguments that it takes, once both are known.
+func (t *terraform) checkBackend(backend, config cty.Value) diag.List {
+	if t.opts.Backends == nil || !backend.IsKnown() || backend.IsNull() {
+		return nil
+	}
+	name := backend.AsString()
+	invalid := func(argument, format string, args ...any) *diag.Diagnostic {
+		return &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid backend configuration", Path: cty.GetAttrPath(argument), Detail: fmt.Sprintf(format, args...)}
+	}
+	takes, ok := t.opts.Backends[name]
+	if !ok {
+		known := strings.Join(slices.Sorted(maps.Keys(t.opts.Backends)), ", ")
+		return diag.List{invalid("backend", "States of a backend %q cannot be read. This version reads those of: %s.", name, known)}
+	}
+	if !isObject(config) {
+		return diag.List{invalid("config", "The configuration of the backend %q must be an object, not %s.", name, config.Type().FriendlyName())}
+	}
+	if !config.IsWhollyKnown() || config.IsNull() {
+		return nil
+	}
+	var diags diag.List
+	for it := config.ElementIterator(); it.Next(); {
+		k, v := it.Element()
+		if argument := k.AsString(); !takes.HasAttribute(argument) {
+			names := slices.Sorted(maps.Keys(takes.AttributeTypes()))
+			diags = append(diags, invalid("config", "The backend %q has no argument %q. It takes: %s.", name, argument, strings.Join(names, ", ")))
+		} else if _, err := convert.Convert(v, takes.AttributeType(argument)); err != nil {
+			diags = append(diags, invalid("config", "The argument %q of the backend %q is unsuitable: %s.", argument, name, err))
 		}
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid " + name + " value", Path: cty.GetAttrPath(name),
-			Detail: "The " + name + " argument must be an object or a map, not " + v.Type().FriendlyName() + "."})
 	}
 	return diags
 }
@@ -61,8 +101,8 @@ func (t *terraform) ReadData(ctx context.Context, req provider.ReadDataRequest) 
 		}
 	}
 	if s == nil { // defaults are for outputs that a state does not have
-		return provider.ReadDataResponse{Diagnostics: diags.Errorf(nil, "Unable to find remote state",
-			"No stored state was found for the given workspace in the given backend.")}
+		return provider.ReadDataResponse{Diagnostics: append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unable to find remote state", Path: cty.GetAttrPath("workspace"),
+			Detail: "No stored state was found for the given workspace in the given backend."})}
 	}
 	for _, name := range s.OutputNames() {
 		outputs[name] = s.Output(name).Value

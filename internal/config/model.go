@@ -310,7 +310,7 @@ type Resource struct {
 	DeclRange hcl.Range // the block's header
 	TypeRange hcl.Range // the type label
 
-	preventDestroySet, ignoreSet bool // what an overriding block sets
+	preventDestroySet bool // what an overriding block sets
 }
 
 // ConfigAddr gives the address of the block in the whole configuration.

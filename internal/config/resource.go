@@ -197,7 +197,6 @@ func (r *Resource) decodeManagedLifecycle(attrs hcl.Attributes) (diags diag.List
 		diags = diags.Extend(decodeFlag(attrs, "prevent_destroy", &r.PreventDestroy))
 	}
 	if attr, ok := attrs["ignore_changes"]; ok {
-		r.ignoreSet = true
 		diags = diags.Extend(r.decodeIgnoreChanges(attr))
 	}
 	if attr, ok := attrs["replace_triggered_by"]; ok {
@@ -291,12 +290,11 @@ func (r *Resource) merge(over *Resource) {
 	if over.preventDestroySet {
 		r.PreventDestroy = over.PreventDestroy
 	}
-	if over.ignoreSet {
-		r.IgnoreChanges, r.IgnoreAll = over.IgnoreChanges, over.IgnoreAll
+	r.IgnoreAll = r.IgnoreAll || over.IgnoreAll // once it is all, no list takes it back
+	if len(over.IgnoreChanges) > 0 {
+		r.IgnoreChanges = over.IgnoreChanges
 	}
-	if len(over.ReplaceTriggeredBy) > 0 {
-		r.ReplaceTriggeredBy = over.ReplaceTriggeredBy
-	}
+	// replace_triggered_by stays: Terraform does not override it (conformance case overrides/lifecycle)
 	if over.Connection != nil {
 		r.Connection = over.Connection
 	}

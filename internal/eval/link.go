@@ -270,8 +270,6 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		if !l.self {
 			return undeclared(`Invalid "self" reference`, `The "self" object is not available in this context. This object can be used only in resource provisioner, connection, and postcondition blocks.`)
 		}
-	default:
-		return undeclared("Invalid reference", "%s can be used in test files only.", ref)
 	}
 	return nil
 }
@@ -360,6 +358,10 @@ func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared pro
 	}
 	sort.Strings(candidates)
 	extra := diag.DidYouMean(ref.Resource.String(), candidates)
+	switch ref.Resource.Type {
+	case "check", "run", "output":
+		extra = fmt.Sprintf(" The result of a block %q cannot be referred to from within its module.", ref.Resource.Type)
+	}
 	if ref.Resource.Mode == addr.Managed {
 		if _, ok := l.u.resources[addr.Resource{Mode: addr.Data, Type: ref.Resource.Type, Name: ref.Resource.Name}]; ok {
 			extra = fmt.Sprintf("\n\nDid you mean the data resource data.%s?", ref.Resource)

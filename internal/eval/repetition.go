@@ -132,6 +132,10 @@ func because(cause diag.Cause, diags diag.List) diag.List {
 	return diags
 }
 
+// maxCount is far more than any run could hold in memory as objects; what is asked for beyond it is a mistake, and would end the
+// process instead of the run.
+const maxCount = 10_000_000
+
 // expandCount evaluates count. While validating an unknown number is as good as any.
 func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Counted}
@@ -166,6 +170,9 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 	}
 	if n < 0 {
 		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is unsuitable: must be greater than or equal to zero.`)
+	}
+	if n > maxCount {
+		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is unsuitable: must not be greater than %d, but it is %d.`, maxCount, n)
 	}
 	keys := make([]addr.Key, n)
 	for k := range keys {

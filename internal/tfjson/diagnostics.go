@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcled"
@@ -145,6 +146,32 @@ func (s *Snippet) cut(source []byte, shown, subject hcl.Range) {
 	s.Code = string(bytes.TrimRight(source[start:end], "\r\n"))
 	s.HighlightStartOffset = clamp(subject.Start.Byte-start, len(s.Code))
 	s.HighlightEndOffset = max(clamp(subject.End.Byte-start, len(s.Code)), s.HighlightStartOffset)
+}
+
+// MarshalJSON leaves out lines without any character and carriage returns at the ends of lines, as Terraform does; the offsets are those
+// of what is left. What is shown to people keeps them, so that its lines have the right numbers.
+func (s Snippet) MarshalJSON() ([]byte, error) {
+	type plain Snippet
+	out, at := plain(s), 0
+	var code []byte
+	for line := range strings.Lines(s.Code) {
+		kept := strings.TrimRight(line, "\r\n")
+		if kept != "" && len(code) > 0 {
+			code = append(code, '\n')
+		}
+		for _, offset := range []struct{ from, to *int }{{&s.HighlightStartOffset, &out.HighlightStartOffset}, {&s.HighlightEndOffset, &out.HighlightEndOffset}} {
+			if *offset.from >= at {
+				*offset.to = len(code) + min(*offset.from-at, len(kept))
+			}
+		}
+		code, at = append(code, kept...), at+len(line)
+	}
+	out.Code = string(code)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // the encoder that this is a part of decides
+	err := enc.Encode(out)
+	return b.Bytes(), err
 }
 
 func clamp(n, most int) int { return max(0, min(n, most)) }

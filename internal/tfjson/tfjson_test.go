@@ -3,6 +3,7 @@ package tfjson_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,6 +139,32 @@ func TestDiagnosticsOfTextThatIsTooDeepNeedNoParser(t *testing.T) {
 		list := diag.List(nil).Errorf(&hcl.Range{Filename: name, Start: at, End: at}, "Nesting too deep", "Too deep.")
 		if doc := tfjson.Diagnostics(list, map[string][]byte{name: []byte(source)}); doc[0].Snippet == nil || doc[0].Snippet.Context != nil {
 			t.Errorf("%s: snippet %+v", name, doc[0].Snippet)
+		}
+	}
+}
+
+func TestSnippetsInJSONHaveNoEmptyLines(t *testing.T) {
+	for _, tt := range []struct {
+		code, want         string
+		start, end         int
+		wantStart, wantEnd int
+	}{
+		{"a = 1", "a = 1", 4, 5, 4, 5},
+		{"a = {\n\n  b\n\n}", "a = {\n  b\n}", 4, 14, 4, 11},
+		{"\n\na = [\r\n\r\n b ]", "a = [\n b ]", 6, 15, 4, 10},
+		{"a = x\n\n  \n\ny", "a = x\n  \ny", 4, 5, 4, 5},
+		{"", "", 0, 0, 0, 0},
+	} {
+		b, err := json.Marshal(tfjson.Snippet{Code: tt.code, HighlightStartOffset: tt.start, HighlightEndOffset: tt.end})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got tfjson.Snippet
+		if err := json.Unmarshal(b, &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Code != tt.want || got.HighlightStartOffset != tt.wantStart || got.HighlightEndOffset != tt.wantEnd {
+			t.Errorf("%q %d-%d: got %q %d-%d, want %q %d-%d", tt.code, tt.start, tt.end, got.Code, got.HighlightStartOffset, got.HighlightEndOffset, tt.want, tt.wantStart, tt.wantEnd)
 		}
 	}
 }
