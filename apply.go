@@ -171,6 +171,13 @@ func unresolved(f state.InFlight) diag.List {
 
 // lockFailed words why the lock could not be had.
 func lockFailed(err error) diag.List {
+	var damaged *state.DecodeError
+	if errors.As(err, &damaged) { // the lock itself was there to be had
+		if inner := errors.Unwrap(err); inner != nil {
+			err = inner
+		}
+		return diag.FromError("Error loading the state", err)
+	}
 	var locked *state.LockedError
 	detail := fmt.Sprintf("Error message: %s.", strings.TrimSuffix(err.Error(), "."))
 	if errors.As(err, &locked) && locked.Info != nil && locked.Info.ID != "" {

@@ -54,6 +54,9 @@ func advised(d *Diagnostic) string {
 			return join(d.Detail, a.do)
 		}
 	}
+	if rest, ok := strings.CutPrefix(d.Detail, "Only 1 labels "); ok {
+		return "Only 1 label " + strings.Replace(rest, " are expected", " is expected", 1)
+	}
 	if name, ok := between(d.Detail, `The argument "`, `" is required, but no definition was found.`); ok {
 		return join(d.Detail, fmt.Sprintf("Add it to the block: %s = ...", name))
 	}

@@ -119,6 +119,16 @@ func parseBody(src []byte, name string) (hcl.Body, diag.List) {
 	return file.Body, diags
 }
 
+// outsideOfBlocks says where an argument belongs that stands in no block at all.
+func outsideOfBlocks(diags diag.List) diag.List {
+	for _, d := range diags {
+		if d.Summary == "Unsupported argument" && strings.HasSuffix(d.Detail, "is not expected here.") {
+			d.Detail += " Arguments stand inside of blocks; values of variables stand in files that end in .tfvars."
+		}
+	}
+	return diags
+}
+
 var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "terraform"},
 	{Type: "required_providers"}, // never valid, but common enough to be told where it belongs
@@ -142,7 +152,7 @@ func (f *parsedFile) decode() {
 		return
 	}
 	content, hclDiags := f.body.Content(fileSchema)
-	f.diags = f.diags.AppendHCL(hclDiags)
+	f.diags = f.diags.Extend(outsideOfBlocks(diag.List(nil).AppendHCL(hclDiags)))
 	for _, block := range content.Blocks {
 		f.diags = f.diags.Extend(f.decodeBlock(block))
 	}

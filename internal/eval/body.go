@@ -76,6 +76,10 @@ const maxArguments = 12
 // withArguments tells what there is to choose from where an argument does not exist and its name is like none that does.
 func withArguments(diags diag.List, schema *provider.Block) diag.List {
 	for _, d := range diags {
+		if d.Summary == "Unsupported block type" && strings.HasSuffix(d.Detail, "are not expected here.") {
+			d.Detail += blocksOf(schema)
+			continue
+		}
 		if d.Summary != "Unsupported argument" || !strings.HasSuffix(d.Detail, "is not expected here.") {
 			continue
 		}
@@ -95,6 +99,17 @@ func withArguments(diags diag.List, schema *provider.Block) diag.List {
 		}
 	}
 	return diags
+}
+
+// blocksOf tells which blocks there are where one is not expected.
+func blocksOf(schema *provider.Block) string {
+	switch n := len(schema.Blocks); {
+	case n == 0:
+		return " There are no nested blocks here; an argument is written with an equals sign."
+	case n > maxArguments:
+		return ""
+	}
+	return " The blocks here are: " + strings.Join(slices.Sorted(maps.Keys(schema.Blocks)), ", ") + "."
 }
 
 func notExpected(name string) string {

@@ -227,7 +227,7 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 		return bad(`The given "for_each" value is derived from an ephemeral value, which cannot be used here: the instances must be the same in every run.`)
 	}
 	if value.IsSensitive(v) {
-		return because(diag.CausedBySensitive, bad("Sensitive values, or values derived from sensitive values, cannot be used as for_each arguments. If used, the sensitive value could be exposed as a resource instance key."))
+		return because(diag.CausedBySensitive, bad("Sensitive values, or values derived from sensitive values, cannot be used as for_each arguments. If used, the sensitive value could be exposed as a resource instance key. If only the values are secret, repeat over the keys, as in nonsensitive(toset(keys(...))), and look the values up by each.key."))
 	}
 	ty := v.Type()
 	switch {

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"fmt"
+
 	"sort"
 
 	"github.com/hashicorp/hcl/v2"
@@ -21,14 +23,15 @@ func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared pro
 		diags = undeclared("Unexpected resource instance key", `Because %s does not have "count" or "for_each" set, references to it must not include an index key. Remove the bracketed index to refer to the single instance of this resource.`, ref.Resource)
 	}
 	if repeated && !ref.HasKey && len(ref.Remaining) > 0 {
-		if _, ok := ref.Remaining[0].(hcl.TraverseAttr); !ok {
+		attr, ok := ref.Remaining[0].(hcl.TraverseAttr)
+		if !ok {
 			return diags
 		}
-		argument, key := "count", "count.index"
+		argument, key, all := "count", "count.index", fmt.Sprintf("%s[*].%s", ref.Resource, attr.Name)
 		if r.ForEach != nil {
-			argument, key = "for_each", "each.key"
+			argument, key, all = "for_each", "each.key", fmt.Sprintf("{ for k, v in %s : k => v.%s }", ref.Resource, attr.Name)
 		}
-		diags = undeclared("Missing resource instance key", "Because %s has %q set, its attributes must be accessed on specific instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    %s[%s]", ref.Resource, argument, ref.Resource, key)
+		diags = undeclared("Missing resource instance key", "Because %s has %q set, its attributes must be accessed on specific instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    %s[%s]\nand for those of all instances:\n    %s", ref.Resource, argument, ref.Resource, key, all)
 	}
 	return diags.Extend(StaticTraversal(ref.Remaining, target.Type.Block))
 }

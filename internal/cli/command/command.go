@@ -207,7 +207,7 @@ func (c *Call) TooMany(taken int) Outcome {
 
 // Say reports a problem in one paragraph, as the commands that look at the state do.
 func (c *Call) Say(format string, args ...any) Outcome {
-	fmt.Fprintln(c.Err, view.Clean(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(c.Err, view.Wrap(view.Clean(fmt.Sprintf(format, args...)), c.Width))
 	return Failed
 }
 

@@ -114,7 +114,7 @@ func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Fac
 		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn,
 		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok },
 	})
-	diags = diags.Extend(more).Extend(OverrideWarning(set, wanted, "The behavior may therefore not match any released version of the provider and applying changes may cause the state to become incompatible with published releases."))
+	diags = diags.Extend(misspelt(more, wanted)).Extend(OverrideWarning(set, wanted, "The behavior may therefore not match any released version of the provider and applying changes may cause the state to become incompatible with published releases."))
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := c.ProviderLog()
 	for p, program := range programs {
@@ -124,6 +124,32 @@ func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Fac
 		out[p] = r.Factory()
 	}
 	return out, diags
+}
+
+// misspelt adds to problems with providers the names that were probably meant: a misspelt type of a resource asks for a provider that
+// nobody has heard of.
+func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
+	if !diags.HasErrors() {
+		return diags
+	}
+	var known []string
+	for _, source := range tombolo.BuiltInProviders() {
+		if p, err := addr.ParseProvider(source); err == nil {
+			known = append(known, p.Type)
+		}
+	}
+	for p := range wanted {
+		near := diag.Nearest(p.Type, known)
+		if near == "" || near == p.Type || BuiltIn(p) {
+			continue
+		}
+		for _, d := range diags {
+			if strings.Contains(d.Detail, p.String()+":") {
+				d.Detail += fmt.Sprintf("\n\nIf %q is a slip of the pen: the provider %q is built in.", p.Type, near)
+			}
+		}
+	}
+	return diags
 }
 
 // OverrideWarning says which providers are under development, and what comes of that.

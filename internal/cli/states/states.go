@@ -4,7 +4,6 @@ package states
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -24,8 +23,7 @@ touching any real object. Their output suits grep and the like.`,
 
 // noState says that there is no state at all.
 func noState(c *command.Call) command.Outcome {
-	fmt.Fprintf(c.Err, "No state file was found!\n\nThis command works on a state. Run it in a directory where %s has run, or name the file with -state.\n", c.Title)
-	return command.Failed
+	return c.Say("No state file was found!\n\nThis command works on a state. Run it in a directory where %s has run, or name the file with -state.", c.Title)
 }
 
 // parseTargets reads addresses, each of which must match something in the state.
