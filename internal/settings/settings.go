@@ -131,18 +131,18 @@ type Environment struct {
 	Getenv func(string) string
 	// Home is the home directory; "" when there is none.
 	Home string
-	// Windows chooses that system's places.
-	Windows bool
+	// OS is the operating system, as Go names it: windows and darwin have places of their own.
+	OS string
 }
 
 // Load reads all files.
 func Load(env Environment) (*Settings, diag.List) {
 	s := &Settings{}
 	var diags diag.List
-	if path := env.Getenv("TF_CLI_CONFIG_FILE"); path != "" {
+	if path, variable := env.named(); path != "" {
 		src, err := read(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			diags = diags.Warnf(nil, "Unable to open CLI configuration file", "The CLI configuration file at %q, which TF_CLI_CONFIG_FILE names, does not exist.", path)
+			diags = diags.Warnf(nil, "Unable to open CLI configuration file", "The CLI configuration file at %q, which %s names, does not exist.", path, variable)
 		} else {
 			diags = diags.Extend(s.add(path, src, err))
 		}
@@ -172,13 +172,23 @@ func Load(env Environment) (*Settings, diag.List) {
 	return s, diags
 }
 
+// named gives the file that the environment names, and the variable that does; the second one is an old name of the first.
+func (env Environment) named() (path, variable string) {
+	for _, variable := range []string{"TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"} {
+		if path := env.Getenv(variable); path != "" {
+			return path, variable
+		}
+	}
+	return "", ""
+}
+
 // files gives the places of the default files, the main one first.
 func (env Environment) files() []string {
 	if env.Home == "" {
 		return nil
 	}
 	main, dir := filepath.Join(env.Home, ".terraformrc"), filepath.Join(env.Home, ".terraform.d")
-	if env.Windows {
+	if env.OS == "windows" {
 		appData := env.Getenv("APPDATA")
 		main, dir = filepath.Join(appData, "terraform.rc"), filepath.Join(appData, "terraform.d")
 	}
@@ -215,11 +225,18 @@ func (env Environment) ImpliedMirrors() []string {
 	if env.Home != "" {
 		list = append(list, filepath.Join(env.Home, ".terraform.d", "plugins"))
 	}
-	if env.Windows {
+	if env.OS == "windows" {
 		if appData := env.Getenv("APPDATA"); appData != "" {
 			list = append(list, filepath.Join(appData, "terraform.d", "plugins"), filepath.Join(appData, "HashiCorp", "Terraform", "plugins"))
 		}
 		return list
+	}
+	if env.OS == "darwin" {
+		const support = "Library/Application Support/io.terraform/plugins"
+		if env.Home != "" {
+			list = append(list, filepath.Join(env.Home, support))
+		}
+		return append(list, "/"+support)
 	}
 	data := env.Getenv("XDG_DATA_HOME")
 	if !filepath.IsAbs(data) && env.Home != "" {

@@ -211,10 +211,16 @@ func TestDefaultFilesAreReadTogether(t *testing.T) {
 }
 
 func TestImpliedMirrorsFollowTheUsualFolders(t *testing.T) {
-	env := settings.Environment{Home: "/home/u", Getenv: getenv(map[string]string{"XDG_DATA_HOME": "relative", "XDG_DATA_DIRS": "/a:relative:/b"})}
-	want := []string{"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/home/u/.local/share/terraform/plugins", "/a/terraform/plugins", "/b/terraform/plugins"}
-	if diff := cmp.Diff(want, env.ImpliedMirrors()); diff != "" {
-		t.Error(diff)
+	variables := map[string]string{"XDG_DATA_HOME": "relative", "XDG_DATA_DIRS": "/a:relative:/b", "APPDATA": "/app"}
+	for system, want := range map[string][]string{
+		"linux":   {"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/home/u/.local/share/terraform/plugins", "/a/terraform/plugins", "/b/terraform/plugins"},
+		"darwin":  {"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/home/u/Library/Application Support/io.terraform/plugins", "/Library/Application Support/io.terraform/plugins"},
+		"windows": {"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/app/terraform.d/plugins", "/app/HashiCorp/Terraform/plugins"},
+	} {
+		env := settings.Environment{Home: "/home/u", OS: system, Getenv: getenv(variables)}
+		if diff := cmp.Diff(want, env.ImpliedMirrors()); diff != "" {
+			t.Errorf("%s: %s", system, diff)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (a *App) SettingsEnvironment() settings.Environment {
 	if h, ok := a.lookupenv("HOME"); ok {
 		home = h
 	}
-	return settings.Environment{Getenv: a.Getenv, Home: home, Windows: runtime.GOOS == "windows"}
+	return settings.Environment{Getenv: a.Getenv, Home: home, OS: runtime.GOOS}
 }
 
 // Settings reads the CLI configuration, once.
