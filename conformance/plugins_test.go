@@ -32,6 +32,7 @@ var plugins = map[string]plugin{
 		return external.New(external.Options{}), nil
 	}},
 	"world":  {source: "tombolo/world", version: "1.0.0", new: world.Factory(world.Options{})},
+	"lab":    {source: "tombolo/lab", version: "1.0.0", new: func(context.Context) (provider.Provider, error) { return lab{}, nil }},
 	"world5": {source: "tombolo/world5", version: "1.0.0", five: true, new: world.Factory(world.Options{Five: true})},
 
 	"archive":      {source: "hashicorp/archive", version: "1.3.0", folder: "archive"},

@@ -350,7 +350,7 @@ func (a *applier) call(f func()) error {
 // provider gives a configured provider, or reports why there is none.
 func (a *applier) provider(cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema, error) {
 	inst, diags := a.providers.Get(a.calls, cfg)
-	if err := a.walk.Report(diags); err != nil {
+	if err := a.walk.Report(a.prog.LocateProvider(cfg, diags)); err != nil {
 		return nil, nil, err
 	}
 	if inst == nil {

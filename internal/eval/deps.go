@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
@@ -142,6 +143,14 @@ func (p *Program) ProviderDeps(a addr.AbsProviderConfig) []addr.ConfigResource {
 		return s.resourceDeps
 	}
 	return nil
+}
+
+// LocateProvider gives what a provider says of its configuration a place in the source, if there is a block.
+func (p *Program) LocateProvider(a addr.AbsProviderConfig, diags diag.List) diag.List {
+	if s := p.ProviderSlot(a); s != nil && s.Body != nil {
+		return s.Body.Locate(diags)
+	}
+	return diags
 }
 
 // ProviderSlot finds the block of a provider configuration, or nil.

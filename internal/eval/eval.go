@@ -89,10 +89,11 @@ type Slot struct {
 	deps  []int  // slots of the same module
 	outer []int  // slots of the calling module (variables: the argument's references; all others: none)
 
-	faults  map[any]diag.List // what is wrong with a part of it before anything runs; see faulty
-	refs    []addr.Reference  // what the slot's expressions mention, for making scopes
-	argRefs []addr.Reference  // of a variable: what its argument mentions, in the calling module
-	arg     hcl.Expression    // of a variable: the argument of the module call, nil when there is none
+	faults   map[any]diag.List // what is wrong with a part of it before anything runs; see faulty
+	warnings diag.List         // what the references of the slot call for; New reports it
+	refs     []addr.Reference  // what the slot's expressions mention, for making scopes
+	argRefs  []addr.Reference  // of a variable: what its argument mentions, in the calling module
+	arg      hcl.Expression    // of a variable: the argument of the module call, nil when there is none
 
 	Body *Body // of resources, data sources and provider blocks; nil when the schema is not known
 	Type *provider.ResourceType
@@ -171,6 +172,9 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	diags = diags.Extend(p.compileRemoved()).Extend(p.compileImports())
 	for _, u := range p.order {
 		p.link(u)
+		for _, s := range u.slots {
+			diags = diags.Extend(s.warnings)
+		}
 	}
 	if diags.HasErrors() {
 		return p, diags

@@ -127,15 +127,18 @@ type linker struct {
 	self bool // self may be used
 }
 
-// fault notes what is wrong with a part of a slot.
+// fault notes what is wrong with a part of a slot. What is merely to be said of it keeps nobody from evaluating it.
 func (s *Slot) fault(part any, diags diag.List) {
-	if len(diags) == 0 {
-		return
+	for _, d := range diags {
+		if d.Severity == diag.Warning {
+			s.warnings = append(s.warnings, d)
+			continue
+		}
+		if s.faults == nil {
+			s.faults = map[any]diag.List{}
+		}
+		s.faults[part] = append(s.faults[part], d)
 	}
-	if s.faults == nil {
-		s.faults = map[any]diag.List{}
-	}
-	s.faults[part] = s.faults[part].Extend(diags)
 }
 
 // faulty gives what is wrong with parts of a slot before anything is evaluated: references that lead nowhere. A part is an expression, a

@@ -47,11 +47,15 @@ func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
 		return diag.List(nil).Errorf(&rng, "Invalid index operation", "Only attribute access is allowed here, using the dot operator: this is one object, not a collection of objects.")
 	}
 	if a := block.Attributes[attr.Name]; a != nil {
+		var diags diag.List
+		if a.Deprecated {
+			diags = deprecated(attr, a)
+		}
 		if len(t) == 1 {
-			return nil
+			return diags
 		}
 		_, hclDiags := t[1:].TraverseRel(cty.UnknownVal(a.ImpliedType()))
-		return diag.List(nil).AppendHCL(hclDiags)
+		return diags.AppendHCL(hclDiags)
 	}
 	if nb := block.Blocks[attr.Name]; nb != nil {
 		return staticBlocks(attr.Name, t[1:], nb)
@@ -66,6 +70,15 @@ func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
 	sort.Strings(names)
 	rng := attr.SrcRange
 	return diag.List(nil).Errorf(&rng, "Unsupported attribute", "This object has no argument, nested block, or exported attribute named %q.%s", attr.Name, diag.DidYouMean(attr.Name, names))
+}
+
+// deprecated warns of the use of an attribute that its provider is going to give up.
+func deprecated(t hcl.TraverseAttr, a *provider.Attribute) diag.List {
+	instead := "The documentation of the provider says what to use instead."
+	if a.DeprecationMessage != "" {
+		instead = a.DeprecationMessage
+	}
+	return diag.List(nil).Warnf(&t.SrcRange, "Deprecated attribute", "The attribute %q is deprecated. %s", t.Name, instead)
 }
 
 // staticBlocks checks a path that leads into nested blocks of one name.

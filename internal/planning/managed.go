@@ -173,7 +173,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 		return c, nil
 	}
 	// The new object is planned as if there had never been an old one, and without ignore_changes.
-	again, resp2, err := m.ask(cty.NullVal(m.block.ImpliedType()), m.config, resp.Private)
+	again, resp2, err := m.ask(cty.NullVal(m.block.ImpliedType()), m.config, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -219,7 +219,7 @@ func (p *planner) call(f func()) {
 // provider gives a configured provider, or reports why there is none.
 func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) {
 	inst, diags := p.providers.Get(p.calls, a)
-	if err := p.walk.Report(diags); err != nil {
+	if err := p.walk.Report(p.prog.LocateProvider(a, diags)); err != nil {
 		return nil, err
 	}
 	if inst == nil {

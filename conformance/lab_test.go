@@ -1,0 +1,137 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// lab is a provider for what the world does not have: versions of a schema, private data, warnings. LAB_VERSION says which version of
+// itself it is: from version 1 on, label is called name. LAB_WARN names the operations that warn.
+type lab struct{ provider.Base }
+
+func labVersion() (n int64) {
+	_, _ = fmt.Sscan(os.Getenv("LAB_VERSION"), &n)
+	return n
+}
+
+// labName is the attribute that has been renamed.
+func labName() string {
+	if labVersion() > 0 {
+		return "name"
+	}
+	return "label"
+}
+
+func labSchema() *provider.Schema {
+	block := func() *provider.Block {
+		return &provider.Block{Attributes: map[string]*provider.Attribute{
+			labName(): {Type: cty.String, Required: true},
+			"old":     {Type: cty.String, Optional: true, Deprecated: true},
+			"past":    {Type: cty.String, Computed: true, Deprecated: true},
+			"history": {Type: cty.String, Computed: true},
+		}}
+	}
+	gone := block()
+	gone.Deprecated = true
+	return &provider.Schema{
+		PlanDestroy: true,
+		Resources:   map[string]*provider.ResourceType{"lab_thing": {Block: block(), Version: labVersion()}, "lab_gone": {Block: gone}},
+		Data:        map[string]*provider.ResourceType{"lab_thing": {Block: block()}},
+	}
+}
+
+// warn gives the warning of an operation.
+func (lab) warn(op string) diag.List {
+	if os.Getenv("LAB_WARN") == "" {
+		return nil
+	}
+	return diag.List{
+		{Severity: diag.Warning, Summary: "Lab warns of " + op, Detail: "At an argument.", Path: cty.GetAttrPath(labName())},
+		{Severity: diag.Warning, Summary: "Lab warns of " + op, Detail: "At no argument."},
+	}
+}
+
+// Schema implements provider.Provider.
+func (l lab) Schema(context.Context) (*provider.Schema, diag.List) { return labSchema(), nil }
+
+// Configure implements provider.Provider.
+func (l lab) Configure(context.Context, provider.ConfigureRequest) provider.ConfigureResponse {
+	if os.Getenv("LAB_WARN") == "" {
+		return provider.ConfigureResponse{}
+	}
+	return provider.ConfigureResponse{Diagnostics: diag.List{{Severity: diag.Warning, Summary: "Lab warns of configure"}}}
+}
+
+// ValidateResource implements provider.Provider.
+func (l lab) ValidateResource(_ context.Context, req provider.ValidateResourceRequest) diag.List {
+	return l.warn("validate")
+}
+
+// UpgradeState implements provider.Provider.
+func (l lab) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
+	rt := labSchema().Resources[req.Type]
+	if req.Type == "lab_thing" && req.Version == 0 && rt.Version > 0 {
+		var old map[string]any
+		if err := json.Unmarshal(req.Stored.JSON, &old); err != nil {
+			return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.FromError("Cannot upgrade", err)}
+		}
+		old["name"] = old["label"]
+		delete(old, "label")
+		req.Stored.JSON, _ = json.Marshal(old)
+	}
+	resp := provider.DecodeStored(rt, req)
+	resp.Diagnostics = append(resp.Diagnostics, l.warn("upgrade")...)
+	return resp
+}
+
+// Read implements provider.Provider.
+func (l lab) Read(_ context.Context, req provider.ReadRequest) provider.ReadResponse {
+	return provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity, Diagnostics: l.warn("read")}
+}
+
+// Plan implements provider.Provider: what the private data of the object goes through is written down there.
+func (l lab) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
+	resp := provider.PlanResponse{Planned: req.Proposed, Private: append(slices.Clone(req.PriorPrivate), " planned"...), Diagnostics: l.warn("plan")}
+	if req.Proposed.IsNull() {
+		return resp
+	}
+	vals := req.Proposed.AsValueMap()
+	if req.Prior.IsNull() || !req.Proposed.RawEquals(req.Prior) {
+		vals["history"], vals["past"] = cty.UnknownVal(cty.String), cty.UnknownVal(cty.String)
+	}
+	if !req.Prior.IsNull() && !vals["old"].RawEquals(req.Prior.GetAttr("old")) {
+		resp.RequiresReplace = []cty.Path{cty.GetAttrPath("old")}
+	}
+	resp.Planned = cty.ObjectVal(vals)
+	return resp
+}
+
+// Apply implements provider.Provider.
+func (l lab) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	resp := provider.ApplyResponse{State: req.Planned, Diagnostics: l.warn("apply")}
+	if req.Planned.IsNull() {
+		if path := os.Getenv("LAB_LAST"); path != "" { // what a deletion is told
+			_ = os.WriteFile(path, req.PlannedPrivate, 0o666)
+		}
+		return resp
+	}
+	vals := req.Planned.AsValueMap()
+	vals["history"], vals["past"] = cty.StringVal(string(req.PlannedPrivate)), cty.StringVal("p")
+	resp.State, resp.Private = cty.ObjectVal(vals), append(slices.Clone(req.PlannedPrivate), " applied"...)
+	return resp
+}
+
+// ReadData implements provider.Provider.
+func (l lab) ReadData(_ context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
+	vals := req.Config.AsValueMap()
+	vals["history"], vals["past"] = cty.StringVal("read"), cty.StringVal("p")
+	return provider.ReadDataResponse{State: cty.ObjectVal(vals), Diagnostics: l.warn("data")}
+}
