@@ -23,6 +23,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
 	"github.com/tombolo-iac/tombolo/internal/world"
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // plugged is a directory with a configuration and a plugin, both for the command line as a process of its own.
@@ -558,7 +559,7 @@ func attach(t *testing.T, source string, version int, network, address string) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := wire.NewServer(world.Factory(world.Options{}), version)
+	server, err := wire.NewServer(func(context.Context) (provider.Provider, error) { return flat{world.New(world.Options{})}, nil }, version)
 	if err != nil {
 		t.Fatal(err)
 	}
