@@ -89,11 +89,11 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	case pl.Base == nil && have.IsEmpty():
 		// Nothing to compare; but a first run may have been killed before it had any result.
 	case pl.Base == nil && have != nil:
-		return diags.Errorf(nil, "Saved plan is stale", "The given plan file can no longer be applied because the state was created after it. Make a new plan.")
+		return diags.Errorf(nil, "Saved plan is stale", "There was no state when this plan was made, and now there is one. Make a new plan.")
 	case have == nil, pl.Base.Lineage != have.Lineage && have.Lineage != "" && pl.Base.Lineage != "":
-		return diags.Errorf(nil, "Saved plan does not match the given state", "The given plan file can not be applied because it was created from a different state lineage. Make a new plan.")
+		return diags.Errorf(nil, "Saved plan does not match the given state", "The plan was made for another state: its lineage is not that of the present one. Apply it where it was made, or make a new plan.")
 	case pl.Base.Serial != have.Serial:
-		return diags.Errorf(nil, "Saved plan is stale", "The given plan file can no longer be applied because the state was changed by another operation after the plan was created. Make a new plan.")
+		return diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was made, so the plan may no longer be right. Make a new plan.")
 	}
 	for _, f := range r.Snapshot().InFlight {
 		if f.Object.Deposed != "" || f.Action == state.ActionProvision || have.Object(f.Object) != nil {

@@ -134,7 +134,7 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 	rest := traversal
 	for len(rest) > 0 && stepName(rest[0]) == "module" {
 		if len(rest) < 2 || stepName(rest[1]) == "" {
-			return fail(`The prefix "module." must be followed by a module name.`)
+			return fail(`After "module." comes the name of a module call.`)
 		}
 		name := stepName(rest[1])
 		rest = rest[2:]

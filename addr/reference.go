@@ -111,7 +111,7 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 	case "resource":
 		return parseResourceReference(t, 1, Managed, ref)
 	case "template", "lazy", "arg":
-		return ref, diags.Errorf(&rootRange, "Reserved symbol name", "The symbol name %q is reserved for use in a future version of the language. If you are using a provider that already uses it as a resource type name, add the prefix \"resource.\" to force interpretation as a resource type name.", root)
+		return ref, diags.Errorf(&rootRange, "Reserved symbol name", "The language keeps the name %[1]q for itself. If a provider has a resource type of that name, refer to its resources as resource.%[1]s.NAME.", root)
 	}
 	return parseResourceReference(t, 0, Managed, ref)
 }
@@ -121,7 +121,7 @@ func noAttribute(t hcl.Traversal) (diags diag.List) {
 	if len(t) > 1 {
 		return diags.Errorf(t[1].SourceRange().Ptr(), "Invalid reference", "The %q object does not support this operation: only attributes of it can be used, such as %s.NAME.", t.RootName(), t.RootName())
 	}
-	return diags.Errorf(t[0].SourceRange().Ptr(), "Invalid reference", "The %q object cannot be accessed directly. Instead, access one of its attributes.", t.RootName())
+	return diags.Errorf(t[0].SourceRange().Ptr(), "Invalid reference", "%[1]q is no value of its own, only what is below it: write %[1]s.NAME.", t.RootName())
 }
 
 func attrAt(t hcl.Traversal, i int) (string, bool) {
@@ -162,11 +162,11 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 		}
 		switch mode {
 		case Data:
-			return ref, diags.Errorf(&rng, "Invalid reference", `The "data" object must be followed by two attribute names: the data source type and the resource name.`)
+			return ref, diags.Errorf(&rng, "Invalid reference", `A reference to a data source needs its type and its name: data.TYPE.NAME.`)
 		case Ephemeral:
-			return ref, diags.Errorf(&rng, "Invalid reference", `The "ephemeral" object must be followed by two attribute names: the ephemeral resource type and the resource name.`)
+			return ref, diags.Errorf(&rng, "Invalid reference", `A reference to an ephemeral resource needs its type and its name: ephemeral.TYPE.NAME.`)
 		}
-		return ref, diags.Errorf(&rng, "Invalid reference", "A reference to a resource type must be followed by at least one attribute access, specifying the resource name. If %q is meant as text, put it in double quotes.", typ)
+		return ref, diags.Errorf(&rng, "Invalid reference", "This is read as a reference to a resource, which needs a type and a name: %[1]s.NAME. If %[1]q is meant as text, put it in double quotes.", typ)
 	}
 	ref.Kind, ref.Resource, ref.Remaining = RefResource, Resource{mode, typ, name}, t[at+2:]
 	ref.Range = hcl.RangeBetween(t[0].SourceRange(), t[at+1].SourceRange())
@@ -192,7 +192,7 @@ func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List)
 		next = 3
 		if next < len(t) {
 			if rng := t[next].SourceRange(); !isStep(t[next]) {
-				return ref, diag.List(nil).Errorf(&rng, "Invalid reference", "Module instance objects do not support this operation.")
+				return ref, diag.List(nil).Errorf(&rng, "Invalid reference", "After the instance key of a module only the name of an output can follow: module.NAME[KEY].OUTPUT.")
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 	case !v.IsNull():
 		if !diags.HasErrors() {
 			diags = diags.Errorf(nil, "Provider returned invalid result object after apply",
-				"After applying a deletion of %s, the provider %s returned an object that still exists. This is a bug in the provider, which should be reported in the provider's own issue tracker.", o, c.Provider.Provider.ForDisplay())
+				"After applying a deletion of %s, the provider %s returned an object that still exists. "+value.ProviderBug, o, c.Provider.Provider.ForDisplay())
 		}
 		v = value.UnknownAsNull(v)
 		next, err := state.NewObject(v, rt.Block.ImpliedType(), state.Object{

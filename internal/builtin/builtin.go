@@ -52,11 +52,11 @@ var dataBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
 }}
 
 var remoteStateBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
-	"backend":   {Type: cty.String, Required: true, Description: "The remote backend to use, e.g. `remote` or `http`.", DescriptionKind: provider.Markdown},
-	"config":    {Type: cty.DynamicPseudoType, Optional: true, Description: "The configuration of the remote backend. Although this is optional, most backends require some configuration.\n\nThe object can use any arguments that would be valid in the equivalent `terraform { backend \"<TYPE>\" { ... } }` block.", DescriptionKind: provider.Markdown},
-	"defaults":  {Type: cty.DynamicPseudoType, Optional: true, Description: "Default values for outputs, in case the state file is empty or lacks a required output.", DescriptionKind: provider.Markdown},
-	"outputs":   {Type: cty.DynamicPseudoType, Computed: true, Description: "An object containing every root-level output in the remote state.", DescriptionKind: provider.Markdown},
-	"workspace": {Type: cty.String, Optional: true, Description: "The workspace to use, if the backend supports workspaces.", DescriptionKind: provider.Markdown},
+	"backend":   {Type: cty.String, Required: true, Description: "The type of the backend that keeps the state, such as `local`.", DescriptionKind: provider.Markdown},
+	"config":    {Type: cty.DynamicPseudoType, Optional: true, Description: "The arguments of the backend, as they stand in its `backend` block.", DescriptionKind: provider.Markdown},
+	"defaults":  {Type: cty.DynamicPseudoType, Optional: true, Description: "Values of outputs that the state does not have.", DescriptionKind: provider.Markdown},
+	"outputs":   {Type: cty.DynamicPseudoType, Computed: true, Description: "The outputs of the root module in that state, as an object.", DescriptionKind: provider.Markdown},
+	"workspace": {Type: cty.String, Optional: true, Description: "The workspace whose state is read, where the backend has workspaces.", DescriptionKind: provider.Markdown},
 }}
 
 // schema is shared: schemas are immutable, and deriving types from one costs something once.

@@ -55,7 +55,7 @@ var encodeTfvarsFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
 		vars := args[0]
 		if ty := vars.Type(); !ty.IsObjectType() && !ty.IsMapType() {
-			return cty.NilVal, errors.New("invalid value to encode: must be an object whose attribute names will become the encoded variable names")
+			return cty.NilVal, errors.New("only an object can be encoded: its attributes become the variables")
 		}
 		if !vars.IsWhollyKnown() {
 			return cty.UnknownVal(ty), nil

@@ -102,7 +102,7 @@ func (t *terraform) ReadData(ctx context.Context, req provider.ReadDataRequest) 
 	}
 	if s == nil { // defaults are for outputs that a state does not have
 		return provider.ReadDataResponse{Diagnostics: append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unable to find remote state", Path: cty.GetAttrPath("workspace"),
-			Detail: "No stored state was found for the given workspace in the given backend."})}
+			Detail: "The backend keeps no state for this workspace. Check \"config\" and \"workspace\", or apply the configuration that makes it."})}
 	}
 	for _, name := range s.OutputNames() {
 		outputs[name] = s.Output(name).Value

@@ -35,7 +35,7 @@ func decodeFlag(attrs hcl.Attributes, name string, target *bool) diag.List {
 	return decodeOptional(attrs, name, target)
 }
 
-const nameRule = "A name must start with a letter or underscore and may contain only letters, digits, underscores, and dashes."
+const nameRule = "A name begins with a letter or an underscore; letters, digits, underscores and dashes may follow."
 
 // checkName refuses what is no identifier.
 func checkName(name string, rng hcl.Range, summary string) diag.List {

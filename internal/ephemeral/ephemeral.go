@@ -63,7 +63,7 @@ func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block
 	}
 	for _, e := range value.CheckData(block, resp.Result) {
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Provider produced invalid ephemeral resource instance", Path: e.Path,
-			Detail: "The provider answered for " + a.String() + " with something that cannot be: " + e.Error() + ".\n\nThis is a bug in the provider, which should be reported in the provider's own issue tracker."})
+			Detail: "The provider answered for " + a.String() + " with something that cannot be: " + e.Error() + ".\n\n" + value.ProviderBug})
 	}
 	o := &object{set: s, addr: a, prov: prov, private: resp.Private, stop: make(chan struct{}), ended: make(chan struct{})}
 	s.mu.Lock()

@@ -232,7 +232,7 @@ func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 	for _, path := range ephemeral {
 		if a := b.Slot.Type.Block.AttributeAt(path); a == nil || !a.WriteOnly {
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid use of ephemeral value", Path: path,
-				Detail: "Ephemeral values are not valid for " + value.FormatPath(path) + ", because it is not a write-only attribute and must be persisted to state."})
+				Detail: "The value of " + value.FormatPath(path) + " would be stored in the state, and an ephemeral value must not be: only write-only attributes take one."})
 		}
 	}
 	return b.Locate(diags, key)

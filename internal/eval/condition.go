@@ -32,7 +32,7 @@ type result struct {
 // detail words a failure.
 func (r result) detail() string {
 	if r.message == "" {
-		return "This check failed, but has an invalid error message as described in the other accompanying messages."
+		return "The condition does not hold. Its error message cannot be shown, for the reason that is reported beside this."
 	}
 	return r.message
 }
@@ -86,7 +86,7 @@ func holds(c *config.Condition, ctx *hcl.EvalContext) result {
 		return r
 	}
 	if v.IsKnown() && v.IsNull() {
-		return fail("Condition expression must return either true or false, not null.")
+		return fail("The condition is null; it has to be true or false.")
 	}
 	b, err := convert.Convert(v, cty.Bool)
 	switch {
@@ -120,12 +120,12 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 	case err != nil:
 		report(diag.Error, "Invalid error message", "Unsuitable value for error message: "+err.Error()+".")
 	case str.IsKnown() && str.IsNull():
-		report(diag.Error, "Invalid error message", "Unsuitable value for error message: must not be null.")
+		report(diag.Error, "Invalid error message", "The error message is null; it has to be text.")
 	case sensitive:
 		report(leak, "Error message refers to sensitive values", "The expression of this error message refers to sensitive values, so the message will not be shown. Leave them out, or use the function nonsensitive if the message does not reveal them.")
-		text = "The error message included a sensitive value, so it will not be displayed."
+		text = "The error message is not shown because a sensitive value is part of it."
 	case ephemeral:
-		text = "The error message included an ephemeral value, so it will not be displayed."
+		text = "The error message is not shown because an ephemeral value is part of it."
 	case str.IsKnown():
 		text = strings.TrimSpace(str.AsString())
 	}
@@ -164,7 +164,7 @@ func (i *Instance) evalCheck(s *Slot) error {
 		case statusUnknown:
 			rng := c.Condition.Range()
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Check block assertion known after apply", Subject: &rng,
-				Detail: "The condition could not be evaluated at this time, a result will be known when this plan is applied.", Expression: c.Condition, EvalContext: ctx, Extra: OfCheck{}})
+				Detail: "The condition depends on values that are known only after apply, and is judged then.", Expression: c.Condition, EvalContext: ctx, Extra: OfCheck{}})
 		}
 	}
 	i.walk.checks.report("check", configAddr(s), instanceAddr(i, "check."+s.Name), o)

@@ -74,9 +74,9 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 	switch {
 	case len(content.Blocks) == 0:
 		rng := content.MissingItemRange
-		return diags.Errorf(&rng, "Missing dynamic content block", "A dynamic block must have a nested block of type \"content\" to describe the body of each generated block.")
+		return diags.Errorf(&rng, "Missing dynamic content block", "A \"dynamic\" block needs a \"content\" block in it, which is the body of each block that it makes.")
 	case len(content.Blocks) > 1:
-		return diags.Errorf(&content.Blocks[1].DefRange, "Extraneous dynamic content block", "Only one nested content block is allowed for each dynamic block.")
+		return diags.Errorf(&content.Blocks[1].DefRange, "Extraneous dynamic content block", "A \"dynamic\" block has one \"content\" block. Remove this one.")
 	}
 	item := blockItem{def: block.DefRange, dynamic: d, body: CompileBody(content.Blocks[0].Body, &g.nested.Block)}
 	inside := item.body.traversals
@@ -137,9 +137,9 @@ func (d *dynamicBlock) over(ctx *hcl.EvalContext) (cty.Value, cty.ValueMarks, di
 	v, marks := v.Unmark()
 	switch {
 	case v.IsNull():
-		diags = diags.Extend(problem(d.forEach, ctx, "Invalid dynamic for_each value", "Cannot use a null value in for_each."))
+		diags = diags.Extend(problem(d.forEach, ctx, "Invalid dynamic for_each value", "The value of for_each is null. Use an empty collection for no blocks."))
 	case !v.CanIterateElements() && v.Type() != cty.DynamicPseudoType:
-		diags = diags.Extend(problem(d.forEach, ctx, "Invalid dynamic for_each value", "Cannot use a %s value in for_each. An iterable collection is required.", v.Type().FriendlyName()))
+		diags = diags.Extend(problem(d.forEach, ctx, "Invalid dynamic for_each value", "The value of for_each is a %s; a list, set, map, tuple or object is needed.", v.Type().FriendlyName()))
 	}
 	return v, marks, diags
 }
@@ -160,13 +160,13 @@ func (d *dynamicBlock) labelOf(ctx *hcl.EvalContext, allowed cty.ValueMarks) (st
 	v, err := convert.Convert(v, cty.String)
 	switch {
 	case err != nil:
-		return bad("Cannot use this value as a dynamic block label: %s.", err)
+		return bad("A label is text, and this value is not: %s.", err)
 	case !subset(marks, allowed):
 		return bad("A sensitive or ephemeral value cannot be a label: labels are part of the object's address.")
 	case v.IsNull():
-		return bad("Cannot use a null value as a dynamic block label.")
+		return bad("This label is null. A label is text.")
 	case !v.IsKnown():
-		return bad("This value is not yet known. Dynamic block labels must be immediately-known values.")
+		return bad("This label is known only after apply. Labels have to be known while planning.")
 	}
 	return v.AsString(), nil
 }

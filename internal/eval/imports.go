@@ -154,7 +154,7 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	case !v.IsKnown():
 		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression depends on what is known only after apply. What is imported has to be known while planning.`)
 	case !v.CanIterateElements():
-		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression must be a collection.`)
+		return v, problem(b.ForEach, ctx, summary, `The value of "for_each" is no collection: a map, an object or a set is needed.`)
 	case v.Type().IsSetType() && !v.IsWhollyKnown():
 		return v, problem(b.ForEach, ctx, summary, `The "for_each" set holds values that are known only after apply. What is imported has to be known while planning.`)
 	}

@@ -94,12 +94,12 @@ func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
 	case addr.Managed:
 		names = schema.Resources
 		if schema.Data[r.Addr.Type] != nil {
-			other = fmt.Sprintf("\n\nDid you intend to use the data source %q? If so, declare this using a \"data\" block instead of a \"resource\" block.", r.Addr.Type)
+			other = fmt.Sprintf("\n\nThere is a data source %q: write \"data\" in place of \"resource\" if you meant that.", r.Addr.Type)
 		}
 	case addr.Data:
 		what, names = "data source", schema.Data
 		if schema.Resources[r.Addr.Type] != nil {
-			other = fmt.Sprintf("\n\nDid you intend to use the managed resource type %q? If so, declare this using a \"resource\" block instead of a \"data\" block.", r.Addr.Type)
+			other = fmt.Sprintf("\n\nThere is a resource type %q: write \"resource\" in place of \"data\" if you meant that.", r.Addr.Type)
 		}
 	case addr.Ephemeral:
 		what, names = "ephemeral resource type", schema.Ephemeral
@@ -225,13 +225,13 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		i, ok := l.u.variables[ref.Name]
 		if !ok {
 			return undeclared("Reference to undeclared input variable", "An input variable with the name %q has not been declared.%s",
-				ref.Name, suggestOr(ref.Name, l.u.variables, ` This variable can be declared with a variable `+quoted(ref.Name)+` {} block.`))
+				ref.Name, suggestOr(ref.Name, l.u.variables, ` Declare it with variable `+quoted(ref.Name)+` {}.`))
 		}
 		l.deps[i] = true
 	case addr.RefLocal:
 		i, ok := l.u.locals[ref.Name]
 		if ok && l.s.Kind == SlotLocal && l.s.index == i {
-			return undeclared("Self-referencing local value", "Local value local.%s cannot use its own result as part of its expression.", ref.Name)
+			return undeclared("Self-referencing local value", "The expression of local.%s refers to local.%[1]s itself.", ref.Name)
 		}
 		if !ok {
 			return undeclared("Reference to undeclared local value", "A local value with the name %q has not been declared.%s", ref.Name, suggestOr(ref.Name, l.u.locals, ""))
@@ -243,35 +243,35 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		return l.resolveResource(ref, where, undeclared)
 	case addr.RefPath:
 		if ref.Name != "module" && ref.Name != "root" && ref.Name != "cwd" {
-			return undeclared(`Invalid "path" attribute`, `The "path" object does not have an attribute named %q.%s`, ref.Name, diag.DidYouMean(ref.Name, []string{"module", "root", "cwd"}))
+			return undeclared(`Invalid "path" attribute`, `There is no path.%[1]s, only path.module, path.root and path.cwd.%[2]s`, ref.Name, diag.DidYouMean(ref.Name, []string{"module", "root", "cwd"}))
 		}
 	case addr.RefTerraform:
 		if ref.Name != "workspace" && ref.Name != "applying" {
-			return undeclared(`Invalid "terraform" attribute`, `The "terraform" object does not have an attribute named %q. The supported attributes are terraform.workspace, the name of the selected workspace, and terraform.applying.`, ref.Name)
+			return undeclared(`Invalid "terraform" attribute`, `There is no terraform.%s, only terraform.workspace, the name of the selected workspace, and terraform.applying.`, ref.Name)
 		}
 	case addr.RefCount:
 		if ref.Name != "index" {
-			return undeclared(`Invalid "count" attribute`, `The "count" object does not have an attribute named %q. The only supported attribute is count.index, which is the index of each instance of a resource block that has the "count" argument set.`, ref.Name)
+			return undeclared(`Invalid "count" attribute`, `There is no count.%s, only count.index: the number of the instance, from 0, in a block that has the argument "count".`, ref.Name)
 		}
 		if !l.counted() {
-			return undeclared("Reference to \"count\" in non-counted context", "The \"count\" object can only be used in \"module\", \"resource\", and \"data\" blocks, and only when the \"count\" argument is set.")
+			return undeclared("Reference to \"count\" in non-counted context", "count.index is there in blocks that have the argument \"count\". This one has not.")
 		}
 	case addr.RefEach:
 		if ref.Name != "key" && ref.Name != "value" {
-			return undeclared(`Invalid "each" attribute`, `The "each" object does not have an attribute named %q. The supported attributes are each.key and each.value, the current key and value pair of the "for_each" attribute set.`, ref.Name)
+			return undeclared(`Invalid "each" attribute`, `There is no each.%s, only each.key and each.value: the key and the value of the instance in a block that has the argument "for_each".`, ref.Name)
 		}
 		if !l.keyed() && ref.Name == "value" {
-			return undeclared("each.value cannot be used in this context", "The \"each\" object can be used only in \"module\" or \"resource\" blocks, and only when the \"for_each\" argument is set.")
+			return undeclared("each.value cannot be used in this context", "each.key and each.value are there in blocks that have the argument \"for_each\". This one has not.")
 		}
 		if !l.keyed() {
-			return undeclared("Reference to \"each\" in context without for_each", "The \"each\" object can be used only in \"module\" or \"resource\" blocks, and only when the \"for_each\" argument is set.")
+			return undeclared("Reference to \"each\" in context without for_each", "each.key and each.value are there in blocks that have the argument \"for_each\". This one has not.")
 		}
 	case addr.RefSelf:
 		if l.self && l.s.Type != nil {
 			return StaticTraversal(ref.Remaining, l.s.Type.Block)
 		}
 		if !l.self {
-			return undeclared(`Invalid "self" reference`, `The "self" object is not available in this context. This object can be used only in resource provisioner, connection, and postcondition blocks.`)
+			return undeclared(`Invalid "self" reference`, `"self" is the object of the surrounding resource in its provisioner, connection and postcondition blocks. It means nothing here.`)
 		}
 	}
 	return nil

@@ -134,13 +134,13 @@ func (i *Instance) evalOutput(s *Slot) error {
 	rng := o.Range
 	exprRange := o.Expr.Range()
 	if !o.Ephemeral && value.HasDeepEphemeral(v) {
-		return i.walk.Report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "This output value is not declared as returning an ephemeral value, so it cannot be set to a result derived from an ephemeral value."))
+		return i.walk.Report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
 	}
 	if o.Ephemeral && !value.HasDeepEphemeral(v) && (v.IsWhollyKnown() || !i.walk.Inputs.Validating) {
 		return i.walk.Report(diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".", o.Name))
 	}
 	if i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v) {
-		return i.walk.Report(diags.Errorf(&rng, "Output refers to sensitive values", "To reduce the risk of accidentally exporting sensitive data that was intended to be only internal, any root module output containing sensitive data must be explicitly marked as sensitive, to confirm your intent.\n\nIf you do intend to export this data, annotate the output value as sensitive by adding the following argument:\n    sensitive = true"))
+		return i.walk.Report(diags.Errorf(&rng, "Output refers to sensitive values", "This output would show a sensitive value, or what is derived from one. If it is meant to leave the module, say so with\n    sensitive = true\nand if nothing in it is secret, take the mark off with nonsensitive(...)."))
 	}
 	if o.Sensitive {
 		v = v.Mark(value.Sensitive)

@@ -144,14 +144,14 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 		return none, diag.List(nil).AppendHCL(hclDiags)
 	}
 	if value.HasDeepEphemeral(v) {
-		return none, problem(expr, ctx, "Invalid count argument", `The given "count" is derived from an ephemeral value, which means that it cannot be used: the number of instances must be the same in every run.`)
+		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" comes from something ephemeral. The number of instances has to be the same in every run.`)
 	}
 	v, _ = v.Unmark() // sensitive is allowed here
 	switch {
 	case v.IsNull():
-		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is null. An integer is required.`)
+		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" is null. A whole number is needed.`)
 	case !v.IsKnown() && !validating:
-		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid count argument", `The "count" value depends on resource attributes that cannot be determined until apply, so the number of instances is not known yet. To work around this, use the -target argument to first apply only the resources that the count depends on.`))
+		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid count argument", `The value of "count" depends on attributes that are known only after apply, and how many instances there are has to be known while planning. Compute it from what the configuration says itself, or apply what it depends on first, with -target.`))
 	}
 	num, err := convert.Convert(v, cty.Number)
 	if err != nil {
@@ -166,13 +166,13 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 	}
 	var n int
 	if err := gocty.FromCtyValue(num, &n); err != nil {
-		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is unsuitable: %s.`, err)
+		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" cannot be used: %s.`, err)
 	}
 	if n < 0 {
-		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is unsuitable: must be greater than or equal to zero.`)
+		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" is negative. It is the number of instances, 0 or more.`)
 	}
 	if n > maxCount {
-		return none, problem(expr, ctx, "Invalid count argument", `The given "count" argument value is unsuitable: must not be greater than %d, but it is %d.`, maxCount, n)
+		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" is %[2]d, and more than %[1]d instances of a block are not possible.`, maxCount, n)
 	}
 	keys := make([]addr.Key, n)
 	for k := range keys {
@@ -197,9 +197,9 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 			return none, diag.List(nil).AppendHCL(hclDiags)
 		}
 		if ty.IsSetType() {
-			return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `The "for_each" set includes values derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to use a map value where the keys are defined statically in your configuration and where only the values contain apply-time results.`))
+			return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `The set in "for_each" holds values that are known only after apply, and its members are the keys of the instances, which have to be known while planning. Use a map: keys that stand in the configuration, and what is known later as values only.`))
 		}
-		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `The "for_each" map includes keys derived from resource attributes that cannot be determined until apply, so the full set of keys that will identify the instances is not known yet. When working with unknown values in for_each, it's better to define the map keys statically in your configuration and place apply-time results only in the map values.`))
+		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `Keys of the map in "for_each" are known only after apply, and they identify the instances, so they have to be known while planning. Let the keys stand in the configuration, and use what is known later as values only.`))
 	}
 	each := make(map[string]cty.Value, v.LengthInt())
 	keys := make([]addr.Key, 0, v.LengthInt())
@@ -209,7 +209,7 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 			k = ev
 		}
 		if k.IsNull() {
-			return none, problem(expr, ctx, "Invalid for_each set argument", `The given "for_each" argument value is unsuitable: "for_each" sets must not contain null values.`)
+			return none, problem(expr, ctx, "Invalid for_each set argument", `The set in "for_each" holds null, which cannot be the key of an instance.`)
 		}
 		each[k.AsString()] = ev
 		keys = append(keys, addr.StringKey(k.AsString()))
@@ -224,15 +224,15 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 		return problem(expr, ctx, "Invalid for_each argument", format, args...)
 	}
 	if value.IsEphemeral(v) {
-		return bad(`The given "for_each" value is derived from an ephemeral value, which cannot be used here: the instances must be the same in every run.`)
+		return bad(`The value of "for_each" comes from something ephemeral. The instances have to be the same in every run.`)
 	}
 	if value.IsSensitive(v) {
-		return because(diag.CausedBySensitive, bad("Sensitive values, or values derived from sensitive values, cannot be used as for_each arguments. If used, the sensitive value could be exposed as a resource instance key. If only the values are secret, repeat over the keys, as in nonsensitive(toset(keys(...))), and look the values up by each.key."))
+		return because(diag.CausedBySensitive, bad("The value of \"for_each\" is sensitive, and its keys would show in the addresses of the instances. If only the values are secret, repeat over the keys, as in nonsensitive(toset(keys(...))), and look the values up by each.key."))
 	}
 	ty := v.Type()
 	switch {
 	case v.IsNull():
-		return bad(`The given "for_each" argument value is null. A map, or set of strings is allowed.`)
+		return bad(`The value of "for_each" is null. A map, an object or a set of strings is needed; an empty one makes no instances.`)
 	case ty == cty.DynamicPseudoType:
 		return nil // unknown, and so is its type
 	case !(ty.IsMapType() || ty.IsObjectType() || ty.IsSetType()):
@@ -240,9 +240,9 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 		if ty.IsListType() || ty.IsTupleType() {
 			advice = " Turn a list of texts into a set with toset(...)."
 		}
-		return bad(`The given "for_each" argument value is unsuitable: the "for_each" argument must be a map, or set of strings, and you have provided a value of type %s.%s`, ty.FriendlyName(), advice)
+		return bad(`The value of "for_each" is of type %s; a map, an object or a set of strings is needed.%s`, ty.FriendlyName(), advice)
 	case ty.IsSetType() && v.IsWhollyKnown() && v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType:
-		return problem(expr, ctx, "Invalid for_each set argument", `The given "for_each" argument value is unsuitable: "for_each" supports maps and sets of strings, but you have provided a set containing type %s.`, ty.ElementType().FriendlyName())
+		return problem(expr, ctx, "Invalid for_each set argument", `The value of "for_each" is a set of %s. Keys of instances are text: use a set of strings, or a map.`, ty.ElementType().FriendlyName())
 	}
 	return nil
 }

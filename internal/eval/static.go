@@ -20,7 +20,7 @@ func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared pro
 	repeated := r.Count != nil || r.ForEach != nil
 	var diags diag.List
 	if ref.HasKey && !repeated {
-		diags = undeclared("Unexpected resource instance key", `Because %s does not have "count" or "for_each" set, references to it must not include an index key. Remove the bracketed index to refer to the single instance of this resource.`, ref.Resource)
+		diags = undeclared("Unexpected resource instance key", `%s has neither "count" nor "for_each", so it is one object and takes no key. Remove what stands in brackets.`, ref.Resource)
 	}
 	if repeated && !ref.HasKey && len(ref.Remaining) > 0 {
 		attr, ok := ref.Remaining[0].(hcl.TraverseAttr)
@@ -31,7 +31,7 @@ func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared pro
 		if r.ForEach != nil {
 			argument, key, all = "for_each", "each.key", fmt.Sprintf("{ for k, v in %s : k => v.%s }", ref.Resource, attr.Name)
 		}
-		diags = undeclared("Missing resource instance key", "Because %s has %q set, its attributes must be accessed on specific instances.\n\nFor example, to correlate with indices of a referring resource, use:\n    %s[%s]\nand for those of all instances:\n    %s", ref.Resource, argument, ref.Resource, key, all)
+		diags = undeclared("Missing resource instance key", "%s has %q, so it is many objects. Say which one is meant; in a block with the same %[2]s that is:\n    %[3]s[%[4]s]\nand for those of all instances:\n    %s", ref.Resource, argument, ref.Resource, key, all)
 	}
 	return diags.Extend(StaticTraversal(ref.Remaining, target.Type.Block))
 }
@@ -44,7 +44,7 @@ func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
 	attr, ok := t[0].(hcl.TraverseAttr)
 	if !ok {
 		rng := t[0].SourceRange()
-		return diag.List(nil).Errorf(&rng, "Invalid index operation", "Only attribute access is allowed here, using the dot operator: this is one object, not a collection of objects.")
+		return diag.List(nil).Errorf(&rng, "Invalid index operation", "This is one object, not a collection of objects: follow it with a dot and the name of an attribute.")
 	}
 	if a := block.Attributes[attr.Name]; a != nil {
 		var diags diag.List
@@ -69,7 +69,7 @@ func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
 	}
 	sort.Strings(names)
 	rng := attr.SrcRange
-	return diag.List(nil).Errorf(&rng, "Unsupported attribute", "This object has no argument, nested block, or exported attribute named %q.%s", attr.Name, diag.DidYouMean(attr.Name, names))
+	return diag.List(nil).Errorf(&rng, "Unsupported attribute", "Neither an argument nor a block nor an attribute of this object is named %q.%s", attr.Name, diag.DidYouMean(attr.Name, names))
 }
 
 // deprecated warns of the use of an attribute that its provider is going to give up.

@@ -117,7 +117,7 @@ func absent(a addr.Provider, block *provider.Block) (cty.Value, diag.List) {
 	for name, attr := range block.Attributes {
 		if attr.Required {
 			return cty.NilVal, diag.List{}.Errorf(nil, "Invalid provider configuration",
-				"Provider %q requires explicit configuration: its argument %q is required. Add a provider block to the root module and configure the provider's required arguments as described in the provider documentation.", a, name)
+				"Provider %q cannot do without configuration: its argument %q is required. Add a provider block with that argument to the root module.", a, name)
 		}
 	}
 	return block.EmptyValue(), nil

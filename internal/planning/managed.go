@@ -311,5 +311,5 @@ func preventDestroy(r *config.Resource, c *plan.Change) diag.List {
 		return nil
 	}
 	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Instance cannot be destroyed", Subject: r.DeclRange.Ptr(), Address: c.Object.String(),
-		Detail: fmt.Sprintf("Resource %s has lifecycle.prevent_destroy set, but the plan calls for this resource to be destroyed. To avoid this error and continue with the plan, either disable lifecycle.prevent_destroy or reduce the scope of the plan using the -target option.", c.Object)}}
+		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy forbids. Take prevent_destroy out if the object may go; otherwise undo what makes this necessary, or leave the object out with -target.", c.Object)}}
 }

@@ -104,7 +104,7 @@ func (p *planner) checkStrayProvider(s stray) error {
 		return nil
 	}
 	return p.walk.Report(diag.List{}.Errorf(nil, "Provider configuration not present",
-		"To work with %s its original provider configuration at %s is required, but it has been removed. This occurs when a provider configuration is removed while objects created by that provider still exist in the state. Re-add the provider configuration to destroy %s, after which you can remove the provider configuration again.",
+		"%s is still in the state and was made with the provider configuration %s, which is no longer there. Bring that back until %[1]s is destroyed; then it can go.",
 		s.object, s.cfg, s.object))
 }
 

@@ -48,7 +48,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	}
 	if stored.SchemaVersion > rt.Version {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource instance managed by newer provider version",
-			"The current state of %s was created by a newer provider version than is currently selected. Upgrade the provider %s to work with this state.", o, cfg.Provider.ForDisplay()))
+			"The state of %s was written by a later version of the provider %s than the one that is selected. Select that version, or a later one.", o, cfg.Provider.ForDisplay()))
 	}
 	up := inst.UpgradeState(p.calls, provider.UpgradeStateRequest{
 		Type: o.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat},

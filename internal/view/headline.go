@@ -110,12 +110,12 @@ func reasonText(c *plan.Change) string {
 	case plan.ReadBecauseConfigUnknown:
 		return "config refers to values not yet known"
 	case plan.ReadBecauseDependencyPending:
-		return "depends on a resource or a module with changes pending"
+		return "depends on something that this plan changes"
 	case plan.ReadBecauseCheckNested:
-		return "config will be reloaded to verify a check block"
+		return "read again for a check block"
 	}
 	if c.Object.Deposed != "" && c.Action == plan.Delete {
-		return "left over from a partially-failed replacement of this instance"
+		return "left over from a replacement of this instance that did not end"
 	}
 	return ""
 }

@@ -59,7 +59,7 @@ func (w *planWriter) plan(p *plan.Plan) {
 	if outputs != "" {
 		w.WriteString("\nChanges to Outputs:\n" + outputs)
 		if len(changes) == 0 {
-			w.paragraph("You can apply this plan to save these new output values to the %s state, without changing any real infrastructure.", name)
+			w.paragraph("Apply this plan to save these output values in the %s state. No real infrastructure is changed.", name)
 		}
 	}
 }
@@ -104,20 +104,20 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 		w.WriteString(name + " encountered an error while generating this plan.\n\n")
 	case p.Mode == plan.RefreshOnly && drifted:
 		w.WriteByte('\n')
-		w.paragraph("This is a refresh-only plan, so %s will not take any actions to undo these. If you were expecting these changes then you can apply this plan to record the updated values in the %s state without changing any remote objects.", name, name)
+		w.paragraph("A refresh-only plan changes no real object: %s leaves these as they are. If they are as you expect, apply the plan to record them in the %s state.", name, name)
 	case p.Mode == plan.RefreshOnly:
 		say("Your infrastructure still matches the configuration.",
-			"%s has checked that the real remote objects still match the result of your most recent changes, and found no differences.", name)
+			"%s compared the real objects with the state and found no differences.", name)
 	case p.Mode == plan.Destroy:
 		say("No objects need to be destroyed.",
-			"Either you have not created any objects yet or the existing objects were already deleted outside of %s.", name)
+			"There are no objects in the %s state: nothing was created yet, or everything is gone.", name)
 	case drifted:
 		w.rule()
 		say("Your infrastructure matches the configuration.",
 			"The configuration agrees with the changes shown above, so applying this plan only records them in the %s state and changes no real infrastructure.", name)
 	default:
 		say("Your infrastructure matches the configuration.",
-			"%s has compared your real infrastructure against your configuration and found no differences, so no changes are needed.", name)
+			"%s compared your real infrastructure with your configuration and found no differences. Nothing has to be done.", name)
 	}
 }
 
@@ -146,7 +146,7 @@ func (w *planWriter) drift(p *plan.Plan) bool {
 		}
 		if !some {
 			w.WriteString("\n" + w.in(bold, w.in(cyan, "Note:")+" Objects have changed outside of "+w.o.title()) + "\n")
-			w.paragraph("%s detected the following changes made outside of %s since the last %q which may have affected this plan:",
+			w.paragraph("%s found these changes, which were made outside of %s since the last %q and may be the reason for parts of this plan:",
 				w.o.title(), w.o.title(), w.o.program()+" apply")
 			some = true
 		}
@@ -195,10 +195,10 @@ func headerOp(o op) plan.Action {
 func (w *planWriter) afterDrift(p *plan.Plan) {
 	w.WriteByte('\n')
 	if p.Mode == plan.RefreshOnly {
-		w.paragraph("This is a refresh-only plan, so %s will not take any actions to undo these. If you were expecting these changes then you can apply this plan to record the updated values in the %s state without changing any remote objects.", w.o.title(), w.o.title())
+		w.paragraph("A refresh-only plan changes no real object: %s leaves these as they are. If they are as you expect, apply the plan to record them in the %s state.", w.o.title(), w.o.title())
 		return
 	}
-	w.paragraph("Unless you have made equivalent changes to your configuration, or ignored the relevant attributes using ignore_changes, the following plan may include actions to undo or respond to these changes.")
+	w.paragraph("The plan below may undo them or respond to them. To keep them, make the same changes in your configuration, or name the attributes in ignore_changes.")
 	w.rule()
 }
 

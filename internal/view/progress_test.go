@@ -117,9 +117,9 @@ func TestNextStepTellsHowToApply(t *testing.T) {
 		want string
 	}{
 		{"unsaved", Options{Program: "terraform"}, NextStep{Plan: todo}, rule +
-			"\nNote: You didn't use the -out option to save this plan, so Terraform can't\nguarantee to take exactly these actions if you run \"terraform apply\" now.\n"},
+			"\nNote: This plan was not saved with -out, so Terraform may do something else\nif you run \"terraform apply\" and things have changed by then.\n"},
 		{"saved", Options{Program: "terraform"}, NextStep{Plan: todo, PlanFile: "p1"}, rule +
-			"\nSaved the plan to: p1\n\nTo perform exactly these actions, run the following command to apply:\n    terraform apply \"p1\"\n"},
+			"\nSaved the plan to: p1\n\nTo perform exactly these actions, run:\n    terraform apply \"p1\"\n"},
 		{"nothing to do", Options{}, NextStep{Plan: &plan.Plan{}, PlanFile: "p1"}, ""},
 		{"automation", Options{Automation: true}, NextStep{Plan: todo}, ""},
 	} {

@@ -231,13 +231,13 @@ func (t *text) NextStep(n NextStep) {
 	b.WriteString("\n" + t.in(gray, strings.Repeat("─", t.o.width()-1)) + "\n")
 	say := func(s string) { b.WriteString("\n" + wrap(s, t.o.width()-1) + "\n") }
 	if n.GeneratedConfig != "" {
-		say(fmt.Sprintf("%s has generated configuration and written it to %s. Please review the configuration and edit it as necessary before adding it to version control.", t.o.title(), cleanLine(n.GeneratedConfig)))
+		say(fmt.Sprintf("%s wrote generated configuration to %s. Read it, and edit what needs it, before you commit it.", t.o.title(), cleanLine(n.GeneratedConfig)))
 	}
 	if n.PlanFile == "" {
-		say(fmt.Sprintf("Note: You didn't use the -out option to save this plan, so %s can't guarantee to take exactly these actions if you run \"%s apply\" now.", t.o.title(), t.o.program()))
+		say(fmt.Sprintf("Note: This plan was not saved with -out, so %s may do something else if you run \"%s apply\" and things have changed by then.", t.o.title(), t.o.program()))
 	} else {
 		b.WriteString("\nSaved the plan to: " + cleanLine(n.PlanFile) + "\n")
-		say(fmt.Sprintf("To perform exactly these actions, run the following command to apply:\n    %s apply %s", t.o.program(), quoted(n.PlanFile)))
+		say(fmt.Sprintf("To perform exactly these actions, run:\n    %s apply %s", t.o.program(), quoted(n.PlanFile)))
 	}
 	t.write(t.o.Out, b.String())
 }

@@ -114,7 +114,7 @@ func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Fac
 		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn,
 		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok },
 	})
-	diags = diags.Extend(misspelt(more, wanted)).Extend(OverrideWarning(set, wanted, "The behavior may therefore not match any released version of the provider and applying changes may cause the state to become incompatible with published releases."))
+	diags = diags.Extend(misspelt(more, wanted)).Extend(OverrideWarning(set, wanted, "They need not behave as any released version does, and what they write to the state may be unreadable for one."))
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := c.ProviderLog()
 	for p, program := range programs {
@@ -165,7 +165,7 @@ func OverrideWarning(set *settings.Settings, wanted plugins.Wanted, consequence 
 	}
 	slices.Sort(list)
 	return diag.List{}.Warnf(nil, "Provider development overrides are in effect",
-		"The following provider development overrides are set in the CLI configuration:\n%s\n\n%s", strings.Join(list, "\n"), consequence)
+		"The CLI configuration replaces these providers by programs under development:\n%s\n\n%s", strings.Join(list, "\n"), consequence)
 }
 
 // Selections gives the version of each provider that the lock file has.

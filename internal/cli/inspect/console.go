@@ -91,7 +91,7 @@ func (k *consoleCommand) converse(ctx context.Context, run *tombolo.Run, values 
 	c := k.call
 	evaluator, diags := run.Console(ctx, tombolo.ConsoleOptions{Plan: k.plan, Variables: values})
 	if diags.HasErrors() && evaluator != nil {
-		diags = diags.Warnf(nil, "Due to the problems above, some expressions may produce unexpected results.", "")
+		diags = diags.Warnf(nil, "Not everything could be evaluated: expressions that depend on the problems above have no sure result.", "")
 	}
 	c.Report(diags)
 	if evaluator == nil {

@@ -24,7 +24,7 @@ func (d drawing) resources() string {
 	var b strings.Builder
 	b.WriteString("digraph G {\n  rankdir = \"RL\";\n  node [shape = rect, fontname = \"sans-serif\"];\n")
 	if len(nodes) == 0 {
-		b.WriteString("  /* This configuration does not contain any resources.         */\n  /* For a more detailed graph, try: terraform graph -type=plan */\n")
+		b.WriteString("  // no resources; graph -type=plan shows everything else\n")
 	}
 	indent, module := "  ", addr.Module{}
 	closeModule := func() {

@@ -69,9 +69,9 @@ func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOn
 		return diags.AppendError("Failed to write the dependency lock file", err)
 	}
 	if created {
-		announce(c, "lock_info", c.Title+" has created a lock file "+lockfile.Name+" to record the provider\nselections it made above. Include this file in your version control repository\nso that "+c.Title+" can guarantee to make the same selections by default when\nyou run \""+c.Program+" init\" in the future.")
+		announce(c, "lock_info", c.Title+" has created a lock file "+lockfile.Name+" to record the provider\nversions that were selected. Commit it with your configuration: then \""+c.Program+" init\"\nselects the same versions everywhere, until you ask for others.")
 	} else {
-		announce(c, "dependencies_lock_changes_info", c.Title+" has made some changes to the provider dependency selections recorded\nin the "+lockfile.Name+" file. Review those changes and commit them to your\nversion control system if they represent changes you intended to make.")
+		announce(c, "dependencies_lock_changes_info", c.Title+" has changed the selections in "+lockfile.Name+". Look at the\ndifference, and commit it if that is what you meant.")
 	}
 	return incomplete(result)
 }

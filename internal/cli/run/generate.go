@@ -40,7 +40,7 @@ func writeGenerated(name, title string, pl *plan.Plan) diag.List {
 		return nil
 	}
 	err := command.ReplaceFile(name, 0o644, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "# __generated__ by %s\n# Please review these resources and move them into your main configuration files.\n", title)
+		_, err := fmt.Fprintf(w, "# __generated__ by %s\n# Read these resources, and move them to the files where they belong.\n", title)
 		for _, c := range pl.Changes {
 			if err == nil && c.GeneratedConfig != "" {
 				_, err = fmt.Fprintf(w, "\n# __generated__ by %s from %q\n%s\n", title, c.Importing.ID, c.GeneratedConfig)

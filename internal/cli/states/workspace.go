@@ -181,7 +181,7 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 	if err != nil {
 		return c.Finish("Failed to create the workspace", err)
 	}
-	fmt.Fprintf(c.Out, "%s\n\nYou're now on a new, empty workspace. Workspaces isolate their state,\nso if you run \"%s plan\" %s will not see any existing state\nfor this configuration.\n",
+	fmt.Fprintf(c.Out, "%s\n\nThe new workspace is empty. Each workspace has a state of its own: \"%s plan\" does not\nsee what %s manages in the others.\n",
 		c.Green(fmt.Sprintf("Created and switched to workspace %q!", name)), c.Program, c.Title)
 	return command.Done
 }
@@ -263,7 +263,7 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	case name == state.DefaultWorkspace && name != w.current:
 		return c.Say("The default workspace cannot be deleted: it always exists.")
 	case name == w.current:
-		return c.Say("Workspace %q is your active workspace.\n\nYou cannot delete the currently active workspace. Please switch\nto another workspace and try again.", name)
+		return c.Say("Workspace %q is your active workspace.\n\nThe active workspace cannot be deleted. Select another one first.", name)
 	}
 	ws, err := w.store.Workspace(name)
 	if err != nil {
@@ -287,7 +287,7 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	}
 	fmt.Fprintln(c.Out, c.Green(fmt.Sprintf("Deleted workspace %q!", name)))
 	if len(left) > 0 {
-		fmt.Fprintf(c.Out, "WARNING: %q was non-empty.\nThe resources managed by the deleted workspace may still exist,\nbut are no longer manageable by %s since the state has\nbeen deleted.\n\n", name, c.Title)
+		fmt.Fprintf(c.Out, "WARNING: %q was non-empty.\nWhat it managed may still exist, but %s no longer knows of it.\n\n", name, c.Title)
 	}
 	return command.Done
 }

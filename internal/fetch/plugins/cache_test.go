@@ -90,7 +90,7 @@ func TestAChangedPackageInTheCacheIsReplaced(t *testing.T) {
 	}
 	w.opts.CacheUnlocked = true
 	_, diags := w.install()
-	wantError(t, diags, "Failed to install provider from shared cache", "does not match any of the checksums")
+	wantError(t, diags, "Failed to install provider from shared cache", "has none of the checksums")
 }
 
 func (w *world) installed(folder string) string {

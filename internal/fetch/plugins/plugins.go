@@ -310,7 +310,7 @@ func allowed(found packages.Package, h lockfile.Hash, hashes []lockfile.Hash) er
 			return nil
 		}
 	}
-	return fmt.Errorf("the package %s does not match any of the checksums recorded in the dependency lock file: it has %s. Either the package was changed since it was locked, or the lock file knows only packages of other platforms; in that case \"providers lock -platform=%s\" adds this one", found.Path, h, packages.Current())
+	return fmt.Errorf("the package %s has none of the checksums of the lock file, but %s. Either the package was changed since it was locked, or the lock file knows only packages of other platforms; in that case \"providers lock -platform=%s\" adds this one", found.Path, h, packages.Current())
 }
 
 // cached is the package of the cache.

@@ -44,9 +44,9 @@ func Ready(opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 			programs[p] = program
 		case !isLocked && opts.BuiltIn != nil && opts.BuiltIn(p):
 		case !isLocked:
-			undecided = append(undecided, fmt.Sprintf("provider %s: required by this configuration but no version is selected", p))
+			undecided = append(undecided, fmt.Sprintf("provider %s: no version is selected", p))
 		case !opts.Wanted[p].Allow(locked.Version):
-			undecided = append(undecided, fmt.Sprintf("provider %s: locked version selection %s doesn't match the updated version constraints %q", p, locked.Version, opts.Wanted[p]))
+			undecided = append(undecided, fmt.Sprintf("provider %s: the lock file has version %s, which the constraints %q do not allow", p, locked.Version, opts.Wanted[p]))
 		default:
 			program, problem := installed(opts.Folder, p, locked)
 			if problem != "" {
@@ -61,11 +61,11 @@ func Ready(opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 		if len(opts.Locked.Entries()) == 0 {
 			how = `To make the first selections and write the lock file, run the command "init".`
 		}
-		diags = diags.Errorf(nil, "Inconsistent dependency lock file", "The following dependency selections recorded in the lock file are inconsistent with the current configuration:\n  - %s\n\n%s", strings.Join(undecided, "\n  - "), how)
+		diags = diags.Errorf(nil, "Inconsistent dependency lock file", "What the lock file selects does not fit the configuration:\n  - %s\n\n%s", strings.Join(undecided, "\n  - "), how)
 	}
 	// Init, which decides on the others, installs these too.
 	if len(broken) > 0 && len(undecided) == 0 {
-		diags = diags.Errorf(nil, "Required plugins are not installed", "The installed provider plugins are not consistent with the packages selected in the dependency lock file:\n  - %s\n\nTo install the plugins that this configuration needs, run the command \"init\".", strings.Join(broken, "\n  - "))
+		diags = diags.Errorf(nil, "Required plugins are not installed", "What is installed is not what the lock file selects:\n  - %s\n\nTo install the plugins that this configuration needs, run the command \"init\".", strings.Join(broken, "\n  - "))
 	}
 	return programs, diags
 }
@@ -87,7 +87,7 @@ func installed(folder packages.Folder, p addr.Provider, locked lockfile.Entry) (
 	case err != nil:
 		return "", fmt.Sprintf("the package of %s %s in %s cannot be used: %s", p, locked.Version, folder.Dir, err)
 	case !slices.Contains(locked.Hashes, h):
-		return "", fmt.Sprintf("the cached package for %s %s (in %s) does not match any of the checksums recorded in the dependency lock file", p, locked.Version, folder.Dir)
+		return "", fmt.Sprintf("the package of %s %s in %s has none of the checksums of the lock file", p, locked.Version, folder.Dir)
 	}
 	return program, ""
 }
