@@ -205,10 +205,8 @@ Global options, which stand before the command:
 }
 
 func familyUsage(a *command.App, cmd *command.Command, path string) {
-	fmt.Fprintf(a.Out, "Usage: %s [global options] %s <subcommand> [options] [arguments]\n\n%s\n\nSubcommands:\n", a.Program, path, command.Indent(a.Words(cmd.Long)))
-	for _, m := range cmd.Members {
-		fmt.Fprintf(a.Out, "  %-20s%s\n", m.Name, m.Short)
-	}
+	fmt.Fprintf(a.Out, "Usage: %s [global options] %s <subcommand> [options] [arguments]\n\n%s\n\n", a.Program, path, command.Indent(a.Words(cmd.Long)))
+	cmd.ListMembers(a.Out)
 }
 
 func isHelp(arg string) bool {

@@ -23,6 +23,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -134,6 +135,18 @@ func (c *Call) Help() {
 		}
 		fmt.Fprintf(c.Out, "\n  %s\n      %s\n", name, strings.ReplaceAll(c.Words(text), "\n", "\n      "))
 	})
+	if len(c.cmd.Members) > 0 {
+		fmt.Fprintln(c.Out)
+		c.cmd.ListMembers(c.Out)
+	}
+}
+
+// ListMembers prints the list of the members of a family.
+func (cmd *Command) ListMembers(w io.Writer) {
+	fmt.Fprintln(w, "Subcommands:")
+	for _, m := range cmd.Members {
+		fmt.Fprintf(w, "  %-20s%s\n", m.Name, m.Short)
+	}
 }
 
 // Indent puts two blanks before every line of a text.
