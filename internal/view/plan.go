@@ -312,7 +312,7 @@ func (w *planWriter) outputs(outputs []*plan.OutputChange) string {
 	for _, o := range sorted {
 		width = max(width, utf8.RuneCountInString(memberName(o.Name)))
 	}
-	r := renderer{style: w.style}
+	r := renderer{style: w.style, brief: w.brief}
 	for _, o := range sorted {
 		n := compareOutput(o)
 		if n == nil || n.op == same {

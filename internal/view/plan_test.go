@@ -104,3 +104,31 @@ func TestLongTextsShowTheNeighbourhoodOfChanges(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+func TestLongValuesThatBecomeUnknownAreShortForPeople(t *testing.T) {
+	elements := make([]cty.Value, 20)
+	for i := range elements {
+		elements[i] = cty.NumberIntVal(int64(i))
+	}
+	ty := cty.Object(map[string]cty.Type{"list": cty.List(cty.Number)})
+	o := addr.Object{Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: "a"}}.Instance(addr.NoKey)}
+	p := &plan.Plan{Changes: []*plan.Change{{Object: o, PrevAddr: o.Instance, Action: plan.Update, Type: ty,
+		Before: plan.Value{Value: cty.ObjectVal(map[string]cty.Value{"list": cty.ListVal(elements)})},
+		After:  plan.Value{Value: cty.ObjectVal(map[string]cty.Value{"list": cty.UnknownVal(cty.List(cty.Number))})},
+	}}}
+	for _, c := range []struct {
+		size func() (int, int)
+		want string
+	}{
+		{nil, "          - 19,\n        ] -> (known after apply)"},
+		{func() (int, int) { return 80, 24 }, "      ~ list = [\n            # (20 lines of the present value hidden)\n        ] -> (known after apply)"},
+	} {
+		var out bytes.Buffer
+		v := New(Options{Out: &out, Program: "tombolo", Size: c.size})
+		v.Plan(p, nil)
+		v.Close()
+		if !strings.Contains(out.String(), c.want) {
+			t.Errorf("there is no\n%s\nin\n%s", c.want, out.String())
+		}
+	}
+}

@@ -16,6 +16,8 @@ import (
 type renderer struct {
 	bytes.Buffer
 	style
+	// brief leaves out what nobody at a terminal reads; scripts and logs get everything.
+	brief bool
 }
 
 // how says what to write of a part.
@@ -84,7 +86,7 @@ func (r *renderer) value(n *node, depth int, h how) {
 		r.object(n, depth, h)
 	case unknown:
 		if n.was != nil {
-			r.value(n.was, depth, how{quietNull: true})
+			r.former(n.was, depth)
 			r.WriteString(" -> ")
 		}
 		r.WriteString("(known after apply)" + r.replaceNote(n))
@@ -98,6 +100,25 @@ func (r *renderer) value(n *node, depth int, h how) {
 		r.value(n.is, depth, h)
 		r.WriteString(r.replaceNote(n))
 	}
+}
+
+// maxFormer is how many lines of a value are worth showing that nothing can be compared with yet.
+const maxFormer = 12
+
+// former writes a value that becomes unknown, a long one by its first and last line alone.
+func (r *renderer) former(n *node, depth int) {
+	whole := renderer{style: r.style}
+	whole.value(n, depth, how{quietNull: true})
+	text := whole.String()
+	lines := strings.Count(text, "\n") - 1
+	if !r.brief || lines <= maxFormer {
+		r.WriteString(text)
+		return
+	}
+	r.WriteString(text[:strings.IndexByte(text, '\n')+1])
+	r.pad(4 * (depth + 1))
+	r.WriteString(r.in(gray, fmt.Sprintf("# (%d lines of the present value hidden)", lines)))
+	r.WriteString(text[strings.LastIndexByte(text, '\n'):])
 }
 
 // warnings writes what has to be known before a line: that its secrecy changes.

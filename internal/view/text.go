@@ -217,7 +217,7 @@ func (t *text) Diagnostics(list diag.List) {
 // Plan shows what would change.
 func (t *text) Plan(p *plan.Plan, schemas tfjson.Schemas) {
 	t.exclusively(func() {
-		w := planWriter{renderer: renderer{style: t.style}, out: t.o.Out, o: t.o, schemas: schemas}
+		w := planWriter{renderer: renderer{style: t.style, brief: t.o.Size != nil}, out: t.o.Out, o: t.o, schemas: schemas}
 		w.plan(p)
 	})
 }
