@@ -48,7 +48,7 @@ types. Values of variables, the state and real objects are not looked at.`,
 func validity(c *command.Call, diags diag.List, asJSON bool) command.Outcome {
 	if asJSON {
 		c.ReadSources(diags)
-		if err := tfjson.Validate(c.Out, diags.Sorted(), c.Sources()); err != nil {
+		if err := tfjson.Validate(c.Out, c.Named(diags).Sorted(), c.Sources()); err != nil {
 			return c.Finish("Failed to show the result", err)
 		}
 		if diags.HasErrors() {

@@ -3,6 +3,7 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -65,9 +66,26 @@ func (c *Call) closeView() {
 func (c *Call) Report(diags diag.List) bool {
 	if len(diags) > 0 {
 		c.ReadSources(diags)
-		c.View().Diagnostics(diags)
+		c.View().Diagnostics(c.Named(diags))
 	}
 	return !diags.HasErrors()
+}
+
+// ownName is how the engine, which does not know by which name it was called, writes commands to run.
+var ownName = regexp.MustCompile(`(["` + "`" + `]|(?m:^)  )tombolo (init|recover)\b`)
+
+// Named puts the name of the program into the commands that problems say to run.
+func (c *Call) Named(diags diag.List) diag.List {
+	if c.Program == "tombolo" {
+		return diags
+	}
+	out := make(diag.List, len(diags))
+	for i, d := range diags {
+		named := *d
+		named.Detail = ownName.ReplaceAllString(d.Detail, "${1}"+c.Program+" ${2}")
+		out[i] = &named
+	}
+	return out
 }
 
 // ReadSources reads the files that problems point into and that no configuration brought along, because it could not be loaded.
@@ -107,7 +125,7 @@ func (c *Call) Interrupted(s *state.Snapshot) {
 	o := c.ViewOptions()
 	o.Out, o.JSON = c.Err, false
 	v := view.New(o)
-	v.Diagnostics(diags)
+	v.Diagnostics(c.Named(diags))
 	v.Close()
 }
 
