@@ -1,0 +1,174 @@
+//go:build unix
+
+package crash
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// sayAfter starts a command line, sends signals when it has said something, and gives all that it says.
+func (r *room) sayAfter(c *terminal, heard string, signals ...syscall.Signal) (string, int) {
+	r.t.Helper()
+	if err := c.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(c.output(), heard); {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("nobody said %q:\n%s", heard, c.output())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	for i, s := range signals {
+		if i > 0 {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if err := c.Process.Signal(s); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return r.wait(c)
+}
+
+// says makes sure of an exit code and of what was said.
+func (r *room) says(out string, code, want int, parts ...string) {
+	r.t.Helper()
+	if code != want {
+		r.t.Errorf("exit code %d, want %d", code, want)
+	}
+	for _, part := range parts {
+		if !strings.Contains(out, part) {
+			r.t.Errorf("does not say %q", part)
+		}
+	}
+	if r.t.Failed() {
+		r.t.Logf("what was said:\n%s", out)
+	}
+}
+
+const provisioned = `resource "terraform_data" "a" {
+  provisioner "local-exec" { command = "echo first; sleep 1; echo ended" }
+  provisioner "local-exec" { command = "echo second; sleep 1" }
+}
+resource "terraform_data" "after" { input = terraform_data.a.id }
+`
+
+var applying = []string{"apply", "-auto-approve", "-input=false", "-no-color"}
+
+func (r *room) statusOf(at string) (status state.Status, there bool) {
+	r.t.Helper()
+	a, diags := addr.ParseInstance(at)
+	if diags.HasErrors() {
+		r.t.Fatal(diags)
+	}
+	o := r.read().State.Object(addr.Object{Instance: a})
+	if o == nil {
+		return 0, false
+	}
+	return o.Status, true
+}
+
+// The first signal lets the provisioners of an object that is being made end: half a set of them would be worth nothing.
+func TestSignalDuringProvisionersLetsThemEnd(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, provisioned)
+	out, code := r.sayAfter(r.tombolo(applying...), "): first\n", syscall.SIGINT)
+	r.says(out, code, 1, "Interrupt received", "waiting for terraform_data.a", "): ended", "): second", "Apply was interrupted")
+	if s, there := r.statusOf("terraform_data.a"); !there || s != state.Ready {
+		t.Errorf("terraform_data.a: there %t, status %v", there, s)
+	}
+	if _, there := r.statusOf("terraform_data.after"); there {
+		t.Error("terraform_data.after was made after the interrupt")
+	}
+	if out := r.ok(applying...); !strings.Contains(out, "1 added, 0 changed, 0 destroyed") {
+		t.Errorf("the next apply:\n%s", out)
+	}
+}
+
+func TestSecondSignalDuringProvisionersLeavesATaintedObject(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, provisioned)
+	out, code := r.sayAfter(r.tombolo(applying...), "): first\n", syscall.SIGINT, syscall.SIGINT)
+	r.says(out, code, 1, "Two interrupts received", "terraform_data.a", "local-exec provisioner error")
+	if strings.Contains(out, "): ended") || strings.Contains(out, "): second") {
+		t.Errorf("the provisioners went on:\n%s", out)
+	}
+	if s, there := r.statusOf("terraform_data.a"); !there || s != state.Tainted {
+		t.Errorf("terraform_data.a: there %t, status %v", there, s)
+	}
+	if out := r.ok(applying...); !strings.Contains(out, "2 added, 0 changed, 1 destroyed") {
+		t.Errorf("the next apply:\n%s", out)
+	}
+}
+
+// A plan has nothing to lose: what is being read is cut off at once.
+func TestSignalDuringAPlanEndsIt(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, `data "external" "d" { program = ["sh", "-c", "sleep 20; echo '{}'"] }`)
+	for _, args := range [][]string{{"plan", "-out=p", "-input=false", "-no-color"}, applying} {
+		started := time.Now()
+		out, code := r.sayAfter(r.tombolo(args...), "data.external.d: Reading...", syscall.SIGTERM)
+		r.says(out, code, 1, "Interrupt received", "Planning was interrupted")
+		if took := time.Since(started); took > 15*time.Second {
+			t.Errorf("took %s", took)
+		}
+	}
+	if s := r.read(); len(s.State.Resources())+len(s.InFlight) > 0 {
+		t.Errorf("something is left: %+v", s)
+	}
+}
+
+func TestSignalDuringAQuestionChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} { // SIGTERM: interrupt_question.txtar
+		r := newRoom(t, `resource "terraform_data" "a" {}`)
+		c := r.tombolo("apply", "-no-color")
+		in, answers, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Stdin = in
+		out, code := r.sayAfter(c, "Enter a value:", s)
+		in.Close()
+		answers.WriteString("yes\n") // too late: nobody reads it
+		answers.Close()
+		r.says(out, code, 1, "error asking for approval", "Interrupt received")
+		if _, there := r.statusOf("terraform_data.a"); there {
+			t.Errorf("%s: the object was made", s)
+		}
+		r.ok(applying...) // no lock is left
+	}
+}
+
+func TestSignalDuringAWaitForTheLockGivesUp(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, provisioned)
+	first := r.tombolo(applying...)
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(first.output(), "): first\n") {
+		time.Sleep(5 * time.Millisecond)
+	}
+	c := r.tombolo(append(applying, "-lock-timeout=60s")...)
+	c.Env = append(c.Env, "TF_IN_AUTOMATION=")
+	started := time.Now()
+	time.AfterFunc(500*time.Millisecond, func() { c.Process.Signal(syscall.SIGINT) })
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out, code := r.wait(c)
+	r.says(out, code, 1, "Interrupt received", "Error acquiring the state lock")
+	if took := time.Since(started); took > 10*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if out, code := r.wait(first); code != 0 {
+		t.Errorf("the run that held the lock: exit code %d\n%s", code, out)
+	}
+}
