@@ -14,6 +14,7 @@ import (
 	"time"
 
 	plugin "github.com/hashicorp/go-plugin"
+	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -37,6 +38,10 @@ func badPlugin() {
 		panic("no licence")
 	case "start-words":
 		fmt.Println("This provider needs python3, which is not installed.")
+		os.Exit(1)
+	case "start-escape":
+		fmt.Printf("\x1b[2J\x1b]0;title\x07gone\r\u009b31m\u202e\n")
+		syscall.Write(2, []byte("\x1b[2Jred\n"))
 		os.Exit(1)
 	case "start-plain":
 		fmt.Println("1|6|tcp|127.0.0.1:1|grpc|")
@@ -204,6 +209,15 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 			go panic("with " + secret)
 			select {}
 		}
+	case "escape":
+		syscall.Write(2, []byte("\x1b[2Jon stderr \u009b31m \u202e\n{\"@level\":\"info\",\"@message\":\"m\",\"k\":\"\u009b\u202e\"}\n"))
+		return provider.ApplyResponse{Diagnostics: diag.List{}.Errorf(nil, "Clear \x1b[2J", "The \x1b]0;title\x07 screen \u009b31m \u202e.\r")}
+	case "big":
+		resp := b.Provider.Apply(ctx, req)
+		vals := resp.State.AsValueMap()
+		vals["id"] = cty.StringVal(strings.Repeat("x", 20<<20))
+		resp.State = cty.ObjectVal(vals)
+		return resp
 	case "stdin":
 		text, err := io.ReadAll(os.Stdin)
 		if len(text) > 0 || err != nil {

@@ -685,3 +685,55 @@ output "words" {
 		t.Errorf("there is %v", list)
 	}
 }
+
+func TestWhatAPluginSaysCannotSteerTheTerminal(t *testing.T) {
+	for mode, want := range map[string]string{"start-escape": "gone", "escape": "Clear"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newPlugged(t, pluggedConfig, "BAD="+mode)
+			p.env = append(p.env, "TF_LOG=trace", "TF_LOG_PATH="+p.path("log"))
+			r := p.run(nil, "apply", "-auto-approve")
+			p.wants(r, 1, want)
+			log, err := os.ReadFile(p.path("log"))
+			p.must(err)
+			for name, text := range map[string]string{"the output": r.out, "the log": string(log)} {
+				if at := strings.IndexAny(text, "\x1b\x07\r\u009b\u202e"); at >= 0 {
+					t.Errorf("%s has a control character: %q", name, text[max(0, at-40):min(len(text), at+40)])
+				}
+			}
+			p.nothingStays()
+		})
+	}
+}
+
+func TestAHugeObjectIsTaken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds and hundreds of megabytes")
+	}
+	p := newPlugged(t, pluggedConfig, "BAD=big")
+	r := p.run(nil, "apply", "-auto-approve")
+	if r.out = r.out[:min(len(r.out), 5000)]; r.code != 0 || r.megabyte > 800 {
+		t.Errorf("exit code %d, %d MB, after %s:\n%s", r.code, r.megabyte, r.took, r.out)
+	}
+	t.Logf("%d MB, %s", r.megabyte, r.took)
+	p.nothingStays()
+}
+
+func TestACrashWithTenInFlightLosesNone(t *testing.T) {
+	t.Parallel()
+	p := newPlugged(t, strings.NewReplacer(`"slow"
+  behave`, `"slow-${count.index}"
+  count      = 9
+  behave`).Replace(pluggedConfig), "BAD=apply-panic")
+	r := p.run(nil, "apply", "-auto-approve")
+	p.wants(r, 1, "with world_object.bad")
+	if n := strings.Count(r.out, "goroutine "); n > 3 {
+		t.Errorf("%d stack traces are shown", n)
+	}
+	list := p.run(nil, "state", "list")
+	for i := range 9 {
+		p.wants(list, 0, fmt.Sprintf("recover 'world_object.slow[%d]' --adopt", i))
+	}
+	p.wants(list, 0, "recover 'world_object.bad' --adopt", "world_object.first")
+	p.nothingStays()
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/tombolo-iac/tombolo/internal/host"
 )
@@ -89,7 +90,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	separator := ": "
 	add := func(a slog.Attr) bool {
 		text := a.Value.String()
-		if strings.ContainsAny(text, " \t\r\n\"\x1b") {
+		if strings.ContainsAny(text, " \"") || strings.ContainsFunc(text, unprintable) {
 			text = fmt.Sprintf("%q", text)
 		}
 		b.WriteString(separator + a.Key + "=" + text)
@@ -107,10 +108,13 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
+// unprintable finds controls, old and new, and what changes the direction of writing.
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
 // oneLine keeps what comes from outside from making lines or controls of its own.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unprintable(r) {
 			return ' '
 		}
 		return r
