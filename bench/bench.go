@@ -12,6 +12,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -120,7 +121,7 @@ func measureAll(ctx context.Context, o options, stdout, progress io.Writer) (res
 				return res, err
 			}
 			if s.plugin {
-				if err := o.reportCalls(ctx, stdout); err != nil {
+				if err := errors.Join(writeOverhead(stdout, rows), o.reportCalls(ctx, stdout)); err != nil {
 					return res, err
 				}
 			}

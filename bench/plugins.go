@@ -69,6 +69,21 @@ func (o options) driver(ctx context.Context, engine *entrant, objects int, dir s
 	return e, nil
 }
 
+// writeOverhead says how much longer tombolo takes than the bare calls of its plugin.
+func writeOverhead(w io.Writer, rows []row) error {
+	for _, r := range rows {
+		bare, ok := r.Cells[0].median()
+		engine, okEngine := r.Cells[len(r.Cells)-1].median()
+		if !ok || !okEngine {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%s: %.2f times the wall time of the bare calls\n", r.Step, float64(engine.Wall)/float64(bare.Wall)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // reportCalls measures what the host makes of the same plugin: how long until it has answered for the first time, and calls per second.
 func (o options) reportCalls(ctx context.Context, w io.Writer) error {
 	dir := filepath.Join(o.workDir, "calls")

@@ -124,12 +124,12 @@ output "last" { value = terraform_data.last.id }
 		},
 	},
 	{
-		name: "plugins", about: "n objects of a plugin that takes up to 20 ms to change one, beside the same calls without an engine", objects: times(1), plugin: true,
-		write: func(w io.Writer, n int) {
-			fmt.Fprint(w, "terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n")
-			fmt.Fprint(w, "provider \"world\" {\n  dir   = \"world\"\n  seed  = 1\n  delay = \"20ms\"\n}\n")
-			fmt.Fprintf(w, "resource \"world_object\" \"a\" {\n  count = %d\n  name  = \"object-${count.index}\"\n  value = \"some text\"\n  tags  = { team = \"a\", stage = \"test\" }\n}\n", n)
-		},
+		name: "plugins", about: "n objects of a plugin that takes up to 100 ms to change one, beside the same calls without an engine", objects: times(1), plugin: true,
+		write: func(w io.Writer, n int) { writeWorld(w, n, "  seed  = 1\n  delay = \"100ms\"\n") },
+	},
+	{
+		name: "fast-plugins", about: "the same with a plugin that takes no time: what the engine costs", objects: times(1), plugin: true,
+		write: func(w io.Writer, n int) { writeWorld(w, n, "") },
 	},
 	{
 		name: "external", about: "n data.external that run cat, beside xargs -P 10", objects: times(0),
@@ -139,6 +139,14 @@ output "last" { value = terraform_data.last.id }
 			fmt.Fprint(w, "output \"last\" { value = length(data.external.a) }\n")
 		},
 	},
+}
+
+// writeWorld writes n objects of the plugin, which is configured further.
+func writeWorld(w io.Writer, n int, more string) {
+	fmt.Fprint(w, "terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n")
+	fmt.Fprintf(w, "provider \"world\" {\n  dir   = \"world\"\n%s}\n", more)
+	fmt.Fprintf(w, "resource \"world_object\" \"a\" {\n  count = %d\n  name  = \"object-${count.index}\"\n  value = \"some text\"\n", n)
+	fmt.Fprint(w, "  tags  = { team = \"a\", stage = \"test\" }\n}\n")
 }
 
 func shapeNames() []string {
