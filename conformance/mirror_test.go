@@ -31,6 +31,7 @@ var packageForms = map[string]struct {
 	"textonly":    {files: map[string]fs.FileMode{"README.md": 0o644}},
 	"textpacked":  {files: map[string]fs.FileMode{"README.md": 0o644}, zipped: true},
 	"other":       {files: map[string]fs.FileMode{"terraform-provider-somethingelse_v": 0o755}},
+	"script":      {files: map[string]fs.FileMode{"terraform-provider-%s.sh": 0o755}},
 	"plain":       {files: map[string]fs.FileMode{"terraform-provider-%s_v": 0o644}},
 	"two":         {files: map[string]fs.FileMode{"terraform-provider-%s_v0": 0o755, "terraform-provider-%s_v": 0o755}},
 	"unversioned": {files: map[string]fs.FileMode{"terraform-provider-%s": 0o755}},

@@ -198,7 +198,8 @@ func hash(text string, err error) (lockfile.Hash, error) { return lockfile.Hash(
 // ErrNoProgram tells that a package has no program in it.
 var ErrNoProgram = errors.New("no program in the package")
 
-// Program gives the path of the program in an unpacked package: the first file whose name begins with terraform-provider-TYPE.
+// Program gives the path of the program in an unpacked package: the first file whose name is terraform-provider-TYPE, or begins so and
+// goes on with _ (a version) or a dot (an extension).
 func Program(dir, typ string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -207,8 +208,8 @@ func Program(dir, typ string) (string, error) {
 	prefix := "terraform-provider-" + typ
 	for _, e := range entries {
 		name := e.Name()
-		rest, ours := strings.CutPrefix(strings.TrimSuffix(name, ".exe"), prefix)
-		if !ours || rest != "" && rest[0] != '_' {
+		rest, ours := strings.CutPrefix(name, prefix)
+		if !ours || rest != "" && rest[0] != '_' && rest[0] != '.' {
 			continue
 		}
 		path := filepath.Join(dir, name)

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -31,6 +33,7 @@ func Ready(opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 	programs := map[addr.Provider]string{}
 	var diags diag.List
 	var undecided, broken []string
+	var packaged []lockfile.Entry
 	for _, p := range opts.Wanted.sorted() {
 		locked, isLocked := opts.Locked.Entry(p)
 		switch override := opts.Overrides[p]; {
@@ -48,13 +51,16 @@ func Ready(opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 		case !opts.Wanted[p].Allow(locked.Version):
 			undecided = append(undecided, fmt.Sprintf("provider %s: the lock file has version %s, which the constraints %q do not allow", p, locked.Version, opts.Wanted[p]))
 		default:
-			program, problem := installed(opts.Folder, p, locked)
-			if problem != "" {
-				broken = append(broken, fmt.Sprintf("%s: %s", p, problem))
-				continue
-			}
-			programs[p] = program
+			packaged = append(packaged, locked)
 		}
+	}
+	for i, found := range installed(opts.Folder, packaged) {
+		p := packaged[i].Provider
+		if found.problem != "" {
+			broken = append(broken, fmt.Sprintf("%s: %s", p, found.problem))
+			continue
+		}
+		programs[p] = found.program
 	}
 	if len(undecided) > 0 {
 		how := `To choose versions by the constraints of the configuration, run the command "init" with -upgrade.`
@@ -79,15 +85,35 @@ func overridden(dir, typ string) (string, error) {
 	return filepath.Abs(program)
 }
 
-func installed(folder packages.Folder, p addr.Provider, locked lockfile.Entry) (program, problem string) {
-	program, h, err := folder.Installed(p, locked.Version)
+// finding is what was found of an installed package.
+type finding struct{ program, problem string }
+
+// installed looks at packages on all processors: most of the time goes into their hashes.
+func installed(folder packages.Folder, entries []lockfile.Entry) []finding {
+	found := make([]finding, len(entries))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wait sync.WaitGroup
+	for i, e := range entries {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			found[i] = lookAt(folder, e)
+		})
+	}
+	wait.Wait()
+	return found
+}
+
+func lookAt(folder packages.Folder, e lockfile.Entry) finding {
+	p := e.Provider
+	program, h, err := folder.Installed(p, e.Version)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Sprintf("there is no package for %s %s cached in %s", p, locked.Version, folder.Dir)
+		return finding{problem: fmt.Sprintf("there is no package for %s %s cached in %s", p, e.Version, folder.Dir)}
 	case err != nil:
-		return "", fmt.Sprintf("the package of %s %s in %s cannot be used: %s", p, locked.Version, folder.Dir, err)
-	case !slices.Contains(locked.Hashes, h):
-		return "", fmt.Sprintf("the package of %s %s in %s has none of the checksums of the lock file", p, locked.Version, folder.Dir)
+		return finding{problem: fmt.Sprintf("the package of %s %s in %s cannot be used: %s", p, e.Version, folder.Dir, err)}
+	case !slices.Contains(e.Hashes, h):
+		return finding{problem: fmt.Sprintf("the package of %s %s in %s has none of the checksums of the lock file", p, e.Version, folder.Dir)}
 	}
-	return program, ""
+	return finding{program: program}
 }
