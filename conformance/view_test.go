@@ -120,8 +120,10 @@ func stableText(s Step, run Run) string {
 		if !strings.HasPrefix(strings.TrimSpace(text), "Warning: ") { // else its details are all there is
 			return text
 		}
-	case "console", "fmt", "graph":
+	case "console", "fmt":
 		return text
+	case "graph":
+		return graphComment.ReplaceAllString(text, "")
 	case "modules", "providers":
 		if len(s.Args) > 0 && s.Args[0] == "lock" {
 			return installLines(text)
@@ -148,6 +150,9 @@ func stableText(s Step, run Run) string {
 	}
 	return ""
 }
+
+// graphComment is what a graph says to people.
+var graphComment = regexp.MustCompile(`(?m)^ *(//.*|/\*.*\*/)\n`)
 
 // withoutAdvice leaves out what is said before the path of a state that -state-out names: only the path is read.
 func withoutAdvice(lines []string) []string {
