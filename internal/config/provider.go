@@ -208,18 +208,22 @@ func checkTree(c *Config) (diags diag.List) {
 			diags = diags.Extend(checkChild(m))
 		}
 		for _, r := range m.SortedResources() {
-			ref := r.ProviderConfig()
-			missing, ok := m.ResolveProvider(ref)
-			if ok || missing.Module != m.Path || m.Parent != nil && declares(m.RequiredProviders[ref.LocalName], ref) {
-				continue // or reported where it should have been passed
+			if ref := r.ProviderConfig(); lacks(m, ref) {
+				diags = diags.Extend(notPresent(m, ref, r.ProviderRefRange, r.Addr.String()))
 			}
-			diags = diags.Extend(notPresent(m, ref, r.ProviderRefRange, r.Addr.String()))
 		}
 		for _, i := range m.Imports {
 			diags = diags.Extend(checkImportTarget(c, m, i))
 		}
 	}
 	return diags
+}
+
+// lacks tells whether a module refers to a configuration that it does not have. One that it should get from its caller, or its caller
+// from another, is reported where it should have been passed.
+func lacks(m *Module, ref addr.LocalProviderConfig) bool {
+	missing, ok := m.ResolveProvider(ref)
+	return !ok && missing.Module == m.Path && (m.Parent == nil || !declares(m.RequiredProviders[ref.LocalName], ref))
 }
 
 func notPresent(m *Module, ref addr.LocalProviderConfig, rng hcl.Range, who string) diag.List {
@@ -352,7 +356,7 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 		diags = diags.Warnf(&p.InParentRange, undefined, "%s does not list a provider under the name %q in required_providers, so it is taken for %s. Add an entry there to say so.", upperFirst(where(m.Parent.Path)), p.InParent.LocalName, parentType.ForDisplay())
 	}
 	if childType == parentType {
-		if missing, ok := m.Parent.ResolveProvider(p.InParent); !ok && missing.Module == m.Parent.Path {
+		if lacks(m.Parent, p.InParent) {
 			diags = diags.Extend(notPresent(m.Parent, p.InParent, p.InParentRange, "The call of "+m.Path.String()))
 		}
 		return diags

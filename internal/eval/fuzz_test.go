@@ -1,6 +1,7 @@
 package eval_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -68,6 +69,8 @@ func FuzzExpression(f *testing.F) {
 		if hclDiags.HasErrors() {
 			return
 		}
+		alarm := time.AfterFunc(10*time.Second, func() { panic(fmt.Sprintf("%q does not end", text)) }) // no t.Fatal could stop it
+		defer alarm.Stop()
 		started := time.Now()
 		var results [2]cty.Value
 		for i, r := range rooms {

@@ -31,6 +31,37 @@ func BenchmarkWithheldErrors(b *testing.B) {
 	b.Run("format-of-library", func(b *testing.B) { call(b, stdlib.FormatFunc) })
 }
 
+// BenchmarkCall is one call of a function with arguments of a usual size.
+func BenchmarkCall(b *testing.B) {
+	table := Table(Options{})
+	text := cty.StringVal
+	tags := cty.MapVal(map[string]cty.Value{"name": text("web"), "env": text("prod"), "team": text("core")})
+	for _, bench := range []struct {
+		name string
+		args []cty.Value
+	}{
+		{"upper", []cty.Value{text("hello")}},
+		{"format", []cty.Value{text("%s-%02d"), text("web"), cty.NumberIntVal(7)}},
+		{"merge", []cty.Value{tags, tags}},
+		{"lookup", []cty.Value{tags, text("env"), text("")}},
+		{"jsonencode", []cty.Value{tags}},
+		{"jsondecode", []cty.Value{text(`{"a":[1,2,{"b":null}]}`)}},
+		{"regex", []cty.Value{text("([a-z]+)-([0-9]+)"), text("web-07")}},
+		{"cidrsubnet", []cty.Value{text("10.0.0.0/8"), cty.NumberIntVal(8), cty.NumberIntVal(3)}},
+		{"sha256", []cty.Value{text("hello")}},
+	} {
+		f := table[bench.name]
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := f.Call(bench.args); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkLargeArguments is about growth: ten times the elements may take little more than ten times the time.
 func BenchmarkLargeArguments(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
