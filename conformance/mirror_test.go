@@ -123,10 +123,11 @@ func installLines(text string) string {
 	for _, line := range strings.Split(plain(text), "\n") {
 		line = asTerraform(line)
 		if strings.HasPrefix(line, "- ") {
+			line, _, _ = strings.Cut(line, ";") // what providers lock says of the lock file shows there
 			providers = append(providers, line)
 			continue
 		}
-		for _, begin := range []string{"Initializing ", "Upgrading ", "Terraform has been ", "Terraform has created ", "Terraform has made ", "Terraform initialized "} {
+		for _, begin := range []string{"Initializing ", "Upgrading ", "Terraform has been ", "Terraform has created ", "Terraform initialized "} {
 			if strings.HasPrefix(line, begin) {
 				out = append(out, line)
 				break

@@ -74,20 +74,20 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 		fmt.Fprintf(c.Out, "- Obtained %s checksums for %s; %s\n", r.Provider.ForDisplay(), r.Platform, recordTexts[r.Recorded])
 	}
 	if lock.Equal(locked) {
-		fmt.Fprintf(c.Out, "\nSuccess! %s has validated the lock file and found no need for changes.\n", c.Title)
+		fmt.Fprintln(c.Out, "\nSuccess! The lock file has all of these checksums already.")
 		return diags
 	}
 	if err := lock.Save("."); err != nil {
 		return diags.AppendError("Failed to write the dependency lock file", err)
 	}
-	fmt.Fprintf(c.Out, "\nSuccess! %s has updated the lock file.\n\nReview the changes in %s and commit them.\n\n", c.Title, lockfile.Name)
+	fmt.Fprintf(c.Out, "\nSuccess! The lock file %s has changed: review and commit it.\n", lockfile.Name)
 	return diags
 }
 
 var recordTexts = map[plugins.Recorded]string{
-	plugins.NewProvider: "This was a new provider and the checksums for this platform are now tracked in the lock file",
-	plugins.NewHash:     "Additional checksums for this platform are now tracked in the lock file",
-	plugins.NoChange:    "All checksums for this platform were already tracked in the lock file",
+	plugins.NewProvider: "the provider is new in the lock file",
+	plugins.NewHash:     "they were added to the lock file",
+	plugins.NoChange:    "the lock file has them already",
 }
 
 func (l locking) targets() (list []packages.Platform, diags diag.List) {

@@ -47,9 +47,7 @@ func (s Sources) search(p addr.Provider) ([]packages.Package, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("the folder %s cannot be searched: %w", dir, err)
 		}
-		if err == nil {
-			looked = append(looked, dir)
-		}
+		looked = append(looked, dir)
 		list = append(list, found...)
 	}
 	if len(list) > 0 {
