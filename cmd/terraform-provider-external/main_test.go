@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
@@ -114,5 +115,40 @@ func TestTerraformRunsThePluginFromADevelopersDirectory(t *testing.T) {
 	plugin(t, dir, "terraform-provider-external")
 	if out := p.terraform(nil, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, `handshake_variables = "0"`) {
 		t.Errorf("no result in:\n%s", out)
+	}
+}
+
+func TestTerraformUsesThePluginThatRunsInADebugger(t *testing.T) {
+	dir := t.TempDir()
+	p := newProject(t, "direct {}")
+	plugin(t, dir, "terraform-provider-external")
+	cmd := exec.Command(filepath.Join(dir, "terraform-provider-external"), "-debug")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var setting string
+	for lines := bufio.NewScanner(out); setting == "" && lines.Scan(); {
+		if _, value, found := strings.Cut(lines.Text(), "TF_REATTACH_PROVIDERS='"); found {
+			setting = "TF_REATTACH_PROVIDERS=" + strings.TrimSuffix(value, "'")
+		}
+	}
+	if setting == "" {
+		t.Fatal("it does not say how to reach it")
+	}
+	for range 2 { // it outlives a command
+		if out := p.terraform([]string{setting}, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, `handshake_variables = "0"`) {
+			t.Errorf("no result in:\n%s", out)
+		}
+	}
+	p.terraform([]string{setting}, "destroy", "-auto-approve")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it did not end well: %v", err)
 	}
 }
