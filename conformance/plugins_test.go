@@ -43,6 +43,7 @@ var plugins = map[string]plugin{
 	"old-external": {source: "published/external", version: "1.2.0", folder: "external"}, // hashicorp/external is built into tombolo
 	"random":       {source: "hashicorp/random", version: "3.7.2", folder: "random"},
 	"restapi":      {source: "mastercard/restapi", version: "1.20.0", folder: "restapi"},
+	"shapes":       {source: "tombolo/shapes", version: "1.0.0", folder: "framework"},
 	"time":         {source: "hashicorp/time", version: "0.14.2", folder: "time"},
 	"tls":          {source: "hashicorp/tls", version: "4.2.1", folder: "tls"},
 }
