@@ -108,15 +108,17 @@ func (p *Program) OutputSlot(m addr.Module, name string) *Slot {
 	return nil
 }
 
-// Outputs visits the output values of all module instances but the root's, after a run.
+// Outputs visits the output values of all module instances but the root's, after a run. Those that are ephemeral make no change.
 func (w *Walk) Outputs(visit func(i *Instance, s *Slot, null bool)) {
 	for _, i := range w.instances {
 		if i.parent == nil {
 			continue
 		}
 		for _, slot := range i.Unit.outputs {
-			v, _ := i.values[slot].Unmark()
-			visit(i, i.Unit.slots[slot], v.IsKnown() && v.IsNull())
+			if s := i.Unit.slots[slot]; !s.Output.Ephemeral {
+				v, _ := i.values[slot].Unmark()
+				visit(i, s, v.IsKnown() && v.IsNull())
+			}
 		}
 	}
 }

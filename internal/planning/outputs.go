@@ -54,7 +54,11 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 		out.Outputs = append(out.Outputs, c)
 		// What is wholly known already counts as part of the prior state, as in Terraform.
 		if !errored && p.opts.Mode != plan.Destroy && c.Action != plan.NoOp && c.Action != plan.Delete && c.After.IsWhollyKnown() {
-			out.Refreshed = append(out.Refreshed, state.Edit{Output: &state.SetOutput{Name: name, Value: &state.Output{Value: c.After, Sensitive: c.Sensitive}}})
+			set := &state.SetOutput{Name: name}
+			if !c.After.IsNull() {
+				set.Value = &state.Output{Value: c.After, Sensitive: c.Sensitive}
+			}
+			out.Refreshed = append(out.Refreshed, state.Edit{Output: set})
 		}
 	}
 }

@@ -15,9 +15,6 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 	seen := map[key]bool{}
 	var list []plan.RelevantAttribute
 	search := eval.NewContributors(func(m addr.ModuleInstance, ref addr.Reference) {
-		if ref.Resource.Mode == addr.Ephemeral {
-			return // never drifts
-		}
 		a := addr.AbsResourceInstance{Module: m, Resource: ref.Resource}
 		if ref.HasKey {
 			a.Key = ref.Key

@@ -178,7 +178,12 @@ func declaredInNested(s *Secrets, name string, v cty.Value, nesting provider.Nes
 	}
 	switch nesting {
 	case provider.NestingSet:
-		if v.LengthInt() > 0 {
+		inside := &Secrets{} // an element has no name, so a secret in one is one of the set
+		for it := v.ElementIterator(); it.Next(); {
+			_, element := it.Element()
+			each(inside, element)
+		}
+		if inside.Any() {
 			s.child(name).self = true
 		}
 	case provider.NestingList:
