@@ -68,7 +68,7 @@ func (c *Case) swaps() bool {
 
 // cacheable says whether terraform does the same in the case every time that it has the same text: not with programs of ours.
 func (c *Case) cacheable() bool {
-	ours := slices.ContainsFunc(c.plugins, func(name string) bool { return plugins[name].folder == "" })
+	ours := slices.ContainsFunc(c.plugins, func(name string) bool { return plugins[name].key() == "" })
 	return !c.swaps() && !ours
 }
 

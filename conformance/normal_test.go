@@ -84,10 +84,10 @@ func (n *normaliser) name(raw, what string) {
 	n.names[raw] = fmt.Sprintf("<%s #%d>", what, n.counts[what])
 }
 
-// nameText names a text that varies. What is shorter than four characters would be found by chance in others.
+// nameText names a text that varies. What is shorter than six characters would be found by chance in others.
 func (n *normaliser) nameText(v any, what string) {
 	text, ok := v.(string)
-	if !ok || len(text) < 4 || n.names[text] != "" {
+	if !ok || len(text) < 6 || n.names[text] != "" {
 		return
 	}
 	n.name(text, what)
@@ -115,15 +115,15 @@ func instanceAddress(resource, instance map[string]any) string {
 
 // text replaces what is random inside a string.
 func (n *normaliser) text(s string) string {
-	for _, text := range n.texts {
-		s = strings.ReplaceAll(s, text, n.names[text])
-	}
 	s = uuidPattern.ReplaceAllStringFunc(s, func(id string) string {
 		if name, ok := n.names[id]; ok {
 			return name
 		}
 		return "<uuid>"
 	})
+	for _, text := range n.texts {
+		s = strings.ReplaceAll(s, text, n.names[text])
+	}
 	s = deposedPattern.ReplaceAllStringFunc(s, func(key string) string {
 		if name, ok := n.names[key]; ok {
 			return name

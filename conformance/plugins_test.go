@@ -25,6 +25,7 @@ type plugin struct {
 	five    bool // it offers version 5 of the protocol alone
 	new     provider.Factory
 	folder  string // below providers, of one that is not ours: see providers_test.go
+	script  string // of one in Python
 }
 
 var plugins = map[string]plugin{
@@ -39,6 +40,7 @@ var plugins = map[string]plugin{
 	"cloudinit":    {source: "hashicorp/cloudinit", version: "2.3.5", folder: "cloudinit"},
 	"http":         {source: "hashicorp/http", version: "1.2.0", folder: "http"},
 	"local":        {source: "hashicorp/local", version: "2.9.0", folder: "local"},
+	"notes":        {source: "tombolo/notes", version: "1.0.0", script: "../internal/cli/testdata/plugins/notes.py"},
 	"null":         {source: "hashicorp/null", version: "2.1.2", folder: "null"},
 	"old-external": {source: "published/external", version: "1.2.0", folder: "external"}, // hashicorp/external is built into tombolo
 	"random":       {source: "hashicorp/random", version: "3.7.2", folder: "random"},
@@ -75,15 +77,30 @@ func (p plugin) install(home, name string) error {
 	if p.folder != "" {
 		name = path.Base(p.source)
 	}
-	if err := os.Symlink(exe, filepath.Join(dir, fmt.Sprintf("%s%s_v%s", pluginPrefix, name, p.version))); err != nil {
+	program := filepath.Join(dir, fmt.Sprintf("%s%s_v%s", pluginPrefix, name, p.version))
+	if p.script != "" {
+		return copyProgram(exe, program) // what is checked in need not be executable
+	}
+	if err := os.Symlink(exe, program); err != nil {
 		return fmt.Errorf("install plugin %s: %w", name, err)
 	}
 	return nil
 }
 
+func copyProgram(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o777)
+}
+
 func (p plugin) executable() (string, error) {
-	if p.folder != "" {
+	switch {
+	case p.folder != "":
 		return p.built()
+	case p.script != "":
+		return p.python()
 	}
 	return os.Executable()
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -42,11 +44,26 @@ func (p plugin) built() (string, error) {
 	return bin, nil
 }
 
-// key tells builds of different sources apart. The script providers/build has the same rule.
+// python gives the script of a provider in Python, if there is a Python that has what it imports.
+func (p plugin) python() (string, error) {
+	source, err := os.ReadFile(p.script)
+	if err != nil {
+		return "", err
+	}
+	interpreter, _, _ := strings.Cut(strings.TrimPrefix(string(source), "#!"), "\n")
+	if out, err := exec.Command(interpreter, "-c", "import grpc, msgpack, cryptography").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s cannot serve gRPC: %w\n%s", interpreter, err, out)
+	}
+	return p.script, nil
+}
+
+// key tells builds of different sources apart; the script providers/build has the same rule. It is "" for providers of ours.
 func (p plugin) key() string {
+	if p.new != nil {
+		return "" // ours: it is what this test was built from
+	}
 	sum := sha256.New()
-	sources, _ := filepath.Glob(filepath.Join("providers", p.folder, "*.go")) // the pattern is well-formed, the result sorted
-	for _, name := range append([]string{filepath.Join("providers", p.folder, "go.mod"), filepath.Join("providers", p.folder, "go.sum")}, sources...) {
+	for _, name := range p.sources() {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return "" // no folder has this key, so nothing is found
@@ -54,6 +71,15 @@ func (p plugin) key() string {
 		sum.Write(data)
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16]
+}
+
+func (p plugin) sources() []string {
+	if p.script != "" {
+		return []string{p.script}
+	}
+	dir := filepath.Join("providers", p.folder)
+	list, _ := filepath.Glob(filepath.Join(dir, "*.go")) // the pattern is well-formed, the result sorted
+	return append([]string{filepath.Join(dir, "go.mod"), filepath.Join(dir, "go.sum")}, list...)
 }
 
 // missing gives why a case cannot run here, or "".

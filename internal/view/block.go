@@ -164,7 +164,7 @@ func (r *renderer) block(n *blockNode, depth int, all bool) {
 	for _, name := range n.names {
 		width = max(width, utf8.RuneCountInString(memberName(name)))
 	}
-	hidden := 0
+	hidden, start := 0, r.Len()
 	for i, a := range n.attributes {
 		if a.op == same && !all && !important(n.names[i]) {
 			hidden++
@@ -177,23 +177,24 @@ func (r *renderer) block(n *blockNode, depth int, all bool) {
 		r.WriteByte('\n')
 	}
 	r.hiddenCount(depth+1, hidden, "attribute")
-	r.nestedBlocks(n, depth+1, all)
+	r.nestedBlocks(n, depth+1, all, r.Len() == start)
 	r.pad(4 * depth)
 	r.WriteByte('}')
 }
 
-func (r *renderer) nestedBlocks(n *blockNode, depth int, all bool) {
-	hidden := 0
+// nestedBlocks writes the blocks inside of a block. An empty line stands before each name's, unless they are the first in it.
+func (r *renderer) nestedBlocks(n *blockNode, depth int, all, first bool) {
+	hidden, gap := 0, !first
 	for _, g := range n.groups {
-		first := true
-		gap := func() {
-			if first {
+		begun := false
+		begin := func() {
+			if !begun && gap {
 				r.WriteByte('\n')
 			}
-			first = false
+			begun, gap = true, true
 		}
 		if g.pending {
-			gap()
+			begin()
 			r.lead(depth, g.pendingOp)
 			r.WriteString(cleanLine(g.name) + " (known after apply)\n")
 			continue
@@ -203,7 +204,7 @@ func (r *renderer) nestedBlocks(n *blockNode, depth int, all bool) {
 				hidden++
 				continue
 			}
-			gap()
+			begin()
 			r.warnings(&node{exposure: b.exposure}, depth, "block")
 			r.lead(depth, b.op)
 			r.WriteString(cleanLine(g.name))
