@@ -156,14 +156,6 @@ func (p *Program) LocateProvider(a addr.AbsProviderConfig, diags diag.List) diag
 // ProviderSlot finds the block of a provider configuration, or nil.
 func (p *Program) ProviderSlot(a addr.AbsProviderConfig) *Slot { return p.providers[a] }
 
-// LocateProvider gives diagnostics that a provider answered when it was configured their place in its block, if it has one.
-func (p *Program) LocateProvider(a addr.AbsProviderConfig, diags diag.List) diag.List {
-	if s := p.providers[a]; s != nil && s.Body != nil {
-		return s.Body.Locate(diags)
-	}
-	return diags
-}
-
 // Dependencies gives all slots of a program, and for each the numbers of those that it depends on directly. There are no cycles.
 func (p *Program) Dependencies() (slots []*Slot, edges [][]int) {
 	slots, edges = make([]*Slot, p.total), make([][]int, p.total)
