@@ -6,6 +6,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -224,7 +225,18 @@ func (p *Plan) Applyable() bool {
 			return true
 		}
 	}
-	return p.Mode == RefreshOnly && len(p.Drift) > 0
+	return p.Mode == RefreshOnly && slices.ContainsFunc(p.Refreshed, changesObject)
+}
+
+// changesObject tells whether an edit changes what the state says of a managed object. A new address alone is none, as in Terraform.
+func changesObject(e state.Edit) bool {
+	switch {
+	case e.Put != nil:
+		return e.Put.Addr.Instance.Resource.Mode == addr.Managed
+	case e.Drop != nil:
+		return e.Drop.Addr.Instance.Resource.Mode == addr.Managed
+	}
+	return false
 }
 
 // Summary counts what apply would do.

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"fmt"
+
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -61,7 +63,7 @@ func (p *planning) options(c *command.Call) (tombolo.PlanOptions, bool) {
 	for _, text := range p.targets {
 		t, diags := addr.ParseTarget(text)
 		if diags.HasErrors() {
-			c.Misuse("Invalid target \""+text+"\"", "%s", diags[0].Detail)
+			c.Misuse(fmt.Sprintf("Invalid target %q", text), "%s", diags[0].Detail)
 			return o, false
 		}
 		o.Targets = append(o.Targets, t)
@@ -70,10 +72,10 @@ func (p *planning) options(c *command.Call) (tombolo.PlanOptions, bool) {
 		a, diags := addr.ParseInstance(text)
 		switch {
 		case diags.HasErrors():
-			c.Misuse("Invalid force-replace address \""+text+"\"", "%s", diags[0].Detail)
+			c.Misuse(fmt.Sprintf("Invalid force-replace address %q", text), "%s", diags[0].Detail)
 			return o, false
 		case a.Resource.Mode != addr.Managed:
-			c.Misuse("Invalid force-replace address \""+text+"\"", "Only managed resources can be replaced, and this is a %s resource.", a.Resource.Mode)
+			c.Misuse(fmt.Sprintf("Invalid force-replace address %q", text), "Only managed resources can be replaced, and this is a %s resource.", a.Resource.Mode)
 			return o, false
 		}
 		o.ForceReplace = append(o.ForceReplace, a)
