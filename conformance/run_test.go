@@ -27,7 +27,7 @@ type Record struct {
 // A Result is what one step printed and left behind. Harness steps leave it empty.
 type Result struct {
 	Runs  []Run             // the command of the step first, then what the harness asked besides
-	Files map[string]string // content of state files and of modules.json, by slash-separated relative path
+	Files map[string]string // content of state files, of modules.json and of generated configuration, by slash-separated relative path
 	List  []string          // every file in the case's directory, data directory included
 }
 
@@ -179,8 +179,8 @@ func (r *runner) command(s Step) (Result, error) {
 				return res, err
 			}
 		}
-		// Columns of diagnostics are only in the JSON form; planning twice changes nothing.
-		if hasDiagnostics(run) && !slices.Contains(s.Args, "-json") {
+		// Columns of diagnostics are only in the JSON form; planning twice changes nothing, unless the first has written a file.
+		if hasDiagnostics(run) && !slices.Contains(s.Args, "-json") && !slices.ContainsFunc(s.Args, generates) {
 			again := append([]string{"plan", "-json", "-input=false"}, withoutOut(s.Args)...)
 			if _, err := ask("diagnostics", again...); err != nil {
 				return res, err
@@ -239,6 +239,8 @@ func (r *runner) hasPlanFile(args []string) bool {
 }
 
 func isOut(arg string) bool { return strings.HasPrefix(strings.TrimLeft(arg, "-"), "out=") }
+
+func generates(arg string) bool { return strings.HasPrefix(arg, "-generate-config-out=") }
 
 func withoutOut(args []string) []string { return slices.DeleteFunc(slices.Clone(args), isOut) }
 
@@ -334,5 +336,10 @@ const lockFile = ".terraform.lock.hcl"
 // isKept names the files whose content is compared.
 func isKept(rel string) bool {
 	return strings.HasSuffix(rel, ".tfstate") || strings.HasSuffix(rel, ".tfstate.backup") ||
-		strings.HasSuffix(rel, ".terraform/modules/modules.json") || strings.HasSuffix(rel, lockFile)
+		strings.HasSuffix(rel, ".terraform/modules/modules.json") || strings.HasSuffix(rel, lockFile) || isGenerated(rel)
+}
+
+// isGenerated tells the configuration that -generate-config-out writes by its name: cases call it generated.tf or alike.
+func isGenerated(rel string) bool {
+	return strings.HasPrefix(rel, "generated") && strings.HasSuffix(rel, ".tf")
 }

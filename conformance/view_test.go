@@ -18,6 +18,10 @@ func view(s Step, res Result, n *normaliser) Document {
 	doc := Document{}
 	states := map[string]any{}
 	for name, text := range res.Files {
+		if isGenerated(name) {
+			doc["file "+name] = generatedBlocks(text, n)
+			continue
+		}
 		states[name] = decode(text)
 	}
 	for _, name := range sortedKeys(states) { // terraform.tfstate before its .backup, so that current ids are named first
@@ -59,6 +63,15 @@ func view(s Step, res Result, n *normaliser) Document {
 	}
 	doc["files"] = fileList(res.List)
 	return doc
+}
+
+// generatedBlocks gives what -generate-config-out wrote, head and blocks: terraform writes these in the order in which it happened to
+// make them.
+func generatedBlocks(text string, n *normaliser) any {
+	head, blocks, _ := strings.Cut(strings.ReplaceAll(text, "generated__ by Tombolo", "generated__ by Terraform"), "\n\n# __generated__")
+	list := strings.Split(n.text(blocks), "\n\n# __generated__")
+	list[len(list)-1] = strings.TrimSuffix(list[len(list)-1], "\n")
+	return bag(append(list, head))
 }
 
 // stampedBackup is what the state commands name their backups: by the second, so that two may be one.
@@ -169,6 +182,9 @@ var textPosition = regexp.MustCompile(`(?m)^  on (.+) line (\d+)(?:, in .*)?:$`)
 // of them and is none.
 const initPreamble = "Terraform encountered problems during initialisation"
 
+// saidAtRandom is a warning that terraform gives or forgets as it pleases, for the same plan of the same configuration.
+const saidAtRandom = "Config generation is experimental"
+
 // textDiagnostics reads the diagnostics of human output, with the stream that each was printed on.
 func textDiagnostics(run Run, n *normaliser) any {
 	var found []string
@@ -185,7 +201,7 @@ func textDiagnostics(run Run, n *normaliser) any {
 			block := text[at[0]:end]
 			head, _, _ := strings.Cut(block, "\n")
 			severity, summary, _ := strings.Cut(head, ": ")
-			if strings.HasPrefix(summary, initPreamble) {
+			if strings.HasPrefix(summary, initPreamble) || summary == saidAtRandom {
 				continue
 			}
 			head = strings.ToLower(severity) + ": " + n.summary(summary)
@@ -218,7 +234,9 @@ func eventDiagnostics(stream string, n *normaliser) any {
 	var found []string
 	for _, line := range strings.Split(stream, "\n") {
 		if event, ok := decode(line).(map[string]any); ok && event["type"] == "diagnostic" {
-			found = append(found, describeDiagnostic(event["diagnostic"], n))
+			if text := describeDiagnostic(event["diagnostic"], n); !strings.HasSuffix(text, saidAtRandom) {
+				found = append(found, text)
+			}
 		}
 	}
 	return bag(found)

@@ -213,7 +213,7 @@ func checkTree(c *Config) (diags diag.List) {
 			}
 		}
 		for _, i := range m.Imports {
-			diags = diags.Extend(checkImportTarget(c, m, i))
+			diags = diags.Extend(checkImportProvider(m, i))
 		}
 	}
 	return diags
@@ -238,29 +238,15 @@ func where(m addr.Module) string {
 	return m.String()
 }
 
-func checkImportTarget(c *Config, m *Module, i *Import) (diags diag.List) {
-	if i.To.Module.IsRoot() {
-		if i.ProviderRef != nil {
-			if _, ok := m.ResolveProvider(*i.ProviderRef); !ok && m.Resources[i.To.Resource] == nil {
-				diags = diags.Extend(notPresent(m, *i.ProviderRef, i.ProviderRefRange, "The import of "+i.To.String()))
-			}
-		}
-		return diags
+// checkImportProvider looks at the provider configuration that an import block names for the block that is to be generated.
+func checkImportProvider(m *Module, i *Import) diag.List {
+	if i.ProviderRef == nil || !i.To.Module.IsRoot() || m.Resources[i.To.Resource] != nil {
+		return nil
 	}
-	target := m
-	for _, name := range i.To.Module.Calls() {
-		child := target.Children[name]
-		if child == nil && target.Calls[name] != nil || child != nil && child.partial {
-			return diags // nobody knows what is in there
-		}
-		if target = child; target == nil {
-			break
-		}
+	if _, ok := m.ResolveProvider(*i.ProviderRef); ok {
+		return nil
 	}
-	if c.Resource(i.To) != nil {
-		return diags
-	}
-	return diags.Errorf(i.ToExpr.Range().Ptr(), "Configuration for import target does not exist", "There is no resource %s. Only a target in the root module can have its configuration generated.", i.To)
+	return notPresent(m, *i.ProviderRef, i.ProviderRefRange, "The import of "+i.To.String())
 }
 
 func checkChild(m *Module) diag.List {

@@ -33,8 +33,8 @@ func (p *Program) compileImports() diag.List {
 		at := s.Import.ToExpr.Range().Ptr()
 		target := p.ResourceSlot(s.Import.To)
 		if target == nil {
-			// The loader reports modules that do not exist. For a resource of the root module configuration may be generated.
-			if p.units[s.Import.To.Module] != nil && !s.Import.To.Module.IsRoot() {
+			// For a resource of the root module configuration may be generated.
+			if !s.Import.To.Module.IsRoot() {
 				diags = diags.Errorf(at, "Configuration for import target does not exist", "There is no block %s. Write one first: configuration can be generated for resources of the root module only.", s.Import.To)
 			}
 			continue
@@ -150,7 +150,7 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	case value.IsSensitive(v):
 		return v, problem(b.ForEach, ctx, summary, `The "for_each" value is sensitive. Its keys would show in the addresses of objects.`)
 	case v.IsNull():
-		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression is null. It must be a collection.`)
+		return cty.EmptyObjectVal, nil // as Terraform has it
 	case !v.IsKnown():
 		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression depends on what is known only after apply. What is imported has to be known while planning.`)
 	case !v.CanIterateElements():

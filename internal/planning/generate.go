@@ -51,7 +51,7 @@ func child(v cty.Value, name string) cty.Value {
 func (g *generator) attribute(name string, a *provider.Attribute, v cty.Value) {
 	g.WriteString(name + " = ")
 	switch {
-	case a.Sensitive || a.WriteOnly:
+	case a.Sensitive:
 		g.WriteString("null # sensitive\n")
 		return
 	case a.Nested != nil && !v.IsNull():

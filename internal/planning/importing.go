@@ -75,9 +75,19 @@ func (m *managed) takeOver() error {
 	if err != nil {
 		return err
 	}
-	m.prior, m.importing = k, &plan.Importing{ID: found.ID}
-	m.p.edit(state.Edit{Put: &state.PutObject{Addr: m.obj, Provider: m.b.Slot.ProviderConfig, Object: k.object}})
+	m.importing = &plan.Importing{ID: found.ID}
+	m.found(k)
 	return nil
+}
+
+// found takes what was found for the object of this instance. It was not made from anything that the configuration mentions, so it has no
+// dependencies before the first plan that leaves it or changes it.
+func (m *managed) found(k known) {
+	stored := *k.object
+	stored.Dependencies = nil
+	k.object = &stored
+	m.prior = k
+	m.p.edit(state.Edit{Put: &state.PutObject{Addr: m.obj, Provider: m.b.Slot.ProviderConfig, Object: k.object}})
 }
 
 // importOne looks for the object that the command import names.
@@ -92,10 +102,7 @@ func (m *managed) importOne(asked *Import) error {
 	if err != nil {
 		return err
 	}
-	m.prior = k
-	stored := *k.object
-	stored.Dependencies = nil // as Terraform's command; the next apply records them
-	m.p.edit(state.Edit{Put: &state.PutObject{Addr: m.obj, Provider: m.b.Slot.ProviderConfig, Object: &stored}})
+	m.found(k)
 	return nil
 }
 
@@ -185,8 +192,10 @@ func (p *planner) generateOne(found *eval.Import) error {
 		return p.walk.Report(diag.List{}.Errorf(nil, summary, "The block of %s declares no such instance: its count or for_each leaves it out. Every imported object needs its configuration.", o))
 	case !p.opts.Generate:
 		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s. Write one, or let plan write it: -generate-config-out=FILE puts a resource block for every imported object that has none into a new file.", o))
-	case !found.Target.Key.IsNone() || found.Block.ForEach != nil:
-		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s, and none can be generated: -generate-config-out knows neither count nor for_each, in resources as in import blocks.", o))
+	case found.Block.ForEach != nil:
+		return p.walk.Report(diag.List{}.Errorf(at, "Invalid import 'to' expression", "There is no block for %s, and none can be generated: -generate-config-out does not know for_each. Write an import block for each object, or write the resource block yourself.", o))
+	case !found.Target.Key.IsNone():
+		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s, and none can be generated: -generate-config-out knows neither count nor for_each. Write the block yourself.", o))
 	case p.prior.Object(o) != nil:
 		return nil // it is planned as an object without a block
 	}
