@@ -95,7 +95,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	err := a.walk.Run(ctx)
 	_ = a.walk.Report(a.ephemerals.CloseAll()) // what providers use, and what a failure left open
 	a.finish(err == nil)
-	diags = a.walk.Diagnostics()
+	diags = a.walk.Diagnostics().Extend(unwritten(p))
 	if len(p.Targets) > 0 {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
 			"The plan was made with -target, so other changes that the configuration asks for may be left, and output values may be out of date. Run plan again to see what is left.\n\nThe option is there for exceptional situations, such as getting out of an error.")
@@ -104,6 +104,18 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 		diags = diags.Errorf(nil, "Apply was interrupted", "Operations that were under way have ended and are recorded in the state; nothing new was started. Run apply again to do the rest.")
 	}
 	return a.counts, diags
+}
+
+// unwritten reports changes that stand on generated configuration: the objects have been imported, but the blocks have to be looked at, and
+// become part of the configuration, before anything is done about them.
+func unwritten(p *plan.Plan) (diags diag.List) {
+	for _, c := range p.Changes {
+		if c.GeneratedConfig != "" && c.Action != plan.NoOp {
+			diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Generated configuration is not in use yet", Address: c.Object.String(),
+				Detail: "The object has been imported, but it differs from the block that was generated for it (what is sensitive is left out of it, for example). Review the block, make it part of the configuration, and run plan again."})
+		}
+	}
+	return diags
 }
 
 // applier is the state of one run. It is the walk's driver.

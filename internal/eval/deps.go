@@ -27,9 +27,17 @@ func (p *Program) findResourceDeps() {
 	seen := make([]int, p.total) // the last slot that saw it, plus one: no clearing between slots
 	for _, u := range p.order {
 		for _, s := range u.slots {
-			if s.Kind == SlotResource || s.Kind == SlotProvider {
+			if s.Kind == SlotResource || s.Kind == SlotProvider || s.Kind == SlotImport {
 				s.resourceDeps = p.closure(u.base+s.index, near, seen)
 			}
+		}
+	}
+	for _, i := range p.units[addr.RootModule].slots {
+		if i.Kind != SlotImport {
+			continue
+		}
+		if s := p.ResourceSlot(i.Import.To); s != nil {
+			s.importDeps = append(s.importDeps, i.resourceDeps...)
 		}
 	}
 }
@@ -45,7 +53,7 @@ func (p *Program) nearResources(start int, near [][]int, done []bool) {
 		return
 	}
 	onPath := map[int]bool{start: true}
-	stack := []frame{{n: start, edges: p.edges(p.bySlotNumber(start))}}
+	stack := []frame{{n: start, edges: p.valueEdges(start)}}
 	for len(stack) > 0 {
 		f := &stack[len(stack)-1]
 		if f.next < len(f.edges) {
@@ -53,7 +61,7 @@ func (p *Program) nearResources(start int, near [][]int, done []bool) {
 			f.next++
 			if p.bySlotNumber(e).Kind != SlotResource && !done[e] && !onPath[e] {
 				onPath[e] = true
-				stack = append(stack, frame{n: e, edges: p.edges(p.bySlotNumber(e))})
+				stack = append(stack, frame{n: e, edges: p.valueEdges(e)})
 			}
 			continue
 		}
@@ -75,6 +83,16 @@ func (p *Program) joinNear(edges []int, near [][]int) []int {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// valueEdges is edges without the ways through import blocks: these order work but are no dependencies of the object.
+func (p *Program) valueEdges(n int) []int {
+	s := p.bySlotNumber(n)
+	edges := p.edges(s)
+	if len(s.imports) == 0 {
+		return edges
+	}
+	return slices.DeleteFunc(edges, func(e int) bool { return p.bySlotNumber(e).Kind == SlotImport })
 }
 
 // closure walks breadth first from a resource over resources.
@@ -125,7 +143,7 @@ func (p *Program) propagateCreateBeforeDestroy() {
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		for _, e := range p.edges(p.bySlotNumber(n)) {
+		for _, e := range p.valueEdges(n) {
 			if !seen[e] {
 				seen[e] = true
 				if s := p.bySlotNumber(e); s.Kind == SlotResource && s.Resource.Addr.Mode == addr.Managed {

@@ -114,6 +114,7 @@ type Slot struct {
 	// resourceDeps are the resources that the slot depends on, nearest first; direct the ones that its own expressions or
 	// depends_on mention.
 	resourceDeps []addr.ConfigResource
+	importDeps   []addr.ConfigResource // of the import blocks for the resource
 	direct       []int
 	explicit     []int // named in depends_on, or through a module call's depends_on
 }
@@ -293,6 +294,10 @@ func (s *Slot) Unit() *Unit { return s.unit }
 
 // ResourceDeps gives the resources that the slot depends on, through whatever lies between, sorted for the state.
 func (s *Slot) ResourceDeps() []addr.ConfigResource { return s.resourceDeps }
+
+// ImportDeps gives the resources that the import blocks for a resource depend on. As long as an object is left as it was found, it
+// depends on them too.
+func (s *Slot) ImportDeps() []addr.ConfigResource { return s.importDeps }
 
 // edges gives the numbers of the slots that a slot depends on, over the whole program.
 func (p *Program) edges(s *Slot) []int {

@@ -19,7 +19,9 @@ type Import struct {
 	Target addr.AbsResourceInstance
 	ID     string
 	Block  *config.Import
-	seen   bool
+	// Deps are the resources that the block refers to, through whatever lies between.
+	Deps []addr.ConfigResource
+	seen bool
 }
 
 // compileImports ties import blocks to the resources that they import, and reports addresses that cannot be right.
@@ -107,7 +109,7 @@ func (i *Instance) evalImport(s *Slot) error {
 		return nil
 	}
 	if b.ForEach == nil {
-		return i.walk.Report(i.walk.addImport(b, base))
+		return i.walk.Report(i.walk.addImport(s, base))
 	}
 	v, diags := importEach(b, base)
 	if err := i.walk.Report(diags); err != nil {
@@ -120,7 +122,7 @@ func (i *Instance) evalImport(s *Slot) error {
 		}
 		ctx := base.NewChild()
 		ctx.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": key, "value": elem})}
-		if err := i.walk.Report(i.walk.addImport(b, ctx)); err != nil {
+		if err := i.walk.Report(i.walk.addImport(s, ctx)); err != nil {
 			return err
 		}
 	}
@@ -162,7 +164,8 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 }
 
 // addImport notes one target of an import block.
-func (w *Walk) addImport(b *config.Import, ctx *hcl.EvalContext) diag.List {
+func (w *Walk) addImport(s *Slot, ctx *hcl.EvalContext) diag.List {
+	b := s.Import
 	steps, diags := staticTraversal(b.ToExpr, ctx)
 	if diags.HasErrors() {
 		return diags
@@ -196,7 +199,7 @@ func (w *Walk) addImport(b *config.Import, ctx *hcl.EvalContext) diag.List {
 	if other := w.imports[a]; other != nil && other.ID != id {
 		return problem(b.ToExpr, ctx, "Duplicate import configuration for \""+a.String()+"\"", "Both %q and %q are to be imported as %s. An address has one object.", other.ID, id, a)
 	}
-	w.imports[a] = &Import{Target: a, ID: id, Block: b}
+	w.imports[a] = &Import{Target: a, ID: id, Block: b, Deps: s.resourceDeps}
 	return nil
 }
 

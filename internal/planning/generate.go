@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -31,7 +32,7 @@ type generator struct{ strings.Builder }
 func (g *generator) block(b *provider.Block, v cty.Value) {
 	for _, name := range sortedKeys(b.Attributes) {
 		a := b.Attributes[name]
-		if !a.Required && !a.Optional || a.Deprecated {
+		if !written(a) {
 			continue
 		}
 		g.attribute(name, a, child(v, name))
@@ -39,6 +40,90 @@ func (g *generator) block(b *provider.Block, v cty.Value) {
 	for _, name := range sortedKeys(b.Blocks) {
 		g.nested(name, b.Blocks[name], child(v, name))
 	}
+}
+
+func writable(a *provider.Attribute) bool { return a.Required || a.Optional }
+
+// written tells whether a block gets an argument.
+func written(a *provider.Attribute) bool { return writable(a) && !a.Deprecated }
+
+// sayable gives the value that the generated block has.
+func sayable(b *provider.Block, v cty.Value) cty.Value {
+	if v.IsNull() {
+		return v
+	}
+	vals := v.AsValueMap()
+	for name, a := range b.Attributes {
+		if !written(a) {
+			vals[name] = cty.NullVal(a.ImpliedType())
+			continue
+		}
+		vals[name] = sayableAttribute(a, vals[name])
+	}
+	for name, n := range b.Blocks {
+		vals[name] = eachObject(vals[name], func(v cty.Value) cty.Value { return sayable(&n.Block, v) })
+	}
+	return cty.ObjectVal(vals)
+}
+
+func sayableAttribute(a *provider.Attribute, v cty.Value) cty.Value {
+	switch {
+	case a.Sensitive:
+		return cty.NullVal(a.ImpliedType())
+	case v.IsNull():
+		return v
+	case a.Nested != nil:
+		return eachObject(v, func(v cty.Value) cty.Value {
+			if v.IsNull() {
+				return v
+			}
+			vals := v.AsValueMap()
+			for name, inner := range a.Nested.Attributes {
+				if writable(inner) {
+					vals[name] = sayableAttribute(inner, vals[name])
+				} else {
+					vals[name] = cty.NullVal(inner.ImpliedType())
+				}
+			}
+			return cty.ObjectVal(vals)
+		})
+	case a.Type == cty.String:
+		if decoded, ok := document(v.AsString()); ok {
+			if text, err := stdlib.JSONEncode(decoded); err == nil {
+				return text
+			}
+		}
+	}
+	return v
+}
+
+// eachObject changes the objects of a nested block or attribute, which may be one or a collection of them.
+func eachObject(v cty.Value, change func(cty.Value) cty.Value) cty.Value {
+	ty := v.Type()
+	if v.IsNull() || ty.IsObjectType() {
+		return change(v)
+	}
+	if v.LengthInt() == 0 {
+		return v
+	}
+	if ty.IsMapType() {
+		vals := v.AsValueMap()
+		for k, elem := range vals {
+			vals[k] = change(elem)
+		}
+		return cty.MapVal(vals)
+	}
+	vals := v.AsValueSlice()
+	for i, elem := range vals {
+		vals[i] = change(elem)
+	}
+	switch {
+	case ty.IsListType():
+		return cty.ListVal(vals)
+	case ty.IsSetType():
+		return cty.SetVal(vals)
+	}
+	return cty.TupleVal(vals)
 }
 
 func child(v cty.Value, name string) cty.Value {
@@ -71,7 +156,7 @@ func (g *generator) object(n *provider.NestedObject, v cty.Value) {
 		}
 		g.WriteString("{\n")
 		for _, name := range sortedKeys(n.Attributes) {
-			if a := n.Attributes[name]; a.Required || a.Optional {
+			if a := n.Attributes[name]; writable(a) {
 				g.attribute(name, a, child(v, name))
 			}
 		}

@@ -71,7 +71,7 @@ func (m *managed) takeOver() error {
 		return nil
 	}
 	m.p.opts.Events.Send(event.ImportPrepare{Object: m.obj, ID: event.ID{Key: "id", Value: found.ID}})
-	k, err := m.p.imported(m.obj, m.b.Slot.ProviderConfig, m.b.Slot.Type, m.prov, found.ID, nil)
+	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, found.ID, nil)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (m *managed) found(k known) {
 	stored.Dependencies = nil
 	k.object = &stored
 	m.prior = k
-	m.p.edit(state.Edit{Put: &state.PutObject{Addr: m.obj, Provider: m.b.Slot.ProviderConfig, Object: k.object}})
+	m.p.edit(state.Edit{Put: &state.PutObject{Addr: m.obj, Provider: m.cfg, Object: k.object}})
 }
 
 // importOne looks for the object that the command import names.
@@ -95,12 +95,12 @@ func (m *managed) importOne(asked *Import) error {
 	m.p.mu.Lock()
 	m.p.tookOver = true
 	m.p.mu.Unlock()
-	if !m.prior.null() {
-		return m.p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by Terraform", "The state holds an object for %s already. Remove it from the state first (state rm), or choose another address.", m.inst))
-	}
-	k, err := m.p.imported(m.obj, m.b.Slot.ProviderConfig, m.b.Slot.Type, m.prov, asked.ID, nil)
+	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, asked.ID, nil)
 	if err != nil {
 		return err
+	}
+	if !m.prior.null() {
+		return m.p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by Terraform", "The state holds an object for %s already. Remove it from the state first (state rm), or choose another address.", m.inst))
 	}
 	m.found(k)
 	return nil
@@ -120,7 +120,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	p.call(func() {
 		resp = inst.Import(event.InObject(p.calls, o), provider.ImportRequest{Type: o.Instance.Resource.Type, ID: id, Client: client})
 	})
-	if err := p.walk.Report(p.place(o, resp.Diagnostics)); err != nil {
+	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
 		return none, err
 	}
 	k := known{object: &state.Object{}}
@@ -138,7 +138,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		return none, p.walk.Report(notThere(o, id))
 	}
 	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
-		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid object", errs)))
+		return none, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
 	}
 	if asked := p.opts.Import; asked != nil && asked.Found != nil {
 		asked.Found()
@@ -205,6 +205,11 @@ func (p *planner) generateOne(found *eval.Import) error {
 			cfg = abs
 		}
 	}
+	return p.planGenerated(o, cfg, found)
+}
+
+// planGenerated imports an object and plans it with the configuration that is generated for it.
+func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found *eval.Import) error {
 	inst, _, rt, err := p.managerOf(o, cfg)
 	if err != nil {
 		return err
@@ -214,13 +219,26 @@ func (p *planner) generateOne(found *eval.Import) error {
 	if err != nil {
 		return err
 	}
+	m := &managed{
+		p: p, inst: found.Target, obj: o, cfg: cfg, rt: rt, block: rt.Block, prov: inst, prior: k,
+		config: sayable(rt.Block, k.value), importing: &plan.Importing{ID: found.ID},
+	}
+	m.effective = m.config
 	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: k.object}})
-	after := planValue(rt.Block, k.value, nil)
-	p.add(&plan.Change{
-		Object: o, Provider: cfg, Action: plan.NoOp, Before: after, After: after, Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version,
-		Private: k.private, BeforeIdentity: k.identity, AfterIdentity: k.identity, Dependencies: k.object.Dependencies, Importing: &plan.Importing{ID: found.ID}, GeneratedConfig: generated(found.Target.Resource, rt.Block, k.value, found.Block.ProviderRef), Settled: true,
-	})
-	return nil
+	change := m.change(plan.NoOp, plan.NoReason, k.value, nil)
+	if err = m.validate(); err == nil {
+		var planned *plan.Change
+		if planned, err = m.plan(); err == nil {
+			change = planned
+		}
+	}
+	// What the provider does not accept is written all the same: that is where it can be corrected.
+	change.GeneratedConfig = generated(found.Target.Resource, rt.Block, k.value, found.Block.ProviderRef)
+	p.add(change)
+	if change.Action == plan.NoOp {
+		p.settleDeps(o, cfg, k.object, found.Deps)
+	}
+	return err
 }
 
 // withPlanned fills the attributes that an imported object leaves null from the planned value of its creation.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -18,12 +19,16 @@ import (
 // managed is the planning of one wanted instance.
 type managed struct {
 	p     *planner
-	b     *eval.Block
+	b     *eval.Block // nil when its configuration is only being generated
 	key   addr.Key
 	inst  addr.AbsResourceInstance
 	obj   addr.Object
+	cfg   addr.AbsProviderConfig
+	rt    *provider.ResourceType
 	block *provider.Block
 	prov  provider.Provider
+	deps  []addr.ConfigResource
+	cbd   bool
 
 	prior  known
 	config cty.Value // evaluated, without marks
@@ -36,10 +41,13 @@ type managed struct {
 
 // planManaged refreshes and plans one instance and gives its planned value, with marks.
 func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
-	m := &managed{p: p, b: b, key: key, inst: b.Addr().Instance(key), block: b.Slot.Type.Block}
+	m := &managed{
+		p: p, b: b, key: key, inst: b.Addr().Instance(key), cfg: b.Slot.ProviderConfig, rt: b.Slot.Type, block: b.Slot.Type.Block,
+		deps: b.Slot.ResourceDeps(), cbd: b.Slot.CreateBeforeDestroy,
+	}
 	m.obj = addr.Object{Instance: m.inst}
 	var err error
-	if m.prov, err = p.provider(b.Slot.ProviderConfig); err != nil {
+	if m.prov, err = p.provider(m.cfg); err != nil {
 		return cty.DynamicVal, err
 	}
 	m.prior, err = p.load(m.obj, b.Slot.ProviderConfig, b.Slot.Type, m.prov, b.Slot, !p.opts.SkipRefresh)
@@ -64,7 +72,7 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	}
 	p.add(change)
 	if change.Action == plan.NoOp {
-		p.settleDeps(m.obj, b.Slot.ProviderConfig, m.prior.object, change.Dependencies)
+		p.settleDeps(m.obj, b.Slot.ProviderConfig, m.prior.object, joinDeps(change.Dependencies, b.Slot.ImportDeps()))
 	}
 	if err := p.protect(change); err != nil {
 		return cty.DynamicVal, err
@@ -93,8 +101,7 @@ func (m *managed) evaluate() error {
 	if err := m.p.walk.Report(m.b.Persistable(m.key, m.marks.Ephemeral)); err != nil {
 		return err
 	}
-	d := m.prov.ValidateResource(m.p.calls, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: m.inst.Resource.Type, Config: m.config, Client: client})
-	if err := m.p.walk.Report(m.inConfig(d)); err != nil {
+	if err := m.validate(); err != nil {
 		return err
 	}
 	var ignored diag.List
@@ -102,8 +109,19 @@ func (m *managed) evaluate() error {
 	return m.p.walk.Report(ignored)
 }
 
+// validate shows the configuration to the provider.
+func (m *managed) validate() error {
+	d := m.prov.ValidateResource(m.p.calls, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: m.inst.Resource.Type, Config: m.config, Client: client})
+	return m.p.walk.Report(m.inConfig(d))
+}
+
 // inConfig gives a provider's diagnostics the place of the block.
-func (m *managed) inConfig(diags diag.List) diag.List { return m.b.Locate(diags, m.key) }
+func (m *managed) inConfig(diags diag.List) diag.List {
+	if m.b == nil {
+		return diags.InAddress(m.obj.String())
+	}
+	return m.b.Locate(diags, m.key)
+}
 
 // plan asks the provider and decides the action.
 func (m *managed) plan() (*plan.Change, error) {
@@ -147,7 +165,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 	reason := plan.NoReason
 	paths, invalid := value.FilterReplacePaths(m.block, m.prior.value, planned, resp.RequiresReplace)
 	if len(invalid) > 0 {
-		return nil, m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.b.Slot.ProviderConfig, "Provider produced invalid plan",
+		return nil, m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.cfg, "Provider produced invalid plan",
 			[]value.PathError{{Path: invalid[0], Problem: "a path that requires replacement does not exist in the schema"}})))
 	}
 	triggered, err := m.triggered()
@@ -183,7 +201,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 }
 
 func (m *managed) replacement() plan.Action {
-	if m.b.Slot.CreateBeforeDestroy {
+	if m.cbd {
 		return plan.CreateThenDelete
 	}
 	return plan.DeleteThenCreate
@@ -202,8 +220,8 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 		return cty.DynamicVal, resp, err
 	}
 	if resp.Deferred != provider.NotDeferred {
-		return cty.DynamicVal, resp, m.p.walk.Report(diag.List{}.Errorf(m.b.Config().DeclRange.Ptr(), "Provider deferred changes when deferrals are not allowed",
-			"Provider %s answered for %s that it cannot plan yet (reason %d), although the engine did not offer to wait. Apply what it depends on first.", m.b.Slot.ProviderConfig.Provider.ForDisplay(), m.inst, resp.Deferred))
+		return cty.DynamicVal, resp, m.p.walk.Report(diag.List{}.Errorf(m.declared(), "Provider deferred changes when deferrals are not allowed",
+			"Provider %s answered for %s that it cannot plan yet (reason %d), although the engine did not offer to wait. Apply what it depends on first.", m.cfg.Provider.ForDisplay(), m.inst, resp.Deferred))
 	}
 	if resp.Planned == cty.NilVal {
 		resp.Planned = cty.NullVal(m.block.ImpliedType())
@@ -212,11 +230,19 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	if resp.LegacyTypeSystem {
 		errs = value.Intolerable(errs)
 	}
-	errs = append(errs, value.CheckIdentity(m.b.Slot.Type.Identity, resp.Identity, false)...)
+	errs = append(errs, value.CheckIdentity(m.rt.Identity, resp.Identity, false)...)
 	if len(errs) > 0 {
-		return cty.DynamicVal, resp, m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.b.Slot.ProviderConfig, "Provider produced invalid plan", errs)))
+		return cty.DynamicVal, resp, m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.cfg, "Provider produced invalid plan", errs)))
 	}
 	return resp.Planned, resp, nil
+}
+
+// declared is the place of the block, if there is one.
+func (m *managed) declared() *hcl.Range {
+	if m.b == nil {
+		return nil
+	}
+	return m.b.Config().DeclRange.Ptr()
 }
 
 // priorIdentity is the identity of what an object is planned from.
@@ -230,10 +256,10 @@ func priorIdentity(prior cty.Value, k known) cty.Value {
 // change makes the change of this instance; after carries no marks, sensitive are the paths that the configuration marks.
 func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value, sensitive []cty.Path) *plan.Change {
 	c := &plan.Change{
-		Object: m.obj, PrevAddr: m.inst, Provider: m.b.Slot.ProviderConfig, Action: action, Reason: reason,
+		Object: m.obj, PrevAddr: m.inst, Provider: m.cfg, Action: action, Reason: reason,
 		Before: planValue(m.block, m.prior.value, m.prior.sensitive), After: planValue(m.block, after, sensitive),
-		Type: m.block.ImpliedType(), SchemaVersion: m.b.Slot.Type.Version, Private: m.prior.private,
-		Dependencies: m.b.Slot.ResourceDeps(), CreateBeforeDestroy: m.b.Slot.CreateBeforeDestroy,
+		Type: m.block.ImpliedType(), SchemaVersion: m.rt.Version, Private: m.prior.private,
+		Dependencies: m.deps, CreateBeforeDestroy: m.cbd,
 		Importing: m.importing,
 		Settled:   m.config != cty.NilVal && m.config.IsWhollyKnown(),
 	}
@@ -249,7 +275,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 
 // triggered tells whether a change named by replace_triggered_by asks for a replacement.
 func (m *managed) triggered() (bool, error) {
-	if len(m.b.Config().ReplaceTriggeredBy) == 0 {
+	if m.b == nil || len(m.b.Config().ReplaceTriggeredBy) == 0 {
 		return false, nil
 	}
 	triggers, diags := m.b.Triggers(m.key)

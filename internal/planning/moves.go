@@ -117,7 +117,7 @@ func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 		Source: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat}, SourcePrivate: stored.Private,
 		SourceIdentity: stored.Identity, SourceIdentityVersion: stored.IdentityVersion, TargetType: o.Instance.Resource.Type,
 	})
-	if err := p.walk.Report(p.place(o, resp.Diagnostics)); err != nil {
+	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
 		return k, err
 	}
 	if resp.State == cty.NilVal || resp.State.IsNull() {

@@ -131,8 +131,8 @@ func (b *stepBuilder) withoutRings(soft []softEdge, expendable func(rule uint8) 
 func (b *stepBuilder) group(changes []*plan.Change) (removes bool) {
 	by := map[addr.AbsResource]*blockSteps{}
 	for i, c := range changes {
-		if c.Action == plan.NoOp {
-			continue
+		if c.Action == plan.NoOp || c.GeneratedConfig != "" {
+			continue // what is generated has to be read by someone first
 		}
 		a := c.Object.Instance.AbsResource()
 		blk := by[a]

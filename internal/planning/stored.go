@@ -170,7 +170,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	} else {
 		cbd = block.CreateBeforeDestroy
 		if !p.opts.SkipRefresh {
-			deps = joinDeps(deps, block.ResourceDeps())
+			deps = joinDeps(joinDeps(deps, block.ResourceDeps()), block.ImportDeps())
 		}
 	}
 	if same {
@@ -202,7 +202,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 
 // joinDeps gives the dependencies of two lists in the order of the state.
 func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
-	if slices.Equal(a, b) {
+	if len(b) == 0 || slices.Equal(a, b) {
 		return a
 	}
 	out := slices.Concat(a, b)
