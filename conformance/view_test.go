@@ -65,13 +65,15 @@ func view(s Step, res Result, n *normaliser) Document {
 	return doc
 }
 
-// generatedBlocks gives what -generate-config-out wrote, head and blocks: terraform writes these in the order in which it happened to
-// make them.
+// generatedBlocks gives the blocks that -generate-config-out wrote: terraform writes them in the order in which it happened to make them. The
+// remark above them is ours.
 func generatedBlocks(text string, n *normaliser) any {
-	head, blocks, _ := strings.Cut(strings.ReplaceAll(text, "generated__ by Tombolo", "generated__ by Terraform"), "\n\n# __generated__")
-	list := strings.Split(n.text(blocks), "\n\n# __generated__")
-	list[len(list)-1] = strings.TrimSuffix(list[len(list)-1], "\n")
-	return bag(append(list, head))
+	const head = "\n\n# __generated__"
+	list := strings.Split(strings.ReplaceAll(n.text(text), "generated__ by Tombolo", "generated__ by Terraform"), head)
+	for i, block := range list {
+		list[i] = strings.TrimSuffix(block, "\n")
+	}
+	return bag(list[1:])
 }
 
 // stampedBackup is what the state commands name their backups: by the second, so that two may be one.
