@@ -130,7 +130,7 @@ func stableText(s Step, run Run) string {
 	case "init":
 		return installLines(text)
 	case "workspace":
-		return asTerraform(text)
+		return strings.Join(workspaceLine.FindAllString(asTerraform(text), -1), "\n")
 	case "output":
 		if !strings.HasPrefix(strings.TrimSpace(text), "Warning: ") { // else its details are all there is
 			return text
@@ -165,6 +165,9 @@ func stableText(s Step, run Run) string {
 	}
 	return ""
 }
+
+// workspaceLine is what scripts read of the workspace commands: the list, the name alone, and what was done.
+var workspaceLine = regexp.MustCompile(`(?m)^(?:[* ] [^ \n]+|[^ \n]+|(?:Created and switched to|Switched to|Deleted) workspace .*|WARNING: .*)$`)
 
 // graphComment is what a graph says to people.
 var graphComment = regexp.MustCompile(`(?m)^ *(//.*|/\*.*\*/)\n`)
