@@ -291,6 +291,7 @@ func TestAPluginWithBadMannersDoesItsWork(t *testing.T) {
 	for mode, script := range map[string]string{
 		"flood": "", "flood-endless-line": "", "stdin": "", "deaf": "", "grandchild": "",
 		"wrapper":       `"$REAL" "$@"`,
+		"wrapper, gone": `"$REAL" "$@" &`,
 		"wrapper, wait": "trap '' TERM INT\n\"$REAL\" \"$@\" &\nwait",
 		"wrapper, deaf": "export BAD=deaf\ntrap '' TERM INT\n\"$REAL\" \"$@\"\nsleep 600",
 	} {
