@@ -143,8 +143,7 @@ func stableText(s Step, run Run) string {
 		if len(s.Args) > 0 && s.Args[0] == "lock" {
 			return installLines(text)
 		}
-		text = unorderedTree(text)
-		return strings.ReplaceAll(text, "\u00a0", " ") // terraform draws its trees with blanks that do not break
+		return unorderedTree(strings.ReplaceAll(text, "\u00a0", " ")) // terraform draws its trees with blanks that do not break
 	case "state":
 		if len(s.Args) > 0 && (s.Args[0] == "list" || s.Args[0] == "show") {
 			return controlSequence.ReplaceAllString(text, "") // terraform shows null in gray even with -no-color
