@@ -59,7 +59,7 @@ func badPlugin() {
 		version = 5
 	}
 	server, err := wire.NewServer(func(context.Context) (provider.Provider, error) {
-		return &bad{Provider: flat{world.New(world.Options{})}, mode: os.Getenv("BAD")}, nil
+		return &bad{Provider: world.New(world.Options{Five: true}), mode: os.Getenv("BAD")}, nil
 	}, version)
 	if err != nil {
 		panic(err)
@@ -119,17 +119,6 @@ func answerNonsense(ctx context.Context, req any, info *grpc.UnaryServerInfo, ha
 		return &plugin6.ApplyResponse{Private: make([]byte, wire.MaxMessage+1)}, nil
 	}
 	return handle(ctx, req)
-}
-
-// flat is a world with what version 5 of the protocol can express alone.
-type flat struct{ provider.Provider }
-
-func (f flat) Schema(ctx context.Context) (*provider.Schema, diag.List) {
-	whole, diags := f.Provider.Schema(ctx)
-	if whole == nil {
-		return nil, diags
-	}
-	return &provider.Schema{Provider: whole.Provider, Resources: map[string]*provider.ResourceType{"world_object": whole.Resources["world_object"]}}, diags
 }
 
 // bad is a provider that does not behave where the object "bad" is concerned.
