@@ -560,7 +560,9 @@ func attach(t *testing.T, source string, version int, network, address string) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := wire.NewServer(func(context.Context) (provider.Provider, error) { return world.New(world.Options{Five: version == 5}), nil }, version)
+	server, err := wire.NewServer(func(context.Context) (provider.Provider, error) {
+		return world.New(world.Options{Five: version == 5}), nil
+	}, version)
 	if err != nil {
 		t.Fatal(err)
 	}
