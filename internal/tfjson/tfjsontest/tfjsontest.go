@@ -129,7 +129,9 @@ func (c Case) Plan(t testing.TB, schemas tfjson.Schemas) *plan.Plan {
 		p.Changes = append(p.Changes, change(t, object(rc), schemas))
 	}
 	for _, rc := range list(doc["resource_drift"]) {
-		p.Drift = append(p.Drift, change(t, object(rc), schemas))
+		drift := change(t, object(rc), schemas)
+		p.Drift = append(p.Drift, drift)
+		p.Refreshed = append(p.Refreshed, recorded(p.Base, drift))
 	}
 	planned := object(object(doc["planned_values"])["outputs"])
 	for name, oc := range object(doc["output_changes"]) {
@@ -257,4 +259,12 @@ func Read(t testing.TB, name string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// recorded is the edit that a plan keeps of what was read. The recorded state is the one after refreshing, so it changes nothing more.
+func recorded(s *state.State, drift *plan.Change) state.Edit {
+	if o := s.Object(drift.Object); o != nil {
+		return state.Edit{Put: &state.PutObject{Addr: drift.Object, Provider: s.Resource(drift.Object.Instance.AbsResource()).Provider, Object: o}}
+	}
+	return state.Edit{Drop: &state.DropObject{Addr: drift.Object}}
 }
