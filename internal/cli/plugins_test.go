@@ -553,6 +553,23 @@ resource "world_object" "other" {
 	}
 }
 
+func TestPluginsStartWhereTheTemporaryFolderHoldsNoSocket(t *testing.T) {
+	t.Parallel()
+	file, long := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), strings.Repeat("x", 120))
+	if err := errors.Join(os.WriteFile(file, nil, 0o666), os.Mkdir(long, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{"missing": "/nonexistent", "a file": file, "too long a name": long} {
+		p := newPlugged(t, strings.Replace(pluggedConfig, `delay = "2s"`, "", 1), "TMPDIR="+dir)
+		if r := p.run(nil, "apply", "-auto-approve"); r.code != 0 {
+			t.Errorf("%s: exit code %d\n%s", name, r.code, r.out)
+		}
+	}
+	if left, err := os.ReadDir(long); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 // attach serves a world over a version of the protocol, and gives the entry of TF_REATTACH_PROVIDERS.
 func attach(t *testing.T, source string, version int, network, address string) string {
 	t.Helper()

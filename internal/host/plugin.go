@@ -99,11 +99,14 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 	if run.tls, run.env, err = secured(); err != nil {
 		return nil, err
 	}
+	sockets, env := socketFolder()
+	run.env = append(run.env, env...)
 	client := goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig:  handshake,
 		VersionedPlugins: sets,
 		RunnerFunc:       run.runner,
 		SkipHostEnv:      p.Env != nil,
+		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		TLSConfig:        run.tls,
 		StartTimeout:     p.StartTimeout,
