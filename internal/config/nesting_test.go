@@ -41,7 +41,7 @@ func TestDeepNestingIsRefusedBeforeParsing(t *testing.T) {
 			if len(diags) != 1 || diags[0].Summary != "Nesting too deep" {
 				t.Errorf("got %d diagnostics, want one about the nesting: %.300v", len(diags), diags.Err())
 			}
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > time.Minute { // what grows with the square takes a second or two, what doubles at each level never ends
 				t.Errorf("it took %s", took)
 			}
 		})
@@ -100,7 +100,7 @@ func TestWhatTheLimitsAllowIsParsedInReasonableTime(t *testing.T) {
 				l.Expr.Variables()
 				l.Expr.Value(nil)
 			}
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > time.Minute { // what grows with the square takes a second or two, what doubles at each level never ends
 				t.Errorf("it took %s", took)
 			}
 		})
