@@ -15,7 +15,7 @@ type blockSteps struct {
 	addr                    addr.AbsResource
 	write, destroy, dispose int
 	cbd                     bool
-	updates                 bool // some instance is updated in place
+	rewrites                bool // some instance that exists already is updated or replaced
 	replaces, disposesOwn   bool // delete before create, create before delete
 }
 
@@ -52,7 +52,7 @@ type joinKey struct {
 // The rules of order. D depends on R:
 const (
 	destroyBefore   uint8 = iota // what deletes D comes before what deletes R
-	updateFirst                  // R creates before it destroys: D is updated in place before the old R goes (softer than the first)
+	updateFirst                  // R creates before it destroys: a D that exists is written before the old R goes (softer than the first)
 	freeBeforeWrite              // a D that goes comes before R is written (soft)
 	destroyedFirst               // R is destroyed before D is written (soft)
 )
@@ -157,14 +157,14 @@ func (b *stepBuilder) group(changes []*plan.Change) (removes bool) {
 		case plan.DeleteThenCreate:
 			b.put(&blk.destroy, plan.DestroyStep, a, i)
 			b.put(&blk.write, plan.Write, a, i)
-			blk.replaces = true
+			blk.replaces, blk.rewrites = true, true
 		case plan.CreateThenDelete:
 			b.put(&blk.write, plan.Write, a, i)
 			b.put(&blk.dispose, plan.Dispose, a, i)
-			blk.disposesOwn = true
+			blk.disposesOwn, blk.rewrites = true, true
 		default:
 			b.put(&blk.write, plan.Write, a, i)
-			blk.updates = blk.updates || c.Action == plan.Update
+			blk.rewrites = blk.rewrites || c.Action == plan.Update
 			continue
 		}
 		removes = true
@@ -221,19 +221,15 @@ func (b *stepBuilder) within(blk *blockSteps) {
 func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 	old, wanted := map[addr.ConfigResource]bool{}, map[addr.ConfigResource]bool{}
 	for _, step := range []int{blk.destroy, blk.dispose} {
-		if step == none {
-			continue
-		}
-		for _, i := range b.steps[step].Changes {
-			for _, d := range b.storedDeps(changes[i]) {
-				old[d] = true
+		b.addStoredDeps(old, step, changes)
+	}
+	if blk.write != none {
+		if slot := b.p.prog.ResourceSlot(blk.addr.Config()); slot != nil {
+			for _, d := range slot.ResourceDeps() {
+				wanted[d] = true
 			}
 		}
-	}
-	if slot := b.p.prog.ResourceSlot(blk.addr.Config()); slot != nil && blk.write != none {
-		for _, d := range slot.ResourceDeps() {
-			wanted[d] = true
-		}
+		b.addStoredDeps(wanted, blk.write, changes) // what it lets go of only now
 	}
 	for d := range old {
 		key, g := b.find(blk.addr, d)
@@ -252,10 +248,22 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 			continue
 		}
 		switch {
-		case g.members[0].cbd && blk.updates:
+		case g.members[0].cbd && blk.rewrites:
 			b.precede(key, g, updateFirst, blk.write)
 		case !g.members[0].cbd:
 			b.follow(key, g, blk.write)
+		}
+	}
+}
+
+// addStoredDeps adds what the objects that a step changes depended on until now.
+func (b *stepBuilder) addStoredDeps(to map[addr.ConfigResource]bool, step int, changes []*plan.Change) {
+	if step == none {
+		return
+	}
+	for _, i := range b.steps[step].Changes {
+		for _, d := range b.storedDeps(changes[i]) {
+			to[d] = true
 		}
 	}
 }
