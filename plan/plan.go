@@ -225,18 +225,32 @@ func (p *Plan) Applyable() bool {
 			return true
 		}
 	}
-	return p.Mode == RefreshOnly && slices.ContainsFunc(p.Refreshed, changesObject)
+	return p.Mode == RefreshOnly && slices.ContainsFunc(p.Refreshed, p.changesObject)
 }
 
-// changesObject tells whether an edit changes what the state says of a managed object. A new address alone is none, as in Terraform.
-func changesObject(e state.Edit) bool {
+// changesObject tells whether an edit changes what the state says of a managed object. A new address alone is none, nor is the present
+// version of the schema, as in Terraform.
+func (p *Plan) changesObject(e state.Edit) bool {
 	switch {
 	case e.Put != nil:
-		return e.Put.Addr.Instance.Resource.Mode == addr.Managed
+		return e.Put.Addr.Instance.Resource.Mode == addr.Managed && !p.onlyUpgrades(e.Put)
 	case e.Drop != nil:
 		return e.Drop.Addr.Instance.Resource.Mode == addr.Managed
 	}
 	return false
+}
+
+// onlyUpgrades tells whether an object is stored again because its schema has another version now, and for no other reason.
+func (p *Plan) onlyUpgrades(put *state.PutObject) bool {
+	if p.Base == nil {
+		return false
+	}
+	old := p.Base.Object(put.Addr)
+	if old == nil || old.SchemaVersion == put.Object.SchemaVersion {
+		return false
+	}
+	return old.CreateBeforeDestroy == put.Object.CreateBeforeDestroy && slices.Equal(old.Dependencies, put.Object.Dependencies) &&
+		!slices.ContainsFunc(p.Drift, func(c *Change) bool { return c.Object == put.Addr })
 }
 
 // Summary counts what apply would do.
