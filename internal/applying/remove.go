@@ -145,7 +145,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
 		resp := w.prov.ReadData(event.InObject(a.calls, c.Object), provider.ReadDataRequest{Type: w.inst.Resource.Type, Config: w.config, Client: client})
 		release()
-		diags := w.place(resp.Diagnostics)
+		diags := w.place(resp.Diagnostics.Extend(value.Undeferred(c.Object, c.Provider, resp.Deferred)))
 		if !diags.HasErrors() {
 			if errs := value.CheckData(w.block, resp.State); len(errs) > 0 {
 				diags = diags.Extend(w.bad("Provider produced invalid object", errs))

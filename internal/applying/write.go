@@ -105,7 +105,7 @@ func (w *writing) settle(key addr.Key) error {
 	if stopped != nil {
 		return stopped
 	}
-	if err := w.a.walk.Report(w.place(resp.Diagnostics)); err != nil {
+	if err := w.a.walk.Report(w.place(resp.Diagnostics.Extend(value.Undeferred(w.c.Object, w.c.Provider, resp.Deferred)))); err != nil {
 		return err
 	}
 	errs := value.CheckPlan(w.block, w.prior, w.config, resp.Planned, w.marks.Sensitive...)

@@ -59,7 +59,11 @@ func badPlugin() {
 		version = 5
 	}
 	server, err := wire.NewServer(func(context.Context) (provider.Provider, error) {
-		return &bad{Provider: world.New(world.Options{Five: true}), mode: os.Getenv("BAD")}, nil
+		sane := world.New(world.Options{Five: true})
+		if call, ok := strings.CutPrefix(os.Getenv("BAD"), "deferred-"); ok {
+			return deferring{sane, call}, nil
+		}
+		return &bad{Provider: sane, mode: os.Getenv("BAD")}, nil
 	}, version)
 	if err != nil {
 		panic(err)

@@ -88,7 +88,7 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 		done.ID = identify(block, resp.State, marks.Sensitive)
 	}
 	p.opts.Events.Send(done)
-	diags := inConfig(resp.Diagnostics)
+	diags := inConfig(resp.Diagnostics.Extend(value.Undeferred(o, b.Slot.ProviderConfig, resp.Deferred)))
 	if !diags.HasErrors() {
 		if errs := value.CheckData(block, resp.State); len(errs) > 0 {
 			diags = diags.Extend(inConfig(value.BadAnswer(o, b.Slot.ProviderConfig, "Provider produced invalid object", errs)))

@@ -120,7 +120,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	p.call(func() {
 		resp = inst.Import(event.InObject(p.calls, o), provider.ImportRequest{Type: o.Instance.Resource.Type, ID: id, Client: client})
 	})
-	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
+	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String()).Extend(value.Undeferred(o, cfg, resp.Deferred))); err != nil {
 		return none, err
 	}
 	k := known{object: &state.Object{}}

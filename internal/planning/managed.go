@@ -219,9 +219,8 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	if err := m.p.walk.Report(m.inConfig(resp.Diagnostics)); err != nil {
 		return cty.DynamicVal, resp, err
 	}
-	if resp.Deferred != provider.NotDeferred {
-		return cty.DynamicVal, resp, m.p.walk.Report(diag.List{}.Errorf(m.declared(), "Provider deferred changes when deferrals are not allowed",
-			"Provider %s answered for %s that it cannot plan yet (reason %d), although the engine did not offer to wait. Apply what it depends on first.", m.cfg.Provider.ForDisplay(), m.inst, resp.Deferred))
+	if diags := value.Undeferred(m.obj, m.cfg, resp.Deferred); len(diags) > 0 {
+		return cty.DynamicVal, resp, m.p.walk.Report(m.inConfig(diags))
 	}
 	if resp.Planned == cty.NilVal {
 		resp.Planned = cty.NullVal(m.block.ImpliedType())

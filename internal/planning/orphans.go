@@ -224,7 +224,7 @@ func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *
 	p.call(func() {
 		resp = inst.Plan(p.calls, provider.PlanRequest{Type: o.Instance.Resource.Type, Prior: k.value, Proposed: null, Config: null, PriorPrivate: k.private, Client: client})
 	})
-	if err := p.walk.Report(p.place(o, resp.Diagnostics)); err != nil {
+	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return nil, err
 	}
 	if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {

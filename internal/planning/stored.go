@@ -131,7 +131,7 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type, Prior: k.value, Private: k.private, Identity: k.identity, Client: client})
 	})
 	p.opts.Events.Send(event.RefreshDone{Object: o, ID: id})
-	if err := p.walk.Report(p.place(o, resp.Diagnostics)); err != nil {
+	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return k, err
 	}
 	if resp.State == cty.NilVal || resp.State.IsNull() {

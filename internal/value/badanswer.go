@@ -3,6 +3,7 @@ package value
 import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // ProviderBug ends what is said of an answer that no provider may give.
@@ -17,4 +18,25 @@ func BadAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs [
 				".\n\n" + ProviderBug})
 	}
 	return diags
+}
+
+// Undeferred is the problem of an answer that puts the question off, which no provider may do here: the engine never offers to wait. What
+// else such an answer holds is not what the provider knows of the object. No problem when the answer is none of those.
+func Undeferred(o addr.Object, cfg addr.AbsProviderConfig, reason provider.DeferredReason) diag.List {
+	var why string
+	switch reason {
+	case provider.NotDeferred:
+		return nil
+	case provider.DeferredConfigUnknown:
+		why = "the configuration of the object is not wholly known"
+	case provider.DeferredProviderUnknown:
+		why = "the configuration of the provider is not wholly known"
+	case provider.DeferredAbsentPrerequisite:
+		why = "something that the object needs does not exist"
+	default:
+		why = "it gave no reason"
+	}
+	return diag.List{{Severity: diag.Error, Summary: "Provider deferred changes when deferrals are not allowed", Address: o.String(),
+		Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() + " that it cannot say anything yet (" + why +
+			"), although it was told that nobody waits.\n\n" + ProviderBug}}
 }
