@@ -110,7 +110,7 @@ func TestAProviderThatIsNotThereComesWithInit(t *testing.T) {
 	var n counts
 	r, _ := registry(&n, false)
 	_, diags := r.Schema(addr.DefaultProvider("nope"))
-	if text := diags.Err().Error(); !strings.Contains(text, "hashicorp/nope") || !strings.Contains(text, "terraform init") {
+	if text := diags.Err().Error(); !strings.Contains(text, "hashicorp/nope") || !strings.Contains(text, "\"init\" installs it") {
 		t.Errorf("diagnostics: %v", text)
 	}
 }

@@ -213,7 +213,7 @@ func (w *planWriter) legend(changes []*plan.Change) {
 	if len(used) == 0 {
 		return
 	}
-	w.paragraph("%s used the selected providers to generate the following execution plan. Resource actions are indicated with the following symbols:", w.o.title())
+	w.paragraph("%s compared the state with the configuration and made this execution plan. Its signs mean:", w.o.title())
 	for _, l := range []struct {
 		action plan.Action
 		text   string

@@ -137,7 +137,7 @@ func templateSource(closure *customdecode.ExpressionClosure) (cty.Value, error) 
 		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found elsewhere; to render an inline template, use a plain template expression")
 	default:
 		if !isReference(expr) {
-			return cty.NilVal, errors.New("invalid template expression: must be a direct reference to a single string from elsewhere, containing valid template syntax")
+			return cty.NilVal, errors.New("the template has to be a reference to one string that is defined elsewhere, such as a local value")
 		}
 	}
 	v, diags := closure.Value()
@@ -200,7 +200,7 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 	for key, v := range vars.Elements() {
 		name := key.AsString()
 		if !hclsyntax.ValidIdentifier(name) {
-			return cty.NilVal, function.NewArgErrorf(1, "invalid template variable name %q: must start with a letter, followed by zero or more letters, digits, and underscores", name)
+			return cty.NilVal, function.NewArgErrorf(1, "invalid template variable name %q: the name of a template variable is a letter, and letters, digits and underscores after it", name)
 		}
 		ctx.Variables[name] = v
 	}
