@@ -57,6 +57,9 @@ type Diagnostic struct {
 	// Expression and EvalContext let the view show the values of the operands. The view hides sensitive ones.
 	Expression  hcl.Expression
 	EvalContext *hcl.EvalContext
+	// Redact, when set, takes out of the shown values what is secret elsewhere: a provider may give back in a public attribute what
+	// came in as a secret.
+	Redact func(string) string
 
 	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
 	Extra any

@@ -125,9 +125,10 @@ func (w *Walk) Report(diags diag.List) error {
 	}
 	for i, d := range diags {
 		nameProviderFunction(d)
-		if detail, summary := w.Inputs.Secrets.Redact(d.Detail), w.Inputs.Secrets.Redact(d.Summary); detail != d.Detail || summary != d.Summary {
+		detail, summary := w.Inputs.Secrets.Redact(d.Detail), w.Inputs.Secrets.Redact(d.Summary)
+		if detail != d.Detail || summary != d.Summary || d.Expression != nil {
 			c := *d
-			c.Detail, c.Summary = detail, summary
+			c.Detail, c.Summary, c.Redact = detail, summary, w.Inputs.Secrets.Redact
 			diags[i] = &c
 		}
 	}

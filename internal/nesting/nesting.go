@@ -149,7 +149,9 @@ func (s *scanner) code() {
 			s.separator()
 		}
 	case '=':
-		if s.at(0) != '=' && s.at(0) != '>' && !strings.ContainsRune("=!<>", rune(s.at(-2))) {
+		if s.at(0) == '=' {
+			s.operator()
+		} else if s.at(0) != '>' && !strings.ContainsRune("=!<>", rune(s.at(-2))) {
 			s.separator()
 		}
 	case '!', '-', '+', '*', '%', '&', '|', '>', '?', ':':

@@ -35,6 +35,16 @@ func TestWideTextIsNoDeepText(t *testing.T) {
 	}
 }
 
+func TestChainsOfOperatorsAreDeepText(t *testing.T) {
+	for _, op := range []string{"+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "&&", "||"} {
+		t.Run(op, func(t *testing.T) {
+			if diags := nesting.Check([]byte("a = 1"+strings.Repeat(op+"1", 20000)+"\n"), "main.tf"); !diags.HasErrors() {
+				t.Error("accepted")
+			}
+		})
+	}
+}
+
 func lines(n int, format string) string {
 	var b strings.Builder
 	for i := range n {

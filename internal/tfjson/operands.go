@@ -70,6 +70,9 @@ func (s *Snippet) operands(d *diag.Diagnostic) {
 			}
 			seen[name] = true
 			if statement := statementOf(v, unknown, sensitive); statement != "" {
+				if d.Redact != nil {
+					statement = d.Redact(statement)
+				}
 				s.Values = append(s.Values, SnippetValue{Traversal: name, Statement: statement})
 			}
 			break
