@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +58,29 @@ func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
 				t.Errorf("the message has %d bytes", len(err.Error()))
 			}
 		})
+	}
+}
+
+func TestAProgramThatTheSystemDoesNotRunIsExplained(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"interpreter missing":    {"#! /nonexistent/python3 -I\nprint()\n", `names to run it is not there: "/nonexistent/python3 -I"`},
+		"windows line ends":      {"#!/bin/sh\r\nexit\r\n", `names to run it is not there: "/bin/sh\r"`},
+		"script without a start": {"import grpc\n", "needs a first line that begins with #!"},
+		"another system":         {"MZ\x90\x00\x03\xff\xff", "another system or processor"},
+		"empty":                  {"", "#!"},
+	} {
+		program := filepath.Join(t.TempDir(), "terraform-provider-fake")
+		if err := os.WriteFile(program, []byte(c.text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		_, err := host.Plugin{Provider: addr.DefaultProvider("fake"), Program: program}.Factory()(context.Background())
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), program) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+	_, err := host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/nonexistent/program"}.Factory()(context.Background())
+	if err == nil || strings.Contains(err.Error(), "It is") {
+		t.Errorf("got %v", err)
 	}
 }
 

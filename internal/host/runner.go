@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -13,7 +15,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+	"unicode/utf8"
 
 	hclog "github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin/runner"
@@ -211,7 +215,7 @@ func (r *running) HostToPlugin(network, address string) (string, string, error) 
 func (r *running) explainStart(err error) error {
 	p := r.process()
 	if p == nil {
-		return fmt.Errorf("the program %s cannot be started: %w", r.plugin.Program, err)
+		return fmt.Errorf("the program %s cannot be started: %w%s", r.plugin.Program, err, unstartable(r.plugin.Program, err))
 	}
 	fate := p.Fate()
 	var what string
@@ -230,6 +234,33 @@ func (r *running) explainStart(err error) error {
 		text += fmt.Sprintf("\n\nThe program has ended: %s.", fate)
 	}
 	return errors.New(text + r.lastWords())
+}
+
+// unstartable says what the system's error does not: it calls a program missing when it lacks the one that is to run it.
+func unstartable(program string, err error) string {
+	var begin [256]byte
+	f, openErr := os.Open(program)
+	if openErr != nil {
+		return "" // it is as the error says
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	n, _ := io.ReadFull(f, begin[:])
+	line, _, _ := strings.Cut(string(begin[:n]), "\n")
+	interpreter, script := strings.CutPrefix(line, "#!")
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case missing && script:
+		return fmt.Sprintf("\n\nIt is a script, and what its first line names to run it is not there: %q.", strings.Trim(interpreter, " \t"))
+	case missing:
+		return "\n\nIt is there, but not the loader or libraries that it needs: it was made for another system."
+	case errors.Is(err, syscall.ENOEXEC) && !utf8.Valid(begin[:n]):
+		return "\n\nIt was made for another system or processor."
+	case errors.Is(err, syscall.ENOEXEC):
+		return "\n\nA script needs a first line that begins with #! and names what runs it."
+	}
+	return ""
 }
 
 // explain says what became of the program, for a call that got no answer. What it wrote is shown with the first of these calls.
