@@ -94,6 +94,21 @@ func (o LockOptions) entry(p addr.Provider) (lockfile.Entry, bool, error) {
 	return lockfile.Entry{Provider: p, Version: v, Constraints: wanted}, false, nil
 }
 
+// whatThereIs names the platforms that the version is there for, or the versions when it is there for none.
+func whatThereIs(e lockfile.Entry, available []packages.Package) string {
+	var platforms []string
+	for _, p := range available {
+		if p.Version == e.Version && !slices.Contains(platforms, p.Platform.String()) {
+			platforms = append(platforms, p.Platform.String())
+		}
+	}
+	if len(platforms) == 0 {
+		return "there are " + listVersions(available)
+	}
+	slices.Sort(platforms)
+	return "it is there for " + strings.Join(platforms, ", ")
+}
+
 // hashes adds the hashes of all platforms to an entry.
 func (o LockOptions) hashes(e lockfile.Entry, known bool) (lockfile.Entry, []Record, error) {
 	available, err := o.Sources.search(e.Provider)
@@ -105,7 +120,7 @@ func (o LockOptions) hashes(e lockfile.Entry, known bool) (lockfile.Entry, []Rec
 	for _, on := range o.Platforms {
 		i := slices.IndexFunc(available, func(c packages.Package) bool { return c.Version == e.Version && c.Platform == on })
 		if i < 0 {
-			return e, nil, fmt.Errorf("version %s is not available for %s; there are %s", e.Version, on, listVersions(available))
+			return e, nil, fmt.Errorf("version %s is not available for %s; %s", e.Version, on, whatThereIs(e, available))
 		}
 		o.Progress(e.Provider, e.Version, on, false)
 		h, err := available[i].Hash()
