@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // A folder that cannot be written says what has to be possible there, not only which call failed.
@@ -30,5 +32,55 @@ func TestReadOnlyFolderSaysWhatToDo(t *testing.T) {
 	defer project.Close()
 	if _, diags = project.Open(t.Context(), tombolo.OpenOptions{}); !diags.HasErrors() || !strings.Contains(diags[0].Detail, "-lock=false") {
 		t.Errorf("a folder without the right to write gave %v", diags)
+	}
+}
+
+// A plan without the lock is possible while another run writes; what wants to write is refused, lock or not.
+func TestReadingWithoutALockBesideARunThatWrites(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(`resource "terraform_data" "a" {}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	project, diags := tombolo.Load(t.Context(), tombolo.Options{Dir: dir})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	defer project.Close()
+	writer, diags := project.Open(t.Context(), tombolo.OpenOptions{})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	defer writer.Close(t.Context())
+	journal, err := writer.Session().Begin(t.Context(), state.RunInfo{ID: "r", Command: "apply"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journal.Close(t.Context())
+	other, diags := addr.ParseInstance("terraform_data.b")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	builtin, err := addr.ParseAbsProviderConfig(`provider["terraform.io/builtin/terraform"]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := journal.Intent(state.Intent{ID: "1", Object: addr.Object{Instance: other}, Action: "create", Provider: builtin}); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, diags := project.Open(t.Context(), tombolo.OpenOptions{NoLock: true}); !diags.HasErrors() {
+		t.Error("a second run that may write was let in")
+	}
+	reader, diags := project.Open(t.Context(), tombolo.OpenOptions{NoLock: true, Reading: true})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	defer reader.Close(t.Context())
+	p, diags := reader.Plan(t.Context(), tombolo.PlanOptions{})
+	if len(diags) > 0 || len(p.Changes) != 1 {
+		t.Errorf("got a plan of %d changes with %v; want one change, and no word of what the other run is doing now", len(p.Changes), diags)
+	}
+	if err := reader.Session().Write(t.Context(), writer.State()); err == nil {
+		t.Error("the reader could write")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -199,6 +200,8 @@ type OpenOptions struct {
 	// NoLock does without the shared lock; Timeout waits for another holder.
 	NoLock  bool
 	Timeout time.Duration
+	// Reading says that nothing will be written. Without the lock the state is then read even while another run writes it.
+	Reading bool
 }
 
 // Run is a held lock on a project's state. Methods must not be called concurrently.
@@ -219,6 +222,9 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 	}
 	req := state.LockRequest{Unlocked: o.NoLock, Info: state.LockInfo{Operation: o.Operation}}
 	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) { p.opts.Events.Send(event.LockWaiting{Info: l.Info}) })
+	if locked := (*state.LockedError)(nil); o.NoLock && o.Reading && errors.As(err, &locked) {
+		session, err = lookBeside(ctx, ws)
+	}
 	if err != nil {
 		return nil, lockFailed(err)
 	}

@@ -69,7 +69,9 @@ func (s *session) prepare(operation string) (diags diag.List) {
 
 // open takes the lock.
 func (s *session) open(operation string) (diags diag.List) {
-	s.run, diags = s.project.Open(s.ctx, s.flags.Locking.OpenOptions(operation))
+	options := s.flags.Locking.OpenOptions(operation)
+	options.Reading = operation == "OperationTypePlan"
+	s.run, diags = s.project.Open(s.ctx, options)
 	return diags
 }
 
