@@ -43,7 +43,7 @@ func evalCondition(s *Slot, c *config.Condition, ctx *hcl.EvalContext) result {
 	if d := s.faulty(c.Condition, c.ErrorMessage); d != nil {
 		return result{status: statusError, diags: d}
 	}
-	r := holds(c, ctx)
+	r := holds(c, ctx, "Invalid condition result")
 	text, secret, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
 	r.diags = r.diags.Extend(broken).Extend(unsuitable)
 	switch {
@@ -58,7 +58,7 @@ func evalCondition(s *Slot, c *config.Condition, ctx *hcl.EvalContext) result {
 // evalValidation is evalCondition for the validation of a variable: as in Terraform, a message that can be evaluated but not be
 // shown matters only when it is needed, and then a sensitive one is an error.
 func evalValidation(c *config.Condition, ctx *hcl.EvalContext) result {
-	r := holds(c, ctx)
+	r := holds(c, ctx, "Invalid variable validation result")
 	if r.status == statusError {
 		return r
 	}
@@ -70,8 +70,8 @@ func evalValidation(c *config.Condition, ctx *hcl.EvalContext) result {
 	return r
 }
 
-// holds evaluates the condition alone.
-func holds(c *config.Condition, ctx *hcl.EvalContext) result {
+// holds evaluates the condition alone. The summary is for what is neither true nor false.
+func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 	v, hclDiags := c.Condition.Value(ctx)
 	r := result{diags: diag.List(nil).AppendHCL(hclDiags)}
 	rng := c.Condition.Range()
@@ -82,7 +82,7 @@ func holds(c *config.Condition, ctx *hcl.EvalContext) result {
 	v, _ = v.Unmark()
 	fail := func(detail string) result {
 		r.status = statusError
-		r.diags = append(r.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid condition result", Detail: detail, Subject: &rng, Expression: c.Condition, EvalContext: ctx})
+		r.diags = append(r.diags, &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Subject: &rng, Expression: c.Condition, EvalContext: ctx})
 		return r
 	}
 	if v.IsKnown() && v.IsNull() {

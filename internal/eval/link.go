@@ -125,6 +125,8 @@ type linker struct {
 	s    *Slot
 	deps map[int]bool
 	self bool // self may be used
+	// whole says that the expressions at hand are the block's, not its instances': count and each mean nothing in them.
+	whole bool
 }
 
 // fault notes what is wrong with a part of a slot. What is merely to be said of it keeps nobody from evaluating it.
@@ -192,6 +194,8 @@ func (l *linker) traversals(of any, list []hcl.Traversal) {
 
 // dependsOn adds explicit dependencies, which order without giving values.
 func (l *linker) dependsOn(list []hcl.Traversal) {
+	l.whole = true
+	defer func() { l.whole = false }()
 	for _, t := range list {
 		ref, d := addr.ParseReference(t)
 		l.s.fault(partDependsOn, d)
@@ -253,18 +257,18 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		if ref.Name != "index" {
 			return undeclared(`Invalid "count" attribute`, `There is no count.%s, only count.index: the number of the instance, from 0, in a block that has the argument "count".`, ref.Name)
 		}
-		if !l.counted() {
-			return undeclared("Reference to \"count\" in non-counted context", "count.index is there in blocks that have the argument \"count\". This one has not.")
+		if l.whole || !l.counted() {
+			return undeclared("Reference to \"count\" in non-counted context", "%s", l.noInstance("count"))
 		}
 	case addr.RefEach:
 		if ref.Name != "key" && ref.Name != "value" {
 			return undeclared(`Invalid "each" attribute`, `There is no each.%s, only each.key and each.value: the key and the value of the instance in a block that has the argument "for_each".`, ref.Name)
 		}
-		if !l.keyed() && ref.Name == "value" {
-			return undeclared("each.value cannot be used in this context", "each.key and each.value are there in blocks that have the argument \"for_each\". This one has not.")
+		if (l.whole || !l.keyed()) && ref.Name == "value" {
+			return undeclared("each.value cannot be used in this context", "%s", l.noInstance("each"))
 		}
-		if !l.keyed() {
-			return undeclared("Reference to \"each\" in context without for_each", "each.key and each.value are there in blocks that have the argument \"for_each\". This one has not.")
+		if l.whole || !l.keyed() {
+			return undeclared("Reference to \"each\" in context without for_each", "%s", l.noInstance("each"))
 		}
 	case addr.RefSelf:
 		if l.self && l.s.Type != nil {
@@ -275,6 +279,17 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		}
 	}
 	return nil
+}
+
+// noInstance tells why what an instance has of its own is not there.
+func (l *linker) noInstance(name string) string {
+	switch {
+	case l.whole:
+		return `"depends_on" belongs to the whole block, not to its instances, so "` + name + `" means nothing in it.`
+	case name == "count":
+		return `count.index is there in blocks that have the argument "count". This one has not.`
+	}
+	return `each.key and each.value are there in blocks that have the argument "for_each". This one has not.`
 }
 
 // counted and keyed tell whether the expressions at hand belong to a block with count or for_each. A module's arguments belong to
