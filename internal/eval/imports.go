@@ -222,7 +222,7 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (string, diag.List) {
 	text, err := convert.Convert(v, cty.String)
 	switch {
 	case err != nil:
-		return "", problem(e, ctx, summary, "The import id is unsuitable: %s.", err)
+		return "", problem(e, ctx, "Incorrect value type", "The import id has to be text: %s.", err)
 	case text.AsString() == "":
 		return "", problem(e, ctx, summary, "The import id is an empty string.")
 	}
