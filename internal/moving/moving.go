@@ -34,7 +34,7 @@ type Result struct {
 	Blocked []Blocked
 
 	// renamed gives the new blocks of those whose objects moved.
-	renamed map[addr.ConfigResource][]addr.ConfigResource
+	renamed state.Renaming
 
 	statements []*statement
 	cycles     [][]*statement
@@ -160,11 +160,10 @@ func (r *Result) record(root *place, prior *state.State) {
 		}
 	})
 	slices.SortFunc(moved, addr.AbsResourceInstance.Compare)
-	r.renamed = map[addr.ConfigResource][]addr.ConfigResource{}
+	r.renamed = state.Renaming{}
 	for _, now := range moved {
-		was, is := r.From[now].Config(), now.Config()
-		if list := r.renamed[was]; was != is && (len(list) == 0 || list[len(list)-1] != is) {
-			r.renamed[was] = append(list, is)
+		if was, is := r.From[now].Config(), now.Config(); was != is {
+			r.renamed.Note(was, is)
 		}
 	}
 	to := make(map[addr.AbsResourceInstance]addr.AbsResourceInstance, len(moved))
@@ -193,8 +192,8 @@ func (r *Result) record(root *place, prior *state.State) {
 	}
 	// Where some objects of a block have stayed, its name stays among the dependencies.
 	for _, left := range r.State.Resources() {
-		if was := left.Addr.Config(); r.renamed[was] != nil && !slices.Contains(r.renamed[was], was) {
-			r.renamed[was] = append(r.renamed[was], was)
+		if was := left.Addr.Config(); r.renamed[was] != nil {
+			r.renamed.Note(was, was)
 		}
 	}
 }
@@ -206,19 +205,7 @@ func next(to map[addr.AbsResourceInstance]addr.AbsResourceInstance, at addr.AbsR
 
 // Follow gives the dependencies of a stored object under their present names.
 func (r *Result) Follow(deps []addr.ConfigResource) []addr.ConfigResource {
-	if !slices.ContainsFunc(deps, func(d addr.ConfigResource) bool { return r.renamed[d] != nil }) {
-		return deps
-	}
-	var out []addr.ConfigResource
-	for _, d := range deps {
-		if now := r.renamed[d]; now != nil {
-			out = append(out, now...)
-		} else {
-			out = append(out, d)
-		}
-	}
-	slices.SortFunc(out, func(a, b addr.ConfigResource) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(out)
+	return r.renamed.Follow(deps)
 }
 
 // Warnings tells what could not move.

@@ -45,6 +45,7 @@ another state file.`,
 					for _, step := range steps {
 						b.Fold(state.Edit{Move: &step})
 					}
+					b.Rename(s.Moves(steps)) // also of what depends on what moved
 					return edited{b.State(), moved}, nil
 				})
 			}
@@ -166,14 +167,14 @@ func moveBetween(ctx context.Context, c *command.Call, s *state.State, other sta
 	if diags.HasErrors() || !announce(c, m, len(steps)) {
 		return edited{}, diags
 	}
-	to, from := there.Builder(), s.Builder()
+	to, from, names := there.Builder(), s.Builder(), s.Moves(steps)
 	for _, step := range steps {
 		i, p := s.Instance(step.From), s.Resource(step.From.AbsResource()).Provider
 		if i.Current != nil {
-			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To}, Provider: p, Object: i.Current}})
+			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To}, Provider: p, Object: names.Object(i.Current)}})
 		}
 		for _, key := range i.DeposedKeys() {
-			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To, Deposed: key}, Provider: p, Object: i.Deposed[key]}})
+			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To, Deposed: key}, Provider: p, Object: names.Object(i.Deposed[key])}})
 		}
 		from.Fold(forget(s, step.From)...)
 	}
