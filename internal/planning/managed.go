@@ -236,14 +236,6 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	return resp.Planned, resp, nil
 }
 
-// declared is the place of the block, if there is one.
-func (m *managed) declared() *hcl.Range {
-	if m.b == nil {
-		return nil
-	}
-	return m.b.Config().DeclRange.Ptr()
-}
-
 // priorIdentity is the identity of what an object is planned from.
 func priorIdentity(prior cty.Value, k known) cty.Value {
 	if prior.IsNull() {
