@@ -1,8 +1,10 @@
 package console
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -70,6 +72,7 @@ func FuzzSession(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, input string) {
+		defer time.AfterFunc(10*time.Second, func() { panic(fmt.Sprintf("still at %q", input)) }).Stop()
 		s := NewSession(constants)
 		for _, line := range strings.Split(input, "\n") {
 			if s.Add(line); !s.Open() {

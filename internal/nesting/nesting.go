@@ -23,6 +23,8 @@ const (
 	maxNesting = 1000
 	// maxOperators limits the operators and index steps of the expressions around one place: `a + a + a ...` nests as well.
 	maxOperators = 10000
+	// maxExponent limits the digits of a number's exponent: the digits of 1e99999999 take minutes to write down.
+	maxExponent = 5
 )
 
 // Check refuses the text of a file or expression whose brackets or operators nest too deeply for the parsers. JSON is told by the
@@ -45,6 +47,7 @@ type scanner struct {
 	ops   int // sum over the stack, the current expression included
 
 	tooDeep bool // stopped at pos because a limit was passed
+	tooLong bool // the same, for a number
 }
 
 type frame struct {
@@ -59,7 +62,7 @@ func (s *scanner) scan(template bool) {
 	if template {
 		s.push('"', "")
 	}
-	for s.pos < len(s.src) && !s.tooDeep {
+	for s.pos < len(s.src) && !s.tooDeep && !s.tooLong {
 		switch s.top().kind {
 		case '"', '<', '%':
 			s.literal(template)
@@ -156,7 +159,39 @@ func (s *scanner) code() {
 		}
 	case '!', '-', '+', '*', '%', '&', '|', '>', '?', ':':
 		s.operator()
+	default:
+		switch {
+		case '0' <= c && c <= '9':
+			s.number()
+		case isNameByte(c):
+			for isNameByte(s.at(0)) {
+				s.pos++
+			}
+		}
 	}
+}
+
+// number takes the rest of a number.
+func (s *scanner) number() {
+	digits := func() (n int) {
+		for ; '0' <= s.at(0) && s.at(0) <= '9'; n++ {
+			s.pos++
+		}
+		return n
+	}
+	digits()
+	if s.at(0) == '.' {
+		s.pos++
+		digits()
+	}
+	if s.at(0) != 'e' && s.at(0) != 'E' {
+		return
+	}
+	s.pos++
+	if s.at(0) == '+' || s.at(0) == '-' {
+		s.pos++
+	}
+	s.tooLong = digits() > maxExponent
 }
 
 func (s *scanner) skipLine() {
@@ -281,14 +316,17 @@ func (s *scanner) directive() {
 }
 
 func (s *scanner) report(filename string, base int) diag.List {
-	if !s.tooDeep {
-		return nil
+	switch {
+	case s.tooDeep:
+		return refuse(filename, s.src, s.pos, base, summary, detail)
+	case s.tooLong:
+		return refuse(filename, s.src, s.pos, base, summaryLong, detailLong)
 	}
-	return tooDeep(filename, s.src, s.pos, base)
+	return nil
 }
 
-// tooDeep is the error of both syntaxes, at a place of the text.
-func tooDeep(filename string, src []byte, pos, base int) diag.List {
+// refuse is an error at a place of the text.
+func refuse(filename string, src []byte, pos, base int, summary, detail string) diag.List {
 	line, column := 1, 1
 	for _, c := range src[:min(pos, len(src))] {
 		column++
@@ -301,7 +339,12 @@ func tooDeep(filename string, src []byte, pos, base int) diag.List {
 	return diag.List(nil).Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Subject: &rng})
 }
 
-const summary = "Nesting too deep"
+const (
+	summary     = "Nesting too deep"
+	summaryLong = "Number too large"
+)
+
+var detailLong = fmt.Sprintf("The exponent of this number has more than %d digits. Writing such a number down would take longer than anyone waits.", maxExponent)
 
 var detail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a broken generator.", maxNesting, maxOperators)
 
@@ -312,14 +355,14 @@ func checkJSON(src []byte, filename string) diag.List {
 		switch src[i] {
 		case '{', '[':
 			if depth++; depth > maxNesting {
-				return tooDeep(filename, src, i, 0)
+				return refuse(filename, src, i, 0, summary, detail)
 			}
 		case '}', ']':
 			depth--
 		case '"':
 			end := jsonStringEnd(src, i)
 			if !templateOK(src[i:end]) {
-				return tooDeep(filename, src, i, 0)
+				return refuse(filename, src, i, 0, summary, detail)
 			}
 			i = end - 1
 		}
@@ -353,7 +396,7 @@ func templateOK(quoted []byte) bool {
 	}
 	s := scanner{src: []byte(text)}
 	s.scan(true)
-	return !s.tooDeep
+	return !s.tooDeep && !s.tooLong
 }
 
 // CheckTemplate does the same for a template without quotes around it.
@@ -367,8 +410,11 @@ func CheckTemplate(src []byte, filename string) diag.List {
 func CheckQuoted(text string, rng hcl.Range) diag.List {
 	s := scanner{src: []byte(text)}
 	s.scan(false)
-	if !s.tooDeep {
-		return nil
+	switch {
+	case s.tooDeep:
+		return diag.List(nil).Errorf(&rng, summary, "%s", detail)
+	case s.tooLong:
+		return diag.List(nil).Errorf(&rng, summaryLong, "%s", detailLong)
 	}
-	return diag.List(nil).Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Subject: &rng})
+	return nil
 }
