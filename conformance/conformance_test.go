@@ -17,8 +17,9 @@ import (
 )
 
 // currentTier is the highest tier of cases that tombolo is expected to pass. Raise it when a capability is complete:
-// 2 the main job, 3 exactness of the language, 4 lifecycle and commands, 5 plugins.
-const currentTier = 5
+// 2 the main job, 3 exactness of the language, 4 lifecycle and commands, 5 plugins, 6 drop-in, 7 providers in Go, 8 programs as
+// providers, 9 finding and installing.
+const currentTier = 9
 
 // terraformVersion is the oracle. Another version behaves differently and would fail for reasons that are not ours.
 const terraformVersion = "1.11.4"

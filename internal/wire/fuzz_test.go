@@ -59,6 +59,7 @@ func FuzzDecodeProblems(f *testing.F) {
 	for seed := range uint64(6) {
 		f.Add(must(proto.Marshal(&plugin6.DiagnosticsFirst{Diagnostics: encodeDiagnostics(newRandom(seed).problems())})))
 	}
+	f.Add(must(proto.Marshal(&plugin6.DiagnosticsFirst{Diagnostics: []*plugin6.Diagnostic{{Detail: "only a detail"}, {}}})))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var m plugin6.DiagnosticsFirst
 		if proto.Unmarshal(data, &m) != nil {
@@ -68,6 +69,9 @@ func FuzzDecodeProblems(f *testing.F) {
 		for _, d := range list {
 			_ = d.Error()
 			_ = pathText(d.Path)
+			if d.Summary == "" {
+				t.Fatalf("a problem without a summary: %s", d.Detail)
+			}
 		}
 		if diff := cmp.Diff(list, decodeDiagnostics(encodeDiagnostics(list)), same); diff != "" {
 			t.Fatal(diff)

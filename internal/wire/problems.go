@@ -43,8 +43,11 @@ func decodeDiagnostics(in []*plugin6.Diagnostic) diag.List {
 		if m.GetSeverity() == plugin6.Diagnostic_WARNING {
 			d.Severity = diag.Warning
 		}
-		if d.Summary == "" && d.Detail == "" {
+		switch { // nothing is shown without a headline
+		case d.Summary == "" && d.Detail == "":
 			d.Summary = "The provider reported a problem without saying which"
+		case d.Summary == "":
+			d.Summary = "The provider reported a problem"
 		}
 		out = append(out, d)
 	}
