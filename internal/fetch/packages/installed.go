@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
 )
 
 // Folder is where providers are installed, usually .terraform/providers.
@@ -63,7 +64,7 @@ func (f Folder) Install(p Package) (lockfile.Hash, error) {
 // place makes the content of a package be at a path that is not there yet.
 func (p Package) place(path string) error {
 	if p.Packed {
-		return unpack(p.Path, path)
+		return unpack.Zip(p.Path, path, limits)
 	}
 	source, err := filepath.Abs(p.Path)
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
 )
 
 // Platform is an operating system and a processor architecture, named as Go names them.
@@ -154,6 +155,9 @@ func unpacked(p addr.Provider, dir string) ([]Package, error) {
 	return list, nil
 }
 
+// limits are far more than any provider has, and far less than fills a disk.
+var limits = unpack.Limits{Files: 20_000, Bytes: 4 << 30}
+
 // Hash gives the hash of a package's files, "h1:…", which is the same for both forms.
 func (p Package) Hash() (lockfile.Hash, error) {
 	if !p.Packed {
@@ -163,7 +167,7 @@ func (p Package) Hash() (lockfile.Hash, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the archive %s: %w", p.Path, err)
 	}
-	err = checkArchive(&r.Reader)
+	err = unpack.CheckZip(&r.Reader, limits)
 	if err := errors.Join(err, r.Close()); err != nil {
 		return "", fmt.Errorf("read the archive %s: %w", p.Path, err)
 	}

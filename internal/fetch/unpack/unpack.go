@@ -1,0 +1,207 @@
+// Package unpack extracts archives that strangers made: of providers and of modules.
+//
+// An archive may hold regular files and folders under plain relative names, and nothing else. One that wants to write elsewhere, to make
+// links, devices or programs with special permissions, or that holds more than the limits allow, is refused with the reason.
+//
+//	err := unpack.Zip("p.zip", dir, unpack.Limits{Files: 1000, Bytes: 1 << 30})
+//
+// The folder is made by the call and must not be there before. After an error it is gone, whatever had been extracted by then. What an
+// archive claims to hold is judged before anything is written, where it makes claims; what comes out is counted in any case.
+// Permissions are those of the archive as far as they are 0755, so that nobody else may write; times are not kept.
+package unpack
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Limits bound what an archive may hold.
+type Limits struct {
+	Files int   // files and folders together
+	Bytes int64 // of all files together
+}
+
+// maxNesting bounds how deep folders lie in each other.
+const maxNesting = 32
+
+// Zip extracts a zip archive into a new folder.
+func Zip(archive, dir string, limits Limits) error {
+	r, err := zip.OpenReader(archive)
+	if err != nil {
+		return fmt.Errorf("read the archive %s: %w", archive, err)
+	}
+	defer r.Close()
+	if err := CheckZip(&r.Reader, limits); err != nil {
+		return fmt.Errorf("unpack %s: %w", archive, err)
+	}
+	return extract(archive, dir, limits, func(t *target) error {
+		for _, f := range r.File {
+			in, err := f.Open()
+			if err != nil {
+				return fmt.Errorf("%q: %w", f.Name, err)
+			}
+			err = t.add(f.Name, f.Mode(), in)
+			if err := errors.Join(err, in.Close()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// CheckZip refuses an archive for what it claims to hold, before any of it is read.
+func CheckZip(r *zip.Reader, limits Limits) error {
+	if len(r.File) > limits.Files {
+		return limits.tooMany()
+	}
+	var size uint64
+	for _, f := range r.File {
+		if err := checkEntry(f.Name, f.Mode()); err != nil {
+			return err
+		}
+		// The reader gives no more of an entry than it claims; none alone can make the sum overflow.
+		if size += min(f.UncompressedSize64, uint64(limits.Bytes)+1); size > uint64(limits.Bytes) {
+			return limits.tooLarge()
+		}
+	}
+	return nil
+}
+
+// TarGz extracts a compressed tar archive into a new folder. name is what the archive is called in errors.
+func TarGz(name string, r io.Reader, dir string, limits Limits) error {
+	plain, err := gzip.NewReader(r)
+	if err != nil {
+		return fmt.Errorf("read the archive %s: %w", name, err)
+	}
+	return Tar(name, plain, dir, limits)
+}
+
+// Tar extracts a tar archive into a new folder. name is what the archive is called in errors.
+func Tar(name string, r io.Reader, dir string, limits Limits) error {
+	return extract(name, dir, limits, func(t *target) error {
+		for archive := tar.NewReader(r); ; {
+			h, err := archive.Next()
+			switch {
+			case errors.Is(err, io.EOF):
+				return drain(r)
+			case err != nil:
+				return err
+			case h.Typeflag == tar.TypeXGlobalHeader:
+				continue // a remark on the whole archive, such as the commit that it was made of
+			case h.Typeflag == tar.TypeLink:
+				return fmt.Errorf("the entry %q is neither a file nor a folder but a link to another entry", h.Name)
+			}
+			if err := t.add(h.Name, h.FileInfo().Mode(), archive); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// maxPadding bounds what may follow the end of a tar archive: writers fill up their last block.
+const maxPadding = 1 << 20
+
+// drain reads what is behind the end, so that the checksum of a compressed archive is looked at.
+func drain(r io.Reader) error {
+	n, err := io.Copy(io.Discard, io.LimitReader(r, maxPadding+1))
+	if err == nil && n > maxPadding {
+		err = errors.New("it goes on behind its end")
+	}
+	return err
+}
+
+// extract makes the folder and lets fill put entries into it.
+func extract(archive, dir string, limits Limits, fill func(*target) error) (err error) {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("unpack %s: %w", archive, err), os.RemoveAll(dir))
+		}
+	}()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fill(&target{root: root, limits: limits})
+}
+
+func (l Limits) tooMany() error  { return fmt.Errorf("it has more than %d entries", l.Files) }
+func (l Limits) tooLarge() error { return fmt.Errorf("it holds more than %d bytes", l.Bytes) }
+
+// target is a folder that is being filled. Names are checked before, and the root would stop any that escaped the check.
+type target struct {
+	root   *os.Root
+	limits Limits
+	files  int
+	bytes  int64
+}
+
+func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
+	if t.files++; t.files > t.limits.Files {
+		return t.limits.tooMany()
+	}
+	if err := checkEntry(name, mode); err != nil {
+		return err
+	}
+	local := filepath.FromSlash(path.Clean(strings.TrimSuffix(name, "/")))
+	if mode.IsDir() {
+		return t.root.MkdirAll(local, 0o755)
+	}
+	if err := t.root.MkdirAll(filepath.Dir(local), 0o755); err != nil {
+		return err
+	}
+	// The same name twice fails: which of the two is meant would depend on who reads.
+	out, err := t.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm()&0o755|0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, io.LimitReader(in, t.limits.Bytes-t.bytes+1))
+	if err := errors.Join(err, out.Close()); err != nil {
+		return fmt.Errorf("%q: %w", name, err)
+	}
+	if t.bytes += n; t.bytes > t.limits.Bytes {
+		return t.limits.tooLarge()
+	}
+	return nil
+}
+
+func checkEntry(name string, mode fs.FileMode) error {
+	plain := strings.TrimSuffix(name, "/")
+	switch {
+	case !filepath.IsLocal(filepath.FromSlash(plain)) || strings.ContainsAny(plain, "\\\x00:") || strings.Contains("/"+plain+"/", "/../"):
+		return fmt.Errorf("the entry %.200q has a name that could leave the folder", name)
+	case strings.Count(plain, "/") > maxNesting:
+		return fmt.Errorf("the entry %.100q… lies more than %d folders deep", name, maxNesting)
+	case !mode.IsRegular() && !mode.IsDir():
+		return fmt.Errorf("the entry %.200q is neither a file nor a folder but a %s", name, kind(mode))
+	case mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || mode&fs.ModeSticky != 0:
+		return fmt.Errorf("the entry %.200q has special permissions (%s)", name, mode)
+	}
+	return nil
+}
+
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "symbolic link"
+	case mode&fs.ModeDevice != 0:
+		return "device"
+	case mode&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "thing of its own kind"
+}
