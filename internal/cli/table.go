@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/author"
 	"github.com/tombolo-iac/tombolo/internal/cli/code"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/cli/inspect"
@@ -21,7 +22,7 @@ import (
 func table() []*command.Command {
 	return []*command.Command{
 		install.Init(), code.Validate(), run.Plan(), run.Apply(), run.Destroy(),
-		inspect.Console(), code.Fmt(), states.ForceUnlock(), install.Get(), inspect.Graph(), run.Import(), inspect.Metadata(), install.Modules(), inspect.Output(), install.Providers(), run.Recover(), run.Refresh(), inspect.Show(),
+		inspect.Console(), code.Fmt(), states.ForceUnlock(), install.Get(), inspect.Graph(), run.Import(), inspect.Metadata(), install.Modules(), inspect.Output(), author.Provider(), install.Providers(), run.Recover(), run.Refresh(), inspect.Show(),
 		states.State(), states.Taint(), states.Untaint(), inspect.Version(), states.Workspace(),
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// All that this package writes to disk itself goes through here: plan files, the selected workspace, generated configuration, the log.
+// All that this package writes to disk itself goes through here: plan files, the selected workspace, generated configuration and documentation, the log.
 // States are written by internal/store, the module manifest by internal/fetch.
 
 // ReplaceFile gives a file new content: whoever reads it finds either the old or the new one, and after return the new one is durable. A
@@ -78,6 +78,9 @@ func OpenAppend(name string) (*os.File, error) {
 
 // MakeDir makes a directory and those above it.
 func MakeDir(dir string) error { return os.MkdirAll(dir, 0o777) }
+
+// RemoveFile removes a file.
+func RemoveFile(name string) error { return os.Remove(name) }
 
 // OpenFile opens a file and gives it with its size.
 func OpenFile(name string) (*os.File, int64, error) {

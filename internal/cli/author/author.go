@@ -1,0 +1,15 @@
+// Package author is the family of commands for those who write providers, as members of the command provider: a file each.
+//
+// Its members look at a provider from outside, as the engine does; what they need to know of it comes from provider.Provider.
+package author
+
+import "github.com/tombolo-iac/tombolo/internal/cli/command"
+
+// Provider is the command provider.
+func Provider() *command.Command {
+	return &command.Command{
+		Name: "provider", Short: "Write and publish providers",
+		Long:    "Commands for those who write providers.",
+		Members: []*command.Command{cmdDocs()},
+	}
+}
