@@ -12,8 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
 // roles are what else the test binary is, by the name under which it is called.
@@ -127,19 +125,4 @@ func TestSplitWordsIsThatOfAShell(t *testing.T) {
 			t.Errorf("splitWords(%q) = %q, want an error", in, got)
 		}
 	}
-}
-
-// TestEveryCommandHasHelp makes sure that no row of the table is half filled in.
-func TestEveryCommandHasHelp(t *testing.T) {
-	var check func(path string, list []*command.Command)
-	check = func(path string, list []*command.Command) {
-		for _, cmd := range list {
-			name := path + cmd.Name
-			if cmd.Short == "" || cmd.Long == "" || cmd.Setup == nil && cmd.Members == nil {
-				t.Errorf("%s: short %q, long %q, runs %v, members %d", name, cmd.Short, cmd.Long, cmd.Setup != nil, len(cmd.Members))
-			}
-			check(name+" ", cmd.Members)
-		}
-	}
-	check("", table())
 }

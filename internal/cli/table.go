@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -18,13 +19,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// table gives all commands. It is built when needed, so that starting costs nothing.
-func table() []*command.Command {
-	return []*command.Command{
+// Commands gives the table of all commands, those that are in no list at its end. It is built when needed, so that starting costs nothing.
+func Commands() []*command.Command {
+	workspace := states.Workspace()
+	return append([]*command.Command{
 		install.Init(), code.Validate(), run.Plan(), run.Apply(), run.Destroy(),
 		inspect.Console(), code.Fmt(), states.ForceUnlock(), install.Get(), inspect.Graph(), run.Import(), inspect.Metadata(), install.Modules(), inspect.Output(), author.Provider(), install.Providers(), run.Recover(), run.Refresh(), inspect.Show(),
-		states.State(), states.Taint(), states.Untaint(), inspect.Version(), states.Workspace(),
-	}
+		states.State(), states.Taint(), states.Untaint(), inspect.Version(), workspace,
+	}, append(absent(), env(workspace))...)
 }
 
 func find(list []*command.Command, name string) *command.Command {
@@ -55,7 +57,7 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		}
 		return command.Unasked
 	}
-	cmd, path := find(table(), rest[0]), rest[0]
+	cmd, path := find(Commands(), rest[0]), rest[0]
 	if cmd == nil {
 		return unknown(a, rest[0])
 	}
@@ -69,28 +71,36 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 			break // the family is a command itself
 		}
 		if member == nil {
-			asked := g.help || len(rest) > 0 && isHelp(rest[0])
-			if !asked && len(rest) > 0 {
+			if !g.help && len(rest) > 0 {
 				fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\n", a.Title, path+" "+view.CleanLine(rest[0]), diag.DidYouMean(rest[0], names(cmd.Members)))
 			}
-			familyUsage(a, cmd, path)
-			if asked {
+			a.FamilyHelp(cmd, path)
+			if g.help {
 				return command.Done
 			}
 			return command.Misused
 		}
 		cmd, path, rest = member, path+" "+member.Name, rest[1:]
 	}
+	if g.help {
+		return a.Start(ctx, cmd, path, true, nil)
+	}
 	rest, err := environmentArguments(a, path, rest)
 	if err != nil {
 		fmt.Fprintln(a.Err, view.Clean(err.Error()))
 		return command.Misused
 	}
-	return a.Start(ctx, cmd, path, g.help, rest)
+	return a.Start(ctx, cmd, path, false, rest)
 }
 
-// globals reads the options before the command, and changes the directory when asked to.
+// globals reads the options before the command, and changes the directory when asked to. As with Terraform, asking for help or the version
+// counts wherever it stands: behind a command line that does not work yet is where people type it.
 func globals(a *command.App, args []string) (g global, rest []string, problem string) {
+	asked := args
+	if end := slices.Index(asked, "--"); end >= 0 {
+		asked = asked[:end]
+	}
+	g = global{help: slices.ContainsFunc(asked, isHelp), version: slices.ContainsFunc(asked, isVersion)}
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(args[0], "-"), "-"), "=")
 		switch {
@@ -100,10 +110,9 @@ func globals(a *command.App, args []string) (g global, rest []string, problem st
 			if err := os.Chdir(value); err != nil {
 				return g, nil, "Error handling -chdir option: " + err.Error()
 			}
-		case isHelp(args[0]):
-			g.help = true
-		case name == "version" || name == "v":
-			g.version = true
+		case isHelp(args[0]), isVersion(args[0]):
+		case g.version:
+			return g, args, "" // options of the command version
 		default:
 			return g, nil, fmt.Sprintf("Unknown option %s before the command. Options of a command stand behind it: %s COMMAND %s.", args[0], a.Program, args[0])
 		}
@@ -115,7 +124,7 @@ func globals(a *command.App, args []string) (g global, rest []string, problem st
 // environmentArguments puts the arguments of TF_CLI_ARGS and TF_CLI_ARGS_name before those of the command line.
 func environmentArguments(a *command.App, path string, args []string) ([]string, error) {
 	var extra []string
-	for _, name := range []string{"TF_CLI_ARGS_" + strings.NewReplacer(" ", "_", "-", "_").Replace(path), "TF_CLI_ARGS"} {
+	for _, name := range []string{command.ArgumentsVariable(path), "TF_CLI_ARGS"} {
 		words, err := splitWords(a.Getenv(name))
 		if err != nil {
 			return nil, fmt.Errorf("the environment variable %s cannot be split into arguments: %w", name, err)
@@ -171,13 +180,19 @@ func splitWords(s string) ([]string, error) {
 }
 
 func unknown(a *command.App, name string) command.Outcome {
-	fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\nTo see all of its commands, run:\n  %s -help\n\n", a.Title, name, diag.DidYouMean(name, names(table())), a.Program)
+	if name == "help" {
+		fmt.Fprintf(a.Err, "%s has no command named %q. What a command does and takes is shown by:\n  %s COMMAND -help\n", a.Title, name, a.Program)
+		return command.Misused
+	}
+	fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\nTo see all of its commands, run:\n  %s -help\n\n", a.Title, name, diag.DidYouMean(name, names(Commands())), a.Program)
 	return command.Misused
 }
 
 func names(list []*command.Command) (out []string) {
 	for _, cmd := range list {
-		out = append(out, cmd.Name)
+		if !cmd.Hidden {
+			out = append(out, cmd.Name)
+		}
 	}
 	return out
 }
@@ -191,25 +206,28 @@ func usage(a *command.App) {
 		} else {
 			fmt.Fprint(a.Out, "\nAll other commands:\n")
 		}
-		for _, cmd := range table() {
-			if cmd.Main == first {
-				fmt.Fprintf(a.Out, "  %-14s%s\n", cmd.Name, cmd.Short)
+		for _, cmd := range Commands() {
+			if cmd.Main == first && !cmd.Hidden {
+				fmt.Fprintf(a.Out, "  %-13s %s\n", cmd.Name, cmd.Short)
 			}
 		}
 	}
-	fmt.Fprint(a.Out, `
-Global options, which stand before the command:
-  -chdir=DIR    Do everything in another directory.
-  -help         Show this list, or with a command what that does.
-  -version      The same as the command version.
-`)
+	fmt.Fprint(a.Out, "\nGlobal options, which stand before the command:\n")
+	for _, o := range GlobalOptions {
+		fmt.Fprintf(a.Out, "  %-24s %s\n", o.Usage(), o.Text)
+	}
+	fmt.Fprintf(a.Out, "\nRun \"%s COMMAND -help\" for what a command does and takes, its exit codes,\nand the variables of the environment that count for it.\n", a.Program)
 }
 
-func familyUsage(a *command.App, cmd *command.Command, path string) {
-	fmt.Fprintf(a.Out, "Usage: %s [global options] %s <subcommand> [options] [arguments]\n\n%s\n\n", a.Program, path, command.Indent(a.Words(cmd.Long)))
-	cmd.ListMembers(a.Out)
+// GlobalOptions are what may stand before the command.
+var GlobalOptions = []command.Flag{
+	{Name: "chdir", Value: "DIR", Text: "Do everything in another directory."},
+	{Name: "help", Text: "Show this list, or with a command what that does."},
+	{Name: "version", Text: "The same as the command version."},
+	{Name: "install-autocomplete", Text: "Have the shells complete command lines."},
+	{Name: "uninstall-autocomplete", Text: "Take that back."},
 }
 
-func isHelp(arg string) bool {
-	return arg == "-help" || arg == "--help" || arg == "-h" || arg == "--h"
-}
+func isHelp(arg string) bool { return arg == "-help" || arg == "--help" || arg == "-h" }
+
+func isVersion(arg string) bool { return arg == "-version" || arg == "--version" || arg == "-v" }

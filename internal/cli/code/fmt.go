@@ -27,6 +27,11 @@ input, which is formatted to the standard output. Without targets it is the pres
 JSON syntax, and files with syntax errors, stay as they are.
 
 Exits with 3 if -check finds files that are not formatted, and with 2 after errors.`,
+		Exits: `0  All files are in the canonical style now, or with -check: they were.
+2  There were errors.
+3  With -check: there are files that are not in the canonical style.`,
+		Example: `~ fmt -recursive
+~ fmt -check -diff main.tf`,
 		Setup: func(c *command.Call) command.Run {
 			f := &formatting{call: c}
 			c.Flags.BoolVar(&f.list, "list", true, "Do not list the files that are not formatted. Never done for the standard input.")

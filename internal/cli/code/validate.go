@@ -20,6 +20,9 @@ func Validate() *command.Command {
 		Name: "validate", Short: "Check the configuration", Args: "[DIR]", Main: true,
 		Long: `Check that the configuration is valid in itself: syntax, names, references, argument names and
 types. Values of variables, the state and real objects are not looked at.`,
+		Exits: `0  The configuration is valid, perhaps with warnings.
+1  It is not.`,
+		Example: `~ validate -json`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON, noTests bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")

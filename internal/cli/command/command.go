@@ -9,7 +9,7 @@
 //	}
 //
 // A Call gives what the function needs: its arguments, the process (app.go), flags that several commands have (flags.go), showing and
-// reporting (report.go), questions (prompt.go), interrupts (interrupt.go), the project and its variables (project.go), the state and its
+// reporting (report.go), help texts (help.go) and the variables of the environment (environment.go), questions (prompt.go), interrupts (interrupt.go), the project and its variables (project.go), the state and its
 // workspace (store.go), files (files.go).
 //
 // Everything that commands write to disk themselves goes through files.go. The package owns two goroutines: one that waits for signals
@@ -23,7 +23,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -36,11 +35,16 @@ import (
 
 // Command is a row of the table of commands.
 type Command struct {
-	Name  string
-	Short string // for the list of commands
-	Args  string // what follows the flags, for the usage line
-	Long  string // what it does, in paragraphs; ~ stands for the name of the program and ~~ for its title
-	Main  bool   // listed first
+	Name   string
+	Short  string // for the list of commands
+	Args   string // what follows the flags, for the usage line; completion knows what its words stand for
+	Long   string // what it does, in paragraphs; ~ stands for the name of the program and ~~ for its title
+	Main   bool   // listed first
+	Hidden bool   // in no list: kept for compatibility
+	Absent bool   // does nothing but say what to do instead
+
+	Exits   string // exit codes, a line each, where they are not the usual ones
+	Example string // command lines that show its use, with ~ as in Long
 
 	// Setup declares the flags and gives the function that runs the command; nil for a family that only has members.
 	Setup   func(c *Call) Run
@@ -89,8 +93,15 @@ func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, a
 	if i := slices.Index(args, "-no-color"); i >= 0 {
 		args = append([]string{"-no-color"}, slices.Delete(slices.Clone(args), i, i+1)...)
 	}
+	if help {
+		c.Help()
+		return Done
+	}
+	if cmd.Absent {
+		return run(ctx) // whatever it would take
+	}
 	err := c.Flags.Parse(args)
-	if help || errors.Is(err, flag.ErrHelp) {
+	if errors.Is(err, flag.ErrHelp) { // -help stands behind --, or as -h=
 		c.Help()
 		return Done
 	}
@@ -114,44 +125,6 @@ func (c *Call) flagProblem(err error) string {
 		return fmt.Sprintf("%s. Did you mean -%s?", err, near)
 	}
 	return err.Error()
-}
-
-// Help prints what a command does and takes.
-func (c *Call) Help() {
-	usage := c.Path + " [options]"
-	if c.cmd.Args != "" {
-		usage += " " + c.cmd.Args
-	}
-	fmt.Fprintf(c.Out, "Usage: %s [global options] %s\n\n%s\n\nOptions:\n", c.Program, usage, Indent(c.Words(c.cmd.Long)))
-	c.Flags.VisitAll(func(f *flag.Flag) {
-		value, text := flag.UnquoteUsage(f)
-		name := "-" + f.Name
-		switch b, isBool := f.Value.(interface{ IsBoolFlag() bool }); {
-		case isBool && b.IsBoolFlag() && f.DefValue == "true":
-			name += "=false"
-		case isBool && b.IsBoolFlag():
-		default:
-			name += "=" + value
-		}
-		fmt.Fprintf(c.Out, "\n  %s\n      %s\n", name, strings.ReplaceAll(c.Words(text), "\n", "\n      "))
-	})
-	if len(c.cmd.Members) > 0 {
-		fmt.Fprintln(c.Out)
-		c.cmd.ListMembers(c.Out)
-	}
-}
-
-// ListMembers prints the list of the members of a family.
-func (cmd *Command) ListMembers(w io.Writer) {
-	fmt.Fprintln(w, "Subcommands:")
-	for _, m := range cmd.Members {
-		fmt.Fprintf(w, "  %-20s%s\n", m.Name, m.Short)
-	}
-}
-
-// Indent puts two blanks before every line of a text.
-func Indent(text string) string {
-	return strings.ReplaceAll("  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "), "\n  \n", "\n\n")
 }
 
 // Misuse reports arguments that make no sense.

@@ -29,6 +29,9 @@ Nothing is changed; the state is locked meanwhile.
 
 From a pipe the value of the last expression is printed, and the first error ends the command. An expression with open
 brackets or an open heredoc goes on in the next line.`,
+		Exits: `0  All expressions had values, or it was a conversation.
+1  There were errors.`,
+		Example: `echo 'cidrsubnet("10.0.0.0/8", 8, 2)' | ~ console`,
 		Setup: func(c *command.Call) command.Run {
 			k := &consoleCommand{call: c}
 			k.files.ReadFlags(c)

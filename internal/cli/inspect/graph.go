@@ -13,6 +13,7 @@ func Graph() *command.Command {
 		Name: "graph", Short: "Draw what depends on what",
 		Long: `Write the resources of the configuration and what they depend on in the DOT language, which Graphviz
 draws. With -type everything that is evaluated for such an operation is drawn.`,
+		Example: `~ graph | dot -Tsvg > graph.svg`,
 		Setup: func(c *command.Call) command.Run {
 			g := &graphing{call: c}
 			var ignored struct {

@@ -20,7 +20,8 @@ func Metadata() *command.Command {
 func cmdMetadataFunctions() *command.Command {
 	return &command.Command{
 		Name: "functions", Short: "Describe all functions",
-		Long: "Write the signatures and descriptions of all functions of the language as a JSON document.",
+		Long:    "Write the signatures and descriptions of all functions of the language as a JSON document.",
+		Example: `~ metadata functions -json`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document. There is no other form, so this must be given.")

@@ -14,9 +14,12 @@ import (
 // Output is the command output.
 func Output() *command.Command {
 	return &command.Command{
-		Name: "output", Short: "Show the output values of the root module", Args: "[NAME]",
+		Name: "output", Short: "Show the output values of the root module", Args: "[OUTPUT]",
 		Long: `Show the output values that the state holds, or the one of the given name. Sensitive
 values are shown only when asked for by name, and in JSON documents.`,
+		Example: `~ output
+~ output -raw address
+~ output -json`,
 		Setup: func(c *command.Call) command.Run {
 			o := &outputs{}
 			o.files.ReadFlags(c)

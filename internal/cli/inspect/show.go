@@ -22,6 +22,8 @@ func Show() *command.Command {
 		Long: `Show the current state, or the plan or state in a file.
 
 With -json the document holds sensitive values in clear.`,
+		Example: `~ show
+~ plan -out=change.plan && ~ show -json change.plan`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")

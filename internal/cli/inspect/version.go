@@ -17,7 +17,8 @@ import (
 func Version() *command.Command {
 	return &command.Command{
 		Name: "version", Short: "Show the version",
-		Long: "Show the version of the program and of the language that it speaks.",
+		Long:    "Show the version of the program and of the language that it speaks.",
+		Example: `~ version -json`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")

@@ -18,6 +18,9 @@ func Init() *command.Command {
 		Name: "init", Short: "Install what the configuration needs", Main: true,
 		Long: `Install the modules that the configuration calls, and check that its providers are there.
 Running it again does no harm.`,
+		Example: `~ init
+~ init -upgrade -input=false
+~ init -backend-config=path=/srv/state/terraform.tfstate`,
 		Setup: func(c *command.Call) command.Run {
 			i := &initing{}
 			i.flags(c)

@@ -23,9 +23,10 @@ type locking struct {
 
 func cmdProvidersLock() *command.Command {
 	return &command.Command{
-		Name: "lock", Args: "[PROVIDER...]", Short: "Write checksums of providers for several platforms into the lock file",
+		Name: "lock", Args: "[PROVIDER...]", Short: "Write checksums for several platforms into the lock file",
 		Long: `Write the checksums of the packages of all providers of the configuration, or of those that are
 given, into the dependency lock file, for this platform or for others. Nothing is installed.`,
+		Example: `~ providers lock -platform=linux_amd64 -platform=darwin_arm64`,
 		Setup: func(c *command.Call) command.Run {
 			var l locking
 			c.Flags.StringVar(&l.folder, "fs-mirror", "", "Take the packages from the filesystem mirror `DIR` instead of the registries of the providers.")
@@ -131,7 +132,8 @@ func lockable(cfg *config.Config, names []string) (plugins.Wanted, diag.List) {
 func cmdProvidersMirror() *command.Command {
 	return &command.Command{
 		Name: "mirror", Args: "DIR", Short: "Copy providers from their registries into a folder",
-		Long: "Copy the packages of all providers of the configuration from their registries into a folder that can be used as a mirror.",
+		Long:    "Copy the packages of all providers of the configuration from their registries into a folder that can be used as a mirror.",
+		Example: `~ providers mirror -platform=linux_amd64 /srv/mirror`,
 		Setup: func(c *command.Call) command.Run {
 			var platforms []string
 			c.StringsFlag(&platforms, "platform", "The platform `OS_ARCH` whose packages are wanted, instead of this one. May be given more than once.")

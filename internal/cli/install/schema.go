@@ -11,7 +11,8 @@ import (
 func cmdProvidersSchema() *command.Command {
 	return &command.Command{
 		Name: "schema", Short: "Describe everything that the providers offer",
-		Long: "Write the schemas of all providers that the configuration and the state need as a JSON document.",
+		Long:    "Write the schemas of all providers that the configuration and the state need as a JSON document.",
+		Example: `~ providers schema -json`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document. There is no other form, so this must be given.")

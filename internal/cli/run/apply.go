@@ -20,6 +20,9 @@ func Apply() *command.Command {
 		Name: "apply", Short: "Create, change and destroy objects as the configuration says", Args: "[PLANFILE]", Main: true,
 		Long: `Make a plan, show it, ask for approval, and perform it. Given a file that
 "~ plan -out" saved, perform that plan and no other, without asking.`,
+		Example: `~ apply
+~ apply -auto-approve -var size=3
+~ plan -out=change.plan && ~ apply change.plan`,
 		Setup: func(c *command.Call) command.Run { return setupApply(c, false) },
 	}
 }
@@ -28,7 +31,9 @@ func Apply() *command.Command {
 func Destroy() *command.Command {
 	return &command.Command{
 		Name: "destroy", Short: "Destroy all objects that the state knows", Main: true,
-		Long:  `Plan to destroy everything, show the plan, ask for approval, and perform it: the same as "~ apply -destroy".`,
+		Long: `Plan to destroy everything, show the plan, ask for approval, and perform it: the same as "~ apply -destroy".`,
+		Example: `~ destroy
+~ destroy -target=module.network`,
 		Setup: func(c *command.Call) command.Run { return setupApply(c, true) },
 	}
 }

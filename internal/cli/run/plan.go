@@ -15,6 +15,11 @@ func Plan() *command.Command {
 "~ apply" would create, change and destroy. Nothing is changed.
 
 With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
+		Exits: `0  There is a plan.
+1  There were errors.
+2  With -detailed-exitcode: there is a plan, and it has changes.`,
+		Example: `~ plan -out=change.plan
+~ plan -detailed-exitcode -refresh-only`,
 		Setup: func(c *command.Call) command.Run {
 			p := &planning{}
 			p.flags(c)

@@ -18,6 +18,8 @@ func Recover() *command.Command {
 		Long: `When a run is killed while it creates an object, nobody can know whether the object exists.
 Every command names such operations, and apply leaves their addresses alone until you have looked
 and say what became of them. Options may stand behind the address.`,
+		Example: `~ recover aws_instance.web -adopt=i-0123456789abcdef0
+~ recover aws_instance.web -retry`,
 		Setup: func(c *command.Call) command.Run {
 			p := &planning{}
 			p.Variables.VariableFlags(c)

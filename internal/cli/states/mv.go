@@ -16,6 +16,8 @@ func cmdStateMv() *command.Command {
 		Long: `Give an instance, a resource or a module in the state another address, as after renaming it in
 the configuration (where a moved block does the same for everyone). With -state-out it moves to
 another state file.`,
+		Example: `~ state mv terraform_data.old terraform_data.new
+~ state mv 'terraform_data.a[0]' 'terraform_data.a["first"]'`,
 		Setup: func(c *command.Call) command.Run {
 			e := editing{operation: "state-mv", stamped: true, existing: true}
 			m := &moving{}

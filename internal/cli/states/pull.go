@@ -9,7 +9,8 @@ import (
 func cmdStatePull() *command.Command {
 	return &command.Command{
 		Name: "pull", Short: "Print the state",
-		Long: `Print the state as it is stored, in the newest version of the format.`,
+		Long:    `Print the state as it is stored, in the newest version of the format.`,
+		Example: `~ state pull > copy.tfstate`,
 		Setup: func(c *command.Call) command.Run {
 			return func(ctx context.Context) command.Outcome {
 				snapshot, diags := c.Snapshot(ctx, command.StateFiles{})

@@ -15,6 +15,7 @@ func cmdStatePush() *command.Command {
 		Name: "push", Short: "Replace the state by that of a file", Args: "FILE",
 		Long: `Replace the state by that of a file, or of the standard input if the file is "-". A state of
 another lineage or with a lower serial is refused, unless forced.`,
+		Example: `~ state push copy.tfstate`,
 		Setup: func(c *command.Call) command.Run {
 			var force bool
 			l := &command.Locking{}

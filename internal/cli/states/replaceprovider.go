@@ -15,6 +15,7 @@ func cmdStateReplaceProvider() *command.Command {
 		Name: "replace-provider", Short: "Have resources managed by another provider", Args: "FROM TO",
 		Long: `Write another provider into all resources of the state that have the first one, such as
 registry.acme.com/acme/aws instead of hashicorp/aws.`,
+		Example: `~ state replace-provider hashicorp/aws registry.acme.com/acme/aws`,
 		Setup: func(c *command.Call) command.Run {
 			e := editing{operation: "state-replace-provider", stamped: true, existing: true}
 			var approved bool

@@ -15,6 +15,7 @@ func cmdStateRm() *command.Command {
 		Name: "rm", Short: "Forget instances without destroying them", Args: "ADDRESS...",
 		Long: `Remove instances from the state: the objects go on to exist, but ~~ no longer knows them. An
 address may be that of a module, a resource or an instance.`,
+		Example: `~ state rm terraform_data.old module.gone`,
 		Setup: func(c *command.Call) command.Run {
 			e := editing{operation: "state-rm", stamped: true, existing: true}
 			var dry bool

@@ -11,7 +11,8 @@ import (
 func cmdStateShow() *command.Command {
 	return &command.Command{
 		Name: "show", Short: "Show one instance of the state", Args: "ADDRESS",
-		Long: `Show the attributes of one instance. "~ state list" lists the addresses.`,
+		Long:    `Show the attributes of one instance. "~ state list" lists the addresses.`,
+		Example: `~ state show 'terraform_data.a["first"]'`,
 		Setup: func(c *command.Call) command.Run {
 			var files command.StateFiles
 			files.ReadFlags(c)

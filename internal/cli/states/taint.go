@@ -17,7 +17,8 @@ func Untaint() *command.Command { return markCommand("untaint") }
 func markCommand(name string) *command.Command {
 	cmd := &command.Command{
 		Name: name, Short: "Have an instance replaced by the next apply", Args: "ADDRESS",
-		Long: "Mark an instance as not whole: the next apply replaces it. To replace it at once, use\n\"~ apply -replace=ADDRESS\" instead.",
+		Long:    "Mark an instance as not whole: the next apply replaces it. To replace it at once, use\n\"~ apply -replace=ADDRESS\" instead.",
+		Example: "~ " + name + " 'terraform_data.a[0]'",
 	}
 	if name == "untaint" {
 		cmd.Short = "Take back the mark of taint"

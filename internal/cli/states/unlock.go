@@ -14,6 +14,7 @@ func ForceUnlock() *command.Command {
 		Long: `Remove the lock of the selected workspace's state, given its id, which stands in the message
 of the command that met it. Nothing else is changed. The lock of a local state that a living process
 holds cannot be removed.`,
+		Example: `~ force-unlock 5c1e6c5a-7a1d-4b0e-9c52-7d43a1f3b7e0`,
 		Setup: func(c *command.Call) command.Run {
 			var force bool
 			c.Flags.BoolVar(&force, "force", false, "Do not ask for approval.")

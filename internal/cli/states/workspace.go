@@ -127,7 +127,8 @@ want, and run the command again.
 func cmdWorkspaceNew() *command.Command {
 	return &command.Command{
 		Name: "new", Short: "Create a workspace and select it", Args: "NAME",
-		Long: `Create a workspace with an empty state, or a copy of another one, and select it.`,
+		Long:    `Create a workspace with an empty state, or a copy of another one, and select it.`,
+		Example: `~ workspace new staging`,
 		Setup: func(c *command.Call) command.Run {
 			l := &command.Locking{}
 			l.LockFlags(c)
@@ -188,8 +189,9 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 
 func cmdWorkspaceSelect() *command.Command {
 	return &command.Command{
-		Name: "select", Short: "Select a workspace", Args: "NAME",
-		Long: `Select the workspace that all commands in this directory work on from now on.`,
+		Name: "select", Short: "Select a workspace", Args: "WORKSPACE",
+		Long:    `Select the workspace that all commands in this directory work on from now on.`,
+		Example: `~ workspace select -or-create staging`,
 		Setup: func(c *command.Call) command.Run {
 			var create bool
 			c.Flags.BoolVar(&create, "or-create", false, "Create the workspace if there is none of that name.")
@@ -235,9 +237,10 @@ func noWorkspace(c *command.Call, name string) command.Outcome {
 
 func cmdWorkspaceDelete() *command.Command {
 	return &command.Command{
-		Name: "delete", Short: "Delete a workspace with its state", Args: "NAME",
+		Name: "delete", Short: "Delete a workspace with its state", Args: "WORKSPACE",
 		Long: `Delete a workspace with its state. Objects that the state knows are not destroyed; while there
 are any, -force is needed.`,
+		Example: `~ workspace delete staging`,
 		Setup: func(c *command.Call) command.Run {
 			l := &command.Locking{}
 			l.LockFlags(c)

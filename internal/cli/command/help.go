@@ -1,0 +1,156 @@
+package command
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/view"
+)
+
+// helpWidth is what help is wrapped at where no terminal says otherwise.
+const helpWidth = 80
+
+// Flag is a declared flag, as help, completion and the documents see it.
+type Flag struct {
+	Name    string
+	Value   string // what stands for its value, such as FILE; empty if it is on or off
+	Default string // empty if that is nothing, none or off
+	Text    string // what it does, with ~ as in the texts of commands
+	Off     bool   // it is on unless it is given as -name=false
+}
+
+// Flags gives the flags that a command declares, in the order of their names.
+func (a *App) Flags(cmd *Command, path string) []Flag {
+	c, _ := a.newCall(cmd, path)
+	return c.declared()
+}
+
+func (c *Call) declared() (list []Flag) {
+	c.Flags.VisitAll(func(f *flag.Flag) {
+		value, text := flag.UnquoteUsage(f)
+		d := Flag{Name: f.Name, Value: value, Text: text, Default: f.DefValue}
+		if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
+			d.Value, d.Off = "", f.DefValue == "true"
+		}
+		switch f.DefValue {
+		case "true", "false", "0", "0s":
+			d.Default = ""
+		}
+		list = append(list, d)
+	})
+	return list
+}
+
+// Usage gives the form in which the flag is written.
+func (f Flag) Usage() string {
+	switch {
+	case f.Off:
+		return "-" + f.Name + "=false"
+	case f.Value == "":
+		return "-" + f.Name
+	}
+	return "-" + f.Name + "=" + f.Value
+}
+
+// Description gives what the flag does, and its default.
+func (f Flag) Description() string {
+	if f.Default == "" {
+		return f.Text
+	}
+	return f.Text + " The default is " + f.Default + "."
+}
+
+// ExitCodes gives what the exit codes of a command mean, a line each.
+func (cmd *Command) ExitCodes() string {
+	return cmp.Or(cmd.Exits, "0  The command has done its work.\n1  There were errors.")
+}
+
+// Help prints what a command does and takes.
+func (c *Call) Help() {
+	c.usage(c.cmd, c.Path)
+	if c.cmd.Absent {
+		fmt.Fprintf(c.Out, "\nExit codes:\n\n%s\n", Indent(c.cmd.ExitCodes()))
+		return
+	}
+	fmt.Fprintln(c.Out, "\nOptions:")
+	for _, f := range c.declared() {
+		fmt.Fprintf(c.Out, "\n  %s\n%s\n", f.Usage(), c.block(f.Description(), 6))
+	}
+	fmt.Fprintln(c.Out, "\nEnvironment variables:")
+	for _, v := range VariablesOf(c.Path, c.declared()) {
+		fmt.Fprintf(c.Out, "\n  %s\n%s\n", v.Name, c.block(v.Text, 6))
+	}
+	fmt.Fprintf(c.Out, "\nExit codes:\n\n%s\n", Indent(c.cmd.ExitCodes()))
+	if c.cmd.Example != "" {
+		fmt.Fprintf(c.Out, "\nExample:\n\n%s\n", Indent(c.Words(c.cmd.Example)))
+	}
+	if len(c.cmd.Members) > 0 {
+		fmt.Fprintln(c.Out)
+		c.cmd.ListMembers(c.Out)
+	}
+}
+
+// FamilyHelp prints what a family is for, and its members.
+func (a *App) FamilyHelp(cmd *Command, path string) {
+	a.usage(cmd, path)
+	fmt.Fprintln(a.Out)
+	cmd.ListMembers(a.Out)
+}
+
+// usage prints the beginning of every help text.
+func (a *App) usage(cmd *Command, path string) {
+	fmt.Fprintf(a.Out, "%s\n\n%s\n", a.UsageLine(cmd, path), a.block(cmd.Long, 2))
+}
+
+// UsageLine says how a command is called.
+func (a *App) UsageLine(cmd *Command, path string) string {
+	line := fmt.Sprintf("Usage: %s [global options] %s", a.Program, path)
+	if cmd.Setup == nil {
+		return line + " <subcommand> [options] [arguments]"
+	}
+	return strings.TrimRight(line+" [options] "+cmd.Args, " ")
+}
+
+// block lays a text of the table out: its paragraphs are filled, and all of it is indented.
+func (a *App) block(text string, indent int) string {
+	filled := view.Wrap(Fill(a.Words(text)), cmp.Or(a.Width, helpWidth)-indent)
+	margin := strings.Repeat(" ", indent)
+	return strings.ReplaceAll(margin+strings.ReplaceAll(strings.TrimSpace(filled), "\n", "\n"+margin), "\n"+margin+"\n", "\n\n")
+}
+
+// Fill joins the lines of each paragraph. Lines that begin with a space are examples and stay as they are.
+func Fill(text string) string {
+	var b strings.Builder
+	inParagraph := false
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		plain := line != "" && line[0] != ' '
+		switch {
+		case b.Len() == 0:
+		case plain && inParagraph:
+			b.WriteByte(' ')
+		default:
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+		inParagraph = plain
+	}
+	return b.String()
+}
+
+// ListMembers prints the list of the members of a family.
+func (cmd *Command) ListMembers(w io.Writer) {
+	fmt.Fprintln(w, "Subcommands:")
+	for _, m := range cmd.Members {
+		if !m.Hidden {
+			fmt.Fprintf(w, "  %-17s %s\n", m.Name, m.Short)
+		}
+	}
+}
+
+// Indent puts two blanks before every line of a text.
+func Indent(text string) string {
+	return strings.ReplaceAll("  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "), "\n  \n", "\n\n")
+}
