@@ -92,11 +92,7 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 			l.info(fmt.Sprintf("%s: Drift detected (%s)", c.Object.Instance, line.Action), "resource_drift", "change", line)
 		}
 	}
-	for _, c := range shownChanges(p) {
-		if line, ok := lineOf(c); ok {
-			l.info(fmt.Sprintf("%s: Plan to %s", c.Object.Instance, line.Action), "planned_change", "change", line)
-		}
-	}
+	l.Saved(p)
 	s := p.Summary()
 	l.info("Plan:"+summaryText(s), "change_summary", "changes",
 		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Operation: "plan"})
@@ -108,6 +104,15 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 		outputs[o.Name] = outputLine{Sensitive: o.Sensitive || o.BeforeSensitive, Action: strings.ReplaceAll(o.Action.String(), "-", "")}
 	}
 	l.info(fmt.Sprintf("Outputs: %d", len(outputs)), "outputs", "outputs", outputs)
+}
+
+// Saved writes a line for each change.
+func (l *lines) Saved(p *plan.Plan) {
+	for _, c := range shownChanges(p) {
+		if line, ok := lineOf(c); ok {
+			l.info(fmt.Sprintf("%s: Plan to %s", c.Object.Instance, line.Action), "planned_change", "change", line)
+		}
+	}
 }
 
 // Applied writes what was done and the root output values, sensitive ones without their values.

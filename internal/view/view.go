@@ -105,6 +105,8 @@ type View interface {
 	Diagnostics(list diag.List)
 	// Plan shows what would change. In JSON these are the lines resource_drift, planned_change, change_summary and outputs.
 	Plan(p *plan.Plan, schemas tfjson.Schemas)
+	// Saved names the changes of a saved plan that is about to be performed: in JSON the lines planned_change. The text form says nothing.
+	Saved(p *plan.Plan)
 	// NextStep follows Plan in the plan command: where the plan was saved and how to apply it. Nothing in JSON, or for a plan
 	// without changes.
 	NextStep(n NextStep)

@@ -59,8 +59,13 @@ func (s *StateFiles) ReadFlags(c *Call) {
 
 // WriteFlags declares the flags of commands that write the state.
 func (s *StateFiles) WriteFlags(c *Call) {
-	s.ReadFlags(c)
+	s.EditFlags(c)
 	c.Flags.StringVar(&s.Out, "state-out", "", "Write the state to `FILE` instead of where it was read from.")
+}
+
+// EditFlags declares the flags of commands that change the state where it is.
+func (s *StateFiles) EditFlags(c *Call) {
+	s.ReadFlags(c)
 	c.Flags.StringVar(&s.Backup, "backup", "", "Keep the former state in `FILE` instead of one with .backup behind its name; - keeps none.")
 }
 

@@ -32,6 +32,7 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name string) 
 		return command.Failed
 	}
 	c.Interrupted(s.run.Snapshot())
+	c.View().Saved(pl)
 	return s.perform(pl, values, nil)
 }
 

@@ -23,6 +23,8 @@ type editing struct {
 	stamped bool
 	// existing makes it an error that there is no state at all.
 	existing bool
+	// inPlace leaves out the flag that writes the state somewhere else.
+	inPlace bool
 }
 
 // edited is what came of an edit: a state to be written, or nil, and what to say once it is.
@@ -33,7 +35,11 @@ type edited struct {
 
 func (e *editing) flags(c *command.Call) {
 	e.Locking.LockFlags(c)
-	e.StateFiles.WriteFlags(c)
+	if e.inPlace {
+		e.StateFiles.EditFlags(c)
+	} else {
+		e.StateFiles.WriteFlags(c)
+	}
 	var ignored bool
 	c.Flags.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
 }

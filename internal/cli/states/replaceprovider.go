@@ -17,7 +17,7 @@ func cmdStateReplaceProvider() *command.Command {
 registry.acme.com/acme/aws instead of hashicorp/aws.`,
 		Example: `~ state replace-provider hashicorp/aws registry.acme.com/acme/aws`,
 		Setup: func(c *command.Call) command.Run {
-			e := editing{operation: "state-replace-provider", stamped: true, existing: true}
+			e := editing{operation: "state-replace-provider", inPlace: true, stamped: true, existing: true}
 			var approved bool
 			e.flags(c)
 			c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")

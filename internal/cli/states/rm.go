@@ -17,7 +17,7 @@ func cmdStateRm() *command.Command {
 address may be that of a module, a resource or an instance.`,
 		Example: `~ state rm terraform_data.old module.gone`,
 		Setup: func(c *command.Call) command.Run {
-			e := editing{operation: "state-rm", stamped: true, existing: true}
+			e := editing{operation: "state-rm", inPlace: true, stamped: true, existing: true}
 			var dry bool
 			e.flags(c)
 			c.Flags.BoolVar(&dry, "dry-run", false, "Only say what would be removed.")

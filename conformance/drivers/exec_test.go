@@ -1,0 +1,206 @@
+//go:build unix
+
+package drivers
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"iter"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-exec/tfexec"
+)
+
+// sourcesHash stands for all that answers depend on. It is "" when none are to be kept.
+func sourcesHash(t *testing.T, extra string) string {
+	t.Helper()
+	if os.Getenv("TOMBOLO_DRIVERS_CACHE") == "off" {
+		return ""
+	}
+	h := sha256.New()
+	for _, pattern := range []string{"*_test.go", "testdata/*"} {
+		list, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range list {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Write([]byte(name + "\x00"))
+			h.Write(text)
+		}
+	}
+	h.Write([]byte(extra))
+	return hex.EncodeToString(h.Sum(nil))[:40]
+}
+
+// findTerraform gives the real terraform, or "".
+func findTerraform(t *testing.T) string {
+	t.Helper()
+	bin, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Logf("nothing is compared: %v", err)
+		return ""
+	}
+	return bin
+}
+
+// ours makes a link to the test binary, which is Tombolo under that name.
+func ours(t *testing.T, name string) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), name)
+	if err := os.Symlink(exe, link); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// intended are the differences that are meant.
+var intended = []struct{ terraform, tombolo, reason string }{
+	{`"summary": "Missing required provider"`, `"summary": "Inconsistent dependency lock file"`, "all commands say the same of providers that are not installed, validate too"},
+}
+
+func TestTheLibraryDrivesTombolo(t *testing.T) {
+	called := map[string]map[string]bool{}
+	ran := 0
+	real := findTerraform(t)
+	for _, play := range sessions {
+		t.Run(play.name, func(t *testing.T) {
+			ran++
+			got := map[string][]string{}
+			for _, name := range []string{"terraform", "tombolo"} {
+				t.Run("as "+name, func(t *testing.T) {
+					s := newSession(t, ours(t, name), play.files)
+					play.run(s)
+					got[name] = s.transcript
+					for method, options := range s.called {
+						if called[method] == nil {
+							called[method] = map[string]bool{}
+						}
+						maps.Copy(called[method], options)
+					}
+				})
+			}
+			if diff := cmp.Diff(got["terraform"], got["tombolo"]); diff != "" && len(got) == 2 {
+				t.Errorf("the name makes a difference (-terraform +tombolo):\n%s", diff)
+			}
+			if real == "" {
+				return
+			}
+			want := transcriptOf(t, real, play)
+			for i := range want {
+				for _, d := range intended {
+					want[i] = strings.ReplaceAll(want[i], d.terraform, d.tombolo)
+				}
+			}
+			if diff := cmp.Diff(want, got["terraform"]); diff != "" && !t.Failed() {
+				t.Errorf("Tombolo is not as Terraform (-terraform +tombolo):\n%s", diff)
+			}
+		})
+	}
+	if ran < len(sessions) || t.Failed() {
+		return
+	}
+	checkEverythingIsCalled(t, called)
+}
+
+// transcriptOf gives the transcript of the real terraform, from the cache if it is there.
+func transcriptOf(t *testing.T, real string, play play) (list []string) {
+	t.Helper()
+	var file string
+	if base, err := os.UserCacheDir(); err == nil {
+		if hash := sourcesHash(t, real); hash != "" {
+			file = filepath.Join(base, "tombolo-drivers", play.name+"-"+hash+".json")
+		}
+	}
+	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &list) == nil {
+		return list
+	}
+	t.Run("real", func(t *testing.T) {
+		s := newSession(t, real, play.files)
+		s.real = true
+		play.run(s)
+		list = s.transcript
+		if file == "" || t.Failed() {
+			return
+		}
+		text, err := json.Marshal(list)
+		s.must(err)
+		s.must(os.MkdirAll(filepath.Dir(file), 0o777))
+		s.must(os.WriteFile(file, text, 0o666))
+	})
+	return list
+}
+
+// checkEverythingIsCalled finds the methods of the library, and in its source their options, that no session has used.
+func checkEverythingIsCalled(t *testing.T, called map[string]map[string]bool) {
+	t.Helper()
+	ty := reflect.TypeFor[*tfexec.Terraform]()
+	for i := range ty.NumMethod() {
+		if name := ty.Method(i).Name; called[name] == nil {
+			t.Errorf("no session calls the method %s", name)
+		}
+	}
+	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", ty.Elem().PkgPath()).Output()
+	if err != nil {
+		t.Logf("options are not checked, the source of the library is not at hand: %v", err)
+		return
+	}
+	files, err := filepath.Glob(filepath.Join(string(bytes.TrimSpace(out)), "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no source in %s: %v", out, err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for family, option := range optionsOf(file) {
+			used := family == "StatePull" // the library misnames the method, so that no option can be given
+			for method, options := range called {
+				used = used || strings.HasPrefix(method, family) && options[option]
+			}
+			if !used {
+				t.Errorf("no session uses the option %s of %s", option, family)
+			}
+		}
+	}
+}
+
+// optionsOf gives the methods that make an exported type an option, by what it is an option of.
+func optionsOf(file *ast.File) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv == nil {
+				continue
+			}
+			star, _ := f.Recv.List[0].Type.(*ast.StarExpr)
+			family, isOption := strings.CutPrefix(f.Name.Name, "configure")
+			if star == nil || !isOption {
+				continue
+			}
+			if option := star.X.(*ast.Ident).Name; strings.HasSuffix(option, "Option") && !yield(family, option) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,296 @@
+//go:build unix
+
+package drivers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-version"
+	"github.com/hashicorp/terraform-exec/tfexec"
+	tfjson "github.com/hashicorp/terraform-json"
+)
+
+// A session is one program driving one binary in one directory. What it gets is in the transcript.
+type session struct {
+	t          *testing.T
+	tf         *tfexec.Terraform
+	bin, dir   string
+	real       bool
+	names      map[string]string // of what differs from run to run
+	transcript []string
+	called     map[string]map[string]bool // methods, and the types of the options that they were given
+}
+
+// newSession makes a directory with the files of a configuration and with a mirror that holds the plugin.
+func newSession(t *testing.T, bin string, files map[string]string) *session {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &session{t: t, bin: bin, dir: dir, names: map[string]string{}, called: map[string]map[string]bool{}}
+	for name, text := range files {
+		s.write(name, text)
+	}
+	exe, err := os.Executable()
+	s.must(err)
+	s.must(os.MkdirAll(s.path(".home/bin"), 0o777))
+	s.must(os.Symlink(exe, s.path(".home/bin/"+pluginName)))
+	// A script in place of the program itself: what is hashed is small, and the same at every build.
+	folder := ".home/mirror/registry.terraform.io/tombolo/world/1.0.0/" + runtime.GOOS + "_" + runtime.GOARCH
+	s.write(folder+"/"+pluginName, "#!/bin/sh\nexec \"$HOME/bin/"+pluginName+"\" \"$@\"\n")
+	s.must(os.Chmod(s.path(folder+"/"+pluginName), 0o755))
+	s.write(".home/rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", s.path(".home/mirror")))
+	s.tf, err = tfexec.NewTerraform(dir, bin)
+	s.must(err)
+	s.must(s.tf.SetEnv(s.environ()))
+	return s
+}
+
+// environ is the environment of the binary, as the library wants it.
+func (s *session) environ() map[string]string {
+	return map[string]string{"HOME": s.path(".home"), "PATH": os.Getenv("PATH"), "TF_CLI_CONFIG_FILE": s.path(".home/rc"), "CHECKPOINT_DISABLE": "1"}
+}
+
+func (s *session) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *session) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
+
+func (s *session) write(name, text string) {
+	s.t.Helper()
+	s.must(os.MkdirAll(filepath.Dir(s.path(name)), 0o777))
+	s.must(os.WriteFile(s.path(name), []byte(text), 0o666))
+}
+
+func (s *session) read(name string) string {
+	s.t.Helper()
+	text, err := os.ReadFile(s.path(name))
+	s.must(err)
+	return string(text)
+}
+
+// note adds a line to the transcript.
+func (s *session) note(format string, args ...any) {
+	s.transcript = append(s.transcript, s.normal(fmt.Sprintf(format, args...)))
+}
+
+var (
+	uuids   = regexp.MustCompile(`\b[0-9a-f]{16}\b|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	serials = regexp.MustCompile(`("serial":) \d+`)
+	times   = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.0-9]*(Z|[+-]\d\d:?\d\d| [+-]\d{4} UTC)?`)
+)
+
+// normal gives the same names to what differs from run to run.
+func (s *session) normal(text string) string {
+	text = strings.ReplaceAll(text, s.dir, "<dir>")
+	text = strings.ReplaceAll(text, "__generated__ by Tombolo", "__generated__ by Terraform")
+	text = serials.ReplaceAllString(text, "$1 <n>") // how often a run has written is each engine's own
+	text = times.ReplaceAllString(text, "<time>")
+	return uuids.ReplaceAllStringFunc(text, func(id string) string {
+		if s.names[id] == "" {
+			s.names[id] = fmt.Sprintf("<id %d>", len(s.names))
+		}
+		return s.names[id]
+	})
+}
+
+// call calls a method of the library by its name, with a context if it takes one, and notes what it gave.
+func (s *session) call(name string, args ...any) ([]any, error) {
+	s.t.Helper()
+	method := reflect.ValueOf(s.tf).MethodByName(name)
+	if !method.IsValid() {
+		s.t.Fatalf("the library has no method %s", name)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	if method.Type().NumIn() > 0 && method.Type().In(0) == reflect.TypeFor[context.Context]() {
+		args = append([]any{ctx}, args...)
+	}
+	if s.called[name] == nil {
+		s.called[name] = map[string]bool{}
+	}
+	var in []reflect.Value
+	var said []string
+	stream := &bytes.Buffer{}
+	for i, arg := range args {
+		if arg == nil { // a place for what is streamed
+			arg = io.Writer(stream)
+		}
+		v := reflect.ValueOf(arg)
+		in = append(in, v)
+		if v.Kind() == reflect.Pointer && strings.HasSuffix(v.Type().Elem().Name(), "Option") {
+			s.called[name][v.Type().Elem().Name()] = true
+			said = append(said, fmt.Sprintf("%s%+v", v.Type().Elem().Name(), v.Elem()))
+		} else if i > 0 && v.Kind() == reflect.String {
+			said = append(said, v.String())
+		}
+	}
+	var out []any
+	var err error
+	for _, v := range method.Call(in) {
+		if v.Type() == reflect.TypeFor[error]() {
+			err, _ = v.Interface().(error)
+		} else {
+			out = append(out, v.Interface())
+		}
+	}
+	s.note("%s %s", name, strings.Join(said, " "))
+	for _, v := range out {
+		if err == nil {
+			s.noteResult(v)
+		}
+	}
+	if stream.Len() > 0 {
+		s.noteStream(stream.Bytes())
+		s.tf.SetStdout(io.Discard) // the library goes on writing there
+	}
+	s.note("  %s", outcome(err))
+	return out, err
+}
+
+// outcome is what a program learns from an error: which of the library's it is, or the exit code.
+func outcome(err error) string {
+	var exit *exec.ExitError
+	var mismatch *tfexec.ErrVersionMismatch
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &mismatch):
+		return "version mismatch: " + mismatch.Error()
+	case errors.As(err, &exit):
+		return fmt.Sprintf("exit %d", exit.ExitCode())
+	}
+	return "error: " + err.Error()
+}
+
+// noteResult notes a result, as data if it is that.
+func (s *session) noteResult(v any) {
+	switch v := v.(type) {
+	case string:
+		s.note("  = %s", strings.TrimSpace(v))
+	case *tfjson.MetadataFunctions:
+		for _, name := range slices.Sorted(maps.Keys(v.Signatures)) {
+			switch strings.TrimPrefix(name, "core::") {
+			case "format", "formatlist", "templatestring":
+				continue // whose types 1.11.4 does not know as well
+			}
+			text, err := json.Marshal(v.Signatures[name])
+			s.must(err)
+			s.note("  %s = %s", name, descriptions.ReplaceAll(text, nil))
+		}
+	case iter.Seq[tfexec.NextMessage]:
+	case *version.Version:
+		s.note("  = %s", v)
+	case *tfjson.Plan:
+		slices.SortFunc(v.RelevantAttributes, func(a, b tfjson.ResourceAttribute) int {
+			return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+		})
+		s.noteJSON(v)
+	case *tfjson.ProviderSchemas:
+		for _, p := range v.Schemas {
+			p.ResourceIdentitySchemas = nil // which 1.11.4 does not have yet
+		}
+		s.noteJSON(v)
+	default:
+		s.noteJSON(v)
+	}
+}
+
+func (s *session) noteJSON(v any) {
+	s.t.Helper()
+	text, err := json.MarshalIndent(v, "", " ")
+	s.must(err)
+	s.note("  = %s", details.ReplaceAll(text, nil))
+}
+
+// details are explanations, in the words of each program.
+var details = regexp.MustCompile(`"detail": "(\\.|[^"\\])*",?`)
+
+// descriptions are texts for people, in the words of each program.
+var descriptions = regexp.MustCompile(`"description":"(\\.|[^"\\])*",?`)
+
+// noteStream notes a stream of messages: which there are and whom they concern, not their words and not their order, which is free.
+func (s *session) noteStream(stream []byte) {
+	var list []string
+	for line := range bytes.Lines(stream) {
+		msg, err := tfjson.UnmarshalLogMessage(line)
+		if err != nil {
+			s.t.Errorf("no message: %s: %v", line, err)
+			continue
+		}
+		var raw struct {
+			Type       string          `json:"type"`
+			Level      string          `json:"@level"`
+			UI         string          `json:"ui"`
+			Code       string          `json:"message_code"`
+			Hook       json.RawMessage `json:"hook"`
+			Change     json.RawMessage `json:"change"`
+			Changes    json.RawMessage `json:"changes"`
+			Outputs    json.RawMessage `json:"outputs"`
+			Diagnostic *struct{ Summary, Address string }
+		}
+		s.must(json.Unmarshal(line, &raw))
+		text := fmt.Sprintf("  | %T %s %s %s %s %s%s%s%s", msg, raw.Level, raw.Type, raw.UI, raw.Code, raw.Hook, raw.Change, raw.Changes, raw.Outputs)
+		if raw.Diagnostic != nil {
+			text += " " + raw.Diagnostic.Summary + " " + raw.Diagnostic.Address
+		}
+		list = append(list, elapsed.ReplaceAllString(text, ""))
+	}
+	slices.Sort(list)
+	for _, line := range list {
+		s.note("%s", line)
+	}
+}
+
+var elapsed = regexp.MustCompile(`"elapsed_seconds":[0-9.]+`)
+
+// ok calls a method that has to succeed.
+func (s *session) ok(name string, args ...any) []any {
+	s.t.Helper()
+	out, err := s.call(name, args...)
+	if err != nil {
+		s.t.Errorf("%s: %v", name, err)
+	}
+	return out
+}
+
+// fails calls a method that has to fail with words that the expression knows.
+func (s *session) fails(want, name string, args ...any) {
+	s.t.Helper()
+	_, err := s.call(name, args...)
+	if err == nil {
+		s.t.Errorf("%s gives no error", name)
+	} else if !regexp.MustCompile(want).MatchString(err.Error()) {
+		s.t.Errorf("%s: %v\nwhich is not %s", name, err, want)
+	}
+}
+
+// is compares a result with what it has to be.
+func (s *session) is(what string, got, want any) {
+	s.t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		s.t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
