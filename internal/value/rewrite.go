@@ -25,9 +25,28 @@ func NullWriteOnly(block *provider.Block, v cty.Value) cty.Value {
 // better knowledge plans for an object that it is going to create. Null objects stay null, and so do the attributes that
 // only the configuration may set.
 func SetUnknowns(block *provider.Block, v cty.Value) cty.Value {
+	return SetUnknownsWhere(block, v, func(a *provider.Attribute) bool { return a.Computed })
+}
+
+// SetUnknownsWhere does so for the attributes that the function chooses.
+func SetUnknownsWhere(block *provider.Block, v cty.Value, where func(*provider.Attribute) bool) cty.Value {
+	return Fill(block, v, func(a *provider.Attribute) cty.Value {
+		if where(a) {
+			return cty.UnknownVal(a.ImpliedType())
+		}
+		return cty.NilVal
+	})
+}
+
+// Fill gives the value with what the function gives in the places of attributes that are null, at any depth. For cty.NilVal they
+// stay as they are.
+func Fill(block *provider.Block, v cty.Value, with func(*provider.Attribute) cty.Value) cty.Value {
 	r := rewriter{attr: func(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
-		if a.Computed && v.IsNull() {
-			return cty.UnknownVal(a.ImpliedType()), true
+		if !v.IsNull() {
+			return v, false
+		}
+		if nv := with(a); nv != cty.NilVal {
+			return nv, true
 		}
 		return v, false
 	}}

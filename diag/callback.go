@@ -1,0 +1,18 @@
+package diag
+
+import "fmt"
+
+// Diagnostics is a List, by the name that authors of providers know.
+type Diagnostics = List
+
+// FromErr makes a list of an error whose text says all; nil gives none.
+func FromErr(err error) List {
+	switch err.(type) {
+	case nil, *Diagnostic, listError:
+		return List(nil).AppendError("", err)
+	}
+	return List{{Severity: Error, Summary: err.Error()}}
+}
+
+// Errorf makes a list of one error whose summary is formatted.
+func Errorf(format string, args ...any) List { return FromErr(fmt.Errorf(format, args...)) }

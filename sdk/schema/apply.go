@@ -1,0 +1,209 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Apply creates, updates or deletes an object.
+func (s *server) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	t := s.managed[req.Type]
+	if t == nil {
+		return s.Base.Apply(ctx, req)
+	}
+	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Identity: req.PlannedIdentity}
+	switch {
+	case req.Planned.IsNull():
+		resp.State, resp.Diagnostics = s.destroy(ctx, t, req)
+	case req.Prior.IsNull():
+		resp.State, resp.Identity, resp.Diagnostics = s.create(ctx, t, req)
+	default:
+		resp.State, resp.Identity, resp.Diagnostics = s.change(ctx, t, req)
+	}
+	return resp
+}
+
+// run calls a callback within its time.
+func (s *server) run(ctx context.Context, d *ResourceData, key string, op operation) diag.List {
+	diags := s.guard(ctx, d.typ, key, func(ctx context.Context) diag.List {
+		limit := d.Timeout(key)
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, timedOut{key, limit})
+		defer cancel()
+		d.ctx = ctx
+		return op(ctx, d, s.meta())
+	})
+	return dropped(d.mistakes, diags)
+}
+
+// timedOut is why the context of a callback ends that takes too long.
+type timedOut struct {
+	key   string
+	limit time.Duration
+}
+
+func (t timedOut) Error() string { return fmt.Sprintf("the %s takes longer than %s", t.key, t.limit) }
+
+// Is makes the cause one of the deadlines of package context.
+func (t timedOut) Is(target error) bool { return target == context.DeadlineExceeded }
+
+func (s *server) create(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value, diag.List) {
+	null := cty.NullVal(t.object.ty)
+	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, null), unknown: req.Planned, config: req.Config})
+	d.fresh, d.suppress = true, true
+	d.identity = t.identityData(req.PlannedIdentity)
+	diags := s.run(ctx, d, TimeoutCreate, t.resource.create())
+	if d.id == "" {
+		if !diags.HasErrors() {
+			diags = diags.Errorf(nil, "Nothing was created", "The provider's Create for %s ended well without a SetId, so there is nothing to store. %s", t.name, value.ProviderBug)
+		}
+		return null, cty.NilVal, diags
+	}
+	return s.result(d, req, t.block().EmptyValue(), diags)
+}
+
+func (s *server) change(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value, diag.List) {
+	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, req.Prior), unknown: req.Planned, config: req.Config})
+	d.suppress = true
+	d.identity = t.identityData(req.PlannedIdentity)
+	op := t.resource.update()
+	var diags diag.List
+	switch {
+	case !t.changes(req.Prior, req.Planned): // timeouts, which are stored and nothing else
+	case op == nil:
+		diags = diags.Errorf(nil, "No update", "The provider has no Update for %s: a change has to replace the object, but none was planned to. %s", t.name, value.ProviderBug)
+		return req.Prior, req.PlannedIdentity, diags
+	default:
+		diags = s.run(ctx, d, TimeoutUpdate, op)
+	}
+	if d.id == "" {
+		if !diags.HasErrors() {
+			diags = diags.Errorf(nil, "The object is gone", "While it was updated the provider found that the object of type %s does not exist any more. Plan again to create it.", t.name)
+		}
+		return cty.NullVal(t.object.ty), cty.NilVal, diags
+	}
+	return s.result(d, req, req.Prior, diags)
+}
+
+// result gives what a creation or an update leaves. Before is what holds where nothing new may be recorded.
+func (s *server) result(d *ResourceData, req provider.ApplyRequest, before cty.Value, diags diag.List) (cty.Value, cty.Value, diag.List) {
+	t := d.typ
+	state := d.State()
+	if crash := crashed(diags) && !req.Prior.IsNull(); d.partial || crash {
+		accepted := d.accepted
+		if !d.partial {
+			for name := range d.written {
+				accepted = append(accepted, []string{name})
+			}
+		}
+		state = t.object.accept(before, state, accepted)
+		if d.partial && !diags.HasErrors() {
+			diags = t.stillPartial(req.Planned, state)
+		}
+		state = withID(state, d.id)
+	}
+	identity, problems := d.identity.result(state)
+	if diags.HasErrors() {
+		return state, identity, diags
+	}
+	errs := value.CheckApplied(t.block(), req.Planned, state)
+	return state, identity, diags.Extend(problems).Extend(strictly("Result differs from the plan", errs))
+}
+
+func withID(state cty.Value, id string) cty.Value {
+	vals := state.AsValueMap()
+	vals[idField] = cty.StringVal(id)
+	return cty.ObjectVal(vals)
+}
+
+// crashed tells that a callback panicked: what it had done by then, only Set tells.
+func crashed(diags diag.List) bool {
+	for _, d := range diags {
+		if _, ok := d.Extra.(crash); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// stillPartial words an update that ended well in partial mode, though it did not accept all that was planned.
+func (t *resourceType) stillPartial(planned, state cty.Value) diag.List {
+	if len(value.CheckApplied(t.block(), planned, state)) == 0 {
+		return nil
+	}
+	return diag.List{}.Errorf(nil, "Not everything was recorded", "The provider's callback for %s ended well in partial mode, without SetPartial for all that was planned. "+
+		"Before it succeeds it has to call Partial(false). %s", t.name, value.ProviderBug)
+}
+
+func (s *server) destroy(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, diag.List) {
+	d := newData(t, reader{object: t.object, old: req.Prior, now: req.Prior})
+	diags := s.run(ctx, d, TimeoutDelete, t.resource.delete())
+	if !diags.HasErrors() || d.id == "" {
+		return req.Planned, diags
+	}
+	return d.State(), diags
+}
+
+// settle fills in what is unknown in a plan with what was there before, where that can be told, else with null.
+func settle(planned, prior cty.Value) cty.Value {
+	if planned.IsWhollyKnown() {
+		return planned
+	}
+	if !planned.IsKnown() {
+		if prior != cty.NilVal && prior.IsKnown() && prior.Type().Equals(planned.Type()) {
+			return prior
+		}
+		return cty.NullVal(planned.Type())
+	}
+	ty := planned.Type()
+	switch {
+	case ty.IsObjectType():
+		vals := planned.AsValueMap()
+		for name, v := range vals {
+			vals[name] = settle(v, memberOf(prior, name))
+		}
+		return cty.ObjectVal(vals)
+	case ty.IsMapType():
+		vals := planned.AsValueMap()
+		for key, v := range vals {
+			vals[key] = settle(v, memberOf(prior, key))
+		}
+		return cty.MapVal(vals)
+	case ty.IsListType() || ty.IsTupleType():
+		vals := planned.AsValueSlice()
+		var before []cty.Value
+		if prior != cty.NilVal && !prior.IsNull() && prior.IsKnown() && prior.CanIterateElements() {
+			before = prior.AsValueSlice()
+		}
+		for i, v := range vals {
+			was := cty.NilVal
+			if i < len(before) {
+				was = before[i]
+			}
+			vals[i] = settle(v, was)
+		}
+		if ty.IsTupleType() {
+			return cty.TupleVal(vals)
+		}
+		return cty.ListVal(vals)
+	}
+	return value.UnknownAsNull(planned)
+}
+
+// memberOf finds a member of an object or a map; cty.NilVal when there is none.
+func memberOf(v cty.Value, name string) cty.Value {
+	switch {
+	case v == cty.NilVal || v.IsNull() || !v.IsKnown():
+	case v.Type().IsObjectType() && v.Type().HasAttribute(name):
+		return v.GetAttr(name)
+	case v.Type().IsMapType() && v.HasIndex(cty.StringVal(name)).True():
+		return v.Index(cty.StringVal(name))
+	}
+	return cty.NilVal
+}

@@ -1,0 +1,188 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// ResourceData is an object in the hands of a callback: what is configured, planned or stored, and what the callback sets. It belongs to
+// the goroutine of the callback.
+type ResourceData struct {
+	reader
+	typ  *resourceType
+	kind string // what an importer found it to be
+	ctx  context.Context
+	id   string
+	// fresh says that the object is new.
+	fresh bool
+	// partial holds back what no prefix accepts.
+	partial  bool
+	accepted [][]string
+	mistakes []error
+	identity *IdentityData
+	suppress bool // DiffSuppressFunc keeps what was planned
+}
+
+func newData(t *resourceType, r reader) *ResourceData {
+	r.written = map[string]cty.Value{}
+	d := &ResourceData{reader: r, typ: t, kind: t.name, ctx: context.Background()}
+	if f := t.object.fields[idField]; f != nil && f.implicit {
+		d.id = f.decode(d.find(idField, d.before).value).(string)
+	}
+	return d
+}
+
+// Context is the context of the callback: it ends when the user interrupts or the time is over.
+func (d *ResourceData) Context() context.Context { return d.ctx }
+
+// Id is the id of the object, empty when there is none.
+func (d *ResourceData) Id() string { return d.id }
+
+// SetId names the object. The empty id says that it does not exist (any more).
+func (d *ResourceData) SetId(id string) { d.id = id }
+
+// SetType says of what type an imported object is.
+func (d *ResourceData) SetType(name string) { d.kind = name }
+
+// IsNewResource tells that the object is being created.
+func (d *ResourceData) IsNewResource() bool { return d.fresh }
+
+// MarkNewResource says that the object is new.
+func (d *ResourceData) MarkNewResource() { d.fresh = true }
+
+// Set changes a top-level attribute or all blocks of a name. The package says which Go values are for which type; nil is null. An error,
+// returned or not, fails the callback's operation: a wrong key or type is a mistake in the provider.
+func (d *ResourceData) Set(key string, v interface{}) error {
+	err := d.set(key, v)
+	if err != nil {
+		err = &setError{err}
+		d.mistakes = append(d.mistakes, err)
+	}
+	return err
+}
+
+// setError is what Set returns.
+type setError struct{ error }
+
+func (e *setError) Unwrap() error { return e.error }
+
+func (d *ResourceData) set(key string, v interface{}) error {
+	f := d.object.fields[key]
+	switch {
+	case f == nil && strings.Contains(key, "."):
+		return fmt.Errorf("set %q: only a whole attribute can be set: set %q", key, strings.SplitN(key, ".", 2)[0])
+	case f == nil:
+		return fmt.Errorf("set %q: the schema has no such attribute.%s", key, diag.DidYouMean(key, d.object.names))
+	case f.implicit && key == idField:
+		id, ok := indirect(v).(string)
+		if !ok {
+			return fmt.Errorf("set \"id\": an id is a string, not %T", v)
+		}
+		d.SetId(id)
+		return nil
+	case f.implicit:
+		return fmt.Errorf("set %q: only the user sets it", key)
+	case f.schema.WriteOnly:
+		return fmt.Errorf("set %q: it is write-only, nothing of it is stored", key)
+	}
+	path := cty.GetAttrPath(key)
+	like := member(d.now, key, f.ty)
+	if d.unknown != cty.NilVal {
+		like = member(d.unknown, key, f.ty) // an old value is no promise
+	}
+	encoded, err := f.encode(path, v, like)
+	if err != nil {
+		return fmt.Errorf("set %q: %w", key, err)
+	}
+	if nb := d.object.block.Blocks[key]; nb != nil && encoded.IsNull() {
+		encoded = nb.EmptyValue()
+	}
+	if d.suppress && f.schema.DiffSuppressFunc != nil && like.IsWhollyKnown() && !like.IsNull() && f.suppressed(key, like, encoded, d) {
+		encoded = like
+	}
+	d.written[key] = encoded
+	return nil
+}
+
+// Partial switches the partial mode on or off. While it is on, only what SetPartial names is recorded of an update or creation that
+// ends with an error; without, all of it is.
+func (d *ResourceData) Partial(on bool) { d.partial = on }
+
+// SetPartial says that the change of an attribute has happened, or of all whose keys begin with the given one, step by step: "rule"
+// accepts "rule.0.port".
+func (d *ResourceData) SetPartial(key string) {
+	d.find(key, d.current)
+	d.accepted = append(d.accepted, strings.Split(key, "."))
+}
+
+// Timeout says how long an operation may take: what the user says, or else the resource, or else twenty minutes.
+func (d *ResourceData) Timeout(key string) time.Duration {
+	if f := d.object.fields[timeoutsField]; f != nil && f.implicit {
+		block := d.current(f)
+		for _, k := range []string{key, TimeoutDefault} {
+			if v := member(block, k, cty.String); v.IsKnown() && !v.IsNull() {
+				if t, err := time.ParseDuration(v.AsString()); err == nil {
+					return t
+				}
+			}
+		}
+	}
+	all := d.typ.resource.Timeouts.all()
+	for _, k := range []string{key, TimeoutDefault} {
+		if all[k] != nil {
+			return *all[k]
+		}
+	}
+	return otherwise
+}
+
+// State gives the object as it would be stored now; null when it has no id.
+func (d *ResourceData) State() cty.Value {
+	f := d.object.fields[idField]
+	if f == nil || !f.implicit {
+		return value.UnknownAsNull(d.whole())
+	}
+	if d.id == "" {
+		return cty.NullVal(d.object.ty)
+	}
+	d.written[idField] = cty.StringVal(d.id)
+	return value.UnknownAsNull(d.whole())
+}
+
+// dropped adds to the diagnostics of a callback the mistakes that it did not return.
+func dropped(mistakes []error, told diag.List) diag.List {
+	all := told
+	for _, err := range mistakes {
+		if !tells(all, err) {
+			all = all.Append(setProblem(err))
+		}
+	}
+	return all
+}
+
+func tells(diags diag.List, err error) bool {
+	for _, d := range diags {
+		if strings.Contains(d.Summary, err.Error()) || strings.Contains(d.Detail, err.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+func setProblem(err error) *diag.Diagnostic {
+	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value from the provider",
+		Detail: fmt.Sprintf("The provider sets something that its schema does not allow: %s. %s", sentence(err), value.ProviderBug)}
+	var p cty.PathError
+	if errors.As(err, &p) {
+		d.Path = p.Path
+	}
+	return d
+}

@@ -1,0 +1,349 @@
+package schema
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// encode turns a Go value into the value of a field. Like is the value that it takes the place of, or cty.NilVal: where both mean the same,
+// like is kept. So a zero value does not take the place of an argument that was not given, nor a rounded number that of an exact one.
+func (f *field) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
+	v = indirect(v)
+	if v == nil {
+		return cty.NullVal(f.ty), nil
+	}
+	if like != cty.NilVal && !like.IsKnown() {
+		like = cty.NilVal
+	}
+	var out cty.Value
+	var err error
+	switch f.schema.Type {
+	case TypeList, TypeSet:
+		out, err = f.encodeElements(path, v, like)
+	case TypeMap:
+		out, err = f.encodeMap(path, v, like)
+	case TypeAny:
+		out, err = encodeAny(path, v)
+	default:
+		out, err = f.encodePrimitive(path, v)
+	}
+	if err != nil || like == cty.NilVal {
+		return out, err
+	}
+	return f.keep(out, like), nil
+}
+
+// keep gives the old value where it means the same as the new one.
+func (f *field) keep(v, like cty.Value) cty.Value {
+	switch {
+	case like.IsNull():
+		// Nobody set it. That the zero value is what there is then says nothing new, unless the value is the provider's.
+		if f.schema.Optional && !f.schema.Computed && sameValue(f.decode(v), f.zero()) {
+			return cty.NullVal(f.ty)
+		}
+	case f.schema.StateFunc != nil && f.schema.Type.primitive() && f.schema.StateFunc(f.decode(v)) == f.schema.StateFunc(f.decode(like)):
+		return like
+	case f.schema.StateFunc != nil && f.schema.Type == TypeString && f.schema.StateFunc(f.decode(like)) == v.AsString():
+		return like
+	case f.schema.Type == TypeFloat && f.decode(v) == f.decode(like):
+		return like
+	}
+	return v
+}
+
+func mistake(path cty.Path, format string, args ...any) error {
+	return path.NewErrorf(format, args...)
+}
+
+func (f *field) wants(path cty.Path, v interface{}) error {
+	return mistake(path, "%s wants %s, not %T", f.schema.Type, goTypes[f.schema.Type], v)
+}
+
+var goTypes = map[ValueType]string{
+	TypeBool: "a bool", TypeInt: "an integer", TypeFloat: "a number", TypeString: "a string", TypeList: "a slice",
+	TypeSet: "a *Set or a slice", TypeMap: "a map with strings as keys",
+}
+
+// indirect follows pointers; a nil pointer is nil. A *Set stays.
+func indirect(v interface{}) interface{} {
+	if v == nil {
+		return nil
+	}
+	if s, ok := v.(*Set); ok {
+		if s == nil {
+			return nil
+		}
+		return s
+	}
+	rv := reflect.ValueOf(v)
+	for rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Interface {
+		if rv.IsNil() {
+			return nil
+		}
+		rv = rv.Elem()
+		if s, ok := rv.Interface().(*Set); ok {
+			return indirect(s)
+		}
+	}
+	return rv.Interface()
+}
+
+func (f *field) encodePrimitive(path cty.Path, v interface{}) (cty.Value, error) {
+	rv := reflect.ValueOf(v)
+	switch f.schema.Type {
+	case TypeBool:
+		if rv.Kind() == reflect.Bool {
+			return cty.BoolVal(rv.Bool()), nil
+		}
+	case TypeString:
+		if rv.Kind() == reflect.String {
+			return cty.StringVal(rv.String()), nil
+		}
+	case TypeInt, TypeFloat:
+		n, err := encodeNumber(path, v)
+		if err == nil && n != cty.NilVal && f.schema.Type == TypeInt && !isInt(n) {
+			return cty.NilVal, mistake(path, "TypeInt wants an integer, not %v", v)
+		}
+		if err != nil || n != cty.NilVal {
+			return n, err
+		}
+	}
+	return cty.NilVal, f.wants(path, v)
+}
+
+// encodeNumber turns any of Go's numbers into one; cty.NilVal says that it is none. A float is the shortest decimal that means it, as a
+// configuration would have it.
+func encodeNumber(path cty.Path, v interface{}) (cty.Value, error) {
+	if n, ok := v.(json.Number); ok {
+		parsed, err := cty.ParseNumberVal(n.String())
+		if err != nil {
+			return cty.NilVal, mistake(path, "%q is no number", n.String())
+		}
+		return parsed, nil
+	}
+	rv := reflect.ValueOf(v)
+	switch {
+	case rv.CanInt():
+		return cty.NumberIntVal(rv.Int()), nil
+	case rv.CanUint():
+		return cty.NumberUIntVal(rv.Uint()), nil
+	case rv.CanFloat():
+		n := rv.Float()
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			return cty.NilVal, mistake(path, "%v cannot be stored", n)
+		}
+		return cty.ParseNumberVal(strconv.FormatFloat(n, 'g', -1, rv.Type().Bits()))
+	}
+	return cty.NilVal, nil
+}
+
+// elements gives the elements of a slice, an array or a set.
+func (f *field) elements(path cty.Path, v interface{}) ([]interface{}, error) {
+	if s, ok := v.(*Set); ok && f.schema.Type == TypeSet {
+		return s.List(), nil
+	}
+	rv := reflect.ValueOf(v)
+	if rv.Kind() != reflect.Slice && rv.Kind() != reflect.Array {
+		return nil, f.wants(path, v)
+	}
+	out := make([]interface{}, rv.Len())
+	for i := range out {
+		out[i] = rv.Index(i).Interface()
+	}
+	return out, nil
+}
+
+func (f *field) encodeElements(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
+	items, err := f.elements(path, v)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	old := f.counterparts(like)
+	vals := make([]cty.Value, len(items))
+	for i, item := range items {
+		step := append(path.Copy(), cty.IndexStep{Key: cty.NumberIntVal(int64(i))})
+		if f.schema.Type == TypeSet {
+			step = path // elements of a set have no name
+		}
+		if vals[i], err = f.encodeElement(step, item, cty.NilVal); err != nil {
+			return cty.NilVal, err
+		}
+		if found := old(i, vals[i]); found != cty.NilVal {
+			if vals[i], err = f.encodeElement(step, item, found); err != nil {
+				return cty.NilVal, err
+			}
+		}
+	}
+	ety := f.elemType()
+	switch {
+	case f.schema.Type == TypeSet && len(vals) == 0:
+		return cty.SetValEmpty(ety), nil
+	case f.schema.Type == TypeSet:
+		return cty.SetVal(vals), nil
+	case f.ty == cty.DynamicPseudoType:
+		return cty.TupleVal(vals), nil
+	case len(vals) == 0:
+		return cty.ListValEmpty(ety), nil
+	}
+	return cty.ListVal(vals), nil
+}
+
+// counterparts finds the old element that a new one takes the place of: that of the same index, or in a set the one that means the same.
+func (f *field) counterparts(like cty.Value) func(i int, v cty.Value) cty.Value {
+	if like == cty.NilVal || like.IsNull() || !like.IsKnown() || like.LengthInt() == 0 {
+		return func(int, cty.Value) cty.Value { return cty.NilVal }
+	}
+	old := like.AsValueSlice()
+	if f.schema.Type == TypeList {
+		return func(i int, _ cty.Value) cty.Value {
+			if i < len(old) {
+				return old[i]
+			}
+			return cty.NilVal
+		}
+	}
+	found := make(map[string]cty.Value, len(old))
+	for _, e := range old {
+		found[string(canonical(nil, f.decodeElement(e)))] = e
+	}
+	return func(_ int, v cty.Value) cty.Value {
+		if e, ok := found[string(canonical(nil, f.decodeElement(v)))]; ok {
+			return e
+		}
+		return cty.NilVal
+	}
+}
+
+func (f *field) encodeElement(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
+	if f.object != nil {
+		return f.object.encode(path, v, like)
+	}
+	return f.elem.encode(path, v, like)
+}
+
+func (f *field) encodeMap(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
+	if f.object != nil {
+		return f.object.encode(path, v, like)
+	}
+	rv := reflect.ValueOf(v)
+	if rv.Kind() != reflect.Map || rv.Type().Key().Kind() != reflect.String {
+		return cty.NilVal, f.wants(path, v)
+	}
+	if rv.Len() == 0 {
+		return cty.MapValEmpty(f.elem.ty), nil
+	}
+	vals := make(map[string]cty.Value, rv.Len())
+	for _, k := range rv.MapKeys() {
+		key := cty.StringVal(k.String())
+		old := cty.NilVal
+		if like != cty.NilVal && !like.IsNull() && like.IsKnown() && like.HasIndex(key).True() {
+			old = like.Index(key)
+		}
+		e, err := f.elem.encode(append(path.Copy(), cty.IndexStep{Key: key}), rv.MapIndex(k).Interface(), old)
+		if err != nil {
+			return cty.NilVal, err
+		}
+		vals[cty.NormalizeString(k.String())] = e
+	}
+	return cty.MapVal(vals), nil
+}
+
+// encode turns a map or a struct into a block. Fields that are left out are null.
+func (o *object) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
+	members, err := o.members(path, indirect(v))
+	if err != nil {
+		return cty.NilVal, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if o.fields[name] == nil {
+			return cty.NilVal, mistake(path, "there is no %q.%s", name, diag.DidYouMean(name, o.names))
+		}
+	}
+	vals := make(map[string]cty.Value, len(o.fields))
+	for name, f := range o.fields {
+		old := cty.NilVal
+		if like != cty.NilVal && !like.IsNull() && like.IsKnown() {
+			old = like.GetAttr(name)
+		}
+		if vals[name], err = f.encode(append(path.Copy(), cty.GetAttrStep{Name: name}), members[name], old); err != nil {
+			return cty.NilVal, err
+		}
+		if nb := o.block.Blocks[name]; nb != nil && vals[name].IsNull() {
+			vals[name] = nb.EmptyValue()
+		}
+	}
+	return cty.ObjectVal(vals), nil
+}
+
+func (o *object) members(path cty.Path, v interface{}) (map[string]interface{}, error) {
+	if v == nil {
+		return nil, nil // a block in which nothing is set
+	}
+	rv := reflect.ValueOf(v)
+	switch {
+	case rv.Kind() == reflect.Map && rv.Type().Key().Kind() == reflect.String:
+		out := make(map[string]interface{}, rv.Len())
+		for _, k := range rv.MapKeys() {
+			out[k.String()] = rv.MapIndex(k).Interface()
+		}
+		return out, nil
+	case rv.Kind() == reflect.Struct:
+		return structMembers(path, rv)
+	}
+	return nil, mistake(path, "a nested resource wants a map with strings as keys, or a struct, not %T", v)
+}
+
+// encodeAny turns a value into one of whatever type it is.
+func encodeAny(path cty.Path, v interface{}) (cty.Value, error) {
+	switch v = indirect(v); v := v.(type) {
+	case nil:
+		return cty.NullVal(cty.DynamicPseudoType), nil
+	case cty.Value:
+		return v, nil
+	case *Set:
+		return encodeAny(path, v.List())
+	}
+	rv := reflect.ValueOf(v)
+	switch rv.Kind() {
+	case reflect.Bool:
+		return cty.BoolVal(rv.Bool()), nil
+	case reflect.String:
+		if _, number := v.(json.Number); !number {
+			return cty.StringVal(rv.String()), nil
+		}
+	case reflect.Slice, reflect.Array:
+		vals := make([]cty.Value, rv.Len())
+		for i := range vals {
+			var err error
+			if vals[i], err = encodeAny(append(path.Copy(), cty.IndexStep{Key: cty.NumberIntVal(int64(i))}), rv.Index(i).Interface()); err != nil {
+				return cty.NilVal, err
+			}
+		}
+		return cty.TupleVal(vals), nil
+	case reflect.Map:
+		if rv.Type().Key().Kind() == reflect.String {
+			vals := make(map[string]cty.Value, rv.Len())
+			for _, k := range rv.MapKeys() {
+				e, err := encodeAny(append(path.Copy(), cty.GetAttrStep{Name: k.String()}), rv.MapIndex(k).Interface())
+				if err != nil {
+					return cty.NilVal, err
+				}
+				vals[k.String()] = e
+			}
+			return cty.ObjectVal(vals), nil
+		}
+	}
+	n, err := encodeNumber(path, v)
+	if err == nil && n == cty.NilVal {
+		err = mistake(path, "a %T cannot be stored", v)
+	}
+	return n, err
+}

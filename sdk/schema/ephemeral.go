@@ -1,0 +1,115 @@
+package schema
+
+import (
+	"context"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// EphemeralResource describes an object that lives for one run and is never stored: a token, a tunnel.
+type EphemeralResource struct {
+	Schema map[string]*Schema
+
+	// Open makes the object and sets its attributes. Renew and Close get the private data that it left, and nothing else; both may be nil.
+	Open  EphemeralFunc
+	Renew EphemeralFunc
+	Close EphemeralFunc
+
+	DeprecationMessage string
+	Description        string
+}
+
+// EphemeralFunc is a callback of an EphemeralResource.
+type EphemeralFunc func(ctx context.Context, d *EphemeralData, meta interface{}) diag.List
+
+// EphemeralData is an ephemeral object in the hands of a callback. While it is renewed or closed, its attributes are not known any
+// more: only the private data is.
+type EphemeralData struct {
+	*ResourceData
+	private []byte
+	renewAt time.Time
+}
+
+// Private gives what an earlier callback left with SetPrivate.
+func (d *EphemeralData) Private() []byte { return d.private }
+
+// SetPrivate leaves data for Renew and Close. It is not stored either.
+func (d *EphemeralData) SetPrivate(private []byte) { d.private = private }
+
+// SetRenewAt asks for a call of Renew at a time.
+func (d *EphemeralData) SetRenewAt(at time.Time) { d.renewAt = at }
+
+type ephemeralType struct {
+	*resourceType
+	e *EphemeralResource
+}
+
+func compileEphemeral(name string, e *EphemeralResource) *ephemeralType {
+	r := &Resource{Schema: e.Schema, Description: e.Description, DeprecationMessage: e.DeprecationMessage}
+	return &ephemeralType{compile(name, r, ephemeral), e}
+}
+
+// call runs a callback, which may be nil.
+func (s *server) callEphemeral(ctx context.Context, t *ephemeralType, what string, f EphemeralFunc, d *EphemeralData) diag.List {
+	if f == nil {
+		return nil
+	}
+	diags := s.guard(ctx, t.resourceType, what, func(ctx context.Context) diag.List {
+		d.ctx = ctx
+		return f(ctx, d, s.meta())
+	})
+	return dropped(d.mistakes, diags)
+}
+
+// OpenEphemeral makes an ephemeral object.
+func (s *server) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
+	t := s.ephemeral[req.Type]
+	if t == nil {
+		return s.Base.OpenEphemeral(ctx, req)
+	}
+	config, err := t.withDefaults(req.Config)
+	if err != nil {
+		return provider.OpenEphemeralResponse{Diagnostics: diag.List{setProblem(err)}}
+	}
+	null := cty.NullVal(t.object.ty)
+	open := value.SetUnknownsWhere(t.block(), config, func(a *provider.Attribute) bool { return t.fields[a].schema.Computed })
+	d := &EphemeralData{ResourceData: newData(t.resourceType, reader{object: t.object, old: null, now: config, unknown: open, config: req.Config})}
+	diags := s.callEphemeral(ctx, t, "open", t.e.Open, d)
+	if diags.HasErrors() {
+		return provider.OpenEphemeralResponse{Diagnostics: diags}
+	}
+	result := value.UnknownAsNull(d.whole())
+	errs := value.CheckPlan(t.block(), null, req.Config, result)
+	return provider.OpenEphemeralResponse{Result: result, Private: d.private, RenewAt: d.renewAt, Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
+}
+
+// later gives the data for callbacks that know the private data alone.
+func (t *ephemeralType) later(private []byte) *EphemeralData {
+	empty := t.block().EmptyValue()
+	return &EphemeralData{ResourceData: newData(t.resourceType, reader{object: t.object, old: cty.NullVal(t.object.ty), now: empty}), private: private}
+}
+
+// RenewEphemeral prolongs an ephemeral object.
+func (s *server) RenewEphemeral(ctx context.Context, req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
+	t := s.ephemeral[req.Type]
+	if t == nil {
+		return s.Base.RenewEphemeral(ctx, req)
+	}
+	d := t.later(req.Private)
+	diags := s.callEphemeral(ctx, t, "renew", t.e.Renew, d)
+	return provider.RenewEphemeralResponse{Private: d.private, RenewAt: d.renewAt, Diagnostics: diags}
+}
+
+// CloseEphemeral ends an ephemeral object.
+func (s *server) CloseEphemeral(ctx context.Context, req provider.CloseEphemeralRequest) diag.List {
+	t := s.ephemeral[req.Type]
+	if t == nil {
+		return noSuchType("ephemeral resource", req.Type, s.ephemeral)
+	}
+	return s.callEphemeral(ctx, t, "close", t.e.Close, t.later(req.Private))
+}

@@ -1,0 +1,346 @@
+package schema
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// planning is one plan for a managed object that shall exist.
+type planning struct {
+	typ                   *resourceType
+	prior, config, filled cty.Value // filled is the configuration with defaults
+	diff                  *ResourceDiff
+}
+
+// Plan merges the configuration into the stored object, lets CustomizeDiff look at it, and marks what only the callback will know.
+func (s *server) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
+	t := s.managed[req.Type]
+	if t == nil {
+		return s.Base.Plan(ctx, req)
+	}
+	resp := provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate, Identity: req.PriorIdentity}
+	if req.Proposed.IsNull() {
+		return resp
+	}
+	resp.Diagnostics = s.guard(ctx, t, "plan", func(ctx context.Context) diag.List {
+		p := planning{typ: t, prior: req.Prior, config: req.Config}
+		var diags diag.List
+		resp.Planned, resp.RequiresReplace, diags = p.run(ctx, s.meta())
+		return diags
+	})
+	return resp
+}
+
+func (p *planning) run(ctx context.Context, meta interface{}) (cty.Value, []cty.Path, diag.List) {
+	t := p.typ
+	filled, err := t.withDefaults(p.config)
+	if err != nil {
+		return cty.NilVal, nil, diag.List{setProblem(err)}
+	}
+	p.filled = filled
+	creating := p.prior.IsNull()
+	planned := p.merge(creating)
+	p.diff = newDiff(t, p.prior, planned, p.config)
+	if custom := t.resource.CustomizeDiff; custom != nil {
+		diags := diag.FromErr(custom(ctx, p.diff, meta))
+		if diags = dropped(p.diff.mistakes, diags); diags.HasErrors() {
+			return cty.NilVal, nil, diags
+		}
+		planned = p.diff.over(planned)
+	}
+	if !creating && t.changes(p.prior, planned) {
+		planned = p.diff.over(p.merge(true))
+	}
+	if errs := value.CheckPlan(t.block(), p.prior, p.config, planned); len(errs) > 0 {
+		return cty.NilVal, nil, strictly("Invalid plan from the provider", errs)
+	}
+	return planned, p.replacements(planned), nil
+}
+
+// merge gives the planned object: the configuration over the stored object, defaults in their places. With unknowns, what the provider
+// computes and an update may change is unknown.
+func (p *planning) merge(unknowns bool) cty.Value {
+	t, config := p.typ, p.filled
+	if unknowns {
+		creating := p.prior.IsNull()
+		config = value.SetUnknownsWhere(t.block(), config, func(a *provider.Attribute) bool {
+			f := t.fields[a]
+			return f != nil && f.schema.Computed && (creating || !f.schema.Stable)
+		})
+	}
+	planned := value.NullWriteOnly(t.block(), value.Propose(t.block(), p.prior, config))
+	if p.prior.IsNull() {
+		return planned
+	}
+	d := newData(t, reader{object: t.object, old: p.prior, now: planned, config: p.config, unknown: planned})
+	return t.object.suppress("", p.prior, p.config, planned, d)
+}
+
+// changes tells whether a plan asks for anything but other timeouts.
+func (t *resourceType) changes(prior, planned cty.Value) bool {
+	for name, f := range t.object.fields {
+		if f.implicit && name == timeoutsField {
+			continue
+		}
+		if !prior.GetAttr(name).RawEquals(planned.GetAttr(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// replacements gives the places whose change an update cannot bring about.
+func (p *planning) replacements(planned cty.Value) []cty.Path {
+	if p.prior.IsNull() {
+		return nil
+	}
+	t := p.typ
+	cannot := t.resource.update() == nil
+	var paths []cty.Path
+	for _, path := range value.Diff(p.prior, planned) {
+		name := path[0].(cty.GetAttrStep).Name
+		f := t.object.fields[name]
+		if f.implicit && name == timeoutsField {
+			continue
+		}
+		if found := f.forced(path, 1); found != nil {
+			paths = append(paths, found)
+		} else if cannot && !p.computedOnly(f, path) {
+			paths = append(paths, path)
+		}
+	}
+	return value.UnionPaths(paths, p.diff.forced)
+}
+
+// computedOnly tells that a change is one that the provider itself planned, because something else changes.
+func (p *planning) computedOnly(f *field, path cty.Path) bool {
+	return f.schema.Computed && member(p.filled, f.name, f.ty).IsNull() && !p.diff.decided(f.name)
+}
+
+// forced gives the path of the outermost field on the way along a path, or below its end, that cannot be changed; nil when all can.
+func (f *field) forced(path cty.Path, i int) cty.Path {
+	if f.schema.ForceNew {
+		return path[:i]
+	}
+	for i < len(path) {
+		if get, ok := path[i].(cty.GetAttrStep); ok && f.object != nil {
+			return f.object.fields[get.Name].forced(path, i+1)
+		}
+		if f.elem != nil {
+			if f.elem.schema.ForceNew {
+				return path[:i+1]
+			}
+			f = f.elem
+		}
+		i++
+	}
+	if f.forcedInside() {
+		return path
+	}
+	return nil
+}
+
+func (f *field) forcedInside() bool {
+	if f.elem != nil {
+		return f.elem.schema.ForceNew || f.elem.forcedInside()
+	}
+	if f.object != nil {
+		for _, inner := range f.object.fields {
+			if inner.schema.ForceNew || inner.forcedInside() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withDefaults gives a configuration with the defaults of what is not configured.
+func (t *resourceType) withDefaults(config cty.Value) (cty.Value, error) {
+	if !t.hasDefaults() {
+		return config, nil
+	}
+	var failed error
+	filled := value.Fill(t.block(), config, func(a *provider.Attribute) cty.Value {
+		f := t.fields[a]
+		if f == nil || !f.schema.defaults() {
+			return cty.NilVal
+		}
+		v, err := f.defaultValue()
+		if err != nil && failed == nil {
+			failed = err
+		}
+		return v
+	})
+	return filled, failed
+}
+
+func (t *resourceType) hasDefaults() bool {
+	for _, f := range t.fields {
+		if f.schema.defaults() {
+			return true
+		}
+	}
+	return false
+}
+
+// defaultValue gives the value of a default; cty.NilVal when there is none. A text, which is all that the environment has, may stand
+// for a number or a bool.
+func (f *field) defaultValue() (cty.Value, error) {
+	v, err := f.schema.DefaultValue()
+	if err != nil || v == nil {
+		return cty.NilVal, err
+	}
+	if text, ok := v.(string); ok && f.schema.DefaultFunc != nil {
+		switch f.schema.Type {
+		case TypeBool:
+			if b, err := strconv.ParseBool(text); err == nil {
+				v = b
+			}
+		case TypeInt, TypeFloat:
+			if n, err := cty.ParseNumberVal(text); err == nil && (f.schema.Type == TypeFloat || isInt(n)) {
+				return n, nil
+			}
+		}
+	}
+	encoded, err := f.encode(cty.GetAttrPath(f.name), v, cty.NilVal)
+	if err != nil {
+		return cty.NilVal, err
+	}
+	return encoded, nil
+}
+
+// suppress puts old values in the places of new ones that mean the same. Elements of lists are matched by index, those of maps by key; those
+// of sets are others when they differ.
+func (o *object) suppress(prefix string, prior, config, planned cty.Value, d *ResourceData) cty.Value {
+	if prior.IsNull() || !prior.IsKnown() || planned.IsNull() || !planned.IsKnown() {
+		return planned
+	}
+	var vals map[string]cty.Value
+	for _, name := range o.names {
+		f := o.fields[name]
+		if !f.mayKeep() {
+			continue
+		}
+		was, now := prior.GetAttr(name), planned.GetAttr(name)
+		if kept := f.suppressIn(prefix+name, was, member(config, name, f.ty), now, d); !kept.RawEquals(now) {
+			if vals == nil {
+				vals = planned.AsValueMap()
+			}
+			vals[name] = kept
+		}
+	}
+	if vals == nil {
+		return planned
+	}
+	return cty.ObjectVal(vals)
+}
+
+// mayKeep tells whether a change of the field, or inside of it, may be none.
+func (f *field) mayKeep() bool {
+	if f.schema.DiffSuppressFunc != nil || f.schema.StateFunc != nil || f.elem != nil && f.elem.mayKeep() {
+		return true
+	}
+	if f.object != nil {
+		for _, inner := range f.object.fields {
+			if inner.mayKeep() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (f *field) suppressIn(key string, was, config, now cty.Value, d *ResourceData) cty.Value {
+	if was.RawEquals(now) || was.IsNull() || config.IsNull() && !f.schema.Computed && !f.schema.defaults() || !was.IsWhollyKnown() {
+		return now
+	}
+	if now.IsWhollyKnown() && f.schema.DiffSuppressFunc != nil && f.suppressed(key, was, now, d) {
+		return was
+	}
+	if f.schema.Type.primitive() {
+		if s := f.schema.StateFunc; s != nil && now.IsKnown() && !now.IsNull() && s(f.decode(was)) == s(f.decode(now)) {
+			return was
+		}
+		return now
+	}
+	if f.schema.Type != TypeList || f.object == nil || now.IsNull() || !now.IsKnown() || !f.ty.IsListType() {
+		return now
+	}
+	vals := now.AsValueSlice()
+	before, configured := was.AsValueSlice(), elementsOf(config)
+	for i := range vals {
+		if i < len(before) && i < len(configured) {
+			vals[i] = f.object.suppress(key+"."+strconv.Itoa(i)+".", before[i], configured[i], vals[i], d)
+		}
+	}
+	if len(vals) == 0 {
+		return now
+	}
+	return cty.ListVal(vals)
+}
+
+func elementsOf(v cty.Value) []cty.Value {
+	if v.IsNull() || !v.IsKnown() {
+		return nil
+	}
+	return v.AsValueSlice()
+}
+
+// suppressed asks a field's DiffSuppressFunc. Of lists and maps of values every element has to be a change that is none.
+func (f *field) suppressed(key string, was, now cty.Value, d *ResourceData) bool {
+	ask := f.schema.DiffSuppressFunc
+	if f.schema.Type.primitive() {
+		return ask(key, textOf(was), textOf(now), d)
+	}
+	if f.elem == nil || !f.elem.schema.Type.primitive() || was.IsNull() || now.IsNull() || f.schema.Type == TypeSet || f.schema.Type == TypeAny {
+		return false
+	}
+	before, after := texts(was), texts(now)
+	if len(before) != len(after) {
+		count := map[bool]string{true: ".%", false: ".#"}[f.schema.Type == TypeMap]
+		if !ask(key+count, strconv.Itoa(len(before)), strconv.Itoa(len(after)), d) {
+			return false
+		}
+	}
+	for k, v := range after {
+		if before[k] != v && !ask(key+"."+k, before[k], v, d) {
+			return false
+		}
+	}
+	for k, v := range before {
+		if _, ok := after[k]; !ok && !ask(key+"."+k, v, "", d) {
+			return false
+		}
+	}
+	return true
+}
+
+func texts(v cty.Value) map[string]string {
+	out := map[string]string{}
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		out[textOf(k)] = textOf(e)
+	}
+	return out
+}
+
+// textOf writes a primitive value as states of old did.
+func textOf(v cty.Value) string {
+	switch {
+	case v.IsNull() || !v.IsKnown():
+		return ""
+	case v.Type() == cty.String:
+		return v.AsString()
+	case v.Type() == cty.Bool:
+		return strconv.FormatBool(v.True())
+	case v.Type() == cty.Number:
+		return v.AsBigFloat().Text('f', -1)
+	}
+	return ""
+}

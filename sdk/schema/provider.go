@@ -1,0 +1,58 @@
+package schema
+
+import (
+	"context"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/provider/serve"
+)
+
+// Provider describes a provider. Fields that are nil are things that it does not have.
+type Provider struct {
+	// Address is the source address that configurations name, with its host: registry.terraform.io/example/demo.
+	Address string
+
+	// Schema is what the provider block holds.
+	Schema map[string]*Schema
+	// ResourcesMap and DataSourcesMap are the resource types and data sources, by their names: demo_note.
+	ResourcesMap   map[string]*Resource
+	DataSourcesMap map[string]*Resource
+	// EphemeralResourcesMap are what lives for one run and is never stored.
+	EphemeralResourcesMap map[string]*EphemeralResource
+	// Functions are called as provider::demo::name.
+	Functions map[string]*Function
+
+	// ConfigureFunc makes what the callbacks get as their last parameter: a client, in general. It may be nil.
+	ConfigureFunc        ConfigureFunc
+	ConfigureContextFunc ConfigureContextFunc
+
+	// TerraformVersion is the version of the language that the engine speaks, once the provider is being configured.
+	TerraformVersion string
+
+	Description string
+
+	meta interface{}
+}
+
+// The callbacks of a Provider.
+type (
+	ConfigureFunc        func(*ResourceData) (interface{}, error)
+	ConfigureContextFunc func(context.Context, *ResourceData) (interface{}, diag.List)
+)
+
+// Meta gives what ConfigureFunc returned.
+func (p *Provider) Meta() interface{} { return p.meta }
+
+// SetMeta replaces it, in tests.
+func (p *Provider) SetMeta(v interface{}) { p.meta = v }
+
+// Factory gives a function that starts providers, for Tombolo as a library and for tests.
+func Factory(describe func() *Provider) provider.Factory {
+	return func(context.Context) (provider.Provider, error) { return New(describe()), nil }
+}
+
+// Serve is all of a plugin's main function. It does not return.
+func Serve(describe func() *Provider) {
+	serve.Main(serve.Options{Address: describe().Address, New: Factory(describe)})
+}

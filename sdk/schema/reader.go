@@ -1,0 +1,231 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// reader answers questions about an object: as it was, and as it is now, in a plan or after what a callback has set.
+type reader struct {
+	object *object
+	// old is the object before; now the object as planned or stored, with the config that it comes from. What is written covers it.
+	old, now, config cty.Value
+	written          map[string]cty.Value
+	// planning says that unknown values matter: nobody may take them for zero.
+	planning bool
+	// unknown is now before unknown values were filled in with old ones.
+	unknown cty.Value
+}
+
+// problem ends a callback that cannot go on. The framework turns it into a diagnostic.
+type problem struct{ d *diag.Diagnostic }
+
+// Error words the problem for those who call the methods outside of a callback.
+func (p problem) Error() string { return p.d.Error() }
+
+func fail(path cty.Path, summary, format string, args ...any) {
+	panic(problem{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Path: path}})
+}
+
+// current is the value of a top-level field now.
+func (r *reader) current(f *field) cty.Value {
+	if v, ok := r.written[f.name]; ok {
+		return v
+	}
+	if f.schema.WriteOnly && r.config != cty.NilVal {
+		return member(r.config, f.name, f.ty)
+	}
+	return member(r.now, f.name, f.ty)
+}
+
+func (r *reader) before(f *field) cty.Value { return member(r.old, f.name, f.ty) }
+
+// find follows a key through the fields of the given view, and ends the callback when it leads nowhere.
+func (r *reader) find(key string, view func(*field) cty.Value) place {
+	p, err := r.object.find(key, view)
+	if err != nil {
+		fail(nil, "Unknown attribute", "The provider asks for an attribute that its schema does not have: %s. %s", sentence(err), value.ProviderBug)
+	}
+	if p.field != nil && p.field.schema.WriteOnly && r.config != cty.NilVal && len(p.path) > 1 {
+		if q, err := r.object.find(key, func(f *field) cty.Value { return member(r.config, f.name, f.ty) }); err == nil {
+			return q
+		}
+	}
+	return p
+}
+
+// known ends the callback when a value is unknown that matters.
+func (r *reader) known(key string, p place) place {
+	if !r.planning || p.value.IsWhollyKnown() || p.counts && p.value.IsKnown() {
+		return p
+	}
+	path := p.path
+	if len(path) > 0 {
+		if inner := value.UnknownPaths(p.value); len(inner) > 0 {
+			path = append(path.Copy(), inner[0]...)
+		}
+	}
+	fail(path, "Value not known yet", "The provider needs %q now, but it is known only after apply. Use a value that is known, or apply in two steps: first, "+
+		"with -target, what the value comes from. (In the provider, GetKnown and IsUnknown ask first.)", key)
+	return p
+}
+
+// Get gives the value at a key such as "name", "rule.0.port" or "tags.owner", in the Go form that the package describes. What is null is
+// zero. Of a list, set or map, "#" is the number of elements. An unknown value ends the callback while planning; see GetKnown.
+func (r *reader) Get(key string) interface{} {
+	return r.known(key, r.find(key, r.current)).goValue()
+}
+
+// GetOk is Get, and whether the value is neither null nor zero.
+func (r *reader) GetOk(key string) (interface{}, bool) {
+	v := r.Get(key)
+	return v, !isZero(v)
+}
+
+// GetOkExists is Get, and whether the value is not null.
+func (r *reader) GetOkExists(key string) (interface{}, bool) {
+	p := r.known(key, r.find(key, r.current))
+	return p.goValue(), !p.value.IsNull()
+}
+
+// GetKnown is Get, and whether the value is known, wholly. One that is not is zero.
+func (r *reader) GetKnown(key string) (interface{}, bool) {
+	p := r.find(key, r.current)
+	return p.goValue(), p.value.IsWhollyKnown() && !r.IsUnknown(key)
+}
+
+// GetChange gives the value before and after.
+func (r *reader) GetChange(key string) (before, after interface{}) {
+	return r.find(key, r.before).goValue(), r.Get(key)
+}
+
+// IsUnknown tells that the value, or part of it, is known only after apply. While an object is written, it is what is left to the
+// callback to compute and was not set yet.
+func (r *reader) IsUnknown(key string) bool {
+	view := r.current
+	if r.unknown != cty.NilVal {
+		view = func(f *field) cty.Value {
+			if v, ok := r.written[f.name]; ok {
+				return v
+			}
+			return member(r.unknown, f.name, f.ty)
+		}
+	}
+	return !r.find(key, view).value.IsWhollyKnown()
+}
+
+// NewValueKnown is the opposite of IsUnknown.
+func (r *reader) NewValueKnown(key string) bool { return !r.IsUnknown(key) }
+
+// HasChange tells whether the value differs from that before. Null and zero differ, and unknown values from all others. Of a write-only
+// value nobody knows what it was: it never differs.
+func (r *reader) HasChange(key string) bool {
+	p := r.find(key, r.current)
+	if p.field != nil && p.field.schema.WriteOnly {
+		return false
+	}
+	before := r.find(key, r.before)
+	if p.counts {
+		return p.goValue() != before.goValue()
+	}
+	return !p.value.RawEquals(before.value)
+}
+
+// HasChanges tells whether any of the values differs.
+func (r *reader) HasChanges(keys ...string) bool {
+	for _, key := range keys {
+		if r.HasChange(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasChangeExcept tells whether anything but the given top-level attribute differs.
+func (r *reader) HasChangeExcept(key string) bool { return r.HasChangesExcept(key) }
+
+// HasChangesExcept tells whether anything but the given top-level attributes differs.
+func (r *reader) HasChangesExcept(keys ...string) bool {
+	except := map[string]bool{}
+	for _, key := range keys {
+		r.find(key, r.current)
+		except[key] = true
+	}
+	for _, name := range r.object.names {
+		if !except[name] && !r.object.fields[name].implicit && r.HasChange(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// GetRawConfig gives the configuration as it was written: null where nothing was. It is null while an object is read or deleted.
+func (r *reader) GetRawConfig() cty.Value { return r.or(r.config) }
+
+// GetRawState gives the stored object; null when there is none yet.
+func (r *reader) GetRawState() cty.Value { return r.or(r.old) }
+
+// GetRawPlan gives the planned object, unknown where it is left to the callback. It is null while an object is read or deleted.
+func (r *reader) GetRawPlan() cty.Value { return r.or(r.unknown) }
+
+func (r *reader) or(v cty.Value) cty.Value {
+	if v == cty.NilVal {
+		return cty.NullVal(r.object.ty)
+	}
+	return v
+}
+
+// GetRawConfigAt gives the part of the configuration at a path.
+func (r *reader) GetRawConfigAt(path cty.Path) (cty.Value, diag.List) {
+	v, err := path.Apply(r.GetRawConfig())
+	if err != nil {
+		return cty.DynamicVal, diag.List{{Severity: diag.Error, Summary: "No such value in the configuration", Path: path,
+			Detail: fmt.Sprintf("The provider looks for %s in the configuration: %s.", value.FormatPath(path), err)}}
+	}
+	return v, nil
+}
+
+// whole is the object as it is now.
+func (r *reader) whole() cty.Value {
+	if len(r.written) == 0 {
+		return r.now
+	}
+	vals := make(map[string]cty.Value, len(r.object.fields))
+	for name, f := range r.object.fields {
+		if v, ok := r.written[name]; ok {
+			vals[name] = v
+		} else {
+			vals[name] = member(r.now, name, f.ty)
+		}
+	}
+	return cty.ObjectVal(vals)
+}
+
+// isZero tells whether a value is the zero value of its type.
+func isZero(v interface{}) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case []interface{}:
+		return len(v) == 0
+	case map[string]interface{}:
+		return len(v) == 0
+	case *Set:
+		return v.Len() == 0
+	}
+	return v == false || v == 0 || v == 0.0 || v == ""
+}
+
+// sentence words an error for the middle of a text.
+func sentence(err error) string {
+	var p cty.PathError
+	if errors.As(err, &p) && len(p.Path) > 0 {
+		return value.FormatPath(p.Path)[1:] + ": " + err.Error()
+	}
+	return err.Error()
+}

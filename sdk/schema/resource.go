@@ -1,0 +1,176 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// Resource describes a resource type, a data source, or nested blocks, which have a Schema only.
+type Resource struct {
+	Schema map[string]*Schema
+
+	// The callbacks, with or without a context. A data source has one that reads. Without Update every change replaces the object.
+	Create CreateFunc
+	Read   ReadFunc
+	Update UpdateFunc
+	Delete DeleteFunc
+	Exists ExistsFunc
+
+	CreateContext CreateContextFunc
+	ReadContext   ReadContextFunc
+	UpdateContext UpdateContextFunc
+	DeleteContext DeleteContextFunc
+
+	// Importer makes the type importable.
+	Importer *ResourceImporter
+	// CustomizeDiff looks at each plan for a create or an update.
+	CustomizeDiff CustomizeDiffFunc
+	// Timeouts adds a block "timeouts" and limits the contexts of the callbacks.
+	Timeouts *ResourceTimeout
+
+	// SchemaVersion and StateUpgraders bring stored objects of earlier versions of the schema to this one, version by version.
+	SchemaVersion  int
+	StateUpgraders []StateUpgrader
+	// Identity describes what names an object for ever.
+	Identity *ResourceIdentity
+
+	DeprecationMessage string
+	Description        string
+}
+
+// ResourceImporter finds existing objects. The callback gets data with the id that the user gave, and returns the data of what it found,
+// with ids; each is read afterwards.
+type ResourceImporter struct {
+	State        StateFunc
+	StateContext StateContextFunc
+}
+
+// The callbacks of an importer.
+type (
+	StateFunc        func(*ResourceData, interface{}) ([]*ResourceData, error)
+	StateContextFunc func(context.Context, *ResourceData, interface{}) ([]*ResourceData, error)
+)
+
+// ImportStatePassthrough imports by the id alone, which Read completes.
+func ImportStatePassthrough(d *ResourceData, _ interface{}) ([]*ResourceData, error) {
+	return []*ResourceData{d}, nil
+}
+
+// ImportStatePassthroughContext is ImportStatePassthrough with a context.
+func ImportStatePassthroughContext(_ context.Context, d *ResourceData, _ interface{}) ([]*ResourceData, error) {
+	return []*ResourceData{d}, nil
+}
+
+// StateUpgrader brings a stored object from Version to the version after it.
+type StateUpgrader struct {
+	Version int
+	// Type is what objects of that version look like. It may be cty.NilType: the function deals with the JSON as it is.
+	Type    cty.Type
+	Upgrade StateUpgradeFunc
+}
+
+// StateUpgradeFunc changes a stored object. Numbers are float64 where that is exact, and json.Number otherwise.
+type StateUpgradeFunc func(ctx context.Context, rawState map[string]interface{}, meta interface{}) (map[string]interface{}, error)
+
+// The keys of timeouts.
+const (
+	TimeoutCreate  = "create"
+	TimeoutRead    = "read"
+	TimeoutUpdate  = "update"
+	TimeoutDelete  = "delete"
+	TimeoutDefault = "default"
+)
+
+// ResourceTimeout says how long operations may take. Those that are nil cannot be set by the user.
+type ResourceTimeout struct {
+	Create, Read, Update, Delete, Default *time.Duration
+}
+
+// DefaultTimeout makes a pointer of a duration, or of a number of nanoseconds.
+func DefaultTimeout(d interface{}) *time.Duration {
+	var t time.Duration
+	switch d := d.(type) {
+	case time.Duration:
+		t = d
+	case int:
+		t = time.Duration(d)
+	case int64:
+		t = time.Duration(d)
+	case float64:
+		t = time.Duration(int64(d))
+	default:
+		panic(fmt.Sprintf("schema: a default timeout is a duration, not %T", d))
+	}
+	return &t
+}
+
+// otherwise is how long an operation may take of which nothing is said.
+const otherwise = 20 * time.Minute
+
+func (t *ResourceTimeout) all() map[string]*time.Duration {
+	if t == nil {
+		return nil
+	}
+	return map[string]*time.Duration{
+		TimeoutCreate: t.Create, TimeoutRead: t.Read, TimeoutUpdate: t.Update, TimeoutDelete: t.Delete, TimeoutDefault: t.Default,
+	}
+}
+
+// operation is a callback in the one form that the framework calls.
+type operation func(context.Context, *ResourceData, interface{}) diag.List
+
+func plain(f func(*ResourceData, interface{}) error) operation {
+	return func(_ context.Context, d *ResourceData, meta interface{}) diag.List { return diag.FromErr(f(d, meta)) }
+}
+
+func (r *Resource) create() operation {
+	switch {
+	case r.CreateContext != nil:
+		return operation(r.CreateContext)
+	case r.Create != nil:
+		return plain(r.Create)
+	}
+	return nil
+}
+
+func (r *Resource) read() operation {
+	switch {
+	case r.ReadContext != nil:
+		return operation(r.ReadContext)
+	case r.Read != nil:
+		return plain(r.Read)
+	}
+	return nil
+}
+
+func (r *Resource) update() operation {
+	switch {
+	case r.UpdateContext != nil:
+		return operation(r.UpdateContext)
+	case r.Update != nil:
+		return plain(r.Update)
+	}
+	return nil
+}
+
+func (r *Resource) delete() operation {
+	switch {
+	case r.DeleteContext != nil:
+		return operation(r.DeleteContext)
+	case r.Delete != nil:
+		return plain(r.Delete)
+	}
+	return nil
+}
+
+// Data makes data of the type with the given attributes of a stored object, for importers that find several objects: SetType and
+// SetId complete it.
+func (r *Resource) Data() *ResourceData {
+	t := compile("", r, managed)
+	return newData(t, reader{object: t.object, old: cty.NullVal(t.object.ty), now: t.block().EmptyValue()})
+}

@@ -1,0 +1,262 @@
+// Package schema makes a provider out of descriptions and callbacks: what a resource looks like, and how one is created, read, updated
+// and deleted. The names are those that authors of providers in Go know; what is built runs in process in Tombolo, and as a plugin under
+// Terraform and OpenTofu (Serve).
+//
+//	func Provider() *schema.Provider {
+//		return &schema.Provider{
+//			Address: "registry.terraform.io/example/demo",
+//			Schema:  map[string]*schema.Schema{"endpoint": {Type: schema.TypeString, Required: true}},
+//			ResourcesMap: map[string]*schema.Resource{"demo_note": {
+//				Schema: map[string]*schema.Schema{"text": {Type: schema.TypeString, Required: true}},
+//				Create: func(d *schema.ResourceData, meta interface{}) error {
+//					id, err := meta.(*Client).Create(d.Get("text").(string))
+//					if err != nil {
+//						return err
+//					}
+//					d.SetId(id)
+//					return nil
+//				},
+//				Read: ..., Delete: ...,
+//			}},
+//			ConfigureFunc: func(d *schema.ResourceData) (interface{}, error) { return Dial(d.Get("endpoint").(string)) },
+//		}
+//	}
+//
+//	func main() { schema.Serve(Provider) }
+//
+// One unit test calls InternalValidate, which finds most mistakes of a schema. Package schematest takes a provider through plans and
+// applies without any program around it.
+//
+// # Rules
+//
+// What the framework promises to the engine is checked before every answer, so that a mistake is a message that names the attribute
+// and the callback:
+//
+//   - A plan says exactly what is configured. Where DiffSuppressFunc or StateFunc say that the old value means the same, it is kept. A
+//     Default stands for an argument that is not configured.
+//   - On create and on any update, what is Computed and not configured is planned unknown, unless it is Stable, as id is. CustomizeDiff may
+//     know better (SetNew).
+//   - What was planned known is what the callback has to leave. Writing something else is reported, and stored, because it is so.
+//   - Get gives Go's zero value for null. On the wire the two stay apart: to set the zero value where an optional argument is null changes
+//     nothing. GetOk and GetRawConfig tell them apart.
+//   - In CustomizeDiff and while configuring a provider, Get of a value that is not known yet ends the callback with a diagnostic at the
+//     attribute. GetKnown and IsUnknown ask first. During Create and Update all of the configuration is known; what is left to the callback to
+//     compute reads as its old value or zero until it is set.
+//   - Set of an unknown key or a wrong type is an error, also when the callback drops it.
+//   - A panic in a callback becomes a diagnostic. What has an id by then is not lost.
+//
+// The values of Go that Get gives and Set takes:
+//
+//	TypeBool, TypeInt, TypeFloat, TypeString   bool, int, float64, string
+//	TypeList                                   []interface{}
+//	TypeSet                                    *Set to read; *Set or []interface{} to write
+//	TypeMap                                    map[string]interface{}
+//	nested *Resource                           map[string]interface{}
+//
+// Decode and Encode translate to and from structs with `tombolo:"name"` tags instead.
+package schema
+
+import (
+	"context"
+	"os"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// ValueType is the type of an attribute.
+type ValueType int
+
+// The types. TypeInvalid is what a forgotten type is.
+const (
+	TypeInvalid ValueType = iota
+	TypeBool
+	TypeInt
+	TypeFloat
+	TypeString
+	TypeList
+	TypeMap
+	TypeSet
+	// TypeAny takes values of any type. Get gives nil, bool, float64, string, []interface{} or map[string]interface{}.
+	TypeAny
+)
+
+var typeNames = map[ValueType]string{
+	TypeInvalid: "TypeInvalid", TypeBool: "TypeBool", TypeInt: "TypeInt", TypeFloat: "TypeFloat", TypeString: "TypeString",
+	TypeList: "TypeList", TypeMap: "TypeMap", TypeSet: "TypeSet", TypeAny: "TypeAny",
+}
+
+// String gives the name of the constant.
+func (t ValueType) String() string {
+	if name, ok := typeNames[t]; ok {
+		return name
+	}
+	return "TypeInvalid"
+}
+
+// Zero is what Get gives for a null value of the type.
+func (t ValueType) Zero() interface{} {
+	switch t {
+	case TypeBool:
+		return false
+	case TypeInt:
+		return 0
+	case TypeFloat:
+		return 0.0
+	case TypeString:
+		return ""
+	case TypeList:
+		return []interface{}{}
+	case TypeMap:
+		return map[string]interface{}{}
+	case TypeSet:
+		return NewSet(nil, nil)
+	}
+	return nil
+}
+
+func (t ValueType) primitive() bool {
+	return t == TypeBool || t == TypeInt || t == TypeFloat || t == TypeString
+}
+
+// SchemaConfigMode tells how an attribute of nested resources is written.
+type SchemaConfigMode int
+
+// The modes. Auto makes nested blocks, or an attribute of what is Computed, which blocks cannot express. In Attr mode the values are
+// objects in a list or set, all of whose members are written.
+const (
+	SchemaConfigModeAuto SchemaConfigMode = iota
+	SchemaConfigModeAttr
+	SchemaConfigModeBlock
+)
+
+// The functions of a Schema.
+type (
+	// SchemaDefaultFunc gives a default. Nil means that there is none.
+	SchemaDefaultFunc func() (interface{}, error)
+	// SchemaSetFunc gives elements of a set the same number when they are the same element.
+	SchemaSetFunc func(interface{}) int
+	// SchemaDiffSuppressFunc tells that an old and a new value mean the same. It is asked of values that are neither collections nor
+	// nested; null is the empty string.
+	SchemaDiffSuppressFunc func(key, oldValue, newValue string, d *ResourceData) bool
+	// SchemaStateFunc gives the form of a value in which it is compared. See Schema.StateFunc.
+	SchemaStateFunc func(interface{}) string
+	// SchemaValidateFunc checks a value that is known, and gives warnings and errors.
+	SchemaValidateFunc func(value interface{}, key string) (warnings []string, errs []error)
+	// SchemaValidateDiagFunc checks a value that is known. The paths of its diagnostics begin with the given one; those without a path get it.
+	SchemaValidateDiagFunc func(value interface{}, path cty.Path) diag.List
+)
+
+// Schema describes an attribute or nested blocks. Exactly one of Required, Optional (perhaps with Computed) and Computed says who sets it.
+type Schema struct {
+	Type ValueType
+	// Elem is the type of elements of lists, sets and maps: a *Schema, or a *Resource whose Schema makes nested blocks.
+	Elem interface{}
+	// ConfigMode tells how nested resources are written.
+	ConfigMode SchemaConfigMode
+	// MaxItems and MinItems limit the number of elements of lists and sets. Zero is no limit.
+	MaxItems, MinItems int
+	// Set tells which elements of a set are the same; nil means that all of an element counts. It is for *Set values in Go; the engine
+	// compares whole elements.
+	Set SchemaSetFunc
+
+	Required bool
+	Optional bool
+	Computed bool
+	// Stable, of what is Computed, says that an update does not change it, so that plans of updates know it.
+	Stable bool
+	// ForceNew says that a change replaces the object.
+	ForceNew bool
+
+	// Default is the value of an optional argument that is not configured; DefaultFunc computes it. With a DefaultFunc, what is Required
+	// need not be configured where the function gives a value.
+	Default     interface{}
+	DefaultFunc SchemaDefaultFunc
+
+	// Sensitive values are not shown. WriteOnly ones are not stored either: they are read with Get while the object is written, and
+	// null everywhere else.
+	Sensitive bool
+	WriteOnly bool
+
+	// ValidateFunc and ValidateDiagFunc check a configured value, once it is known.
+	ValidateFunc     SchemaValidateFunc
+	ValidateDiagFunc SchemaValidateDiagFunc
+	// DiffSuppressFunc tells which changes are none: the plan keeps the old value then.
+	DiffSuppressFunc SchemaDiffSuppressFunc
+	// StateFunc gives the normal form of a value: two with the same form are the same. The plan keeps the stored one, and Set with another
+	// spelling of what is stored changes nothing. What is stored is always what was configured; for what must not be stored there is WriteOnly.
+	StateFunc SchemaStateFunc
+
+	// ConflictsWith, ExactlyOneOf, AtLeastOneOf and RequiredWith name other attributes, with the path from the top: "name", or "block.0.name"
+	// in blocks of which there is one.
+	ConflictsWith []string
+	ExactlyOneOf  []string
+	AtLeastOneOf  []string
+	RequiredWith  []string
+
+	// RequiredForImport and OptionalForImport tell of an attribute of an identity whether an import has to give it.
+	RequiredForImport bool
+	OptionalForImport bool
+
+	// Deprecated says what to use instead.
+	Deprecated  string
+	Description string
+}
+
+// computes tells whether the provider may decide a value.
+func (s *Schema) computes() bool { return s.Computed }
+
+// defaults tells whether there may be a default.
+func (s *Schema) defaults() bool { return s.Default != nil || s.DefaultFunc != nil }
+
+// DefaultValue gives the default, nil when there is none.
+func (s *Schema) DefaultValue() (interface{}, error) {
+	if s.Default != nil {
+		return s.Default, nil
+	}
+	if s.DefaultFunc != nil {
+		return s.DefaultFunc()
+	}
+	return nil, nil
+}
+
+// EnvDefaultFunc makes a default of an environment variable, or of another value where it is empty.
+func EnvDefaultFunc(key string, otherwise interface{}) SchemaDefaultFunc {
+	return MultiEnvDefaultFunc([]string{key}, otherwise)
+}
+
+// MultiEnvDefaultFunc makes a default of the first of some environment variables that is not empty.
+func MultiEnvDefaultFunc(keys []string, otherwise interface{}) SchemaDefaultFunc {
+	return func() (interface{}, error) {
+		for _, key := range keys {
+			if v := os.Getenv(key); v != "" {
+				return v, nil
+			}
+		}
+		return otherwise, nil
+	}
+}
+
+// The callbacks of a Resource. The last parameter is what the provider's ConfigureFunc returned.
+type (
+	// CreateFunc makes an object and calls SetId. Without a SetId nothing is stored.
+	CreateFunc func(*ResourceData, interface{}) error
+	// ReadFunc sets what an object is like. SetId("") says that it is gone.
+	ReadFunc func(*ResourceData, interface{}) error
+	// UpdateFunc changes an object.
+	UpdateFunc func(*ResourceData, interface{}) error
+	// DeleteFunc deletes an object. That it is gone already is no error.
+	DeleteFunc func(*ResourceData, interface{}) error
+	// ExistsFunc tells whether an object exists. It is asked before it is read.
+	ExistsFunc func(*ResourceData, interface{}) (bool, error)
+
+	// CreateContextFunc and the following are the same with a context and diagnostics.
+	CreateContextFunc func(context.Context, *ResourceData, interface{}) diag.List
+	ReadContextFunc   func(context.Context, *ResourceData, interface{}) diag.List
+	UpdateContextFunc func(context.Context, *ResourceData, interface{}) diag.List
+	DeleteContextFunc func(context.Context, *ResourceData, interface{}) diag.List
+
+	// CustomizeDiffFunc looks at a plan for a create or an update, and may complete or refuse it.
+	CustomizeDiffFunc func(context.Context, *ResourceDiff, interface{}) error
+)

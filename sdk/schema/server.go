@@ -1,0 +1,190 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// server is a running provider.
+type server struct {
+	provider.Base
+	p         *Provider
+	config    *resourceType
+	managed   map[string]*resourceType
+	data      map[string]*resourceType
+	ephemeral map[string]*ephemeralType
+	schema    *provider.Schema
+	problems  diag.List
+
+	mu       sync.Mutex // guards p.meta
+	stopping context.Context
+	stop     context.CancelCauseFunc
+}
+
+var errStopping = errors.New("the run is being interrupted")
+
+// New starts a provider. The description must not change any more.
+func New(p *Provider) provider.Provider {
+	s := &server{p: p, managed: map[string]*resourceType{}, data: map[string]*resourceType{}, ephemeral: map[string]*ephemeralType{}}
+	s.stopping, s.stop = context.WithCancelCause(context.Background())
+	if err := p.InternalValidate(); err != nil {
+		s.problems = diag.List{}.Errorf(nil, "Invalid provider", "The provider's schema has mistakes. %s\n\n%s", value.ProviderBug, err)
+	}
+	s.config = compile("provider", &Resource{Schema: p.Schema, Description: p.Description}, configuration)
+	s.schema = &provider.Schema{
+		Provider: s.config.block(), Resources: map[string]*provider.ResourceType{}, Data: map[string]*provider.ResourceType{},
+		Ephemeral: map[string]*provider.ResourceType{}, Functions: map[string]*provider.Function{},
+	}
+	for name, r := range p.ResourcesMap {
+		s.managed[name] = compile(name, r, managed)
+		s.schema.Resources[name] = s.managed[name].wire
+	}
+	for name, r := range p.DataSourcesMap {
+		s.data[name] = compile(name, r, data)
+		s.schema.Data[name] = s.data[name].wire
+	}
+	for name, e := range p.EphemeralResourcesMap {
+		s.ephemeral[name] = compileEphemeral(name, e)
+		s.schema.Ephemeral[name] = s.ephemeral[name].wire
+	}
+	for name, f := range p.Functions {
+		s.schema.Functions[name] = f.wire()
+	}
+	return s
+}
+
+// Schema describes the provider, unless its schema is wrong.
+func (s *server) Schema(context.Context) (*provider.Schema, diag.List) { return s.schema, s.problems }
+
+// Configure calls the provider's ConfigureFunc.
+func (s *server) Configure(ctx context.Context, req provider.ConfigureRequest) provider.ConfigureResponse {
+	return provider.ConfigureResponse{Diagnostics: s.guard(ctx, s.config, "configure", func(ctx context.Context) diag.List {
+		config, err := s.config.withDefaults(req.Config)
+		if err != nil {
+			return diag.List{setProblem(err)}
+		}
+		if diags := s.config.missing(config); diags.HasErrors() {
+			return diags
+		}
+		d := newData(s.config, reader{object: s.config.object, old: cty.NullVal(s.config.object.ty), now: config, config: req.Config, planning: true})
+		d.ctx = ctx
+		s.mu.Lock()
+		s.p.TerraformVersion = req.TerraformVersion
+		s.mu.Unlock()
+		meta, diags := s.p.configure(ctx, d)
+		if meta != nil && !diags.HasErrors() {
+			s.mu.Lock()
+			s.p.meta = meta
+			s.mu.Unlock()
+		}
+		return dropped(d.mistakes, diags)
+	})}
+}
+
+func (p *Provider) configure(ctx context.Context, d *ResourceData) (interface{}, diag.List) {
+	switch {
+	case p.ConfigureContextFunc != nil:
+		return p.ConfigureContextFunc(ctx, d)
+	case p.ConfigureFunc != nil:
+		meta, err := p.ConfigureFunc(d)
+		return meta, diag.FromErr(err)
+	}
+	return nil, nil
+}
+
+func (s *server) meta() interface{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.p.meta
+}
+
+// Stop ends the contexts of all callbacks.
+func (s *server) Stop(context.Context) error {
+	s.stop(errStopping)
+	return nil
+}
+
+// guard runs a callback with a context that also ends with Stop. What stops the callback half way becomes a diagnostic.
+func (s *server) guard(ctx context.Context, t *resourceType, what string, call func(context.Context) diag.List) (diags diag.List) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.stopping, func() { cancel(errStopping) })()
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case problem:
+			diags = diags.Append(r.d)
+		default:
+			diags = diags.Append(panicked(t, what, r))
+		}
+	}()
+	return call(ctx)
+}
+
+// panicked words a panic. It has to be called while the goroutine is panicking still, so that it finds the place.
+func panicked(t *resourceType, what string, reason interface{}) *diag.Diagnostic {
+	place := ""
+	if at := panickedAt(); at != "" {
+		place = " in " + at
+	}
+	return &diag.Diagnostic{Severity: diag.Error, Summary: "The provider crashed",
+		Detail: fmt.Sprintf("The provider panicked%s when it was asked to %s %s: %v. %s", place, what, t.label(), reason, value.ProviderBug),
+		Extra:  crash{}}
+}
+
+// panickedAt finds the function that panicked, in a stack that runs from this one over the recovery to it.
+func panickedAt() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	for panicking := false; ; {
+		frame, more := frames.Next()
+		switch {
+		case strings.HasPrefix(frame.Function, "runtime."):
+			panicking = panicking || frame.Function == "runtime.gopanic"
+		case panicking && frame.Function != "":
+			return fmt.Sprintf("%s (%s:%d)", filepath.Base(frame.Function), filepath.Base(frame.File), frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// label says what a type is, for messages.
+func (t *resourceType) label() string {
+	switch t.kind {
+	case data:
+		return "data source " + t.name
+	case ephemeral:
+		return "ephemeral resource " + t.name
+	case configuration:
+		return "its configuration"
+	case callee:
+		return "the function " + t.name
+	}
+	return "an object of type " + t.name
+}
+
+// strictly words an answer that the engine would not take.
+func strictly(summary string, errs []value.PathError) diag.List {
+	var diags diag.List
+	for _, e := range errs {
+		diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Path: e.Path,
+			Detail: fmt.Sprintf("The provider's answer is not one that the configuration or the plan allows: %s. %s", e.Error(), value.ProviderBug)})
+	}
+	return diags
+}
+
+// crash marks the diagnostic of a panic.
+type crash struct{}

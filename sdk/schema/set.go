@@ -1,0 +1,179 @@
+package schema
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Set is a set of values, in no order that means anything. Two values are the same when F gives them the same number. The zero Set is
+// empty and ready for use.
+type Set struct {
+	// F tells elements apart. Nil compares all of an element.
+	F SchemaSetFunc
+	m map[int]interface{}
+}
+
+// NewSet makes a set of elements.
+func NewSet(f SchemaSetFunc, items []interface{}) *Set {
+	s := &Set{F: f}
+	for _, item := range items {
+		s.Add(item)
+	}
+	return s
+}
+
+func (s *Set) code(item interface{}) int {
+	if s.F != nil {
+		return s.F(item)
+	}
+	return HashValue(item)
+}
+
+// Add adds an element.
+func (s *Set) Add(item interface{}) {
+	if s.m == nil {
+		s.m = map[int]interface{}{}
+	}
+	if code := s.code(item); !s.has(code) {
+		s.m[code] = item
+	}
+}
+
+// Remove takes an element out, if it is there.
+func (s *Set) Remove(item interface{}) { delete(s.m, s.code(item)) }
+
+// Contains tells whether an element is there.
+func (s *Set) Contains(item interface{}) bool { return s.Len() > 0 && s.has(s.code(item)) }
+
+func (s *Set) has(code int) bool {
+	_, ok := s.m[code]
+	return ok
+}
+
+// Len is the number of elements. A nil Set has none.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.m)
+}
+
+// List gives the elements in the order of their numbers.
+func (s *Set) List() []interface{} {
+	if s == nil {
+		return []interface{}{}
+	}
+	out := make([]interface{}, 0, len(s.m))
+	for _, code := range slices.Sorted(maps.Keys(s.m)) {
+		out = append(out, s.m[code])
+	}
+	return out
+}
+
+// Union gives the elements of either set.
+func (s *Set) Union(other *Set) *Set {
+	return NewSet(s.F, append(s.List(), other.List()...))
+}
+
+// Difference gives the elements that the other set does not have.
+func (s *Set) Difference(other *Set) *Set {
+	return NewSet(s.F, slices.DeleteFunc(s.List(), other.Contains))
+}
+
+// Intersection gives the elements that both sets have.
+func (s *Set) Intersection(other *Set) *Set {
+	return NewSet(s.F, slices.DeleteFunc(s.List(), func(v interface{}) bool { return !other.Contains(v) }))
+}
+
+// Equal tells whether the other is a set of the same elements.
+func (s *Set) Equal(other interface{}) bool {
+	o, ok := other.(*Set)
+	if !ok || s.Len() != o.Len() {
+		return false
+	}
+	for _, v := range s.List() {
+		if !o.Contains(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// HashEqual is Equal.
+func (s *Set) HashEqual(other interface{}) bool { return s.Equal(other) }
+
+// GoString shows the elements.
+func (s *Set) GoString() string { return fmt.Sprintf("*Set(%#v)", s.List()) }
+
+// String shows the elements.
+func (s *Set) String() string { return fmt.Sprint(s.List()) }
+
+// HashString numbers a string.
+func HashString(v interface{}) int { return int(crc32.ChecksumIEEE([]byte(v.(string)))) }
+
+// HashInt numbers an int.
+func HashInt(v interface{}) int { return HashString(strconv.Itoa(v.(int))) }
+
+// HashResource gives a function that numbers nested resources.
+func HashResource(*Resource) SchemaSetFunc { return HashValue }
+
+// HashSchema gives a function that numbers elements of a type.
+func HashSchema(*Schema) SchemaSetFunc { return HashValue }
+
+// HashValue numbers any value that Get gives, by all that it holds.
+func HashValue(v interface{}) int {
+	h := fnv.New64a()
+	_, _ = h.Write(canonical(nil, v))
+	return int(h.Sum64() & math.MaxInt64)
+}
+
+// canonical writes a value so that two texts are equal when the values are. Each part begins with its kind and its length.
+func canonical(b []byte, v interface{}) []byte {
+	text := func(kind byte, s string) {
+		b = binary.AppendUvarint(append(b, kind), uint64(len(s)))
+		b = append(b, s...)
+	}
+	switch v := v.(type) {
+	case nil:
+		return append(b, 'z')
+	case string:
+		text('s', v)
+	case bool:
+		text('b', strconv.FormatBool(v))
+	case int:
+		text('n', strconv.Itoa(v))
+	case float64:
+		text('n', strconv.FormatFloat(v, 'g', -1, 64))
+	case []interface{}:
+		b = binary.AppendUvarint(append(b, 'l'), uint64(len(v)))
+		for _, e := range v {
+			b = canonical(b, e)
+		}
+	case map[string]interface{}:
+		b = binary.AppendUvarint(append(b, 'm'), uint64(len(v)))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			text('s', k)
+			b = canonical(b, v[k])
+		}
+	case *Set:
+		elements := make([]string, 0, v.Len())
+		for _, e := range v.List() {
+			elements = append(elements, string(canonical(nil, e)))
+		}
+		slices.Sort(elements)
+		text('e', strings.Join(slices.Compact(elements), ""))
+	default:
+		text('?', fmt.Sprintf("%T %#v", v, v))
+	}
+	return b
+}
+
+// sameValue tells whether two values that Get gives are the same.
+func sameValue(a, b interface{}) bool { return string(canonical(nil, a)) == string(canonical(nil, b)) }

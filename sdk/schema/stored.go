@@ -1,0 +1,65 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// readStored reads a stored object for upgraders.
+func readStored(b []byte) (map[string]interface{}, error) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	var members map[string]interface{}
+	if err := dec.Decode(&members); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows it")
+	}
+	if members == nil {
+		return nil, errors.New("it is null")
+	}
+	for k, v := range members {
+		members[k] = plainNumbers(v)
+	}
+	return members, nil
+}
+
+// plainNumbers makes float64 of the numbers that it can hold exactly, which is what upgraders expect. Others stay as they are written.
+func plainNumbers(v interface{}) interface{} {
+	switch v := v.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err == nil && sameNumber(v.String(), f) {
+			return f
+		}
+	case []interface{}:
+		for i, e := range v {
+			v[i] = plainNumbers(e)
+		}
+	case map[string]interface{}:
+		for k, e := range v {
+			v[k] = plainNumbers(e)
+		}
+	}
+	return v
+}
+
+// sameNumber tells whether a float is written as the text says, in the shortest form that means it.
+func sameNumber(text string, f float64) bool {
+	return strconv.FormatFloat(f, 'f', -1, 64) == text || strconv.FormatFloat(f, 'g', -1, 64) == text
+}
+
+func writeStored(members map[string]interface{}) ([]byte, error) {
+	if members == nil {
+		return nil, errors.New("the upgrade gave nil")
+	}
+	b, err := json.Marshal(members)
+	if err != nil {
+		return nil, fmt.Errorf("the upgraded object has no JSON form: %w", err)
+	}
+	return b, nil
+}
