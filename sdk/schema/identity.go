@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/sdk/schema/internal/stored"
 )
 
 // ResourceIdentity describes what names an object for ever: a few attributes of simple types, or lists of them. Those that have the name
@@ -175,9 +176,9 @@ func (t *resourceType) upgradeIdentity(ctx context.Context, req provider.Upgrade
 	if req.Version > r.Version {
 		return cty.NilVal, fmt.Errorf("the stored identity of %s is of version %d, and this provider knows those up to %d", t.name, req.Version, r.Version)
 	}
-	stored := req.JSON
+	raw := req.JSON
 	if req.Version < r.Version {
-		members, err := readStored(stored)
+		members, err := stored.Read(raw)
 		if err != nil {
 			return cty.NilVal, fmt.Errorf("the stored identity of %s is no JSON object: %w", t.name, err)
 		}
@@ -190,11 +191,11 @@ func (t *resourceType) upgradeIdentity(ctx context.Context, req provider.Upgrade
 				return cty.NilVal, fmt.Errorf("the stored identity of %s cannot be brought from version %d to %d: %w", t.name, v, v+1, err)
 			}
 		}
-		if stored, err = writeStored(members); err != nil {
+		if raw, err = stored.Write(members); err != nil {
 			return cty.NilVal, err
 		}
 	}
-	v, err := ctyjson.Unmarshal(stored, t.wire.Identity.ImpliedType())
+	v, err := ctyjson.Unmarshal(raw, t.wire.Identity.ImpliedType())
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("the stored identity of %s does not fit its schema: %w", t.name, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/sdk/schema/internal/stored"
 )
 
 // Read asks Exists and then Read what became of an object.
@@ -183,7 +184,7 @@ func (s *server) UpgradeState(ctx context.Context, req provider.UpgradeStateRequ
 
 // upgrade runs the upgraders one after the other.
 func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateRequest, meta interface{}) ([]byte, error) {
-	members, err := readStored(req.Stored.JSON)
+	members, err := stored.Read(req.Stored.JSON)
 	if err != nil {
 		return nil, fmt.Errorf("the stored object of type %s is no JSON object: %w", t.name, err)
 	}
@@ -196,5 +197,5 @@ func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateReq
 			return nil, fmt.Errorf("the stored object of type %s cannot be brought from version %d to %d: %w", t.name, v, v+1, err)
 		}
 	}
-	return writeStored(members)
+	return stored.Write(members)
 }

@@ -1,4 +1,6 @@
-package schema
+// Package stored reads and writes stored objects as the plain values that upgraders work on: numbers are float64 where that is exact, and
+// json.Number otherwise, so that nothing is lost of those that an upgrader does not touch.
+package stored
 
 import (
 	"bytes"
@@ -9,8 +11,8 @@ import (
 	"strconv"
 )
 
-// readStored reads a stored object for upgraders.
-func readStored(b []byte) (map[string]interface{}, error) {
+// Read reads a stored object, which is one JSON object and nothing else.
+func Read(b []byte) (map[string]interface{}, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	var members map[string]interface{}
@@ -53,7 +55,8 @@ func sameNumber(text string, f float64) bool {
 	return strconv.FormatFloat(f, 'f', -1, 64) == text || strconv.FormatFloat(f, 'g', -1, 64) == text
 }
 
-func writeStored(members map[string]interface{}) ([]byte, error) {
+// Write gives the JSON form of an upgraded object.
+func Write(members map[string]interface{}) ([]byte, error) {
 	if members == nil {
 		return nil, errors.New("the upgrade gave nil")
 	}
