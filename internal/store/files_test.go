@@ -26,6 +26,7 @@ var writers = map[string]string{
 	"internal/host":                   "sockets of plugins",
 	"internal/world":                  "the ledger of the fake world that tests compare with",
 	"provider/serve":                  "sockets of plugins",
+	"sdk/schema/schematest":           "directories of tests",
 	"conformance/providers":           "providers for tests, modules of their own",
 	"bench":                           "generated configurations and reports",
 }

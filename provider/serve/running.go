@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	plugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/stats"
@@ -105,23 +106,35 @@ func (p *running) serve(ctx context.Context) error {
 	return p.close()
 }
 
-// serveDebug serves whoever is told of the plugin.
+// serveDebug serves whoever is told of the plugin, until the context ends.
 func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
-	c := p.config(p.best)
-	c.GRPCServer = p.newServer()
-	reattach, done := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
-	c.Test = &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: reattach, CloseCh: done}
-	go plugin.Serve(c)
-	select {
-	case r := <-reattach:
-		if err := printReattach(out, p.opts.Address, r); err != nil {
-			return err
-		}
-	case <-done:
-		return errors.New("the plugin cannot be served")
+	value, done, err := p.listen(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := printReattach(out, value); err != nil {
+		return err
 	}
 	<-done
 	return p.close()
+}
+
+// listen begins to serve whoever is told of the plugin, and gives what to tell them. The channel is closed when the context has ended and
+// nothing is served any more. A nil log is that of the library, on standard error.
+func (p *running) listen(ctx context.Context, log hclog.Logger) (value string, done <-chan struct{}, err error) {
+	c := p.config(p.best)
+	c.GRPCServer = p.newServer()
+	c.Logger = log
+	reattach, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
+	c.Test = &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: reattach, CloseCh: closed}
+	go plugin.Serve(c)
+	select {
+	case r := <-reattach:
+		value, err = describe(p.opts.Address, r)
+		return value, closed, err
+	case <-closed:
+		return "", nil, errors.New("the plugin cannot be served")
+	}
 }
 
 // close waits for the calls that are under way.
@@ -135,7 +148,8 @@ func (p *running) close() error {
 	return errors.Join(errs...)
 }
 
-func printReattach(w io.Writer, address string, r *plugin.ReattachConfig) error {
+// describe gives the value of ReattachEnv that leads to a plugin.
+func describe(address string, r *plugin.ReattachConfig) (string, error) {
 	type socket struct{ Network, String string }
 	type process struct {
 		Protocol        string
@@ -149,9 +163,13 @@ func printReattach(w io.Writer, address string, r *plugin.ReattachConfig) error 
 		Addr: socket{Network: r.Addr.Network(), String: r.Addr.String()},
 	}})
 	if err != nil {
-		return fmt.Errorf("describe the plugin: %w", err)
+		return "", fmt.Errorf("describe the plugin: %w", err)
 	}
-	_, err = fmt.Fprintf(w, "The provider runs until it is interrupted. To use it, set in another terminal\n\n\t%s='%s'\n\n", ReattachEnv, b)
+	return string(b), nil
+}
+
+func printReattach(w io.Writer, value string) error {
+	_, err := fmt.Fprintf(w, "The provider runs until it is interrupted. To use it, set in another terminal\n\n\t%s='%s'\n\n", ReattachEnv, value)
 	return err
 }
 

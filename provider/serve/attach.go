@@ -1,0 +1,30 @@
+package serve
+
+import (
+	"context"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Attach serves a provider from within a program that runs, such as a test, and gives the value of ReattachEnv by which hosts find it. The
+// provider shares the memory of the program, so that a test can put a fake behind it and look at that. It is served until detach is called
+// or the context ends; detach waits for calls under way, as long as Options.Grace.
+//
+// Unlike Run, Attach leaves standard output, standard error and signals alone.
+func Attach(ctx context.Context, o Options) (value string, detach func() error, err error) {
+	p, err := newPlugin(o)
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	value, done, err := p.listen(ctx, hclog.NewNullLogger())
+	if err != nil {
+		cancel()
+		return "", nil, err
+	}
+	return value, func() error {
+		cancel()
+		<-done
+		return p.close()
+	}, nil
+}

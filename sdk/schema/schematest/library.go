@@ -1,0 +1,182 @@
+package schematest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/fetch"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// library is the engine in the process of the test.
+type library struct {
+	source addr.Provider
+	make   provider.Factory
+	dir    string
+	ready  string // the configuration whose modules are installed
+}
+
+func newLibrary(source addr.Provider, make provider.Factory) *library {
+	return &library{source: source, make: make}
+}
+
+func (l *library) name() string  { return "in process" }
+func (l *library) in(dir string) { l.dir = dir }
+func (l *library) elsewhere(dir string) engine {
+	return &library{source: l.source, make: l.make, dir: dir}
+}
+func (l *library) header() string { return header(l.source) }
+
+// header makes the provider known by the last part of its address.
+func header(source addr.Provider) string {
+	return fmt.Sprintf("terraform {\n  required_providers {\n    %s = { source = %q }\n  }\n}\n", source.Type, source)
+}
+
+// opened is a project with its lock.
+type opened struct {
+	project *tombolo.Project
+	run     *tombolo.Run
+}
+
+func (o opened) close() {
+	if o.run != nil {
+		o.run.Close(context.Background())
+	}
+	o.project.Close()
+}
+
+func (l *library) open(ctx context.Context) (opened, error) {
+	if text, err := os.ReadFile(filepath.Join(l.dir, mainFile)); err != nil {
+		return opened{}, err
+	} else if string(text) != l.ready {
+		if _, diags := fetch.InstallModules(ctx, l.dir, ".terraform", fetch.Options{LanguageVersion: state.LanguageVersion}); diags.HasErrors() {
+			return opened{}, l.failure(nil, diags)
+		}
+		l.ready = string(text)
+	}
+	project, diags := tombolo.Load(ctx, tombolo.Options{
+		Dir: l.dir, OriginalDir: l.dir, Providers: map[addr.Provider]provider.Factory{l.source: l.make}, Abort: ctx,
+	})
+	if diags.HasErrors() {
+		return opened{}, l.failure(nil, diags)
+	}
+	run, diags := project.Open(ctx, tombolo.OpenOptions{})
+	if diags.HasErrors() {
+		project.Close()
+		return opened{}, l.failure(project, diags)
+	}
+	return opened{project, run}, nil
+}
+
+// failure makes an error of problems, as people see them.
+func (l *library) failure(p *tombolo.Project, diags diag.List) error {
+	o := view.Options{Width: 120}
+	if p != nil {
+		o.Sources = func() map[string][]byte { return p.Config().Files }
+	}
+	return &failed{view.Diagnostics(o, diags)}
+}
+
+func (l *library) plan(ctx context.Context, m mode) (*planned, error) {
+	options := tombolo.PlanOptions{}
+	switch m {
+	case refreshing:
+		options.Mode = plan.RefreshOnly
+	case destroying:
+		options.Mode = plan.Destroy
+	}
+	o, err := l.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pl, diags := o.run.Plan(ctx, options)
+	if diags.HasErrors() {
+		defer o.close()
+		return nil, l.failure(o.project, diags)
+	}
+	schemas := l.schemas(o.project, pl.Prior(), pl.Changes)
+	var shown, doc bytes.Buffer
+	v := view.New(view.Options{Out: &shown, Width: 100, Automation: true})
+	v.Plan(pl, schemas)
+	v.Close()
+	if err := tfjson.Plan(&doc, pl, pl.Prior(), nil, schemas); err != nil {
+		o.close()
+		return nil, err
+	}
+	parsed, err := parsePlan(doc.Bytes(), shown.String())
+	if err != nil {
+		o.close()
+		return nil, err
+	}
+	return &planned{plan: parsed, close: o.close, apply: func(ctx context.Context) error {
+		if _, diags := o.run.Apply(ctx, pl, nil); diags.HasErrors() {
+			return l.failure(o.project, diags)
+		}
+		return nil
+	}}, nil
+}
+
+// schemas gives the schemas of all providers that documents need.
+func (l *library) schemas(p *tombolo.Project, s *state.State, changes []*plan.Change) tfjson.Schemas {
+	out := tfjson.Schemas{}
+	add := func(a addr.Provider) {
+		if out[a] == nil {
+			if schema, diags := p.Schema(a); !diags.HasErrors() {
+				out[a] = schema
+			}
+		}
+	}
+	add(l.source)
+	if s != nil {
+		for _, r := range s.Resources() {
+			add(r.Provider.Provider)
+		}
+	}
+	for _, c := range changes {
+		add(c.Provider.Provider)
+	}
+	return out
+}
+
+func (l *library) state(ctx context.Context) (*State, error) {
+	o, err := l.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer o.close()
+	var doc bytes.Buffer
+	if err := tfjson.State(&doc, o.run.State(), l.schemas(o.project, o.run.State(), nil)); err != nil {
+		return nil, err
+	}
+	return parseState(doc.Bytes())
+}
+
+func (l *library) importObject(ctx context.Context, address, id string) error {
+	target, diags := addr.ParseInstance(address)
+	if diags.HasErrors() {
+		return fmt.Errorf("the address %q: %w", address, diags.Err())
+	}
+	o, err := l.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer o.close()
+	pl, diags := o.run.Plan(ctx, tombolo.PlanOptions{Mode: plan.RefreshOnly, SkipRefresh: true, Import: &tombolo.Import{Target: target, ID: id}})
+	if !diags.HasErrors() {
+		_, diags = o.run.Apply(ctx, pl, nil)
+	}
+	if diags.HasErrors() {
+		return l.failure(o.project, diags)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package schematest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/provider/serve"
+)
+
+// program is an engine that is a program of its own. It attaches to the provider in the process of the test.
+type program struct {
+	path   string
+	source addr.Provider
+	dir    string
+	attach string // value of serve.ReattachEnv
+	ready  *string
+	detach func() error
+}
+
+func newProgram(path string, source addr.Provider, make provider.Factory) (*program, error) {
+	value, detach, err := serve.Attach(context.Background(), serve.Options{Address: source.String(), New: make})
+	if err != nil {
+		return nil, fmt.Errorf("the provider cannot be served: %w", err)
+	}
+	return &program{path: path, source: source, attach: value, detach: detach, ready: new(string)}, nil
+}
+
+func (p *program) name() string   { return "by " + filepath.Base(p.path) }
+func (p *program) in(dir string)  { p.dir = dir }
+func (p *program) header() string { return header(p.source) }
+func (p *program) elsewhere(dir string) engine {
+	other := *p
+	other.dir, other.ready = dir, new(string)
+	return &other
+}
+
+const (
+	settingsFile = ".schematest.rc"
+	planFile     = ".schematest.plan"
+)
+
+// run runs a command. Its errors are those of the program; what it says on standard output is given in any case.
+func (p *program) run(ctx context.Context, args ...string) (string, error) {
+	settings := filepath.Join(p.dir, settingsFile)
+	if err := os.WriteFile(settings, nil, 0o666); err != nil {
+		return "", err
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, p.path, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, &stdout, &stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	// What the author has set for other work must not change the test.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool {
+		return strings.HasPrefix(s, "TF_") || strings.HasPrefix(s, "TOFU_")
+	})
+	cmd.Env = append(cmd.Env, serve.ReattachEnv+"="+p.attach, "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0")
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return stdout.String(), &failed{unframed(stderr.String())}
+	case err != nil:
+		return "", err
+	}
+	return stdout.String(), nil
+}
+
+// init installs modules, once for a configuration.
+func (p *program) init(ctx context.Context) error {
+	text, err := os.ReadFile(filepath.Join(p.dir, mainFile))
+	if err != nil || string(text) == *p.ready {
+		return err
+	}
+	if _, err := p.run(ctx, "init", "-no-color", "-input=false"); err != nil {
+		return err
+	}
+	*p.ready = string(text)
+	return nil
+}
+
+func (p *program) plan(ctx context.Context, m mode) (*planned, error) {
+	if err := p.init(ctx); err != nil {
+		return nil, err
+	}
+	args := []string{"plan", "-no-color", "-input=false", "-out=" + planFile}
+	switch m {
+	case refreshing:
+		args = append(args, "-refresh-only")
+	case destroying:
+		args = append(args, "-destroy")
+	}
+	if _, err := p.run(ctx, args...); err != nil {
+		return nil, err
+	}
+	shown, err := p.run(ctx, "show", "-no-color", planFile)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := p.run(ctx, "show", "-json", planFile)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := parsePlan([]byte(doc), shown)
+	if err != nil {
+		return nil, err
+	}
+	return &planned{plan: parsed, close: func() {}, apply: func(ctx context.Context) error {
+		_, err := p.run(ctx, "apply", "-no-color", "-input=false", planFile)
+		return err
+	}}, nil
+}
+
+func (p *program) state(ctx context.Context) (*State, error) {
+	if err := p.init(ctx); err != nil {
+		return nil, err
+	}
+	doc, err := p.run(ctx, "show", "-json")
+	if err != nil {
+		return nil, err
+	}
+	return parseState([]byte(doc))
+}
+
+func (p *program) importObject(ctx context.Context, address, id string) error {
+	if err := p.init(ctx); err != nil {
+		return err
+	}
+	_, err := p.run(ctx, "import", "-no-color", "-input=false", address, id)
+	return err
+}
+
+// frame is what programs draw around problems.
+var frame = regexp.MustCompile(`(?m)^[│╷╵] ?`)
+
+func unframed(text string) string { return strings.TrimSpace(frame.ReplaceAllString(text, "")) }

@@ -1,0 +1,217 @@
+// Package schematest takes a provider through plans, applies, refreshes, imports and destruction, and checks what comes of it. The engine is the
+// library form of Tombolo, in the process of the test: no program has to be installed, and a fake of the remote system can be a variable of
+// the test.
+//
+//	func TestNote(t *testing.T) {
+//		schematest.Run(t, schematest.Case{
+//			Provider: Provider,
+//			Steps: []schematest.Step{{
+//				Config: `resource "demo_note" "a" { text = "hello" }`,
+//				Plan:   schematest.Actions{"demo_note.a": schematest.Create},
+//				Check:  schematest.All(schematest.Attr("demo_note.a", "words", 1), schematest.Set("demo_note.a", "id")),
+//			}, {
+//				Import: &schematest.Import{Address: "demo_note.a"},
+//			}},
+//		})
+//	}
+//
+// After each step that applies, a second plan must be empty, and at the end everything is destroyed; neither has to be asked for.
+//
+// The same steps run under real programs when Case.Programs or the environment variable SCHEMATEST_PROGRAMS names some, such as
+// "terraform,tofu,tombolo". The provider stays in the process of the test also then: the programs attach to it. What a provider gets and gives over
+// the plugin protocol is tested that way.
+//
+// Cases do not touch the environment or the working directory of the test, and may run in parallel. The package owns one goroutine, which
+// serves the provider to programs and ends with the case.
+package schematest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// ProgramsEnv names the environment variable with a list of programs that run the steps, too.
+const ProgramsEnv = "SCHEMATEST_PROGRAMS"
+
+// Case is a provider and what is done with it.
+type Case struct {
+	// New makes the provider; it is called for each configuration of it. Source is its address, such as "example/demo"; configurations call
+	// it by the last part of that.
+	New    provider.Factory
+	Source string
+
+	// Steps follow one another on one state.
+	Steps []Step
+	// CheckDestroyed looks at the remote system when all has been destroyed.
+	CheckDestroyed func() error
+
+	// Files are written beside the configuration of each step, for functions that read them and for modules.
+	Files map[string]string
+	// Programs run the steps, too, one after another, if they are installed. CheckDestroyed and the steps must not mind.
+	Programs []string
+	// Timeout bounds the whole case; 0 means five minutes.
+	Timeout time.Duration
+}
+
+// Step is one configuration and what is expected of it. The zero value of a field asks for nothing.
+type Step struct {
+	// Name is for messages.
+	Name string
+	// Config is the configuration; empty means that of the step before. It needs no required_providers block.
+	Config string
+
+	// Before runs first. It may change the remote system behind the provider's back.
+	Before func() error
+
+	// The step applies the configuration, unless one of these asks for something else.
+	PlanOnly bool    // plans alone
+	Refresh  bool    // records what changed outside
+	Destroy  bool    // destroys everything
+	Import   *Import // imports an object into an empty state and compares it with the one that there is
+
+	// Plan lists what the plan does, completely; an empty map is EmptyPlan. What is only read need not be listed.
+	Plan Actions
+	// EmptyPlan says that there is nothing to do.
+	EmptyPlan bool
+	// CheckPlan looks at the plan.
+	CheckPlan PlanCheck
+	// NonEmptyAfter says that a second plan after applying need not be empty.
+	NonEmptyAfter bool
+
+	// Error is a regular expression that the errors match, in which white space is one blank. Without errors the step fails.
+	Error string
+	// Check looks at the state after the step, also after expected errors.
+	Check Check
+}
+
+// Action is what a plan does with an object.
+type Action string
+
+// The actions.
+const (
+	Create  Action = "create"
+	Update  Action = "update"
+	Delete  Action = "delete"
+	Replace Action = "replace"
+	Forget  Action = "forget"
+)
+
+// Actions are actions by the addresses of objects.
+type Actions map[string]Action
+
+// Import is an object that is imported a second time.
+type Import struct {
+	// Address is where the object is.
+	Address string
+	// ID is what the provider finds it by; empty means its attribute id.
+	ID string
+	// Ignore are attributes that an import cannot tell, with all below them.
+	Ignore []string
+}
+
+// Run runs a case as subtests: "library", and one for each program.
+func Run(t *testing.T, c Case) {
+	t.Helper()
+	source, err := c.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("library", func(t *testing.T) {
+		t.Helper()
+		c.run(t, newLibrary(source, c.New))
+	})
+	programs := c.Programs
+	if list := os.Getenv(ProgramsEnv); list != "" {
+		programs = append(programs[:len(programs):len(programs)], strings.Split(list, ",")...)
+	}
+	for _, name := range programs {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Helper()
+			path, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("the program is not installed: %s", err)
+			}
+			served, err := newProgram(path, source, c.New)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := served.detach(); err != nil {
+					t.Errorf("the provider did not end well: %s", err)
+				}
+			})
+			c.run(t, served)
+		})
+	}
+}
+
+// prepare checks a case, and completes it.
+func (c *Case) prepare() (addr.Provider, error) {
+	if c.New == nil {
+		return addr.Provider{}, errors.New("schematest: the case has no provider")
+	}
+	source, err := addr.ParseProvider(c.Source)
+	if err != nil {
+		return source, fmt.Errorf("schematest: the provider's address %q: %w", c.Source, err)
+	}
+	if len(c.Steps) == 0 {
+		return source, errors.New("schematest: the case has no steps")
+	}
+	for i, s := range c.Steps {
+		if err := s.valid(); err != nil {
+			return source, fmt.Errorf("schematest: step %d: %w", i+1, err)
+		}
+		if i == 0 && s.Config == "" {
+			return source, errors.New("schematest: the first step has no configuration")
+		}
+	}
+	return source, nil
+}
+
+// run runs the steps with one engine. What they made is destroyed also when one of them fails.
+func (c *Case) run(t *testing.T, e engine) {
+	t.Helper()
+	if err := c.steps(t.Context(), e, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *Case) steps(ctx context.Context, e engine, dir string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, 5*time.Minute))
+	defer cancel()
+	if err := writeFiles(dir, c.Files); err != nil {
+		return err
+	}
+	e.in(dir)
+	r := &runner{engine: e, dir: dir, files: c.Files}
+	defer func() {
+		// The context of the test may have ended; its objects go all the same.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(c.Timeout, 5*time.Minute))
+		defer cancel()
+		err = errors.Join(err, r.cleanUp(ctx, c.CheckDestroyed))
+	}()
+	for i, s := range c.Steps {
+		if err := r.step(ctx, s); err != nil {
+			return fmt.Errorf("step %d%s, %s: %w", i+1, quotedName(s.Name), e.name(), err)
+		}
+	}
+	return nil
+}
+
+func quotedName(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", name)
+}

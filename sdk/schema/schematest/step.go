@@ -1,0 +1,317 @@
+package schematest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// engine plans and applies in a directory.
+type engine interface {
+	name() string
+	in(dir string)
+	// elsewhere gives an engine of the same kind, without a state, for another directory.
+	elsewhere(dir string) engine
+	// header is what a configuration needs so that its provider is found.
+	header() string
+	plan(ctx context.Context, m mode) (*planned, error)
+	importObject(ctx context.Context, address, id string) error
+	state(ctx context.Context) (*State, error)
+}
+
+type mode int
+
+const (
+	normal mode = iota
+	refreshing
+	destroying
+)
+
+// planned is a plan that may be applied once. It has to be closed.
+type planned struct {
+	plan  *Plan
+	apply func(ctx context.Context) error
+	close func()
+}
+
+// failed are errors of the engine, as opposed to those of a test.
+type failed struct{ text string }
+
+func (f *failed) Error() string { return strings.TrimSpace(f.text) }
+
+func (s *Step) valid() error {
+	n := 0
+	for _, is := range []bool{s.PlanOnly, s.Refresh, s.Destroy, s.Import != nil} {
+		if is {
+			n++
+		}
+	}
+	if n > 1 {
+		return errors.New("at most one of PlanOnly, Refresh, Destroy and Import can be set")
+	}
+	if _, err := regexp.Compile(s.Error); err != nil {
+		return fmt.Errorf("its Error: %w", err)
+	}
+	if s.Import != nil && (s.Plan != nil || s.EmptyPlan || s.CheckPlan != nil) {
+		return errors.New("an Import has no plan to look at")
+	}
+	return nil
+}
+
+// runner takes one engine through the steps.
+type runner struct {
+	engine engine
+	dir    string
+	files  map[string]string
+	config string
+	// seen is the text of the plan that matters most, for messages.
+	seen string
+}
+
+// step does a step, and explains a failure by the plan.
+func (r *runner) step(ctx context.Context, s Step) error {
+	r.seen = ""
+	err := r.perform(ctx, s)
+	if err != nil && r.seen != "" {
+		return fmt.Errorf("%w\n\nThe plan:\n%s", err, indent(r.seen))
+	}
+	return err
+}
+
+func (r *runner) perform(ctx context.Context, s Step) error {
+	if s.Before != nil {
+		if err := s.Before(); err != nil {
+			return fmt.Errorf("in Before: %w", err)
+		}
+	}
+	if s.Config != "" {
+		r.config = s.Config
+		if err := write(r.dir, r.engine, s.Config); err != nil {
+			return err
+		}
+	}
+	err := r.act(ctx, s)
+	if err := expectError(s.Error, err); err != nil {
+		return err
+	}
+	if s.Check == nil {
+		return nil
+	}
+	st, err := r.engine.state(ctx)
+	if err != nil {
+		return err
+	}
+	return s.Check(st)
+}
+
+// expectError compares what happened with what was to happen.
+func expectError(pattern string, err error) error {
+	var f *failed
+	switch {
+	case pattern == "":
+		return err
+	case err == nil:
+		return fmt.Errorf("there is no error, expected one that matches %q", pattern)
+	case !errors.As(err, &f):
+		return err // it is the test that is wrong, not the provider
+	}
+	text := strings.Join(strings.Fields(f.text), " ")
+	if !regexp.MustCompile(pattern).MatchString(text) {
+		return fmt.Errorf("the error does not match %q:\n%s", pattern, indent(f.Error()))
+	}
+	return nil
+}
+
+// act does what the step is about.
+func (r *runner) act(ctx context.Context, s Step) error {
+	if s.Import != nil {
+		return r.reimport(ctx, *s.Import)
+	}
+	m := normal
+	switch {
+	case s.Refresh:
+		m = refreshing
+	case s.Destroy:
+		m = destroying
+	}
+	p, err := r.plan(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if err := s.expectPlan(p.plan); err != nil || s.PlanOnly {
+		return err
+	}
+	if err := p.apply(ctx); err != nil {
+		return err
+	}
+	p.close()
+	if m != normal || s.NonEmptyAfter {
+		return nil
+	}
+	again, err := r.engine.plan(ctx, normal)
+	if err != nil {
+		return fmt.Errorf("the plan after applying: %w", err)
+	}
+	defer again.close()
+	if !again.plan.isEmpty() {
+		r.seen = again.plan.Text
+		return fmt.Errorf("the plan after applying is not empty, which it must be unless NonEmptyAfter says otherwise: %s", again.plan.describe())
+	}
+	return nil
+}
+
+// plan plans, and remembers how the plan looks.
+func (r *runner) plan(ctx context.Context, m mode) (*planned, error) {
+	p, err := r.engine.plan(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	r.seen = p.plan.Text
+	once := p.close
+	p.close = func() {
+		if once != nil {
+			once()
+			once = nil
+		}
+	}
+	return p, nil
+}
+
+// expectPlan compares a plan with what the step says of it.
+func (s *Step) expectPlan(p *Plan) error {
+	var errs []error
+	if s.EmptyPlan && !p.isEmpty() {
+		errs = append(errs, fmt.Errorf("the plan is not empty: %s", p.describe()))
+	}
+	if s.Plan != nil {
+		for _, address := range slices.Sorted(maps.Keys(s.Plan)) {
+			if got := p.Actions[address]; got != s.Plan[address] {
+				if got == "" {
+					got = "no-op"
+				}
+				errs = append(errs, fmt.Errorf("the plan for %s is %q, expected %q", address, got, s.Plan[address]))
+			}
+		}
+		for _, address := range slices.Sorted(maps.Keys(p.Actions)) {
+			if _, ok := s.Plan[address]; !ok {
+				errs = append(errs, fmt.Errorf("the plan for %s is %q, expected nothing", address, p.Actions[address]))
+			}
+		}
+	}
+	if s.CheckPlan != nil {
+		errs = append(errs, s.CheckPlan(p))
+	}
+	return errors.Join(errs...)
+}
+
+// reimport imports an object into an empty state, and compares.
+func (r *runner) reimport(ctx context.Context, i Import) error {
+	before, err := r.engine.state(ctx)
+	if err != nil {
+		return err
+	}
+	have := before.Object(i.Address)
+	if have == nil {
+		return fmt.Errorf("there is no %s to import a second time; the state has %s", i.Address, before.list())
+	}
+	id := i.ID
+	if id == "" {
+		v, _ := lookup(have.Values, "id")
+		if id, _ = v.(string); id == "" {
+			return fmt.Errorf("%s has no attribute id, so Import.ID must say what to import it by", i.Address)
+		}
+	}
+	dir, err := os.MkdirTemp(r.dir, "import")
+	if err != nil {
+		return err
+	}
+	e := r.engine.elsewhere(dir)
+	if err := errors.Join(writeFiles(dir, r.files), write(dir, e, r.config)); err != nil {
+		return err
+	}
+	if err := e.importObject(ctx, i.Address, id); err != nil {
+		return err
+	}
+	after, err := e.state(ctx)
+	if err != nil {
+		return err
+	}
+	got := after.Object(i.Address)
+	if got == nil {
+		return fmt.Errorf("the import of %q left no %s; the state has %s", id, i.Address, after.list())
+	}
+	var lines []string
+	for _, d := range differences("", have, got) {
+		if !slices.ContainsFunc(i.Ignore, func(name string) bool { return d.path == name || strings.HasPrefix(d.path, name+".") }) {
+			lines = append(lines, "  "+d.text)
+		}
+	}
+	if len(lines) > 0 {
+		return fmt.Errorf("%s imported as %q differs from the one that was applied:\n%s", i.Address, id, strings.Join(lines, "\n"))
+	}
+	return nil
+}
+
+// cleanUp destroys what there is.
+func (r *runner) cleanUp(ctx context.Context, check func() error) error {
+	if r.config == "" {
+		return nil
+	}
+	st, err := r.engine.state(ctx)
+	if err != nil {
+		return fmt.Errorf("destroy at the end: %w", err)
+	}
+	if len(st.Objects) > 0 {
+		p, err := r.engine.plan(ctx, destroying)
+		if err != nil {
+			return fmt.Errorf("destroy at the end: %w", err)
+		}
+		err = p.apply(ctx)
+		p.close()
+		if err != nil {
+			return fmt.Errorf("destroy at the end: %w", err)
+		}
+	}
+	if check != nil {
+		if err := check(); err != nil {
+			return fmt.Errorf("after everything was destroyed: %w", err)
+		}
+	}
+	return nil
+}
+
+// The files of a configuration.
+const (
+	mainFile   = "main.tf"
+	headerFile = "schematest.tf"
+)
+
+// write writes a configuration, with the requirement of the provider unless it has its own.
+func write(dir string, e engine, config string) error {
+	header := e.header()
+	if strings.Contains(config, "required_providers") {
+		header = ""
+	}
+	return errors.Join(os.WriteFile(filepath.Join(dir, mainFile), []byte(config), 0o666), os.WriteFile(filepath.Join(dir, headerFile), []byte(header), 0o666))
+}
+
+func writeFiles(dir string, files map[string]string) error {
+	for name, text := range files {
+		full := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o777), os.WriteFile(full, []byte(text), 0o666)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
+}
