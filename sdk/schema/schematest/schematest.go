@@ -39,6 +39,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
 // ProgramsEnv names the environment variable with a list of programs that run the steps, too.
@@ -46,9 +47,12 @@ const ProgramsEnv = "SCHEMATEST_PROGRAMS"
 
 // Case is a provider and what is done with it.
 type Case struct {
-	// New makes the provider; it is called for each configuration of it. Source is its address, such as "example/demo"; configurations call
-	// it by the last part of that.
-	New    provider.Factory
+	// Provider describes the provider; it is called for each configuration of it.
+	Provider func() *schema.Provider
+	// New makes a provider that is not written with package schema.
+	New provider.Factory
+	// Source is the address of the provider, such as "example/demo"; empty means what the description says. Configurations call the provider by
+	// the last part of it.
 	Source string
 
 	// Steps follow one another on one state.
@@ -158,6 +162,9 @@ func Run(t *testing.T, c Case) {
 
 // prepare checks a case, and completes it.
 func (c *Case) prepare() (addr.Provider, error) {
+	if c.Provider != nil {
+		c.New, c.Source = schema.Factory(c.Provider), cmp.Or(c.Source, c.Provider().Address)
+	}
 	if c.New == nil {
 		return addr.Provider{}, errors.New("schematest: the case has no provider")
 	}
