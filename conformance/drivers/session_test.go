@@ -49,19 +49,28 @@ func newSession(t *testing.T, bin string, files map[string]string) *session {
 	for name, text := range files {
 		s.write(name, text)
 	}
-	exe, err := os.Executable()
-	s.must(err)
-	s.must(os.MkdirAll(s.path(".home/bin"), 0o777))
-	s.must(os.Symlink(exe, s.path(".home/bin/"+pluginName)))
-	// A script in place of the program itself: what is hashed is small, and the same at every build.
-	folder := ".home/mirror/registry.terraform.io/tombolo/world/1.0.0/" + runtime.GOOS + "_" + runtime.GOARCH
-	s.write(folder+"/"+pluginName, "#!/bin/sh\nexec \"$HOME/bin/"+pluginName+"\" \"$@\"\n")
-	s.must(os.Chmod(s.path(folder+"/"+pluginName), 0o755))
-	s.write(".home/rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", s.path(".home/mirror")))
+	s.must(installWorld(s.path(".home")))
 	s.tf, err = tfexec.NewTerraform(dir, bin)
 	s.must(err)
 	s.must(s.tf.SetEnv(s.environ()))
 	return s
+}
+
+// installWorld makes a mirror that holds the plugin, and a CLI configuration that knows it, in a home directory.
+func installWorld(home string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	// A script in place of the program itself: what is hashed is small, and the same at every build.
+	mirror := filepath.Join(home, "mirror")
+	folder := filepath.Join(mirror, "registry.terraform.io/tombolo/world/1.0.0", runtime.GOOS+"_"+runtime.GOARCH)
+	return errors.Join(
+		os.MkdirAll(filepath.Join(home, "bin"), 0o777), os.MkdirAll(folder, 0o777),
+		os.Symlink(exe, filepath.Join(home, "bin", pluginName)),
+		os.WriteFile(filepath.Join(folder, pluginName), []byte("#!/bin/sh\nexec \"$HOME/bin/"+pluginName+"\" \"$@\"\n"), 0o755),
+		os.WriteFile(filepath.Join(home, "rc"), fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror), 0o666),
+	)
 }
 
 // environ is the environment of the binary, as the library wants it.

@@ -140,7 +140,7 @@ func autoFiles(files Files) []string {
 	for _, name := range names {
 		stem, isValues := strings.CutSuffix(strings.TrimSuffix(name, ".json"), ".tfvars")
 		switch {
-		case !isValues || strings.HasPrefix(name, "."):
+		case !isValues: // unlike configuration, files whose names begin with a dot are read: wrappers hide theirs so
 		case stem == "terraform":
 			fixed = append(fixed, name)
 		case strings.HasSuffix(stem, ".auto"):
@@ -256,7 +256,7 @@ func (v *Variable) convertFrom(raw cty.Value, subject *hcl.Range, who string) (c
 }
 
 func (v *Variable) missing() diag.List {
-	return diag.List(nil).Errorf(&v.Range, "No value for required variable", "The variable %q has no default, so it must be set: by -var or -var-file, a *.auto.tfvars file, or the environment variable %s%s.", v.Name, EnvPrefix, v.Name)
+	return diag.List(nil).Errorf(&v.Range, "No value for required variable", "The root module input variable %q is not set, and has no default. It can be set by -var or -var-file, a *.auto.tfvars file, or the environment variable %s%s.", v.Name, EnvPrefix, v.Name)
 }
 
 // Unset gives the variables that must be set and are not, by name: a terminal can be asked for them.
