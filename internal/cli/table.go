@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/author"
 	"github.com/tombolo-iac/tombolo/internal/cli/code"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/cli/complete"
 	"github.com/tombolo-iac/tombolo/internal/cli/inspect"
 	"github.com/tombolo-iac/tombolo/internal/cli/install"
 	"github.com/tombolo-iac/tombolo/internal/cli/run"
@@ -24,7 +25,7 @@ func Commands() []*command.Command {
 	workspace := states.Workspace()
 	return append([]*command.Command{
 		install.Init(), code.Validate(), run.Plan(), run.Apply(), run.Destroy(),
-		inspect.Console(), code.Fmt(), states.ForceUnlock(), install.Get(), inspect.Graph(), run.Import(), inspect.Metadata(), install.Modules(), inspect.Output(), author.Provider(), install.Providers(), run.Recover(), run.Refresh(), inspect.Show(),
+		complete.Command(), inspect.Console(), code.Fmt(), states.ForceUnlock(), install.Get(), inspect.Graph(), run.Import(), inspect.Metadata(), install.Modules(), inspect.Output(), author.Provider(), install.Providers(), run.Recover(), run.Refresh(), inspect.Show(),
 		states.State(), states.Taint(), states.Untaint(), inspect.Version(), workspace,
 	}, append(absent(), env(workspace))...)
 }
@@ -39,10 +40,13 @@ func find(list []*command.Command, name string) *command.Command {
 }
 
 // global are the options before the command.
-type global struct{ help, version bool }
+type global struct{ help, version, install, uninstall bool }
 
 // start finds the command of the arguments and runs it.
 func start(ctx context.Context, a *command.App, args []string) command.Outcome {
+	if complete.Asked(a) {
+		return complete.Answer(ctx, a, Commands(), GlobalOptions, args)
+	}
 	g, rest, problem := globals(a, args)
 	switch {
 	case problem != "":
@@ -50,6 +54,10 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		return command.Misused
 	case g.version:
 		rest = append([]string{"version"}, rest...)
+	case g.install && !g.help:
+		return complete.Install(a)
+	case g.uninstall && !g.help:
+		return complete.Uninstall(a)
 	case len(rest) == 0:
 		usage(a)
 		if g.help {
@@ -111,6 +119,10 @@ func globals(a *command.App, args []string) (g global, rest []string, problem st
 				return g, nil, "Error handling -chdir option: " + err.Error()
 			}
 		case isHelp(args[0]), isVersion(args[0]):
+		case name == "install-autocomplete" && !hasValue:
+			g.install = true
+		case name == "uninstall-autocomplete" && !hasValue:
+			g.uninstall = true
 		case g.version:
 			return g, args, "" // options of the command version
 		default:

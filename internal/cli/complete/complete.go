@@ -1,0 +1,220 @@
+// Package complete answers shells that complete a command line, and teaches them to ask.
+//
+// The protocol is the one of "complete -C" in bash, which set-ups for Terraform use as well: the shell starts the program with the line
+// in COMP_LINE and the place of the cursor in COMP_POINT, and takes the lines that it prints for possible continuations (Answer). Install
+// writes that into the files that shells read when they start, as Terraform does; Command prints functions that do a little more.
+//
+// What can be completed is not declared anywhere a second time: commands and flags are those of the table of commands, and what a
+// value may be is told by the word that stands for it in the usage, such as FILE or ADDRESS (values.go).
+//
+// Whoever presses a key while typing wants no report: nothing is printed but continuations, no question is asked, no lock is taken,
+// nothing is written, and where something cannot be read in time there is just no continuation. The goroutine that looks for them is
+// left behind in that case; the process ends.
+package complete
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+)
+
+// patience is how long someone waits who has pressed a key.
+const patience = 3 * time.Second
+
+// Asked tells whether a shell asks for continuations.
+func Asked(a *command.App) bool { return a.Getenv("COMP_LINE") != "" }
+
+// Answer prints the continuations of the line in the environment. The arguments are those that bash gives: the name of the command, the
+// word to be completed as far as bash takes it for one, the word before it; other shells give none.
+func Answer(ctx context.Context, a *command.App, table []*command.Command, global []command.Flag, args []string) command.Outcome {
+	line := parse(upToCursor(a.Getenv("COMP_LINE"), a.Getenv("COMP_POINT")))
+	quiet := *a
+	quiet.Out, quiet.Err = io.Discard, io.Discard
+	t := &typed{call: &command.Call{App: &quiet}, table: table, global: global, current: line.current}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	found := make(chan []string, 1)
+	go func() {
+		defer func() {
+			if recover() != nil {
+				found <- nil // even of a bug there is nobody to tell
+			}
+		}()
+		found <- t.continuations(ctx, line.words)
+	}()
+	select {
+	case list := <-found:
+		for _, value := range list {
+			if text, ok := line.write(value, args); ok {
+				fmt.Fprintln(a.Out, text)
+			}
+		}
+	case <-ctx.Done():
+	}
+	return command.Done
+}
+
+// upToCursor cuts the line at the cursor, which shells count in characters.
+func upToCursor(line, point string) string {
+	runes := []rune(line)
+	if at, err := strconv.Atoi(point); err == nil && 0 <= at && at < len(runes) {
+		return string(runes[:at])
+	}
+	return line
+}
+
+// typed is a command line on which one word is not complete.
+type typed struct {
+	call    *command.Call
+	table   []*command.Command
+	global  []command.Flag
+	current string // the word that is not complete
+
+	// What stands before it:
+	path  string           // the command, such as "state show"
+	cmd   *command.Command // nil while there is none
+	flags []command.Flag
+	args  int    // how many arguments
+	state string // the value of -state
+}
+
+// continuations gives the words that the current one may become, given the words before it.
+func (t *typed) continuations(ctx context.Context, words []string) []string {
+	list := t.words(ctx, words)
+	list = slices.DeleteFunc(list, func(s string) bool { return !strings.HasPrefix(s, t.current) || strings.ContainsAny(s, "\n\r") })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// words does not look at what the current word begins with, unless that decides what it is.
+func (t *typed) words(ctx context.Context, words []string) []string {
+	if len(words) == 0 {
+		return nil // the name of the program itself
+	}
+	words = words[1:]
+	for ; len(words) > 0 && strings.HasPrefix(words[0], "-"); words = words[1:] {
+		if dir, ok := strings.CutPrefix(words[0], "-chdir="); ok && os.Chdir(dir) != nil {
+			return nil
+		}
+	}
+	list := t.table
+	for ; len(words) > 0 && list != nil; words = words[1:] {
+		next := slices.IndexFunc(list, func(c *command.Command) bool { return c.Name == words[0] })
+		if next < 0 && t.cmd == nil {
+			return nil // no command that there is
+		}
+		if next < 0 {
+			break
+		}
+		t.cmd, t.path = list[next], strings.TrimSpace(t.path+" "+words[0])
+		list = t.cmd.Members
+	}
+	switch {
+	case t.cmd == nil && strings.HasPrefix(t.current, "-"):
+		t.flags = t.global
+		return t.flagWords(ctx)
+	case t.cmd == nil:
+		return names(list)
+	case t.cmd.Setup == nil:
+		return names(list)
+	}
+	return append(t.ofCommand(ctx, words), names(list)...)
+}
+
+func names(list []*command.Command) (out []string) {
+	for _, c := range list {
+		if !c.Hidden {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// ofCommand gives continuations behind a command, given the words between.
+func (t *typed) ofCommand(ctx context.Context, words []string) []string {
+	t.flags = append(t.call.App.Flags(t.cmd, t.path), command.Flag{Name: "help"})
+	noFlags := false
+	for i := 0; i < len(words); i++ {
+		name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[i], "-"), "-"), "=")
+		flag := t.flag(name)
+		switch {
+		case words[i] == "--":
+			noFlags = true
+		case noFlags || !strings.HasPrefix(words[i], "-") || words[i] == "-":
+			t.args++
+		case flag == nil || flag.Value == "":
+		case !hasValue && i+1 == len(words):
+			return t.values(ctx, flag.Value, flag)
+		case !hasValue:
+			i++
+			value = words[i]
+			fallthrough
+		default:
+			if name == "state" {
+				t.state = value
+			}
+		}
+	}
+	if strings.HasPrefix(t.current, "-") && !noFlags {
+		return t.flagWords(ctx)
+	}
+	expected := strings.Fields(t.cmd.Args)
+	switch {
+	case len(expected) == 0:
+		return nil
+	case t.args < len(expected):
+		return t.values(ctx, expected[t.args], nil)
+	case strings.Contains(expected[len(expected)-1], "..."):
+		return t.values(ctx, expected[len(expected)-1], nil)
+	}
+	return nil
+}
+
+func (t *typed) flag(name string) *command.Flag {
+	for i := range t.flags {
+		if t.flags[i].Name == name {
+			return &t.flags[i]
+		}
+	}
+	return nil
+}
+
+// flagWords gives the flags, or the values of the flag whose name and equals sign are there.
+func (t *typed) flagWords(ctx context.Context) (out []string) {
+	head, value, hasValue := strings.Cut(t.current, "=")
+	dashes := head[:len(head)-len(strings.TrimLeft(head, "-"))]
+	if hasValue {
+		flag := t.flag(head[len(dashes):])
+		if flag == nil {
+			return nil
+		}
+		whole := t.current
+		t.current = value
+		defer func() { t.current = whole }()
+		for _, v := range t.values(ctx, flag.Value, flag) {
+			out = append(out, head+"="+v)
+		}
+		return out
+	}
+	if len(dashes) > 2 {
+		return nil
+	}
+	for _, f := range t.flags {
+		switch {
+		case f.Off:
+			out = append(out, dashes+f.Name+"=false")
+		case f.Name == "chdir":
+			out = append(out, dashes+f.Name+"=") // it takes no other form
+		default:
+			out = append(out, dashes+f.Name)
+		}
+	}
+	return out
+}

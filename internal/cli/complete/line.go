@@ -1,0 +1,91 @@
+package complete
+
+import "strings"
+
+// line is a command line up to the cursor, split into words as shells do.
+type line struct {
+	words   []string // the words before the current one, without quotes
+	current string   // the word at the cursor, without quotes
+	raw     string   // the same as it was typed
+	quote   byte     // the quote that is open at the cursor, or 0
+	pending bool     // the last character is a backslash, and what it stands before is not there yet
+}
+
+// parse splits a line. The current word is empty behind a space.
+func parse(text string) line {
+	var l line
+	var word strings.Builder
+	start, inWord := 0, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		blank := c == ' ' || c == '\t' || c == '\n'
+		if !inWord && !blank {
+			start, inWord = i, true
+		}
+		switch {
+		case l.quote == '\'' && c != '\'' || l.quote == '"' && c != '"' && c != '\\':
+			word.WriteByte(c)
+		case l.quote == c && c != 0:
+			l.quote = 0
+		case c == '\\' && i+1 < len(text):
+			i++
+			if l.quote == '"' && !strings.ContainsRune("\"\\$`", rune(text[i])) {
+				word.WriteByte('\\')
+			}
+			word.WriteByte(text[i])
+		case c == '\\':
+			l.pending = true
+		case c == '\'' || c == '"':
+			l.quote = c
+		case blank && inWord:
+			l.words = append(l.words, word.String())
+			word.Reset()
+			inWord = false
+		case blank:
+		default:
+			word.WriteByte(c)
+		}
+	}
+	l.current = word.String()
+	if inWord {
+		l.raw = text[start:]
+	}
+	return l
+}
+
+// write gives a continuation in the form in which the shell wants it. Those that use "complete -C" put it as it is in place of what they
+// take for the current word, which is the second of the arguments: bash takes only what stands behind an equals sign, a colon or an
+// opening quote. Those that give no arguments want the plain word.
+func (l line) write(value string, args []string) (string, bool) {
+	rest, ok := strings.CutPrefix(value, l.current)
+	if !ok || l.pending || len(args) < 2 {
+		return value, ok && !l.pending
+	}
+	escaped, ok := escape(rest, l.quote)
+	if !ok {
+		return "", false
+	}
+	if before, ok := strings.CutSuffix(l.raw, args[1]); ok {
+		return (l.raw + escaped)[len(before):], true
+	}
+	return l.raw + escaped, true
+}
+
+// escape writes text so that the shell reads it as it is; quote is the one that is open. No text in single quotes holds one.
+func escape(text string, quote byte) (string, bool) {
+	special := " \t!\"#$&'()*;<>?[\\]^`{|}"
+	switch quote {
+	case '\'':
+		return text, !strings.Contains(text, "'")
+	case '"':
+		special = "\"$\\`"
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if strings.IndexByte(special, text[i]) >= 0 {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String(), true
+}

@@ -1,0 +1,91 @@
+package complete
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+)
+
+// shells are those that there are scripts for.
+var shells = []string{"bash", "fish", "zsh"}
+
+// scripts are what the shells run, with NAME for the name under which the program is called and PROGRAM for the program. They do what the
+// lines of Install do, and set no space behind the name of a folder.
+var scripts = map[string]string{
+	"bash": `_NAME_complete() {
+    local line
+    COMPREPLY=()
+    while IFS= read -r line; do
+        COMPREPLY+=("$line")
+    done < <(COMP_LINE="$COMP_LINE" COMP_POINT="$COMP_POINT" PROGRAM "$1" "$2" "$3" 2>/dev/null)
+    case "${COMPREPLY[0]-}" in
+        */ | *=) [ "${#COMPREPLY[@]}" = 1 ] && compopt -o nospace ;;
+    esac
+}
+complete -F _NAME_complete NAME
+`,
+	"zsh": `#compdef NAME
+_NAME_complete() {
+    local -a found closed open
+    local one
+    found=("${(@f)$(COMP_LINE="${(j: :)words[1,CURRENT]}" PROGRAM "${words[1]}" "$PREFIX" "${words[CURRENT-1]}" 2>/dev/null)}")
+    for one in "${found[@]}"; do
+        case "$one" in
+            '') ;;
+            */ | *=) open+=("$one") ;;
+            *) closed+=("$one") ;;
+        esac
+    done
+    (( ${#open} )) && compadd -Q -S '' -- "${open[@]}"
+    (( ${#closed} )) && compadd -Q -- "${closed[@]}"
+}
+if [ "${funcstack[1]}" = "_NAME" ]; then
+    _NAME_complete "$@"
+else
+    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
+    compdef _NAME_complete NAME
+fi
+`,
+	"fish": `function __complete_NAME
+    set -lx COMP_LINE (commandline -cp)
+    test -z (commandline -ct)
+    and set COMP_LINE "$COMP_LINE "
+    PROGRAM 2>/dev/null
+end
+complete -f -c NAME -a "(__complete_NAME)"
+`,
+}
+
+func script(shell, name, program string) string {
+	return strings.NewReplacer("NAME", name, "PROGRAM", program).Replace(scripts[shell])
+}
+
+// Command is the command completion.
+func Command() *command.Command {
+	return &command.Command{
+		Name: "completion", Short: "Print what makes a shell complete command lines", Args: "SHELL",
+		Long: `Print functions for a shell, bash, fish or zsh, which make it complete commands, options, files, workspaces, outputs, and addresses
+in the state. How to use them:
+
+  bash  source <(~ completion bash)        in .bashrc
+  zsh   source <(~ completion zsh)         in .zshrc
+  fish  ~ completion fish | source         in config.fish
+
+"~ -install-autocomplete" writes what does nearly the same into these files itself.`,
+		Example: "~ completion bash > /etc/bash_completion.d/~",
+		Setup: func(c *command.Call) command.Run {
+			return func(context.Context) command.Outcome {
+				if len(c.Args) != 1 {
+					return c.WrongNumber("The completion command expects exactly one argument.")
+				}
+				if scripts[c.Args[0]] == "" {
+					return c.Misuse("Unknown shell", "There are functions for %s, and none for %q.", strings.Join(shells, ", "), c.Args[0])
+				}
+				fmt.Fprint(c.Out, script(c.Args[0], c.Program, c.Program))
+				return command.Done
+			}
+		},
+	}
+}
