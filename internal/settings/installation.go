@@ -41,7 +41,7 @@ var methods = map[string]struct {
 }{
 	"direct":            {Direct, "", nil},
 	"filesystem_mirror": {FilesystemMirror, "path", nil},
-	"network_mirror":    {NetworkMirror, "url", checkMirrorURL},
+	"network_mirror":    {NetworkMirror, "url", CheckMirrorURL},
 }
 
 func (r *reader) method(name string, at *ast.ObjectItem, body *ast.ObjectType) {
@@ -118,7 +118,8 @@ func (r *reader) overrides(at *ast.ObjectItem, body *ast.ObjectType) {
 	}
 }
 
-func checkMirrorURL(text string) error {
+// CheckMirrorURL tells why a text is not the address of a network mirror.
+func CheckMirrorURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -216,6 +217,18 @@ func read(path string) ([]byte, error) {
 		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxSize)
 	}
 	return os.ReadFile(path)
+}
+
+// HelperDirs gives the folders in which a credentials helper is looked for.
+func (env Environment) HelperDirs() []string {
+	dir := filepath.Join(env.Home, ".terraform.d", "plugins")
+	switch {
+	case env.OS == "windows":
+		dir = filepath.Join(env.Getenv("APPDATA"), "terraform.d", "plugins")
+	case env.Home == "":
+		return nil
+	}
+	return []string{dir, filepath.Join(dir, env.OS+"_"+runtime.GOARCH)}
 }
 
 // ImpliedMirrors gives the folders in which providers are looked for when nothing is said about installation, in their order. They need not

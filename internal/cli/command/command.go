@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 	"github.com/tombolo-iac/tombolo/internal/settings"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
@@ -73,6 +74,7 @@ type Call struct {
 
 	settings         *settings.Settings // see Settings
 	settingsProblems diag.List
+	web              *web.Client // see Web
 }
 
 func (a *App) newCall(cmd *Command, path string) (*Call, Run) {

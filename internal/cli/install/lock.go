@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/apparentlymart/go-versions/versions"
-
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -19,6 +17,7 @@ import (
 type locking struct {
 	folder, network string
 	platforms       []string
+	cache           bool
 }
 
 func cmdProvidersLock() *command.Command {
@@ -32,7 +31,7 @@ given, into the dependency lock file, for this platform or for others. Nothing i
 			c.Flags.StringVar(&l.folder, "fs-mirror", "", "Take the packages from the filesystem mirror `DIR` instead of the registries of the providers.")
 			c.Flags.StringVar(&l.network, "net-mirror", "", "Take the packages from the network mirror at `URL`.")
 			c.StringsFlag(&l.platforms, "platform", "The platform `OS_ARCH` whose checksums are wanted, instead of this one. May be given more than once.")
-			c.Flags.Bool("enable-plugin-cache", false, "Accepted for compatibility: packages of a mirror are on this machine already.")
+			c.Flags.BoolVar(&l.cache, "enable-plugin-cache", false, "Use the plugin cache for packages of this platform.")
 			command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome { return c.End(l.run(ctx, c)) }
 		},
@@ -40,13 +39,10 @@ given, into the dependency lock file, for this platform or for others. Nothing i
 }
 
 func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
-	switch {
-	case l.folder != "" && l.network != "":
+	if l.folder != "" && l.network != "" {
 		return diags.Errorf(nil, "Invalid installation method options", "The options -fs-mirror and -net-mirror exclude each other: leave one of them out.")
-	case l.folder == "":
-		return diags.Errorf(nil, "Could not retrieve providers for locking", "This version has no access to registries and network mirrors. Name a folder that has the packages, in the layout of a filesystem mirror: %s providers lock -fs-mirror=DIR", c.Program)
 	}
-	platforms, diags := l.targets()
+	platforms, diags := targets(l.platforms)
 	project, more := c.Load(ctx, command.ProjectOptions{NoPlugins: true})
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return diags
@@ -58,16 +54,34 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return diags
 	}
-	lock, records, more := plugins.Lock(ctx, plugins.LockOptions{
-		Wanted: wanted, Locked: locked, Platforms: platforms, Sources: plugins.OnlyFolders([]string{l.folder}),
-		Progress: func(p addr.Provider, v versions.Version, on packages.Platform, done bool) {
-			if done {
-				fmt.Fprintf(c.Out, "- Retrieved %s %s for %s (unauthenticated)\n", p.ForDisplay(), v, on)
-			} else {
-				fmt.Fprintf(c.Out, "- Fetching %s %s for %s...\n", p.ForDisplay(), v, on)
-			}
-		},
-	})
+	set, more := c.Settings()
+	if diags = diags.Extend(more); more.HasErrors() {
+		return diags
+	}
+	sources, err := l.sources(c)
+	if err != nil {
+		return diags.Errorf(nil, "Invalid network mirror base URL", "The option -net-mirror cannot be used: %s.", err)
+	}
+	opts := plugins.LockOptions{Wanted: wanted, Locked: locked, Platforms: platforms, Sources: sources}
+	if l.cache {
+		opts.Cache = packages.Folder{Dir: set.PluginCacheDir}
+	}
+	shown := newProgress(c)
+	defer shown.close()
+	opts.Progress = func(f plugins.Fetching) {
+		name := f.Provider.ForDisplay()
+		switch key := fmt.Sprintf("%s for %s", name, f.Platform); {
+		case f.Ended:
+			shown.ended(key)
+			shown.tell(fmt.Sprintf("Retrieved %s %s for %s (%s)", name, f.Version, f.Platform, proofText(c, f.Proof)))
+		case f.Done > 0:
+			shown.downloads(key, f.Done, f.Total)
+		default:
+			shown.tell(fmt.Sprintf("Fetching %s %s for %s...", name, f.Version, f.Platform))
+		}
+	}
+	lock, records, more := plugins.Lock(ctx, opts)
+	shown.close()
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return diags
 	}
@@ -85,17 +99,30 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	return diags
 }
 
+// sources are the registries, unless the options name something else: what the CLI configuration says about installation does not count,
+// because the packages of a mirror need not be those of the publisher.
+func (l locking) sources(c *command.Call) (plugins.Sources, error) {
+	switch {
+	case l.folder != "":
+		return plugins.OnlyFolders([]string{l.folder}), nil
+	case l.network != "":
+		return plugins.NetworkMirror(l.network, c.Web())
+	}
+	return plugins.Registries(c.Web()), nil
+}
+
 var recordTexts = map[plugins.Recorded]string{
 	plugins.NewProvider: "the provider is new in the lock file",
 	plugins.NewHash:     "they were added to the lock file",
 	plugins.NoChange:    "the lock file has them already",
 }
 
-func (l locking) targets() (list []packages.Platform, diags diag.List) {
-	if len(l.platforms) == 0 {
+// targets reads the platforms that are wanted, or gives that of this machine.
+func targets(texts []string) (list []packages.Platform, diags diag.List) {
+	if len(texts) == 0 {
 		return []packages.Platform{packages.Current()}, nil
 	}
-	for _, text := range l.platforms {
+	for _, text := range texts {
 		p, err := packages.ParsePlatform(text)
 		if err != nil {
 			diags = diags.Errorf(nil, "Invalid target platform", "The option -platform cannot be used: %s.", err)
@@ -127,23 +154,4 @@ func lockable(cfg *config.Config, names []string) (plugins.Wanted, diag.List) {
 		some[p] = wanted
 	}
 	return some, diags
-}
-
-func cmdProvidersMirror() *command.Command {
-	return &command.Command{
-		Name: "mirror", Args: "DIR", Short: "Copy providers from their registries into a folder",
-		Long:    "Copy the packages of all providers of the configuration from their registries into a folder that can be used as a mirror.",
-		Example: `~ providers mirror -platform=linux_amd64 /srv/mirror`,
-		Setup: func(c *command.Call) command.Run {
-			var platforms []string
-			c.StringsFlag(&platforms, "platform", "The platform `OS_ARCH` whose packages are wanted, instead of this one. May be given more than once.")
-			c.Flags.Bool("lock-file", true, "Choose versions without regard to the lock file.")
-			return func(context.Context) command.Outcome {
-				if len(c.Args) != 1 {
-					return c.Misuse("No output directory specified", "The command takes one argument, the folder to write to: %s %s DIR", c.Program, c.Path)
-				}
-				return c.End(diag.List{}.Errorf(nil, "Registries cannot be used", "The packages for a mirror come from registries, and this version has no access to them. Packages that are on this machine already can be put into the folder by hand: docs/installation.md describes its layout."))
-			}
-		},
-	}
 }

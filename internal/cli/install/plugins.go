@@ -35,16 +35,22 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	if diags.HasErrors() {
 		return c.Report(diags)
 	}
-	sources := plugins.NewSources(set, c.SettingsEnvironment().ImpliedMirrors())
+	sources := plugins.NewSources(set, c.SettingsEnvironment().ImpliedMirrors(), c.Web())
 	if len(i.pluginDirs) > 0 {
 		sources = plugins.OnlyFolders(i.pluginDirs)
 	}
+	shown := newProgress(c)
+	defer shown.close()
 	result, more := plugins.Install(ctx, plugins.Options{
 		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Sources: sources,
 		Cache: packages.Folder{Dir: set.PluginCacheDir}, CacheUnlocked: set.PluginCacheMayBreakLockFile,
 		Overrides: set.DevOverrides, BuiltIn: command.BuiltIn, Upgrade: i.upgrade,
-		Progress: func(s plugins.Step) { tell(c, stepText(c, s)) },
+		Progress: func(s plugins.Step) { showStep(c, shown, s) },
 	})
+	shown.close()
+	if result.Signed {
+		announce(c, "", "Partner and community providers are signed by those who make them. Their keys are\nthose that the registry names; docs/installation.md says what that proves.")
+	}
 	diags = diags.Extend(more).Extend(command.OverrideWarning(set, wanted, "Init is not needed for a provider that is under development: the program in that directory is used as it is, and no version of it is locked."))
 	if more.HasErrors() {
 		return c.Report(diags)
@@ -92,6 +98,15 @@ func wantedByState(ctx context.Context, c *command.Call, project *tombolo.Projec
 	return diags
 }
 
+func showStep(c *command.Call, shown *progress, s plugins.Step) {
+	if s.Kind == plugins.StepFetch {
+		shown.downloads(s.Provider.ForDisplay(), s.Done, s.Total)
+		return
+	}
+	shown.ended(s.Provider.ForDisplay())
+	shown.tell(stepText(c, s))
+}
+
 // stepText is the line that tells of a step; programs that read JSON get other words for the same.
 func stepText(c *command.Call, s plugins.Step) string {
 	name := s.Provider.ForDisplay()
@@ -113,7 +128,7 @@ func stepText(c *command.Call, s plugins.Step) string {
 	case plugins.StepInstall:
 		text, forPrograms = fmt.Sprintf("Installing %s v%s...", name, s.Version), fmt.Sprintf("Installing provider version: %s v%s...", name, s.Version)
 	case plugins.StepInstalled:
-		text, forPrograms = fmt.Sprintf("Installed %s v%s (%s)", name, s.Version, s.Authentication), fmt.Sprintf("Installed provider version: %s v%s (%s)", name, s.Version, s.Authentication)
+		text, forPrograms = fmt.Sprintf("Installed %s v%s (%s)", name, s.Version, proofText(c, s.Proof)), fmt.Sprintf("Installed provider version: %s v%s (%s)", name, s.Version, proofText(c, s.Proof))
 	case plugins.StepServedHere:
 		text = name + " is built in to " + c.Title
 		forPrograms = text
@@ -122,6 +137,17 @@ func stepText(c *command.Call, s plugins.Step) string {
 		return forPrograms
 	}
 	return text
+}
+
+// proofText tells how a package was checked. HashiCorp's own key needs no name.
+func proofText(c *command.Call, p packages.Proof) string {
+	switch {
+	case p.KeyID == "" || p.Trust == packages.OfficialSigned:
+		return p.String()
+	case c.JSON:
+		return p.String() + "key_id: " + p.KeyID // without a comma: programs know the text as it is
+	}
+	return p.String() + ", key ID " + p.KeyID
 }
 
 // incomplete warns of hashes that other platforms will miss.
@@ -134,5 +160,5 @@ func incomplete(result plugins.Result) diag.List {
 		names += "  - " + p.ForDisplay() + "\n"
 	}
 	return diag.List{}.Warnf(nil, "Incomplete lock file information for providers",
-		"The packages of the following providers come from this machine, and no list of checksums from their publisher with them:\n%s\n%s therefore has their checksums for %s only, and elsewhere they will be refused. To add those of another platform, run the command: providers lock -platform=OS_ARCH", names, lockfile.Name, packages.Current())
+		"The packages of the following providers came without a signed list of the checksums of all their platforms:\n%s\n%s therefore has their checksums for %s only, and elsewhere they will be refused. To add those of another platform, run the command: providers lock -platform=OS_ARCH", names, lockfile.Name, packages.Current())
 }

@@ -32,9 +32,12 @@ func (f Folder) Installed(p addr.Provider, v versions.Version) (program string, 
 	return program, h, err
 }
 
-// Install makes a package available: a directory is linked to, an archive unpacked. It gives the hash of what is then there. After an
-// error, what was there before is there again.
-func (f Folder) Install(p Package) (lockfile.Hash, error) {
+// Install makes a package available: a directory is linked to, an archive unpacked. accept is asked with the hash of what would be there; its
+// error keeps the package out. The result is that hash. After an error, what was there before is there again.
+//
+// Of several processes that install the same package at the same time the first one wins: what is there with the same hash stays, because
+// others may be running it.
+func (f Folder) Install(p Package, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
 	if p.Platform != Current() {
 		return "", fmt.Errorf("the package %s is for %s, not for %s", p.Path, p.Platform, Current())
 	}
@@ -55,8 +58,20 @@ func (f Folder) Install(p Package) (lockfile.Hash, error) {
 		return "", err
 	}
 	h, err := HashDir(fresh)
+	if err == nil {
+		err = accept(h)
+	}
 	if err != nil {
 		return "", err
+	}
+	if p.Packed {
+		// A rename onto a directory that is not empty fails, so that nobody sees a package half there, or twice.
+		if err := os.Rename(fresh, target); err == nil {
+			return h, nil
+		}
+		if present, err := HashDir(target); err == nil && present == h {
+			return h, nil
+		}
 	}
 	return h, swap(fresh, target, filepath.Join(staged, "former"))
 }

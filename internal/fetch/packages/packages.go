@@ -65,7 +65,7 @@ func Search(mirror string, p addr.Provider) ([]Package, error) {
 	if _, err := os.Stat(mirror); err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(mirror, hostFolder(p.Host), p.Namespace, p.Type)
+	dir := ProviderPath(mirror, p)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -91,6 +91,16 @@ func Search(mirror string, p addr.Provider) ([]Package, error) {
 		return cmp.Or(require.Compare(b.Version, a.Version), strings.Compare(a.Platform.String(), b.Platform.String()), compareBool(a.Packed, b.Packed))
 	})
 	return list, nil
+}
+
+// ProviderPath is the folder of a mirror that has the packages of a provider.
+func ProviderPath(mirror string, p addr.Provider) string {
+	return filepath.Join(mirror, hostFolder(p.Host), p.Namespace, p.Type)
+}
+
+// ArchivePath is where a mirror has a packed package.
+func ArchivePath(mirror string, w Wish) string {
+	return filepath.Join(ProviderPath(mirror, w.Provider), fmt.Sprintf("terraform-provider-%s_%s_%s.zip", w.Provider.Type, w.Version, w.Platform))
 }
 
 func compareBool(a, b bool) int {

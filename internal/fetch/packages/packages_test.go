@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
@@ -25,6 +26,8 @@ var files = map[string]string{
 	"terraform-provider-thing_v1.0.0_x5": "#!/bin/sh\necho \"hi thing 1.0.0\"\nexit 1\n",
 	"README.md":                          "readme\n",
 }
+
+func anything(lockfile.Hash) error { return nil }
 
 const thingHash = "h1:uOUn0ZKXSKEHcNDJ40Bbqf6ke7M6WyFNfqgeQF5x/vQ="
 
@@ -124,7 +127,7 @@ func TestBothFormsInstallToTheSameHash(t *testing.T) {
 		if h, err := p.Hash(); err != nil || h != thingHash {
 			t.Errorf("%s: hash %s, %v", p.Path, h, err)
 		}
-		h, err := folder.Install(p)
+		h, err := folder.Install(p, anything)
 		if p.Platform != packages.Current() {
 			if err == nil {
 				t.Errorf("%s was installed here", p.Path)
@@ -156,10 +159,10 @@ func TestAPackageWithoutProgramLeavesWhatWasThere(t *testing.T) {
 	bad.Path = filepath.Join(dir, "bad")
 	writeTree(t, bad.Path, map[string]string{"terraform-provider-things": "other", "terraform-provider-thing_v1/x": "in a folder"})
 	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
-	if _, err := folder.Install(good); err != nil {
+	if _, err := folder.Install(good, anything); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder.Install(bad); !errors.Is(err, packages.ErrNoProgram) {
+	if _, err := folder.Install(bad, anything); !errors.Is(err, packages.ErrNoProgram) {
 		t.Errorf("got %v", err)
 	}
 	if _, h, err := folder.Installed(good.Provider, good.Version); err != nil || h != thingHash {
@@ -197,7 +200,7 @@ func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 			p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
 			writeZip(t, p.Path, c.headers, make([]string, len(c.headers)))
 			folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
-			_, err := folder.Install(p)
+			_, err := folder.Install(p, anything)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -240,7 +243,7 @@ func TestAnArchiveThatClaimsTooMuchIsNotRead(t *testing.T) {
 			if h, err := p.Hash(); err == nil {
 				t.Errorf("got the hash %s", h)
 			}
-			if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(p); err == nil {
+			if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(p, anything); err == nil {
 				t.Error("installed")
 			}
 		})
@@ -256,7 +259,7 @@ func TestSeveralProcessesMayInstallTheSamePackage(t *testing.T) {
 	errs := make(chan error)
 	for range 4 {
 		go func() {
-			_, err := folder.Install(packed)
+			_, err := folder.Install(packed, anything)
 			errs <- err
 		}()
 	}
@@ -298,7 +301,7 @@ func TestWhatIsNoArchiveIsRefused(t *testing.T) {
 	if err := os.WriteFile(p.Path, []byte("not a zip"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(p); err == nil {
+	if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(p, anything); err == nil {
 		t.Error("installed")
 	}
 }
@@ -310,7 +313,7 @@ func FuzzInstallArchive(f *testing.F) {
 		p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "in", "p.zip"), Packed: true}
 		writeTree(t, filepath.Dir(p.Path), map[string]string{"p.zip": string(content)})
 		folder := packages.Folder{Dir: filepath.Join(dir, "out", "providers")}
-		if _, err := folder.Install(p); err != nil {
+		if _, err := folder.Install(p, anything); err != nil {
 			return
 		}
 		outside, _ := os.ReadDir(dir)

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/apparentlymart/go-versions/versions"
+	"sync"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -21,8 +20,21 @@ type LockOptions struct {
 	Locked    lockfile.File
 	Sources   Sources
 	Platforms []packages.Platform
-	// Progress is called before and after each package is read; nil for none.
-	Progress func(p addr.Provider, v versions.Version, on packages.Platform, done bool)
+	// Cache is a folder whose packages need not be fetched, and into which those that are fetched are put as far as they are for this
+	// platform; its Dir is "" when there is none.
+	Cache packages.Folder
+	// Progress is called before and after each package is fetched, by one goroutine at a time; nil for nobody.
+	Progress func(Fetching)
+}
+
+// Fetching is a step of getting a package for another machine.
+type Fetching struct {
+	packages.Wish
+	// Ended tells that it is here, and Proof how it was checked.
+	Ended bool
+	packages.Proof
+	// Done and Total are the bytes of a package that is on the way; both are 0 at first.
+	Done, Total int64
 }
 
 // Recorded tells what the lock file knew of a package before.
@@ -45,98 +57,127 @@ type Record struct {
 // Lock adds the hashes of packages for several platforms to a lock file and installs nothing. Locked versions stay; for other providers
 // the newest allowed version is chosen.
 func Lock(ctx context.Context, opts LockOptions) (lockfile.File, []Record, diag.List) {
-	if opts.Progress == nil {
-		opts.Progress = func(addr.Provider, versions.Version, packages.Platform, bool) {}
+	var mu sync.Mutex // held while Progress is called
+	if progress := opts.Progress; progress != nil {
+		opts.Progress = func(f Fetching) {
+			mu.Lock()
+			defer mu.Unlock()
+			progress(f)
+		}
+	} else {
+		opts.Progress = func(Fetching) {}
 	}
 	lock := opts.Locked.Keep(func(p addr.Provider) bool { return !p.IsBuiltin() })
+	wanted := slices.DeleteFunc(opts.Wanted.sorted(), addr.Provider.IsBuiltin)
+	outcomes := make([]locked, len(wanted))
+	inParallel(ctx, len(wanted), func(i int) { outcomes[i] = opts.lock(ctx, wanted[i]) })
 	var records []Record
 	var diags diag.List
-	for _, p := range opts.Wanted.sorted() {
-		if p.IsBuiltin() {
+	if err := ctx.Err(); err != nil {
+		return lock, nil, diags.AppendError("Locking was canceled", err)
+	}
+	for i, o := range outcomes {
+		if o.err != nil {
+			diags = diags.Errorf(nil, "Could not retrieve providers for locking", "The checksums of provider %s could not be calculated: %s.", wanted[i].ForDisplay(), strings.TrimSuffix(o.err.Error(), "."))
 			continue
 		}
-		if err := ctx.Err(); err != nil {
-			return lock, nil, diags.AppendError("Locking was canceled", err)
-		}
-		entry, known, err := opts.entry(p)
-		var more []Record
-		if err == nil {
-			entry, more, err = opts.hashes(entry, known)
-		}
-		if err != nil {
-			diags = diags.Errorf(nil, "Could not retrieve providers for locking", "The checksums of provider %s could not be calculated: %s.", p.ForDisplay(), strings.TrimSuffix(err.Error(), "."))
-			continue
-		}
-		records = append(records, more...)
-		lock = lock.With(entry)
+		records = append(records, o.records...)
+		lock = lock.With(o.entry)
 	}
 	return lock, records, diags
 }
 
-// entry gives the entry of a provider to which hashes are going to be added, and whether the lock file had one.
-func (o LockOptions) entry(p addr.Provider) (lockfile.Entry, bool, error) {
-	wanted := o.Wanted[p]
-	if e, ok := o.Locked.Entry(p); ok {
-		if !wanted.Allow(e.Version) {
-			return e, true, fmt.Errorf("the lock file has version %s, which does not match the constraint %s of the configuration; run init -upgrade to choose a new version, or change the constraint", e.Version, wanted)
-		}
-		e.Constraints = wanted
-		return e, true, nil
-	}
-	available, err := o.Sources.search(p)
-	if err != nil {
-		return lockfile.Entry{}, false, err
-	}
-	v, ok := wanted.Newest(versionsOf(available))
-	if !ok {
-		return lockfile.Entry{}, false, fmt.Errorf("%s; there are %s", noMatch(wanted), listVersions(available))
-	}
-	return lockfile.Entry{Provider: p, Version: v, Constraints: wanted}, false, nil
+// locked is what came of one provider.
+type locked struct {
+	entry   lockfile.Entry
+	records []Record
+	err     error
 }
 
-// whatThereIs names the platforms that the version is there for, or the versions when it is there for none.
-func whatThereIs(e lockfile.Entry, available []packages.Package) string {
-	var platforms []string
-	for _, p := range available {
-		if p.Version == e.Version && !slices.Contains(platforms, p.Platform.String()) {
-			platforms = append(platforms, p.Platform.String())
-		}
-	}
-	if len(platforms) == 0 {
-		return "there are " + listVersions(available)
-	}
-	slices.Sort(platforms)
-	return "it is there for " + strings.Join(platforms, ", ")
-}
-
-// hashes adds the hashes of all platforms to an entry.
-func (o LockOptions) hashes(e lockfile.Entry, known bool) (lockfile.Entry, []Record, error) {
-	available, err := o.Sources.search(e.Provider)
+func (o LockOptions) lock(ctx context.Context, p addr.Provider) (l locked) {
+	s, err := selectVersion(ctx, o.Sources, p, o.Wanted, o.Locked)
 	if err != nil {
-		return e, nil, err
+		return locked{err: err}
 	}
-	before := slices.Clone(e.Hashes)
-	var records []Record
+	l.entry = s.entry
 	for _, on := range o.Platforms {
-		i := slices.IndexFunc(available, func(c packages.Package) bool { return c.Version == e.Version && c.Platform == on })
-		if i < 0 {
-			return e, nil, fmt.Errorf("version %s is not available for %s; %s", e.Version, on, whatThereIs(e, available))
-		}
-		o.Progress(e.Provider, e.Version, on, false)
-		h, err := available[i].Hash()
+		h, proof, err := o.hash(ctx, s, on)
 		if err != nil {
-			return e, nil, errors.Join(fmt.Errorf("read the package %s", available[i].Path), err)
+			l.err = err
+			return l
 		}
-		o.Progress(e.Provider, e.Version, on, true)
-		record := Record{Provider: e.Provider, Platform: on, Recorded: NoChange}
+		record := Record{Provider: p, Platform: on, Recorded: NoChange}
 		switch {
-		case !known:
+		case !s.known:
 			record.Recorded = NewProvider
-		case !slices.Contains(before, h):
+		case !slices.Contains(s.entry.Hashes, h):
 			record.Recorded = NewHash
 		}
-		records = append(records, record)
-		e.Hashes = append(slices.Clone(e.Hashes), h)
+		l.records = append(l.records, record)
+		l.entry.Hashes = slices.Concat(l.entry.Hashes, []lockfile.Hash{h}, proof.Hashes)
 	}
-	return e, records, nil
+	return l
+}
+
+// hash gets a package and gives its hash.
+func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform) (h lockfile.Hash, proof packages.Proof, err error) {
+	w := packages.Wish{Provider: s.entry.Provider, Version: s.entry.Version, Platform: on}
+	caches := o.Cache.Dir != "" && on == packages.Current()
+	if caches {
+		if _, h, err := o.Cache.Installed(w.Provider, w.Version); err == nil && slices.Contains(s.entry.Hashes, h) {
+			return h, packages.Proof{}, nil
+		}
+	}
+	o.Progress(Fetching{Wish: w})
+	err = staged(func(dir string) error {
+		found, err := s.found.fetch(ctx, w, dir, func(done, total int64) { o.Progress(Fetching{Wish: w, Done: done, Total: total}) })
+		if err != nil {
+			return err
+		}
+		proof = found.Proof
+		if h, err = found.Hash(); err != nil {
+			return errors.Join(fmt.Errorf("read the package %s", found.Path), err)
+		}
+		if caches {
+			_, err = o.Cache.Install(found.Package, accepts(nil, ""))
+		}
+		return err
+	})
+	if err == nil {
+		o.Progress(Fetching{Wish: w, Ended: true, Proof: proof})
+	}
+	return h, proof, err
+}
+
+// selection is the version of a provider that other machines are to have.
+type selection struct {
+	entry lockfile.Entry
+	known bool // the lock file had it
+	found offer
+}
+
+// selectVersion chooses the locked version of a provider, or else the newest allowed one.
+func selectVersion(ctx context.Context, sources Sources, p addr.Provider, wanted Wanted, lock lockfile.File) (selection, error) {
+	constraints := wanted[p]
+	e, known := lock.Entry(p)
+	if known && !constraints.Allow(e.Version) {
+		return selection{}, fmt.Errorf("the lock file has version %s, which does not match the constraint %s of the configuration; run init -upgrade to choose a new version, or change the constraint", e.Version, constraints)
+	}
+	available, err := sources.search(ctx, p)
+	if err != nil {
+		return selection{}, err
+	}
+	if !known {
+		v, ok := constraints.Newest(available.versions())
+		if !ok {
+			return selection{}, fmt.Errorf("%s; there are %s", noMatch(constraints), available)
+		}
+		e = lockfile.Entry{Provider: p, Version: v}
+	}
+	e.Constraints = constraints
+	found, ok := available.offer(e.Version)
+	if !ok {
+		return selection{}, fmt.Errorf("there is no version %s, which the lock file has; there are %s", e.Version, available)
+	}
+	return selection{e, known, found}, nil
 }

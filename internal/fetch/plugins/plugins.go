@@ -3,7 +3,10 @@
 //
 // Install looks in the sources that the CLI configuration allows, in their order, takes the newest version that satisfies all
 // constraints (or the locked one), puts it into the install folder and gives the new lock file. Ready is what every other command
-// calls: it finds the program of each provider and compares its package with the lock file, and installs nothing.
+// calls: it finds the program of each provider and compares its package with the lock file, and installs nothing. Lock and Copy serve
+// other machines: they record the hashes of packages for other platforms, and fill a folder that can be used as a mirror.
+//
+// Sources are asked and packages fetched by a few goroutines at a time, which have ended when a function returns.
 //
 // Both report all problems of all providers together. The lock file is returned, not written: the caller writes it when all went well.
 package plugins
@@ -16,6 +19,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/apparentlymart/go-versions/versions"
 
@@ -23,7 +27,9 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/fetch/remote"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
 // Wanted are the constraints of each provider that the configuration and the state need, those of all modules together.
@@ -52,7 +58,7 @@ type Options struct {
 	BuiltIn func(addr.Provider) bool
 	// Upgrade chooses the newest version that the constraints allow, whatever is locked.
 	Upgrade bool
-	// Progress is called for each step; nil for none.
+	// Progress is called for each step, by one goroutine at a time; nil for none.
 	Progress func(Step)
 }
 
@@ -65,18 +71,20 @@ const (
 	StepFind                           // versions are looked for; Constraints tells which
 	StepUse                            // the version is installed already
 	StepInstall                        // a version is being installed
-	StepInstalled                      // it is installed; Authentication tells how it was checked
+	StepInstalled                      // it is installed; Proof tells how it was checked
 	StepCached                         // it is linked to from the cache
 	StepServedHere                     // the provider is part of this program
+	StepFetch                          // its package is on the way; Done and Total tell how far
 )
 
 // Step is a piece of progress.
 type Step struct {
-	Kind           StepKind
-	Provider       addr.Provider
-	Version        versions.Version
-	Constraints    require.Constraints
-	Authentication string
+	Kind        StepKind
+	Provider    addr.Provider
+	Version     versions.Version
+	Constraints require.Constraints
+	Proof       packages.Proof // of StepInstalled
+	Done, Total int64          // bytes of StepFetch; Total is -1 when it is not known
 }
 
 // Result is what came of an installation.
@@ -86,99 +94,181 @@ type Result struct {
 	// ThisPlatformOnly are providers that were installed, and of which the lock file knows only the hash of what was found on this
 	// machine.
 	ThisPlatformOnly []addr.Provider
+	// Signed tells that a package was installed that somebody else than HashiCorp has signed.
+	Signed bool
 }
 
 // Install makes all wanted providers available.
 func Install(ctx context.Context, opts Options) (Result, diag.List) {
 	in := &installer{Options: opts}
-	if in.Progress == nil {
-		in.Progress = func(Step) {}
-	}
-	in.result.Lock = opts.Locked.Keep(func(p addr.Provider) bool { _, wanted := opts.Wanted[p]; return wanted })
-	chosen := map[addr.Provider]candidate{}
+	var result Result
+	var diags diag.List
+	result.Lock = opts.Locked.Keep(func(p addr.Provider) bool { _, wanted := opts.Wanted[p]; return wanted })
+	var wanted []addr.Provider
 	for _, p := range opts.Wanted.sorted() {
+		if in.begin(p) {
+			wanted = append(wanted, p)
+		}
+	}
+	work := make([]task, len(wanted))
+	inParallel(ctx, len(wanted), func(i int) {
+		work[i].Provider = wanted[i]
+		in.choose(ctx, &work[i])
+	})
+	inParallel(ctx, len(work), func(i int) {
+		if work[i].chosen {
+			in.install(ctx, &work[i])
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return result, diags.AppendError("Provider installation was canceled", err)
+	}
+	for _, t := range work {
+		diags = diags.Extend(t.diags)
+		switch {
+		case t.served:
+			result.Lock = result.Lock.Keep(func(other addr.Provider) bool { return other != t.Provider })
+		case t.locks:
+			result.Lock = result.Lock.With(t.entry)
+		}
+		if t.thisPlatformOnly {
+			result.ThisPlatformOnly = append(result.ThisPlatformOnly, t.Provider)
+		}
+		result.Signed = result.Signed || t.proof.Trust == packages.SelfSigned || t.proof.Trust == packages.PartnerSigned
+	}
+	return result, diags
+}
+
+// parallel bounds how many providers are worked on at a time: most of it is waiting for servers.
+const parallel = 4
+
+// inParallel calls f for 0 to n-1 until the context ends.
+func inParallel(ctx context.Context, n int, f func(i int)) {
+	slots := make(chan struct{}, parallel)
+	var wait sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
 		if ctx.Err() != nil {
 			break
 		}
-		if p.IsBuiltin() {
-			in.Progress(Step{Kind: StepServedHere, Provider: p})
-			continue
-		}
-		if c, ok := in.choose(p); ok {
-			chosen[p] = c
-		}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			f(i)
+		})
 	}
-	for _, p := range opts.Wanted.sorted() {
-		if c, ok := chosen[p]; ok && ctx.Err() == nil {
-			in.install(p, c)
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		in.diags = in.diags.AppendError("Provider installation was canceled", err)
-	}
-	return in.result, in.diags
+	wait.Wait()
 }
 
 type installer struct {
 	Options
-	result Result
-	diags  diag.List
+	mu sync.Mutex // held while Progress is called
+}
+
+// task is what happens to one provider.
+type task struct {
+	addr.Provider
+	version versions.Version
+	// found is where the version is; without sources when it is installed already.
+	found  offer
+	chosen bool // there is something to install
+	served bool // this program serves the provider itself
+
+	entry            lockfile.Entry // the new entry, if locks
+	locks            bool
+	proof            packages.Proof
+	thisPlatformOnly bool
+	diags            diag.List
+}
+
+func (in *installer) progress(s Step) {
+	if in.Progress == nil {
+		return
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.Progress(s)
 }
 
 // legacyNamespace stands in old states where the namespace was not known.
 const legacyNamespace = "-"
 
-// candidate is the version of a provider that is going to be used, and its package; nil for one that is installed already.
-type candidate struct {
-	version versions.Version
-	found   *packages.Package
+// begin tells what is going to happen to a provider; false when nothing is.
+func (in *installer) begin(p addr.Provider) bool {
+	locked, reuse := in.reuse(p)
+	switch {
+	case p.IsBuiltin():
+		in.progress(Step{Kind: StepServedHere, Provider: p})
+		return false
+	case reuse:
+		in.progress(Step{Kind: StepReuse, Provider: p, Version: locked.Version})
+	case p.Namespace != legacyNamespace:
+		in.progress(Step{Kind: StepFind, Provider: p, Constraints: in.Wanted[p]})
+	}
+	return true
 }
 
-// choose decides on a version. It reports what stands in the way and then gives false, as for a provider that needs no package.
-func (in *installer) choose(p addr.Provider) (candidate, bool) {
+// reuse gives the version that is to stay.
+func (in *installer) reuse(p addr.Provider) (lockfile.Entry, bool) {
+	locked, ok := in.Locked.Entry(p)
+	return locked, ok && !in.Upgrade
+}
+
+// choose decides on a version, or reports what stands in the way.
+func (in *installer) choose(ctx context.Context, t *task) {
+	p, wanted := t.Provider, in.Wanted[t.Provider]
 	if p.Namespace == legacyNamespace {
-		in.diags = in.diags.Errorf(nil, "Invalid legacy provider address",
+		t.diags = t.diags.Errorf(nil, "Invalid legacy provider address",
 			"The state has objects of provider %q, an address of before Terraform 0.13 that does not say whose provider it is. Say it with the command: state replace-provider %s NAMESPACE/%s", p.String(), p, p.Type)
-		return candidate{}, false
+		return
 	}
-	wanted := in.Wanted[p]
-	locked, isLocked := in.Locked.Entry(p)
-	reuse := isLocked && !in.Upgrade
+	locked, reuse := in.reuse(p)
 	if reuse {
-		in.Progress(Step{Kind: StepReuse, Provider: p, Version: locked.Version})
 		if !wanted.Allow(locked.Version) {
-			in.queryFailed(p, "the lock file has version %s, which does not match the constraint %s of the configuration. Run init -upgrade to choose a new version, or change the constraint", locked.Version, wanted)
-			return candidate{}, false
+			t.queryFailed("the lock file has version %s, which does not match the constraint %s of the configuration. Run init -upgrade to choose a new version, or change the constraint", locked.Version, wanted)
+			return
 		}
 		if isInstalled(in.Folder, locked) || isInstalled(in.Cache, locked) {
-			return candidate{version: locked.Version}, true
+			t.version, t.chosen = locked.Version, true
+			return
 		}
-	} else {
-		in.Progress(Step{Kind: StepFind, Provider: p, Constraints: wanted})
 	}
-	available, err := in.Sources.search(p)
-	if len(available) == 0 {
-		switch {
-		case in.Overrides[p] != "":
-			return candidate{}, false
-		case in.BuiltIn != nil && in.BuiltIn(p):
-			in.result.Lock = in.result.Lock.Keep(func(other addr.Provider) bool { return other != p })
-			in.Progress(Step{Kind: StepServedHere, Provider: p})
-			return candidate{}, false
+	available, err := in.search(ctx, p)
+	if len(available.offers) == 0 {
+		in.nothingFound(t, err)
+		return
+	}
+	t.warn(available.warnings)
+	if t.version = locked.Version; !reuse {
+		var ok bool
+		if t.version, ok = wanted.Newest(available.versions()); !ok {
+			t.queryFailed("%s; there are %s", noMatch(wanted), available)
+			return
 		}
-		in.queryFailed(p, "%s", cmp.Or(err, errors.New("no place to install from has this provider")))
-		return candidate{}, false
 	}
-	version, ok := locked.Version, reuse
-	if !reuse {
-		version, ok = wanted.Newest(versionsOf(available))
+	t.pick(available, wanted)
+}
+
+// search asks the sources for a provider. One that this program serves itself is not looked for in the network unless a version of it is
+// locked: otherwise the answer of a server, or that there is no network today, would decide which of two providers runs.
+func (in *installer) search(ctx context.Context, p addr.Provider) (catalog, error) {
+	if _, locked := in.Locked.Entry(p); !locked && in.BuiltIn != nil && in.BuiltIn(p) {
+		return in.Sources.local().search(ctx, p)
 	}
-	if !ok {
-		in.queryFailed(p, "%s; there are %s", noMatch(wanted), listVersions(available))
-		return candidate{}, false
+	return in.Sources.search(ctx, p)
+}
+
+func (in *installer) nothingFound(t *task, err error) {
+	var missing *web.NoServiceError
+	switch {
+	case in.Overrides[t.Provider] != "":
+	case in.BuiltIn != nil && in.BuiltIn(t.Provider):
+		t.served = true
+		in.progress(Step{Kind: StepServedHere, Provider: t.Provider})
+	case errors.As(err, &missing):
+		t.diags = t.diags.Errorf(nil, "Invalid provider registry host", "The host %q in the address of provider %s has no registry of providers. Check the address, or name a mirror that has the provider in the CLI configuration.", t.Host, t.Provider)
+	default:
+		t.queryFailed("%s", cmp.Or(err, errors.New("no place to install from has this provider")))
 	}
-	found, ok := in.pick(p, version, available)
-	return candidate{version, found}, ok
 }
 
 func noMatch(wanted require.Constraints) string {
@@ -188,174 +278,64 @@ func noMatch(wanted require.Constraints) string {
 	return fmt.Sprintf("no version matches the constraint %s", wanted)
 }
 
-// pick finds the package of a version for this platform.
-func (in *installer) pick(p addr.Provider, version versions.Version, available []packages.Package) (*packages.Package, bool) {
-	var elsewhere []string
-	for i, c := range available {
-		if c.Version != version {
-			continue
-		}
-		if c.Platform == packages.Current() {
-			return &available[i], true
-		}
-		elsewhere = append(elsewhere, c.Platform.String())
-	}
-	if len(elsewhere) == 0 {
-		in.queryFailed(p, "the version %s of the lock file is not there any more; there are %s. Run init -upgrade to choose another one", version, listVersions(available))
-		return nil, false
-	}
-	in.diags = in.diags.Errorf(nil, "Incompatible provider version",
-		"Provider %s v%s is there for %s, but not for the platform of this machine, %s. Add that package to the mirror, or choose a version that has one.",
-		p.ForDisplay(), version, strings.Join(elsewhere, ", "), packages.Current())
-	return nil, false
-}
-
-func (in *installer) queryFailed(p addr.Provider, format string, args ...any) {
-	hint := ""
-	if p.Host == addr.DefaultProviderHost && p.Namespace == "hashicorp" {
-		hint = fmt.Sprintf(" Where required_providers has no source for %s, this address is meant; if the provider is somebody else's, give its source there.", p.Type)
-	}
-	in.diags = in.diags.Errorf(nil, "Failed to query available provider packages",
-		"Could not choose a version of provider %s: %s.\n\nThe command \"providers\" shows which modules need it and what versions they ask for.%s", p.ForDisplay(), strings.TrimSuffix(fmt.Sprintf(format, args...), "."), hint)
-}
-
-// isInstalled tells whether the locked version is in a folder already, unchanged.
-func isInstalled(in packages.Folder, locked lockfile.Entry) bool {
-	if in.Dir == "" {
-		return false
-	}
-	_, h, err := in.Installed(locked.Provider, locked.Version)
-	return err == nil && slices.Contains(locked.Hashes, h)
-}
-
-// install puts the chosen package into the folder and its hash into the lock file.
-func (in *installer) install(p addr.Provider, c candidate) {
-	locked, _ := in.Locked.Entry(p)
-	entry := lockfile.Entry{Provider: p, Version: c.version, Constraints: in.Wanted[p]}
-	if locked.Version == c.version {
-		entry.Hashes = locked.Hashes
-	}
-	var h lockfile.Hash
-	var err error
-	step := Step{Kind: StepUse, Provider: p, Version: c.version}
+// pick finds where the version is to be taken from.
+func (t *task) pick(available catalog, wanted require.Constraints) {
+	found, ok := available.offer(t.version)
 	switch {
-	case isInstalled(in.Folder, entry):
-		in.Progress(step)
-		// The entry stays as it is: its constraints are those under which the version was chosen, and that was not done again.
-		return
-	case in.isCached(entry):
-		step.Kind = StepCached
-		in.Progress(step)
-		if h, err = in.fromCache(entry); err != nil {
-			in.diags = in.diags.Errorf(nil, "Failed to install provider from shared cache", "Error while linking to %s v%s in the plugin cache: %s.", p.ForDisplay(), c.version, err)
-			return
+	case !ok:
+		t.queryFailed("the version %s of the lock file is not there any more; there are %s. Run init -upgrade to choose another one", t.version, available)
+	case found.Platforms != nil && !slices.Contains(found.Platforms, packages.Current()):
+		t.notForThisPlatform(&packages.PlatformError{Wish: t.wish(), Available: found.Platforms})
+	case len(found.Protocols) > 0 && !slices.ContainsFunc(found.Protocols, remote.Speaks):
+		advice := "No version that the constraints allow speaks one of these."
+		fit := slices.DeleteFunc(slices.Clone(available.offers), func(o offer) bool {
+			return len(o.Protocols) > 0 && !slices.ContainsFunc(o.Protocols, remote.Speaks) || !wanted.Allow(o.Version)
+		})
+		if len(fit) > 0 {
+			advice = fmt.Sprintf("The newest version that speaks one of these is %s: ask for it with version = %q.", fit[0].Version, fit[0].Version.String())
 		}
-	case c.found == nil:
-		in.queryFailed(p, "version %s was installed a moment ago, and is not any more. Another process works in the same directory", c.version)
-		return
+		t.diags = t.diags.Errorf(nil, "Incompatible provider version", "Provider %s: %s. %s", t.ForDisplay(), &remote.ProtocolError{Wish: t.wish(), Protocols: found.Protocols}, advice)
 	default:
-		step.Kind = StepInstall
-		in.Progress(step)
-		if h, err = in.unpack(*c.found, entry); err != nil {
-			in.diags = in.diags.Errorf(nil, "Failed to install provider", "Error while installing %s v%s: %s.", p.ForDisplay(), c.version, err)
-			return
+		t.found, t.chosen = found, true
+	}
+}
+
+func (t *task) wish() packages.Wish {
+	return packages.Wish{Provider: t.Provider, Version: t.version, Platform: packages.Current()}
+}
+
+func (t *task) notForThisPlatform(problem *packages.PlatformError) {
+	t.diags = t.diags.Errorf(nil, "Incompatible provider version",
+		"Provider %s: %s. The platform of this machine is %s: choose a version that has a package for it, or add one to a mirror.",
+		t.ForDisplay(), problem, packages.Current())
+}
+
+func (t *task) queryFailed(format string, args ...any) {
+	hint := ""
+	if t.Host == addr.DefaultProviderHost && t.Namespace == "hashicorp" {
+		hint = fmt.Sprintf(" Where required_providers has no source for %s, this address is meant; if the provider is somebody else's, give its source there.", t.Type)
+	}
+	t.diags = t.diags.Errorf(nil, "Failed to query available provider packages",
+		"Could not choose a version of provider %s: %s.\n\nThe command \"providers\" shows which modules need it and what versions they ask for.%s", t.ForDisplay(), strings.TrimSuffix(fmt.Sprintf(format, args...), "."), hint)
+}
+
+// maxWarnings bounds what a registry can make a user read.
+const maxWarnings = 10
+
+// warn passes on what a registry says of a provider.
+func (t *task) warn(warnings []string) {
+	if len(warnings) == 0 {
+		return
+	}
+	if more := len(warnings) - maxWarnings; more > 0 {
+		warnings = append(slices.Clone(warnings[:maxWarnings]), fmt.Sprintf("and %d more", more))
+	}
+	text := ""
+	for _, w := range warnings {
+		if len(w) > 1000 {
+			w = strings.ToValidUTF8(w[:1000], "") + "…"
 		}
-		step.Kind, step.Authentication = StepInstalled, "unauthenticated"
-		in.Progress(step)
+		text += "\n- " + w
 	}
-	if len(entry.Hashes) == 0 || slices.Equal(entry.Hashes, []lockfile.Hash{h}) {
-		in.result.ThisPlatformOnly = append(in.result.ThisPlatformOnly, p)
-	}
-	entry.Hashes = append(understood(entry.Hashes), h)
-	in.result.Lock = in.result.Lock.With(entry)
-}
-
-// understood leaves out hashes of schemes that nobody can check.
-func understood(hashes []lockfile.Hash) []lockfile.Hash {
-	return slices.DeleteFunc(slices.Clone(hashes), func(h lockfile.Hash) bool { return h.Scheme() != "h1" && h.Scheme() != "zh" })
-}
-
-// unpack installs a package that the lock file allows, through the cache if there is one.
-func (in *installer) unpack(found packages.Package, entry lockfile.Entry) (lockfile.Hash, error) {
-	h, err := found.Hash()
-	if err != nil {
-		return "", err
-	}
-	if err := allowed(found, h, entry.Hashes); err != nil {
-		return "", err
-	}
-	if in.Cache.Dir == "" {
-		return in.Folder.Install(found)
-	}
-	// What others may be running right now is not replaced by the same.
-	if _, cached, err := in.Cache.Installed(found.Provider, found.Version); err != nil || cached != h {
-		if _, err := in.Cache.Install(found); err != nil {
-			return "", err
-		}
-	}
-	return in.Folder.Install(in.cached(entry))
-}
-
-// allowed tells why a package with a hash must not be installed. For an archive the lock file may have the hash of the archive itself.
-func allowed(found packages.Package, h lockfile.Hash, hashes []lockfile.Hash) error {
-	if len(hashes) == 0 || slices.Contains(hashes, h) {
-		return nil
-	}
-	if found.Packed {
-		archive, err := found.ArchiveHash()
-		if err != nil {
-			return err
-		}
-		if slices.Contains(hashes, archive) {
-			return nil
-		}
-	}
-	return fmt.Errorf("the package %s has none of the checksums of the lock file, but %s. Either the package was changed since it was locked, or the lock file knows only packages of other platforms; in that case \"providers lock -platform=%s\" adds this one", found.Path, h, packages.Current())
-}
-
-// cached is the package of the cache.
-func (in *installer) cached(e lockfile.Entry) packages.Package {
-	return packages.Package{Provider: e.Provider, Version: e.Version, Platform: packages.Current(), Path: in.Cache.Path(e.Provider, e.Version)}
-}
-
-// isCached tells whether the cache has a package that may be used: one that the lock file knows, or any if that is allowed.
-func (in *installer) isCached(e lockfile.Entry) bool {
-	if in.Cache.Dir == "" {
-		return false
-	}
-	_, h, err := in.Cache.Installed(e.Provider, e.Version)
-	return err == nil && (slices.Contains(e.Hashes, h) || in.CacheUnlocked)
-}
-
-func (in *installer) fromCache(e lockfile.Entry) (lockfile.Hash, error) {
-	found := in.cached(e)
-	h, err := found.Hash()
-	if err == nil {
-		err = allowed(found, h, e.Hashes)
-	}
-	if err != nil {
-		return "", err
-	}
-	return in.Folder.Install(found)
-}
-
-func versionsOf(list []packages.Package) []versions.Version {
-	out := make([]versions.Version, len(list))
-	for i, p := range list {
-		out[i] = p.Version
-	}
-	return out
-}
-
-func listVersions(list []packages.Package) string {
-	texts := []string{}
-	for _, p := range list {
-		if text := p.Version.String(); !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
-	if len(texts) > 10 {
-		texts = append(texts[:10], fmt.Sprintf("and %d older ones", len(texts)-10))
-	}
-	return strings.Join(texts, ", ")
+	t.diags = t.diags.Warnf(nil, "Additional provider information from registry", "The registry has something to say about %s:%s", t.Provider, text)
 }

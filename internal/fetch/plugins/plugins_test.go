@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,8 +19,18 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 	"github.com/tombolo-iac/tombolo/internal/settings"
 )
+
+// offline is a client without a network.
+var offline = web.New(web.Options{Transport: noNetwork{}})
+
+type noNetwork struct{}
+
+func (noNetwork) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("no network here")
+}
 
 // world is a mirror and a place to install into.
 type world struct {
@@ -34,7 +45,7 @@ func newWorld(t *testing.T) *world {
 	w.opts = plugins.Options{
 		Wanted:  plugins.Wanted{},
 		Folder:  packages.Folder{Dir: filepath.Join(t.TempDir(), "providers")},
-		Sources: plugins.NewSources(&settings.Settings{Explicit: true, Installation: []settings.Method{{Kind: settings.FilesystemMirror, Location: w.mirror}}}, nil),
+		Sources: plugins.NewSources(&settings.Settings{Explicit: true, Installation: []settings.Method{{Kind: settings.FilesystemMirror, Location: w.mirror}}}, nil, offline),
 		Progress: func(s plugins.Step) {
 			w.steps = append(w.steps, strings.TrimSpace(fmt.Sprint(s.Kind, " ", s.Provider.Type, " ", s.Version, " ", s.Constraints)))
 		},
@@ -298,14 +309,14 @@ func TestImpliedFoldersGoBeforeRegistriesAndAreSearchedOnlyWithoutSettings(t *te
 	w.wants("hashicorp/null", "")
 	_, diags := w.install()
 	wantError(t, diags, "was not found in "+w.mirror)
-	w.opts.Sources = plugins.NewSources(&settings.Settings{}, []string{missing, implied})
+	w.opts.Sources = plugins.NewSources(&settings.Settings{}, []string{missing, implied}, offline)
 	w.mustInstall()
 	if got := w.version("hashicorp/null"); got != "1.0.0" {
 		t.Errorf("got %q", got)
 	}
 	w.wants("hashicorp/gone", "")
 	_, diags = w.install()
-	wantError(t, diags, implied, "registries cannot be used")
+	wantError(t, diags, "registry.terraform.io", "no network here", "not found in "+implied)
 }
 
 func TestMethodsAreUsedForWhatTheyCover(t *testing.T) {
@@ -317,21 +328,21 @@ func TestMethodsAreUsedForWhatTheyCover(t *testing.T) {
 	w.opts.Sources = plugins.NewSources(&settings.Settings{Explicit: true, Installation: []settings.Method{
 		{Kind: settings.FilesystemMirror, Location: w.mirror, Include: []settings.Pattern{null}},
 		{Kind: settings.FilesystemMirror, Location: second, Exclude: []settings.Pattern{null}},
-	}}, nil)
+	}}, nil, offline)
 	w.wants("hashicorp/null", "")
 	w.mustInstall()
 	if got := w.version("hashicorp/null"); got != "1.0.0" {
 		t.Errorf("got %q", got)
 	}
 	w.wants("example.com/a/b", "")
-	w.opts.Sources = plugins.NewSources(&settings.Settings{Explicit: true}, nil)
+	w.opts.Sources = plugins.NewSources(&settings.Settings{Explicit: true}, nil, offline)
 	_, diags := w.install()
 	wantError(t, diags, "has no method for it")
 }
 
 func TestAMirrorThatCannotBeReadIsAnError(t *testing.T) {
 	w := newWorld(t)
-	w.opts.Sources = plugins.NewSources(&settings.Settings{Explicit: true, Installation: []settings.Method{{Kind: settings.FilesystemMirror, Location: filepath.Join(w.mirror, "missing")}}}, nil)
+	w.opts.Sources = plugins.NewSources(&settings.Settings{Explicit: true, Installation: []settings.Method{{Kind: settings.FilesystemMirror, Location: filepath.Join(w.mirror, "missing")}}}, nil, offline)
 	w.wants("hashicorp/null", "")
 	_, diags := w.install()
 	wantError(t, diags, "cannot be searched")

@@ -1,80 +1,236 @@
 package plugins
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/apparentlymart/go-versions/versions"
+
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/fetch/remote"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 	"github.com/tombolo-iac/tombolo/internal/settings"
 )
 
+// Source is a place that packages come from. It may be used by several goroutines.
+type Source interface {
+	// Versions lists what there is of a provider; an empty list when the place does not have it.
+	Versions(ctx context.Context, p addr.Provider) (packages.Listing, error)
+	// Fetch makes a package be on this machine: in the directory, if it was not here before. A platform that a version is not there for is a
+	// *packages.PlatformError. What the place states of a package has been checked.
+	Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (packages.Fetched, error)
+	// String names the place in messages.
+	String() string
+}
+
+// place is a source and what it is meant for.
+type place struct {
+	Source
+	covers func(addr.Provider) bool
+	// local tells that asking needs no network.
+	local bool
+}
+
 // Sources are where packages come from, in the order of preference.
 type Sources struct {
-	methods []settings.Method
-	// implied are local folders that count when nothing is said, in their order.
-	implied []string
+	// implied are local folders that count when nothing is said, in their order. What is in one of them is not looked for elsewhere.
+	implied []place
+	places  []place
 }
+
+func all(addr.Provider) bool { return true }
 
 // NewSources makes the sources that the settings ask for. Without a provider_installation block those are the implied folders, which
 // need not exist, and then the registries.
-func NewSources(s *settings.Settings, implied []string) Sources {
-	if s != nil && s.Explicit {
-		return Sources{methods: s.Installation}
+func NewSources(s *settings.Settings, implied []string, client *web.Client) Sources {
+	if s == nil || !s.Explicit {
+		sources := Registries(client)
+		for _, dir := range implied {
+			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			sources.implied = append(sources.implied, place{packages.Mirror{Dir: dir}, all, true})
+		}
+		return sources
 	}
-	return Sources{implied: implied, methods: []settings.Method{{Kind: settings.Direct}}}
+	var sources Sources
+	for _, m := range s.Installation {
+		sources.places = append(sources.places, placeOf(m, client))
+	}
+	return sources
+}
+
+func placeOf(m settings.Method, client *web.Client) place {
+	p := place{covers: m.Covers}
+	switch m.Kind {
+	case settings.FilesystemMirror:
+		p.Source, p.local = packages.Mirror{Dir: m.Location}, true
+	case settings.NetworkMirror:
+		u, err := url.Parse(m.Location)
+		if err != nil {
+			panic("plugins: the settings have a network mirror that is not a URL: " + m.Location)
+		}
+		p.Source = remote.Mirror{Client: client, URL: u}
+	default:
+		p.Source = remote.Registry{Client: client}
+	}
+	return p
+}
+
+// Registries are the registries that the addresses of providers name, and nothing else.
+func Registries(client *web.Client) Sources {
+	return Sources{places: []place{{remote.Registry{Client: client}, all, false}}}
+}
+
+// NetworkMirror is one network mirror alone.
+func NetworkMirror(location string, client *web.Client) (Sources, error) {
+	if err := settings.CheckMirrorURL(location); err != nil {
+		return Sources{}, err
+	}
+	return Sources{places: []place{placeOf(settings.Method{Kind: settings.NetworkMirror, Location: location}, client)}}, nil
 }
 
 // OnlyFolders makes sources of some folders alone, whatever the settings say.
 func OnlyFolders(dirs []string) Sources {
 	var s Sources
 	for _, dir := range dirs {
-		s.methods = append(s.methods, settings.Method{Kind: settings.FilesystemMirror, Location: dir})
+		s.places = append(s.places, place{packages.Mirror{Dir: dir}, all, true})
 	}
 	return s
 }
 
-// search gives the packages of a provider in all sources that cover it, newest first. The error tells why there are none.
-func (s Sources) search(p addr.Provider) ([]packages.Package, error) {
-	var list []packages.Package
-	var looked []string
-	for _, dir := range s.implied {
-		found, err := packages.Search(dir, p)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("the folder %s cannot be searched: %w", dir, err)
+// local leaves out what needs a network.
+func (s Sources) local() Sources {
+	return Sources{implied: s.implied, places: slices.DeleteFunc(slices.Clone(s.places), func(p place) bool { return !p.local })}
+}
+
+// offer is a version and where it is.
+type offer struct {
+	packages.Offer
+	sources []Source
+}
+
+// catalog is what all sources have of a provider, newest first.
+type catalog struct {
+	offers   []offer
+	warnings []string
+}
+
+// search asks all sources that cover a provider. The error tells why there is nothing.
+func (s Sources) search(ctx context.Context, p addr.Provider) (catalog, error) {
+	found, looked, err := ask(ctx, p, s.implied, nil)
+	if err != nil || len(found.offers) > 0 {
+		return found, err
+	}
+	found, looked, err = ask(ctx, p, s.places, looked)
+	if err != nil || len(found.offers) > 0 {
+		return found, err
+	}
+	if len(looked) == 0 {
+		return catalog{}, errors.New("the provider_installation block of the CLI configuration has no method for it")
+	}
+	return catalog{}, fmt.Errorf("it was not found in %s. Check its name, or put a package into a folder that the CLI configuration names as filesystem_mirror", strings.Join(looked, ", "))
+}
+
+// ask asks places. before are those that were looked in before; the result has all of them.
+func ask(ctx context.Context, p addr.Provider, places []place, before []string) (found catalog, looked []string, err error) {
+	looked = before
+	for _, from := range places {
+		if !from.covers(p) {
+			continue
 		}
-		looked = append(looked, dir)
-		list = append(list, found...)
-	}
-	if len(list) > 0 {
-		return list, nil // what is there locally is not looked for elsewhere
-	}
-	for _, m := range s.methods {
-		switch {
-		case !m.Covers(p):
-		case m.Kind == settings.FilesystemMirror:
-			found, err := packages.Search(m.Location, p)
-			if err != nil {
-				return nil, fmt.Errorf("the filesystem mirror %s cannot be searched: %w", m.Location, err)
+		list, err := from.Versions(ctx, p)
+		if err != nil {
+			if len(looked) > 0 {
+				err = fmt.Errorf("%w; it was not found in %s", err, strings.Join(looked, ", "))
 			}
-			looked = append(looked, m.Location)
-			list = append(list, found...)
-		case m.Kind == settings.NetworkMirror:
-			looked = append(looked, m.Location+" (network mirrors cannot be used in this version)")
-		case m.Kind == settings.Direct:
-			looked = append(looked, p.Host+" (registries cannot be used in this version)")
+			return catalog{}, looked, err
+		}
+		name := from.String()
+		if _, ok := from.Source.(remote.Registry); ok {
+			name = "the registry " + p.Host
+		}
+		looked = append(looked, name)
+		found.add(list, from.Source)
+	}
+	slices.SortStableFunc(found.offers, func(a, b offer) int { return require.Compare(b.Version, a.Version) })
+	return found, looked, nil
+}
+
+func (c *catalog) add(list packages.Listing, from Source) {
+	known := make(map[versions.Version]int, len(c.offers))
+	for i, o := range c.offers {
+		known[o.Version] = i
+	}
+	for _, o := range list.Offers {
+		i, ok := known[o.Version]
+		if !ok {
+			known[o.Version] = len(c.offers)
+			c.offers = append(c.offers, offer{o, []Source{from}})
+			continue
+		}
+		both := &c.offers[i]
+		if both.Platforms == nil || o.Platforms == nil {
+			both.Platforms = nil
+		} else {
+			both.Platforms = slices.Concat(both.Platforms, o.Platforms)
+		}
+		if !slices.Contains(both.sources, from) {
+			both.sources = append(both.sources, from)
 		}
 	}
-	if len(list) == 0 && len(looked) == 0 {
-		return nil, errors.New("the provider_installation block of the CLI configuration has no method for it")
+	c.warnings = append(c.warnings, list.Warnings...)
+}
+
+// offer gives what there is of a version.
+func (c catalog) offer(v versions.Version) (offer, bool) {
+	for _, o := range c.offers {
+		if o.Version == v {
+			return o, true
+		}
 	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("it was not found in %s. Put a package into one of the folders, or name a filesystem_mirror in the CLI configuration", strings.Join(looked, ", "))
+	return offer{}, false
+}
+
+func (c catalog) versions() []versions.Version {
+	out := make([]versions.Version, len(c.offers))
+	for i, o := range c.offers {
+		out[i] = o.Version
 	}
-	slices.SortStableFunc(list, func(a, b packages.Package) int { return require.Compare(b.Version, a.Version) })
-	return list, nil
+	return out
+}
+
+// String lists the newest versions.
+func (c catalog) String() string {
+	texts := []string{}
+	for _, o := range c.offers {
+		texts = append(texts, o.Version.String())
+	}
+	if len(texts) > 10 {
+		texts = append(texts[:10], fmt.Sprintf("and %d older ones", len(texts)-10))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// fetch takes a package from the first source that has it for the platform.
+func (o offer) fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (packages.Fetched, error) {
+	problem := &packages.PlatformError{Wish: w, Available: slices.Clone(o.Platforms)}
+	for _, from := range o.sources {
+		found, err := from.Fetch(ctx, w, dir, progress)
+		var elsewhere *packages.PlatformError
+		if errors.As(err, &elsewhere) {
+			problem.Available = append(problem.Available, elsewhere.Available...)
+			continue
+		}
+		return found, err
+	}
+	return packages.Fetched{}, problem
 }

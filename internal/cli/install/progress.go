@@ -1,0 +1,83 @@
+package install
+
+import (
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/internal/view/live"
+)
+
+// progress shows what is being installed: lines of what was done, and on a terminal how far the downloads are.
+type progress struct {
+	c       *command.Call
+	display *live.Display // nil where nothing can be drawn
+	open    map[string]bool
+}
+
+func newProgress(c *command.Call) *progress {
+	p := &progress{c: c, open: map[string]bool{}}
+	if size := c.ViewOptions().Size; size != nil && !c.JSON {
+		p.display = live.New(live.Options{Out: c.Out, Size: size})
+	}
+	return p
+}
+
+func (p *progress) close() {
+	if p.display != nil {
+		p.display.Close()
+	}
+}
+
+// tell prints a line of the list.
+func (p *progress) tell(line string) {
+	if p.display == nil {
+		tell(p.c, line)
+		return
+	}
+	p.display.Print("- " + view.CleanLine(line) + "\n")
+}
+
+// detail prints a line that belongs to the one before.
+func (p *progress) detail(line string) {
+	text := "  - " + view.CleanLine(line) + "\n"
+	if p.display == nil {
+		fmt.Fprint(p.c.Out, text)
+		return
+	}
+	p.display.Print(text)
+}
+
+// downloads shows how far a download is. total is below 1 when it is not known.
+func (p *progress) downloads(name string, done, total int64) {
+	if p.display == nil {
+		return
+	}
+	if !p.open[name] {
+		p.open[name] = true
+		p.display.Start(name, live.Task{Sign: " ", Name: view.CleanLine(name), Verb: "downloading"})
+	}
+	text := size(done)
+	if total > 0 {
+		text = fmt.Sprintf("%d%% of %s", done*100/total, size(total))
+	}
+	p.display.Say(name, text)
+}
+
+// ended takes a download from the display.
+func (p *progress) ended(name string) {
+	if p.display != nil && p.open[name] {
+		delete(p.open, name)
+		p.display.End(name, "")
+	}
+}
+
+func size(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}

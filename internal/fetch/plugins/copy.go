@@ -1,0 +1,173 @@
+package plugins
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+)
+
+// CopyOptions tell which packages are to be in a mirror.
+type CopyOptions struct {
+	Wanted    Wanted
+	Locked    lockfile.File
+	Sources   Sources
+	Platforms []packages.Platform
+	Dir       string // of the mirror
+	// Selected is told which version of a provider is taken, and whether the lock file says so; nil for nobody.
+	Selected func(e lockfile.Entry, locked bool)
+	// Progress is called before and after each package is fetched; nil for nobody.
+	Progress func(Fetching)
+}
+
+// Copy puts packed packages into a folder, with the documents that make it a network mirror where a web server offers it. What is in the
+// folder already stays. Versions are chosen as Lock does.
+func Copy(ctx context.Context, opts CopyOptions) (diags diag.List) {
+	if opts.Selected == nil {
+		opts.Selected = func(lockfile.Entry, bool) {}
+	}
+	if opts.Progress == nil {
+		opts.Progress = func(Fetching) {}
+	}
+	for _, p := range opts.Wanted.sorted() {
+		if p.IsBuiltin() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return diags.AppendError("Mirroring was canceled", err)
+		}
+		if err := opts.copy(ctx, p); err != nil {
+			diags = diags.Errorf(nil, "Failed to mirror provider", "Provider %s could not be put into %s: %s.", p.ForDisplay(), opts.Dir, strings.TrimSuffix(err.Error(), "."))
+		}
+	}
+	return diags
+}
+
+func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
+	s, err := selectVersion(ctx, o.Sources, p, o.Wanted, o.Locked)
+	if err != nil {
+		return err
+	}
+	o.Selected(s.entry, s.known)
+	for _, on := range o.Platforms {
+		w := packages.Wish{Provider: p, Version: s.entry.Version, Platform: on}
+		o.Progress(Fetching{Wish: w})
+		err := staged(func(dir string) error {
+			found, err := s.found.fetch(ctx, w, dir, func(done, total int64) { o.Progress(Fetching{Wish: w, Done: done, Total: total}) })
+			if err != nil {
+				return err
+			}
+			if err := keep(found.Package, packages.ArchivePath(o.Dir, w)); err != nil {
+				return err
+			}
+			o.Progress(Fetching{Wish: w, Ended: true, Proof: found.Proof})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return writeIndex(o.Dir, p)
+}
+
+// keep puts a copy of an archive into its place as a whole.
+func keep(p packages.Package, target string) error {
+	if !p.Packed {
+		return fmt.Errorf("the package %s is not packed, so that its checksums are not those of its publisher", p.Path)
+	}
+	in, err := os.Open(p.Path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return replace(target, func(out io.Writer) error {
+		_, err := io.Copy(out, in)
+		return err
+	})
+}
+
+// replace writes a file beside its place and then puts it there.
+func replace(path string, write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	out, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(out.Name())
+	if err := errors.Join(write(out), out.Chmod(0o644), out.Close()); err != nil {
+		return err
+	}
+	return os.Rename(out.Name(), path)
+}
+
+// writeIndex describes the packed packages that a mirror has of a provider.
+func writeIndex(dir string, p addr.Provider) error {
+	found, err := packages.Search(dir, p)
+	if err != nil {
+		return err
+	}
+	type archive struct {
+		Hashes []lockfile.Hash `json:"hashes"`
+		URL    string          `json:"url"`
+	}
+	type release struct {
+		Archives map[string]archive `json:"archives"`
+	}
+	versions := map[string]struct{}{}
+	releases := map[string]release{}
+	for _, f := range found {
+		if !f.Packed {
+			continue
+		}
+		h, err := f.Hash()
+		if err != nil {
+			return err
+		}
+		v := f.Version.String()
+		if _, ok := releases[v]; !ok {
+			versions[v], releases[v] = struct{}{}, release{map[string]archive{}}
+		}
+		releases[v].Archives[f.Platform.String()] = archive{[]lockfile.Hash{h}, filepath.Base(f.Path)}
+	}
+	folder := packages.ProviderPath(dir, p)
+	for v, r := range releases {
+		if err := writeJSON(filepath.Join(folder, v+".json"), r); err != nil {
+			return err
+		}
+	}
+	return writeJSON(filepath.Join(folder, "index.json"), map[string]any{"versions": versions})
+}
+
+func writeJSON(path string, document any) error {
+	text, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace(path, func(out io.Writer) error {
+		_, err := out.Write(text)
+		return err
+	})
+}
+
+// Why words how the version of a provider was chosen.
+func Why(locked bool, c require.Constraints) string {
+	switch {
+	case locked:
+		return "to match dependency lock file"
+	case c.IsEmpty():
+		return "with no constraints"
+	}
+	return "to meet constraints " + c.String()
+}

@@ -1,0 +1,136 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+)
+
+// isInstalled tells whether the locked version is in a folder already, unchanged.
+func isInstalled(in packages.Folder, locked lockfile.Entry) bool {
+	if in.Dir == "" {
+		return false
+	}
+	_, h, err := in.Installed(locked.Provider, locked.Version)
+	return err == nil && slices.Contains(locked.Hashes, h)
+}
+
+// install puts the chosen version into the folder and makes its entry of the lock file.
+func (in *installer) install(ctx context.Context, t *task) {
+	locked, _ := in.Locked.Entry(t.Provider)
+	t.entry = lockfile.Entry{Provider: t.Provider, Version: t.version, Constraints: in.Wanted[t.Provider]}
+	if locked.Version == t.version {
+		t.entry.Hashes = locked.Hashes
+	}
+	var h lockfile.Hash
+	var err error
+	step := Step{Kind: StepUse, Provider: t.Provider, Version: t.version}
+	switch {
+	case isInstalled(in.Folder, t.entry):
+		in.progress(step)
+		// The entry stays as it is: its constraints are those under which the version was chosen, and that was not done again.
+		return
+	case in.isCached(t.entry):
+		step.Kind = StepCached
+		in.progress(step)
+		if h, err = in.Folder.Install(in.cached(t.entry), accepts(t.entry.Hashes, "")); err != nil {
+			t.diags = t.diags.Errorf(nil, "Failed to install provider from shared cache", "Error while linking to %s v%s in the plugin cache: %s.", t.ForDisplay(), t.version, err)
+			return
+		}
+	case len(t.found.sources) == 0:
+		t.queryFailed("version %s was installed a moment ago, and is not any more. Another process works in the same directory", t.version)
+		return
+	default:
+		step.Kind = StepInstall
+		in.progress(step)
+		h, err = in.fetch(ctx, t)
+		var elsewhere *packages.PlatformError
+		switch {
+		case errors.As(err, &elsewhere):
+			t.notForThisPlatform(elsewhere)
+			return
+		case err != nil:
+			t.diags = t.diags.Errorf(nil, "Failed to install provider", "Error while installing %s v%s: %s.", t.ForDisplay(), t.version, err)
+			return
+		}
+		step.Kind, step.Proof = StepInstalled, t.proof
+		in.progress(step)
+	}
+	t.thisPlatformOnly = len(t.proof.Hashes) == 0 && (len(t.entry.Hashes) == 0 || slices.Equal(t.entry.Hashes, []lockfile.Hash{h}))
+	t.entry.Hashes = slices.Concat(understood(t.entry.Hashes), []lockfile.Hash{h}, t.proof.Hashes)
+	t.locks = true
+}
+
+// understood leaves out hashes of schemes that nobody can check.
+func understood(hashes []lockfile.Hash) []lockfile.Hash {
+	return slices.DeleteFunc(slices.Clone(hashes), func(h lockfile.Hash) bool { return h.Scheme() != "h1" && h.Scheme() != "zh" })
+}
+
+// staged calls f with a directory for what is fetched, which is gone afterwards.
+func staged(f func(dir string) error) (err error) {
+	dir, err := os.MkdirTemp("", "provider-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	return f(dir)
+}
+
+// fetch gets the package and installs it if the lock file allows, through the cache if there is one.
+func (in *installer) fetch(ctx context.Context, t *task) (h lockfile.Hash, err error) {
+	err = staged(func(dir string) error {
+		found, err := t.found.fetch(ctx, t.wish(), dir, func(done, total int64) {
+			in.progress(Step{Kind: StepFetch, Provider: t.Provider, Version: t.version, Done: done, Total: total})
+		})
+		if err != nil {
+			return err
+		}
+		t.proof = found.Proof
+		archive := lockfile.Hash("")
+		if found.Packed {
+			if archive, err = found.ArchiveHash(); err != nil {
+				return err
+			}
+		}
+		accept := accepts(t.entry.Hashes, archive)
+		if in.Cache.Dir == "" {
+			h, err = in.Folder.Install(found.Package, accept)
+			return err
+		}
+		if h, err = in.Cache.Install(found.Package, accept); err == nil {
+			h, err = in.Folder.Install(in.cached(t.entry), accepts([]lockfile.Hash{h}, ""))
+		}
+		return err
+	})
+	return h, err
+}
+
+// accepts gives what decides whether a package may be installed: one that has a hash of the lock file, of its files or its archive; any, if
+// the lock file has none.
+func accepts(hashes []lockfile.Hash, archive lockfile.Hash) func(lockfile.Hash) error {
+	return func(h lockfile.Hash) error {
+		if len(hashes) == 0 || slices.Contains(hashes, h) || archive != "" && slices.Contains(hashes, archive) {
+			return nil
+		}
+		return fmt.Errorf("the package has none of the checksums of the lock file, but %s. Either the package was changed since it was locked, or the lock file knows only packages of other platforms; in that case \"providers lock -platform=%s\" adds this one", h, packages.Current())
+	}
+}
+
+// cached is the package of the cache.
+func (in *installer) cached(e lockfile.Entry) packages.Package {
+	return packages.Package{Provider: e.Provider, Version: e.Version, Platform: packages.Current(), Path: in.Cache.Path(e.Provider, e.Version)}
+}
+
+// isCached tells whether the cache has a package that may be used: one that the lock file knows, or any if that is allowed.
+func (in *installer) isCached(e lockfile.Entry) bool {
+	if in.Cache.Dir == "" {
+		return false
+	}
+	_, h, err := in.Cache.Installed(e.Provider, e.Version)
+	return err == nil && (slices.Contains(e.Hashes, h) || in.CacheUnlocked)
+}

@@ -1,0 +1,122 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+)
+
+// Mirror is a network mirror: a web server with packages of providers, wherever they come from.
+type Mirror struct {
+	Client *web.Client
+	URL    *url.URL
+}
+
+// String names the place.
+func (m Mirror) String() string { return m.URL.Redacted() }
+
+// at is the address of a document about a provider.
+func (m Mirror) at(p addr.Provider, name string) (*url.URL, error) {
+	host, err := svchost.ForComparison(p.Host)
+	if err != nil {
+		return nil, err
+	}
+	return m.URL.JoinPath(string(host), p.Namespace, p.Type, name), nil
+}
+
+func (m Mirror) read(ctx context.Context, p addr.Provider, name string, into any) (*url.URL, error) {
+	u, err := m.at(p, name)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := m.Client.JSON(ctx, web.Request{URL: u, Host: m.URL.Host}, into)
+	return doc.URL, err
+}
+
+// Versions lists what the mirror has of a provider; nothing when it does not know it.
+func (m Mirror) Versions(ctx context.Context, p addr.Provider) (packages.Listing, error) {
+	var answer struct {
+		Versions map[string]struct{} `json:"versions"`
+	}
+	_, err := m.read(ctx, p, "index.json", &answer)
+	switch {
+	case web.IsNotFound(err):
+		return packages.Listing{}, nil
+	case err != nil:
+		return packages.Listing{}, fmt.Errorf("the network mirror %s cannot be asked: %w", m, err)
+	case len(answer.Versions) > maxVersions:
+		return packages.Listing{}, fmt.Errorf("the network mirror %s names %d versions, more than %d", m, len(answer.Versions), maxVersions)
+	}
+	var list packages.Listing
+	for text := range answer.Versions {
+		if v, ok := parseVersion(text); ok {
+			list.Offers = append(list.Offers, packages.Offer{Version: v})
+		}
+	}
+	return list, nil
+}
+
+// Fetch puts a package into a directory.
+func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (packages.Fetched, error) {
+	var answer struct {
+		Archives map[string]struct {
+			URL    string   `json:"url"`
+			Hashes []string `json:"hashes"`
+		} `json:"archives"`
+	}
+	base, err := m.read(ctx, w.Provider, w.Version.String()+".json", &answer)
+	if err != nil {
+		return packages.Fetched{}, fmt.Errorf("the network mirror %s cannot be asked: %w", m, err)
+	}
+	archive, ok := answer.Archives[w.Platform.String()]
+	if !ok {
+		problem := &packages.PlatformError{Wish: w}
+		for name := range answer.Archives {
+			if p, err := packages.ParsePlatform(name); err == nil {
+				problem.Available = append(problem.Available, p)
+			}
+		}
+		return packages.Fetched{}, problem
+	}
+	from, err := web.Resolve(base, archive.URL)
+	if err != nil || archive.URL == "" {
+		return packages.Fetched{}, fmt.Errorf("the network mirror %s gives an address for the package that cannot be used: %q", m, archive.URL)
+	}
+	p, h, err := download(ctx, m.Client, from, w, dir, progress)
+	if err != nil {
+		return packages.Fetched{}, err
+	}
+	trust, err := stated(p, h, archive.Hashes)
+	if err != nil {
+		return packages.Fetched{}, discard(p, err)
+	}
+	return packages.Fetched{Package: p, Proof: packages.Proof{Trust: trust}}, nil
+}
+
+// stated compares a package with the hashes that the mirror states. Those of schemes that are not known prove nothing.
+func stated(p packages.Package, archive lockfile.Hash, hashes []string) (packages.Trust, error) {
+	hashes = slices.DeleteFunc(slices.Clone(hashes), func(h string) bool { return !strings.HasPrefix(h, "h1:") && !strings.HasPrefix(h, "zh:") })
+	if len(hashes) == 0 {
+		return packages.Unauthenticated, nil
+	}
+	if slices.Contains(hashes, string(archive)) {
+		return packages.Checksum, nil
+	}
+	files, err := p.Hash()
+	if err != nil {
+		return packages.Unauthenticated, err
+	}
+	if slices.Contains(hashes, string(files)) {
+		return packages.Checksum, nil
+	}
+	return packages.Unauthenticated, fmt.Errorf("what was downloaded has the hashes %s and %s, and the mirror states %.500s: it was changed on the way, or by whoever keeps it", files, archive, strings.Join(hashes, ", "))
+}

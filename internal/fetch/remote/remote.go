@@ -1,0 +1,82 @@
+// Package remote gets packages of providers over the network, from registries and from network mirrors, and tells how far they can be
+// trusted.
+//
+//	registry := remote.Registry{Client: client}
+//	list, err := registry.Versions(ctx, provider)
+//	package, err := registry.Fetch(ctx, wish, dir, progress)
+//
+// A package of a registry is given only when its checksum is in a list that is signed with one of the keys that the registry names for
+// the provider; one of a mirror, when it has one of the hashes that the mirror states, if it states any. What is fetched lies in a
+// directory of the caller's under a name of ours, packed as it was made; names and paths that servers give are compared, never used.
+//
+// What servers say is bounded and read strictly: see package web. Nothing here decides which version to take.
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/apparentlymart/go-versions/versions"
+
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+)
+
+// What a server may say at most.
+const (
+	maxVersions = 20_000
+	maxArchive  = 2 << 30
+)
+
+// archiveOf is the file in the caller's directory that a package is fetched into.
+const archiveOf = "package.zip"
+
+// download puts an archive into a directory and gives its package and its hash.
+func download(ctx context.Context, client *web.Client, from *url.URL, w packages.Wish, dir string, progress func(done, total int64)) (p packages.Package, h lockfile.Hash, err error) {
+	p = packages.Package{Provider: w.Provider, Version: w.Version, Platform: w.Platform, Path: filepath.Join(dir, archiveOf), Packed: true}
+	file, err := os.OpenFile(p.Path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return p, "", err
+	}
+	_, err = client.Download(ctx, web.Request{URL: from, Limit: maxArchive}, file, progress)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return p, "", errors.Join(err, os.Remove(p.Path))
+	}
+	h, err = p.ArchiveHash()
+	return p, h, err
+}
+
+// archiveHash is the hash of an archive with a SHA-256 checksum.
+func archiveHash(sum [sha256.Size]byte) lockfile.Hash {
+	return lockfile.Hash(fmt.Sprintf("zh:%x", sum))
+}
+
+// discard removes what was fetched and turned out to be wrong.
+func discard(p packages.Package, err error) error { return errors.Join(err, os.Remove(p.Path)) }
+
+// parseVersion reads a version as a server names it; false for what is none.
+func parseVersion(text string) (versions.Version, bool) {
+	if len(text) > 256 || tooLargeNumber.MatchString(text) {
+		return versions.Version{}, false
+	}
+	v, err := versions.ParseVersion(text)
+	return v, err == nil
+}
+
+// platforms leaves out what is named twice.
+func platforms(list []packages.Platform) []packages.Platform {
+	var unique []packages.Platform
+	for _, p := range list {
+		if !slices.Contains(unique, p) {
+			unique = append(unique, p)
+		}
+	}
+	return unique
+}

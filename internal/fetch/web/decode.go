@@ -1,0 +1,102 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+const mediaJSON = "application/json"
+
+// maxDepth bounds how deep a document nests: those of the protocols have five levels.
+const maxDepth = 64
+
+// JSON reads a document into a value.
+func (c *Client) JSON(ctx context.Context, r Request, into any) (Document, error) {
+	r.Accept = mediaJSON
+	doc, err := c.Get(ctx, r)
+	if err != nil {
+		return doc, err
+	}
+	if err := Decode(doc.Body, into); err != nil {
+		return doc, fmt.Errorf("%s: %w", bare(doc.URL), err)
+	}
+	return doc, nil
+}
+
+// Decode reads JSON as strictly as it can be read: UTF-8, one value, no name twice in an object, whatever its case, because readers differ
+// in which of the two they take. Members that are not known are left alone.
+func Decode(text []byte, into any) error {
+	if !utf8.Valid(text) {
+		return errors.New("the answer is not JSON: it is not UTF-8")
+	}
+	if err := checkJSON(text); err != nil {
+		return fmt.Errorf("the answer is not JSON that can be used: %w", err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &kind) {
+			return fmt.Errorf("the answer has a %s where %s is expected (%q)", kind.Value, expected(kind), kind.Field)
+		}
+		return fmt.Errorf("the answer is not JSON that can be used: %w", err)
+	}
+	return nil
+}
+
+func expected(e *json.UnmarshalTypeError) string {
+	switch kind := e.Type.Kind().String(); kind {
+	case "struct", "map":
+		return "an object"
+	case "slice", "array":
+		return "a list"
+	default:
+		return "a " + kind
+	}
+}
+
+// checkJSON walks over a text without recursion.
+func checkJSON(text []byte) error {
+	type level struct {
+		names map[string]bool // of an object; nil in a list
+		value bool            // a name was read, its value comes next
+	}
+	var open []level
+	reader := json.NewDecoder(bytes.NewReader(text))
+	reader.UseNumber()
+	for {
+		token, err := reader.Token()
+		if errors.Is(err, io.EOF) {
+			return nil // an end that comes too early is found by who decodes
+		}
+		if err != nil {
+			return err
+		}
+		if top := len(open) - 1; top >= 0 && open[top].names != nil && token != json.Delim('}') {
+			if name, ok := token.(string); ok && !open[top].value {
+				folded := strings.ToLower(name)
+				if open[top].names[folded] {
+					return fmt.Errorf("an object has the member %.100q twice", name)
+				}
+				open[top].names[folded], open[top].value = true, true
+				continue
+			}
+			open[top].value = false
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, level{names: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, level{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+		if len(open) > maxDepth {
+			return fmt.Errorf("it nests more than %d levels deep", maxDepth)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/url"
+	"strings"
+	"sync"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+)
+
+// discoveryPath is where a host announces its services, as an object from their names to addresses.
+const discoveryPath = "/.well-known/terraform.json"
+
+// maxDiscovery bounds an announcement: real ones have some hundred bytes.
+const maxDiscovery = 1 << 20
+
+// NoServiceError tells that a host can be reached, but does not have a service.
+type NoServiceError struct{ Host, Service string }
+
+func (e *NoServiceError) Error() string {
+	return fmt.Sprintf("the host %s does not offer the service %s", e.Host, e.Service)
+}
+
+// announced is what a host says of itself, found out once.
+type announced struct {
+	once     sync.Once
+	base     *url.URL
+	services map[string]any
+	err      error
+}
+
+// Service gives the address of a service of a host, such as providers.v1, with a slash at its end. Hosts are asked once, also when that
+// fails: it was repeated then as often as is allowed.
+func (c *Client) Service(ctx context.Context, host, id string) (*url.URL, error) {
+	c.mu.Lock()
+	known := c.hosts[host]
+	if known == nil {
+		known = &announced{}
+		c.hosts[host] = known
+	}
+	c.mu.Unlock()
+	known.once.Do(func() { known.err = c.discover(ctx, host, known) })
+	if known.err != nil {
+		return nil, fmt.Errorf("the services of the host %s cannot be found out: %w", host, known.err)
+	}
+	text, ok := known.services[id].(string)
+	if !ok {
+		return nil, &NoServiceError{host, id}
+	}
+	u, err := Resolve(known.base, text)
+	if err != nil {
+		return nil, fmt.Errorf("the address that the host %s has for the service %s cannot be used: %w", host, id, err)
+	}
+	if !strings.HasSuffix(u.Path, "/") {
+		u = u.JoinPath("/")
+	}
+	return u, nil
+}
+
+func (c *Client) discover(ctx context.Context, host string, to *announced) error {
+	ascii, err := svchost.ForComparison(host)
+	if err != nil {
+		return err
+	}
+	to.base = &url.URL{Scheme: "https", Host: string(ascii), Path: discoveryPath}
+	if services, ok := c.Services[host]; ok {
+		to.services = services
+		return nil
+	}
+	doc, err := c.Get(ctx, Request{URL: to.base, Host: host, Accept: mediaJSON, Limit: maxDiscovery})
+	if IsNotFound(err) {
+		return nil // a host without services
+	}
+	if err != nil {
+		return err
+	}
+	if kind, _, err := mime.ParseMediaType(doc.Header.Get("Content-Type")); err != nil || kind != mediaJSON {
+		return fmt.Errorf("%s: the answer has the type %.100q, not %s", bare(to.base), doc.Header.Get("Content-Type"), mediaJSON)
+	}
+	to.base = doc.URL
+	if err := Decode(doc.Body, &to.services); err != nil {
+		return fmt.Errorf("%s: %w", bare(to.base), err)
+	}
+	return nil
+}
+
+// Resolve gives the address that a document at base means by a text: one of the web, without a password.
+func Resolve(base *url.URL, text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("it is not an address of the web")
+	}
+	u = base.ResolveReference(u)
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+		return nil, fmt.Errorf("%.200q is not an address of the web", bare(u))
+	case u.User != nil:
+		return nil, fmt.Errorf("%.200q has a user or password in it", u.Redacted())
+	}
+	u.Fragment = ""
+	return u, nil
+}

@@ -1,0 +1,179 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// StatusError is an answer that says no.
+type StatusError struct {
+	Code       int
+	retryAfter string
+}
+
+func (e *StatusError) Error() string {
+	text := http.StatusText(e.Code)
+	switch e.Code {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Sprintf("the server says %d %s; a token of the host may be missing or not valid any more", e.Code, text)
+	}
+	return fmt.Sprintf("the server says %d %s", e.Code, text)
+}
+
+// IsNotFound tells whether a server says that it does not have what was asked for.
+func IsNotFound(err error) bool {
+	var status *StatusError
+	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
+}
+
+// refusedError is a reason of ours: asking again would change nothing.
+type refusedError struct{ text string }
+
+func (e *refusedError) Error() string { return e.text }
+
+type tooLargeError struct{ limit int64 }
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("the answer has more than %d bytes, and is not read to its end", e.limit)
+}
+
+// localError is a failure on this machine.
+type localError struct{ error }
+
+func (e *localError) Unwrap() error { return e.error }
+
+// limited reads no more than a number of bytes and fails when there are more.
+func limited(r io.Reader, limit int64) io.Reader { return &limitedReader{r, limit, limit} }
+
+type limitedReader struct {
+	r           io.Reader
+	left, limit int64
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return n - 1, &tooLargeError{l.limit}
+	}
+	return n, err
+}
+
+// because replaces the error of a context by what ended it.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && cause != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.DeadlineExceeded)) {
+		return cause
+	}
+	return err
+}
+
+const (
+	firstPause = 500 * time.Millisecond
+	// longestPause also bounds what a server may ask for.
+	longestPause = 10 * time.Second
+)
+
+// repeat tries until it goes well, or it cannot, or all attempts are used up.
+func (c *Client) repeat(ctx context.Context, retries int, u *url.URL, try func() error) error {
+	for attempt := 0; ; attempt++ {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		if cause := ctx.Err(); cause != nil {
+			return cause
+		}
+		if attempt == retries || !mayPass(err) {
+			if attempt > 0 {
+				return fmt.Errorf("%s: %w (after %d attempts)", bare(u), err, attempt+1)
+			}
+			return fmt.Errorf("%s: %w", bare(u), err)
+		}
+		if err := c.Pause(ctx, backOff(attempt, err)); err != nil {
+			return err
+		}
+	}
+}
+
+// mayPass tells whether a failure may be gone a moment later.
+func mayPass(err error) bool {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return status.Code == http.StatusTooManyRequests || status.Code >= 500 && status.Code != http.StatusNotImplemented
+	}
+	var refused *refusedError
+	var large *tooLargeError
+	var local *localError
+	var certificate *tls.CertificateVerificationError
+	return !errors.As(err, &refused) && !errors.As(err, &large) && !errors.As(err, &local) && !errors.As(err, &certificate)
+}
+
+func backOff(attempt int, err error) time.Duration {
+	wait := firstPause << min(attempt, 10)
+	var status *StatusError
+	if errors.As(err, &status) {
+		if seconds, err := strconv.Atoi(status.retryAfter); err == nil && seconds > 0 {
+			wait = time.Duration(min(seconds, 3600)) * time.Second
+		}
+	}
+	// A little chance keeps many that failed together from coming back together.
+	return min(wait, longestPause) + rand.N(firstPause/2)
+}
+
+// pace ends a download that does not come forward: within each period it has to bring paceBytes.
+type pace struct {
+	timer  *time.Timer
+	period time.Duration
+	since  int64 // bytes since the period began
+}
+
+const paceBytes = 16 << 10
+
+func newPace(period time.Duration, cancel context.CancelCauseFunc) *pace {
+	p := &pace{period: period}
+	p.timer = time.AfterFunc(period, func() {
+		cancel(fmt.Errorf("the download does not come forward: less than %d KiB within %s", paceBytes>>10, period))
+	})
+	return p
+}
+
+func (p *pace) brought(n int) {
+	if p.since += int64(n); p.since >= paceBytes {
+		p.since = 0
+		p.timer.Reset(p.period)
+	}
+}
+
+func (p *pace) stop() { p.timer.Stop() }
+
+// counted watches over what is read.
+type counted struct {
+	r           io.Reader
+	watch       *pace
+	done, total int64
+	progress    func(done, total int64)
+	failed      error
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.done += int64(n)
+	c.watch.brought(n)
+	if c.progress != nil && n > 0 {
+		c.progress(c.done, c.total)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.failed = err
+	}
+	return n, err
+}

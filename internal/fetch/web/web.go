@@ -1,0 +1,261 @@
+// Package web asks servers that nobody vouches for: it finds the services of a host, reads documents and downloads files.
+//
+//	client := web.New(web.Options{Credentials: tokens})
+//	base, err := client.Service(ctx, "example.com", "providers.v1")
+//	err = client.JSON(ctx, web.Request{URL: base.JoinPath("corp", "thing", "versions"), Host: "example.com"}, &answer)
+//
+// Every answer is bounded: a document in size and time, a download in size and by how much has to come within half a minute. Requests
+// that failed in a way that may pass are repeated, a little later each time; the caller's context ends all waiting.
+//
+// The token of a host goes where the caller says, over TLS only; a redirect to any other host, port or scheme goes on without it, and one
+// from https to http is refused. Errors name the address that failed, without passwords in it, and the number of attempts.
+//
+// A Client may be used by several goroutines. It starts none that outlive a call.
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Options say how to ask. The zero value is of use.
+type Options struct {
+	// Transport replaces the connections to servers; nil means those of the system, through the proxies that the environment names.
+	Transport http.RoundTripper
+	// Credentials gives the token of a host, in the form in which hosts are written in addresses; "" when it has none. nil means no tokens.
+	Credentials func(ctx context.Context, host string) (string, error)
+	// Services replace what hosts would announce of themselves.
+	Services map[string]map[string]any
+	// Retries is how often a request for a document is repeated.
+	Retries int
+	// Timeout bounds one attempt to read a document; 0 means 10 seconds.
+	Timeout time.Duration
+	// Stall is the time in which a download has to bring its next 16 KiB; 0 means 30 seconds.
+	Stall time.Duration
+	// Pause waits before an attempt is repeated; nil for time itself.
+	Pause func(ctx context.Context, d time.Duration) error
+	// Agent is the User-Agent of all requests.
+	Agent string
+}
+
+const (
+	defaultTimeout = 10 * time.Second
+	defaultStall   = 30 * time.Second
+	// downloadRetries is how often a download is begun anew.
+	downloadRetries = 2
+	maxRedirects    = 5
+	maxDocument     = 8 << 20 // the list of versions of the largest provider has a tenth of it
+	maxHeaders      = 256 << 10
+)
+
+// Client asks servers.
+type Client struct {
+	Options
+	mu    sync.Mutex
+	hosts map[string]*announced // what hosts announce; guarded by mu
+}
+
+// New makes a client.
+func New(opts Options) *Client {
+	if opts.Transport == nil {
+		opts.Transport = Transport()
+	}
+	if opts.Timeout <= 0 {
+		opts.Timeout = defaultTimeout
+	}
+	if opts.Stall <= 0 {
+		opts.Stall = defaultStall
+	}
+	if opts.Pause == nil {
+		opts.Pause = pause
+	}
+	if opts.Agent == "" {
+		opts.Agent = "Tombolo"
+	}
+	return &Client{Options: opts, hosts: map[string]*announced{}}
+}
+
+// Transport makes connections with this package's limits on what a server may do before it answers.
+func Transport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    15 * time.Second,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		ResponseHeaderTimeout:  time.Minute,
+		ExpectContinueTimeout:  time.Second,
+		IdleConnTimeout:        30 * time.Second,
+		MaxIdleConnsPerHost:    8,
+		MaxResponseHeaderBytes: maxHeaders,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Request is what is asked for.
+type Request struct {
+	URL *url.URL
+	// Host is the host whose token goes along, if it has one; "" for none.
+	Host string
+	// Accept is the media type that is wanted; "" for any.
+	Accept string
+	// Limit is how many bytes the answer may have; 0 means 8 MiB.
+	Limit int64
+}
+
+// Document is an answer that was read as a whole.
+type Document struct {
+	Body   []byte
+	Header http.Header
+	URL    *url.URL // where it came from, after redirects
+}
+
+// Get reads a document.
+func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
+	if r.Limit <= 0 {
+		r.Limit = maxDocument
+	}
+	var doc Document
+	err := c.repeat(ctx, c.Retries, r.URL, func() error {
+		ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("there was no complete answer within %s", c.Timeout))
+		defer cancel()
+		answer, err := c.ask(ctx, r)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		if doc.Body, err = io.ReadAll(limited(answer.Body, r.Limit)); err != nil {
+			return because(ctx, err)
+		}
+		doc.Header, doc.URL = answer.Header, answer.Request.URL
+		return nil
+	})
+	return doc, err
+}
+
+// Download writes an answer to a file that is empty, and gives its length. progress is told how far it is, and how far it goes where that
+// is known; nil for nobody. After an error the content of the file is of no use.
+func (c *Client) Download(ctx context.Context, r Request, to File, progress func(done, total int64)) (n int64, err error) {
+	err = c.repeat(ctx, downloadRetries, r.URL, func() error {
+		if err := to.Truncate(0); err != nil {
+			return err
+		}
+		if _, err := to.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		watch := newPace(c.Stall, cancel)
+		defer watch.stop()
+		answer, err := c.ask(ctx, r)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		if answer.ContentLength > r.Limit {
+			return &tooLargeError{r.Limit}
+		}
+		body := &counted{r: limited(answer.Body, r.Limit), watch: watch, total: answer.ContentLength, progress: progress}
+		n, err = io.Copy(to, body)
+		if body.failed != nil {
+			return because(ctx, err)
+		}
+		if err != nil {
+			return &localError{err} // the disk, not the server
+		}
+		return nil
+	})
+	return n, err
+}
+
+// File is what a download is written to.
+type File interface {
+	io.Writer
+	io.Seeker
+	Truncate(size int64) error
+}
+
+// ask makes one request. The body of the answer is the caller's to close; an answer that is none is an error.
+func (c *Client) ask(ctx context.Context, r Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && r.URL.Scheme != "http" {
+		return nil, &refusedError{fmt.Sprintf("the scheme %q cannot be used: expected https", r.URL.Scheme)}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL.String(), nil)
+	if err != nil {
+		return nil, &refusedError{"the address cannot be asked"}
+	}
+	request.Header.Set("User-Agent", c.Agent)
+	if r.Accept != "" {
+		request.Header.Set("Accept", r.Accept)
+	} else {
+		request.Header.Set("Accept-Encoding", "identity") // a file as it is: its checksum is known
+	}
+	if r.Host != "" && c.Credentials != nil && r.URL.Scheme == "https" {
+		token, err := c.Credentials(ctx, r.Host)
+		if err != nil {
+			return nil, &refusedError{fmt.Sprintf("the credentials of %s cannot be found out: %s", r.Host, err)}
+		}
+		if token != "" {
+			request.Header.Set("Authorization", "Bearer "+token)
+		}
+	}
+	asker := http.Client{Transport: c.Transport, CheckRedirect: redirect}
+	answer, err := asker.Do(request)
+	if err != nil {
+		var outer *url.Error
+		if errors.As(err, &outer) {
+			err = outer.Err // which address it was is said by the caller
+		}
+		return nil, because(ctx, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		answer.Body.Close()
+		return nil, &StatusError{Code: answer.StatusCode, retryAfter: answer.Header.Get("Retry-After")}
+	}
+	return answer, nil
+}
+
+// redirect decides whether and how to follow.
+func redirect(next *http.Request, via []*http.Request) error {
+	first, last := via[0].URL, via[len(via)-1].URL
+	switch {
+	case len(via) > maxRedirects:
+		return &refusedError{fmt.Sprintf("there are more than %d redirects", maxRedirects)}
+	case next.URL.Scheme != "https" && (next.URL.Scheme != "http" || last.Scheme != "http"):
+		return &refusedError{fmt.Sprintf("it redirects to %s, which is not protected by TLS", bare(next.URL))}
+	case next.URL.User != nil:
+		return &refusedError{fmt.Sprintf("it redirects to an address with a password in it, %s", next.URL.Redacted())}
+	}
+	next.Header.Del("Referer")
+	for _, hop := range append(via, next) {
+		// Once elsewhere, always elsewhere: what another host says is not what the first one asked for.
+		if hop.URL.Host != first.Host || hop.URL.Scheme != first.Scheme {
+			next.Header.Del("Authorization")
+		}
+	}
+	return nil
+}
+
+// bare is an address without what may be secret in it.
+func bare(u *url.URL) string {
+	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return plain.String()
+}

@@ -1,0 +1,396 @@
+package web_test
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+)
+
+const host, elsewhere = "example.com", "elsewhere.example"
+
+// world is a net, a client, and how long the client waited between attempts.
+type world struct {
+	t *testing.T
+	*fetchtest.Net
+	*web.Client
+	waited []time.Duration
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, Net: fetchtest.New(t)}
+	w.Client = web.New(web.Options{
+		Transport: w.Transport(), Retries: 1,
+		Credentials: func(_ context.Context, h string) (string, error) {
+			if h == host {
+				return "secret-token", nil
+			}
+			return "", nil
+		},
+		Pause: func(ctx context.Context, d time.Duration) error {
+			w.waited = append(w.waited, d)
+			return ctx.Err()
+		},
+	})
+	return w
+}
+
+func at(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+func answer(content string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, content) }
+}
+
+func document(content string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		_, _ = io.WriteString(w, content)
+	}
+}
+
+func redirect(to string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
+}
+
+func endless(w http.ResponseWriter, _ *http.Request) {
+	for {
+		if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+			return
+		}
+	}
+}
+
+// silent begins an answer and never ends it.
+func silent(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler) // otherwise the end of the answer may still arrive
+}
+
+func (w *world) get(path string) (string, error) {
+	w.t.Helper()
+	doc, err := w.Get(context.Background(), web.Request{URL: at("https://" + host + path), Host: host, Limit: 1 << 16})
+	return string(doc.Body), err
+}
+
+func wantError(t *testing.T, err error, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("got %v, want %q", err, text)
+		}
+	}
+	if err != nil && strings.Contains(err.Error(), "secret") {
+		t.Errorf("a secret shows: %v", err)
+	}
+}
+
+func TestServicesAreWhatAHostAnnounces(t *testing.T) {
+	w := newWorld(t)
+	service := func(h string) (string, error) {
+		u, err := w.Service(context.Background(), h, "providers.v1")
+		if err != nil {
+			return "", err
+		}
+		return u.String(), nil
+	}
+	for h, c := range map[string]struct{ document, want string }{
+		"relative.example":  {`{"providers.v1": "/v1/p"}`, "https://relative.example/v1/p/"},
+		"beside.example":    {`{"providers.v1": "p/"}`, "https://beside.example/.well-known/p/"},
+		"absolute.example":  {`{"providers.v1": "https://other.example:8443/p/", "x": {"y": [1]}}`, "https://other.example:8443/p/"},
+		"port.example:8443": {`{"providers.v1": "/"}`, "https://port.example:8443/"},
+		"fragment.example":  {`{"providers.v1": "/p#x"}`, "https://fragment.example/p/"},
+	} {
+		w.Answer(h, "/.well-known/terraform.json", document(c.document))
+		if got, err := service(h); err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v", h, got, err)
+		}
+	}
+	w.Answer("moved.example", "/.well-known/terraform.json", redirect("https://relative.example/.well-known/terraform.json"))
+	if got, err := service("moved.example"); err != nil || got != "https://relative.example/v1/p/" {
+		t.Errorf("got %s, %v", got, err)
+	}
+	// A name that is not ASCII is asked for as certificates have it.
+	w.Answer("xn--bcher-kva.example", "/.well-known/terraform.json", document(`{"providers.v1": "/v1/"}`))
+	if got, err := service("bücher.example"); err != nil || got != "https://xn--bcher-kva.example/v1/" {
+		t.Errorf("got %s, %v", got, err)
+	}
+	w.Requests()
+	if _, err := service("relative.example"); err != nil || len(w.Requests()) != 0 {
+		t.Errorf("a host is asked twice: %v", err)
+	}
+	w.Services = map[string]map[string]any{"forced.example": {"providers.v1": "/here/"}}
+	if got, err := service("forced.example"); err != nil || got != "https://forced.example/here/" || len(w.Requests()) != 0 {
+		t.Errorf("got %s, %v", got, err)
+	}
+	for h, c := range map[string]struct{ document, want string }{
+		"none.example":     {`{}`, "does not offer the service providers.v1"},
+		"number.example":   {`{"providers.v1": 3}`, "does not offer"},
+		"ftp.example":      {`{"providers.v1": "ftp://x/"}`, "not an address of the web"},
+		"password.example": {`{"providers.v1": "https://me:secret@x/"}`, "user or password"},
+		"broken.example":   {`{`, "not JSON"},
+		"list.example":     {`[]`, "expected"},
+		"twice.example":    {`{"providers.v1": "https://a/", "PROVIDERS.V1": "https://b/"}`, "twice"},
+	} {
+		w.Answer(h, "/.well-known/terraform.json", document(c.document))
+		_, err := service(h)
+		wantError(t, err, h, c.want)
+	}
+	_, err := service("silent.example") // 404
+	var missing *web.NoServiceError
+	if !errors.As(err, &missing) {
+		t.Errorf("got %v", err)
+	}
+	w.Answer("html.example", "/.well-known/terraform.json", answer("<html>"))
+	_, err = service("html.example")
+	wantError(t, err, "text/html")
+	_, err = service("not a host")
+	wantError(t, err, "not a host")
+}
+
+// The first host gets its token; nobody else does, whichever way they come in.
+func TestTheTokenOfAHostGoesNowhereElse(t *testing.T) {
+	w := newWorld(t)
+	w.Serve(elsewhere, answer("elsewhere"))
+	w.Serve(host+":8443", answer("another port"))
+	w.Answer(host, "/stay", redirect("/end"))
+	w.Answer(host, "/end", answer("end"))
+	w.Answer(host, "/away", redirect("https://"+elsewhere+"/x"))
+	w.Answer(host, "/port", redirect("https://"+host+":8443/x"))
+	w.Answer(host, "/sub", redirect("https://sub."+host+"/x"))
+	w.Serve("sub."+host, answer("sub"))
+	w.Answer(host, "/back", redirect("https://"+elsewhere+"/back"))
+	w.Answer(elsewhere, "/back", redirect("https://"+host+"/end"))
+	for path, want := range map[string][]string{
+		"/stay": {"Bearer secret-token", "Bearer secret-token"},
+		"/away": {"Bearer secret-token", ""},
+		"/port": {"Bearer secret-token", ""},
+		"/sub":  {"Bearer secret-token", ""},
+		"/back": {"Bearer secret-token", "", ""},
+	} {
+		w.Requests()
+		if _, err := w.get(path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		var got []string
+		for _, r := range w.Requests() {
+			got = append(got, r.Authorization)
+			if r.Header.Get("Referer") != "" {
+				t.Errorf("%s: the address that led here is told", path)
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: got %q", path, got)
+		}
+	}
+	if _, err := w.Get(context.Background(), web.Request{URL: at("https://" + host + "/end")}); err != nil || w.Requests()[0].Authorization != "" {
+		t.Errorf("the token is sent without being asked for: %v", err)
+	}
+	_, err := w.Get(context.Background(), web.Request{URL: at("http://" + host + "/end"), Host: host})
+	if got := w.Requests(); err == nil || len(got) > 0 {
+		t.Errorf("a server without TLS was sent %v", got)
+	}
+}
+
+func TestRedirectsAreFollowedWithCare(t *testing.T) {
+	w := newWorld(t)
+	w.Answer(host, "/loop", redirect("/loop"))
+	w.Answer(host, "/plain", redirect("http://"+elsewhere+"/?q=secret"))
+	w.Answer(host, "/file", redirect("file:///etc/passwd"))
+	w.Answer(host, "/password", redirect("https://me:secret@"+elsewhere+"/"))
+	for path, want := range map[string]string{"/loop": "more than 5 redirects", "/plain": "not protected by TLS", "/file": "not protected by TLS", "/password": "with a password"} {
+		w.Requests()
+		_, err := w.get(path)
+		wantError(t, err, want, "https://"+host+path)
+	}
+	if len(w.waited) > 0 {
+		t.Error("what is refused was tried again")
+	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.Answer(host, "/endless", endless)
+	w.Answer(host, "/exact", answer(strings.Repeat("x", 1<<16)))
+	w.Answer(host, "/more", answer(strings.Repeat("x", 1<<16+1)))
+	w.Answer(host, "/bomb", func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(out)
+		for range 100 {
+			_, _ = z.Write(make([]byte, 1<<16))
+		}
+		_ = z.Close()
+	})
+	if got, err := w.get("/exact"); err != nil || len(got) != 1<<16 {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	for _, path := range []string{"/endless", "/more", "/bomb"} {
+		// Accept makes the transport ask for compression.
+		_, err := w.Get(context.Background(), web.Request{URL: at("https://" + host + path), Accept: "application/json", Limit: 1 << 16})
+		wantError(t, err, "more than 65536 bytes")
+	}
+	if len(w.waited) > 0 {
+		t.Error("what is too large was tried again")
+	}
+	w.Answer(host, "/silent", silent)
+	w.Timeout = 50 * time.Millisecond
+	_, err := w.get("/silent")
+	wantError(t, err, "no complete answer within 50ms", "after 2 attempts")
+	w.Answer(host, "/headers", func(out http.ResponseWriter, _ *http.Request) {
+		for i := range 1000 {
+			out.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("x", 1000))
+		}
+	})
+	if got := web.Transport().MaxResponseHeaderBytes; got <= 0 || got > 1<<20 {
+		t.Errorf("headers may have %d bytes", got)
+	}
+}
+
+func TestWhatMayPassIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		status   int
+		after    string
+		attempts int
+		longest  time.Duration
+	}{
+		{500, "", 2, time.Second}, {503, "3", 2, 4 * time.Second}, {429, "86400", 2, 11 * time.Second}, {503, "-1", 2, time.Second},
+		{404, "", 1, 0}, {401, "", 1, 0}, {501, "", 1, 0},
+	} {
+		w.Answer(host, "/x", func(out http.ResponseWriter, _ *http.Request) {
+			if c.after != "" {
+				out.Header().Set("Retry-After", c.after)
+			}
+			out.WriteHeader(c.status)
+		})
+		w.Requests()
+		w.waited = nil
+		_, err := w.get("/x")
+		wantError(t, err, fmt.Sprint(c.status), "https://example.com/x")
+		if got := len(w.Requests()); got != c.attempts {
+			t.Errorf("%d: %d attempts", c.status, got)
+		}
+		if len(w.waited) != c.attempts-1 || c.attempts > 1 && w.waited[0] > c.longest {
+			t.Errorf("%d: waited %v", c.status, w.waited)
+		}
+		if web.IsNotFound(err) != (c.status == 404) {
+			t.Errorf("%d: not found is %v", c.status, web.IsNotFound(err))
+		}
+	}
+	calls := 0
+	w.Answer(host, "/x", func(out http.ResponseWriter, _ *http.Request) {
+		if calls++; calls == 1 {
+			panic(http.ErrAbortHandler) // the connection breaks
+		}
+		_, _ = io.WriteString(out, "fine")
+	})
+	if got, err := w.get("/x"); err != nil || got != "fine" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	w.waited = nil
+	w.Options.Transport = http.DefaultTransport
+	_, err := w.Get(context.Background(), web.Request{URL: &url.URL{Scheme: "https", Host: w.Addr}})
+	wantError(t, err, "certificate")
+	if len(w.waited) > 0 {
+		t.Error("a certificate was tried again")
+	}
+}
+
+func TestACanceledRequestEndsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.Answer(host, "/silent", silent)
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	_, err := w.Get(ctx, web.Request{URL: at("https://" + host + "/silent")})
+	if !errors.Is(err, context.Canceled) || len(w.waited) > 0 {
+		t.Errorf("got %v after waiting %v", err, w.waited)
+	}
+}
+
+func (w *world) download(path string) (string, error) {
+	w.t.Helper()
+	file, err := os.Create(filepath.Join(w.t.TempDir(), "file"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer file.Close()
+	last := int64(0)
+	n, err := w.Download(context.Background(), web.Request{URL: at("https://" + host + path), Limit: 1 << 20}, file, func(done, _ int64) { last = done })
+	if err != nil {
+		return "", err
+	}
+	content, err := os.ReadFile(file.Name())
+	if int64(len(content)) != n || last != n {
+		w.t.Errorf("%d bytes are said, %d reported, %d there", n, last, len(content))
+	}
+	return string(content), err
+}
+
+func TestADownloadIsWholeOrFails(t *testing.T) {
+	w := newWorld(t)
+	content := strings.Repeat("0123456789", 1000)
+	w.Answer(host, "/good", answer(content))
+	if got, err := w.download("/good"); err != nil || got != content {
+		t.Errorf("got %d bytes, %v", len(got), err)
+	}
+	calls := 0
+	w.Answer(host, "/cut", func(out http.ResponseWriter, _ *http.Request) {
+		calls++
+		out.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		_, _ = io.WriteString(out, content[:calls*3000])
+		if calls < 3 {
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = io.WriteString(out, content[calls*3000:])
+	})
+	if got, err := w.download("/cut"); err != nil || got != content || calls != 3 {
+		t.Errorf("got %d bytes after %d attempts, %v", len(got), calls, err)
+	}
+	w.Answer(host, "/endless", endless)
+	w.Answer(host, "/long", func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Length", "1099511627776")
+		out.WriteHeader(200)
+	})
+	for _, path := range []string{"/endless", "/long"} {
+		_, err := w.download(path)
+		wantError(t, err, "more than 1048576 bytes")
+	}
+}
+
+// A server that sends a byte now and then keeps nobody waiting for ever.
+func TestADownloadThatDoesNotComeForwardEnds(t *testing.T) {
+	w := newWorld(t)
+	w.Stall = 100 * time.Millisecond
+	w.Answer(host, "/drip", func(out http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := out.Write([]byte("x")); err != nil {
+				return
+			}
+			_ = http.NewResponseController(out).Flush()
+			time.Sleep(time.Millisecond)
+		}
+	})
+	w.Answer(host, "/silent", silent)
+	for _, path := range []string{"/drip", "/silent"} {
+		_, err := w.download(path)
+		wantError(t, err, "does not come forward", "after 3 attempts")
+	}
+}
