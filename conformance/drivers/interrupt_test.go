@@ -1,0 +1,212 @@
+//go:build unix
+
+package drivers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+	tfjson "github.com/hashicorp/terraform-json"
+)
+
+// patience is how long a test waits for what has to happen soon. It is long for loaded machines; nothing is measured by it.
+const patience = time.Minute
+
+// slow has an object whose creation ends when somebody makes the file go, and one that waits for it.
+var slow = map[string]string{"main.tf": `
+resource "terraform_data" "slow" {
+  provisioner "local-exec" {
+    command = "touch started; n=0; while [ ! -e go ] && [ $n -lt 1200 ]; do sleep 0.1; n=$((n+1)); done"
+  }
+}
+resource "terraform_data" "after" {
+  input = terraform_data.slow.id
+}
+`}
+
+// said is a stream that a test looks at while it grows.
+type said struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// another is a second program that drives the same binary in the same directory.
+func (s *session) another() (*tfexec.Terraform, *said) {
+	s.t.Helper()
+	tf, err := tfexec.NewTerraform(s.dir, s.bin)
+	s.must(err)
+	s.must(tf.SetEnv(s.environ()))
+	out := &said{}
+	tf.SetStdout(out)
+	tf.SetStderr(out)
+	return tf, out
+}
+
+// until waits for something to be so.
+func (s *session) until(what string, ok func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("it never came to pass: %s", what)
+		}
+	}
+}
+
+// ended waits for a call to return.
+func (s *session) ended(what string, result <-chan error) error {
+	s.t.Helper()
+	select {
+	case err := <-result:
+		return err
+	case <-time.After(patience):
+		s.t.Fatalf("%s does not end", what)
+		return nil
+	}
+}
+
+func (s *session) exists(name string) bool {
+	_, err := os.Stat(s.path(name))
+	return err == nil
+}
+
+func TestACancelledContextWaitsForWhatIsUnderWayAndForNothingElse(t *testing.T) {
+	s := newSession(t, ours(t, "terraform"), slow)
+	s.ok("Init")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	applying := make(chan error, 1)
+	applier, out := s.another()
+	go func() { applying <- applier.Apply(ctx) }()
+	s.until("the creation begins", func() bool { return s.exists("started") })
+
+	// A plan that waits for the lock has nothing under way.
+	for _, name := range []string{"plan", "destroy"} {
+		waiting, cancelWaiting := context.WithCancel(t.Context())
+		result := make(chan error, 1)
+		tf, out := s.another()
+		s.must(tf.SetWaitDelay(10 * patience)) // it has to end by itself
+		go func() {
+			if name == "destroy" {
+				result <- tf.Destroy(waiting, tfexec.LockTimeout("1h"))
+				return
+			}
+			_, err := tf.Plan(waiting, tfexec.LockTimeout("1h"))
+			result <- err
+		}()
+		s.until(name+" waits for the lock", func() bool { return strings.Contains(out.String(), "Acquiring state lock") })
+		cancelWaiting()
+		if err := s.ended(name, result); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s ends with %v\n%s", name, err, out)
+		}
+	}
+
+	// The lock of somebody who lives is not taken away.
+	var lock struct{ ID, Operation string }
+	s.must(json.Unmarshal([]byte(s.read(".terraform.tfstate.lock.info")), &lock))
+	s.is("the operation", lock.Operation, "OperationTypeApply")
+	s.fails("Failed to unlock state: ", "ForceUnlock", lock.ID)
+	s.fails("Error acquiring the state lock(?s:.*)Lock Info:\n\\s*ID:\\s*"+lock.ID, "Plan")
+
+	cancel()
+	s.until("the interrupt is taken", func() bool { return strings.Contains(out.String(), "Interrupt received") })
+	select {
+	case err := <-applying:
+		t.Fatalf("apply ends while an object is being created: %v\n%s", err, out)
+	case <-time.After(300 * time.Millisecond):
+	}
+	s.write("go", "")
+	if err := s.ended("apply", applying); !errors.Is(err, context.Canceled) {
+		t.Errorf("apply ends with %v", err)
+	}
+	if !strings.Contains(out.String(), "terraform_data.slow: Creation complete") {
+		t.Errorf("apply says\n%s", out)
+	}
+	s.is("what is stored", s.addresses(), []string{"terraform_data.slow"})
+	s.ok("Apply")
+	s.is("what is stored", s.addresses(), []string{"terraform_data.after", "terraform_data.slow"})
+}
+
+// addresses gives the addresses of the managed objects that are stored.
+func (s *session) addresses() (list []string) {
+	s.t.Helper()
+	state := s.ok("Show")[0].(*tfjson.State)
+	for _, r := range state.Values.RootModule.Resources {
+		if r.Mode == tfjson.ManagedResourceMode {
+			list = append(list, r.Address)
+		}
+	}
+	return list
+}
+
+func TestABinaryThatIsKilledLosesNothingThatIsStored(t *testing.T) {
+	s := newSession(t, ours(t, "terraform"), slow)
+	s.write("worldly.tf", worldly["main.tf"])
+	s.ok("Init")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	applier, out := s.another()
+	s.must(applier.SetWaitDelay(100 * time.Millisecond))
+	applying := make(chan error, 1)
+	go func() { applying <- applier.Apply(ctx) }()
+	s.until("the creation begins and the others end", func() bool {
+		return s.exists("started") && strings.Contains(out.String(), "world_object.b: Creation complete")
+	})
+	cancel()
+	if err := s.ended("apply", applying); !errors.Is(err, context.Canceled) {
+		t.Errorf("apply ends with %v", err)
+	}
+	s.write("go", "") // whatever it left behind may end
+	s.is("what is stored", s.addresses(), []string{"terraform_data.slow", "world_object.a", "world_object.b"})
+	s.ok("Apply")
+	s.is("what is stored", s.addresses(), []string{"terraform_data.after", "terraform_data.slow", "world_object.a", "world_object.b"})
+}
+
+func TestACancelledContextEndsAProgramThatOnlyReads(t *testing.T) {
+	s := newSession(t, ours(t, "terraform"), map[string]string{"main.tf": `
+terraform {
+  required_providers {
+    external = {
+      source = "tombolo/external"
+    }
+  }
+}
+data "external" "slow" {
+  program = ["sh", "-c", "touch started; sleep 1000"]
+}
+`})
+	s.ok("Init")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tf, out := s.another()
+	s.must(tf.SetWaitDelay(10 * patience)) // it has to end by itself
+	result := make(chan error, 1)
+	go func() {
+		_, err := tf.Plan(ctx)
+		result <- err
+	}()
+	s.until("the program starts", func() bool { return s.exists("started") })
+	cancel()
+	if err := s.ended("plan", result); !errors.Is(err, context.Canceled) {
+		t.Errorf("plan ends with %v\n%s", err, out)
+	}
+}
