@@ -14,8 +14,21 @@ import (
 // sets by everything in them that is not computed; an object without a counterpart is new. A null configuration proposes
 // absence.
 func Propose(block *provider.Block, prior, config cty.Value) cty.Value {
-	v, _ := proposeObject(blockShape(block), prior, config)
+	v, _ := merger{}.object(blockShape(block), prior, config)
 	return v
+}
+
+// ProposeUnset is Propose for those who know more of an object than that it keeps what is not configured: unset gives the value of each
+// computed attribute that the configuration leaves null, at any depth and of new objects too. It is told what Propose would take, which
+// is null where there is no prior value, and has to answer with a value of the same type.
+func ProposeUnset(block *provider.Block, prior, config cty.Value, unset func(a *provider.Attribute, prior cty.Value) cty.Value) cty.Value {
+	v, _ := merger{unset}.object(blockShape(block), prior, config)
+	return v
+}
+
+// merger is one merge of a prior object and a configuration; see ProposeUnset for its member, which is nil for Propose.
+type merger struct {
+	unset func(a *provider.Attribute, prior cty.Value) cty.Value
 }
 
 // PlannedForData gives the object that stands for a data source until it can be read: its configuration, in which every
@@ -35,11 +48,11 @@ const (
 	fromPrior
 )
 
-func proposeObject(s shape, prior, config cty.Value) (cty.Value, origin) {
+func (m merger) object(s shape, prior, config cty.Value) (cty.Value, origin) {
 	switch {
 	case absent(config):
 		return config, compareOrigin(prior, config)
-	case prior.IsNull():
+	case prior.IsNull() && m.unset == nil:
 		return config, fromConfig // there is nothing to merge, at any depth
 	}
 	// Members are kept beside each other until it is clear that a new object must be built; a map made for nothing is what
@@ -51,17 +64,17 @@ func proposeObject(s shape, prior, config cty.Value) (cty.Value, origin) {
 	var buf [12]member
 	members := buf[:0]
 	all := fromConfig | fromPrior
-	if !prior.IsKnown() {
+	if absent(prior) {
 		all = fromConfig
 	}
 	for name, a := range s.attrs {
 		c := config.GetAttr(name)
-		v, from := proposeAttribute(a, attrOf(prior, name, c), c, all)
+		v, from := m.attribute(a, attrOf(prior, name, c), c, all)
 		members, all = append(members, member{name, v}), all&from
 	}
 	for name, nb := range s.blocks {
 		c := config.GetAttr(name)
-		v, from := proposeBlocks(nb, attrOf(prior, name, c), c)
+		v, from := m.blocks(nb, attrOf(prior, name, c), c)
 		members, all = append(members, member{name, v}), all&from
 	}
 	switch {
@@ -87,7 +100,21 @@ func compareOrigin(prior, config cty.Value) origin {
 
 // proposeAttribute merges one attribute. The question whether the configuration equals the prior value is only asked while
 // it can still matter, as wanted says.
-func proposeAttribute(a *provider.Attribute, prior, config cty.Value, wanted origin) (cty.Value, origin) {
+func (m merger) attribute(a *provider.Attribute, prior, config cty.Value, wanted origin) (cty.Value, origin) {
+	if a.Computed && config.IsNull() && m.unset != nil {
+		if cameFromConfig(a, prior) {
+			prior = config
+		}
+		v := m.unset(a, prior)
+		var from origin
+		if v.RawEquals(config) {
+			from |= fromConfig
+		}
+		if v.RawEquals(prior) {
+			from |= fromPrior
+		}
+		return v, from
+	}
 	if a.Computed && config.IsNull() {
 		if cameFromConfig(a, prior) {
 			return config, fromConfig
@@ -98,7 +125,7 @@ func proposeAttribute(a *provider.Attribute, prior, config cty.Value, wanted ori
 		return prior, fromPrior
 	}
 	if a.Nested != nil {
-		return proposeNested(a.Nested, prior, config)
+		return m.nested(a.Nested, prior, config)
 	}
 	if wanted&fromPrior == 0 {
 		return config, fromConfig
@@ -144,35 +171,35 @@ func objectHoldsConfigured(o *provider.NestedObject, v cty.Value) bool {
 	return false
 }
 
-func proposeNested(o *provider.NestedObject, prior, config cty.Value) (cty.Value, origin) {
+func (m merger) nested(o *provider.NestedObject, prior, config cty.Value) (cty.Value, origin) {
 	if absent(config) {
 		return config, compareOrigin(prior, config)
 	}
-	return proposeMembers(objectShape(o), o.Nesting, prior, config)
+	return m.members(objectShape(o), o.Nesting, prior, config)
 }
 
-func proposeBlocks(nb *provider.NestedBlock, prior, config cty.Value) (cty.Value, origin) {
+func (m merger) blocks(nb *provider.NestedBlock, prior, config cty.Value) (cty.Value, origin) {
 	if absent(config) {
 		// Unknown: the blocks are made by a dynamic block whose for_each is not known yet.
 		return config, compareOrigin(prior, config)
 	}
-	return proposeMembers(blockShape(&nb.Block), nb.Nesting, prior, config)
+	return m.members(blockShape(&nb.Block), nb.Nesting, prior, config)
 }
 
-// proposeMembers merges what is neither null nor unknown in the configuration, by nesting mode.
-func proposeMembers(s shape, nesting provider.Nesting, prior, config cty.Value) (cty.Value, origin) {
-	if prior.IsNull() {
+// members merges what is neither null nor unknown in the configuration, by nesting mode.
+func (m merger) members(s shape, nesting provider.Nesting, prior, config cty.Value) (cty.Value, origin) {
+	if prior.IsNull() && m.unset == nil {
 		return config, fromConfig
 	}
 	switch nesting {
 	case provider.NestingList:
-		return proposeList(s, prior, config)
+		return m.list(s, prior, config)
 	case provider.NestingMap:
-		return proposeMap(s, prior, config)
+		return m.keyed(s, prior, config)
 	case provider.NestingSet:
-		return proposeSet(s, prior, config)
+		return m.set(s, prior, config)
 	}
-	return proposeObject(s, prior, config)
+	return m.object(s, prior, config)
 }
 
 // collectionOrigin is the origin that the elements of a collection of n elements may have in common at most.
@@ -195,14 +222,14 @@ func counterpart(found cty.Value, ok bool, prior, element cty.Value) cty.Value {
 	return cty.NullVal(element.Type())
 }
 
-func proposeList(s shape, prior, config cty.Value) (cty.Value, origin) {
+func (m merger) list(s shape, prior, config cty.Value) (cty.Value, origin) {
 	n := config.LengthInt()
 	vals := make([]cty.Value, n)
 	all := collectionOrigin(prior, n)
 	for i := range n {
 		c := config.Index(intKey(i))
 		found, ok := elementAt(prior, i)
-		v, from := proposeObject(s, counterpart(found, ok, prior, c), c)
+		v, from := m.object(s, counterpart(found, ok, prior, c), c)
 		vals[i], all = v, all&from
 	}
 	if v, ok := unchanged(all, prior, config); ok {
@@ -211,12 +238,12 @@ func proposeList(s shape, prior, config cty.Value) (cty.Value, origin) {
 	return sequenceLike(config, vals), all
 }
 
-func proposeMap(s shape, prior, config cty.Value) (cty.Value, origin) {
+func (m merger) keyed(s shape, prior, config cty.Value) (cty.Value, origin) {
 	vals := config.AsValueMap()
 	all := collectionOrigin(prior, len(vals))
 	for key, c := range vals {
 		found, ok := elementByKey(prior, key)
-		v, from := proposeObject(s, counterpart(found, ok, prior, c), c)
+		v, from := m.object(s, counterpart(found, ok, prior, c), c)
 		vals[key], all = v, all&from
 	}
 	if v, ok := unchanged(all, prior, config); ok {
@@ -225,13 +252,13 @@ func proposeMap(s shape, prior, config cty.Value) (cty.Value, origin) {
 	return keyedLike(config, vals), all
 }
 
-func proposeSet(s shape, prior, config cty.Value) (cty.Value, origin) {
+func (m merger) set(s shape, prior, config cty.Value) (cty.Value, origin) {
 	vals := config.AsValueSlice()
 	all := collectionOrigin(prior, len(vals))
 	match := newSetMatcher(s, prior, len(vals))
 	for i, c := range vals {
 		found, ok := match.take(c)
-		v, from := proposeObject(s, counterpart(found, ok, prior, c), c)
+		v, from := m.object(s, counterpart(found, ok, prior, c), c)
 		vals[i], all = v, all&from
 	}
 	if v, ok := unchanged(all, prior, config); ok {

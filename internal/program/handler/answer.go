@@ -1,0 +1,349 @@
+package handler
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/message"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+const (
+	sumNotReady = "Provider program cannot be run"
+	sumFailed   = "Provider program failed"
+	sumStopped  = "Provider program was stopped"
+	sumAnswer   = "Invalid answer of a provider program"
+)
+
+// answer is what came back from a call.
+type answer struct {
+	root    *strictjson.Value // nil: nothing that can be read
+	text    []byte            // what root was read from
+	program string
+	started bool // the program ran, and so may have changed something
+	failed  bool // the program itself reported a failure, and so knows what it did
+}
+
+// get finds a member of the answer; nil when there is none.
+func (a *answer) get(name string) *strictjson.Value { return a.root.Get(name) }
+
+// gone tells that the answer is that there is no object.
+func (a *answer) gone() bool {
+	if a.root == nil {
+		return false
+	}
+	state := a.get("state")
+	return a.root.Kind == strictjson.Null || state != nil && state.Kind == strictjson.Null
+}
+
+// read reads what a program said.
+func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
+	if got.Failure != nil {
+		a := r.salvage(got)
+		a.failed = !got.Failure.Killed
+		diags := r.diagnostics(a)
+		if !diags.HasErrors() {
+			diags = diags.Append(r.failure(got))
+		}
+		return a, diags
+	}
+	a := &answer{text: got.Result, program: got.Program, started: true}
+	if r.silent && len(bytes.TrimSpace(got.Result)) == 0 {
+		return a, nil
+	}
+	root, err := strictjson.Parse(got.Result)
+	if err == nil && root.Kind != strictjson.Object && root.Kind != strictjson.Null {
+		err = fmt.Errorf("%s was expected, not %s", strictjson.Object, root.Kind)
+	}
+	if err != nil {
+		d := r.unreadable(got, err, expected)
+		if r.silent {
+			// What was asked for is done; that the answer cannot be read changes nothing of it.
+			d.Severity = diag.Warning
+			return a, diag.List{d}
+		}
+		return r.salvage(got), diag.List{d}
+	}
+	a.root = root
+	diags := r.diagnostics(a)
+	if root.Kind == strictjson.Null && !r.silent && r.action != "read" && !diags.HasErrors() {
+		diags = diags.Append(r.badAnswer(a, "null means that an object is gone, which only the answer to read can say; expected: "+expected))
+	}
+	return a, diags
+}
+
+// salvage finds what can be read of an output that is no answer: an object that stands alone, or between lines of other text.
+func (r *request) salvage(got *Answer) *answer {
+	a := &answer{text: got.Result, program: got.Program, started: true}
+	if root, err := strictjson.Parse(got.Result); err == nil {
+		if root.Kind == strictjson.Object {
+			a.root = root
+		}
+		return a
+	}
+	const most = 64 // lines that look like the beginning of an object
+	rest, tries := got.Result, 0
+	for len(rest) > 0 && tries < most {
+		if bytes.HasPrefix(rest, []byte("{")) {
+			tries++
+			if root, err := strictjson.ParsePrefix(rest); err == nil && (root.Get("state") != nil || root.Get("diagnostics") != nil) {
+				a.root, a.text = root, rest
+			}
+		}
+		_, after, found := bytes.Cut(rest, []byte("\n"))
+		if !found {
+			break
+		}
+		rest = after
+	}
+	return a
+}
+
+// asked says what the program was asked for.
+func (r *request) asked() string {
+	what := "The program of provider " + r.h.m().Name + " was asked to " + r.action
+	if r.typ != "" {
+		what += " " + r.typ
+	}
+	return what
+}
+
+// unreadable is the problem of an output that is not JSON, or not only.
+func (r *request) unreadable(got *Answer, err error, expected string) *diag.Diagnostic {
+	problem := err.Error()
+	if len(bytes.TrimSpace(got.Result)) == 0 {
+		problem = "it printed nothing on standard output"
+		if got.Held {
+			problem += ", which something that it started in the background still holds open: redirect the output of such programs"
+		}
+	} else {
+		var bad *strictjson.Error
+		if errors.As(err, &bad) {
+			line, column := strictjson.Position(got.Result, bad.Offset)
+			problem = fmt.Sprintf("standard output, line %d, column %d: %s", line, column, err)
+		}
+		problem += ". Standard output must hold the answer and nothing else; messages belong on standard error"
+	}
+	return r.invalid(got.Program, problem+". Expected: "+expected, got.Result)
+}
+
+// badAnswer is the problem of an answer that can be read, but does not say what it has to.
+func (r *request) badAnswer(a *answer, problem string) *diag.Diagnostic {
+	return r.invalid(a.program, problem, a.text)
+}
+
+func (r *request) invalid(name, problem string, output []byte) *diag.Diagnostic {
+	detail := fmt.Sprintf("%s and answered with something that cannot be used: %s.", r.asked(), strings.TrimSuffix(problem, "."))
+	if !r.reads && !r.silent {
+		detail += " What the program did is done all the same."
+	}
+	return &diag.Diagnostic{Severity: diag.Error, Summary: sumAnswer,
+		Detail: fmt.Sprintf("%s\n\nProgram: %s\nOutput: %s", detail, name, program.Excerpt([]byte(r.redact(string(output)))))}
+}
+
+// problems makes diagnostics of what is wrong with values of an answer.
+func (r *request) problems(a *answer, where string, list []value.PathError) diag.List {
+	var diags diag.List
+	for _, p := range list {
+		text := where
+		if len(p.Path) > 0 {
+			text += value.FormatPath(p.Path)
+		}
+		d := r.badAnswer(a, fmt.Sprintf("%s: %s", text, r.redact(p.Problem)))
+		d.Path = r.valid(p.Path)
+		diags = diags.Append(d)
+	}
+	return diags
+}
+
+// valid gives the part of a path that the schema has: a path of an answer may lead to what does not exist, or into a set.
+func (r *request) valid(path cty.Path) cty.Path {
+	if r.block == nil {
+		return nil
+	}
+	ty := r.block.ImpliedType()
+	for i, step := range path {
+		get, isGet := step.(cty.GetAttrStep)
+		switch {
+		case ty.IsObjectType() && isGet && ty.HasAttribute(get.Name):
+			ty = ty.AttributeType(get.Name)
+		case (ty.IsListType() || ty.IsMapType()) && !isGet:
+			ty = ty.ElementType()
+		default:
+			return path[:i]
+		}
+	}
+	return path
+}
+
+// failure tells of a call that failed without saying why in diagnostics.
+func (r *request) failure(got *Answer) *diag.Diagnostic {
+	f := got.Failure
+	detail := r.asked() + ", and " + f.State + "."
+	if f.Advice != "" {
+		detail += " " + f.Advice
+	}
+	message := strings.TrimRight(f.Message, "\r\n")
+	if message == "" {
+		detail += ` It said nothing on standard error. Its author can make it say there what went wrong, or print {"diagnostics": [{"severity": "error", "summary": "…"}]}.`
+	} else {
+		detail += "\n\n" + r.redact(message)
+	}
+	return &diag.Diagnostic{Severity: diag.Error, Summary: sumFailed, Detail: detail + "\n\nProgram: " + got.Program}
+}
+
+// notStarted tells that nothing was run.
+func notStarted(err error) bool {
+	var lookup *program.LookupError
+	var start *program.StartError
+	var notReady *NotReadyError
+	return errors.As(err, &lookup) || errors.As(err, &start) || errors.As(err, &notReady)
+}
+
+// unanswered tells why there is no answer.
+func (r *request) unanswered(err error) *diag.Diagnostic {
+	say := func(summary, format string, args ...any) *diag.Diagnostic {
+		return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: r.redact(fmt.Sprintf(format, args...))}
+	}
+	var notReady *NotReadyError
+	var lookup *program.LookupError
+	var start *program.StartError
+	var limit *program.LimitError
+	var stopped *program.StoppedError
+	switch {
+	case errors.As(err, &notReady):
+		return say(notReady.Summary, "%s", notReady.Detail)
+	case errors.As(err, &lookup):
+		return say(sumNotReady, "Provider %s runs %q, which cannot be run: %s. %s", r.h.m().Name, lookup.Program, lookup.Err, lookupAdvice(lookup))
+	case errors.As(err, &start):
+		return say(sumNotReady, "Provider %s runs %s, which the operating system refuses to start: %s. %s", r.h.m().Name, start.Path, start.Err, startAdvice(start))
+	case errors.As(err, &limit):
+		return say(sumAnswer, "%s: %s. An answer is one JSON value; messages belong on standard error.", r.asked(), limit)
+	case errors.As(err, &stopped):
+		left := ""
+		if !r.reads {
+			left = " What it had done until then is done, and may not be in the state."
+		}
+		return say(sumStopped, "%s, but %s.%s", r.asked(), stopped, left)
+	}
+	return say(sumFailed, "%s, but %s.", r.asked(), err)
+}
+
+// diagnostics reads those of an answer.
+func (r *request) diagnostics(a *answer) diag.List {
+	given := a.get("diagnostics")
+	if given == nil || given.Kind == strictjson.Null {
+		return nil
+	}
+	if given.Kind != strictjson.Array {
+		return diag.List{r.badAnswer(a, fmt.Sprintf(`"diagnostics" must be an array of objects, not %s`, given.Kind))}
+	}
+	var diags diag.List
+	for _, item := range given.Items {
+		diags = diags.Append(r.diagnostic(a, item))
+	}
+	return diags
+}
+
+func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnostic {
+	if given.Kind != strictjson.Object {
+		return r.badAnswer(a, fmt.Sprintf(`a diagnostic must be an object such as {"severity": "error", "summary": "…"}, not %s`, given.Kind))
+	}
+	text := func(name string) string {
+		if v := given.Get(name); v != nil && v.Kind == strictjson.String {
+			return r.redact(v.Text)
+		}
+		return ""
+	}
+	d := &diag.Diagnostic{Severity: diag.Error, Summary: text("summary"), Detail: text("detail")}
+	if text("severity") == "warning" {
+		d.Severity = diag.Warning
+	}
+	if d.Summary == "" {
+		d.Summary = sumFailed
+	}
+	if path := given.Get("attribute"); path != nil && path.Kind != strictjson.Null && r.block != nil {
+		found, err := message.Path(r.block.ImpliedType(), path)
+		if err != nil {
+			d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\n(The program named a place that does not exist: %s.)", d.Detail, strings.TrimSuffix(err.Error(), ".")))
+		}
+		d.Path = found
+	}
+	return d
+}
+
+// merge reads an object of an answer and lays it over what is known. The first result is usable even when there are errors.
+func (r *request) merge(a *answer, member string, b *provider.Block, base cty.Value) (cty.Value, diag.List) {
+	given := a.get(member)
+	v, problems := r.h.codec(b).Overlay(base, given, nil, a.text)
+	v = value.NullWriteOnly(b, v)
+	addSecrets(r.secrets, b, v)
+	return v, r.problems(a, member, problems)
+}
+
+// remembered gives the private data after a call: what the answer says, or else what it was.
+func (a *answer) remembered(before []byte) []byte {
+	given := a.get("private")
+	switch {
+	case given == nil:
+		return before
+	case given.Kind == strictjson.Null:
+		return nil
+	}
+	return bytes.Clone(a.text[given.Offset:given.End])
+}
+
+// identified gives the identity after a call: what the answer says, or else what it was, or else what attributes of the same names and types
+// say. It is null while any part of it is missing.
+func (r *request) identified(a *answer, rt *provider.ResourceType, before, state cty.Value) (cty.Value, diag.List) {
+	if rt.Identity == nil {
+		return cty.NilVal, nil
+	}
+	ty := rt.Identity.ImpliedType()
+	if before == cty.NilVal || before.IsNull() {
+		vals := map[string]cty.Value{}
+		for name, want := range ty.AttributeTypes() {
+			vals[name] = cty.NullVal(want)
+			if !state.IsNull() && state.Type().HasAttribute(name) && state.GetAttr(name).Type().Equals(want) {
+				vals[name] = state.GetAttr(name)
+			}
+		}
+		before = cty.ObjectVal(vals)
+	}
+	out, diags := before, diag.List(nil)
+	if given := a.get("identity"); given != nil && given.Kind != strictjson.Null {
+		block := &provider.Block{Attributes: map[string]*provider.Attribute{}}
+		for name, attr := range rt.Identity.Attributes {
+			block.Attributes[name] = &provider.Attribute{Type: attr.Type, Optional: true}
+		}
+		var problems []value.PathError
+		out, problems = message.Codec{Block: block}.Overlay(before, given, nil, a.text)
+		diags = r.problems(a, "identity", problems)
+		for _, d := range diags {
+			d.Path = nil
+		}
+	}
+	var missing []string
+	for _, name := range slices.Sorted(maps.Keys(rt.Identity.Attributes)) {
+		if v := out.GetAttr(name); !v.IsWhollyKnown() || rt.Identity.Attributes[name].RequiredForImport && v.IsNull() {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 && !diags.HasErrors() && !state.IsNull() {
+		diags = diags.Append(r.badAnswer(a, fmt.Sprintf("the type has an identity, but there is no value for its %s. Answer with a member \"identity\" beside \"state\"", strings.Join(missing, ", "))))
+	}
+	if len(missing) > 0 {
+		return cty.NullVal(ty), diags
+	}
+	return out, diags
+}

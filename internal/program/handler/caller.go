@@ -1,0 +1,80 @@
+package handler
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Caller carries calls to a program and its answers back. There is one implementation for each mode of a manifest. Calls may be made
+// concurrently; the handler keeps to the manifest's concurrency.
+//
+// An error means that there is no answer: the program could not be run, or did not get to its end. A program that ended with a failure has
+// answered; see Answer.Failure. Errors of a type of this package or of package program are explained to the user, with advice; any other
+// one is shown as it is.
+type Caller interface {
+	Call(ctx context.Context, c Call) (*Answer, error)
+	// Close ends what is running. It may be called twice.
+	Close() error
+}
+
+// Call is one call of an action.
+type Call struct {
+	Action string
+	// Type is the resource type, or the function of the action call; empty where the provider as a whole is meant.
+	Type string
+	// Params is a JSON object.
+	Params []byte
+	// Silent is set where a program need not print anything.
+	Silent bool
+	// Intent is the engine's token of an operation that changes something; see provider.ApplyRequest.
+	Intent string
+	// Line gets each line that the program writes to standard error, and Progress what it tells of its progress otherwise. Neither is nil.
+	Line     func(line string)
+	Progress func(message string, fraction float64)
+}
+
+// Answer is what a program said.
+type Answer struct {
+	// Result is what it wrote as its result. With a failure it is what it knows nevertheless, and may be empty.
+	Result []byte
+	// Failure tells how the call failed; nil when it did not.
+	Failure *Failure
+	// Program is what ran, for messages.
+	Program string
+	// Held is set when something that the program started still holds its output open.
+	Held bool
+}
+
+// Failure tells how a call failed.
+type Failure struct {
+	// State is how it ended, as a clause: "it ended with exit status 3".
+	State string
+	// Message is what the program said of it to people: the end of its standard error.
+	Message string
+	// Advice is what the author can do about a failure of this kind; may be empty.
+	Advice string
+	// Killed is set when the program had no say in it, so that nobody knows how far it came.
+	Killed bool
+	// Temporary is set when the program asks to try again.
+	Temporary bool
+	// Missing is set when the program does not know the action.
+	Missing bool
+}
+
+// NotReadyError says that a program could not be started for a reason that a person can do something about. Nothing was run.
+type NotReadyError struct{ Summary, Detail string }
+
+// Error joins both.
+func (e *NotReadyError) Error() string { return e.Summary + ": " + e.Detail }
+
+// TimeoutError is the cause with which the context of a call ends at the timeout that the manifest sets.
+type TimeoutError struct {
+	Action  string
+	Timeout time.Duration
+}
+
+// Error names the limit.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("the timeout of %s that the manifest sets for %s has passed", e.Timeout, e.Action)
+}

@@ -1,0 +1,165 @@
+package handler
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/message"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+type typ = *manifest.Type
+
+// OpenEphemeral implements provider.Provider.
+func (h *handler) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
+	rt, t := h.typeOf(provider.EphemeralResource, req.Type)
+	if rt == nil {
+		return h.Base.OpenEphemeral(ctx, req)
+	}
+	v, a, diags := h.fetch(ctx, "open", "result", rt, t, req.Type, req.Config)
+	resp := provider.OpenEphemeralResponse{Result: v, Diagnostics: diags}
+	if diags.HasErrors() {
+		return resp
+	}
+	resp.Private = a.remembered(nil)
+	var problem error
+	if resp.RenewAt, problem = renewal(a); problem == nil && !resp.RenewAt.IsZero() && !t.Does("renew") {
+		problem = fmt.Errorf(`"renew_at" asks for a renewal, but the manifest does not say that the type implements "renew"`)
+	}
+	if problem != nil {
+		r := h.requestFor(ctx, "open", rt, t, req.Type)
+		resp.Diagnostics = diags.Append(r.badAnswer(&answer{program: a.program}, problem.Error()))
+	}
+	return resp
+}
+
+// renewal reads the time of the next renewal.
+func renewal(a *answer) (time.Time, error) {
+	given := a.get("renew_at")
+	if given == nil || given.Kind == strictjson.Null {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, given.Text)
+	if given.Kind != strictjson.String || err != nil {
+		return time.Time{}, fmt.Errorf(`"renew_at" must be a time such as "2030-01-31T15:04:05Z"`)
+	}
+	return at, nil
+}
+
+// RenewEphemeral implements provider.Provider.
+func (h *handler) RenewEphemeral(ctx context.Context, req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
+	rt, t := h.typeOf(provider.EphemeralResource, req.Type)
+	if rt == nil || !t.Does("renew") {
+		return h.Base.RenewEphemeral(ctx, req)
+	}
+	r := h.requestFor(ctx, "renew", rt, t, req.Type)
+	r.reads = true
+	r.private(req.Private)
+	a, diags := r.call(`{"renew_at": "…"}, or {}`)
+	resp := provider.RenewEphemeralResponse{Private: a.remembered(req.Private), Diagnostics: diags}
+	at, err := renewal(a)
+	if err != nil && !diags.HasErrors() {
+		resp.Diagnostics = diags.Append(r.badAnswer(a, err.Error()))
+	}
+	resp.RenewAt = at
+	return resp
+}
+
+// CloseEphemeral implements provider.Provider. It is no call that Stop cuts off: an interrupted run has to clean up most of all.
+func (h *handler) CloseEphemeral(ctx context.Context, req provider.CloseEphemeralRequest) diag.List {
+	rt, t := h.typeOf(provider.EphemeralResource, req.Type)
+	if rt == nil || !t.Does("close") {
+		return nil
+	}
+	r := h.requestFor(ctx, "close", rt, t, req.Type)
+	r.silent = true
+	r.private(req.Private)
+	_, diags := r.call("nothing, or {}")
+	return diags
+}
+
+// CallFunction implements provider.Provider.
+func (h *handler) CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error) {
+	var f *provider.Function
+	if h.m().Schema != nil {
+		f = h.m().Schema.Functions[name]
+	}
+	if f == nil {
+		return h.Base.CallFunction(ctx, name, args)
+	}
+	r := h.request(ctx, "call", name)
+	r.reads = true
+	r.raw("function", message.Text(name))
+	list := []byte{'['}
+	for i, arg := range args {
+		p := f.VarParam
+		if i < len(f.Params) {
+			p = &f.Params[i]
+		}
+		if p == nil {
+			return cty.DynamicVal, fmt.Errorf("the function takes %d arguments, not %d", len(f.Params), len(args))
+		}
+		if !arg.IsWhollyKnown() {
+			return cty.UnknownVal(f.Return), nil
+		}
+		if i > 0 {
+			list = append(list, ',')
+		}
+		text, _ := message.EncodeValue(p.Type, arg)
+		list = append(list, text...)
+	}
+	r.raw("args", append(list, ']'))
+	const expected = `{"result": …}, or {"error": {"message": "…", "argument": 0}}`
+	a, diags := r.call(expected)
+	if err := diags.Err(); err != nil {
+		return cty.DynamicVal, functionError(diags)
+	}
+	if problem := a.get("error"); problem != nil {
+		return cty.DynamicVal, r.functionFailure(problem, len(args))
+	}
+	result := a.get("result")
+	if result == nil {
+		return cty.DynamicVal, functionError(diag.List{r.badAnswer(a, `there is no "result". Expected: `+expected)})
+	}
+	v, problems := message.DecodeValue(f.Return, result, a.text)
+	if len(problems) > 0 {
+		return cty.DynamicVal, functionError(diag.List{r.badAnswer(a, "result"+value.FormatPath(problems[0].Path)+": "+problems[0].Problem)})
+	}
+	return v, nil
+}
+
+// functionError makes one error of diagnostics, since a function has no other way to tell of problems.
+func functionError(diags diag.List) error {
+	for _, d := range diags {
+		if d.Severity == diag.Error {
+			if d.Detail == "" {
+				return fmt.Errorf("%s", d.Summary)
+			}
+			return fmt.Errorf("%s: %s", d.Summary, d.Detail)
+		}
+	}
+	return nil
+}
+
+// functionFailure reads the error that a function answered with.
+func (r *request) functionFailure(given *strictjson.Value, args int) error {
+	text := "the program gave no reason"
+	if m := given.Get("message"); m != nil && m.Kind == strictjson.String && m.Text != "" {
+		text = r.redact(m.Text)
+	}
+	if at := given.Get("argument"); at != nil && at.Kind == strictjson.Number {
+		if i, err := strconv.Atoi(at.Text); err == nil && i >= 0 && i < args {
+			return function.NewArgErrorf(i, "%s", text)
+		}
+	}
+	return fmt.Errorf("%s", text)
+}

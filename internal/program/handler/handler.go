@@ -1,0 +1,192 @@
+// Package handler makes a provider out of a manifest and a program: level 2 of docs/program-protocol.md.
+//
+// It does the half of a provider's work that is the same in every language: schema, validation by keywords, defaults, the plan, the merge of
+// answers with what is known, unknown values, exact numbers, write-only attributes, secrets in messages, partial results of failures,
+// timeouts, retries. What is left for the program are calls (action, params) -> result, and only those actions that its manifest says it
+// implements. The program is not started for schemas, nor for validation and plans that it takes no part in.
+//
+// How a call gets to the program is the business of a Caller: OneShot starts it once for each call.
+//
+//	m, diags := manifest.Load("./notes")
+//	p := handler.New(m, handler.NewOneShot(m, handler.Surroundings{}), handler.Options{})
+package handler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/message"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Options are what a handler gets from its surroundings.
+type Options struct {
+	// Output gets what programs say while they work, from several goroutines at once; nil for nobody. The context is that of the call of the
+	// provider.
+	Output func(ctx context.Context, o Output)
+}
+
+// New makes the provider. It owns the caller.
+func New(m *manifest.Manifest, caller Caller, opts Options) provider.Provider {
+	h := &handler{caller: caller, opts: opts, config: json.RawMessage("{}"), unknown: json.RawMessage("{}"), secrets: &value.Secrets{}}
+	if m.Concurrency > 0 {
+		h.slots = make(chan struct{}, m.Concurrency)
+	}
+	h.manifest.Store(m)
+	h.stopping, h.stop = context.WithCancelCause(context.Background())
+	return h
+}
+
+type handler struct {
+	provider.Base
+	caller Caller
+	opts   Options
+	slots  chan struct{} // nil: no limit
+
+	manifest atomic.Pointer[manifest.Manifest]
+	asking   sync.Mutex // held while the program is asked for its schema, which completes the manifest
+
+	// What the provider block says; set by Configure, before any call that needs it.
+	config, unknown json.RawMessage
+	secrets         *value.Secrets
+
+	stopping context.Context
+	stop     context.CancelCauseFunc
+}
+
+var errStopping = errors.New("the run is being interrupted")
+
+// Schema implements provider.Provider.
+func (h *handler) Schema(ctx context.Context) (*provider.Schema, diag.List) {
+	h.asking.Lock()
+	defer h.asking.Unlock()
+	if h.m().Schema != nil {
+		return h.m().Schema, nil
+	}
+	r := h.request(ctx, "schema", "")
+	r.reads = true
+	a, diags := r.call(`{"schema": {…}}`)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	told := a.root.Get("schema")
+	if told == nil {
+		return nil, diags.Append(r.badAnswer(a, `there is no member "schema"`))
+	}
+	m, more := h.m().WithSchema(a.text[told.Offset:told.End])
+	if diags = diags.Extend(withoutRanges(more)); more.HasErrors() {
+		return nil, diags
+	}
+	h.manifest.Store(m)
+	return m.Schema, diags
+}
+
+func (h *handler) m() *manifest.Manifest { return h.manifest.Load() }
+
+// withoutRanges puts the places in a text that is no file into the details.
+func withoutRanges(in diag.List) diag.List {
+	out := make(diag.List, len(in))
+	for i, d := range in {
+		c := *d
+		if c.Subject != nil {
+			c.Detail += " (" + c.Subject.String() + ")"
+			c.Subject = nil
+		}
+		out[i] = &c
+	}
+	return out
+}
+
+func (h *handler) block() *provider.Block {
+	if h.m().Schema == nil || h.m().Schema.Provider == nil {
+		return &provider.Block{}
+	}
+	return h.m().Schema.Provider
+}
+
+func (h *handler) codec(b *provider.Block) message.Codec {
+	return message.Codec{Block: b, AsText: func(a *provider.Attribute) bool { return h.m().Words(a).AsText }}
+}
+
+// ValidateConfig implements provider.Provider.
+func (h *handler) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
+	resp := provider.ValidateConfigResponse{Prepared: req.Config}
+	if h.m().Schema == nil || req.Config.IsNull() {
+		return resp
+	}
+	resp.Prepared = h.withDefaults(h.block(), req.Config)
+	resp.Diagnostics = h.checkWords(h.block(), resp.Prepared)
+	if resp.Diagnostics.HasErrors() || !h.m().Does("validate") {
+		return resp
+	}
+	r := h.request(ctx, "validate", "")
+	r.block, r.reads = h.block(), true
+	r.object("config", h.block(), resp.Prepared, true)
+	_, diags := r.call(`{"diagnostics": […]}, or {}`)
+	resp.Diagnostics = resp.Diagnostics.Extend(diags)
+	return resp
+}
+
+// ValidateResource implements provider.Provider.
+func (h *handler) ValidateResource(ctx context.Context, req provider.ValidateResourceRequest) diag.List {
+	rt, t := h.typeOf(req.Kind, req.Type)
+	if rt == nil {
+		return nil
+	}
+	var diags diag.List
+	if t.HasChecks {
+		diags = h.checkWords(rt.Block, req.Config)
+	}
+	if diags.HasErrors() || !t.Does("validate") {
+		return diags
+	}
+	r := h.requestFor(ctx, "validate", rt, t, req.Type)
+	r.reads = true
+	r.object("config", rt.Block, req.Config, true)
+	_, more := r.call(`{"diagnostics": […]}, or {}`)
+	return diags.Extend(more)
+}
+
+// Configure implements provider.Provider.
+func (h *handler) Configure(ctx context.Context, req provider.ConfigureRequest) provider.ConfigureResponse {
+	config := req.Config
+	if config == cty.NilVal || config.IsNull() {
+		config = h.block().EmptyValue()
+	}
+	config = h.withDefaults(h.block(), config)
+	h.config, h.unknown = h.codec(h.block()).Encode(config)
+	addSecrets(h.secrets, h.block(), config)
+	if diags := h.checkWords(h.block(), config); diags.HasErrors() || !h.m().Does("configure") {
+		return provider.ConfigureResponse{Diagnostics: diags}
+	}
+	r := h.request(ctx, "configure", "")
+	r.block, r.reads = h.block(), true
+	_, diags := r.call(`{"diagnostics": […]}, or {}`)
+	return provider.ConfigureResponse{Diagnostics: diags}
+}
+
+// typeOf finds a type; rt is nil when there is none.
+func (h *handler) typeOf(kind provider.ResourceKind, name string) (*provider.ResourceType, *manifest.Type) {
+	if h.m().Schema == nil {
+		return nil, nil
+	}
+	return h.m().Schema.Type(kind, name), h.m().Type(kind, name)
+}
+
+// Stop implements provider.Provider. It ends calls that only read. Those that change something are left to finish, since what they leave
+// behind when they are cut off nobody knows; a caller that cannot wait for them ends the context of their call.
+func (h *handler) Stop(context.Context) error {
+	h.stop(errStopping)
+	return nil
+}
+
+// Close implements provider.Provider.
+func (h *handler) Close() error { return h.caller.Close() }

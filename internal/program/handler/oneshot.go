@@ -1,0 +1,221 @@
+package handler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+)
+
+// Surroundings are what programs get. The zero value is that of this process.
+type Surroundings struct {
+	// Env is the environment, "key=value" each; nil means that of this process.
+	Env []string
+	// Dir is where programs run; empty means the current directory.
+	Dir string
+	// Cache is a folder that programs may keep things in; empty means one below the user's cache folder.
+	Cache string
+	// Grace is the time that a program has to end once it is told to; 0 means 10 s.
+	Grace time.Duration
+}
+
+// NewCaller gives the caller for the mode of a manifest.
+func NewCaller(m *manifest.Manifest, s Surroundings) (Caller, error) {
+	if m.Mode == manifest.Session {
+		return nil, errors.New(`the manifest says "mode": "session", which this version does not know`)
+	}
+	return NewOneShot(m, s), nil
+}
+
+// NewOneShot gives the caller that starts the program once for each call: the action is its first argument, the type its second.
+func NewOneShot(m *manifest.Manifest, s Surroundings) Caller {
+	c := &oneShot{surroundings: s}
+	c.ready = sync.OnceValues(func() (Start, error) { return NewStart(m, s) })
+	return c
+}
+
+type oneShot struct {
+	surroundings Surroundings
+	ready        func() (Start, error)
+}
+
+// temporary is the exit status EX_TEMPFAIL.
+const temporary = 75
+
+// tailLines is how much of standard error a failure repeats.
+const tailLines = 20
+
+// Call implements Caller.
+func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
+	start, err := c.ready()
+	if err != nil {
+		return nil, err
+	}
+	cmd := program.Command{
+		Argv: append(slices.Clone(start.Argv), call.Action), Base: c.surroundings.Dir, Env: start.Env,
+		Stdin: call.Params, Stderr: call.Line, Grace: c.surroundings.Grace,
+	}
+	if call.Type != "" {
+		cmd.Argv = append(cmd.Argv, call.Type)
+	}
+	if call.Silent {
+		cmd.Whole = func([]byte) bool { return true }
+	}
+	res, err := program.Run(ctx, cmd)
+	if res == nil {
+		return nil, err
+	}
+	a := &Answer{Result: res.Stdout, Program: shown(cmd.Argv), Held: res.Held}
+	if err != nil {
+		return a, err
+	}
+	if res.ExitCode != 0 {
+		a.Failure = failed(res)
+	}
+	return a, nil
+}
+
+// Close implements Caller: nothing runs between calls.
+func (c *oneShot) Close() error { return nil }
+
+// shown writes a command line for a message.
+func shown(argv []string) string {
+	words := make([]string, len(argv))
+	for i, w := range argv {
+		words[i] = w
+		if w == "" || strings.ContainsAny(w, " \t\n\"'\\$") {
+			words[i] = fmt.Sprintf("%q", w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func failed(res *program.Result) *Failure {
+	f := &Failure{State: "it ended with " + res.State, Message: tail(res.Stderr), Killed: res.ExitCode < 0, Temporary: res.ExitCode == temporary}
+	switch {
+	case f.Killed:
+		f.State = "it was ended by a signal (" + res.State + ")"
+	case f.Temporary:
+		f.Advice = `With this status it asks to try again later. The member "retry" of the type in the manifest makes calls that only read do so.`
+	case res.ExitCode == 127:
+		f.Advice = "This status usually means that a command that the script uses is not installed."
+	case res.ExitCode == 126:
+		f.Advice = "This status usually means that a file that the script runs is not executable."
+	}
+	return f
+}
+
+// tail gives the last lines of a message.
+func tail(message []byte) string {
+	text := strings.TrimRight(strings.ToValidUTF8(string(message), "\uFFFD"), "\r\n")
+	lines := strings.Split(text, "\n")
+	if n := len(lines) - tailLines; n > 0 {
+		lines = append([]string{fmt.Sprintf("(%d lines before)", n)}, lines[n:]...)
+	}
+	const most = 8 << 10
+	text = strings.Join(lines, "\n")
+	if len(text) > most {
+		text = "(...) " + strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return text
+}
+
+// Start is how the program of a manifest is started on this machine.
+type Start struct {
+	Argv []string
+	Env  []string
+}
+
+// NewStart looks for everything that a program needs, and says what is missing.
+func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
+	notReady := func(format string, args ...any) (Start, error) {
+		return Start{}, &NotReadyError{Summary: sumNotReady, Detail: fmt.Sprintf(format, args...)}
+	}
+	argv := m.Command.For(runtime.GOOS, runtime.GOARCH)
+	if argv == nil {
+		return notReady("The manifest %s of provider %s has no command for %s_%s, nor a default one.", m.File, m.Name, runtime.GOOS, runtime.GOARCH)
+	}
+	env := s.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	for _, q := range m.Requires {
+		if _, err := program.LookPath(q.Command, env, s.Dir); err != nil {
+			return notReady("Provider %s needs the program %q, which was not found in PATH.%s", m.Name, q.Command, hint(q.Hint))
+		}
+	}
+	for i, word := range argv {
+		if rest, ok := strings.CutPrefix(word, "./"); ok {
+			if _, err := os.Stat(filepath.Join(m.Dir, filepath.FromSlash(rest))); err != nil {
+				return notReady("The command of provider %s names the file %s, which is not in %s. Check word %d of \"command\" in %s.", m.Name, word, m.Dir, i+1, manifest.FileName)
+			}
+		}
+	}
+	cache, err := cacheDir(m, s)
+	if err != nil {
+		return notReady("There is no folder that provider %s could keep things in: %s. Set XDG_CACHE_HOME or HOME.", m.Name, err)
+	}
+	return Start{Argv: manifest.InPackage(m.Dir, argv), Env: append(program.Environ(env),
+		fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol),
+		"TOMBOLO_PROVIDER_DIR="+m.Dir,
+		"TOMBOLO_CACHE_DIR="+cache,
+		"PYTHONUTF8=1",
+		"PYTHONPYCACHEPREFIX="+filepath.Join(cache, "pycache"),
+	)}, nil
+}
+
+// cacheDir names a folder; programs make it when they need it.
+func cacheDir(m *manifest.Manifest, s Surroundings) (string, error) {
+	if s.Cache != "" {
+		return filepath.Abs(s.Cache)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	version := m.Version
+	if version == "" {
+		version = "dev"
+	}
+	return filepath.Join(dir, "tombolo", "programs", m.Name+"-"+version), nil
+}
+
+func hint(text string) string {
+	if text == "" {
+		return " Install it."
+	}
+	return " Its author says: " + text
+}
+
+// lookupAdvice says what to do about a program that is not there.
+func lookupAdvice(err *program.LookupError) string {
+	switch {
+	case errors.Is(err.Err, fs.ErrPermission):
+		return "Make it executable (chmod +x), or name its interpreter in the command, such as [\"bash\", \"./provider.sh\"]."
+	case strings.ContainsAny(err.Program, `/\`):
+		return "Check the command in " + manifest.FileName + "."
+	}
+	return "Install it, or add the folder that it is in to PATH."
+}
+
+// startAdvice says what to do about a file that the system does not run.
+func startAdvice(err *program.StartError) string {
+	if errors.Is(err.Err, syscall.ENOEXEC) {
+		return "A script needs a first line that names its interpreter, such as #!/usr/bin/env bash; or the command in " + manifest.FileName + " names it."
+	}
+	if errors.Is(err.Err, fs.ErrNotExist) {
+		return "The file is there, so it is probably the interpreter in its first line that is not."
+	}
+	return "Check the command in " + manifest.FileName + "."
+}

@@ -1,0 +1,105 @@
+package handler_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/wiretest"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/provider/providertest"
+)
+
+func factoryOf(m *manifest.Manifest, dir string, opts handler.Options, env ...string) provider.Factory {
+	s := handler.Surroundings{Env: append(append(os.Environ(), "TOY_DIR="+dir), env...), Grace: time.Second}
+	return func(context.Context) (provider.Provider, error) {
+		return handler.New(m, handler.NewOneShot(m, s), opts), nil
+	}
+}
+
+func TestConformance(t *testing.T) {
+	conformance(t, func(f provider.Factory) provider.Factory { return f })
+}
+
+func TestConformanceOverTheWire(t *testing.T) {
+	for _, protocol := range wire.Versions() {
+		if protocol != 6 {
+			continue // protocol 5 has no nested attributes
+		}
+		t.Run(fmt.Sprintf("protocol %d", protocol), func(t *testing.T) {
+			conformance(t, func(f provider.Factory) provider.Factory { return wiretest.Over(f, protocol) })
+		})
+	}
+}
+
+func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
+	f, dir := newToy(t, handler.Options{})
+	id := func(v cty.Value) string { return v.GetAttr("id").AsString() }
+	str := cty.StringVal
+	rules := func(cidrs ...string) cty.Value {
+		var list []cty.Value
+		for _, c := range cidrs {
+			list = append(list, cty.ObjectVal(map[string]cty.Value{"cidr": str(c), "note": cty.NullVal(cty.String)}))
+		}
+		return cty.SetVal(list)
+	}
+	ports := func(numbers ...int64) cty.Value {
+		var list []cty.Value
+		for _, n := range numbers {
+			list = append(list, cty.ObjectVal(map[string]cty.Value{"number": cty.NumberIntVal(n), "url": cty.NullVal(cty.String)}))
+		}
+		return cty.ListVal(list)
+	}
+	huge, _ := cty.ParseNumberVal("12345678901234567890123.5")
+	providertest.Run(t, providertest.Options{
+		New:            wrap(f),
+		Config:         providertest.Attrs{"password": str("correct horse")},
+		InvalidConfigs: []providertest.Invalid{{Name: "forbidden", Change: providertest.Attrs{"password": str("forbidden")}, Path: cty.GetAttrPath("password")}},
+		Goroutines:     3,
+		Resources: []providertest.Resource{{
+			Type: "toy_thing",
+			Config: func(n int) providertest.Attrs {
+				return providertest.Attrs{
+					"name": str(fmt.Sprint("thing-", n)), "tags": cty.MapVal(map[string]cty.Value{"é": str("e\u0301")}), "exact": huge,
+					"labels": cty.SetVal([]cty.Value{str("b"), str("a")}), "secret": str("hush hush"), "token": str("write only"),
+					"any": cty.TupleVal([]cty.Value{cty.True, huge, str("x")}), "ports": ports(80, 443), "rule": rules("10.0.0.0/8", "::/0"),
+				}
+			},
+			Updates: []providertest.Update{
+				{Name: "size", Change: providertest.Attrs{"size": huge}},
+				{Name: "nested", Change: providertest.Attrs{"ports": ports(80, 8080, 443), "rule": rules("::/0")}},
+				{Name: "removals", Change: providertest.Attrs{"tags": cty.NullVal(cty.Map(cty.String)), "any": cty.NullVal(cty.DynamicPseudoType), "labels": cty.SetValEmpty(cty.String)}},
+				{Name: "name", Change: providertest.Attrs{"name": str("another")}, Replaces: true},
+			},
+			Invalid: []providertest.Invalid{{Name: "name", Change: providertest.Attrs{"name": str("Big")}, Path: cty.GetAttrPath("name")}},
+			Import:  &providertest.Import{ID: id, Missing: "nothing"},
+			Remove:  func(v cty.Value) error { return os.Remove(filepath.Join(dir, id(v)+".json")) },
+			Slow:    providertest.Attrs{"do": str("create: sleep")},
+		}, {
+			Type:    "toy_fixed",
+			Config:  func(n int) providertest.Attrs { return providertest.Attrs{"text": str(fmt.Sprint("text-", n))} },
+			Updates: []providertest.Update{{Name: "text", Change: providertest.Attrs{"text": str("other")}, Replaces: true}},
+			Invalid: []providertest.Invalid{{Name: "text", Change: providertest.Attrs{"text": str("forbidden")}, Path: cty.GetAttrPath("text")}},
+			Import:  &providertest.Import{ID: id, Missing: "nothing"},
+			Remove:  func(v cty.Value) error { return os.Remove(filepath.Join(dir, id(v)+".json")) },
+		}},
+		Data: []providertest.Data{{
+			Type: "toy_echo", Config: providertest.Attrs{"text": str("hi")},
+			Want: providertest.Attrs{"times": cty.NumberIntVal(2), "out": cty.ListVal([]cty.Value{str("hi"), str("hi")})},
+		}},
+		Ephemeral: []providertest.Ephemeral{{Type: "toy_lease", Config: providertest.Attrs{"name": str("n")}, Want: providertest.Attrs{"key": str("key-of-n")}}},
+		Functions: []providertest.Function{
+			{Name: "slug", Args: []cty.Value{str("A b")}, Want: str("a-b")},
+			{Name: "slug", Args: []cty.Value{str("")}, Want: cty.NilVal},
+			{Name: "sum", Args: []cty.Value{cty.NumberIntVal(1), cty.NumberIntVal(2)}, Want: cty.NumberIntVal(3)},
+		},
+	})
+}

@@ -1,0 +1,189 @@
+package handler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/message"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Read implements provider.Provider.
+func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
+	rt, t := h.typeOf(provider.ManagedResource, req.Type)
+	if rt == nil || !t.Does("read") || req.Prior.IsNull() {
+		return h.Base.Read(ctx, req)
+	}
+	resp := provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
+	r := h.requestFor(ctx, "read", rt, t, req.Type)
+	r.reads = true
+	r.object("state", rt.Block, req.Prior, false)
+	r.private(req.Private)
+	r.identity(rt, req.Identity)
+	a, diags := r.call(stateAnswer + ", or null when the object is gone")
+	resp.Diagnostics = diags
+	switch {
+	case diags.HasErrors():
+		return resp
+	case a.gone():
+		resp.State, resp.Identity = cty.NullVal(rt.Block.ImpliedType()), cty.NilVal
+		return resp
+	}
+	v, problems := r.merge(a, "state", rt.Block, req.Prior)
+	if resp.Diagnostics = resp.Diagnostics.Extend(problems); problems.HasErrors() {
+		return resp
+	}
+	identity, problems := r.identified(a, rt, req.Identity, v)
+	if resp.Diagnostics = resp.Diagnostics.Extend(problems); problems.HasErrors() {
+		return resp
+	}
+	resp.State, resp.Identity, resp.Private = v, identity, a.remembered(req.Private)
+	return resp
+}
+
+// Import implements provider.Provider. The object is read afterwards.
+func (h *handler) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
+	rt, t := h.typeOf(provider.ManagedResource, req.Type)
+	if rt == nil {
+		return h.Base.Import(ctx, req)
+	}
+	byIdentity := req.Identity != cty.NilVal && !req.Identity.IsNull()
+	found := provider.ImportedObject{Type: req.Type}
+	switch {
+	case t.Does("import"):
+		return h.askImport(ctx, rt, req, byIdentity)
+	case t.Import == "":
+		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Resource cannot be imported",
+			`Provider %s does not say how to import %s. Its author can name the attribute that is the id, as "import": "id", or implement the action import.`, h.m().Name, req.Type)}
+	case byIdentity:
+		vals := rt.Block.EmptyValue().AsValueMap()
+		for name, v := range req.Identity.AsValueMap() {
+			if at, ok := vals[name]; ok && at.Type().Equals(v.Type()) {
+				vals[name] = v
+			}
+		}
+		found.State, found.Identity = cty.ObjectVal(vals), req.Identity
+	case req.ID == "":
+		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import id", "The id is empty. It goes into the attribute %q.", t.Import)}
+	default:
+		vals := rt.Block.EmptyValue().AsValueMap()
+		vals[t.Import] = cty.StringVal(req.ID)
+		found.State = cty.ObjectVal(vals)
+	}
+	return provider.ImportResponse{Imported: []provider.ImportedObject{found}}
+}
+
+func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req provider.ImportRequest, byIdentity bool) provider.ImportResponse {
+	r := h.requestFor(ctx, "import", rt, h.m().Type(provider.ManagedResource, req.Type), req.Type)
+	r.reads = true
+	if byIdentity {
+		r.identity(rt, req.Identity)
+	} else {
+		r.raw("id", message.Text(req.ID))
+	}
+	a, diags := r.call(stateAnswer)
+	for _, d := range diags {
+		d.Path = nil // there is no configuration that a path could lead into
+	}
+	switch {
+	case diags.HasErrors():
+		return provider.ImportResponse{Diagnostics: diags}
+	case a.gone() || a.get("state") == nil:
+		return provider.ImportResponse{Diagnostics: diags.Errorf(nil, "Cannot import non-existent remote object", "Provider %s found no %s of that id.", h.m().Name, req.Type)}
+	}
+	state, problems := r.merge(a, "state", rt.Block, cty.NullVal(rt.Block.ImpliedType()))
+	found := provider.ImportedObject{Type: req.Type, State: state, Private: a.remembered(nil)}
+	if byIdentity {
+		found.Identity = req.Identity
+	}
+	if a.get("identity") != nil {
+		var more diag.List
+		found.Identity, more = r.identified(a, rt, found.Identity, state)
+		problems = problems.Extend(more)
+	}
+	return provider.ImportResponse{Imported: []provider.ImportedObject{found}, Diagnostics: diags.Extend(problems)}
+}
+
+// UpgradeState implements provider.Provider.
+func (h *handler) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
+	rt, t := h.typeOf(provider.ManagedResource, req.Type)
+	if rt == nil || req.Version >= rt.Version || !t.Does("upgrade") || req.Stored.JSON == nil {
+		return provider.DecodeStored(rt, req)
+	}
+	r := h.requestFor(ctx, "upgrade", rt, t, req.Type)
+	r.reads = true
+	r.raw("from", json.RawMessage(fmt.Sprint(req.Version)))
+	r.raw("to", json.RawMessage(fmt.Sprint(rt.Version)))
+	r.raw("state", req.Stored.JSON)
+	a, diags := r.call(stateAnswer)
+	if !diags.HasErrors() && (a.gone() || a.get("state") == nil) {
+		diags = diags.Append(r.badAnswer(a, "there is no \"state\" in the new form. Expected: "+stateAnswer))
+	}
+	if diags.HasErrors() {
+		return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diags}
+	}
+	v, problems := r.merge(a, "state", rt.Block, cty.NullVal(rt.Block.ImpliedType()))
+	return provider.UpgradeStateResponse{State: v, Diagnostics: diags.Extend(problems)}
+}
+
+// UpgradeIdentity implements provider.Provider. What a newer schema does not know any more is left out; the object is read after an upgrade.
+func (h *handler) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+	rt, _ := h.typeOf(provider.ManagedResource, req.Type)
+	if rt == nil || rt.Identity == nil {
+		return h.Base.UpgradeIdentity(ctx, req)
+	}
+	v, err := value.DecodeIdentity(rt.Identity, req.JSON)
+	if err != nil {
+		return provider.UpgradeIdentityResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid stored identity",
+			"The stored identity of a %s does not fit the provider's schema: %s.", req.Type, err)}
+	}
+	return provider.UpgradeIdentityResponse{Identity: v}
+}
+
+// ReadData implements provider.Provider.
+func (h *handler) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
+	rt, t := h.typeOf(provider.DataSource, req.Type)
+	if rt == nil {
+		return h.Base.ReadData(ctx, req)
+	}
+	v, _, diags := h.fetch(ctx, "data", "state", rt, t, req.Type, req.Config)
+	return provider.ReadDataResponse{State: v, Diagnostics: diags}
+}
+
+// fetch is what data sources and ephemeral resources have in common: a configuration goes out, and comes back with what was left open.
+func (h *handler) fetch(ctx context.Context, action, member string, rt *provider.ResourceType, t typ, name string, config cty.Value) (cty.Value, *answer, diag.List) {
+	if t.HasChecks {
+		if diags := h.checkWords(rt.Block, config); diags.HasErrors() {
+			return cty.NilVal, nil, diags
+		}
+	}
+	r := h.requestFor(ctx, action, rt, t, name)
+	r.reads = action == "data" // what is opened has to be closed again
+	r.object("config", rt.Block, h.withDefaults(rt.Block, config), false)
+	expected := fmt.Sprintf(`{"%s": {…}}`, member)
+	a, diags := r.call(expected)
+	if !diags.HasErrors() {
+		if given := a.get(member); given != nil && given.Kind == strictjson.Null {
+			diags = diags.Append(r.badAnswer(a, fmt.Sprintf("%q is null. Expected: %s, or a diagnostic that says what is missing", member, expected)))
+		}
+	}
+	if diags.HasErrors() {
+		return cty.NilVal, a, diags
+	}
+	planned := value.ProposeUnset(rt.Block, cty.NullVal(rt.Block.ImpliedType()), config, h.unset(true))
+	v, problems := r.merge(a, member, rt.Block, planned)
+	v = value.UnknownAsNull(v)
+	if diags = diags.Extend(problems); !problems.HasErrors() {
+		diags = diags.Extend(r.problems(a, member, value.CheckApplied(rt.Block, planned, v)))
+	}
+	if diags.HasErrors() {
+		return cty.NilVal, a, diags
+	}
+	return v, a, diags
+}

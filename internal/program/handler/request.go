@@ -1,0 +1,208 @@
+package handler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/message"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// request is one call on its way to the program and back.
+type request struct {
+	h       *handler
+	ctx     context.Context
+	action  string
+	typ     string
+	block   *provider.Block // that diagnostics point into; may be nil
+	t       *manifest.Type  // nil for calls of the provider as a whole
+	params  bytes.Buffer
+	secrets *value.Secrets // of this call; those of the provider block come on top
+	// reads is set when the call changes nothing, so that it may be cut off and repeated.
+	reads bool
+	// silent is set when the program need not answer.
+	silent bool
+	intent string
+}
+
+// request begins a request of the provider as a whole.
+func (h *handler) request(ctx context.Context, action, typ string) *request {
+	r := &request{h: h, ctx: ctx, action: action, typ: typ, secrets: &value.Secrets{}}
+	if typ != "" && action != "call" {
+		r.raw("type", message.Text(typ))
+	}
+	if action != "schema" && action != "call" {
+		r.raw("provider", h.config)
+		if string(h.unknown) != "{}" || action == "configure" {
+			r.raw("provider_unknown", h.unknown)
+		}
+	}
+	return r
+}
+
+// requestFor begins a request about a type.
+func (h *handler) requestFor(ctx context.Context, action string, rt *provider.ResourceType, t *manifest.Type, typ string) *request {
+	r := h.request(ctx, action, typ)
+	r.block, r.t = rt.Block, t
+	return r
+}
+
+// raw adds a member.
+func (r *request) raw(name string, text json.RawMessage) {
+	if r.params.Len() == 0 {
+		r.params.WriteByte('{')
+	} else {
+		r.params.WriteByte(',')
+	}
+	r.params.Write(message.Text(name))
+	r.params.WriteByte(':')
+	r.params.Write(text)
+}
+
+// object adds an object of a block and, if asked to, the tree of what is unknown in it.
+func (r *request) object(name string, b *provider.Block, v cty.Value, withUnknown bool) {
+	values, unknown := r.h.codec(b).Encode(v)
+	r.raw(name, values)
+	if withUnknown {
+		r.raw(name+"_unknown", unknown)
+	}
+	addSecrets(r.secrets, b, v)
+}
+
+// private adds what the program wanted to be remembered of an object.
+func (r *request) private(data []byte) {
+	if len(data) == 0 || !json.Valid(data) {
+		data = []byte("null")
+	}
+	r.raw("private", data)
+}
+
+// identity adds the identity of an object, if its type has one.
+func (r *request) identity(rt *provider.ResourceType, v cty.Value) {
+	if rt.Identity == nil {
+		return
+	}
+	if v == cty.NilVal {
+		v = cty.NullVal(rt.Identity.ImpliedType())
+	}
+	text, _ := message.EncodeValue(rt.Identity.ImpliedType(), v)
+	r.raw("identity", text)
+}
+
+// addSecrets takes in every string of an object that its schema keeps secret, as it is and as JSON writes it.
+func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
+	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
+		return
+	}
+	paths := value.SchemaSensitivePaths(b, v)
+	if b.HasWriteOnly() {
+		paths = append(paths, value.Diff(v, value.NullWriteOnly(b, v))...)
+	}
+	for _, path := range paths {
+		part, err := path.Apply(v)
+		if err != nil {
+			continue
+		}
+		_ = cty.Walk(part, func(_ cty.Path, leaf cty.Value) (bool, error) {
+			if leaf.IsKnown() && !leaf.IsNull() && leaf.Type() == cty.String {
+				plain := leaf.AsString()
+				s.Add(leaf, []cty.Path{{}})
+				if quoted := message.Text(plain); len(quoted) > len(plain)+2 {
+					s.Add(cty.StringVal(string(quoted[1:len(quoted)-1])), []cty.Path{{}})
+				}
+			}
+			return true, nil
+		})
+	}
+}
+
+func (r *request) redact(text string) string { return r.h.secrets.Redact(r.secrets.Redact(text)) }
+
+// label names the call beside what the program says.
+func (r *request) label() string {
+	if r.typ == "" {
+		return r.h.m().Name + " " + r.action
+	}
+	return r.typ + " " + r.action
+}
+
+// timeout limits the call as the manifest says.
+func (r *request) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.t == nil || r.t.Timeouts[r.action] == 0 {
+		return ctx, func() {}
+	}
+	limit := r.t.Timeouts[r.action]
+	deadline := time.Now().Add(limit)
+	r.raw("deadline", message.Text(deadline.UTC().Format(time.RFC3339)))
+	return context.WithDeadlineCause(ctx, deadline, &TimeoutError{Action: r.action, Timeout: limit})
+}
+
+// call makes the call and reads the answer. expected says what an answer looks like, for messages. With errors among the diagnostics the
+// answer tells what is known nevertheless; it is never nil.
+func (r *request) call(expected string) (*answer, diag.List) {
+	ctx := r.ctx
+	if r.reads {
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(r.h.stopping, func() { cancel(errStopping) })()
+	}
+	if err := r.slot(ctx); err != nil {
+		return &answer{}, diag.List{r.unanswered(err)}
+	}
+	defer r.release()
+	ctx, cancel := r.timeout(ctx)
+	defer cancel()
+	if r.params.Len() == 0 {
+		r.params.WriteByte('{')
+	}
+	r.params.WriteByte('}')
+	out := &output{request: r, expected: expected}
+	call := Call{
+		Action: r.action, Type: r.typ, Params: r.params.Bytes(), Silent: r.silent, Intent: r.intent,
+		Line: out.line, Progress: out.progress,
+	}
+	for attempt := 1; ; attempt++ {
+		got, err := r.h.caller.Call(ctx, call)
+		if err != nil {
+			a := &answer{started: !notStarted(err)}
+			if got != nil {
+				a = r.salvage(got)
+			}
+			return a, diag.List{r.unanswered(err)}
+		}
+		if f := got.Failure; f != nil && f.Temporary && r.reads && r.t != nil && attempt < r.t.Retry.Attempts {
+			select {
+			case <-time.After(r.t.Retry.Delay):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		return r.read(got, expected)
+	}
+}
+
+func (r *request) slot(ctx context.Context) error {
+	if r.h.slots == nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case r.h.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (r *request) release() {
+	if r.h.slots != nil {
+		<-r.h.slots
+	}
+}

@@ -1,0 +1,201 @@
+// Package manifest reads tombolo-provider.json: what a program that is a provider tells of itself without being started.
+//
+// A manifest names the command to run on each operating system, and describes the types of the provider in the words of
+// `providers schema -json` together with some of our own (docs/program-protocol.md lists them all). Read finds all mistakes of one file
+// together, each with its line and the nearest word that would have been right.
+//
+//	m, diags := manifest.Load("./notes")
+//
+// A Manifest is immutable. The package starts nothing and looks at no other file than the one it reads.
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// FileName is the name of the file in the folder of a provider.
+const FileName = "tombolo-provider.json"
+
+// Protocol is the version of the protocol that this package knows.
+const Protocol = 1
+
+// Manifest is what a file says.
+type Manifest struct {
+	// Dir is the folder of the provider, absolute; File the name that the manifest was read by.
+	Dir, File string
+
+	Name, Version, Description string
+
+	Command     Command
+	Requires    []Requirement
+	Mode        Mode
+	Concurrency int // how many calls at once; 0: as many as the engine makes
+	// Implements lists the optional actions that the provider as a whole takes part in: configure, validate, schema.
+	Implements []string
+
+	// Schema is nil when it has to be asked for: see the action schema.
+	Schema *provider.Schema
+	types  map[typeName]*Type
+	words  map[*provider.Attribute]*Words
+}
+
+// Mode tells how programs are run.
+type Mode uint8
+
+// The modes.
+const (
+	OneShot Mode = iota // a process for each call
+	Session             // one process for many calls
+)
+
+// Command is the command line by platform: "default", an operating system as Go names it, or both with an underscore, linux_amd64.
+type Command map[string][]string
+
+// For gives the command line for a platform; nil when there is none.
+func (c Command) For(goos, goarch string) []string {
+	for _, key := range []string{goos + "_" + goarch, goos, "default"} {
+		if argv, ok := c[key]; ok {
+			out := make([]string, len(argv))
+			for i, word := range argv {
+				out[i] = strings.NewReplacer("{os}", goos, "{arch}", goarch).Replace(word)
+			}
+			return out
+		}
+	}
+	return nil
+}
+
+// InPackage gives the words of a command line with those that begin with ./ made names of files in the folder of the provider.
+func InPackage(dir string, argv []string) []string {
+	out := slices.Clone(argv)
+	for i, word := range out {
+		if rest, ok := strings.CutPrefix(word, "./"); ok {
+			out[i] = filepath.Join(dir, filepath.FromSlash(rest))
+		}
+	}
+	return out
+}
+
+// Requirement is a program that has to be installed beside the provider.
+type Requirement struct {
+	Command string
+	Hint    string // how to get it
+}
+
+type typeName struct {
+	kind provider.ResourceKind
+	name string
+}
+
+// Type is what our own words say of a resource type, data source or ephemeral resource.
+type Type struct {
+	Implements []string
+	Timeouts   map[string]time.Duration
+	// Import is the attribute that takes the id of an import; "" when there is none.
+	Import string
+	Retry  Retry
+	// HasDefaults, ForcesNew and HasChecks tell whether any attribute has such a word.
+	HasDefaults, ForcesNew, HasChecks bool
+}
+
+// Does tells whether an action is implemented.
+func (t *Type) Does(action string) bool { return t != nil && slices.Contains(t.Implements, action) }
+
+// Retry tells how often to repeat a call that only reads and ended with exit status 75, and how long to wait in between.
+type Retry struct {
+	Attempts int
+	Delay    time.Duration
+}
+
+// Words is what our own words say of an attribute. Most attributes have none.
+type Words struct {
+	ForceNew bool
+	Stable   bool
+	AsText   bool      // encoding: "string"
+	Default  cty.Value // cty.NilVal: none
+	Check    *Check    // nil: none
+}
+
+var noWords Words
+
+// Words gives what our words say of an attribute of the schema; never nil.
+func (m *Manifest) Words(a *provider.Attribute) *Words {
+	if w := m.words[a]; w != nil {
+		return w
+	}
+	return &noWords
+}
+
+// Type gives what our words say of a type; nil when there is no such type.
+func (m *Manifest) Type(kind provider.ResourceKind, name string) *Type {
+	return m.types[typeName{kind, name}]
+}
+
+// Does tells whether the provider as a whole implements an action.
+func (m *Manifest) Does(action string) bool { return slices.Contains(m.Implements, action) }
+
+// WithSchema gives the manifest with the schema that the program told, as JSON in the form of the member "schema".
+func (m *Manifest) WithSchema(src []byte) (*Manifest, diag.List) {
+	out := *m
+	r := &reader{src: src, file: "the answer to the action schema", m: &out}
+	r.m.types, r.m.words = map[typeName]*Type{}, map[*provider.Attribute]*Words{}
+	r.root(func(v *node) { r.schema(v) })
+	return &out, r.diags
+}
+
+// maxSize bounds what is read of a file.
+const maxSize = 16 << 20
+
+// Load reads the manifest of the provider in a folder.
+func Load(dir string) (*Manifest, diag.List) {
+	path := filepath.Join(dir, FileName)
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, diag.FromError("Program provider cannot be used", err)
+	}
+	src, err := read(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, diag.List{}.Errorf(nil, "No program provider there", "There is no %s in %s. A folder with a program provider has one, beside its program.", FileName, abs)
+	case err != nil:
+		return nil, diag.List{}.Errorf(nil, "Program provider cannot be used", "Its manifest cannot be read: %s.", err)
+	}
+	return Parse(src, path, abs)
+}
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(src) > maxSize {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxSize)
+	}
+	return src, err
+}
+
+// Parse reads the text of a manifest; file is its name for messages, dir the folder of the provider. The manifest is nil when there are errors.
+func Parse(src []byte, file, dir string) (*Manifest, diag.List) {
+	r := &reader{src: src, file: file, m: &Manifest{
+		Dir: dir, File: file, types: map[typeName]*Type{}, words: map[*provider.Attribute]*Words{},
+	}}
+	r.root(r.manifest)
+	if r.diags.HasErrors() {
+		return nil, r.diags
+	}
+	return r.m, r.diags
+}

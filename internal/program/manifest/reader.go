@@ -1,0 +1,327 @@
+package manifest
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+const badManifest = "Invalid provider manifest"
+
+type node = strictjson.Value
+
+// reader turns one file into a manifest.
+type reader struct {
+	src   []byte
+	file  string
+	m     *Manifest
+	diags diag.List
+}
+
+// root reads the text and hands its object on.
+func (r *reader) root(use func(*node)) {
+	v, err := strictjson.Parse(r.src)
+	if err != nil {
+		at := 0
+		if e, ok := err.(*strictjson.Error); ok {
+			at = e.Offset
+		}
+		r.errorAt(at, "This is no JSON: %s.", err)
+		return
+	}
+	use(v)
+}
+
+func (r *reader) errorAt(offset int, format string, args ...any) {
+	line, column := strictjson.Position(r.src, offset)
+	pos := hcl.Pos{Line: line, Column: column, Byte: offset}
+	r.diags = r.diags.Errorf(&hcl.Range{Filename: r.file, Start: pos, End: pos}, badManifest, format, args...)
+}
+
+func (r *reader) errorf(v *node, format string, args ...any) { r.errorAt(v.Offset, format, args...) }
+
+// fields says what the members of an object mean.
+type fields map[string]func(v *node)
+
+// object reads an object whose members are all known. It tells whether it is an object.
+func (r *reader) object(v *node, what string, known fields) bool {
+	if v.Kind != strictjson.Object {
+		r.errorf(v, "%s must be an object, not %s.", what, v.Kind)
+		return false
+	}
+	for _, m := range v.Members {
+		if use := known[m.Name]; use != nil {
+			use(m.Value)
+			continue
+		}
+		r.errorAt(m.Offset, "%s has no member %q.%s", what, m.Name, diag.DidYouMean(m.Name, slices.Sorted(maps.Keys(known))))
+	}
+	return true
+}
+
+// each visits the members of an object whose names are free.
+func (r *reader) each(v *node, what string, visit func(name string, at int, v *node)) {
+	if v.Kind != strictjson.Object {
+		r.errorf(v, "%s must be an object, not %s.", what, v.Kind)
+		return
+	}
+	for _, m := range v.Members {
+		visit(m.Name, m.Offset, m.Value)
+	}
+}
+
+func (r *reader) text(to *string) func(*node) {
+	return func(v *node) {
+		if v.Kind != strictjson.String {
+			r.errorf(v, "A string was expected here, not %s.", v.Kind)
+			return
+		}
+		*to = v.Text
+	}
+}
+
+func (r *reader) flag(to *bool) func(*node) {
+	return func(v *node) {
+		if v.Kind != strictjson.Bool {
+			r.errorf(v, "true or false was expected here, not %s.", v.Kind)
+			return
+		}
+		*to = v.True
+	}
+}
+
+func (r *reader) count(to *int) func(*node) {
+	return func(v *node) {
+		n, err := strconv.Atoi(v.Text)
+		if v.Kind != strictjson.Number || err != nil || n < 0 || n > 1<<30 {
+			r.errorf(v, "A whole number that is not negative was expected here.")
+			return
+		}
+		*to = n
+	}
+}
+
+func (r *reader) texts(v *node, what string) (list []string, ok bool) {
+	if v.Kind != strictjson.Array {
+		r.errorf(v, "%s must be an array of strings, not %s.", what, v.Kind)
+		return nil, false
+	}
+	for _, item := range v.Items {
+		if item.Kind != strictjson.String {
+			r.errorf(item, "%s must be an array of strings; here is %s.", what, item.Kind)
+			return nil, false
+		}
+		list = append(list, item.Text)
+	}
+	return list, true
+}
+
+// oneOf reads a string that must be one of several.
+func (r *reader) oneOf(v *node, what string, known []string) (string, bool) {
+	if v.Kind != strictjson.String || !slices.Contains(known, v.Text) {
+		r.errorf(v, "%s must be one of %s.%s", what, quotedList(known), diag.DidYouMean(v.Text, known))
+		return "", false
+	}
+	return v.Text, true
+}
+
+func quotedList(words []string) string {
+	out := ""
+	for i, w := range words {
+		switch {
+		case i > 0 && i == len(words)-1:
+			out += " or "
+		case i > 0:
+			out += ", "
+		}
+		out += strconv.Quote(w)
+	}
+	return out
+}
+
+// duration reads a time such as "10m".
+func (r *reader) duration(v *node, what string) time.Duration {
+	d, err := time.ParseDuration(v.Text)
+	if v.Kind != strictjson.String || err != nil || d <= 0 {
+		r.errorf(v, `%s must be a time such as "30s", "10m" or "1h30m".`, what)
+		return 0
+	}
+	return d
+}
+
+// typ reads a type as JSON.
+func (r *reader) typ(to *cty.Type) func(*node) {
+	return func(v *node) {
+		ty, err := ctyjson.UnmarshalType(r.raw(v))
+		if err != nil {
+			r.errorf(v, `The type cannot be read: %s. Types are "string", "number", "bool", "dynamic", or an array such as ["list", "string"], ["map", "number"], ["object", {"a": "string"}].`, err)
+			return
+		}
+		*to = ty.WithoutOptionalAttributesDeep()
+	}
+}
+
+func (r *reader) raw(v *node) json.RawMessage { return json.RawMessage(r.src[v.Offset:v.End]) }
+
+var (
+	validName    = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+	validVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+)
+
+// manifest reads the object that the file is.
+func (r *reader) manifest(v *node) {
+	m, protocol := r.m, -1
+	var schema *node
+	var mode string
+	ok := r.object(v, "The manifest", fields{
+		"$schema":     func(*node) {}, // for editors
+		"protocol":    r.count(&protocol),
+		"name":        r.text(&m.Name),
+		"version":     r.text(&m.Version),
+		"description": r.text(&m.Description),
+		"command":     r.command,
+		"requires":    r.requires,
+		"mode":        func(v *node) { mode, _ = r.oneOf(v, "The mode", []string{"one-shot", "session"}) },
+		"concurrency": r.count(&m.Concurrency),
+		"implements": func(v *node) {
+			m.Implements = r.implements(v, "the provider", []string{"configure", "validate", "schema"})
+		},
+		"schema": func(v *node) { schema = v },
+	})
+	if !ok {
+		return
+	}
+	if mode == "session" {
+		m.Mode = Session
+	}
+	switch {
+	case v.Get("protocol") == nil:
+		r.errorf(v, `The manifest needs "protocol": %d, the version of the protocol that the program speaks.`, Protocol)
+	case protocol != Protocol && protocol >= 0:
+		r.errorf(v.Get("protocol"), "The program speaks version %d of the protocol, and only version %d is known here. A newer release may know it.", protocol, Protocol)
+	}
+	if v.Get("name") == nil || m.Name != "" && !validName.MatchString(m.Name) {
+		r.errorf(v, `The manifest needs a "name" of lower-case letters, digits and underscores, with which the names of the provider's types begin.`)
+	}
+	if m.Version != "" && !validVersion.MatchString(m.Version) {
+		r.errorf(v.Get("version"), `The version must have three numbers, such as "0.1.0".`)
+	}
+	if v.Get("command") == nil {
+		r.errorf(v, `The manifest needs a "command", such as ["bash", "./%s.sh"].`, m.Name)
+	}
+	switch {
+	case schema != nil:
+		r.schema(schema)
+	case !m.Does("schema"):
+		r.errorf(v, `The manifest needs a "schema" that describes the provider's types, or "implements": ["schema"] when the program itself can tell.`)
+	}
+}
+
+func (r *reader) command(v *node) {
+	if v.Kind != strictjson.Object {
+		if argv, ok := r.argv(v); ok {
+			r.m.Command = Command{"default": argv}
+		}
+		return
+	}
+	r.m.Command = Command{}
+	platform := regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)?$`)
+	r.each(v, "The command", func(name string, at int, v *node) {
+		if !platform.MatchString(name) {
+			r.errorAt(at, `A command is for "default", or for an operating system such as "linux", "darwin" or "windows", if need be with an architecture: "linux_arm64".`)
+		}
+		if argv, ok := r.argv(v); ok {
+			r.m.Command[name] = argv
+		}
+	})
+	if len(v.Members) == 0 {
+		r.errorf(v, `The command is empty; say at least "default".`)
+	}
+}
+
+func (r *reader) argv(v *node) ([]string, bool) {
+	argv, ok := r.texts(v, "A command")
+	if ok && (len(argv) == 0 || argv[0] == "") {
+		r.errorf(v, "A command needs at least the name of a program.")
+		return nil, false
+	}
+	return argv, ok
+}
+
+func (r *reader) requires(v *node) {
+	if v.Kind != strictjson.Array {
+		r.errorf(v, `"requires" must be an array of objects such as {"command": "jq", "hint": "apt install jq"}.`)
+		return
+	}
+	for _, item := range v.Items {
+		var q Requirement
+		if r.object(item, "A requirement", fields{"command": r.text(&q.Command), "hint": r.text(&q.Hint)}) && q.Command == "" {
+			r.errorf(item, `A requirement needs a "command", the name of a program that has to be found in PATH.`)
+		}
+		r.m.Requires = append(r.m.Requires, q)
+	}
+}
+
+// implements reads the list of actions that something takes part in.
+func (r *reader) implements(v *node, what string, known []string) []string {
+	list, ok := r.texts(v, `"implements"`)
+	if !ok {
+		return nil
+	}
+	for i, action := range list {
+		if !slices.Contains(known, action) {
+			r.errorf(v.Items[i], "There is no action %q that %s could implement; known are %s.%s", action, what, quotedList(known), diag.DidYouMean(action, known))
+		}
+	}
+	return list
+}
+
+// schema reads the description of the provider.
+func (r *reader) schema(v *node) {
+	s := &provider.Schema{
+		Resources: map[string]*provider.ResourceType{}, Data: map[string]*provider.ResourceType{},
+		Ephemeral: map[string]*provider.ResourceType{}, Functions: map[string]*provider.Function{},
+	}
+	r.m.Schema = s
+	var identities *node
+	r.object(v, "The schema", fields{
+		"provider":                   func(v *node) { s.Provider = r.providerBlock(v) },
+		"provider_meta":              func(v *node) { s.Meta = r.providerBlock(v) },
+		"resource_schemas":           r.types(provider.ManagedResource, s.Resources),
+		"data_source_schemas":        r.types(provider.DataSource, s.Data),
+		"ephemeral_resource_schemas": r.types(provider.EphemeralResource, s.Ephemeral),
+		"resource_identity_schemas":  func(v *node) { identities = v },
+		"functions": func(v *node) {
+			r.each(v, "The functions", func(name string, at int, v *node) {
+				r.checkName(at, "function", name)
+				s.Functions[name] = r.function(v)
+			})
+		},
+	})
+	if identities != nil {
+		r.each(identities, "The identities", func(name string, at int, v *node) {
+			if s.Resources[name] == nil {
+				r.errorAt(at, "There is an identity of the resource type %q, which does not exist.%s", name, diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
+				return
+			}
+			s.Resources[name].Identity = r.identity(v)
+		})
+	}
+}
+
+func (r *reader) checkName(at int, what, name string) {
+	if !validName.MatchString(name) {
+		r.errorAt(at, "The name of the %s %q may only have lower-case letters, digits and underscores.", what, name)
+	}
+}

@@ -1,0 +1,413 @@
+package manifest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/message"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// actions are those that each kind of type can implement, and those that it does when nothing is said.
+var actions = map[provider.ResourceKind]struct{ known, usual []string }{
+	provider.ManagedResource:   {[]string{"validate", "plan", "create", "read", "update", "delete", "import", "upgrade", "list"}, []string{"create", "read", "update", "delete"}},
+	provider.DataSource:        {[]string{"validate", "data"}, []string{"data"}},
+	provider.EphemeralResource: {[]string{"validate", "open", "renew", "close"}, []string{"open"}},
+}
+
+// timed are the actions that can have a timeout.
+var timed = []string{"validate", "plan", "create", "read", "update", "delete", "import", "upgrade", "list", "data", "open", "renew", "close"}
+
+// reserved are the names that a block of the language has for itself.
+var reserved = []string{"count", "for_each", "provider", "depends_on", "lifecycle", "connection", "provisioner"}
+
+// blockReader reads the members that make a block, whether they stand in an object of their own or beside others.
+type blockReader struct {
+	r     *reader
+	block *provider.Block
+	typ   *Type // what is told of the words of attributes; nil for the provider's own blocks
+	taken []string
+}
+
+func (b blockReader) fields(into fields) fields {
+	maps.Copy(into, fields{
+		"attributes":          func(v *node) { b.block.Attributes = b.attributes(v, b.taken) },
+		"block_types":         func(v *node) { b.block.Blocks = b.blocks(v) },
+		"description":         b.r.text(&b.block.Description),
+		"description_kind":    b.r.descriptionKind(&b.block.DescriptionKind),
+		"deprecated":          b.r.flag(&b.block.Deprecated),
+		"deprecation_message": b.r.deprecation(&b.block.DeprecationMessage, &b.block.Deprecated),
+	})
+	return into
+}
+
+// finish finds what only shows when a block has been read.
+func (b blockReader) finish(v *node) {
+	for name := range b.block.Blocks {
+		if b.block.Attributes[name] != nil {
+			b.r.errorf(v, "There are an attribute and a block named %q.", name)
+		}
+	}
+}
+
+func (r *reader) providerBlock(v *node) *provider.Block {
+	b := blockReader{r: r, block: &provider.Block{}, taken: []string{"alias", "version"}}
+	ignored := 0
+	r.object(v, "The provider's block", b.fields(fields{
+		"version": r.count(&ignored), // schema documents have one, which means nothing
+		"block":   func(v *node) { r.object(v, "The block", b.fields(fields{})) },
+	}))
+	b.finish(v)
+	return b.block
+}
+
+// types reads the types of one kind.
+func (r *reader) types(kind provider.ResourceKind, to map[string]*provider.ResourceType) func(*node) {
+	return func(v *node) {
+		r.each(v, "The list of types", func(name string, at int, v *node) {
+			r.checkName(at, "type", name)
+			if r.m.Name != "" && name != r.m.Name && !strings.HasPrefix(name, r.m.Name+"_") {
+				r.errorAt(at, "The name of the type %q must begin with the name of the provider: %q.", name, r.m.Name+"_"+name)
+			}
+			to[name] = r.resourceType(kind, name, v)
+		})
+	}
+}
+
+func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) *provider.ResourceType {
+	rt := &provider.ResourceType{Block: &provider.Block{}}
+	t := &Type{Implements: actions[kind].usual, Timeouts: map[string]time.Duration{}}
+	r.m.types[typeName{kind, name}] = t
+	b := blockReader{r: r, block: rt.Block, typ: t, taken: reserved}
+	version := 0
+	known := b.fields(fields{
+		"version":    r.count(&version),
+		"block":      func(v *node) { r.object(v, "The block", b.fields(fields{})) },
+		"implements": func(v *node) { t.Implements = r.implements(v, "the type", actions[kind].known) },
+		"timeouts":   func(v *node) { r.timeouts(v, kind, t) },
+		"retry": func(v *node) {
+			t.Retry = Retry{Attempts: 3, Delay: time.Second}
+			r.object(v, "The retry", fields{
+				"attempts": r.count(&t.Retry.Attempts),
+				"delay":    func(v *node) { t.Retry.Delay = r.duration(v, "The delay") },
+			})
+		},
+	})
+	if kind == provider.ManagedResource {
+		known["import"] = r.text(&t.Import)
+		known["identity"] = func(v *node) { rt.Identity = r.identity(v) }
+	}
+	r.object(v, "The type", known)
+	b.finish(v)
+	rt.Version = int64(version)
+	if t.Import != "" {
+		r.checkImport(v, t, rt)
+	}
+	if kind == provider.ManagedResource && !t.Does("create") {
+		r.errorf(v, `The type must implement "create".`)
+	}
+	if kind != provider.ManagedResource && rt.Block.HasWriteOnly() {
+		r.errorf(v, "Only resources have write-only attributes: there is nothing that the values of other types are kept out of.")
+	}
+	return rt
+}
+
+func (r *reader) checkImport(v *node, t *Type, rt *provider.ResourceType) {
+	a := rt.Block.Attributes[t.Import]
+	switch {
+	case t.Does("import"):
+		r.errorf(v.Get("import"), `The program implements the action "import", so the id goes to it and not into an attribute. Remove one of the two.`)
+	case a == nil:
+		r.errorf(v.Get("import"), "There is no attribute %q to put the id of an import into.%s", t.Import, diag.DidYouMean(t.Import, slices.Sorted(maps.Keys(rt.Block.Attributes))))
+	case a.Type != cty.String:
+		r.errorf(v.Get("import"), "The attribute %q that takes the id of an import must be a string.", t.Import)
+	}
+}
+
+func (r *reader) timeouts(v *node, kind provider.ResourceKind, t *Type) {
+	r.each(v, "The timeouts", func(action string, at int, v *node) {
+		if known := actions[kind].known; !slices.Contains(known, action) {
+			r.errorAt(at, "There is no action %q to limit; known are %s.%s", action, quotedList(known), diag.DidYouMean(action, timed))
+			return
+		}
+		t.Timeouts[action] = r.duration(v, "The timeout")
+	})
+}
+
+func (r *reader) identity(v *node) *provider.IdentitySchema {
+	s := &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{}}
+	version := 0
+	r.object(v, "The identity", fields{
+		"version": r.count(&version),
+		"attributes": func(v *node) {
+			r.each(v, "The attributes", func(name string, at int, v *node) {
+				r.checkName(at, "attribute", name)
+				a := &provider.IdentityAttribute{Type: cty.String}
+				r.object(v, "The attribute", fields{
+					"type": r.typ(&a.Type), "description": r.text(&a.Description),
+					"required_for_import": r.flag(&a.RequiredForImport), "optional_for_import": r.flag(&a.OptionalForImport),
+				})
+				if a.RequiredForImport == a.OptionalForImport {
+					r.errorAt(at, `An attribute of an identity is either "required_for_import" or "optional_for_import".`)
+				}
+				s.Attributes[name] = a
+			})
+		},
+	})
+	if len(s.Attributes) == 0 {
+		r.errorf(v, `The identity needs "attributes".`)
+	}
+	s.Version = int64(version)
+	return s
+}
+
+var nestings = map[string]provider.Nesting{
+	"single": provider.NestingSingle, "group": provider.NestingGroup, "list": provider.NestingList, "set": provider.NestingSet, "map": provider.NestingMap,
+}
+
+func (r *reader) nesting(to *provider.Nesting, known ...string) func(*node) {
+	return func(v *node) {
+		if text, ok := r.oneOf(v, "The nesting mode", known); ok {
+			*to = nestings[text]
+		}
+	}
+}
+
+func (b blockReader) blocks(v *node) map[string]*provider.NestedBlock {
+	out := map[string]*provider.NestedBlock{}
+	r := b.r
+	r.each(v, "The nested blocks", func(name string, at int, v *node) {
+		r.checkName(at, "block", name)
+		b.checkTaken(at, name, b.taken)
+		nb := &provider.NestedBlock{}
+		inner := blockReader{r: r, block: &nb.Block, typ: b.typ}
+		r.object(v, "The nested block", inner.fields(fields{
+			"nesting_mode": r.nesting(&nb.Nesting, "single", "group", "list", "set", "map"),
+			"min_items":    r.count(&nb.MinItems),
+			"max_items":    r.count(&nb.MaxItems),
+			"block":        func(v *node) { r.object(v, "The block", inner.fields(fields{})) },
+		}))
+		inner.finish(v)
+		switch {
+		case v.Get("nesting_mode") == nil:
+			r.errorAt(at, `The block %q needs a "nesting_mode": one block ("single", "group"), or many ("list", "set", "map").`, name)
+		case nb.MaxItems > 0 && nb.MinItems > nb.MaxItems:
+			r.errorAt(at, "Between %d and %d blocks is not possible.", nb.MinItems, nb.MaxItems)
+		case nb.Nesting == provider.NestingSingle && (nb.MinItems > 1 || nb.MaxItems > 1), (nb.Nesting == provider.NestingGroup || nb.Nesting == provider.NestingMap) && nb.MinItems+nb.MaxItems > 0:
+			r.errorAt(at, "Limits have no meaning in this nesting mode.")
+		case nb.Nesting == provider.NestingSet && (nb.HasWriteOnly() || nb.Block.ImpliedType().HasDynamicTypes()):
+			r.errorAt(at, "A set of blocks cannot hold write-only attributes, nor such of any type.")
+		default:
+			out[name] = nb
+		}
+	})
+	return out
+}
+
+func (b blockReader) checkTaken(at int, name string, taken []string) {
+	if slices.Contains(taken, name) {
+		b.r.errorAt(at, "The language has the name %q for itself; choose another.", name)
+	}
+}
+
+func (b blockReader) attributes(v *node, taken []string) map[string]*provider.Attribute {
+	out := map[string]*provider.Attribute{}
+	b.r.each(v, "The attributes", func(name string, at int, v *node) {
+		b.r.checkName(at, "attribute", name)
+		b.checkTaken(at, name, taken)
+		if a := b.attribute(name, at, v); a != nil {
+			out[name] = a
+		}
+	})
+	return out
+}
+
+// attribute gives nil when it is so wrong that it would only lead to more errors.
+func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute {
+	r := b.r
+	a, w := &provider.Attribute{}, &Words{}
+	encoding := ""
+	ok := r.object(v, "The attribute", fields{
+		"type":                r.typ(&a.Type),
+		"nested_type":         func(v *node) { a.Nested = b.nested(v) },
+		"required":            r.flag(&a.Required),
+		"optional":            r.flag(&a.Optional),
+		"computed":            r.flag(&a.Computed),
+		"sensitive":           r.flag(&a.Sensitive),
+		"write_only":          r.flag(&a.WriteOnly),
+		"description":         r.text(&a.Description),
+		"description_kind":    r.descriptionKind(&a.DescriptionKind),
+		"deprecated":          r.flag(&a.Deprecated),
+		"deprecation_message": r.deprecation(&a.DeprecationMessage, &a.Deprecated),
+		"force_new":           r.flag(&w.ForceNew),
+		"stable":              r.flag(&w.Stable),
+		"encoding":            func(v *node) { encoding, _ = r.oneOf(v, "The encoding", []string{"string"}) },
+		"json_schema":         func(v *node) { w.Check = r.check(v) },
+		"default":             func(*node) {}, // needs the type
+	})
+	if !ok {
+		return nil
+	}
+	if (v.Get("type") == nil) == (v.Get("nested_type") == nil) {
+		r.errorAt(at, `The attribute %q needs either a "type" or a "nested_type".`, name)
+		return nil
+	}
+	if a.Type == cty.NilType && a.Nested == nil {
+		return nil // said already
+	}
+	w.AsText = encoding == "string"
+	b.defaultValue(v.Get("default"), a, w)
+	b.checkAttribute(name, at, a, w)
+	if *w != noWords {
+		r.m.words[a] = w
+	}
+	if b.typ != nil {
+		b.typ.HasDefaults = b.typ.HasDefaults || w.Default != cty.NilVal
+		b.typ.ForcesNew = b.typ.ForcesNew || w.ForceNew
+		b.typ.HasChecks = b.typ.HasChecks || w.Check != nil
+	}
+	return a
+}
+
+func (b blockReader) defaultValue(v *node, a *provider.Attribute, w *Words) {
+	if v == nil {
+		return
+	}
+	given, problems := message.DecodeValue(a.ImpliedType(), v, b.r.src)
+	switch {
+	case len(problems) > 0:
+		b.r.errorf(v, "The default does not fit the type: %s.", problems[0])
+	case given.IsNull():
+		b.r.errorf(v, "A default of null is what an attribute without a default has.")
+	case !a.Optional && !(a.Required || a.WriteOnly):
+		b.r.errorf(v, `Only an attribute that is "optional" has use for a default.`)
+	default:
+		w.Default = given
+		a.Computed = true // what is planned may differ from what is configured
+	}
+}
+
+// checkAttribute finds combinations that make no sense.
+func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, w *Words) {
+	say := func(format string, args ...any) {
+		b.r.errorAt(at, "The attribute %q "+format, append([]any{name}, args...)...)
+	}
+	switch {
+	case !a.Required && !a.Optional && !a.Computed:
+		say(`must be "required", "optional" or "computed".`)
+	case a.Required && (a.Optional || a.Computed):
+		say(`is "required", so it can be neither "optional" nor "computed", nor have a default.`)
+	case a.WriteOnly && a.Computed:
+		say("is write-only, so its value is kept nowhere: it can be neither computed nor have a default.")
+	case a.WriteOnly && w.ForceNew:
+		say("is write-only, so nobody knows whether it has changed, and it cannot force a replacement. Put force_new on an attribute beside it, such as %q.", name+"_version")
+	case w.Stable && !a.Computed:
+		say(`is "stable", which only has a meaning for one that is "computed".`)
+	case w.ForceNew && !a.Required && !a.Optional:
+		say(`cannot be set, so it cannot force a replacement: "force_new" has no meaning.`)
+	case w.AsText && !holdsNumbers(a.ImpliedType()):
+		say(`holds no numbers, and the encoding only tells how these are sent.`)
+	case b.typ == nil && (w.ForceNew || w.Stable):
+		say("belongs to the provider, not to an object that could be replaced: remove force_new and stable.")
+	}
+}
+
+func holdsNumbers(ty cty.Type) bool {
+	found := false
+	var look func(cty.Type)
+	look = func(ty cty.Type) {
+		switch {
+		case ty == cty.Number || ty == cty.DynamicPseudoType:
+			found = true
+		case ty.IsCollectionType():
+			look(ty.ElementType())
+		case ty.IsTupleType():
+			for _, e := range ty.TupleElementTypes() {
+				look(e)
+			}
+		case ty.IsObjectType():
+			for _, e := range ty.AttributeTypes() {
+				look(e)
+			}
+		}
+	}
+	look(ty)
+	return found
+}
+
+func (b blockReader) nested(v *node) *provider.NestedObject {
+	o := &provider.NestedObject{}
+	b.r.object(v, "The nested type", fields{
+		"attributes":   func(v *node) { o.Attributes = b.attributes(v, nil) },
+		"nesting_mode": b.r.nesting(&o.Nesting, "single", "list", "set", "map"),
+	})
+	if v.Kind == strictjson.Object && v.Get("nesting_mode") == nil {
+		b.r.errorf(v, `The nested type needs a "nesting_mode": "single", "list", "set" or "map".`)
+	}
+	if o.Nesting == provider.NestingSet {
+		inner := &provider.Block{Attributes: o.Attributes}
+		if inner.HasWriteOnly() || inner.ImpliedType().HasDynamicTypes() {
+			b.r.errorf(v, "A set of objects cannot hold write-only attributes, nor such of any type.")
+		}
+	}
+	return o
+}
+
+func (r *reader) descriptionKind(to *provider.DescriptionKind) func(*node) {
+	return func(v *node) {
+		if text, _ := r.oneOf(v, "The kind of description", []string{"plain", "markdown"}); text == "markdown" {
+			*to = provider.Markdown
+		}
+	}
+}
+
+func (r *reader) deprecation(to *string, deprecated *bool) func(*node) {
+	return func(v *node) {
+		r.text(to)(v)
+		*deprecated = true
+	}
+}
+
+func (r *reader) function(v *node) *provider.Function {
+	f := &provider.Function{}
+	param := func(v *node) provider.FunctionParam {
+		var p provider.FunctionParam
+		r.object(v, "The parameter", fields{
+			"name": r.text(&p.Name), "type": r.typ(&p.Type), "description": r.text(&p.Description),
+			"description_kind": r.descriptionKind(&p.DescriptionKind), "is_nullable": r.flag(&p.AllowNull),
+		})
+		if p.Name == "" || v.Get("type") == nil {
+			r.errorf(v, `A parameter needs a "name" and a "type".`)
+		}
+		return p
+	}
+	r.object(v, "The function", fields{
+		"summary": r.text(&f.Summary), "description": r.text(&f.Description), "description_kind": r.descriptionKind(&f.DescriptionKind),
+		"deprecation_message": r.text(&f.Deprecated), "return_type": r.typ(&f.Return),
+		"parameters": func(v *node) {
+			if v.Kind != strictjson.Array {
+				r.errorf(v, "The parameters must be an array of objects.")
+			}
+			seen := map[string]bool{}
+			for _, item := range v.Items {
+				p := param(item)
+				if seen[p.Name] {
+					r.errorf(item, "There are two parameters named %q.", p.Name)
+				}
+				seen[p.Name] = true
+				f.Params = append(f.Params, p)
+			}
+		},
+		"variadic_parameter": func(v *node) { p := param(v); f.VarParam = &p },
+	})
+	if v.Kind == strictjson.Object && v.Get("return_type") == nil {
+		r.errorf(v, `The function needs a "return_type".`)
+	}
+	return f
+}

@@ -1,0 +1,406 @@
+package message
+
+import (
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Overlay lays what a program said of an object over what is known of it.
+//
+// A member that is missing leaves the value of base as it is, null makes it null. That goes for the members of nested objects too, which are
+// matched by index or key; elements of a set have no counterpart and are written whole. A number that differs from base only in what
+// a 64-bit floating point number cannot hold keeps the exact value of base: many programs cannot even copy the exact one.
+//
+// unknown is a tree as Encode makes it, and wins over given; both may be nil. text is what both were read from. Where given is wrong, there
+// is a problem in the list and the value of base in the result, which thus is as much as could be understood.
+func (c Codec) Overlay(base cty.Value, given, unknown *strictjson.Value, text []byte) (cty.Value, []value.PathError) {
+	d := decoder{text: text}
+	if base.IsNull() || !base.IsKnown() {
+		base = c.Block.EmptyValue()
+	}
+	v := d.object(c.Block.Attributes, c.Block.Blocks, base, given, unknown)
+	return v, d.problems
+}
+
+// DecodeValue reads a value of a type, such as the result of a function.
+func DecodeValue(ty cty.Type, given *strictjson.Value, text []byte) (cty.Value, []value.PathError) {
+	d := decoder{text: text}
+	v := d.value(ty, cty.NullVal(ty), given, nil)
+	return v, d.problems
+}
+
+type decoder struct {
+	text     []byte
+	path     cty.Path
+	problems []value.PathError
+}
+
+func (d *decoder) failf(format string, args ...any) {
+	d.problems = append(d.problems, value.PathError{Path: d.path.Copy(), Problem: fmt.Sprintf(format, args...)})
+}
+
+func (d *decoder) in(step cty.PathStep, f func()) {
+	d.path = append(d.path, step)
+	f()
+	d.path = d.path[:len(d.path)-1]
+}
+
+// expects reports a value of another kind.
+func (d *decoder) expects(given *strictjson.Value, kind strictjson.Kind) bool {
+	if given.Kind != kind {
+		d.failf("%s was expected, not %s", kind, given.Kind)
+	}
+	return given.Kind == kind
+}
+
+// whole tells what can be said of a value as a whole: that it is unknown, null, or as it was.
+func (d *decoder) whole(ty cty.Type, base cty.Value, given, unknown *strictjson.Value) (cty.Value, bool) {
+	switch {
+	case unknown != nil && unknown.Kind == strictjson.Bool && unknown.True:
+		return cty.UnknownVal(ty), true
+	case unknown != nil && (unknown.Kind == strictjson.Bool || unknown.Kind == strictjson.Null):
+		return d.whole(ty, base, given, nil)
+	case given != nil && given.Kind == strictjson.Null:
+		return cty.NullVal(ty), true
+	case given == nil && (unknown == nil || base.IsNull() || !base.IsKnown()):
+		return base, true
+	}
+	return cty.NilVal, false
+}
+
+// object reads a block or nested object. base is an object of the same shape, null or unknown.
+func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, base cty.Value, given, unknown *strictjson.Value) cty.Value {
+	if v, ok := d.whole(base.Type(), base, given, unknown); ok {
+		return v
+	}
+	if given != nil && !d.expects(given, strictjson.Object) {
+		return base
+	}
+	if base.IsNull() || !base.IsKnown() {
+		base = (&provider.Block{Attributes: attrs, Blocks: blocks}).EmptyValue()
+	}
+	vals := base.AsValueMap()
+	if vals == nil {
+		vals = map[string]cty.Value{}
+	}
+	d.eachName(given, unknown, func(name string, given, unknown *strictjson.Value) {
+		a, nb := attrs[name], blocks[name]
+		if a == nil && nb == nil {
+			d.failf("there is no attribute or block %q.%s", name, diag.DidYouMean(name, slices.AppendSeq(slices.Sorted(maps.Keys(attrs)), maps.Keys(blocks))))
+			return
+		}
+		d.in(cty.GetAttrStep{Name: name}, func() {
+			if a != nil {
+				vals[name] = d.attribute(a, vals[name], given, unknown)
+			} else {
+				vals[name] = d.blocks(nb, vals[name], given, unknown)
+			}
+		})
+	})
+	return cty.ObjectVal(vals)
+}
+
+// eachName visits the members of an object and of the tree beside it.
+func (d *decoder) eachName(given, unknown *strictjson.Value, visit func(name string, given, unknown *strictjson.Value)) {
+	trees := map[string]*strictjson.Value{}
+	if unknown != nil && unknown.Kind == strictjson.Object {
+		for _, m := range unknown.Members {
+			trees[m.Name] = m.Value
+		}
+	}
+	if given != nil {
+		for _, m := range given.Members {
+			visit(m.Name, m.Value, trees[m.Name])
+			delete(trees, m.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(trees)) {
+		visit(name, nil, trees[name])
+	}
+}
+
+func (d *decoder) attribute(a *provider.Attribute, base cty.Value, given, unknown *strictjson.Value) cty.Value {
+	if a.Nested == nil {
+		return d.value(a.Type, base, given, unknown)
+	}
+	return d.members(a.Nested.Nesting, a.ImpliedType(), a.Nested.ObjectType(), base, given, unknown, func(base cty.Value, given, unknown *strictjson.Value) cty.Value {
+		return d.object(a.Nested.Attributes, nil, base, given, unknown)
+	})
+}
+
+func (d *decoder) blocks(nb *provider.NestedBlock, base cty.Value, given, unknown *strictjson.Value) cty.Value {
+	if given != nil && given.Kind == strictjson.Null {
+		return nb.EmptyValue()
+	}
+	return d.members(nb.Nesting, nb.ImpliedType(), nb.Block.ImpliedType(), base, given, unknown, func(base cty.Value, given, unknown *strictjson.Value) cty.Value {
+		return d.object(nb.Attributes, nb.Blocks, base, given, unknown)
+	})
+}
+
+// members reads the objects of a nested attribute or of blocks; ty is the type of all of them, ety that of one.
+func (d *decoder) members(nesting provider.Nesting, ty, ety cty.Type, base cty.Value, given, unknown *strictjson.Value, each func(base cty.Value, given, unknown *strictjson.Value) cty.Value) cty.Value {
+	switch nesting {
+	case provider.NestingSingle, provider.NestingGroup:
+		return each(base, given, unknown)
+	}
+	if v, ok := d.whole(ty, base, given, unknown); ok {
+		return v
+	}
+	switch nesting {
+	case provider.NestingMap:
+		return d.keyed(ty, func(string) cty.Type { return ety }, base, given, unknown, func(_ cty.Type, base cty.Value, given, unknown *strictjson.Value) cty.Value {
+			return each(base, given, unknown)
+		})
+	default:
+		return d.sequence(ty, func(int) cty.Type { return ety }, base, given, unknown, func(_ cty.Type, base cty.Value, given, unknown *strictjson.Value) cty.Value {
+			return each(base, given, unknown)
+		})
+	}
+}
+
+// value reads a value of a type of the type system.
+func (d *decoder) value(ty cty.Type, base cty.Value, given, unknown *strictjson.Value) cty.Value {
+	if v, ok := d.whole(ty, base, given, unknown); ok {
+		return v
+	}
+	switch {
+	case ty == cty.DynamicPseudoType:
+		return d.dynamic(base, given, unknown)
+	case ty.IsMapType():
+		return d.keyed(ty, func(string) cty.Type { return ty.ElementType() }, base, given, unknown, d.value)
+	case ty.IsObjectType():
+		return d.plainObject(ty, base, given, unknown)
+	case ty.IsTupleType():
+		return d.sequence(ty, ty.TupleElementType, base, given, unknown, d.value)
+	case ty.IsCollectionType():
+		return d.sequence(ty, func(int) cty.Type { return ty.ElementType() }, base, given, unknown, d.value)
+	case given == nil:
+		d.failf("the tree of unknown values goes deeper than the value does; it must be true here")
+	case ty == cty.Number:
+		return d.number(base, given)
+	case ty == cty.String && d.expects(given, strictjson.String):
+		return cty.StringVal(given.Text)
+	case ty == cty.Bool && d.expects(given, strictjson.Bool):
+		return cty.BoolVal(given.True)
+	}
+	return base
+}
+
+// number reads a number, which may come as a string of its digits.
+func (d *decoder) number(base cty.Value, given *strictjson.Value) cty.Value {
+	literal := given
+	if given.Kind == strictjson.String {
+		inner, err := strictjson.Parse([]byte(given.Text))
+		if err != nil || inner.Kind != strictjson.Number {
+			d.failf("a number was expected, and the string does not hold one")
+			return base
+		}
+		literal = inner
+	}
+	if !d.expects(literal, strictjson.Number) {
+		return base
+	}
+	v, err := cty.ParseNumberVal(literal.Text)
+	if err != nil {
+		d.failf("the number cannot be represented: %s", err)
+		return base
+	}
+	if base.IsKnown() && !base.IsNull() && sameFloat(base.AsBigFloat(), v.AsBigFloat()) {
+		return base
+	}
+	return v
+}
+
+// sameFloat tells that two numbers are one as 64-bit floating point numbers.
+func sameFloat(a, b *big.Float) bool {
+	x, _ := a.Float64()
+	y, _ := b.Float64()
+	return x == y && x-y == 0 // two infinities are not the same
+}
+
+func (d *decoder) dynamic(base cty.Value, given, unknown *strictjson.Value) cty.Value {
+	tree := unknown.Get("value")
+	if given == nil {
+		return d.value(base.Type(), base, nil, tree)
+	}
+	inner, typ := given.Get("value"), given.Get("type")
+	if inner == nil || typ == nil || len(given.Members) != 2 {
+		d.failf(`a value of any type must be written as {"value": …, "type": …}, such as {"value": "a", "type": "string"}`)
+		return base
+	}
+	ty, err := ctyjson.UnmarshalType(d.text[typ.Offset:typ.End])
+	if err != nil {
+		d.failf("its type cannot be read: %s", err)
+		return base
+	}
+	ty = ty.WithoutOptionalAttributesDeep()
+	if base.IsNull() || !base.IsKnown() || !base.Type().Equals(ty) {
+		base = cty.NullVal(ty)
+	}
+	return d.value(ty, base, inner, tree)
+}
+
+func (d *decoder) plainObject(ty cty.Type, base cty.Value, given, unknown *strictjson.Value) cty.Value {
+	if given != nil && !d.expects(given, strictjson.Object) {
+		return base
+	}
+	vals := make(map[string]cty.Value, len(ty.AttributeTypes()))
+	for name, aty := range ty.AttributeTypes() {
+		vals[name] = cty.NullVal(aty)
+		if !base.IsNull() && base.IsKnown() {
+			vals[name] = base.GetAttr(name)
+		}
+	}
+	d.eachName(given, unknown, func(name string, given, unknown *strictjson.Value) {
+		if !ty.HasAttribute(name) {
+			d.failf("there is no attribute %q.%s", name, diag.DidYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes()))))
+			return
+		}
+		d.in(cty.GetAttrStep{Name: name}, func() { vals[name] = d.value(ty.AttributeType(name), vals[name], given, unknown) })
+	})
+	return cty.ObjectVal(vals)
+}
+
+// element reads one element; ty is its type.
+type element func(ty cty.Type, base cty.Value, given, unknown *strictjson.Value) cty.Value
+
+func (d *decoder) keyed(ty cty.Type, of func(string) cty.Type, base cty.Value, given, unknown *strictjson.Value, each element) cty.Value {
+	if given != nil && !d.expects(given, strictjson.Object) {
+		return base
+	}
+	var known map[string]cty.Value
+	if !base.IsNull() && base.IsKnown() {
+		known = base.AsValueMap()
+	}
+	vals := map[string]cty.Value{}
+	if given == nil {
+		maps.Copy(vals, known)
+	}
+	d.eachName(given, unknown, func(name string, given, unknown *strictjson.Value) {
+		key := cty.NormalizeString(name)
+		before, ok := known[key]
+		if !ok {
+			before = cty.NullVal(of(key))
+		}
+		d.in(cty.IndexStep{Key: cty.StringVal(key)}, func() {
+			if _, twice := vals[key]; twice && given != nil {
+				d.failf("two keys are the same once their characters are normalised")
+			}
+			vals[key] = each(of(key), before, given, unknown)
+		})
+	})
+	switch {
+	case ty == cty.DynamicPseudoType:
+		return cty.ObjectVal(vals) // blocks with attributes of any type
+	case len(vals) == 0:
+		return cty.MapValEmpty(ty.ElementType())
+	case !cty.CanMapVal(vals):
+		d.failf("all elements of a map must be of one type")
+		return base
+	}
+	return cty.MapVal(vals)
+}
+
+func (d *decoder) sequence(ty cty.Type, of func(int) cty.Type, base cty.Value, given, unknown *strictjson.Value, each element) cty.Value {
+	if given != nil && !d.expects(given, strictjson.Array) {
+		return base
+	}
+	var known []cty.Value
+	if !base.IsNull() && base.IsKnown() {
+		known = base.AsValueSlice()
+	}
+	n := len(known)
+	if given != nil {
+		n = len(given.Items)
+	}
+	if ty.IsTupleType() && n != len(ty.TupleElementTypes()) {
+		d.failf("%d elements were expected, not %d", len(ty.TupleElementTypes()), n)
+		return base
+	}
+	vals := make([]cty.Value, n)
+	for i := range n {
+		before := cty.NullVal(of(i))
+		if i < len(known) && (given == nil || !ty.IsSetType()) {
+			before = known[i]
+		}
+		var item, tree *strictjson.Value
+		if given != nil {
+			item = given.Items[i]
+		}
+		if unknown != nil && i < len(unknown.Items) {
+			tree = unknown.Items[i]
+		}
+		d.in(cty.IndexStep{Key: cty.NumberIntVal(int64(i))}, func() { vals[i] = each(of(i), before, item, tree) })
+	}
+	return d.collect(ty, base, known, vals)
+}
+
+// collect makes a collection of elements.
+func (d *decoder) collect(ty cty.Type, base cty.Value, known, vals []cty.Value) cty.Value {
+	switch {
+	case ty.IsTupleType() || ty == cty.DynamicPseudoType:
+		return cty.TupleVal(vals)
+	case ty.IsSetType() && len(vals) == 0:
+		return cty.SetValEmpty(ty.ElementType())
+	case len(vals) == 0:
+		return cty.ListValEmpty(ty.ElementType())
+	case !cty.CanListVal(vals):
+		d.failf("all elements must be of one type")
+		return base
+	case ty.IsSetType():
+		return cty.SetVal(exact(known, vals))
+	}
+	return cty.ListVal(vals)
+}
+
+// exact puts the exact elements of a set in the place of those that only differ from them in what a floating point number cannot hold.
+func exact(known, vals []cty.Value) []cty.Value {
+	files := make(map[string]cty.Value, len(known))
+	for _, v := range known {
+		if key, ok := rounded(v); ok {
+			files[key] = v
+		}
+	}
+	for i, v := range vals {
+		if key, ok := rounded(v); ok {
+			if found, ok := files[key]; ok {
+				vals[i] = found
+			}
+		}
+	}
+	return vals
+}
+
+// rounded writes a value with its numbers rounded. It is not for values without numbers, which need no such care.
+func rounded(v cty.Value) (string, bool) {
+	if !v.IsWhollyKnown() {
+		return "", false
+	}
+	numbers := false
+	v, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
+		if v.Type() != cty.Number || v.IsNull() {
+			return v, nil
+		}
+		numbers = true
+		f, _ := v.AsBigFloat().Float64()
+		if f-f != 0 {
+			return v, nil // too large for the question to arise
+		}
+		return cty.NumberFloatVal(f), nil
+	})
+	if err != nil || !numbers {
+		return "", false
+	}
+	text, err := ctyjson.Marshal(v, v.Type())
+	return string(text), err == nil
+}
