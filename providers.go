@@ -2,6 +2,7 @@ package tombolo
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/builtin"
 	"github.com/tombolo-iac/tombolo/internal/external"
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -52,6 +55,39 @@ func (p *Project) programOutput(ctx context.Context, label, line string) {
 	p.opts.Events.Send(event.ProgramOutput{
 		Object: event.ObjectOf(ctx), Label: label, Line: p.secrets.Redact(line), Fleeting: strings.HasPrefix(label, "external "),
 	})
+}
+
+// ProgramProvider gives the provider whose manifest is in a folder. What its program says under way is sent as events, and to the log what is
+// meant for those who look for mistakes.
+func (p *Project) ProgramProvider(dir string, log *slog.Logger) provider.Factory {
+	return func(context.Context) (provider.Provider, error) {
+		m, diags := manifest.Load(p.inDir(dir))
+		if diags.HasErrors() {
+			return nil, diags.Err()
+		}
+		s := handler.Surroundings{}
+		if p.opts.Dir != "." {
+			s.Dir = p.opts.Dir
+		}
+		caller, err := handler.NewCaller(m, s)
+		if err != nil {
+			return nil, err
+		}
+		return handler.New(m, caller, handler.Options{Output: func(ctx context.Context, o handler.Output) { p.said(ctx, log, o) }}), nil
+	}
+}
+
+// said passes on what a program says.
+func (p *Project) said(ctx context.Context, log *slog.Logger, o handler.Output) {
+	line, object := p.secrets.Redact(o.Line), event.ObjectOf(ctx)
+	log.Log(ctx, o.Level, line, "program", o.Label)
+	switch {
+	case o.Level < slog.LevelInfo:
+	case o.IsProgress && object.Instance.Resource.Type != "":
+		p.opts.Events.Send(event.Progress{Object: object, Message: line, Fraction: o.Fraction})
+	default:
+		p.opts.Events.Send(event.ProgramOutput{Object: object, Label: o.Label, Line: line, Fleeting: o.IsProgress})
+	}
 }
 
 // localStore is the store of a project without a backend.

@@ -97,7 +97,7 @@ func (w *writing) settle(key addr.Key) error {
 	}
 	var resp provider.PlanResponse
 	stopped := w.a.call(func() {
-		resp = w.prov.Plan(w.a.calls, provider.PlanRequest{
+		resp = w.prov.Plan(event.InObject(w.a.calls, w.c.Object), provider.PlanRequest{
 			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(), PriorIdentity: w.priorIdentity(), Client: client,
 			Proposed: value.Propose(w.block, w.prior, w.config),
 		})

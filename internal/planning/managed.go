@@ -8,6 +8,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -110,7 +111,7 @@ func (m *managed) evaluate() error {
 
 // validate shows the configuration to the provider.
 func (m *managed) validate() error {
-	d := m.prov.ValidateResource(m.p.calls, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: m.inst.Resource.Type, Config: m.config, Client: client})
+	d := m.prov.ValidateResource(event.InObject(m.p.calls, m.obj), provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: m.inst.Resource.Type, Config: m.config, Client: client})
 	return m.p.walk.Report(m.inConfig(d))
 }
 
@@ -211,7 +212,7 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	proposed := value.Propose(m.block, prior, config)
 	var resp provider.PlanResponse
 	m.p.call(func() {
-		resp = m.prov.Plan(m.p.calls, provider.PlanRequest{
+		resp = m.prov.Plan(event.InObject(m.p.calls, m.obj), provider.PlanRequest{
 			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private, PriorIdentity: priorIdentity(prior, m.prior), Client: client,
 		})
 	})

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/hcl/hcl/ast"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
 )
 
 const badMethod = "Invalid provider_installation method block"
@@ -100,6 +102,11 @@ func (r *reader) overrides(at *ast.ObjectItem, body *ast.ObjectType) {
 		r.errorf(at, badMethod, "The block dev_overrides must stand before all other installation methods, because it always goes before them.")
 		return
 	}
+	r.folders(body, "The development override", &r.DevOverrides)
+}
+
+// folders reads arguments that are addresses of providers with a folder each.
+func (r *reader) folders(body *ast.ObjectType, what string, to *map[addr.Provider]string) {
 	for _, item := range body.List.Items {
 		name, _ := keys(item)
 		dir, ok := r.text(item)
@@ -108,14 +115,57 @@ func (r *reader) overrides(at *ast.ObjectItem, body *ast.ObjectType) {
 		}
 		p, err := addr.ParseProvider(name)
 		if err != nil {
-			r.errorf(item, "Invalid provider source address", "The development override cannot be used: %s.", err)
+			r.errorf(item, "Invalid provider source address", "%s cannot be used: %s.", what, err)
 			continue
 		}
-		if r.DevOverrides == nil {
-			r.DevOverrides = map[addr.Provider]string{}
+		if *to == nil {
+			*to = map[addr.Provider]string{}
 		}
-		r.DevOverrides[p] = filepath.Clean(dir)
+		(*to)[p] = filepath.Clean(dir)
 	}
+}
+
+// programProviders reads a program_providers block. Relative folders are those of the file, which may be read from anywhere.
+func (r *reader) programProviders(_ *ast.ObjectItem, _ []string, body *ast.ObjectType) {
+	var here map[addr.Provider]string
+	r.folders(body, "The program provider", &here)
+	for p, dir := range here {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(filepath.Dir(r.path), dir)
+		}
+		r.addProgram(p, dir)
+	}
+}
+
+// ProgramsVariable names the environment variable that adds program providers, and goes before the files: NAMESPACE/NAME=FOLDER, and more
+// after commas.
+const ProgramsVariable = "TOMBOLO_PROGRAM_PROVIDERS"
+
+func (s *Settings) programs(text string) (diags diag.List) {
+	if text == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		name, dir, ok := strings.Cut(strings.TrimSpace(part), "=")
+		p, err := addr.ParseProvider(strings.TrimSpace(name))
+		switch {
+		case strings.TrimSpace(part) == "":
+		case !ok || dir == "":
+			diags = diags.Errorf(nil, "Invalid "+ProgramsVariable, "%q is not of the form NAMESPACE/NAME=FOLDER, such as example/notes=./notes.", part)
+		case err != nil:
+			diags = diags.Errorf(nil, "Invalid "+ProgramsVariable, "The program provider cannot be used: %s.", err)
+		default:
+			s.addProgram(p, filepath.Clean(dir))
+		}
+	}
+	return diags
+}
+
+func (s *Settings) addProgram(p addr.Provider, dir string) {
+	if s.ProgramProviders == nil {
+		s.ProgramProviders = map[addr.Provider]string{}
+	}
+	s.ProgramProviders[p] = dir
 }
 
 // CheckMirrorURL tells why a text is not the address of a network mirror.

@@ -114,6 +114,8 @@ func (r *reader) item(item *ast.ObjectItem) {
 		r.flag(item, &r.DisableCheckpointSignature)
 	case "provider_installation":
 		r.blocks(item, labels, r.installation)
+	case "program_providers":
+		r.blocks(item, labels, r.programProviders)
 	case "credentials":
 		r.labelled(item, labels, r.credentials)
 	case "credentials_helper":

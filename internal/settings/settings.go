@@ -40,6 +40,8 @@ type Settings struct {
 
 	// DevOverrides are directories in which a provider lies that is under development; it is used as it is.
 	DevOverrides map[addr.Provider]string
+	// ProgramProviders are folders with providers that are programs, which are used straight from there.
+	ProgramProviders map[addr.Provider]string
 	// Installation are the methods of installing providers, in the order of the file; Explicit tells that there was a
 	// provider_installation block at all. Without one, the implied local mirrors and then the registries are meant.
 	Installation []Method
@@ -155,6 +157,7 @@ func Load(env Environment) (*Settings, diag.List) {
 			}
 		}
 	}
+	diags = diags.Extend(s.programs(env.Getenv(ProgramsVariable)))
 	if dir := env.Getenv("TF_PLUGIN_CACHE_DIR"); dir != "" {
 		s.PluginCacheDir = dir
 	}

@@ -112,13 +112,18 @@ func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Fac
 	}
 	programs, more := plugins.Ready(plugins.ReadyOptions{
 		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn,
-		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok },
+		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok || ProgramProviders(set)[p] != "" },
 	})
 	diags = diags.Extend(misspelt(more, wanted)).Extend(OverrideWarning(set, wanted, "They need not behave as any released version does, and what they write to the state may be unreadable for one."))
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := c.ProviderLog()
 	for p, program := range programs {
 		out[p] = host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact}.Factory()
+	}
+	for p, dir := range ProgramProviders(set) {
+		if _, ok := wanted[p]; ok {
+			out[p] = project.ProgramProvider(dir, log)
+		}
 	}
 	for p, r := range attached {
 		out[p] = r.Factory()
@@ -154,18 +159,53 @@ func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 
 // OverrideWarning says which providers are under development, and what comes of that.
 func OverrideWarning(set *settings.Settings, wanted plugins.Wanted, consequence string) diag.List {
+	list := listed(set.DevOverrides, wanted)
+	if list == "" {
+		return nil
+	}
+	return diag.List{}.Warnf(nil, "Provider development overrides are in effect",
+		"The CLI configuration replaces these providers by programs under development:\n%s\n\n%s", list, consequence)
+}
+
+// listed writes those of the providers in folders that are wanted, a line each.
+func listed(folders map[addr.Provider]string, wanted plugins.Wanted) string {
 	var list []string
-	for p, dir := range set.DevOverrides {
+	for p, dir := range folders {
 		if _, ok := wanted[p]; ok {
 			list = append(list, fmt.Sprintf(" - %s in %s", p.ForDisplay(), dir))
 		}
 	}
-	if len(list) == 0 {
+	slices.Sort(list)
+	return strings.Join(list, "\n")
+}
+
+// ProgramProviders gives the folders of providers that are used straight from there. One that is under development goes before.
+func ProgramProviders(set *settings.Settings) map[addr.Provider]string {
+	out := maps.Clone(set.ProgramProviders)
+	for p := range set.DevOverrides {
+		delete(out, p)
+	}
+	return out
+}
+
+// Uninstalled gives the folders of all providers that nothing is installed of.
+func Uninstalled(set *settings.Settings) map[addr.Provider]string {
+	out := maps.Clone(set.DevOverrides)
+	if out == nil {
+		out = map[addr.Provider]string{}
+	}
+	maps.Copy(out, ProgramProviders(set))
+	return out
+}
+
+// ProgramNote says which providers are programs that are used from where they are.
+func ProgramNote(set *settings.Settings, wanted plugins.Wanted) diag.List {
+	list := listed(ProgramProviders(set), wanted)
+	if list == "" {
 		return nil
 	}
-	slices.Sort(list)
-	return diag.List{}.Warnf(nil, "Provider development overrides are in effect",
-		"The CLI configuration replaces these providers by programs under development:\n%s\n\n%s", strings.Join(list, "\n"), consequence)
+	return diag.List{}.Warnf(nil, "Program providers are used from their folders",
+		"The CLI configuration says where these providers are, so nothing of them is installed and no version is locked:\n%s", list)
 }
 
 // Selections gives the version of each provider that the lock file has.

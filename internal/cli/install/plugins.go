@@ -44,14 +44,14 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	result, more := plugins.Install(ctx, plugins.Options{
 		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Sources: sources,
 		Cache: packages.Folder{Dir: set.PluginCacheDir}, CacheUnlocked: set.PluginCacheMayBreakLockFile,
-		Overrides: set.DevOverrides, BuiltIn: command.BuiltIn, Upgrade: i.upgrade,
+		Overrides: command.Uninstalled(set), BuiltIn: command.BuiltIn, Upgrade: i.upgrade,
 		Progress: func(s plugins.Step) { showStep(c, shown, s) },
 	})
 	shown.close()
 	if result.Signed {
 		announce(c, "", "Partner and community providers are signed by those who make them. Their keys are\nthose that the registry names; docs/installation.md says what that proves.")
 	}
-	diags = diags.Extend(more).Extend(command.OverrideWarning(set, wanted, "Init is not needed for a provider that is under development: the program in that directory is used as it is, and no version of it is locked."))
+	diags = diags.Extend(more).Extend(command.OverrideWarning(set, wanted, "Init is not needed for a provider that is under development: the program in that directory is used as it is, and no version of it is locked.")).Extend(command.ProgramNote(set, wanted))
 	if more.HasErrors() {
 		return c.Report(diags)
 	}

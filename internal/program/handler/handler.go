@@ -123,7 +123,7 @@ func (h *handler) ValidateConfig(ctx context.Context, req provider.ValidateConfi
 		return resp
 	}
 	resp.Prepared = h.withDefaults(h.block(), req.Config)
-	resp.Diagnostics = h.checkWords(h.block(), resp.Prepared)
+	resp.Diagnostics = h.check(h.block(), resp.Prepared)
 	if resp.Diagnostics.HasErrors() || !h.m().Does("validate") {
 		return resp
 	}
@@ -141,10 +141,7 @@ func (h *handler) ValidateResource(ctx context.Context, req provider.ValidateRes
 	if rt == nil {
 		return nil
 	}
-	var diags diag.List
-	if t.HasChecks {
-		diags = h.checkWords(rt.Block, req.Config)
-	}
+	diags := h.check(rt.Block, req.Config)
 	if diags.HasErrors() || !t.Does("validate") {
 		return diags
 	}
@@ -164,7 +161,7 @@ func (h *handler) Configure(ctx context.Context, req provider.ConfigureRequest) 
 	config = h.withDefaults(h.block(), config)
 	h.config, h.unknown = h.codec(h.block()).Encode(config)
 	addSecrets(h.secrets, h.block(), config)
-	if diags := h.checkWords(h.block(), config); diags.HasErrors() || !h.m().Does("configure") {
+	if diags := h.check(h.block(), config); diags.HasErrors() || !h.m().Does("configure") {
 		return provider.ConfigureResponse{Diagnostics: diags}
 	}
 	r := h.request(ctx, "configure", "")

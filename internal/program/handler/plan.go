@@ -77,11 +77,9 @@ func (h *handler) Plan(ctx context.Context, req provider.PlanRequest) provider.P
 	if req.Proposed.IsNull() {
 		return resp
 	}
-	if t.HasChecks {
-		// What was not known when the configuration was validated may be by now.
-		if resp.Diagnostics = h.checkWords(rt.Block, req.Config); resp.Diagnostics.HasErrors() {
-			return resp
-		}
+	// What was not known when the configuration was validated may be by now.
+	if resp.Diagnostics = h.check(rt.Block, req.Config); resp.Diagnostics.HasErrors() {
+		return resp
 	}
 	resp.Planned, resp.RequiresReplace = h.defaultPlan(rt, t, req.Prior, req.Config)
 	if !t.Does("plan") {
@@ -137,12 +135,17 @@ func (r *request) replaced(a *answer) ([]cty.Path, *diag.Diagnostic) {
 	return paths, nil
 }
 
-// checkWords finds values that the keywords of the manifest do not allow.
-func (h *handler) checkWords(b *provider.Block, config cty.Value) diag.List {
+// check finds values that the schema or the keywords of the manifest do not allow. That required attributes are set the engine has checked, but
+// not that they are not null.
+func (h *handler) check(b *provider.Block, config cty.Value) diag.List {
 	if config == cty.NilVal || config.IsNull() || !config.IsKnown() {
 		return nil
 	}
 	c := checking{words: h.m().Words}
+	for _, p := range value.CheckConfig(b, config) {
+		c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Path: p.Path,
+			Detail: fmt.Sprintf("The configuration does not fit the schema: %s.", p.Error())})
+	}
 	c.object(nil, false, b.Attributes, b.Blocks, config)
 	return c.diags
 }

@@ -158,10 +158,8 @@ func (h *handler) ReadData(ctx context.Context, req provider.ReadDataRequest) pr
 
 // fetch is what data sources and ephemeral resources have in common: a configuration goes out, and comes back with what was left open.
 func (h *handler) fetch(ctx context.Context, action, member string, rt *provider.ResourceType, t typ, name string, config cty.Value) (cty.Value, *answer, diag.List) {
-	if t.HasChecks {
-		if diags := h.checkWords(rt.Block, config); diags.HasErrors() {
-			return cty.NilVal, nil, diags
-		}
+	if diags := h.check(rt.Block, config); diags.HasErrors() {
+		return cty.NilVal, nil, diags
 	}
 	r := h.requestFor(ctx, action, rt, t, name)
 	r.reads = action == "data" // what is opened has to be closed again

@@ -106,8 +106,8 @@ type Type struct {
 	// Import is the attribute that takes the id of an import; "" when there is none.
 	Import string
 	Retry  Retry
-	// HasDefaults, ForcesNew and HasChecks tell whether any attribute has such a word.
-	HasDefaults, ForcesNew, HasChecks bool
+	// ForcesNew tells whether any attribute forces a replacement.
+	ForcesNew bool
 }
 
 // Does tells whether an action is implemented.

@@ -268,9 +268,7 @@ func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute
 		r.m.words[a] = w
 	}
 	if b.typ != nil {
-		b.typ.HasDefaults = b.typ.HasDefaults || w.Default != cty.NilVal
 		b.typ.ForcesNew = b.typ.ForcesNew || w.ForceNew
-		b.typ.HasChecks = b.typ.HasChecks || w.Check != nil
 	}
 	return a
 }

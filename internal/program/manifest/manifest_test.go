@@ -1,0 +1,228 @@
+package manifest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// parse reads a manifest of one resource type with the given members.
+func parse(t *testing.T, text string) *manifest.Manifest {
+	t.Helper()
+	m, diags := manifest.Parse([]byte(text), "m.json", "/pkg")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	return m
+}
+
+func withType(members string) string {
+	return `{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schemas": {"p_t": {` + members + `}}}}`
+}
+
+func withAttribute(members string) string {
+	return withType(`"attributes": {"a": {` + members + `}}`)
+}
+
+func TestEveryWordIsRead(t *testing.T) {
+	m := parse(t, `{
+	  "$schema": "x", "protocol": 1, "name": "p", "version": "1.2.3-rc.1", "description": "d", "mode": "session", "concurrency": 4,
+	  "command": {"default": ["bash", "./p.sh", "{os}"], "windows": ["pwsh"], "linux_arm64": ["./bin/{os}_{arch}/x"]},
+	  "requires": [{"command": "jq", "hint": "get it"}], "implements": ["configure"],
+	  "schema": {
+	    "provider": {"version": 0, "block": {"attributes": {"r": {"type": "string", "optional": true}}}},
+	    "resource_schemas": {"p_t": {
+	      "version": 3, "block": {"description": "text", "description_kind": "markdown", "attributes": {
+	        "a": {"type": ["map", "number"], "optional": true, "force_new": true, "encoding": "string", "default": {"x": 1e3}, "sensitive": true},
+	        "b": {"type": "string", "computed": true, "stable": true, "deprecated": true},
+	        "c": {"nested_type": {"nesting_mode": "set", "attributes": {"d": {"type": "bool", "required": true}}}, "optional": true},
+	        "w": {"type": "string", "optional": true, "write_only": true}},
+	        "block_types": {"e": {"nesting_mode": "list", "min_items": 1, "max_items": 2, "block": {"attributes": {"f": {"type": "string", "required": true}}}}}},
+	      "implements": ["create", "plan"], "timeouts": {"create": "10m"}, "retry": {"attempts": 2, "delay": "5s"},
+	      "import": "b", "identity": {"version": 1, "attributes": {"b": {"type": "string", "required_for_import": true}}}}},
+	    "data_source_schemas": {"p_d": {"attributes": {"x": {"type": "dynamic", "computed": true}}}},
+	    "ephemeral_resource_schemas": {"p_e": {}},
+	    "functions": {"f": {"parameters": [{"name": "s", "type": "string", "is_nullable": true}], "variadic_parameter": {"name": "v", "type": "bool"}, "return_type": ["list", "string"], "summary": "s"}}
+	  }}`)
+	if m.Mode != manifest.Session || m.Concurrency != 4 || !m.Does("configure") || m.Requires[0].Hint != "get it" {
+		t.Errorf("got %+v", m)
+	}
+	if got := m.Command.For("linux", "amd64"); !slices.Equal(got, []string{"bash", "./p.sh", "linux"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := manifest.InPackage("/pkg", m.Command.For("linux", "arm64")); !slices.Equal(got, []string{filepath.FromSlash("/pkg/bin/linux_arm64/x")}) {
+		t.Errorf("got %q", got)
+	}
+	if got := m.Command.For("windows", "386"); !slices.Equal(got, []string{"pwsh"}) {
+		t.Errorf("got %q", got)
+	}
+	rt, typ := m.Schema.Resources["p_t"], m.Type(provider.ManagedResource, "p_t")
+	want := manifest.Type{Implements: []string{"create", "plan"}, Timeouts: map[string]time.Duration{"create": 10 * time.Minute}, Import: "b", Retry: manifest.Retry{Attempts: 2, Delay: 5 * time.Second}, ForcesNew: true}
+	if diff := cmp.Diff(want, *typ); diff != "" {
+		t.Error(diff)
+	}
+	if rt.Version != 3 || rt.Block.DescriptionKind != provider.Markdown || rt.Identity.Version != 1 || rt.Block.Blocks["e"].MaxItems != 2 || rt.Block.Attributes["c"].Nested.Nesting != provider.NestingSet {
+		t.Errorf("got %+v", rt)
+	}
+	a := rt.Block.Attributes["a"]
+	w := m.Words(a)
+	if !a.Computed || !a.Sensitive || !w.ForceNew || !w.AsText || !w.Default.RawEquals(cty.MapVal(map[string]cty.Value{"x": cty.NumberIntVal(1000)})) {
+		t.Errorf("got %+v %+v", a, w)
+	}
+	if !m.Words(rt.Block.Attributes["b"]).Stable || m.Words(rt.Block.Attributes["w"]).ForceNew {
+		t.Error("words of b or w")
+	}
+	if f := m.Schema.Functions["f"]; !f.Params[0].AllowNull || f.VarParam.Type != cty.Bool || !f.Return.Equals(cty.List(cty.String)) {
+		t.Errorf("got %+v", f)
+	}
+	if !m.Type(provider.DataSource, "p_d").Does("data") || !m.Type(provider.EphemeralResource, "p_e").Does("open") {
+		t.Error("types do what types usually do")
+	}
+}
+
+func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n \"protocol\": 1,\n \"nmae\": \"x\"}":                                                   `m.json:3,2-2|no member "nmae". Did you mean "name"?`,
+		`{"protocol": 2, "name": "p", "command": ["x"], "schema": {}}`:                              `m.json:1,14-14|version 2 of the protocol`,
+		`{"name": "p", "command": ["x"], "schema": {}}`:                                             `needs "protocol": 1`,
+		`{"protocol": 1, "command": ["x"], "schema": {}}`:                                           `needs a "name"`,
+		`{"protocol": 1, "name": "P", "command": ["x"], "schema": {}}`:                              `needs a "name"`,
+		`{"protocol": 1, "name": "p", "schema": {}}`:                                                `needs a "command"`,
+		`{"protocol": 1, "name": "p", "command": [], "schema": {}}`:                                 `at least the name of a program`,
+		`{"protocol": 1, "name": "p", "command": {}, "schema": {}}`:                                 `say at least "default"`,
+		`{"protocol": 1, "name": "p", "command": {"Windows 11": ["x"]}, "schema": {}}`:              `"linux", "darwin" or "windows"`,
+		`{"protocol": 1, "name": "p", "command": "x", "schema": {}}`:                                `must be an array of strings`,
+		`{"protocol": 1, "name": "p", "command": ["x"]}`:                                            `needs a "schema"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "mode": "sesion"}`:            `Did you mean "session"?`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "version": "1"}`:              `three numbers`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["pla"]}`:       `no action "pla"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schema": {}}}`:         `Did you mean "resource_schemas"?`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schemas": {"t": {}}}}`: `"p_t"`,
+		`{"protocol": 1,}`:                      "This is no JSON",
+		`[]`:                                    "must be an object, not an array",
+		withType(`"implements": ["crate"]`):     `Did you mean "create"?`,
+		withType(`"implements": ["read"]`):      `must implement "create"`,
+		withType(`"timeouts": {"creat": "1m"}`): `Did you mean "create"?`,
+		withType(`"timeouts": {"create": 10}`):  `a time such as "30s"`,
+		withType(`"import": "id"`):              `no attribute "id"`,
+		withType(`"import": "n", "attributes": {"n": {"type": "number", "required": true}}`):       `must be a string`,
+		withType(`"attributes": {"count": {"type": "number", "optional": true}}`):                  `has the name "count" for itself`,
+		withType(`"attributes": {"A": {"type": "number", "optional": true}}`):                      `lower-case letters`,
+		withType(`"block_types": {"b": {"block": {}}}`):                                            `needs a "nesting_mode"`,
+		withType(`"block_types": {"b": {"nesting_mode": "lst", "block": {}}}`):                     `Did you mean "list"?`,
+		withType(`"block_types": {"b": {"nesting_mode": "single", "max_items": 3, "block": {}}}`):  `no meaning in this nesting mode`,
+		withType(`"identity": {"attributes": {"a": {"type": "string"}}}`):                          `"required_for_import" or`,
+		withAttribute(`"type": "string"`):                                                          `must be "required", "optional" or "computed"`,
+		withAttribute(`"optional": true`):                                                          `either a "type" or a "nested_type"`,
+		withAttribute(`"type": "strin", "optional": true`):                                         `The type cannot be read`,
+		withAttribute(`"type": "string", "required": true, "computed": true`):                      `is "required", so`,
+		withAttribute(`"type": "string", "required": true, "default": "x"`):                        `is "required", so`,
+		withAttribute(`"type": "string", "computed": true, "default": "x"`):                        `has use for a default`,
+		withAttribute(`"type": "string", "optional": true, "default": 1`):                          `does not fit the type`,
+		withAttribute(`"type": "string", "optional": true, "default": null`):                       `default of null`,
+		withAttribute(`"type": "string", "optional": true, "write_only": true, "force_new": true`): `"a_version"`,
+		withAttribute(`"type": "string", "optional": true, "write_only": true, "default": "x"`):    `has use for a default`,
+		withAttribute(`"type": "string", "computed": true, "force_new": true`):                     `cannot be set`,
+		withAttribute(`"type": "string", "optional": true, "stable": true`):                        `only has a meaning`,
+		withAttribute(`"type": "string", "optional": true, "encoding": "string"`):                  `holds no numbers`,
+		withAttribute(`"type": "number", "optional": true, "encoding": "hex"`):                     `must be one of "string"`,
+		withAttribute(`"type": "string", "optional": "yes"`):                                       `true or false was expected`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"pattern": "("}`):       `keywords cannot be used`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"$ref": "http://x/y"}`): `keywords cannot be used`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"minLength": "1"}`):     `keywords cannot be used`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": true`):                   `must be an object`,
+	} {
+		m, diags := manifest.Parse([]byte(text), "m.json", "/pkg")
+		place, want, ok := strings.Cut(want, "|")
+		if !ok {
+			place, want = "", place
+		}
+		found := ""
+		hit := false
+		for _, d := range diags {
+			found += "\n\t" + d.Error()
+			hit = hit || d.Subject != nil && strings.HasPrefix(d.Subject.String(), place) && strings.Contains(d.Detail, want)
+		}
+		if !hit || m != nil {
+			t.Errorf("%s\nwant %s %q, got %s", text, place, want, found)
+		}
+	}
+}
+
+func TestAMissingManifestIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	_, diags := manifest.Load(dir)
+	if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), dir) {
+		t.Errorf("got %v", diags.Err())
+	}
+	if err := os.WriteFile(filepath.Join(dir, manifest.FileName), []byte(withType("")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if m, diags := manifest.Load(dir); diags.HasErrors() || m.Dir != dir {
+		t.Errorf("got %+v %v", m, diags.Err())
+	}
+}
+
+func TestChecksTellWhatIsWrongAndHideWhatIsSecret(t *testing.T) {
+	m := parse(t, withType(`"attributes": {
+	  "s": {"type": "string", "optional": true, "json_schema": {"pattern": "^a+$", "maxLength": 3}},
+	  "n": {"type": "number", "optional": true, "json_schema": {"multipleOf": 10, "maximum": 12345678901234567890}},
+	  "l": {"type": ["set", "string"], "optional": true, "json_schema": {"minItems": 2, "items": {"enum": ["x", "y"]}}},
+	  "e": {"type": "string", "optional": true, "json_schema": {"format": "ipv4"}}}`))
+	set := func(s ...string) cty.Value {
+		var list []cty.Value
+		for _, x := range s {
+			list = append(list, cty.StringVal(x))
+		}
+		return cty.SetVal(list)
+	}
+	for _, tt := range []struct {
+		name string
+		v    cty.Value
+		want string
+	}{
+		{"s", cty.StringVal("aa"), ""}, {"s", cty.StringVal("b"), "pattern"}, {"s", cty.StringVal("aaaa"), "maxLength"},
+		{"s", cty.NullVal(cty.String), ""}, {"s", cty.UnknownVal(cty.String), ""},
+		{"n", cty.NumberIntVal(20), ""}, {"n", cty.NumberIntVal(21), "multipleOf"}, {"n", cty.MustParseNumberVal("12345678901234567900"), "maximum"},
+		{"l", set("x", "y"), ""}, {"l", set("x"), "minItems"}, {"l", set("x", "z"), "must be one of"},
+		{"e", cty.StringVal("10.0.0.1"), ""}, {"e", cty.StringVal("10.0.0"), "ipv4"},
+	} {
+		check := m.Words(m.Schema.Resources["p_t"].Block.Attributes[tt.name]).Check
+		got := check.Problem(tt.v, true)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s %#v: got %q, want %q", tt.name, tt.v, got, tt.want)
+		}
+		if tt.want != "" && tt.v.Type() == cty.String && strings.Contains(check.Problem(tt.v, false), tt.v.AsString()+"'") {
+			t.Errorf("%s: the value is shown", tt.name)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(withAttribute(`"type": ["map", "number"], "optional": true, "default": {"x": 1}, "json_schema": {"minProperties": 1}`)))
+	f.Add([]byte(withType(`"identity": {"attributes": {"a": {"type": "string", "required_for_import": true}}}, "import": "a", "block_types": {"b": {"nesting_mode": "set", "block": {"attributes": {"c": {"type": "dynamic", "optional": true}}}}}`)))
+	f.Add([]byte(`{"protocol": 1, "name": "p", "command": {"linux": ["x"]}, "schema": {"functions": {"f": {"parameters": [{}], "return_type": "dynamic"}}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, diags := manifest.Parse(text, "m.json", "/pkg")
+		if (m == nil) != diags.HasErrors() {
+			t.Fatalf("manifest %v, diagnostics %v", m, diags.Err())
+		}
+		if m == nil || m.Schema == nil {
+			return
+		}
+		for _, rt := range m.Schema.Resources {
+			_ = rt.Block.EmptyValue()
+			_ = fmt.Sprintf("%#v", rt.Block.ImpliedType())
+		}
+	})
+}
