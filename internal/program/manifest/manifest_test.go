@@ -131,7 +131,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withAttribute(`"type": "string", "optional": true, "default": 1`):                          `does not fit the type`,
 		withAttribute(`"type": "string", "optional": true, "default": null`):                       `default of null`,
 		withAttribute(`"type": "string", "optional": true, "write_only": true, "force_new": true`): `"a_version"`,
-		withAttribute(`"type": "string", "optional": true, "write_only": true, "default": "x"`): `is write-only, so its value`,
+		withAttribute(`"type": "string", "optional": true, "write_only": true, "default": "x"`):    `is write-only, so its value`,
 		withAttribute(`"type": "string", "computed": true, "force_new": true`):                     `cannot be set`,
 		withAttribute(`"type": "string", "optional": true, "stable": true`):                        `only has a meaning`,
 		withAttribute(`"type": "string", "optional": true, "encoding": "string"`):                  `holds no numbers`,
