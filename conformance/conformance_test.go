@@ -116,6 +116,12 @@ func (h *harness) run(t *testing.T, c *Case) {
 		t.Fatalf("tombolo: %v", err)
 	}
 	for i, s := range c.Steps {
+		for _, problem := range undecodable(s, want.Results[i]) {
+			t.Errorf("line %d: terraform: %s", s.Line, problem)
+		}
+		for _, problem := range undecodable(s, got.Results[i]) {
+			t.Errorf("line %d: tombolo: %s", s.Line, problem)
+		}
 		if s.Verb == "order" {
 			for _, side := range []struct {
 				name string
@@ -138,6 +144,7 @@ func (h *harness) compare(c *Case, want, got *Record) (reports []string) {
 	left, right := newNormaliser(c.varies), newNormaliser(c.varies)
 	for i, s := range c.Steps {
 		a, b := view(s, want.Results[i], left), view(s, got.Results[i], right)
+		onlyShared(a, b)
 		var unmeant []string
 		for _, d := range compareDocuments(a, b) {
 			d.Case, d.Step = c.Name, i
@@ -233,8 +240,16 @@ func emptyFile(t *testing.T) string {
 	return path
 }
 
-// findTombolo gives the binary under test: TOMBOLO_BIN, or one that it builds.
+// findTombolo gives the binary under test: TOMBOLO_BIN, or one that it builds. It is called by the name terraform, as the tools call it.
 func findTombolo(t *testing.T) string {
+	link := filepath.Join(t.TempDir(), "terraform")
+	if err := os.Symlink(builtTombolo(t), link); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+func builtTombolo(t *testing.T) string {
 	if bin := os.Getenv("TOMBOLO_BIN"); bin != "" {
 		abs, err := filepath.Abs(bin)
 		if err != nil {

@@ -41,7 +41,7 @@ func view(s Step, res Result, n *normaliser) Document {
 		doc["plan"] = n.plan(plan)
 	}
 	if run, ok := res.run("diagnostics"); ok {
-		doc["diagnostics"] = eventDiagnostics(run.Stdout, n)
+		doc["diagnostics"], doc[marksPart] = eventDiagnostics(run.Stdout, n)
 		doc["diagnostics exit"] = json.Number(fmt.Sprint(run.Exit))
 	}
 	for _, role := range []string{"show", "output"} {
@@ -92,18 +92,17 @@ func fileList(list []string) any {
 
 func viewStep(doc Document, s Step, run Run, n *normaliser) {
 	isJSON := slices.Contains(s.Args, "-json")
-	events := isJSON && slices.Contains([]string{"plan", "apply", "destroy", "refresh", "init"}, s.Verb)
 	switch {
-	case events:
+	case isJSON && hasEvents(s.Verb):
 		groups := eventGroups(run.Stdout, n)
 		if other, ok := groups["other"].([]any); ok && s.Verb == "init" {
 			sortInstallEvents(other)
 		}
 		doc["events"] = groups
-		doc["diagnostics"] = eventDiagnostics(run.Stdout, n)
+		doc["diagnostics"], doc[marksPart] = eventDiagnostics(run.Stdout, n)
 		return
 	case s.Verb == "validate" && isJSON:
-		doc["validate"], doc["diagnostics"] = validateDocument(run.Stdout, n)
+		doc["validate"], doc["diagnostics"], doc[marksPart] = validateDocument(run.Stdout, n)
 		return
 	case isJSON || s.Verb == "state" && len(s.Args) > 0 && s.Args[0] == "pull":
 		doc["stdout"] = n.state("stdout", decode(run.Stdout))
@@ -231,44 +230,6 @@ func plain(text string) string {
 		lines[i] = strings.TrimPrefix(strings.TrimPrefix(line, "│ "), "│")
 	}
 	return strings.Join(lines, "\n")
-}
-
-// eventDiagnostics reads the diagnostics of a -json event stream.
-func eventDiagnostics(stream string, n *normaliser) any {
-	var found []string
-	for _, line := range strings.Split(stream, "\n") {
-		if event, ok := decode(line).(map[string]any); ok && event["type"] == "diagnostic" {
-			if text := describeDiagnostic(event["diagnostic"], n); !strings.HasSuffix(text, saidAtRandom) {
-				found = append(found, text)
-			}
-		}
-	}
-	return bag(found)
-}
-
-// describeDiagnostic writes the parts of a JSON diagnostic that have to agree: severity, summary, and where it starts.
-func describeDiagnostic(v any, n *normaliser) string {
-	d, _ := v.(map[string]any)
-	text := fmt.Sprintf("%v: %s", d["severity"], n.summary(fmt.Sprint(d["summary"])))
-	if rng, ok := d["range"].(map[string]any); ok {
-		start, _ := rng["start"].(map[string]any)
-		text += fmt.Sprintf(" @ %v:%v:%v", rng["filename"], start["line"], start["column"])
-	}
-	return text
-}
-
-func validateDocument(stdout string, n *normaliser) (doc, diagnostics any) {
-	m, ok := decode(stdout).(map[string]any)
-	if !ok {
-		return stdout, nil
-	}
-	var found []string
-	list, _ := m["diagnostics"].([]any)
-	for _, d := range list {
-		found = append(found, describeDiagnostic(d, n))
-	}
-	delete(m, "diagnostics")
-	return n.value(m), bag(found)
 }
 
 // eventGroups gives the lines of an event stream by the object that they are about: what happens to one object has an

@@ -86,7 +86,7 @@ func New(o Options) *Local {
 		o.NewID = uuid.NewString
 	}
 	if o.Who == "" {
-		o.Who = whoAmI()
+		o.Who = WhoAmI()
 	}
 	return &Local{o}
 }
@@ -100,7 +100,8 @@ func rescueFolders() (all []string) {
 	return all
 }
 
-func whoAmI() string {
+// WhoAmI names the person and the machine, as locks do.
+func WhoAmI() string {
 	name := os.Getenv("USER")
 	if u, err := user.Current(); err == nil {
 		name = u.Username

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Outcome is what came of a command.
@@ -55,6 +56,8 @@ type App struct {
 	Width       int
 	// Size asks for the size of the terminal that Out is; nil when it is none.
 	Size func() (columns, rows int)
+
+	memory state.Store // that of the backend "inmem", once somebody has asked for it
 }
 
 // Getenv gives an environment variable; the last entry of a name counts.

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -23,29 +26,32 @@ import (
 // block from going unnoticed: with another place the state would be missing, and apply would create everything once more.
 type Backend struct {
 	Type   string
-	Config map[string]*string // "local" has path and workspace_dir; nil is null
+	Config map[string]*string // every setting of the type; nil is null
 	// Hash stands for the block as it is written. It is Terraform's, so that both accept the record of the other.
 	Hash uint64
 }
 
-// backendNames are the settings of the backend "local".
-var backendNames = []string{"path", "workspace_dir"}
+// backendTypes are the backends that there are, with their settings, which all are strings.
+var backendTypes = map[string][]string{
+	"local": {"path", "workspace_dir"},
+	"inmem": {"lock_id"}, // states live as long as the process; with lock_id there is a lock that nobody gives back
+}
 
 // BackendOf gives what the backend block of a root module says, or nil where there is none.
 func BackendOf(root *config.Module) (*Backend, diag.List) {
 	var diags diag.List
 	switch {
 	case root.Cloud != nil:
-		return nil, diags.Errorf(&root.Cloud.Range, "Unsupported cloud block", "This version keeps states in local files only. Remove the cloud block.")
+		return nil, diags.Errorf(&root.Cloud.Range, "Unsupported cloud block", "%s", noCloud("A cloud block"))
 	case root.Backend == nil:
 		return nil, nil
-	case root.Backend.Type != "local":
-		return nil, diags.Errorf(&root.Backend.Range, "Unsupported backend type", "This version keeps states in local files only: it has no backend %q. Remove the block, or use the backend \"local\".", root.Backend.Type)
+	case backendTypes[root.Backend.Type] == nil:
+		return nil, diags.Errorf(&root.Backend.Range, "Unsupported backend type", "%s", noBackend(root.Backend.Type))
 	}
 	attrs, hclDiags := root.Backend.Body.JustAttributes()
 	diags = diags.AppendHCL(hclDiags)
-	b := &Backend{Type: "local", Config: map[string]*string{}}
-	for _, name := range backendNames {
+	b := &Backend{Type: root.Backend.Type, Config: map[string]*string{}}
+	for _, name := range backendTypes[b.Type] {
 		b.Config[name] = nil
 	}
 	diags = diags.Extend(b.Set(attrs))
@@ -56,8 +62,8 @@ func BackendOf(root *config.Module) (*Backend, diag.List) {
 // Set takes over settings: those of a block, of a file or of the command line.
 func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 	for name, attr := range attrs {
-		if name != "path" && name != "workspace_dir" {
-			diags = diags.Errorf(&attr.NameRange, "Unsupported argument", "The backend \"local\" has no argument named %q, only path and workspace_dir.%s", name, diag.DidYouMean(name, backendNames))
+		if names := backendTypes[b.Type]; !slices.Contains(names, name) {
+			diags = diags.Errorf(&attr.NameRange, "Unsupported argument", "The backend %q has no argument named %q, only %s.%s", b.Type, name, strings.Join(names, " and "), diag.DidYouMean(name, names))
 			continue
 		}
 		v, hclDiags := attr.Expr.Value(nil)
@@ -80,7 +86,7 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 
 func (b *Backend) hash() uint64 {
 	values := map[string]cty.Value{}
-	for _, name := range backendNames {
+	for _, name := range backendTypes[b.Type] {
 		values[name] = cty.NullVal(cty.String)
 		if text := b.Config[name]; text != nil {
 			values[name] = cty.StringVal(*text)
@@ -94,8 +100,15 @@ func (b *Backend) SamePlace(other *Backend) bool {
 	if b == nil || other == nil {
 		return b == other
 	}
-	return b.Type == other.Type && b.Options() == other.Options()
+	same := func(x, y *string) bool { return x == nil && y == nil || x != nil && y != nil && *x == *y }
+	return b.Type == other.Type && maps.EqualFunc(b.Config, other.Config, same)
 }
+
+// InMemory tells that states end with the process.
+func (b *Backend) InMemory() bool { return b != nil && b.Type == "inmem" }
+
+// Readable tells whether the states of a backend can be read: a record may be of one that only Terraform has.
+func (b *Backend) Readable() bool { return b == nil || backendTypes[b.Type] != nil }
 
 // Options are those of the store. No backend at all is the layout of the working directory.
 func (b *Backend) Options() (o BackendOptions) {
@@ -151,7 +164,8 @@ func (a *App) RecordedBackend() (*Backend, error) {
 		return nil, nil
 	}
 	b := &Backend{Type: file.Backend.Type, Hash: file.Backend.Hash, Config: map[string]*string{}}
-	for _, name := range backendNames {
+	for _, name := range backendTypes[b.Type] {
+		b.Config[name] = nil
 		if text, ok := file.Backend.Config[name].(string); ok {
 			b.Config[name] = &text
 		}
@@ -164,7 +178,7 @@ func (a *App) RecordBackend(b *Backend) error {
 	file := backendFile{Version: 3, TerraformVersion: state.LanguageVersion}
 	if b != nil {
 		file.Backend = &backendSection{Type: b.Type, Hash: b.Hash, Config: map[string]any{}}
-		for _, name := range backendNames {
+		for _, name := range backendTypes[b.Type] {
 			file.Backend.Config[name] = b.Config[name]
 		}
 	}
@@ -181,8 +195,8 @@ func (a *App) RecordBackend(b *Backend) error {
 	})
 }
 
-// backend gives the backend of a root module, which must be the one that init recorded.
-func (c *Call) backend(root *config.Module) (*Backend, diag.List) {
+// Backend gives the backend of a root module, which must be the one that init recorded.
+func (c *Call) Backend(root *config.Module) (*Backend, diag.List) {
 	configured, diags := BackendOf(root)
 	if diags.HasErrors() {
 		return nil, diags

@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/mem"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -47,12 +48,27 @@ func (c *Call) Open(ctx context.Context, files StateFiles) (state.Store, diag.Li
 
 // StoreOf makes the store that a root module asks for.
 func (c *Call) StoreOf(root *config.Module, files StateFiles) (state.Store, diag.List) {
-	o, diags := c.StoreOptions(root)
+	b, diags := c.Backend(root)
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	o := b.Options().Store()
 	files.Apply(&o)
-	return store.New(o), nil
+	return c.Store(b, o), nil
+}
+
+// Store makes the store of a backend. Options say where files are, if it has any.
+func (c *Call) Store(b *Backend, o store.Options) state.Store {
+	if !b.InMemory() {
+		return store.New(o)
+	}
+	if c.memory == nil {
+		c.memory = mem.New()
+		if id := b.Config["lock_id"]; id != nil {
+			c.memory = mem.Held(state.LockInfo{ID: *id, Operation: "test", Info: "test config"})
+		}
+	}
+	return c.memory
 }
 
 // storeOfPlan makes the store of a saved plan: what counts is where the state was when the plan was made.
@@ -66,13 +82,7 @@ func (c *Call) storeOfPlan(root *config.Module, files StateFiles) (state.Store, 
 	}
 	o := b.Options().Store()
 	files.Apply(&o)
-	return store.New(o), nil
-}
-
-// StoreOptions gives the options of the store that a root module asks for.
-func (c *Call) StoreOptions(root *config.Module) (store.Options, diag.List) {
-	b, diags := c.backend(root)
-	return b.Options().Store(), diags
+	return c.Store(b, o), nil
 }
 
 // Snapshot reads the state of the selected workspace without its lock, and warns of what is open in it.

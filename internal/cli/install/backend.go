@@ -18,7 +18,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
-	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -64,6 +63,8 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	case configured != nil && recorded != nil && recorded.Hash == configured.Hash && (unchanged || len(s.settings) == 0 && !s.reconfigure):
 		return warnings, nil // the block is the one that was set up, perhaps with settings beside it
 	case unchanged || s.reconfigure:
+	case !recorded.Readable():
+		return nil, diags.Errorf(nil, "Backend configuration changed", "%s", command.NoMigration(c.Title, recorded.Type))
 	case recorded != nil && !s.migrate && !s.force:
 		return nil, diags.Errorf(nil, "Backend configuration changed", "The place of states is another one than before. To copy the states there, use \"%[1]s init -migrate-state\". To leave them alone and go on with what is at the new place, use \"%[1]s init -reconfigure\".", c.Program)
 	default:
@@ -120,7 +121,7 @@ func (s *backendSetup) override(c *command.Call, b *command.Backend) (diags diag
 
 // copyStates copies all states that are not empty from one place to another, after asking. The old ones stay where they are, as backups.
 func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to *command.Backend) diag.List {
-	old, new := store.New(from.Options().Store()), store.New(to.Options().Store())
+	old, new := c.Store(from, from.Options().Store()), c.Store(to, to.Options().Store())
 	names, err := old.Workspaces(ctx)
 	if err != nil {
 		return diag.FromError("Failed to list the workspaces", err)

@@ -29,7 +29,7 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	diags = diags.Extend(more)
 	set, more := c.Settings()
 	diags = diags.Extend(more)
-	if i.backend || project.Config().Root.Backend == nil {
+	if i.backend || project.Config().Root.Backend == nil && project.Config().Root.Cloud == nil {
 		diags = diags.Extend(wantedByState(ctx, c, project, wanted))
 	}
 	if diags.HasErrors() {

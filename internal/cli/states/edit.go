@@ -72,17 +72,18 @@ func lock(ctx context.Context, c *command.Call, e editing) (state.Session, diag.
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	o, diags := c.StoreOptions(root)
+	b, diags := c.Backend(root)
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	o := b.Options().Store()
 	e.StateFiles.Apply(&o)
 	if e.stamped && e.Backup == "" {
 		if o.BackupTo, diags = stampedBackup(c, o); diags.HasErrors() {
 			return nil, diags
 		}
 	}
-	ws, diags := c.Selected(store.New(o))
+	ws, diags := c.Selected(c.Store(b, o))
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -1,0 +1,99 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// marksPart is the part of a Document that tells how diagnostics are marked in the source: by severity, summary and position, what else
+// machine-readable diagnostics have. What is wrong on one side alone is among the diagnostics already, so marks are compared for what both have.
+const marksPart = "marks"
+
+// onlyShared drops the marks of diagnostics that the other side does not have.
+func onlyShared(a, b Document) {
+	left, _ := a[marksPart].(map[string]any)
+	right, _ := b[marksPart].(map[string]any)
+	for key := range left {
+		if _, both := right[key]; !both {
+			delete(left, key)
+		}
+	}
+	for key := range right {
+		if _, both := left[key]; !both {
+			delete(right, key)
+		}
+	}
+}
+
+// diagnostics collects machine-readable diagnostics.
+type diagnostics struct {
+	n     *normaliser
+	found []string
+	marks map[string]any
+}
+
+// add takes a decoded diagnostic. The wording of details is each program's own.
+func (d *diagnostics) add(v any) {
+	fields, ok := d.n.value(v).(map[string]any)
+	if !ok {
+		d.found = append(d.found, fmt.Sprintf("no diagnostic: %v", v))
+		return
+	}
+	key := describeDiagnostic(v, d.n)
+	if strings.HasSuffix(key, saidAtRandom) {
+		return
+	}
+	d.found = append(d.found, key)
+	delete(fields, "detail")
+	delete(fields, "summary") // in the key, where cycles have a stable order
+	if snippet, ok := fields["snippet"].(map[string]any); ok {
+		sortBy(snippet["values"])
+	}
+	if d.marks == nil {
+		d.marks = map[string]any{}
+	}
+	list, _ := d.marks[key].([]any)
+	if !slices.ContainsFunc(list, func(other any) bool { return compact(other) == compact(fields) }) {
+		list = append(list, fields)
+	}
+	sortBy(list)
+	d.marks[key] = list
+}
+
+// eventDiagnostics reads the diagnostics of a -json event stream.
+func eventDiagnostics(stream string, n *normaliser) (list, marks any) {
+	d := diagnostics{n: n}
+	for _, line := range strings.Split(stream, "\n") {
+		if event, ok := decode(line).(map[string]any); ok && event["type"] == "diagnostic" {
+			d.add(event["diagnostic"])
+		}
+	}
+	return bag(d.found), d.marks
+}
+
+// describeDiagnostic writes the parts of a JSON diagnostic that identify it: severity, summary, and where it starts.
+func describeDiagnostic(v any, n *normaliser) string {
+	d, _ := v.(map[string]any)
+	text := fmt.Sprintf("%v: %s", d["severity"], n.summary(fmt.Sprint(d["summary"])))
+	if rng, ok := d["range"].(map[string]any); ok {
+		start, _ := rng["start"].(map[string]any)
+		text += fmt.Sprintf(" @ %v:%v:%v", rng["filename"], start["line"], start["column"])
+	}
+	return text
+}
+
+// validateDocument splits the document of validate into its diagnostics and the rest.
+func validateDocument(stdout string, n *normaliser) (doc, list, marks any) {
+	m, ok := decode(stdout).(map[string]any)
+	if !ok {
+		return stdout, nil, nil
+	}
+	d := diagnostics{n: n}
+	all, _ := m["diagnostics"].([]any)
+	for _, one := range all {
+		d.add(one)
+	}
+	delete(m, "diagnostics")
+	return n.value(m), bag(d.found), d.marks
+}
