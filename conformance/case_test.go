@@ -186,7 +186,7 @@ func parseStep(line string) (Step, error) {
 	if len(words) > 1 && words[0] == "interrupted" {
 		s.Interrupted, words = true, words[1:]
 	}
-	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+	for len(words) > 1 && strings.HasPrefix(words[0], "-") && !strings.HasPrefix(words[1], "-") {
 		s.Global = append(s.Global, words[0])
 		words = words[1:]
 	}

@@ -24,6 +24,31 @@ func onlyShared(a, b Document) {
 			delete(right, key)
 		}
 	}
+	for key := range right {
+		list, _ := right[key].([]any)
+		for i, mark := range list {
+			if wants, _ := left[key].([]any); i < len(wants) {
+				withoutMore(wants[i].(map[string]any), mark.(map[string]any))
+			}
+		}
+	}
+}
+
+// withoutMore takes out of a mark in what ours says more than terraform's: which object it is about, and what values the expression works on.
+// Terraform leaves both out where the problem was found in another way than by evaluating, which nothing depends on.
+func withoutMore(terraform, ours map[string]any) {
+	if _, ok := terraform["address"]; !ok {
+		delete(ours, "address")
+	}
+	there, _ := terraform["snippet"].(map[string]any)
+	here, _ := ours["snippet"].(map[string]any)
+	known, _ := there["values"].([]any)
+	if here == nil || len(known) > 0 {
+		return
+	}
+	if _, ok := here["values"].([]any); ok {
+		here["values"] = []any{}
+	}
 }
 
 // diagnostics collects machine-readable diagnostics.

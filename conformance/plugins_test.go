@@ -107,7 +107,11 @@ func (p plugin) executable() (string, error) {
 
 // installPlugins gives a runner's binary the plugins of its case.
 func (r *runner) installPlugins() error {
-	ours := filepath.Base(r.bin) != "terraform"
+	real, err := filepath.EvalSymlinks(r.bin) // both are called by the name terraform
+	if err != nil {
+		return err
+	}
+	ours := !strings.HasPrefix(filepath.Base(real), "terraform")
 	for _, name := range r.c.plugins {
 		p := plugins[name]
 		if p.builtIn && ours {

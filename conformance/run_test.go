@@ -205,7 +205,7 @@ func (r *runner) arguments(s Step) (args []string, planFile string) {
 		return append(args, s.Args...), ""
 	}
 	switch s.Verb {
-	case "version", "console", "fmt":
+	case "version", "-version", "--version", "-v", "console", "fmt":
 		return append(args, s.Args...), ""
 	case "plan":
 		args = append(args, "-input=false", "-no-color")

@@ -108,8 +108,11 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 		doc["stdout"] = n.state("stdout", decode(run.Stdout))
 		if out, ok := doc["stdout"].(map[string]any); ok {
 			sortBy(out["relevant_attributes"])
-			if s.Verb == "modules" {
+			switch s.Verb {
+			case "modules":
 				sortBy(out["modules"])
+			case "metadata":
+				dropMember(out, "description") // what functions do is said in our own words
 			}
 		}
 	default:
@@ -134,7 +137,7 @@ func stableText(s Step, run Run) string {
 		if !strings.HasPrefix(strings.TrimSpace(text), "Warning: ") { // else its details are all there is
 			return text
 		}
-	case "console", "fmt":
+	case "console", "fmt", "version", "-version", "--version", "-v":
 		return text
 	case "graph":
 		return graphComment.ReplaceAllString(text, "")
@@ -162,6 +165,21 @@ func stableText(s Step, run Run) string {
 		return strings.Join(out, "\n")
 	}
 	return ""
+}
+
+// dropMember drops all members of a name, at any depth.
+func dropMember(v any, name string) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			dropMember(e, name)
+		}
+	case map[string]any:
+		delete(v, name)
+		for _, e := range v {
+			dropMember(e, name)
+		}
+	}
 }
 
 // workspaceLine is what scripts read of the workspace commands: the list, the name alone, and what was done.

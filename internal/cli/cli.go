@@ -37,10 +37,8 @@ import (
 // Main runs the command that the arguments of the process ask for, and gives its exit code.
 func Main() int {
 	out := &output{to: os.Stdout}
-	a := &command.App{Program: "tombolo", Title: "Tombolo", Environ: os.Environ(), In: command.NewInput(os.Stdin), Out: out, Err: os.Stderr}
-	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "terraform" {
-		a.Program, a.Title = "terraform", "Terraform"
-	}
+	a := &command.App{Environ: os.Environ(), In: command.NewInput(os.Stdin), Out: out, Err: os.Stderr}
+	a.Program, a.Title = persona(os.Args[0])
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		a.OutTerminal = true
 		a.Width, _, _ = term.GetSize(fd)
@@ -55,6 +53,14 @@ func Main() int {
 	return survive(a, func() command.Outcome {
 		return out.check(a.Err, start(context.Background(), a, os.Args[1:]))
 	}).ExitCode()
+}
+
+// persona tells by which name the program was called: under that of Terraform it presents itself as that.
+func persona(path string) (program, title string) {
+	if strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".exe") == "terraform" {
+		return "terraform", "Terraform"
+	}
+	return "tombolo", "Tombolo"
 }
 
 // survive turns a panic into a failure: the exit code of a panic would be taken for "there are changes".

@@ -101,6 +101,17 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+func TestProgramPresentsItselfByTheNameItIsCalledBy(t *testing.T) {
+	for path, want := range map[string]string{
+		"terraform": "terraform", "/usr/bin/terraform": "terraform", "./terraform.exe": "terraform", "Terraform.EXE": "terraform",
+		"tombolo": "tombolo", "tombolo.exe": "tombolo", "/opt/terraform/tombolo": "tombolo", "terraform-1.11": "tombolo", "": "tombolo",
+	} {
+		if got, _ := persona(path); got != want {
+			t.Errorf("called as %q: %s, want %s", path, got, want)
+		}
+	}
+}
+
 func TestSplitWordsIsThatOfAShell(t *testing.T) {
 	for _, tt := range []struct {
 		in   string

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/author"
 	"github.com/tombolo-iac/tombolo/internal/cli/code"
@@ -18,6 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/run"
 	"github.com/tombolo-iac/tombolo/internal/cli/states"
 	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Commands gives the table of all commands, those that are in no list at its end. It is built when needed, so that starting costs nothing.
@@ -98,6 +100,11 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		fmt.Fprintln(a.Err, view.Clean(err.Error()))
 		return command.Misused
 	}
+	version := state.LanguageVersion
+	if a.Program != "terraform" {
+		version = tombolo.Version
+	}
+	a.LogStart(version, append(strings.Fields(path), rest...))
 	return a.Start(ctx, cmd, path, false, rest)
 }
 

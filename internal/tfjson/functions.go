@@ -3,6 +3,7 @@ package tfjson
 import (
 	"encoding/json"
 	"io"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -32,9 +33,21 @@ func Functions(w io.Writer, table map[string]function.Function) error {
 		Signatures    map[string]functionDoc `json:"function_signatures"`
 	}{functionsVersion, make(map[string]functionDoc, len(table))}
 	for name, f := range table {
-		doc.Signatures[name] = functionOf(f)
+		one := functionOf(f)
+		documented(strings.TrimPrefix(name, "core::"), &one)
+		doc.Signatures[name] = one
 	}
 	return json.NewEncoder(w).Encode(doc)
+}
+
+// documented makes the signatures of functions that are stricter or freer than Terraform 1.11's into what that documents.
+func documented(name string, doc *functionDoc) {
+	switch name {
+	case "format", "formatlist": // the result has the one type even when an argument's type is not known yet; there it has none
+		doc.ReturnType = typeJSON(cty.DynamicPseudoType)
+	case "templatestring": // takes any value so as to say what is wrong with it
+		doc.Parameters[0].Type = typeJSON(cty.String)
+	}
 }
 
 func functionOf(f function.Function) functionDoc {

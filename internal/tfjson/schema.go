@@ -237,6 +237,7 @@ type VersionInfo struct {
 	Platform           string            `json:"platform"`
 	ProviderSelections map[string]string `json:"provider_selections"`
 	TerraformOutdated  bool              `json:"terraform_outdated"`
+	TomboloVersion     string            `json:"tombolo_version,omitempty"` // unless called by the name terraform
 }
 
 // Version writes the document of `version -json`, indented.

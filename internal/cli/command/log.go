@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
 
+	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/host"
 )
 
@@ -25,8 +28,11 @@ func (a *App) log(special string) *slog.Logger {
 	switch {
 	case wish == "" || wish == "off":
 		return slog.New(slog.DiscardHandler)
-	case !ok:
-		level = host.LevelTrace // as in Terraform, a wish that is not understood gets everything
+	case !ok: // as in Terraform, a wish that is not understood gets everything
+		level = host.LevelTrace
+		a.logWarning.Do(func() {
+			fmt.Fprintf(a.Err, "[WARN] Invalid log level: %q. Defaulting to level: TRACE. Valid levels are: TRACE, DEBUG, INFO, WARN, ERROR, OFF and, for TF_LOG, JSON.\n", strings.ToUpper(wish))
+		})
 	}
 	to := a.logFile()
 	if strings.EqualFold(a.Getenv("TF_LOG"), "json") {
@@ -43,10 +49,73 @@ func (a *App) logFile() io.Writer {
 	}
 	f, err := OpenAppend(path)
 	if err != nil {
-		fmt.Fprintf(a.Err, "The log file %s, which TF_LOG_PATH names, cannot be opened: %s\n", path, err)
-		return io.Discard
+		a.logWarning.Do(func() {
+			fmt.Fprintf(a.Err, "Error opening log file: %s. The log goes here, to the standard error output.\n", err)
+		})
+		return a.Err
 	}
 	return f // open until the process ends
+}
+
+// coreLog is the log of everything but the plugins.
+func (a *App) coreLog() *slog.Logger { return a.log("TF_LOG_CORE") }
+
+// LogStart begins the log of the program with what it is and what it was asked to do.
+func (a *App) LogStart(version string, args []string) {
+	log := a.coreLog()
+	log.Info(a.Title + " version: " + version)
+	log.Info("Go runtime version: " + runtime.Version())
+	log.Info(fmt.Sprintf("CLI args: %q", withoutValues(args)))
+	if a.StartDir != "" {
+		log.Info("Working directory: " + a.StartDir)
+	}
+}
+
+// withoutValues takes out of arguments what may be secret: the values of variables and of settings of backends.
+func withoutValues(args []string) []string {
+	out := slices.Clone(args)
+	for i, arg := range out {
+		name, value, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		switch {
+		case !strings.HasPrefix(arg, "-") || name != "var" && name != "backend-config":
+		case joined:
+			out[i] = "-" + name + "=" + withoutValue(value)
+		case i+1 < len(out):
+			out[i+1] = withoutValue(out[i+1])
+		}
+	}
+	return out
+}
+
+func withoutValue(setting string) string {
+	if name, _, ok := strings.Cut(setting, "="); ok {
+		return name + "=..."
+	}
+	return setting
+}
+
+// logged is an event sink that also writes down what happens, by kind and object. Values stay out of it.
+type logged struct {
+	event.Sink
+	log *slog.Logger
+}
+
+// Send implements event.Sink.
+func (l logged) Send(e event.Event) {
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", e), "event.")
+	switch e := e.(type) {
+	case event.RefreshStart:
+		l.log.Debug(kind, "object", e.Object.String())
+	case event.RefreshDone:
+		l.log.Debug(kind, "object", e.Object.String())
+	case event.OperationStart:
+		l.log.Debug(kind, "object", e.Object.String())
+	case event.OperationDone:
+		l.log.Debug(kind, "object", e.Object.String())
+	default:
+		l.log.Log(context.Background(), host.LevelTrace, kind)
+	}
+	l.Sink.Send(e)
 }
 
 func levelName(l slog.Level) string {

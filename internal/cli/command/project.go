@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -70,6 +71,9 @@ func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, di
 	o := tombolo.Options{
 		Dir: cmp.Or(p.Dir, "."), DataDir: c.DataDir(), OriginalDir: c.StartDir, Workspace: name,
 		Parallelism: max(p.Parallelism, 0), Events: p.Events, Abort: p.Abort,
+	}
+	if log := c.coreLog(); p.Events != nil && log.Enabled(ctx, slog.LevelError) {
+		o.Events = logged{p.Events, log}
 	}
 	if p.Saved != nil {
 		o.Config, o.DataDir = p.Saved.Config, "" // a saved configuration has its manifest under the default name

@@ -31,9 +31,11 @@ func runVersion(c *command.Call, asJSON bool) command.Outcome {
 	platform := runtime.GOOS + "_" + runtime.GOARCH
 	selections := c.Selections()
 	if asJSON {
-		return c.Finish("Failed to show the version", tfjson.Version(c.Out, tfjson.VersionInfo{
-			TerraformVersion: state.LanguageVersion, Platform: platform, ProviderSelections: selections,
-		}))
+		info := tfjson.VersionInfo{TerraformVersion: state.LanguageVersion, Platform: platform, ProviderSelections: selections}
+		if c.Program != "terraform" {
+			info.TomboloVersion = tombolo.Version
+		}
+		return c.Finish("Failed to show the version", tfjson.Version(c.Out, info))
 	}
 	if c.Program == "terraform" {
 		fmt.Fprintf(c.Out, "Terraform v%s\non %s\n", state.LanguageVersion, platform)
