@@ -29,6 +29,9 @@ func loadIntended(path string) ([]*Intended, error) {
 	if err := dec.Decode(&list); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	if dec.More() {
+		return nil, fmt.Errorf("%s: something follows the list", path)
+	}
 	for i, in := range list {
 		if in.Case == "" || in.At == "" || in.Reason == "" {
 			return nil, fmt.Errorf("%s: entry %d needs case, at and reason", path, i+1)

@@ -52,7 +52,7 @@ resource "world_object" "bad" {
 		}},
 		{env: []string{"TF_LOG=trace"}, value: "crash", code: 1, want: []string{"[ERROR] panic: with"}},
 		{env: []string{"TF_LOG=json"}, want: []string{`"@level":"warn","@message":"as warned`, `"@level":"trace","@message":"answer","provider":"registry.terraform.io/tombolo/bad","method":"/tfplugin6.Provider/ApplyResourceChange","duration":`}},
-		{env: []string{"TF_LOG=trace", "TF_LOG_PROVIDER=warn"}, want: []string{"[WARN] as warned", "[ERROR] [ERROR] as text"}, not: []string{"[DEBUG]", "[TRACE]", "PlanResourceChange"}},
+		{env: []string{"TF_LOG=trace", "TF_LOG_CORE=off", "TF_LOG_PROVIDER=warn"}, want: []string{"[WARN] as warned", "[ERROR] [ERROR] as text"}, not: []string{"[DEBUG]", "[TRACE]", "PlanResourceChange"}},
 		{env: []string{"TF_LOG_PROVIDER=error"}, want: []string{"[ERROR] [ERROR] as text"}, not: []string{"as warned"}},
 		{env: []string{"TF_LOG_PROVIDER=off", "TF_LOG=trace"}, not: []string{"provider="}},
 	} {

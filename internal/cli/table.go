@@ -55,7 +55,7 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		fmt.Fprintln(a.Err, view.Clean(problem))
 		return command.Misused
 	case g.version:
-		rest = append([]string{"version"}, rest...)
+		rest = append([]string{"version"}, slices.DeleteFunc(slices.Clone(rest), isVersion)...)
 	case g.install && !g.help:
 		return complete.Install(a)
 	case g.uninstall && !g.help:
