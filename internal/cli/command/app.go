@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/state"
@@ -58,8 +57,8 @@ type App struct {
 	// Size asks for the size of the terminal that Out is; nil when it is none.
 	Size func() (columns, rows int)
 
-	logWarning sync.Once   // what is wrong with the log is said once
-	memory     state.Store // that of the backend "inmem", once somebody has asked for it
+	logWarned bool        // what is wrong with the log was said
+	memory    state.Store // that of the backend "inmem", once somebody has asked for it
 }
 
 // Getenv gives an environment variable; the last entry of a name counts.

@@ -30,9 +30,7 @@ func (a *App) log(special string) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	case !ok: // as in Terraform, a wish that is not understood gets everything
 		level = host.LevelTrace
-		a.logWarning.Do(func() {
-			fmt.Fprintf(a.Err, "[WARN] Invalid log level: %q. Defaulting to level: TRACE. Valid levels are: TRACE, DEBUG, INFO, WARN, ERROR, OFF and, for TF_LOG, JSON.\n", strings.ToUpper(wish))
-		})
+		a.logWarning("[WARN] Invalid log level: %q. Defaulting to level: TRACE. Valid levels are: TRACE, DEBUG, INFO, WARN, ERROR, OFF and, for TF_LOG, JSON.", strings.ToUpper(wish))
 	}
 	to := a.logFile()
 	if strings.EqualFold(a.Getenv("TF_LOG"), "json") {
@@ -49,12 +47,18 @@ func (a *App) logFile() io.Writer {
 	}
 	f, err := OpenAppend(path)
 	if err != nil {
-		a.logWarning.Do(func() {
-			fmt.Fprintf(a.Err, "Error opening log file: %s. The log goes here, to the standard error output.\n", err)
-		})
+		a.logWarning("Error opening log file: %s. The log goes here, to the standard error output.", err)
 		return a.Err
 	}
 	return f // open until the process ends
+}
+
+// logWarning says once what is wrong with the log.
+func (a *App) logWarning(format string, args ...any) {
+	if !a.logWarned {
+		fmt.Fprintf(a.Err, format+"\n", args...)
+	}
+	a.logWarned = true
 }
 
 // coreLog is the log of everything but the plugins.
