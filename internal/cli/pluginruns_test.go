@@ -203,6 +203,7 @@ resource "world_object" "six" {
 	five := attach(t, "tombolo/five", 5, "unix", p.path("socket"))
 	six := attach(t, "registry.terraform.io/tombolo/six", 6, "tcp", "127.0.0.1:0")
 	p.env = append(p.env, "TF_REATTACH_PROVIDERS={"+five+","+six+"}")
+	p.wants(p.run(nil, "init", "-upgrade"), 0, "successfully initialized") // looks for no package
 	p.wants(p.run(nil, "apply", "-auto-approve"), 0, "2 added")
 	p.wants(p.run(nil, "plan", "-detailed-exitcode"), 0, "No changes")
 	p.write("more.tf", strings.ReplaceAll(`

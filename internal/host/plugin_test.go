@@ -105,7 +105,7 @@ func TestAMissingProgramIsNamed(t *testing.T) {
 }
 
 func TestReattachmentsAreReadAsProvidersPrintThem(t *testing.T) {
-	got, err := host.ParseReattach(`{"registry.terraform.io/my-org/my-provider":{"Protocol":"grpc","ProtocolVersion":6,"Pid":3382870,"Test":true,"Addr":{"Network":"unix","String":"/tmp/plugin713096927"}},"hashicorp/old":{"Protocol":"grpc","Pid":1,"Test":true,"Addr":{"Network":"tcp","String":"127.0.0.1:10000"}}}`)
+	got, err := host.ParseReattach(`{"registry.terraform.io/my-org/my-provider":{"Protocol":"grpc","ProtocolVersion":6,"Pid":3382870,"Test":true,"Addr":{"Network":"unix","String":"/tmp/plugin713096927"}},"hashicorp/old":{"Protocol":"grpc","Pid":1,"Test":true,"Addr":{"Network":"tcp","String":"127.0.0.1:10000"}},"registry.terraform.io/-/old":{"Protocol":"grpc","Pid":1,"Test":true,"Addr":{"Network":"tcp","String":"127.0.0.1:10000"}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}

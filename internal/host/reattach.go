@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +33,10 @@ type Reattachment struct {
 	Address  string
 }
 
+// legacyNamespace is in addresses of before Terraform 0.13, which no configuration can ask for. Frameworks that test providers say every
+// provider under such an address, too, for whatever version may read it.
+const legacyNamespace = "/-/"
+
 // ParseReattach reads the value of ReattachVariable: a JSON object by provider address.
 func ParseReattach(text string) (map[addr.Provider]Reattachment, error) {
 	if text == "" {
@@ -47,6 +52,9 @@ func ParseReattach(text string) (map[addr.Provider]Reattachment, error) {
 	}
 	out := map[addr.Provider]Reattachment{}
 	for _, name := range slices.Sorted(maps.Keys(parsed)) {
+		if strings.Contains(name, legacyNamespace) {
+			continue
+		}
 		given := parsed[name]
 		p, err := addr.ParseProvider(name)
 		switch {

@@ -97,11 +97,8 @@ func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Fac
 	diags = diags.Extend(more)
 	locked, more := lockfile.Load(".")
 	diags = diags.Extend(more)
-	attached, err := host.ParseReattach(c.Getenv(host.ReattachVariable))
-	if err != nil {
-		diags = diags.AppendError("Invalid "+host.ReattachVariable, err)
-	}
-	if diags.HasErrors() {
+	attached, more := c.Reattached()
+	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
 	// A state may need providers that the configuration does not mention any more.
@@ -129,6 +126,15 @@ func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Fac
 		out[p] = r.Factory()
 	}
 	return out, diags
+}
+
+// Reattached gives the providers that run already, as the environment says.
+func (c *Call) Reattached() (map[addr.Provider]host.Reattachment, diag.List) {
+	attached, err := host.ParseReattach(c.Getenv(host.ReattachVariable))
+	if err != nil {
+		return nil, diag.List{}.AppendError("Invalid "+host.ReattachVariable, err)
+	}
+	return attached, nil
 }
 
 // misspelt adds to problems with providers the names that were probably meant: a misspelt type of a resource asks for a provider that

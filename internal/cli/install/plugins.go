@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
@@ -32,7 +33,8 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	if i.backend || project.Config().Root.Backend == nil && project.Config().Root.Cloud == nil {
 		diags = diags.Extend(wantedByState(ctx, c, project, wanted))
 	}
-	if diags.HasErrors() {
+	attached, more := c.Reattached()
+	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.Report(diags)
 	}
 	sources := plugins.NewSources(set, c.SettingsEnvironment().ImpliedMirrors(), c.Web())
@@ -45,7 +47,8 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Sources: sources,
 		Cache: packages.Folder{Dir: set.PluginCacheDir}, CacheUnlocked: set.PluginCacheMayBreakLockFile,
 		Overrides: command.Uninstalled(set), BuiltIn: command.BuiltIn, Upgrade: i.upgrade,
-		Progress: func(s plugins.Step) { showStep(c, shown, s) },
+		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok },
+		Progress:  func(s plugins.Step) { showStep(c, shown, s) },
 	})
 	shown.close()
 	if result.Signed {

@@ -56,6 +56,8 @@ type Options struct {
 	Overrides map[addr.Provider]string
 	// BuiltIn tells which providers are served by this program when no source has a package. They are not locked.
 	BuiltIn func(addr.Provider) bool
+	// Elsewhere tells which providers run already, and so need no package. What is locked of them stays; nil for none.
+	Elsewhere func(addr.Provider) bool
 	// Upgrade chooses the newest version that the constraints allow, whatever is locked.
 	Upgrade bool
 	// Progress is called for each step, by one goroutine at a time; nil for none.
@@ -198,6 +200,8 @@ func (in *installer) begin(p addr.Provider) bool {
 	switch {
 	case p.IsBuiltin():
 		in.progress(Step{Kind: StepServedHere, Provider: p})
+		return false
+	case in.Elsewhere != nil && in.Elsewhere(p):
 		return false
 	case reuse:
 		in.progress(Step{Kind: StepReuse, Provider: p, Version: locked.Version})

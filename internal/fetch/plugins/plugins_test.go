@@ -302,6 +302,19 @@ func TestDevelopmentOverridesNeedNoPackageAndNoLock(t *testing.T) {
 	}
 }
 
+func TestProvidersThatRunAlreadyNeedNoPackageAndKeepTheirLock(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.mirror, "hashicorp/null", "1.0.0", packages.Current().String())
+	w.wants("hashicorp/null", "")
+	locked := w.mustInstall().Lock
+	w.wants("hashicorp/other", "")
+	w.opts.Locked, w.opts.Upgrade = locked, true
+	w.opts.Elsewhere = func(addr.Provider) bool { return true }
+	if result := w.mustInstall(); !result.Lock.Equal(locked) {
+		t.Errorf("the lock file has changed: %v, want %v", result.Lock.Entries(), locked.Entries())
+	}
+}
+
 func TestImpliedFoldersGoBeforeRegistriesAndAreSearchedOnlyWithoutSettings(t *testing.T) {
 	w := newWorld(t)
 	implied, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
