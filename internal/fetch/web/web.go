@@ -7,7 +7,7 @@
 // Every answer is bounded: a document in size and time, a download in size and by how much has to come within half a minute. Requests
 // that failed in a way that may pass are repeated, a little later each time; the caller's context ends all waiting.
 //
-// The token of a host goes where the caller says, over TLS only; a redirect to any other host, port or scheme goes on without it, and one
+// The token of a host goes where the caller says, over TLS or to this machine only; a redirect to any other host, port or scheme goes on without it, and one
 // from https to http is refused. Errors name the address that failed, without passwords in it, and the number of attempts.
 //
 // A Client may be used by several goroutines. It starts none that outlive a call.
@@ -208,7 +208,7 @@ func (c *Client) ask(ctx context.Context, r Request) (*http.Response, error) {
 	} else {
 		request.Header.Set("Accept-Encoding", "identity") // a file as it is: its checksum is known
 	}
-	if r.Host != "" && c.Credentials != nil && r.URL.Scheme == "https" {
+	if r.Host != "" && c.Credentials != nil && unheard(r.URL) {
 		token, err := c.Credentials(ctx, r.Host)
 		if err != nil {
 			return nil, &refusedError{fmt.Sprintf("the credentials of %s cannot be found out: %s", r.Host, err)}
@@ -231,6 +231,13 @@ func (c *Client) ask(ctx context.Context, r Request) (*http.Response, error) {
 		return nil, &StatusError{Code: answer.StatusCode, retryAfter: answer.Header.Get("Retry-After")}
 	}
 	return answer, nil
+}
+
+// unheard tells whether nobody on the way can read a request: TLS protects it, or it stays on this machine, where wrappers have servers of
+// their own that ask for a token (Terragrunt's cache of providers).
+func unheard(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // redirect decides whether and how to follow.

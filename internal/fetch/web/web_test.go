@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -207,6 +208,25 @@ func TestTheTokenOfAHostGoesNowhereElse(t *testing.T) {
 	_, err := w.Get(context.Background(), web.Request{URL: at("http://" + host + "/end"), Host: host})
 	if got := w.Requests(); err == nil || len(got) > 0 {
 		t.Errorf("a server without TLS was sent %v", got)
+	}
+}
+
+// Nobody listens between two programs of one machine, and wrappers have servers there that want to know who asks.
+func TestAServerOnThisMachineGetsATokenWithoutTLS(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+		if r.URL.Path == "/away" {
+			http.Redirect(out, r, strings.Replace("http://"+r.Host+"/end", "127.0.0.1", "localhost", 1), http.StatusFound)
+		}
+	}))
+	defer server.Close()
+	c := web.New(web.Options{Credentials: func(context.Context, string) (string, error) { return "secret-token", nil }})
+	if _, err := c.Get(context.Background(), web.Request{URL: at(server.URL + "/away"), Host: host, Limit: 100}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"Bearer secret-token", ""}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -1,0 +1,76 @@
+//go:build unix
+
+package drivers
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// locked is how Terragrunt's cache server tells its own answer, which says that it takes care of a provider, from other errors.
+var locked = regexp.MustCompile(`(?smi)423.*Locked`)
+
+// TestTheAnswerOfACacheServerIsShown plays Terragrunt's cache of providers: a registry on this machine, named in the CLI configuration and with
+// a token of its own kind, that answers requests for packages with 423 and fetches them meanwhile. Init has to fail with the code and its name in the output.
+func TestTheAnswerOfACacheServerIsShown(t *testing.T) {
+	binaries := map[string]string{"tombolo": ours(t, "terraform")}
+	if real := findTerraform(t); real != "" {
+		binaries["terraform"] = real
+	}
+	for name, bin := range binaries {
+		for _, where := range []string{"/versions", "/download/"} {
+			t.Run(name+where, func(t *testing.T) {
+				var tokens []string
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					tokens = append(tokens, r.Header.Get("Authorization"))
+					if strings.Contains(r.URL.Path, where) {
+						w.WriteHeader(http.StatusLocked)
+						return
+					}
+					w.Header().Set("Content-Type", "application/json")
+					fmt.Fprint(w, `{"versions":[{"version":"1.0.0","protocols":["6.0"],"platforms":[]}]}`)
+				}))
+				defer server.Close()
+				s := newSession(t, bin, worldly)
+				s.write(".home/rc", fmt.Sprintf(`
+provider_installation {
+  direct {}
+}
+host "registry.terraform.io" {
+  services = {
+    "providers.v1" = "%s/v1/providers/registry.terraform.io/"
+  }
+}
+`, server.URL))
+				cmd := exec.Command(bin, "init", "-no-color", "-input=false")
+				cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "TF_TOKEN_registry_terraform_io=x-api-key:0b3c")
+				for k, v := range s.environ() {
+					cmd.Env = append(cmd.Env, k+"="+v)
+				}
+				var stdout, stderr bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &stdout, &stderr
+				if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 1 {
+					t.Errorf("init ends with %v", err)
+				}
+				if !locked.MatchString(stderr.String()) {
+					t.Errorf("the output has no %s\n%s\n%s", locked, &stdout, &stderr)
+				}
+				for _, token := range tokens {
+					if token != "Bearer x-api-key:0b3c" {
+						t.Errorf("the token is %q", token)
+					}
+				}
+				if len(tokens) == 0 {
+					t.Error("nobody asked the server")
+				}
+			})
+		}
+	}
+}
