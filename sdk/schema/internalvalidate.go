@@ -1,8 +1,544 @@
 package schema
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 
-// InternalValidate finds mistakes in the description of a provider. Call it in a unit test.
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+)
+
+// InternalValidate finds mistakes in the description of a provider, all of them, a line each. Call it in a unit test:
+//
+//	func TestProvider(t *testing.T) {
+//		if err := Provider().InternalValidate(); err != nil {
+//			t.Fatal(err)
+//		}
+//	}
 func (p *Provider) InternalValidate() error {
-	return errors.Join()
+	var c inspection
+	c.fields(where{what: "provider", kind: configuration}, p.Schema)
+	if p.ConfigureFunc != nil && p.ConfigureContextFunc != nil {
+		c.add("provider", "ConfigureFunc and ConfigureContextFunc are both set: use one of them")
+	}
+	if len(strings.Split(p.Address, "/")) != 3 && p.Address != "" {
+		c.add("provider", "the Address %q is not of the form host/namespace/type", p.Address)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.ResourcesMap)) {
+		c.resource(where{what: "resource " + name, name: name, kind: managed}, p.ResourcesMap[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.DataSourcesMap)) {
+		c.resource(where{what: "data source " + name, name: name, kind: data}, p.DataSourcesMap[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.EphemeralResourcesMap)) {
+		c.ephemeral(where{what: "ephemeral resource " + name, name: name, kind: ephemeral}, p.EphemeralResourcesMap[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Functions)) {
+		c.function(name, p.Functions[name])
+	}
+	return errors.Join(c.problems...)
+}
+
+// InternalValidate finds mistakes in the description of a resource type, or with false of a data source.
+func (r *Resource) InternalValidate(writable bool) error {
+	var c inspection
+	w := where{what: "data source", name: "x_y", kind: data}
+	if writable {
+		w = where{what: "resource", name: "x_y", kind: managed}
+	}
+	c.resource(w, r)
+	return errors.Join(c.problems...)
+}
+
+var nameForm = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// reserved are the names that the language uses for itself.
+var reserved = map[kind][]string{
+	configuration: {"alias", "version"},
+	managed:       {"connection", "count", "depends_on", "for_each", "lifecycle", "provider", "provisioner"},
+	data:          {"count", "depends_on", "for_each", "lifecycle", "provider"},
+	ephemeral:     {"count", "depends_on", "for_each", "lifecycle", "provider"},
+}
+
+// where says what an inspection looks at.
+type where struct {
+	what string // for messages
+	name string // of the type
+	kind kind
+	// top is the fields of the type; prefix leads from there to the present ones.
+	top    map[string]*Schema
+	prefix string
+	// single says that a key can lead here: no list on the way has more than one element.
+	single bool
+	// value is set inside of attributes, whose members are all configured or all computed.
+	value bool
+	// inSet is set inside of sets, computedBy when a computed field is around.
+	inSet, computedBy bool
+}
+
+type inspection struct {
+	problems []error
+	// inside are the nested resources on the way to the present one.
+	inside []*Resource
+}
+
+func (c *inspection) add(what, format string, args ...any) {
+	c.problems = append(c.problems, fmt.Errorf("%s: %s", what, fmt.Sprintf(format, args...)))
+}
+
+func (c *inspection) typeName(w where) {
+	if !nameForm.MatchString(w.name) || !strings.Contains(w.name, "_") {
+		c.add(w.what, "the name is not of the form provider_thing, in lower case")
+	}
+}
+
+func (c *inspection) resource(w where, r *Resource) {
+	c.typeName(w)
+	if r == nil {
+		c.add(w.what, "the resource is nil")
+		return
+	}
+	c.callbacks(w, r)
+	c.upgraders(w, r)
+	c.identity(w, r)
+	if s := r.Schema[idField]; s != nil && (s.Type != TypeString || !s.Computed || s.Optional || s.Required) {
+		c.add(w.what+", id", "the id is set with SetId: it can only be described as a computed string")
+	}
+	if r.Schema[timeoutsField] != nil && r.Timeouts != nil {
+		c.add(w.what+", timeouts", "the name is that of the block which Timeouts adds")
+	}
+	c.timeouts(w, r)
+	c.fields(w, r.Schema)
+}
+
+// callbacks checks that there is what is needed, once, and nothing that is never called.
+func (c *inspection) callbacks(w where, r *Resource) {
+	for _, op := range []struct {
+		name                 string
+		plain, context, need bool
+		read                 bool
+	}{
+		{"Create", r.Create != nil, r.CreateContext != nil, true, false},
+		{"Read", r.Read != nil, r.ReadContext != nil, true, true},
+		{"Update", r.Update != nil, r.UpdateContext != nil, false, false},
+		{"Delete", r.Delete != nil, r.DeleteContext != nil, true, false},
+	} {
+		switch {
+		case op.plain && op.context:
+			c.add(w.what, "%s and %sContext are both set: use one of them", op.name, op.name)
+		case w.kind == data && !op.read && (op.plain || op.context):
+			c.add(w.what, "a data source is only read: it has no %s", op.name)
+		case !op.plain && !op.context && op.need && (w.kind == managed || op.read):
+			c.add(w.what, "there is no %s", op.name)
+		}
+	}
+	if i := r.Importer; i != nil && i.State != nil && i.StateContext != nil {
+		c.add(w.what, "State and StateContext of the Importer are both set: use one of them")
+	}
+	if w.kind == data {
+		for name, set := range map[string]bool{"Importer": r.Importer != nil, "CustomizeDiff": r.CustomizeDiff != nil, "Exists": r.Exists != nil,
+			"Identity": r.Identity != nil, "StateUpgraders": len(r.StateUpgraders) > 0, "SchemaVersion": r.SchemaVersion != 0} {
+			if set {
+				c.add(w.what, "a data source has no %s", name)
+			}
+		}
+	}
+	if w.kind == managed && (r.Update != nil || r.UpdateContext != nil) && len(r.Schema) > 0 && r.CustomizeDiff == nil && onlyForceNew(r.Schema) {
+		c.add(w.what, "Update is never called: each attribute that can be configured is ForceNew")
+	}
+}
+
+// onlyForceNew tells that a change of any argument replaces the object.
+func onlyForceNew(fields map[string]*Schema) bool {
+	for _, s := range fields {
+		if s != nil && !s.ForceNew && (s.Required || s.Optional) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *inspection) upgraders(w where, r *Resource) {
+	if r.SchemaVersion < 0 {
+		c.add(w.what, "the SchemaVersion %d is below zero", r.SchemaVersion)
+	}
+	seen := map[int]bool{}
+	for _, u := range r.StateUpgraders {
+		switch {
+		case u.Version < 0 || u.Version >= r.SchemaVersion:
+			c.add(w.what, "the StateUpgrader of version %d does not lead to the SchemaVersion %d", u.Version, r.SchemaVersion)
+		case seen[u.Version]:
+			c.add(w.what, "there are two StateUpgraders of version %d", u.Version)
+		case u.Upgrade == nil:
+			c.add(w.what, "the StateUpgrader of version %d has no Upgrade", u.Version)
+		}
+		seen[u.Version] = true
+	}
+	for v := 0; len(seen) > 0 && v < r.SchemaVersion; v++ {
+		if !seen[v] && slices.ContainsFunc(r.StateUpgraders, func(u StateUpgrader) bool { return u.Version < v }) {
+			c.add(w.what, "there is a StateUpgrader before version %d, but none of it", v)
+		}
+	}
+}
+
+func (c *inspection) identity(w where, r *Resource) {
+	id := r.Identity
+	switch {
+	case id == nil || w.kind == data:
+		return
+	case id.SchemaFunc == nil || len(id.SchemaFunc()) == 0:
+		c.add(w.what+", identity", "it has no attributes")
+		return
+	}
+	fields := id.SchemaFunc()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		s, what := fields[name], w.what+", identity, "+name
+		switch {
+		case s == nil:
+			c.add(what, "the schema is nil")
+			continue
+		case !s.RequiredForImport && !s.OptionalForImport, s.RequiredForImport && s.OptionalForImport:
+			c.add(what, "exactly one of RequiredForImport and OptionalForImport has to be set")
+		case s.Required || s.Optional || s.Computed || s.ForceNew || s.WriteOnly || s.Sensitive || s.Default != nil:
+			c.add(what, "attributes of an identity only have a type, a description and RequiredForImport or OptionalForImport")
+		}
+		e, _ := s.Elem.(*Schema)
+		if !s.Type.primitive() && (s.Type != TypeList || e == nil || !e.Type.primitive()) {
+			c.add(what, "the type has to be simple, or a list of a simple one")
+		}
+	}
+}
+
+func (c *inspection) timeouts(w where, r *Resource) {
+	all := r.Timeouts.all()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		d := all[key]
+		switch {
+		case d == nil:
+		case *d <= 0:
+			c.add(w.what+", timeouts", "%s is not longer than zero", key)
+		case w.kind == data && key != TimeoutRead && key != TimeoutDefault:
+			c.add(w.what+", timeouts", "a data source is only read: it has no time to %s", key)
+		case key == TimeoutUpdate && r.update() == nil:
+			c.add(w.what+", timeouts", "there is a time for updates, but no Update")
+		}
+	}
+}
+
+func (c *inspection) ephemeral(w where, e *EphemeralResource) {
+	c.typeName(w)
+	switch {
+	case e == nil:
+		c.add(w.what, "the ephemeral resource is nil")
+		return
+	case e.Open == nil:
+		c.add(w.what, "there is no Open")
+	}
+	c.fields(w, e.Schema)
+}
+
+func (c *inspection) function(name string, f *Function) {
+	what := "function " + name
+	if !nameForm.MatchString(name) {
+		c.add(what, "the name is not in lower case, or begins with something else than a letter")
+	}
+	switch {
+	case f == nil:
+		c.add(what, "the function is nil")
+		return
+	case f.Call == nil:
+		c.add(what, "there is no Call")
+	}
+	if f.Return == nil {
+		c.add(what, "there is no Return")
+	} else {
+		c.plainType(what+", result", f.Return.Type, f.Return.Elem)
+	}
+	params := slices.Clone(f.Parameters)
+	if f.Variadic != nil {
+		params = append(params, *f.Variadic)
+	}
+	seen := map[string]bool{}
+	for i, p := range params {
+		at := fmt.Sprintf("%s, parameter %d", what, i)
+		switch {
+		case !nameForm.MatchString(p.Name):
+			c.add(at, "the name %q is not in lower case, or begins with something else than a letter", p.Name)
+		case seen[p.Name]:
+			c.add(at, "there are two parameters %q", p.Name)
+		}
+		seen[p.Name] = true
+		c.plainType(at, p.Type, p.Elem)
+	}
+}
+
+// plainType checks the type of a parameter or a result.
+func (c *inspection) plainType(what string, t ValueType, elem interface{}) {
+	c.elem(where{what: what, value: true}, &Schema{Type: t, Elem: elem})
+}
+
+// fields checks the members of a type or of nested resources.
+func (c *inspection) fields(w where, fields map[string]*Schema) {
+	if w.prefix == "" {
+		w.top, w.single = fields, true
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		s, at := fields[name], w
+		at.what = w.what + ", " + w.prefix + name
+		switch {
+		case !nameForm.MatchString(name):
+			c.add(at.what, "the name is not in lower case, or begins with something else than a letter")
+		case w.prefix == "" && slices.Contains(reserved[w.kind], name):
+			c.add(at.what, "the language uses this name itself")
+		}
+		if s == nil {
+			c.add(at.what, "the schema is nil")
+			continue
+		}
+		c.field(at, w.prefix+name, s)
+	}
+}
+
+func (c *inspection) field(w where, key string, s *Schema) {
+	bad := func(wrong bool, format string, args ...any) {
+		if wrong {
+			c.add(w.what, format, args...)
+		}
+	}
+	onlyComputed := s.Computed && !s.Optional && !s.Required
+	bad(!s.Required && !s.Optional && !s.Computed, "one of Required, Optional and Computed has to be set")
+	bad(s.Required && s.Optional, "it cannot be both Required and Optional")
+	bad(s.Required && s.Computed, "it cannot be both Required and Computed")
+	bad(s.Stable && !s.Computed, "Stable says something of Computed attributes only")
+	bad(s.Required && s.Deprecated != "", "what is Required cannot be given up: it cannot be Deprecated")
+	bad(s.RequiredForImport || s.OptionalForImport, "RequiredForImport and OptionalForImport are for identities")
+	bad(s.ValidateFunc != nil && s.ValidateDiagFunc != nil, "ValidateFunc and ValidateDiagFunc are both set: use one of them")
+	bad(onlyComputed && (s.ValidateFunc != nil || s.ValidateDiagFunc != nil), "what is only Computed is never validated")
+	bad(onlyComputed && (s.DiffSuppressFunc != nil || s.StateFunc != nil), "what is only Computed has no changes to suppress")
+	bad(onlyComputed && (s.MaxItems > 0 || s.MinItems > 0), "MaxItems and MinItems are for what is configured")
+	bad(s.StateFunc != nil && !s.Type.primitive(), "StateFunc is for simple types")
+	c.kinds(w, s)
+	c.defaults(w, s, onlyComputed)
+	c.writeOnly(w, s)
+	c.groups(w, key, s)
+	c.elem(w, s)
+	c.nested(w, key, s, onlyComputed)
+}
+
+// kinds checks what only some kinds of types have.
+func (c *inspection) kinds(w where, s *Schema) {
+	if w.kind == managed {
+		return
+	}
+	for name, set := range map[string]bool{"ForceNew": s.ForceNew, "Stable": s.Stable, "DiffSuppressFunc": s.DiffSuppressFunc != nil,
+		"StateFunc": s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed && w.kind == configuration} {
+		if set {
+			c.add(w.what, "%s is for attributes of resources", name)
+		}
+	}
+}
+
+func (c *inspection) defaults(w where, s *Schema, onlyComputed bool) {
+	if !s.defaults() {
+		return
+	}
+	switch {
+	case s.Default != nil && s.DefaultFunc != nil:
+		c.add(w.what, "Default and DefaultFunc are both set: use one of them")
+	case s.Default != nil && s.Required:
+		c.add(w.what, "what is Required needs no Default")
+	case onlyComputed:
+		c.add(w.what, "what is only Computed has no Default")
+	case s.Computed:
+		c.add(w.what, "either the provider computes what is not configured, or there is a Default")
+	case !s.Type.primitive():
+		c.add(w.what, "only simple types have a Default")
+	case w.value:
+		c.add(w.what, "inside of an attribute nothing has a Default: it is what the user writes")
+	case s.Default != nil:
+		f := (&compiler{}).field("", s, true)
+		if _, err := f.encode(nil, s.Default, cty.NilVal); err != nil {
+			c.add(w.what, "the Default is not of the type: %s", err)
+		}
+	}
+}
+
+func (c *inspection) writeOnly(w where, s *Schema) {
+	if !s.WriteOnly {
+		return
+	}
+	_, nested := s.Elem.(*Resource)
+	for what, wrong := range map[string]bool{
+		"be Computed": s.Computed, "have a Default": s.defaults(), "be ForceNew": s.ForceNew, "have a DiffSuppressFunc or StateFunc": s.DiffSuppressFunc != nil || s.StateFunc != nil,
+		"be in a set": w.inSet, "be a set": s.Type == TypeSet, "be inside of an attribute": w.value, "have nested resources": nested,
+	} {
+		if wrong {
+			c.add(w.what, "what is WriteOnly cannot %s: nobody remembers the old value", what)
+		}
+	}
+}
+
+// groups checks what a field says of others.
+func (c *inspection) groups(w where, key string, s *Schema) {
+	for _, g := range []struct {
+		name string
+		keys []string
+		self bool // it may name itself
+	}{{"ConflictsWith", s.ConflictsWith, false}, {"RequiredWith", s.RequiredWith, true}, {"ExactlyOneOf", s.ExactlyOneOf, true}, {"AtLeastOneOf", s.AtLeastOneOf, true}} {
+		if len(g.keys) > 0 && s.Required && g.name != "RequiredWith" {
+			c.add(w.what, "what is Required cannot have %s", g.name)
+		}
+		for _, other := range g.keys {
+			switch found, problem := lookUp(w.top, other); {
+			case problem != "":
+				c.add(w.what, "%s names %q: %s", g.name, other, problem)
+			case other == concrete(key) && !g.self:
+				c.add(w.what, "%s names the attribute itself", g.name)
+			case found.Required && other != concrete(key) && g.name != "RequiredWith":
+				c.add(w.what, "%s names %q, which is Required", g.name, other)
+			case found.Computed && !found.Optional:
+				c.add(w.what, "%s names %q, which nobody can configure", g.name, other)
+			}
+		}
+		if len(g.keys) > 0 && !w.single {
+			c.add(w.what, "%s cannot be said where there may be several blocks: its keys would not tell which", g.name)
+		}
+	}
+}
+
+// concrete gives the key by which a field in blocks is named of which there is one.
+func concrete(key string) string { return strings.ReplaceAll(key, ".", ".0.") }
+
+// lookUp follows a key from the top, or says why that is impossible.
+func lookUp(fields map[string]*Schema, key string) (*Schema, string) {
+	steps := strings.Split(key, ".")
+	for i := 0; ; i += 2 {
+		s := fields[steps[i]]
+		switch r := (*Resource)(nil); {
+		case s == nil:
+			return nil, fmt.Sprintf("there is no %q.%s", strings.Join(steps[:i+1], "."), diag.DidYouMean(steps[i], slices.Sorted(maps.Keys(fields))))
+		case i == len(steps)-1:
+			return s, ""
+		default:
+			if r, _ = s.Elem.(*Resource); r == nil || s.Type != TypeList || s.MaxItems != 1 {
+				return nil, fmt.Sprintf("a key leads only into lists of one block, which %q is not", steps[i])
+			}
+			if steps[i+1] != "0" || i+2 >= len(steps) {
+				return nil, fmt.Sprintf("after %q there has to be \"0\" and a name", steps[i])
+			}
+			fields = r.Schema
+		}
+	}
+}
+
+// elem checks the type of a field, and that of its elements where these are values.
+func (c *inspection) elem(w where, s *Schema) {
+	collection := s.Type == TypeList || s.Type == TypeSet || s.Type == TypeMap
+	_, named := typeNames[s.Type]
+	switch {
+	case s.Type == TypeInvalid || !named:
+		c.add(w.what, "there is no Type")
+	case !collection && s.Elem != nil:
+		c.add(w.what, "%s has no Elem", s.Type)
+	case s.Type == TypeAny && (w.value || w.inSet):
+		c.add(w.what, "TypeAny is for attributes, not for what is inside of them or of sets")
+	}
+	if s.MaxItems < 0 || s.MinItems < 0 || s.MaxItems > 0 && s.MinItems > s.MaxItems {
+		c.add(w.what, "MinItems %d and MaxItems %d exclude each other", s.MinItems, s.MaxItems)
+	}
+	if (s.MaxItems > 0 || s.MinItems > 0) && s.Type != TypeList && s.Type != TypeSet {
+		c.add(w.what, "MaxItems and MinItems are for lists and sets")
+	}
+	if s.Set != nil && s.Type != TypeSet {
+		c.add(w.what, "the function Set is for sets")
+	}
+	_, resource := s.Elem.(*Resource)
+	if s.ConfigMode != SchemaConfigModeAuto && !resource {
+		c.add(w.what, "ConfigMode is for nested resources")
+	}
+	if s.DiffSuppressFunc != nil && (resource || s.Type == TypeSet || s.Type == TypeAny) {
+		c.add(w.what, "DiffSuppressFunc is for simple types, and for lists and maps of them")
+	}
+	if !collection {
+		return
+	}
+	switch e := s.Elem.(type) {
+	case nil:
+		if s.Type != TypeMap {
+			c.add(w.what, "%s needs an Elem", s.Type)
+		}
+	case ValueType:
+		if !e.primitive() {
+			c.add(w.what, "an Elem that is a ValueType has to be a simple one")
+		}
+	case *Schema:
+		c.element(w, e)
+	case *Resource:
+		switch {
+		case s.Type == TypeMap:
+			c.add(w.what, "a map has no nested resources: use a list or set of them")
+		case e == nil:
+			c.add(w.what, "the Elem is nil")
+		}
+	default:
+		c.add(w.what, "the Elem is a %T: a *Schema or *Resource is needed", e)
+	}
+}
+
+// element checks an Elem that is a type and nothing more.
+func (c *inspection) element(w where, e *Schema) {
+	if e == nil {
+		c.add(w.what, "the Elem is nil")
+		return
+	}
+	if e.Required || e.Optional || e.Computed || e.Stable || e.ForceNew || e.defaults() || e.Sensitive || e.WriteOnly || e.DiffSuppressFunc != nil ||
+		e.StateFunc != nil || len(e.ConflictsWith)+len(e.ExactlyOneOf)+len(e.AtLeastOneOf)+len(e.RequiredWith) > 0 {
+		c.add(w.what, "an Elem has a type and a ValidateFunc: all else belongs to the attribute")
+	}
+	if _, ok := e.Elem.(*Resource); ok {
+		c.add(w.what, "collections of collections hold no nested resources")
+	}
+	w.what, w.value = w.what+", Elem", true
+	c.elem(w, e)
+}
+
+// nested checks nested resources.
+func (c *inspection) nested(w where, key string, s *Schema, onlyComputed bool) {
+	r, _ := s.Elem.(*Resource)
+	if r == nil || s.Type != TypeList && s.Type != TypeSet {
+		return
+	}
+	value := w.value || s.Computed || s.ConfigMode == SchemaConfigModeAttr
+	switch {
+	case s.ConfigMode == SchemaConfigModeBlock && (s.Computed || w.value):
+		c.add(w.what, "blocks cannot be Computed, nor inside of an attribute: the ConfigMode is not possible")
+	case !value && s.Sensitive:
+		c.add(w.what, "blocks cannot be Sensitive: their attributes can")
+	case slices.Contains(c.inside, r):
+		c.add(w.what, "the resource holds itself")
+		return
+	case len(r.Schema) == 0:
+		c.add(w.what, "the nested resource has no Schema")
+	}
+	if r.create() != nil || r.read() != nil || r.update() != nil || r.delete() != nil || r.Exists != nil || r.Importer != nil || r.CustomizeDiff != nil ||
+		r.Timeouts != nil || r.Identity != nil || r.SchemaVersion != 0 || len(r.StateUpgraders) > 0 {
+		c.add(w.what, "a nested resource has a Schema and nothing else")
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Schema)) {
+		if n := r.Schema[name]; value && n != nil && n.Computed && !onlyComputed && !w.computedBy {
+			c.add(w.what+"."+name, "inside of an attribute nothing can be Computed: all of it is what the user writes, or all what the provider does")
+		}
+	}
+	w.what = strings.TrimSuffix(w.what, ", "+key)
+	w.prefix = key + "."
+	w.single = w.single && s.Type == TypeList && s.MaxItems == 1
+	w.value, w.inSet, w.computedBy = value, w.inSet || s.Type == TypeSet, w.computedBy || onlyComputed
+	c.inside = append(c.inside, r)
+	c.fields(w, r.Schema)
+	c.inside = c.inside[:len(c.inside)-1]
 }

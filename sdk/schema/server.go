@@ -39,7 +39,10 @@ func New(p *Provider) provider.Provider {
 	s := &server{p: p, managed: map[string]*resourceType{}, data: map[string]*resourceType{}, ephemeral: map[string]*ephemeralType{}}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	if err := p.InternalValidate(); err != nil {
+		// Some mistakes make a schema that has no meaning, or no end.
 		s.problems = diag.List{}.Errorf(nil, "Invalid provider", "The provider's schema has mistakes. %s\n\n%s", value.ProviderBug, err)
+		p = &Provider{}
+		s.p = p
 	}
 	s.config = compile("provider", &Resource{Schema: p.Schema, Description: p.Description}, configuration)
 	s.schema = &provider.Schema{

@@ -185,19 +185,14 @@ func (v *validation) elements(f *field, path cty.Path, value cty.Value) {
 // ask calls the author's own checks.
 func (v *validation) ask(f *field, path cty.Path, value cty.Value) {
 	s := f.schema
+	check := s.ValidateDiagFunc
 	if s.ValidateFunc != nil {
-		warnings, errs := s.ValidateFunc(f.decode(value), keyOf(path))
-		for _, w := range warnings {
-			v.warnf(path, "Questionable value", "%s", w)
-		}
-		for _, err := range errs {
-			v.errorf(path, "Invalid value", "%s", err)
-		}
+		check = ToDiagFunc(s.ValidateFunc)
 	}
-	if s.ValidateDiagFunc == nil {
+	if check == nil {
 		return
 	}
-	for _, d := range s.ValidateDiagFunc(f.decode(value), path.Copy()) {
+	for _, d := range check(f.decode(value), path.Copy()) {
 		found := *d
 		if len(found.Path) == 0 {
 			found.Path = path.Copy()
@@ -280,4 +275,19 @@ func quoted(keys []string) string {
 		out[i] = fmt.Sprintf("%q", key)
 	}
 	return strings.Join(out, ", ")
+}
+
+// ToDiagFunc makes a check with diagnostics of one without.
+func ToDiagFunc(check SchemaValidateFunc) SchemaValidateDiagFunc {
+	return func(value interface{}, path cty.Path) diag.List {
+		var diags diag.List
+		warnings, errs := check(value, keyOf(path))
+		for _, w := range warnings {
+			diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "Questionable value", Detail: w, Path: path})
+		}
+		for _, err := range errs {
+			diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Detail: err.Error(), Path: path})
+		}
+		return diags
+	}
 }
