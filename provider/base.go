@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,7 +98,7 @@ func (Base) Stop(context.Context) error { return nil }
 func (Base) Close() error { return nil }
 
 // DecodeStored reads a stored object of the current schema version: what UpgradeState does when there is nothing to upgrade.
-// Attributes that the schema does not know are left out.
+// Attributes that the schema does not know are left out; those that are missing are null.
 func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateResponse {
 	if rt == nil {
 		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: missing("upgrade the stored state of", req.Type)}
@@ -106,10 +107,15 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Unsupported state format",
 			"The stored object of type %q is in the flat format of very old states, which this provider never wrote.", req.Type)}
 	}
-	v, err := ctyjson.Unmarshal(req.Stored.JSON, rt.Block.ImpliedType())
+	if !json.Valid(req.Stored.JSON) {
+		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Invalid stored object",
+			"The stored object of type %q is not valid JSON.", req.Type)}
+	}
+	ty := rt.Block.ImpliedType()
+	v, err := ctyjson.Unmarshal(req.Stored.JSON, ty)
 	if err != nil {
-		// A schema may have lost attributes since: what it does not know any more is left out, as Terraform does.
-		v, err = ctyjson.Unmarshal(withoutUnknown(rt.Block, req.Stored.JSON), rt.Block.ImpliedType())
+		// A schema may have lost or gained attributes since: what it does not know any more is left out, what was not there is null.
+		v, err = ctyjson.Unmarshal(fitted(req.Stored.JSON, ty), ty)
 	}
 	if err != nil {
 		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Invalid stored object",
@@ -118,20 +124,43 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 	return UpgradeStateResponse{State: v}
 }
 
-// withoutUnknown drops the members of a stored object that a schema does not have, at the top level.
-func withoutUnknown(b *Block, stored []byte) []byte {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(stored, &members); err != nil {
+// fitted drops the members of a stored object that its type does not have, and adds those that it lacks, at any depth. What is of another
+// kind is left to whoever reads it next.
+func fitted(stored []byte, ty cty.Type) []byte {
+	dec := json.NewDecoder(bytes.NewReader(stored))
+	dec.UseNumber()
+	var raw any
+	if err := dec.Decode(&raw); err != nil {
 		return stored
 	}
-	for name := range members {
-		if b.Attributes[name] == nil && b.Blocks[name] == nil {
-			delete(members, name)
-		}
-	}
-	out, err := json.Marshal(members)
+	out, err := json.Marshal(fit(raw, ty))
 	if err != nil {
 		return stored
 	}
 	return out
+}
+
+func fit(raw any, ty cty.Type) any {
+	switch v := raw.(type) {
+	case map[string]any:
+		switch {
+		case ty.IsMapType():
+			for k, e := range v {
+				v[k] = fit(e, ty.ElementType())
+			}
+		case ty.IsObjectType():
+			members := make(map[string]any, len(ty.AttributeTypes()))
+			for name, aty := range ty.AttributeTypes() {
+				members[name] = fit(v[name], aty)
+			}
+			return members
+		}
+	case []any:
+		if ty.IsListType() || ty.IsSetType() {
+			for i, e := range v {
+				v[i] = fit(e, ty.ElementType())
+			}
+		}
+	}
+	return raw
 }

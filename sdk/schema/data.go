@@ -186,3 +186,19 @@ func setProblem(err error) *diag.Diagnostic {
 	}
 	return d
 }
+
+// TestResourceDataRaw makes data for a test of a callback by itself: the attributes of a configuration, in the Go forms that Set takes.
+func TestResourceDataRaw(t interface{ Fatalf(string, ...interface{}) }, fields map[string]*Schema, raw map[string]interface{}) *ResourceData {
+	rt := compile("test", &Resource{Schema: fields}, managed)
+	config, err := rt.object.encode(nil, raw, cty.NilVal)
+	if err == nil {
+		config, err = rt.withDefaults(config)
+	}
+	if err != nil {
+		t.Fatalf("the configuration does not fit the schema: %s", sentence(err))
+	}
+	null := cty.NullVal(rt.object.ty)
+	d := newData(rt, reader{object: rt.object, old: null, now: config, config: config})
+	d.fresh = true
+	return d
+}
