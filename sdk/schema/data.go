@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -157,11 +158,15 @@ func (d *ResourceData) State() cty.Value {
 	return value.UnknownAsNull(d.whole())
 }
 
-// dropped adds to the diagnostics of a callback the mistakes that it did not return.
+// dropped adds to the diagnostics of a callback the mistakes that it did not return. Those that it returned as they are get their place.
 func dropped(mistakes []error, told diag.List) diag.List {
 	all := told
 	for _, err := range mistakes {
-		if !tells(all, err) {
+		switch i := slices.IndexFunc(all, func(d *diag.Diagnostic) bool { return d.Summary == err.Error() && d.Detail == "" }); {
+		case i >= 0:
+			all = slices.Clone(all)
+			all[i] = setProblem(err)
+		case !tells(all, err):
 			all = all.Append(setProblem(err))
 		}
 	}

@@ -46,7 +46,7 @@ func (f *field) keep(v, like cty.Value) cty.Value {
 	switch {
 	case like.IsNull():
 		// Nobody set it. That the zero value is what there is then says nothing new, unless the value is the provider's.
-		if f.schema.Optional && !f.schema.Computed && sameValue(f.decode(v), f.zero()) {
+		if !f.schema.Required && !f.schema.Computed && sameValue(f.decode(v), f.zero()) {
 			return cty.NullVal(f.ty)
 		}
 	case f.schema.StateFunc != nil && f.schema.Type.primitive() && f.schema.StateFunc(f.decode(v)) == f.schema.StateFunc(f.decode(like)):
