@@ -23,7 +23,8 @@ type Provider struct {
 	// Functions are called as provider::demo::name.
 	Functions map[string]*Function
 
-	// ConfigureFunc makes what the callbacks get as their last parameter: a client, in general. It may be nil.
+	// ConfigureFunc makes what the callbacks get as their last parameter: a client, in general. It may be nil. What it makes is closed at the
+	// end of the run when it is an io.Closer.
 	ConfigureFunc        ConfigureFunc
 	ConfigureContextFunc ConfigureContextFunc
 

@@ -1,0 +1,3 @@
+output "quoted" {
+  value = provider::pgrows::quote_ident("shop", "Order Lines") # shop."Order Lines"
+}

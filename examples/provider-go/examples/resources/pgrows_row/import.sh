@@ -1,0 +1,2 @@
+# table?column=value, with & between the columns of the key
+terraform import pgrows_row.basic 'public.plans?code=basic'

@@ -1,0 +1,2 @@
+# by schema and name
+terraform import pgrows_table.plans public.plans
