@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -115,6 +116,15 @@ func (s *server) meta() interface{} {
 // Stop ends the contexts of all callbacks.
 func (s *server) Stop(context.Context) error {
 	s.stop(errStopping)
+	return nil
+}
+
+// Close ends the provider, and with it what ConfigureFunc returned, when that has a Close method: connections, in general.
+func (s *server) Close() error {
+	s.stop(errStopping)
+	if c, ok := s.meta().(io.Closer); ok {
+		return c.Close()
+	}
 	return nil
 }
 
