@@ -234,3 +234,31 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func TestProgramProvidersComeFromFilesAndTheEnvironment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.tfrc")
+	src := "program_providers {\n  \"example/notes\" = \"notes\"\n  \"example.com/a/b\" = \"/abs/b\"\n}\n"
+	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, diags := settings.Load(settings.Environment{Getenv: getenv(map[string]string{
+		"TF_CLI_CONFIG_FILE": path, settings.ProgramsVariable: "example.com/a/b=./c/, tombolo/d=/e",
+	})})
+	if len(diags) > 0 {
+		t.Fatal(diags.Err())
+	}
+	got := map[string]string{}
+	for p, dir := range s.ProgramProviders {
+		got[p.ForDisplay()] = dir
+	}
+	want := map[string]string{"example/notes": filepath.Join(filepath.Dir(path), "notes"), "example.com/a/b": "c", "tombolo/d": filepath.FromSlash("/e")}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []string{"notes", "a/b=", "not valid!/x=y"} {
+		_, diags := settings.Load(settings.Environment{Getenv: getenv(map[string]string{settings.ProgramsVariable: bad})})
+		if !diags.HasErrors() {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}

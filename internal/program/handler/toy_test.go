@@ -270,3 +270,5 @@ func rest(action, typ string, req object) (any, error) {
 	}
 	return nil, fmt.Errorf("there is no action %s", action)
 }
+
+func sprintManifest(command string) string { return fmt.Sprintf(toyManifest, command) }
