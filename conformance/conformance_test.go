@@ -116,9 +116,6 @@ func (h *harness) run(t *testing.T, c *Case) {
 		t.Fatalf("tombolo: %v", err)
 	}
 	for i, s := range c.Steps {
-		for _, problem := range undecodable(s, want.Results[i]) {
-			t.Errorf("line %d: terraform: %s", s.Line, problem)
-		}
 		for _, problem := range undecodable(s, got.Results[i]) {
 			t.Errorf("line %d: tombolo: %s", s.Line, problem)
 		}

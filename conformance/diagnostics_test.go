@@ -66,7 +66,7 @@ func (d *diagnostics) add(v any) {
 		return
 	}
 	key := describeDiagnostic(v, d.n)
-	if strings.HasSuffix(key, saidAtRandom) {
+	if strings.HasSuffix(key, saidAtRandom) || strings.Contains(key, initPreamble) {
 		return
 	}
 	d.found = append(d.found, key)

@@ -32,6 +32,9 @@ func view(s Step, res Result, n *normaliser) Document {
 	if len(res.Runs) == 0 {
 		return doc
 	}
+	if problems := undecodable(s, res); len(problems) > 0 {
+		doc["undecodable"] = bag(problems)
+	}
 	step := res.Runs[0]
 	doc["exit"] = json.Number(fmt.Sprint(step.Exit))
 	viewStep(doc, s, step, n)
@@ -262,14 +265,15 @@ func eventGroups(stream string, n *normaliser) map[string]any {
 		if event["type"] == "diagnostic" {
 			continue
 		}
-		delete(event, "@timestamp")
 		if event["type"] == "init_output" {
 			delete(event, "@message") // programs know it by its code
 		}
 		key := "other"
 		for _, field := range []string{"hook", "change"} {
 			if m, ok := event[field].(map[string]any); ok {
-				delete(m, "elapsed_seconds")
+				if _, ok := m["elapsed_seconds"].(json.Number); ok {
+					m["elapsed_seconds"] = "<elapsed>"
+				}
 				if r, ok := m["resource"].(map[string]any); ok {
 					key = fmt.Sprint(r["addr"])
 				}

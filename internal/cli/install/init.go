@@ -65,6 +65,8 @@ func (i *initing) flags(c *command.Call) {
 
 func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	switch {
+	case i.setup.migrate && c.JSON:
+		return c.End(diag.List{}.Errorf(nil, "The -migrate-state and -json options are mutually-exclusive", "Copying states asks for approval, which objects a line have no place for. Leave one of the options out."))
 	case i.setup.migrate && i.setup.reconfigure:
 		return c.End(diag.List{}.Errorf(nil, "Invalid init options", "The options -migrate-state and -reconfigure ask for different things: leave one of them out."))
 	case i.lockfile != "" && i.lockfile != readOnly:
