@@ -121,7 +121,7 @@ func zipOf(files map[string]fs.FileMode, text []byte) ([]byte, error) {
 func installLines(text string) string {
 	var out, providers []string
 	for _, line := range strings.Split(plain(text), "\n") {
-		line = asTerraform(line)
+		line = colorless(line)
 		if strings.HasPrefix(line, "- ") {
 			line, _, _ = strings.Cut(line, ";") // what providers lock says of the lock file shows there
 			providers = append(providers, line)

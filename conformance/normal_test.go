@@ -265,15 +265,13 @@ var cycleMember = regexp.MustCompile(` \([a-z ]+\)`)
 
 var controlSequence = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// asTerraform takes out what texts may differ in: the name of the program, and the colors that terraform also writes into files.
-func asTerraform(s string) string {
-	return strings.NewReplacer("Tombolo", "Terraform", "tombolo ", "terraform ").Replace(controlSequence.ReplaceAllString(s, ""))
-}
+// colorless takes out the colors, which terraform also writes into files.
+func colorless(s string) string { return controlSequence.ReplaceAllString(s, "") }
 
 // summary normalises the summary of a diagnostic. Terraform names the members of a cycle in an order that changes from run
 // to run, and with the phases of its graph, which are its own affair.
 func (n *normaliser) summary(s string) string {
-	s = asTerraform(n.text(s))
+	s = colorless(n.text(s))
 	rest, isCycle := strings.CutPrefix(s, "Cycle: ")
 	if !isCycle {
 		return s

@@ -59,7 +59,7 @@ func view(s Step, res Result, n *normaliser) Document {
 		case strings.HasSuffix(name, "modules.json"):
 			doc["file "+name] = n.value(state)
 		case strings.HasSuffix(name, lockFile):
-			doc["file "+name] = asTerraform(res.Files[name])
+			doc["file "+name] = colorless(res.Files[name])
 		case changesState(s):
 			doc["file "+name] = n.state(name, state)
 		}
@@ -72,7 +72,7 @@ func view(s Step, res Result, n *normaliser) Document {
 // remark above them is ours.
 func generatedBlocks(text string, n *normaliser) any {
 	const head = "\n\n# __generated__"
-	list := strings.Split(strings.ReplaceAll(n.text(text), "generated__ by Tombolo", "generated__ by Terraform"), head)
+	list := strings.Split(n.text(text), head)
 	for i, block := range list {
 		list[i] = strings.TrimSuffix(block, "\n")
 	}
@@ -135,7 +135,7 @@ func stableText(s Step, run Run) string {
 	case "init":
 		return installLines(text)
 	case "workspace":
-		return strings.Join(workspaceLine.FindAllString(asTerraform(text), -1), "\n")
+		return strings.Join(workspaceLine.FindAllString(colorless(text), -1), "\n")
 	case "output":
 		if !strings.HasPrefix(strings.TrimSpace(text), "Warning: ") { // else its details are all there is
 			return text
