@@ -4,6 +4,8 @@ package drivers
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // locked is how Terragrunt's cache server tells its own answer, which says that it takes care of a provider, from other errors.
@@ -39,16 +42,7 @@ func TestTheAnswerOfACacheServerIsShown(t *testing.T) {
 				}))
 				defer server.Close()
 				s := newSession(t, bin, worldly)
-				s.write(".home/rc", fmt.Sprintf(`
-provider_installation {
-  direct {}
-}
-host "registry.terraform.io" {
-  services = {
-    "providers.v1" = "%s/v1/providers/registry.terraform.io/"
-  }
-}
-`, server.URL))
+				s.registry(server.URL)
 				cmd := exec.Command(bin, "init", "-no-color", "-input=false")
 				cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "TF_TOKEN_registry_terraform_io=x-api-key:0b3c")
 				for k, v := range s.environ() {
@@ -73,4 +67,50 @@ host "registry.terraform.io" {
 			})
 		}
 	}
+}
+
+// registry has providers installed from a server that is named in the CLI configuration.
+func (s *session) registry(url string) {
+	s.t.Helper()
+	s.write(".home/rc", fmt.Sprintf(`
+provider_installation {
+  direct {}
+}
+host "registry.terraform.io" {
+  services = {
+    "providers.v1" = "%s/v1/providers/registry.terraform.io/"
+  }
+}
+`, url))
+}
+
+func TestACancelledContextEndsAnInstallation(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done() // there is never an answer
+	}))
+	defer server.Close()
+	s := newSession(t, ours(t, "terraform"), worldly)
+	s.registry(server.URL)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tf, out := s.another()
+	s.must(tf.SetWaitDelay(10 * patience)) // it has to end by itself
+	result := make(chan error, 1)
+	go func() { result <- tf.Init(ctx) }()
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Fatalf("nobody asked the server\n%s", out)
+	}
+	cancel()
+	begin := time.Now()
+	if err := s.ended("init", result); !errors.Is(err, context.Canceled) {
+		t.Errorf("init ends with %v\n%s", err, out)
+	}
+	t.Logf("it ended after %s", time.Since(begin))
 }

@@ -29,6 +29,7 @@ var sessions = []play{
 	{"streams", mixed, playStreams},
 	{"state", mixed, playState},
 	{"import", worldly, playImport},
+	{"lock", locking, playLock},
 	{"workspaces", mixed, playWorkspaces},
 	{"code", crooked, playCode},
 	{"init", mixed, playInit},
@@ -321,6 +322,28 @@ func playImport(s *session) {
 	s.ok("ShowPlanFile", "p")
 }
 
+// locking is a state that is locked from the start.
+var locking = map[string]string{"main.tf": `
+terraform {
+  backend "inmem" {
+    lock_id = "2b6a6738-5dd5-50d6-c0ae-f6352977666b"
+  }
+}
+resource "terraform_data" "a" {
+}
+`}
+
+func playLock(s *session) {
+	const id = "2b6a6738-5dd5-50d6-c0ae-f6352977666b"
+	s.ok("Init")
+	for _, name := range []string{"Plan", "Apply", "Destroy", "Refresh"} {
+		s.fails(`Error acquiring the state lock(?s:.*)Lock Info:\n\s*ID:\s*`+id, name)
+	}
+	s.ok("Plan", tfexec.Lock(false))
+	s.fails("Failed to unlock state: ", "ForceUnlock", "00000000-0000-0000-0000-000000000000")
+	s.ok("ForceUnlock", id)
+}
+
 func playWorkspaces(s *session) {
 	s.ok("Init")
 	s.ok("WorkspaceShow")
@@ -455,7 +478,7 @@ func playLater(s *session) {
 	s.transcript = s.transcript[:before]
 	if s.real {
 		s.must(err)
-	} else if err == nil || !strings.Contains(err.Error(), `no command named "test"`) {
+	} else if err == nil || !strings.Contains(err.Error(), `There is no command "test"`) {
 		s.t.Errorf("without the command test, Test gives %v", err)
 	}
 }
