@@ -20,6 +20,9 @@ import (
 // patience is how long a test waits for what has to happen soon. It is long for loaded machines; nothing is measured by it.
 const patience = time.Minute
 
+// gently is how a binary ends that was interrupted and came to an end by itself.
+const gently = "exit status 1"
+
 // slow has an object whose creation ends when somebody makes the file go, and one that waits for it.
 var slow = map[string]string{"main.tf": `
 resource "terraform_data" "slow" {
@@ -72,15 +75,16 @@ func (s *session) until(what string, ok func() bool) {
 	}
 }
 
-// ended waits for a call to return.
-func (s *session) ended(what string, result <-chan error) error {
+// ended waits for a call to return because its context was cancelled, with how the binary ended.
+func (s *session) ended(what string, result <-chan error, how string, out *said) {
 	s.t.Helper()
 	select {
 	case err := <-result:
-		return err
+		if !errors.Is(err, context.Canceled) || err.Error() != how {
+			s.t.Errorf("%s ends with %v, want %s\n%s", what, err, how, out)
+		}
 	case <-time.After(patience):
-		s.t.Fatalf("%s does not end", what)
-		return nil
+		s.t.Fatalf("%s does not end\n%s", what, out)
 	}
 }
 
@@ -115,9 +119,7 @@ func TestACancelledContextWaitsForWhatIsUnderWayAndForNothingElse(t *testing.T) 
 		}()
 		s.until(name+" waits for the lock", func() bool { return strings.Contains(out.String(), "Acquiring state lock") })
 		cancelWaiting()
-		if err := s.ended(name, result); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s ends with %v\n%s", name, err, out)
-		}
+		s.ended(name, result, gently, out)
 	}
 
 	// The lock of somebody who lives is not taken away.
@@ -135,9 +137,7 @@ func TestACancelledContextWaitsForWhatIsUnderWayAndForNothingElse(t *testing.T) 
 	case <-time.After(300 * time.Millisecond):
 	}
 	s.write("go", "")
-	if err := s.ended("apply", applying); !errors.Is(err, context.Canceled) {
-		t.Errorf("apply ends with %v", err)
-	}
+	s.ended("apply", applying, gently, out)
 	if !strings.Contains(out.String(), "terraform_data.slow: Creation complete") {
 		t.Errorf("apply says\n%s", out)
 	}
@@ -172,9 +172,7 @@ func TestABinaryThatIsKilledLosesNothingThatIsStored(t *testing.T) {
 		return s.exists("started") && strings.Contains(out.String(), "world_object.b: Creation complete")
 	})
 	cancel()
-	if err := s.ended("apply", applying); !errors.Is(err, context.Canceled) {
-		t.Errorf("apply ends with %v", err)
-	}
+	s.ended("apply", applying, "signal: killed", out)
 	s.write("go", "") // whatever it left behind may end
 	s.is("what is stored", s.addresses(), []string{"terraform_data.slow", "world_object.a", "world_object.b"})
 	s.ok("Apply")
@@ -206,7 +204,5 @@ data "external" "slow" {
 	}()
 	s.until("the program starts", func() bool { return s.exists("started") })
 	cancel()
-	if err := s.ended("plan", result); !errors.Is(err, context.Canceled) {
-		t.Errorf("plan ends with %v\n%s", err, out)
-	}
+	s.ended("plan", result, gently, out)
 }

@@ -5,7 +5,6 @@ package drivers
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -108,9 +107,5 @@ func TestACancelledContextEndsAnInstallation(t *testing.T) {
 		t.Fatalf("nobody asked the server\n%s", out)
 	}
 	cancel()
-	begin := time.Now()
-	if err := s.ended("init", result); !errors.Is(err, context.Canceled) {
-		t.Errorf("init ends with %v\n%s", err, out)
-	}
-	t.Logf("it ended after %s", time.Since(begin))
+	s.ended("init", result, gently, out)
 }

@@ -53,6 +53,15 @@ func (c *Call) Interruptible(ctx context.Context) (context.Context, *Running) {
 	return ctx, r
 }
 
+// Stoppable makes a run one that the first interrupt ends in good order, for commands that have nothing of their own to say about it.
+func (c *Call) Stoppable(run Run) Run {
+	return func(ctx context.Context) Outcome {
+		ctx, running := c.Interruptible(ctx)
+		defer running.End()
+		return run(ctx)
+	}
+}
+
 // End ends the watch for signals.
 func (r *Running) End() { r.finish() }
 

@@ -22,12 +22,12 @@ func Get() *command.Command {
 			var update bool
 			c.Flags.BoolVar(&update, "update", false, "Install modules anew.")
 			tests := command.TestFlag(c)
-			return func(ctx context.Context) command.Outcome {
+			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.Say("Too many command line arguments. Did you mean to use -chdir?")
 				}
 				return c.End(command.TestDirectory(*tests).Extend(fetchModules(ctx, c, update)))
-			}
+			})
 		},
 	}
 }

@@ -24,12 +24,12 @@ Running it again does no harm.`,
 		Setup: func(c *command.Call) command.Run {
 			i := &initing{}
 			i.flags(c)
-			return func(ctx context.Context) command.Outcome {
+			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.Misuse("Too many command line arguments. Did you mean to use -chdir?", "Init takes no directory: %s -chdir=DIR init", c.Program)
 				}
 				return runInit(ctx, c, i)
-			}
+			})
 		},
 	}
 }

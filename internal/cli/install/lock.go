@@ -33,7 +33,7 @@ given, into the dependency lock file, for this platform or for others. Nothing i
 			c.StringsFlag(&l.platforms, "platform", "The platform `OS_ARCH` whose checksums are wanted, instead of this one. May be given more than once.")
 			c.Flags.BoolVar(&l.cache, "enable-plugin-cache", false, "Use the plugin cache for packages of this platform.")
 			command.TestFlag(c)
-			return func(ctx context.Context) command.Outcome { return c.End(l.run(ctx, c)) }
+			return c.Stoppable(func(ctx context.Context) command.Outcome { return c.End(l.run(ctx, c)) })
 		},
 	}
 }
