@@ -60,7 +60,7 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	}
 	sources, err := l.sources(c)
 	if err != nil {
-		return diags.Errorf(nil, "Invalid network mirror base URL", "The option -net-mirror cannot be used: %s.", err)
+		return diags.Errorf(nil, "Invalid network mirror URL", "The option -net-mirror cannot be used: %s.", err)
 	}
 	opts := plugins.LockOptions{Wanted: wanted, Locked: locked, Platforms: platforms, Sources: sources}
 	if l.cache {

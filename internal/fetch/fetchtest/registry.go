@@ -26,6 +26,7 @@ type Release struct {
 	Version   string
 	Platforms []string          // OS_ARCH; nil for the usual ones
 	Files     map[string]string // nil for a program and a README; the names of programs are executable
+	Raw       []byte            // the archive, instead of one of Files
 }
 
 // Platforms are those that a release is for unless it says otherwise.
@@ -63,6 +64,21 @@ func (r *Registry) Add(release Release) {
 	r.releases[release.Source] = append(r.releases[release.Source], release)
 }
 
+// Replace changes a release that is there.
+func (r *Registry) Replace(release Release) {
+	if release.Platforms == nil {
+		release.Platforms = Platforms
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.archives)
+	for i, old := range r.releases[release.Source] {
+		if old.Version == release.Version {
+			r.releases[release.Source][i] = release
+		}
+	}
+}
+
 // Archive gives the name and the bytes of a package.
 func (release Release) Archive(platform string) (name string, content []byte) {
 	_, typ, _ := strings.Cut(release.Source, "/")
@@ -72,7 +88,11 @@ func (release Release) Archive(platform string) (name string, content []byte) {
 			"terraform-provider-" + typ + "_v" + release.Version + "_x5": "#!/bin/sh\necho " + platform + "\nexit 1\n", "README.md": "# " + release.Source + "\n",
 		}
 	}
-	return fmt.Sprintf("terraform-provider-%s_%s_%s.zip", typ, release.Version, platform), Zip(files)
+	name = fmt.Sprintf("terraform-provider-%s_%s_%s.zip", typ, release.Version, platform)
+	if release.Raw != nil {
+		return name, release.Raw
+	}
+	return name, Zip(files)
 }
 
 // Zip makes an archive; names that begin with terraform-provider- are executable.

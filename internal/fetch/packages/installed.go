@@ -38,14 +38,42 @@ func (f Folder) Installed(p addr.Provider, v versions.Version) (program string, 
 // Of several processes that install the same package at the same time the first one wins: what is there with the same hash stays, because
 // others may be running it.
 func (f Folder) Install(p Package, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
+	h, err := f.install(p, accept)
+	if err != nil {
+		f.prune(filepath.Dir(f.Path(p.Provider, p.Version)))
+	}
+	return h, err
+}
+
+// stage makes a folder to work in, beside where the result is going to be.
+func stage(dir string) (staged string, err error) {
+	for range swapAttempts {
+		if err = os.MkdirAll(dir, 0o755); err != nil {
+			return "", err
+		}
+		// Another process, which has failed, may remove the folder again before anything is in it.
+		if staged, err = os.MkdirTemp(dir, ".install-*"); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return staged, err
+}
+
+// prune removes folders that have nothing in them, from one upwards.
+func (f Folder) prune(dir string) {
+	for ; dir != f.Dir && len(dir) > len(f.Dir); dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			return // something is in it
+		}
+	}
+}
+
+func (f Folder) install(p Package, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
 	if p.Platform != Current() {
 		return "", fmt.Errorf("the package %s is for %s, not for %s", p.Path, p.Platform, Current())
 	}
 	target := f.Path(p.Provider, p.Version)
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return "", err
-	}
-	staged, err := os.MkdirTemp(filepath.Dir(target), ".install-*")
+	staged, err := stage(filepath.Dir(target))
 	if err != nil {
 		return "", err
 	}

@@ -39,6 +39,9 @@ func Copy(ctx context.Context, opts CopyOptions) (diags diag.List) {
 	if opts.Progress == nil {
 		opts.Progress = func(Fetching) {}
 	}
+	if diags = opts.check(); diags.HasErrors() {
+		return diags
+	}
 	for _, p := range opts.Wanted.sorted() {
 		if p.IsBuiltin() {
 			continue
@@ -53,6 +56,16 @@ func Copy(ctx context.Context, opts CopyOptions) (diags diag.List) {
 	return diags
 }
 
+// check refuses a lock file that does not fit before anything is fetched.
+func (o CopyOptions) check() (diags diag.List) {
+	for _, p := range o.Wanted.sorted() {
+		if e, ok := o.Locked.Entry(p); ok && !o.Wanted[p].Allow(e.Version) {
+			diags = diags.Errorf(nil, "Inconsistent dependency lock file", "Provider %s: the lock file has version %s, which does not match the constraint %s of the configuration. Run init -upgrade to choose a new version, or change the constraint.", p.ForDisplay(), e.Version, o.Wanted[p])
+		}
+	}
+	return diags
+}
+
 func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
 	s, err := selectVersion(ctx, o.Sources, p, o.Wanted, o.Locked)
 	if err != nil {
@@ -61,6 +74,9 @@ func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
 	o.Selected(s.entry, s.known)
 	for _, on := range o.Platforms {
 		w := packages.Wish{Provider: p, Version: s.entry.Version, Platform: on}
+		if err := s.found.check(w); err != nil {
+			return err
+		}
 		o.Progress(Fetching{Wish: w})
 		err := staged(func(dir string) error {
 			found, err := s.found.fetch(ctx, w, dir, func(done, total int64) { o.Progress(Fetching{Wish: w, Done: done, Total: total}) })

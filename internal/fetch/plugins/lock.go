@@ -128,6 +128,9 @@ func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform
 			return h, packages.Proof{}, nil
 		}
 	}
+	if err := s.found.check(w); err != nil {
+		return "", proof, err
+	}
 	o.Progress(Fetching{Wish: w})
 	err = staged(func(dir string) error {
 		found, err := s.found.fetch(ctx, w, dir, func(done, total int64) { o.Progress(Fetching{Wish: w, Done: done, Total: total}) })

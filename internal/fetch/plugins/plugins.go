@@ -285,11 +285,12 @@ func noMatch(wanted require.Constraints) string {
 // pick finds where the version is to be taken from.
 func (t *task) pick(available catalog, wanted require.Constraints) {
 	found, ok := available.offer(t.version)
+	var elsewhere *packages.PlatformError
 	switch {
 	case !ok:
 		t.queryFailed("the version %s of the lock file is not there any more; there are %s. Run init -upgrade to choose another one", t.version, available)
-	case found.Platforms != nil && !slices.Contains(found.Platforms, packages.Current()):
-		t.notForThisPlatform(&packages.PlatformError{Wish: t.wish(), Available: found.Platforms})
+	case errors.As(found.check(t.wish()), &elsewhere):
+		t.notForThisPlatform(elsewhere)
 	case len(found.Protocols) > 0 && !slices.ContainsFunc(found.Protocols, remote.Speaks):
 		advice := "No version that the constraints allow speaks one of these."
 		fit := slices.DeleteFunc(slices.Clone(available.offers), func(o offer) bool {

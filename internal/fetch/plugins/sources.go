@@ -220,6 +220,14 @@ func (c catalog) String() string {
 	return strings.Join(texts, ", ")
 }
 
+// check tells that a version is not there for a platform, as far as that is known before it is asked for.
+func (o offer) check(w packages.Wish) error {
+	if o.Platforms != nil && !slices.Contains(o.Platforms, w.Platform) {
+		return &packages.PlatformError{Wish: w, Available: o.Platforms}
+	}
+	return nil
+}
+
 // fetch takes a package from the first source that has it for the platform.
 func (o offer) fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (packages.Fetched, error) {
 	problem := &packages.PlatformError{Wish: w, Available: slices.Clone(o.Platforms)}

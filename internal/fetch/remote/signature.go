@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
@@ -46,8 +47,7 @@ func (a Anchors) orHashiCorp() Anchors {
 	return a
 }
 
-// verify tells who has signed a text; the error tells why nobody has whose signature counts. A signature that has expired does not count; one
-// that was made while its key was valid does, also when the key is not any more.
+// verify tells who has signed a text; the error tells why nobody has whose signature counts.
 func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof packages.Proof, err error) {
 	defer guard(&err)
 	anchors = anchors.orHashiCorp()
@@ -81,8 +81,16 @@ func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof p
 	return packages.Proof{}, errors.New("none of the publisher's keys that the registry names has made it")
 }
 
+// check tells who of a ring has signed a text. That a key has expired does not matter: releases stay as they were signed, and that the key is
+// the publisher's is said by the registry today. What matters is whether the signature itself has expired, which the library looks at last.
 func check(ring openpgp.KeyRing, text, signature []byte) (*openpgp.Entity, error) {
-	signer, err := openpgp.CheckDetachedSignature(ring, bytes.NewReader(text), bytes.NewReader(signature), nil)
+	made, signer, err := openpgp.VerifyDetachedSignature(ring, bytes.NewReader(text), bytes.NewReader(signature), nil)
+	switch {
+	case errors.Is(err, pgperrors.ErrKeyExpired) && made != nil && made.SigExpired(time.Now()):
+		err = pgperrors.ErrSignatureExpired
+	case errors.Is(err, pgperrors.ErrKeyExpired):
+		err = nil
+	}
 	if err == nil && (signer == nil || signer.PrimaryKey == nil) {
 		err = pgperrors.ErrUnknownIssuer
 	}

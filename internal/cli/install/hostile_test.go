@@ -1,0 +1,256 @@
+package install_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
+)
+
+// has looks for texts in an output, however it is wrapped.
+func has(t *testing.T, output string, texts ...string) {
+	t.Helper()
+	plain := strings.Join(strings.Fields(strings.ReplaceAll(output, "│", " ")), " ")
+	for _, text := range texts {
+		if !strings.Contains(plain, text) {
+			t.Errorf("%q is missing in %s", text, fmt.Sprint(output))
+		}
+	}
+}
+
+// leavesNothing checks that a command fails with a text and that nothing of what it began is there.
+func (s *site) leavesNothing(command string, texts ...string) {
+	s.t.Helper()
+	output, code := s.run(strings.Fields(command)...)
+	if code != 1 {
+		s.t.Errorf("%s exits with %d: %s", command, code, output)
+	}
+	has(s.t, output, texts...)
+	for _, folder := range []string{"work/.terraform/providers", "work/.terraform.lock.hcl", "tmp"} {
+		for name, content := range s.tree(folder) {
+			if name != folder {
+				s.t.Errorf("%s leaves %s behind: %s", command, name, content)
+			}
+		}
+	}
+}
+
+func hostileZip(t *testing.T, headers ...zip.FileHeader) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for _, h := range headers {
+		h.Method = zip.Deflate
+		out, err := w.CreateHeader(&h)
+		if err == nil {
+			_, err = out.Write([]byte("../../../evil"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func entry(name string, mode fs.FileMode) zip.FileHeader {
+	h := zip.FileHeader{Name: name}
+	h.SetMode(mode)
+	return h
+}
+
+const onlyThing = "terraform {\n  required_providers {\n    thing = { source = \"example.com/corp/thing\" }\n  }\n}\n"
+
+// A publisher, too, may be hostile, or his key stolen: the signature is good, and what is signed is not.
+func TestHostilePackagesOfARegistryAreRefused(t *testing.T) {
+	own := program(t)
+	net := newInternet(t)
+	exe := entry("terraform-provider-thing_v9.0.0", 0o755)
+	for name, c := range map[string]struct {
+		raw  []byte
+		want string
+	}{
+		"parent":        {hostileZip(t, exe, entry("../evil", 0o644)), "could leave the folder"},
+		"absolute":      {hostileZip(t, exe, entry("/tmp/evil", 0o644)), "could leave the folder"},
+		"link":          {hostileZip(t, exe, entry("link", fs.ModeSymlink|0o777)), "symbolic link"},
+		"device":        {hostileZip(t, exe, entry("dev", fs.ModeDevice|0o666)), "device"},
+		"setuid":        {hostileZip(t, entry(exe.Name, fs.ModeSetuid|0o755)), "special permissions"},
+		"no program":    {hostileZip(t, entry("README", 0o644)), "no program in the package"},
+		"not a package": {[]byte("<html>"), "not a valid zip file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			net.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.3.0", Raw: c.raw})
+			s := newSite(t, own, net.Net)
+			s.write("work/main.tf", onlyThing)
+			s.leavesNothing("init", "Failed to install provider", "example.com/corp/thing v1.3.0", c.want)
+			s.env = append(s.env, "TF_PLUGIN_CACHE_DIR="+filepath.Join(s.dir, "cache"))
+			s.leavesNothing("init", c.want)
+			for path := range s.tree("cache") {
+				if path != "cache" {
+					t.Errorf("in the cache: %s", path)
+				}
+			}
+		})
+	}
+}
+
+func TestHostileServersAreRefused(t *testing.T) {
+	own := program(t)
+	const versions = "/v1/providers/corp/thing/versions"
+	archive := "/files/corp/thing/1.3.0/terraform-provider-thing_1.3.0_" + here + ".zip"
+	const signature = "/files/corp/thing/1.3.0/terraform-provider-thing_1.3.0_SHA256SUMS.sig"
+	for name, c := range map[string]struct {
+		path   string
+		answer http.HandlerFunc
+		want   []string
+	}{
+		"odd JSON":        {versions, text(`{"versions":[],"versions":[]}`), []string{"example.com/v1/providers/corp/thing/versions", "twice"}},
+		"deep JSON":       {versions, text(strings.Repeat("[", 1<<20)), []string{"levels deep"}},
+		"endless":         {versions, endless, []string{"more than 8388608 bytes"}},
+		"silent":          {versions, silent, []string{"no complete answer within 1s"}},
+		"broken":          {versions, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, []string{"503", "after 2 attempts"}},
+		"forbidden":       {versions, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, []string{"401", "token"}},
+		"discovery":       {"/.well-known/terraform.json", text("<html>"), []string{"the services of the host example.com", "text/html"}},
+		"another archive": {archive, text("evil"), []string{"was changed on the way"}},
+		"no archive":      {archive, http.NotFound, []string{"404"}},
+		"not protected": {archive, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://example.com/", http.StatusFound)
+		}, []string{"not protected by TLS"}},
+		"no signature":      {signature, http.NotFound, []string{"the signature of the checksums", "404"}},
+		"another signature": {signature, text("evil"), []string{"the signature of the checksums"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			net := newInternet(t)
+			net.Answer("example.com", c.path, c.answer)
+			s := newSite(t, own, net.Net)
+			s.write("work/main.tf", onlyThing)
+			s.env = append(s.env, "TF_REGISTRY_CLIENT_TIMEOUT=1", "TF_REGISTRY_DISCOVERY_RETRY=1")
+			s.leavesNothing("init", c.want...)
+		})
+	}
+}
+
+func text(content string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, content) }
+}
+
+func endless(w http.ResponseWriter, _ *http.Request) {
+	for {
+		if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+			return
+		}
+	}
+}
+
+func silent(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
+}
+
+func TestRetriesAreCounted(t *testing.T) {
+	net := newInternet(t)
+	net.Answer("example.com", "/v1/providers/corp/thing/versions", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	s := newSite(t, program(t), net.Net)
+	s.write("work/main.tf", onlyThing)
+	for _, c := range []struct {
+		variable string
+		asked    int
+	}{{"0", 1}, {"2", 3}, {"nonsense", 2}, {"-1", 2}} {
+		s.env = append(s.env, "TF_REGISTRY_DISCOVERY_RETRY="+c.variable)
+		net.Requests()
+		s.leavesNothing("init", "500")
+		if got := len(net.Requests()) - 1; got != c.asked { // one for the services
+			t.Errorf("%s: asked %d times", c.variable, got)
+		}
+	}
+}
+
+// Without a network what is there goes on working, and what is missing is named with where it was looked for.
+func TestOfflineSaysWhatIsMissing(t *testing.T) {
+	net := newInternet(t)
+	s := newSite(t, program(t), net.Net)
+	begin(s)
+	online := s.env
+	offline := append(append([]string{}, online...), "HTTPS_PROXY=http://127.0.0.1:1", "https_proxy=http://127.0.0.1:1", "TF_REGISTRY_DISCOVERY_RETRY=0")
+	s.env = offline
+	s.leavesNothing("init", "Could not choose a version of provider example.com/corp/thing", "the services of the host example.com cannot be found out",
+		"Could not choose a version of provider hashicorp/null", "https://registry.terraform.io/.well-known/terraform.json", "connection refused")
+	s.env = online
+	if output, code := s.run("init"); code != 0 {
+		t.Fatal(output)
+	}
+	s.env = offline
+	if output, code := s.run("init"); code != 0 {
+		t.Error(output)
+	}
+	s.remove("work/.terraform")
+	s.write("cli.tfrc", "provider_installation {\n  filesystem_mirror {\n    path = \"DIR/none\"\n  }\n  direct {}\n}\n")
+	output, code := s.run("init")
+	if code != 1 {
+		t.Error(output)
+	}
+	has(t, output, "none")
+}
+
+// Several runs fill one cache at the same time, and none disturbs another.
+func TestRunsShareAPluginCache(t *testing.T) {
+	own := program(t)
+	net := newInternet(t)
+	cache := filepath.Join(t.TempDir(), "cache")
+	var wait sync.WaitGroup
+	sites := make([]*site, 4)
+	for i := range sites {
+		s := newSite(t, own, net.Net)
+		begin(s)
+		s.env = append(s.env, "TF_PLUGIN_CACHE_DIR="+cache)
+		sites[i] = s
+		wait.Go(func() {
+			for range 3 {
+				if output, code := s.run("init"); code != 0 {
+					t.Error(output)
+				}
+				if output, code := s.run("providers", "lock", "-enable-plugin-cache"); code != 0 {
+					t.Error(output)
+				}
+				fresh(s)
+			}
+			if output, code := s.run("init"); code != 0 {
+				t.Error(output)
+			}
+		})
+	}
+	wait.Wait()
+	shared := &site{t: t, dir: filepath.Dir(cache)}
+	var packages int
+	for name := range shared.tree("cache") {
+		if filepath.Base(name) == here {
+			packages++
+		}
+		if strings.HasPrefix(filepath.Base(name), ".") {
+			t.Errorf("left in the cache: %s", name)
+		}
+	}
+	if packages != 2 {
+		t.Errorf("%d packages in the cache", packages)
+	}
+	first := sites[0].tree("work/.terraform.lock.hcl")
+	for _, s := range sites[1:] {
+		for name, content := range s.tree("work/.terraform.lock.hcl") {
+			if first[name] != content {
+				t.Errorf("another lock file: %s", content)
+			}
+		}
+	}
+}
