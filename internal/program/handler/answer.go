@@ -31,7 +31,7 @@ type answer struct {
 	text    []byte            // what root was read from
 	program string
 	started bool // the program ran, and so may have changed something
-	failed  bool // the program itself reported a failure, and so knows what it did
+	failed  bool // the program itself reported a failure, by its status or in diagnostics, and so knows what it did
 }
 
 // get finds a member of the answer; nil when there is none.
@@ -50,8 +50,8 @@ func (a *answer) gone() bool {
 func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 	if got.Failure != nil {
 		a := r.salvage(got)
-		a.failed = !got.Failure.Killed
 		diags := r.diagnostics(a)
+		a.failed = !got.Failure.Killed
 		if !diags.HasErrors() {
 			diags = diags.Append(r.failure(got))
 		}
@@ -268,6 +268,8 @@ func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnosti
 	d := &diag.Diagnostic{Severity: diag.Error, Summary: text("summary"), Detail: text("detail")}
 	if text("severity") == "warning" {
 		d.Severity = diag.Warning
+	} else {
+		a.failed = true
 	}
 	if d.Summary == "" {
 		d.Summary = sumFailed

@@ -111,7 +111,7 @@ func TestBadAnswersSayWhatToChange(t *testing.T) {
 		"huge number":                 {"", []string{"the exponent of the number is larger"}},
 		"bad number":                  {"a", []string{"state.serial", "the string does not hold one"}},
 		"bad diagnostics":             {"", []string{`"diagnostics" must be an array`}},
-		"bad path":                    {"", []string{"a place that does not exist", `Did you mean "name"?`}},
+		"bad path":                    {"null", []string{"a place that does not exist", `Did you mean "name"?`}},
 		"bad dynamic":                 {"a", []string{`{"value": …, "type": …}`}},
 		"cut":                         {"", []string{"the string has no end"}},
 		"flood stdout":                {"", []string{"more than 64 MiB"}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,24 @@ func factoryOf(m *manifest.Manifest, dir string, opts handler.Options, env ...st
 	}
 }
 
+// newToyWith is newToy with something around its calls.
+func newToyWith(t *testing.T, wrap func(handler.Caller) handler.Caller) (provider.Factory, string) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, diags := manifest.Parse([]byte(sprintManifest(fmt.Sprintf("[%q]", filepath.ToSlash(exe)))), "m.json", t.TempDir())
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	dir := t.TempDir()
+	s := handler.Surroundings{Env: append(os.Environ(), "TOY_DIR="+dir), Grace: time.Second}
+	return func(context.Context) (provider.Provider, error) {
+		return handler.New(m, wrap(handler.NewOneShot(m, s)), handler.Options{}), nil
+	}, dir
+}
+
 func TestConformance(t *testing.T) {
 	conformance(t, func(f provider.Factory) provider.Factory { return f })
 }
@@ -41,7 +60,15 @@ func TestConformanceOverTheWire(t *testing.T) {
 }
 
 func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
-	f, dir := newToy(t, handler.Options{})
+	calls := checked{t: t, mu: &sync.Mutex{}, seen: map[string]bool{}}
+	f, dir := newToyWith(t, func(c handler.Caller) handler.Caller { calls := calls; calls.Caller = c; return calls })
+	t.Cleanup(func() {
+		for _, action := range []string{"validate", "configure", "plan", "create", "read", "update", "delete", "import", "data", "open", "close", "call"} {
+			if !calls.seen[action] {
+				t.Errorf("the action %s was never called", action)
+			}
+		}
+	})
 	id := func(v cty.Value) string { return v.GetAttr("id").AsString() }
 	str := cty.StringVal
 	rules := func(cidrs ...string) cty.Value {

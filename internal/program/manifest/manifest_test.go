@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
@@ -34,8 +35,8 @@ func withAttribute(members string) string {
 	return withType(`"attributes": {"a": {` + members + `}}`)
 }
 
-func TestEveryWordIsRead(t *testing.T) {
-	m := parse(t, `{
+// everyWord is a manifest in which every word occurs.
+const everyWord = `{
 	  "$schema": "x", "protocol": 1, "name": "p", "version": "1.2.3-rc.1", "description": "d", "mode": "session", "concurrency": 4,
 	  "command": {"default": ["bash", "./p.sh", "{os}"], "windows": ["pwsh"], "linux_arm64": ["./bin/{os}_{arch}/x"]},
 	  "requires": [{"command": "jq", "hint": "get it"}], "implements": ["configure"],
@@ -53,7 +54,10 @@ func TestEveryWordIsRead(t *testing.T) {
 	    "data_source_schemas": {"p_d": {"attributes": {"x": {"type": "dynamic", "computed": true}}}},
 	    "ephemeral_resource_schemas": {"p_e": {}},
 	    "functions": {"f": {"parameters": [{"name": "s", "type": "string", "is_nullable": true}], "variadic_parameter": {"name": "v", "type": "bool"}, "return_type": ["list", "string"], "summary": "s"}}
-	  }}`)
+	  }}`
+
+func TestEveryWordIsRead(t *testing.T) {
+	m := parse(t, everyWord)
 	if m.Mode != manifest.Session || m.Concurrency != 4 || !m.Does("configure") || m.Requires[0].Hint != "get it" {
 		t.Errorf("got %+v", m)
 	}
@@ -225,4 +229,41 @@ func FuzzParse(f *testing.F) {
 			_ = fmt.Sprintf("%#v", rt.Block.ImpliedType())
 		}
 	})
+}
+
+// TestManifestsFitTheirJSONSchema keeps the file for editors together with the reader.
+func TestManifestsFitTheirJSONSchema(t *testing.T) {
+	compiled, err := jsonschema.NewCompiler().Compile("../../../docs/schemas/tombolo-provider.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fits := func(text string) error {
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			return err
+		}
+		return compiled.Validate(doc)
+	}
+	example, err := os.ReadFile("../../../examples/provider-bash/" + manifest.FileName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse(t, string(example))
+	for _, good := range []string{string(example), everyWord, withType(""), withAttribute(`"type": ["list", ["object", {"a": "string"}]], "optional": true`)} {
+		if err := fits(good); err != nil {
+			t.Errorf("%v\n%s", err, good)
+		}
+	}
+	for _, bad := range []string{
+		`{"protocol": 1, "name": "p", "command": ["x"]}`, `{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "nmae": 1}`,
+		withType(`"imports": "id"`), withType(`"implements": ["read"]`), withType(`"timeouts": {"data": "1m"}`), withType(`"block_types": {"b": {"block": {}}}`),
+		withAttribute(`"type": "string"`), withAttribute(`"type": "strin", "optional": true`), withAttribute(`"type": "string", "optional": true, "forcenew": true`),
+	} {
+		if fits(bad) == nil {
+			t.Errorf("accepted: %s", bad)
+		}
+		if _, diags := manifest.Parse([]byte(bad), "m.json", "/pkg"); !diags.HasErrors() {
+			t.Errorf("the reader accepts: %s", bad)
+		}
+	}
 }
