@@ -1,0 +1,4 @@
+resource "notes_note" "hello" {
+  title = "hello"
+  text  = "Hello, world."
+}
