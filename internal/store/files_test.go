@@ -27,6 +27,7 @@ var writers = map[string]string{
 	"internal/world":                  "the ledger of the fake world that tests compare with",
 	"provider/serve":                  "sockets of plugins",
 	"sdk/schema/schematest":           "directories of tests",
+	"examples/provider-notes":         "the notes of an example",
 	"conformance/providers":           "providers for tests, modules of their own",
 	"bench":                           "generated configurations and reports",
 }
