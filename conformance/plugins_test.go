@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/provider/serve"
+	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
 // A plugin is a provider that a case brings into play with a line "plugin: NAME" among its steps. Of one that is ours the test binary
@@ -32,9 +33,11 @@ var plugins = map[string]plugin{
 	"external": {source: "hashicorp/external", version: "2.4.0", builtIn: true, new: func(context.Context) (provider.Provider, error) {
 		return external.New(external.Options{}), nil
 	}},
-	"world":  {source: "tombolo/world", version: "1.0.0", new: world.Factory(world.Options{})},
-	"lab":    {source: "tombolo/lab", version: "1.0.0", new: func(context.Context) (provider.Provider, error) { return lab{}, nil }},
-	"world5": {source: "tombolo/world5", version: "1.0.0", five: true, new: world.Factory(world.Options{Five: true})},
+	"groups":  {source: "tombolo/groups", version: "1.0.0", new: schema.Factory(groups)},
+	"groups5": {source: "tombolo/groups5", version: "1.0.0", five: true, new: schema.Factory(groups)},
+	"world":   {source: "tombolo/world", version: "1.0.0", new: world.Factory(world.Options{})},
+	"lab":     {source: "tombolo/lab", version: "1.0.0", new: func(context.Context) (provider.Provider, error) { return lab{}, nil }},
+	"world5":  {source: "tombolo/world5", version: "1.0.0", five: true, new: world.Factory(world.Options{Five: true})},
 
 	"archive":      {source: "hashicorp/archive", version: "1.3.0", folder: "archive"},
 	"cloudinit":    {source: "hashicorp/cloudinit", version: "2.3.5", folder: "cloudinit"},
