@@ -169,14 +169,14 @@ func (f *field) encodeElements(path cty.Path, v interface{}, like cty.Value) (ct
 	old := f.counterparts(like)
 	vals := make([]cty.Value, len(items))
 	for i, item := range items {
-		step := append(path.Copy(), cty.IndexStep{Key: cty.NumberIntVal(int64(i))})
-		if f.schema.Type == TypeSet {
-			step = path // elements of a set have no name
+		step := path // elements of a set have no name
+		if f.schema.Type == TypeList {
+			step = append(path.Copy(), cty.IndexStep{Key: cty.NumberIntVal(int64(i))})
 		}
-		if vals[i], err = f.encodeElement(step, item, cty.NilVal); err != nil {
+		if vals[i], err = f.encodeElement(step, item, old.at(i)); err != nil {
 			return cty.NilVal, err
 		}
-		if found := old(i, vals[i]); found != cty.NilVal {
+		if found := old.of(f, vals[i]); found != cty.NilVal {
 			if vals[i], err = f.encodeElement(step, item, found); err != nil {
 				return cty.NilVal, err
 			}
@@ -196,30 +196,42 @@ func (f *field) encodeElements(path cty.Path, v interface{}, like cty.Value) (ct
 	return cty.ListVal(vals), nil
 }
 
-// counterparts finds the old element that a new one takes the place of: that of the same index, or in a set the one that means the same.
-func (f *field) counterparts(like cty.Value) func(i int, v cty.Value) cty.Value {
+// counterparts are the old elements that new ones take the place of: in a list that of the same index, in a set the one that means the same.
+type counterparts struct {
+	byIndex []cty.Value
+	byText  map[string]cty.Value
+}
+
+func (f *field) counterparts(like cty.Value) counterparts {
 	if like == cty.NilVal || like.IsNull() || !like.IsKnown() || like.LengthInt() == 0 {
-		return func(int, cty.Value) cty.Value { return cty.NilVal }
+		return counterparts{}
 	}
-	old := like.AsValueSlice()
+	elems := like.AsValueSlice()
 	if f.schema.Type == TypeList {
-		return func(i int, _ cty.Value) cty.Value {
-			if i < len(old) {
-				return old[i]
-			}
-			return cty.NilVal
-		}
+		return counterparts{byIndex: elems}
 	}
-	found := make(map[string]cty.Value, len(old))
-	for _, e := range old {
-		found[string(canonical(nil, f.decodeElement(e)))] = e
+	c := counterparts{byText: make(map[string]cty.Value, len(elems))}
+	for _, e := range elems {
+		c.byText[string(canonical(nil, f.decodeElement(e)))] = e
 	}
-	return func(_ int, v cty.Value) cty.Value {
-		if e, ok := found[string(canonical(nil, f.decodeElement(v)))]; ok {
-			return e
-		}
+	return c
+}
+
+func (c counterparts) at(i int) cty.Value {
+	if i < len(c.byIndex) {
+		return c.byIndex[i]
+	}
+	return cty.NilVal
+}
+
+func (c counterparts) of(f *field, v cty.Value) cty.Value {
+	if c.byText == nil {
 		return cty.NilVal
 	}
+	if e, ok := c.byText[string(canonical(nil, f.decodeElement(v)))]; ok {
+		return e
+	}
+	return cty.NilVal
 }
 
 func (f *field) encodeElement(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
