@@ -32,10 +32,13 @@ func (a *App) SettingsEnvironment() settings.Environment {
 	return settings.Environment{Getenv: a.Getenv, Home: home, OS: runtime.GOOS}
 }
 
-// Settings reads the CLI configuration, once.
+// Settings reads the CLI configuration, once. Its warnings are shown as it is read: they are not about what the command does.
 func (c *Call) Settings() (*settings.Settings, diag.List) {
 	if c.settings == nil {
-		c.settings, c.settingsProblems = settings.Load(c.SettingsEnvironment())
+		var diags diag.List
+		c.settings, diags = settings.Load(c.SettingsEnvironment())
+		c.settingsProblems = ErrorsOnly(diags)
+		c.beside(slices.DeleteFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error }))
 	}
 	return c.settings, c.settingsProblems
 }

@@ -113,15 +113,20 @@ func (c *Call) Finish(summary string, err error) Outcome {
 	return c.End(diag.FromError(summary, err))
 }
 
-// Interrupted shows what a killed run left open. It goes to standard error, because the output of some commands is read by programs.
+// Interrupted shows what a killed run left open.
 func (c *Call) Interrupted(s *state.Snapshot) {
 	if s == nil || s.Running != nil {
 		return // a run that is under way has operations in flight, as it should
 	}
-	diags := tombolo.InterruptedWarnings(s)
+	c.beside(tombolo.InterruptedWarnings(s))
+}
+
+// beside shows problems that are not of what the command does, on standard error: the output of some commands is read by programs.
+func (c *Call) beside(diags diag.List) {
 	if len(diags) == 0 {
 		return
 	}
+	c.ReadSources(diags)
 	o := c.ViewOptions()
 	o.Out, o.JSON = c.Err, false
 	v := view.New(o)
