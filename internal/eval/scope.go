@@ -169,10 +169,20 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 		}
 		return cty.TupleVal(vals)
 	case Keyed:
-		vals := map[string]cty.Value{}
+		vals, missing := map[string]cty.Value{}, false
 		for k, want := range names {
 			if s, ok := k.Str(); ok && c.children[k] != nil {
 				vals[s] = c.children[k].outputs(want)
+			} else {
+				missing = true
+			}
+		}
+		const shown = 100 // keys at most, so that a try around each of many such references costs no product
+		if missing && len(c.keys) <= shown { // an error, which says which keys there are
+			for _, k := range c.keys {
+				if s, ok := k.Str(); ok && names[k] == nil {
+					vals[s] = cty.EmptyObjectVal
+				}
 			}
 		}
 		return cty.ObjectVal(vals)
