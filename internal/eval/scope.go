@@ -177,7 +177,7 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 				missing = true
 			}
 		}
-		const shown = 100 // keys at most, so that a try around each of many such references costs no product
+		const shown = 100                    // keys at most, so that a try around each of many such references costs no product
 		if missing && len(c.keys) <= shown { // an error, which says which keys there are
 			for _, k := range c.keys {
 				if s, ok := k.Str(); ok && names[k] == nil {
