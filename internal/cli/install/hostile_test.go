@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -253,4 +255,39 @@ func TestRunsShareAPluginCache(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestAnInterruptLeavesNothing(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no signals")
+	}
+	net := newInternet(t)
+	asked := make(chan struct{})
+	var once sync.Once
+	net.Answer("example.com", "/files/corp/thing/1.3.0/terraform-provider-thing_1.3.0_"+here+".zip", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(make([]byte, 100<<10))
+		_ = http.NewResponseController(w).Flush()
+		once.Do(func() { close(asked) })
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler)
+	})
+	s := newSite(t, program(t), net.Net)
+	s.write("work/main.tf", onlyThing)
+	command := s.command("init")
+	var out bytes.Buffer
+	command.Stdout, command.Stderr = &out, &out
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := command.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	_ = command.Wait() // what came of it is in the state
+	if code := command.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("init exits with %d", code)
+	}
+	has(t, out.String(), "Provider installation was canceled")
+	net.Answer("example.com", "/.well-known/terraform.json", http.NotFound)
+	s.leavesNothing("init")
 }

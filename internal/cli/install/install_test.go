@@ -91,11 +91,16 @@ func (s *site) remove(names ...string) {
 	}
 }
 
+func (s *site) command(args ...string) *exec.Cmd {
+	command := exec.Command(s.program, args...)
+	command.Dir, command.Env = filepath.Join(s.dir, "work"), s.env
+	return command
+}
+
 // run runs a command in the working directory.
 func (s *site) run(args ...string) (output string, code int) {
 	s.t.Helper()
-	command := exec.Command(s.program, args...)
-	command.Dir, command.Env = filepath.Join(s.dir, "work"), s.env
+	command := s.command(args...)
 	out, err := command.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

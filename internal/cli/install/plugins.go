@@ -52,7 +52,7 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	})
 	shown.close()
 	if result.Signed {
-		announce(c, "", "Partner and community providers are signed by those who make them. Their keys are\nthose that the registry names; docs/installation.md says what that proves.")
+		announce(c, "", "Partner and community providers are signed by those who make them, with the keys\nthat the registry names for them.")
 	}
 	diags = diags.Extend(more).Extend(command.OverrideWarning(set, wanted, "Init is not needed for a provider that is under development: the program in that directory is used as it is, and no version of it is locked.")).Extend(command.ProgramNote(set, wanted))
 	if more.HasErrors() {

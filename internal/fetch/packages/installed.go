@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/apparentlymart/go-versions/versions"
 
@@ -45,14 +46,31 @@ func (f Folder) Install(p Package, accept func(lockfile.Hash) error) (lockfile.H
 	return h, err
 }
 
+const (
+	stagedPrefix = ".install-"
+	// abandoned is the age at which what is staged is left over from a process that was killed.
+	abandoned = 24 * time.Hour
+)
+
+// sweep removes what killed processes have left in a folder. What cannot be removed stays.
+func sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, stagedPrefix+"*"))
+	for _, path := range left {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.RemoveAll(path)
+		}
+	}
+}
+
 // stage makes a folder to work in, beside where the result is going to be.
 func stage(dir string) (staged string, err error) {
+	sweep(dir)
 	for range swapAttempts {
 		if err = os.MkdirAll(dir, 0o755); err != nil {
 			return "", err
 		}
 		// Another process, which has failed, may remove the folder again before anything is in it.
-		if staged, err = os.MkdirTemp(dir, ".install-*"); !errors.Is(err, fs.ErrNotExist) {
+		if staged, err = os.MkdirTemp(dir, stagedPrefix+"*"); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}

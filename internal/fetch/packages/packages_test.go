@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apparentlymart/go-versions/versions"
 	"github.com/google/go-cmp/cmp"
@@ -247,6 +248,29 @@ func TestAnArchiveThatClaimsTooMuchIsNotRead(t *testing.T) {
 				t.Error("installed")
 			}
 		})
+	}
+}
+
+func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "p.zip")
+	zipOf(t, path, files)
+	packed := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: path, Packed: true}
+	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
+	beside := filepath.Dir(folder.Path(packed.Provider, packed.Version))
+	for name, age := range map[string]time.Duration{".install-old": 48 * time.Hour, ".install-new": time.Minute} {
+		writeTree(t, filepath.Join(beside, name), files)
+		when := time.Now().Add(-age)
+		if err := os.Chtimes(filepath.Join(beside, name), when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := folder.Install(packed, anything); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(beside, ".install-*"))
+	if len(left) != 1 || filepath.Base(left[0]) != ".install-new" {
+		t.Errorf("left: %v", left)
 	}
 }
 
