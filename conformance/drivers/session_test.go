@@ -35,6 +35,7 @@ type session struct {
 	real       bool
 	names      map[string]string // of what differs from run to run
 	transcript []string
+	heard      *said                      // all that the binary has written
 	called     map[string]map[string]bool // methods, and the types of the options that they were given
 }
 
@@ -45,7 +46,7 @@ func newSession(t *testing.T, bin string, files map[string]string) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{t: t, bin: bin, dir: dir, names: map[string]string{}, called: map[string]map[string]bool{}}
+	s := &session{t: t, bin: bin, dir: dir, names: map[string]string{}, heard: &said{}, called: map[string]map[string]bool{}}
 	for name, text := range files {
 		s.write(name, text)
 	}
@@ -53,6 +54,8 @@ func newSession(t *testing.T, bin string, files map[string]string) *session {
 	s.tf, err = tfexec.NewTerraform(dir, bin)
 	s.must(err)
 	s.must(s.tf.SetEnv(s.environ()))
+	s.tf.SetStdout(s.heard)
+	s.tf.SetStderr(s.heard)
 	return s
 }
 
@@ -173,7 +176,7 @@ func (s *session) call(name string, args ...any) ([]any, error) {
 	}
 	if stream.Len() > 0 {
 		s.noteStream(stream.Bytes())
-		s.tf.SetStdout(io.Discard) // the library goes on writing there
+		s.tf.SetStdout(s.heard) // the library goes on writing there
 	}
 	s.note("  %s", outcome(err))
 	return out, err

@@ -75,7 +75,7 @@ func validate(ctx context.Context, c *command.Call, dir string) diag.List {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return diag.List{}.Errorf(nil, "Failed to read module directory", "There is no directory %s that can be read.", dir)
 	}
-	project, diags := c.Load(ctx, command.ProjectOptions{Dir: dir})
+	project, diags := c.Load(ctx, command.ProjectOptions{Dir: dir, EachPlugin: true})
 	if !diags.HasErrors() {
 		defer project.Close()
 		diags = diags.Extend(project.Validate(ctx))

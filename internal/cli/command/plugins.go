@@ -94,7 +94,7 @@ func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 }
 
 // plugins gives the providers of a configuration, and of everything that is locked, that are programs of their own.
-func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Factory, diag.List) {
+func (c *Call) plugins(project *tombolo.Project, each bool) (map[addr.Provider]provider.Factory, diag.List) {
 	wanted, diags := Wanted(project.Config())
 	set, more := c.Settings()
 	diags = diags.Extend(more)
@@ -111,7 +111,7 @@ func (c *Call) plugins(project *tombolo.Project) (map[addr.Provider]provider.Fac
 		}
 	}
 	programs, more := plugins.Ready(plugins.ReadyOptions{
-		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn,
+		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn, Each: each,
 		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok || ProgramProviders(set)[p] != "" },
 	})
 	diags = diags.Extend(misspelt(more, wanted)).Extend(OverrideWarning(set, wanted, "They need not behave as any released version does, and what they write to the state may be unreadable for one."))

@@ -37,6 +37,7 @@ type ProjectOptions struct {
 	Events      event.Sink
 	Abort       context.Context
 	Saved       *plan.Plan // take the configuration from here
+	EachPlugin  bool       // report each installed provider that is missing by itself
 	NoPlugins   bool       // look at the configuration alone: installed providers need not be there
 }
 
@@ -87,7 +88,7 @@ func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, di
 	if p.NoPlugins {
 		return project, diags
 	}
-	factories, more := c.plugins(project)
+	factories, more := c.plugins(project, p.EachPlugin)
 	if diags = diags.Extend(more); more.HasErrors() {
 		return nil, diags
 	}

@@ -26,6 +26,9 @@ type ReadyOptions struct {
 	Elsewhere func(addr.Provider) bool
 	// BuiltIn tells which providers this program serves itself when no package of them is locked.
 	BuiltIn func(addr.Provider) bool
+	// Each makes a problem of its own of each provider that is missing, under the headlines by which programs that have a configuration
+	// validated know that init has to run again. Otherwise there is one problem for all.
+	Each bool
 }
 
 // Ready gives the program of each wanted provider that has to be started. A provider that this program serves itself has none.
@@ -46,6 +49,8 @@ func Ready(opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 			}
 			programs[p] = program
 		case !isLocked && opts.BuiltIn != nil && opts.BuiltIn(p):
+		case !isLocked && opts.Each:
+			diags = diags.Errorf(nil, "Missing required provider", "The configuration needs a provider that is not installed:\n  - provider %s: no version is selected\n\nTo choose a version and install it, run the command \"init\".", p)
 		case !isLocked:
 			undecided = append(undecided, fmt.Sprintf("provider %s: no version is selected", p))
 		case !opts.Wanted[p].Allow(locked.Version):
@@ -56,11 +61,14 @@ func Ready(opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 	}
 	for i, found := range installed(opts.Folder, packaged) {
 		p := packaged[i].Provider
-		if found.problem != "" {
+		switch {
+		case found.problem != "" && opts.Each:
+			diags = diags.Errorf(nil, fmt.Sprintf("%s: %s", p, found.problem), "To install what the lock file selects, run the command \"init\".")
+		case found.problem != "":
 			broken = append(broken, fmt.Sprintf("%s: %s", p, found.problem))
-			continue
+		default:
+			programs[p] = found.program
 		}
-		programs[p] = found.program
 	}
 	if len(undecided) > 0 {
 		how := `To choose versions by the constraints of the configuration, run the command "init" with -upgrade.`
