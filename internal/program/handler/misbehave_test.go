@@ -145,7 +145,7 @@ func misbehave(action, what string, v object) (code int, done bool) {
 
 // daemon leaves a process behind that holds standard output.
 func daemon() {
-	cmd := exec.Command("sleep", "20")
+	cmd := exec.Command("sleep", "60")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	_ = cmd.Start()
 }
