@@ -202,14 +202,6 @@ func (r *request) failure(got *Answer) *diag.Diagnostic {
 	return &diag.Diagnostic{Severity: diag.Error, Summary: sumFailed, Detail: detail + "\n\nProgram: " + got.Program}
 }
 
-// notStarted tells that nothing was run.
-func notStarted(err error) bool {
-	var lookup *program.LookupError
-	var start *program.StartError
-	var notReady *NotReadyError
-	return errors.As(err, &lookup) || errors.As(err, &start) || errors.As(err, &notReady)
-}
-
 // unanswered tells why there is no answer.
 func (r *request) unanswered(err error) *diag.Diagnostic {
 	say := func(summary, format string, args ...any) *diag.Diagnostic {

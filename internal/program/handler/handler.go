@@ -36,7 +36,8 @@ type Options struct {
 
 // New makes the provider. It owns the caller.
 func New(m *manifest.Manifest, caller Caller, opts Options) provider.Provider {
-	h := &handler{caller: caller, opts: opts, config: json.RawMessage("{}"), unknown: json.RawMessage("{}"), secrets: &value.Secrets{}}
+	h := &handler{caller: caller, opts: opts, secrets: &value.Secrets{}}
+	h.config.Store(&configuration{values: json.RawMessage("{}"), unknown: json.RawMessage("{}")})
 	if m.Concurrency > 0 {
 		h.slots = make(chan struct{}, m.Concurrency)
 	}
@@ -54,13 +55,15 @@ type handler struct {
 	manifest atomic.Pointer[manifest.Manifest]
 	asking   sync.Mutex // held while the program is asked for its schema, which completes the manifest
 
-	// What the provider block says; set by Configure, before any call that needs it.
-	config, unknown json.RawMessage
-	secrets         *value.Secrets
+	config  atomic.Pointer[configuration] // set by Configure, while others may be validating
+	secrets *value.Secrets                // of the configuration
 
 	stopping context.Context
 	stop     context.CancelCauseFunc
 }
+
+// configuration is what the provider block says, and the tree of what is unknown in it.
+type configuration struct{ values, unknown json.RawMessage }
 
 var errStopping = errors.New("the run is being interrupted")
 
@@ -159,7 +162,8 @@ func (h *handler) Configure(ctx context.Context, req provider.ConfigureRequest) 
 		config = h.block().EmptyValue()
 	}
 	config = h.withDefaults(h.block(), config)
-	h.config, h.unknown = h.codec(h.block()).Encode(config)
+	values, unknown := h.codec(h.block()).Encode(config)
+	h.config.Store(&configuration{values, unknown})
 	addSecrets(h.secrets, h.block(), config)
 	if diags := h.check(h.block(), config); diags.HasErrors() || !h.m().Does("configure") {
 		return provider.ConfigureResponse{Diagnostics: diags}

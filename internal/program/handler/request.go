@@ -39,9 +39,10 @@ func (h *handler) request(ctx context.Context, action, typ string) *request {
 		r.raw("type", message.Text(typ))
 	}
 	if action != "schema" && action != "call" {
-		r.raw("provider", h.config)
-		if string(h.unknown) != "{}" || action == "configure" {
-			r.raw("provider_unknown", h.unknown)
+		c := h.config.Load()
+		r.raw("provider", c.values)
+		if string(c.unknown) != "{}" || action == "configure" {
+			r.raw("provider_unknown", c.unknown)
 		}
 	}
 	return r
@@ -172,7 +173,7 @@ func (r *request) call(expected string) (*answer, diag.List) {
 	for attempt := 1; ; attempt++ {
 		got, err := r.h.caller.Call(ctx, call)
 		if err != nil {
-			a := &answer{started: !notStarted(err)}
+			a := &answer{}
 			if got != nil {
 				a = r.salvage(got)
 			}

@@ -182,6 +182,7 @@ func TestChecksTellWhatIsWrongAndHideWhatIsSecret(t *testing.T) {
 	  "s": {"type": "string", "optional": true, "json_schema": {"pattern": "^a+$", "maxLength": 3}},
 	  "n": {"type": "number", "optional": true, "json_schema": {"multipleOf": 10, "maximum": 12345678901234567890}},
 	  "l": {"type": ["set", "string"], "optional": true, "json_schema": {"minItems": 2, "items": {"enum": ["x", "y"]}}},
+	  "r": {"type": "string", "optional": true, "json_schema": {"$ref": "#"}},
 	  "e": {"type": "string", "optional": true, "json_schema": {"format": "ipv4"}}}`))
 	set := func(s ...string) cty.Value {
 		var list []cty.Value
@@ -199,6 +200,7 @@ func TestChecksTellWhatIsWrongAndHideWhatIsSecret(t *testing.T) {
 		{"s", cty.NullVal(cty.String), ""}, {"s", cty.UnknownVal(cty.String), ""},
 		{"n", cty.NumberIntVal(20), ""}, {"n", cty.NumberIntVal(21), "multipleOf"}, {"n", cty.MustParseNumberVal("12345678901234567900"), "maximum"},
 		{"l", set("x", "y"), ""}, {"l", set("x"), "minItems"}, {"l", set("x", "z"), "must be one of"},
+		{"r", cty.StringVal("x"), "cycle"},
 		{"e", cty.StringVal("10.0.0.1"), ""}, {"e", cty.StringVal("10.0.0"), "ipv4"},
 	} {
 		check := m.Words(m.Schema.Resources["p_t"].Block.Attributes[tt.name]).Check

@@ -262,6 +262,7 @@ func (d *decoder) plainObject(ty cty.Type, base cty.Value, given, unknown *stric
 		}
 	}
 	d.eachName(given, unknown, func(name string, given, unknown *strictjson.Value) {
+		name = cty.NormalizeString(name)
 		if !ty.HasAttribute(name) {
 			d.failf("there is no attribute %q.%s", name, diag.DidYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes()))))
 			return
