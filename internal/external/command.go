@@ -245,6 +245,21 @@ func validateWords(name string, v cty.Value) diag.List {
 	return nil
 }
 
+// validateProgram checks a program and its interpreter.
+func validateProgram(config cty.Value) diag.List {
+	program, interpreter := config.GetAttr("program"), config.GetAttr("interpreter")
+	if program.IsNull() {
+		return diag.List{missingArgument("program")}
+	}
+	diags := validateWords("program", program).Extend(validateWords("interpreter", interpreter))
+	if len(diags) == 0 && program.IsWhollyKnown() {
+		if _, problem := newCommand(program); problem != nil {
+			diags = diags.Append(problem)
+		}
+	}
+	return diags
+}
+
 // validateList checks the program of the published data source.
 func validateList(v cty.Value) diag.List {
 	switch {

@@ -9,26 +9,76 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program"
-	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-func (p *external) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
-	if p.schema.Data[req.Type] == nil {
-		return p.Base.ReadData(ctx, req)
+// What is said of arguments that several types have.
+const (
+	aboutProgram     = "The program to run: a string, or a list of strings that also holds its first arguments. There is no shell."
+	aboutInterpreter = "What the program is an argument of, such as \"python3\": a string, or a list of strings that also holds options."
+)
+
+// dataSources describes the data sources, and what configurations may say of them.
+func (p *external) dataSources() *schema.Provider {
+	query := &schema.Schema{Type: schema.TypeMap, Optional: true, Description: "What the program reads on standard input, as a JSON object."}
+	result := &schema.Schema{Type: schema.TypeMap, Computed: true, Description: "What the program printed."}
+	id := &schema.Schema{Type: schema.TypeString, Computed: true, Description: "Always \"-\"."}
+	return &schema.Provider{
+		Description: "Programs in any language as data sources and resources.",
+		DataSourcesMap: map[string]*schema.Resource{
+			typeData: {
+				Description: "Runs a program that reads a JSON object of strings and prints another. It must have no side effects.",
+				Schema: map[string]*schema.Schema{
+					"program": {Type: schema.TypeList, Required: true, Elem: &schema.Schema{Type: schema.TypeString},
+						Description: "The program to run and its arguments. There is no shell; null and empty elements are dropped."},
+					"working_dir": {Type: schema.TypeString, Optional: true, Description: "Where the program runs; by default in the current directory."},
+					"query":       query, "result": result, idAttribute: id,
+				},
+				ReadContext:                    p.reading(typeData),
+				ValidateRawResourceConfigFuncs: checks(func(config cty.Value) diag.List { return validateList(config.GetAttr("program")) }),
+			},
+			typeDataSource: {
+				Description: "Runs a program that reads a JSON object of strings and prints another. It must have no side effects, " +
+					"and not depend on the directory that it runs in.",
+				Schema: map[string]*schema.Schema{
+					"program":     {Type: schema.TypeAny, Required: true, Description: aboutProgram},
+					"interpreter": {Type: schema.TypeAny, Optional: true, Description: aboutInterpreter},
+					"query":       query, "result": result, idAttribute: id,
+				},
+				ReadContext:                    p.reading(typeDataSource),
+				ValidateRawResourceConfigFuncs: checks(validateProgram),
+			},
+		},
 	}
-	ctx, done := p.interruptible(ctx)
-	defer done()
-	result, problem := p.readData(ctx, req.Type, req.Config)
-	if problem != nil {
-		return provider.ReadDataResponse{Diagnostics: diag.List{problem}}
-	}
-	state := req.Config.AsValueMap()
-	state["result"] = result
-	state["id"] = cty.StringVal("-")
-	return provider.ReadDataResponse{State: cty.ObjectVal(state)}
 }
 
-func (p *external) readData(ctx context.Context, typ string, config cty.Value) (cty.Value, *diag.Diagnostic) {
+const idAttribute = "id"
+
+// checks makes a check of the framework of one that looks at a configuration.
+func checks(check func(config cty.Value) diag.List) []schema.ValidateRawResourceConfigFunc {
+	return []schema.ValidateRawResourceConfigFunc{
+		func(_ context.Context, req schema.ValidateResourceConfigFuncRequest, resp *schema.ValidateResourceConfigFuncResponse) {
+			resp.Diagnostics = check(req.RawConfig)
+		},
+	}
+}
+
+// reading makes the callback of a data source. It reads the configuration as it is: null words are dropped, empty ones too, but they are not
+// the same in messages.
+func (p *external) reading(typ string) schema.ReadContextFunc {
+	return func(ctx context.Context, d *schema.ResourceData, _ interface{}) diag.List {
+		result, problem := p.readData(ctx, typ, d.GetRawConfig())
+		if problem != nil {
+			return diag.List{problem}
+		}
+		if result == nil {
+			return nil // the program said null, which is no empty map
+		}
+		return diag.FromErr(d.Set("result", result))
+	}
+}
+
+func (p *external) readData(ctx context.Context, typ string, config cty.Value) (map[string]string, *diag.Diagnostic) {
 	var c *command
 	var problem *diag.Diagnostic
 	if typ == typeData {
@@ -37,7 +87,7 @@ func (p *external) readData(ctx context.Context, typ string, config cty.Value) (
 		c, problem = newCommand(config.GetAttr("interpreter"), config.GetAttr("program"))
 	}
 	if problem != nil {
-		return cty.NilVal, problem
+		return nil, problem
 	}
 	if typ == typeData {
 		if dir := config.GetAttr("working_dir"); !dir.IsNull() {
@@ -47,13 +97,13 @@ func (p *external) readData(ctx context.Context, typ string, config cty.Value) (
 	c.stdin = program.WriteStrings(stringMap(config.GetAttr("query")))
 	res, problem := p.run(ctx, typ, c)
 	if problem != nil {
-		return cty.NilVal, problem
+		return nil, problem
 	}
 	result, err := program.ReadStrings(res.Stdout)
 	if err != nil {
-		return cty.NilVal, c.badResults(res, err)
+		return nil, c.badResults(res, err)
 	}
-	return stringsValue(result), nil
+	return result, nil
 }
 
 // stringsValue makes a map value; nil gives null. Names that are equal once normalised collapse to the last in byte order.

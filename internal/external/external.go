@@ -9,6 +9,9 @@
 // handshake; nobody waits for children that outlive a program whose answer is whole; errors show the beginning of an
 // output that cannot be read.
 //
+// The data sources are written with sdk/schema (data.go). The resource is not: its answers are free to differ from what was planned, which that
+// framework allows nobody. It stands beside them, on the interface of providers itself (resource.go).
+//
 // The package turns values into requests and answers into values. Running programs, and surviving them, is the business
 // of package program. Nothing here starts a goroutine or keeps state between calls.
 //
@@ -21,10 +24,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
 // The names of what the provider has.
@@ -50,15 +52,23 @@ type Options struct {
 
 // New makes the provider. It needs no configuration and holds nothing that must be closed.
 func New(opts Options) provider.Provider {
-	p := &external{opts: opts, schema: newSchema()}
+	p := &external{opts: opts}
 	p.stopping, p.stop = context.WithCancelCause(context.Background())
+	p.Provider = schema.New(p.dataSources())
+	data, diags := p.Provider.Schema(context.Background())
+	if diags.HasErrors() {
+		panic("external: " + diags.Err().Error())
+	}
+	all := *data
+	all.Resources = map[string]*provider.ResourceType{typeResource: {Block: resourceBlock()}}
+	p.schema = &all
 	return p
 }
 
 type external struct {
-	provider.Base
-	opts   Options
-	schema *provider.Schema
+	provider.Provider // the data sources
+	opts              Options
+	schema            *provider.Schema
 
 	stopping context.Context
 	stop     context.CancelCauseFunc
@@ -66,98 +76,13 @@ type external struct {
 
 var errStopping = errors.New("the run is being interrupted")
 
-func newSchema() *provider.Schema {
-	id := func(description string) *provider.Attribute {
-		return &provider.Attribute{Type: cty.String, Computed: true, Description: description}
-	}
-	strings := cty.Map(cty.String)
-	program := &provider.Attribute{
-		Type: cty.DynamicPseudoType, Required: true,
-		Description: "The program to run: a string, or a list of strings that also holds its first arguments. There is no shell.",
-	}
-	interpreter := &provider.Attribute{
-		Type: cty.DynamicPseudoType, Optional: true,
-		Description: "What the program is an argument of, such as \"python3\": a string, or a list of strings that also holds options.",
-	}
-	return &provider.Schema{
-		Provider: &provider.Block{Description: "Programs in any language as data sources and resources."},
-		Data: map[string]*provider.ResourceType{
-			typeData: {Block: &provider.Block{
-				Description: "Runs a program that reads a JSON object of strings and prints another. It must have no side effects.",
-				Attributes: map[string]*provider.Attribute{
-					"program": {Type: cty.List(cty.String), Required: true,
-						Description: "The program to run and its arguments. There is no shell; null and empty elements are dropped."},
-					"query": {Type: strings, Optional: true,
-						Description: "What the program reads on standard input, as a JSON object."},
-					"working_dir": {Type: cty.String, Optional: true,
-						Description: "Where the program runs; by default in the current directory."},
-					"result": {Type: strings, Computed: true, Description: "What the program printed."},
-					"id":     id("Always \"-\"."),
-				},
-			}},
-			typeDataSource: {Block: &provider.Block{
-				Description: "Runs a program that reads a JSON object of strings and prints another. It must have no side effects, " +
-					"and not depend on the directory that it runs in.",
-				Attributes: map[string]*provider.Attribute{
-					"program":     program,
-					"interpreter": interpreter,
-					"query": {Type: strings, Optional: true,
-						Description: "What the program reads on standard input, as a JSON object."},
-					"result": {Type: strings, Computed: true, Description: "What the program printed."},
-					"id":     id("Always \"-\"."),
-				},
-			}},
-		},
-		Resources: map[string]*provider.ResourceType{
-			typeResource: {Block: &provider.Block{
-				Description: "An object that a program manages. The program is run with create, read, update or delete as its last " +
-					"argument, and must not depend on the directory that it runs in.",
-				Attributes: map[string]*provider.Attribute{
-					"program":     program,
-					"interpreter": interpreter,
-					"arguments": {Type: strings, Optional: true,
-						Description: "What the object should be like. After apply, what the program says that it is like."},
-					"result": {Type: strings, Computed: true, Description: "What else the program tells of the object."},
-					"id":     id("The name that the program gave to the object."),
-				},
-			}},
-		},
-		Ephemeral: map[string]*provider.ResourceType{},
-		Functions: map[string]*provider.Function{},
-	}
-}
-
 func (p *external) Schema(context.Context) (*provider.Schema, diag.List) { return p.schema, nil }
-
-func (p *external) ValidateResource(_ context.Context, req provider.ValidateResourceRequest) diag.List {
-	if req.Kind == provider.DataSource && req.Type == typeData {
-		return validateList(req.Config.GetAttr("program"))
-	}
-	if p.schema.Type(req.Kind, req.Type) == nil {
-		return nil
-	}
-	program, interpreter := req.Config.GetAttr("program"), req.Config.GetAttr("interpreter")
-	if program.IsNull() {
-		return diag.List{missingArgument("program")}
-	}
-	diags := validateWords("program", program).Extend(validateWords("interpreter", interpreter))
-	if len(diags) == 0 && program.IsWhollyKnown() {
-		if _, problem := newCommand(program); problem != nil {
-			diags = diags.Append(problem)
-		}
-	}
-	return diags
-}
-
-func (p *external) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
-	return provider.DecodeStored(p.schema.Resources[req.Type], req)
-}
 
 // Stop ends the programs that only read, by their context. Those that change something are left to finish: cut off, they
 // would leave behind what nobody knows of. A caller that cannot wait for them ends the context of their call.
-func (p *external) Stop(context.Context) error {
+func (p *external) Stop(ctx context.Context) error {
 	p.stop(errStopping)
-	return nil
+	return p.Provider.Stop(ctx)
 }
 
 // interruptible is a context that also ends with Stop. The caller must call the function returned.

@@ -12,6 +12,38 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
+func resourceBlock() *provider.Block {
+	strings := cty.Map(cty.String)
+	return &provider.Block{
+		Description: "An object that a program manages. The program is run with create, read, update or delete as its last " +
+			"argument, and must not depend on the directory that it runs in.",
+		Attributes: map[string]*provider.Attribute{
+			"program":     {Type: cty.DynamicPseudoType, Required: true, Description: aboutProgram},
+			"interpreter": {Type: cty.DynamicPseudoType, Optional: true, Description: aboutInterpreter},
+			"arguments": {Type: strings, Optional: true,
+				Description: "What the object should be like. After apply, what the program says that it is like."},
+			"result":    {Type: strings, Computed: true, Description: "What else the program tells of the object."},
+			idAttribute: {Type: cty.String, Computed: true, Description: "The name that the program gave to the object."},
+		},
+	}
+}
+
+// ValidateResource checks the resource as the second data source is checked.
+func (p *external) ValidateResource(ctx context.Context, req provider.ValidateResourceRequest) diag.List {
+	if req.Kind != provider.ManagedResource || req.Type != typeResource {
+		return p.Provider.ValidateResource(ctx, req)
+	}
+	return validateProgram(req.Config)
+}
+
+// UpgradeState reads what is stored: there is one version of the schema.
+func (p *external) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
+	if req.Type != typeResource {
+		return p.Provider.UpgradeState(ctx, req)
+	}
+	return provider.DecodeStored(p.schema.Resources[typeResource], req)
+}
+
 // object is a value of the resource, taken apart. Attributes may be null, and in plans unknown.
 type object struct {
 	program, interpreter  cty.Value
@@ -64,7 +96,7 @@ func encoded(arguments cty.Value) []byte { return program.WriteStrings(stringMap
 // and configured, hence the legacy type system.
 func (p *external) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	if req.Type != typeResource {
-		return p.Base.Plan(ctx, req)
+		return p.Provider.Plan(ctx, req)
 	}
 	resp := provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate, Identity: req.PriorIdentity, LegacyTypeSystem: true}
 	if req.Proposed.IsNull() {
@@ -89,7 +121,7 @@ func (p *external) Plan(ctx context.Context, req provider.PlanRequest) provider.
 
 func (p *external) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	if req.Type != typeResource {
-		return p.Base.Apply(ctx, req)
+		return p.Provider.Apply(ctx, req)
 	}
 	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Identity: req.PlannedIdentity, LegacyTypeSystem: true}
 	var planned object
@@ -204,10 +236,13 @@ func (p *external) delete(ctx context.Context, prior object) *diag.Diagnostic {
 
 // Read runs the program that the state names. An object that was imported by a bare id has none yet and stays as it is.
 func (p *external) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
-	if req.Type != typeResource || req.Prior.IsNull() || req.Prior.GetAttr("program").IsNull() {
-		return p.Base.Read(ctx, req)
+	if req.Type != typeResource {
+		return p.Provider.Read(ctx, req)
 	}
 	resp := provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
+	if req.Prior.IsNull() || req.Prior.GetAttr("program").IsNull() {
+		return resp
+	}
 	ctx, done := p.interruptible(ctx)
 	defer done()
 	prior := objectOf(req.Prior)
@@ -245,7 +280,7 @@ func idOf(o object) string {
 // former it is known by its id until the next apply runs update.
 func (p *external) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
 	if req.Type != typeResource {
-		return p.Base.Import(ctx, req)
+		return p.Provider.Import(ctx, req)
 	}
 	fail := func(format string, args ...any) provider.ImportResponse {
 		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import id", format, args...)}

@@ -35,9 +35,12 @@ func (s *server) Apply(ctx context.Context, req provider.ApplyRequest) provider.
 // run calls a callback within its time.
 func (s *server) run(ctx context.Context, d *ResourceData, key string, op operation) diag.List {
 	diags := s.guard(ctx, d.typ, key, func(ctx context.Context) diag.List {
-		limit := d.Timeout(key)
-		ctx, cancel := context.WithTimeoutCause(ctx, limit, timedOut{key, limit})
-		defer cancel()
+		if d.typ.resource.Timeouts != nil {
+			limit := d.Timeout(key)
+			var cancel func()
+			ctx, cancel = context.WithTimeoutCause(ctx, limit, timedOut{key, limit})
+			defer cancel()
+		}
 		d.ctx = ctx
 		return op(ctx, d, s.meta())
 	})

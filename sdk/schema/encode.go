@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -253,7 +254,10 @@ func (f *field) encodeMap(path cty.Path, v interface{}, like cty.Value) (cty.Val
 		return cty.MapValEmpty(f.elem.ty), nil
 	}
 	vals := make(map[string]cty.Value, rv.Len())
-	for _, k := range rv.MapKeys() {
+	keys := rv.MapKeys()
+	// Keys that are equal once normalised collapse to the last.
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	for _, k := range keys {
 		key := cty.StringVal(k.String())
 		old := cty.NilVal
 		if like != cty.NilVal && !like.IsNull() && like.IsKnown() && like.HasIndex(key).True() {

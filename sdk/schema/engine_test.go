@@ -35,7 +35,6 @@ type engine struct {
 	rt      *provider.ResourceType
 	state   cty.Value
 	id      cty.Value
-	calls   *[]string
 	replace []cty.Path
 }
 

@@ -92,8 +92,8 @@ func (c *inspection) add(what, format string, args ...any) {
 }
 
 func (c *inspection) typeName(w where) {
-	if !nameForm.MatchString(w.name) || !strings.Contains(w.name, "_") {
-		c.add(w.what, "the name is not of the form provider_thing, in lower case")
+	if !nameForm.MatchString(w.name) {
+		c.add(w.what, "the name is not in lower case, or begins with something else than a letter")
 	}
 }
 
@@ -526,7 +526,7 @@ func (c *inspection) nested(w where, key string, s *Schema, onlyComputed bool) {
 		c.add(w.what, "the nested resource has no Schema")
 	}
 	if r.create() != nil || r.read() != nil || r.update() != nil || r.delete() != nil || r.Exists != nil || r.Importer != nil || r.CustomizeDiff != nil ||
-		r.Timeouts != nil || r.Identity != nil || r.SchemaVersion != 0 || len(r.StateUpgraders) > 0 {
+		r.Timeouts != nil || r.Identity != nil || r.SchemaVersion != 0 || len(r.StateUpgraders)+len(r.ValidateRawResourceConfigFuncs) > 0 {
 		c.add(w.what, "a nested resource has a Schema and nothing else")
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Schema)) {

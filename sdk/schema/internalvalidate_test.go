@@ -150,13 +150,13 @@ func wrong() map[string]struct {
 		"identity of blocks":            {identity(&Schema{Type: TypeMap, RequiredForImport: true}), "has to be simple"},
 		"identity that is required":     {identity(&Schema{Type: TypeString, RequiredForImport: true, Required: true}), "attributes of an identity only"},
 
-		"nil resource":          {resources(nil), "the resource is nil"},
-		"type without a prefix": {&Provider{ResourcesMap: map[string]*Resource{"thing": one(text())}}, "provider_thing"},
-		"no create":             {resources(changed(func(r *Resource) { r.Create = nil })), "there is no Create"},
-		"no read":               {resources(changed(func(r *Resource) { r.Read = nil })), "there is no Read"},
-		"no delete":             {resources(changed(func(r *Resource) { r.Delete = nil })), "there is no Delete"},
-		"two ways to create":    {resources(changed(func(r *Resource) { r.CreateContext = nopContext })), "Create and CreateContext"},
-		"update without need":   {resources(&Resource{Schema: map[string]*Schema{"x": {Type: TypeString, Optional: true, ForceNew: true}}, Create: nop, Read: nop, Update: nop, Delete: nop}), "Update is never called"},
+		"nil resource":        {resources(nil), "the resource is nil"},
+		"type in upper case":  {&Provider{ResourcesMap: map[string]*Resource{"demo_Thing": one(text())}}, "not in lower case"},
+		"no create":           {resources(changed(func(r *Resource) { r.Create = nil })), "there is no Create"},
+		"no read":             {resources(changed(func(r *Resource) { r.Read = nil })), "there is no Read"},
+		"no delete":           {resources(changed(func(r *Resource) { r.Delete = nil })), "there is no Delete"},
+		"two ways to create":  {resources(changed(func(r *Resource) { r.CreateContext = nopContext })), "Create and CreateContext"},
+		"update without need": {resources(&Resource{Schema: map[string]*Schema{"x": {Type: TypeString, Optional: true, ForceNew: true}}, Create: nop, Read: nop, Update: nop, Delete: nop}), "Update is never called"},
 		"two importers": {resources(changed(func(r *Resource) {
 			r.Importer = &ResourceImporter{ImportStatePassthrough, ImportStatePassthroughContext}
 		})), "State and StateContext"},

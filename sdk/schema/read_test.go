@@ -290,6 +290,11 @@ func TestValidationFindsAllMistakesAtTheirPlaces(t *testing.T) {
 		"items": {Type: TypeList, Optional: true, ConfigMode: SchemaConfigModeAttr, Elem: &Resource{Schema: map[string]*Schema{"key": {Type: TypeString, Required: true}}}},
 	}, nil)
 	r.DeprecationMessage = "Use demo_other."
+	r.ValidateRawResourceConfigFuncs = []ValidateRawResourceConfigFunc{func(_ context.Context, req ValidateResourceConfigFuncRequest, resp *ValidateResourceConfigFuncResponse) {
+		if !req.RawConfig.GetAttr("tags").IsKnown() {
+			resp.Diagnostics = resp.Diagnostics.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Unknown tags", Path: cty.GetAttrPath("tags")})
+		}
+	}}
 	e := start(t, r)
 	port := func(n cty.Value) cty.Value { return obj(attrs{"port": n}) }
 	for name, test := range map[string]struct {
@@ -309,6 +314,7 @@ func TestValidationFindsAllMistakesAtTheirPlaces(t *testing.T) {
 		"too few":               {attrs{"x": str(""), "words": cty.SetVal([]cty.Value{str("a")})}, ".words error"},
 		"perhaps too few":       {attrs{"x": str(""), "words": cty.SetVal([]cty.Value{unknownText, str("a")})}, ""},
 		"half in a map":         {attrs{"x": str(""), "tags": cty.MapVal(attrs{"k": cty.NumberFloatVal(.5), "l": num(1)})}, `.tags["k"] error`},
+		"a raw check":           {attrs{"x": str(""), "tags": cty.UnknownVal(cty.Map(cty.Number))}, ".tags error"},
 		"blocks":                {attrs{"x": str(""), "rule": tup(port(num(1)), port(num(2)), port(unknownNumber))}, ".rule[1].port error"},
 		"too few blocks":        {attrs{"x": str(""), "rule": tup(port(num(1)))}, ".rule error"},
 		"none of a block":       {attrs{"x": str(""), "one": tup(obj(attrs{}))}, ".one[0].p error"},

@@ -30,7 +30,9 @@ type Resource struct {
 	Importer *ResourceImporter
 	// CustomizeDiff looks at each plan for a create or an update.
 	CustomizeDiff CustomizeDiffFunc
-	// Timeouts adds a block "timeouts" and limits the contexts of the callbacks.
+	// ValidateRawResourceConfigFuncs check a configuration as it was written, unknown and write-only values included.
+	ValidateRawResourceConfigFuncs []ValidateRawResourceConfigFunc
+	// Timeouts adds a block "timeouts" and limits the contexts of the callbacks. Without, nothing but the user ends a callback.
 	Timeouts *ResourceTimeout
 
 	// SchemaVersion and StateUpgraders bring stored objects of earlier versions of the schema to this one, version by version.
@@ -42,6 +44,18 @@ type Resource struct {
 	DeprecationMessage string
 	Description        string
 }
+
+// ValidateRawResourceConfigFunc checks a configuration and appends what it finds to the response.
+type ValidateRawResourceConfigFunc func(context.Context, ValidateResourceConfigFuncRequest, *ValidateResourceConfigFuncResponse)
+
+// ValidateResourceConfigFuncRequest holds what is checked. Attributes that are not configured are null.
+type ValidateResourceConfigFuncRequest struct {
+	WriteOnlyAttributesAllowed bool
+	RawConfig                  cty.Value
+}
+
+// ValidateResourceConfigFuncResponse takes what a check finds.
+type ValidateResourceConfigFuncResponse struct{ Diagnostics diag.List }
 
 // ResourceImporter finds existing objects. The callback gets data with the id that the user gave, and returns the data of what it found,
 // with ids; each is read afterwards.

@@ -204,9 +204,6 @@ type Schema struct {
 	Description string
 }
 
-// computes tells whether the provider may decide a value.
-func (s *Schema) computes() bool { return s.Computed }
-
 // defaults tells whether there may be a default.
 func (s *Schema) defaults() bool { return s.Default != nil || s.DefaultFunc != nil }
 

@@ -16,7 +16,9 @@ import (
 // ValidateConfig checks the provider block.
 func (s *server) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
 	resp := provider.ValidateConfigResponse{Prepared: req.Config}
-	resp.Diagnostics = s.guard(ctx, s.config, "validate", func(context.Context) diag.List { return s.config.validate(req.Config) })
+	resp.Diagnostics = s.guard(ctx, s.config, "validate", func(ctx context.Context) diag.List {
+		return s.config.validate(ctx, req.Config, provider.ClientCapabilities{})
+	})
 	return resp
 }
 
@@ -36,16 +38,21 @@ func (s *server) ValidateResource(ctx context.Context, req provider.ValidateReso
 	if t == nil {
 		return diag.List{}.Errorf(nil, "Not supported by this provider", "The provider has no type %q.", req.Type)
 	}
-	return s.guard(ctx, t, "validate", func(context.Context) diag.List { return t.validate(req.Config) })
+	return s.guard(ctx, t, "validate", func(ctx context.Context) diag.List { return t.validate(ctx, req.Config, req.Client) })
 }
 
-func (t *resourceType) validate(config cty.Value) diag.List {
+func (t *resourceType) validate(ctx context.Context, config cty.Value, client provider.ClientCapabilities) diag.List {
 	if config.IsNull() || !config.IsKnown() {
 		return nil
 	}
 	v := validation{typ: t, config: config}
 	if m := t.resource.DeprecationMessage; m != "" {
 		v.warnf(nil, "Deprecated", "%s", m)
+	}
+	for _, check := range t.resource.ValidateRawResourceConfigFuncs {
+		var resp ValidateResourceConfigFuncResponse
+		check(ctx, ValidateResourceConfigFuncRequest{WriteOnlyAttributesAllowed: client.WriteOnlyAttributesAllowed, RawConfig: config}, &resp)
+		v.diags = v.diags.Extend(resp.Diagnostics)
 	}
 	v.object(t.object, nil, config)
 	return v.diags
@@ -111,7 +118,7 @@ func given(f *field, v cty.Value) bool {
 // required reports what the engine cannot know to be required: arguments whose default has no value here, and members of objects that are
 // values.
 func (v *validation) required(f *field, path cty.Path, value cty.Value) {
-	if !f.schema.Required || f.block {
+	if !f.schema.Required || f.block || v.told(path) {
 		return
 	}
 	if f.schema.DefaultFunc != nil {
@@ -120,6 +127,11 @@ func (v *validation) required(f *field, path cty.Path, value cty.Value) {
 		}
 	}
 	v.errorf(path, "Missing required argument", "The argument %q is required, and has no value.", f.name)
+}
+
+// told tells whether an error is known at a place already: the author's words are better than ours.
+func (v *validation) told(path cty.Path) bool {
+	return slices.ContainsFunc(v.diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error && d.Path.Equals(path) })
 }
 
 func (v *validation) timeouts(f *field, path cty.Path, value cty.Value) {
