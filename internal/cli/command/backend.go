@@ -84,6 +84,25 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 	return diags
 }
 
+// Check finds settings that cannot be meant, once the command line has had its say.
+func (b *Backend) Check(block *config.Backend) (diags diag.List) {
+	if b.Type != "local" {
+		return nil
+	}
+	attrs, _ := block.Body.JustAttributes() // BackendOf has reported what is wrong with them
+	for name, summary := range map[string]string{"path": "Invalid local state file path", "workspace_dir": "Invalid local workspace directory path"} {
+		if text := b.Config[name]; text == nil || *text != "" {
+			continue
+		}
+		at := block.Range
+		if attr := attrs[name]; attr != nil {
+			at = attr.Expr.Range()
+		}
+		diags = diags.Errorf(&at, summary, "The %q attribute value must not be empty. Leave the argument out for the usual place, or name one.", name)
+	}
+	return diags
+}
+
 func (b *Backend) hash() uint64 {
 	values := map[string]cty.Value{}
 	for _, name := range backendTypes[b.Type] {

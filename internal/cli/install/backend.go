@@ -55,6 +55,9 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 		if diags := s.override(c, configured); diags.HasErrors() {
 			return nil, diags
 		}
+		if diags := configured.Check(root.Backend); diags.HasErrors() {
+			return nil, diags
+		}
 	}
 	unchanged := configured.SamePlace(recorded)
 	switch {
