@@ -1,0 +1,153 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// acceptanceModule is a module of its own, so that this one does not require the framework for acceptance tests.
+const acceptanceModule = "acceptance"
+
+// TestAcceptance runs acceptance tests of a provider of ours, made with the published framework for them.
+func TestAcceptance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a framework and runs for half a minute")
+	}
+	bin := filepath.Join(t.TempDir(), "acceptance.test")
+	inAcceptance(t, "test", "-c", "-o", bin, ".")
+	run := exec.Command(bin, "-test.v", "-test.timeout", "5m")
+	run.Dir = acceptanceModule
+	run.Env = acceptanceEnv(t, "")
+	out, err := run.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// suite is a module with acceptance tests of somebody else.
+type suite struct {
+	Module   string
+	Packages []string // relative to the module
+	Skip     []struct{ Tests, Reason string }
+}
+
+// TestAcceptanceSuites runs the acceptance tests of other people's providers, and those of the framework itself. That takes some twenty minutes,
+// so it asks for TOMBOLO_ACCEPTANCE_SUITES: "all", or a part of a module's path. TF_ACC_TERRAFORM_PATH replaces the binary.
+func TestAcceptanceSuites(t *testing.T) {
+	asked := os.Getenv("TOMBOLO_ACCEPTANCE_SUITES")
+	if asked == "" {
+		t.Skip("TOMBOLO_ACCEPTANCE_SUITES is not set")
+	}
+	data, err := os.ReadFile(filepath.Join(acceptanceModule, "suites.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suites []suite
+	if err := json.Unmarshal(data, &suites); err != nil {
+		t.Fatal(err)
+	}
+	settings := releases(t)
+	for _, s := range suites {
+		if asked != "all" && !strings.Contains(s.Module, asked) {
+			continue
+		}
+		for _, p := range s.Packages {
+			t.Run(path.Base(s.Module)+"/"+p, func(t *testing.T) { s.run(t, p, settings) })
+		}
+	}
+}
+
+// run runs the tests of one package, all but those that are to be skipped, in the package's folder.
+func (s suite) run(t *testing.T, pkg, settings string) {
+	bin := filepath.Join(t.TempDir(), "suite.test")
+	inAcceptance(t, "test", "-c", "-o", bin, s.Module+"/"+pkg)
+	dir := inAcceptance(t, "list", "-f", "{{.Dir}}", s.Module+"/"+pkg)
+	var skip []string
+	for _, e := range s.Skip {
+		skip = append(skip, e.Tests)
+	}
+	run := exec.Command(bin, "-test.v", "-test.timeout", "20m", "-test.parallel", "4", "-test.skip", strings.Join(skip, "|"))
+	run.Dir = dir
+	run.Env = acceptanceEnv(t, settings)
+	out, err := run.CombinedOutput()
+	count := func(what string) int { return strings.Count(string(out), "--- "+what+": ") }
+	if err != nil || count("PASS") == 0 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%d passed, %d skipped", count("PASS"), count("SKIP"))
+}
+
+// inAcceptance runs the go command in the module of the acceptance tests. It works on a copy of go.mod, which the command may complete: the
+// main module, whose requirements count there too, gets new ones without anybody thinking of this. Where modules cannot be had, the test
+// is skipped.
+func inAcceptance(t *testing.T, command string, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(acceptanceModule, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", append([]string{command, "-mod=mod", "-modfile=" + filepath.Join(dir, "go.mod")}, args...)...)
+	cmd.Dir = acceptanceModule
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err == nil {
+		return strings.TrimSpace(string(out))
+	}
+	for _, sign := range []string{"dial tcp", "no such host", "i/o timeout", "module lookup disabled", "server response: ", "connection refused"} {
+		if strings.Contains(stderr.String(), sign) {
+			t.Skipf("the modules that acceptance tests need are not to be had: %v\n%s", err, &stderr)
+		}
+	}
+	t.Fatalf("go %s %v: %v\n%s%s", command, args, err, out, &stderr)
+	return ""
+}
+
+// acceptanceEnv names the binary and the CLI configuration.
+func acceptanceEnv(t *testing.T, settings string) []string {
+	env := append(os.Environ(), "TF_ACC=1", "CHECKPOINT_DISABLE=1", "HOME="+t.TempDir(), "TF_CLI_CONFIG_FILE="+settings)
+	if os.Getenv("TF_ACC_TERRAFORM_PATH") == "" {
+		env = append(env, "TF_ACC_TERRAFORM_PATH="+findTombolo(t))
+	}
+	return env
+}
+
+// releases makes a mirror of what providers/build has built, under the versions that the suites ask for too, and gives the path of a CLI
+// configuration that has it as the only place of installation.
+func releases(t *testing.T) string {
+	dir := t.TempDir()
+	for name, versions := range map[string][]string{"random": {"3.5.1", "3.2.0"}, "null": {"3.1.0", "3.1.1", "3.2.4"}, "time": nil} {
+		p := plugins[name]
+		bin, err := p.built()
+		if err != nil {
+			t.Skip(err)
+		}
+		for _, v := range append(versions, p.version) {
+			folder := filepath.Join(dir, "registry.terraform.io", p.source, v, runtime.GOOS+"_"+runtime.GOARCH)
+			if err := os.MkdirAll(folder, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(bin, filepath.Join(folder, fmt.Sprintf("%s%s_v%s", pluginPrefix, name, v))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	settings := filepath.Join(dir, "settings.tfrc")
+	if err := os.WriteFile(settings, fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", dir), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return settings
+}
