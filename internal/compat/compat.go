@@ -1,0 +1,252 @@
+// Package compat holds what Terraform has, and says of each piece how it is here: docs/compatibility.md.
+//
+// The facts (terraform.json) are a list of names: commands and their flags, the blocks of the language with their arguments, functions,
+// backends, settings and variables of the environment. They were asked of Terraform itself where it answers, by the same tests that
+// compare them with it again where there is one: its help texts, its list of functions, and which names it takes in which block. What no
+// one can ask it for is taken from its documentation.
+//
+// Whether Tombolo knows a name is asked of Tombolo: its table of commands, its table of functions, and the same configurations that
+// Terraform was asked with. A remark (remarks.go) says where it does otherwise, or what it answers instead; a proof is a case
+// in which the piece is used, in the conformance corpus or the scripts of the command line (proofs.json).
+//
+//	go test ./internal/compat            # does everything still agree?
+//	go test ./internal/compat -update    # write the documents, and proofs where there are none
+//	go test ./internal/compat -learn     # write the facts that can be asked of the terraform on PATH
+package compat
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+//go:embed terraform.json
+var terraformFacts []byte
+
+// Facts are the names of everything that one version of Terraform has.
+type Facts struct {
+	Version     string              `json:"version"`
+	Commands    map[string][]string `json:"commands"`    // flags, without their dash, by the command; "" has those before the command
+	Bodies      map[string]Body     `json:"bodies"`      // by the path of block types that leads to them; "" is a file
+	Functions   []string            `json:"functions"`   //
+	Backends    []string            `json:"backends"`    //
+	Settings    []string            `json:"settings"`    // by the path of blocks
+	Environment []string            `json:"environment"` // with NAME or HOST for a part that is free
+}
+
+// Body is what may stand between the braces of a block.
+type Body struct {
+	Arguments []string `json:"arguments,omitempty"`
+	Blocks    []string `json:"blocks,omitempty"`
+}
+
+// Terraform gives the facts.
+func Terraform() (f Facts, err error) {
+	err = json.Unmarshal(terraformFacts, &f)
+	return f, err
+}
+
+// Item is one piece of Terraform.
+type Item struct {
+	Kind Kind
+	Of   string // the command of a flag, the body of an argument or block
+	Name string
+}
+
+// Kind is what an item is.
+type Kind string
+
+// The kinds of items.
+const (
+	Command  Kind = "command"
+	Flag     Kind = "flag"
+	Block    Kind = "block"
+	Argument Kind = "argument"
+	Function Kind = "function"
+	Backend  Kind = "backend"
+	Setting  Kind = "setting"
+	Variable Kind = "variable"
+)
+
+// String gives the key under which remarks and proofs of the item stand.
+func (i Item) String() string {
+	return strings.Join(strings.Fields(string(i.Kind)+" "+i.Of+" "+i.Name), " ")
+}
+
+// Items gives all of them, in the order of the document.
+func (f Facts) Items() (list []Item) {
+	add := func(kind Kind, of string, names ...string) {
+		for _, name := range names {
+			list = append(list, Item{kind, of, name})
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(f.Commands)) {
+		if path != "" {
+			add(Command, "", path)
+		}
+		add(Flag, path, f.Commands[path]...)
+	}
+	for _, path := range slices.Sorted(maps.Keys(f.Bodies)) {
+		add(Argument, path, f.Bodies[path].Arguments...)
+		add(Block, path, f.Bodies[path].Blocks...)
+	}
+	add(Function, "", f.Functions...)
+	add(Backend, "", f.Backends...)
+	add(Setting, "", f.Settings...)
+	add(Variable, "", f.Environment...)
+	return list
+}
+
+// State says how an item is here.
+type State string
+
+// The states of items.
+const (
+	Works   State = "works"
+	Differs State = "differs"
+	Refused State = "answered with an error"
+	Absent  State = "not yet"
+)
+
+// Remark says of an item what is not as in Terraform.
+type Remark struct {
+	State State
+	Text  string // what is otherwise, or what to do instead
+}
+
+// RemarkOn gives the remark on an item, or on the command or block that it belongs to; the zero remark if there is nothing to say.
+func RemarkOn(i Item) Remark {
+	if r, ok := remarks[i.String()]; ok {
+		return r
+	}
+	switch i.Kind {
+	case Flag:
+		return remarks[string(Command)+" "+i.Of]
+	case Argument, Block:
+		if r, ok := remarks["body "+i.Of]; ok {
+			return r
+		}
+		if at := strings.LastIndex(i.Of, "/"); i.Of != "" {
+			return RemarkOn(Item{Block, i.Of[:max(at, 0)], i.Of[at+1:]})
+		}
+	}
+	return Remark{}
+}
+
+// Document writes the page. Proofs give a case by the key of an item.
+func Document(f Facts, proofs map[string]string) string {
+	d := &document{facts: f, proofs: proofs}
+	d.printf(preface, f.Version)
+	d.summary()
+	d.commands()
+	d.language()
+	d.list("Functions", "function", Function, f.Functions)
+	d.list("Backends", "backend", Backend, f.Backends)
+	d.list("Settings", "setting", Setting, f.Settings)
+	d.list("Environment variables", "variable", Variable, f.Environment)
+	return d.text.String()
+}
+
+const preface = `# Compatibility with Terraform %[1]s
+
+<!-- Generated: do not edit. "go test ./internal/compat -update" writes this page. -->
+
+What Terraform %[1]s has, and how it is here. The page is made from a list of what Terraform has (` + "`internal/compat/terraform.json`" + `, which a test
+compares with the real one where there is one), from Tombolo's own tables and decoders, and from remarks (` + "`internal/compat/remarks.go`" + `);
+a test fails when something is said to work that Tombolo does not know, and when the page is not what comes out.
+
+*works*: as in Terraform; *differs*: it works, and the remark says what is otherwise; *answered with an error*: it is known and refused, and the message
+says what to do instead; *not yet*: it is missing. The last column names a case in which it is used: ` + "`TOPIC/NAME`" + ` is
+` + "`conformance/testdata/TOPIC/NAME.txtar`" + `, which runs through both programs and compares them; ` + "`cli/NAME`" + ` is a script of the command line,
+` + "`internal/cli/testdata/NAME.txtar`" + `. What is intended to be otherwise inside of such cases stands in ` + "`conformance/intended.json`" + `.
+`
+
+type document struct {
+	text   strings.Builder
+	facts  Facts
+	proofs map[string]string
+}
+
+func (d *document) printf(format string, args ...any) { fmt.Fprintf(&d.text, format, args...) }
+
+// summary counts.
+func (d *document) summary() {
+	d.printf("\n| | works | differs | answered with an error | not yet | with a case |\n|---|--:|--:|--:|--:|--:|\n")
+	counts := map[Kind]map[State]int{}
+	proven := map[Kind]int{}
+	for _, i := range d.facts.Items() {
+		if counts[i.Kind] == nil {
+			counts[i.Kind] = map[State]int{}
+		}
+		counts[i.Kind][cmp.Or(RemarkOn(i).State, Works)]++
+		if d.proofs[i.String()] != "" {
+			proven[i.Kind]++
+		}
+	}
+	for _, kind := range []Kind{Command, Flag, Block, Argument, Function, Backend, Setting, Variable} {
+		c := counts[kind]
+		d.printf("| %ss | %d | %d | %d | %d | %d |\n", kind, c[Works], c[Differs], c[Refused], c[Absent], proven[kind])
+	}
+}
+
+func (d *document) commands() {
+	d.printf("\n## Commands and flags\n")
+	for _, path := range slices.Sorted(maps.Keys(d.facts.Commands)) {
+		if path == "" {
+			d.printf("\n### Before the command\n")
+		} else {
+			d.printf("\n### %s\n", path)
+		}
+		d.head("command")
+		if path != "" {
+			d.row("`"+path+"`", Item{Command, "", path})
+		}
+		for _, name := range d.facts.Commands[path] {
+			d.row("`-"+name+"`", Item{Flag, path, name})
+		}
+	}
+}
+
+func (d *document) language() {
+	d.printf("\n## Blocks and arguments\n\nBlocks are written `name { }`, arguments without braces. The arguments of a resource that its provider declares are not listed.\n")
+	for _, path := range slices.Sorted(maps.Keys(d.facts.Bodies)) {
+		body := d.facts.Bodies[path]
+		if path == "" {
+			d.printf("\n### Top level of a file\n")
+		} else {
+			d.printf("\n### %s\n", strings.ReplaceAll(path, "/", " / "))
+		}
+		d.head("name")
+		for _, name := range body.Arguments {
+			d.row("`"+name+"`", Item{Argument, path, name})
+		}
+		for _, name := range body.Blocks {
+			d.row("`"+name+" { }`", Item{Block, path, name})
+		}
+	}
+}
+
+func (d *document) list(title, head string, kind Kind, names []string) {
+	d.printf("\n## %s\n", title)
+	d.head(head)
+	for _, name := range names {
+		d.row("`"+name+"`", Item{kind, "", name})
+	}
+}
+
+func (d *document) head(first string) {
+	d.printf("\n| %s | state | remark | case |\n|---|---|---|---|\n", first)
+}
+
+func (d *document) row(name string, i Item) {
+	r := RemarkOn(i)
+	proof := d.proofs[i.String()]
+	if proof != "" {
+		proof = "`" + proof + "`"
+	}
+	d.printf("| %s | %s | %s | %s |\n", name, cmp.Or(r.State, Works), r.Text, proof)
+}

@@ -1,0 +1,277 @@
+package compat
+
+import (
+	"encoding/json"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tombolo-iac/tombolo/internal/cli"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+)
+
+var update = flag.Bool("update", false, "write the documents")
+
+// later are names that versions after the one of the facts take, and some that never were: candidates beside those in the facts.
+var later = []string{
+	nobodys, "action", "action_trigger", "actions", "allow_missing", "const", "default_value", "deprecated", "dynamic", "enabled", "identity", "ignore_nested_deprecations",
+	"invoke", "language", "list", "name", "optional", "quiet", "required", "run", "state_store", "store", "test", "timeout", "tags", "values", "when", "workspace",
+}
+
+func theFacts(t *testing.T) Facts {
+	t.Helper()
+	f, err := Terraform()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func candidates(f Facts) (list []string) {
+	list = append(list, later...)
+	for _, b := range f.Bodies {
+		list = append(append(list, b.Arguments...), b.Blocks...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// known tells which items Tombolo's own tables and decoders know.
+func known(t *testing.T, f Facts, used usage) func(Item) bool {
+	flags := map[string][]string{}
+	for _, o := range cli.GlobalOptions {
+		flags[""] = append(flags[""], o.Name)
+	}
+	app := &command.App{Program: "tombolo", Title: "Tombolo"}
+	var walk func(prefix string, list []*command.Command)
+	walk = func(prefix string, list []*command.Command) {
+		for _, c := range list {
+			if c.Absent {
+				continue
+			}
+			path := prefix + c.Name
+			flags[path] = []string{"help"}
+			for _, d := range app.Flags(c, path) {
+				flags[path] = append(flags[path], d.Name)
+			}
+			walk(path+" ", c.Members)
+		}
+	}
+	walk("", cli.Commands())
+	functions := funcs.Table(funcs.Options{})
+	bodies := probe(t, candidates(f), validateHere)
+	settings := literals(t, "../settings")
+	variables := map[string]bool{}
+	for _, v := range command.Environment {
+		variables[v.Name] = true
+	}
+	maps.Copy(variables, literals(t, "../.."))
+	return func(i Item) bool {
+		switch i.Kind {
+		case Command:
+			return flags[i.Name] != nil
+		case Flag:
+			return slices.Contains(flags[i.Of], i.Name)
+		case Function:
+			_, ok := functions[i.Name]
+			return ok
+		case Setting:
+			for part := range strings.SplitSeq(i.Name, "/") {
+				if !settings[part] {
+					return false
+				}
+			}
+			return true
+		case Variable:
+			return variables[i.Name] || variables[strings.TrimSuffix(i.Name, "NAME")] || variables[strings.TrimSuffix(i.Name, "HOST")]
+		case Argument, Block:
+			if b, ok := bodies[i.Of]; ok {
+				return i.Kind == Argument && slices.Contains(b.Arguments, i.Name) || i.Kind == Block && slices.Contains(b.Blocks, i.Name)
+			}
+		}
+		if rest, ok := strings.CutPrefix(i.Of, "ephemeral"); ok { // what reads their blocks is the same function
+			i.Of = "data" + rest
+		}
+		return len(used[i.String()]) > 0 // what no table tells needs a case
+	}
+}
+
+// literals gives the texts in the source below a folder, tests and this package aside.
+func literals(t *testing.T, dir string) map[string]bool {
+	found := map[string]bool{}
+	err := filepath.WalkDir(filepath.FromSlash(dir), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "compat" || d.Name() == "conformance" || d.Name() == "bench" || d.Name() == "sdk" || d.Name() == "examples" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil && len(text) < 80 {
+					found[text] = true
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func readProofs(t *testing.T) map[string]string {
+	proofs := map[string]string{}
+	text, err := os.ReadFile("proofs.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &proofs); err != nil {
+		t.Fatal(err)
+	}
+	return proofs
+}
+
+func writeJSON(t *testing.T, name string, v any) {
+	text, err := json.MarshalIndent(v, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, append(text, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatIsSaidToWorkIsKnown(t *testing.T) {
+	f := theFacts(t)
+	used := cases(t, f)
+	proofs := readProofs(t)
+	isKnown := known(t, f, used)
+	keys := map[string]bool{}
+	for _, i := range f.Items() {
+		key, r := i.String(), RemarkOn(i)
+		if keys[key] {
+			t.Errorf("%s stands twice in the facts", key)
+		}
+		keys[key] = true
+		switch there := isKnown(i); {
+		case !there && (r.State == "" || r.State == Works || r.State == Differs):
+			t.Errorf("%s is said to work, and nothing here knows it: implement it, or write a remark", key)
+		case there && r.State == Absent:
+			t.Errorf("%s is there: its remark says that it is not yet", key)
+		case r.State != "" && r.Text == "":
+			t.Errorf("%s: a remark says what is otherwise, or what to do instead", key)
+		}
+		if case_ := proofs[key]; *update && !slices.Contains(used[key], case_) {
+			delete(proofs, key)
+			if len(used[key]) > 0 {
+				proofs[key] = used[key][0]
+			}
+		} else if case_ != "" && !slices.Contains(used[key], case_) {
+			t.Errorf("%s is not used in the case %s: run this test with -update", key, case_)
+		}
+	}
+	for _, list := range [][]string{slices.Collect(maps.Keys(remarks)), slices.Collect(maps.Keys(proofs))} {
+		for _, key := range list {
+			if strings.HasPrefix(key, "body ") {
+				continue
+			}
+			if !keys[key] && *update {
+				delete(proofs, key)
+			} else if !keys[key] {
+				t.Errorf("there is a remark or a proof for %q, which Terraform does not have", key)
+			}
+		}
+	}
+	if *update {
+		writeJSON(t, "proofs.json", proofs)
+	}
+}
+
+func TestTheDocumentIsWhatTheTablesGive(t *testing.T) {
+	same(t, "compatibility.md", Document(theFacts(t), readProofs(t)))
+}
+
+func same(t *testing.T, name, want string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "docs", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("docs/%s is not what comes out: run this test with -update (-want +got):\n%.2000s", name, diff)
+	}
+}
+
+// TestTheFactsAreThoseOfTerraform asks the real program for everything that it can be asked for.
+func TestTheFactsAreThoseOfTerraform(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts terraform some fifty times")
+	}
+	f := theFacts(t)
+	o := theOracle(t, f.Version)
+	commands, functions := o.commands(t), o.functions(t)
+	bodies := probe(t, candidates(f), o.validate)
+	if *learn {
+		for path, flags := range commands {
+			flags = append(flags, f.Commands[path]...) // the help texts do not name all
+			slices.Sort(flags)
+			f.Commands[path] = slices.Compact(flags)
+		}
+		maps.Copy(f.Bodies, bodies)
+		f.Functions = functions
+		writeJSON(t, "terraform.json", f)
+		return
+	}
+	for path, flags := range commands {
+		for _, name := range flags {
+			if f.Commands[path] == nil || !slices.Contains(f.Commands[path], name) {
+				t.Errorf("the facts lack the option -%s of %q", name, path)
+			}
+		}
+	}
+	if diff := cmp.Diff(functions, f.Functions); diff != "" {
+		t.Errorf("functions (-terraform +facts):\n%s", diff)
+	}
+	for path, want := range bodies {
+		if diff := cmp.Diff(want, f.Bodies[path]); diff != "" {
+			t.Errorf("the body of %q (-terraform +facts):\n%s", path, diff)
+		}
+	}
+	program, err := os.ReadFile(o.program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range f.Environment {
+		if bare := strings.TrimSuffix(strings.TrimSuffix(name, "NAME"), "HOST"); !strings.Contains(string(program), bare) {
+			t.Errorf("the variable %s occurs nowhere in the program", name)
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package compat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo"
+)
+
+var learn = flag.Bool("learn", false, "write terraform.json: what can be asked of the terraform on PATH")
+
+// oracle is the real program.
+type oracle struct {
+	program string
+	environ []string
+}
+
+func theOracle(t *testing.T, version string) oracle {
+	t.Helper()
+	program, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("there is no terraform on PATH to compare with")
+	}
+	settings := filepath.Join(t.TempDir(), "empty.tfrc")
+	if err := os.WriteFile(settings, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := oracle{program, append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+settings, "TF_CLI_ARGS=", "COMP_LINE=")}
+	var is struct {
+		Version string `json:"terraform_version"`
+	}
+	if err := json.Unmarshal(o.run(t, t.TempDir(), "version", "-json"), &is); err != nil || is.Version != version {
+		t.Skipf("the terraform on PATH is %q, and the facts are those of %s", is.Version, version)
+	}
+	return o
+}
+
+func (o oracle) run(t *testing.T, dir string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(o.program, args...)
+	cmd.Dir, cmd.Env = dir, o.environ
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out
+}
+
+var (
+	helpFlag    = regexp.MustCompile(`(?m)(?:^[ \t]+|aliases: )-([a-z][a-z-]*)`)
+	helpCommand = regexp.MustCompile(`(?m)^ {2,4}([a-z][a-z-]*) {2,}`)
+	families    = []string{"metadata", "providers", "state", "workspace"}
+)
+
+// commands reads the help texts.
+func (o oracle) commands(t *testing.T) map[string][]string {
+	found := map[string][]string{}
+	dir := t.TempDir()
+	var ask func(path []string)
+	ask = func(path []string) {
+		_, text, _ := strings.Cut(string(o.run(t, dir, append(slices.Clone(path), "-help")...)), "\n")
+		flags := []string{}
+		for _, m := range helpFlag.FindAllStringSubmatch(text, -1) {
+			flags = append(flags, m[1])
+		}
+		slices.Sort(flags)
+		found[strings.Join(path, " ")] = slices.Compact(flags)
+		if len(path) > 1 || len(path) == 1 && !slices.Contains(families, path[0]) {
+			return
+		}
+		for _, m := range helpCommand.FindAllStringSubmatch(text, -1) {
+			ask(append(slices.Clone(path), m[1]))
+		}
+	}
+	ask(nil)
+	return found
+}
+
+func (o oracle) functions(t *testing.T) (list []string) {
+	var document struct {
+		Signatures map[string]any `json:"function_signatures"`
+	}
+	if err := json.Unmarshal(o.run(t, t.TempDir(), "metadata", "functions", "-json"), &document); err != nil {
+		t.Fatal(err)
+	}
+	for name := range document.Signatures {
+		if !strings.Contains(name, "::") {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// problem is what a program says of a configuration.
+type problem struct {
+	summary, file string
+	line          int
+}
+
+// validate asks the real program.
+func (o oracle) validate(t *testing.T, dir string) (list []problem) {
+	var document struct {
+		Diagnostics []struct {
+			Severity, Summary string
+			Range             *struct {
+				Filename string
+				Start    struct{ Line int }
+			}
+		}
+	}
+	if err := json.Unmarshal(o.run(t, dir, "validate", "-json"), &document); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range document.Diagnostics {
+		if d.Severity == "error" {
+			p := problem{summary: d.Summary}
+			if d.Range != nil {
+				p.file, p.line = d.Range.Filename, d.Range.Start.Line
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// validateHere asks Tombolo.
+func validateHere(t *testing.T, dir string) (list []problem) {
+	project, diags := tombolo.Load(context.Background(), tombolo.Options{Dir: dir, DataDir: filepath.Join(dir, ".terraform"), Workspace: "default"})
+	if !diags.HasErrors() {
+		defer project.Close()
+		diags = diags.Extend(project.Validate(context.Background()))
+	}
+	for _, d := range diags {
+		p := problem{summary: d.Summary}
+		if d.Subject != nil {
+			p.file, p.line = filepath.Base(d.Subject.Filename), d.Subject.Start.Line
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// wrappers are configurations around candidates: %d is a number of its own, and %s is their place. Without it they are valid. Bodies that a schema
+// shares with the language (those of resources, provisioners and the like) are not asked for: what they take is known from documentation.
+var wrappers = map[string]string{
+	"":                                 "%s",
+	"terraform":                        "terraform {\n%s\n}",
+	"variable":                         "variable \"v%d\" {\n%s\n}",
+	"variable/validation":              "variable \"v%d\" {\nvalidation {\ncondition = var.v%d != 1\nerror_message = \"No.\"\n%s\n}\n}",
+	"output":                           "output \"o%d\" {\nvalue = 1\n%s\n}",
+	"output/precondition":              "output \"o%d\" {\nvalue = 1\nprecondition {\ncondition = terraform_data.base.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}",
+	"resource/lifecycle":               "resource \"terraform_data\" \"r%d\" {\nlifecycle {\n%s\n}\n}",
+	"resource/lifecycle/postcondition": "resource \"terraform_data\" \"r%d\" {\nlifecycle {\npostcondition {\ncondition = self.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}\n}",
+	"resource/lifecycle/precondition":  "resource \"terraform_data\" \"r%d\" {\nlifecycle {\nprecondition {\ncondition = terraform_data.base.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}\n}",
+	"check":                            "check \"c%d\" {\nassert {\ncondition = terraform_data.base.id != \"\"\nerror_message = \"No.\"\n}\n%s\n}",
+	"check/assert":                     "check \"c%d\" {\nassert {\ncondition = terraform_data.base.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}",
+	"moved":                            "moved {\nfrom = terraform_data.from%d\nto = terraform_data.to%d\n%s\n}",
+	"removed":                          "removed {\nfrom = terraform_data.gone%d\n%s\n}",
+	"removed/lifecycle":                "removed {\nfrom = terraform_data.gone%d\nlifecycle {\ndestroy = false\n%s\n}\n}",
+	"import":                           "resource \"terraform_data\" \"i%d\" {\n}\nimport {\nto = terraform_data.i%d\nid = \"x\"\n%s\n}",
+}
+
+// nobodys is a name that is taken nowhere; it shows whether the answers mean anything.
+const nobodys = "zz_nobodys"
+
+// probe finds out which of the candidates a program takes as arguments and as blocks in each body. All of them stand in one body, a line each.
+// Problems with a candidate may hide those that are found later, so candidates that are known but wrong in themselves are taken out, and the
+// rest is asked again.
+func probe(t *testing.T, candidates []string, validate func(t *testing.T, dir string) []problem) map[string]Body {
+	dir := t.TempDir()
+	found := map[string]Body{}
+	take := func(path, line string) {
+		b := found[path]
+		if name, isArgument := strings.CutSuffix(line, " = null"); isArgument {
+			b.Arguments = append(b.Arguments, name)
+		} else {
+			b.Blocks = append(b.Blocks, strings.TrimSuffix(line, " {}"))
+		}
+		found[path] = b
+	}
+	open := map[string][]string{} // lines by path
+	for path, wrapper := range wrappers {
+		for _, name := range candidates {
+			switch {
+			case has(wrapper, name):
+				take(path, name+" = null") // it is there anyway, and cannot stand there twice
+			case path != "":
+				open[path] = append(open[path], name+" = null")
+			}
+			open[path] = append(open[path], name+" {}")
+		}
+	}
+	// A file for each body: to show a problem the real program reads the file again from its beginning.
+	for range 12 {
+		at := map[problem][2]string{}
+		for number, path := range slices.Sorted(maps.Keys(wrappers)) {
+			file := fmt.Sprintf("body%d.tf", number)
+			before, after, _ := strings.Cut(strings.ReplaceAll(wrappers[path], "%d", fmt.Sprint(number)), "%s")
+			lines := strings.Split(strings.TrimSuffix(before, "\n"), "\n")
+			for _, line := range open[path] {
+				lines = append(lines, line)
+				at[problem{file: file, line: len(lines)}] = [2]string{path, line}
+			}
+			lines = append(lines, strings.Split(strings.TrimPrefix(after, "\n"), "\n")...)
+			write(t, filepath.Join(dir, file), strings.Join(lines, "\n")+"\n")
+		}
+		write(t, filepath.Join(dir, "base.tf"), "resource \"terraform_data\" \"base\" {}\n")
+		problems := validate(t, dir)
+		progress := false
+		for _, p := range problems {
+			q, ok := at[problem{file: p.file, line: p.line}]
+			i := slices.Index(open[q[0]], q[1])
+			if !ok || i < 0 {
+				continue // of a body as a whole, or the second one with this candidate
+			}
+			progress = true
+			open[q[0]] = slices.Delete(open[q[0]], i, i+1)
+			if p.summary != "Unsupported argument" && p.summary != "Unsupported block type" {
+				take(q[0], q[1])
+			}
+		}
+		if progress {
+			continue
+		}
+		for _, p := range problems {
+			t.Errorf("the configuration around the candidates has a problem of its own: %+v", p)
+		}
+		break
+	}
+	for path, lines := range open {
+		for _, line := range lines {
+			take(path, line)
+		}
+	}
+	for path, b := range found {
+		slices.Sort(b.Arguments)
+		slices.Sort(b.Blocks)
+		found[path] = b
+		if slices.Contains(b.Arguments, nobodys) || slices.Contains(b.Blocks, nobodys) {
+			t.Errorf("in %q even %s is taken: the configuration around it must be wrong", path, nobodys)
+		}
+	}
+	return found
+}
+
+// has tells whether a wrapper has an argument in the body in which the candidates stand.
+func has(wrapper, name string) bool {
+	lines := strings.Split(wrapper, "\n")
+	for i := slices.Index(lines, "%s") - 1; i >= 0 && !strings.ContainsAny(lines[i], "{}"); i-- {
+		if strings.HasPrefix(lines[i], name+" = ") {
+			return true
+		}
+	}
+	return false
+}
+
+func write(t *testing.T, name, text string) {
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,164 @@
+package compat
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"golang.org/x/tools/txtar"
+)
+
+// usage tells which items are used in which cases.
+type usage map[string][]string
+
+// cases reads the conformance corpus and the scripts of the command line.
+func cases(t *testing.T, f Facts) usage {
+	u := usage{}
+	for prefix, pattern := range map[string]string{"": "../../conformance/testdata/*/*.txtar", "cli/": "../cli/testdata/*.txtar"} {
+		files, err := filepath.Glob(filepath.FromSlash(pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("there are no cases in %s", pattern)
+		}
+		for _, file := range files {
+			name := prefix + strings.TrimSuffix(filepath.Base(file), ".txtar")
+			if prefix == "" {
+				name = filepath.Base(filepath.Dir(file)) + "/" + name
+			}
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.read(f, name, prefix == "cli/", archive)
+		}
+	}
+	for key := range u {
+		slices.SortFunc(u[key], func(a, b string) int { // the corpus, which compares, before the scripts
+			if aCLI, bCLI := strings.HasPrefix(a, "cli/"), strings.HasPrefix(b, "cli/"); aCLI != bCLI {
+				if aCLI {
+					return 1
+				}
+				return -1
+			}
+			return strings.Compare(a, b)
+		})
+		u[key] = slices.Compact(u[key])
+	}
+	return u
+}
+
+func (u usage) add(name string, i Item) { u[i.String()] = append(u[i.String()], name) }
+
+func (u usage) read(f Facts, name string, script bool, archive *txtar.Archive) {
+	steps := string(archive.Comment)
+	for _, file := range archive.Files {
+		text := string(file.Data)
+		switch {
+		case file.Name == "steps":
+			steps = text
+		case strings.HasSuffix(file.Name, ".tf"):
+			u.configuration(name, text)
+		case strings.HasSuffix(file.Name, "rc"):
+			u.settings(f, name, text)
+		case strings.HasPrefix(name, "console/"):
+			for _, call := range regexp.MustCompile(`\b([a-z0-9]+)\(`).FindAllStringSubmatch(text, -1) {
+				u.add(name, Item{Function, "", call[1]})
+			}
+		}
+	}
+	for line := range strings.SplitSeq(steps, "\n") {
+		u.step(f, name, script, strings.Fields(line))
+	}
+}
+
+// step finds the command of a line, its flags, and variables that are set.
+func (u usage) step(f Facts, name string, script bool, words []string) {
+	if len(words) > 1 && words[0] == "env" {
+		variable, _, _ := strings.Cut(words[1], "=")
+		for _, known := range f.Environment {
+			if pattern := regexp.QuoteMeta(known); regexp.MustCompile("^" + strings.NewReplacer("NAME", ".+", "HOST", ".+").Replace(pattern) + "$").MatchString(variable) {
+				u.add(name, Item{Variable, "", known})
+			}
+		}
+		return
+	}
+	if script {
+		at := slices.IndexFunc(words, func(w string) bool { return w == "tombolo" || w == "terraform" })
+		if at < 0 || at > 3 {
+			return
+		}
+		words = words[at+1:]
+	}
+	flags := func(path string, words []string) {
+		for _, w := range words {
+			flag, _, _ := strings.Cut(strings.TrimLeft(strings.Trim(w, "'\""), "-"), "=")
+			if strings.HasPrefix(strings.Trim(w, "'\""), "-") && slices.Contains(f.Commands[path], flag) {
+				u.add(name, Item{Flag, path, flag})
+			}
+		}
+	}
+	before := 0
+	for before < len(words) && strings.HasPrefix(words[before], "-") {
+		before++
+	}
+	flags("", words[:before])
+	words = words[before:]
+	for n := min(2, len(words)); n > 0; n-- {
+		if path := strings.Join(words[:n], " "); f.Commands[path] != nil {
+			u.add(name, Item{Command, "", path})
+			flags(path, words[n:])
+			return
+		}
+	}
+}
+
+func (u usage) configuration(name, text string) {
+	file, _ := hclsyntax.ParseConfig([]byte(text), "x.tf", hcl.InitialPos)
+	if file == nil {
+		return
+	}
+	body := file.Body.(*hclsyntax.Body)
+	hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
+		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok {
+			u.add(name, Item{Function, "", strings.TrimPrefix(call.Name, "core::")})
+		}
+		return nil
+	})
+	u.body(name, "", body)
+}
+
+func (u usage) body(name, path string, body *hclsyntax.Body) {
+	for arg, attr := range body.Attributes {
+		u.add(name, Item{Argument, path, arg})
+		if object, ok := attr.Expr.(*hclsyntax.ObjectConsExpr); ok && path == "terraform/required_providers" {
+			for _, item := range object.Items {
+				u.add(name, Item{Argument, path + "/NAME", hcl.ExprAsKeyword(item.KeyExpr)})
+			}
+		}
+	}
+	for _, b := range body.Blocks {
+		u.add(name, Item{Block, path, b.Type})
+		inner := strings.TrimPrefix(path+"/"+b.Type, "/")
+		if (b.Type == "provisioner" || b.Type == "backend") && len(b.Labels) == 1 {
+			u.add(name, Item{Backend, "", b.Labels[0]})
+			inner += " " + b.Labels[0]
+		}
+		u.body(name, inner, b.Body)
+	}
+}
+
+// settings finds names of settings: the files that hold them are small, so that a name stands for itself.
+func (u usage) settings(f Facts, name, text string) {
+	for _, setting := range f.Settings {
+		in := true
+		for part := range strings.SplitSeq(setting, "/") {
+			in = in && regexp.MustCompile(`(?m)\b`+regexp.QuoteMeta(part)+`\b`).MatchString(text)
+		}
+		if in {
+			u.add(name, Item{Setting, "", setting})
+		}
+	}
+}

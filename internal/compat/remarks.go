@@ -1,0 +1,50 @@
+package compat
+
+// remarks are all that is not simply as in Terraform, by the key of the item. One on a command counts for its flags, one on a block or body for
+// what stands in it, unless they have their own.
+var remarks = map[string]Remark{
+	"command login":                 {Refused, "Tokens are read from the settings, and from where `terraform login` saved them."},
+	"command logout":                {Refused, "As login: remove the token from the file."},
+	"command test":                  {Refused, "Files of tests are not run: preconditions, postconditions and check blocks are, by every plan."},
+	"flag init test-directory":      {Differs, noTests},
+	"flag get test-directory":       {Differs, noTests},
+	"flag validate no-tests":        {Differs, "As if it were always given."},
+	"flag validate test-directory":  {Differs, noTests},
+	"flag providers test-directory": {Differs, noTests},
+
+	"argument module version":               {Refused, "Modules come from local folders: copy the module into the project and call it by its path."},
+	"block resource connection":             {Refused, noRemote},
+	"body resource/provisioner file":        {Refused, noRemote},
+	"body resource/provisioner remote-exec": {Refused, noRemote},
+	"block terraform cloud":                 {Refused, "There is no service that runs plans: remove the block; states are kept by a backend."},
+
+	"backend azurerm":    {Refused, oneOfOurs},
+	"backend consul":     {Refused, oneOfOurs},
+	"backend cos":        {Refused, oneOfOurs},
+	"backend gcs":        {Refused, oneOfOurs},
+	"backend http":       {Refused, oneOfOurs},
+	"backend kubernetes": {Refused, oneOfOurs},
+	"backend oss":        {Refused, oneOfOurs},
+	"backend pg":         {Refused, oneOfOurs},
+	"backend remote":     {Refused, "There is no service that runs plans: remove the block, or keep states with the backend `local`."},
+	"backend s3":         {Refused, oneOfOurs},
+
+	"setting providers":    {Absent, "An old form: `dev_overrides` in `provider_installation` names programs of providers."},
+	"setting provisioners": {Absent, "Provisioners are no plugins any more; Terraform ignores the setting, too."},
+
+	"variable CHECKPOINT_DISABLE":        {Differs, "There is nothing to switch off: no service is ever asked for new versions."},
+	"variable TF_APPEND_USER_AGENT":      {Absent, "Requests to registries have a fixed name."},
+	"variable TF_CLOUD_HOSTNAME":         {Refused, "As the block `cloud`."},
+	"variable TF_CLOUD_ORGANIZATION":     {Refused, "As the block `cloud`."},
+	"variable TF_CLOUD_PROJECT":          {Refused, "As the block `cloud`."},
+	"variable TF_DISABLE_PLUGIN_TLS":     {Absent, "Plugins are always talked to over TLS."},
+	"variable TF_FORCE_LOCAL_BACKEND":    {Absent, "Without remote runs there is nothing to force."},
+	"variable TF_IGNORE":                 {Absent, "It is about uploads to a service."},
+	"variable TF_STATE_PERSIST_INTERVAL": {Differs, "There is nothing to set: every result is in the journal before the next step begins."},
+}
+
+const (
+	noTests   = "The directory is checked, and the tests in it are not read."
+	noRemote  = "Nothing is run on other machines: a `local-exec` provisioner can call ssh or scp."
+	oneOfOurs = "States are kept by the backends `local` and `inmem`; the message says so."
+)
