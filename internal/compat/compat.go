@@ -110,6 +110,7 @@ const (
 	Differs State = "differs"
 	Refused State = "answered with an error"
 	Absent  State = "not yet"
+	Moot    State = "without meaning"
 )
 
 // Remark says of an item what is not as in Terraform.
@@ -160,7 +161,7 @@ compares with the real one where there is one), from Tombolo's own tables and de
 a test fails when something is said to work that Tombolo does not know, and when the page is not what comes out.
 
 *works*: as in Terraform; *differs*: it works, and the remark says what is otherwise; *answered with an error*: it is known and refused, and the message
-says what to do instead; *not yet*: it is missing. The last column names a case in which it is used: ` + "`TOPIC/NAME`" + ` is
+says what to do instead; *not yet*: it is missing; *without meaning*: there is nothing here that it could change. The last column names a case in which it is used: ` + "`TOPIC/NAME`" + ` is
 ` + "`conformance/testdata/TOPIC/NAME.txtar`" + `, which runs through both programs and compares them; ` + "`cli/NAME`" + ` is a script of the command line,
 ` + "`internal/cli/testdata/NAME.txtar`" + `. What is intended to be otherwise inside of such cases stands in ` + "`conformance/intended.json`" + `.
 `
@@ -175,7 +176,7 @@ func (d *document) printf(format string, args ...any) { fmt.Fprintf(&d.text, for
 
 // summary counts.
 func (d *document) summary() {
-	d.printf("\n| | works | differs | answered with an error | not yet | with a case |\n|---|--:|--:|--:|--:|--:|\n")
+	d.printf("\n| | works | differs | answered with an error | not yet | without meaning | with a case |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	counts := map[Kind]map[State]int{}
 	proven := map[Kind]int{}
 	for _, i := range d.facts.Items() {
@@ -189,7 +190,7 @@ func (d *document) summary() {
 	}
 	for _, kind := range []Kind{Command, Flag, Block, Argument, Function, Backend, Setting, Variable} {
 		c := counts[kind]
-		d.printf("| %ss | %d | %d | %d | %d | %d |\n", kind, c[Works], c[Differs], c[Refused], c[Absent], proven[kind])
+		d.printf("| %ss | %d | %d | %d | %d | %d | %d |\n", kind, c[Works], c[Differs], c[Refused], c[Absent], c[Moot], proven[kind])
 	}
 }
 

@@ -12,6 +12,7 @@ var remarks = map[string]Remark{
 	"flag validate test-directory":  {Differs, noTests},
 	"flag providers test-directory": {Differs, noTests},
 
+	"argument module source":                {Differs, "Folders on this machine; modules that would have to be downloaded are refused."},
 	"argument module version":               {Refused, "Modules come from local folders: copy the module into the project and call it by its path."},
 	"block resource connection":             {Refused, noRemote},
 	"body resource/provisioner file":        {Refused, noRemote},
@@ -30,17 +31,17 @@ var remarks = map[string]Remark{
 	"backend s3":         {Refused, oneOfOurs},
 
 	"setting providers":    {Absent, "An old form: `dev_overrides` in `provider_installation` names programs of providers."},
-	"setting provisioners": {Absent, "Provisioners are no plugins any more; Terraform ignores the setting, too."},
+	"setting provisioners": {Moot, "Provisioners are no plugins any more; Terraform ignores the setting, too."},
 
-	"variable CHECKPOINT_DISABLE":        {Differs, "There is nothing to switch off: no service is ever asked for new versions."},
+	"variable CHECKPOINT_DISABLE":        {Moot, "There is nothing to switch off: no service is ever asked for new versions."},
 	"variable TF_APPEND_USER_AGENT":      {Absent, "Requests to registries have a fixed name."},
-	"variable TF_CLOUD_HOSTNAME":         {Refused, "As the block `cloud`."},
-	"variable TF_CLOUD_ORGANIZATION":     {Refused, "As the block `cloud`."},
-	"variable TF_CLOUD_PROJECT":          {Refused, "As the block `cloud`."},
-	"variable TF_DISABLE_PLUGIN_TLS":     {Absent, "Plugins are always talked to over TLS."},
-	"variable TF_FORCE_LOCAL_BACKEND":    {Absent, "Without remote runs there is nothing to force."},
-	"variable TF_IGNORE":                 {Absent, "It is about uploads to a service."},
-	"variable TF_STATE_PERSIST_INTERVAL": {Differs, "There is nothing to set: every result is in the journal before the next step begins."},
+	"variable TF_CLOUD_HOSTNAME":         {Refused, "They are part of the block `cloud`, which is refused."},
+	"variable TF_CLOUD_ORGANIZATION":     {Refused, "They are part of the block `cloud`, which is refused."},
+	"variable TF_CLOUD_PROJECT":          {Refused, "They are part of the block `cloud`, which is refused."},
+	"variable TF_DISABLE_PLUGIN_TLS":     {Moot, "Plugins are always talked to over TLS."},
+	"variable TF_FORCE_LOCAL_BACKEND":    {Moot, "Without remote runs there is nothing to force."},
+	"variable TF_IGNORE":                 {Moot, "It is about uploads to a service."},
+	"variable TF_STATE_PERSIST_INTERVAL": {Moot, "There is nothing to set: every result is in the journal before the next step begins."},
 }
 
 const (
