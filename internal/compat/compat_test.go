@@ -270,7 +270,7 @@ func TestTheFactsAreThoseOfTerraform(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range f.Environment {
-		if bare := strings.TrimSuffix(strings.TrimSuffix(name, "NAME"), "HOST"); !strings.Contains(string(program), bare) {
+		if bare := strings.TrimSuffix(strings.TrimSuffix(name, "_NAME"), "HOST"); !strings.Contains(string(program), bare) {
 			t.Errorf("the variable %s occurs nowhere in the program", name)
 		}
 	}
