@@ -41,6 +41,8 @@ type Registry struct {
 	Warnings []string
 	// Unsigned leaves the key out.
 	Unsigned bool
+	// MoreSums follow in every list of checksums.
+	MoreSums string
 	// Services are announced besides that of providers.
 	Services map[string]any
 
@@ -135,6 +137,7 @@ func (r *Registry) Sums(source, version string) []byte {
 		name, content := r.archive(release, platform)
 		fmt.Fprintf(&out, "%x  %s\n", sha256.Sum256(content), name)
 	}
+	out.WriteString(r.MoreSums)
 	return out.Bytes()
 }
 

@@ -9,6 +9,7 @@ package lockfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/apparentlymart/go-versions/versions"
 	"github.com/hashicorp/hcl/v2/hclwrite"
+	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -65,7 +67,17 @@ func (f File) Entries() []Entry {
 	return list
 }
 
-func compareProviders(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) }
+// compareProviders orders addresses part by part; hosts in the form in which they are asked, which differs where they are not ASCII.
+func compareProviders(a, b addr.Provider) int {
+	return cmp.Or(strings.Compare(ascii(a.Host), ascii(b.Host)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Type, b.Type), strings.Compare(a.Host, b.Host))
+}
+
+func ascii(host string) string {
+	if name, err := svchost.ForComparison(host); err == nil {
+		return string(name)
+	}
+	return host
+}
 
 // With gives a file in which the entry of its provider is this one.
 func (f File) With(e Entry) File {

@@ -40,6 +40,9 @@ type PlatformError struct {
 	Available []Platform // the platforms that it is there for
 }
 
+// maxNames bounds how many platforms an error names.
+const maxNames = 30
+
 func (e *PlatformError) Error() string {
 	if len(e.Available) == 0 {
 		return fmt.Sprintf("version %s is not available for %s", e.Version, e.Platform)
@@ -49,7 +52,11 @@ func (e *PlatformError) Error() string {
 		names[i] = p.String()
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("version %s is not available for %s; it is there for %s", e.Version, e.Platform, strings.Join(slices.Compact(names), ", "))
+	names = slices.Compact(names)
+	if more := len(names) - maxNames; more > 0 {
+		names = append(names[:maxNames], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("version %s is not available for %s; it is there for %s", e.Version, e.Platform, strings.Join(names, ", "))
 }
 
 // Trust tells how it is known that a package is what its publisher made.

@@ -10,7 +10,6 @@
 package packages
 
 import (
-	"archive/zip"
 	"cmp"
 	"crypto/sha256"
 	"errors"
@@ -173,13 +172,8 @@ func (p Package) Hash() (lockfile.Hash, error) {
 	if !p.Packed {
 		return HashDir(p.Path)
 	}
-	r, err := zip.OpenReader(p.Path)
-	if err != nil {
-		return "", fmt.Errorf("read the archive %s: %w", p.Path, err)
-	}
-	err = unpack.CheckZip(&r.Reader, limits)
-	if err := errors.Join(err, r.Close()); err != nil {
-		return "", fmt.Errorf("read the archive %s: %w", p.Path, err)
+	if err := unpack.CheckZip(p.Path, limits); err != nil {
+		return "", err
 	}
 	return hash(dirhash.HashZip(p.Path, dirhash.Hash1))
 }

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -79,17 +80,15 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 	}
 	archive, ok := answer.Archives[w.Platform.String()]
 	if !ok {
-		problem := &packages.PlatformError{Wish: w}
-		for name := range answer.Archives {
-			if p, err := packages.ParsePlatform(name); err == nil {
-				problem.Available = append(problem.Available, p)
-			}
-		}
-		return packages.Fetched{}, problem
+		names := slices.Sorted(maps.Keys(answer.Archives))
+		return packages.Fetched{}, &packages.PlatformError{Wish: w, Available: platforms(names)}
 	}
 	from, err := web.Resolve(base, archive.URL)
+	if err == nil {
+		err = web.Protected(base, from)
+	}
 	if err != nil || archive.URL == "" {
-		return packages.Fetched{}, fmt.Errorf("the network mirror %s gives an address for the package that cannot be used: %q", m, archive.URL)
+		return packages.Fetched{}, fmt.Errorf("the network mirror %s gives an address for the package that cannot be used: %.200q", m, archive.URL)
 	}
 	p, h, err := download(ctx, m.Client, from, w, dir, progress)
 	if err != nil {

@@ -64,12 +64,14 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 			continue // of a later format, perhaps; there is no asking for it
 		}
 		offer := packages.Offer{Version: v, Protocols: said.Protocols}
-		for _, on := range said.Platforms {
-			if platform, err := packages.ParsePlatform(on.OS + "_" + on.Arch); err == nil {
-				offer.Platforms = append(offer.Platforms, platform)
-			}
+		if len(said.Platforms) > maxPlatforms {
+			return packages.Listing{}, fmt.Errorf("the registry %s names %d platforms of version %s, more than %d", p.Host, len(said.Platforms), v, maxPlatforms)
 		}
-		offer.Platforms = platforms(offer.Platforms)
+		var on []string
+		for _, p := range said.Platforms {
+			on = append(on, p.OS+"_"+p.Arch)
+		}
+		offer.Platforms = platforms(on)
 		list.Offers = append(list.Offers, offer)
 	}
 	return list, nil
@@ -184,9 +186,9 @@ func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, 
 	signed, ok := list.sum(said.Filename)
 	switch {
 	case !ok:
-		return packages.Proof{}, fmt.Errorf("the signed list of checksums has none for %q", said.Filename)
+		return packages.Proof{}, fmt.Errorf("the signed list of checksums has none for %.200q", said.Filename)
 	case signed != sum:
-		return packages.Proof{}, fmt.Errorf("the registry says that %s has the checksum %x, and the signed list says %x", said.Filename, sum, signed)
+		return packages.Proof{}, fmt.Errorf("the registry says that %.200s has the checksum %x, and the signed list says %x", said.Filename, sum, signed)
 	}
 	proof.Hashes = list.hashes()
 	return proof, nil

@@ -31,8 +31,9 @@ import (
 
 // What a server may say at most.
 const (
-	maxVersions = 20_000
-	maxArchive  = 2 << 30
+	maxVersions  = 20_000
+	maxPlatforms = 500 // of one version
+	maxArchive   = 2 << 30
 )
 
 // archiveOf is the file in the caller's directory that a package is fetched into.
@@ -70,11 +71,11 @@ func parseVersion(text string) (versions.Version, bool) {
 	return v, err == nil
 }
 
-// platforms leaves out what is named twice.
-func platforms(list []packages.Platform) []packages.Platform {
+// platforms gives what can be read of a list, each once.
+func platforms(texts []string) []packages.Platform {
 	var unique []packages.Platform
-	for _, p := range list {
-		if !slices.Contains(unique, p) {
+	for _, text := range texts[:min(len(texts), maxPlatforms)] {
+		if p, err := packages.ParsePlatform(text); err == nil && !slices.Contains(unique, p) {
 			unique = append(unique, p)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -35,12 +36,13 @@ const maxNesting = 32
 
 // Zip extracts a zip archive into a new folder.
 func Zip(archive, dir string, limits Limits) error {
-	r, err := zip.OpenReader(archive)
+	file, err := os.Open(archive)
 	if err != nil {
-		return fmt.Errorf("read the archive %s: %w", archive, err)
+		return err
 	}
-	defer r.Close()
-	if err := CheckZip(&r.Reader, limits); err != nil {
+	defer file.Close()
+	r, err := openZip(file, limits)
+	if err != nil {
 		return fmt.Errorf("unpack %s: %w", archive, err)
 	}
 	return extract(archive, dir, limits, func(t *target) error {
@@ -58,8 +60,54 @@ func Zip(archive, dir string, limits Limits) error {
 	})
 }
 
-// CheckZip refuses an archive for what it claims to hold, before any of it is read.
-func CheckZip(r *zip.Reader, limits Limits) error {
+// CheckZip refuses a zip archive for what it claims to hold, before any of it is read.
+func CheckZip(archive string, limits Limits) error {
+	file, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err = openZip(file, limits); err != nil {
+		return fmt.Errorf("read the archive %s: %w", archive, err)
+	}
+	return nil
+}
+
+// directoryBytes bounds what the directory of a zip archive may have for each entry: it is in memory before anything can be counted.
+const directoryBytes = 1 << 10
+
+// openZip reads the directory of an archive and judges what it claims.
+func openZip(file *os.File, limits Limits) (*zip.Reader, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	source := &metered{ReaderAt: file, left: int64(limits.Files+1)*directoryBytes + 1<<20}
+	r, err := zip.NewReader(source, info.Size())
+	if source.left < 0 {
+		return nil, limits.tooMany()
+	}
+	if err != nil {
+		return nil, err
+	}
+	source.left = math.MaxInt64 // from here on contents are read
+	return r, limits.check(r)
+}
+
+// metered gives a number of bytes and then fails.
+type metered struct {
+	io.ReaderAt
+	left int64
+}
+
+func (m *metered) ReadAt(p []byte, at int64) (int, error) {
+	if m.left -= int64(len(p)); m.left < 0 {
+		return 0, errors.New("the directory is too large")
+	}
+	return m.ReaderAt.ReadAt(p, at)
+}
+
+func (limits Limits) check(r *zip.Reader) error {
 	if len(r.File) > limits.Files {
 		return limits.tooMany()
 	}
@@ -137,8 +185,8 @@ func extract(archive, dir string, limits Limits, fill func(*target) error) (err 
 	return fill(&target{root: root, limits: limits})
 }
 
-func (l Limits) tooMany() error  { return fmt.Errorf("it has more than %d entries", l.Files) }
-func (l Limits) tooLarge() error { return fmt.Errorf("it holds more than %d bytes", l.Bytes) }
+func (limits Limits) tooMany() error  { return fmt.Errorf("it has more than %d entries", limits.Files) }
+func (limits Limits) tooLarge() error { return fmt.Errorf("it holds more than %d bytes", limits.Bytes) }
 
 // target is a folder that is being filled. Names are checked before, and the root would stop any that escaped the check.
 type target struct {

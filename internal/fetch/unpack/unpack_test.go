@@ -138,6 +138,30 @@ func TestHostileTarArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 	}
 }
 
+// The directory of a zip archive is in memory before it can be judged, so that its size alone has to stop the reading.
+func TestAZipArchiveWithAHugeDirectoryIsNotRead(t *testing.T) {
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for i := range 100 {
+		if _, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i), Comment: strings.Repeat("x", 1<<15)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	parent := t.TempDir()
+	archive := filepath.Join(parent, "in")
+	if err := os.WriteFile(archive, buf.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{unpack.Zip(archive, filepath.Join(parent, "out"), limits), unpack.CheckZip(archive, limits)} {
+		if err == nil || !strings.Contains(err.Error(), "more than 50 entries") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 func TestACutArchiveLeavesNothing(t *testing.T) {
 	whole := tarGz(t, file("a", strings.Repeat("abc", 1000)), file("b", "b"))
 	for n := 0; n < len(whole); n += 7 {

@@ -30,6 +30,7 @@ type announced struct {
 	once     sync.Once
 	base     *url.URL
 	services map[string]any
+	forced   bool // the services are those of the CLI configuration
 	err      error
 }
 
@@ -52,6 +53,9 @@ func (c *Client) Service(ctx context.Context, host, id string) (*url.URL, error)
 		return nil, &NoServiceError{host, id}
 	}
 	u, err := Resolve(known.base, text)
+	if err == nil && !known.forced {
+		err = Protected(known.base, u)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the address that the host %s has for the service %s cannot be used: %w", host, id, err)
 	}
@@ -68,7 +72,7 @@ func (c *Client) discover(ctx context.Context, host string, to *announced) error
 	}
 	to.base = &url.URL{Scheme: "https", Host: string(ascii), Path: discoveryPath}
 	if services, ok := c.Services[host]; ok {
-		to.services = services
+		to.services, to.forced = services, true
 		return nil
 	}
 	doc, err := c.Get(ctx, Request{URL: to.base, Host: host, Accept: mediaJSON, Limit: maxDiscovery})

@@ -261,8 +261,30 @@ func redirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// private tells that nobody on the way can read or change what is asked: there is TLS, or no way.
+func private(u *url.URL) bool {
+	name := u.Hostname()
+	ip := net.ParseIP(name)
+	return u.Scheme == "https" || name == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Protected tells why what a document at base points to cannot be trusted as much as the document: it has no TLS.
+func Protected(base, u *url.URL) error {
+	if base.Scheme == "https" && !private(u) {
+		return fmt.Errorf("%s is not protected by TLS", bare(u))
+	}
+	return nil
+}
+
 // bare is an address without what may be secret in it.
 func bare(u *url.URL) string {
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	return plain.String()
+	text := plain.String()
+	if len(text) > maxShown {
+		text = text[:maxShown] + "…"
+	}
+	return text
 }
+
+// maxShown bounds what an error shows of an address.
+const maxShown = 500

@@ -142,9 +142,14 @@ func TestServicesAreWhatAHostAnnounces(t *testing.T) {
 	if got, err := service("forced.example"); err != nil || got != "https://forced.example/here/" || len(w.Requests()) != 0 {
 		t.Errorf("got %s, %v", got, err)
 	}
+	w.Services["plain-forced.example"] = map[string]any{"providers.v1": "http://other.example/"}
+	if got, err := service("plain-forced.example"); err != nil || got != "http://other.example/" {
+		t.Errorf("got %s, %v", got, err)
+	}
 	for h, c := range map[string]struct{ document, want string }{
 		"none.example":     {`{}`, "does not offer the service providers.v1"},
 		"number.example":   {`{"providers.v1": 3}`, "does not offer"},
+		"plain.example":    {`{"providers.v1": "http://other.example/"}`, "not protected by TLS"},
 		"ftp.example":      {`{"providers.v1": "ftp://x/"}`, "not an address of the web"},
 		"password.example": {`{"providers.v1": "https://me:secret@x/"}`, "user or password"},
 		"broken.example":   {`{`, "not JSON"},
