@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
@@ -24,6 +25,7 @@ type library struct {
 	make   provider.Factory
 	dir    string
 	ready  string // the configuration whose modules are installed
+	warned diag.List
 }
 
 func newLibrary(source addr.Provider, make provider.Factory) *library {
@@ -78,13 +80,33 @@ func (l *library) open(ctx context.Context) (opened, error) {
 	return opened{project, run}, nil
 }
 
+func (l *library) warnings() string {
+	text := view.Diagnostics(view.Options{Width: 120}, l.warned)
+	l.warned = nil
+	return strings.TrimSpace(text)
+}
+
+// warn keeps the warnings among problems.
+func (l *library) warn(diags diag.List) {
+	for _, d := range diags {
+		if d.Severity == diag.Warning {
+			l.warned = append(l.warned, d)
+		}
+	}
+}
+
 // failure makes an error of problems, as people see them.
 func (l *library) failure(p *tombolo.Project, diags diag.List) error {
-	o := view.Options{Width: 120}
-	if p != nil {
-		o.Sources = func() map[string][]byte { return p.Config().Files }
-	}
-	return &failed{view.Diagnostics(o, diags)}
+	return &failed{view.Diagnostics(view.Options{Width: 120, Sources: func() map[string][]byte {
+		if p != nil {
+			return p.Config().Files
+		}
+		text, err := os.ReadFile(filepath.Join(l.dir, mainFile))
+		if err != nil {
+			return nil // problems are shown without the text then
+		}
+		return map[string][]byte{mainFile: text}
+	}}, diags)}
 }
 
 func (l *library) plan(ctx context.Context, m mode) (*planned, error) {
@@ -100,6 +122,7 @@ func (l *library) plan(ctx context.Context, m mode) (*planned, error) {
 		return nil, err
 	}
 	pl, diags := o.run.Plan(ctx, options)
+	l.warn(diags)
 	if diags.HasErrors() {
 		defer o.close()
 		return nil, l.failure(o.project, diags)
@@ -119,7 +142,9 @@ func (l *library) plan(ctx context.Context, m mode) (*planned, error) {
 		return nil, err
 	}
 	return &planned{plan: parsed, close: o.close, apply: func(ctx context.Context) error {
-		if _, diags := o.run.Apply(ctx, pl, nil); diags.HasErrors() {
+		_, diags := o.run.Apply(ctx, pl, nil)
+		l.warn(diags)
+		if diags.HasErrors() {
 			return l.failure(o.project, diags)
 		}
 		return nil

@@ -26,6 +26,7 @@ type program struct {
 	attach string // value of serve.ReattachEnv
 	ready  *string
 	detach func() error
+	warned strings.Builder
 }
 
 func newProgram(path string, source addr.Provider, make provider.Factory) (*program, error) {
@@ -40,9 +41,7 @@ func (p *program) name() string   { return "by " + filepath.Base(p.path) }
 func (p *program) in(dir string)  { p.dir = dir }
 func (p *program) header() string { return header(p.source) }
 func (p *program) elsewhere(dir string) engine {
-	other := *p
-	other.dir, other.ready = dir, new(string)
-	return &other
+	return &program{path: p.path, source: p.source, dir: dir, attach: p.attach, ready: new(string)}
 }
 
 const (
@@ -67,6 +66,12 @@ func (p *program) run(ctx context.Context, args ...string) (string, error) {
 	})
 	cmd.Env = append(cmd.Env, serve.ReattachEnv+"="+p.attach, "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0")
 	err := cmd.Run()
+	for _, said := range []string{stdout.String(), stderr.String()} {
+		said = unframed(said)
+		if i := strings.Index(said, "Warning: "); i >= 0 && args[0] != "show" {
+			p.warned.WriteString(said[i:] + "\n")
+		}
+	}
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
@@ -75,6 +80,11 @@ func (p *program) run(ctx context.Context, args ...string) (string, error) {
 		return "", err
 	}
 	return stdout.String(), nil
+}
+
+func (p *program) warnings() string {
+	defer p.warned.Reset()
+	return strings.TrimSpace(p.warned.String())
 }
 
 // init installs modules, once for a configuration.

@@ -95,6 +95,8 @@ type Step struct {
 
 	// Error is a regular expression that the errors match, in which white space is one blank. Without errors the step fails.
 	Error string
+	// Warning is a regular expression that the warnings match, in the same way.
+	Warning string
 	// Check looks at the state after the step, also after expected errors.
 	Check Check
 }

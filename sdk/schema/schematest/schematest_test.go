@@ -58,6 +58,9 @@ func object(name, more string) string {
 	return fmt.Sprintf("resource \"world_object\" %q {\n  name = %q\n%s\n}\n", name, name, more)
 }
 
+// dry is a check that warns.
+const dry = "locals {\n  rain = \"no\"\n}\ncheck \"rain\" {\n  assert {\n    condition     = local.rain == \"yes\"\n    error_message = \"it is dry\"\n  }\n}\n"
+
 // change changes an object behind the provider's back.
 func (p *planet) change(name string, change func(*world.Object)) func() error {
 	return func() error {
@@ -97,6 +100,8 @@ func TestStepsGoThroughTheWholeLifeOfAnObject(t *testing.T) {
 		Step{Name: "failure", Config: object("a", "size = 3\nbehave = { fail = \"update\" }"), Error: "told to fail", Check: Attr("world_object.a", "size", 2)},
 		Step{Name: "half", Config: object("a", "size = 2") + object("b", "behave = { half = \"error\" }"), Error: `"b" was created, but not finished`, Check: All(Tainted("world_object.b"), Exists("world_object.a"))},
 		Step{Config: object("a", "size = 2"), Plan: Actions{"world_object.b": Delete}, Check: Gone("world_object.b")},
+		Step{Config: object("a", "size = 2") + dry, Warning: "Check block assertion failed.* it is dry", EmptyPlan: true},
+		Step{Config: object("a", "size = 2"), EmptyPlan: true},
 		Step{Destroy: true, Plan: Actions{"world_object.a": Delete}, Check: Gone("world_object.a")},
 		Step{Config: object("c", ""), Check: Exists("world_object.c")},
 	)
@@ -141,6 +146,8 @@ func TestFailuresSayWhatIsThereAndWhatWasExpected(t *testing.T) {
 		"error":             {[]Step{{Config: object("a", `behave = { fail = "create" }`)}}, []string{"step 1, in process", "told to fail", "world_object.a"}},
 		"no error":          {[]Step{{Config: a, Error: "told"}}, []string{`there is no error, expected one that matches "told"`}},
 		"another error":     {[]Step{{Config: object("a", `behave = { fail = "create" }`), Error: "tolled"}}, []string{`does not match "tolled"`, "told to fail"}},
+		"no warning":        {[]Step{{Config: a, Warning: "Deprecated"}}, []string{`there is no warning, expected one that matches "Deprecated"`}},
+		"another warning":   {[]Step{{Config: a + dry, Warning: "rain"}}, []string{`the warnings do not match "rain"`, "it is dry"}},
 		"before":            {[]Step{{Config: a, Before: func() error { return errors.New("no power") }}}, []string{"in Before: no power"}},
 		"configuration":     {[]Step{{Config: "resource"}}, []string{"step 1", "main.tf line 1"}},
 		"never done":        {[]Step{{Config: `resource "world_object" "a" { name = timestamp() }`}}, []string{"the plan after applying is not empty", "world_object.a"}},
@@ -148,10 +155,11 @@ func TestFailuresSayWhatIsThereAndWhatWasExpected(t *testing.T) {
 		"import that fails": {[]Step{{Config: a}, {Import: &Import{Address: "world_object.a", ID: "zz"}}}, []string{"step 2", "zz"}},
 		"import that differs": {[]Step{{Config: a + object("b", "size = 2"), Check: func(*State) error { return nil }}, {Import: &Import{Address: "world_object.a", ID: "b-1"}}},
 			[]string{`world_object.a imported as "b-1" differs`, `name is "b", expected "a"`, `size is 2, expected 1`}},
-		"two things at once":   {[]Step{{Config: a, Refresh: true, Destroy: true}}, []string{"step 1: at most one of"}},
-		"pattern that is none": {[]Step{{Config: a, Error: "("}}, []string{"missing closing"}},
-		"no configuration":     {[]Step{{}}, []string{"the first step has no configuration"}},
-		"no steps":             {nil, []string{"no steps"}},
+		"a mistake after objects": {[]Step{{Config: a}, {Config: a + "resource"}}, []string{"step 2, in process", "main.tf line 6", "resource"}},
+		"two things at once":      {[]Step{{Config: a, Refresh: true, Destroy: true}}, []string{"step 1: at most one of"}},
+		"pattern that is none":    {[]Step{{Config: a, Error: "("}}, []string{"missing closing"}},
+		"no configuration":        {[]Step{{}}, []string{"the first step has no configuration"}},
+		"no steps":                {nil, []string{"no steps"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,8 @@ type engine interface {
 	plan(ctx context.Context, m mode) (*planned, error)
 	importObject(ctx context.Context, address, id string) error
 	state(ctx context.Context) (*State, error)
+	// warnings gives the text of all warnings since it was asked last.
+	warnings() string
 }
 
 type mode int
@@ -55,8 +57,10 @@ func (s *Step) valid() error {
 	if n > 1 {
 		return errors.New("at most one of PlanOnly, Refresh, Destroy and Import can be set")
 	}
-	if _, err := regexp.Compile(s.Error); err != nil {
-		return fmt.Errorf("its Error: %w", err)
+	for field, pattern := range map[string]string{"Error": s.Error, "Warning": s.Warning} {
+		if _, err := regexp.Compile(pattern); err != nil {
+			return fmt.Errorf("its %s: %w", field, err)
+		}
 	}
 	if s.Import != nil && (s.Plan != nil || s.EmptyPlan || s.CheckPlan != nil) {
 		return errors.New("an Import has no plan to look at")
@@ -70,6 +74,8 @@ type runner struct {
 	dir    string
 	files  map[string]string
 	config string
+	// applied is the configuration by which the objects came to be.
+	applied string
 	// seen is the text of the plan that matters most, for messages.
 	seen string
 }
@@ -96,9 +102,16 @@ func (r *runner) perform(ctx context.Context, s Step) error {
 			return err
 		}
 	}
+	r.engine.warnings()
 	err := r.act(ctx, s)
 	if err := expectError(s.Error, err); err != nil {
 		return err
+	}
+	if warned := r.engine.warnings(); s.Warning != "" && !regexp.MustCompile(s.Warning).MatchString(oneLine(warned)) {
+		if warned == "" {
+			return fmt.Errorf("there is no warning, expected one that matches %q", s.Warning)
+		}
+		return fmt.Errorf("the warnings do not match %q:\n%s", s.Warning, indent(warned))
 	}
 	if s.Check == nil {
 		return nil
@@ -121,12 +134,14 @@ func expectError(pattern string, err error) error {
 	case !errors.As(err, &f):
 		return err // it is the test that is wrong, not the provider
 	}
-	text := strings.Join(strings.Fields(f.text), " ")
-	if !regexp.MustCompile(pattern).MatchString(text) {
+	if !regexp.MustCompile(pattern).MatchString(oneLine(f.text)) {
 		return fmt.Errorf("the error does not match %q:\n%s", pattern, indent(f.Error()))
 	}
 	return nil
 }
+
+// oneLine makes each white space one blank: where lines are broken depends on the engine.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // act does what the step is about.
 func (r *runner) act(ctx context.Context, s Step) error {
@@ -148,6 +163,7 @@ func (r *runner) act(ctx context.Context, s Step) error {
 	if err := s.expectPlan(p.plan); err != nil || s.PlanOnly {
 		return err
 	}
+	r.applied = r.config
 	if err := p.apply(ctx); err != nil {
 		return err
 	}
@@ -259,25 +275,10 @@ func (r *runner) reimport(ctx context.Context, i Import) error {
 	return nil
 }
 
-// cleanUp destroys what there is.
+// cleanUp destroys what there is, with a configuration that was good enough to make it.
 func (r *runner) cleanUp(ctx context.Context, check func() error) error {
-	if r.config == "" {
-		return nil
-	}
-	st, err := r.engine.state(ctx)
-	if err != nil {
+	if err := r.destroy(ctx); err != nil {
 		return fmt.Errorf("destroy at the end: %w", err)
-	}
-	if len(st.Objects) > 0 {
-		p, err := r.engine.plan(ctx, destroying)
-		if err != nil {
-			return fmt.Errorf("destroy at the end: %w", err)
-		}
-		err = p.apply(ctx)
-		p.close()
-		if err != nil {
-			return fmt.Errorf("destroy at the end: %w", err)
-		}
 	}
 	if check != nil {
 		if err := check(); err != nil {
@@ -285,6 +286,27 @@ func (r *runner) cleanUp(ctx context.Context, check func() error) error {
 		}
 	}
 	return nil
+}
+
+func (r *runner) destroy(ctx context.Context) error {
+	if r.applied == "" {
+		return nil // nothing was made
+	}
+	if r.applied != r.config {
+		if err := write(r.dir, r.engine, r.applied); err != nil {
+			return err
+		}
+	}
+	st, err := r.engine.state(ctx)
+	if err != nil || len(st.Objects) == 0 {
+		return err
+	}
+	p, err := r.engine.plan(ctx, destroying)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return p.apply(ctx)
 }
 
 // The files of a configuration.
