@@ -117,7 +117,7 @@ func (s *server) result(d *ResourceData, req provider.ApplyRequest, before cty.V
 	if diags.HasErrors() {
 		return state, identity, diags
 	}
-	errs := value.CheckApplied(t.block(), req.Planned, state)
+	errs := value.CheckApplied(t.block(), req.Planned, state, everything)
 	return state, identity, diags.Extend(problems).Extend(strictly("Result differs from the plan", errs))
 }
 

@@ -211,7 +211,7 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 		},
 		"another value than planned": {
 			func(d *ResourceData) error { return d.Set("name", "c") },
-			result{state: attrs{"name": str("c")}, words: []string{"Result differs from the plan", `"b"`, `"c"`}, path: ".name"},
+			result{state: attrs{"name": str("c")}, words: []string{"Result differs from the plan", "was planned as", "DiffSuppressFunc"}, path: ".name"},
 			result{state: attrs{"name": str("c")}, words: []string{"Result differs from the plan"}, path: ".name"},
 		},
 		"a value where none was planned": {
@@ -459,4 +459,14 @@ func TestProvidersAreNotConfiguredWithUnknownValues(t *testing.T) {
 	}
 	t.Setenv("TOMBOLO_TEST_TRIES", "many")
 	refused(t, p.Configure(t.Context(), provider.ConfigureRequest{Config: object(t, schema.Provider, attrs{"url": str("x")})}).Diagnostics, ".tries", "TypeInt wants an integer")
+}
+
+// TestMessagesTellNoValues plants a secret that only the configuration knows to be one.
+func TestMessagesTellNoValues(t *testing.T) {
+	e := start(t, keeper(partialFields(), func(_ string, d *ResourceData) error { return d.Set("name", "tops3cret too") }))
+	diags := e.tryApply(attrs{"name": str("tops3cret")})
+	refused(t, diags, ".name", "Result differs from the plan")
+	if text := diags.Err().Error(); strings.Contains(text, "tops3cret") {
+		t.Errorf("told: %s", text)
+	}
 }

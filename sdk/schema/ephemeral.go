@@ -84,7 +84,7 @@ func (s *server) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRe
 		return provider.OpenEphemeralResponse{Diagnostics: diags}
 	}
 	result := value.UnknownAsNull(d.whole())
-	errs := value.CheckPlan(t.block(), null, req.Config, result)
+	errs := value.CheckPlan(t.block(), null, req.Config, result, everything)
 	return provider.OpenEphemeralResponse{Result: result, Private: d.private, RenewAt: d.renewAt, Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
 }
 

@@ -57,7 +57,7 @@ func (p *planning) run(ctx context.Context, meta interface{}) (cty.Value, []cty.
 	if !creating && t.changes(p.prior, planned) {
 		planned = p.diff.over(p.merge(true))
 	}
-	if errs := value.CheckPlan(t.block(), p.prior, p.config, planned); len(errs) > 0 {
+	if errs := value.CheckPlan(t.block(), p.prior, p.config, planned, everything); len(errs) > 0 {
 		return cty.NilVal, nil, strictly("Invalid plan from the provider", errs)
 	}
 	return planned, p.replacements(planned), nil

@@ -189,12 +189,18 @@ func (t *resourceType) label() string {
 	return "an object of type " + t.name
 }
 
+// everything is hidden from messages about values: which of them the configuration holds secret a provider is not told.
+var everything = cty.Path{}
+
+// remedy tells authors what to do about answers that are not allowed.
+const remedy = "(In the provider: a DiffSuppressFunc or StateFunc tells that two spellings mean the same; an attribute that the system sets when nobody configures it is Computed.)"
+
 // strictly words an answer that the engine would not take.
 func strictly(summary string, errs []value.PathError) diag.List {
 	var diags diag.List
 	for _, e := range errs {
 		diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Path: e.Path,
-			Detail: fmt.Sprintf("The provider's answer is not one that the configuration or the plan allows: %s. %s", e.Error(), value.ProviderBug)})
+			Detail: fmt.Sprintf("The provider's answer is not one that the configuration or the plan allows: %s. %s\n\n%s", e.Error(), value.ProviderBug, remedy)})
 	}
 	return diags
 }
