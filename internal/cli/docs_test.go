@@ -44,6 +44,20 @@ func TestProviderDocsAreWrittenCheckedAndKept(t *testing.T) {
 	p.nothingStays()
 }
 
+func TestProviderDocsOfAProgramProvider(t *testing.T) {
+	t.Parallel()
+	p := newPlugged(t, "locals {}\n")
+	p.must(os.MkdirAll(p.path("shelf/empty"), 0o777))
+	p.write("shelf/tombolo-provider.json", `{"protocol": 1, "name": "shelf", "command": ["./none"], "schema": {"resource_schemas": {"shelf_book": {"block": {
+		"description": "A book.", "attributes": {"title": {"type": "string", "required": true, "description": "Its title."}}}}}}}`)
+	p.wants(p.run(nil, "provider", "docs", "-out=pages", "shelf"), 0, "Wrote pages/resources/book.md")
+	page, err := os.ReadFile(p.path("pages/resources/book.md"))
+	if err != nil || !strings.Contains(string(page), "- `title` (String) Its title.\n") {
+		t.Errorf("%v\n%s", err, page)
+	}
+	p.wants(p.run(nil, "provider", "docs", "shelf/empty"), 1, "No program provider there", "tombolo-provider.json")
+}
+
 func TestProviderDocsSayWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	p := newPlugged(t, pluggedConfig)

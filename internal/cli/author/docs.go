@@ -15,6 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/host"
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/reference"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -30,8 +32,8 @@ func cmdDocs() *command.Command {
 		Name: "docs", Short: "Write the documentation of a provider", Args: "[PROGRAM]",
 		Long: `Write what a provider offers as Markdown pages, in the layout that registries show: index.md,
 resources/, data-sources/, ephemeral-resources/ and functions/. PROGRAM is the provider's plugin,
-such as ./terraform-provider-demo; without it, the provider is one that the configuration in the
-working directory uses, installed or under development.
+such as ./terraform-provider-demo, or the folder of a program provider; without it, the provider is
+one that the configuration in the working directory uses, installed or under development.
 
 Examples are taken from examples/provider/provider.tf, examples/resources/TYPE/resource.tf and
 import.sh, examples/data-sources/TYPE/data-source.tf and so on. What templates/ has, such as
@@ -101,20 +103,22 @@ func offered(ctx context.Context, c *command.Call, source string) (addr.Provider
 	return offeredHere(ctx, c, address)
 }
 
-// offeredByProgram starts a plugin. Its name tells that of the provider, if nothing else does.
+// offeredByProgram starts a plugin, or reads the manifest of a program provider. Its name tells that of the provider, if nothing else does.
 func offeredByProgram(ctx context.Context, c *command.Call, program string, address addr.Provider) (addr.Provider, *provider.Schema, diag.List) {
-	if info, err := os.Stat(program); err != nil || info.IsDir() {
-		return address, nil, diag.List{}.Errorf(nil, "No such program", "There is no program %s. Expected the plugin of a provider: build it first.", program)
+	info, err := os.Stat(program)
+	if err != nil {
+		return address, nil, diag.List{}.Errorf(nil, "No such program", "There is no program %s. Expected the plugin of a provider, which has to be built first, or a folder with a program provider.", program)
+	}
+	if info.IsDir() {
+		return offeredByFolder(ctx, program, address)
 	}
 	if address == (addr.Provider{}) {
 		name, ok := strings.CutPrefix(filepath.Base(program), "terraform-provider-")
 		name, _, _ = strings.Cut(strings.TrimSuffix(name, ".exe"), "_v")
-		parsed, err := addr.ParseProvider("local/" + name)
-		if !ok || err != nil {
+		if address, err = addr.ParseProvider("local/" + name); !ok || err != nil {
 			return address, nil, diag.List{}.Errorf(nil, "The provider has no name",
 				"The name of a plugin is terraform-provider-NAME; %s is not, so its name is to be given by -provider=NAMESPACE/NAME.", filepath.Base(program))
 		}
-		address = parsed
 	}
 	full, err := filepath.Abs(program)
 	if err != nil {
@@ -124,11 +128,40 @@ func offeredByProgram(ctx context.Context, c *command.Call, program string, addr
 	if err != nil {
 		return address, nil, diag.FromError("The provider does not start", err)
 	}
+	schema, diags := schemaOf(ctx, p)
+	return address, schema, diags
+}
+
+// offeredByFolder asks a program provider. One whose manifest holds its schema is not started for that.
+func offeredByFolder(ctx context.Context, dir string, address addr.Provider) (addr.Provider, *provider.Schema, diag.List) {
+	m, diags := manifest.Load(dir)
+	if diags.HasErrors() {
+		return address, nil, diags
+	}
+	if address == (addr.Provider{}) {
+		var err error
+		if address, err = addr.ParseProvider("local/" + m.Name); err != nil {
+			return address, nil, diags.AppendError("The provider has no name", err)
+		}
+	}
+	caller := handler.NewOneShot(m, handler.Surroundings{})
+	if m.Schema == nil {
+		var err error
+		if caller, err = handler.NewCaller(m, handler.Surroundings{}); err != nil {
+			return address, nil, diags.AppendError("The provider does not start", err)
+		}
+	}
+	schema, more := schemaOf(ctx, handler.New(m, caller, handler.Options{}))
+	return address, schema, diags.Extend(more)
+}
+
+// schemaOf asks a provider for its schema, and ends it.
+func schemaOf(ctx context.Context, p provider.Provider) (*provider.Schema, diag.List) {
 	schema, diags := p.Schema(ctx)
 	if err := p.Close(); err != nil {
 		diags = diags.Warnf(nil, "A provider did not end well", "%s.", err)
 	}
-	return address, schema, diags
+	return schema, diags
 }
 
 // offeredHere takes a provider of the configuration in the working directory.
