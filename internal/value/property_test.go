@@ -235,3 +235,33 @@ func hasAmbiguousSet(v cty.Value) bool {
 	})
 	return found
 }
+
+func TestProposeUnsetWithoutAnOpinionIsPropose(t *testing.T) {
+	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
+		config, prior := g.config(blockShape(b), false), g.prior(b)
+		for _, p := range []cty.Value{prior, cty.NullVal(b.ImpliedType())} {
+			want := Propose(b, p, config)
+			got := ProposeUnset(b, p, config, func(_ *provider.Attribute, was cty.Value) cty.Value { return was })
+			if !got.RawEquals(want) {
+				t.Errorf("differs at %v\nprior   %#v\nconfig  %#v", formatAll(Diff(want, got)), p, config)
+			}
+		}
+	})
+}
+
+func TestProposeUnsetDecidesWhateverIsComputedAndNotConfigured(t *testing.T) {
+	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
+		config := g.config(blockShape(b), false)
+		null := cty.NullVal(b.ImpliedType())
+		want := SetUnknowns(b, config)
+		got := ProposeUnset(b, null, config, func(a *provider.Attribute, _ cty.Value) cty.Value { return cty.UnknownVal(a.ImpliedType()) })
+		if !got.RawEquals(want) {
+			t.Errorf("of a new object: differs at %v\nconfig  %#v", formatAll(Diff(want, got)), config)
+		}
+		prior := g.prior(b)
+		planned := NullWriteOnly(b, ProposeUnset(b, prior, config, func(a *provider.Attribute, _ cty.Value) cty.Value { return cty.UnknownVal(a.ImpliedType()) }))
+		if errs := CheckPlan(b, prior, config, planned); len(errs) > 0 {
+			t.Errorf("of a stored one: %v\nprior   %#v\nconfig  %#v\nplanned %#v", errs, prior, config, planned)
+		}
+	})
+}

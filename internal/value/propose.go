@@ -102,10 +102,11 @@ func compareOrigin(prior, config cty.Value) origin {
 // it can still matter, as wanted says.
 func (m merger) attribute(a *provider.Attribute, prior, config cty.Value, wanted origin) (cty.Value, origin) {
 	if a.Computed && config.IsNull() && m.unset != nil {
+		was := prior
 		if cameFromConfig(a, prior) {
-			prior = config
+			was = config
 		}
-		v := m.unset(a, prior)
+		v := m.unset(a, was)
 		var from origin
 		if v.RawEquals(config) {
 			from |= fromConfig
