@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ROOT", root)
+			e.Setenv("HTTPS_PROXY", "http://127.0.0.1:1") // no test needs a network, and none gets one
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -327,6 +327,7 @@ host "example.com" {
 		{before: func(s *site) { s.remove("work/.terraform") }, net: func(n *internet) {
 			n.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.2.0", Files: map[string]string{"terraform-provider-thing_v1.2.0": "evil"}})
 		}, command: "init", code: 1},
+		{command: "providers mirror ../mirror"}, {command: "providers lock"}, {command: "providers lock -platform=darwin_arm64"},
 	},
 	"what is not there": {
 		{before: files("work/main.tf", "terraform {\n  required_providers {\n    x = { source = \"example.com/corp/missing\" }\n  }\n}\n"), command: "init", code: 1},
@@ -374,6 +375,17 @@ provider_installation {
   }
 }
 `, "dev/terraform-provider-null", ""), command: "init"},
+	},
+	"what is not for us": {
+		{net: func(n *internet) {
+			n.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.2.0", Platforms: []string{"plan9_mips", "plan9_arm"}})
+		}, command: "init", code: 1},
+		{before: fresh, net: func(n *internet) {
+			n.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.2.0", Protocols: []string{"4.0"}})
+		}, command: "init", code: 1},
+		{before: fresh, net: func(n *internet) {
+			n.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.2.0", Protocols: []string{"4.0", "6.1"}})
+		}, command: "init"},
 	},
 	"moved answers": {
 		{net: func(n *internet) {

@@ -25,6 +25,7 @@ type Release struct {
 	Source    string // NAMESPACE/TYPE
 	Version   string
 	Platforms []string          // OS_ARCH; nil for the usual ones
+	Protocols []string          // of plugins; nil for 5.0
 	Files     map[string]string // nil for a program and a README; the names of programs are executable
 	Raw       []byte            // the archive, instead of one of Files
 }
@@ -79,6 +80,13 @@ func (r *Registry) Replace(release Release) {
 			r.releases[release.Source][i] = release
 		}
 	}
+}
+
+func (release Release) protocols() []string {
+	if release.Protocols == nil {
+		return []string{"5.0"}
+	}
+	return release.Protocols
 }
 
 // Archive gives the name and the bytes of a package.
@@ -206,7 +214,7 @@ func (r *Registry) versions(w http.ResponseWriter, q *http.Request, source strin
 			system, arch, _ := strings.Cut(p, "_")
 			platforms = append(platforms, map[string]any{"os": system, "arch": arch})
 		}
-		versions = append(versions, map[string]any{"version": release.Version, "protocols": []string{"5.0"}, "platforms": platforms})
+		versions = append(versions, map[string]any{"version": release.Version, "protocols": release.protocols(), "platforms": platforms})
 	}
 	JSON(w, map[string]any{"id": source, "versions": versions, "warnings": r.Warnings})
 }
@@ -232,7 +240,7 @@ func (r *Registry) Describe(release Release, platform string) map[string]any {
 		keys = append(keys, map[string]any{"key_id": r.Key.ID(), "ascii_armor": r.Key.Public(), "trust_signature": r.Trust, "source": "", "source_url": nil})
 	}
 	return map[string]any{
-		"protocols": []string{"5.0"}, "os": system, "arch": arch, "filename": name, "download_url": base + name, "shasum": fmt.Sprintf("%x", sha256.Sum256(content)),
+		"protocols": release.protocols(), "os": system, "arch": arch, "filename": name, "download_url": base + name, "shasum": fmt.Sprintf("%x", sha256.Sum256(content)),
 		"shasums_url": sums, "shasums_signature_url": sums + ".sig", "signing_keys": map[string]any{"gpg_public_keys": keys},
 	}
 }

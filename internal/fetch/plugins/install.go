@@ -31,7 +31,7 @@ func (in *installer) install(ctx context.Context, t *task) {
 	var err error
 	step := Step{Kind: StepUse, Provider: t.Provider, Version: t.version}
 	switch {
-	case isInstalled(in.Folder, t.entry):
+	case t.installed || isInstalled(in.Folder, t.entry):
 		in.progress(step)
 		// The entry stays as it is: its constraints are those under which the version was chosen, and that was not done again.
 		return

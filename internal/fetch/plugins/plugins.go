@@ -171,9 +171,12 @@ type task struct {
 	addr.Provider
 	version versions.Version
 	// found is where the version is; without sources when it is installed already.
-	found  offer
+	found offer
+
 	chosen bool // there is something to install
-	served bool // this program serves the provider itself
+	// installed tells that the locked version is in the folder, unchanged: hashes of large packages take their time.
+	installed bool
+	served    bool // this program serves the provider itself
 
 	entry            lockfile.Entry // the new entry, if locks
 	locks            bool
@@ -231,7 +234,7 @@ func (in *installer) choose(ctx context.Context, t *task) {
 			t.queryFailed("the lock file has version %s, which does not match the constraint %s of the configuration. Run init -upgrade to choose a new version, or change the constraint", locked.Version, wanted)
 			return
 		}
-		if isInstalled(in.Folder, locked) || isInstalled(in.Cache, locked) {
+		if t.installed = isInstalled(in.Folder, locked); t.installed || isInstalled(in.Cache, locked) {
 			t.version, t.chosen = locked.Version, true
 			return
 		}
