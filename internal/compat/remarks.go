@@ -34,7 +34,6 @@ var remarks = map[string]Remark{
 	"setting provisioners": {Moot, "Provisioners are no plugins any more; Terraform ignores the setting, too."},
 
 	"variable CHECKPOINT_DISABLE":        {Moot, "There is nothing to switch off: no service is ever asked for new versions."},
-	"variable TF_APPEND_USER_AGENT":      {Absent, "Requests to registries have a fixed name."},
 	"variable TF_CLOUD_HOSTNAME":         {Refused, "They are part of the block `cloud`, which is refused."},
 	"variable TF_CLOUD_ORGANIZATION":     {Refused, "They are part of the block `cloud`, which is refused."},
 	"variable TF_CLOUD_PROJECT":          {Refused, "They are part of the block `cloud`, which is refused."},

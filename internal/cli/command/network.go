@@ -2,6 +2,7 @@ package command
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/fetch/credentials"
@@ -18,7 +19,8 @@ func (c *Call) Web() *web.Client {
 	set, _ := c.Settings() // whose problems are reported by who needs the settings
 	tokens := &credentials.Source{Settings: set, Environ: c.Environ, HelperDirs: c.SettingsEnvironment().HelperDirs()}
 	c.web = web.New(web.Options{
-		Credentials: tokens.Token, Services: set.Hosts, Agent: c.Title,
+		Credentials: tokens.Token, Services: set.Hosts,
+		Agent:   strings.TrimSpace(c.Title + " " + strings.TrimSpace(c.Getenv("TF_APPEND_USER_AGENT"))),
 		Retries: c.number("TF_REGISTRY_DISCOVERY_RETRY", defaultRetries),
 		Timeout: time.Duration(c.number("TF_REGISTRY_CLIENT_TIMEOUT", 0)) * time.Second, // the default is the client's
 	})

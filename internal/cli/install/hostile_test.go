@@ -161,6 +161,21 @@ func silent(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
+func TestRequestsSayWhoAsks(t *testing.T) {
+	net := newInternet(t)
+	s := newSite(t, program(t), net.Net)
+	begin(s)
+	s.env = append(s.env, "TF_APPEND_USER_AGENT= pipeline/7 ")
+	if output, code := s.run("init"); code != 0 {
+		t.Fatal(output)
+	}
+	for _, r := range net.Requests() {
+		if got := r.Header.Get("User-Agent"); got != "Tombolo pipeline/7" {
+			t.Errorf("%s: %q asks", r.Path, got)
+		}
+	}
+}
+
 func TestRetriesAreCounted(t *testing.T) {
 	net := newInternet(t)
 	net.Answer("example.com", "/v1/providers/corp/thing/versions", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
