@@ -276,3 +276,41 @@ func TestValuesThatMeanTheSameAreNoChange(t *testing.T) {
 		t.Errorf("asked of %s", all)
 	}
 }
+
+// TestBlocksMayBeUnknownAsAWhole plans with dynamic blocks over something that does not exist yet.
+func TestBlocksMayBeUnknownAsAWhole(t *testing.T) {
+	r := keeper(map[string]*Schema{
+		"rule": {Type: TypeList, Optional: true, MinItems: 2, Elem: &Resource{Schema: map[string]*Schema{
+			"port": {Type: TypeInt, Optional: true, ForceNew: true, Default: 1, DiffSuppressFunc: func(_, _, _ string, _ *ResourceData) bool { return false }},
+			"rid":  {Type: TypeString, Computed: true},
+		}}},
+		"peer": {Type: TypeSet, Optional: true, Elem: &Resource{Schema: map[string]*Schema{"port": {Type: TypeInt, Optional: true, Default: 1}}}},
+		"note": {Type: TypeString, Optional: true, ConflictsWith: []string{"rule"}, AtLeastOneOf: []string{"rule", "peer"}},
+	}, nil)
+	r.CustomizeDiff = func(_ context.Context, d *ResourceDiff, _ interface{}) error {
+		if _, known := d.GetKnown("rule"); known || !d.HasChange("rule") || d.Get("rule.0.port") == 0 {
+			return errors.New("the rules are taken for known")
+		}
+		return nil
+	}
+	e := start(t, r)
+	block := e.rt.Block
+	unknown := attrs{"rule": cty.UnknownVal(block.Blocks["rule"].ImpliedType()), "peer": cty.UnknownVal(block.Blocks["peer"].ImpliedType())}
+	if diags := e.validate(unknown); len(diags) > 0 {
+		t.Error(diags.Err())
+	}
+	refused(t, e.tryPlan(unknown).Diagnostics, ".rule[0].port", "known only after apply")
+	r.CustomizeDiff = nil
+	e = start(t, r)
+	has(t, e.plan(unknown), unknown)
+	e.apply(attrs{"rule": tup(obj(attrs{"port": num(5)}), obj(attrs{}))})
+	has(t, e.plan(unknown), unknown)
+	if len(e.replace) != 1 {
+		t.Errorf("replaces %v", e.replace)
+	}
+	half := attrs{"rule": tup(obj(attrs{"port": unknownNumber}), obj(attrs{}))}
+	if diags := e.validate(half); len(diags) > 0 {
+		t.Error(diags.Err())
+	}
+	e.plan(half)
+}
