@@ -61,7 +61,7 @@ func (t timedOut) Is(target error) bool { return target == context.DeadlineExcee
 func (s *server) create(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value, diag.List) {
 	null := cty.NullVal(t.object.ty)
 	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, null), unknown: req.Planned, config: req.Config})
-	d.fresh, d.suppress = true, true
+	d.fresh, d.suppress, d.record = true, true, req.Partial
 	d.identity = t.identityData(req.PlannedIdentity)
 	diags := s.run(ctx, d, TimeoutCreate, t.resource.create())
 	if d.id == "" {

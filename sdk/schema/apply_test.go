@@ -470,3 +470,23 @@ func TestMessagesTellNoValues(t *testing.T) {
 		t.Errorf("told: %s", text)
 	}
 }
+
+func TestNewObjectsAreToldOfAsSoonAsTheyHaveAnId(t *testing.T) {
+	var early []cty.Value
+	e := start(t, keeper(partialFields(), func(_ string, d *ResourceData) error {
+		if len(early) != 1 {
+			t.Error("the engine does not know of the object yet")
+		}
+		return d.Set("etag", "v1")
+	}))
+	config := e.config(attrs{"name": str("a")})
+	resp := e.p.Apply(t.Context(), provider.ApplyRequest{
+		Type: typ, Prior: e.state, Config: config, Planned: e.plan(attrs{"name": str("a")}),
+		Partial: func(state cty.Value, _ []byte) { early = append(early, state) },
+	})
+	if resp.Diagnostics.HasErrors() || len(early) != 1 {
+		t.Fatalf("told %d times: %v", len(early), resp.Diagnostics.Err())
+	}
+	has(t, early[0], attrs{"id": str("1"), "name": str("a"), "etag": null})
+	has(t, resp.State, attrs{"id": str("1"), "name": str("a"), "etag": str("v1")})
+}

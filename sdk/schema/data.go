@@ -30,6 +30,8 @@ type ResourceData struct {
 	mistakes []error
 	identity *IdentityData
 	suppress bool // DiffSuppressFunc keeps what was planned
+	// record, if set, tells the engine early of a new object.
+	record func(state cty.Value, private []byte)
 }
 
 func newData(t *resourceType, r reader) *ResourceData {
@@ -47,8 +49,14 @@ func (d *ResourceData) Context() context.Context { return d.ctx }
 // Id is the id of the object, empty when there is none.
 func (d *ResourceData) Id() string { return d.id }
 
-// SetId names the object. The empty id says that it does not exist (any more).
-func (d *ResourceData) SetId(id string) { d.id = id }
+// SetId names the object. The empty id says that it does not exist (any more). In process the engine records at once what is known of a new
+// object that gets its id, so that it is not lost whatever becomes of the callback.
+func (d *ResourceData) SetId(id string) {
+	d.id = id
+	if d.record != nil && id != "" {
+		d.record(d.State(), nil)
+	}
+}
 
 // SetType says of what type an imported object is.
 func (d *ResourceData) SetType(name string) { d.kind = name }

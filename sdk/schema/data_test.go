@@ -308,3 +308,21 @@ func TestSetsAreSets(t *testing.T) {
 		t.Errorf("of twelve elements, %d are left", tricky.Len())
 	}
 }
+
+// FuzzKeys asks for any key: there is a value, or the callback ends with a diagnostic.
+func FuzzKeys(f *testing.F) {
+	for _, key := range []string{"rule.0.port", "rule.#", "labels.123", "tags.a.b", "matrix.0.1", "rule.99999999999999999999", "any.a", "peer.1.name", ".", "", "#", "rule..port", "id.0", "words.-1"} {
+		f.Add(key)
+	}
+	d := TestResourceDataRaw(f, everyType(), full())
+	f.Fuzz(func(t *testing.T, key string) {
+		defer func() {
+			if r := recover(); r != nil && !strings.Contains(fmt.Sprint(r), "Unknown attribute") {
+				t.Fatalf("%q: %v", key, r)
+			}
+		}()
+		d.Get(key)
+		d.HasChange(key)
+		d.IsUnknown(key)
+	})
+}
