@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -176,6 +177,43 @@ func TestEveryRequestCarriesTheProviderBlockAndSecretsTravelOnStandardInputOnly(
 	for _, want := range []string{`create toy_thing {"type":"toy_thing","provider":{"password":"hush hush","prefix":"toy"},`, `"exact":"1000000000000000000000000000000"`, `"planned_unknown":{"id":true,"serial":true}`, `"deadline":"`} {
 		if !strings.Contains(string(lines), want) {
 			t.Errorf("want %s in\n%s", want, lines)
+		}
+	}
+}
+
+func TestPlansOfProgramsAreJudged(t *testing.T) {
+	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	for answer, want := range map[string]string{
+		`{}`:                                   "",
+		`{"planned": {"id": "known already"}}`: "",
+		`{"planned": {"twice": null}, "planned_unknown": {"id": true}}`: "",
+		`{"replace": [["text"]]}`:             ".text",
+		`{"replace": [["txt"]]}`:              `! Did you mean "text"?`,
+		`{"replace": "text"}`:                 `! "replace" must be an array of paths`,
+		`{"planned": {"text": "other"}}`:      `! planned.text: planned "other"`,
+		`{"planned_unknown": {"text": true}}`: "! planned.text: planned (known after apply)",
+		`{"planned": {"txt": "x"}}`:           `! Did you mean "text"?`,
+		`{"planned": {"twice": 5}}`:           "! planned.twice: a string was expected",
+		`null`:                                "! only the answer to read",
+		`{"diagnostics": [{"severity": "warning", "summary": "Hm"}], "private": 7}`: "",
+	} {
+		p := handler.New(m, saying{text: answer}, handler.Options{})
+		d := driver{t, p, m.Schema}
+		str := cty.StringVal
+		prior := cty.ObjectVal(map[string]cty.Value{"id": str("1"), "text": str("old"), "twice": str("oldold")})
+		// toy_fixed has no update, so without its own paths every change would replace.
+		m.Type(provider.ManagedResource, "toy_fixed").Implements = []string{"create", "update", "plan"}
+		resp := d.plan("toy_fixed", prior, d.config("toy_fixed", map[string]cty.Value{"text": str("new")}))
+		problem, bad := strings.CutPrefix(want, "! ")
+		got := ""
+		for _, path := range resp.RequiresReplace {
+			got += value.FormatPath(path)
+		}
+		if bad != resp.Diagnostics.HasErrors() || bad && !strings.Contains(texts(resp.Diagnostics), problem) || !bad && got != want {
+			t.Errorf("%s: got %q %#v\n%s", answer, got, resp.Planned, texts(resp.Diagnostics))
 		}
 	}
 }

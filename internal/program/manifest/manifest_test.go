@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -267,5 +268,47 @@ func TestManifestsFitTheirJSONSchema(t *testing.T) {
 		if _, diags := manifest.Parse([]byte(bad), "m.json", "/pkg"); !diags.HasErrors() {
 			t.Errorf("the reader accepts: %s", bad)
 		}
+	}
+}
+
+// TestEveryWordIsDocumented looks for the words of the JSON Schema in docs/program-protocol.md.
+func TestEveryWordIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/schemas/tombolo-provider.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := os.ReadFile("../../../docs/program-protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc any
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	known := 0
+	var look func(v any)
+	look = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if words, ok := v["properties"].(map[string]any); ok {
+				for word := range words {
+					known++
+					if !strings.Contains(string(docs), "`"+word+"`") && !strings.Contains(string(docs), `"`+word+`"`) {
+						t.Errorf("docs/program-protocol.md does not tell of %q", word)
+					}
+				}
+			}
+			for _, inner := range v {
+				look(inner)
+			}
+		case []any:
+			for _, inner := range v {
+				look(inner)
+			}
+		}
+	}
+	look(doc)
+	if known < 50 {
+		t.Errorf("only %d words were found", known)
 	}
 }
