@@ -101,9 +101,11 @@ type Slot struct {
 	Provisioners []*Provisioner
 	// ProviderConfig is the configuration that manages a resource; ProviderSlot its block, or -1.
 	ProviderConfig addr.AbsProviderConfig
-	providerUnit   *Unit
-	providerSlot   int
-	imports        []int // of a resource: slots of the root module that import some of its instances
+	// Used tells of the block of a provider configuration that resources are managed by it.
+	Used         bool
+	providerUnit *Unit
+	providerSlot int
+	imports      []int // of a resource: slots of the root module that import some of its instances
 
 	users []*Slot // of an ephemeral resource: what may use its value
 	kept  bool    // of an ephemeral resource: it stays open until the end

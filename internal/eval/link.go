@@ -68,6 +68,7 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	s.ProviderConfig = abs
 	if ps := p.providers[abs]; ps != nil {
 		s.providerUnit, s.providerSlot = ps.unit, ps.index
+		ps.Used = true
 	}
 	schema, d := p.schema(abs.Provider, r.DeclRange)
 	diags = diags.Extend(d)

@@ -34,8 +34,12 @@ type validator struct {
 	walk      *eval.Walk
 }
 
-// Provider implements eval.Driver: the provider checks its block.
+// Provider implements eval.Driver: the provider checks its block. One that nothing uses may be incomplete: what it takes may come from an
+// environment that is not needed here.
 func (v *validator) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
+	if !s.Used {
+		return nil
+	}
 	inst, diags := v.providers.Unconfigured(s.Provider.Provider)
 	if err := v.walk.Report(diags); err != nil {
 		return err
