@@ -198,7 +198,7 @@ func TestMistakesAreFoundInTime(t *testing.T) {
 		"a name that is empty":       {config: "output \"x\" {\n  value = provider::pgrows::quote_ident(\"\")\n}\n", want: "a name is empty", planned: true},
 		"no server":                  {config: inQuery, dsn: "host=/nowhere password=hunter2", want: "/nowhere", planned: true},
 		"a bad address":              {config: inQuery, dsn: "postgres://a:hunter2@:port/x", want: `Invalid address of the database .* on main.tf line 2`, planned: true},
-		"few connections":            {config: strings.Replace(inQuery, "data", "provider \"pgrows\" {\n  alias           = \"few\"\n  dsn             = \"\"\n  max_connections = 0\n}\ndata", 1), want: "max_connections is 0, expected at least 1", planned: true},
+		"few connections":            {config: "provider \"pgrows\" {\n  alias           = \"few\"\n  dsn             = \"\"\n  max_connections = 0\n}\n" + strings.Replace(inQuery, "{", "{\n  provider = pgrows.few", 1), want: "max_connections is 0, expected at least 1", planned: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
