@@ -300,6 +300,13 @@ host "example.com" {
 		{before: fresh, command: "init"},
 		{before: together(fresh, environment("TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE=true")), command: "init"},
 	},
+	"plugin cache and lock": {
+		{command: "get"},
+		{before: together(files("cache/x", ""), environment("TF_PLUGIN_CACHE_DIR=DIR/cache")), command: "providers lock"},
+		{command: "providers lock -enable-plugin-cache -platform=" + here},
+		{command: "providers lock -enable-plugin-cache"},
+		{command: "init"}, {before: func(s *site) { s.remove("cache") }, command: "init"},
+	},
 	"lock": {
 		{command: "get"}, {command: "providers lock"},
 		{command: "providers lock -platform=linux_amd64 -platform=darwin_arm64 -platform=windows_amd64"},
@@ -336,6 +343,7 @@ host "example.com" {
 	},
 	"what registries say": {
 		{net: func(n *internet) { n.corp.Warnings = []string{"deprecated", "really"} }, command: "init"},
+		{before: fresh, net: func(n *internet) { n.corp.Trust = "nonsense" }, command: "init", code: 1},
 		{before: fresh, net: func(n *internet) { n.corp.Unsigned = true }, command: "init", code: 1},
 	},
 	"credentials in the usual file": {

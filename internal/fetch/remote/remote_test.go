@@ -215,6 +215,16 @@ func keys(armors ...string) map[string]any {
 	return map[string]any{"gpg_public_keys": list}
 }
 
+func TestAnyOfThePublishersKeysMaySign(t *testing.T) {
+	w := newWorld(t)
+	w.says(func(d map[string]any) {
+		d["signing_keys"] = keys(fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public(), w.registry.Key.Public())
+	})
+	if got, err := w.fetch(); err != nil || got.KeyID != w.registry.Key.ID() {
+		t.Errorf("got %v, %v", got.Proof, err)
+	}
+}
+
 func TestABadSignatureIsRefused(t *testing.T) {
 	w := newWorld(t)
 	sums := w.registry.Sums("corp/thing", "1.2.0")
