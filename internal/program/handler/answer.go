@@ -76,8 +76,8 @@ func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 	}
 	a.root = root
 	diags := r.diagnostics(a)
-	if root.Kind == strictjson.Null && !r.silent && r.action != "read" && !diags.HasErrors() {
-		diags = diags.Append(r.badAnswer(a, "null means that an object is gone, which only the answer to read can say; expected: "+expected))
+	if root.Kind == strictjson.Null && !r.silent && r.action != "read" && r.action != "import" {
+		diags = diags.Append(r.badAnswer(a, "null means that there is no such object, which only read and import can say; expected: "+expected))
 	}
 	return a, diags
 }

@@ -99,7 +99,7 @@ func TestBadAnswersSayWhatToChange(t *testing.T) {
 		"no json":                     {"", []string{"line 1, column 1", "messages belong on standard error", "Output: created 42"}},
 		"two values":                  {"a", []string{"line 1, column 24", "something follows after the end"}},
 		"array":                       {"", []string{"an object was expected, not an array"}},
-		"null":                        {"", []string{"only the answer to read"}},
+		"null":                        {"", []string{"only read and import"}},
 		"null state":                  {"", []string{`"state" is null`}},
 		"twice":                       {"", []string{`two members named "id"`}},
 		"latin1":                      {"", []string{"0xe9", "not UTF-8", `caf\xe9`}},

@@ -44,6 +44,67 @@ func TestAProgramCanTellItsSchema(t *testing.T) {
 	}
 }
 
+func TestImportsOfWhatIsNotThereSaySo(t *testing.T) {
+	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	for answer, want := range map[string]string{
+		`null`: "found no toy_fixed", `{"state": null}`: "found no toy_fixed", `{}`: "found no toy_fixed", `{"state": {"id": "1"}}`: "",
+		`{"state": {"ID": "1"}}`: `no attribute or block "ID"`,
+		`{"diagnostics": [{"severity": "error", "summary": "Not yours", "attribute": ["text"]}]}`: "Not yours",
+	} {
+		resp := handler.New(m, saying{text: answer}, handler.Options{}).Import(t.Context(), provider.ImportRequest{Type: "toy_fixed", ID: "1"})
+		if got := texts(resp.Diagnostics); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %s", answer, got)
+		}
+	}
+	resp := handler.New(m, saying{}, handler.Options{}).Import(t.Context(), provider.ImportRequest{Type: "toy_thing", Identity: cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("7")})})
+	if resp.Diagnostics.HasErrors() || resp.Imported[0].State.GetAttr("id").AsString() != "7" {
+		t.Errorf("by identity: got %s", texts(resp.Diagnostics))
+	}
+}
+
+// noting is a caller that remembers its calls.
+type noting struct {
+	saying
+	calls *[]string
+}
+
+func (n noting) Call(ctx context.Context, c handler.Call) (*handler.Answer, error) {
+	*n.calls = append(*n.calls, c.Action+" "+string(c.Params))
+	return n.saying.Call(ctx, c)
+}
+
+func TestWhatWasOpenedIsClosedWhenItsAnswerIsBad(t *testing.T) {
+	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	config := cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("n"), "key": cty.NullVal(cty.String)})
+	for answer, want := range map[string]struct {
+		problem string
+		closed  bool
+	}{
+		`{"result": {"key": "k"}, "renew_at": "soon", "private": 7}`:               {`must be a time such as`, true},
+		`{"result": {"kye": "k"}, "private": 7}`:                                   {`Did you mean "key"?`, true},
+		`{"result": null, "private": 7}`:                                           {`"result" is null`, true},
+		`{"result": {"key": "k"}}`:                                                 {"", false},
+		`{"diagnostics": [{"severity": "error", "summary": "Closed on Sundays"}]}`: {"Closed on Sundays", false},
+		`nonsense`: {"line 1", false},
+	} {
+		var calls []string
+		resp := handler.New(m, noting{saying{text: answer}, &calls}, handler.Options{}).OpenEphemeral(t.Context(), provider.OpenEphemeralRequest{Type: "toy_lease", Config: config})
+		got := texts(resp.Diagnostics)
+		if (want.problem == "") != (got == "") || !strings.Contains(got, want.problem) {
+			t.Errorf("%s: got %s", answer, got)
+		}
+		if closed := len(calls) == 2 && strings.HasPrefix(calls[1], "close ") && strings.Contains(calls[1], `"private":7`); closed != want.closed || !closed && len(calls) > 1 {
+			t.Errorf("%s: calls %q", answer, calls)
+		}
+	}
+}
+
 // waiting is a caller whose calls wait for each other.
 type waiting struct {
 	now, most atomic.Int32

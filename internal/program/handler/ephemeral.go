@@ -2,6 +2,7 @@ package handler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -27,17 +28,20 @@ func (h *handler) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralR
 	}
 	v, a, diags := h.fetch(ctx, "open", "result", rt, t, req.Type, req.Config)
 	resp := provider.OpenEphemeralResponse{Result: v, Diagnostics: diags}
-	if diags.HasErrors() {
-		return resp
+	if !diags.HasErrors() {
+		resp.Private = a.remembered(nil)
+		var problem error
+		if resp.RenewAt, problem = renewal(a); problem == nil && !resp.RenewAt.IsZero() && !t.Does("renew") {
+			problem = errors.New(`"renew_at" asks for a renewal, but the manifest does not say that the type implements "renew"`)
+		}
+		if problem != nil {
+			// The output is not shown again: what it is about stands in it beside secrets.
+			resp.Diagnostics = diags.Append(h.requestFor(ctx, "open", rt, t, req.Type).badAnswer(&answer{program: a.program}, problem.Error()))
+		}
 	}
-	resp.Private = a.remembered(nil)
-	var problem error
-	if resp.RenewAt, problem = renewal(a); problem == nil && !resp.RenewAt.IsZero() && !t.Does("renew") {
-		problem = fmt.Errorf(`"renew_at" asks for a renewal, but the manifest does not say that the type implements "renew"`)
-	}
-	if problem != nil {
-		r := h.requestFor(ctx, "open", rt, t, req.Type)
-		resp.Diagnostics = diags.Append(r.badAnswer(&answer{program: a.program}, problem.Error()))
+	if resp.Diagnostics.HasErrors() && a != nil && a.root != nil && !a.failed {
+		// Something was opened, and nobody else knows of it.
+		resp.Diagnostics = resp.Diagnostics.Extend(h.CloseEphemeral(ctx, provider.CloseEphemeralRequest{Type: req.Type, Private: a.remembered(nil)}))
 	}
 	return resp
 }

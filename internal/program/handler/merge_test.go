@@ -197,7 +197,7 @@ func TestPlansOfProgramsAreJudged(t *testing.T) {
 		`{"planned_unknown": {"text": true}}`: "! planned.text: planned (known after apply)",
 		`{"planned": {"txt": "x"}}`:           `! Did you mean "text"?`,
 		`{"planned": {"twice": 5}}`:           "! planned.twice: a string was expected",
-		`null`:                                "! only the answer to read",
+		`null`:                                "! only read and import",
 		`{"diagnostics": [{"severity": "warning", "summary": "Hm"}], "private": 7}`: "",
 	} {
 		p := handler.New(m, saying{text: answer}, handler.Options{})
