@@ -136,7 +136,9 @@ func TestHostileServersAreRefused(t *testing.T) {
 			net.Answer("example.com", c.path, c.answer)
 			s := newSite(t, own, net.Net)
 			s.write("work/main.tf", onlyThing)
-			s.env = append(s.env, "TF_REGISTRY_CLIENT_TIMEOUT=1", "TF_REGISTRY_DISCOVERY_RETRY=1")
+			if name == "silent" {
+				s.env = append(s.env, "TF_REGISTRY_CLIENT_TIMEOUT=1")
+			}
 			s.leavesNothing("init", c.want...)
 		})
 	}
@@ -159,6 +161,38 @@ func silent(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).Flush()
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
+}
+
+// What servers say reaches the terminal as text.
+func TestServersCannotDrawOnTheTerminal(t *testing.T) {
+	const attack = "\x1b[2J\x1b]0;evil\a\u202e\r"
+	net := newInternet(t)
+	net.corp.Warnings = []string{"beware" + attack, strings.Repeat("x", 100_000), "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"}
+	s := newSite(t, program(t), net.Net)
+	s.write("work/main.tf", onlyThing)
+	output, code := s.run("init")
+	if code != 0 || strings.ContainsAny(output, "\x1b\a\r\u202e") || len(output) > 10_000 {
+		t.Errorf("exit code %d, %d bytes: %.3000q", code, len(output), output)
+	}
+	has(t, output, "beware", "and 2 more")
+	fresh(s)
+	net.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.3.0", Protocols: []string{attack + strings.Repeat("9", 1<<20)}})
+	output, code = s.run("init")
+	if code != 1 || strings.ContainsAny(output, "\x1b\a\r\u202e") || len(output) > 10_000 {
+		t.Errorf("exit code %d, %d bytes: %.3000q", code, len(output), output)
+	}
+}
+
+func TestACLIConfigurationWithMistakesIsNotUsed(t *testing.T) {
+	s := newSite(t, program(t), newInternet(t).Net)
+	begin(s)
+	if output, code := s.run("get"); code != 0 {
+		t.Fatal(output)
+	}
+	s.write("cli.tfrc", "provider_installation {\n  network_mirror {\n    url = \"http://mirror.example/\"\n  }\n}\n")
+	for _, command := range []string{"init", "providers lock", "providers mirror ../mirror"} {
+		s.leavesNothing(command, "Invalid URL for provider installation source")
+	}
 }
 
 func TestRequestsSayWhoAsks(t *testing.T) {

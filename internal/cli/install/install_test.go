@@ -62,7 +62,7 @@ func newSite(t *testing.T, program string, net *fetchtest.Net) *site {
 	s := &site{t: t, program: program, dir: dir}
 	s.env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "TMPDIR=" + filepath.Join(dir, "tmp"), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + filepath.Join(dir, "cli.tfrc"),
-		"TERM=dumb", "TF_CLI_ARGS=-no-color",
+		"TERM=dumb", "TF_CLI_ARGS=-no-color", "TF_REGISTRY_CLIENT_TIMEOUT=120",
 	}, net.Env()...)
 	for _, sub := range []string{"home", "tmp", "work"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {

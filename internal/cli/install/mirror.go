@@ -46,6 +46,8 @@ func (m mirroring) run(ctx context.Context, c *command.Call, dir string) diag.Li
 	defer project.Close()
 	wanted, more := command.Wanted(project.Config())
 	diags = diags.Extend(more)
+	_, more = c.Settings()
+	diags = diags.Extend(more)
 	var locked lockfile.File
 	if m.locked {
 		locked, more = lockfile.Load(".")

@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, Net: fetchtest.New(t), registry: fetchtest.NewRegistry(t), dir: t.TempDir()}
 	w.registry.Add(release)
 	w.Serve(host, w.registry)
-	w.client = web.New(web.Options{Transport: w.Transport(), Timeout: 20 * time.Second, Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+	w.client = web.New(web.Options{Transport: w.Transport(), Timeout: time.Minute, Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
 	return w
 }
 

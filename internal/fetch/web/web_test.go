@@ -32,7 +32,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, Net: fetchtest.New(t)}
 	w.Client = web.New(web.Options{
-		Transport: w.Transport(), Retries: 1,
+		Transport: w.Transport(), Retries: 1, Timeout: time.Minute,
 		Credentials: func(_ context.Context, h string) (string, error) {
 			if h == host {
 				return "secret-token", nil
