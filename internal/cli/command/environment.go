@@ -32,6 +32,7 @@ var Environment = []Variable{
 	{Name: "TF_REATTACH_PROVIDERS", Text: "Plugins that run already, as a JSON document that a plugin under a debugger prints: use these, and do not stop them.", Flags: []string{"parallelism"}},
 	{Name: "TF_VAR_NAME", Text: "The value of the variable NAME of the root module; values of files and options replace it.", Flags: []string{"var"}},
 	{Name: "TF_WORKSPACE", Text: "The workspace to work on, whichever is selected.", Flags: []string{"lock", "state"}, Paths: []string{"state", "workspace", "show", "output"}},
+	{Name: "TOMBOLO_PROGRAM_PROVIDERS", Text: "Program providers to use straight from their folders, such as example/notes=./notes, with commas between several.", Flags: []string{"parallelism"}, Paths: []string{"init"}},
 	{Name: "TERRAFORM_CONFIG", Text: "An old name of TF_CLI_CONFIG_FILE."},
 	{Name: "NO_COLOR", Text: "With any value: no colors."},
 }

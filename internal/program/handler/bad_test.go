@@ -221,7 +221,7 @@ func TestDeletionSucceedsWhateverIsPrinted(t *testing.T) {
 
 func TestATimeoutEndsTheProgram(t *testing.T) {
 	exe, _ := os.Executable()
-	text := strings.Replace(fmt.Sprintf(toyManifest, `["`+filepath.ToSlash(exe)+`"]`), `"create": "20s"`, `"create": "300ms"`, 1)
+	text := strings.Replace(fmt.Sprintf(toyManifest, `["`+filepath.ToSlash(exe)+`"]`), `"create": "5m"`, `"create": "300ms"`, 1)
 	f, _ := newProgram(t, text, handler.Options{})
 	d := drive(t, f)
 	resp := d.thing("create: sleep", nil)

@@ -2,9 +2,11 @@ package handler_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,6 +65,9 @@ func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 	calls := checked{t: t, mu: &sync.Mutex{}, seen: map[string]bool{}}
 	f, dir := newToyWith(t, func(c handler.Caller) handler.Caller { calls := calls; calls.Caller = c; return calls })
 	t.Cleanup(func() {
+		if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+			return // a part of the suite makes a part of the calls
+		}
 		for _, action := range []string{"validate", "configure", "plan", "create", "read", "update", "delete", "import", "data", "open", "close", "call"} {
 			if !calls.seen[action] {
 				t.Errorf("the action %s was never called", action)

@@ -59,7 +59,7 @@ const toyManifest = `{
         }}}},
         "identity": {"attributes": {"id": {"type": "string", "required_for_import": true}}},
         "import": "id",
-        "timeouts": {"create": "20s", "read": "20s"},
+        "timeouts": {"create": "5m", "read": "5m"},
         "retry": {"attempts": 3, "delay": "1ms"}
       },
       "toy_fixed": {
