@@ -76,6 +76,9 @@ func fixedGroup() *schema.Resource {
 		},
 		ReadContext:   func(context.Context, *schema.ResourceData, interface{}) diag.Diagnostics { return nil },
 		DeleteContext: func(context.Context, *schema.ResourceData, interface{}) diag.Diagnostics { return nil },
+		Importer: &schema.ResourceImporter{StateContext: func(_ context.Context, d *schema.ResourceData, _ interface{}) ([]*schema.ResourceData, error) {
+			return []*schema.ResourceData{d}, d.Set("name", d.Id())
+		}},
 	}
 }
 

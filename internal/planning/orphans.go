@@ -193,7 +193,12 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	if err != nil {
 		return err
 	}
-	k, err := p.load(o, cfg, rt, inst, nil, !p.opts.SkipRefresh)
+	var block *eval.Slot
+	if p.opts.Mode == plan.Destroy && o.Deposed == "" {
+		// An object that was imported knows what it depends on from its block alone.
+		block = p.prog.ResourceSlot(o.Instance.Config())
+	}
+	k, err := p.load(o, cfg, rt, inst, block, !p.opts.SkipRefresh)
 	if err != nil || k.null() {
 		return err
 	}

@@ -276,6 +276,7 @@ func (b *stepBuilder) storedDeps(c *plan.Change) []addr.ConfigResource {
 		deps = b.p.moves.Follow(stored.Dependencies)
 	}
 	if b.p.opts.Mode == plan.Destroy {
+		deps = joinDeps(deps, b.p.moves.Follow(c.Dependencies)) // refreshing may have found more
 		deps = append(deps[:len(deps):len(deps)], b.p.prog.ProviderDeps(c.Provider)...)
 	}
 	return deps
