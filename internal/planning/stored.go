@@ -165,9 +165,10 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	}
 	same := before.value.RawEquals(after.value)
 	deps, cbd := stored.Dependencies, stored.CreateBeforeDestroy
-	if block == nil {
+	if block == nil || p.opts.Mode == plan.Destroy {
 		deps = p.moves.Follow(deps)
-	} else {
+	}
+	if block != nil {
 		cbd = block.CreateBeforeDestroy
 		if !p.opts.SkipRefresh {
 			deps = joinDeps(joinDeps(deps, block.ResourceDeps()), block.ImportDeps())
