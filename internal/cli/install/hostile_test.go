@@ -340,3 +340,21 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 	net.Answer("example.com", "/.well-known/terraform.json", http.NotFound)
 	s.leavesNothing("init")
 }
+
+// A registry on this machine is named by its port, and reached without the proxy.
+func TestRegistriesOnThisMachine(t *testing.T) {
+	oracle, own := terraform(t), program(t)
+	net := newInternet(t)
+	_, port, _ := strings.Cut(net.Addr, ":")
+	for _, host := range []string{"localhost:" + port, "127.0.0.1:" + port} {
+		net.Serve(host, net.corp)
+		var seen [2]observation
+		for i, p := range []string{oracle, own} {
+			s := newSite(t, p, net.Net)
+			s.write("work/main.tf", strings.ReplaceAll(onlyThing, "example.com", host))
+			s.write("cli.tfrc", "credentials \""+host+"\" {\n  token = \"tok-local\"\n}\n")
+			seen[i] = observe(s, net, step{command: "init"})
+		}
+		compare(t, step{command: "init"}, seen[0], seen[1])
+	}
+}
