@@ -69,11 +69,7 @@ func (p *Project) ProgramProvider(dir string, log *slog.Logger) provider.Factory
 		if p.opts.Dir != "." {
 			s.Dir = p.opts.Dir
 		}
-		caller, err := handler.NewCaller(m, s)
-		if err != nil {
-			return nil, err
-		}
-		return handler.New(m, caller, handler.Options{Output: func(ctx context.Context, o handler.Output) { p.said(ctx, log, o) }}), nil
+		return handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(ctx context.Context, o handler.Output) { p.said(ctx, log, o) }}), nil
 	}
 }
 

@@ -109,7 +109,7 @@ func TestCancelDoesNotWaitForDaemonsForEver(t *testing.T) {
 			Argv:   append([]string{"/bin/sh", "-c", `"$@"; sleep 30`, "sh"}, argv...),
 			Grace:  time.Second,
 			Linger: 200 * time.Millisecond,
-		}, "ready")
+		}, "child")
 		if !errors.Is(err, errInterrupted) {
 			t.Fatal(err)
 		}

@@ -28,7 +28,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -154,7 +153,7 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 	if err != nil {
 		return nil, &LookupError{Program: c.Argv[0], Err: err}
 	}
-	p, err := start(path, c)
+	p, err := launching(path, c, launch)
 	if err != nil {
 		return nil, err
 	}
@@ -254,40 +253,26 @@ func getenv(env []string, name string) string {
 	return ""
 }
 
-// start launches the program at path; from then on the caller owns the process.
-func start(path string, c Command) (*process, error) {
+// directory gives where the program runs; "" for here. It is asked for beforehand because the failure to change directory is otherwise
+// reported as one to execute the program.
+func directory(c Command) (string, error) {
 	dir := against(c.Base, c.Dir)
-	if dir != "" {
-		// Asked beforehand because the failure to change directory is otherwise reported as one to execute the program.
-		if _, err := os.Stat(dir); err != nil {
-			var pe *fs.PathError
-			if errors.As(err, &pe) {
-				err = &fs.PathError{Op: "chdir", Path: cmp.Or(c.Dir, c.Base), Err: pe.Err}
-			}
-			return nil, &StartError{Path: path, Err: err}
-		}
+	if dir == "" {
+		return "", nil
 	}
-	for try := 0; ; try++ {
-		p, err := launch(path, dir, c)
-		if err == nil {
-			return p, nil
+	if _, err := os.Stat(dir); err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = &fs.PathError{Op: "chdir", Path: cmp.Or(c.Dir, c.Base), Err: pe.Err}
 		}
-		// A script that was written a moment ago can still be open for writing in a child of ours that another
-		// goroutine has forked but that has not reached its exec yet. That passes.
-		if !errors.Is(err, syscall.ETXTBSY) || try == 10 {
-			return nil, &StartError{Path: path, Err: err}
-		}
-		time.Sleep(time.Duration(try+1) * 5 * time.Millisecond)
+		return "", err
 	}
+	return dir, nil
 }
 
+// launch starts the program at path; from then on the caller owns the process.
 func launch(path, dir string, c Command) (*process, error) {
-	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: Environ(c.Env)}
-	if dir != "" && runtime.GOOS != "windows" {
-		if abs, err := filepath.Abs(dir); err == nil {
-			cmd.Env = append(cmd.Env, "PWD="+abs)
-		}
-	}
+	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: environment(dir, c.Env)}
 	setGroup(cmd)
 	p := &process{cmd: cmd, limits: c}
 	if err := p.openPipes(); err != nil {

@@ -11,14 +11,15 @@ import (
 )
 
 // guard is the leader of the program's group: a shell that waits for the end of a pipe whose other end only this process has. The end
-// comes when this process dies; then the guard asks the group to end and, a little later, makes it.
+// comes when this process dies; then the guard asks the group to end and, a little later, makes it. What asks the group to end is not meant
+// for the guard itself.
 type guard struct {
 	cmd  *exec.Cmd
 	pipe *os.File
 	once sync.Once
 }
 
-const script = `read end; trap '' TERM; kill -TERM 0; sleep 2; [ -z "$1" ] || rm -rf -- "$1"; kill -KILL 0`
+const script = `trap '' TERM; read end; kill -TERM 0; sleep 2; [ -z "$1" ] || rm -rf -- "$1"; kill -KILL 0`
 
 func newGuard(temp string) (*guard, error) {
 	r, w, err := os.Pipe()
@@ -50,4 +51,10 @@ func (g *guard) end() {
 		g.pipe.Close()
 		g.cmd.Wait()
 	})
+}
+
+// terminate asks the group to end. What is stopped is continued, else it could not.
+func (g *guard) terminate(p *os.Process) {
+	syscall.Kill(-g.cmd.Process.Pid, syscall.SIGTERM)
+	syscall.Kill(-g.cmd.Process.Pid, syscall.SIGCONT)
 }

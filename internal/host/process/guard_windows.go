@@ -54,3 +54,8 @@ func (g *guard) end() {
 		windows.CloseHandle(g.job)
 	})
 }
+
+// terminate asks the program's console group to end.
+func (g *guard) terminate(p *os.Process) {
+	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.Pid))
+}

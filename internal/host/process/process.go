@@ -1,6 +1,6 @@
-// Package process runs one plugin program so that nothing of it stays behind.
+// Package process runs one program that lives beside us, such as a plugin, so that nothing of it stays behind.
 //
-// The program gets no standard input, and a process group (on Windows a job) of its own: the terminal's interrupt does not reach it, and
+// The program gets no standard input unless one is given, and a process group (on Windows a job) of its own: the terminal's interrupt does not reach it, and
 // Kill reaches its children, such as the real provider behind a wrapper script. A guard in the same group ends all of it when this process
 // dies, however it dies. Only descendants that leave the group, as daemons do, escape.
 //
@@ -21,8 +21,10 @@ import (
 type Spec struct {
 	Path string
 	Args []string // without the program's name
-	Env  []string
-	Dir  string // "" for the present one
+	// Stdin is what the program reads; nil for nothing. Start does not close it.
+	Stdin *os.File
+	Env   []string
+	Dir   string // "" for the present one
 	// Temp is a directory that is removed when this process dies before it can do so itself; "" for none. (Not on Windows.)
 	Temp string
 }
@@ -39,8 +41,8 @@ type Process struct {
 
 // Start starts a program. Its streams must be read, or it may block.
 func Start(spec Spec) (_ *Process, err error) {
-	p := &Process{cmd: exec.Command(spec.Path, spec.Args...), ended: make(chan struct{})}
-	p.cmd.Env, p.cmd.Dir = spec.Env, spec.Dir
+	p := &Process{ended: make(chan struct{})}
+	p.cmd = &exec.Cmd{Path: spec.Path, Args: append([]string{spec.Path}, spec.Args...), Env: spec.Env, Dir: spec.Dir}
 	outR, outW, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -50,6 +52,9 @@ func Start(spec Spec) (_ *Process, err error) {
 		return nil, closeAll(err, outR, outW)
 	}
 	p.stdout, p.stderr, p.cmd.Stdout, p.cmd.Stderr = outR, errR, outW, errW
+	if spec.Stdin != nil {
+		p.cmd.Stdin = spec.Stdin
+	}
 	if p.guard, err = newGuard(spec.Temp); err == nil {
 		p.guard.prepare(p.cmd)
 		if err = p.cmd.Start(); err == nil {
@@ -102,11 +107,18 @@ func (p *Process) Fate() string {
 	return fmt.Sprint(p.err)
 }
 
+// Terminate asks the program and its group to end.
+func (p *Process) Terminate() {
+	select {
+	case <-p.ended:
+	default:
+		p.guard.terminate(p.cmd.Process)
+	}
+}
+
 // Kill ends the program and its group at once, and returns when the program has ended. Its streams end.
 func (p *Process) Kill() {
-	p.guard.end()
-	_ = p.cmd.Process.Kill() // it may have left the group
-	<-p.ended
+	p.Sweep()
 	// A descendant that left the group may still hold the other ends.
 	deadline := time.Now().Add(100 * time.Millisecond)
 	for _, f := range []*os.File{p.stdout, p.stderr} {
@@ -114,4 +126,11 @@ func (p *Process) Kill() {
 			f.Close()
 		}
 	}
+}
+
+// Sweep is Kill for those who still read the streams: what is in them is left there, and they end with the last who holds them.
+func (p *Process) Sweep() {
+	p.guard.end()
+	_ = p.cmd.Process.Kill() // it may have left the group
+	<-p.ended
 }

@@ -49,6 +49,9 @@ func (a *answer) gone() bool {
 // read reads what a program said.
 func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 	if got.Failure != nil {
+		if got.Failure.withoutProgram(r.action) {
+			return &answer{program: got.Program}, nil
+		}
 		a := r.salvage(got)
 		diags := r.diagnostics(a)
 		a.failed = !got.Failure.Killed
@@ -212,6 +215,7 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 	var start *program.StartError
 	var limit *program.LimitError
 	var stopped *program.StoppedError
+	var output *OutputError
 	switch {
 	case errors.As(err, &notReady):
 		return say(notReady.Summary, "%s", notReady.Detail)
@@ -221,6 +225,8 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 		return say(sumNotReady, "Provider %s runs %s, which the operating system refuses to start: %s. %s", r.h.m().Name, start.Path, start.Err, startAdvice(start))
 	case errors.As(err, &limit):
 		return say(sumAnswer, "%s: %s. An answer is one JSON value; messages belong on standard error.", r.asked(), limit)
+	case errors.As(err, &output):
+		return r.invalid(output.Program, output.Problem+". Standard output is for messages only, one a line; what is for people belongs on standard error", output.Line)
 	case errors.As(err, &stopped):
 		left := ""
 		if !r.reads {

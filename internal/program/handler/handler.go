@@ -5,10 +5,10 @@
 // timeouts, retries. What is left for the program are calls (action, params) -> result, and only those actions that its manifest says it
 // implements. The program is not started for schemas, nor for validation and plans that it takes no part in.
 //
-// How a call gets to the program is the business of a Caller: OneShot starts it once for each call.
+// How a call gets to the program is the business of a Caller: OneShot starts it once for each call, Session once for all of them.
 //
 //	m, diags := manifest.Load("./notes")
-//	p := handler.New(m, handler.NewOneShot(m, handler.Surroundings{}), handler.Options{})
+//	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{})
 package handler
 
 import (
@@ -38,13 +38,19 @@ type Options struct {
 func New(m *manifest.Manifest, caller Caller, opts Options) provider.Provider {
 	h := &handler{caller: caller, opts: opts, secrets: &value.Secrets{}}
 	h.config.Store(&configuration{values: json.RawMessage("{}"), unknown: json.RawMessage("{}")})
-	if m.Concurrency > 0 {
-		h.slots = make(chan struct{}, m.Concurrency)
+	if n := m.Concurrency; n > 0 || m.Mode == manifest.Session {
+		h.slots = make(chan struct{}, max(1, n))
 	}
 	h.manifest.Store(m)
+	if l, ok := caller.(listener); ok {
+		l.Listen((&output{request: h.request(context.Background(), "session", "")}).line)
+	}
 	h.stopping, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
+
+// listener is a caller whose program says things that belong to no call. Lines come from one goroutine at a time.
+type listener interface{ Listen(fn func(line string)) }
 
 type handler struct {
 	provider.Base
@@ -57,6 +63,7 @@ type handler struct {
 
 	config  atomic.Pointer[configuration] // set by Configure, while others may be validating
 	secrets *value.Secrets                // of the configuration
+	recent  recent
 
 	stopping context.Context
 	stop     context.CancelCauseFunc

@@ -28,14 +28,18 @@ type Surroundings struct {
 	Cache string
 	// Grace is the time that a program has to end once it is told to; 0 means 10 s.
 	Grace time.Duration
+	// Patience is the time that a program has to begin a session; 0 means a minute.
+	Patience time.Duration
+	// Host is who programs are told starts them; empty means tombolo.
+	Host string
 }
 
 // NewCaller gives the caller for the mode of a manifest.
-func NewCaller(m *manifest.Manifest, s Surroundings) (Caller, error) {
+func NewCaller(m *manifest.Manifest, s Surroundings) Caller {
 	if m.Mode == manifest.Session {
-		return nil, errors.New(`the manifest says "mode": "session", which this version does not know`)
+		return NewSession(m, s)
 	}
-	return NewOneShot(m, s), nil
+	return NewOneShot(m, s)
 }
 
 // NewOneShot gives the caller that starts the program once for each call: the action is its first argument, the type its second.
@@ -52,6 +56,8 @@ type oneShot struct {
 
 // temporary is the exit status EX_TEMPFAIL.
 const temporary = 75
+
+const temporaryAdvice = `With this it asks to try again later. The member "retry" of the type in the manifest makes calls that only read do so.`
 
 // tailLines is how much of standard error a failure repeats.
 const tailLines = 20
@@ -107,7 +113,7 @@ func failed(res *program.Result) *Failure {
 	case f.Killed:
 		f.State = "it was ended by a signal (" + res.State + ")"
 	case f.Temporary:
-		f.Advice = `With this status it asks to try again later. The member "retry" of the type in the manifest makes calls that only read do so.`
+		f.Advice = temporaryAdvice
 	case res.ExitCode == 127:
 		f.Advice = "This status usually means that a command that the script uses is not installed."
 	case res.ExitCode == 126:

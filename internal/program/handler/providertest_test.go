@@ -74,6 +74,11 @@ func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 			}
 		}
 	})
+	suite(t, wrap(f), dir)
+}
+
+// suite takes the toy through everything that a provider has to do; dir is the folder of its objects.
+func suite(t *testing.T, f provider.Factory, dir string) {
 	id := func(v cty.Value) string { return v.GetAttr("id").AsString() }
 	str := cty.StringVal
 	rules := func(cidrs ...string) cty.Value {
@@ -92,7 +97,7 @@ func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 	}
 	huge, _ := cty.ParseNumberVal("12345678901234567890123.5")
 	providertest.Run(t, providertest.Options{
-		New:            wrap(f),
+		New:            f,
 		Config:         providertest.Attrs{"password": str("correct horse")},
 		InvalidConfigs: []providertest.Invalid{{Name: "forbidden", Change: providertest.Attrs{"password": str("forbidden")}, Path: cty.GetAttrPath("password")}},
 		Goroutines:     3,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -124,7 +125,33 @@ func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
 	}
 }
 
-func (r *request) redact(text string) string { return r.h.secrets.Redact(r.secrets.Redact(text)) }
+func (r *request) redact(text string) string {
+	return r.h.recent.redact(r.h.secrets.Redact(r.secrets.Redact(text)))
+}
+
+// recent are the secrets of the last calls of a session, whose program may say late what it has to say.
+type recent struct {
+	mu   sync.Mutex
+	ring [32]*value.Secrets
+	next int
+}
+
+func (r *recent) add(s *value.Secrets) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ring[r.next%len(r.ring)] = s
+	r.next++
+}
+
+func (r *recent) redact(text string) string {
+	r.mu.Lock()
+	list := r.ring
+	r.mu.Unlock()
+	for _, s := range list {
+		text = s.Redact(text)
+	}
+	return text
+}
 
 // label names the call beside what the program says.
 func (r *request) label() string {
@@ -165,6 +192,9 @@ func (r *request) call(expected string) (*answer, diag.List) {
 		r.params.WriteByte('{')
 	}
 	r.params.WriteByte('}')
+	if r.h.m().Mode == manifest.Session {
+		r.h.recent.add(r.secrets)
+	}
 	out := &output{request: r, expected: expected}
 	call := Call{
 		Action: r.action, Type: r.typ, Params: r.params.Bytes(), Silent: r.silent, Intent: r.intent,

@@ -18,6 +18,9 @@ import (
 // The test binary is also the program of a provider, so that these tests need no interpreter.
 func TestMain(m *testing.M) {
 	if os.Getenv("TOY_DIR") != "" {
+		if os.Getenv("TOY_SESSION") != "" {
+			os.Exit(toySession())
+		}
 		os.Exit(toy(os.Args[1:]))
 	}
 	os.Exit(m.Run())

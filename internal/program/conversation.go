@@ -1,0 +1,167 @@
+package program
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	guarded "github.com/tombolo-iac/tombolo/internal/host/process"
+)
+
+// Conversation is a program that lives until it is told to end, and that is talked with meanwhile. Whoever opens one reads Stdout to its
+// end, and calls End. Two goroutines belong to it, which have ended when Ended is closed.
+type Conversation struct {
+	// Path is the file that was executed.
+	Path string
+	// Stdin is what the program reads; End closes it. Stdout is what it writes: it ends when the program has ended, even if something
+	// that the program started still holds it.
+	Stdin, Stdout *os.File
+
+	proc    *guarded.Process
+	message *ends
+	grace   time.Duration
+	ended   chan struct{}
+	closing sync.Once
+	ending  sync.Once
+}
+
+// Converse starts a program. Of the command, Argv, Dir, Base, Env, Stderr, MaxStderr and Grace count. Errors are *LookupError and
+// *StartError. The program ends when this process dies, however it dies.
+func Converse(c Command) (*Conversation, error) {
+	c = c.withDefaults()
+	path, err := LookPath(c.Argv[0], c.Env, c.Base)
+	if err != nil {
+		return nil, &LookupError{Program: c.Argv[0], Err: err}
+	}
+	return launching(path, c, converse)
+}
+
+func converse(path, dir string, c Command) (*Conversation, error) {
+	// A relative program is looked for from its own directory, not from ours.
+	spec := guarded.Spec{Path: path, Args: c.Argv[1:], Dir: dir, Env: environment(dir, c.Env)}
+	in, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	spec.Stdin = in
+	proc, err := guarded.Start(spec)
+	if err != nil {
+		stdin.Close()
+		return nil, err
+	}
+	t := &Conversation{
+		Path: path, Stdin: stdin, Stdout: proc.Stdout(), proc: proc, grace: c.Grace,
+		message: &ends{max: max(1, c.MaxStderr/2)}, ended: make(chan struct{}),
+	}
+	go t.watch(c.Stderr)
+	return t, nil
+}
+
+// watch reads standard error, and sees to it that the streams end with the program.
+func (t *Conversation) watch(emit func(string)) {
+	var read sync.WaitGroup
+	read.Go(func() {
+		show := &lines{emit: emit}
+		buf := make([]byte, readSize)
+		for {
+			n, err := t.proc.Stderr().Read(buf)
+			t.message.Write(buf[:n])
+			if emit != nil {
+				show.Write(buf[:n])
+			}
+			if err != nil {
+				break
+			}
+		}
+		if emit != nil {
+			show.flush()
+		}
+	})
+	<-t.proc.Ended()
+	t.closeInput()
+	// What the program wrote is in the pipes. They end when what it left behind has ended too, unless that has left the group.
+	t.proc.Sweep()
+	t.proc.Stdout().SetReadDeadline(time.Now().Add(defaultLinger))
+	t.proc.Stderr().SetReadDeadline(time.Now().Add(defaultLinger))
+	read.Wait()
+	t.proc.Stderr().Close()
+	close(t.ended)
+}
+
+func (t *Conversation) closeInput() { t.closing.Do(func() { t.Stdin.Close() }) }
+
+// Ended is closed when the program has ended and its standard error is read.
+func (t *Conversation) Ended() <-chan struct{} { return t.ended }
+
+// Fate tells how the program ended, such as "exit status 1". Only once Ended is closed.
+func (t *Conversation) Fate() string { return t.proc.Fate() }
+
+// Message is what the program wrote to standard error. Only once Ended is closed.
+func (t *Conversation) Message() []byte { return t.message.bytes() }
+
+// End ends the program: its input ends now, after the patience it is asked to end, and after its grace it is killed. It returns when the
+// program has ended, and may be called by several; the patience of the first counts.
+func (t *Conversation) End(patience time.Duration) {
+	t.ending.Do(func() {
+		t.closeInput()
+		if t.EndedWithin(patience) {
+			return
+		}
+		t.proc.Terminate()
+		if !t.EndedWithin(t.grace) {
+			t.proc.Kill()
+		}
+	})
+	<-t.ended
+}
+
+// EndedWithin waits for the end of the program, and tells whether it came.
+func (t *Conversation) EndedWithin(d time.Duration) bool {
+	if d <= 0 {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-t.ended:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// launching starts a program by the given means. A script that was written a moment ago can still be open for writing in a child of ours
+// that another goroutine has forked but that has not reached its exec yet. That passes.
+func launching[T any](path string, c Command, launch func(path, dir string, c Command) (T, error)) (T, error) {
+	var none T
+	dir, err := directory(c)
+	if err != nil {
+		return none, &StartError{Path: path, Err: err}
+	}
+	for try := 0; ; try++ {
+		t, err := launch(path, dir, c)
+		if err == nil {
+			return t, nil
+		}
+		if !errors.Is(err, syscall.ETXTBSY) || try == 10 {
+			return none, &StartError{Path: path, Err: err}
+		}
+		time.Sleep(time.Duration(try+1) * 5 * time.Millisecond)
+	}
+}
+
+// environment is what a program in a directory gets.
+func environment(dir string, base []string) []string {
+	env := Environ(base)
+	if dir != "" && runtime.GOOS != "windows" {
+		if abs, err := filepath.Abs(dir); err == nil {
+			env = append(env, "PWD="+abs)
+		}
+	}
+	return env
+}

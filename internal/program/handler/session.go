@@ -1,0 +1,446 @@
+package handler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/session"
+)
+
+const (
+	// lastWord is how long a program may go on after the end of its input.
+	lastWord = time.Second
+	// defaultPatience bounds the wait for the answer to initialize.
+	defaultPatience = time.Minute
+)
+
+// NewSession gives the caller that starts the program with the first call, and makes all calls of the one process. When the program ends
+// before it is told to, the calls under way have failed; it is started once more for later ones.
+func NewSession(m *manifest.Manifest, s Surroundings) Caller {
+	if s.Patience == 0 {
+		s.Patience = defaultPatience
+	}
+	c := &sessions{m: m, surroundings: s, active: map[*activeCall]bool{}, runs: map[*running]bool{}}
+	c.closing, c.close = context.WithCancelCause(context.Background())
+	return c
+}
+
+var errClosed = errors.New("the provider has been closed")
+
+type sessions struct {
+	m            *manifest.Manifest
+	surroundings Surroundings
+	closing      context.Context
+	close        context.CancelCauseFunc
+
+	mu      sync.Mutex // guards all below
+	current *running   // nil: the next call starts one
+	all     sync.WaitGroup
+	crashes int
+	refused error // set when nothing is started any more
+	active  map[*activeCall]bool
+	runs    map[*running]bool // all that have not ended
+	listen  func(line string)
+}
+
+// running is one process, from its start to its end.
+type running struct {
+	talk  *program.Conversation
+	conn  *session.Conn
+	hello *session.Pending // the call of initialize
+	shown string
+	ready chan struct{} // closed when it answers calls; err is set when it does not
+	err   error
+	// retired is set when it gets no new calls, because one that was given up may still run in it. Guarded by sessions.mu.
+	retired bool
+}
+
+// activeCall passes on what is said during a call, and nothing after its end.
+type activeCall struct {
+	call Call
+	mu   sync.Mutex
+	over bool
+}
+
+func (a *activeCall) line(text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.over {
+		a.call.Line(text)
+	}
+}
+
+func (a *activeCall) progress(message string, fraction float64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.over {
+		a.call.Progress(message, fraction)
+	}
+}
+
+// Listen implements listener: fn gets lines of standard error that no call can be told to have caused.
+func (c *sessions) Listen(fn func(line string)) { c.listen = fn }
+
+// said passes on a line of standard error: to the only call under way.
+func (c *sessions) said(text string) {
+	c.mu.Lock()
+	var only *activeCall
+	if len(c.active) == 1 {
+		for only = range c.active {
+			break
+		}
+	}
+	c.mu.Unlock()
+	switch {
+	case only != nil:
+		only.line(text)
+	case c.listen != nil:
+		c.listen(text)
+	}
+}
+
+// Call implements Caller.
+func (c *sessions) Call(ctx context.Context, call Call) (*Answer, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	a := &activeCall{call: call}
+	c.mu.Lock()
+	c.active[a] = true
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.active, a)
+		c.mu.Unlock()
+		a.mu.Lock()
+		a.over = true
+		a.mu.Unlock()
+	}()
+	for {
+		r, err := c.started(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p, err := r.conn.Begin(call.Action, call.Params, a.progress)
+		if err == nil {
+			defer c.finish(r)
+			return c.await(ctx, r, p, call)
+		}
+		if stray := (*session.StrayError)(nil); errors.As(err, &stray) {
+			return nil, &OutputError{Problem: "it printed a line on standard output between two calls that is no message", Line: stray.Line, Program: r.shown}
+		}
+		// It ended before it got the call. Whoever saw it end has taken it away, or is about to.
+		select {
+		case <-r.talk.Ended():
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		c.forget(r)
+	}
+}
+
+// started gives a process that is ready for calls.
+func (c *sessions) started(ctx context.Context) (*running, error) {
+	c.mu.Lock()
+	if c.closing.Err() != nil {
+		c.mu.Unlock()
+		return nil, errClosed
+	}
+	if c.refused != nil {
+		c.mu.Unlock()
+		return nil, c.refused
+	}
+	r := c.current
+	if r == nil {
+		r = &running{ready: make(chan struct{})}
+		c.current = r
+		c.runs[r] = true
+		c.all.Add(1)
+		go func() {
+			defer c.all.Done()
+			c.run(r)
+			c.mu.Lock()
+			delete(c.runs, r)
+			c.mu.Unlock()
+		}()
+	}
+	c.mu.Unlock()
+	select {
+	case <-r.ready:
+		return r, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// run sees one process through its life.
+func (c *sessions) run(r *running) {
+	if r.err = c.start(r); r.err != nil {
+		c.mu.Lock()
+		c.refused = r.err
+		c.mu.Unlock()
+		close(r.ready)
+		return
+	}
+	var streams sync.WaitGroup
+	var deaf atomic.Bool
+	streams.Go(func() {
+		if r.conn.Write() != nil && !r.talk.EndedWithin(lastWord) {
+			deaf.Store(true) // it lives and does not read any more: nobody will answer
+			r.talk.End(0)
+		}
+	})
+	read := make(chan struct{})
+	streams.Go(func() {
+		defer close(read)
+		_ = r.conn.Read() // a message that cannot be understood has failed the conversation, any other end does so below
+	})
+	go c.initialize(r)
+	<-read // it says nothing any more, because it has ended or is about to
+	c.forget(r)
+	r.talk.End(lastWord)
+	r.talk.Stdout.Close()
+	if c.closing.Err() != nil {
+		r.conn.Fail(errClosed)
+	}
+	ended := &endedError{state: r.talk.Fate(), message: tail(r.talk.Message())}
+	if deaf.Load() {
+		ended.state = "it closed its standard input"
+	}
+	r.conn.Fail(ended)
+	streams.Wait()
+}
+
+// finish ends a process that gets no calls any more, after its last one.
+func (c *sessions) finish(r *running) {
+	c.mu.Lock()
+	over := r.retired && r.conn.Waiting() == 0
+	c.mu.Unlock()
+	if over {
+		r.talk.End(0)
+	}
+}
+
+// endedError says that a program ended though nobody had asked it to.
+type endedError struct{ state, message string }
+
+func (e *endedError) Error() string { return "it ended in the middle of the session: " + e.state }
+
+// forget takes a process away, so that the next call starts another. A program that ends by itself is started once more, and no more.
+func (c *sessions) forget(r *running) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != r {
+		return
+	}
+	c.current = nil
+	if c.crashes++; c.crashes > 1 && c.refused == nil && c.closing.Err() == nil {
+		c.refused = &NotReadyError{Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s has ended twice before it was told to. It is not started again in this run. "+
+			"In a session it reads one call a line from standard input, and goes on until its input ends.\n\nProgram: %s", c.m.Name, r.shown)}
+	}
+}
+
+// start starts the process.
+func (c *sessions) start(r *running) error {
+	s, err := NewStart(c.m, c.surroundings)
+	if err != nil {
+		return err
+	}
+	r.shown = shown(s.Argv)
+	r.talk, err = program.Converse(program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.said, Grace: c.surroundings.Grace})
+	if err != nil {
+		return err
+	}
+	r.conn = session.New(r.talk.Stdin, r.talk.Stdout)
+	host := c.surroundings.Host
+	if host == "" {
+		host = "tombolo"
+	}
+	params, _ := json.Marshal(map[string]any{"protocol": []int{manifest.Protocol}, "host": host})
+	r.hello, err = r.conn.Begin("initialize", params, nil)
+	return err
+}
+
+// initialize agrees on a version of the protocol with a process, and makes it ready for calls, or ends it.
+func (c *sessions) initialize(r *running) {
+	defer close(r.ready)
+	err := c.agree(r)
+	if err == nil {
+		return
+	}
+	r.err = err
+	c.mu.Lock()
+	if c.refused == nil && c.closing.Err() == nil {
+		c.refused = err
+	}
+	c.mu.Unlock()
+	r.conn.Fail(errClosed)
+	go r.talk.End(0)
+}
+
+func (c *sessions) agree(r *running) error {
+	refused := func(format string, args ...any) error {
+		return &NotReadyError{Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s was asked to initialize a session, and ", c.m.Name) + fmt.Sprintf(format, args...) + "\n\nProgram: " + r.shown}
+	}
+	timer := time.NewTimer(c.surroundings.Patience)
+	defer timer.Stop()
+	select {
+	case <-r.hello.Done():
+	case <-c.closing.Done():
+		return errClosed
+	case <-timer.C:
+		return refused("has not answered for %s. A program whose manifest says \"mode\": \"session\" reads one call a line from standard input and answers each at once; many languages need to be told to flush standard output after each line.", c.surroundings.Patience)
+	}
+	reply, err := r.hello.Reply()
+	var ended *endedError
+	var broken *session.BrokenError
+	switch {
+	case errors.As(err, &ended):
+		return refused("%s.%s", ended, indented(ended.message))
+	case errors.As(err, &broken):
+		return refused("%s. Standard output is for messages only, one a line; what is for people belongs on standard error.\n\nOutput: %s", broken, program.Excerpt(broken.Line))
+	case err != nil:
+		return err
+	case reply.Stray != nil:
+		return refused("%s. Standard output is for messages only; what is for people belongs on standard error.\n\nOutput: %s", reply.Stray, program.Excerpt(reply.Stray.Line))
+	case reply.Error != nil && reply.Error.Code == session.CodeMissing:
+		return refused(`does not know that method. It has to answer it with {"protocol": %d}.`, manifest.Protocol)
+	case reply.Error != nil:
+		return refused("answered with error %d: %s", reply.Error.Code, reply.Error.Message)
+	}
+	var told struct {
+		Protocol json.RawMessage `json:"protocol"`
+	}
+	if json.Unmarshal(reply.Result, &told) != nil || told.Protocol == nil {
+		return refused(`answered with something else than {"protocol": %d}.`+"\n\nOutput: %s", manifest.Protocol, program.Excerpt(reply.Result))
+	}
+	if got := string(told.Protocol); got != fmt.Sprint(manifest.Protocol) {
+		return refused("wants to speak version %s of the protocol. This version of the engine speaks %d. Use a version of the provider that speaks the same.", program.Excerpt(told.Protocol), manifest.Protocol)
+	}
+	return nil
+}
+
+func indented(message string) string {
+	if message == "" {
+		return ""
+	}
+	return "\n\n" + message
+}
+
+// await waits for the answer to a call. When the context ends the program is told, and has its grace to answer; what it has not answered
+// then is given up, and the process ends with the last call that is still waited for.
+func (c *sessions) await(ctx context.Context, r *running, p *session.Pending, call Call) (*Answer, error) {
+	select {
+	case <-p.Done():
+		return r.answer(p, call)
+	case <-ctx.Done():
+	}
+	p.Cancel()
+	grace := c.surroundings.Grace
+	if grace == 0 {
+		grace = defaultGrace
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	stopped := &program.StoppedError{Err: context.Cause(ctx)}
+	select {
+	case <-p.Done():
+		a, err := r.answer(p, call)
+		if err == nil && a.Failure != nil {
+			err = stopped
+		}
+		return a, err
+	case <-timer.C:
+	}
+	c.mu.Lock()
+	r.retired = true
+	if c.current == r {
+		c.current = nil
+	}
+	unanswered := p.GiveUp()
+	c.mu.Unlock()
+	if !unanswered {
+		return r.answer(p, call)
+	}
+	return &Answer{Program: r.shown}, stopped
+}
+
+// defaultGrace is the time that a program has to answer a call that is cancelled.
+const defaultGrace = 10 * time.Second
+
+// answer makes the answer of a call out of the reply to it.
+func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
+	reply, err := p.Reply()
+	var ended *endedError
+	var broken *session.BrokenError
+	switch {
+	case errors.As(err, &ended):
+		return &Answer{Program: r.shown, Failure: &Failure{State: ended.Error(), Message: ended.message, Killed: true}}, nil
+	case errors.As(err, &broken):
+		a := &Answer{Program: r.shown}
+		if broken.Reply != nil {
+			a.Result = broken.Reply.Result
+		}
+		return a, &OutputError{Problem: broken.Problem, Line: broken.Line, Program: r.shown}
+	case err != nil:
+		return &Answer{Program: r.shown}, err
+	}
+	a := &Answer{Program: r.shown, Result: reply.Result}
+	if reply.Stray != nil {
+		return a, &OutputError{Problem: reply.Stray.Error(), Line: reply.Stray.Line, Program: r.shown}
+	}
+	if e := reply.Error; e != nil {
+		a.Failure = &Failure{State: fmt.Sprintf("it answered with error %d", e.Code), Message: strings.TrimSpace(e.Message), Temporary: e.Code == session.CodeTemporary, Missing: e.Code == session.CodeMissing}
+		switch {
+		case a.Failure.Temporary:
+			a.Failure.Advice = temporaryAdvice
+		case a.Failure.Missing:
+			a.Failure.Advice = fmt.Sprintf("That means that it does not know the action %s. The manifest says what a program implements, and must not say more.", call.Action)
+		}
+	}
+	return a, nil
+}
+
+// Close implements Caller: the program's input ends, and it has a second to end too.
+func (c *sessions) Close() error {
+	c.mu.Lock()
+	c.close(errClosed)
+	runs := slices.Collect(maps.Keys(c.runs))
+	c.mu.Unlock()
+	for _, r := range runs {
+		<-r.ready
+		if r.talk != nil {
+			r.talk.End(lastWord)
+		}
+	}
+	c.all.Wait()
+	return nil
+}
+
+// OutputError says that a program of a session printed what it should not have, so that what it answered may not be what it meant.
+type OutputError struct {
+	Problem string
+	Line    []byte
+	Program string
+}
+
+// Error tells the problem.
+func (e *OutputError) Error() string { return e.Problem }
+
+// optional are the actions that a program need not know even though its manifest names them: there is a way to do without.
+var optional = []string{"configure", "validate", "plan"}
+
+// withoutProgram tells that a call failed only because the program does not take part in the action after all.
+func (f *Failure) withoutProgram(action string) bool {
+	return f.Missing && slices.Contains(optional, action)
+}

@@ -1,0 +1,249 @@
+// Package session talks with a program that answers many calls: JSON-RPC 2.0, one message a line, docs/program-protocol.md.
+//
+// A Conn knows the messages, not the process. Its owner runs Read and Write, each in a goroutine of its own, and tells by Fail when the
+// other side has ended. A program may answer calls in any order, print what is no message, answer what nobody asked, or fall silent: no
+// call waits for an answer that cannot come any more, and none gets the answer of another.
+//
+//	conn := session.New(stdin, stdout)
+//	go conn.Write()
+//	go conn.Read()
+//	p, err := conn.Begin("read", params, progress)
+//	<-p.Done()
+//	reply, err := p.Reply()
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+)
+
+// MaxLine is the longest message that is read.
+const MaxLine = 64 << 20
+
+// Codes of errors that the protocol gives a meaning to.
+const (
+	CodeMissing   = -32601 // the program does not know the method
+	CodeCancelled = -32800
+	CodeTemporary = 75 // try again later, as the exit status EX_TEMPFAIL
+)
+
+// Reply is what came back of a call.
+type Reply struct {
+	// Result is what was answered, or the data of an error; nil when there is neither.
+	Result json.RawMessage
+	// Error is set when the program answered with an error.
+	Error *Error
+	// Stray is set when the program printed something that is no message while the call was under way.
+	Stray *StrayError
+}
+
+// Error is the error of an answer.
+type Error struct {
+	Code    int64
+	Message string
+}
+
+// StrayError says that a line is no message. The conversation goes on.
+type StrayError struct{ Line []byte }
+
+func (e *StrayError) Error() string { return "it printed a line on standard output that is no message" }
+
+// BrokenError says that the two sides cannot understand each other any more.
+type BrokenError struct {
+	Problem string
+	Line    []byte // what was read; may be nil
+	Reply   *Reply // what may be the answer to the only call that was waiting; may be nil
+}
+
+func (e *BrokenError) Error() string { return e.Problem }
+
+// Conn is one conversation.
+type Conn struct {
+	w io.Writer
+	r io.Reader
+
+	mu     sync.Mutex // guards all below
+	next   int64
+	calls  map[int64]*Pending
+	late   map[int64]bool // calls that were given up; their answers are welcome, and dropped
+	outbox []byte
+	wake   chan struct{} // has one element while the outbox holds something, or after the end
+	stray  *StrayError   // printed while no call was under way
+	failed error         // not nil: nothing is answered any more
+}
+
+// New makes a conversation out of what the other side reads and writes.
+func New(w io.Writer, r io.Reader) *Conn {
+	return &Conn{w: w, r: r, calls: map[int64]*Pending{}, late: map[int64]bool{}, wake: make(chan struct{}, 1)}
+}
+
+// Pending is a call that waits for its answer.
+type Pending struct {
+	conn     *Conn
+	id       int64
+	progress func(message string, fraction float64)
+	done     chan struct{}
+	stray    *StrayError
+	reply    *Reply
+	err      error
+}
+
+// Begin sends a call. Params must be JSON. It fails with the reason of the end when the conversation is over, and with a *StrayError once for
+// what was printed between two calls; then nothing was sent.
+func (c *Conn) Begin(method string, params []byte, progress func(message string, fraction float64)) (*Pending, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed != nil {
+		return nil, c.failed
+	}
+	if stray := c.stray; stray != nil {
+		c.stray = nil
+		return nil, stray
+	}
+	p := &Pending{conn: c, id: c.next, progress: progress, done: make(chan struct{})}
+	c.next++
+	c.calls[p.id] = p
+	c.outbox = append(c.outbox, `{"jsonrpc":"2.0","id":`...)
+	c.outbox = strconv.AppendInt(c.outbox, p.id, 10)
+	c.outbox = append(c.outbox, `,"method":"`+method+`","params":`...)
+	c.outbox = appendLine(c.outbox, params)
+	c.outbox = append(c.outbox, "}\n"...)
+	c.signal()
+	return p, nil
+}
+
+// appendLine appends JSON without the line ends that may stand between its parts: within strings they are escaped.
+func appendLine(to, text []byte) []byte {
+	at := len(to)
+	to = append(to, text...)
+	for i := at; i < len(to); i++ {
+		if to[i] == '\n' || to[i] == '\r' {
+			to[i] = ' '
+		}
+	}
+	return to
+}
+
+func (c *Conn) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Done is closed when there is an answer, or cannot be one any more.
+func (p *Pending) Done() <-chan struct{} { return p.done }
+
+// Reply gives the answer, once Done is closed. The error is that of Fail, or a *BrokenError.
+func (p *Pending) Reply() (*Reply, error) { return p.reply, p.err }
+
+// Cancel asks the program to end the call soon. It still has to answer.
+func (p *Pending) Cancel() {
+	c := p.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[p.id] == p && c.failed == nil {
+		c.outbox = fmt.Appendf(c.outbox, `{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":%d}}`+"\n", p.id)
+		c.signal()
+	}
+}
+
+// GiveUp forgets a call: whatever comes of it is dropped. It tells whether there was no answer yet.
+func (p *Pending) GiveUp() (unanswered bool) {
+	c := p.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[p.id] == p {
+		delete(c.calls, p.id)
+		c.late[p.id] = true
+		unanswered = true
+	}
+	return unanswered
+}
+
+// Waiting tells how many calls are waited for.
+func (c *Conn) Waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.calls)
+}
+
+// Fail ends the conversation: what waits gets the error, and so does whoever begins a call from now on. Only the first reason counts.
+func (c *Conn) Fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail(err)
+}
+
+func (c *Conn) fail(err error) {
+	if c.failed != nil {
+		return
+	}
+	c.failed = err
+	for id := range c.calls {
+		c.finish(id, nil, err)
+	}
+	c.signal()
+}
+
+// finish hands a call its answer.
+func (c *Conn) finish(id int64, reply *Reply, err error) {
+	p := c.calls[id]
+	delete(c.calls, id)
+	p.reply, p.err = reply, err
+	if reply != nil {
+		reply.Stray = p.stray
+	}
+	close(p.done)
+}
+
+// Write sends what is to be sent until the conversation has ended, and returns why it could not go on; nil at the end.
+func (c *Conn) Write() error {
+	var batch []byte
+	for range c.wake {
+		c.mu.Lock()
+		batch, c.outbox = c.outbox, batch[:0]
+		over := c.failed != nil
+		c.mu.Unlock()
+		if over {
+			return nil
+		}
+		if _, err := c.w.Write(batch); err != nil {
+			return err
+		}
+		if cap(batch) > 1<<20 {
+			batch = nil
+		}
+	}
+	return nil
+}
+
+// Read reads messages until the other side says no more (nil), cannot be read, or says what leaves no way to go on: a *BrokenError, after
+// which the conversation has failed.
+func (c *Conn) Read() error {
+	lines := newLines(c.r, MaxLine)
+	for {
+		line, err := lines.next()
+		if len(bytes.TrimSpace(line)) > 0 {
+			if broken := c.take(line); broken != nil {
+				c.Fail(broken)
+				return broken
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, errTooLong):
+			broken := &BrokenError{Problem: fmt.Sprintf("it printed a line of more than %d MiB", MaxLine>>20), Line: bytes.Clone(line[:min(len(line), 1<<10)])}
+			c.Fail(broken)
+			return broken
+		case err != nil:
+			return err
+		}
+	}
+}
