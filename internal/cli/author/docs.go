@@ -144,14 +144,7 @@ func offeredByFolder(ctx context.Context, dir string, address addr.Provider) (ad
 			return address, nil, diags.AppendError("The provider has no name", err)
 		}
 	}
-	caller := handler.NewOneShot(m, handler.Surroundings{})
-	if m.Schema == nil {
-		var err error
-		if caller, err = handler.NewCaller(m, handler.Surroundings{}); err != nil {
-			return address, nil, diags.AppendError("The provider does not start", err)
-		}
-	}
-	schema, more := schemaOf(ctx, handler.New(m, caller, handler.Options{}))
+	schema, more := schemaOf(ctx, handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{}))
 	return address, schema, diags.Extend(more)
 }
 
