@@ -18,6 +18,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -120,8 +121,12 @@ func newPlugin(o Options) (*running, error) {
 		return nil, err
 	}
 	schema, diags := first.Schema(ctx)
-	if err := diags.Err(); err != nil {
-		return nil, err
+	if diags.HasErrors() && o.Debug {
+		return nil, errors.Join(diags.Err(), first.Close())
+	}
+	if diags.HasErrors() {
+		// Hosts show what a provider answers, and next to nothing of one that ends before it was asked.
+		schema = &provider.Schema{}
 	}
 	// The provider that was asked is the first to be used.
 	unused := make(chan provider.Provider, 1)

@@ -43,6 +43,7 @@ type Command struct {
 	Main   bool   // listed first
 	Hidden bool   // in no list: kept for compatibility
 	Absent bool   // does nothing but say what to do instead
+	Mixed  bool   // flags may stand behind arguments, too
 
 	Exits   string // exit codes, a line each, where they are not the usual ones
 	Example string // command lines that show its use, with ~ as in Long
@@ -102,7 +103,7 @@ func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, a
 	if cmd.Absent {
 		return run(ctx) // whatever it would take
 	}
-	err := c.Flags.Parse(args)
+	err := c.parse(args)
 	if errors.Is(err, flag.ErrHelp) { // -help stands behind --, or as -h=
 		c.Help()
 		return Done
@@ -111,8 +112,23 @@ func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, a
 	if err != nil {
 		return c.Misuse("Failed to parse command-line flags", "%s", c.flagProblem(err))
 	}
-	c.Args = c.Flags.Args()
 	return run(ctx)
+}
+
+// parse separates flags and arguments.
+func (c *Call) parse(args []string) error {
+	for {
+		if err := c.Flags.Parse(args); err != nil {
+			return err
+		}
+		rest := c.Flags.Args()
+		closed := len(args) > len(rest) && args[len(args)-len(rest)-1] == "--"
+		if !c.cmd.Mixed || closed || len(rest) == 0 {
+			c.Args = append(c.Args, rest...)
+			return nil
+		}
+		c.Args, args = append(c.Args, rest[0]), rest[1:]
+	}
 }
 
 // flagProblem words what the flag package found, with the flag that was probably meant.

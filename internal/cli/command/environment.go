@@ -33,6 +33,7 @@ var Environment = []Variable{
 	{Name: "TF_VAR_NAME", Text: "The value of the variable NAME of the root module; values of files and options replace it.", Flags: []string{"var"}},
 	{Name: "TF_WORKSPACE", Text: "The workspace to work on, whichever is selected.", Flags: []string{"lock", "state"}, Paths: []string{"state", "workspace", "show", "output"}},
 	{Name: "TOMBOLO_PROGRAM_PROVIDERS", Text: "Program providers to use straight from their folders, such as example/notes=./notes, with commas between several.", Flags: []string{"parallelism"}, Paths: []string{"init"}},
+	{Name: "TOMBOLO_SIGNING_PASSPHRASE", Text: "The passphrase of the key that -sign names.", Flags: []string{"sign"}},
 	{Name: "TERRAFORM_CONFIG", Text: "An old name of TF_CLI_CONFIG_FILE."},
 	{Name: "NO_COLOR", Text: "With any value: no colors."},
 }

@@ -1,0 +1,130 @@
+package author
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/pack"
+)
+
+// buildOptions are the flags of provider build.
+type buildOptions struct {
+	source, out, key          string
+	platforms, hosts, exclude []string
+}
+
+func cmdBuild() *command.Command {
+	return &command.Command{
+		Name: "build", Short: "Pack a program provider for other engines", Args: "DIR", Mixed: true,
+		Long: `Pack the program provider in the folder DIR as releases of providers are: an archive for each
+platform, checksums and the manifest for registries. Beside them, filesystem-mirror and
+network-mirror are ready to be installed from.
+
+Nothing is compiled: what users start is this program itself, under the name of a plugin and
+beside the files of the provider. An archive for another platform needs the ~~ binary of
+that platform. A schema that the program tells is written into the packed manifest.
+
+Names that begin with a dot, and what programs leave behind where they run, are not packed. The
+same input gives the same bytes.`,
+		Example: `~ provider build ./notes -source example/notes
+~ provider build ./notes -source example/notes -sign key.asc`,
+		Setup: func(c *command.Call) command.Run {
+			var o buildOptions
+			c.Flags.StringVar(&o.source, "source", "", "The `ADDRESS` by which configurations name the provider, such as example/notes. Required.")
+			c.Flags.StringVar(&o.out, "out", "dist", "The `DIRECTORY` for what is made. It may have earlier releases, which the mirrors keep.")
+			c.StringsFlag(&o.platforms, "platform", "Pack for the platform `OS_ARCH`, such as linux_amd64. May be given more than once; without it: this one, and those of -host.")
+			c.StringsFlag(&o.hosts, "host", "Take FILE as the host for a platform, `OS_ARCH=FILE`: its ~~ binary. May be given more than once.")
+			c.StringsFlag(&o.exclude, "exclude", "Leave out files and folders whose name or path matches the `PATTERN`, such as *.bak or tests. May be given more than once.")
+			c.Flags.StringVar(&o.key, "sign", "", "Sign the checksums with the OpenPGP key in `FILE`, as gpg --export-secret-keys writes it.")
+			return c.Stoppable(func(ctx context.Context) command.Outcome {
+				if len(c.Args) != 1 {
+					return c.Misuse("Wrong number of arguments", "Expected one, the folder of the provider, and got %d.", len(c.Args))
+				}
+				return build(ctx, c, o)
+			})
+		},
+	}
+}
+
+func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome {
+	if o.source == "" {
+		return c.Misuse("The address is missing", "-source=NAMESPACE/NAME says by which address configurations will name the provider.")
+	}
+	source, err := addr.ParseProvider(o.source)
+	if err != nil {
+		return c.Finish("Invalid provider address", err)
+	}
+	hosts, diags := hosts(o)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	options := pack.Options{Dir: c.Args[0], Source: source, Out: o.out, Hosts: hosts, Exclude: o.exclude}
+	if o.key != "" {
+		if options.Sign, err = pack.ReadKey(o.key, []byte(c.Getenv("TOMBOLO_SIGNING_PASSPHRASE"))); err != nil {
+			return c.Finish("The key cannot be used", err)
+		}
+	}
+	result, more := pack.Build(ctx, options)
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return c.End(diags)
+	}
+	for _, a := range result.Archives {
+		fmt.Fprintf(c.Out, "Packed %s (%d files, %.1f MB)\n", a.Path, a.Files, float64(a.Size)/1e6)
+	}
+	for _, name := range result.Files {
+		if !strings.HasSuffix(name, ".zip") {
+			fmt.Fprintf(c.Out, "Wrote  %s\n", name)
+		}
+	}
+	fmt.Fprintf(c.Out, "Added  to %s and %s\n", result.FilesystemMirror, result.NetworkMirror)
+	return c.End(diags)
+}
+
+// hosts gives the binaries to put into the archives, by platform.
+func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
+	var diags diag.List
+	const misuse = "Invalid platform"
+	own, err := os.Executable()
+	if err != nil {
+		return nil, diag.FromError("This program does not find itself", err)
+	}
+	available := map[packages.Platform]string{packages.Current(): own}
+	for _, text := range o.hosts {
+		platform, file, ok := strings.Cut(text, "=")
+		on, err := packages.ParsePlatform(platform)
+		if err != nil || !ok || file == "" {
+			diags = diags.Errorf(nil, misuse, "-host=%s is not understood. Expected OS_ARCH=FILE, such as -host=windows_amd64=./tombolo.exe.", text)
+			continue
+		}
+		available[on] = file
+	}
+	if len(o.platforms) == 0 || diags.HasErrors() {
+		return available, diags
+	}
+	wanted := map[packages.Platform]string{}
+	for _, text := range o.platforms {
+		on, err := packages.ParsePlatform(text)
+		if err != nil {
+			diags = diags.AppendError(misuse, err)
+			continue
+		}
+		if available[on] == "" {
+			diags = diags.Errorf(nil, misuse, "An archive for %s needs the Tombolo binary of that platform, which can be loaded from where this one came from. Name it with -host=%s=FILE.", on, on)
+			continue
+		}
+		wanted[on] = available[on]
+	}
+	for on := range available {
+		if wanted[on] == "" && on != packages.Current() && !slices.Contains(o.platforms, on.String()) {
+			diags = diags.Warnf(nil, misuse, "The host for %s is not used, since -platform does not name it.", on)
+		}
+	}
+	return wanted, diags
+}

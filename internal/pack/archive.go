@@ -1,0 +1,114 @@
+package pack
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// date is that of all entries: an archive depends on its content alone. It is the earliest that zip knows.
+var date = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// archive writes the archive for one platform, and gives its SHA-256.
+func (b *build) archive(p part, name string) (a Archive, sum string, err error) {
+	host := b.Hosts[p.on]
+	info, err := os.Stat(host)
+	if err != nil {
+		return a, "", err
+	}
+	entries := append(slices.Clone(p.files), file{name: b.program(p.on), path: host, exec: true, size: info.Size()})
+	slices.SortFunc(entries, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	digest := sha256.New()
+	var size counter
+	err = replaceBy(name, func(w io.Writer) error { return zipTo(io.MultiWriter(w, digest, &size), entries) })
+	if err != nil {
+		return a, "", err
+	}
+	return Archive{Platform: p.on, Path: name, Size: int64(size), Files: len(entries)}, fmt.Sprintf("%x", digest.Sum(nil)), nil
+}
+
+type counter int64
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}
+
+// zipTo writes an archive of files alone: with entries for folders its hash would not be that of what is unpacked from it.
+func zipTo(w io.Writer, entries []file) error {
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.DefaultCompression) })
+	for _, f := range entries {
+		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: date}
+		mode := fs.FileMode(filePerm)
+		if f.exec {
+			mode = 0o755
+		}
+		h.SetMode(mode)
+		out, err := z.CreateHeader(h)
+		if err == nil {
+			err = f.copyTo(out)
+		}
+		if err != nil {
+			return fmt.Errorf("pack %s: %w", f.name, err)
+		}
+	}
+	return z.Close()
+}
+
+func (f file) copyTo(w io.Writer) error {
+	if f.path == "" {
+		_, err := w.Write(f.text)
+		return err
+	}
+	in, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = io.Copy(w, in)
+	return err
+}
+
+// replace gives a file new content as a whole.
+func replace(name string, text []byte) error {
+	return replaceBy(name, func(w io.Writer) error { _, err := io.Copy(w, bytes.NewReader(text)); return err })
+}
+
+func replaceBy(name string, write func(io.Writer) error) error {
+	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // does nothing once it is renamed
+	err = errors.Join(write(temp), temp.Chmod(filePerm), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+func sumOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
+
+// listOf writes checksums as sha256sum does.
+func listOf(sums map[string]string) []byte {
+	var out bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(&out, "%s  %s\n", sums[name], name)
+	}
+	return out.Bytes()
+}

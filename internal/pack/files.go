@@ -1,0 +1,310 @@
+package pack
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/pack/generic"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+)
+
+// file is one that goes into archives.
+type file struct {
+	name string // with slashes, below the folder of the provider
+	path string // where its content is; empty: text is the content
+	text []byte
+	exec bool
+	size int64
+}
+
+// files are those of a provider, for all platforms, by name.
+type files []file
+
+// caches are folders that programs leave behind where they run, and that users would not want to get.
+var caches = []string{"__pycache__", ".*", "*.pyc", "*.tfstate", "*.tfstate.backup", "terraform.tfstate.d", "Thumbs.db"}
+
+const (
+	maxFiles = 10_000
+	maxBytes = 2 << 30 // an archive with more needs a form of zip that not every host reads
+	manyMB   = 200
+)
+
+// collect finds the files of a provider. Names that begin with a dot, and what programs leave behind, are no part of it.
+func collect(o Options, m *manifest.Manifest, text []byte) (files, diag.List) {
+	c := &collection{Options: o, manifest: m, root: m.Dir}
+	if real, err := filepath.EvalSymlinks(m.Dir); err == nil {
+		c.root = real
+	}
+	c.out, _ = filepath.Abs(o.Out) // it only has to be recognised
+	if real, err := filepath.EvalSymlinks(c.out); err == nil {
+		c.out = real
+	}
+	for _, pattern := range o.Exclude {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, c.diags.Errorf(nil, badPackage, "The pattern %q of names to leave out is none: * stands for any characters but a slash, ? for one of them, [a-z] for one of a range.", pattern)
+		}
+	}
+	if err := filepath.WalkDir(c.root, c.visit); err != nil {
+		return nil, c.diags.AppendError(badPackage, err)
+	}
+	for i := range c.files {
+		if c.files[i].name == manifest.FileName {
+			c.files[i].path, c.files[i].text, c.files[i].size = "", text, int64(len(text))
+		}
+	}
+	return c.files, c.diags
+}
+
+type collection struct {
+	Options
+	manifest  *manifest.Manifest
+	root, out string
+	files     files
+	diags     diag.List
+}
+
+func (c *collection) visit(full string, d fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	if full == c.root {
+		return nil
+	}
+	name, err := filepath.Rel(c.root, full)
+	if err != nil {
+		return err
+	}
+	name = filepath.ToSlash(name)
+	if full == c.out || c.leftOut(name) {
+		if d.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil
+	}
+	if d.IsDir() {
+		return nil
+	}
+	f := file{name: name, path: full}
+	info, err := d.Info()
+	if err == nil && d.Type()&fs.ModeSymlink != 0 {
+		f.path, info, err = c.behind(full)
+	}
+	var bad *linkError
+	switch {
+	case errors.As(err, &bad):
+		c.diags = c.diags.Errorf(nil, badPackage, "%s is a link %s. Archives of providers have no links. Put the file itself there, or leave it out with -exclude=%s. A virtual environment of Python is made of links and cannot be packed: name Python in \"requires\", or make one executable of the program.", name, bad.problem, name)
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		c.diags = c.diags.Errorf(nil, badPackage, "%s is neither a file nor a folder. Remove it, or leave it out with -exclude=%s.", name, name)
+		return nil
+	}
+	f.size = info.Size()
+	if f.exec, err = c.executable(f, info); err != nil {
+		return err
+	}
+	if len(c.files) >= maxFiles {
+		return fmt.Errorf("%s has more than %d files; leave out what the provider does not need with -exclude", c.root, maxFiles)
+	}
+	c.files = append(c.files, f)
+	return nil
+}
+
+func (c *collection) leftOut(name string) bool {
+	for _, pattern := range caches {
+		if ok, _ := path.Match(pattern, path.Base(name)); ok {
+			return true
+		}
+	}
+	for _, pattern := range c.Exclude {
+		pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
+		if ok, _ := path.Match(pattern, name); ok {
+			return true
+		}
+		if ok, _ := path.Match(pattern, path.Base(name)); ok && !strings.Contains(pattern, "/") {
+			return true
+		}
+	}
+	return false
+}
+
+type linkError struct{ problem string }
+
+func (e *linkError) Error() string { return "a link " + e.problem }
+
+// behind finds the file of a link, which is packed in its place: a link to a file of the package is the same content under two names.
+func (c *collection) behind(full string) (string, fs.FileInfo, error) {
+	real, err := filepath.EvalSymlinks(full)
+	if err != nil {
+		return "", nil, &linkError{"that leads nowhere"}
+	}
+	if rel, err := filepath.Rel(c.root, real); err != nil || !filepath.IsLocal(rel) {
+		return "", nil, &linkError{"to " + real + ", which is outside of the provider's folder"}
+	}
+	info, err := os.Stat(real)
+	if err == nil && info.IsDir() {
+		return "", nil, &linkError{"to a folder"}
+	}
+	return real, info, err
+}
+
+// executable tells whether a file gets the permission to be run. File systems and systems without such permissions lose it, so that scripts with
+// an interpreter in their first line, and what the command names, have it in any case.
+func (c *collection) executable(f file, info fs.FileInfo) (bool, error) {
+	start, err := firstLine(f.path)
+	if err != nil {
+		return false, err
+	}
+	script := bytes.HasPrefix(start, []byte("#!"))
+	if script && bytes.HasSuffix(start, []byte("\r")) {
+		c.diags = c.diags.Warnf(nil, oddPackage, "The lines of %s end as they do on Windows. Elsewhere the system looks for an interpreter whose name ends with a carriage return, and does not find it. Save the file with line ends of Unix.", f.name)
+	}
+	return info.Mode()&0o111 != 0 || script || c.isCommand(f.name), nil
+}
+
+// isCommand tells whether a command line of the manifest begins with a file.
+func (c *collection) isCommand(name string) bool {
+	for _, argv := range c.manifest.Command {
+		if len(argv) > 0 && placeholders(strings.TrimPrefix(argv[0], "./")).MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// firstLine gives the first line of a file, without its end, or as much of it as matters.
+func firstLine(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	start := make([]byte, 256)
+	n, err := f.Read(start)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	line, _, _ := bytes.Cut(start[:n], []byte("\n"))
+	return line, nil
+}
+
+// placeholders gives what matches a word of a command line on any platform.
+func placeholders(word string) *regexp.Regexp {
+	quoted := strings.NewReplacer(`\{os\}`, `[a-z0-9]+`, `\{arch\}`, `[a-z0-9]+`).Replace(regexp.QuoteMeta(word))
+	return regexp.MustCompile("^" + quoted + "$")
+}
+
+// on gives the files for a platform: without those that stand where the command has the names of platforms, of other ones.
+func (list files) on(p packages.Platform, m *manifest.Manifest) []file {
+	var any []*regexp.Regexp // places that depend on the platform
+	ours := map[string]bool{}
+	for _, argv := range m.Command {
+		for _, word := range argv {
+			place, ok := placeOf(word)
+			if !ok {
+				continue
+			}
+			any = append(any, placeholders(place))
+			ours[strings.NewReplacer("{os}", p.OS, "{arch}", p.Arch).Replace(place)] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(f file) bool {
+		for place := f.name; place != "."; place = path.Dir(place) {
+			if ours[place] {
+				return false
+			}
+			if slices.ContainsFunc(any, func(r *regexp.Regexp) bool { return r.MatchString(place) }) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// placeOf gives the file or folder that a word of a command names by the platform, such as bin/{os}_{arch} of ./bin/{os}_{arch}/tool.
+func placeOf(word string) (string, bool) {
+	rest, inside := strings.CutPrefix(word, "./")
+	end := max(strings.LastIndex(rest, "{os}"), strings.LastIndex(rest, "{arch}"))
+	if !inside || end < 0 {
+		return "", false
+	}
+	if slash := strings.IndexByte(rest[end:], '/'); slash >= 0 {
+		rest = rest[:end+slash]
+	}
+	return rest, true
+}
+
+// checkFiles finds what would not work on a platform.
+func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags diag.List) {
+	bad := func(format string, args ...any) { diags = diags.Errorf(nil, badPackage, format, args...) }
+	names, folded := map[string]bool{}, map[string]string{}
+	var size int64
+	for _, f := range list {
+		names[f.name] = true
+		size += f.size
+		if problem := badName(f.name, on); problem != "" {
+			bad("The name %s %s. Rename it, or leave it out with -exclude=%s.", f.name, problem, f.name)
+		}
+		if other, ok := folded[strings.ToLower(f.name)]; ok && on.OS != "linux" {
+			bad("The names %s and %s differ in upper and lower case only, which is one name on %s.", other, f.name, on.OS)
+		}
+		folded[strings.ToLower(f.name)] = f.name
+	}
+	if size > maxBytes {
+		bad("Its files have %d MiB together, more than the %d MiB that an archive may have. Leave out what the provider does not need with -exclude.", size>>20, maxBytes>>20)
+	} else if size > manyMB<<20 {
+		diags = diags.Warnf(nil, oddPackage, "The files for %s have %d MiB together, which every user has to load. Leave out what the provider does not need with -exclude.", on, size>>20)
+	}
+	argv := m.Command.For(on.OS, on.Arch)
+	if argv == nil {
+		bad(`The manifest has no command for %s. Add one to "command", such as "%s" or "default", or do not pack for that platform.`, on, on.OS)
+	}
+	for _, word := range argv {
+		name, inside := strings.CutPrefix(word, "./")
+		if inside && !names[path.Clean(name)] && !slices.ContainsFunc(list, func(f file) bool { return strings.HasPrefix(f.name, path.Clean(name)+"/") }) {
+			bad("The command for %s names the file %s, which is not among those that are packed.", on, word)
+		}
+	}
+	return diags
+}
+
+// reserved are names of devices on Windows, with whatever extension.
+var reserved = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
+
+// badName tells why a name is not possible, as the rest of a sentence.
+func badName(name string, on packages.Platform) string {
+	base, inFolder := path.Base(name), strings.Contains(name, "/")
+	lower := strings.ToLower(base)
+	switch {
+	case strings.ContainsAny(name, "\\:\x00"):
+		return "has a backslash or a colon in it, which hosts do not unpack"
+	case !inFolder && strings.HasPrefix(lower, generic.Prefix):
+		return "begins as that of a plugin does, so that hosts could take it for the plugin"
+	}
+	if on.OS != "windows" {
+		return ""
+	}
+	for _, part := range strings.Split(name, "/") {
+		switch {
+		case strings.ContainsAny(part, `<>"|?*`) || strings.IndexFunc(part, func(r rune) bool { return r < ' ' }) >= 0:
+			return "has a character that names on Windows cannot have"
+		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " "):
+			return "ends with a dot or a space in one of its parts, which Windows drops"
+		case reserved.MatchString(part):
+			return "is that of a device on Windows"
+		}
+	}
+	return ""
+}

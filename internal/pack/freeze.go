@@ -1,0 +1,114 @@
+package pack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+)
+
+// freeze gives the manifest as it is packed: with the schema in it. A program that tells its schema is asked for it now, so that nobody
+// needs its interpreter to validate a configuration, and no release changes its schema under its users.
+func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []byte, diag.List) {
+	text, err := os.ReadFile(m.File)
+	if err != nil {
+		return m, nil, diag.FromError(badPackage, err)
+	}
+	if m.Schema != nil {
+		return m, text, nil
+	}
+	caller, err := handler.NewCaller(m, handler.Surroundings{})
+	if err != nil {
+		return m, nil, diag.FromError(badPackage, err)
+	}
+	told := &telling{Caller: caller}
+	p := handler.New(m, told, handler.Options{})
+	_, diags := p.Schema(ctx)
+	if err := p.Close(); err != nil {
+		diags = diags.Warnf(nil, "A provider did not end well", "%s.", err)
+	}
+	if diags.HasErrors() {
+		return m, nil, diags
+	}
+	if text, err = withSchema(text, told.answer); err != nil {
+		return m, nil, diags.AppendError(badPackage, err)
+	}
+	frozen, more := manifest.Parse(text, m.File, m.Dir)
+	if frozen == nil {
+		frozen = m
+	}
+	return frozen, text, diags.Extend(more)
+}
+
+// telling keeps what the program answers, which the provider has checked by then.
+type telling struct {
+	handler.Caller
+	answer []byte
+}
+
+func (t *telling) Call(ctx context.Context, c handler.Call) (*handler.Answer, error) {
+	a, err := t.Caller.Call(ctx, c)
+	if a != nil && c.Action == "schema" {
+		t.answer = a.Result
+	}
+	return a, err
+}
+
+// withSchema puts the member "schema" of an answer into the text of a manifest, and takes the action out of "implements".
+func withSchema(text, answer []byte) ([]byte, error) {
+	whole, err := strictjson.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	told, err := strictjson.Parse(answer)
+	if err != nil {
+		return nil, err
+	}
+	schema := told.Get("schema")
+	var out bytes.Buffer
+	out.WriteByte('{')
+	put := func(name string, value []byte) error {
+		key, err := json.Marshal(name)
+		if out.Len() > 1 {
+			out.WriteByte(',')
+		}
+		out.Write(key)
+		out.WriteByte(':')
+		out.Write(value)
+		return err
+	}
+	for _, m := range whole.Members {
+		value := text[m.Value.Offset:m.Value.End]
+		switch m.Name {
+		case "schema":
+			continue
+		case "implements":
+			var list []string
+			if err := json.Unmarshal(value, &list); err != nil {
+				return nil, err
+			}
+			list = slices.DeleteFunc(list, func(action string) bool { return action == "schema" })
+			if value, err = json.Marshal(list); err != nil {
+				return nil, err
+			}
+		}
+		if err := put(m.Name, value); err != nil {
+			return nil, err
+		}
+	}
+	if err := put("schema", answer[schema.Offset:schema.End]); err != nil {
+		return nil, err
+	}
+	out.WriteByte('}')
+	var nice bytes.Buffer
+	if err := json.Indent(&nice, out.Bytes(), "", "  "); err != nil {
+		return nil, err
+	}
+	return append(nice.Bytes(), '\n'), nil
+}

@@ -1,0 +1,132 @@
+// Package generic makes one binary the plugin of every program provider: a copy of it under the name of a plugin,
+// terraform-provider-NAME, beside a manifest, serves what the manifest describes to Terraform, OpenTofu and Tombolo. Package pack makes
+// archives of such copies; the binary is that of the command tombolo, whose main asks Started first.
+//
+// What is wrong with a package, a manifest that cannot be read or an interpreter that is not installed, is told through the protocol: of a
+// plugin that dies before that, hosts show one line at best.
+//
+//	if dir, ok := generic.Started(os.Args[0]); ok {
+//		os.Exit(generic.Serve(dir, serve.Options{}))
+//	}
+package generic
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/provider/serve"
+)
+
+// Prefix is how the names of plugins begin.
+const Prefix = "terraform-provider-"
+
+// Started tells whether this process is a plugin, and gives the folder of the provider. name is the first of the arguments of the process. The
+// manifest is looked for beside that name first, which may be a link to the binary, and then beside the binary itself.
+func Started(name string) (dir string, ok bool) {
+	real, err := os.Executable()
+	if err != nil {
+		real = ""
+	}
+	if !isPlugin(name) && !isPlugin(real) {
+		return "", false
+	}
+	var places []string
+	if filepath.Base(name) != name {
+		places = append(places, name)
+	}
+	if real != "" {
+		places = append(places, real)
+	}
+	for _, place := range places {
+		dir = filepath.Dir(place)
+		if _, err := os.Stat(filepath.Join(dir, manifest.FileName)); err == nil {
+			return dir, true
+		}
+	}
+	return dir, true
+}
+
+func isPlugin(name string) bool {
+	return strings.HasPrefix(strings.ToLower(filepath.Base(name)), Prefix)
+}
+
+// Serve serves the provider in a folder until its host is done with it, and gives the status to exit with. New of the options is set here.
+// What programs say goes to standard error in the form of log lines, which hosts show as TF_LOG asks; there is no other way for it there.
+func Serve(dir string, o serve.Options) int {
+	log := Log(os.Stderr)
+	o.New = func(context.Context) (provider.Provider, error) {
+		p, diags := New(dir, handler.Surroundings{}, log)
+		if diags.HasErrors() && o.Debug {
+			return nil, diags.Err()
+		}
+		if diags.HasErrors() {
+			return broken{diags: diags}, nil
+		}
+		return p, nil
+	}
+	return serve.Run(o)
+}
+
+// New makes the provider in a folder.
+func New(dir string, s handler.Surroundings, log hclog.Logger) (provider.Provider, diag.List) {
+	m, diags := manifest.Load(dir)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	caller, err := handler.NewCaller(m, s)
+	if err != nil {
+		return nil, diag.FromError("Program provider cannot be used", err)
+	}
+	return handler.New(m, caller, handler.Options{Output: func(_ context.Context, o handler.Output) {
+		log.Log(levelOf(o.Level), o.Line, "program", o.Label)
+	}}), diags
+}
+
+// Log writes lines as hosts of plugins read them.
+func Log(to io.Writer) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Name: "program", Output: to, JSONFormat: true, Level: hclog.Trace})
+}
+
+func levelOf(l slog.Level) hclog.Level {
+	switch {
+	case l < slog.LevelDebug:
+		return hclog.Trace
+	case l < slog.LevelInfo:
+		return hclog.Debug
+	case l < slog.LevelWarn:
+		return hclog.Info
+	case l < slog.LevelError:
+		return hclog.Warn
+	}
+	return hclog.Error
+}
+
+// broken stands for a provider that cannot be made.
+type broken struct {
+	provider.Base
+	diags diag.List
+}
+
+// Schema gives the reason, as every call would.
+func (b broken) Schema(context.Context) (*provider.Schema, diag.List) {
+	out := make(diag.List, len(b.diags))
+	for i, d := range b.diags {
+		c := *d
+		if c.Subject != nil { // places in files do not travel over the protocol
+			c.Detail += " (" + c.Subject.String() + ")"
+			c.Subject = nil
+		}
+		out[i] = &c
+	}
+	return nil, out
+}

@@ -1,0 +1,68 @@
+package pack
+
+import (
+	"debug/buildinfo"
+	"debug/elf"
+	"os"
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+)
+
+// checkHost finds binaries that are not for the platform that they are given for. Every Go binary tells what it was built for, whichever platform
+// reads it.
+func checkHost(name string, on packages.Platform) diag.List {
+	info, err := os.Stat(name)
+	if err != nil || info.IsDir() {
+		return diag.List{}.Errorf(nil, badPackage, "The host for %s, %s, is no file. Expected the tombolo binary of that platform.", on, name)
+	}
+	built, err := buildinfo.ReadFile(name)
+	if err != nil {
+		return diag.List{}.Errorf(nil, badPackage, "The host for %s, %s, is not the tombolo binary: %s.", on, name, err)
+	}
+	var is packages.Platform
+	for _, s := range built.Settings {
+		switch s.Key {
+		case "GOOS":
+			is.OS = s.Value
+		case "GOARCH":
+			is.Arch = s.Value
+		}
+	}
+	own, err := os.Executable()
+	switch {
+	case err == nil && same(name, own) && is == on:
+		// Whatever this process is, it hosts providers.
+	case built.Main.Path != module:
+		return diag.List{}.Errorf(nil, badPackage, "The host for %s, %s, is another program: %s. Expected the tombolo binary of that platform.", on, name, built.Path)
+	case is != on:
+		return diag.List{}.Errorf(nil, badPackage, "The host for %s, %s, was built for %s.", on, name, is)
+	}
+	if needsLibraries(name) {
+		return diag.List{}.Warnf(nil, oddPackage, "The host for %s, %s, was linked with the C library of the system that it was built on, and does not start on systems with another one. Releases of Tombolo, and what is built with CGO_ENABLED=0, start everywhere.", on, name)
+	}
+	return nil
+}
+
+// needsLibraries tells whether an executable for Linux is not complete in itself.
+func needsLibraries(name string) bool {
+	f, err := elf.Open(name)
+	if err != nil {
+		return false // of another system, where this is no question
+	}
+	defer f.Close()
+	return slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+}
+
+// module is what the binary is made of.
+const module = "github.com/tombolo-iac/tombolo"
+
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}

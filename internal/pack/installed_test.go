@@ -1,0 +1,197 @@
+//go:build unix
+
+package pack_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/pack"
+)
+
+// example is a program provider of examples/, with the configuration that is beside it.
+type example struct {
+	name  string   // of the folder
+	tools []string // what its program needs
+	// resource is one of the configuration, importID what it is imported by, in a folder.
+	resource string
+	importID func(dir string) string
+	// update are arguments that make the second apply change what there is.
+	update []string
+	env    func(t *testing.T) []string
+}
+
+var examples = []example{
+	{
+		name: "provider-bash", tools: []string{"bash", "jq"}, resource: "notes_note.hello",
+		importID: func(dir string) string { return filepath.Join(dir, "hello-world.txt") },
+		update:   []string{"-var", "text=second"},
+	},
+}
+
+// packed packs every example once, with this test as the host.
+var packed = sync.OnceValues(func() (string, error) {
+	out := filepath.Join(workspace, "dist")
+	exe, err := os.Executable()
+	for _, e := range examples {
+		_, name, _ := strings.Cut(e.name, "-")
+		source, err := addr.ParseProvider("example/" + sourceName(e))
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", name, err)
+		}
+		_, diags := pack.Build(context.Background(), pack.Options{
+			Dir: filepath.Join("../../examples", e.name), Source: source, Out: out, Exclude: []string{"use"},
+			Hosts: map[packages.Platform]string{packages.Current(): exe},
+		})
+		if diags.HasErrors() {
+			return "", diags.Err()
+		}
+	}
+	return out, err
+})
+
+func sourceName(e example) string {
+	name, _, _ := strings.Cut(e.resource, "_")
+	return name
+}
+
+// project is a folder with the configuration of an example, and a program that works on it.
+type project struct {
+	t       *testing.T
+	dir     string
+	program string
+	env     []string
+}
+
+func (p *project) run(args ...string) string {
+	p.t.Helper()
+	cmd := exec.Command(p.program, args...)
+	cmd.Dir, cmd.Env = p.dir, p.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("%s %s: %s\n%s", filepath.Base(p.program), strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func (p *project) says(want string, args ...string) {
+	p.t.Helper()
+	if out := p.run(args...); !strings.Contains(out, want) {
+		p.t.Errorf("%s does not say %q:\n%s", strings.Join(args, " "), want, out)
+	}
+}
+
+// life takes an example through everything, after init.
+func (p *project) life(e example) {
+	p.t.Helper()
+	p.run("validate")
+	p.says(" to add", "plan")
+	p.says("Apply complete!", "apply", "-auto-approve")
+	p.says("No changes", "plan", "-detailed-exitcode")
+	p.says(" changed, 0 destroyed", append([]string{"apply", "-auto-approve"}, e.update...)...)
+	p.says("No changes", append([]string{"plan", "-detailed-exitcode"}, e.update...)...)
+	p.run("state", "rm", e.resource)
+	p.run(append(append([]string{"import"}, e.update...), e.resource, e.importID(p.dir))...)
+	p.says("No changes", append([]string{"plan", "-detailed-exitcode"}, e.update...)...)
+	p.says("Destroy complete!", append([]string{"destroy", "-auto-approve"}, e.update...)...)
+}
+
+func newProject(t *testing.T, e example, program string) *project {
+	t.Helper()
+	for _, tool := range e.tools {
+		if exec.Command(tool, "--version").Run() != nil {
+			t.Skipf("the program needs %s", tool)
+		}
+	}
+	p := &project{t: t, dir: t.TempDir(), program: program}
+	if real, err := filepath.EvalSymlinks(p.dir); err == nil {
+		p.dir = real // names that configurations make of it are such
+	}
+	must(t, os.CopyFS(p.dir, os.DirFS(filepath.Join("../../examples", e.name, "use"))))
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "TF_") && !strings.HasPrefix(v, "TOMBOLO_") {
+			p.env = append(p.env, v)
+		}
+	}
+	p.env = append(p.env, "TF_CLI_CONFIG_FILE="+p.file("rc", ""), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0", "XDG_CACHE_HOME="+t.TempDir())
+	if e.env != nil {
+		p.env = append(p.env, e.env(t)...)
+	}
+	if program == "tombolo" {
+		exe, err := os.Executable()
+		must(t, err)
+		p.program = filepath.Join(t.TempDir(), "tombolo")
+		must(t, os.Symlink(exe, p.program))
+	} else if _, err := exec.LookPath(program); err != nil {
+		t.Skipf("%s is not installed", program)
+	}
+	return p
+}
+
+func (p *project) file(name, text string) string {
+	p.t.Helper()
+	name = filepath.Join(p.dir, name)
+	must(p.t, os.WriteFile(name, []byte(text), 0o644))
+	return name
+}
+
+func TestExamplesRunFromTheirFolders(t *testing.T) {
+	for _, e := range examples {
+		t.Run(e.name, func(t *testing.T) {
+			p := newProject(t, e, "tombolo")
+			dir, err := filepath.Abs(filepath.Join("../../examples", e.name))
+			must(t, err)
+			p.env = append(p.env, "TOMBOLO_PROGRAM_PROVIDERS=example/"+sourceName(e)+"="+dir)
+			p.run("init")
+			p.life(e)
+		})
+	}
+}
+
+// Packages are installed from a mirror, with a shared cache, locked, and used in folders that nobody may write to. What the programs leave
+// behind must not change the packages, whose hashes are compared whenever they are used.
+func TestExamplesRunAsPackages(t *testing.T) {
+	dist, err := packed()
+	must(t, err)
+	for _, e := range examples {
+		for _, program := range []string{"terraform", "tombolo"} {
+			t.Run(e.name+" under "+program, func(t *testing.T) {
+				p := newProject(t, e, program)
+				mirror, err := filepath.Abs(filepath.Join(dist, "filesystem-mirror"))
+				must(t, err)
+				cache := t.TempDir()
+				p.file("rc", fmt.Sprintf("plugin_cache_dir = %q\nprovider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", cache, mirror))
+				p.run("init")
+				protect(t, cache)
+				p.life(e)
+				must(t, os.RemoveAll(filepath.Join(p.dir, ".terraform")))
+				p.says("from the shared cache", "init") // as the lock file says, from the cache
+				p.run("providers", "schema", "-json")
+			})
+		}
+	}
+}
+
+// protect takes away the permission to write, for the time of the test.
+func protect(t *testing.T, dir string) {
+	t.Helper()
+	set := func(mode fs.FileMode) {
+		must(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() {
+				return err
+			}
+			return os.Chmod(name, mode)
+		}))
+	}
+	set(0o555)
+	t.Cleanup(func() { set(0o755) })
+}

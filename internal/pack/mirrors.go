@@ -1,0 +1,90 @@
+package pack
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+)
+
+// mirrors puts the release into the two mirrors, which keep what they have of earlier ones.
+func (b *build) mirrors() error {
+	b.result.FilesystemMirror, b.result.NetworkMirror = filepath.Join(b.Out, "filesystem-mirror"), filepath.Join(b.Out, "network-mirror")
+	for _, root := range []string{b.result.FilesystemMirror, b.result.NetworkMirror} {
+		if err := os.MkdirAll(packages.ProviderPath(root, b.Source), 0o755); err != nil {
+			return err
+		}
+		for _, a := range b.result.Archives {
+			to := packages.ArchivePath(root, packages.Wish{Provider: b.Source, Version: b.version, Platform: a.Platform})
+			if err := share(a.Path, to); err != nil {
+				return err
+			}
+		}
+	}
+	return b.index()
+}
+
+// index writes the documents of the network mirror: of all that it has, since an earlier run may have packed for other platforms.
+func (b *build) index() error {
+	found, err := packages.Search(b.result.NetworkMirror, b.Source)
+	if err != nil {
+		return err
+	}
+	type archive struct {
+		URL    string   `json:"url"`
+		Hashes []string `json:"hashes"`
+	}
+	documents, all := map[string]any{}, map[string]struct{}{}
+	archives := map[string]map[string]archive{}
+	for _, p := range found {
+		version := p.Version.String()
+		if all[version] = struct{}{}; archives[version] == nil {
+			archives[version] = map[string]archive{}
+		}
+		files, err := p.Hash()
+		if err != nil {
+			return err
+		}
+		whole, err := p.ArchiveHash()
+		if err != nil {
+			return err
+		}
+		archives[version][p.Platform.String()] = archive{filepath.Base(p.Path), []string{string(files), string(whole)}}
+		documents[version+".json"] = map[string]any{"archives": archives[version]}
+	}
+	documents["index.json"] = map[string]any{"versions": all}
+	for name, doc := range documents {
+		text, err := json.MarshalIndent(doc, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := replace(filepath.Join(packages.ProviderPath(b.result.NetworkMirror, b.Source), name), append(text, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// share makes a file known by another name, without a second copy of it where that is possible.
+func share(from, to string) error {
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := replaceBy(to, func(w io.Writer) error { _, err := io.Copy(w, in); return err }); err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	return nil
+}
