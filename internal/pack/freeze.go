@@ -23,11 +23,7 @@ func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []by
 	if m.Schema != nil {
 		return m, text, nil
 	}
-	caller, err := handler.NewCaller(m, handler.Surroundings{})
-	if err != nil {
-		return m, nil, diag.FromError(badPackage, err)
-	}
-	told := &telling{Caller: caller}
+	told := &telling{Caller: handler.NewCaller(m, handler.Surroundings{})}
 	p := handler.New(m, told, handler.Options{})
 	_, diags := p.Schema(ctx)
 	if err := p.Close(); err != nil {

@@ -83,11 +83,7 @@ func New(dir string, s handler.Surroundings, log hclog.Logger) (provider.Provide
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	caller, err := handler.NewCaller(m, s)
-	if err != nil {
-		return nil, diag.FromError("Program provider cannot be used", err)
-	}
-	return handler.New(m, caller, handler.Options{Output: func(_ context.Context, o handler.Output) {
+	return handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(_ context.Context, o handler.Output) {
 		log.Log(levelOf(o.Level), o.Line, "program", o.Label)
 	}}), diags
 }
