@@ -145,6 +145,10 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 		if doc.Body, err = io.ReadAll(limited(answer.Body, r.Limit)); err != nil {
 			return because(ctx, err)
 		}
+		// A server that sees that we give up may end its answer in good order just then.
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
 		doc.Header, doc.URL = answer.Header, answer.Request.URL
 		return nil
 	})
@@ -181,7 +185,7 @@ func (c *Client) Download(ctx context.Context, r Request, to File, progress func
 		if err != nil {
 			return &localError{err} // the disk, not the server
 		}
-		return nil
+		return context.Cause(ctx)
 	})
 	return n, err
 }
