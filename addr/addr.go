@@ -12,8 +12,10 @@
 package addr
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Mode tells managed resources from data and ephemeral ones. All three are "resources" in the language of the field.
@@ -216,7 +218,7 @@ func (k Key) Compare(o Key) int {
 	return strings.Compare(k.str, o.str)
 }
 
-// quote writes a string as the configuration language would: Go's escapes for controls, and template starts doubled.
+// quote writes a string as the configuration language would: escapes for what cannot be seen, and template starts doubled.
 func quote(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
@@ -235,10 +237,12 @@ func quote(s string) string {
 		case (r == '$' || r == '%') && strings.HasPrefix(s[i+1:], "{"):
 			b.WriteRune(r)
 			b.WriteRune(r)
-		case r < 0x20 || r == 0x7f:
-			b.WriteString(`\u` + strings.Repeat("0", 4-len(strconv.FormatInt(int64(r), 16))) + strconv.FormatInt(int64(r), 16))
-		default:
+		case unicode.IsPrint(r):
 			b.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
 		}
 	}
 	b.WriteByte('"')

@@ -11,6 +11,7 @@ import (
 func TestAddressesPrintAsTheyAreRead(t *testing.T) {
 	for _, s := range []string{
 		"a.b", "a.b[0]", `a.b["k"]`, `a.b["quo\"te"]`, `a.b["back\\slash"]`, `a.b["$${x}"]`, `a.b["new\nline"]`, `a.b["é😀"]`, `a.b["a.b[0]"]`,
+		`a.b["\u2028\u00a0\u200b\ufeff\u007f\u0001"]`, `a.b["\U000e0001"]`,
 		"data.a.b", "ephemeral.a.b[1]", "module.m.a.b", `module.m["x.y"].module.n[3].data.a.b["z"]`, "module.m", `module.m["]"].module.n`,
 	} {
 		target, diags := ParseTarget(s)

@@ -212,14 +212,15 @@ type Journal interface {
 }
 
 // Acquire locks a workspace, waiting up to timeout for another holder: first after a second, then twice as long each time
-// up to 16 seconds, as Terraform does. waiting is called once when there is something to wait for; it may be nil.
+// up to 16 seconds, as Terraform does. A holder of whom nothing is known is waited for as well: it may not have written yet who it is, or
+// no longer hold the lock. waiting is called once when there is something to wait for; it may be nil.
 func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Duration, waiting func(*LockedError)) (Session, error) {
 	deadline := time.Now().Add(timeout)
 	pause := time.Second
 	for {
 		session, err := ws.Lock(ctx, req)
 		locked, ok := asLocked(err)
-		if err == nil || !ok || locked.Info == nil || locked.Info.ID == "" || !time.Now().Before(deadline) {
+		if err == nil || !ok || !time.Now().Before(deadline) {
 			return session, err
 		}
 		if waiting != nil {
