@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // acceptanceModule is a module of its own, so that this one does not require the framework for acceptance tests.
@@ -23,6 +25,7 @@ func TestAcceptance(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "acceptance.test")
 	inAcceptance(t, "test", "-c", "-o", bin, ".")
 	run := exec.Command(bin, "-test.v", "-test.timeout", "5m")
+	programtest.Tie(run)
 	run.Dir = acceptanceModule
 	run.Env = acceptanceEnv(t, "")
 	out, err := run.CombinedOutput()
@@ -74,6 +77,7 @@ func (s suite) run(t *testing.T, pkg, settings string) {
 		skip = append(skip, e.Tests)
 	}
 	run := exec.Command(bin, "-test.v", "-test.timeout", "20m", "-test.parallel", "4", "-test.skip", strings.Join(skip, "|"))
+	programtest.Tie(run)
 	run.Dir = dir
 	run.Env = acceptanceEnv(t, settings)
 	out, err := run.CombinedOutput()

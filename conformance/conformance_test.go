@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // currentTier is the highest tier of cases that tombolo is expected to pass. Raise it when a capability is complete:
@@ -211,7 +213,7 @@ func findTerraform(t *testing.T) (path, version string) {
 	if err != nil {
 		t.Skip("no terraform on PATH: nothing to compare with")
 	}
-	cmd := exec.Command(path, "version", "-json")
+	cmd := programtest.Bounded(t, path, "version", "-json")
 	cmd.Env = []string{"CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + emptyFile(t), "HOME=" + t.TempDir()}
 	out, err := cmd.Output()
 	if err != nil {

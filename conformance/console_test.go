@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/internal/console"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 )
 
@@ -212,7 +212,7 @@ func TestConsoleCommandAnswersAsTheSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := consoleOracle{binary: findTombolo(t), dirs: consoleFixture(t)}
+	o := consoleOracle{t: t, binary: findTombolo(t), dirs: consoleFixture(t)}
 	n := 0
 	for _, transcript := range all {
 		for _, e := range transcript.exchanges {
@@ -232,6 +232,7 @@ func TestConsoleCommandAnswersAsTheSession(t *testing.T) {
 
 // consoleOracle asks a binary, one process for an expression: of several lines of input terraform prints the last result only.
 type consoleOracle struct {
+	t      testing.TB
 	binary string
 	dirs   consoleDirs
 }
@@ -239,11 +240,11 @@ type consoleOracle struct {
 func newConsoleOracle(t *testing.T) consoleOracle {
 	t.Helper()
 	binary, _ := findTerraform(t)
-	return consoleOracle{binary: binary, dirs: consoleFixture(t)}
+	return consoleOracle{t: t, binary: binary, dirs: consoleFixture(t)}
 }
 
 func (o consoleOracle) run(input string, args ...string) (stdout, stderr string, err error) {
-	cmd := exec.Command(o.binary, args...)
+	cmd := programtest.Bounded(o.t, o.binary, args...)
 	cmd.Dir, cmd.Stdin = o.dirs.work, strings.NewReader(input)
 	cmd.Env = append(os.Environ(), "HOME="+o.dirs.home, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1", "TF_DATA_DIR="+filepath.Join(o.dirs.home, ".terraform"))
 	var out, errs bytes.Buffer

@@ -2,11 +2,12 @@ package conformance
 
 import (
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // leftOut are the commands that terraform has and tombolo does not, each with its reason.
@@ -27,7 +28,7 @@ func TestEveryFlagOfTerraformIsThere(t *testing.T) {
 	tombolo := findTombolo(t)
 	environ := append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+emptyFile(t))
 	help := func(program string, path []string) string {
-		cmd := exec.Command(program, append(slices.Clone(path), "-help")...)
+		cmd := programtest.Bounded(t, program, append(slices.Clone(path), "-help")...)
 		cmd.Env = environ
 		text, _ := cmd.CombinedOutput() // some families exit with 1 after their help
 		_, options, _ := strings.Cut(string(text), "\n")

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // commandTimeout bounds one command. Nothing in the corpus is large, so reaching it means a hang.
@@ -277,6 +279,7 @@ func (r *runner) start(role string, args []string, interrupt bool) (Run, error) 
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = 5 * time.Second
+	programtest.Tie(cmd)
 	err := cmd.Start()
 	if err == nil {
 		ended := make(chan struct{})

@@ -9,11 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // locked is how Terragrunt's cache server tells its own answer, which says that it takes care of a provider, from other errors.
@@ -42,7 +43,7 @@ func TestTheAnswerOfACacheServerIsShown(t *testing.T) {
 				defer server.Close()
 				s := newSession(t, bin, worldly)
 				s.registry(server.URL)
-				cmd := exec.Command(bin, "init", "-no-color", "-input=false")
+				cmd := programtest.Bounded(t, bin, "init", "-no-color", "-input=false")
 				cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "TF_TOKEN_registry_terraform_io=x-api-key:0b3c")
 				for k, v := range s.environ() {
 					cmd.Env = append(cmd.Env, k+"="+v)

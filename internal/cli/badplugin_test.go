@@ -173,6 +173,9 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	case "apply-hang":
+		if err := os.WriteFile(os.Getenv("PIDS")+".hung", []byte("bad"), 0o666); err != nil {
+			panic(err)
+		}
 		select {}
 	case "flood":
 		chunk := []byte(strings.Repeat("x", 1<<20-1) + "\n")

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 var learn = flag.Bool("learn", false, "write terraform.json: what can be asked of the terraform on PATH")
@@ -48,7 +49,7 @@ func theOracle(t *testing.T, version string) oracle {
 
 func (o oracle) run(t *testing.T, dir string, args ...string) []byte {
 	t.Helper()
-	cmd := exec.Command(o.program, args...)
+	cmd := programtest.Bounded(t, o.program, args...)
 	cmd.Dir, cmd.Env = dir, o.environ
 	out, err := cmd.Output()
 	var exit *exec.ExitError

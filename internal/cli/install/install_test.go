@@ -20,6 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli"
 	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 var here = packages.Current().String()
@@ -93,7 +94,7 @@ func (s *site) remove(names ...string) {
 }
 
 func (s *site) command(args ...string) *exec.Cmd {
-	command := exec.Command(s.program, args...)
+	command := programtest.Bounded(s.t, s.program, args...)
 	command.Dir, command.Env = filepath.Join(s.dir, "work"), s.env
 	return command
 }
@@ -418,7 +419,7 @@ func terraform(t *testing.T) string {
 	if err != nil {
 		t.Skip("there is no terraform to compare with")
 	}
-	out, err := exec.Command(path, "version").Output()
+	out, err := programtest.Bounded(t, path, "version").Output()
 	if err != nil || !bytes.HasPrefix(out, []byte("Terraform v1.11.")) {
 		t.Skipf("terraform is not 1.11: %s", out)
 	}
