@@ -32,7 +32,7 @@ func inFolder(t *testing.T, dir string, tools ...string) provider.Factory {
 		t.Fatal(diags.Err())
 	}
 	return func(context.Context) (provider.Provider, error) {
-		return handler.New(m, handler.NewOneShot(m, handler.Surroundings{Grace: time.Second, Cache: t.TempDir()}), handler.Options{}), nil
+		return handler.New(m, handler.NewCaller(m, handler.Surroundings{Grace: time.Second, Cache: t.TempDir()}), handler.Options{}), nil
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -50,6 +51,10 @@ func (s *toySessionState) fail(id int64, code int, message string, data any) {
 }
 
 func toySession() int {
+	if os.Getenv("TOY_SESSION") == "trivial" {
+		trivial()
+		return 0
+	}
 	s := &toySessionState{cancels: map[int64]chan struct{}{}}
 	if text := os.Getenv("TOY_HELLO"); text != "" {
 		if text == "exit" {
@@ -257,4 +262,31 @@ func (s *toySessionState) misbehave(id int64, action, what string, v object, can
 		return true
 	}
 	return f(s, id, v, cancelled)
+}
+
+// trivial is the least program of a session.
+func trivial() {
+	in, out := bufio.NewReader(os.Stdin), bufio.NewWriter(os.Stdout)
+	var m struct {
+		ID     int64           `json:"id"`
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	for {
+		line, err := in.ReadSlice('\n')
+		if err == io.EOF {
+			return
+		}
+		if err := json.Unmarshal(line, &m); err != nil {
+			panic(err)
+		}
+		result := `{"result":"x"}`
+		if m.Method == "initialize" {
+			result = `{"protocol":1}`
+		}
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"result":%s}`+"\n", m.ID, result)
+		if in.Buffered() == 0 {
+			out.Flush()
+		}
+	}
 }
