@@ -34,7 +34,7 @@ func (p *Project) factories() map[addr.Provider]provider.Factory {
 		if dir == "." {
 			dir = ""
 		}
-		return external.New(external.Options{Dir: dir, Stderr: p.programOutput}), nil
+		return external.New(external.Options{Dir: dir, Stderr: p.programOutput, MayRead: p.mayRead}), nil
 	}
 	for _, source := range []string{"hashicorp/external", "tombolo/external"} {
 		a, err := addr.ParseProvider(source)
@@ -49,6 +49,16 @@ func (p *Project) factories() map[addr.Provider]provider.Factory {
 	return out
 }
 
+// mayRead judges a command that a configuration wants to run where nothing is to be changed.
+func (p *Project) mayRead(words []string) error { return p.mayReadOf(addr.Provider{}, words) }
+
+func (p *Project) mayReadOf(of addr.Provider, words []string) error {
+	if p.opts.MayRead == nil {
+		return nil
+	}
+	return p.opts.MayRead(of, words)
+}
+
 // programOutput shows what a program behind the external provider says. What a level 0 data source says is nothing to keep when it
 // succeeds.
 func (p *Project) programOutput(ctx context.Context, label, line string) {
@@ -59,7 +69,7 @@ func (p *Project) programOutput(ctx context.Context, label, line string) {
 
 // ProgramProvider gives the provider whose manifest is in a folder. What its program says under way is sent as events, and to the log what is
 // meant for those who look for mistakes.
-func (p *Project) ProgramProvider(dir string, log *slog.Logger) provider.Factory {
+func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger) provider.Factory {
 	return func(context.Context) (provider.Provider, error) {
 		m, diags := manifest.Load(p.inDir(dir))
 		if diags.HasErrors() {
@@ -69,7 +79,10 @@ func (p *Project) ProgramProvider(dir string, log *slog.Logger) provider.Factory
 		if p.opts.Dir != "." {
 			s.Dir = p.opts.Dir
 		}
-		return handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(ctx context.Context, o handler.Output) { p.said(ctx, log, o) }}), nil
+		return handler.New(m, handler.NewCaller(m, s), handler.Options{
+			Output:  func(ctx context.Context, o handler.Output) { p.said(ctx, log, o) },
+			MayRead: func() error { return p.mayReadOf(of, nil) },
+		}), nil
 	}
 }
 

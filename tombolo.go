@@ -65,6 +65,9 @@ type Options struct {
 	Events event.Sink
 	// Abort, when it ends, cancels provider calls under way; nil never does.
 	Abort context.Context
+	// MayRead judges a program that is about to run where nothing is to be changed: the program of a provider, or with words the command that
+	// a data source or resource names. An error refuses it. Nil allows all.
+	MayRead func(p addr.Provider, words []string) error
 	// Config replaces the files of Dir by those of a saved plan.
 	Config map[string][]byte
 }

@@ -111,6 +111,15 @@ func stringMap(v cty.Value) map[string]string {
 
 // run runs a command. A nil diagnostic means that the program ended with success.
 func (p *external) run(ctx context.Context, typ string, c *command) (*program.Result, *diag.Diagnostic) {
+	if may := p.opts.MayRead; may != nil && (c.action == "" || c.action == "read") {
+		words := c.argv
+		if c.dir != "" {
+			words = append([]string{"cd", c.dir, "&&"}, words...)
+		}
+		if err := may(words); err != nil {
+			return nil, problem("Program is not allowed", fmt.Sprintf("The program %s was not run: %s.", c.purpose(), err))
+		}
+	}
 	cmd := program.Command{
 		Argv:  c.argv,
 		Dir:   c.dir,

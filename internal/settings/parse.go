@@ -116,6 +116,8 @@ func (r *reader) item(item *ast.ObjectItem) {
 		r.blocks(item, labels, r.installation)
 	case "program_providers":
 		r.blocks(item, labels, r.programProviders)
+	case "plan_programs":
+		r.blocks(item, labels, r.planPrograms)
 	case "credentials":
 		r.labelled(item, labels, r.credentials)
 	case "credentials_helper":

@@ -42,6 +42,8 @@ type Settings struct {
 	DevOverrides map[addr.Provider]string
 	// ProgramProviders are folders with providers that are programs, which are used straight from there.
 	ProgramProviders map[addr.Provider]string
+	// PlanPrograms are the only programs that run where nothing is to be changed; nil allows all.
+	PlanPrograms *PlanPrograms
 	// Installation are the methods of installing providers, in the order of the file; Explicit tells that there was a
 	// provider_installation block at all. Without one, the implied local mirrors and then the registries are meant.
 	Installation []Method

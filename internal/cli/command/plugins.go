@@ -122,7 +122,7 @@ func (c *Call) plugins(project *tombolo.Project, each bool) (map[addr.Provider]p
 	}
 	for p, dir := range ProgramProviders(set) {
 		if _, ok := wanted[p]; ok {
-			out[p] = project.ProgramProvider(dir, log)
+			out[p] = project.ProgramProvider(p, dir, log)
 		}
 	}
 	for p, r := range attached {

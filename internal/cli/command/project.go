@@ -73,6 +73,13 @@ func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, di
 		Dir: cmp.Or(p.Dir, "."), DataDir: c.DataDir(), OriginalDir: c.StartDir, Workspace: name,
 		Parallelism: max(p.Parallelism, 0), Events: p.Events, Abort: p.Abort,
 	}
+	set, mistakes := c.Settings()
+	o.MayRead = func(p addr.Provider, words []string) error {
+		if mistakes.HasErrors() { // they are reported where settings are needed
+			return errors.New("the CLI configuration, which may forbid it, cannot be read")
+		}
+		return set.PlanPrograms.Refusal(p, words)
+	}
 	if log := c.coreLog(); p.Events != nil && log.Enabled(ctx, slog.LevelError) {
 		o.Events = logged{p.Events, log}
 	}

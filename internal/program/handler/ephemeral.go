@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -148,7 +149,7 @@ func functionError(diags diag.List) error {
 			if d.Detail == "" {
 				return fmt.Errorf("%s", d.Summary)
 			}
-			return fmt.Errorf("%s: %s", d.Summary, d.Detail)
+			return fmt.Errorf("%s: %s", d.Summary, strings.TrimSuffix(d.Detail, "."))
 		}
 	}
 	return nil

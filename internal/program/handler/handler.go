@@ -32,6 +32,8 @@ type Options struct {
 	// Output gets what programs say while they work, from several goroutines at once; nil for nobody. The context is that of the call of the
 	// provider.
 	Output func(ctx context.Context, o Output)
+	// MayRead judges every call that changes nothing, before the program is started for it: an error refuses it. Nil allows all.
+	MayRead func() error
 }
 
 // New makes the provider. It owns the caller.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -181,6 +183,11 @@ func (r *request) call(expected string) (*answer, diag.List) {
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer context.AfterFunc(r.h.stopping, func() { cancel(errStopping) })()
+	}
+	if may := r.h.opts.MayRead; may != nil && r.reads {
+		if err := may(); err != nil {
+			return &answer{}, diag.List{r.unanswered(&NotReadyError{Summary: "Program is not allowed", Detail: fmt.Sprintf("Provider %s needs its program to %s, but %s.", r.h.m().Name, strings.TrimSpace(r.action+" "+r.typ), err)})}
+		}
 	}
 	if err := r.slot(ctx); err != nil {
 		return &answer{}, diag.List{r.unanswered(err)}
