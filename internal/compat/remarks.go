@@ -12,8 +12,7 @@ var remarks = map[string]Remark{
 	"flag validate test-directory":  {Differs, noTests},
 	"flag providers test-directory": {Differs, noTests},
 
-	"argument module source":                {Differs, "Folders on this machine; modules that would have to be downloaded are refused."},
-	"argument module version":               {Refused, "Modules come from local folders: copy the module into the project and call it by its path."},
+	"argument module source":                {Differs, "Mercurial, S3, Google Cloud Storage and archives packed with xz are refused, and packages with links that leave them."},
 	"block resource connection":             {Refused, noRemote},
 	"body resource/provisioner file":        {Refused, noRemote},
 	"body resource/provisioner remote-exec": {Refused, noRemote},

@@ -71,7 +71,7 @@ func normalRegistry(raw string) (string, bool) {
 	if len(parts) == 4 {
 		host, parts = strings.ToLower(parts[0]), parts[1:]
 		// These hosts are shorthands for Git repositories.
-		if !registryHost.MatchString(host) || host == "github.com" || host == "bitbucket.org" || host == "gitlab.com" {
+		if !registryHost.MatchString(host) || host == "github.com" || host == "bitbucket.org" {
 			return "", false
 		}
 	}
@@ -94,64 +94,107 @@ func normalRegistry(raw string) (string, bool) {
 	return normal, true
 }
 
-var (
-	scpLike = regexp.MustCompile(`^(?:([A-Za-z0-9_.-]+)@)([A-Za-z0-9_.-]+):(.+)$`)
-	forced  = regexp.MustCompile(`^([A-Za-z0-9]+)::(.+)$`)
-)
+var forced = regexp.MustCompile(`^([A-Za-z0-9]+)::(.+)$`)
+
+// SplitForced takes the name of a way to download, such as git, off the beginning of a source; "" where there is none.
+func SplitForced(source string) (getter, rest string) {
+	if m := forced.FindStringSubmatch(source); m != nil {
+		return m[1], m[2]
+	}
+	return "", source
+}
+
+// SplitSubdir takes the folder within a package, which follows a double slash, off a source.
+func SplitSubdir(source string) (pkg, sub string) {
+	end := len(source)
+	if i := strings.IndexByte(source, '?'); i >= 0 {
+		end = i
+	}
+	begin := 0
+	if i := strings.Index(source[:end], "://"); i >= 0 {
+		begin = i + len("://")
+	}
+	i := strings.Index(source[begin:end], "//")
+	if i < 0 {
+		return source, ""
+	}
+	i += begin
+	return source[:i] + source[end:], source[i+len("//") : end]
+}
 
 // normalRemote reads the sources that need something to be downloaded: a forced getter, a URL or a shorthand for one.
 func normalRemote(raw string) (string, error) {
 	if raw == "" {
 		return "", errors.New("the source is empty")
 	}
-	getter, rest := "", raw
-	if m := forced.FindStringSubmatch(raw); m != nil {
-		getter, rest = m[1]+"::", m[2]
+	getter, rest := SplitForced(raw)
+	rest, sub := SplitSubdir(rest)
+	found, err := detect(rest)
+	if err != nil {
+		return "", err
 	}
-	if m := scpLike.FindStringSubmatch(rest); m != nil && !strings.Contains(rest, "://") {
-		if getter == "" {
-			getter = "git::"
-		}
-		return getter + "ssh://" + m[1] + "@" + m[2] + "/" + m[3], nil
+	implied, found := SplitForced(found)
+	if getter == "" {
+		getter = implied
 	}
-	if scheme, _, ok := strings.Cut(rest, "://"); ok && scheme != "" {
-		if _, err := url.Parse(rest); err != nil {
-			return "", fmt.Errorf("%q is not a valid URL", rest)
-		}
-		return getter + rest, nil
+	found, inner := SplitSubdir(found)
+	if sub = path.Join(inner, sub); sub == ".." || strings.HasPrefix(sub, "../") {
+		return "", fmt.Errorf("its folder %q leads out of the package", sub)
 	}
-	for _, host := range []string{"github.com/", "gitlab.com/", "bitbucket.org/"} {
-		if strings.HasPrefix(rest, host) {
-			return normalRepository(rest)
-		}
-	}
-	if strings.HasPrefix(rest, "/") {
-		return getter + "file://" + rest, nil
-	}
-	return "", fmt.Errorf("%q is neither a local path, a registry address nor a URL. For a directory beside this module write %q", raw, "./"+raw)
+	return joinSource(getter, found, strings.TrimPrefix(sub, "/")), nil
 }
 
-// normalRepository expands the shorthand HOST/OWNER/REPOSITORY[//SUBDIR][?QUERY].
-func normalRepository(raw string) (string, error) {
-	rest, query, hasQuery := strings.Cut(raw, "?")
-	rest, sub, hasSub := strings.Cut(rest, "//")
-	parts := strings.SplitN(rest, "/", 4)
-	if len(parts) < 3 || parts[1] == "" || parts[2] == "" {
-		return "", fmt.Errorf("%q should name a repository as %s/OWNER/REPOSITORY", raw, parts[0])
-	}
-	if len(parts) == 4 {
-		if hasSub {
-			sub = parts[3] + "/" + sub
-		} else {
-			sub, hasSub = parts[3], true
+// joinSource is the reverse of SplitForced and SplitSubdir.
+func joinSource(getter, pkg, sub string) string {
+	if sub != "" && sub != "." {
+		base, query, hasQuery := strings.Cut(pkg, "?")
+		if pkg = base + "//" + sub; hasQuery {
+			pkg += "?" + query
 		}
 	}
-	normal := "git::https://" + strings.TrimSuffix(strings.Join(parts[:3], "/"), ".git") + ".git"
-	if hasSub && sub != "" {
-		normal += "//" + path.Clean(sub)
+	if getter != "" {
+		return getter + "::" + pkg
 	}
+	return pkg
+}
+
+var scpLike = regexp.MustCompile(`^git@([^:]+):/?(.+)$`)
+
+// detect finds out what a source without a folder in it means: a URL, perhaps with a getter and a folder.
+func detect(source string) (string, error) {
+	if u, err := url.Parse(source); err == nil && u.Scheme != "" {
+		return source, nil
+	}
+	base, query, hasQuery := strings.Cut(source, "?")
 	if hasQuery {
-		normal += "?" + query
+		query = "?" + query
 	}
-	return normal, nil
+	parts := strings.Split(base, "/")
+	switch {
+	case parts[0] == "github.com" && len(parts) > 1:
+		if len(parts) < 3 || parts[1] == "" || parts[2] == "" {
+			return "", fmt.Errorf("%q should name a repository as github.com/OWNER/REPOSITORY", source)
+		}
+		return joinSource("git", "https://"+withGit(strings.Join(parts[:3], "/"))+query, path.Join(parts[3:]...)), nil
+	case parts[0] == "bitbucket.org" && len(parts) > 1:
+		return "git::https://" + withGit(base) + query, nil
+	case scpLike.MatchString(source):
+		m := scpLike.FindStringSubmatch(source)
+		return "git::ssh://git@" + m[1] + "/" + m[2], nil
+	case strings.HasSuffix(parts[0], ".amazonaws.com") || parts[0] == "www.googleapis.com":
+		return storage(parts, base+query), nil
+	case strings.HasPrefix(source, "/"):
+		return "file://" + source, nil
+	}
+	return "", fmt.Errorf("%q is neither a local path, a registry address nor a URL. For a directory beside this module write %q", source, "./"+source)
+}
+
+func withGit(repository string) string { return strings.TrimSuffix(repository, ".git") + ".git" }
+
+// storage names the service of a cloud that an address belongs to. Nothing is downloaded from these.
+func storage(parts []string, source string) string {
+	if parts[0] == "www.googleapis.com" {
+		return "gcs::https://" + source
+	}
+	return "s3::https://" + source
 }

@@ -1,21 +1,24 @@
 package fetch
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
+	"github.com/tombolo-iac/tombolo/internal/fetch/download"
 )
 
-// CopyModule copies the module in a local directory into an empty one, without what is hidden: the beginning of a new configuration.
-func CopyModule(source, dir string) (diags diag.List) {
-	if !isLocal(source) {
-		return diags.Errorf(nil, "Invalid module source address", "The module %q cannot be copied: this version copies modules from local directories only, written as ./DIR, ../DIR or with all of their path.", source)
-	}
+// CopyModule copies a module into an empty directory, without what is hidden: the beginning of a new configuration. The source is a path on
+// this machine or, where there are packages, whatever a call may have as its source.
+func CopyModule(ctx context.Context, source, dir string, packages Packages) (diags diag.List) {
 	there, err := os.ReadDir(dir)
 	switch {
 	case err != nil:
@@ -23,9 +26,71 @@ func CopyModule(source, dir string) (diags diag.List) {
 	case len(there) > 0:
 		return diags.Errorf(nil, "Can't populate non-empty directory", "The directory has files in it, such as %s. A module is copied into an empty directory only, so that nothing is replaced.", there[0].Name())
 	}
+	if isLocal(source) {
+		return copyTree(source, dir)
+	}
+	kind, normal, err := config.ParseSource(source, false)
+	if err != nil {
+		return diags.Errorf(nil, "Invalid module source address", "The module cannot be copied: %s.", err)
+	}
+	if packages == nil {
+		return diags.Errorf(nil, "Module source not supported", "The module %q has to be downloaded, and here nothing is.", source)
+	}
+	temp, err := os.MkdirTemp("", "module-*")
+	if err != nil {
+		return diag.FromError("Failed to download module", err)
+	}
+	defer func() {
+		if err := os.RemoveAll(temp); err != nil {
+			diags = diags.AppendError("Failed to remove what was downloaded", err)
+		}
+	}()
+	from, err := fetchModule(ctx, kind, normal, filepath.Join(temp, "package"), packages)
+	if err != nil {
+		return diags.Errorf(nil, "Failed to download module", "The module %s could not be fetched: %s.", download.Shown(source), strings.TrimSuffix(err.Error(), "."))
+	}
+	return copyTree(from, dir)
+}
+
+// fetchModule fetches the package of a source, and gives the folder of the module in it.
+func fetchModule(ctx context.Context, kind config.SourceKind, source, to string, packages Packages) (string, error) {
+	pkg, sub := splitSource(source)
+	if kind == config.SourceRegistry {
+		m, err := catalog.Parse(pkg)
+		if err != nil {
+			return "", err
+		}
+		offered, err := packages.Versions(ctx, m)
+		if err != nil {
+			return "", err
+		}
+		newest, _ := choose(offered, nil)
+		if newest == "" {
+			return "", fmt.Errorf("the registry %s has no version of it that could be used", m.Host)
+		}
+		located, err := packages.Locate(ctx, m, newest)
+		if err != nil {
+			return "", err
+		}
+		inner := ""
+		pkg, inner = splitSource(located)
+		sub = path.Join(inner, sub)
+	}
+	if err := packages.Fetch(ctx, pkg, to); err != nil || sub == "" {
+		return to, err
+	}
+	sub, err := download.Subdir(to, sub)
+	return filepath.Join(to, filepath.FromSlash(sub)), err
+}
+
+// copyTree copies a folder.
+func copyTree(source, dir string) (diags diag.List) {
 	info, err := os.Stat(source)
 	if err != nil || !info.IsDir() {
 		return diags.Errorf(nil, "Failed to download module", "There is no directory %s.", source)
+	}
+	if source, err = filepath.EvalSymlinks(source); err != nil {
+		return diag.FromError("Failed to copy the module", err)
 	}
 	err = filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

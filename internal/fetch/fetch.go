@@ -1,13 +1,14 @@
 // Package fetch brings code onto the disk: the modules that a configuration calls.
 //
 // InstallModules walks the calls from the root module down and records in the module manifest where each called module is;
-// package config finds them there. A local source stays where it is and is only recorded. Sources that need a download are
-// refused for now with an explanation.
+// package config finds them there. A local source stays where it is and is only recorded. Others are packages: from a registry of modules
+// (package catalog says where), a repository or an archive (package download brings them).
 //
-//	report, diags := fetch.InstallModules(ctx, ".", ".terraform", fetch.Options{Progress: fmt.Println})
+//	report, diags := fetch.InstallModules(ctx, ".", ".terraform", fetch.Options{Progress: fmt.Println, Packages: packages})
 //
-// Everything happens on the caller's goroutine. The manifest is replaced as a whole, and only if every module was found, so
-// that a failed run leaves the former state in force.
+// Packages are fetched side by side, each once however often it is called. They are staged in a folder beside those of the installed
+// modules and put into their places at the end, if everything is there: a failed run leaves the former modules in force. The walk owns
+// its goroutines; progress is told by the caller's, in the order of a walk that does one thing at a time.
 package fetch
 
 import (
@@ -16,6 +17,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +25,9 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
+	"github.com/tombolo-iac/tombolo/internal/fetch/download"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
 // Options tell how to install.
@@ -33,6 +38,28 @@ type Options struct {
 	Upgrade bool
 	// Progress is called with a line for each module that is installed, such as "- net in modules/net"; nil for none.
 	Progress func(line string)
+	// Packages is where packages come from; nil for nowhere: then modules are local.
+	Packages Packages
+}
+
+// Packages finds and fetches packages of modules. Methods may be called concurrently.
+type Packages interface {
+	// Versions lists what a registry has of a module.
+	Versions(ctx context.Context, m catalog.Module) ([]string, error)
+	// Locate gives the remote source of a version of a module.
+	Locate(ctx context.Context, m catalog.Module, version string) (string, error)
+	// Fetch puts a package into a folder that is not there yet; nothing is left of it after an error.
+	Fetch(ctx context.Context, pkg, dir string) error
+}
+
+// Online gives packages from where their sources say. git runs in the environment.
+func Online(client *web.Client, environ []string) Packages {
+	return online{catalog.Catalog{Client: client}, &download.Getter{Web: client, Environ: environ}}
+}
+
+type online struct {
+	catalog.Catalog
+	*download.Getter
 }
 
 // Report tells what InstallModules found.
@@ -54,129 +81,33 @@ type Installed struct {
 // InstallModules makes every module that the configuration in dir calls available, and writes the manifest into dataDir
 // (relative to dir, or absolute).
 func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Report, diag.List) {
-	manifestFile := filepath.Join(filepath.FromSlash(dataDir), "modules", "modules.json")
-	if !filepath.IsAbs(manifestFile) {
-		manifestFile = filepath.Join(dir, manifestFile)
-	}
-	old, err := readManifest(manifestFile)
+	s := newStage(dir, path.Join(filepath.ToSlash(dataDir), "modules"))
+	old, err := readManifest(s.manifest())
 	if err != nil {
 		// What cannot be read is of no use to keep: the walk finds everything again.
 		old = &config.Manifest{}
 	}
-	manifest, report, diags := Resolve(ctx, config.OSFiles(dir), old, opts)
-	if diags.HasErrors() {
-		return report, diags
+	w := newWalk(config.OSFiles(dir), old, opts)
+	w.stage = s
+	manifest, diags := w.run(ctx)
+	if !diags.HasErrors() {
+		if err := s.place(old, manifest); err != nil {
+			diags = diags.AppendError("Failed to install modules", err)
+		}
 	}
-	if err := writeManifest(manifestFile, manifest); err != nil {
-		diags = diags.AppendError("Failed to write module manifest", err)
+	if err := s.clean(); err != nil {
+		diags = diags.AppendError("Failed to remove what was downloaded", err)
 	}
-	return report, diags
+	return w.report, diags
 }
 
-// Resolve is InstallModules without its effects: it gives the manifest that has to be written, made out of the old one.
+// Resolve is InstallModules without its effects, for local modules: it gives the manifest that has to be written, made out of the old one.
 // Entries that nothing calls any more are kept, as other tools that share the directory do.
 func Resolve(ctx context.Context, files config.Files, old *config.Manifest, opts Options) (*config.Manifest, *Report, diag.List) {
-	w := &walk{files: files, opts: opts, manifest: map[string]config.ManifestModule{}, report: &Report{}}
-	for _, entry := range old.Modules {
-		w.manifest[entry.Key] = entry
-	}
-	w.manifest[""] = config.ManifestModule{Dir: "."}
-	w.module(ctx, ".", addr.RootModule, []string{"."})
-	if err := ctx.Err(); err != nil {
-		return nil, w.report, diag.FromError("Operation canceled", err)
-	}
-	out := &config.Manifest{}
-	for _, entry := range w.manifest {
-		out.Modules = append(out.Modules, entry)
-	}
-	slices.SortFunc(out.Modules, func(a, b config.ManifestModule) int { return strings.Compare(a.Key, b.Key) })
-	return out, w.report, w.diags
-}
-
-// walk is one installation.
-type walk struct {
-	files    config.Files
-	opts     Options
-	manifest map[string]config.ManifestModule
-	report   *Report
-	diags    diag.List
-}
-
-// module reads the module in dir and installs what it calls. The directories from the root down to it tell cycles.
-func (w *walk) module(ctx context.Context, dir string, path addr.Module, dirs []string) {
-	m, diags := config.LoadModule(ctx, config.Options{Files: w.files, LanguageVersion: w.opts.LanguageVersion}, dir, path)
-	w.diags = w.diags.Extend(diags)
-	if m == nil {
-		return
-	}
-	for _, call := range m.SortedCalls() {
-		if ctx.Err() != nil {
-			return
-		}
-		w.call(ctx, m, call, dirs)
-	}
-}
-
-// call installs one module and what it calls.
-func (w *walk) call(ctx context.Context, m *config.Module, call *config.ModuleCall, dirs []string) {
-	path := m.Path.Child(call.Name)
-	switch call.Kind {
-	case config.SourceLocal:
-	case config.SourceRegistry:
-		w.diags = w.diags.Errorf(&call.SourceRange, "Module source not supported", "The module %s comes from a module registry (%s), which this version cannot fetch. Copy the module into a directory of the project and call it by a local path such as \"./modules/%s\".", path, call.Source, call.Name)
-		return
-	case config.SourceRemote:
-		w.diags = w.diags.Errorf(&call.SourceRange, "Module source not supported", "The module %s has to be downloaded (%s), which this version cannot do. Copy the module into a directory of the project and call it by a local path such as \"./modules/%s\".", path, call.Source, call.Name)
-		return
-	default:
-		return // the source is wrong, which loading the caller reported
-	}
-	dir := config.LocalDir(m.Dir, call.Source)
-	if err := w.checkDir(dir); err != nil {
-		w.diags = w.diags.Errorf(&call.SourceRange, "Unreadable module directory", "The module %s should be in the directory %s, but that %s. Correct the source %q, which counts from the directory of the calling module.", path, dir, err, call.SourceRaw)
-		return
-	}
-	if slices.Contains(dirs, dir) {
-		w.diags = w.diags.Errorf(&call.Range, "Module calls itself", "The module in %s is called from within itself: %s. A tree of modules must end somewhere.", dir, strings.Join(append(dirs[slices.Index(dirs, dir):], dir), " calls "))
-		return
-	}
-	w.record(path, call.Source, dir)
-	w.module(ctx, dir, path, append(dirs[:len(dirs):len(dirs)], dir))
-}
-
-// checkDir tells what is wrong with a module's directory.
-func (w *walk) checkDir(dir string) error {
-	_, err := w.files.ReadDir(dir)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("does not exist")
-	}
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return fmt.Errorf("cannot be read: %w", err)
-}
-
-// record puts a local module into manifest and report. A module whose source changed takes what was below it along.
-func (w *walk) record(path addr.Module, source, dir string) {
-	key := config.ManifestKey(path)
-	entry := config.ManifestModule{Key: key, Source: source, Dir: dir}
-	isNew := w.opts.Upgrade || w.manifest[key] != entry
-	if isNew {
-		for k := range w.manifest {
-			if strings.HasPrefix(k, key+".") {
-				delete(w.manifest, k)
-			}
-		}
-		w.manifest[key] = entry
-		if w.opts.Progress != nil {
-			w.opts.Progress("- " + key + " in " + dir)
-		}
-	}
-	w.report.Modules = append(w.report.Modules, Installed{Path: path, Source: source, Dir: dir, New: isNew})
+	opts.Packages = nil
+	w := newWalk(files, old, opts)
+	manifest, diags := w.run(ctx)
+	return manifest, w.report, diags
 }
 
 func readManifest(name string) (*config.Manifest, error) {
@@ -219,4 +150,14 @@ func writeManifest(name string, m *config.Manifest) error {
 		return fmt.Errorf("write module manifest: %w", err)
 	}
 	return nil
+}
+
+// sorted gives a manifest in the order of its file.
+func sorted(entries map[string]config.ManifestModule) *config.Manifest {
+	out := &config.Manifest{}
+	for _, entry := range entries {
+		out.Modules = append(out.Modules, entry)
+	}
+	slices.SortFunc(out.Modules, func(a, b config.ManifestModule) int { return strings.Compare(a.Key, b.Key) })
+	return out
 }

@@ -15,8 +15,9 @@ type group struct {
 
 // setGroup makes the program the leader of a group of its own, so that signals reach its children too, and the
 // terminal's interrupt reaches only us.
-func setGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+// A session is a group as well.
+func setGroup(cmd *exec.Cmd, session bool) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !session, Setsid: session}
 }
 
 func groupOf(p *os.Process) *group { return &group{id: p.Pid} }

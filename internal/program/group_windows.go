@@ -16,8 +16,12 @@ type group struct {
 	job     windows.Handle // 0: could not be made
 }
 
-func setGroup(cmd *exec.Cmd) {
+// A program that is detached has a console of its own, which is not shown.
+func setGroup(cmd *exec.Cmd, detached bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
+	if detached {
+		cmd.SysProcAttr.CreationFlags |= windows.CREATE_NO_WINDOW
+	}
 }
 
 func groupOf(p *os.Process) *group {

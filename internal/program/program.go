@@ -63,6 +63,8 @@ type Command struct {
 	// answer then.
 	Joined bool
 
+	// Detached takes the terminal away from the program, so that it cannot wait there for an answer.
+	Detached bool
 	// Grace is the time between SIGTERM and SIGKILL once the context is cancelled; 0 means 10 s, negative means none.
 	Grace time.Duration
 	// Linger is how long to go on reading after the program has ended while others hold its pipes and the answer is not
@@ -273,7 +275,7 @@ func directory(c Command) (string, error) {
 // launch starts the program at path; from then on the caller owns the process.
 func launch(path, dir string, c Command) (*process, error) {
 	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: environment(dir, c.Env)}
-	setGroup(cmd)
+	setGroup(cmd, c.Detached)
 	p := &process{cmd: cmd, limits: c}
 	if err := p.openPipes(); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch"
+	"github.com/tombolo-iac/tombolo/internal/fetch/download"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -51,12 +52,13 @@ func installModules(ctx context.Context, c *command.Call, root *config.Module, u
 func fetchModules(ctx context.Context, c *command.Call, upgrade bool) diag.List {
 	_, diags := fetch.InstallModules(ctx, ".", filepath.ToSlash(c.DataDir()), fetch.Options{
 		LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { announce(c, "", view.Clean(line)) },
+		Packages: fetch.Online(c.Web(), c.Environ),
 	})
 	return diags
 }
 
 // copyModule fills the working directory with a module, and tells whether that went well.
-func copyModule(c *command.Call, source string) bool {
-	announce(c, "copying_configuration_message", c.Bold(fmt.Sprintf("Copying configuration from %q...", source)))
-	return c.Report(fetch.CopyModule(source, "."))
+func copyModule(ctx context.Context, c *command.Call, source string) bool {
+	announce(c, "copying_configuration_message", c.Bold(fmt.Sprintf("Copying configuration from %q...", download.Shown(source))))
+	return c.Report(fetch.CopyModule(ctx, source, ".", fetch.Online(c.Web(), c.Environ)))
 }

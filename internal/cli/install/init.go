@@ -73,7 +73,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 		return c.End(diag.List{}.Errorf(nil, "Invalid init options", "The option -lockfile has no mode %q, only \"readonly\".", i.lockfile))
 	case i.lockfile == readOnly && i.upgrade:
 		return c.End(diag.List{}.Errorf(nil, "The -upgrade flag conflicts with -lockfile=readonly.", "Choosing other versions changes the lock file, which must not be changed: leave one of the options out."))
-	case i.fromModule != "" && !copyModule(c, i.fromModule):
+	case i.fromModule != "" && !copyModule(ctx, c, i.fromModule):
 		return command.Failed
 	}
 	root, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(), LanguageVersion: state.LanguageVersion, RootOnly: true})

@@ -1,7 +1,8 @@
 // Package unpack extracts archives that strangers made: of providers and of modules.
 //
-// An archive may hold regular files and folders under plain relative names, and nothing else. One that wants to write elsewhere, to make
-// links, devices or programs with special permissions, or that holds more than the limits allow, is refused with the reason.
+// An archive may hold regular files and folders under plain relative names, and nothing else, but for symbolic links that stay in the
+// folder, where the caller allows them. One that wants to write elsewhere, to make other links, devices or programs with special
+// permissions, or that holds more than the limits allow, is refused with the reason.
 //
 //	err := unpack.Zip("p.zip", dir, unpack.Limits{Files: 1000, Bytes: 1 << 30})
 //
@@ -29,6 +30,8 @@ import (
 type Limits struct {
 	Files int   // files and folders together
 	Bytes int64 // of all files together
+	// Links allows symbolic links to what is in the folder.
+	Links bool
 }
 
 // maxNesting bounds how deep folders lie in each other.
@@ -51,7 +54,11 @@ func Zip(archive, dir string, limits Limits) error {
 			if err != nil {
 				return fmt.Errorf("%q: %w", f.Name, err)
 			}
-			err = t.add(f.Name, f.Mode(), in)
+			if f.Mode().Type() == fs.ModeSymlink {
+				err = t.link(f.Name, "", in)
+			} else {
+				err = t.add(f.Name, f.Mode(), in)
+			}
 			if err := errors.Join(err, in.Close()); err != nil {
 				return err
 			}
@@ -113,7 +120,7 @@ func (limits Limits) check(r *zip.Reader) error {
 	}
 	var size uint64
 	for _, f := range r.File {
-		if err := checkEntry(f.Name, f.Mode()); err != nil {
+		if err := limits.checkEntry(f.Name, f.Mode()); err != nil {
 			return err
 		}
 		// The reader gives no more of an entry than it claims; none alone can make the sum overflow.
@@ -147,6 +154,11 @@ func Tar(name string, r io.Reader, dir string, limits Limits) error {
 				continue // a remark on the whole archive, such as the commit that it was made of
 			case h.Typeflag == tar.TypeLink:
 				return fmt.Errorf("the entry %q is neither a file nor a folder but a link to another entry", h.Name)
+			case h.Typeflag == tar.TypeSymlink:
+				if err := t.link(h.Name, h.Linkname, nil); err != nil {
+					return err
+				}
+				continue
 			}
 			if err := t.add(h.Name, h.FileInfo().Mode(), archive); err != nil {
 				return err
@@ -182,7 +194,11 @@ func extract(archive, dir string, limits Limits, fill func(*target) error) (err 
 		return err
 	}
 	defer root.Close()
-	return fill(&target{root: root, limits: limits})
+	t := &target{root: root, limits: limits}
+	if err := fill(t); err != nil {
+		return err
+	}
+	return t.makeLinks(dir)
 }
 
 func (limits Limits) tooMany() error  { return fmt.Errorf("it has more than %d entries", limits.Files) }
@@ -194,13 +210,14 @@ type target struct {
 	limits Limits
 	files  int
 	bytes  int64
+	links  []link
 }
 
 func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 	if t.files++; t.files > t.limits.Files {
 		return t.limits.tooMany()
 	}
-	if err := checkEntry(name, mode); err != nil {
+	if err := t.limits.checkEntry(name, mode); err != nil {
 		return err
 	}
 	local := filepath.FromSlash(path.Clean(strings.TrimSuffix(name, "/")))
@@ -225,13 +242,15 @@ func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 	return nil
 }
 
-func checkEntry(name string, mode fs.FileMode) error {
+func (limits Limits) checkEntry(name string, mode fs.FileMode) error {
 	plain := strings.TrimSuffix(name, "/")
 	switch {
 	case !filepath.IsLocal(filepath.FromSlash(plain)) || strings.ContainsAny(plain, "\\\x00:") || strings.Contains("/"+plain+"/", "/../"):
 		return fmt.Errorf("the entry %.200q has a name that could leave the folder", name)
 	case strings.Count(plain, "/") > maxNesting:
 		return fmt.Errorf("the entry %.100q… lies more than %d folders deep", name, maxNesting)
+	case limits.Links && mode.Type() == fs.ModeSymlink:
+		return nil
 	case !mode.IsRegular() && !mode.IsDir():
 		return fmt.Errorf("the entry %.200q is neither a file nor a folder but a %s", name, kind(mode))
 	case mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || mode&fs.ModeSticky != 0:

@@ -119,6 +119,8 @@ type Request struct {
 	Accept string
 	// Limit is how many bytes the answer may have; 0 means 8 MiB.
 	Limit int64
+	// Empty allows an answer without content (204), whose headers say it all.
+	Empty bool
 }
 
 // Document is an answer that was read as a whole.
@@ -230,7 +232,7 @@ func (c *Client) ask(ctx context.Context, r Request) (*http.Response, error) {
 		}
 		return nil, because(ctx, err)
 	}
-	if answer.StatusCode != http.StatusOK {
+	if answer.StatusCode != http.StatusOK && (!r.Empty || answer.StatusCode != http.StatusNoContent) {
 		answer.Body.Close()
 		return nil, &StatusError{Code: answer.StatusCode, retryAfter: answer.Header.Get("Retry-After")}
 	}

@@ -1,0 +1,187 @@
+// Package catalog asks module registries: which versions a module has, and where the package of a version is.
+//
+//	m, err := catalog.Parse("registry.terraform.io/corp/net/aws")
+//	list, err := catalog.Catalog{Client: client}.Versions(ctx, m)
+//	source, err := catalog.Catalog{Client: client}.Locate(ctx, m, "1.2.3")
+//
+// Registries are not trusted: see package web for how they are read. Where a package is, is a module source, such as the address of an
+// archive or of a repository; one on this machine, or one without TLS where the registry has it, is refused. Nothing is downloaded here.
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+)
+
+// service is what registries of modules are called among the services of a host.
+const service = "modules.v1"
+
+// maxVersions bounds what a registry may say of a module.
+const maxVersions = 20_000
+
+// Module is the address of a module in a registry.
+type Module struct{ Host, Namespace, Name, System string }
+
+// Parse reads HOST/NAMESPACE/NAME/SYSTEM, the normal form without a folder.
+func Parse(text string) (Module, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 4 {
+		return Module{}, fmt.Errorf("%q is not the address of a module in a registry", text)
+	}
+	return Module{parts[0], parts[1], parts[2], parts[3]}, nil
+}
+
+// defaultHost is left out where people read.
+const defaultHost = "registry.terraform.io"
+
+// String is the address as people write it.
+func (m Module) String() string {
+	short := m.Namespace + "/" + m.Name + "/" + m.System
+	if m.Host == defaultHost {
+		return short
+	}
+	return m.Host + "/" + short
+}
+
+// Catalog is the registry that the address of a module names, whichever that is.
+type Catalog struct{ Client *web.Client }
+
+// NotFoundError tells that a registry does not have what it was asked for.
+type NotFoundError struct {
+	Module  Module
+	Version string // "" when the module is not known at all
+}
+
+func (e *NotFoundError) Error() string {
+	if e.Version == "" {
+		return fmt.Sprintf("the registry %s has no module %s", e.Module.Host, e.Module)
+	}
+	return fmt.Sprintf("the registry %s has no version %s of the module %s", e.Module.Host, e.Version, e.Module)
+}
+
+type versionsAnswer struct {
+	Modules []struct {
+		Versions []struct {
+			Version string `json:"version"`
+		} `json:"versions"`
+	} `json:"modules"`
+}
+
+// Versions lists what a registry has of a module, as the registry writes and orders it.
+func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
+	base, err := c.Client.Service(ctx, m.Host, service)
+	if err != nil {
+		return nil, err
+	}
+	var answer versionsAnswer
+	_, err = c.Client.JSON(ctx, web.Request{URL: base.JoinPath(m.Namespace, m.Name, m.System, "versions"), Host: m.Host}, &answer)
+	switch {
+	case web.IsNotFound(err):
+		return nil, &NotFoundError{Module: m}
+	case err != nil:
+		return nil, fmt.Errorf("the registry %s cannot be asked: %w", m.Host, err)
+	case len(answer.Modules) == 0:
+		return nil, fmt.Errorf("the registry %s gives a wrong answer: its list of modules is empty", m.Host)
+	}
+	said := answer.Modules[0].Versions // the others are those that the module calls
+	if len(said) > maxVersions {
+		return nil, fmt.Errorf("the registry %s names %d versions, more than %d", m.Host, len(said), maxVersions)
+	}
+	list := make([]string, len(said))
+	for i, v := range said {
+		list[i] = v.Version
+	}
+	return list, nil
+}
+
+type locationAnswer struct {
+	Location string `json:"location"`
+}
+
+// maxLocation bounds the address of a package.
+const maxLocation = 16 << 10
+
+// Locate gives the source of the package of a version, in the normal form of remote sources, with a folder if it has one.
+func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, error) {
+	base, err := c.Client.Service(ctx, m.Host, service)
+	if err != nil {
+		return "", err
+	}
+	doc, err := c.Client.Get(ctx, web.Request{URL: base.JoinPath(m.Namespace, m.Name, m.System, version, "download"), Host: m.Host, Accept: "application/json", Limit: 1 << 20, Empty: true})
+	switch {
+	case web.IsNotFound(err):
+		return "", &NotFoundError{Module: m, Version: version}
+	case err != nil:
+		return "", fmt.Errorf("the registry %s cannot be asked: %w", m.Host, err)
+	}
+	said := doc.Header.Get("X-Terraform-Get")
+	if len(doc.Body) > 0 { // who writes a document means that, not the header
+		var answer locationAnswer
+		if err := web.Decode(doc.Body, &answer); err != nil && said == "" {
+			return "", fmt.Errorf("the registry %s gives a wrong answer: %w", m.Host, err)
+		}
+		if answer.Location != "" {
+			said = answer.Location
+		}
+	}
+	if said == "" {
+		return "", fmt.Errorf("the registry %s gives a wrong answer: it does not say where version %s of the module %s is", m.Host, version, m)
+	}
+	source, err := Follow(doc.URL, said)
+	if err != nil {
+		return "", fmt.Errorf("the registry %s gives an address for the package that cannot be used: %w", m.Host, err)
+	}
+	return source, nil
+}
+
+// Follow reads a module source that a document at an address names, in which relative paths count from that address. It must be one of
+// the network, and as well protected as the document.
+func Follow(from *url.URL, said string) (string, error) {
+	if len(said) > maxLocation {
+		return "", fmt.Errorf("it has %d bytes", len(said))
+	}
+	if strings.HasPrefix(said, "/") || strings.HasPrefix(said, "./") || strings.HasPrefix(said, "../") {
+		pkg, sub := config.SplitSubdir(said)
+		u, err := url.Parse(pkg)
+		if err != nil || u.Host != "" || u.Scheme != "" {
+			return "", fmt.Errorf("%.200q is no path on a server", said)
+		}
+		u = from.ResolveReference(u)
+		if sub != "" {
+			u = withSubdir(u, sub)
+		}
+		said = u.String()
+	}
+	kind, source, err := config.ParseSource(said, false)
+	if err != nil {
+		return "", err
+	}
+	if kind != config.SourceRemote {
+		return "", fmt.Errorf("%.200q is not the address of a package", said)
+	}
+	_, rest := config.SplitForced(source)
+	u, err := url.Parse(rest)
+	if err != nil {
+		return "", errors.New("it is not an address of the web")
+	}
+	switch u.Scheme {
+	case "https", "ssh":
+		return source, nil
+	case "http", "git":
+		return source, web.Protected(from, u)
+	}
+	return "", fmt.Errorf("%.200q is on this machine, or is asked for in a way that a server may not choose", said)
+}
+
+// withSubdir puts the folder within a package back behind its path.
+func withSubdir(u *url.URL, sub string) *url.URL {
+	out := *u
+	out.Path, out.RawPath = u.Path+"//"+sub, ""
+	return &out
+}

@@ -1,0 +1,140 @@
+// Package download puts module packages into folders: from Git repositories, from archives over HTTP, and from archives and folders on this
+// machine.
+//
+//	g := &download.Getter{Web: client, Environ: os.Environ()}
+//	err := g.Fetch(ctx, "git::https://example.com/net.git?ref=v1.2.0", dir)
+//
+// Packages are a stranger's: what they hold is judged and bounded before it stays on the disk (see package unpack), and git is called in
+// a way in which neither the source nor the repository can make it do more than fetch: see git.go. After an error the folder is not there.
+//
+// A source never carries the tokens of hosts along. A password in it, or one for its host in the netrc file, goes to that host only.
+package download
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+)
+
+// Getter fetches packages. It may be used by several goroutines.
+type Getter struct {
+	Web *web.Client
+	// Environ is the environment that git is called in, and that tells where the netrc file is.
+	Environ []string
+	// Limits bound a package; zero means 100 000 files and 2 GiB.
+	Limits unpack.Limits
+}
+
+// standard are the bounds of a package unless the caller has others.
+var standard = unpack.Limits{Files: 100_000, Bytes: 2 << 30}
+
+func (g *Getter) limits() unpack.Limits {
+	l := g.Limits
+	if l.Files == 0 {
+		l = standard
+	}
+	l.Links = true
+	return l
+}
+
+// Fetch puts a package, the normal form of a remote source without a folder, into a folder that is not there yet. For a folder on this
+// machine it makes a link to that.
+func (g *Getter) Fetch(ctx context.Context, pkg, dir string) error {
+	err := g.fetch(ctx, pkg, dir, maxHops)
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
+// maxHops bounds how often a page may say that the package is elsewhere.
+const maxHops = 10
+
+func (g *Getter) fetch(ctx context.Context, pkg, dir string, hops int) error {
+	getter, address := config.SplitForced(pkg)
+	u, err := url.Parse(address)
+	if err != nil {
+		return fmt.Errorf("%.200q is not a URL", Shown(address))
+	}
+	if getter == "" {
+		getter = u.Scheme
+	}
+	if u.Opaque != "" || u.Scheme == "" {
+		return fmt.Errorf("%.200q is not an address that packages can be fetched from: expected one like https://example.com/package.zip or git::https://example.com/repository.git", Shown(pkg))
+	}
+	switch getter {
+	case "git":
+		return g.git(ctx, u, dir)
+	case "http", "https":
+		return g.http(ctx, u, dir, hops)
+	case "file":
+		return g.local(u, dir)
+	case "hg", "s3", "gcs":
+		return fmt.Errorf("packages are not fetched by way of %s. Put the module into a Git repository or into an archive behind a web server, or copy it into the project", services[getter])
+	case "ssh":
+		return fmt.Errorf("nothing says what is there. For a Git repository write %q", "git::"+Shown(address))
+	}
+	return fmt.Errorf("there is no way to fetch packages that is called %.50q: expected git, https, http or file", getter)
+}
+
+var services = map[string]string{"hg": "Mercurial", "s3": "Amazon S3", "gcs": "Google Cloud Storage"}
+
+// local uses what is on this machine: an archive is unpacked, a folder linked to.
+func (g *Getter) local(u *url.URL, dir string) error {
+	from := filepath.FromSlash(u.Path)
+	if runtime.GOOS == "windows" {
+		from = strings.TrimPrefix(from, `\`)
+	}
+	if u.Host != "" || !filepath.IsAbs(from) {
+		return fmt.Errorf("%.200q is no absolute path on this machine", u.Host+u.Path)
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return os.Symlink(from, dir)
+	}
+	kind, err := archiveKind(u)
+	if err != nil {
+		return err
+	}
+	if kind == "" {
+		return fmt.Errorf("%s is a file, and not an archive: expected a folder, or a name that ends in %s", from, archiveNames)
+	}
+	want, err := parseChecksum(u.Query().Get("checksum"))
+	if err == nil {
+		err = want.verify(from)
+	}
+	if err != nil {
+		return err
+	}
+	return g.unpack(kind, from, from, dir)
+}
+
+// Shown is a source as people may see it: without passwords and keys.
+func Shown(source string) string {
+	getter, rest := config.SplitForced(source)
+	u, err := url.Parse(rest)
+	if err != nil || u.User == nil && !u.Query().Has("sshkey") {
+		return source
+	}
+	if query := u.Query(); query.Has("sshkey") {
+		query.Set("sshkey", "redacted")
+		u.RawQuery = query.Encode()
+	}
+	shown := u.Redacted()
+	if getter != "" {
+		return getter + "::" + shown
+	}
+	return shown
+}

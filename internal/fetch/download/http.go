@@ -1,0 +1,155 @@
+package download
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
+	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+)
+
+const (
+	maxArchive = 1 << 30
+	maxPage    = 1 << 20
+)
+
+// http fetches an archive, or asks a page where the package is.
+func (g *Getter) http(ctx context.Context, from *url.URL, dir string, hops int) error {
+	if from.Scheme != "https" && from.Scheme != "http" {
+		return fmt.Errorf("the scheme %.50q cannot be used: expected https", from.Scheme)
+	}
+	kind, err := archiveKind(from)
+	if err != nil {
+		return err
+	}
+	want, err := parseChecksum(from.Query().Get("checksum"))
+	if err != nil {
+		return err
+	}
+	u := *from
+	u.RawQuery = without(from.RawQuery, "archive", "checksum", "filename")
+	if u.User == nil {
+		if u.User, err = g.netrc(u.Hostname()); err != nil {
+			return err
+		}
+	}
+	if kind == "" {
+		return g.page(ctx, &u, dir, hops)
+	}
+	archive := dir + ".archive"
+	file, err := os.OpenFile(archive, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = g.Web.Download(ctx, web.Request{URL: &u, Limit: maxArchive}, file, nil)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = want.verify(archive)
+	}
+	if err == nil {
+		err = g.unpack(kind, archive, plain(&u), dir)
+	}
+	return errors.Join(err, os.Remove(archive))
+}
+
+// without takes parameters that are meant for us out of a query, and leaves the others as they were written: some are signed.
+func without(query string, names ...string) string {
+	var kept []string
+	for _, part := range strings.Split(query, "&") {
+		name, _, _ := strings.Cut(part, "=")
+		ours := false
+		for _, n := range names {
+			ours = ours || n == name
+		}
+		if !ours && part != "" {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, "&")
+}
+
+// plain is an address without what may be secret in it.
+func plain(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// page asks a web page where the package is. The answer is in a header, or in the head of the page as a meta element.
+func (g *Getter) page(ctx context.Context, u *url.URL, dir string, hops int) error {
+	if hops == 0 {
+		return fmt.Errorf("the package is said to be elsewhere more than %d times", maxHops)
+	}
+	asked := *u
+	if asked.RawQuery != "" {
+		asked.RawQuery += "&"
+	}
+	asked.RawQuery += "terraform-get=1"
+	doc, err := g.Web.Get(ctx, web.Request{URL: &asked, Limit: maxPage, Empty: true})
+	if err != nil {
+		return err
+	}
+	said := doc.Header.Get("X-Terraform-Get")
+	if said == "" {
+		said = meta(string(doc.Body))
+	}
+	if said == "" {
+		return fmt.Errorf("%s is neither an archive, whose name ends in %s, nor does it say where the package is: there is no X-Terraform-Get header and no terraform-get element", plain(u), archiveNames)
+	}
+	source, err := catalog.Follow(doc.URL, said)
+	if err != nil {
+		return fmt.Errorf("%s names a package that cannot be fetched: %w", plain(u), err)
+	}
+	pkg, sub := splitSource(source)
+	if sub == "" {
+		return g.fetch(ctx, pkg, dir, hops-1)
+	}
+	whole := dir + ".whole"
+	err = g.fetch(ctx, pkg, whole, hops-1)
+	if err == nil {
+		sub, err = Subdir(whole, sub)
+	}
+	if err == nil {
+		err = os.Rename(filepath.Join(whole, filepath.FromSlash(sub)), dir)
+	}
+	if err == nil {
+		err = unpack.CheckTree(dir, g.limits()) // what led to another part of the package leads nowhere now
+	}
+	return errors.Join(err, os.RemoveAll(whole))
+}
+
+func splitSource(source string) (pkg, sub string) {
+	getter, rest := config.SplitForced(source)
+	if pkg, sub = config.SplitSubdir(rest); getter != "" {
+		pkg = getter + "::" + pkg
+	}
+	return pkg, sub
+}
+
+var (
+	metaElement = regexp.MustCompile(`(?is)<meta\s([^>]*)>`)
+	attribute   = regexp.MustCompile(`(?is)([a-z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))`)
+	headEnd     = regexp.MustCompile(`(?i)</head|<body`)
+)
+
+// meta finds the content of the meta element named terraform-get in the head of a page; "" without one.
+func meta(page string) string {
+	if end := headEnd.FindStringIndex(page); end != nil {
+		page = page[:end[0]]
+	}
+	for _, m := range metaElement.FindAllStringSubmatch(page, -1) {
+		has := map[string]string{}
+		for _, a := range attribute.FindAllStringSubmatch(m[1], -1) {
+			has[strings.ToLower(a[1])] = a[2] + a[3] + a[4]
+		}
+		if has["name"] == "terraform-get" && has["content"] != "" {
+			return strings.ReplaceAll(has["content"], "&amp;", "&")
+		}
+	}
+	return ""
+}

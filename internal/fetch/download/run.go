@@ -1,0 +1,128 @@
+package download
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/program"
+)
+
+// settled are the options of every call of git: nothing of a repository or of the user runs beside what was asked for.
+var settled = []string{
+	"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false", "-c", "protocol.ext.allow=never", "-c", "advice.detachedHead=false",
+	"-c", "gc.auto=0", "-c", "maintenance.auto=false",
+}
+
+// foreign are variables by which git believes to be called for another repository, as within a hook.
+var foreign = []string{
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE",
+	"GIT_TEMPLATE_DIR", "GIT_QUARANTINE_PATH",
+}
+
+// environment is that of git.
+func (c *cloning) environment() []string {
+	env := slices.DeleteFunc(program.Environ(c.Environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(foreign, name)
+	})
+	if c.getenv("GIT_HTTP_LOW_SPEED_LIMIT") == "" {
+		env = append(env, "GIT_HTTP_LOW_SPEED_LIMIT=100", "GIT_HTTP_LOW_SPEED_TIME=60")
+	}
+	return append(env, "GIT_ALLOW_PROTOCOL="+strings.Join(transports, ":"), "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never")
+}
+
+// useKey makes ssh show a key.
+func (c *cloning) useKey(name string) {
+	ssh := c.getenv("GIT_SSH_COMMAND")
+	if ssh == "" {
+		ssh = "ssh"
+	}
+	c.env = append(c.env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(filepath.ToSlash(name), "'", `'\''`)+"'")
+}
+
+// gitError is what git says when it fails.
+type gitError struct{ text string }
+
+func (e *gitError) Error() string { return e.text }
+
+// run calls git and gives what it prints.
+func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
+	result, err := program.Run(ctx, program.Command{
+		Argv: slices.Concat([]string{"git"}, settled, args), Env: c.env, Detached: true, Grace: 2 * time.Second, MaxStdout: maxTree, MaxStderr: 64 << 10,
+		Whole: func([]byte) bool { return true },
+	})
+	var missing *program.LookupError
+	var stopped *program.StoppedError
+	switch {
+	case errors.As(err, &missing):
+		return nil, errors.New("the program git is not there. Install it, or take an archive as the source")
+	case errors.As(err, &stopped):
+		return nil, stopped.Err
+	case err != nil:
+		return nil, err
+	case result.ExitCode != 0:
+		return nil, &gitError{fmt.Sprintf("git says: %s", c.said(result))}
+	}
+	return result.Stdout, nil
+}
+
+// said is the end of what git wrote, without passwords.
+func (c *cloning) said(result *program.Result) string {
+	text := strings.TrimSpace(string(result.Stderr))
+	if text == "" {
+		return result.State
+	}
+	if c.url.User != nil {
+		if password, ok := c.url.User.Password(); ok && password != "" {
+			text = strings.ReplaceAll(strings.ReplaceAll(text, url.QueryEscape(password), "xxxxx"), password, "xxxxx")
+		}
+	}
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-maxLines):], "\n")
+}
+
+// maxLines bounds how much of what git wrote is shown.
+const maxLines = 12
+
+// passing are what git says when it may go better a moment later.
+var passing = []string{
+	"Could not resolve host", "onnection timed out", "onnection reset", "onnection refused", "early EOF", "RPC failed", "returned error: 5", "returned error: 429",
+	"unexpected disconnect", "hung up unexpectedly", "Empty reply from server",
+}
+
+// transport calls git for something that needs the network, again if that fails in a way that may pass. clean removes what was begun.
+func (c *cloning) transport(ctx context.Context, clean func() error, args ...string) error {
+	for attempt := 1; ; attempt++ {
+		_, err := c.run(ctx, args...)
+		var said *gitError
+		if err == nil || !errors.As(err, &said) {
+			return err
+		}
+		if c.url.Scheme == "file" || !slices.ContainsFunc(passing, func(p string) bool { return strings.Contains(said.text, p) }) {
+			return hint(err, said)
+		}
+		if attempt == attempts {
+			return fmt.Errorf("%w (after %d attempts)", err, attempt)
+		}
+		if err := errors.Join(clean(), c.Web.Pause(ctx, time.Second<<attempt)); err != nil {
+			return err
+		}
+	}
+}
+
+// hint says what to do where git would have asked for a password.
+func hint(err error, said *gitError) error {
+	for _, sign := range []string{"could not read Username", "could not read Password", "Permission denied (publickey", "Host key verification failed", "terminal prompts disabled"} {
+		if strings.Contains(said.text, sign) {
+			return fmt.Errorf("%w. Nobody is asked for passwords or keys here: set up a credential helper of git, an ssh agent or the file of known hosts, so that git needs no answers", err)
+		}
+	}
+	return err
+}

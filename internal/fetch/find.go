@@ -1,0 +1,199 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-version"
+
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
+	"github.com/tombolo-iac/tombolo/internal/fetch/download"
+)
+
+// fetched is a package in the stage.
+type fetched struct{ pkg, dir string }
+
+// reuse takes the module that is installed, if it is what is called.
+func (w *walk) reuse(n *node) bool {
+	recorded, ok := w.old[n.entry.Key]
+	if !ok || n.from.fresh || w.opts.Upgrade || recorded.Source != n.call.Source || !allows(n.call, recorded.Version) || checkDir(w.files, recorded.Dir) != nil {
+		return false
+	}
+	n.entry = recorded
+	pkg, _ := splitSource(n.call.Source)
+	n.place = place{dir: recorded.Dir, pkg: pkg, inPkg: ".", files: w.files}
+	if recorded.Version != "" {
+		n.place.pkg += "@" + recorded.Version
+	}
+	if w.stage != nil {
+		if sub, ok := strings.CutPrefix(recorded.Dir, w.stage.home(n.entry.Key)+"/"); ok {
+			n.place.inPkg = sub
+		}
+	}
+	return true
+}
+
+// allows tells whether a recorded version satisfies a call.
+func allows(call *config.ModuleCall, recorded string) bool {
+	if call.Kind != config.SourceRegistry {
+		return true
+	}
+	v, err := version.NewVersion(recorded)
+	return err == nil && call.Version.Parsed.Check(v)
+}
+
+func splitSource(source string) (pkg, sub string) {
+	getter, rest := config.SplitForced(source)
+	if pkg, sub = config.SplitSubdir(rest); getter != "" {
+		pkg = getter + "::" + pkg
+	}
+	return pkg, sub
+}
+
+// once does something the first time that it is asked for under a name, when there is a free slot, and gives what came out to everybody.
+func once[T any](ctx context.Context, w *walk, name string, do func() (T, error)) (T, error) {
+	w.mu.Lock()
+	get := w.results[name]
+	if get == nil {
+		get = sync.OnceValues(func() (any, error) {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case w.slots <- struct{}{}:
+			}
+			defer func() { <-w.slots }()
+			return do()
+		})
+		w.results[name] = get
+	}
+	w.mu.Unlock()
+	got, err := get()
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return got.(T), nil
+}
+
+// ask tells what is going to be downloaded.
+func (n *node) ask(what string) {
+	n.asking = "Downloading " + what + " for " + n.entry.Key + "..."
+	close(n.asked)
+}
+
+// findPackage fetches the package of a call, unless it is there because of another one.
+func (w *walk) findPackage(ctx context.Context, n *node) bool {
+	pkg, sub := splitSource(n.call.Source)
+	if n.call.Kind == config.SourceRegistry {
+		source, ok := w.locate(ctx, n, pkg)
+		if !ok {
+			return false
+		}
+		inner := ""
+		pkg, inner = splitSource(source)
+		sub = path.Join(inner, sub)
+	} else {
+		n.ask(download.Shown(pkg))
+	}
+	got, err := once(ctx, w, "fetch "+pkg, func() (*fetched, error) {
+		dir, err := w.stage.folder()
+		if err != nil {
+			return nil, err
+		}
+		return &fetched{pkg, dir}, w.opts.Packages.Fetch(ctx, pkg, dir)
+	})
+	if err != nil {
+		n.fail(&n.call.Range, "Failed to download module", "The module %s is not installed, and its package could not be fetched from %s: %s.", n.path, download.Shown(pkg), strings.TrimSuffix(err.Error(), "."))
+		return false
+	}
+	if sub != "" {
+		if sub, err = download.Subdir(got.dir, sub); err != nil {
+			n.fail(&n.call.SourceRange, "Unreadable module subdirectory", "The module %s cannot be taken out of the package %s: %s.", n.path, download.Shown(pkg), err)
+			return false
+		}
+	}
+	home := w.stage.home(n.entry.Key)
+	n.fetched = got
+	n.place = place{dir: path.Join(home, sub), pkg: download.Shown(pkg), inPkg: path.Clean(sub), files: overlay{w.files, home, got.dir}, fresh: true}
+	n.entry.Dir = n.place.dir
+	return true
+}
+
+// locate chooses a version of a module of a registry, and finds out where its package is.
+func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
+	m, err := catalog.Parse(pkg)
+	if err != nil {
+		n.fail(&n.call.SourceRange, "Invalid module source address", "%s.", err)
+		return "", false
+	}
+	offered, err := once(ctx, w, "versions "+pkg, func() ([]string, error) { return w.opts.Packages.Versions(ctx, m) })
+	var unknown *catalog.NotFoundError
+	switch {
+	case errors.As(err, &unknown):
+		n.fail(&n.call.SourceRange, "Module not found", "The module %s cannot be installed: %s. Check the source %q, and whether a token is needed to see the module.", n.path, err, n.call.SourceRaw)
+		return "", false
+	case err != nil:
+		n.fail(&n.call.Range, "Error accessing remote module registry", "The module %s is not installed, and which versions there are of %s could not be found out: %s.", n.path, m, strings.TrimSuffix(err.Error(), "."))
+		return "", false
+	}
+	chosen, newest := choose(offered, n.call.Version.Parsed)
+	switch {
+	case newest == "":
+		n.fail(&n.call.Range, "Module has no versions", "The module %s cannot be installed: the registry %s has no version of %s that could be used.", n.path, m.Host, m)
+		return "", false
+	case chosen == "":
+		n.fail(&n.call.Version.Range, "Unresolvable module version constraint", "No version of %s that the registry %s has satisfies %q. The newest is %s.", m, m.Host, n.call.Version.Text, newest)
+		return "", false
+	}
+	n.entry.Version = chosen
+	n.ask(m.String() + " " + chosen)
+	source, err := once(ctx, w, "locate "+pkg+" "+chosen, func() (string, error) { return w.opts.Packages.Locate(ctx, m, chosen) })
+	if err != nil {
+		n.fail(&n.call.Range, "Error accessing remote module registry", "The module %s is not installed, and where version %s of %s is could not be found out: %s.", n.path, chosen, m, strings.TrimSuffix(err.Error(), "."))
+		return "", false
+	}
+	return source, true
+}
+
+// choose takes the newest version that is allowed. A pre-release is taken only where a constraint asks for exactly that version. newest is
+// what there is without the constraints; "" means nothing.
+func choose(offered []string, allowed version.Constraints) (chosen, newest string) {
+	var best, top *version.Version
+	for _, text := range offered {
+		v, err := version.NewVersion(text)
+		if err != nil || len(text) > maxVersion {
+			continue // of a later format, perhaps; there is no asking for it
+		}
+		if v.Prerelease() != "" && !asksFor(allowed, v) {
+			continue
+		}
+		if top == nil || v.GreaterThan(top) {
+			top = v
+		}
+		if allowed.Check(v) && (best == nil || v.GreaterThan(best)) {
+			best = v
+		}
+	}
+	if best != nil {
+		chosen = best.String()
+	}
+	if top != nil {
+		newest = top.String()
+	}
+	return chosen, newest
+}
+
+const maxVersion = 256
+
+// asksFor tells whether one of the constraints names a version itself.
+func asksFor(allowed version.Constraints, v *version.Version) bool {
+	return slices.ContainsFunc(allowed, func(c *version.Constraint) bool {
+		named, err := version.NewVersion(strings.TrimSpace(strings.TrimPrefix(c.String(), "=")))
+		return err == nil && named.Equal(v)
+	})
+}

@@ -1,0 +1,229 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+// stage is where packages lie until it is sure that they are wanted.
+type stage struct {
+	base    string // what relative names count from
+	modules string // the folder of installed modules, as the manifest has it
+
+	mu      sync.Mutex // guards what follows
+	temp    string     // "" until something is fetched
+	folders int
+	made    bool // the folder of modules was not there before
+
+	kept []keeping // of the caller's goroutine
+}
+
+// keeping is a package that has to go to the place of a module.
+type keeping struct {
+	key string
+	*fetched
+}
+
+func newStage(base, modules string) *stage { return &stage{base: base, modules: modules} }
+
+// real is the path of a name that may be relative.
+func (s *stage) real(name string) string {
+	name = filepath.FromSlash(name)
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(s.base, name)
+}
+
+func (s *stage) manifest() string { return s.real(s.modules + "/modules.json") }
+
+// home is the folder of a module whose package is its own.
+func (s *stage) home(key string) string { return path.Join(s.modules, key) }
+
+// stagePattern makes the names of stages. They are in the folder of modules, so that packages are moved, not copied, to their places.
+const stagePattern = ".new-*"
+
+// forgotten is the age of a stage that nobody works with any more.
+const forgotten = 24 * time.Hour
+
+// folder gives the name of a new folder in the stage.
+func (s *stage) folder() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.temp == "" {
+		if err := s.open(); err != nil {
+			return "", err
+		}
+	}
+	s.folders++
+	return filepath.Join(s.temp, strconv.Itoa(s.folders)), nil
+}
+
+func (s *stage) open() error {
+	dir, err := filepath.Abs(s.real(s.modules))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		s.made = true
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	left, err := filepath.Glob(filepath.Join(dir, stagePattern))
+	if err != nil {
+		return err
+	}
+	for _, old := range left {
+		if info, err := os.Lstat(old); err == nil && time.Since(info.ModTime()) > forgotten {
+			_ = os.RemoveAll(old) // the next run may be luckier
+		}
+	}
+	s.temp, err = os.MkdirTemp(dir, stagePattern)
+	return err
+}
+
+func (s *stage) keep(key string, f *fetched) { s.kept = append(s.kept, keeping{key, f}) }
+
+// place puts the packages into their places and writes the manifest. In between, the manifest knows nothing of what is replaced: a crash
+// leaves modules that are to be installed again, not some that are not what the manifest says.
+func (s *stage) place(old, wanted *config.Manifest) error {
+	if len(s.kept) > 0 {
+		if err := writeManifest(s.manifest(), s.without(old)); err != nil {
+			return err
+		}
+	}
+	first := map[*fetched]string{}
+	var copies errgroup.Group
+	copies.SetLimit(together)
+	var later []func() error
+	for _, k := range s.kept {
+		to := s.real(s.home(k.key))
+		if err := os.RemoveAll(to); err != nil {
+			return fmt.Errorf("remove the former module: %w", err)
+		}
+		if from, ok := first[k.fetched]; ok {
+			later = append(later, func() error { return copyPackage(from, to) })
+			continue
+		}
+		if err := os.Rename(k.dir, to); err != nil {
+			return fmt.Errorf("install the module %s: %w", k.key, err)
+		}
+		first[k.fetched] = to
+	}
+	for _, do := range later {
+		copies.Go(do)
+	}
+	if err := copies.Wait(); err != nil {
+		return fmt.Errorf("copy a module: %w", err)
+	}
+	return writeManifest(s.manifest(), wanted)
+}
+
+// without is a manifest without the modules that are about to be replaced, and without what is in them.
+func (s *stage) without(m *config.Manifest) *config.Manifest {
+	gone := map[string]bool{}
+	for _, k := range s.kept {
+		gone[k.key] = true
+	}
+	out := &config.Manifest{}
+	for _, entry := range m.Modules {
+		inside := gone[entry.Key]
+		for i := range entry.Key {
+			inside = inside || entry.Key[i] == '.' && gone[entry.Key[:i]]
+		}
+		if !inside {
+			out.Modules = append(out.Modules, entry)
+		}
+	}
+	return out
+}
+
+// clean removes what is left of the stage.
+func (s *stage) clean() error {
+	if s.temp == "" {
+		return nil
+	}
+	err := os.RemoveAll(s.temp)
+	if s.made { // where nothing was installed, no folders stay; others do not go away by this
+		dir := filepath.Dir(s.temp)
+		if os.Remove(dir) == nil {
+			_ = os.Remove(filepath.Dir(dir))
+		}
+	}
+	return err
+}
+
+// copyPackage copies a package for another module that calls it, without the history of a repository.
+func copyPackage(from, to string) error {
+	from, err := filepath.EvalSymlinks(from) // that of a folder on this machine is a link
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		switch {
+		case d.Name() == ".git" && rel != ".":
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			return os.Mkdir(target, 0o755)
+		case d.Type() == fs.ModeSymlink:
+			link, err := os.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(link, target)
+		default:
+			return copyFile(name, target)
+		}
+	})
+}
+
+// overlay shows a package at the place where it will be.
+type overlay struct {
+	config.Files
+	at, dir string
+}
+
+func (o overlay) ReadDir(dir string) ([]string, error) {
+	if rel, ok := o.inside(dir); ok {
+		return config.OSFiles(o.dir).ReadDir(rel)
+	}
+	return o.Files.ReadDir(dir)
+}
+
+func (o overlay) ReadFile(name string) ([]byte, error) {
+	if rel, ok := o.inside(name); ok {
+		return config.OSFiles(o.dir).ReadFile(rel)
+	}
+	return o.Files.ReadFile(name)
+}
+
+func (o overlay) inside(name string) (string, bool) {
+	if name == o.at {
+		return ".", true
+	}
+	return strings.CutPrefix(name, o.at+"/")
+}

@@ -1,0 +1,127 @@
+package unpack
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// link is a symbolic link that waits until everything else is there, so that nothing is ever written through one.
+type link struct{ name, to string }
+
+// maxLink bounds the target of a link, which some archives have as the content of an entry.
+const maxLink = 4096
+
+// link takes down a symbolic link. Where its target is not in the header, it is the content.
+func (t *target) link(name, to string, content io.Reader) error {
+	if t.files++; t.files > t.limits.Files {
+		return t.limits.tooMany()
+	}
+	if err := t.limits.checkEntry(name, fs.ModeSymlink); err != nil {
+		return err
+	}
+	if content != nil {
+		text, err := io.ReadAll(io.LimitReader(content, maxLink+1))
+		if err != nil {
+			return fmt.Errorf("%q: %w", name, err)
+		}
+		to = string(text)
+	}
+	if err := staysInside(path.Clean(name), to); err != nil {
+		return err
+	}
+	t.links = append(t.links, link{path.Clean(name), to})
+	return nil
+}
+
+// staysInside judges a link by what is written in it.
+func staysInside(name, to string) error {
+	plain := path.Join(path.Dir(name), to)
+	if to == "" || len(to) > maxLink || path.IsAbs(to) || strings.ContainsAny(to, "\\\x00:") || !filepath.IsLocal(filepath.FromSlash(plain)) {
+		return fmt.Errorf("the entry %.200q is a link that leads out of the folder, to %.200q", name, to)
+	}
+	return nil
+}
+
+func (t *target) makeLinks(dir string) error {
+	for _, l := range t.links {
+		local := filepath.FromSlash(l.name)
+		if err := t.root.MkdirAll(filepath.Dir(local), 0o755); err != nil {
+			return err
+		}
+		if err := t.root.Symlink(filepath.FromSlash(l.to), local); err != nil {
+			return err
+		}
+	}
+	if len(t.links) == 0 {
+		return nil
+	}
+	return CheckTree(dir, t.limits)
+}
+
+// CheckTree refuses a folder that somebody else has filled: for links that lead out of it, also by way of others, for what is neither
+// file, folder nor link, and for its size. What lies in .git is not looked at.
+func CheckTree(dir string, limits Limits) error {
+	top, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	files, bytes := 0, int64(0)
+	return filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(top, name)
+		if err := errors.Join(err, relErr); err != nil {
+			return err
+		}
+		if rel == "." {
+			return nil
+		}
+		if files++; files > limits.Files {
+			return limits.tooMany()
+		}
+		switch kindOf := d.Type(); {
+		case d.Name() == ".git" && d.IsDir():
+			return filepath.SkipDir
+		case d.IsDir():
+			return nil
+		case kindOf == fs.ModeSymlink:
+			return checkLink(top, name, rel)
+		case !kindOf.IsRegular():
+			return fmt.Errorf("%.200q is neither a file nor a folder but a %s", rel, kind(kindOf))
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if bytes += info.Size(); bytes > limits.Bytes {
+			return limits.tooLarge()
+		}
+		return nil
+	})
+}
+
+func checkLink(top, name, rel string) error {
+	to, err := os.Readlink(name)
+	if err != nil {
+		return err
+	}
+	if err := staysInside(filepath.ToSlash(rel), filepath.ToSlash(to)); err != nil {
+		return err
+	}
+	// The way to the target may lead over other links, and then ".." leads from where they lead.
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil { // It leads nowhere, or round in circles, and must not begin to lead out when somebody makes its target.
+		if slash := filepath.ToSlash(to); path.Clean(slash) != strings.TrimSuffix(slash, "/") {
+			return fmt.Errorf("the link %.200q leads nowhere, by way of %.200q", rel, to)
+		}
+		return nil
+	}
+	if in, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(in) {
+		return fmt.Errorf("the link %.200q leads out of the folder, to %.200q", rel, real)
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+const (
+	// maxModules and maxDepth bound a tree whose packages call ever new ones.
+	maxModules = 20_000
+	maxDepth   = 100
+	// together is how many packages are fetched, or asked for, at the same time.
+	together = 8
+)
+
+// walk is one installation.
+type walk struct {
+	files    config.Files
+	opts     Options
+	old      map[string]config.ManifestModule
+	manifest map[string]config.ManifestModule
+	below    map[string][]string // the keys of what modules called when they were recorded
+	report   *Report
+	diags    diag.List
+	stage    *stage // nil without effects
+
+	slots   chan struct{} // one for each that may be busy
+	started atomic.Int64
+	mu      sync.Mutex // guards what follows
+	results map[string]func() (any, error)
+}
+
+func newWalk(files config.Files, old *config.Manifest, opts Options) *walk {
+	w := &walk{files: files, opts: opts, old: map[string]config.ManifestModule{}, manifest: map[string]config.ManifestModule{}, report: &Report{}, below: map[string][]string{},
+		slots: make(chan struct{}, together), results: map[string]func() (any, error){}}
+	for _, entry := range old.Modules {
+		w.old[entry.Key], w.manifest[entry.Key] = entry, entry
+		if i := strings.LastIndexByte(entry.Key, '.'); i >= 0 {
+			w.below[entry.Key[:i]] = append(w.below[entry.Key[:i]], entry.Key)
+		}
+	}
+	if opts.Progress == nil {
+		w.opts.Progress = func(string) {}
+	}
+	return w
+}
+
+// place is where a module is. A module of a package knows its folder in it, beyond which it may not call others.
+type place struct {
+	dir   string // as the manifest has it
+	pkg   string // what tells packages apart; "" for what belongs to the project
+	inPkg string // the folder in the package
+	files config.Files
+	fresh bool // it is not the one that is recorded, so that records of what it calls mean nothing
+}
+
+func (p place) identity() string { return p.pkg + "//" + p.inPkg }
+
+// node is one call. Who walks writes it until done is closed; then it belongs to who tells of it.
+type node struct {
+	call     *config.ModuleCall
+	path     addr.Module
+	from     place
+	outer    []string // identities of the modules around it
+	place    place
+	entry    config.ManifestModule
+	diags    diag.List
+	children []*node
+	asking   string        // the line that says what is downloaded; "" for nothing
+	asked    chan struct{} // closed when asking is known
+	done     chan struct{}
+	fetched  *fetched // the package that was fetched for it, perhaps for others as well
+}
+
+// run walks and gives the manifest that has to be written.
+func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wait sync.WaitGroup
+	root := place{dir: ".", inPkg: ".", files: w.files}
+	w.manifest[""] = config.ManifestModule{Dir: "."}
+	children, diags := w.read(ctx, &wait, root, addr.RootModule, nil)
+	w.diags = w.diags.Extend(diags)
+	for _, n := range children {
+		w.tell(n)
+	}
+	wait.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, diag.FromError("Operation canceled", err)
+	}
+	return sorted(w.manifest), w.diags
+}
+
+// read loads a module and begins with all that it calls.
+func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.Module, outer []string) ([]*node, diag.List) {
+	m, diags := config.LoadModule(ctx, config.Options{Files: at.files, LanguageVersion: w.opts.LanguageVersion}, at.dir, p)
+	if m == nil || ctx.Err() != nil {
+		return nil, diags
+	}
+	var nodes []*node
+	for _, call := range m.SortedCalls() {
+		if call.Kind == 0 {
+			continue // the source is wrong, which loading the caller reported
+		}
+		n := &node{call: call, path: m.Path.Child(call.Name), from: at, outer: append(outer[:len(outer):len(outer)], at.identity()), asked: make(chan struct{}), done: make(chan struct{})}
+		if w.started.Add(1) > maxModules || len(n.outer) > maxDepth {
+			return nil, diags.Errorf(&call.Range, "Too many modules", "The tree of modules has more than %d modules, or is more than %d deep. Modules that call each other without an end are one reason.", maxModules, maxDepth)
+		}
+		nodes = append(nodes, n)
+		wait.Go(func() {
+			defer close(n.done)
+			w.visit(ctx, wait, n)
+		})
+	}
+	return nodes, diags
+}
+
+// visit finds the module of a call, and goes on with what it calls.
+func (w *walk) visit(ctx context.Context, wait *sync.WaitGroup, n *node) {
+	ok := w.find(ctx, n)
+	if n.asking == "" {
+		close(n.asked)
+	}
+	if !ok {
+		return
+	}
+	if slices.Contains(n.outer, n.place.identity()) {
+		around := n.outer[slices.Index(n.outer, n.place.identity()):]
+		n.entry.Dir = ""
+		n.fail(&n.call.Range, "Module calls itself", "The module in %s is called from within itself: %s. A tree of modules must end somewhere.", n.place.shown(), shownAll(around, n.place))
+		return
+	}
+	children, diags := w.read(ctx, wait, n.place, n.path, n.outer)
+	n.children, n.diags = children, n.diags.Extend(diags)
+}
+
+func (p place) shown() string {
+	if p.pkg == "" {
+		return p.inPkg
+	}
+	return p.identity()
+}
+
+func shownAll(around []string, end place) string {
+	var names []string
+	for _, id := range around {
+		names = append(names, strings.TrimPrefix(id, "//"))
+	}
+	return strings.Join(append(names, end.shown()), " calls ")
+}
+
+// find finds the module of a call; false when there is none.
+func (w *walk) find(ctx context.Context, n *node) bool {
+	n.entry = config.ManifestModule{Key: config.ManifestKey(n.path), Source: n.call.Source}
+	if n.call.Kind == config.SourceLocal {
+		return w.findLocal(n)
+	}
+	if w.reuse(n) {
+		return true
+	}
+	if w.opts.Packages == nil || w.stage == nil {
+		n.fail(&n.call.SourceRange, "Module source not supported", "The module %s has to be downloaded (%s), and here nothing is. Copy the module into a directory of the project and call it by a local path such as \"./modules/%s\".", n.path, n.call.Source, n.call.Name)
+		return false
+	}
+	return w.findPackage(ctx, n)
+}
+
+func (w *walk) findLocal(n *node) bool {
+	n.place = n.from
+	n.place.dir = config.LocalDir(n.from.dir, n.call.Source)
+	n.place.inPkg = path.Join(n.from.inPkg, n.call.Source)
+	if n.from.pkg != "" && (n.place.inPkg == ".." || strings.HasPrefix(n.place.inPkg, "../")) {
+		n.fail(&n.call.SourceRange, "Local module path escapes module package", "The source %q of the module %s leads out of the package %s, which its caller belongs to. What a package calls by a local path must be within the package.", n.call.SourceRaw, n.path, n.from.pkg)
+		return false
+	}
+	if err := checkDir(n.place.files, n.place.dir); err != nil {
+		n.fail(&n.call.SourceRange, "Unreadable module directory", "The module %s should be in the directory %s, but that %s. Correct the source %q, which counts from the directory of the calling module.", n.path, n.place.dir, err, n.call.SourceRaw)
+		return false
+	}
+	n.entry.Dir = n.place.dir
+	n.place.fresh = n.from.fresh || w.opts.Upgrade || w.old[n.entry.Key] != n.entry
+	return true
+}
+
+// checkDir tells what is wrong with a module's directory.
+func checkDir(files config.Files, dir string) error {
+	_, err := files.ReadDir(dir)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("does not exist")
+	}
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return fmt.Errorf("cannot be read: %w", err)
+}
+
+func (n *node) fail(at *hcl.Range, summary, format string, args ...any) {
+	n.diags = n.diags.Errorf(at, summary, format, args...)
+}
+
+// tell waits for a call and puts it into manifest and report, and then what it calls.
+func (w *walk) tell(n *node) {
+	<-n.asked
+	if n.asking != "" {
+		w.opts.Progress(n.asking)
+	}
+	<-n.done
+	w.diags = w.diags.Extend(n.diags)
+	if n.entry.Dir == "" {
+		return
+	}
+	if n.place.fresh {
+		w.replace(n)
+	}
+	w.report.Modules = append(w.report.Modules, Installed{Path: n.path, Source: n.entry.Source, Version: n.entry.Version, Dir: n.entry.Dir, New: n.place.fresh})
+	for _, child := range n.children {
+		w.tell(child)
+	}
+}
+
+// replace puts an entry into the manifest. A module that is new takes what was below it along.
+func (w *walk) replace(n *node) {
+	w.drop(n.entry.Key)
+	w.manifest[n.entry.Key] = n.entry
+	w.opts.Progress("- " + n.entry.Key + " in " + n.entry.Dir)
+	if n.fetched != nil {
+		w.stage.keep(n.entry.Key, n.fetched)
+	}
+}
+
+// drop removes what was recorded below a module.
+func (w *walk) drop(key string) {
+	below := w.below[key]
+	delete(w.below, key)
+	for _, child := range below {
+		delete(w.manifest, child)
+		w.drop(child)
+	}
+}
