@@ -52,9 +52,9 @@ const (
 	abandoned = 24 * time.Hour
 )
 
-// sweep removes what killed processes have left in a folder. What cannot be removed stays.
-func sweep(dir string) {
-	left, _ := filepath.Glob(filepath.Join(dir, stagedPrefix+"*"))
+// Sweep removes what killed processes have left in a folder, under names that begin in a way. What cannot be removed stays.
+func Sweep(dir, prefix string) {
+	left, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
 	for _, path := range left {
 		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > abandoned {
 			_ = os.RemoveAll(path)
@@ -64,7 +64,7 @@ func sweep(dir string) {
 
 // stage makes a folder to work in, beside where the result is going to be.
 func stage(dir string) (staged string, err error) {
-	sweep(dir)
+	Sweep(dir, stagedPrefix)
 	for range swapAttempts {
 		if err = os.MkdirAll(dir, 0o755); err != nil {
 			return "", err
@@ -77,10 +77,10 @@ func stage(dir string) (staged string, err error) {
 	return staged, err
 }
 
-// prune removes folders that have nothing in them, from one upwards.
+// prune removes folders that have nothing in them, from one upwards. A link to a folder is somebody else's, and stays.
 func (f Folder) prune(dir string) {
 	for ; dir != f.Dir && len(dir) > len(f.Dir); dir = filepath.Dir(dir) {
-		if os.Remove(dir) != nil {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || os.Remove(dir) != nil {
 			return // something is in it
 		}
 	}

@@ -198,7 +198,23 @@ func HashDir(dir string) (lockfile.Hash, error) {
 	if err != nil {
 		return "", err
 	}
-	return hash(dirhash.HashDir(real, "", dirhash.Hash1))
+	names, err := dirhash.DirFiles(real, "")
+	if err != nil {
+		return "", err
+	}
+	return hash(dirhash.Hash1(names, func(name string) (io.ReadCloser, error) { return openRegular(filepath.Join(real, name)) }))
+}
+
+// openRegular opens a file, by way of links too. Opening or reading anything else could take for ever.
+func openRegular(path string) (io.ReadCloser, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return os.Open(path)
 }
 
 func hash(text string, err error) (lockfile.Hash, error) { return lockfile.Hash(text), err }
@@ -221,7 +237,7 @@ func Program(dir, typ string) (string, error) {
 			continue
 		}
 		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err != nil || info.IsDir() {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		return path, nil

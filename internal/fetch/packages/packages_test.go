@@ -274,6 +274,40 @@ func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
 	}
 }
 
+// A folder that somebody has put on another disk by a link is theirs.
+func TestAFailureLeavesLinksToFoldersAlone(t *testing.T) {
+	dir := t.TempDir()
+	p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
+	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
+	host := filepath.Join(folder.Dir, thing.Host)
+	writeTree(t, filepath.Join(dir, "elsewhere"), map[string]string{"mine": ""})
+	writeTree(t, folder.Dir, nil)
+	if err := os.MkdirAll(folder.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "elsewhere"), host); err != nil {
+		t.Skip(err)
+	}
+	if _, err := folder.Install(p, anything); err == nil {
+		t.Error("a package that is not there was installed")
+	}
+	if left, err := os.ReadDir(host); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// Who reads a device or a pipe may wait for ever.
+func TestWhatIsNoFileIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	writeTree(t, dir, files)
+	if err := os.Symlink(os.DevNull, filepath.Join(dir, "device")); err != nil {
+		t.Skip(err)
+	}
+	if _, err := packages.HashDir(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestSeveralProcessesMayInstallTheSamePackage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "p.zip")

@@ -31,11 +31,11 @@ func (in *installer) install(ctx context.Context, t *task) {
 	var err error
 	step := Step{Kind: StepUse, Provider: t.Provider, Version: t.version}
 	switch {
-	case t.installed || isInstalled(in.Folder, t.entry):
+	case t.installed || !t.cached && isInstalled(in.Folder, t.entry):
 		in.progress(step)
 		// The entry stays as it is: its constraints are those under which the version was chosen, and that was not done again.
 		return
-	case in.isCached(t.entry):
+	case t.cached || in.isCached(t.entry):
 		step.Kind = StepCached
 		in.progress(step)
 		if h, err = in.Folder.Install(in.cached(t.entry), accepts(t.entry.Hashes, "")); err != nil {
@@ -71,9 +71,12 @@ func understood(hashes []lockfile.Hash) []lockfile.Hash {
 	return slices.DeleteFunc(slices.Clone(hashes), func(h lockfile.Hash) bool { return h.Scheme() != "h1" && h.Scheme() != "zh" })
 }
 
+const stagedPrefix = "tombolo-provider-"
+
 // staged calls f with a directory for what is fetched, which is gone afterwards.
 func staged(f func(dir string) error) (err error) {
-	dir, err := os.MkdirTemp("", "provider-*")
+	packages.Sweep(os.TempDir(), stagedPrefix)
+	dir, err := os.MkdirTemp("", stagedPrefix+"*")
 	if err != nil {
 		return err
 	}

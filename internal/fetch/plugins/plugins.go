@@ -174,9 +174,9 @@ type task struct {
 	found offer
 
 	chosen bool // there is something to install
-	// installed tells that the locked version is in the folder, unchanged: hashes of large packages take their time.
-	installed bool
-	served    bool // this program serves the provider itself
+	// installed and cached tell that the locked version is in the folder or the cache, unchanged: hashes of large packages take their time.
+	installed, cached bool
+	served            bool // this program serves the provider itself
 
 	entry            lockfile.Entry // the new entry, if locks
 	locks            bool
@@ -234,7 +234,9 @@ func (in *installer) choose(ctx context.Context, t *task) {
 			t.queryFailed("the lock file has version %s, which does not match the constraint %s of the configuration. Run init -upgrade to choose a new version, or change the constraint", locked.Version, wanted)
 			return
 		}
-		if t.installed = isInstalled(in.Folder, locked); t.installed || isInstalled(in.Cache, locked) {
+		t.installed = isInstalled(in.Folder, locked)
+		t.cached = !t.installed && isInstalled(in.Cache, locked)
+		if t.installed || t.cached {
 			t.version, t.chosen = locked.Version, true
 			return
 		}

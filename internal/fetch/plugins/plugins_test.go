@@ -212,6 +212,22 @@ func TestAChangedPackageIsNeitherInstalledNorUsed(t *testing.T) {
 	}
 }
 
+func TestALockWithoutHashesLetsNothingRun(t *testing.T) {
+	w := newWorld(t)
+	w.has("hashicorp/null", "3.1.0")
+	w.wants("hashicorp/null", "")
+	w.mustInstall()
+	e, _ := w.opts.Locked.Entry(parse(t, "hashicorp/null"))
+	e.Hashes = nil
+	w.opts.Locked = w.opts.Locked.With(e)
+	_, diags := w.ready()
+	wantError(t, diags, "Required plugins are not installed", "the lock file has no checksum")
+	w.mustInstall()
+	if _, diags := w.ready(); diags.HasErrors() {
+		t.Error(diags.Err())
+	}
+}
+
 func TestHashesOfOtherPlatformsAreKept(t *testing.T) {
 	w := newWorld(t)
 	w.has("hashicorp/null", "3.1.0")

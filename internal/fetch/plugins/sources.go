@@ -174,6 +174,7 @@ func (c *catalog) add(list packages.Listing, from Source) {
 		i, ok := known[o.Version]
 		if !ok {
 			known[o.Version] = len(c.offers)
+			o.Platforms = slices.Clip(o.Platforms) // what is added goes elsewhere, and growing costs little however often a version is named
 			c.offers = append(c.offers, offer{o, []Source{from}})
 			continue
 		}
@@ -181,7 +182,7 @@ func (c *catalog) add(list packages.Listing, from Source) {
 		if both.Platforms == nil || o.Platforms == nil {
 			both.Platforms = nil
 		} else {
-			both.Platforms = slices.Concat(both.Platforms, o.Platforms)
+			both.Platforms = append(both.Platforms, o.Platforms...)
 		}
 		if !slices.Contains(both.sources, from) {
 			both.sources = append(both.sources, from)

@@ -22,8 +22,10 @@ type Mirror struct {
 	URL    *url.URL
 }
 
-// String names the place.
-func (m Mirror) String() string { return m.URL.Redacted() }
+// String names the place, without what may be secret in its address.
+func (m Mirror) String() string {
+	return (&url.URL{Scheme: m.URL.Scheme, Host: m.URL.Host, Path: m.URL.Path}).String()
+}
 
 // at is the address of a document about a provider.
 func (m Mirror) at(p addr.Provider, name string) (*url.URL, error) {
@@ -83,12 +85,15 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 		names := slices.Sorted(maps.Keys(answer.Archives))
 		return packages.Fetched{}, &packages.PlatformError{Wish: w, Available: platforms(names)}
 	}
+	if archive.URL == "" {
+		return packages.Fetched{}, fmt.Errorf("the network mirror %s gives no address for the package", m)
+	}
 	from, err := web.Resolve(base, archive.URL)
 	if err == nil {
 		err = web.Protected(base, from)
 	}
-	if err != nil || archive.URL == "" {
-		return packages.Fetched{}, fmt.Errorf("the network mirror %s gives an address for the package that cannot be used: %.200q", m, archive.URL)
+	if err != nil {
+		return packages.Fetched{}, fmt.Errorf("the network mirror %s gives an address for the package that cannot be used: %w", m, err)
 	}
 	p, h, err := download(ctx, m.Client, from, w, dir, progress)
 	if err != nil {

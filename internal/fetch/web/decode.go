@@ -78,7 +78,7 @@ func checkJSON(text []byte) error {
 		}
 		if top := len(open) - 1; top >= 0 && open[top].names != nil && token != json.Delim('}') {
 			if name, ok := token.(string); ok && !open[top].value {
-				folded := strings.ToLower(name)
+				folded := strings.ToLower(strings.ToUpper(name)) // as readers do: the long s, for one, is an s to them
 				if open[top].names[folded] {
 					return fmt.Errorf("an object has the member %.100q twice", name)
 				}

@@ -27,6 +27,7 @@ func TestOddJSONIsRefused(t *testing.T) {
 		"{\"name\": \"\xff\"}":                           "UTF-8",
 		`{"name": "x", "name": "y"}`:                     `"name" twice`,
 		`{"name": "x", "NAME": "y"}`:                     `"NAME" twice`,
+		`{"list": ["x"], "liſt": ["y"]}`:                 `"liſt" twice`,
 		`{"object": {"a": 1, "a": 2}}`:                   `"a" twice`,
 		`{"name": 3}`:                                    "number where a string is expected",
 		`{"list": "x"}`:                                  "string where a list is expected",

@@ -92,18 +92,19 @@ func (c *Client) discover(ctx context.Context, host string, to *announced) error
 	return nil
 }
 
-// Resolve gives the address that a document at base means by a text: one of the web, without a password.
+// Resolve gives the address that a document at base means by a text: one of the web, with no password but that of base, if it is on the
+// same host.
 func Resolve(base *url.URL, text string) (*url.URL, error) {
-	u, err := url.Parse(text)
+	ref, err := url.Parse(text)
 	if err != nil {
 		return nil, errors.New("it is not an address of the web")
 	}
-	u = base.ResolveReference(u)
+	u := base.ResolveReference(ref)
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
 		return nil, fmt.Errorf("%.200q is not an address of the web", bare(u))
-	case u.User != nil:
-		return nil, fmt.Errorf("%.200q has a user or password in it", u.Redacted())
+	case ref.User != nil:
+		return nil, fmt.Errorf("%.200q has a user or password in it", bare(u))
 	}
 	u.Fragment = ""
 	return u, nil

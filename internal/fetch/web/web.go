@@ -136,10 +136,14 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 		r.Limit = maxDocument
 	}
 	var doc Document
-	err := c.repeat(ctx, c.Retries, r.URL, func() error {
+	token, err := c.token(ctx, r)
+	if err != nil {
+		return doc, err
+	}
+	err = c.repeat(ctx, c.Retries, r.URL, func() error {
 		ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("there was no complete answer within %s", c.Timeout))
 		defer cancel()
-		answer, err := c.ask(ctx, r)
+		answer, err := c.ask(ctx, r, token)
 		if err != nil {
 			return err
 		}
@@ -160,6 +164,10 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 // Download writes an answer to a file that is empty, and gives its length. progress is told how far it is, and how far it goes where that
 // is known; nil for nobody. After an error the content of the file is of no use.
 func (c *Client) Download(ctx context.Context, r Request, to File, progress func(done, total int64)) (n int64, err error) {
+	token, err := c.token(ctx, r)
+	if err != nil {
+		return 0, err
+	}
 	err = c.repeat(ctx, downloadRetries, r.URL, func() error {
 		if err := to.Truncate(0); err != nil {
 			return err
@@ -171,7 +179,7 @@ func (c *Client) Download(ctx context.Context, r Request, to File, progress func
 		defer cancel(nil)
 		watch := newPace(c.Stall, cancel)
 		defer watch.stop()
-		answer, err := c.ask(ctx, r)
+		answer, err := c.ask(ctx, r, token)
 		if err != nil {
 			return err
 		}
@@ -199,8 +207,21 @@ type File interface {
 	Truncate(size int64) error
 }
 
+// token gives what goes along with a request. It is found out before the time of the answer begins: a program of the user's may have to be
+// asked, which has a time of its own.
+func (c *Client) token(ctx context.Context, r Request) (string, error) {
+	if r.Host == "" || c.Credentials == nil || !private(r.URL) {
+		return "", nil
+	}
+	token, err := c.Credentials(ctx, r.Host)
+	if err != nil {
+		return "", fmt.Errorf("%s: the credentials of %s cannot be found out: %w", bare(r.URL), r.Host, err)
+	}
+	return token, nil
+}
+
 // ask makes one request. The body of the answer is the caller's to close; an answer that is none is an error.
-func (c *Client) ask(ctx context.Context, r Request) (*http.Response, error) {
+func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Response, error) {
 	if r.URL.Scheme != "https" && r.URL.Scheme != "http" {
 		return nil, &refusedError{fmt.Sprintf("the scheme %q cannot be used: expected https", r.URL.Scheme)}
 	}
@@ -214,14 +235,8 @@ func (c *Client) ask(ctx context.Context, r Request) (*http.Response, error) {
 	} else {
 		request.Header.Set("Accept-Encoding", "identity") // a file as it is: its checksum is known
 	}
-	if r.Host != "" && c.Credentials != nil && unheard(r.URL) {
-		token, err := c.Credentials(ctx, r.Host)
-		if err != nil {
-			return nil, &refusedError{fmt.Sprintf("the credentials of %s cannot be found out: %s", r.Host, err)}
-		}
-		if token != "" {
-			request.Header.Set("Authorization", "Bearer "+token)
-		}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	asker := http.Client{Transport: c.Transport, CheckRedirect: redirect}
 	answer, err := asker.Do(request)
@@ -239,13 +254,6 @@ func (c *Client) ask(ctx context.Context, r Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// unheard tells whether nobody on the way can read a request: TLS protects it, or it stays on this machine, where wrappers have servers of
-// their own that ask for a token (Terragrunt's cache of providers).
-func unheard(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return u.Scheme == "https" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-}
-
 // redirect decides whether and how to follow.
 func redirect(next *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
@@ -254,8 +262,8 @@ func redirect(next *http.Request, via []*http.Request) error {
 		return &refusedError{fmt.Sprintf("there are more than %d redirects", maxRedirects)}
 	case next.URL.Scheme != "https" && (next.URL.Scheme != "http" || last.Scheme != "http"):
 		return &refusedError{fmt.Sprintf("it redirects to %s, which is not protected by TLS", bare(next.URL))}
-	case next.URL.User != nil:
-		return &refusedError{fmt.Sprintf("it redirects to an address with a password in it, %s", next.URL.Redacted())}
+	case next.URL.User != nil && (next.URL.Host != last.Host || last.User == nil || *next.URL.User != *last.User):
+		return &refusedError{fmt.Sprintf("it redirects to an address with a user or password in it, %s", bare(next.URL))}
 	}
 	next.Header.Del("Referer")
 	for _, hop := range append(via, next) {
@@ -267,7 +275,8 @@ func redirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// private tells that nobody on the way can read or change what is asked: there is TLS, or no way.
+// private tells that nobody on the way can read or change what is asked: TLS protects it, or it stays on this machine, where wrappers have
+// servers of their own that ask for a token (Terragrunt's cache of providers).
 func private(u *url.URL) bool {
 	name := u.Hostname()
 	ip := net.ParseIP(name)

@@ -241,13 +241,62 @@ func TestRedirectsAreFollowedWithCare(t *testing.T) {
 	w.Answer(host, "/plain", redirect("http://"+elsewhere+"/?q=secret"))
 	w.Answer(host, "/file", redirect("file:///etc/passwd"))
 	w.Answer(host, "/password", redirect("https://me:secret@"+elsewhere+"/"))
-	for path, want := range map[string]string{"/loop": "more than 5 redirects", "/plain": "not protected by TLS", "/file": "not protected by TLS", "/password": "with a password"} {
+	w.Answer(host, "/user", redirect("https://secret@"+elsewhere+"/"))
+	for path, want := range map[string]string{
+		"/loop": "more than 5 redirects", "/plain": "not protected by TLS", "/file": "not protected by TLS", "/password": "user or password", "/user": "user or password",
+	} {
 		w.Requests()
 		_, err := w.get(path)
 		wantError(t, err, want, "https://"+host+path)
 	}
 	if len(w.waited) > 0 {
 		t.Error("what is refused was tried again")
+	}
+}
+
+// A program of the user's that knows tokens may take longer than a server.
+func TestFindingATokenIsNoPartOfTheAnswer(t *testing.T) {
+	w := newWorld(t)
+	w.Answer(host, "/x", answer("x"))
+	var asked int
+	w.Credentials = func(ctx context.Context, _ string) (string, error) {
+		if _, bounded := ctx.Deadline(); bounded {
+			t.Error("the time of the answer has begun")
+		}
+		asked++
+		return "", errors.New("no such thing")
+	}
+	_, err := w.get("/x")
+	wantError(t, err, "https://"+host+"/x", "the credentials of example.com", "no such thing")
+	if asked != 1 || len(w.waited) > 0 || len(w.Requests()) > 0 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+// Some mirrors know who asks by the user and password in their address.
+func TestAPasswordOfTheUserGoesWithWhatIsOnTheSameHost(t *testing.T) {
+	w := newWorld(t)
+	w.Answer(host, "/x", redirect("/y"))
+	w.Answer(host, "/y", answer("y"))
+	if _, err := w.Get(context.Background(), web.Request{URL: at("https://me:secret@" + host + "/x")}); err != nil {
+		t.Error(err)
+	}
+	for _, r := range w.Requests() {
+		if !strings.HasPrefix(r.Authorization, "Basic ") {
+			t.Errorf("%s: got %q", r.Path, r.Authorization)
+		}
+	}
+	w.Answer(host, "/x", redirect("https://me:secret@"+elsewhere+"/y"))
+	_, err := w.Get(context.Background(), web.Request{URL: at("https://me:secret@" + host + "/x")})
+	wantError(t, err, "user or password")
+	base := at("https://me:secret@" + host + "/a/b")
+	for text, want := range map[string]string{"c": "https://me:secret@example.com/a/c", "https://" + elsewhere + "/c": "https://elsewhere.example/c", "//you:secret@" + host + "/c": ""} {
+		got, err := web.Resolve(base, text)
+		if want == "" {
+			wantError(t, err, "user or password")
+		} else if err != nil || got.String() != want {
+			t.Errorf("%s: got %v, %v", text, got, err)
+		}
 	}
 }
 
