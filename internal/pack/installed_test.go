@@ -28,13 +28,15 @@ type example struct {
 	// update are arguments that make the second apply change what there is.
 	update []string
 	env    func(t *testing.T) []string
+	// request is one that validate has nothing to say to.
+	request string
 }
 
 var examples = []example{
 	{
 		name: "provider-bash", tools: []string{"bash", "jq"}, resource: "notes_note.hello",
 		importID: func(dir string) string { return filepath.Join(dir, "hello-world.txt") },
-		update:   []string{"-var", "text=second"},
+		update:   []string{"-var", "text=second"}, request: `{"config": {"path": "/a", "text": "b"}}`,
 	},
 }
 
@@ -176,6 +178,10 @@ func TestExamplesRunAsPackages(t *testing.T) {
 				must(t, os.RemoveAll(filepath.Join(p.dir, ".terraform")))
 				p.says("from the shared cache", "init") // as the lock file says, from the cache
 				p.run("providers", "schema", "-json")
+				if program == "tombolo" {
+					typ, _, _ := strings.Cut(e.resource, ".")
+					p.says("{}", "provider", "call", "-input", p.file("request.json", e.request), "-provider", "example/"+sourceName(e), "validate", typ)
+				}
 			})
 		}
 	}

@@ -14,9 +14,6 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
-	"github.com/tombolo-iac/tombolo/internal/host"
-	"github.com/tombolo-iac/tombolo/internal/program/handler"
-	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/reference"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -103,48 +100,13 @@ func offered(ctx context.Context, c *command.Call, source string) (addr.Provider
 	return offeredHere(ctx, c, address)
 }
 
-// offeredByProgram starts a plugin, or reads the manifest of a program provider. Its name tells that of the provider, if nothing else does.
+// offeredByProgram asks a provider that is no installed one.
 func offeredByProgram(ctx context.Context, c *command.Call, program string, address addr.Provider) (addr.Provider, *provider.Schema, diag.List) {
-	info, err := os.Stat(program)
-	if err != nil {
-		return address, nil, diag.List{}.Errorf(nil, "No such program", "There is no program %s. Expected the plugin of a provider, which has to be built first, or a folder with a program provider.", program)
-	}
-	if info.IsDir() {
-		return offeredByFolder(ctx, program, address)
-	}
-	if address == (addr.Provider{}) {
-		name, ok := strings.CutPrefix(filepath.Base(program), "terraform-provider-")
-		name, _, _ = strings.Cut(strings.TrimSuffix(name, ".exe"), "_v")
-		if address, err = addr.ParseProvider("local/" + name); !ok || err != nil {
-			return address, nil, diag.List{}.Errorf(nil, "The provider has no name",
-				"The name of a plugin is terraform-provider-NAME; %s is not, so its name is to be given by -provider=NAMESPACE/NAME.", filepath.Base(program))
-		}
-	}
-	full, err := filepath.Abs(program)
-	if err != nil {
-		return address, nil, diag.FromError("Cannot find the program", err)
-	}
-	p, err := host.Plugin{Provider: address, Program: full, Log: c.ProviderLog()}.Factory()(ctx)
-	if err != nil {
-		return address, nil, diag.FromError("The provider does not start", err)
-	}
-	schema, diags := schemaOf(ctx, p)
-	return address, schema, diags
-}
-
-// offeredByFolder asks a program provider. One whose manifest holds its schema is not started for that.
-func offeredByFolder(ctx context.Context, dir string, address addr.Provider) (addr.Provider, *provider.Schema, diag.List) {
-	m, diags := manifest.Load(dir)
+	address, p, diags := started(ctx, c, program, address)
 	if diags.HasErrors() {
 		return address, nil, diags
 	}
-	if address == (addr.Provider{}) {
-		var err error
-		if address, err = addr.ParseProvider("local/" + m.Name); err != nil {
-			return address, nil, diags.AppendError("The provider has no name", err)
-		}
-	}
-	schema, more := schemaOf(ctx, handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{}))
+	schema, more := schemaOf(ctx, p)
 	return address, schema, diags.Extend(more)
 }
 

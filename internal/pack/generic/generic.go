@@ -12,7 +12,6 @@ package generic
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -63,7 +62,8 @@ func isPlugin(name string) bool {
 // Serve serves the provider in a folder until its host is done with it, and gives the status to exit with. New of the options is set here.
 // What programs say goes to standard error in the form of log lines, which hosts show as TF_LOG asks; there is no other way for it there.
 func Serve(dir string, o serve.Options) int {
-	log := Log(os.Stderr)
+	// Lines are written as hosts read them.
+	log := hclog.New(&hclog.LoggerOptions{Name: "program", Output: os.Stderr, JSONFormat: true, Level: hclog.Trace})
 	o.New = func(context.Context) (provider.Provider, error) {
 		p, diags := New(dir, handler.Surroundings{}, log)
 		if diags.HasErrors() && o.Debug {
@@ -79,18 +79,18 @@ func Serve(dir string, o serve.Options) int {
 
 // New makes the provider in a folder.
 func New(dir string, s handler.Surroundings, log hclog.Logger) (provider.Provider, diag.List) {
-	m, diags := manifest.Load(dir)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	return handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(_ context.Context, o handler.Output) {
-		log.Log(levelOf(o.Level), o.Line, "program", o.Label)
-	}}), diags
+	_, p, diags := Open(dir, s, func(o handler.Output) { log.Log(levelOf(o.Level), o.Line, "program", o.Label) })
+	return p, diags
 }
 
-// Log writes lines as hosts of plugins read them.
-func Log(to io.Writer) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{Name: "program", Output: to, JSONFormat: true, Level: hclog.Trace})
+// Open makes the provider in a folder, and gives its manifest. say gets what its program says.
+func Open(dir string, s handler.Surroundings, say func(handler.Output)) (*manifest.Manifest, provider.Provider, diag.List) {
+	m, diags := manifest.Load(dir)
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	p := handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(_ context.Context, o handler.Output) { say(o) }})
+	return m, p, diags
 }
 
 func levelOf(l slog.Level) hclog.Level {

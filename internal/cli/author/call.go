@@ -1,0 +1,94 @@
+package author
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/program/asking"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+func cmdCall() *command.Command {
+	return &command.Command{
+		Name: "call", Short: "Make one call of a provider, as JSON", Args: "ACTION [TYPE]", Mixed: true,
+		Long: `Make one call of a provider of any kind: the request is that of the protocol of program providers,
+as JSON on standard input, and so is the answer. ACTION is ` + strings.Join(asking.Actions[:len(asking.Actions)-1], ", ") + ` or ` + asking.Actions[len(asking.Actions)-1] + `;
+TYPE is the type that it is about, or the function of the action call.
+
+What a request leaves out is made up: a create or update that has no member "planned" is planned
+first, and a missing configuration is one in which nothing is set. The member "provider" is the
+configuration of the provider.`,
+		Exits:   "0 The provider answered without errors.\n1 It did not, or could not be asked.",
+		Example: "~ provider call -provider ./notes create notes_note -input new.json",
+		Setup: func(c *command.Call) command.Run {
+			subject := c.Flags.String("provider", ".", "The provider: the folder of a program provider, the plugin of another, or the `ADDRESS` of one that is installed in the working directory.")
+			input := c.Flags.String("input", "-", "Read the request from `FILE` instead of standard input.")
+			return c.Stoppable(func(ctx context.Context) command.Outcome {
+				if len(c.Args) < 1 || len(c.Args) > 2 {
+					return c.Misuse("Wrong number of arguments", "Expected an action and a type, and got %d arguments.", len(c.Args))
+				}
+				return call(ctx, c, *subject, *input)
+			})
+		},
+	}
+}
+
+func call(ctx context.Context, c *command.Call, subject, input string) command.Outcome {
+	params, err := request(c, input)
+	if err != nil {
+		return c.Finish("The request cannot be read", err)
+	}
+	p, diags := named(ctx, c, subject)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	typ := ""
+	if len(c.Args) == 2 {
+		typ = c.Args[1]
+	}
+	answer, ok, err := asking.Ask(ctx, p, c.Args[0], typ, params)
+	if err == nil {
+		fmt.Fprintf(c.Out, "%s\n", answer)
+	} else {
+		diags = diags.AppendError("The provider cannot be asked", err)
+	}
+	if err := p.Close(); err != nil {
+		diags = diags.AppendError("The provider did not end well", err)
+	}
+	if outcome := c.End(diags); outcome != command.Done || !ok {
+		return command.Failed
+	}
+	return command.Done
+}
+
+// request reads the request. An empty one is that without members.
+func request(c *command.Call, input string) ([]byte, error) {
+	var text []byte
+	var err error
+	if input == "-" {
+		text, err = io.ReadAll(c.In.Reader)
+	} else {
+		text, err = os.ReadFile(input)
+	}
+	if len(strings.TrimSpace(string(text))) == 0 {
+		text = []byte("{}")
+	}
+	return text, err
+}
+
+// named starts the provider of the flag -provider. What is there as a file or folder is meant as such.
+func named(ctx context.Context, c *command.Call, subject string) (provider.Provider, diag.List) {
+	if _, err := os.Stat(subject); err != nil && !strings.HasPrefix(subject, ".") {
+		if address, err := addr.ParseProvider(subject); err == nil {
+			return installed(ctx, c, address)
+		}
+	}
+	_, p, diags := started(ctx, c, subject, addr.Provider{})
+	return p, diags
+}
