@@ -135,7 +135,7 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 	var unknown *catalog.NotFoundError
 	switch {
 	case errors.As(err, &unknown):
-		n.fail(&n.call.SourceRange, "Module not found", "The module %s cannot be installed: %s. Check the source %q, and whether a token is needed to see the module.", n.path, err, n.call.SourceRaw)
+		n.fail(&n.call.Range, "Module not found", "The module %s cannot be installed: %s. Check the source %q, and whether a token is needed to see the module.", n.path, err, n.call.SourceRaw)
 		return "", false
 	case err != nil:
 		n.fail(&n.call.Range, "Error accessing remote module registry", "The module %s is not installed, and which versions there are of %s could not be found out: %s.", n.path, m, strings.TrimSuffix(err.Error(), "."))
@@ -147,11 +147,11 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 		n.fail(&n.call.Range, "Module has no versions", "The module %s cannot be installed: the registry %s has no version of %s that could be used.", n.path, m.Host, m)
 		return "", false
 	case chosen == "":
-		n.fail(&n.call.Version.Range, "Unresolvable module version constraint", "No version of %s that the registry %s has satisfies %q. The newest is %s.", m, m.Host, n.call.Version.Text, newest)
+		n.fail(&n.call.Range, "Unresolvable module version constraint", "No version of %s that the registry %s has satisfies %q. The newest is %s.", m, m.Host, n.call.Version.Text, newest)
 		return "", false
 	}
 	n.entry.Version = chosen
-	n.ask(m.String() + " " + chosen)
+	n.ask(pkg + " " + chosen)
 	source, err := once(ctx, w, "locate "+pkg+" "+chosen, func() (string, error) { return w.opts.Packages.Locate(ctx, m, chosen) })
 	if err != nil {
 		n.fail(&n.call.Range, "Error accessing remote module registry", "The module %s is not installed, and where version %s of %s is could not be found out: %s.", n.path, chosen, m, strings.TrimSuffix(err.Error(), "."))

@@ -201,6 +201,37 @@ func copyPackage(from, to string) error {
 	})
 }
 
+// follow gives a directory by its own name where a link leads to it, as the manifest has it.
+func (s *stage) follow(p place, files config.Files) place {
+	o, staged := p.files.(overlay)
+	if !staged {
+		base, err := filepath.EvalSymlinks(s.base)
+		real, realErr := filepath.EvalSymlinks(s.real(p.dir))
+		if err == nil && realErr == nil && !filepath.IsAbs(filepath.FromSlash(p.dir)) && filepath.IsAbs(real) == filepath.IsAbs(base) {
+			real, err = filepath.Rel(base, real)
+		}
+		if err == nil && realErr == nil {
+			p.dir = filepath.ToSlash(real)
+		}
+		return p
+	}
+	rel, _ := o.inside(p.dir)
+	real, err := filepath.EvalSymlinks(filepath.Join(o.dir, filepath.FromSlash(rel)))
+	if err != nil {
+		return p
+	}
+	top, err := filepath.EvalSymlinks(o.dir)
+	if err != nil {
+		return p
+	}
+	if info, err := os.Lstat(o.dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		p.dir, p.files = filepath.ToSlash(real), files // a folder of this machine, which is not a copy
+	} else if inside, err := filepath.Rel(top, real); err == nil {
+		p.dir = path.Join(o.at, filepath.ToSlash(inside))
+	}
+	return p
+}
+
 // overlay shows a package at the place where it will be.
 type overlay struct {
 	config.Files

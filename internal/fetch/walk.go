@@ -190,6 +190,9 @@ func (w *walk) findLocal(n *node) bool {
 		n.fail(&n.call.SourceRange, "Unreadable module directory", "The module %s should be in the directory %s, but that %s. Correct the source %q, which counts from the directory of the calling module.", n.path, n.place.dir, err, n.call.SourceRaw)
 		return false
 	}
+	if w.stage != nil {
+		n.place = w.stage.follow(n.place, w.files)
+	}
 	n.entry.Dir = n.place.dir
 	n.place.fresh = n.from.fresh || w.opts.Upgrade || w.old[n.entry.Key] != n.entry
 	return true

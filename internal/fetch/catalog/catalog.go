@@ -152,11 +152,10 @@ func Follow(from *url.URL, said string) (string, error) {
 		if err != nil || u.Host != "" || u.Scheme != "" {
 			return "", fmt.Errorf("%.200q is no path on a server", said)
 		}
-		u = from.ResolveReference(u)
-		if sub != "" {
-			u = withSubdir(u, sub)
+		if said = from.ResolveReference(u).String(); sub != "" {
+			base, query, _ := strings.Cut(said, "?")
+			said = base + "//" + sub + "?" + query
 		}
-		said = u.String()
 	}
 	kind, source, err := config.ParseSource(said, false)
 	if err != nil {
@@ -177,11 +176,4 @@ func Follow(from *url.URL, said string) (string, error) {
 		return source, web.Protected(from, u)
 	}
 	return "", fmt.Errorf("%.200q is on this machine, or is asked for in a way that a server may not choose", said)
-}
-
-// withSubdir puts the folder within a package back behind its path.
-func withSubdir(u *url.URL, sub string) *url.URL {
-	out := *u
-	out.Path, out.RawPath = u.Path+"//"+sub, ""
-	return &out
 }

@@ -1,5 +1,5 @@
 // Package fetchtest is a small internet on loopback for tests of whatever downloads: hosts of any name with TLS under a certificate
-// authority of the test's own, a provider registry that signs, a network mirror, and everything that a hostile server may do.
+// authority of the test's own, a provider registry that signs, a network mirror, a module registry, a git server, and everything that a hostile server may do.
 //
 //	net := fetchtest.New(t)
 //	registry := fetchtest.NewRegistry(t)
@@ -241,6 +241,7 @@ func (n *Net) Transport() *http.Transport {
 func (n *Net) Env() []string {
 	return []string{
 		"SSL_CERT_FILE=" + n.caPEM, "SSL_CERT_DIR=" + filepath.Dir(n.caPEM),
+		"GIT_SSL_CAINFO=" + n.caPEM, "GIT_CONFIG_NOSYSTEM=1",
 		"HTTPS_PROXY=" + n.proxy, "HTTP_PROXY=" + n.proxy, "https_proxy=" + n.proxy, "http_proxy=" + n.proxy, "NO_PROXY=", "no_proxy=",
 	}
 }
