@@ -110,7 +110,7 @@ func (m *managed) importOne(asked *Import) error {
 func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, id string, planned []byte) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	p.mu.Lock()
-	unsettled := p.unsettled[cfg]
+	unsettled := p.evaluated[cfg]
 	p.mu.Unlock()
 	if unsettled {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Invalid provider configuration",

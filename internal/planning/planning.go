@@ -130,7 +130,7 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
 		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, fired: map[addr.AbsResource]bool{}, changedModules: map[addr.ModuleInstance]bool{},
 		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
-		unsettled: map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
+		evaluated: map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
 		ephemerals: ephemeral.New(calls, o.Events),
 	}
 	for _, a := range o.ForceReplace {
@@ -171,7 +171,7 @@ type planner struct {
 	ephemerals *ephemeral.Objects
 
 	mu             sync.Mutex                      // guards what follows
-	unsettled      map[addr.AbsProviderConfig]bool // provider configurations with unknown values
+	evaluated      map[addr.AbsProviderConfig]bool // provider configurations, true for those with unknown values
 	tookOver       bool                            // what Options.Import asks for
 	changes        []*plan.Change
 	drift          []*plan.Change
@@ -193,11 +193,9 @@ func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) err
 	}
 	a := addr.AbsProviderConfig{Module: s.Unit().Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
 	p.providers.SetConfig(a, unmarked)
-	if !unmarked.IsWhollyKnown() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.unsettled[a] = true
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.evaluated[a] = !unmarked.IsWhollyKnown()
 	return nil
 }
 
@@ -216,8 +214,15 @@ func (p *planner) call(f func()) {
 	f()
 }
 
-// provider gives a configured provider, or reports why there is none.
+// provider gives a configured provider, or reports why there is none. One whose block could not be evaluated is not asked for: what
+// it would miss then is not what is wrong.
 func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) {
+	p.mu.Lock()
+	_, evaluated := p.evaluated[a]
+	p.mu.Unlock()
+	if !evaluated && p.prog.ProviderSlot(a) != nil && p.walk.Diagnostics().HasErrors() {
+		return nil, eval.ErrReported
+	}
 	inst, diags := p.providers.Get(p.calls, a)
 	if err := p.walk.Report(p.prog.LocateProvider(a, diags)); err != nil {
 		return nil, err

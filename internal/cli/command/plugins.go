@@ -121,9 +121,7 @@ func (c *Call) plugins(project *tombolo.Project, each bool) (map[addr.Provider]p
 		out[p] = host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact}.Factory()
 	}
 	for p, dir := range ProgramProviders(set) {
-		if _, ok := wanted[p]; ok {
-			out[p] = project.ProgramProvider(p, dir, log)
-		}
+		out[p] = project.ProgramProvider(p, dir, log)
 	}
 	for p, r := range attached {
 		out[p] = r.Factory()

@@ -18,9 +18,10 @@ import (
 
 // ReadyOptions tell which providers have to be there.
 type ReadyOptions struct {
-	Wanted    Wanted
-	Locked    lockfile.File
-	Folder    packages.Folder
+	Wanted Wanted
+	Locked lockfile.File
+	Folder packages.Folder
+	// Overrides are providers under development. They are never locked, so a state may need them that nothing wants any more.
 	Overrides map[addr.Provider]string
 	// Elsewhere tells which providers come from elsewhere and need no package: built-in ones, ones that run already.
 	Elsewhere func(addr.Provider) bool
@@ -57,6 +58,14 @@ func Ready(opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 			undecided = append(undecided, fmt.Sprintf("provider %s: the lock file has version %s, which the constraints %q do not allow", p, locked.Version, opts.Wanted[p]))
 		default:
 			packaged = append(packaged, locked)
+		}
+	}
+	for p, dir := range opts.Overrides {
+		if _, wanted := opts.Wanted[p]; wanted {
+			continue
+		}
+		if program, err := overridden(dir, p.Type); err == nil {
+			programs[p] = program
 		}
 	}
 	for i, found := range installed(opts.Folder, packaged) {
