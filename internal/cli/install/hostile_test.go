@@ -306,6 +306,32 @@ func TestRunsShareAPluginCache(t *testing.T) {
 	}
 }
 
+// Two terminals, or an editor and a terminal, may begin at the same time in one directory.
+func TestRunsInOneDirectoryDoNotDisturbEachOther(t *testing.T) {
+	s := newSite(t, program(t), newInternet(t).Net)
+	begin(s)
+	for range 2 {
+		fresh(s)
+		var wait sync.WaitGroup
+		for range 3 {
+			wait.Go(func() {
+				if output, code := s.run("init"); code != 0 {
+					t.Error(output)
+				}
+			})
+		}
+		wait.Wait()
+		if output, code := s.run("plan"); code != 0 {
+			t.Error(output)
+		}
+		for name := range s.tree("work") {
+			if base := filepath.Base(name); strings.HasPrefix(base, ".install-") || strings.HasPrefix(base, ".terraform.lock.hcl.") {
+				t.Errorf("left behind: %s", name)
+			}
+		}
+	}
+}
+
 func TestAnInterruptLeavesNothing(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals")
