@@ -149,12 +149,14 @@ func Follow(from *url.URL, said string) (string, error) {
 	if strings.HasPrefix(said, "/") || strings.HasPrefix(said, "./") || strings.HasPrefix(said, "../") {
 		pkg, sub := config.SplitSubdir(said)
 		u, err := url.Parse(pkg)
-		if err != nil || u.Host != "" || u.Scheme != "" {
+		if err != nil || pkg == "" || u.Host != "" || u.Scheme != "" {
 			return "", fmt.Errorf("%.200q is no path on a server", said)
 		}
 		if said = from.ResolveReference(u).String(); sub != "" {
-			base, query, _ := strings.Cut(said, "?")
-			said = base + "//" + sub + "?" + query
+			base, query, has := strings.Cut(said, "?")
+			if said = base + "//" + sub; has {
+				said += "?" + query
+			}
 		}
 	}
 	kind, source, err := config.ParseSource(said, false)

@@ -1,0 +1,111 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
+	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+)
+
+var module = catalog.Module{Host: "mods.example", Namespace: "corp", Name: "net", System: "aws"}
+
+func TestARegistrySaysWhatItHasAndWhere(t *testing.T) {
+	net := fetchtest.New(t)
+	registry := &fetchtest.Modules{}
+	net.Serve("mods.example", registry)
+	client := web.New(web.Options{Transport: net.Transport(), Credentials: func(_ context.Context, host string) (string, error) { return "token of " + host, nil }})
+	c := catalog.Catalog{Client: client}
+	registry.Add("corp/net/aws", "1.0.0", "/files/a.zip//top/*?archive=zip&x=a%2Fb")
+	registry.Add("corp/net/aws", "odd", "git::https://git.example/x?ref=v1")
+	for _, registry.InBody = range []bool{false, true} {
+		list, err := c.Versions(context.Background(), module)
+		if diff := cmp.Diff([]string{"1.0.0", "odd"}, list); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+		source, err := c.Locate(context.Background(), module, "1.0.0")
+		if want := "https://mods.example/files/a.zip//top/*?archive=zip&x=a%2Fb"; err != nil || source != want {
+			t.Errorf("got %s, %v, want %s", source, err, want)
+		}
+	}
+	var unknown *catalog.NotFoundError
+	if _, err := c.Versions(context.Background(), catalog.Module{Host: "mods.example", Namespace: "corp", Name: "no", System: "aws"}); !errors.As(err, &unknown) {
+		t.Error(err)
+	}
+	if _, err := c.Locate(context.Background(), module, "3.0.0"); !errors.As(err, &unknown) || unknown.Version != "3.0.0" {
+		t.Error(err)
+	}
+	for _, r := range net.Requests() {
+		if r.Path != "/.well-known/terraform.json" && r.Authorization != "Bearer token of mods.example" {
+			t.Errorf("%s was asked for with %q", r.Path, r.Authorization)
+		}
+	}
+}
+
+func TestOddAnswersAreRefused(t *testing.T) {
+	net := fetchtest.New(t)
+	net.Serve("mods.example", &fetchtest.Modules{})
+	c := catalog.Catalog{Client: web.New(web.Options{Transport: net.Transport()})}
+	for text, want := range map[string]string{
+		`{}`:                             "list of modules is empty",
+		`{"modules": [{}], "modules":1}`: "twice",
+		`{"modules": {}}`:                "expected",
+		`[`:                              "not JSON",
+		`{"modules": [{"versions": [` + strings.Repeat(`{"version":"1"},`, 20_001) + `{}]}]}`: "more than 20000",
+	} {
+		net.Answer("mods.example", "/v1/modules/corp/net/aws/versions", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
+		if _, err := c.Versions(context.Background(), module); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: got %v, want %q", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"location": ""}`: "does not say where", `{"location": "./a b\u0000"}`: "no path", `{"location": 1}`: "expected", `x`: "not JSON", `{"location": "https://a:b@c/"}`: "",
+		`{"location": "file:///etc/x.zip"}`: "this machine", `{"location": "git::file:///etc"}`: "this machine", `{"location": "../../../../../x.zip"}`: "", `{"location": "//evil.example/x.zip"}`: "no path",
+	} {
+		net.Answer("mods.example", "/v1/modules/corp/net/aws/1.0.0/download", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
+		if got, err := c.Locate(context.Background(), module, "1.0.0"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: got %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+// constant answers every request with the same document.
+type constant struct{ header, body string }
+
+func (c constant) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := c.body
+	if strings.HasPrefix(r.URL.Path, "/.well-known") {
+		body = `{"modules.v1": "/v1/"}`
+	}
+	return &http.Response{StatusCode: 200, Request: r, Header: http.Header{"Content-Type": {"application/json"}, "X-Terraform-Get": {c.header}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}, nil
+}
+
+func FuzzRegistry(f *testing.F) {
+	f.Add("", `{"modules": [{"versions": [{"version": "1.0.0"}]}]}`)
+	f.Add("git::https://x/y?ref=1", `{"location": "./x//y?z"}`)
+	f.Add("file:///etc", `{"location": "http://x/y.zip"}`)
+	f.Fuzz(func(t *testing.T, header, body string) {
+		c := catalog.Catalog{Client: web.New(web.Options{Transport: constant{header, body}})}
+		_, _ = c.Versions(context.Background(), module)
+		source, err := c.Locate(context.Background(), module, "1.0.0")
+		if err != nil {
+			return
+		}
+		_, rest, forced := strings.Cut(source, "::")
+		if !forced {
+			rest = source
+		}
+		if u, err := url.Parse(rest); err != nil || u.Scheme == "file" || u.Scheme == "" {
+			t.Errorf("%q and %q lead to %q", header, body, source)
+		}
+	})
+}

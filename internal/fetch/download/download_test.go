@@ -1,0 +1,342 @@
+package download_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/fetch/download"
+	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
+	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+)
+
+// place is where a test fetches: an internet, a home, and a getter with small limits.
+type place struct {
+	*fetchtest.Net
+	t      *testing.T
+	home   string
+	dir    string
+	getter *download.Getter
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	net := fetchtest.New(t)
+	p := &place{Net: net, t: t, home: t.TempDir(), dir: t.TempDir()}
+	p.getter = &download.Getter{
+		Web:     web.New(web.Options{Transport: net.Transport(), Timeout: 5 * time.Second, Stall: 500 * time.Millisecond, Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}),
+		Environ: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=1"}, net.Env()...),
+		Limits:  unpack.Limits{Files: 40, Bytes: 1 << 20},
+	}
+	return p
+}
+
+// fetch fetches a package, and checks that a failure leaves nothing.
+func (p *place) fetch(source string) (string, error) {
+	p.t.Helper()
+	dir, err := os.MkdirTemp(p.dir, "x")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	err = p.getter.Fetch(context.Background(), source, filepath.Join(dir, "package"))
+	for _, name := range names(p.t, dir) {
+		if err != nil || name != "package" && !strings.HasPrefix(name, "package/") {
+			p.t.Errorf("%s leaves %s behind (%v)", source, name, err)
+		}
+	}
+	return filepath.Join(dir, "package"), err
+}
+
+func (p *place) refuses(source, want string) {
+	p.t.Helper()
+	_, err := p.fetch(source)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		p.t.Errorf("%s: got %v, want %q", source, err, want)
+	}
+}
+
+func names(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if rel, _ := filepath.Rel(dir, name); err == nil && rel != "." {
+			list = append(list, filepath.ToSlash(rel))
+		}
+		if err == nil && d.Name() == ".git" && d.IsDir() {
+			return filepath.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func content(body []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }
+}
+
+func archive(t *testing.T, headers ...tar.Header) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	w := tar.NewWriter(z)
+	for _, h := range headers {
+		if h.Mode == 0 {
+			h.Mode = 0o644
+		}
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(make([]byte, h.Size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestHostileArchivesAreRefused(t *testing.T) {
+	p := newPlace(t)
+	for name, c := range map[string]struct {
+		header tar.Header
+		want   string
+	}{
+		"up":       {tar.Header{Name: "../evil"}, "could leave"},
+		"absolute": {tar.Header{Name: "/etc/evil"}, "could leave"},
+		"link":     {tar.Header{Name: "l", Linkname: "../../evil", Typeflag: tar.TypeSymlink}, "leads out of the folder"},
+		"linkabs":  {tar.Header{Name: "l", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}, "leads out of the folder"},
+		"hard":     {tar.Header{Name: "l", Linkname: "a", Typeflag: tar.TypeLink}, "link to another entry"},
+		"device":   {tar.Header{Name: "d", Typeflag: tar.TypeChar}, "device"},
+		"setuid":   {tar.Header{Name: "s", Mode: 0o4755}, "special permissions"},
+		"bomb":     {tar.Header{Name: "b", Size: 2 << 20}, "more than 1048576 bytes"},
+	} {
+		p.Answer("web.example", "/"+name+".tar.gz", content(archive(t, tar.Header{Name: "a.tf"}, c.header)))
+		p.refuses("https://web.example/"+name+".tar.gz", c.want)
+	}
+	// d leads to the top, so that what leads up from there by way of it leads out.
+	p.Answer("web.example", "/chain.tar.gz", content(archive(t, tar.Header{Name: "p/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{Name: "p/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
+	p.refuses("https://web.example/chain.tar.gz", "leads out of the folder")
+	p.Answer("web.example", "/good.tar.gz", content(archive(t, tar.Header{Name: "a.tf"}, tar.Header{Name: "b/l", Linkname: "../a.tf", Typeflag: tar.TypeSymlink})))
+	dir, err := p.fetch("https://web.example/good.tar.gz")
+	if target, linkErr := os.Readlink(filepath.Join(dir, "b", "l")); err != nil || linkErr != nil || target != "../a.tf" {
+		t.Errorf("a link within the package became %q: %v, %v", target, err, linkErr)
+	}
+	for _, end := range []string{"tar.xz", "gz"} {
+		p.refuses("https://web.example/a."+end, "expected .zip")
+	}
+	p.refuses("https://web.example/a?archive=rar", "no kind of archive")
+}
+
+func TestChecksumsAreCompared(t *testing.T) {
+	p := newPlace(t)
+	body := fetchtest.Zip(map[string]string{"main.tf": ""})
+	p.Answer("web.example", "/a.zip", content(body))
+	sum := fmt.Sprintf("%x", sha256.Sum256(body))
+	for _, good := range []string{sum, "sha256:" + sum} {
+		if _, err := p.fetch("https://web.example/a.zip?checksum=" + good); err != nil {
+			t.Error(err)
+		}
+	}
+	p.refuses("https://web.example/a.zip?checksum=sha256:"+strings.Repeat("0", 64), "it was changed, or it is another one")
+	p.refuses("https://web.example/a.zip?checksum=sha512:"+sum, "cannot be used")
+	p.refuses("https://web.example/a.zip?checksum=file:https://web.example/sums", "cannot be used")
+}
+
+func TestServersCannotSendUsAnywhere(t *testing.T) {
+	p := newPlace(t)
+	for i, c := range []struct{ said, want string }{
+		{"file:///etc", "on this machine"}, {"git::file:///etc", "on this machine"}, {"file::/etc", "on this machine"}, {"git::ext::sh -c id", "may not choose"},
+		{"http://web.example/x.zip", "not protected by TLS"}, {"git::http://web.example/x", "not protected by TLS"}, {"corp/net/aws", "not the address of a package"},
+		{"s3::https://s3.amazonaws.com/b/k.zip", "Amazon S3"}, {"git::ssh://-oProxyCommand=id/x", "option"}, {"./page?n=1", "more than 10 times"}, {strings.Repeat("x", 20_000), "bytes"},
+		{"", "neither an archive"}, {"https://web.example/x.zip//../..", "leads out"},
+	} {
+		path := fmt.Sprint("/page", i)
+		p.Answer("web.example", path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Terraform-Get", strings.Replace(c.said, "./page", "."+path, 1))
+		})
+		p.refuses("https://web.example"+path, c.want)
+	}
+	p.Answer("web.example", "/endless", func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+				return
+			}
+		}
+	})
+	p.refuses("https://web.example/endless", "more than 1048576 bytes")
+	p.Answer("web.example", "/slow.zip", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	p.refuses("https://web.example/slow.zip", "does not come forward")
+}
+
+func TestPasswordsGoToTheirHostOnly(t *testing.T) {
+	p := newPlace(t)
+	if err := os.WriteFile(filepath.Join(p.home, ".netrc"), []byte("machine other.example login no password no\nmachine web.example # x\n  login me password secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	body := fetchtest.Zip(map[string]string{"main.tf": ""})
+	p.Answer("web.example", "/a.zip", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://third.example/a.zip", http.StatusFound)
+	})
+	p.Answer("third.example", "/a.zip", content(body))
+	for _, source := range []string{"https://web.example/a.zip", "https://me:secret@web.example/a.zip"} {
+		if _, err := p.fetch(source); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range p.Requests() {
+			user, password, _ := (&http.Request{Header: r.Header}).BasicAuth()
+			if known := user == "me" && password == "secret"; known != (r.Host == "web.example") {
+				t.Errorf("%s was sent %q", r.Host, r.Authorization)
+			}
+		}
+	}
+	_, err := p.fetch("https://me:secret@web.example/none.zip")
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
+	}
+	if got := download.Shown("git::ssh://me:secret@web.example/x?ref=1&sshkey=secret"); strings.Contains(got, "secret") {
+		t.Error(got)
+	}
+}
+
+func TestSourcesCannotMakeGitRunThings(t *testing.T) {
+	p := newPlace(t)
+	fetchtest.NewGit(t) // skips where there is no git
+	for source, want := range map[string]string{
+		"git::https://git.example/x?ref=-q":                        "not the name of",
+		"git::https://git.example/x?ref=--upload-pack%3Dtouch%20x": "not the name of",
+		"git::https://git.example/x?ref=a%0ab":                     "not the name of",
+		"git::https://git.example/x?depth=-1":                      "not a number",
+		"git::https://git.example/x?depth=--exec":                  "not a number",
+		"git::ssh://-oProxyCommand=touch%20x/x":                    "not a URL",
+		"git::ssh://-oProxyCommand=x@git.example/x":                "option",
+		"git::ext::sh -c id":                                       "not an address",
+		"git::ext://sh":                                            "not used by way of",
+		"git::fd://17":                                             "not used by way of",
+		"git::https:///x":                                          "names no host",
+		"git::ssh://git.example/x?sshkey=%21":                      "base64",
+		"hg::https://hg.example/x":                                 "Mercurial",
+		"gcs::https://www.googleapis.com/storage/v1/b/x.zip":       "Google",
+		"rsync::https://web.example/x":                             "no way to fetch",
+		"/relative":                                                "not an address",
+		"file://host/x":                                            "no absolute path",
+		"git::file://" + p.dir + "/none":                           "git says",
+	} {
+		p.refuses(source, want)
+	}
+}
+
+func TestRepositoriesAreJudgedBeforeTheyAreWritten(t *testing.T) {
+	p := newPlace(t)
+	git := fetchtest.NewGit(t)
+	p.Serve("git.example", git)
+	many := map[string]string{}
+	for i := range 50 {
+		many[fmt.Sprint("f", i)] = ""
+	}
+	git.Add("many", many)
+	git.Add("large", map[string]string{"large": strings.Repeat("0", 2<<20)})
+	git.Add("link", map[string]string{"l": "-> /etc/passwd"})
+	git.Add("up", map[string]string{"a/l": "-> ../../x"})
+	git.Add("good", map[string]string{"main.tf": "", "a/l": "-> ../main.tf"}, map[string]string{"main.tf": "2"})
+	for name, want := range map[string]string{"many": "more than 40 files", "large": "more than 1048576 bytes", "link": "leads out", "up": "leads out"} {
+		p.refuses("git::https://git.example/"+name+".git", want)
+		p.refuses("git::https://git.example/"+name+".git?depth=1", want)
+	}
+	p.refuses("git::https://git.example/good.git?ref=none", `no tag, branch or commit "none"`)
+	commit := git.Run(filepath.Join(git.Dir, "good.git"), "rev-parse", "v1")
+	for _, query := range []string{"?ref=v1", "?ref=feature/x", "?ref=" + commit, "?ref=" + commit[:10], "?ref=v1&depth=1", "?ref=main~1"} {
+		dir, err := p.fetch("git::https://git.example/good.git" + query)
+		if err != nil {
+			t.Errorf("%s: %v", query, err)
+		} else if got, want := names(t, dir), []string{".git", "a", "a/l", "main.tf"}; !slices.Equal(got, want) {
+			t.Errorf("%s gives %q", query, got)
+		}
+	}
+}
+
+func TestNothingOfARepositoryRuns(t *testing.T) {
+	p := newPlace(t)
+	git := fetchtest.NewGit(t)
+	p.Serve("git.example", git)
+	git.Add("part", map[string]string{"part.tf": ""})
+	git.Add("evil", map[string]string{"main.tf": "", ".gitattributes": "*.tf filter=evil\n", ".gitconfig": "[filter \"evil\"]\nsmudge = touch ran\n"})
+	submodule := func(name, url string) {
+		work := t.TempDir()
+		git.Run(work, "clone", "--quiet", filepath.Join(git.Dir, "part.git"), ".")
+		commit := git.Run(work, "rev-parse", "HEAD")
+		if err := os.WriteFile(filepath.Join(work, ".gitmodules"), []byte("[submodule \"s\"]\n\tpath = s\n\turl = "+url+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		git.Run(work, "add", ".gitmodules")
+		git.Run(work, "update-index", "--add", "--cacheinfo", "160000,"+commit+",s")
+		git.Run(work, "commit", "--quiet", "--message=s")
+		git.Run(work, "clone", "--quiet", "--bare", ".", filepath.Join(git.Dir, name+".git"))
+	}
+	submodule("good", "https://git.example/part.git")
+	submodule("relative", "../part.git")
+	submodule("file", "file://"+git.Dir+"/part.git")
+	submodule("ext", "ext::touch "+p.home+"/ran")
+	submodule("option", "-utouch "+p.home+"/ran")
+	// Hooks and templates of the user are not for what strangers have.
+	hooks := filepath.Join(p.home, "template", "hooks")
+	if err := os.MkdirAll(hooks, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(hooks, "post-checkout"), []byte("#!/bin/sh\ntouch "+p.home+"/ran\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.home, ".gitconfig"), []byte("[init]\n\ttemplateDir = "+p.home+"/template\n[protocol]\n\tallow = always\n[core]\n\thooksPath = "+hooks+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"good", "relative"} {
+		dir, err := p.fetch("git::https://git.example/" + name + ".git")
+		if _, statErr := os.Stat(filepath.Join(dir, "s", "part.tf")); err != nil || statErr != nil {
+			t.Errorf("the submodule of %s is not there: %v, %v", name, err, statErr)
+		}
+	}
+	for name, want := range map[string]string{"file": "'file' not allowed", "ext": "'ext' not allowed", "option": "submodules cannot be fetched"} {
+		p.refuses("git::https://git.example/"+name+".git", want)
+	}
+	if _, err := p.fetch("git::https://git.example/evil.git"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(p.home, "ran")); err == nil {
+		t.Error("something ran")
+	}
+}
+
+func TestGitAsksNobody(t *testing.T) {
+	p := newPlace(t)
+	fetchtest.NewGit(t) // skips where there is no git
+	p.Serve("git.example", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	p.refuses("git::https://git.example/x.git", "Nobody is asked for passwords")
+	p.Serve("slow.example", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	p.refuses("git::https://slow.example/x.git", "git says")
+	p.Serve("broken.example", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	p.refuses("git::https://broken.example/x.git", "after 3 attempts")
+}
