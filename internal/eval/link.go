@@ -103,7 +103,7 @@ func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
 			other = fmt.Sprintf("\n\nThere is a resource type %q: write \"resource\" in place of \"data\" if you meant that.", r.Addr.Type)
 		}
 	case addr.Ephemeral:
-		what, names = "ephemeral resource type", schema.Ephemeral
+		what, names = "ephemeral resource", schema.Ephemeral
 	}
 	candidates := make([]string, 0, len(names))
 	for n := range names {

@@ -22,6 +22,7 @@ type planning struct {
 	input                         bool
 	generate                      string
 	dir                           string // of the configuration; empty: the working directory
+	editing                       bool   // like the commands that edit states it takes -state for good; to others that option is an old one
 }
 
 func (p *planning) flags(c *command.Call) {

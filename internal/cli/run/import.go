@@ -27,7 +27,7 @@ object differs from its block. What an id looks like is the provider's matter.
 An import block in the configuration does the same as part of a plan, for many objects at once.`,
 		Example: `~ import 'aws_instance.web[0]' i-0123456789abcdef0`,
 		Setup: func(c *command.Call) command.Run {
-			p := &planning{refreshOnly: true, refresh: true}
+			p := &planning{refreshOnly: true, refresh: true, editing: true}
 			p.Variables.VariableFlags(c)
 			p.Locking.LockFlags(c)
 			p.StateFiles.WriteFlags(c)

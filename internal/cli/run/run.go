@@ -33,7 +33,9 @@ func begin(ctx context.Context, c *command.Call, p *planning, operation string) 
 	if !ok {
 		return nil, false
 	}
-	c.Report(p.StateFiles.Deprecated())
+	if !p.editing {
+		c.Report(p.StateFiles.Deprecated())
+	}
 	s := &session{call: c, flags: p, options: options}
 	s.ctx, s.running = c.Interruptible(ctx)
 	diags := s.prepare(operation)
