@@ -202,3 +202,31 @@ func (s *backendSetup) copyState(ctx context.Context, what *state.State, to stat
 	err = errors.Join(session.Replace(ctx, what), session.Unlock())
 	return diag.FromError("Error saving the state", err)
 }
+
+// makeWorkspace creates the workspace that the environment selects, so that it can be listed and selected from now on: whoever sets TF_WORKSPACE
+// for init may not set it for what comes after.
+func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root *config.Module) diag.List {
+	if _, overridden, err := c.Workspace(); err != nil || !overridden {
+		return diag.FromError("Cannot tell which workspace is selected", err)
+	}
+	st, diags := c.StoreOf(root, command.StateFiles{})
+	if diags.HasErrors() {
+		return diags
+	}
+	ws, diags := c.Selected(st)
+	if diags.HasErrors() {
+		return diags
+	}
+	names, err := st.Workspaces(ctx)
+	if err != nil {
+		return diag.FromError("Failed to list the workspaces", err)
+	}
+	if slices.Contains(names, ws.Name()) {
+		return nil
+	}
+	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
+	if err != nil {
+		return tombolo.LockProblem(err)
+	}
+	return diag.FromError("Failed to create the workspace", session.Unlock())
+}

@@ -90,7 +90,10 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	c.AddSources(root.Files)
 	var warnings diag.List
 	if i.backend {
-		if warnings, diags = i.setup.run(ctx, c, root.Root); diags.HasErrors() {
+		if warnings, diags = i.setup.run(ctx, c, root.Root); !diags.HasErrors() {
+			diags = i.setup.makeWorkspace(ctx, c, root.Root)
+		}
+		if diags.HasErrors() {
 			return c.End(diags)
 		}
 	}
