@@ -78,6 +78,15 @@ func (d *ResourceData) Set(key string, v interface{}) error {
 	return err
 }
 
+// inside names the part of an attribute that a mistake is about; nothing when it is about all of it.
+func inside(err error) string {
+	var p cty.PathError
+	if errors.As(err, &p) && len(p.Path) > 1 {
+		return "at " + strings.TrimPrefix(value.FormatPath(p.Path), ".") + ", "
+	}
+	return ""
+}
+
 // setError is what Set returns.
 type setError struct{ error }
 
@@ -109,7 +118,7 @@ func (d *ResourceData) set(key string, v interface{}) error {
 	}
 	encoded, err := f.encode(path, v, like)
 	if err != nil {
-		return fmt.Errorf("set %q: %w", key, err)
+		return fmt.Errorf("set %q: %s%w", key, inside(err), err)
 	}
 	if nb := d.object.block.Blocks[key]; nb != nil && encoded.IsNull() {
 		encoded = nb.EmptyValue()
@@ -192,7 +201,7 @@ func tells(diags diag.List, err error) bool {
 
 func setProblem(err error) *diag.Diagnostic {
 	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value from the provider",
-		Detail: fmt.Sprintf("The provider sets something that its schema does not allow: %s. %s", sentence(err), value.ProviderBug)}
+		Detail: fmt.Sprintf("The provider sets something that its schema does not allow: %s %s", stopped(err.Error()), value.ProviderBug)}
 	var p cty.PathError
 	if errors.As(err, &p) {
 		d.Path = p.Path

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"math"
 	"reflect"
@@ -175,7 +176,7 @@ func (f *field) encodeElements(path cty.Path, v interface{}, like cty.Value) (ct
 			step = append(path.Copy(), cty.IndexStep{Key: cty.NumberIntVal(int64(i))})
 		}
 		if vals[i], err = f.encodeElement(step, item, old.at(i)); err != nil {
-			return cty.NilVal, err
+			return cty.NilVal, f.ofElement(err)
 		}
 		if found := old.of(f, vals[i]); found != cty.NilVal {
 			if vals[i], err = f.encodeElement(step, item, found); err != nil {
@@ -195,6 +196,15 @@ func (f *field) encodeElements(path cty.Path, v interface{}, like cty.Value) (ct
 		return cty.ListValEmpty(ety), nil
 	}
 	return cty.ListVal(vals), nil
+}
+
+// ofElement words a mistake in an element: the path of one of a set is that of the set.
+func (f *field) ofElement(err error) error {
+	var p cty.PathError
+	if f.schema.Type != TypeSet || !errors.As(err, &p) {
+		return err
+	}
+	return p.Path.NewErrorf("in an element of the set, %s", p.Error())
 }
 
 // counterparts are the old elements that new ones take the place of: in a list that of the same index, in a set the one that means the same.

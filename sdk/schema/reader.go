@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -49,7 +50,7 @@ func (r *reader) before(f *field) cty.Value { return member(r.old, f.name, f.ty)
 func (r *reader) find(key string, view func(*field) cty.Value) place {
 	p, err := r.object.find(key, view)
 	if err != nil {
-		fail(nil, "Unknown attribute", "The provider asks for an attribute that its schema does not have: %s. %s", sentence(err), value.ProviderBug)
+		fail(nil, "Unknown attribute", "The provider asks for an attribute that its schema does not have: %s %s", stopped(sentence(err)), value.ProviderBug)
 	}
 	if p.field != nil && p.field.schema.WriteOnly && r.config != cty.NilVal && len(p.path) > 1 {
 		if q, err := r.object.find(key, func(f *field) cty.Value { return member(r.config, f.name, f.ty) }); err == nil {
@@ -228,4 +229,12 @@ func sentence(err error) string {
 		return value.FormatPath(p.Path)[1:] + ": " + err.Error()
 	}
 	return err.Error()
+}
+
+// stopped ends a sentence, unless it has an end: one that suggests a name is a question.
+func stopped(text string) string {
+	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
 }
