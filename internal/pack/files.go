@@ -17,6 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/pack/generic"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/trial"
 )
 
 // file is one that goes into archives.
@@ -31,8 +32,8 @@ type file struct {
 // files are those of a provider, for all platforms, by name.
 type files []file
 
-// caches are folders that programs leave behind where they run, and that users would not want to get.
-var caches = []string{"__pycache__", ".*", "*.pyc", "*.tfstate", "*.tfstate.backup", "terraform.tfstate.d", "Thumbs.db"}
+// caches are files and folders that users would not want to get: what programs leave behind where they run, and what is there for the author.
+var caches = []string{"__pycache__", ".*", "*.pyc", "*.tfstate", "*.tfstate.backup", "terraform.tfstate.d", "Thumbs.db", trial.FileName}
 
 const (
 	maxFiles = 10_000

@@ -194,7 +194,7 @@ func parallelLives(s *session) {
 		o.apply(o.config)
 		o.settled()
 		for _, u := range r.Updates {
-			o.apply(o.changed(u.Change))
+			o.apply(o.updated(u))
 		}
 		o.settled()
 		o.destroy()

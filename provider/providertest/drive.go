@@ -35,7 +35,9 @@ func (s *session) begin() {
 // launch starts a provider and gets its schema.
 func (s *session) launch() {
 	s.Helper()
-	s.next = &objects
+	if s.next == nil {
+		s.next = &objects
+	}
 	p, err := s.o.New(s.ctx)
 	if err != nil || p == nil {
 		s.Fatalf("the provider does not start: %v", err)
@@ -275,6 +277,7 @@ type object struct {
 	s      *session
 	r      *Resource
 	rt     *provider.ResourceType
+	n      int // its number
 	config cty.Value
 
 	state    cty.Value
@@ -289,8 +292,18 @@ func (s *session) object(r *Resource, changes ...Attrs) *object {
 	if rt == nil {
 		s.Fatalf("the schema has no resource type %q", r.Type)
 	}
-	config := s.complete(rt.Block, append([]Attrs{r.Config(s.next.take())}, changes...)...)
-	return &object{s: s, r: r, rt: rt, config: config, state: cty.NullVal(rt.Block.ImpliedType())}
+	n := s.next.take()
+	config := s.complete(rt.Block, append([]Attrs{r.Config(n)}, changes...)...)
+	return &object{s: s, r: r, rt: rt, n: n, config: config, state: cty.NullVal(rt.Block.ImpliedType())}
+}
+
+// updated gives the configuration with an update.
+func (o *object) updated(u Update) cty.Value {
+	o.s.Helper()
+	if u.Vary != nil {
+		return o.changed(u.Vary(o.n))
+	}
+	return o.changed(u.Change)
 }
 
 // changed gives the configuration with a change.

@@ -22,7 +22,7 @@ func checkValidate(s *session, r *Resource) {
 		s.succeeds("validate with "+what+" unknown", o.rt.Block, o.validate(config))
 	}
 	for _, u := range r.Updates {
-		s.succeeds("validate update "+u.Name, o.rt.Block, o.validate(o.changed(u.Change)))
+		s.succeeds("validate update "+u.Name, o.rt.Block, o.validate(o.updated(u)))
 	}
 	if len(r.Invalid) == 0 {
 		return
@@ -108,7 +108,7 @@ func checkUpdate(s *session, r *Resource, u *Update) {
 	o := s.object(r)
 	original := o.config
 	o.apply(o.config)
-	if replaced := o.apply(o.changed(u.Change)); replaced != u.Replaces {
+	if replaced := o.apply(o.updated(*u)); replaced != u.Replaces {
 		s.Errorf("replacement: got %t, want %t", replaced, u.Replaces)
 	}
 	o.settled()

@@ -78,8 +78,10 @@ type Resource struct {
 
 // Update is a change to a configuration. It names whether the object has to be replaced for it.
 type Update struct {
-	Name     string
-	Change   Attrs
+	Name   string
+	Change Attrs
+	// Vary gives the change of the n-th object, in the place of Change.
+	Vary     func(n int) Attrs
 	Replaces bool
 }
 

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -31,45 +29,14 @@ func TestGoodProviderPassesOverTheWire(t *testing.T) {
 	Run(t, o)
 }
 
-// recorder stands in for testing.T and keeps what a check says.
-type recorder struct {
-	mu    sync.Mutex
-	said  []string
-	later []func()
-}
-
-func (r *recorder) Helper()          {}
-func (r *recorder) Cleanup(f func()) { r.later = append(r.later, f) }
-
-func (r *recorder) Errorf(format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.said = append(r.said, fmt.Sprintf(format, args...))
-}
-
-func (r *recorder) Fatalf(format string, args ...any) {
-	r.Errorf(format, args...)
-	runtime.Goexit()
-}
-
 // failures runs the checks of a name and gives what they said.
 func failures(t *testing.T, o Options, name string) []string {
 	var said []string
-	for _, c := range checks(&o) {
+	for i, c := range checks(&o) {
 		if c.name != name {
 			continue
 		}
-		r := &recorder{}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			c.run(&session{tb: r, o: &o, ctx: t.Context()})
-		}()
-		<-done
-		for _, f := range slices.Backward(r.later) {
-			f()
-		}
-		said = append(said, r.said...)
+		said = append(said, problems(t.Context(), &o, c, i)...)
 	}
 	return said
 }

@@ -98,3 +98,9 @@ func OpenFile(name string) (*os.File, int64, error) {
 	}
 	return f, info.Size(), nil
 }
+
+// TemporaryDir makes a directory for files that nobody needs later.
+func TemporaryDir(name string) (string, error) { return os.MkdirTemp("", name) }
+
+// RemoveDir removes a directory with all that is in it.
+func RemoveDir(dir string) error { return os.RemoveAll(dir) }

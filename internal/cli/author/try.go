@@ -1,0 +1,168 @@
+package author
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/trial"
+	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/provider/providertest"
+)
+
+// testOptions are the flags of provider test.
+type testOptions struct {
+	record, replay string
+	verbose        bool
+}
+
+func cmdTest() *command.Command {
+	return &command.Command{
+		Name: "test", Short: "Try a program provider", Args: "[DIR]", Mixed: true,
+		Long: `Take the program provider in the folder DIR, or in the working directory, through everything that
+an engine does with it: objects are created, read, planned again without a change, updated,
+replaced, imported and deleted; configurations with unknown values and with mistakes are
+validated; calls are made at the same time, and cut off.
+
+A file in that folder says which values to try; where there is none, an example of it is shown. In
+its strings {dir} is a folder that is removed afterwards, and {n} a number of each object.
+
+With -record every call is written to a file with its answer. With -replay the answers come from
+such a file, and the program is not started: what it manages need not be there. The file holds
+all values, also secret ones.`,
+		Exits:   "0 The provider passed.\n1 It did not, or could not be tried.",
+		Example: "~ provider test ./notes -record calls.jsonl\n~ provider test ./notes -replay calls.jsonl",
+		Setup: func(c *command.Call) command.Run {
+			var o testOptions
+			c.Flags.StringVar(&o.record, "record", "", "Write all calls and answers to `FILE`.")
+			c.Flags.StringVar(&o.replay, "replay", "", "Take answers from `FILE`, a record, instead of the program.")
+			c.Flags.BoolVar(&o.verbose, "verbose", false, "Show what the program says.")
+			return c.Stoppable(func(ctx context.Context) command.Outcome {
+				dir := "."
+				if len(c.Args) > 1 {
+					return c.TooMany(1)
+				}
+				if len(c.Args) == 1 {
+					dir = c.Args[0]
+				}
+				return try(ctx, c, dir, o)
+			})
+		},
+	}
+}
+
+func try(ctx context.Context, c *command.Call, dir string, o testOptions) command.Outcome {
+	if o.record != "" && o.replay != "" {
+		return c.Misuse("Contradicting flags", "-record and -replay exclude each other.")
+	}
+	t, diags := trial.Load(ctx, dir)
+	if diags.HasErrors() {
+		return c.End(diags)
+	}
+	const cannot = "The trial cannot begin"
+	tape, remove, err := tapeFor(o)
+	if err != nil {
+		return c.Finish(cannot, err)
+	}
+	say := func(handler.Output) {}
+	if o.verbose {
+		say = said(c)
+	}
+	var wrap func(handler.Caller) handler.Caller
+	switch {
+	case o.replay != "":
+		wrap = tape.Playing
+	case o.record != "":
+		wrap = tape.Recording
+	}
+	options, err := t.Options(tape.Dir(), wrap, say)
+	if err != nil {
+		return c.Finish(cannot, err)
+	}
+	if o.replay != "" {
+		options.Exempt = timed(options)
+	}
+	passed, failed := results(ctx, c, options)
+	if err := remove(); err != nil {
+		diags = diags.AppendError("The folder of the trial cannot be removed", err)
+	}
+	if o.record != "" {
+		if err := command.ReplaceFile(o.record, 0o600, func(w io.Writer) error { _, err := tape.WriteTo(w); return err }); err != nil {
+			diags = diags.AppendError("The record cannot be written", err)
+		}
+	}
+	return c.End(diags.Extend(verdict(ctx, c, t, passed, failed)))
+}
+
+// tapeFor makes or reads the record, and with it the folder of the objects.
+func tapeFor(o testOptions) (tape *trial.Tape, remove func() error, err error) {
+	if o.replay != "" {
+		f, err := os.Open(o.replay)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer f.Close()
+		tape, err := trial.ReadTape(f)
+		return tape, func() error { return nil }, err
+	}
+	dir, err := command.TemporaryDir("tombolo-test")
+	if err != nil {
+		return nil, nil, err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return trial.NewTape(dir), func() error { return command.RemoveDir(dir) }, nil
+}
+
+// timed are checks that depend on how long calls take.
+func timed(o providertest.Options) map[string]string {
+	out := map[string]string{"parallel calls": "which object gets which number differs each time"}
+	for _, r := range o.Resources {
+		name := r.Name
+		if name == "" {
+			name = r.Type
+		}
+		out["resource "+name+": interrupt a slow creation"] = "a record takes no time"
+	}
+	return out
+}
+
+func results(ctx context.Context, c *command.Call, o providertest.Options) (passed, failed int) {
+	for r := range providertest.Results(ctx, o) {
+		switch {
+		case r.Skipped != "":
+			fmt.Fprintf(c.Out, "skip  %s: %s\n", r.Name, r.Skipped)
+		case len(r.Problems) == 0:
+			passed++
+			fmt.Fprintf(c.Out, "ok    %s\n", r.Name)
+		default:
+			failed++
+			fmt.Fprintf(c.Out, "FAIL  %s\n", r.Name)
+			for _, p := range r.Problems {
+				fmt.Fprintf(c.Out, "      %s\n", strings.ReplaceAll(view.Clean(p), "\n", "\n      "))
+			}
+		}
+	}
+	return passed, failed
+}
+
+func verdict(ctx context.Context, c *command.Call, t *trial.Trial, passed, failed int) (diags diag.List) {
+	switch {
+	case ctx.Err() != nil:
+		return diags.Errorf(nil, "The trial was interrupted", "%d checks had passed until then, and %d failed. What they were about to make may still be there.", passed, failed)
+	case failed > 0:
+		return diags.Errorf(nil, "The provider does not do what it must", "%d checks failed, %d passed.", failed, passed)
+	}
+	fmt.Fprintf(c.Out, "\n%d checks passed.\n", passed)
+	if untried := t.Untried(); len(untried) > 0 {
+		diags = diags.Warnf(nil, "Not everything was tried", "%s does not try:\n  %s", trial.FileName, strings.Join(untried, "\n  "))
+	}
+	return diags
+}

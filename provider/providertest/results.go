@@ -1,0 +1,81 @@
+package providertest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+)
+
+// Result is what came of a check.
+type Result struct {
+	Name     string
+	Problems []string // none: the provider passed
+	Skipped  string   // why, when it was
+}
+
+// Results runs the suite where there is no test, such as in a command: one check after the other, until the context ends.
+func Results(ctx context.Context, o Options) iter.Seq[Result] {
+	return func(yield func(Result) bool) {
+		for i, c := range checks(&o) {
+			if ctx.Err() != nil {
+				return
+			}
+			r := Result{Name: c.name, Skipped: o.Exempt[c.name]}
+			if r.Skipped == "" {
+				r.Problems = problems(ctx, &o, c, i)
+			}
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// problems runs a check, which ends its goroutine when it cannot go on.
+func problems(ctx context.Context, o *Options, c check, number int) []string {
+	// Objects have the same numbers in each run, however many earlier checks needed.
+	next := &counter{}
+	next.n.Store(int64(number+1) * 1000)
+	notes := &notes{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				notes.Errorf("the check crashed: %v\n%s", p, debug.Stack())
+			}
+		}()
+		c.run(&session{tb: notes, o: o, ctx: ctx, next: next})
+	}()
+	<-done
+	for _, f := range slices.Backward(notes.later) {
+		f()
+	}
+	return notes.said
+}
+
+// notes stands in for testing.T and keeps what a check says.
+type notes struct {
+	mu    sync.Mutex
+	said  []string
+	later []func()
+}
+
+func (n *notes) Helper() {}
+
+func (n *notes) Cleanup(f func()) { n.later = append(n.later, f) }
+
+func (n *notes) Errorf(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.said = append(n.said, fmt.Sprintf(format, args...))
+}
+
+func (n *notes) Fatalf(format string, args ...any) {
+	n.Errorf(format, args...)
+	runtime.Goexit()
+}
