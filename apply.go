@@ -38,6 +38,7 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 		if err := r.session.Resolve(ctx, ops); err != nil {
 			return Counts{}, diags.AppendError("Cannot resolve interrupted operations", err)
 		}
+		p.forgetAnswers(ops)
 	}
 	journal, err := r.session.Begin(ctx, run)
 	if err != nil {
@@ -59,6 +60,7 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
 		Functions: p.functions(p.opts.Abort, funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)}),
 		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,
+		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	done()
 	diags = diags.Extend(more)

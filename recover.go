@@ -66,6 +66,7 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 	if err := r.session.Resolve(ctx, ops, edits...); err != nil {
 		return diags.AppendError("Cannot record the recovery", err)
 	}
+	r.project.forgetAnswers(ops)
 	return diags
 }
 

@@ -21,6 +21,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -80,7 +81,8 @@ type Project struct {
 	program  *eval.Program
 	diags    diag.List
 	store    state.Store
-	secrets  *value.Secrets // what programs and providers must not show
+	secrets  *value.Secrets          // what programs and providers must not show
+	answers  *atomic.Pointer[string] // the folder for answers of programs, once the state is locked
 }
 
 // Load reads the configuration. Warnings come with a project; with errors there is none.
@@ -113,7 +115,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, secrets: &value.Secrets{}}
+	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, secrets: &value.Secrets{}, answers: &atomic.Pointer[string]{}}
 	if p.store == nil {
 		p.store = localStore(o.Dir)
 	}
@@ -232,11 +234,20 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 		return nil, lockFailed(err)
 	}
 	r := &Run{project: p, session: session, ctx: session.Context()}
-	if err := r.foldPartial(ctx); err != nil {
-		_ = session.Unlock()
-		return nil, diag.FromError("Cannot recover an interrupted run", err)
+	var diags diag.List
+	if at, ok := ws.(spooling); ok && !o.NoLock {
+		dir := at.Answers()
+		p.answers.Store(&dir)
+		diags = r.foldAnswers(ctx)
 	}
-	return r, nil
+	if err := r.foldPartial(ctx); err != nil {
+		diags = diags.AppendError("Cannot recover an interrupted run", err)
+	}
+	if diags.HasErrors() {
+		_ = session.Unlock()
+		return nil, diags
+	}
+	return r, diags
 }
 
 // State gives the state as it is now; nil when there is none.

@@ -263,6 +263,8 @@ type ApplyRequest struct {
 	// Intent is the engine's token of this operation, unique in a run. A provider whose answer can outlive the engine (a program
 	// whose output is spooled) files it under this token; others ignore it.
 	Intent string
+	// Record gives what the engine wants back together with an answer that outlived it; only such a provider asks. It may be nil.
+	Record func() []byte
 	// Partial may be called, any number of times, with what is already known of the object (its id, say) while the call goes on.
 	// The engine records it durably before Partial returns. It may be nil.
 	Partial func(state cty.Value, private []byte)

@@ -49,6 +49,8 @@ type Options struct {
 	Events  event.Sink
 	// RunID stands in the token of every operation.
 	RunID string
+	// Recorded is told of each operation whose result is durable; it may be nil.
+	Recorded func(op string)
 }
 
 // Counts tells how many objects were added, changed, destroyed and read.

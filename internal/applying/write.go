@@ -203,12 +203,34 @@ func (w *writing) call(op string) provider.ApplyResponse {
 	return w.prov.Apply(event.InObject(w.a.calls, w.c.Object), provider.ApplyRequest{
 		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private, PlannedIdentity: w.identity,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
+		Record: w.sketch,
 		Partial: func(v cty.Value, private []byte) {
 			if o, err := w.object(value.UnknownAsNull(v), private, state.Tainted); err == nil && op != "" {
 				_ = w.a.journal.Partial(op, o)
 			}
 		},
 	})
+}
+
+// sketch is the object as it will be stored, but for its attributes. Whoever finds an answer that outlived us makes it whole.
+func (w *writing) sketch() []byte {
+	o, err := w.object(value.UnknownAsNull(w.planned), nil, w.status())
+	if err != nil {
+		return nil
+	}
+	text, err := state.EncodeObject(o)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// status is that of the object when its call has ended well.
+func (w *writing) status() state.Status {
+	if w.action == plan.Create && len(w.b.Slot.When(config.WhenCreate)) > 0 {
+		return state.Tainted // until its last provisioner has ended
+	}
+	return state.Ready
 }
 
 // conclude judges the answer and records what exists now. It gives the new value, without marks.
@@ -218,10 +240,7 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 	if v == cty.NilVal {
 		v = cty.NullVal(w.block.ImpliedType())
 	}
-	status := state.Ready
-	if w.action == plan.Create && len(w.b.Slot.When(config.WhenCreate)) > 0 {
-		status = state.Tainted // until its last provisioner has ended
-	}
+	status := w.status()
 	unanswered := w.unanswered(resp)
 	if errs := value.Conforms(w.block, v); len(errs) > 0 {
 		unanswered = true
@@ -397,6 +416,9 @@ func (a *applier) result(op string, edits ...state.Edit) error {
 	}
 	if err != nil {
 		return a.breakdown(err)
+	}
+	if op != "" && a.opts.Recorded != nil {
+		a.opts.Recorded(op)
 	}
 	return nil
 }

@@ -65,6 +65,10 @@ type Command struct {
 
 	// Detached takes the terminal away from the program, so that it cannot wait there for an answer.
 	Detached bool
+
+	// Spool keeps the answer where it survives this process. Joined and Unlimited cannot be had with it.
+	Spool Spool
+
 	// Grace is the time between SIGTERM and SIGKILL once the context is cancelled; 0 means 10 s, negative means none.
 	Grace time.Duration
 	// Linger is how long to go on reading after the program has ended while others hold its pipes and the answer is not
@@ -154,6 +158,9 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 	path, err := LookPath(c.Argv[0], c.Env, c.Base)
 	if err != nil {
 		return nil, &LookupError{Program: c.Argv[0], Err: err}
+	}
+	if c.Spool.Dir != "" {
+		return runSpooled(ctx, path, c)
 	}
 	p, err := launching(path, c, launch)
 	if err != nil {

@@ -25,6 +25,9 @@ type workspace struct {
 // Name implements state.Workspace.
 func (w *workspace) Name() string { return w.name }
 
+// Answers is the folder beside the journal in which programs leave their answers, so that these survive whoever asked.
+func (w *workspace) Answers() string { return w.p.out + ".answers" }
+
 // Lock implements state.Workspace.
 func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Session, err error) {
 	s := &session{w: w}

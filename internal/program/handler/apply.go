@@ -2,9 +2,12 @@ package handler
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -31,7 +34,7 @@ func (h *handler) write(ctx context.Context, rt *provider.ResourceType, t *manif
 		action = "update"
 	}
 	r := h.requestFor(ctx, action, rt, t, req.Type)
-	r.intent = req.Intent
+	r.intent, r.record = req.Intent, req.Record
 	r.object("config", rt.Block, req.Config, false)
 	if action == "update" {
 		r.object("prior", rt.Block, req.Prior, false)
@@ -42,6 +45,16 @@ func (h *handler) write(ctx context.Context, rt *provider.ResourceType, t *manif
 		r.identity(rt, req.PlannedIdentity)
 	}
 	a, diags := r.call(stateAnswer)
+	resp := r.written(a, diags, rt, req)
+	if !resp.Diagnostics.HasErrors() {
+		resp.Diagnostics = resp.Diagnostics.Extend(r.problems(a, "state", value.CheckApplied(rt.Block, req.Planned, resp.State)))
+	}
+	return resp
+}
+
+// written makes the response to a creation or an update out of an answer.
+func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType, req provider.ApplyRequest) provider.ApplyResponse {
+	action := r.action
 	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Identity: req.PlannedIdentity, Diagnostics: diags}
 	state := a.get("state")
 	switch {
@@ -65,9 +78,6 @@ func (h *handler) write(ctx context.Context, rt *provider.ResourceType, t *manif
 	resp.Diagnostics = resp.Diagnostics.Extend(problems)
 	resp.State = value.UnknownAsNull(v)
 	resp.Private = a.remembered(req.PlannedPrivate)
-	if !resp.Diagnostics.HasErrors() {
-		resp.Diagnostics = resp.Diagnostics.Extend(r.problems(a, "state", value.CheckApplied(rt.Block, req.Planned, resp.State)))
-	}
 	identity, problems := r.identified(a, rt, req.PlannedIdentity, resp.State)
 	resp.Identity = identity
 	if !resp.Diagnostics.HasErrors() {
@@ -82,11 +92,16 @@ func (h *handler) delete(ctx context.Context, rt *provider.ResourceType, t *mani
 		return provider.ApplyResponse{State: req.Planned}
 	}
 	r := h.requestFor(ctx, "delete", rt, t, req.Type)
-	r.intent, r.silent = req.Intent, true
+	r.intent, r.record, r.silent = req.Intent, req.Record, true
 	r.object("state", rt.Block, req.Prior, false)
 	r.private(req.PlannedPrivate)
 	r.identity(rt, req.PlannedIdentity)
 	a, diags := r.call("nothing, or {}")
+	return r.deleted(a, diags, rt, req)
+}
+
+// deleted makes the response to a deletion out of an answer.
+func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType, req provider.ApplyRequest) provider.ApplyResponse {
 	if !diags.HasErrors() {
 		return provider.ApplyResponse{State: req.Planned, Diagnostics: diags}
 	}
@@ -96,4 +111,42 @@ func (h *handler) delete(ctx context.Context, rt *provider.ResourceType, t *mani
 		resp.State, resp.Diagnostics = v, diags.Extend(problems)
 	}
 	return resp
+}
+
+// Answered gives the response to a call of Apply whose program ended when nobody listened any more. In the planned value of the request null
+// may stand for unknown. A program that nobody saw end has succeeded when its answer is whole and says so; a state of cty.NilVal means that
+// nobody knows what it did.
+func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest, found *program.Spooled) provider.ApplyResponse {
+	unknown := provider.ApplyResponse{State: cty.NilVal}
+	if _, diags := h.Schema(ctx); diags.HasErrors() {
+		unknown.Diagnostics = diags
+		return unknown
+	}
+	rt, t := h.typeOf(provider.ManagedResource, req.Type)
+	if rt == nil {
+		return unknown
+	}
+	action := "update"
+	switch {
+	case req.Planned.IsNull():
+		action = "delete"
+	case req.Prior.IsNull():
+		action = "create"
+	}
+	r := h.requestFor(ctx, action, rt, t, req.Type)
+	r.silent = action == "delete"
+	addSecrets(r.secrets, rt.Block, req.Prior)
+	addSecrets(r.secrets, rt.Block, req.Planned)
+	got := &Answer{Result: found.Stdout, Program: h.m().Name}
+	if found.Known && found.ExitCode != 0 {
+		got.Failure = &Failure{State: fmt.Sprintf("it ended with exit status %d", found.ExitCode), Killed: found.ExitCode < 0}
+	}
+	if r.silent && !found.Known {
+		return unknown // that it printed nothing is no sign of success
+	}
+	a, diags := r.read(got, stateAnswer)
+	if r.silent {
+		return r.deleted(a, diags, rt, req)
+	}
+	return r.written(a, diags, rt, req)
 }

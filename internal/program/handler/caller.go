@@ -29,6 +29,8 @@ type Call struct {
 	Silent bool
 	// Intent is the engine's token of an operation that changes something; see provider.ApplyRequest.
 	Intent string
+	// Record is what is kept beside an answer that outlives this process; may be nil.
+	Record func() []byte
 	// Line gets each line that the program writes to standard error, and Progress what it tells of its progress otherwise. Neither is nil.
 	Line     func(line string)
 	Progress func(message string, fraction float64)

@@ -28,6 +28,9 @@ type Surroundings struct {
 	Cache string
 	// Grace is the time that a program has to end once it is told to; 0 means 10 s.
 	Grace time.Duration
+	// Spool gives the folder in which answers of calls that change something survive the death of this process; nil, or an empty name, means
+	// that they do not.
+	Spool func() string
 	// Patience is the time that a program has to begin a session; 0 means a minute.
 	Patience time.Duration
 	// Host is who programs are told starts them; empty means tombolo.
@@ -74,6 +77,12 @@ func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
 	}
 	if call.Type != "" {
 		cmd.Argv = append(cmd.Argv, call.Type)
+	}
+	if call.Intent != "" && c.surroundings.Spool != nil {
+		cmd.Spool = program.Spool{Dir: c.surroundings.Spool(), Token: call.Intent}
+		if call.Record != nil && cmd.Spool.Dir != "" {
+			cmd.Spool.Record = call.Record()
+		}
 	}
 	if call.Silent {
 		cmd.Whole = func([]byte) bool { return true }

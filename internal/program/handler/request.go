@@ -33,6 +33,7 @@ type request struct {
 	// silent is set when the program need not answer.
 	silent bool
 	intent string
+	record func() []byte
 }
 
 // request begins a request of the provider as a whole.
@@ -204,7 +205,7 @@ func (r *request) call(expected string) (*answer, diag.List) {
 	}
 	out := &output{request: r, expected: expected}
 	call := Call{
-		Action: r.action, Type: r.typ, Params: r.params.Bytes(), Silent: r.silent, Intent: r.intent,
+		Action: r.action, Type: r.typ, Params: r.params.Bytes(), Silent: r.silent, Intent: r.intent, Record: r.record,
 		Line: out.line, Progress: out.progress,
 	}
 	for attempt := 1; ; attempt++ {

@@ -1,0 +1,189 @@
+package tombolo
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// spooling is a workspace that has a place, beside the journal, for answers of programs.
+type spooling interface{ Answers() string }
+
+// answering is a provider whose answers outlive the engine; see the handler of program providers.
+type answering interface {
+	provider.Provider
+	Answered(ctx context.Context, req provider.ApplyRequest, found *program.Spooled) provider.ApplyResponse
+}
+
+// answersFolder is where programs leave their answers while this run lasts; "" for nowhere.
+func (p *Project) answersFolder() string {
+	if dir := p.answers.Load(); dir != nil {
+		return *dir
+	}
+	return ""
+}
+
+// forgetAnswer removes an answer that the journal has.
+func (p *Project) forgetAnswer(token string) {
+	if dir := p.answersFolder(); dir != "" {
+		_ = program.RemoveSpooled(dir, token) // the next run does it otherwise
+	}
+}
+
+// forgetAnswers removes answers that came to nothing: somebody knows better.
+func (p *Project) forgetAnswers(tokens []string) {
+	for _, token := range tokens {
+		p.forgetAnswer(token)
+	}
+}
+
+// foldAnswers takes over what programs of a run that was killed have answered since. Those that are still at work are waited for.
+func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
+	dir := r.project.answersFolder()
+	if dir == "" {
+		return nil
+	}
+	providers := map[addr.Provider]answering{}
+	defer func() {
+		for _, p := range providers {
+			if p != nil {
+				_ = p.Close()
+			}
+		}
+	}()
+	var open []string
+	for _, f := range r.Snapshot().InFlight {
+		found, err := r.awaitAnswer(ctx, dir, f)
+		switch {
+		case err != nil:
+			return diags.AppendError("Cannot read what a program answered to an interrupted run", err)
+		case found == nil:
+			continue
+		}
+		open = append(open, f.Token())
+		edit := r.answered(ctx, providers, f, found)
+		if edit == nil {
+			continue
+		}
+		if err := r.session.Resolve(ctx, []string{f.Token()}, *edit); err != nil {
+			return diags.AppendError("Cannot record what a program answered to an interrupted run", err)
+		}
+		diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "Operation of an interrupted run has ended", Address: f.Object.String(),
+			Detail: "A run ended in the middle of the " + f.Action + " of " + f.Object.String() + ". Its program went on, and what it answered has been stored."})
+		r.project.forgetAnswer(f.Token())
+		open = open[:len(open)-1]
+	}
+	if err := program.SweepSpool(dir, open); err != nil {
+		diags = diags.Warnf(nil, "Answers of an interrupted run are left behind", "They cannot be removed from %s: %s.", dir, err)
+	}
+	return diags
+}
+
+// awaitAnswer reads an answer as soon as its program has ended; nil when there is none.
+func (r *Run) awaitAnswer(ctx context.Context, dir string, f state.InFlight) (*program.Spooled, error) {
+	told := false
+	for {
+		found, err := program.ReadSpooled(dir, f.Token())
+		if !errors.Is(err, program.ErrRunning) {
+			return found, err
+		}
+		if !told {
+			told = true
+			r.project.opts.Events.Send(event.ProgramOutput{Object: f.Object, Label: f.Action, Line: "the program of an interrupted run is still at work; waiting for its end"})
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// answered turns an answer into an edit of the state; nil when it does not say what there is.
+func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answering, f state.InFlight, found *program.Spooled) *state.Edit {
+	p, known := providers[f.Provider.Provider]
+	if !known {
+		if factory := r.project.factories()[f.Provider.Provider]; factory != nil {
+			if made, err := factory(ctx); err == nil {
+				if p, _ = made.(answering); p == nil {
+					_ = made.Close()
+				}
+			}
+		}
+		providers[f.Provider.Provider] = p
+	}
+	if p == nil {
+		return nil
+	}
+	schema, problems := p.Schema(ctx)
+	if problems.HasErrors() {
+		return nil
+	}
+	rt := schema.Resources[f.Object.Instance.Resource.Type]
+	if rt == nil {
+		return nil
+	}
+	ty := rt.Block.ImpliedType()
+	req := provider.ApplyRequest{Type: f.Object.Instance.Resource.Type, Prior: cty.NullVal(ty), Planned: cty.NullVal(ty)}
+	stored := r.State().Object(f.Object)
+	var err error
+	if stored != nil && f.Action != "create" {
+		if req.Prior, err = stored.Value(ty); err != nil {
+			return nil
+		}
+		req.PlannedPrivate = stored.Private
+	}
+	if len(f.Planned) > 0 {
+		if req.Planned, err = ctyjson.Unmarshal(f.Planned, ty); err != nil {
+			return nil
+		}
+	}
+	resp := p.Answered(ctx, req, found)
+	v := resp.State
+	switch {
+	case v == cty.NilVal, len(value.Conforms(rt.Block, v)) > 0:
+		return nil
+	case v.IsNull() && f.Action == "delete" && !resp.Diagnostics.HasErrors():
+		return &state.Edit{Drop: &state.DropObject{Addr: f.Object}}
+	case v.IsNull() || f.Action == "delete":
+		return nil // nothing to store; a person, or the next plan, finds out
+	}
+	return stands(f, rt, resp, found.Record, stored)
+}
+
+// stands gives the edit that stores what exists after a creation or an update.
+func stands(f state.InFlight, rt *provider.ResourceType, resp provider.ApplyResponse, record []byte, stored *state.Object) *state.Edit {
+	sketch, err := state.DecodeObject(record)
+	if err != nil {
+		return nil
+	}
+	if resp.Diagnostics.HasErrors() {
+		sketch.Status = state.Tainted
+		if stored != nil {
+			sketch.Status = stored.Status
+		}
+	}
+	sketch.Private = resp.Private
+	if rt.Identity != nil && resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
+		if sketch.Identity, err = value.EncodeIdentity(rt.Identity, resp.Identity); err != nil {
+			return nil
+		}
+		sketch.IdentityVersion = rt.Identity.Version
+	}
+	o, err := state.NewObject(value.NullWriteOnly(rt.Block, value.UnknownAsNull(resp.State)), rt.Block.ImpliedType(), *sketch)
+	if err != nil {
+		return nil
+	}
+	return &state.Edit{Put: &state.PutObject{Addr: f.Object, Provider: f.Provider, Object: o}}
+}

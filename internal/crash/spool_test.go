@@ -1,0 +1,218 @@
+//go:build unix
+
+package crash
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A program provider whose program waits in the middle of each change until the file go is there, and writes down what it does. It has no
+// action read: what it answered is all that anybody knows.
+const spoolManifest = `{
+  "protocol": 1, "name": "slow", "command": ["sh", "./slow.sh"],
+  "schema": {"resource_schemas": {"slow_thing": {"implements": ["create", "update", "delete"], "attributes": {
+    "id": {"type": "string", "computed": true, "stable": true}, "text": {"type": "string", "required": true, "sensitive": true}, "serial": {"type": "number", "computed": true}
+  }}}}
+}`
+
+const spoolProgram = `in=$(cat)
+echo "$1" >>../log
+while ! [ -e ../go ]; do sleep 0.02; echo waiting >&2; done
+echo "done $1" >>../log
+case $1,$in in
+create,*half*) echo '{"state": {"id": "half"}, "diagnostics": [{"severity": "error", "summary": "No DNS"}]}'; exit 1 ;;
+create,*) echo '{"state": {"id": "made", "serial": 12345678901234567890123}, "private": {"etag": 7}}' ;;
+update,*) echo '{"state": {"serial": 2}}' ;;
+esac
+`
+
+const spoolConfig = `terraform {
+  required_providers {
+    slow = { source = "slow" }
+  }
+}
+resource "terraform_data" "first" {}
+resource "slow_thing" "a" {
+  text       = "TEXT"
+  depends_on = [terraform_data.first]
+}
+`
+
+// spoolRoom is a project with that provider.
+type spoolRoom struct {
+	t   *testing.T
+	dir string
+}
+
+func newSpoolRoom(t *testing.T) spoolRoom {
+	r := spoolRoom{t, t.TempDir()}
+	if err := os.Mkdir(filepath.Join(r.dir, "slow"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.write("slow/tombolo-provider.json", spoolManifest)
+	r.write("slow/slow.sh", strings.ReplaceAll(spoolProgram, "../", r.dir+"/"))
+	r.configure("one")
+	return r
+}
+
+func (r spoolRoom) write(name, text string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r spoolRoom) configure(text string) {
+	r.write("main.tf", strings.Replace(spoolConfig, "TEXT", text, 1))
+}
+
+func (r spoolRoom) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Dir = r.dir
+	cmd.Env = append(os.Environ(), roleCLI+"=1", "TOMBOLO_PROGRAM_PROVIDERS=slow=./slow", "TF_CLI_CONFIG_FILE="+os.DevNull)
+	return cmd
+}
+
+func (r spoolRoom) do(args ...string) string {
+	r.t.Helper()
+	out, err := r.command(args...).CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func (r spoolRoom) wait(name, text string) {
+	r.t.Helper()
+	for range 3000 {
+		if got, _ := os.ReadFile(filepath.Join(r.dir, name)); bytes.Contains(got, []byte(text)) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	r.t.Fatalf("no %q in %s", text, name)
+}
+
+// kill kills an apply in the middle of an action: with ended when the program has ended and the engine has not noticed yet, else while the
+// program is at work.
+func (r spoolRoom) kill(action string, ended bool, args ...string) {
+	r.t.Helper()
+	_ = os.Remove(filepath.Join(r.dir, "go"))
+	cmd := r.command(args...)
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.wait("log", action+"\n")
+	if ended {
+		_ = cmd.Process.Signal(syscall.SIGSTOP)
+		r.write("go", "")
+		r.wait("log", "done "+action+"\n")
+		time.Sleep(100 * time.Millisecond) // its answer follows
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if !ended {
+		time.AfterFunc(300*time.Millisecond, func() { _ = os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o644) })
+	}
+}
+
+// object gives the object in the state; nil when there is none.
+func (r spoolRoom) object() (object map[string]any, status string, dependencies int) {
+	r.t.Helper()
+	text, err := os.ReadFile(filepath.Join(r.dir, "terraform.tfstate"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var s struct {
+		Resources []struct {
+			Type      string
+			Instances []struct {
+				Attributes   map[string]any
+				Status       string
+				Dependencies []string
+				Private      string
+			}
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&s); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, res := range s.Resources {
+		if res.Type == "slow_thing" && len(res.Instances) == 1 {
+			return res.Instances[0].Attributes, res.Instances[0].Status, len(res.Instances[0].Dependencies)
+		}
+	}
+	return nil, "", 0
+}
+
+func (r spoolRoom) clean() {
+	r.t.Helper()
+	for _, name := range []string{"terraform.tfstate.answers", "terraform.tfstate.journal"} {
+		if _, err := os.Stat(filepath.Join(r.dir, name)); err == nil {
+			r.t.Errorf("%s is left behind", name)
+		}
+	}
+}
+
+func TestAnswersOfProgramsOutliveTheEngine(t *testing.T) {
+	for name, ended := range map[string]bool{"killed while the program works": false, "killed when the program has ended": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newSpoolRoom(t)
+			r.kill("create", ended, "apply", "-auto-approve")
+			if out := r.do("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "Operation of an interrupted run has ended") {
+				t.Errorf("nobody was told: %s", out)
+			}
+			if o, status, deps := r.object(); o["id"] != "made" || o["text"] != "one" || o["serial"] != json.Number("12345678901234567890123") || status != "" || deps != 1 {
+				t.Errorf("got %v, status %q, %d dependencies", o, status, deps)
+			}
+			r.clean()
+			r.configure("two")
+			r.kill("update", ended, "apply", "-auto-approve")
+			r.do("plan", "-no-color", "-detailed-exitcode")
+			if o, _, _ := r.object(); o["id"] != "made" || o["text"] != "two" || o["serial"] != json.Number("2") {
+				t.Errorf("after the update: got %v", o)
+			}
+			r.kill("delete", true, "destroy", "-auto-approve")
+			r.do("apply", "-auto-approve", "-destroy", "-no-color")
+			if o, _, _ := r.object(); o != nil {
+				t.Errorf("after the deletion: got %v", o)
+			}
+			r.clean()
+			log, _ := os.ReadFile(filepath.Join(r.dir, "log"))
+			if n := strings.Count("\n"+string(log), "\ncreate\n"); n != 1 {
+				t.Errorf("it was created %d times:\n%s", n, log)
+			}
+		})
+	}
+}
+
+func TestAFailureThatOutlivesTheEngineIsTainted(t *testing.T) {
+	r := newSpoolRoom(t)
+	r.configure("half")
+	r.kill("create", false, "apply", "-auto-approve")
+	if out := r.do("plan", "-no-color"); !strings.Contains(out, "is tainted, so") {
+		t.Errorf("got %s", out)
+	}
+	if o, status, _ := r.object(); o["id"] != "half" || status != "tainted" {
+		t.Errorf("got %v, %s", o, status)
+	}
+}
+
+func TestNothingIsLeftOfAnswersThatArrived(t *testing.T) {
+	r := newSpoolRoom(t)
+	r.write("go", "")
+	r.do("apply", "-auto-approve")
+	r.clean()
+	r.do("destroy", "-auto-approve")
+	r.clean()
+}

@@ -1,0 +1,22 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
+
+package program
+
+import (
+	"context"
+	"os"
+)
+
+// runSpooled runs without a spool: there is no lock here that a program could hold by having its output open.
+func runSpooled(ctx context.Context, path string, c Command) (*Result, error) {
+	p, err := launching(path, c, launch)
+	if err != nil {
+		return nil, err
+	}
+	return p.wait(ctx)
+}
+
+func lockedFile(name string) (bool, error) {
+	_, err := os.Stat(name)
+	return false, err
+}

@@ -1,0 +1,230 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// spooled is one program whose outputs are files. The goroutine that calls wait owns it.
+type spooled struct {
+	limits  Command
+	cmd     *exec.Cmd
+	group   *group
+	out     *os.File
+	err     *os.File
+	read    int64 // of err
+	message *ends
+	lines   *lines
+}
+
+// runSpooled is Run with a spool.
+func runSpooled(ctx context.Context, path string, c Command) (*Result, error) {
+	s, err := launching(path, c, launchSpooled)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	return s.wait(ctx)
+}
+
+func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
+	s := &spooled{limits: c, message: &ends{max: max(1, c.MaxStderr/2)}}
+	if c.Stderr != nil {
+		s.lines = &lines{emit: c.Stderr}
+	}
+	defer func() {
+		if err != nil {
+			s.close()
+			_ = RemoveSpooled(c.Spool.Dir, c.Spool.Token)
+		}
+	}()
+	if err := os.MkdirAll(c.Spool.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make a place for its answer: %w", err)
+	}
+	if err := os.WriteFile(c.Spool.file(spoolRecord), c.Spool.Record, 0o600); err != nil {
+		return nil, fmt.Errorf("make a place for its answer: %w", err)
+	}
+	if s.out, err = os.OpenFile(c.Spool.file(spoolOut), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
+		return nil, fmt.Errorf("make a place for its answer: %w", err)
+	}
+	if s.err, err = os.OpenFile(c.Spool.file(spoolErr), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
+		return nil, fmt.Errorf("make a place for its answer: %w", err)
+	}
+	if err := syscall.Flock(int(s.out.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, fmt.Errorf("lock the place of its answer: %w", err)
+	}
+	in, err := inputFile(c)
+	if err != nil {
+		return nil, fmt.Errorf("write its input: %w", err)
+	}
+	defer in.Close()
+	s.cmd = &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: environment(dir, c.Env), Stdin: in, Stdout: s.out, Stderr: s.err}
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	s.group = groupOf(s.cmd.Process)
+	return s, nil
+}
+
+// inputFile makes the file without a name that the program reads.
+func inputFile(c Command) (*os.File, error) {
+	in, err := os.CreateTemp(c.Spool.Dir, "in-*")
+	if err != nil {
+		return nil, err
+	}
+	if err = os.Remove(in.Name()); err == nil {
+		_, err = in.Write(c.Stdin)
+	}
+	if err == nil {
+		_, err = in.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		in.Close()
+	}
+	return in, err
+}
+
+// look is how often standard error is read while the program runs.
+const look = 40 * time.Millisecond
+
+func (s *spooled) wait(ctx context.Context) (*Result, error) {
+	exited := make(chan struct{})
+	go func() {
+		s.cmd.Wait() // the outcome is in ProcessState
+		close(exited)
+	}()
+	failure := s.watch(ctx, exited)
+	var stopped *StoppedError
+	if errors.As(failure, &stopped) && stopped.Stuck {
+		return &Result{Path: s.cmd.Path, Stderr: s.message.bytes(), State: "still running", ExitCode: -1}, failure
+	}
+	if failure != nil {
+		s.group.kill()
+	}
+	res := &Result{Path: s.cmd.Path, State: s.cmd.ProcessState.String(), ExitCode: s.cmd.ProcessState.ExitCode()}
+	s.out.Close()
+	s.linger(res)
+	s.tail()
+	if s.lines != nil {
+		s.lines.flush()
+	}
+	res.Stderr = s.message.bytes()
+	if failure == nil && len(res.Stdout) > s.limits.MaxStdout {
+		res.Stdout, failure = res.Stdout[:s.limits.MaxStdout], &LimitError{Limit: s.limits.MaxStdout}
+	}
+	if stopped != nil && res.ExitCode == 0 && s.limits.Whole(res.Stdout) {
+		failure = nil
+	}
+	// Best effort: without it, what the program printed has to speak for itself.
+	_ = os.WriteFile(s.limits.Spool.file(spoolStatus), fmt.Append(nil, res.ExitCode), 0o600)
+	return res, failure
+}
+
+// watch waits for the end of the program, and makes it end when the context is done or its output exceeds the limit.
+func (s *spooled) watch(ctx context.Context, exited chan struct{}) (failure error) {
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	cancelled := ctx.Done()
+	var kill, giveUp <-chan time.Time
+	for {
+		select {
+		case <-exited:
+			return failure
+		case <-ticker.C:
+			s.tail()
+			if info, err := s.out.Stat(); err == nil && info.Size() > int64(s.limits.MaxStdout) && failure == nil {
+				failure = &LimitError{Limit: s.limits.MaxStdout}
+				s.group.kill()
+				giveUp = time.After(killWait)
+			}
+		case <-cancelled:
+			cancelled = nil
+			if failure == nil {
+				failure = &StoppedError{Err: context.Cause(ctx)}
+				s.group.terminate()
+				kill = time.After(s.limits.Grace)
+			}
+		case <-kill:
+			s.group.kill()
+			giveUp = time.After(killWait)
+		case <-giveUp:
+			return &StoppedError{Err: failure, Stuck: true}
+		}
+	}
+}
+
+// linger reads the answer. While it is not whole and something that the program started still holds it, there may come more.
+func (s *spooled) linger(res *Result) {
+	deadline := time.Now().Add(s.limits.Linger)
+	for {
+		held, err := lockedFile(s.limits.Spool.file(spoolOut))
+		res.Stdout = readFrom(s.limits.Spool.file(spoolOut), s.limits.MaxStdout+1)
+		res.Held = held && err == nil
+		if !res.Held || res.ExitCode == 0 && s.limits.Whole(res.Stdout) || time.Now().After(deadline) || len(res.Stdout) > s.limits.MaxStdout {
+			return
+		}
+		time.Sleep(look / 2)
+	}
+}
+
+func readFrom(name string, most int) []byte {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, int64(most)))
+	return text
+}
+
+// tail reads what is new on standard error.
+func (s *spooled) tail() {
+	buf := make([]byte, readSize)
+	for range roundSize / readSize {
+		n, err := s.err.ReadAt(buf, s.read)
+		s.read += int64(n)
+		s.message.Write(buf[:n])
+		if s.lines != nil {
+			s.lines.Write(buf[:n])
+		}
+		if err != nil || n == 0 {
+			break
+		}
+	}
+	if s.read > maxSpooledErr {
+		// A flood must not fill the disk. The program appends, so it goes on at the beginning; what it writes just now is lost.
+		_ = s.err.Truncate(0)
+		s.read = 0
+	}
+}
+
+// maxSpooledErr is how much of standard error is kept on the disk.
+const maxSpooledErr = 8 << 20
+
+func (s *spooled) close() {
+	s.out.Close()
+	s.err.Close()
+}
+
+// lockedFile tells whether somebody holds a lock on a file.
+func lockedFile(name string) (bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
+}
