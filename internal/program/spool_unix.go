@@ -186,8 +186,11 @@ func readFrom(name string, most int) []byte {
 	return text
 }
 
-// tail reads what is new on standard error.
+// tail reads what is new on standard error. Of a flood it reads the end.
 func (s *spooled) tail() {
+	if info, err := s.err.Stat(); err == nil && info.Size()-s.read > roundSize/2 {
+		s.read = info.Size() - roundSize/2
+	}
 	buf := make([]byte, readSize)
 	for range roundSize / readSize {
 		n, err := s.err.ReadAt(buf, s.read)

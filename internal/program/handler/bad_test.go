@@ -89,8 +89,14 @@ func texts(diags diag.List) string {
 // TestBadAnswersSayWhatToChange runs programs that answer something else than they should. State is what the engine gets to store: "" for
 // nobody knows, null for nothing, or the id.
 func TestBadAnswersSayWhatToChange(t *testing.T) {
-	f, _ := newToy(t, handler.Options{})
-	d := drive(t, f)
+	t.Run("pipes", func(t *testing.T) {
+		f, _ := newToy(t, handler.Options{})
+		badAnswers(t, drive(t, f))
+	})
+	t.Run("spool", func(t *testing.T) { badAnswers(t, drive(t, newSpooled(t))) })
+}
+
+func badAnswers(t *testing.T, d driver) {
 	for do, want := range map[string]struct {
 		state string
 		texts []string
