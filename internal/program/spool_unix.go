@@ -21,6 +21,7 @@ type spooled struct {
 	out     *os.File
 	err     *os.File
 	read    int64 // of err
+	freed   int64 // of err, given back to the disk
 	message *ends
 	lines   *lines
 }
@@ -203,15 +204,11 @@ func (s *spooled) tail() {
 			break
 		}
 	}
-	if s.read > maxSpooledErr {
-		// A flood must not fill the disk. The program appends, so it goes on at the beginning; what it writes just now is lost.
-		_ = s.err.Truncate(0)
-		s.read = 0
+	if s.read-s.freed > roundSize {
+		freeBefore(s.err, s.read) // a flood must not fill the disk
+		s.freed = s.read
 	}
 }
-
-// maxSpooledErr is how much of standard error is kept on the disk.
-const maxSpooledErr = 8 << 20
 
 func (s *spooled) close() {
 	s.out.Close()
