@@ -123,6 +123,7 @@ func TestSplitWordsIsThatOfAShell(t *testing.T) {
 		{`-var 'a=b c' "d e" f\ g`, []string{"-var", "a=b c", "d e", "f g"}},
 		{`"a\"b\\c\d" 'a\b' ""`, []string{`a"b\c\d`, `a\b`, ""}},
 		{`-var=a='x'"y"`, []string{"-var=a=xy"}},
+		{`-var=a=x;y&z -no-color`, []string{"-var=a=x;y&z", "-no-color"}}, // Terraform drops what is behind the semicolon
 	} {
 		got, err := splitWords(tt.in)
 		if err != nil {

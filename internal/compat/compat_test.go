@@ -72,7 +72,7 @@ func known(t *testing.T, f Facts, used usage) func(Item) bool {
 	walk("", cli.Commands())
 	functions := funcs.Table(funcs.Options{})
 	bodies := probe(t, candidates(f), validateHere)
-	settings := literals(t, "../settings")
+	settings, outermost := literals(t, "../settings"), literals(t, "../settings/parse.go") // blocks of our own have arguments in other files
 	variables := map[string]bool{}
 	for _, v := range command.Environment {
 		variables[v.Name] = true
@@ -88,12 +88,13 @@ func known(t *testing.T, f Facts, used usage) func(Item) bool {
 			_, ok := functions[i.Name]
 			return ok
 		case Setting:
+			first, _, _ := strings.Cut(i.Name, "/")
 			for part := range strings.SplitSeq(i.Name, "/") {
 				if !settings[part] {
 					return false
 				}
 			}
-			return true
+			return outermost[first]
 		case Variable:
 			return variables[i.Name] || variables[strings.TrimSuffix(i.Name, "NAME")] || variables[strings.TrimSuffix(i.Name, "HOST")]
 		case Argument, Block:

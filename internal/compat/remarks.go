@@ -33,6 +33,8 @@ var remarks = map[string]Remark{
 	"setting provisioners": {Moot, "Provisioners are no plugins any more; Terraform ignores the setting, too."},
 
 	"variable CHECKPOINT_DISABLE":        {Moot, "There is nothing to switch off: no service is ever asked for new versions."},
+	"variable TF_CLI_ARGS":               {Differs, notAShell},
+	"variable TF_CLI_ARGS_NAME":          {Differs, notAShell},
 	"variable TF_CLOUD_HOSTNAME":         {Refused, "They are part of the block `cloud`, which is refused."},
 	"variable TF_CLOUD_ORGANIZATION":     {Refused, "They are part of the block `cloud`, which is refused."},
 	"variable TF_CLOUD_PROJECT":          {Refused, "They are part of the block `cloud`, which is refused."},
@@ -43,6 +45,7 @@ var remarks = map[string]Remark{
 
 const (
 	noTests   = "The directory is checked, and the tests in it are not read."
+	notAShell = "Signs of shells such as `;`, `&` and `>` stand for themselves, quoted or not; Terraform drops what follows when they are not quoted."
 	noRemote  = "Nothing is run on other machines: a `local-exec` provisioner can call ssh or scp."
 	oneOfOurs = "States are kept by the backends `local` and `inmem`; the message says so."
 )
