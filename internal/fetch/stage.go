@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
@@ -106,28 +104,21 @@ func (s *stage) place(old, wanted *config.Manifest) error {
 		}
 	}
 	first := map[*fetched]string{}
-	var copies errgroup.Group
-	copies.SetLimit(together)
-	var later []func() error
 	for _, k := range s.kept {
 		to := s.real(s.home(k.key))
 		if err := os.RemoveAll(to); err != nil {
 			return fmt.Errorf("remove the former module: %w", err)
 		}
 		if from, ok := first[k.fetched]; ok {
-			later = append(later, func() error { return copyPackage(from, to) })
+			if err := copyPackage(from, to); err != nil {
+				return fmt.Errorf("copy the module %s: %w", k.key, err)
+			}
 			continue
 		}
 		if err := os.Rename(k.dir, to); err != nil {
 			return fmt.Errorf("install the module %s: %w", k.key, err)
 		}
 		first[k.fetched] = to
-	}
-	for _, do := range later {
-		copies.Go(do)
-	}
-	if err := copies.Wait(); err != nil {
-		return fmt.Errorf("copy a module: %w", err)
 	}
 	return writeManifest(s.manifest(), wanted)
 }

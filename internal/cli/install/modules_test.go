@@ -192,3 +192,39 @@ func TestModulesAreInstalledAsByTheRealProgram(t *testing.T) {
 		})
 	}
 }
+
+func TestAModuleBecomesANewConfiguration(t *testing.T) {
+	f := newForge(t)
+	own := program(t)
+	for source, want := range map[string]string{
+		"git::https://git.example/net.git//other?ref=v1": "work/x.tf", "corp/net/aws//inner/../other": "work/x.tf", "https://web.example/all.zip//top": "work/main.tf",
+	} {
+		s := newSite(t, own, f.Net)
+		output, code := s.run("init", "-from-module="+source)
+		if there := s.tree("work"); code != 0 || there[want] == "" || there["work/.git"] != "" {
+			t.Errorf("%s gives %d, %s", source, code, output)
+		}
+		s.leavesNothing("init -from-module="+source, "non-empty directory")
+	}
+}
+
+func TestInstalledVersionsAreShown(t *testing.T) {
+	f := newForge(t)
+	s := newSite(t, program(t), f.Net)
+	s.write("work/main.tf", "module \"r\" {\n  source = \"corp/net/aws//other\"\n  version = \"~> 1.0\"\n}\n")
+	if output, code := s.run("get"); code != 0 {
+		t.Fatal(output)
+	}
+	f.Requests()
+	output, _ := s.run("modules", "-json")
+	has(t, output, `{"key":"r","source":"registry.terraform.io/corp/net/aws//other","version":"1.10.0"}`)
+	if asked := f.Requests(); len(asked) > 0 {
+		t.Errorf("the network was asked: %v", asked)
+	}
+	s.write("work/main.tf", calls("r", "corp/net/aws//other")+calls("q", "https://nowhere.example/a.zip"))
+	s.write("work/m.tf", "")
+	output, code := s.run("get")
+	if has(t, output, "module.q is not installed", "https://nowhere.example/a.zip", "404"); code != 1 {
+		t.Errorf("get exits with %d", code)
+	}
+}
