@@ -26,7 +26,7 @@ func (w *walk) reuse(n *node) bool {
 	}
 	n.entry = recorded
 	pkg, _ := splitSource(n.call.Source)
-	n.place = place{dir: recorded.Dir, pkg: pkg, inPkg: ".", files: w.files}
+	n.place = place{dir: recorded.Dir, pkg: download.Shown(pkg), inPkg: ".", files: w.files}
 	if recorded.Version != "" {
 		n.place.pkg += "@" + recorded.Version
 	}

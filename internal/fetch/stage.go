@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
@@ -98,29 +100,57 @@ func (s *stage) keep(key string, f *fetched) { s.kept = append(s.kept, keeping{k
 // place puts the packages into their places and writes the manifest. In between, the manifest knows nothing of what is replaced: a crash
 // leaves modules that are to be installed again, not some that are not what the manifest says.
 func (s *stage) place(old, wanted *config.Manifest) error {
+	if err := s.multiply(); err != nil {
+		return fmt.Errorf("copy a module: %w", err)
+	}
 	if len(s.kept) > 0 {
 		if err := writeManifest(s.manifest(), s.without(old)); err != nil {
 			return err
 		}
 	}
-	first := map[*fetched]string{}
 	for _, k := range s.kept {
-		to := s.real(s.home(k.key))
-		if err := os.RemoveAll(to); err != nil {
-			return fmt.Errorf("remove the former module: %w", err)
-		}
-		if from, ok := first[k.fetched]; ok {
-			if err := copyPackage(from, to); err != nil {
-				return fmt.Errorf("copy the module %s: %w", k.key, err)
-			}
-			continue
-		}
-		if err := os.Rename(k.dir, to); err != nil {
+		if err := replace(k.dir, s.real(s.home(k.key))); err != nil {
 			return fmt.Errorf("install the module %s: %w", k.key, err)
 		}
-		first[k.fetched] = to
 	}
 	return writeManifest(s.manifest(), wanted)
+}
+
+// multiply makes copies of the packages that several modules have, so that everything is there, and fits on the disk, before anything is
+// replaced.
+func (s *stage) multiply() error {
+	taken := map[*fetched]bool{}
+	var copies errgroup.Group
+	copies.SetLimit(together)
+	for i, k := range s.kept {
+		if !taken[k.fetched] {
+			taken[k.fetched] = true
+			continue
+		}
+		to, err := s.folder()
+		if err != nil {
+			return errors.Join(err, copies.Wait())
+		}
+		s.kept[i].fetched = &fetched{k.pkg, to}
+		copies.Go(func() error { return copyPackage(k.dir, to) })
+	}
+	return copies.Wait()
+}
+
+// replaceAttempts bounds how often a place that another process fills at the same time is tried.
+const replaceAttempts = 10
+
+// replace puts a folder in the place of another one. Of several processes that do so at the same time, the last one wins.
+func replace(from, to string) (err error) {
+	for range replaceAttempts {
+		if err = os.RemoveAll(to); err == nil {
+			err = os.Rename(from, to)
+		}
+		if !errors.Is(err, fs.ErrExist) { // something is in the folder that was empty a moment ago
+			return err
+		}
+	}
+	return err
 }
 
 // without is a manifest without the modules that are about to be replaced, and without what is in them.

@@ -121,7 +121,8 @@ func (g *Getter) local(u *url.URL, dir string) error {
 	return g.unpack(kind, from, from, dir)
 }
 
-// Shown is a source as people may see it: without passwords and keys.
+// Shown is a source as people may see it: without passwords and keys. In an address of the web, where tokens stand as users too, the user
+// does not show either.
 func Shown(source string) string {
 	getter, rest := config.SplitForced(source)
 	u, err := url.Parse(rest)
@@ -131,6 +132,9 @@ func Shown(source string) string {
 	if query := u.Query(); query.Has("sshkey") {
 		query.Set("sshkey", "redacted")
 		u.RawQuery = query.Encode()
+	}
+	if u.User != nil && (u.Scheme == "https" || u.Scheme == "http") {
+		u.User = url.User("xxxxx")
 	}
 	shown := u.Redacted()
 	if getter != "" {

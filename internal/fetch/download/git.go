@@ -86,7 +86,7 @@ func (g *Getter) git(ctx context.Context, u *url.URL, dir string) error {
 			return err
 		}
 	}
-	return unpack.CheckTree(dir, g.limits())
+	return unpack.CheckTree(dir, ".git", g.limits())
 }
 
 // understand reads a source, and refuses what git could misunderstand.
@@ -99,9 +99,9 @@ func (c *cloning) understand(u *url.URL) (key []byte, err error) {
 	case !slices.Contains(transports, u.Scheme):
 		return nil, fmt.Errorf("git is not used by way of %.50q: expected https or ssh", u.Scheme)
 	case strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") || hasControl(own.String()):
-		return nil, fmt.Errorf("the address %.200q could be taken for an option of git or ssh", own.Redacted())
+		return nil, fmt.Errorf("the address %.200q could be taken for an option of git or ssh", Shown(own.String()))
 	case u.Scheme != "file" && u.Host == "":
-		return nil, fmt.Errorf("the address %.200q names no host", own.Redacted())
+		return nil, fmt.Errorf("the address %.200q names no host", Shown(own.String()))
 	case strings.HasPrefix(c.ref, "-") || hasControl(c.ref) || len(c.ref) > maxRef:
 		return nil, fmt.Errorf("%.300q is not the name of a tag, branch or commit", c.ref)
 	}

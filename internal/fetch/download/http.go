@@ -118,7 +118,7 @@ func (g *Getter) page(ctx context.Context, u *url.URL, dir string, hops int) err
 		err = os.Rename(filepath.Join(whole, filepath.FromSlash(sub)), dir)
 	}
 	if err == nil {
-		err = unpack.CheckTree(dir, g.limits()) // what led to another part of the package leads nowhere now
+		err = unpack.CheckTree(dir, "", g.limits()) // what led to another part of the package leads nowhere now
 	}
 	return errors.Join(err, os.RemoveAll(whole))
 }

@@ -61,12 +61,12 @@ func (t *target) makeLinks(dir string) error {
 	if len(t.links) == 0 {
 		return nil
 	}
-	return CheckTree(dir, t.limits)
+	return CheckTree(dir, "", t.limits)
 }
 
 // CheckTree refuses a folder that somebody else has filled: for links that lead out of it, also by way of others, for what is neither
-// file, folder nor link, and for its size. What lies in .git is not looked at.
-func CheckTree(dir string, limits Limits) error {
+// file, folder nor link, and for its size. What lies in the folder at its top that is called apart is not looked at; "" for none.
+func CheckTree(dir, apart string, limits Limits) error {
 	top, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func CheckTree(dir string, limits Limits) error {
 			return limits.tooMany()
 		}
 		switch kindOf := d.Type(); {
-		case d.Name() == ".git" && d.IsDir():
+		case rel == apart && d.IsDir():
 			return filepath.SkipDir
 		case d.IsDir():
 			return nil

@@ -143,6 +143,7 @@ func TarGz(name string, r io.Reader, dir string, limits Limits) error {
 // Tar extracts a tar archive into a new folder. name is what the archive is called in errors.
 func Tar(name string, r io.Reader, dir string, limits Limits) error {
 	return extract(name, dir, limits, func(t *target) error {
+		r := &stream{Reader: r, left: limits.Bytes + int64(limits.Files+1)*headerBytes + 2*maxPadding, limits: limits}
 		for archive := tar.NewReader(r); ; {
 			h, err := archive.Next()
 			switch {
@@ -165,6 +166,25 @@ func Tar(name string, r io.Reader, dir string, limits Limits) error {
 			}
 		}
 	})
+}
+
+// headerBytes bounds what a tar archive may have for each entry, and for remarks, beside contents: of what is compressed well, much can be
+// read that leaves nothing on the disk.
+const headerBytes = 4 << 10
+
+// stream is a tar archive of a length that makes sense.
+type stream struct {
+	io.Reader
+	left   int64
+	limits Limits
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if s.left -= int64(n); s.left < 0 {
+		return 0, s.limits.tooLarge()
+	}
+	return n, err
 }
 
 // maxPadding bounds what may follow the end of a tar archive: writers fill up their last block.

@@ -105,6 +105,10 @@ func TestHostileTarArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 	for i := range many {
 		many[i] = file(fmt.Sprint("f", i), "")
 	}
+	remarks := make([]entry, 2500) // which are no entries, so that nothing counts them
+	for i := range remarks {
+		remarks[i] = entry{header: tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": strings.Repeat("x", 1000)}}}
+	}
 	for name, c := range map[string]struct {
 		entries []entry
 		want    string
@@ -123,6 +127,7 @@ func TestHostileTarArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 		"twice":            {[]entry{file("a", "1"), file("./a", "2")}, "exists"},
 		"too deep":         {[]entry{file(strings.Repeat("d/", 100)+"x", "x")}, "folders deep"},
 		"too many":         {many, "more than 50 entries"},
+		"remarks":          {remarks, "more than 65536 bytes"},
 		"bomb":             {[]entry{file("a", strings.Repeat("0", 1<<15)), file("b", strings.Repeat("0", 1<<15+1))}, "more than 65536 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
