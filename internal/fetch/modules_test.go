@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -263,6 +264,50 @@ func TestStagesOfKilledRunsAreRemoved(t *testing.T) {
 }
 
 // Two hundred packages whose servers take their time come side by side: each waits until others are there as well.
+// What one process has installed, and may be reading, is not replaced by another one that has begun before.
+func TestRunsInOneDirectoryLeaveEachOthersModules(t *testing.T) {
+	const pkg = "git::https://example.com/x.git"
+	packages := map[string]map[string]string{pkg: {"a/main.tf": "", "b/main.tf": ""}, "https://example.com/new.zip": {"main.tf": ""}}
+	dir := project(t, call("a", pkg+"//a")+call("b", pkg+"//b"))
+	inside := filepath.Join(dir, config.DefaultDataDir, "modules", "b", "b", "main.tf")
+	var before os.FileInfo
+	late := &store{packages: packages, wait: func(context.Context, string) error {
+		if _, _, diags := install(t, dir, fetch.Options{Packages: &store{packages: packages}}); diags.HasErrors() {
+			return diags.Err()
+		}
+		var err error
+		before, err = os.Stat(inside)
+		return err
+	}}
+	if _, _, diags := install(t, dir, fetch.Options{Packages: late}); diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	if after, err := os.Stat(inside); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the module was replaced: %v", err)
+	}
+	if got := modulesDir(t, dir); !slices.Equal(got, []string{"a", "b", "modules.json"}) {
+		t.Errorf("there are %q", got)
+	}
+	// All of them at once.
+	for round := range 3 {
+		rewrite(t, dir, call("a", pkg+"//a")+call("b", pkg+"//b")+call(fmt.Sprint("c", round), "https://example.com/new.zip"))
+		var wait sync.WaitGroup
+		for range 4 {
+			wait.Go(func() {
+				if _, diags := fetch.InstallModules(context.Background(), dir, config.DefaultDataDir, fetch.Options{Packages: &store{packages: packages}, Upgrade: round == 1}); diags.HasErrors() {
+					t.Error(diags.Err())
+				}
+			})
+		}
+		wait.Wait()
+		for _, name := range []string{"a/a/main.tf", "b/b/main.tf", fmt.Sprintf("c%d/main.tf", round)} {
+			if _, err := os.Stat(filepath.Join(dir, config.DefaultDataDir, "modules", filepath.FromSlash(name))); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestPackagesAreFetchedSideBySide(t *testing.T) {
 	s := &store{packages: map[string]map[string]string{}}
 	var configuration strings.Builder

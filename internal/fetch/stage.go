@@ -7,12 +7,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
@@ -104,6 +103,17 @@ func (s *stage) place(old, wanted *config.Manifest) error {
 		return fmt.Errorf("copy a module: %w", err)
 	}
 	if len(s.kept) > 0 {
+		unlock, err := lockFolder(s.real(s.modules))
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if now, err := readManifest(s.manifest()); err == nil {
+			s.leave(old, now, wanted)
+			old = now
+		}
+	}
+	if len(s.kept) > 0 {
 		if err := writeManifest(s.manifest(), s.without(old)); err != nil {
 			return err
 		}
@@ -116,12 +126,28 @@ func (s *stage) place(old, wanted *config.Manifest) error {
 	return writeManifest(s.manifest(), wanted)
 }
 
+// leave keeps what another process has installed since this one began, if it is the same: that process may be reading it.
+func (s *stage) leave(old, now, wanted *config.Manifest) {
+	before, there, want := byKey(old), byKey(now), byKey(wanted)
+	s.kept = slices.DeleteFunc(s.kept, func(k keeping) bool {
+		entry := want[k.key]
+		info, err := os.Stat(s.real(entry.Dir))
+		return there[k.key] == entry && before[k.key] != entry && err == nil && info.IsDir()
+	})
+}
+
+func byKey(m *config.Manifest) map[string]config.ManifestModule {
+	entries := make(map[string]config.ManifestModule, len(m.Modules))
+	for _, entry := range m.Modules {
+		entries[entry.Key] = entry
+	}
+	return entries
+}
+
 // multiply makes copies of the packages that several modules have, so that everything is there, and fits on the disk, before anything is
 // replaced.
 func (s *stage) multiply() error {
 	taken := map[*fetched]bool{}
-	var copies errgroup.Group
-	copies.SetLimit(together)
 	for i, k := range s.kept {
 		if !taken[k.fetched] {
 			taken[k.fetched] = true
@@ -129,12 +155,14 @@ func (s *stage) multiply() error {
 		}
 		to, err := s.folder()
 		if err != nil {
-			return errors.Join(err, copies.Wait())
+			return err
+		}
+		if err := copyPackage(k.dir, to); err != nil {
+			return err
 		}
 		s.kept[i].fetched = &fetched{k.pkg, to}
-		copies.Go(func() error { return copyPackage(k.dir, to) })
 	}
-	return copies.Wait()
+	return nil
 }
 
 // replaceAttempts bounds how often a place that another process fills at the same time is tried.

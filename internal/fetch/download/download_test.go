@@ -36,8 +36,8 @@ func newPlace(t *testing.T) *place {
 	net := fetchtest.New(t)
 	p := &place{Net: net, t: t, home: t.TempDir(), dir: t.TempDir()}
 	p.getter = &download.Getter{
-		Web:     web.New(web.Options{Transport: net.Transport(), Timeout: 5 * time.Second, Stall: 500 * time.Millisecond, Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}),
-		Environ: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=1"}, net.Env()...),
+		Web:     web.New(web.Options{Transport: net.Transport(), Timeout: time.Minute, Stall: time.Minute, Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}),
+		Environ: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home}, net.Env()...),
 		Limits:  unpack.Limits{Files: 40, Bytes: 1 << 20},
 	}
 	return p
@@ -125,6 +125,7 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		"linkabs":  {tar.Header{Name: "l", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}, "leads out of the folder"},
 		"hard":     {tar.Header{Name: "l", Linkname: "a", Typeflag: tar.TypeLink}, "link to another entry"},
 		"device":   {tar.Header{Name: "d", Typeflag: tar.TypeChar}, "device"},
+		"ours":     {tar.Header{Name: ".git/l", Linkname: "../../evil", Typeflag: tar.TypeSymlink}, "leads out of the folder"},
 		"setuid":   {tar.Header{Name: "s", Mode: 0o4755}, "special permissions"},
 		"bomb":     {tar.Header{Name: "b", Size: 2 << 20}, "more than 1048576 bytes"},
 	} {
@@ -134,6 +135,9 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	// d leads to the top, so that what leads up from there by way of it leads out.
 	p.Answer("web.example", "/chain.tar.gz", content(archive(t, tar.Header{Name: "p/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{Name: "p/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
 	p.refuses("https://web.example/chain.tar.gz", "leads out of the folder")
+	// An archive is not git's: what it has in .git is judged as all the rest.
+	p.Answer("web.example", "/ours-too.tar.gz", content(archive(t, tar.Header{Name: ".git/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{Name: ".git/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
+	p.refuses("https://web.example/ours-too.tar.gz", "leads out of the folder")
 	p.Answer("web.example", "/good.tar.gz", content(archive(t, tar.Header{Name: "a.tf"}, tar.Header{Name: "b/l", Linkname: "../a.tf", Typeflag: tar.TypeSymlink})))
 	dir, err := p.fetch("https://web.example/good.tar.gz")
 	if target, linkErr := os.Readlink(filepath.Join(dir, "b", "l")); err != nil || linkErr != nil || target != "../a.tf" {
@@ -187,6 +191,7 @@ func TestServersCannotSendUsAnywhere(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
+	p.getter.Web.Stall = 500 * time.Millisecond
 	p.refuses("https://web.example/slow.zip", "does not come forward")
 }
 
@@ -214,6 +219,14 @@ func TestPasswordsGoToTheirHostOnly(t *testing.T) {
 	_, err := p.fetch("https://me:secret@web.example/none.zip")
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
+	}
+	for source, want := range map[string]string{
+		"git::https://secret:x-oauth-basic@web.example/x": "git::https://xxxxx@web.example/x", "https://secret@web.example/x.zip": "https://xxxxx@web.example/x.zip",
+		"git::ssh://git@web.example/x": "git::ssh://git@web.example/x", "https://web.example/x.zip?a=b": "https://web.example/x.zip?a=b",
+	} {
+		if got := download.Shown(source); got != want {
+			t.Errorf("%s shows", got)
+		}
 	}
 	if got := download.Shown("git::ssh://me:secret@web.example/x?ref=1&sshkey=secret"); strings.Contains(got, "secret") {
 		t.Error(got)
@@ -336,7 +349,10 @@ func TestGitAsksNobody(t *testing.T) {
 	}))
 	p.refuses("git::https://git.example/x.git", "Nobody is asked for passwords")
 	p.Serve("slow.example", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	usual := p.getter.Environ
+	p.getter.Environ = append(slices.Clone(usual), "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=1")
 	p.refuses("git::https://slow.example/x.git", "git says")
+	p.getter.Environ = usual
 	p.Serve("broken.example", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 	p.refuses("git::https://broken.example/x.git", "after 3 attempts")
 }
