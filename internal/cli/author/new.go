@@ -1,0 +1,74 @@
+package author
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/program/starter"
+)
+
+func cmdNew() *command.Command {
+	return &command.Command{
+		Name: "new", Short: "Begin a program provider", Args: "NAME", Mixed: true,
+		Long: `Write a small program provider that works, with a file of values to test it with and a README, into
+a new folder. It manages files; what it does is there to be replaced. Those in Python and Node.js use
+a kit, one file that is written beside them.`,
+		Example: "~ provider new notes -lang python",
+		Setup: func(c *command.Call) command.Run {
+			lang := c.Flags.String("lang", "bash", "The `LANGUAGE`: "+strings.Join(starter.Languages, ", ")+".")
+			out := c.Flags.String("out", "", "The `DIRECTORY` for the files, which must be new or empty; NAME without it.")
+			return func(context.Context) command.Outcome {
+				if len(c.Args) != 1 {
+					return c.Misuse("Wrong number of arguments", "Expected one, the name of the provider, and got %d.", len(c.Args))
+				}
+				if *out == "" {
+					*out = c.Args[0]
+				}
+				return c.End(begin(c, c.Args[0], *lang, *out))
+			}
+		},
+	}
+}
+
+var providerName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
+
+func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
+	const cannot = "The provider cannot be written"
+	if !providerName.MatchString(name) {
+		return diags.Errorf(nil, cannot, "The name %q is none for a provider: types begin with it and an underscore, so it has lower-case letters and digits only.", name)
+	}
+	files := starter.Files(lang, name)
+	if files == nil && lang == "go" {
+		return diags.Errorf(nil, cannot, "A provider in Go is a plugin, no program that is described by a manifest: docs/providers-in-go.md leads from nothing to a release.")
+	}
+	if files == nil {
+		return diags.Errorf(nil, cannot, "There is nothing to begin with in the language %q; there is in %s.%s A provider may be written in any other language, too.", lang, strings.Join(starter.Languages, ", "), diag.DidYouMean(lang, starter.Languages))
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return diags.Errorf(nil, cannot, "The folder %s has something in it. Name another one with -out.", dir)
+	}
+	if err := command.MakeDir(dir); err != nil {
+		return diags.AppendError(cannot, err)
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		path, mode := filepath.Join(dir, file), os.FileMode(0o644)
+		if strings.HasPrefix(string(files[file]), "#!") {
+			mode = 0o755
+		}
+		if err := command.ReplaceFile(path, mode, func(w io.Writer) error { _, err := w.Write(files[file]); return err }); err != nil {
+			return diags.AppendError(cannot, err)
+		}
+		fmt.Fprintf(c.Out, "Wrote %s\n", path)
+	}
+	fmt.Fprintf(c.Out, "\nTry it with: %s provider test %s\n", c.Program, dir)
+	return diags
+}
