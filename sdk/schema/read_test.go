@@ -29,13 +29,19 @@ func TestImportersFindObjects(t *testing.T) {
 			return []*ResourceData{d}, d.Set("name", "n")
 		}, []string{"demo_thing xy"}, ""},
 		"several": {func(d *ResourceData) ([]*ResourceData, error) {
-			o := other.Data()
+			o := other.Data(nil)
 			o.SetType("demo_other")
 			o.SetId("o")
 			return []*ResourceData{d, o}, nil
 		}, []string{"demo_thing x", "demo_other o"}, ""},
+		"one with a mistake": {func(d *ResourceData) ([]*ResourceData, error) {
+			o := other.Data(map[string]interface{}{"othr": 1})
+			o.SetType("demo_other")
+			o.SetId("o")
+			return []*ResourceData{o}, nil
+		}, nil, `Did you mean "other"?`},
 		"one without type": {func(d *ResourceData) ([]*ResourceData, error) {
-			o := other.Data()
+			o := other.Data(nil)
 			o.SetId("o")
 			return []*ResourceData{o}, nil
 		}, nil, "has to call SetType"},
@@ -334,3 +340,27 @@ func TestValidationFindsAllMistakesAtTheirPlaces(t *testing.T) {
 		})
 	}
 }
+
+// TestUpgradersTakeTheTypeOfAnEarlierResource is how authors describe what stored objects looked like.
+func TestUpgradersTakeTheTypeOfAnEarlierResource(t *testing.T) {
+	earlier := &Resource{Schema: map[string]*Schema{
+		"size": {Type: TypeString, Optional: true},
+		"rule": {Type: TypeList, Optional: true, Elem: &Resource{Schema: map[string]*Schema{"port": {Type: TypeInt, Required: true}}}},
+	}}
+	want := cty.Object(attrsOf{"id": cty.String, "size": cty.String, "rule": cty.List(cty.Object(attrsOf{"port": cty.Number}))})
+	if got := earlier.CoreConfigSchema().ImpliedType(); !got.Equals(want) {
+		t.Errorf("the type is %#v", got)
+	}
+	r := keeper(map[string]*Schema{"size": {Type: TypeInt, Optional: true}}, nil)
+	r.SchemaVersion = 1
+	r.StateUpgraders = []StateUpgrader{{Version: 0, Type: earlier.CoreConfigSchema().ImpliedType(), Upgrade: func(_ context.Context, raw map[string]interface{}, _ interface{}) (map[string]interface{}, error) {
+		return map[string]interface{}{"id": raw["id"], "size": len(raw["size"].(string))}, nil
+	}}}
+	e := startProvider(t, &Provider{ResourcesMap: map[string]*Resource{typ: r}})
+	resp := e.p.UpgradeState(t.Context(), provider.UpgradeStateRequest{Type: typ, Version: 0, Stored: provider.StoredObject{JSON: []byte(`{"id":"x","size":"big","rule":[{"port":1}]}`)}})
+	if resp.Diagnostics.HasErrors() || !resp.State.GetAttr("size").RawEquals(num(3)) {
+		t.Errorf("got %#v (%v)", resp.State, resp.Diagnostics.Err())
+	}
+}
+
+type attrsOf = map[string]cty.Type

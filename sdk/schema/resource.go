@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // Resource describes a resource type, a data source, or nested blocks, which have a Schema only.
@@ -182,9 +183,29 @@ func (r *Resource) delete() operation {
 	return nil
 }
 
-// Data makes data of the type with the given attributes of a stored object, for importers that find several objects: SetType and
+// Data makes data of the type with the given attributes, which may be nil, for importers that find several objects: SetType and
 // SetId complete it.
-func (r *Resource) Data() *ResourceData {
+func (r *Resource) Data(attributes map[string]interface{}) *ResourceData {
 	t := compile("", r, managed)
-	return newData(t, reader{object: t.object, old: cty.NullVal(t.object.ty), now: t.block().EmptyValue()})
+	d := newData(t, reader{object: t.object, old: cty.NullVal(t.object.ty), now: t.block().EmptyValue()})
+	for name, v := range attributes {
+		_ = d.Set(name, v) // the import fails with it
+	}
+	return d
+}
+
+// CoreConfigSchema gives the block that the resource describes. The type of stored objects of an earlier version is
+// CoreConfigSchema().ImpliedType() of a Resource with the attributes of that time.
+func (r *Resource) CoreConfigSchema() *provider.Block { return compile("", r, managed).block() }
+
+// Noop does nothing: a Delete of what goes away by itself, or an Update of what only the state knows.
+func Noop(*ResourceData, interface{}) error { return nil }
+
+// NoopContext is Noop for the callbacks with a context.
+func NoopContext(context.Context, *ResourceData, interface{}) diag.List { return nil }
+
+// RemoveFromState is a Delete of what cannot be deleted: the object is forgotten, as after every Delete that ends well.
+func RemoveFromState(d *ResourceData, _ interface{}) error {
+	d.SetId("")
+	return nil
 }
