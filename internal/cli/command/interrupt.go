@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/event"
@@ -18,7 +19,7 @@ var errAsked = errors.New("interrupted")
 //
 // The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts and what is under way is awaited. The second ends
 // Abort, which cuts off the calls under way; the journal keeps them as open operations. The third ends the process at once, which the
-// journal survives too. A standard output that nobody reads any more is no reason to stop: see signals_unix.go.
+// journal survives too, and so does a run that the second one has not ended after some time: something waits that cannot be told. A standard output that nobody reads any more is no reason to stop: see signals_unix.go.
 type Running struct {
 	// Abort ends with the second interrupt.
 	Abort context.Context
@@ -27,13 +28,18 @@ type Running struct {
 	mu       sync.Mutex // guards what follows
 	inFlight map[addr.Object]bool
 
-	finish func()
+	finish   func()
+	patience time.Duration // how long a run may take to end after the second interrupt
+	exit     func(status int)
 }
+
+// patience is longer than what programs get to end by themselves.
+const patience = 20 * time.Second
 
 // Interruptible begins a run; End must be called.
 func (c *Call) Interruptible(ctx context.Context) (context.Context, *Running) {
 	c.View() // before several goroutines use it
-	r := &Running{call: c, inFlight: map[addr.Object]bool{}}
+	r := &Running{call: c, inFlight: map[addr.Object]bool{}, patience: patience, exit: os.Exit}
 	ctx, cancel := context.WithCancelCause(ctx)
 	abort, cut := context.WithCancelCause(context.Background())
 	r.Abort = abort
@@ -66,11 +72,13 @@ func (c *Call) Stoppable(run Run) Run {
 func (r *Running) End() { r.finish() }
 
 func (r *Running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, cut context.CancelCauseFunc) {
+	var late <-chan time.Time
 	for n := 1; ; n++ {
 		select {
 		case <-quit:
 			return
 		case <-signals:
+		case <-late:
 		}
 		switch n {
 		case 1:
@@ -79,8 +87,9 @@ func (r *Running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, 
 		case 2:
 			r.stop(true)
 			cut(errAsked)
+			late = time.After(r.patience)
 		default:
-			os.Exit(Failed.ExitCode())
+			r.exit(Failed.ExitCode())
 		}
 	}
 }
