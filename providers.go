@@ -79,7 +79,12 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 		if p.opts.Dir != "." {
 			s.Dir = p.opts.Dir
 		}
+		cache, err := handler.CacheDir(m, s)
+		if err == nil {
+			cache = filepath.Join(cache, "answers")
+		}
 		return handler.New(m, handler.NewCaller(m, s), handler.Options{
+			Cache:   cache,
 			Output:  func(ctx context.Context, o handler.Output) { p.said(ctx, log, o) },
 			MayRead: func() error { return p.mayReadOf(of, nil) },
 		}), nil

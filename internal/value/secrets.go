@@ -94,3 +94,10 @@ func (s *Secrets) Redact(text string) string {
 	s.mu.Unlock()
 	return r.Replace(text)
 }
+
+// Any tells whether there is anything to hide.
+func (s *Secrets) Any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.known) > 0
+}

@@ -103,6 +103,7 @@ func (h *handler) CallFunction(ctx context.Context, name string, args []cty.Valu
 	}
 	r := h.request(ctx, "call", name)
 	r.reads = true
+	r.cache = h.m().Cache(f)
 	r.raw("function", message.Text(name))
 	list := []byte{'['}
 	for i, arg := range args {

@@ -34,6 +34,8 @@ type Options struct {
 	Output func(ctx context.Context, o Output)
 	// MayRead judges every call that changes nothing, before the program is started for it: an error refuses it. Nil allows all.
 	MayRead func() error
+	// Cache is the folder for answers that are used again; empty: none are.
+	Cache string
 }
 
 // New makes the provider. It owns the caller.
@@ -43,6 +45,7 @@ func New(m *manifest.Manifest, caller Caller, opts Options) provider.Provider {
 	if n := m.Concurrency; n > 0 || m.Mode == manifest.Session {
 		h.slots = make(chan struct{}, max(1, n))
 	}
+	h.hash = sync.OnceValue(func() string { return hashFolder(m.Dir) })
 	h.manifest.Store(m)
 	if l, ok := caller.(listener); ok {
 		l.Listen((&output{request: h.request(context.Background(), "session", "")}).line)
@@ -63,6 +66,7 @@ type handler struct {
 	manifest atomic.Pointer[manifest.Manifest]
 	asking   sync.Mutex // held while the program is asked for its schema, which completes the manifest
 
+	hash    func() string                 // of the program's files; "" when they cannot be told
 	config  atomic.Pointer[configuration] // set by Configure, while others may be validating
 	secrets *value.Secrets                // of the configuration
 	recent  recent

@@ -162,6 +162,9 @@ func (h *handler) fetch(ctx context.Context, action, member string, rt *provider
 		return cty.NilVal, nil, diags
 	}
 	r := h.requestFor(ctx, action, rt, t, name)
+	if action == "data" && !hasSecrets(rt.Block) {
+		r.cache = t.Cache
+	}
 	r.reads = action == "data" // what is opened has to be closed again
 	r.object("config", rt.Block, h.withDefaults(rt.Block, config), false)
 	expected := fmt.Sprintf(`{"%s": {…}}`, member)

@@ -34,6 +34,7 @@ type request struct {
 	silent bool
 	intent string
 	record func() []byte
+	cache  time.Duration // how long the answer is used again
 }
 
 // request begins a request of the provider as a whole.
@@ -190,6 +191,10 @@ func (r *request) call(expected string) (*answer, diag.List) {
 			return &answer{}, diag.List{r.unanswered(&NotReadyError{Summary: "Program is not allowed", Detail: fmt.Sprintf("Provider %s needs its program to %s, but %s.", r.h.m().Name, strings.TrimSpace(r.action+" "+r.typ), err)})}
 		}
 	}
+	kept := r.kept()
+	if a := kept.read(r, expected); a != nil {
+		return a, nil
+	}
 	if err := r.slot(ctx); err != nil {
 		return &answer{}, diag.List{r.unanswered(err)}
 	}
@@ -224,7 +229,11 @@ func (r *request) call(expected string) (*answer, diag.List) {
 			case <-ctx.Done():
 			}
 		}
-		return r.read(got, expected)
+		a, diags := r.read(got, expected)
+		if len(diags) == 0 {
+			kept.write(got.Result)
+		}
+		return a, diags
 	}
 }
 

@@ -49,6 +49,7 @@ type Manifest struct {
 	Schema *provider.Schema
 	types  map[typeName]*Type
 	words  map[*provider.Attribute]*Words
+	caches map[*provider.Function]time.Duration
 }
 
 // Mode tells how programs are run.
@@ -106,6 +107,8 @@ type Type struct {
 	// Import is the attribute that takes the id of an import; "" when there is none.
 	Import string
 	Retry  Retry
+	// Cache is how long an answer of a data source is used again; 0: not at all.
+	Cache time.Duration
 	// ForcesNew tells whether any attribute forces a replacement.
 	ForcesNew bool
 }
@@ -143,6 +146,9 @@ func (m *Manifest) Type(kind provider.ResourceKind, name string) *Type {
 	return m.types[typeName{kind, name}]
 }
 
+// Cache tells how long a result of a function is used again; 0: not at all.
+func (m *Manifest) Cache(f *provider.Function) time.Duration { return m.caches[f] }
+
 // Does tells whether the provider as a whole implements an action.
 func (m *Manifest) Does(action string) bool { return slices.Contains(m.Implements, action) }
 
@@ -150,7 +156,7 @@ func (m *Manifest) Does(action string) bool { return slices.Contains(m.Implement
 func (m *Manifest) WithSchema(src []byte) (*Manifest, diag.List) {
 	out := *m
 	r := &reader{src: src, file: "the answer to the action schema", m: &out}
-	r.m.types, r.m.words = map[typeName]*Type{}, map[*provider.Attribute]*Words{}
+	r.m.types, r.m.words, r.m.caches = map[typeName]*Type{}, map[*provider.Attribute]*Words{}, map[*provider.Function]time.Duration{}
 	r.root(func(v *node) { r.schema(v) })
 	return &out, r.diags
 }
@@ -191,7 +197,7 @@ func read(path string) ([]byte, error) {
 // Parse reads the text of a manifest; file is its name for messages, dir the folder of the provider. The manifest is nil when there are errors.
 func Parse(src []byte, file, dir string) (*Manifest, diag.List) {
 	r := &reader{src: src, file: file, m: &Manifest{
-		Dir: dir, File: file, types: map[typeName]*Type{}, words: map[*provider.Attribute]*Words{},
+		Dir: dir, File: file, types: map[typeName]*Type{}, words: map[*provider.Attribute]*Words{}, caches: map[*provider.Function]time.Duration{},
 	}}
 	r.root(r.manifest)
 	if r.diags.HasErrors() {

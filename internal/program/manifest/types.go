@@ -103,6 +103,9 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 		known["import"] = r.text(&t.Import)
 		known["identity"] = func(v *node) { rt.Identity = r.identity(v) }
 	}
+	if kind == provider.DataSource {
+		known["cache"] = func(v *node) { t.Cache = r.duration(v, "The time in the cache") }
+	}
 	r.object(v, "The type", known)
 	b.finish(v)
 	rt.Version = int64(version)
@@ -402,6 +405,7 @@ func (r *reader) function(v *node) *provider.Function {
 				f.Params = append(f.Params, p)
 			}
 		},
+		"cache":              func(v *node) { r.m.caches[f] = r.duration(v, "The time in the cache") },
 		"variadic_parameter": func(v *node) { p := param(v); f.VarParam = &p },
 	})
 	if v.Kind == strictjson.Object && v.Get("return_type") == nil {

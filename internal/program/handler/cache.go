@@ -1,0 +1,122 @@
+package handler
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// kept is the place of one answer that is used again: named by the files of the program, the call and all of its input. The zero value is no
+// place at all.
+type kept struct {
+	path string
+	age  time.Duration
+}
+
+// kept gives the place for the answer of a call. What is secret is not kept.
+func (r *request) kept() kept {
+	if r.cache <= 0 || r.h.opts.Cache == "" || r.h.hash() == "" || r.h.secrets.Any() || r.secrets.Any() {
+		return kept{}
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s\n%s\n", r.h.hash(), r.action, r.typ)
+	sum.Write(r.params.Bytes())
+	return kept{filepath.Join(r.h.opts.Cache, hex.EncodeToString(sum.Sum(nil))+".json"), r.cache}
+}
+
+// hasSecrets tells that a schema has sensitive attributes.
+func hasSecrets(b *provider.Block) bool {
+	for _, nb := range b.Blocks {
+		if hasSecrets(&nb.Block) {
+			return true
+		}
+	}
+	return secretAmong(b.Attributes)
+}
+
+func secretAmong(attrs map[string]*provider.Attribute) bool {
+	for _, a := range attrs {
+		if a.Sensitive || a.Nested != nil && secretAmong(a.Nested.Attributes) {
+			return true
+		}
+	}
+	return false
+}
+
+// CacheDir names the folder in which a provider may keep things.
+func CacheDir(m *manifest.Manifest, s Surroundings) (string, error) { return cacheDir(m, s) }
+
+// read gives an answer that is there and not too old; nil when there is none.
+func (k kept) read(r *request, expected string) *answer {
+	if k.path == "" {
+		return nil
+	}
+	info, err := os.Stat(k.path)
+	if err != nil || time.Since(info.ModTime()) > k.age || time.Since(info.ModTime()) < 0 {
+		return nil
+	}
+	text, err := os.ReadFile(k.path)
+	if err != nil {
+		return nil
+	}
+	a, diags := r.read(&Answer{Result: text, Program: "an answer from " + k.path}, expected)
+	if len(diags) > 0 {
+		return nil
+	}
+	return a
+}
+
+// write keeps an answer. That it cannot be kept is no reason to fail.
+func (k kept) write(text []byte) {
+	if k.path == "" || os.MkdirAll(filepath.Dir(k.path), 0o700) != nil {
+		return
+	}
+	f, err := os.CreateTemp(filepath.Dir(k.path), "new-*") // for the user alone
+	if err != nil {
+		return
+	}
+	_, err = f.Write(text)
+	if err2 := f.Close(); err != nil || err2 != nil || os.Rename(f.Name(), k.path) != nil {
+		_ = os.Remove(f.Name())
+	}
+}
+
+// maxHashed is how large the folder of a program may be that has its answers kept.
+const maxHashed = 256 << 20
+
+// hashFolder tells folders apart by names, contents and modes of all files. It is empty when that cannot be done.
+func hashFolder(dir string) string {
+	sum, size := sha256.New(), int64(0)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if size += info.Size(); size > maxHashed || !info.Mode().IsRegular() {
+			return fmt.Errorf("%s cannot be hashed", path)
+		}
+		fmt.Fprintf(sum, "%q %o %d\n", path, info.Mode().Perm(), info.Size())
+		_, err = io.Copy(sum, f)
+		return err
+	})
+	if err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
