@@ -308,6 +308,34 @@ func TestRunsInOneDirectoryLeaveEachOthersModules(t *testing.T) {
 	}
 }
 
+// A project may come with a link in the place of the folder of modules, and with a module that is called like a folder of somebody's.
+func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
+	const pkg = "https://example.com/x.zip"
+	s := &store{packages: map[string]map[string]string{pkg: {"main.tf": ""}}}
+	dir, elsewhere := project(t, call("documents", pkg)), t.TempDir()
+	mine := filepath.Join(elsewhere, "documents", "mine")
+	if err := errors.Join(os.Mkdir(filepath.Dir(mine), 0o755), os.WriteFile(mine, nil, 0o644), os.Mkdir(filepath.Join(dir, config.DefaultDataDir), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(dir, config.DefaultDataDir, "modules")); err != nil {
+		t.Skip(err)
+	}
+	_, _, diags := install(t, dir, fetch.Options{Packages: s})
+	if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "documents in it is not known to be a module") {
+		t.Errorf("got %v", diags.Err())
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error(err)
+	}
+	// A link is fine otherwise, and what was installed by way of it is replaced.
+	rewrite(t, dir, call("other", pkg))
+	for range 2 {
+		if _, _, diags := install(t, dir, fetch.Options{Packages: s, Upgrade: true}); diags.HasErrors() {
+			t.Error(diags.Err())
+		}
+	}
+}
+
 func TestPackagesAreFetchedSideBySide(t *testing.T) {
 	s := &store{packages: map[string]map[string]string{}}
 	var configuration strings.Builder

@@ -112,6 +112,9 @@ func (s *stage) place(old, wanted *config.Manifest) error {
 			s.leave(old, now, wanted)
 			old = now
 		}
+		if err := s.guard(old); err != nil {
+			return err
+		}
 	}
 	if len(s.kept) > 0 {
 		if err := writeManifest(s.manifest(), s.without(old)); err != nil {
@@ -124,6 +127,37 @@ func (s *stage) place(old, wanted *config.Manifest) error {
 		}
 	}
 	return writeManifest(s.manifest(), wanted)
+}
+
+// guard refuses to remove what is not known to be a module where the folder of modules is a link that leads out of the project: it may
+// have come with the project, from somebody who wants other folders to be gone.
+func (s *stage) guard(old *config.Manifest) error {
+	base, baseErr := filepath.EvalSymlinks(s.base)
+	real, realErr := filepath.EvalSymlinks(s.real(s.modules))
+	if err := errors.Join(baseErr, realErr); err != nil {
+		return err
+	}
+	base, err := filepath.Abs(base)
+	if err != nil {
+		return err
+	}
+	real, err = filepath.Abs(real)
+	if err != nil {
+		return err
+	}
+	if inside, err := filepath.Rel(base, real); filepath.IsAbs(filepath.FromSlash(s.modules)) || err == nil && filepath.IsLocal(inside) {
+		return nil
+	}
+	known := byKey(old)
+	for _, k := range s.kept {
+		if _, recorded := known[k.key]; recorded {
+			continue
+		}
+		if _, err := os.Lstat(s.real(s.home(k.key))); err == nil {
+			return fmt.Errorf("the folder of modules is a link to %s, and %s in it is not known to be a module. Remove it, or the link", real, k.key)
+		}
+	}
+	return nil
 }
 
 // leave keeps what another process has installed since this one began, if it is the same: that process may be reading it.
