@@ -24,7 +24,7 @@ func (c *checker) writeOnlyNull(s shape, possible bool, v cty.Value) {
 			c.enterAttr(name)
 			c.failf("the attribute is write-only, but the provider gave it a value; it must be null")
 			c.leave()
-		case a.Nested != nil:
+		case a.Nested != nil && (&provider.Block{Attributes: a.Nested.Attributes}).HasWriteOnly():
 			c.enterAttr(name)
 			c.eachWriteOnly(objectShape(a.Nested), a.Nested.Nesting, av)
 			c.leave()

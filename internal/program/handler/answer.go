@@ -146,7 +146,10 @@ func (r *request) badAnswer(a *answer, problem string) *diag.Diagnostic {
 }
 
 func (r *request) invalid(name, problem string, output []byte) *diag.Diagnostic {
-	detail := fmt.Sprintf("%s and answered with something that cannot be used: %s.", r.asked(), strings.TrimSuffix(problem, "."))
+	detail := fmt.Sprintf("%s and answered with something that cannot be used: %s", r.asked(), strings.TrimSuffix(problem, "."))
+	if !strings.HasSuffix(detail, "?") {
+		detail += "."
+	}
 	if !r.reads && !r.silent {
 		detail += " What the program did is done all the same."
 	}

@@ -108,8 +108,8 @@ func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
 		return
 	}
 	paths := value.SchemaSensitivePaths(b, v)
-	if b.HasWriteOnly() {
-		paths = append(paths, value.Diff(v, value.NullWriteOnly(b, v))...)
+	for _, given := range value.CheckWriteOnly(b, v) {
+		paths = append(paths, given.Path)
 	}
 	for _, path := range paths {
 		part, err := path.Apply(v)

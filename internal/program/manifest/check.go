@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
@@ -32,6 +35,7 @@ func (r *reader) check(v *node) *Check {
 		r.errorf(v, `"json_schema" must be an object with keywords of JSON Schema, such as {"pattern": "^/"}, not %s.`, v.Kind)
 		return nil
 	}
+	r.knownKeywords(v)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.raw(v)))
 	if err == nil {
 		c := jsonschema.NewCompiler()
@@ -46,6 +50,48 @@ func (r *reader) check(v *node) *Check {
 	}
 	r.errorf(v, "The keywords cannot be used: %s.", firstCause(err))
 	return nil
+}
+
+// keywords are those of JSON Schema that can say something of a value, and which of them hold schemas, one or many by any name or in a list.
+var keywords = map[string]string{
+	"type": "", "enum": "", "const": "", "multipleOf": "", "maximum": "", "exclusiveMaximum": "", "minimum": "", "exclusiveMinimum": "", "maxLength": "",
+	"minLength": "", "pattern": "", "format": "", "maxItems": "", "minItems": "", "uniqueItems": "", "maxContains": "", "minContains": "",
+	"maxProperties": "", "minProperties": "", "required": "", "dependentRequired": "", "contentEncoding": "", "contentMediaType": "",
+	"title": "", "description": "", "default": "", "deprecated": "", "readOnly": "", "writeOnly": "", "examples": "", "$comment": "",
+	"$id": "", "$schema": "", "$ref": "", "$anchor": "", "$dynamicRef": "", "$dynamicAnchor": "", "$vocabulary": "",
+	"not": "one", "if": "one", "then": "one", "else": "one", "items": "one", "contains": "one", "additionalProperties": "one", "propertyNames": "one",
+	"unevaluatedItems": "one", "unevaluatedProperties": "one", "contentSchema": "one",
+	"allOf": "list", "anyOf": "list", "oneOf": "list", "prefixItems": "list",
+	"$defs": "named", "definitions": "named", "properties": "named", "patternProperties": "named", "dependentSchemas": "named",
+}
+
+// formats are those that the library checks; it takes any other for a note.
+var formats = []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "json-pointer", "period", "regex", "relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "iri", "iri-reference", "uuid"}
+
+// knownKeywords reports words that are none: JSON Schema itself passes over them, and the author would believe that values are checked.
+func (r *reader) knownKeywords(v *node) {
+	if v.Kind != strictjson.Object {
+		return
+	}
+	for _, m := range v.Members {
+		holds, known := keywords[m.Name]
+		switch {
+		case !known:
+			r.errorAt(m.Offset, "JSON Schema has no keyword %q.%s", m.Name, diag.DidYouMean(m.Name, slices.Sorted(maps.Keys(keywords))))
+		case m.Name == "format" && m.Value.Kind == strictjson.String && !slices.Contains(formats, m.Value.Text):
+			r.errorf(m.Value, "There is no format %q that could be checked.%s", m.Value.Text, diag.DidYouMean(m.Value.Text, formats))
+		case holds == "one":
+			r.knownKeywords(m.Value)
+		case holds == "list":
+			for _, item := range m.Value.Items {
+				r.knownKeywords(item)
+			}
+		case holds == "named":
+			for _, inner := range m.Value.Members {
+				r.knownKeywords(inner.Value)
+			}
+		}
+	}
 }
 
 // Problem tells why a value is not allowed, as a clause; "" when it is. The clause holds the value only where show is true. Null and

@@ -39,6 +39,10 @@ func withAttribute(members string) string {
 	return withType(`"attributes": {"a": {` + members + `}}`)
 }
 
+func withFunction(members string) string {
+	return `{"protocol": 1, "name": "p", "command": ["x"], "schema": {"functions": {"f": {"return_type": "string", ` + members + `}}}}`
+}
+
 // everyWord is a manifest in which every word occurs.
 const everyWord = `{
 	  "$schema": "x", "protocol": 1, "name": "p", "version": "1.2.3-rc.1", "description": "d", "mode": "session", "concurrency": 4,
@@ -109,7 +113,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		`{"protocol": 1, "name": "p", "command": [], "schema": {}}`:                                 `at least the name of a program`,
 		`{"protocol": 1, "name": "p", "command": {}, "schema": {}}`:                                 `say at least "default"`,
 		`{"protocol": 1, "name": "p", "command": {"Windows 11": ["x"]}, "schema": {}}`:              `"linux", "darwin" or "windows"`,
-		`{"protocol": 1, "name": "p", "command": "x", "schema": {}}`:                                `must be an array of strings`,
+		`{"protocol": 1, "name": "p", "command": "x", "schema": {}}`:                                `must be an array with a string for each word`,
 		`{"protocol": 1, "name": "p", "command": ["x"]}`:                                            `needs a "schema"`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "mode": "sesion"}`:            `Did you mean "session"?`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "version": "1"}`:              `three numbers`,
@@ -149,6 +153,38 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withAttribute(`"type": "string", "optional": true, "json_schema": {"$ref": "http://x/y"}`): `keywords cannot be used`,
 		withAttribute(`"type": "string", "optional": true, "json_schema": {"minLength": "1"}`):     `keywords cannot be used`,
 		withAttribute(`"type": "string", "optional": true, "json_schema": true`):                   `must be an object`,
+
+		`{"protocol": 1, "name": "p", "command": "bash ./x.sh", "schema": {}}`:                                                    `["bash", "./provider.sh"]`,
+		`{"protocol": 1, "name": "p", "command": {"default": "x"}, "schema": {}}`:                                                 `m.json:1,53-53|there is no shell`,
+		`{"protocol": 1, "name": "p", "command": {"macos": ["x"]}, "schema": {}}`:                                                 `"darwin"`,
+		`{"protocol": 1, "name": "p", "command": {"linus": ["x"]}, "schema": {}}`:                                                 `Did you mean "linux"?`,
+		`{"protocol": 1, "name": "p", "command": ["bash", "./../x"], "schema": {}}`:                                               `m.json:1,50-50|outside of the folder`,
+		`{"protocol": 1, "name": "my-p", "command": ["x"], "schema": {}}`:                                                         `m.json:1,25-25|needs a "name"`,
+		`{"protocol": 1, "name": "", "command": ["x"], "schema": {}}`:                                                             `needs a "name"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "requires": ["jq"]}`:                                        `{"command": "jq"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "timeouts": {}}`:                                            `Known are $schema, command`,
+		withType(`"implements": ["create"], "timeouts": {"update": "1m"}`):                                                        `"update", which the type does not implement`,
+		withType(`"retry": {"attempts": 0}`):                                                                                      `At least one attempt`,
+		withType(`"import": ""`):                                                                                                  `no attribute ""`,
+		withType(`"attributes": {}, "block": {}`):                                                                                 `in both places`,
+		withType(`"block_types": {"b": {"nesting_mode": "list", "attributes": {}, "block": {}}}`):                                 `in both places`,
+		strings.Replace(withType(`"implements": ["validate"]`), "resource_s", "data_source_s", 1):                                 `must implement "data"`,
+		strings.Replace(withType(`"implements": ["renew"]`), "resource_s", "ephemeral_resource_s", 1):                             `must implement "open"`,
+		strings.Replace(withType(`"timeouts": {"raed": "1s"}`), "resource_s", "data_source_s", 1):                                 `known are "validate" or "data".`,
+		strings.Replace(withAttribute(`"type": "string", "optional": true, "force_new": true`), "resource_s", "data_source_s", 1): `remove force_new`,
+		withAttribute(`"type": ["map", "strin"], "optional": true`):                                                               `Did you mean "string"?`,
+		withAttribute(`"type": ["lst", "string"], "optional": true`):                                                              `Did you mean "list"?`,
+		withAttribute(`"type": ["object", {"a": "integer"}], "optional": true`):                                                   `Did you mean "number"?`,
+		withAttribute(`"type": ["object", {"a": "string"}, ["a"]], "optional": true`):                                             `cannot be optional`,
+		withAttribute(`"nested_type": {"nesting_mode": "list"}, "optional": true`):                                                `needs "attributes"`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"patern": "^/"}`):                                      `m.json:1,161-161|Did you mean "pattern"?`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"anyOf": [{"maxlength": 3}]}`):                         `Did you mean "maxLength"?`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"not": {"format": "ipv44"}}`):                          `Did you mean "ipv4"?`,
+		withAttribute(`"type": "string", "optional": true, "default": "x", "json_schema": {"pattern": "^/"}`):                     `does not satisfy`,
+		withAttribute(`"type": ["object", {"a": "string"}], "optional": true, "default": {"b": "x"}`):                             `type: there is no attribute "b". Did you mean "a"?`,
+		withFunction(`"parameters": [{"name": "a", "type": "string"}], "variadic_parameter": {"name": "a", "type": "string"}`):    `two parameters named "a"`,
+		withFunction(`"parameters": [{"name": "A b", "type": "string"}]`):                                                         `name of the parameter "A b"`,
+		withFunction(`"parameters": [{"name": "a", "type": "strng"}]`):                                                            `Did you mean "string"?`,
 	} {
 		m, diags := manifest.Parse([]byte(text), "m.json", "/pkg")
 		place, want, ok := strings.Cut(want, "|")

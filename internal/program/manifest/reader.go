@@ -2,10 +2,13 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -65,7 +68,12 @@ func (r *reader) object(v *node, what string, known fields) bool {
 			use(m.Value)
 			continue
 		}
-		r.errorAt(m.Offset, "%s has no member %q.%s", what, m.Name, diag.DidYouMean(m.Name, slices.Sorted(maps.Keys(known))))
+		names := slices.Sorted(maps.Keys(known))
+		hint := diag.DidYouMean(m.Name, names)
+		if hint == "" {
+			hint = fmt.Sprintf(" Known are %s.", strings.Join(names, ", "))
+		}
+		r.errorAt(m.Offset, "%s has no member %q.%s", what, m.Name, hint)
 	}
 	return true
 }
@@ -164,12 +172,47 @@ func (r *reader) duration(v *node, what string) time.Duration {
 func (r *reader) typ(to *cty.Type) func(*node) {
 	return func(v *node) {
 		ty, err := ctyjson.UnmarshalType(r.raw(v))
-		if err != nil {
-			r.errorf(v, `The type cannot be read: %s. Types are "string", "number", "bool", "dynamic", or an array such as ["list", "string"], ["map", "number"], ["object", {"a": "string"}].`, err)
+		if err == nil && !ty.Equals(ty.WithoutOptionalAttributesDeep()) {
+			r.errorf(v, `The members of an "object" cannot be optional; a value may leave them null. A "nested_type" has optional attributes.`)
 			return
 		}
-		*to = ty.WithoutOptionalAttributesDeep()
+		if err != nil {
+			r.errorf(v, `The type cannot be read: %s.%s Types are "string", "number", "bool", "dynamic", or an array such as ["list", "string"], ["map", "number"], ["object", {"a": "string"}].`, err, nearestType(v))
+			return
+		}
+		*to = ty
 	}
+}
+
+// otherTypes are names that types have elsewhere.
+var otherTypes = map[string]string{"integer": "number", "int": "number", "int64": "number", "float": "number", "double": "number", "boolean": "bool", "any": "dynamic", "str": "string", "text": "string"}
+
+// nearestType finds the word that does not name a type in what was to be one, and tells which one would.
+func nearestType(v *node) string {
+	known := []string{"string", "number", "bool", "dynamic"}
+	if v.Kind == strictjson.Array && len(v.Items) > 0 {
+		head := v.Items[0]
+		if kinds := []string{"list", "set", "map", "object", "tuple"}; head.Kind == strictjson.String && !slices.Contains(kinds, head.Text) {
+			return diag.DidYouMean(head.Text, kinds)
+		}
+		for _, item := range v.Items[1:] {
+			if hint := nearestType(item); hint != "" {
+				return hint
+			}
+		}
+	}
+	for _, m := range v.Members {
+		if hint := nearestType(m.Value); hint != "" {
+			return hint
+		}
+	}
+	switch {
+	case v.Kind != strictjson.String || slices.Contains(known, v.Text):
+		return ""
+	case otherTypes[v.Text] != "":
+		return fmt.Sprintf(" Did you mean %q?", otherTypes[v.Text])
+	}
+	return diag.DidYouMean(v.Text, known)
 }
 
 func (r *reader) raw(v *node) json.RawMessage { return json.RawMessage(r.src[v.Offset:v.End]) }
@@ -211,8 +254,11 @@ func (r *reader) manifest(v *node) {
 	case protocol != Protocol && protocol >= 0:
 		r.errorf(v.Get("protocol"), "The program speaks version %d of the protocol, and only version %d is known here. A newer release may know it.", protocol, Protocol)
 	}
-	if v.Get("name") == nil || m.Name != "" && !validName.MatchString(m.Name) {
-		r.errorf(v, `The manifest needs a "name" of lower-case letters, digits and underscores, with which the names of the provider's types begin.`)
+	if name := v.Get("name"); name == nil || name.Kind == strictjson.String && !validName.MatchString(m.Name) {
+		if name == nil {
+			name = v
+		}
+		r.errorf(name, `The manifest needs a "name" of lower-case letters, digits and underscores, with which the names of the provider's types begin.`)
 	}
 	if m.Version != "" && !validVersion.MatchString(m.Version) {
 		r.errorf(v.Get("version"), `The version must have three numbers, such as "0.1.0".`)
@@ -228,6 +274,9 @@ func (r *reader) manifest(v *node) {
 	}
 }
 
+// systems are the operating systems that commands may be for.
+var systems = []string{"default", "linux", "darwin", "windows", "freebsd", "netbsd", "openbsd", "dragonfly", "solaris", "illumos", "aix", "android", "plan9"}
+
 func (r *reader) command(v *node) {
 	if v.Kind != strictjson.Object {
 		if argv, ok := r.argv(v); ok {
@@ -238,8 +287,12 @@ func (r *reader) command(v *node) {
 	r.m.Command = Command{}
 	platform := regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)?$`)
 	r.each(v, "The command", func(name string, at int, v *node) {
-		if !platform.MatchString(name) {
-			r.errorAt(at, `A command is for "default", or for an operating system such as "linux", "darwin" or "windows", if need be with an architecture: "linux_arm64".`)
+		system, _, _ := strings.Cut(name, "_")
+		switch {
+		case system == "macos":
+			r.errorAt(at, `The operating system macOS has the name "darwin" here.`)
+		case !platform.MatchString(name) || !slices.Contains(systems, system):
+			r.errorAt(at, `A command is for "default", or for an operating system such as "linux", "darwin" or "windows", if need be with an architecture: "linux_arm64".%s`, diag.DidYouMean(system, systems))
 		}
 		if argv, ok := r.argv(v); ok {
 			r.m.Command[name] = argv
@@ -251,7 +304,17 @@ func (r *reader) command(v *node) {
 }
 
 func (r *reader) argv(v *node) ([]string, bool) {
+	if v.Kind == strictjson.String {
+		r.errorf(v, `A command must be an array with a string for each word, such as ["bash", "./provider.sh"]: there is no shell that would take it apart.`)
+		return nil, false
+	}
 	argv, ok := r.texts(v, "A command")
+	for i, word := range argv {
+		if rest, inside := strings.CutPrefix(word, "./"); inside && !filepath.IsLocal(filepath.FromSlash(rest)) {
+			r.errorf(v.Items[i], "The file %q is outside of the folder of the provider. A provider holds all of its files; another program is named without ./ in front.", word)
+			return nil, false
+		}
+	}
 	if ok && (len(argv) == 0 || argv[0] == "") {
 		r.errorf(v, "A command needs at least the name of a program.")
 		return nil, false
@@ -266,6 +329,10 @@ func (r *reader) requires(v *node) {
 	}
 	for _, item := range v.Items {
 		var q Requirement
+		if item.Kind == strictjson.String {
+			r.errorf(item, `A requirement must be an object such as {"command": %q, "hint": "how to install it"}.`, item.Text)
+			continue
+		}
 		if r.object(item, "A requirement", fields{"command": r.text(&q.Command), "hint": r.text(&q.Hint)}) && q.Command == "" {
 			r.errorf(item, `A requirement needs a "command", the name of a program that has to be found in PATH.`)
 		}

@@ -11,18 +11,19 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// actions are those that each kind of type can implement, and those that it does when nothing is said.
-var actions = map[provider.ResourceKind]struct{ known, usual []string }{
-	provider.ManagedResource:   {[]string{"validate", "plan", "create", "read", "update", "delete", "import", "upgrade", "list"}, []string{"create", "read", "update", "delete"}},
-	provider.DataSource:        {[]string{"validate", "data"}, []string{"data"}},
-	provider.EphemeralResource: {[]string{"validate", "open", "renew", "close"}, []string{"open"}},
+// actions are those that each kind of type can implement, those that it does when nothing is said, and the one that it cannot do without.
+var actions = map[provider.ResourceKind]struct {
+	known, usual []string
+	needed       string
+}{
+	provider.ManagedResource:   {[]string{"validate", "plan", "create", "read", "update", "delete", "import", "upgrade", "list"}, []string{"create", "read", "update", "delete"}, "create"},
+	provider.DataSource:        {[]string{"validate", "data"}, []string{"data"}, "data"},
+	provider.EphemeralResource: {[]string{"validate", "open", "renew", "close"}, []string{"open"}, "open"},
 }
-
-// timed are the actions that can have a timeout.
-var timed = []string{"validate", "plan", "create", "read", "update", "delete", "import", "upgrade", "list", "data", "open", "renew", "close"}
 
 // reserved are the names that a block of the language has for itself.
 var reserved = []string{"count", "for_each", "provider", "depends_on", "lifecycle", "connection", "provisioner"}
@@ -32,7 +33,9 @@ type blockReader struct {
 	r     *reader
 	block *provider.Block
 	typ   *Type // what is told of the words of attributes; nil for the provider's own blocks
-	taken []string
+	// managed tells that the block is of a resource.
+	managed bool
+	taken   []string
 }
 
 func (b blockReader) fields(into fields) fields {
@@ -49,6 +52,9 @@ func (b blockReader) fields(into fields) fields {
 
 // finish finds what only shows when a block has been read.
 func (b blockReader) finish(v *node) {
+	if v.Get("block") != nil && (v.Get("attributes") != nil || v.Get("block_types") != nil) {
+		b.r.errorf(at(v, "block"), `Attributes and blocks stand either in "block" or beside it; here some are in both places.`)
+	}
 	for name := range b.block.Blocks {
 		if b.block.Attributes[name] != nil {
 			b.r.errorf(v, "There are an attribute and a block named %q.", name)
@@ -84,7 +90,7 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	rt := &provider.ResourceType{Block: &provider.Block{}}
 	t := &Type{Implements: actions[kind].usual, Timeouts: map[string]time.Duration{}}
 	r.m.types[typeName{kind, name}] = t
-	b := blockReader{r: r, block: rt.Block, typ: t, taken: reserved}
+	b := blockReader{r: r, block: rt.Block, typ: t, managed: kind == provider.ManagedResource, taken: reserved}
 	version := 0
 	known := b.fields(fields{
 		"version":    r.count(&version),
@@ -94,8 +100,12 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 		"retry": func(v *node) {
 			t.Retry = Retry{Attempts: 3, Delay: time.Second}
 			r.object(v, "The retry", fields{
-				"attempts": r.count(&t.Retry.Attempts),
-				"delay":    func(v *node) { t.Retry.Delay = r.duration(v, "The delay") },
+				"attempts": func(v *node) {
+					if r.count(&t.Retry.Attempts)(v); v.Text == "0" {
+						r.errorf(v, "At least one attempt is needed; the first one counts, too.")
+					}
+				},
+				"delay": func(v *node) { t.Retry.Delay = r.duration(v, "The delay") },
 			})
 		},
 	})
@@ -109,16 +119,29 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	r.object(v, "The type", known)
 	b.finish(v)
 	rt.Version = int64(version)
-	if t.Import != "" {
+	if given := v.Get("import"); given != nil && given.Kind == strictjson.String {
 		r.checkImport(v, t, rt)
 	}
-	if kind == provider.ManagedResource && !t.Does("create") {
-		r.errorf(v, `The type must implement "create".`)
+	if needed := actions[kind].needed; !t.Does(needed) {
+		r.errorf(at(v, "implements"), `The type must implement %q.`, needed)
+	}
+	for _, action := range slices.Sorted(maps.Keys(t.Timeouts)) {
+		if !t.Does(action) {
+			r.errorf(v.Get("timeouts").Get(action), "There is a timeout for %q, which the type does not implement.", action)
+		}
 	}
 	if kind != provider.ManagedResource && rt.Block.HasWriteOnly() {
 		r.errorf(v, "Only resources have write-only attributes: there is nothing that the values of other types are kept out of.")
 	}
 	return rt
+}
+
+// at gives a member, or else the object.
+func at(v *node, member string) *node {
+	if m := v.Get(member); m != nil {
+		return m
+	}
+	return v
 }
 
 func (r *reader) checkImport(v *node, t *Type, rt *provider.ResourceType) {
@@ -136,7 +159,7 @@ func (r *reader) checkImport(v *node, t *Type, rt *provider.ResourceType) {
 func (r *reader) timeouts(v *node, kind provider.ResourceKind, t *Type) {
 	r.each(v, "The timeouts", func(action string, at int, v *node) {
 		if known := actions[kind].known; !slices.Contains(known, action) {
-			r.errorAt(at, "There is no action %q to limit; known are %s.%s", action, quotedList(known), diag.DidYouMean(action, timed))
+			r.errorAt(at, "There is no action %q to limit; known are %s.%s", action, quotedList(known), diag.DidYouMean(action, known))
 			return
 		}
 		t.Timeouts[action] = r.duration(v, "The timeout")
@@ -189,7 +212,7 @@ func (b blockReader) blocks(v *node) map[string]*provider.NestedBlock {
 		r.checkName(at, "block", name)
 		b.checkTaken(at, name, b.taken)
 		nb := &provider.NestedBlock{}
-		inner := blockReader{r: r, block: &nb.Block, typ: b.typ}
+		inner := blockReader{r: r, block: &nb.Block, typ: b.typ, managed: b.managed}
 		r.object(v, "The nested block", inner.fields(fields{
 			"nesting_mode": r.nesting(&nb.Nesting, "single", "group", "list", "set", "map"),
 			"min_items":    r.count(&nb.MinItems),
@@ -283,7 +306,9 @@ func (b blockReader) defaultValue(v *node, a *provider.Attribute, w *Words) {
 	given, problems := message.DecodeValue(a.ImpliedType(), v, b.r.src)
 	switch {
 	case len(problems) > 0:
-		b.r.errorf(v, "The default does not fit the type: %s.", problems[0])
+		b.r.errorf(v, "The default does not fit the type: %s", sentence(strings.TrimPrefix(value.FormatPath(problems[0].Path)+": ", ": ")+problems[0].Problem))
+	case w.Check != nil && w.Check.Problem(given, true) != "":
+		b.r.errorf(v, "The default does not satisfy the attribute's own keywords: %s", sentence(w.Check.Problem(given, true)))
 	case given.IsNull():
 		b.r.errorf(v, "A default of null is what an attribute without a default has.")
 	case !a.Optional && !(a.Required || a.WriteOnly):
@@ -292,6 +317,14 @@ func (b blockReader) defaultValue(v *node, a *provider.Attribute, w *Words) {
 		w.Default = given
 		a.Computed = true // what is planned may differ from what is configured
 	}
+}
+
+// sentence ends a text.
+func sentence(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return strings.TrimSuffix(text, ".") + "."
 }
 
 // checkAttribute finds combinations that make no sense.
@@ -314,8 +347,8 @@ func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, 
 		say(`cannot be set, so it cannot force a replacement: "force_new" has no meaning.`)
 	case w.AsText && !holdsNumbers(a.ImpliedType()):
 		say(`holds no numbers, and the encoding only tells how these are sent.`)
-	case b.typ == nil && (w.ForceNew || w.Stable):
-		say("belongs to the provider, not to an object that could be replaced: remove force_new and stable.")
+	case !b.managed && (w.ForceNew || w.Stable):
+		say("does not belong to a resource, which alone can be changed and replaced: remove force_new and stable.")
 	}
 }
 
@@ -348,6 +381,9 @@ func (b blockReader) nested(v *node) *provider.NestedObject {
 		"attributes":   func(v *node) { o.Attributes = b.attributes(v, nil) },
 		"nesting_mode": b.r.nesting(&o.Nesting, "single", "list", "set", "map"),
 	})
+	if v.Kind == strictjson.Object && v.Get("attributes") == nil {
+		b.r.errorf(v, `The nested type needs "attributes".`)
+	}
 	if v.Kind == strictjson.Object && v.Get("nesting_mode") == nil {
 		b.r.errorf(v, `The nested type needs a "nesting_mode": "single", "list", "set" or "map".`)
 	}
@@ -376,16 +412,24 @@ func (r *reader) deprecation(to *string, deprecated *bool) func(*node) {
 }
 
 func (r *reader) function(v *node) *provider.Function {
-	f := &provider.Function{}
+	f, seen := &provider.Function{}, map[string]bool{}
 	param := func(v *node) provider.FunctionParam {
 		var p provider.FunctionParam
 		r.object(v, "The parameter", fields{
 			"name": r.text(&p.Name), "type": r.typ(&p.Type), "description": r.text(&p.Description),
 			"description_kind": r.descriptionKind(&p.DescriptionKind), "is_nullable": r.flag(&p.AllowNull),
 		})
-		if p.Name == "" || v.Get("type") == nil {
+		switch {
+		case v.Kind != strictjson.Object: // said already
+		case p.Name == "" || v.Get("type") == nil:
 			r.errorf(v, `A parameter needs a "name" and a "type".`)
+		default:
+			r.checkName(v.Get("name").Offset, "parameter", p.Name)
 		}
+		if p.Name != "" && seen[p.Name] {
+			r.errorf(v, "There are two parameters named %q.", p.Name)
+		}
+		seen[p.Name] = true
 		return p
 	}
 	r.object(v, "The function", fields{
@@ -395,14 +439,8 @@ func (r *reader) function(v *node) *provider.Function {
 			if v.Kind != strictjson.Array {
 				r.errorf(v, "The parameters must be an array of objects.")
 			}
-			seen := map[string]bool{}
 			for _, item := range v.Items {
-				p := param(item)
-				if seen[p.Name] {
-					r.errorf(item, "There are two parameters named %q.", p.Name)
-				}
-				seen[p.Name] = true
-				f.Params = append(f.Params, p)
+				f.Params = append(f.Params, param(item))
 			}
 		},
 		"cache":              func(v *node) { r.m.caches[f] = r.duration(v, "The time in the cache") },
