@@ -28,7 +28,8 @@ type stepBuilder struct {
 	// as their paths are the same. Each group has a join for every rule, made when it is first needed.
 	near  map[nearKey]*group
 	joins map[joinKey]int
-	// soft edges are given up where they would close a ring: those that only make the order nicer first, then updateFirst.
+	// soft edges are given up where they would close a ring: those that only make the order nicer first, then updateFirst, then what the
+	// state says.
 	soft []softEdge
 }
 
@@ -51,13 +52,15 @@ type joinKey struct {
 
 // The rules of order. D depends on R:
 const (
-	destroyBefore   uint8 = iota // what deletes D comes before what deletes R
+	always          uint8 = iota // the halves of a replacement
+	destroyBefore                // what deletes D comes before what deletes R (given up last: a state may hold rings, as when references were turned round)
+	configBefore                 // the same, for an R that only the configuration as it is now knows (soft)
 	updateFirst                  // R creates before it destroys: a D that exists is written before the old R goes (softer than the first)
 	freeBeforeWrite              // a D that goes comes before R is written (soft)
 	destroyedFirst               // R is destroyed before D is written (soft)
 )
 
-func isSoft(rule uint8) bool { return rule != destroyBefore }
+func isSoft(rule uint8) bool { return rule != always }
 
 // steps turns changes into the action graph. The cost is the number of changes plus the number of dependencies.
 func (p *planner) steps(changes []*plan.Change) []plan.Step {
@@ -81,7 +84,8 @@ func (b *stepBuilder) settleSoft() {
 	if len(b.soft) == 0 {
 		return
 	}
-	keep := b.withoutRings(b.soft, func(rule uint8) bool { return rule != updateFirst })
+	keep := b.withoutRings(b.soft, func(rule uint8) bool { return rule != updateFirst && rule != destroyBefore })
+	keep = b.withoutRings(keep, func(rule uint8) bool { return rule != destroyBefore })
 	keep = b.withoutRings(keep, func(uint8) bool { return true })
 	for _, e := range keep {
 		b.steps[e.step].After = append(b.steps[e.step].After, e.first)
@@ -210,10 +214,10 @@ func (b *stepBuilder) after(step, first int, rule uint8) {
 // within orders the halves of replacements.
 func (b *stepBuilder) within(blk *blockSteps) {
 	if blk.replaces {
-		b.after(blk.write, blk.destroy, destroyBefore)
+		b.after(blk.write, blk.destroy, always)
 	}
 	if blk.disposesOwn {
-		b.after(blk.dispose, blk.write, destroyBefore)
+		b.after(blk.dispose, blk.write, always)
 	}
 }
 
@@ -242,6 +246,12 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 			b.precede(key, g, freeBeforeWrite, blk.destroy)
 		}
 	}
+	for d := range b.configured(blk, changes) {
+		if key, g := b.find(blk.addr, d); g != nil && !old[d] {
+			b.precede(key, g, configBefore, blk.destroy)
+			b.precede(key, g, configBefore, blk.dispose)
+		}
+	}
 	for d := range wanted {
 		key, g := b.find(blk.addr, d)
 		if g == nil {
@@ -268,18 +278,34 @@ func (b *stepBuilder) addStoredDeps(to map[addr.ConfigResource]bool, step int, c
 	}
 }
 
-// storedDeps gives what the object that goes depended on; while everything is destroyed also what its provider's configuration needs.
+// storedDeps gives what the object that goes depended on.
 func (b *stepBuilder) storedDeps(c *plan.Change) []addr.ConfigResource {
-	o := c.Object
-	var deps []addr.ConfigResource
-	if stored := b.p.prior.Object(o); stored != nil {
-		deps = b.p.moves.Follow(stored.Dependencies)
+	if stored := b.p.prior.Object(c.Object); stored != nil {
+		return b.p.moves.Follow(stored.Dependencies)
 	}
-	if b.p.opts.Mode == plan.Destroy {
-		deps = joinDeps(deps, b.p.moves.Follow(c.Dependencies)) // refreshing may have found more
-		deps = append(deps[:len(deps):len(deps)], b.p.prog.ProviderDeps(c.Provider)...)
+	return nil
+}
+
+// configured gives what the objects of a block depend on while everything is destroyed, by what refreshing found and by what their
+// providers' configurations need.
+func (b *stepBuilder) configured(blk *blockSteps, changes []*plan.Change) map[addr.ConfigResource]bool {
+	out := map[addr.ConfigResource]bool{}
+	if b.p.opts.Mode != plan.Destroy {
+		return out
 	}
-	return deps
+	for _, step := range []int{blk.destroy, blk.dispose} {
+		if step == none {
+			continue
+		}
+		for _, i := range b.steps[step].Changes {
+			for _, deps := range [][]addr.ConfigResource{b.p.moves.Follow(changes[i].Dependencies), b.p.prog.ProviderDeps(changes[i].Provider)} {
+				for _, d := range deps {
+					out[d] = true
+				}
+			}
+		}
+	}
+	return out
 }
 
 // find gives the blocks of a dependency that a block in this place means.
@@ -311,7 +337,7 @@ func commonPrefix(i addr.ModuleInstance, m addr.Module) addr.ModuleInstance {
 // targets gives the steps of a block that a rule lets wait.
 func (blk *blockSteps) targets(rule uint8) [2]int {
 	switch rule {
-	case destroyBefore, updateFirst:
+	case destroyBefore, configBefore, updateFirst:
 		return [2]int{blk.destroy, blk.dispose}
 	case freeBeforeWrite:
 		return [2]int{blk.write, none}
