@@ -354,6 +354,11 @@ func (o *object) apply(config cty.Value) (replaced bool) {
 		o.destroy()
 		resp, _ = o.ask(o.null(), config, nil)
 	}
+	if !o.state.IsNull() && resp.Planned.RawEquals(o.state) {
+		// Nothing is to be changed, as when a value that the provider may choose is not configured any more: engines do not apply that.
+		o.config = config
+		return false
+	}
 	o.perform(config, resp)
 	return replaces
 }

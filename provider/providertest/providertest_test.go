@@ -22,6 +22,19 @@ func TestGoodProviderPasses(t *testing.T) {
 	Run(t, toyOptions(func(p *toy) provider.Provider { return p }))
 }
 
+// An engine applies no plan that changes nothing, so that providers may count on it: going back from a size to none is such a plan.
+func TestPlansWithoutChangesAreNotApplied(t *testing.T) {
+	for _, what := range failures(t, toyOptions(func(p *toy) provider.Provider {
+		return &spoiled{toy: p, before: func(req provider.ApplyRequest) {
+			if !req.Prior.IsNull() && req.Planned.RawEquals(req.Prior) {
+				t.Errorf("a plan without a change was applied: %#v", req.Prior)
+			}
+		}}
+	}), "resource toy_thing: update size") {
+		t.Error(what)
+	}
+}
+
 // The toy has nested attributes, which protocol 5 cannot carry.
 func TestGoodProviderPassesOverTheWire(t *testing.T) {
 	o := toyOptions(func(p *toy) provider.Provider { return p })
