@@ -66,6 +66,9 @@ type Command struct {
 	// Detached takes the terminal away from the program, so that it cannot wait there for an answer.
 	Detached bool
 
+	// MaxMemory is how many bytes the program, and each of those that it starts, may allocate. 0 means no limit; systems other than Linux know none.
+	MaxMemory uint64
+
 	// Spool keeps the answer where it survives this process. Joined and Unlimited cannot be had with it.
 	Spool Spool
 
@@ -294,6 +297,9 @@ func launch(path, dir string, c Command) (*process, error) {
 		return nil, err
 	}
 	p.group = groupOf(cmd.Process)
+	if c.MaxMemory > 0 {
+		limitMemory(cmd.Process.Pid, c.MaxMemory)
+	}
 	p.serve(c.Stdin)
 	return p, nil
 }

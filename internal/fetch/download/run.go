@@ -47,6 +47,9 @@ func (c *cloning) useKey(name string) {
 	c.env = append(c.env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(filepath.ToSlash(name), "'", `'\''`)+"'")
 }
 
+// maxMemory is what each process of git may allocate: a server decides how long some of the lists are that git keeps.
+const maxMemory = 4 << 30
+
 // gitError is what git says when it fails.
 type gitError struct{ text string }
 
@@ -55,7 +58,7 @@ func (e *gitError) Error() string { return e.text }
 // run calls git and gives what it prints.
 func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	result, err := program.Run(ctx, program.Command{
-		Argv: slices.Concat([]string{"git"}, settled, args), Env: c.env, Detached: true, Grace: 2 * time.Second, MaxStdout: maxTree, MaxStderr: 64 << 10,
+		Argv: slices.Concat([]string{"git"}, settled, args), Env: c.env, Detached: true, MaxMemory: maxMemory, Grace: 2 * time.Second, MaxStdout: maxTree, MaxStderr: 64 << 10,
 		Whole: func([]byte) bool { return true },
 	})
 	var missing *program.LookupError

@@ -66,6 +66,15 @@ var modes = map[string]func(args []string){
 		check(err)
 		os.Exit(code)
 	},
+	// grow BYTES allocates memory once its input has ended.
+	"grow": func(args []string) {
+		io.Copy(io.Discard, os.Stdin)
+		n, err := strconv.Atoi(args[0])
+		check(err)
+		b := make([]byte, n)
+		b[len(b)-1] = 1
+		answer(map[string]string{"last": strconv.Itoa(int(b[len(b)-1]))})
+	},
 	// suicide ends by SIGKILL.
 	"suicide": func([]string) {
 		self, err := os.FindProcess(os.Getpid())
