@@ -29,7 +29,20 @@ func (s *toySessionState) send(v any) {
 	text, _ := json.Marshal(v)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	noteLine("< ", string(text))
 	os.Stdout.Write(append(text, '\n'))
+}
+
+// noteLine keeps what was read ("> ") or printed ("< ") where a test asks for that.
+func noteLine(mark, line string) {
+	if path := os.Getenv("TOY_WIRE"); path != "" {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintln(f, mark+strings.TrimSpace(line))
+		f.Close()
+	}
 }
 
 func (s *toySessionState) print(text string) {
@@ -80,6 +93,7 @@ func toySession() int {
 			}
 			return 0
 		}
+		noteLine("> ", line)
 		var m rpc
 		dec := json.NewDecoder(strings.NewReader(line))
 		dec.UseNumber()
@@ -243,6 +257,10 @@ var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v objec
 			s.send(object{"jsonrpc": "2.0", "method": "$/progress", "params": params})
 		}
 		time.Sleep(200 * time.Millisecond)
+		return false
+	},
+	"tell": func(s *toySessionState, id int64, _ object, _ chan struct{}) bool {
+		s.send(object{"jsonrpc": "2.0", "method": "$/progress", "params": object{"id": id, "message": "waiting for DNS", "fraction": 0.4}})
 		return false
 	},
 	"pretty": func(s *toySessionState, id int64, _ object, _ chan struct{}) bool {
