@@ -38,6 +38,12 @@ var examples = []example{
 		importID: func(dir string) string { return filepath.Join(dir, "hello-world.txt") },
 		update:   []string{"-var", "text=second"}, request: `{"config": {"path": "/a", "text": "b"}}`,
 	},
+	{
+		name: "provider-node", tools: []string{"node"}, resource: "links_link.welcome",
+		importID: func(string) string { return "welcome" },
+		update:   []string{"-var", "target=https://example.com/other"}, env: linksService,
+		request: `{"config": {"target": "https://example.com", "title": ""}}`,
+	},
 }
 
 // packed packs every example once, with this test as the host.
@@ -51,7 +57,7 @@ var packed = sync.OnceValues(func() (string, error) {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
 		_, diags := pack.Build(context.Background(), pack.Options{
-			Dir: filepath.Join("../../examples", e.name), Source: source, Out: out, Exclude: []string{"use"},
+			Dir: filepath.Join("../../examples", e.name), Source: source, Out: out, Exclude: []string{"use", "docs", "examples"},
 			Hosts: map[packages.Platform]string{packages.Current(): exe},
 		})
 		if diags.HasErrors() {
@@ -155,6 +161,7 @@ func TestExamplesRunFromTheirFolders(t *testing.T) {
 			p.env = append(p.env, "TOMBOLO_PROGRAM_PROVIDERS=example/"+sourceName(e)+"="+dir)
 			p.run("init")
 			p.life(e)
+			p.run("provider", "test", dir)
 		})
 	}
 }

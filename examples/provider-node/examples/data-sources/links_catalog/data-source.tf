@@ -1,0 +1,3 @@
+data "links_catalog" "campaign" {
+  prefix = "spring-"
+}

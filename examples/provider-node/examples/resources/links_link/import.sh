@@ -1,0 +1,1 @@
+tombolo import links_link.welcome welcome

@@ -1,0 +1,4 @@
+resource "links_link" "welcome" {
+  slug   = "welcome"
+  target = "https://example.com/welcome"
+}

@@ -1,0 +1,71 @@
+'use strict';
+// A provider for the links of service.js: the actions of its types, over HTTP.
+const tombolo = require('./tombolo.js');
+
+/** Sends one request to the service. What is not there is null. */
+async function ask(call, method, path, body) {
+  const address = call.provider.url ?? process.env.LINKS_URL;
+  if (!address) throw new tombolo.ProviderError('No service', { detail: 'Set url in the provider block, or LINKS_URL.' });
+  const request = {
+    method, signal: call.signal, body: body && JSON.stringify(body),
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${call.provider.token ?? process.env.LINKS_TOKEN ?? ''}` },
+  };
+  let response, answer;
+  try {
+    response = await fetch(new URL(path, address), request);
+    answer = await response.json();
+  } catch (e) {
+    if (call.signal.aborted) throw e;
+    throw new tombolo.ProviderError('The service does not answer', { detail: `${address}: ${e.cause?.message || e.message}` });
+  }
+  if (response.status === 404) return null;
+  if (response.status === 503) throw new tombolo.Temporary('The service is busy');
+  if (!response.ok) {
+    throw new tombolo.ProviderError('The service refused', { detail: `${method} ${path}: ${answer.error}.`, attribute: answer.field && [answer.field] });
+  }
+  return answer;
+}
+
+/** The attributes of a link: what the service says, and its short address. */
+function attributes(call, link) {
+  return link && { ...link, short_url: new URL(link.slug, call.provider.url ?? process.env.LINKS_URL).href };
+}
+
+const place = (object) => `/links/${encodeURIComponent(object.id)}`;
+
+class Link extends tombolo.Resource {
+  async create(call) {
+    const { slug, target, title } = call.planned;
+    return attributes(call, await ask(call, 'POST', '/links', { slug: slug ?? undefined, target, title }));
+  }
+
+  async read(call) {
+    return attributes(call, await ask(call, 'GET', place(call.state)));
+  }
+
+  async update(call) {
+    const { target, title } = call.planned;
+    const link = await ask(call, 'PATCH', place(call.prior), { target, title });
+    if (!link) throw new tombolo.ProviderError('The link is gone', { detail: `Somebody removed ${call.prior.slug} since it was read.` });
+    return attributes(call, link);
+  }
+
+  async delete(call) {
+    await ask(call, 'DELETE', place(call.state));
+  }
+
+  /** People know slugs, not numbers. */
+  async import(call) {
+    const [link] = await ask(call, 'GET', `/links?slug=${encodeURIComponent(call.id)}`);
+    return attributes(call, link ?? null);
+  }
+}
+
+class Catalog extends tombolo.DataSource {
+  async data(call) {
+    const links = await ask(call, 'GET', `/links?prefix=${encodeURIComponent(call.config.prefix)}`);
+    return { targets: Object.fromEntries(links.map((l) => [l.slug, l.target])) };
+  }
+}
+
+tombolo.run({ resources: { links_link: Link }, data: { links_catalog: Catalog } });

@@ -1,0 +1,207 @@
+'use strict';
+/*
+Program providers for Tombolo as classes: one file without dependencies, to be put beside a provider. Node.js 18 or newer.
+
+    const tombolo = require('./tombolo.js');
+
+    class Note extends tombolo.Resource {
+      async create(call) {
+        await fs.writeFile(call.planned.path, call.planned.text);
+        return { id: call.planned.path };
+      }
+      async read(call) { ... }   // an object of what is there, or null when it is gone
+    }
+
+    tombolo.run({ resources: { notes_note: Note } });
+
+A method has the name of an action of docs/program-protocol.md, and may be asynchronous. It returns the attributes that it knows; what it leaves out
+is unchanged. Which actions there are is what the manifest says under "implements".
+
+The same program works with "mode": "one-shot" and "mode": "session" in the manifest. In a session, objects of the classes live as long as
+the process, and with "concurrency" above 1 calls overlap where methods wait.
+
+What is logged after the import goes to standard error, where it is shown to people. Numbers are those of JavaScript: copied back they stay exact, but where others
+have to be, "encoding": "string" in the manifest makes them strings.
+*/
+
+// Only answers may get to standard output, whatever a program prints from here on.
+const answer = process.stdout.write.bind(process.stdout);
+process.stdout.write = process.stderr.write.bind(process.stderr);
+
+/** Fails a call with a message for people. attribute is a path such as ['tags', 'env']; argument the number of a function's argument. */
+class ProviderError extends Error {
+  constructor(summary, { detail = '', attribute, argument } = {}) {
+    super(summary);
+    Object.assign(this, { detail, attribute, argument });
+  }
+}
+/** Asks to try again later: see "retry" in the manifest. */
+class Temporary extends ProviderError {}
+/** The call is not wanted any more. */
+class Cancelled extends ProviderError {
+  constructor() { super('The call was cancelled'); }
+}
+
+/** create, read, update and delete, and if the manifest says so validate, plan, import and upgrade. */
+class Resource {}
+/** data, and if the manifest says so validate. */
+class DataSource {}
+/** open, and if the manifest says so validate, renew and close. */
+class Ephemeral {}
+
+/**
+ * One call: the members of its request (config, planned, prior, state, private, identity, id, provider, planned_unknown and so on), and what can be said
+ * beside the result. signal ends when the call is cancelled: hand it to whatever takes one.
+ */
+class Call {
+  #say; #controller = new AbortController();
+  constructor(params, say) {
+    Object.assign(this, params);
+    this.#say = say;
+    Object.defineProperties(this, { warnings: { value: [] }, extra: { value: {} } });
+  }
+  get signal() { return this.#controller.signal; }
+  cancel() { this.#controller.abort(new Cancelled()); }
+  /** Keeps any JSON value with the object: private of later calls. */
+  keep(value) { this.extra.private = value; }
+  /** Says what the identity of the object is. */
+  identify(identity) { this.extra.identity = identity; }
+  /** Says what exists already, so that it is stored if the call fails later on. */
+  made(attributes) { this.extra.state = attributes; }
+  /** Says when an ephemeral object has to be renewed, as an RFC 3339 time. */
+  renewAt(time) { this.extra.renew_at = time; }
+  warn(summary, { detail, attribute } = {}) { this.warnings.push({ severity: 'warning', summary, detail, attribute }); }
+  /** Tells how far the call is, and ends it if it was cancelled. */
+  progress(message, fraction) {
+    this.#say(message, fraction);
+    this.signal.throwIfAborted();
+  }
+}
+
+class Missing extends Error {}
+
+const STATEFUL = ['create', 'read', 'update', 'import', 'upgrade', 'data'];
+
+class Host {
+  constructor({ resources, data, ephemeral, functions, configure, validate, schema }) {
+    const made = (group) => new Map(Object.entries(group || {}).map(([name, cls]) => [name, new cls()]));
+    this.kinds = [made(resources), made(data), made(ephemeral)];
+    this.functions = functions || {};
+    this.provider = { configure, validate, schema: schema && (async (call) => ({ schema: await schema(call) })) };
+  }
+
+  write(message) { return new Promise((done) => answer(JSON.stringify(message) + '\n', done)); }
+
+  find(action, call) {
+    if (action === 'call') return this.functions[call.function];
+    if (call.type === undefined) return this.provider[action];
+    let kinds = this.kinds;
+    if (action === 'data') kinds = [this.kinds[1]];
+    if (['open', 'renew', 'close'].includes(action)) kinds = [this.kinds[2]];
+    for (const kind of kinds) {
+      const target = kind.get(call.type);
+      if (target && typeof target[action] === 'function') return target[action].bind(target);
+    }
+    return undefined;
+  }
+
+  async perform(action, call) {
+    const method = this.find(action, call);
+    if (!method) throw new Missing(`The program does not know ${action} of ${call.type || call.function || 'the provider'}.`);
+    if (action === 'call') {
+      try {
+        return { result: orNull(await method(...call.args)) };
+      } catch (e) {
+        if (!(e instanceof ProviderError)) throw e;
+        return { error: { message: [e.message, e.detail].filter(Boolean).join(': '), argument: e.argument } };
+      }
+    }
+    const result = await method(call);
+    let answer;
+    if (STATEFUL.includes(action)) answer = { ...call.extra, state: orNull(result) };
+    else if (action === 'open') answer = { ...call.extra, result: orNull(result) };
+    else if (['renew', 'delete', 'close'].includes(action)) answer = { ...call.extra, state: undefined };
+    else answer = { ...result };
+    if (call.warnings.length > 0) answer.diagnostics = [...call.warnings, ...(answer.diagnostics || [])];
+    return answer;
+  }
+
+  /** What a failed call prints. */
+  failure(call, error) {
+    if (call.signal.aborted && error && error.name === 'AbortError') error = new Cancelled();
+    const problem = { severity: 'error', summary: String((error && error.message) || error) || 'It failed', detail: error && error.detail, attribute: error && error.attribute };
+    if (!(error instanceof ProviderError)) {
+      console.error(error);
+      problem.detail = 'The program has a bug; where it is stands in what it has said.';
+    }
+    const code = error instanceof Temporary ? 75 : error instanceof Cancelled ? -32800 : 1;
+    return { code, message: problem.summary, data: { ...call.extra, diagnostics: [...call.warnings, problem] } };
+  }
+
+  async oneShot(action) {
+    const text = [];
+    for await (const chunk of process.stdin) text.push(chunk);
+    const call = new Call(JSON.parse(Buffer.concat(text).toString('utf8')), (message, fraction) => {
+      process.stderr.write(JSON.stringify({ '@level': 'info', '@message': message, '@progress': fraction }) + '\n');
+    });
+    process.once('SIGTERM', () => call.cancel());
+    try {
+      await this.write(await this.until(call, this.perform(action, call)));
+      process.exit(0);
+    } catch (e) {
+      if (e instanceof Missing) {
+        console.error(e.message);
+        process.exit(1);
+      }
+      const { code, data } = this.failure(call, e);
+      await this.write(data);
+      process.exit(code === 75 ? 75 : 1);
+    }
+  }
+
+  /** Waits for a result, or for the end of the wish for it. */
+  until(call, result) {
+    return new Promise((done, failed) => {
+      result.then(done, failed);
+      call.signal.addEventListener('abort', () => setTimeout(() => failed(new Cancelled()), 5000).unref());
+    });
+  }
+
+  async session() {
+    const calls = new Map();
+    const lines = require('node:readline').createInterface({ input: process.stdin, crlfDelay: Infinity });
+    for await (const line of lines) {
+      const { id, method, params = {} } = JSON.parse(line);
+      if (method === 'initialize') this.write({ jsonrpc: '2.0', id, result: { protocol: 1 } });
+      else if (method === '$/cancelRequest') calls.get(params.id)?.cancel();
+      else if (id !== undefined) this.serve(calls, id, method, params);
+    }
+    process.exit(0);
+  }
+
+  async serve(calls, id, action, params) {
+    const call = new Call(params, (message, fraction) => this.write({ jsonrpc: '2.0', method: '$/progress', params: { id, message, fraction } }));
+    calls.set(id, call);
+    let reply;
+    try {
+      reply = { jsonrpc: '2.0', id, result: await this.perform(action, call) };
+    } catch (e) {
+      reply = { jsonrpc: '2.0', id, error: e instanceof Missing ? { code: -32601, message: e.message } : this.failure(call, e) };
+    }
+    calls.delete(id);
+    this.write(reply);
+  }
+}
+
+const orNull = (value) => (value === undefined ? null : value);
+
+/**
+ * Answers the calls of the host. resources, data and ephemeral give classes by the names of their types; functions get the arguments; configure, validate
+ * and schema get a call. schema gives the schema, for manifests without one.
+ */
+function run(provider) {
+  const host = new Host(provider);
+  return process.argv.length > 2 ? host.oneShot(process.argv[2]) : host.session();
+}
+
+module.exports = { Call, Cancelled, DataSource, Ephemeral, ProviderError, Resource, Temporary, run };
