@@ -365,9 +365,15 @@ func (o *object) apply(config cty.Value) (replaced bool) {
 
 // perform applies what was planned.
 func (o *object) perform(config cty.Value, planned provider.PlanResponse) {
+	o.s.Helper()
+	o.performed(config, planned, o.attempt(config, planned))
+}
+
+// attempt applies what was planned, and leaves it to the caller to judge the answer.
+func (o *object) attempt(config cty.Value, planned provider.PlanResponse) provider.ApplyResponse {
 	s, block := o.s, o.rt.Block
 	s.Helper()
-	resp := s.p.Apply(s.ctx, provider.ApplyRequest{
+	return s.p.Apply(s.ctx, provider.ApplyRequest{
 		Type: o.r.Type, Prior: o.state, Planned: planned.Planned, Config: config, PlannedPrivate: planned.Private, PlannedIdentity: planned.Identity,
 		Intent: fmt.Sprintf("providertest/%d", s.next.take()),
 		Partial: func(v cty.Value, _ []byte) {
@@ -376,6 +382,12 @@ func (o *object) perform(config cty.Value, planned provider.PlanResponse) {
 			}
 		},
 	})
+}
+
+// performed judges the answer to an apply that should have worked, and keeps what it says.
+func (o *object) performed(config cty.Value, planned provider.PlanResponse, resp provider.ApplyResponse) {
+	s, block := o.s, o.rt.Block
+	s.Helper()
 	s.succeeds("apply", block, resp.Diagnostics)
 	errs := value.CheckApplied(block, planned.Planned, resp.State)
 	if resp.LegacyTypeSystem {

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -113,6 +114,38 @@ func checkUpdate(s *session, r *Resource, u *Update) {
 	}
 	o.settled()
 	o.apply(original)
+	o.settled()
+	o.destroy()
+}
+
+// big is a number that neither 64-bit integers nor floating point hold.
+const big = "12345678901234567890123"
+
+// checkBig creates an object with a big number, unless the provider does not want it.
+func checkBig(s *session, r *Resource, name string) {
+	s.start()
+	o := s.object(r, Attrs{name: cty.MustParseNumberVal(big)})
+	refused := func(what string, diags diag.List) {
+		s.proper(what, o.rt.Block, diags)
+		if diags.HasErrors() {
+			s.Skipf("%s is refused (%s): %s", big, what, diags.Err())
+		}
+	}
+	refused("validate", o.validate(o.config))
+	refused("plan", s.p.Plan(s.ctx, provider.PlanRequest{
+		Type: r.Type, Prior: o.null(), Config: o.config, Client: client, Proposed: value.Propose(o.rt.Block, o.null(), value.NullWriteOnly(o.rt.Block, o.config)),
+	}).Diagnostics)
+	planned, _ := o.ask(o.null(), o.config, nil)
+	resp := o.attempt(o.config, planned)
+	if resp.Diagnostics.HasErrors() {
+		if resp.State != cty.NilVal && resp.State.IsNull() { // nothing was made
+			refused("create", resp.Diagnostics)
+		}
+		if o.interrupted(resp, planned); !o.state.IsNull() {
+			o.destroy()
+		}
+	}
+	o.performed(o.config, planned, resp)
 	o.settled()
 	o.destroy()
 }

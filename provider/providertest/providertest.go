@@ -74,6 +74,9 @@ type Resource struct {
 	// Slow is a change that makes the creation of an object take longer than Options.Patience, so that it can be interrupted: by the
 	// end of its context, with and without a call of Stop before.
 	Slow Attrs
+	// Numbers names attributes of the type number that are given a value which no machine's number holds. It may be refused, which skips the
+	// check; what is taken has to be kept as it is.
+	Numbers []string
 }
 
 // Update is a change to a configuration. It names whether the object has to be replaced for it.
@@ -146,6 +149,7 @@ type tb interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
+	Skipf(format string, args ...any)
 	Cleanup(func())
 }
 
@@ -194,6 +198,9 @@ func resourceChecks(r *Resource) []check {
 	add("import", checkImport)
 	for _, u := range r.Updates {
 		add("update "+u.Name, func(s *session, r *Resource) { checkUpdate(s, r, &u) })
+	}
+	for _, name := range r.Numbers {
+		add("a big number in "+name, func(s *session, r *Resource) { checkBig(s, r, name) })
 	}
 	if r.Remove != nil {
 		add("read what was removed outside", checkRemoved)

@@ -49,7 +49,8 @@ func failures(t *testing.T, o Options, name string) []string {
 		if c.name != name {
 			continue
 		}
-		said = append(said, problems(t.Context(), &o, c, i)...)
+		problems, _ := problems(t.Context(), &o, c, i)
+		said = append(said, problems...)
 	}
 	return said
 }
@@ -167,6 +168,12 @@ func TestSuiteFindsSpoiledProviders(t *testing.T) {
 		}}},
 		{"success without an object after an interruption", "resource toy_thing: interrupt a slow creation", "an interrupted apply", spoiled{apply: func(_ context.Context, _ provider.ApplyRequest, resp provider.ApplyResponse) provider.ApplyResponse {
 			resp.Diagnostics = nil
+			return resp
+		}}},
+		{"big number that is rounded", "resource toy_thing: a big number in size", "size", spoiled{apply: func(_ context.Context, req provider.ApplyRequest, resp provider.ApplyResponse) provider.ApplyResponse {
+			if !req.Planned.IsNull() {
+				resp.State = with(resp.State, "size", cty.NumberFloatVal(12345678901234567890123))
+			}
 			return resp
 		}}},
 		{"early news of another type", life, "what it tells early", spoiled{before: func(req provider.ApplyRequest) {

@@ -26,7 +26,7 @@ func Results(ctx context.Context, o Options) iter.Seq[Result] {
 			}
 			r := Result{Name: c.name, Skipped: o.Exempt[c.name]}
 			if r.Skipped == "" {
-				r.Problems = problems(ctx, &o, c, i)
+				r.Problems, r.Skipped = problems(ctx, &o, c, i)
 			}
 			if !yield(r) {
 				return
@@ -36,7 +36,7 @@ func Results(ctx context.Context, o Options) iter.Seq[Result] {
 }
 
 // problems runs a check, which ends its goroutine when it cannot go on.
-func problems(ctx context.Context, o *Options, c check, number int) []string {
+func problems(ctx context.Context, o *Options, c check, number int) (said []string, skipped string) {
 	// Objects have the same numbers in each run, however many earlier checks needed.
 	next := &counter{}
 	next.n.Store(int64(number+1) * 1000)
@@ -55,14 +55,15 @@ func problems(ctx context.Context, o *Options, c check, number int) []string {
 	for _, f := range slices.Backward(notes.later) {
 		f()
 	}
-	return notes.said
+	return notes.said, notes.skipped
 }
 
 // notes stands in for testing.T and keeps what a check says.
 type notes struct {
-	mu    sync.Mutex
-	said  []string
-	later []func()
+	mu      sync.Mutex
+	said    []string
+	skipped string
+	later   []func()
 }
 
 func (n *notes) Helper() {}
@@ -77,5 +78,12 @@ func (n *notes) Errorf(format string, args ...any) {
 
 func (n *notes) Fatalf(format string, args ...any) {
 	n.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (n *notes) Skipf(format string, args ...any) {
+	n.mu.Lock()
+	n.skipped = fmt.Sprintf(format, args...)
+	n.mu.Unlock()
 	runtime.Goexit()
 }

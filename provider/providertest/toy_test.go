@@ -278,7 +278,8 @@ func toyOptions(wrap func(*toy) provider.Provider) Options {
 				delete(w.all, v.GetAttr("id").AsString())
 				return nil
 			},
-			Slow: Attrs{"delay": cty.StringVal("1m")},
+			Slow:    Attrs{"delay": cty.StringVal("1m")},
+			Numbers: []string{"size"},
 		}},
 		Data:      []Data{{Type: "toy_count", Config: Attrs{"prefix": cty.StringVal("nothing-")}, Want: Attrs{"count_of": cty.NumberIntVal(0)}}},
 		Ephemeral: []Ephemeral{{Type: "toy_token", Config: Attrs{"user": cty.StringVal("eve")}, Want: Attrs{"token": cty.StringVal("secret")}}},

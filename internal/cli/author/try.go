@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -28,7 +29,8 @@ func cmdTest() *command.Command {
 		Long: `Take the program provider in the folder DIR, or in the working directory, through everything that
 an engine does with it: objects are created, read, planned again without a change, updated,
 replaced, imported and deleted; configurations with unknown values and with mistakes are
-validated; calls are made at the same time, and cut off.
+validated; calls are made at the same time, and cut off; attributes that are numbers get one that no
+machine's number holds; nothing but answers may be printed, and a signal has to end the program.
 
 A file in that folder says which values to try; where there is none, an example of it is shown. In
 its strings {dir} is a folder that is removed afterwards, and {n} a number of each object.
@@ -74,12 +76,13 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if o.verbose {
 		say = said(c)
 	}
-	var wrap func(handler.Caller) handler.Caller
+	var noise trial.Noise
+	wrap := noise.Listening
 	switch {
 	case o.replay != "":
 		wrap = tape.Playing
 	case o.record != "":
-		wrap = tape.Recording
+		wrap = func(c handler.Caller) handler.Caller { return tape.Recording(noise.Listening(c)) }
 	}
 	options, err := t.Options(tape.Dir(), wrap, say)
 	if err != nil {
@@ -88,7 +91,13 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if o.replay != "" {
 		options.Exempt = timed(options)
 	}
-	passed, failed := results(ctx, c, options)
+	var s score
+	for r := range providertest.Results(ctx, options) {
+		s.add(c, r)
+	}
+	if o.replay == "" {
+		probe(ctx, c, t, &noise, &s)
+	}
 	if err := remove(); err != nil {
 		diags = diags.AppendError("The folder of the trial cannot be removed", err)
 	}
@@ -97,7 +106,7 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 			diags = diags.AppendError("The record cannot be written", err)
 		}
 	}
-	return c.End(diags.Extend(verdict(ctx, c, t, passed, failed)))
+	return c.End(diags.Extend(verdict(ctx, c, t, s.passed, s.failed)))
 }
 
 // tapeFor makes or reads the record, and with it the folder of the objects.
@@ -134,24 +143,46 @@ func timed(o providertest.Options) map[string]string {
 	return out
 }
 
-func results(ctx context.Context, c *command.Call, o providertest.Options) (passed, failed int) {
-	for r := range providertest.Results(ctx, o) {
-		switch {
-		case r.Skipped != "":
-			fmt.Fprintf(c.Out, "skip  %s: %s\n", r.Name, r.Skipped)
-		case len(r.Problems) == 0:
-			passed++
-			fmt.Fprintf(c.Out, "ok    %s\n", r.Name)
-		default:
-			failed++
-			fmt.Fprintf(c.Out, "FAIL  %s\n", r.Name)
-			for _, p := range r.Problems {
-				fmt.Fprintf(c.Out, "      %s\n", strings.ReplaceAll(view.Clean(p), "\n", "\n      "))
-			}
+// probe looks at what the suite does not see: how the program behaves as a program.
+func probe(ctx context.Context, c *command.Call, t *trial.Trial, noise *trial.Noise, s *score) {
+	if ctx.Err() != nil {
+		return
+	}
+	s.add(c, providertest.Result{Name: "standard output holds answers only", Problems: noise.Problems()})
+	ends := providertest.Result{Name: "the program ends when it is told to"}
+	switch problem, err := t.Ends(ctx, grace); {
+	case err != nil:
+		ends.Problems = []string{err.Error()}
+	case problem != "":
+		ends.Problems = []string{problem}
+	}
+	s.add(c, ends)
+}
+
+// grace is the time that engines give a program to end.
+const grace = 10 * time.Second
+
+// score counts results.
+type score struct{ passed, failed int }
+
+// add counts a result and shows it.
+func (s *score) add(c *command.Call, r providertest.Result) {
+	switch {
+	case r.Skipped != "":
+		fmt.Fprintf(c.Out, "skip  %s: %s\n", r.Name, indented(r.Skipped))
+	case len(r.Problems) == 0:
+		s.passed++
+		fmt.Fprintf(c.Out, "ok    %s\n", r.Name)
+	default:
+		s.failed++
+		fmt.Fprintf(c.Out, "FAIL  %s\n", r.Name)
+		for _, p := range r.Problems {
+			fmt.Fprintf(c.Out, "      %s\n", indented(p))
 		}
 	}
-	return passed, failed
 }
+
+func indented(text string) string { return strings.ReplaceAll(view.Clean(text), "\n", "\n      ") }
 
 func verdict(ctx context.Context, c *command.Call, t *trial.Trial, passed, failed int) (diags diag.List) {
 	switch {

@@ -158,6 +158,7 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 		if by != "" {
 			one.Import = &providertest.Import{ID: func(state cty.Value) string { return text(state, by) }}
 		}
+		one.Numbers = numbers(t.schema.Resources[r.Type].Block)
 		if r.Slow != nil {
 			one.Slow = v.attrs(r.Slow, 0)
 		}
@@ -173,6 +174,16 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 		return o, err
 	}
 	return o, v.err
+}
+
+// numbers gives the attributes that a configuration can give a number.
+func numbers(b *provider.Block) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
+		if a := b.Attributes[name]; a.Type == cty.Number && (a.Required || a.Optional) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (t *Trial) noType(kind, name string, known []string) error {
