@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,12 +18,16 @@ import (
 // roles are what else the test binary is, by the name under which it is called.
 var roles = map[string]func(){}
 
+// oracle is the real terraform.
+var oracle string
+
 func TestMain(m *testing.M) {
 	if role := roles[filepath.Base(os.Args[0])]; role != nil {
 		role()
 		return
 	}
 	run := func() { os.Exit(Main()) }
+	oracle, _ = exec.LookPath("terraform") // before this program goes by that name; empty: there is none
 	testscript.Main(m, map[string]func(){"tombolo": run, "terraform": run})
 }
 
@@ -33,6 +38,8 @@ func TestMain(m *testing.M) {
 //	canary TEXT FILE...   the files, or stdout and stderr, must not hold the text
 //	mode PERM FILE        the file must have these permissions
 //	signal NAME FILE      send a signal to the process whose number the file holds
+//
+// and the condition oracle, that there is a real terraform, at $ORACLE.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -42,8 +49,15 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ROOT", root)
+			e.Setenv("ORACLE", oracle)
 			e.Setenv("HTTPS_PROXY", "http://127.0.0.1:1") // no test needs a network, and none gets one
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "oracle" {
+				return false, fmt.Errorf("no condition %s", name)
+			}
+			return oracle != "", nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "waitfor": waitfor, "canary": canary, "mode": mode, "signal": sendSignal,
