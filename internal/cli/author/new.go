@@ -18,10 +18,10 @@ import (
 
 func cmdNew() *command.Command {
 	return &command.Command{
-		Name: "new", Short: "Begin a program provider", Args: "NAME", Mixed: true,
-		Long: `Write a small program provider that works, with a file of values to test it with and a README, into
-a new folder. It manages files; what it does is there to be replaced. Those in Python and Node.js use
-a kit, one file that is written beside them.`,
+		Name: "new", Short: "Begin a provider", Args: "NAME", Mixed: true,
+		Long: `Write a small provider that works, with a test and a README, into a new folder. It manages files; what
+it does is there to be replaced. It is a program with a manifest; those in Python and Node.js use a
+kit, one file that is written beside them. In Go it is a plugin, a module of its own.`,
 		Example: "~ provider new notes -lang python",
 		Setup: func(c *command.Call) command.Run {
 			lang := c.Flags.String("lang", "bash", "The `LANGUAGE`: "+strings.Join(starter.Languages, ", ")+".")
@@ -47,9 +47,6 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 		return diags.Errorf(nil, cannot, "The name %q is none for a provider: types begin with it and an underscore, so it has lower-case letters and digits only.", name)
 	}
 	files := starter.Files(lang, name)
-	if files == nil && lang == "go" {
-		return diags.Errorf(nil, cannot, "A provider in Go is a plugin, no program that is described by a manifest: docs/providers-in-go.md leads from nothing to a release.")
-	}
 	if files == nil {
 		return diags.Errorf(nil, cannot, "There is nothing to begin with in the language %q; there is in %s.%s A provider may be written in any other language, too.", lang, strings.Join(starter.Languages, ", "), diag.DidYouMean(lang, starter.Languages))
 	}
@@ -69,6 +66,6 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 		}
 		fmt.Fprintf(c.Out, "Wrote %s\n", path)
 	}
-	fmt.Fprintf(c.Out, "\nTry it with: %s provider test %s\n", c.Program, dir)
+	fmt.Fprintf(c.Out, "\nTry it with: %s\n", starter.Try(lang, c.Program, dir))
 	return diags
 }

@@ -1,4 +1,4 @@
-// Package starter holds a small program provider in several languages, to begin one's own with.
+// Package starter holds a small provider in several languages, to begin one's own with: a program with a manifest, or in Go a plugin.
 package starter
 
 import (
@@ -18,22 +18,36 @@ type language struct {
 	program, command, requires string
 	kit                        string // the name of its kit; empty: none
 	text                       []byte
+	// plugin tells that it is no program with a manifest; the folder of that name has all its files.
+	plugin bool
 }
 
 var languages = map[string]language{
 	"bash":   {program: "provider.sh", command: `["bash", "./provider.sh"]`, requires: `{"command": "jq", "hint": "apt install jq, brew install jq"}`},
 	"python": {program: "provider.py", command: `{"default": ["python3", "./provider.py"], "windows": ["python", "./provider.py"]}`, kit: kits.PythonName, text: kits.Python},
+	"go":     {plugin: true},
 	"node":   {program: "provider.js", command: `["node", "./provider.js"]`, requires: `{"command": "node", "hint": "https://nodejs.org"}`, kit: kits.NodeName, text: kits.Node},
 }
 
 // Languages are their names.
 var Languages = slices.Sorted(maps.Keys(languages))
 
+// Try gives what tries a provider in a folder; program is how the present one is called.
+func Try(lang, program, dir string) string {
+	if languages[lang].plugin {
+		return "cd " + dir + " && go mod tidy && go test ."
+	}
+	return program + " provider test " + dir
+}
+
 // Files gives the files of a provider of that name, by their names; nil for a language that there is none in.
 func Files(lang, name string) map[string][]byte {
 	l, ok := languages[lang]
 	if !ok {
 		return nil
+	}
+	if l.plugin {
+		return pluginFiles(lang, name)
 	}
 	fill := func(file string) []byte {
 		mode := "one-shot"
@@ -51,6 +65,23 @@ func Files(lang, name string) map[string][]byte {
 	}
 	if l.kit != "" {
 		out[l.kit] = l.text
+	}
+	return out
+}
+
+// pluginFiles gives the files of a folder. Those that the Go tool would take for parts of this module are kept under other names.
+func pluginFiles(folder, name string) map[string][]byte {
+	entries, err := files.ReadDir("files/" + folder)
+	out := map[string][]byte{}
+	for _, e := range entries {
+		var text []byte
+		if text, err = files.ReadFile("files/" + folder + "/" + e.Name()); err != nil {
+			break
+		}
+		out[strings.TrimSuffix(e.Name(), ".txt")] = []byte(strings.ReplaceAll(string(text), "NAME", name))
+	}
+	if err != nil {
+		panic("starter: " + err.Error()) // they are part of the program
 	}
 	return out
 }
