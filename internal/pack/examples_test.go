@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/internal/pgtest"
 	"github.com/tombolo-iac/tombolo/kits"
 )
 
@@ -38,8 +39,22 @@ func linksService(t *testing.T) []string {
 	return []string{"TF_VAR_url=" + url, "TF_VAR_token=" + token, "LINKS_URL=" + url, "LINKS_TOKEN=" + token}
 }
 
+func init() { ends = append(ends, pgtest.Stop) }
+
+// plansTable makes a database with the table of provider-python, and gives the environment of those who use it.
+func plansTable(t *testing.T) []string {
+	t.Helper()
+	dsn := pgtest.Database(t)
+	text, err := os.ReadFile("../../examples/provider-python/use/schema.sql")
+	must(t, err)
+	must(t, pgtest.Execute(dsn, string(text)))
+	// The psql of the server comes before that of a distribution, which may be a slow script that looks for it.
+	path := pgtest.Programs() + string(os.PathListSeparator) + os.Getenv("PATH")
+	return []string{"TF_VAR_dsn=" + dsn, "SQLROWS_DSN=" + dsn, "PATH=" + path}
+}
+
 func TestExamplesHaveTheKitsAsTheyAre(t *testing.T) {
-	for name, kit := range map[string][]byte{"provider-node/" + kits.NodeName: kits.Node} {
+	for name, kit := range map[string][]byte{"provider-node/" + kits.NodeName: kits.Node, "provider-python/" + kits.PythonName: kits.Python} {
 		text, err := os.ReadFile(filepath.Join("../../examples", name))
 		must(t, err)
 		if !bytes.Equal(text, kit) {

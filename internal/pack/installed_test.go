@@ -44,6 +44,12 @@ var examples = []example{
 		update:   []string{"-var", "target=https://example.com/other"}, env: linksService,
 		request: `{"config": {"target": "https://example.com", "title": ""}}`,
 	},
+	{
+		name: "provider-python", tools: []string{"python3", "psql"}, resource: "sqlrows_row.basic",
+		importID: func(string) string { return `["plans", {"code": "basic"}, ["price"]]` },
+		update:   []string{"-var", "price=12.50"}, env: plansTable,
+		request: `{"config": {"table": "plans", "key": {"code": "x"}, "values": {"price": "1"}}}`,
+	},
 }
 
 // packed packs every example once, with this test as the host.

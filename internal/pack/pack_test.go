@@ -41,14 +41,20 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
+	for _, end := range ends {
+		end()
+	}
 	if err := os.RemoveAll(workspace); err != nil {
 		panic(err)
 	}
 	os.Exit(code)
 }
 
-// workspace is a folder of all tests.
-var workspace string
+// workspace is a folder of all tests; ends are called after them.
+var (
+	workspace string
+	ends      []func()
+)
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -28,6 +28,7 @@ var writers = map[string]string{
 	"provider/serve":                  "sockets of plugins",
 	"sdk/schema/schematest":           "directories of tests",
 	"examples/provider-notes":         "the notes of an example",
+	"internal/pgtest":                 "the folder of a server for tests",
 	"conformance/providers":           "providers for tests, modules of their own",
 	"bench":                           "generated configurations and reports",
 }

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/pgtest"
 )
 
 // installation is a directory with a mirror that holds the provider, and a program that uses it.
@@ -106,7 +108,7 @@ func TestInstalledFromAMirror(t *testing.T) {
 			if _, err := exec.LookPath(program); err != nil && program == "terraform" {
 				t.Skip("terraform is not installed")
 			}
-			dsn := database(t)
+			dsn := pgtest.Database(t)
 			i := install(t, program, dsn)
 			i.write("main.tf", "terraform {\n  required_providers {\n    pgrows = {\n      source  = \"example/pgrows\"\n      version = \"~> 0.1\"\n    }\n  }\n}\n"+
 				plans(column("price", "int", "default = \"1\""), "  force_destroy = true\n")+basic("  values = { price = \"5\" }\n"))
@@ -117,7 +119,7 @@ func TestInstalledFromAMirror(t *testing.T) {
 			i.run("state", "rm", "pgrows_row.basic")
 			i.run("import", "pgrows_row.basic", "plans?code=basic")
 			i.says("No changes", "plan", "-detailed-exitcode")
-			if n, err := single(dsn, "SELECT price::text FROM plans WHERE code = 'basic'"); err != nil || n != "5" {
+			if n, err := pgtest.Single(dsn, "SELECT price::text FROM plans WHERE code = 'basic'"); err != nil || n != "5" {
 				t.Errorf("the price is %q, %v", n, err)
 			}
 			i.says("2 destroyed", "destroy", "-auto-approve")

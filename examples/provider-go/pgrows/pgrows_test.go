@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/examples/provider-go/pgrows"
 	"github.com/tombolo-iac/tombolo/internal/cli"
+	"github.com/tombolo-iac/tombolo/internal/pgtest"
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 	. "github.com/tombolo-iac/tombolo/sdk/schema/schematest"
 )
@@ -24,9 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main())
 	}
 	code := m.Run()
-	if theServer != nil {
-		theServer.stop()
-	}
+	pgtest.Stop()
 	os.Exit(code)
 }
 
@@ -60,12 +59,12 @@ func basic(more string) string {
 }
 
 // sql is a step's Before that runs a statement.
-func sql(dsn, text string) func() error { return func() error { return execute(dsn, text) } }
+func sql(dsn, text string) func() error { return func() error { return pgtest.Execute(dsn, text) } }
 
 // noTable checks that a table is gone from the database.
 func noTable(dsn, name string) func() error {
 	return func() error {
-		n, err := single(dsn, "SELECT count(*)::text FROM pg_tables WHERE tablename = '"+name+"'")
+		n, err := pgtest.Single(dsn, "SELECT count(*)::text FROM pg_tables WHERE tablename = '"+name+"'")
 		if err == nil && n != "0" {
 			err = fmt.Errorf("the table %s is still there", name)
 		}
@@ -75,7 +74,7 @@ func noTable(dsn, name string) func() error {
 
 func TestTableGoesThroughItsLife(t *testing.T) {
 	t.Parallel()
-	dsn := database(t)
+	dsn := pgtest.Database(t)
 	const at = "pgrows_table.plans"
 	price := column("price", "DECIMAL( 10,2 )", "    default = \"0\"")
 	var oid any
@@ -110,7 +109,7 @@ func TestTableGoesThroughItsLife(t *testing.T) {
 // The columns change together; an index is built on its own and fails. What has been done is recorded, and the next apply goes on there.
 func TestAnIndexThatFailsLeavesTheRestRecorded(t *testing.T) {
 	t.Parallel()
-	dsn := database(t)
+	dsn := pgtest.Database(t)
 	const at = "pgrows_table.plans"
 	after := in(dsn, plans(column("label", "text", "nullable = true")+column("rank", "int", "default = \"1\""), "  comment = \"new\"\n  force_destroy = true\n"+index("a_rank", false, `"rank"`)+index("b_label", true, `"label"`)))
 	Run(t, Case{Provider: pgrows.Provider, Programs: []string{"terraform"}, CheckDestroyed: noTable(dsn, "plans"), Steps: []Step{{
@@ -127,12 +126,12 @@ func TestAnIndexThatFailsLeavesTheRestRecorded(t *testing.T) {
 
 func TestRowGoesThroughItsLife(t *testing.T) {
 	t.Parallel()
-	dsn := database(t)
+	dsn := pgtest.Database(t)
 	table := plans(column("price", "numeric(10,2)", "default = \"7\"")+column("extra", "jsonb", "nullable = true")+column("token", "text", "default = \"''\""), "")
 	const at = "pgrows_row.basic"
 	token := func(want string) func() error {
 		return func() error {
-			got, err := single(dsn, "SELECT token FROM plans")
+			got, err := pgtest.Single(dsn, "SELECT token FROM plans")
 			if err == nil && got != want {
 				err = fmt.Errorf("the token is %q, expected %q", got, want)
 			}
@@ -204,7 +203,7 @@ func TestMistakesAreFoundInTime(t *testing.T) {
 			t.Parallel()
 			dsn := c.dsn
 			if dsn == "" {
-				dsn = database(t)
+				dsn = pgtest.Database(t)
 			}
 			text := ""
 			Run(t, Case{Provider: pgrows.Provider, Steps: []Step{{Config: in(dsn, c.config), PlanOnly: c.planned, Error: c.want, Check: func(s *State) error {
@@ -232,7 +231,7 @@ func example(t *testing.T, name string) string {
 
 func TestExamplesWork(t *testing.T) {
 	t.Parallel()
-	dsn := database(t)
+	dsn := pgtest.Database(t)
 	config := in(dsn, example(t, "resources/pgrows_table/resource.tf")+example(t, "resources/pgrows_row/resource.tf")+example(t, "data-sources/pgrows_query/data-source.tf")+example(t, "functions/quote_ident/function.tf"))
 	Run(t, Case{Provider: pgrows.Provider, CheckDestroyed: noTable(dsn, "plans"), Steps: []Step{{
 		Config: config, Check: All(Output("cheap_plans", []string{"basic"}), Output("quoted", `shop."Order Lines"`), Attr("pgrows_row.basic", "values.price", "9.90")),

@@ -1,6 +1,7 @@
 //go:build unix
 
-package pgrows_test
+// Package pgtest starts a PostgreSQL server for the tests of a package.
+package pgtest
 
 import (
 	"context"
@@ -12,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,7 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// server is a PostgreSQL server for the tests of this package. It listens on a socket in a folder of its own.
+// server is a PostgreSQL server for the tests of one package. It listens on a socket in a folder of its own.
 type server struct {
 	dir, log string
 	lifeline io.WriteCloser // while it is open, the server runs
@@ -36,8 +36,8 @@ var (
 	databaseMu sync.Mutex
 )
 
-// database gives the address of a new, empty database.
-func database(t *testing.T) string {
+// Database gives the address of a new, empty database.
+func Database(t *testing.T) string {
 	t.Helper()
 	serverOnce.Do(func() { theServer, noServer = startServer() })
 	if noServer != "" {
@@ -47,19 +47,14 @@ func database(t *testing.T) string {
 	databases++
 	name := fmt.Sprintf("test%d", databases)
 	databaseMu.Unlock()
-	exec1(t, theServer.dsn("postgres"), "CREATE DATABASE "+name)
+	if err := Execute(theServer.dsn("postgres"), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
 	return theServer.dsn(name)
 }
 
-// exec1 runs a statement.
-func exec1(t *testing.T, dsn, sql string, args ...any) {
-	t.Helper()
-	if err := execute(dsn, sql, args...); err != nil {
-		t.Fatalf("%s: %s", sql, err)
-	}
-}
-
-func execute(dsn, sql string, args ...any) error {
+// Execute runs a statement.
+func Execute(dsn, sql string, args ...any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, dsn)
@@ -71,8 +66,8 @@ func execute(dsn, sql string, args ...any) error {
 	return err
 }
 
-// single gives the only value of the only row of a query, as text.
-func single(dsn, sql string) (text string, err error) {
+// Single gives the only value of the only row of a query, as text.
+func Single(dsn, sql string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, dsn)
@@ -87,8 +82,8 @@ func (s *server) dsn(database string) string {
 	return fmt.Sprintf("host=%s user=tester dbname=%s", s.dir, database)
 }
 
-// programs finds the programs of a server.
-func programs() string {
+// Programs is the folder with the programs of a server, psql among them; empty where there are none.
+func Programs() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.Sort(found)
 	for _, dir := range slices.Backward(append([]string{"/usr/local/pgsql/bin", "/opt/homebrew/bin"}, found...)) {
@@ -104,7 +99,7 @@ func programs() string {
 
 // startServer makes a database cluster and starts a server, as another user when this one is root, whom the server refuses.
 func startServer() (*server, string) {
-	bin := programs()
+	bin := Programs()
 	if bin == "" {
 		return nil, "no PostgreSQL server is installed"
 	}
@@ -145,7 +140,7 @@ pid=$!; cat >/dev/null; kill -INT $pid; wait $pid; rm -rf "$3"`
 		return nil, err.Error()
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if err = execute(s.dsn("postgres"), "SELECT 1"); err == nil {
+		if err = Execute(s.dsn("postgres"), "SELECT 1"); err == nil {
 			return s, ""
 		}
 		if time.Now().After(deadline) {
@@ -176,17 +171,9 @@ func (s *server) stop() {
 	_ = s.cmd.Wait() // which is told by the folder that is gone
 }
 
-func TestTheServerGoesWithItsLifeline(t *testing.T) {
-	database(t)
-	s, problem := startServer()
-	if problem != "" {
-		t.Fatal(problem)
-	}
-	s.stop()
-	if err := execute(s.dsn("postgres"), "SELECT 1"); err == nil {
-		t.Error("the server runs on")
-	}
-	if _, err := os.Stat(s.dir); err == nil || !strings.Contains(err.Error(), "no such file") {
-		t.Errorf("its folder is still there: %v", err)
+// Stop ends the server, if one was started: for the end of TestMain. Without it, it ends with the process.
+func Stop() {
+	if theServer != nil {
+		theServer.stop()
 	}
 }

@@ -1,0 +1,4 @@
+data "sqlrows_query" "free" {
+  table = "plans"
+  where = { price = "0" }
+}

@@ -1,0 +1,3 @@
+provider "sqlrows" {
+  dsn = var.dsn
+}

@@ -1,0 +1,268 @@
+"""Program providers for Tombolo as classes: one file without dependencies, to be put beside a provider. Python 3.8 or newer.
+
+    import tombolo
+
+    class Note(tombolo.Resource):
+        def create(self, call):
+            with open(call.planned["path"], "w") as f:
+                f.write(call.planned["text"])
+            return {"id": call.planned["path"]}
+
+        def read(self, call):
+            ...                      # a dict of what is there, or None when the object is gone
+
+    tombolo.run(resources={"notes_note": Note})
+
+A method has the name of an action of docs/program-protocol.md, with an underscore where Python has the word (import_). It returns the
+attributes that it knows; what it leaves out is unchanged. Which actions there are is what the manifest says under "implements".
+
+The same program works with "mode": "one-shot" and "mode": "session" in the manifest. In a session, objects of the classes live as long as the
+process, and with "concurrency" above 1 methods run in several threads.
+
+What is printed after the import goes to standard error, where it is shown to people. Whole numbers are exact, others are decimal.Decimal.
+"""
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from decimal import Decimal
+
+# Only answers may get to standard output, whatever a program or those that it starts print from here on.
+sys.stdout.flush()
+_out = os.fdopen(os.dup(1), "wb")
+os.dup2(2, 1)
+sys.stdout = sys.stderr
+
+__all__ = ["Call", "Cancelled", "DataSource", "Ephemeral", "Error", "Resource", "Temporary", "run"]
+
+
+class Error(Exception):
+    """Fails a call with a message for people. attribute is a path such as ["tags", "env"]; argument the number of a function's argument."""
+
+    def __init__(self, summary, detail="", attribute=None, argument=None):
+        super().__init__(summary)
+        self.summary, self.detail, self.attribute, self.argument = summary, detail, attribute, argument
+
+
+class Temporary(Error):
+    """Asks to try again later: see "retry" in the manifest."""
+
+
+class Cancelled(Error):
+    """The call is not wanted any more."""
+
+    def __init__(self):
+        super().__init__("The call was cancelled")
+
+
+class Resource:
+    """create, read, update and delete, and if the manifest says so validate, plan, import_ and upgrade."""
+
+
+class DataSource:
+    """data, and if the manifest says so validate."""
+
+
+class Ephemeral:
+    """open, and if the manifest says so validate, renew and close."""
+
+
+class Call:
+    """One call: the members of its request (config, planned, prior, state, private, identity, id, provider, planned_unknown and so on; None
+    when the action has no such member), and what can be said beside the result."""
+
+    def __init__(self, params, say):
+        self.params = params
+        self.warnings = []
+        self.cancelled = threading.Event()
+        self._say = say
+        self._extra = {}
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.params.get(name)
+
+    def keep(self, private):
+        """Keeps any JSON value with the object: call.private of later calls."""
+        self._extra["private"] = private
+
+    def identify(self, identity):
+        """Says what the identity of the object is."""
+        self._extra["identity"] = identity
+
+    def made(self, **attributes):
+        """Says what exists already, so that it is stored if the call fails later on."""
+        self._extra["state"] = attributes
+
+    def renew_at(self, time):
+        """Says when an ephemeral object has to be renewed, as an RFC 3339 time."""
+        self._extra["renew_at"] = time
+
+    def warn(self, summary, detail="", attribute=None):
+        self.warnings.append(_diagnostic("warning", summary, detail, attribute))
+
+    def progress(self, message, fraction=None):
+        """Tells how far the call is, and ends it if it was cancelled."""
+        self._say(message, fraction)
+        if self.cancelled.is_set():
+            raise Cancelled()
+
+
+def run(resources=None, data=None, ephemeral=None, functions=None, configure=None, validate=None, schema=None):
+    """Answers the calls of the host. Classes are given by the names of their types; the others are functions that get a Call, except for
+    those of functions, which get the arguments. schema gives the schema, for manifests without one."""
+    kinds = [{name: cls() for name, cls in (group or {}).items()} for group in (resources, data, ephemeral)]
+    provider = {"configure": configure, "validate": validate, "schema": schema and (lambda call: {"schema": schema(call)})}
+    host = _Host(kinds, provider, functions or {})
+    if len(sys.argv) > 1:
+        sys.exit(host.one_shot(sys.argv[1]))
+    host.session()
+
+
+class _Missing(Exception):
+    pass
+
+
+class _Host:
+    def __init__(self, kinds, provider, functions):
+        self.kinds, self.provider, self.functions = kinds, provider, functions
+        self.lock = threading.Lock()
+
+    def find(self, action, params):
+        if action == "call":
+            return self.functions.get(params["function"])
+        if "type" not in params:
+            return self.provider.get(action)
+        kinds = self.kinds
+        if action in ("data", "open", "renew", "close"):
+            kinds = [self.kinds[1 if action == "data" else 2]]
+        for kind in kinds:
+            target = kind.get(params["type"])
+            method = getattr(target, action, None) or getattr(target, action + "_", None)
+            if method:
+                return method
+        return None
+
+    def perform(self, action, call):
+        method = self.find(action, call.params)
+        if method is None:
+            raise _Missing()
+        if action == "call":
+            try:
+                return {"result": method(*call.params["args"])}
+            except Error as e:
+                return {"error": {"message": ": ".join(filter(None, [e.summary, e.detail])), "argument": e.argument}}
+        result = method(call)
+        if action in ("create", "read", "update", "import", "upgrade", "data"):
+            answer = dict(call._extra, state=result)
+        elif action == "open":
+            answer = dict(call._extra, result=result)
+        elif action in ("renew", "delete", "close"):
+            answer = {k: v for k, v in call._extra.items() if k != "state"}
+        else:
+            answer = dict(result or {})
+        if call.warnings:
+            answer["diagnostics"] = call.warnings + answer.get("diagnostics", [])
+        return answer
+
+    def failure(self, call, error):
+        """What a failed call prints, and why it failed."""
+        if isinstance(error, Error):
+            problem = _diagnostic("error", error.summary, error.detail, error.attribute)
+        else:
+            traceback.print_exception(type(error), error, error.__traceback__)
+            problem = _diagnostic("error", "%s: %s" % (type(error).__name__, error), "The program has a bug; where it is stands in what it has said.", None)
+        return dict(call._extra, diagnostics=call.warnings + [problem])
+
+    def one_shot(self, action):
+        def say(message, fraction):
+            line = {"@level": "info", "@message": message}
+            if fraction is not None:
+                line["@progress"] = float(fraction)
+            print(json.dumps(line), file=sys.stderr, flush=True)
+
+        def terminated(*_):
+            raise Cancelled()
+
+        call = Call({}, say)
+        signal.signal(signal.SIGTERM, terminated)
+        try:
+            call.params = _read(sys.stdin.buffer.read())
+            answer, status = self.perform(action, call), 0
+        except _Missing:
+            print("The program does not implement %s of %s, though the manifest says so." % (action, call.params.get("type", "the provider")), file=sys.stderr)
+            return 1
+        except BaseException as e:  # also what a method does by sys.exit
+            answer, status = self.failure(call, e), 75 if isinstance(e, Temporary) else 1
+        self.write(answer)
+        return status
+
+    def session(self):
+        calls = {}
+        for line in sys.stdin.buffer:
+            message = _read(line)
+            method, ident, params = message.get("method"), message.get("id"), message.get("params") or {}
+            if method == "initialize":
+                self.write({"jsonrpc": "2.0", "id": ident, "result": {"protocol": 1}})
+            elif method == "$/cancelRequest" and params.get("id") in calls:
+                calls[params["id"]].cancelled.set()
+            elif ident is not None:
+                call = calls[ident] = Call(params, self.teller(ident))
+                threading.Thread(target=self.serve, args=(calls, ident, method, call), daemon=True).start()
+
+    def teller(self, ident):
+        def say(message, fraction):
+            params = {"id": ident, "message": message}
+            if fraction is not None:
+                params["fraction"] = float(fraction)
+            self.write({"jsonrpc": "2.0", "method": "$/progress", "params": params})
+
+        return say
+
+    def serve(self, calls, ident, action, call):
+        reply = {"jsonrpc": "2.0", "id": ident}
+        try:
+            reply["result"] = self.perform(action, call)
+            text = _text(reply)
+        except _Missing:
+            text = _text(dict(reply, error={"code": -32601, "message": "The program does not know %s of %s." % (action, call.params.get("type", "the provider"))}))
+        except BaseException as e:
+            code = 75 if isinstance(e, Temporary) else -32800 if isinstance(e, Cancelled) else 1
+            reply.pop("result", None)
+            text = _text(dict(reply, error={"code": code, "message": str(e) or type(e).__name__, "data": self.failure(call, e)}))
+        calls.pop(ident, None)
+        self.write(text)
+
+    def write(self, message):
+        text = message if isinstance(message, bytes) else _text(message)
+        with self.lock:
+            _out.write(text)
+            _out.flush()
+
+
+def _diagnostic(severity, summary, detail, attribute):
+    out = {"severity": severity, "summary": str(summary) or "It failed"}
+    if detail:
+        out["detail"] = detail
+    if attribute is not None:
+        out["attribute"] = attribute
+    return out
+
+
+def _read(text):
+    return json.loads(text.decode("utf-8"), parse_float=Decimal)
+
+
+def _text(message):
+    return (json.dumps(message, ensure_ascii=False, default=_plain) + "\n").encode("utf-8")
+
+
+def _plain(value):
+    if isinstance(value, Decimal):
+        return str(value)  # hosts take numbers as text, too, which keeps all of their digits
+    if isinstance(value, (set, frozenset, tuple)):
+        return list(value)
+    raise TypeError("%r is no value of JSON" % (value,))
