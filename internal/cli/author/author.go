@@ -10,6 +10,6 @@ func Provider() *command.Command {
 	return &command.Command{
 		Name: "provider", Short: "Write and publish providers",
 		Long:    "Commands for those who write providers.",
-		Members: []*command.Command{cmdBuild(), cmdCall(), cmdDocs(), cmdNew(), cmdServe(), cmdTest()},
+		Members: []*command.Command{cmdBuild(), cmdCall(), cmdDocs(), cmdNew(), cmdPrepare(), cmdServe(), cmdTest()},
 	}
 }

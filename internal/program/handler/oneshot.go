@@ -150,16 +150,31 @@ func tail(message []byte) string {
 type Start struct {
 	Argv []string
 	Env  []string
+	// Cache is TOMBOLO_CACHE_DIR.
+	Cache string
 }
 
 // NewStart looks for everything that a program needs, and says what is missing.
 func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
+	return newStart(m, s, m.Command, "command")
+}
+
+// NewPreparation says how that is started which a program needs to be run once before, and makes the folder that it works in. It gives nothing to
+// start when the manifest names nothing.
+func NewPreparation(m *manifest.Manifest, s Surroundings) (Start, error) {
+	if m.Prepare == nil {
+		return Start{}, nil
+	}
+	return newStart(m, s, m.Prepare, "prepare")
+}
+
+func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, member string) (Start, error) {
 	notReady := func(format string, args ...any) (Start, error) {
 		return Start{}, &NotReadyError{Summary: sumNotReady, Detail: fmt.Sprintf(format, args...)}
 	}
-	argv := m.Command.For(runtime.GOOS, runtime.GOARCH)
+	argv := command.For(runtime.GOOS, runtime.GOARCH)
 	if argv == nil {
-		return notReady("The manifest %s of provider %s has no command for %s_%s, nor a default one.", m.File, m.Name, runtime.GOOS, runtime.GOARCH)
+		return notReady("The manifest %s of provider %s has no %s for %s_%s, nor a default one.", m.File, m.Name, member, runtime.GOOS, runtime.GOARCH)
 	}
 	env := s.Env
 	if env == nil {
@@ -173,7 +188,7 @@ func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
 	for i, word := range argv {
 		if rest, ok := strings.CutPrefix(word, "./"); ok {
 			if _, err := os.Stat(filepath.Join(m.Dir, filepath.FromSlash(rest))); err != nil {
-				return notReady("The command of provider %s names the file %s, which is not in %s. Check word %d of \"command\" in %s.", m.Name, word, m.Dir, i+1, manifest.FileName)
+				return notReady("The command of provider %s names the file %s, which is not in %s. Check word %d of %q in %s.", m.Name, word, m.Dir, i+1, member, manifest.FileName)
 			}
 		}
 	}
@@ -181,7 +196,14 @@ func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
 	if err != nil {
 		return notReady("There is no folder that provider %s could keep things in: %s. Set XDG_CACHE_HOME or HOME.", m.Name, err)
 	}
-	return Start{Argv: manifest.InPackage(m.Dir, argv), Env: append(program.Environ(env),
+	argv = manifest.InPackage(m.Dir, argv)
+	for i, word := range argv {
+		argv[i] = strings.ReplaceAll(word, "{cache}", cache)
+	}
+	if _, err := os.Stat(argv[0]); err != nil && member == "command" && m.Prepare != nil && strings.HasPrefix(argv[0], cache) {
+		return notReady("Provider %s is not prepared: there is no %s. Run: tombolo provider prepare %s", m.Name, argv[0], m.Dir)
+	}
+	return Start{Argv: argv, Cache: cache, Env: append(program.Environ(env),
 		fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol),
 		"TOMBOLO_PROVIDER_DIR="+m.Dir,
 		"TOMBOLO_CACHE_DIR="+cache,

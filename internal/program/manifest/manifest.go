@@ -39,6 +39,7 @@ type Manifest struct {
 	Name, Version, Description string
 
 	Command     Command
+	Prepare     Command // what is run once before the first use; nil: nothing
 	Requires    []Requirement
 	Mode        Mode
 	Concurrency int // how many calls at once; 0: as many as the engine makes

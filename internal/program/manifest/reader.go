@@ -233,7 +233,8 @@ func (r *reader) manifest(v *node) {
 		"name":        r.text(&m.Name),
 		"version":     r.text(&m.Version),
 		"description": r.text(&m.Description),
-		"command":     r.command,
+		"command":     r.command(&m.Command),
+		"prepare":     r.command(&m.Prepare),
 		"requires":    r.requires,
 		"mode":        func(v *node) { mode, _ = r.oneOf(v, "The mode", []string{"one-shot", "session"}) },
 		"concurrency": r.count(&m.Concurrency),
@@ -277,14 +278,19 @@ func (r *reader) manifest(v *node) {
 // systems are the operating systems that commands may be for.
 var systems = []string{"default", "linux", "darwin", "windows", "freebsd", "netbsd", "openbsd", "dragonfly", "solaris", "illumos", "aix", "android", "plan9"}
 
-func (r *reader) command(v *node) {
+// command gives a reader of a command line, of one or by platform.
+func (r *reader) command(to *Command) func(v *node) {
+	return func(v *node) { r.readCommand(v, to) }
+}
+
+func (r *reader) readCommand(v *node, to *Command) {
 	if v.Kind != strictjson.Object {
 		if argv, ok := r.argv(v); ok {
-			r.m.Command = Command{"default": argv}
+			*to = Command{"default": argv}
 		}
 		return
 	}
-	r.m.Command = Command{}
+	*to = Command{}
 	platform := regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)?$`)
 	r.each(v, "The command", func(name string, at int, v *node) {
 		system, _, _ := strings.Cut(name, "_")
@@ -295,7 +301,7 @@ func (r *reader) command(v *node) {
 			r.errorAt(at, `A command is for "default", or for an operating system such as "linux", "darwin" or "windows", if need be with an architecture: "linux_arm64".%s`, diag.DidYouMean(system, systems))
 		}
 		if argv, ok := r.argv(v); ok {
-			r.m.Command[name] = argv
+			(*to)[name] = argv
 		}
 	})
 	if len(v.Members) == 0 {
