@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -229,11 +230,7 @@ func readData(s *session, d *Data) cty.Value {
 func checkData(s *session, d *Data) {
 	s.start()
 	got := readData(s, d)
-	for name, want := range d.Want {
-		if v := got.GetAttr(name); !v.RawEquals(want) {
-			s.Errorf("attribute %s: got %#v, want %#v", name, v, want)
-		}
-	}
+	s.holds(got, d.Want)
 	rt := s.schema.Data[d.Type]
 	validate := func(config cty.Value) diag.List {
 		return s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{Kind: provider.DataSource, Type: d.Type, Config: config, Client: client})
@@ -251,6 +248,23 @@ func checkData(s *session, d *Data) {
 	}
 }
 
+// holds compares attributes of an object with what they have to be, written as in a configuration.
+func (s *session) holds(got cty.Value, wanted Attrs) {
+	for name, want := range wanted {
+		if !got.Type().HasAttribute(name) {
+			s.Errorf("there is no attribute %s", name)
+			continue
+		}
+		v := got.GetAttr(name)
+		if converted, err := convert.Convert(want, v.Type()); err == nil {
+			want = converted
+		}
+		if !v.RawEquals(want) {
+			s.Errorf("attribute %s: got %#v, want %#v", name, v, want)
+		}
+	}
+}
+
 // checkEphemeral opens, renews and closes an ephemeral object.
 func checkEphemeral(s *session, e *Ephemeral) {
 	s.start()
@@ -264,11 +278,7 @@ func checkEphemeral(s *session, e *Ephemeral) {
 	s.succeeds("open", rt.Block, resp.Diagnostics)
 	s.judge("open", value.CheckData(rt.Block, resp.Result))
 	s.judge("open: compared with the configuration", value.CheckApplied(rt.Block, value.PlannedForData(rt.Block, config), resp.Result))
-	for name, want := range e.Want {
-		if v := resp.Result.GetAttr(name); !v.RawEquals(want) {
-			s.Errorf("attribute %s: got %#v, want %#v", name, v, want)
-		}
-	}
+	s.holds(resp.Result, e.Want)
 	private := resp.Private
 	if !resp.RenewAt.IsZero() {
 		renewed := s.p.RenewEphemeral(s.ctx, provider.RenewEphemeralRequest{Type: e.Type, Private: private})
