@@ -2,6 +2,7 @@ package program
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,6 +23,7 @@ type Conversation struct {
 	Stdin, Stdout *os.File
 
 	proc    *guarded.Process
+	stderr  *hearing
 	message *ends
 	grace   time.Duration
 	ended   chan struct{}
@@ -58,28 +60,27 @@ func converse(path, dir string, c Command) (*Conversation, error) {
 		Path: path, Stdin: stdin, Stdout: proc.Stdout(), proc: proc, grace: c.Grace,
 		message: &ends{max: max(1, c.MaxStderr/2)}, ended: make(chan struct{}),
 	}
-	go t.watch(c.Stderr)
+	t.stderr = &hearing{file: proc.Stderr(), to: t.message, buf: make([]byte, readSize)}
+	var shown *lines
+	if c.Stderr != nil {
+		shown = &lines{emit: c.Stderr}
+		t.stderr.to = io.MultiWriter(t.message, shown)
+	}
+	go t.watch(shown)
 	return t, nil
 }
 
+// CatchUp has passed on, when it returns, the lines that the program had written to standard error when it was called. Two pipes have no
+// order: whoever has read an answer calls this to know what was said before it. (On Windows some of it may come later.)
+func (t *Conversation) CatchUp() { t.stderr.catchUp() }
+
 // watch reads standard error, and sees to it that the streams end with the program.
-func (t *Conversation) watch(emit func(string)) {
+func (t *Conversation) watch(shown *lines) {
 	var read sync.WaitGroup
 	read.Go(func() {
-		show := &lines{emit: emit}
-		buf := make([]byte, readSize)
-		for {
-			n, err := t.proc.Stderr().Read(buf)
-			t.message.Write(buf[:n])
-			if emit != nil {
-				show.Write(buf[:n])
-			}
-			if err != nil {
-				break
-			}
-		}
-		if emit != nil {
-			show.flush()
+		t.stderr.read()
+		if shown != nil {
+			shown.flush()
 		}
 	})
 	<-t.proc.Ended()

@@ -16,21 +16,67 @@ func readNow(f *os.File, buf []byte) (n int, state pipeState) {
 	if err != nil {
 		return 0, pipeEnded
 	}
-	var readErr error
 	err = conn.Read(func(fd uintptr) bool {
-		for {
-			n, readErr = syscall.Read(int(fd), buf)
-			if readErr != syscall.EINTR {
-				return true
-			}
-		}
+		n, state = readRaw(fd, buf)
+		return true
 	})
-	switch {
-	case err == nil && readErr == nil && n > 0:
-		return n, pipeMore
-	case err == nil && readErr == syscall.EAGAIN:
-		return 0, pipeEmpty
-	default:
+	if err != nil {
 		return 0, pipeEnded
 	}
+	return n, state
+}
+
+// readRaw reads once from a descriptor that does not block.
+func readRaw(fd uintptr, buf []byte) (int, pipeState) {
+	for {
+		n, err := syscall.Read(int(fd), buf)
+		switch {
+		case err == syscall.EINTR:
+		case err == nil && n > 0:
+			return n, pipeMore
+		case err == syscall.EAGAIN:
+			return 0, pipeEmpty
+		default:
+			return 0, pipeEnded
+		}
+	}
+}
+
+// read reads until the pipe ends or its deadline has passed.
+func (h *hearing) read() {
+	conn, err := h.file.SyscallConn()
+	for err == nil {
+		state := pipeEnded
+		err = conn.Read(func(fd uintptr) bool {
+			_, state = h.take(fd)
+			return state != pipeEmpty
+		})
+		if state == pipeEnded {
+			return
+		}
+	}
+}
+
+// catchUp has passed on, when it returns, all that was in the pipe when it was called, up to the size of one round.
+func (h *hearing) catchUp() {
+	conn, err := h.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Control(func(fd uintptr) { // an error says that the pipe is closed: there is nothing in it
+		for total, state := 0, pipeMore; state == pipeMore && total < roundSize; {
+			var n int
+			n, state = h.take(fd)
+			total += n
+		}
+	})
+}
+
+// take passes on what one reading gives.
+func (h *hearing) take(fd uintptr) (int, pipeState) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n, state := readRaw(fd, h.buf)
+	h.to.Write(h.buf[:n])
+	return n, state
 }

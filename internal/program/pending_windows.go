@@ -19,3 +19,22 @@ func readNow(f *os.File, buf []byte) (int, pipeState) {
 		return n, pipeEnded
 	}
 }
+
+// read reads until the pipe ends.
+func (h *hearing) read() {
+	for {
+		n, err := h.file.Read(h.buf)
+		h.mu.Lock()
+		h.to.Write(h.buf[:n])
+		h.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// catchUp waits for what has been read to be passed on. What is still in the pipe stays there: Windows has no read that never waits.
+func (h *hearing) catchUp() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+}

@@ -302,6 +302,26 @@ func TestAFloodOfMessagesIsCutOff(t *testing.T) {
 	}
 }
 
+func TestGigabytesOfMessagesNeedNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 4 GiB")
+	}
+	oneShot, _ := newToy(t, handler.Options{Output: new(collector).take})
+	inSession, _ := newSession(t, "", handler.Options{Output: new(collector).take}, nil)
+	for mode, f := range map[string]provider.Factory{"one-shot": oneShot, "session": inSession} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		resp := drive(t, f).thing("create: gigabytes", nil)
+		runtime.ReadMemStats(&after)
+		if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 64<<20 {
+			t.Errorf("%s: the heap has grown by %d bytes", mode, grown)
+		}
+		if got := texts(resp.Diagnostics); !strings.Contains(got, "the end") || len(got) > 64<<10 {
+			t.Errorf("%s: the message has %d bytes, and should be the end of what was printed", mode, len(got))
+		}
+	}
+}
+
 func TestSecretsAreInNoMessage(t *testing.T) {
 	const canary = "tops3cret\"canary"
 	for _, do := range []string{"secret", "secret in a bad answer", "secret in a failure"} {

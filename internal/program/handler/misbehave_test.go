@@ -49,6 +49,11 @@ var misbehaviours = map[string]func(v object) (code int){
 		fmt.Fprintln(os.Stderr, "the end")
 		return 1
 	},
+	"gigabytes": func(object) int {
+		gigabytes()
+		fmt.Fprintln(os.Stderr, "the end")
+		return 1
+	},
 	"flood stdout": func(v object) int {
 		block := bytes.Repeat([]byte(" "), 1<<20)
 		for range 80 {
@@ -148,4 +153,12 @@ func daemon() {
 	cmd := exec.Command("sleep", "60")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	_ = cmd.Start()
+}
+
+// gigabytes prints 2 GiB on standard error.
+func gigabytes() {
+	block := bytes.Repeat(append(bytes.Repeat([]byte("all work and no play "), 48), '\n'), 1<<10)
+	for sent := 0; sent < 2<<30; sent += len(block) {
+		os.Stderr.Write(block)
+	}
 }

@@ -380,6 +380,7 @@ const defaultGrace = 10 * time.Second
 
 // answer makes the answer of a call out of the reply to it.
 func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
+	r.talk.CatchUp() // what it said on standard error before it answered belongs to this call
 	reply, err := p.Reply()
 	var ended *endedError
 	var broken *session.BrokenError

@@ -334,3 +334,40 @@ func (knowsNothing) Call(context.Context, handler.Call) (*handler.Answer, error)
 	return &handler.Answer{Program: "x", Failure: &handler.Failure{State: "it answered with error -32601", Missing: true}}, nil
 }
 func (knowsNothing) Close() error { return nil }
+
+// nameOf is the key of a context's value: the name of the object that a call is about.
+type nameOf struct{}
+
+func TestLinesOfASessionAreShownWithTheCallThatIsOpen(t *testing.T) {
+	var mu sync.Mutex
+	got := map[string]int{}
+	take := func(ctx context.Context, o handler.Output) {
+		name, _ := ctx.Value(nameOf{}).(string)
+		said, _, _ := strings.Cut(o.Line, " ")
+		mu.Lock()
+		defer mu.Unlock()
+		if name == said {
+			got[name]++
+		} else {
+			t.Errorf("a line of %s was shown with %q", said, name)
+		}
+	}
+	f, _ := newSession(t, "", handler.Options{Output: take}, nil)
+	d := drive(t, f)
+	var calls sync.WaitGroup
+	for i := range 100 {
+		calls.Go(func() {
+			name := fmt.Sprint("thing", i)
+			config := d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal(name), "do": cty.StringVal("create: say the name")})
+			if resp := d.apply(context.WithValue(t.Context(), nameOf{}, name), "toy_thing", d.null("toy_thing"), config); resp.Diagnostics.HasErrors() {
+				t.Error(texts(resp.Diagnostics))
+			}
+		})
+	}
+	calls.Wait()
+	for i := range 100 {
+		if name := fmt.Sprint("thing", i); got[name] != 50 {
+			t.Errorf("%d of 50 lines were shown with %s", got[name], name)
+		}
+	}
+}

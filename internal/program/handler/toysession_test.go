@@ -259,6 +259,17 @@ var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v objec
 		time.Sleep(200 * time.Millisecond)
 		return false
 	},
+	"say the name": func(_ *toySessionState, _ int64, v object, _ chan struct{}) bool {
+		for i := range 50 {
+			fmt.Fprintf(os.Stderr, "%s %d\n", v["name"], i)
+		}
+		return false
+	},
+	"gigabytes": func(s *toySessionState, id int64, _ object, _ chan struct{}) bool {
+		gigabytes()
+		s.fail(id, 1, "the end", nil)
+		return true
+	},
 	"tell": func(s *toySessionState, id int64, _ object, _ chan struct{}) bool {
 		s.send(object{"jsonrpc": "2.0", "method": "$/progress", "params": object{"id": id, "message": "waiting for DNS", "fraction": 0.4}})
 		return false
