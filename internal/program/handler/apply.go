@@ -83,6 +83,7 @@ func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 	if !resp.Diagnostics.HasErrors() {
 		resp.Diagnostics = resp.Diagnostics.Extend(problems)
 	}
+	r.named(a, rt, req, &resp)
 	return resp
 }
 
@@ -109,6 +110,9 @@ func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
 	if a.get("state") != nil && !a.gone() {
 		v, problems := r.merge(a, "state", rt.Block, req.Prior)
 		resp.State, resp.Diagnostics = v, diags.Extend(problems)
+	}
+	if r.nameless(rt, req.Prior, req.PlannedIdentity) {
+		resp.Diagnostics = resp.Diagnostics.Append(r.withoutKey(rt, "it failed"))
 	}
 	return resp
 }

@@ -111,8 +111,8 @@ func badAnswers(t *testing.T, d driver) {
 		"latin1":                      {"", []string{"0xe9", "not UTF-8", `caf\xe9`}},
 		"surrogate":                   {"", []string{"surrogate pair"}},
 		"unknown":                     {"a", []string{`no attribute or block "nmae". Did you mean "name"?`}},
-		"wrong type":                  {"null id", []string{"state.id", "a string was expected, not a number"}},
-		"string":                      {"null id", []string{"an object was expected, not a string"}},
+		"wrong type":                  {"42", []string{"state.id", "a string was expected, not a number"}},
+		"string":                      {"", []string{"an object was expected, not a string"}},
 		"changed":                     {"a", []string{"state.name", `"thing"`, `"other"`}},
 		"huge number":                 {"", []string{"the exponent of the number is larger"}},
 		"bad number":                  {"a", []string{"state.serial", "the string does not hold one"}},
@@ -154,8 +154,6 @@ func badAnswers(t *testing.T, d driver) {
 			case resp.State == cty.NilVal:
 			case resp.State.IsNull():
 				state = "null"
-			case resp.State.GetAttr("id").IsNull():
-				state = "null id"
 			default:
 				state = resp.State.GetAttr("id").AsString()
 				if errs := append(value.Conforms(d.s.Resources["toy_thing"].Block, resp.State), value.CheckKnown(resp.State)...); len(errs) > 0 {

@@ -144,16 +144,20 @@ func (h *handler) CallFunction(ctx context.Context, name string, args []cty.Valu
 }
 
 // functionError makes one error of diagnostics, since a function has no other way to tell of problems.
-func functionError(diags diag.List) error {
+func functionError(diags diag.List) error { return errors.New(firstError(diags)) }
+
+// firstError writes the first error as a clause.
+func firstError(diags diag.List) string {
 	for _, d := range diags {
-		if d.Severity == diag.Error {
-			if d.Detail == "" {
-				return fmt.Errorf("%s", d.Summary)
-			}
-			return fmt.Errorf("%s: %s", d.Summary, strings.TrimSuffix(d.Detail, "."))
+		switch {
+		case d.Severity != diag.Error:
+		case d.Detail == "":
+			return d.Summary
+		default:
+			return d.Summary + ": " + strings.TrimSuffix(d.Detail, ".")
 		}
 	}
-	return nil
+	return ""
 }
 
 // functionFailure reads the error that a function answered with.

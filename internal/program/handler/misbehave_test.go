@@ -90,7 +90,7 @@ var misbehaviours = map[string]func(v object) (code int){
 	"floats": func(v object) int {
 		// What programs do that know only 64-bit floating point numbers.
 		var loose any
-		text, _ := json.Marshal(object{"size": v["size"], "any": v["any"], "exact": v["exact"], "ports": v["ports"]})
+		text, _ := json.Marshal(object{"id": "a", "size": v["size"], "any": v["any"], "exact": v["exact"], "ports": v["ports"]})
 		_ = json.Unmarshal(text, &loose)
 		_ = json.NewEncoder(os.Stdout).Encode(object{"state": loose})
 		return 0

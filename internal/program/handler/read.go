@@ -28,8 +28,15 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 	r.identity(rt, req.Identity)
 	a, diags := r.call(stateAnswer + ", or null when the object is gone")
 	resp.Diagnostics = diags
+	lost := r.nameless(rt, req.Prior, req.Identity)
 	switch {
+	case diags.HasErrors() && lost:
+		resp.Diagnostics = diag.List{r.withoutKey(rt, "it failed: "+firstError(diags))}
+		return resp
 	case diags.HasErrors():
+		return resp
+	case a.gone() && lost:
+		resp.Diagnostics = diags.Append(r.withoutKey(rt, "says that there is no such object"))
 		return resp
 	case a.gone():
 		resp.State, resp.Identity = cty.NullVal(rt.Block.ImpliedType()), cty.NilVal
@@ -41,6 +48,10 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 	}
 	identity, problems := r.identified(a, rt, req.Identity, v)
 	if resp.Diagnostics = resp.Diagnostics.Extend(problems); problems.HasErrors() {
+		return resp
+	}
+	if !lost && r.nameless(rt, v, identity) {
+		resp.Diagnostics = resp.Diagnostics.Append(r.badAnswer(a, fmt.Sprintf("state.%s says nothing, but by it the object is found again. When the object is gone, the answer is null", keyOf(rt, t))))
 		return resp
 	}
 	resp.State, resp.Identity, resp.Private = v, identity, a.remembered(req.Private)
@@ -106,6 +117,9 @@ func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req 
 		var more diag.List
 		found.Identity, more = r.identified(a, rt, found.Identity, state)
 		problems = problems.Extend(more)
+	}
+	if !problems.HasErrors() && r.nameless(rt, state, found.Identity) {
+		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s says nothing, but by it the object is found again. When there is no such object, the answer is null", keyOf(rt, r.t))))
 	}
 	return provider.ImportResponse{Imported: []provider.ImportedObject{found}, Diagnostics: diags.Extend(problems)}
 }

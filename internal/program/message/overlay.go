@@ -188,6 +188,9 @@ func (d *decoder) value(ty cty.Type, base cty.Value, given, unknown *strictjson.
 		d.failf("the tree of unknown values goes deeper than the value does; it must be true here")
 	case ty == cty.Number:
 		return d.number(base, given)
+	case ty == cty.String && given.Kind == strictjson.Number:
+		d.expects(given, strictjson.String)
+		return cty.StringVal(given.Text) // what was meant is plain all the same: an id, most often
 	case ty == cty.String && d.expects(given, strictjson.String):
 		return cty.StringVal(given.Text)
 	case ty == cty.Bool && d.expects(given, strictjson.Bool):
