@@ -361,10 +361,19 @@ func checkJSON(src []byte, filename string) diag.List {
 			depth--
 		case '"':
 			end := jsonStringEnd(src, i)
-			if !templateOK(src[i:end]) {
+			switch s := templateIn(src[i:end]); {
+			case s.tooDeep:
 				return refuse(filename, src, i, 0, summary, detail)
+			case s.tooLong:
+				return refuse(filename, src, i, 0, summaryLong, detailLong)
 			}
 			i = end - 1
+		case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			s := scanner{src: src, pos: i}
+			if s.number(); s.tooLong {
+				return refuse(filename, src, s.pos, 0, summaryLong, detailLong)
+			}
+			i = s.pos - 1
 		}
 	}
 	return nil
@@ -385,18 +394,15 @@ func jsonStringEnd(src []byte, i int) int {
 	return len(src)
 }
 
-// templateOK checks a JSON string as the template that it may be.
-func templateOK(quoted []byte) bool {
-	if len(quoted) <= maxNesting {
-		return true
-	}
+// templateIn scans a JSON string as the template that it may be. Most strings are none: without a brace there is no expression in them.
+func templateIn(quoted []byte) (s scanner) {
 	var text string
-	if json.Unmarshal(quoted, &text) != nil {
-		return true // the parser refuses the file
+	if !bytes.ContainsAny(quoted, `{\`) || json.Unmarshal(quoted, &text) != nil {
+		return s // or the parser refuses the file
 	}
-	s := scanner{src: []byte(text)}
+	s.src = []byte(text)
 	s.scan(true)
-	return !s.tooDeep && !s.tooLong
+	return s
 }
 
 // CheckTemplate does the same for a template without quotes around it.

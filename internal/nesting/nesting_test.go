@@ -2,6 +2,7 @@ package nesting_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -56,6 +57,15 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 			t.Errorf("%s: accepted is %t", text, got)
 		}
 	}
+	for text, ok := range map[string]bool{
+		`{"a": [1e99999, 12.5E-0001, "1e9999999", "a\n1e9999999{}", "$${1e9999999}"]}`: true,
+		`{"a": 1e100000}`: false, `[1.5E+9999999]`: false, `-1e-9999999`: false, `{"a": "${1e9999999}"}`: false, `{"a": "\u0024\u007b1e9999999}"}`: false,
+		`{"a": "%{ if 1e9999999 > 1 }"}`: false,
+	} {
+		if got := !nesting.Check([]byte(text), "x.json").HasErrors(); got != ok {
+			t.Errorf("%s: accepted is %t", text, got)
+		}
+	}
 	if !nesting.CheckQuoted("1e9999999", hcl.Range{}).HasErrors() {
 		t.Error("a number in a quoted expression was accepted")
 	}
@@ -81,6 +91,10 @@ func BenchmarkCheck(b *testing.B) {
 func FuzzCheck(f *testing.F) {
 	f.Add("a = [{(\"${<<E\n%{ if x }\nE\n}\")}]", true)
 	f.Add(`{"a": ["${[1]}"]}`, false)
+	for _, text := range []string{"1e999999999", "\"${1e9999999}\"", "1e", "0e+", "1.e9999999", "\xff${\xfe", "\\", "\"\\", "<<", "<<-", "<<E", "<<E\n E\r\n", "%{~", "\"%{ endif }", "/*", "/", "${", "}", "\"\n\"["} {
+		f.Add(text, true)
+		f.Add(text, false)
+	}
 	f.Fuzz(func(t *testing.T, text string, native bool) {
 		name := "x.json"
 		if native {
@@ -88,6 +102,8 @@ func FuzzCheck(f *testing.F) {
 		}
 		if diags := nesting.Check([]byte(text), name); len(diags) > 0 && diags[0].Summary == "Nesting too deep" && len(text) <= 1000 {
 			t.Errorf("a short text cannot be too deep: %v", diags.Err())
+		} else if len(diags) > 0 && diags[0].Summary == "Number too large" && !regexp.MustCompile(`[eE][+-]?\d{6}`).MatchString(text) && !strings.Contains(text, `\u`) {
+			t.Errorf("no number of this is large: %v", diags.Err())
 		}
 	})
 }
