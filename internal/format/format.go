@@ -9,7 +9,8 @@
 //   - the type of a variable block is no longer a string ("string", "list", "map"), and a collection says what it is of (list(any)).
 //
 // These rules are applied once from the outside to the inside, as Terraform does: "${"${x}"}" becomes "${x}", and x in another run.
-// There is one difference, where Terraform's output is broken: a comment line before the expression inside an interpolation.
+// There are two differences, where Terraform's output is broken: a comment line before the expression inside an interpolation, and
+// labels with a lone % or $, which Terraform takes away.
 //
 // Text with syntax errors is not formatted. The package reads and writes no files.
 package format
@@ -34,7 +35,11 @@ func Source(src []byte, filename string) ([]byte, diag.List) {
 	if problems.HasErrors() {
 		return nil, diag.List{}.AppendHCL(problems)
 	}
-	body(file.Body(), isRoot)
+	parsed, problems := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
+	if problems.HasErrors() {
+		return nil, diag.List{}.AppendHCL(problems)
+	}
+	body(file.Body(), parsed.Body.(*hclsyntax.Body), isRoot)
 	return file.Bytes(), nil
 }
 
@@ -47,7 +52,8 @@ const (
 	isOther
 )
 
-func body(b *hclwrite.Body, at place) {
+// body takes the labels of blocks from the same body as the parser of the language sees it: hclwrite knows none that have several tokens.
+func body(b *hclwrite.Body, parsed *hclsyntax.Body, at place) {
 	for name, attr := range b.Attributes() {
 		modern := unwrapped
 		if at == isVariable && name == "type" {
@@ -57,13 +63,13 @@ func body(b *hclwrite.Body, at place) {
 			b.SetAttributeRaw(name, tokens)
 		}
 	}
-	for _, block := range b.Blocks() {
-		block.SetLabels(block.Labels())
+	for i, block := range b.Blocks() {
+		block.SetLabels(parsed.Blocks[i].Labels)
 		inside := isOther
 		if at == isRoot && block.Type() == "variable" {
 			inside = isVariable
 		}
-		body(block.Body(), inside)
+		body(block.Body(), parsed.Blocks[i].Body, inside)
 	}
 }
 
