@@ -21,6 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
+	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
 // Filename is what ranges in diagnostics of console input name.
@@ -119,5 +120,5 @@ func (s *Session) answer(src []byte) (string, diag.List) {
 		return "", diags.Errorf(nil, "Invalid use of type function",
 			`The function "type" exists at the console only, and only as the whole of what is typed: type(EXPRESSION). Its result cannot be used in another expression.`)
 	}
-	return Format(v), diags
+	return view.FormatValue(v), diags
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
 // constants evaluates expressions that refer to nothing.
@@ -59,7 +60,7 @@ func TestFormatShowsNothingThatIsMarked(t *testing.T) {
 			s.Mark(mark), cty.TupleVal([]cty.Value{s.Mark(mark)}), cty.ObjectVal(map[string]cty.Value{"a": s.Mark(mark)}),
 			cty.SetVal([]cty.Value{s.Mark(mark)}), cty.MapVal(map[string]cty.Value{"a": s}).Mark(mark), cty.StringVal(secret + "\n").Mark(mark),
 		} {
-			if text := Format(v); strings.Contains(text, secret) {
+			if text := view.FormatValue(v); strings.Contains(text, secret) {
 				t.Errorf("%#v prints as %s", v, text)
 			}
 		}

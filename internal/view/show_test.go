@@ -68,6 +68,7 @@ func TestValuesAreExpressionsThatGiveThemAgain(t *testing.T) {
 		{cty.StringVal("a\nb"), "<<EOT\na\nb\nEOT"},
 		{cty.StringVal("EOT\nEOT_\n"), "<<EOT__\nEOT\nEOT_\n\nEOT__"},
 		{cty.ListValEmpty(cty.String), "tolist([])"},
+		{cty.StringVal("EOTX\n_EOT_"), "<<EOT\nEOTX\n_EOT_\nEOT"},
 		{cty.TupleVal([]cty.Value{cty.NumberIntVal(1), cty.StringVal("x\ny")}), "[\n  1,\n  <<-EOT\n  x\n  y\n  EOT,\n]"},
 		{cty.MapVal(map[string]cty.Value{"a b": cty.True}), "tomap({\n  \"a b\" = true\n})"},
 		{cty.ObjectVal(map[string]cty.Value{"a": cty.EmptyObjectVal}), "{\n  \"a\" = {}\n}"},

@@ -149,8 +149,13 @@ func writeString(b *bytes.Buffer, s string, indent int) {
 		b.WriteString(quoted(s))
 		return
 	}
+	lines := strings.Split(s, "\n")
+	taken := map[string]bool{}
+	for _, line := range lines {
+		taken[strings.TrimSpace(line)] = true
+	}
 	mark := "EOT"
-	for strings.Contains(s, mark) {
+	for taken[mark] {
 		mark += "_"
 	}
 	dash := ""
@@ -159,7 +164,7 @@ func writeString(b *bytes.Buffer, s string, indent int) {
 	}
 	pad := strings.Repeat(" ", indent)
 	b.WriteString("<<" + dash + mark + "\n")
-	for _, line := range strings.Split(s, "\n") {
+	for _, line := range lines {
 		b.WriteString(pad + clean(line) + "\n")
 	}
 	b.WriteString(pad + mark)
