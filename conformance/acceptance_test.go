@@ -42,7 +42,8 @@ type suite struct {
 }
 
 // TestAcceptanceSuites runs the acceptance tests of other people's providers, and those of the framework itself. That takes some twenty minutes,
-// so it asks for TOMBOLO_ACCEPTANCE_SUITES: "all", or a part of a module's path. TF_ACC_TERRAFORM_PATH replaces the binary.
+// so it asks for TOMBOLO_ACCEPTANCE_SUITES: "all", or a part of a module's path. TF_ACC_TERRAFORM_PATH replaces the binary, and what the
+// tests print goes into files below TOMBOLO_ACCEPTANCE_LOG, by which the answers of two binaries can be compared.
 func TestAcceptanceSuites(t *testing.T) {
 	asked := os.Getenv("TOMBOLO_ACCEPTANCE_SUITES")
 	if asked == "" {
@@ -81,6 +82,12 @@ func (s suite) run(t *testing.T, pkg, settings string) {
 	run.Dir = dir
 	run.Env = acceptanceEnv(t, settings)
 	out, err := run.CombinedOutput()
+	if log := os.Getenv("TOMBOLO_ACCEPTANCE_LOG"); log != "" {
+		name := strings.ReplaceAll(path.Base(s.Module)+"/"+pkg, "/", "_") + ".log"
+		if err := os.WriteFile(filepath.Join(log, name), out, 0o666); err != nil {
+			t.Error(err)
+		}
+	}
 	count := func(what string) int { return strings.Count(string(out), "--- "+what+": ") }
 	if err != nil || count("PASS") == 0 {
 		t.Fatalf("%v\n%s", err, out)
@@ -144,8 +151,15 @@ func releases(t *testing.T) string {
 			if err := os.MkdirAll(folder, 0o777); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Symlink(bin, filepath.Join(folder, fmt.Sprintf("%s%s_v%s", pluginPrefix, name, v))); err != nil {
-				t.Fatal(err)
+			program := filepath.Join(folder, fmt.Sprintf("%s%s_v%s", pluginPrefix, name, v))
+			if err := os.Link(bin, program); err != nil { // no symbolic link: the framework copies what is in .terraform, and takes links for folders
+				data, err := os.ReadFile(bin)
+				if err == nil {
+					err = os.WriteFile(program, data, 0o777)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}
