@@ -89,15 +89,18 @@ func (i *Input) read(secret bool) (string, error) {
 	return strings.TrimRight(text, "\r\n"), err
 }
 
-// Ask shows a question and gives the answer. It is written as it is: questions are a matter between people.
+// Ask shows a question and gives the answer. It is written as it is: questions are a matter between people. Programs that hold the other end of
+// the terminal look for the name and the prompt in what arrives at once, so the question is one write.
 func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string, error) {
-	fmt.Fprintf(c.Out, "%s\n", c.Bold(view.Clean(title)))
+	var question strings.Builder
+	fmt.Fprintf(&question, "%s\n", c.Bold(view.Clean(title)))
 	for _, line := range strings.Split(text, "\n") {
 		if line != "" {
-			fmt.Fprintf(c.Out, "  %s\n", view.Clean(line))
+			fmt.Fprintf(&question, "  %s\n", view.Clean(line))
 		}
 	}
-	fmt.Fprintf(c.Out, "\n  %s", c.Bold("Enter a value: "))
+	fmt.Fprintf(&question, "\n  %s", c.Bold("Enter a value: "))
+	io.WriteString(c.Out, question.String())
 	answer, err := c.In.line(ctx, secret)
 	if err == nil {
 		fmt.Fprintln(c.Out)

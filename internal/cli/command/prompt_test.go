@@ -1,0 +1,28 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"strings"
+	"testing"
+)
+
+// writes keeps what arrives at once.
+type writes []string
+
+func (w *writes) Write(p []byte) (int, error) {
+	*w = append(*w, string(p))
+	return len(p), nil
+}
+
+func TestAQuestionArrivesAtOnceWithItsPrompt(t *testing.T) {
+	var out writes
+	c := &Call{App: &App{Out: &out, In: &Input{Reader: bufio.NewReader(strings.NewReader("me\n"))}}}
+	answer, err := c.Ask(context.Background(), "var.who", "Who it is.", false)
+	if answer != "me" || err != nil {
+		t.Errorf("the answer is %q, %v", answer, err)
+	}
+	if want := "var.who\n  Who it is.\n\n  Enter a value: "; len(out) == 0 || out[0] != want {
+		t.Errorf("first arrives %q, want %q", out, want)
+	}
+}
