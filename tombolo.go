@@ -140,9 +140,6 @@ func (p *Project) prepare() (*eval.Program, diag.List) {
 	if p.program != nil {
 		return p.program, nil
 	}
-	if diags := unsupported(p.config); diags.HasErrors() {
-		return nil, diags
-	}
 	p.registry.Prepare(used(p.config))
 	prog, diags := eval.New(p.config, p.registry)
 	if diags.HasErrors() {

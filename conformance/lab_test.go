@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -14,7 +15,8 @@ import (
 )
 
 // lab is a provider for what the world does not have: versions of a schema, private data, warnings. LAB_VERSION says which version of
-// itself it is: from version 1 on, label is called name. LAB_WARN names the operations that warn.
+// itself it is: from version 1 on, label is called name. LAB_WARN names the operations that warn. With LAB_META it takes a provider_meta
+// block, and warns of what each call is told of it.
 type lab struct{ provider.Base }
 
 func labVersion() (n int64) {
@@ -43,9 +45,49 @@ func labSchema() *provider.Schema {
 	gone.Deprecated = true
 	return &provider.Schema{
 		PlanDestroy: true,
+		Meta:        labMeta(),
 		Resources:   map[string]*provider.ResourceType{"lab_thing": {Block: block(), Version: labVersion()}, "lab_gone": {Block: gone}},
 		Data:        map[string]*provider.ResourceType{"lab_thing": {Block: block()}},
 	}
+}
+
+// labMeta is the schema of provider_meta blocks.
+func labMeta() *provider.Block {
+	if os.Getenv("LAB_META") == "" {
+		return nil
+	}
+	return &provider.Block{Attributes: map[string]*provider.Attribute{
+		"team":  {Type: cty.String, Required: true},
+		"count": {Type: cty.Number, Optional: true},
+	}}
+}
+
+// told warns of the provider_meta block that a call comes with.
+func told(op string, object, meta cty.Value) diag.List {
+	if labMeta() == nil {
+		return nil
+	}
+	return diag.List{{Severity: diag.Warning, Summary: fmt.Sprintf("Lab is told %s of %s in %s", labText(meta, "team", "count"), labText(object, labName()), op)}}
+}
+
+// either gives what an object is to be, or else what it is.
+func either(wanted, is cty.Value) cty.Value {
+	if wanted.IsNull() {
+		return is
+	}
+	return wanted
+}
+
+// labText writes attributes of an object.
+func labText(v cty.Value, names ...string) string {
+	if v == cty.NilVal || v.IsNull() {
+		return "nothing"
+	}
+	var texts []string
+	for _, name := range names {
+		texts = append(texts, fmt.Sprintf("%#v", v.GetAttr(name)))
+	}
+	return strings.Join(texts, " and ")
 }
 
 // warn gives the warning of an operation.
@@ -92,14 +134,22 @@ func (l lab) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) p
 	return resp
 }
 
+// Import implements provider.Provider: the id is what the object is called.
+func (l lab) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
+	null := cty.NullVal(cty.String)
+	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: req.Type, State: cty.ObjectVal(map[string]cty.Value{
+		labName(): cty.StringVal(req.ID), "old": null, "past": null, "history": null,
+	})}}}
+}
+
 // Read implements provider.Provider.
 func (l lab) Read(_ context.Context, req provider.ReadRequest) provider.ReadResponse {
-	return provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity, Diagnostics: l.warn("read")}
+	return provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity, Diagnostics: append(l.warn("read"), told("read", req.Prior, req.Meta)...)}
 }
 
 // Plan implements provider.Provider: what the private data of the object goes through is written down there.
 func (l lab) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
-	resp := provider.PlanResponse{Planned: req.Proposed, Private: append(slices.Clone(req.PriorPrivate), " planned"...), Diagnostics: l.warn("plan")}
+	resp := provider.PlanResponse{Planned: req.Proposed, Private: append(slices.Clone(req.PriorPrivate), " planned"...), Diagnostics: append(l.warn("plan"), told("plan", either(req.Proposed, req.Prior), req.Meta)...)}
 	if req.Proposed.IsNull() {
 		return resp
 	}
@@ -116,7 +166,7 @@ func (l lab) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResp
 
 // Apply implements provider.Provider.
 func (l lab) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
-	resp := provider.ApplyResponse{State: req.Planned, Diagnostics: l.warn("apply")}
+	resp := provider.ApplyResponse{State: req.Planned, Diagnostics: append(l.warn("apply"), told("apply", either(req.Planned, req.Prior), req.Meta)...)}
 	if req.Planned.IsNull() {
 		if path := os.Getenv("LAB_LAST"); path != "" { // what a deletion is told
 			_ = os.WriteFile(path, req.PlannedPrivate, 0o666)
@@ -133,5 +183,5 @@ func (l lab) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyR
 func (l lab) ReadData(_ context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	vals := req.Config.AsValueMap()
 	vals["history"], vals["past"] = cty.StringVal("read"), cty.StringVal("p")
-	return provider.ReadDataResponse{State: cty.ObjectVal(vals), Diagnostics: l.warn("data")}
+	return provider.ReadDataResponse{State: cty.ObjectVal(vals), Diagnostics: append(l.warn("data"), told("data", req.Config, req.Meta)...)}
 }

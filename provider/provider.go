@@ -210,7 +210,7 @@ type ReadRequest struct {
 	Type     string
 	Prior    cty.Value
 	Private  []byte
-	Meta     cty.Value
+	Meta     cty.Value // what the provider_meta block of the module says; cty.NilVal or null when there is none
 	Identity cty.Value // cty.NilVal or null when there is none
 	Client   ClientCapabilities
 }

@@ -38,6 +38,10 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 	if rt == nil {
 		return a.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state", "Provider %s has no resource type %q any more, so %s cannot be deleted.", c.Provider.Provider.ForDisplay(), o.Instance.Resource.Type, o))
 	}
+	meta, err := a.meta(a.prog.ResourceSlot(o.Instance.Config()))
+	if err != nil {
+		return err
+	}
 	private := stored.Private
 	if c.Action == plan.Delete {
 		private = c.Private
@@ -60,7 +64,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 			return event.ID{}, false
 		}
 		resp := prov.Apply(event.InObject(a.calls, o), provider.ApplyRequest{
-			Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null, PlannedPrivate: private, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
+			Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null, PlannedPrivate: private, Meta: meta, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
 		})
 		release()
 		failed = a.removed(o, c, rt, stored, op, resp)
@@ -127,6 +131,9 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if w.prov, w.schema, err = a.provider(c.Provider); err != nil {
 		return cty.DynamicVal, err
 	}
+	if w.meta, err = a.meta(b.Slot); err != nil {
+		return cty.DynamicVal, err
+	}
 	if err := a.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, err
 	}
@@ -143,7 +150,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	var v cty.Value
 	var failed error
 	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
-		resp := w.prov.ReadData(event.InObject(a.calls, c.Object), provider.ReadDataRequest{Type: w.inst.Resource.Type, Config: w.config, Client: client})
+		resp := w.prov.ReadData(event.InObject(a.calls, c.Object), provider.ReadDataRequest{Type: w.inst.Resource.Type, Config: w.config, Meta: w.meta, Client: client})
 		release()
 		diags := w.place(resp.Diagnostics.Extend(value.Undeferred(c.Object, c.Provider, resp.Deferred)))
 		if !diags.HasErrors() {

@@ -3,6 +3,7 @@ package applying
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ type writing struct {
 	block  *provider.Block
 	prov   provider.Provider
 	schema *provider.Schema
+	meta   cty.Value // what its module says to the provider
 
 	action  plan.Action // Create or Update
 	prior   cty.Value
@@ -53,6 +55,9 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	if w.prov, w.schema, err = a.provider(c.Provider); err != nil {
 		return cty.DynamicVal, err
 	}
+	if w.meta, err = a.meta(b.Slot); err != nil {
+		return cty.DynamicVal, err
+	}
 	if err := a.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, err
 	}
@@ -72,6 +77,15 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 		return cty.DynamicVal, err
 	}
 	return v, a.walk.Report(b.Postconditions(key, v))
+}
+
+// meta gives what the module of a block says to the provider of the block; the plan has found nothing wrong with it.
+func (a *applier) meta(block *eval.Slot) (cty.Value, error) {
+	m := block.Meta()
+	if m == nil {
+		return cty.NilVal, nil
+	}
+	return m.Value, a.walk.Report(slices.Clone(m.Problems))
 }
 
 // settle evaluates the configuration with what is known now and, where that can change the planned value, asks the provider again.
@@ -98,7 +112,7 @@ func (w *writing) settle(key addr.Key) error {
 	var resp provider.PlanResponse
 	stopped := w.a.call(func() {
 		resp = w.prov.Plan(event.InObject(w.a.calls, w.c.Object), provider.PlanRequest{
-			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(), PriorIdentity: w.priorIdentity(), Client: client,
+			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(), PriorIdentity: w.priorIdentity(), Meta: w.meta, Client: client,
 			Proposed: value.Propose(w.block, w.prior, w.config),
 		})
 	})
@@ -201,7 +215,7 @@ func (w *writing) apply() (cty.Value, error) {
 
 func (w *writing) call(op string) provider.ApplyResponse {
 	return w.prov.Apply(event.InObject(w.a.calls, w.c.Object), provider.ApplyRequest{
-		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private, PlannedIdentity: w.identity,
+		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private, PlannedIdentity: w.identity, Meta: w.meta,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
 		Record: w.sketch,
 		Partial: func(v cty.Value, private []byte) {

@@ -164,11 +164,13 @@ func (p *ProviderConfig) Addr() addr.LocalProviderConfig {
 	return addr.LocalProviderConfig{LocalName: p.LocalName, Alias: p.Alias}
 }
 
-// ProviderMeta is a provider_meta block.
+// ProviderMeta is a provider_meta block. Its arguments are constants.
 type ProviderMeta struct {
 	LocalName string
+	Provider  addr.Provider
 	Body      hcl.Body
 	Range     hcl.Range
+	NameRange hcl.Range
 }
 
 // Backend is a backend block.

@@ -78,7 +78,7 @@ func (a *assembly) addRequirements(c *fileContent) {
 	}
 	for _, b := range c.providerMetas {
 		if first, ok := a.ProviderMeta[b.LocalName]; ok {
-			a.duplicate(b.Range, first.Range, "Duplicate provider_meta block", fmt.Sprintf("A provider_meta block for %q", b.LocalName))
+			a.duplicateMeta(b, first)
 			continue
 		}
 		a.ProviderMeta[b.LocalName] = b

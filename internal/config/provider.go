@@ -1,7 +1,10 @@
 package config
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -182,6 +185,7 @@ func (a *assembly) finishProviders() {
 	for _, p := range a.ProviderConfigs {
 		p.Provider = a.ProviderFor(p.LocalName)
 	}
+	a.finishMetas()
 	warned := map[addr.Provider]bool{}
 	for _, r := range a.SortedResources() {
 		local := r.ProviderConfig().LocalName
@@ -199,6 +203,27 @@ func (a *assembly) finishProviders() {
 		}
 		i.Provider = a.ProviderFor(local)
 	}
+}
+
+// finishMetas gives provider_meta blocks their providers. Two names of one provider are no reason for two blocks.
+func (a *assembly) finishMetas() {
+	blocks := sortedBy(a.ProviderMeta, func(x, y string) int {
+		return cmp.Or(strings.Compare(a.ProviderMeta[x].Range.Filename, a.ProviderMeta[y].Range.Filename), a.ProviderMeta[x].Range.Start.Byte-a.ProviderMeta[y].Range.Start.Byte)
+	})
+	first := map[addr.Provider]*ProviderMeta{}
+	for _, b := range blocks {
+		b.Provider = a.ProviderFor(b.LocalName)
+		if other := first[b.Provider]; other != nil {
+			a.duplicateMeta(b, other)
+			delete(a.ProviderMeta, b.LocalName)
+			continue
+		}
+		first[b.Provider] = b
+	}
+}
+
+func (a *assembly) duplicateMeta(b, first *ProviderMeta) {
+	a.duplicate(b.Range, first.Range, "Duplicate provider_meta block", fmt.Sprintf("A provider_meta block for %q", first.LocalName))
 }
 
 // checkTree finds the problems that only show between modules.

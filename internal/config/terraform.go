@@ -49,12 +49,25 @@ func (c *fileContent) terraform(block *hcl.Block) diag.List {
 		case "cloud":
 			c.clouds = append(c.clouds, &Cloud{Body: b.Body, Range: b.DefRange})
 		case "provider_meta":
-			c.providerMetas = append(c.providerMetas, &ProviderMeta{LocalName: b.Labels[0], Body: b.Body, Range: b.DefRange})
+			c.providerMetas = append(c.providerMetas, &ProviderMeta{LocalName: b.Labels[0], Body: b.Body, Range: b.DefRange, NameRange: b.LabelRanges[0]})
+			diags = diags.Extend(checkProviderMeta(b))
 		case "required_providers":
 			diags = diags.Extend(add(&c.requirements, b, decodeRequirements))
 		}
 	}
 	return diags
+}
+
+// checkProviderMeta makes sure that a provider_meta block has a name and nothing but constants in it: it says something of the module, and
+// nothing of what the module is used for.
+func checkProviderMeta(b *hcl.Block) diag.List {
+	diags := checkLocalProviderName(b.Labels[0], b.DefRange)
+	attrs, hclDiags := b.Body.JustAttributes()
+	for _, attr := range inOrder(attrs) {
+		_, moreDiags := attr.Expr.Value(nil)
+		hclDiags = hclDiags.Extend(moreDiags)
+	}
+	return diags.AppendHCL(hclDiags)
 }
 
 func checkLanguage(attr *hcl.Attribute) diag.List {

@@ -99,6 +99,7 @@ type Slot struct {
 	Type *provider.ResourceType
 	// Provisioners are those of a resource, compiled, in the order in which they stand there.
 	Provisioners []*Provisioner
+	meta         *Meta
 	// ProviderConfig is the configuration that manages a resource; ProviderSlot its block, or -1.
 	ProviderConfig addr.AbsProviderConfig
 	// Used tells of the block of a provider configuration that resources are managed by it.
@@ -140,6 +141,7 @@ type Unit struct {
 
 	base   int      // number of the first slot in the whole program
 	called []string // local names of providers whose functions the module calls
+	metas  map[addr.Provider]*Meta
 }
 
 // Slots gives the slots of a module.

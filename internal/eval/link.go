@@ -81,6 +81,9 @@ func (p *Program) compileResource(s *Slot) diag.List {
 		return diags
 	}
 	s.Body = CompileBody(r.Body, s.Type.Block)
+	if r.Addr.Mode != addr.Ephemeral { // the protocol has no room for it there
+		s.meta = s.unit.metaOf(abs.Provider, schema)
+	}
 	s.Provisioners, d = compileProvisioners(r.Provisioners)
 	return diags.Extend(d)
 }

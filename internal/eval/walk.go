@@ -103,6 +103,7 @@ func (p *Program) NewWalk(in Inputs, d Driver) *Walk {
 	}
 	w := &Walk{Program: p, Inputs: in, driver: d, runner: graph.New(in.Workers), instances: map[addr.ModuleInstance]*Instance{}}
 	w.checks.walk = w
+	p.hideMetas(in.Secrets)
 	root := p.units[addr.RootModule]
 	w.Root = w.instantiate(nil, root, addr.RootInstance, Repetition{})
 	return w

@@ -50,7 +50,11 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if reason != plan.NoReason {
 		return p.deferData(b, inst, config, marks, reason)
 	}
-	v, err := p.readData(b, inst, prov, config, marks, inConfig)
+	meta, err := p.meta(b.Slot)
+	if err != nil {
+		return cty.DynamicVal, err
+	}
+	v, err := p.readData(b, inst, prov, config, meta, marks, inConfig)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -74,14 +78,14 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config
 }
 
 // readData reads the data source and notes its object for the state.
-func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov provider.Provider, config cty.Value, marks value.MarkedPaths, inConfig func(diag.List) diag.List) (cty.Value, error) {
+func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov provider.Provider, config, meta cty.Value, marks value.MarkedPaths, inConfig func(diag.List) diag.List) (cty.Value, error) {
 	block := b.Slot.Type.Block
 	o := addr.Object{Instance: inst}
 	started := time.Now()
 	p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
 	var resp provider.ReadDataResponse
 	p.call(func() {
-		resp = prov.ReadData(event.InObject(p.calls, o), provider.ReadDataRequest{Type: inst.Resource.Type, Config: config, Client: client})
+		resp = prov.ReadData(event.InObject(p.calls, o), provider.ReadDataRequest{Type: inst.Resource.Type, Config: config, Meta: meta, Client: client})
 	})
 	done := event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started), Planning: true, Failed: resp.Diagnostics.HasErrors()}
 	if !done.Failed && resp.State != cty.NilVal {

@@ -144,7 +144,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		asked.Found()
 	}
 	k.value = withPlanned(rt.Block, k.value, planned)
-	k, err := p.refresh(o, cfg, rt, inst, k)
+	k, err := p.refresh(o, cfg, rt, inst, k, cty.NilVal) // it does not belong to the module yet
 	if err != nil {
 		return none, err
 	}

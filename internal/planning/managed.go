@@ -27,6 +27,7 @@ type managed struct {
 	rt    *provider.ResourceType
 	block *provider.Block
 	prov  provider.Provider
+	meta  cty.Value // what its module says to the provider
 	deps  []addr.ConfigResource
 	cbd   bool
 
@@ -48,6 +49,9 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	m.obj = addr.Object{Instance: m.inst}
 	var err error
 	if m.prov, err = p.provider(m.cfg); err != nil {
+		return cty.DynamicVal, err
+	}
+	if m.meta, err = p.meta(b.Slot); err != nil {
 		return cty.DynamicVal, err
 	}
 	m.prior, err = p.load(m.obj, b.Slot.ProviderConfig, b.Slot.Type, m.prov, b.Slot, !p.opts.SkipRefresh)
@@ -213,7 +217,7 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	var resp provider.PlanResponse
 	m.p.call(func() {
 		resp = m.prov.Plan(event.InObject(m.p.calls, m.obj), provider.PlanRequest{
-			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private, PriorIdentity: priorIdentity(prior, m.prior), Client: client,
+			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private, PriorIdentity: priorIdentity(prior, m.prior), Meta: m.meta, Client: client,
 		})
 	})
 	if err := m.p.walk.Report(m.inConfig(resp.Diagnostics)); err != nil {

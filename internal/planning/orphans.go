@@ -9,6 +9,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -224,10 +225,16 @@ func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *
 	if !schema.PlanDestroy {
 		return k.private, nil
 	}
+	meta, err := p.meta(p.prog.ResourceSlot(o.Instance.Config()))
+	if err != nil {
+		return nil, err
+	}
 	null := cty.NullVal(rt.Block.ImpliedType())
 	var resp provider.PlanResponse
 	p.call(func() {
-		resp = inst.Plan(p.calls, provider.PlanRequest{Type: o.Instance.Resource.Type, Prior: k.value, Proposed: null, Config: null, PriorPrivate: k.private, Client: client})
+		resp = inst.Plan(event.InObject(p.calls, o), provider.PlanRequest{
+			Type: o.Instance.Resource.Type, Prior: k.value, Proposed: null, Config: null, PriorPrivate: k.private, PriorIdentity: k.identity, Meta: meta, Client: client,
+		})
 	})
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return nil, err

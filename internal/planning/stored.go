@@ -83,11 +83,35 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	current := k
 	if refresh {
 		var err error
-		if current, err = p.refresh(o, cfg, rt, inst, k); err != nil {
+		var meta cty.Value
+		if meta, err = p.meta(p.prog.ResourceSlot(o.Instance.Config())); err != nil {
+			return none, err
+		}
+		if current, err = p.refresh(o, cfg, rt, inst, k, meta); err != nil {
 			return none, err
 		}
 	}
 	return p.noteRefresh(o, cfg, rt, k, current, block)
+}
+
+// meta gives what the module of a block says to the provider of the block. What is wrong with that is reported once, and fails all
+// that comes to it.
+func (p *planner) meta(block *eval.Slot) (cty.Value, error) {
+	m := block.Meta()
+	if m == nil {
+		return cty.NilVal, nil
+	}
+	p.mu.Lock()
+	met := p.metas[m]
+	p.metas[m] = true
+	p.mu.Unlock()
+	switch {
+	case !met:
+		return m.Value, p.walk.Report(slices.Clone(m.Problems))
+	case m.Problems.HasErrors():
+		return cty.NilVal, eval.ErrReported
+	}
+	return m.Value, nil
 }
 
 // identityOf gives the stored identity of an object at the current version of its schema.
@@ -123,12 +147,12 @@ func storedIdentity(rt *provider.ResourceType, k known, stored *state.Object) ([
 }
 
 // refresh asks the provider what the object looks like now.
-func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known) (known, error) {
+func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known, meta cty.Value) (known, error) {
 	id := identify(rt.Block, k.value, k.sensitive)
 	p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
 	var resp provider.ReadResponse
 	p.call(func() {
-		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type, Prior: k.value, Private: k.private, Identity: k.identity, Client: client})
+		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type, Prior: k.value, Private: k.private, Identity: k.identity, Meta: meta, Client: client})
 	})
 	p.opts.Events.Send(event.RefreshDone{Object: o, ID: id})
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
