@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
@@ -93,6 +94,12 @@ func FuzzRegistry(f *testing.F) {
 	f.Add("", `{"modules": [{"versions": [{"version": "1.0.0"}]}]}`)
 	f.Add("git::https://x/y?ref=1", `{"location": "./x//y?z"}`)
 	f.Add("file:///etc", `{"location": "http://x/y.zip"}`)
+	for _, location := range []string{
+		"/::", "/a::b", "git::file::/x", "git::git::https://x", "./../..//..", "/?a//b", "/%2e%2e//x%00", "//x/y", "https://x/y\n::file:///z", "FILE:///x", "git@x:y::z", "/\xff", "github.com/a/b::c", "hg::/x", "x.amazonaws.com/::", "https://[::1]:x/", "./\\..",
+	} {
+		f.Add(location, `{"modules": [{"versions": [{"version": "1e999"}, {"version": "1.0.0-\u0000"}, {"VERSION": "1"}]}]}`)
+		f.Add("", fmt.Sprintf(`{"location": %q}`, location))
+	}
 	f.Fuzz(func(t *testing.T, header, body string) {
 		c := catalog.Catalog{Client: web.New(web.Options{Transport: constant{header, body}})}
 		_, _ = c.Versions(context.Background(), module)
@@ -100,11 +107,9 @@ func FuzzRegistry(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, rest, forced := strings.Cut(source, "::")
-		if !forced {
-			rest = source
-		}
-		if u, err := url.Parse(rest); err != nil || u.Scheme == "file" || u.Scheme == "" {
+		_, rest := config.SplitForced(source) // "::" may also stand within a path
+		u, err := url.Parse(rest)
+		if err != nil || u.Scheme != "https" && u.Scheme != "ssh" && (u.Scheme != "http" && u.Scheme != "git" || web.Protected(&url.URL{Scheme: "https"}, u) != nil) {
 			t.Errorf("%q and %q lead to %q", header, body, source)
 		}
 	})
