@@ -112,16 +112,23 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 			"The stored object of type %q is not valid JSON.", req.Type)}
 	}
 	ty := rt.Block.ImpliedType()
-	v, err := ctyjson.Unmarshal(req.Stored.JSON, ty)
+	v, err := decodeJSON(req.Stored.JSON, ty)
 	if err != nil {
 		// A schema may have lost or gained attributes since: what it does not know any more is left out, what was not there is null.
-		v, err = ctyjson.Unmarshal(fitted(req.Stored.JSON, ty), ty)
+		v, err = decodeJSON(fitted(req.Stored.JSON, ty), ty)
 	}
 	if err != nil {
 		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Invalid stored object",
 			"The stored object of type %q does not fit the provider's schema: %s.", req.Type, err)}
 	}
 	return UpgradeStateResponse{State: v}
+}
+
+func decodeJSON(data []byte, ty cty.Type) (cty.Value, error) {
+	if err := CheckNumbers(data, ty, ctyjson.Unmarshal); err != nil {
+		return cty.NilVal, err
+	}
+	return ctyjson.Unmarshal(data, ty)
 }
 
 // fitted drops the members of a stored object that its type does not have, and adds those that it lacks, at any depth. What is of another

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // encodeValue writes a value of a type. cty.NilVal is written as null.
@@ -30,19 +31,24 @@ func decodeValue(m *plugin6.DynamicValue, ty cty.Type) (cty.Value, error) {
 		if err := checkMsgpack(m.Msgpack); err != nil {
 			return cty.NilVal, err
 		}
-		return conforming(ty, func() (cty.Value, error) { return msgpack.Unmarshal(m.Msgpack, ty) })
+		return conforming(m.Msgpack, ty, msgpack.Unmarshal)
 	case len(m.GetJson()) > 0:
 		if err := checkJSON(m.Json); err != nil {
 			return cty.NilVal, err
 		}
-		return conforming(ty, func() (cty.Value, error) { return ctyjson.Unmarshal(m.Json, ty) })
+		return conforming(m.Json, ty, ctyjson.Unmarshal)
 	}
 	return cty.NullVal(ty), nil
 }
 
-// conforming runs a decoder and makes sure of the type of what it gives: the decoders take an empty map for any object.
-func conforming(ty cty.Type, decode func() (cty.Value, error)) (cty.Value, error) {
-	v, err := guarded(decode)
+// conforming runs a decoder and makes sure of the type of what it gives: the decoders take an empty map for any object, and a number of any size.
+func conforming(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Value, error)) (cty.Value, error) {
+	v, err := guarded(func() (cty.Value, error) {
+		if err := provider.CheckNumbers(data, ty, decode); err != nil {
+			return cty.NilVal, err
+		}
+		return decode(data, ty)
+	})
 	if err != nil {
 		return cty.NilVal, describePath(err)
 	}

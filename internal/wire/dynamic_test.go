@@ -121,7 +121,7 @@ func TestNonsenseIsAnError(t *testing.T) {
 		ty         cty.Type
 	}{
 		{"another type", `"x"`, object}, {"cut", `{"a":`, object}, {"extra", `{"a":"x","b":1,"c":1}`, object},
-		{"too deep", strings.Repeat("[", 100000), cty.DynamicPseudoType}, {"too deep behind a string", `{"\"[":` + strings.Repeat(`{"a":`, 2000), cty.DynamicPseudoType},
+		{"too long", `{"a":"x","b":1e9999999}`, object}, {"too deep", strings.Repeat("[", 100000), cty.DynamicPseudoType}, {"too deep behind a string", `{"\"[":` + strings.Repeat(`{"a":`, 2000), cty.DynamicPseudoType},
 	} {
 		if v, err := decodeValue(&plugin6.DynamicValue{Json: []byte(tt.json)}, tt.ty); err == nil {
 			t.Errorf("JSON, %s: got %#v", tt.name, v)
@@ -155,6 +155,16 @@ func FuzzDecodeValue(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"a":"x","b":[1,{"type":"string","value":"y"}]}`), byte(6), true)
+	for i := range fuzzTypes {
+		for _, text := range []string{
+			`1e9999999`, `-0`, `1e-400`, `{"type":"number","value":-1e-999999}`, `{"type":["set","dynamic"],"value":[]}`, `{"type":"dynamic","value":null}`, `[{"a":1,"b":"\ud800"},{"a":1.0,"b":"\ufffd"}]`,
+			`{"a":"e\u0301","a":null,"A":1,"b":[null,null]}`, `{"\u00e9":[true],"e\u0301":[false]}`, `"\u0000"`, ``, `null`, `{"value":[{"type":["object",{"":"any"}],"value":{"":1}}]}`, `{"type":["object",{"a":"string"},["a"]],"value":{}}`,
+		} {
+			f.Add([]byte(text), byte(i), true)
+			f.Add(append([]byte{0xa0 | byte(len(text)&0x1f)}, text...), byte(i), false)
+			f.Add(append([]byte{0xd9, byte(len(text))}, text...), byte(i), false)
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte, i byte, json bool) {
 		ty := fuzzTypes[int(i)%len(fuzzTypes)]
 		m := &plugin6.DynamicValue{Msgpack: data}

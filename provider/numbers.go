@@ -1,0 +1,93 @@
+package provider
+
+import (
+	"errors"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// maxNumberBits bounds the exponent of numbers that come from outside: that of 1e99999 still fits. The digits of 1e99999999, which are needed
+// wherever it is shown or stored, take minutes to write down.
+const maxNumberBits = 400_000
+
+var errLongNumber = errors.New("a number has an exponent of more than five digits, and would take longer to write down than anyone waits")
+
+// CheckNumbers refuses data in which there are numbers that nobody can write down. It goes before the decoder, since a set looks at the digits
+// of its elements; data of the usual kind, in whatever encoding, is only looked through for exponents.
+func CheckNumbers(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Value, error)) error {
+	if !hasLongExponent(data) {
+		return nil
+	}
+	v, err := decode(data, withoutSets(ty))
+	if err != nil {
+		return err
+	}
+	return cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
+		switch {
+		case v.Type() != cty.Number || v.IsNull():
+			return true, nil
+		case v.IsKnown():
+			if isLong(v) {
+				return false, path.NewError(errLongNumber)
+			}
+			return true, nil
+		}
+		low, _ := v.Range().NumberLowerBound()
+		high, _ := v.Range().NumberUpperBound()
+		if low.IsKnown() && isLong(low) || high.IsKnown() && isLong(high) {
+			return false, path.NewError(errLongNumber)
+		}
+		return true, nil
+	})
+}
+
+// withoutSets gives a type for the same data with lists in place of sets.
+func withoutSets(ty cty.Type) cty.Type {
+	switch {
+	case ty.IsListType() || ty.IsSetType():
+		return cty.List(withoutSets(ty.ElementType()))
+	case ty.IsMapType():
+		return cty.Map(withoutSets(ty.ElementType()))
+	case ty.IsTupleType():
+		types := make([]cty.Type, ty.Length())
+		for i, element := range ty.TupleElementTypes() {
+			types[i] = withoutSets(element)
+		}
+		return cty.Tuple(types)
+	case ty.IsObjectType():
+		types := make(map[string]cty.Type, len(ty.AttributeTypes()))
+		for name, attribute := range ty.AttributeTypes() {
+			types[name] = withoutSets(attribute)
+		}
+		return cty.Object(types)
+	}
+	return ty
+}
+
+func isLong(v cty.Value) bool {
+	n := v.AsBigFloat()
+	exponent := n.MantExp(nil) // 0 of infinities
+	return exponent > maxNumberBits || exponent < -maxNumberBits
+}
+
+// hasLongExponent finds a digit or point, the letter of an exponent of ten or two, perhaps a sign, and six digits.
+func hasLongExponent(text []byte) bool {
+	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
+	for i := 1; i+6 < len(text); i++ {
+		if c := text[i] | 0x20; c != 'e' && c != 'p' || !isDigit(text[i-1]) && text[i-1] != '.' {
+			continue
+		}
+		rest := text[i+1:]
+		if rest[0] == '+' || rest[0] == '-' {
+			rest = rest[1:]
+		}
+		n := 0
+		for n < len(rest) && isDigit(rest[n]) {
+			n++
+		}
+		if n >= 6 {
+			return true
+		}
+	}
+	return false
+}
