@@ -99,7 +99,10 @@ func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string
 			fmt.Fprintf(&question, "  %s\n", view.Clean(line))
 		}
 	}
-	fmt.Fprintf(&question, "\n  %s", c.Bold("Enter a value: "))
+	if text != "" {
+		question.WriteString("\n")
+	}
+	fmt.Fprintf(&question, "  %s", c.Bold("Enter a value: "))
 	io.WriteString(c.Out, question.String())
 	answer, err := c.In.line(ctx, secret)
 	if err == nil {

@@ -88,12 +88,15 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	for _, r := range records {
 		fmt.Fprintf(c.Out, "- Obtained %s checksums for %s; %s\n", r.Provider.ForDisplay(), r.Platform, recordTexts[r.Recorded])
 	}
-	if lock.Equal(locked) {
+	same := lock.Equal(locked)
+	if !same || len(lock.Entries()) == 0 { // scripts commit the file without asking whether there is one
+		if err := lock.SaveEvenEmpty("."); err != nil {
+			return diags.AppendError("Failed to write the dependency lock file", err)
+		}
+	}
+	if same {
 		fmt.Fprintln(c.Out, "\nSuccess! The lock file has all of these checksums already.")
 		return diags
-	}
-	if err := lock.Save("."); err != nil {
-		return diags.AppendError("Failed to write the dependency lock file", err)
 	}
 	fmt.Fprintf(c.Out, "\nSuccess! The lock file %s has changed: review and commit it.\n", lockfile.Name)
 	return diags

@@ -179,14 +179,19 @@ func problem(format string, args ...any) diag.List {
 }
 
 // Save replaces the lock file of a directory as a whole. An empty file is not written when there is none.
-func (f File) Save(dir string) error {
+func (f File) Save(dir string) error { return f.save(dir, false) }
+
+// SaveEvenEmpty is Save that leaves a lock file behind in any case, for those who go on to use it.
+func (f File) SaveEvenEmpty(dir string) error { return f.save(dir, true) }
+
+func (f File) save(dir string, empty bool) error {
 	path := filepath.Join(dir, Name)
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write %s: %w", Name, err)
 	}
 	text := f.Bytes()
-	if err != nil && len(f.entries) == 0 || err == nil && bytes.Equal(old, text) {
+	if err != nil && len(f.entries) == 0 && !empty || err == nil && bytes.Equal(old, text) {
 		return nil
 	}
 	if err := replace(path, text); err != nil {

@@ -155,6 +155,12 @@ func TestSaveReplacesTheFileAsAWholeAndOnlyWhenItChanges(t *testing.T) {
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Fatalf("an empty file was written: %v", err)
 	}
+	if err := (lockfile.File{}).SaveEvenEmpty(dir); err != nil {
+		t.Fatal(err)
+	}
+	if loaded, diags := lockfile.Load(dir); diags.HasErrors() || len(loaded.Entries()) > 0 {
+		t.Fatalf("an empty file that was asked for: %v, %s", loaded, diags.Err())
+	}
 	f, _ := lockfile.Parse("lock", []byte(written))
 	if err := f.Save(dir); err != nil {
 		t.Fatal(err)
