@@ -174,7 +174,7 @@ class _Host:
             problem = _diagnostic("error", error.summary, error.detail, error.attribute)
         else:
             traceback.print_exception(type(error), error, error.__traceback__)
-            problem = _diagnostic("error", "%s: %s" % (type(error).__name__, error), "The program has a bug; where it is stands in what it has said.", None)
+            problem = _diagnostic("error", "%s: %s" % (type(error).__name__, error), _where(error), None)
         return dict(call._extra, diagnostics=call.warnings + [problem])
 
     def one_shot(self, action):
@@ -241,6 +241,16 @@ class _Host:
         with self.lock:
             _out.write(text)
             _out.flush()
+
+
+def _where(error):
+    """Says where the program has gone wrong: the last place that is beside this file, as the rest is libraries."""
+    here = os.path.abspath(__file__)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = os.path.abspath(frame.filename)
+        if path != here and path.startswith(os.path.dirname(here) + os.sep):
+            return "The program has a bug: %s, line %d, in %s. All of the way there is in what it wrote to standard error." % (os.path.basename(path), frame.lineno, frame.name)
+    return "The program has a bug; the way there is in what it wrote to standard error."
 
 
 def _diagnostic(severity, summary, detail, attribute):

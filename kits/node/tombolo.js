@@ -132,7 +132,7 @@ class Host {
     const problem = { severity: 'error', summary: String((error && error.message) || error) || 'It failed', detail: error && error.detail, attribute: error && error.attribute };
     if (!(error instanceof ProviderError)) {
       console.error(error);
-      problem.detail = 'The program has a bug; where it is stands in what it has said.';
+      problem.detail = where(error);
     }
     const code = error instanceof Temporary ? 75 : error instanceof Cancelled ? -32800 : 1;
     return { code, message: problem.summary, data: { ...call.extra, diagnostics: [...call.warnings, problem] } };
@@ -191,6 +191,17 @@ class Host {
     calls.delete(id);
     this.write(reply);
   }
+}
+
+/** Says where the program has gone wrong: the last place that is beside this file, as the rest is libraries. */
+function where(error) {
+  for (const line of String((error && error.stack) || '').split('\n')) {
+    const [, path, number] = /^\s+at (?:.*\()?(?:file:\/\/)?(.+?):(\d+):\d+\)?$/.exec(line) || [];
+    if (path && path !== __filename && path.startsWith(__dirname) && !path.includes('node_modules')) {
+      return `The program has a bug: ${path.slice(__dirname.length + 1)}, line ${number}. All of the way there is in what it wrote to standard error.`;
+    }
+  }
+  return 'The program has a bug; the way there is in what it wrote to standard error.';
 }
 
 const orNull = (value) => (value === undefined ? null : value);

@@ -3,8 +3,8 @@ package providertest
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -260,7 +260,7 @@ func (s *session) holds(got cty.Value, wanted Attrs) {
 			want = converted
 		}
 		if !v.RawEquals(want) {
-			s.Errorf("attribute %s: got %#v, want %#v", name, v, want)
+			s.Errorf("attribute %s: got %s, want %s", name, show(v), show(want))
 		}
 	}
 }
@@ -298,15 +298,19 @@ func checkFunction(s *session, f *Function) {
 	got, err := s.p.CallFunction(s.ctx, f.Name, f.Args)
 	switch {
 	case f.Want == cty.NilVal && err == nil:
-		s.Errorf("%s: got %#v, want an error", call(f), got)
+		s.Errorf("%s: got %s, want an error", call(f), show(got))
 	case f.Want == cty.NilVal:
 	case err != nil:
 		s.Errorf("%s: %s", call(f), err)
 	case !got.RawEquals(f.Want):
-		s.Errorf("%s: got %#v, want %#v", call(f), got, f.Want)
+		s.Errorf("%s: got %s, want %s", call(f), show(got), show(f.Want))
 	case desc.Return != cty.DynamicPseudoType && !got.Type().Equals(desc.Return):
 		s.Errorf("%s: the result is of type %s, the schema says %s", call(f), got.Type().FriendlyName(), desc.Return.FriendlyName())
 	}
 }
 
-func call(f *Function) string { return fmt.Sprintf("%s%#v", f.Name, f.Args) }
+func call(f *Function) string {
+	var b strings.Builder
+	showAll(&b, f.Args, f.Name+"(", ")")
+	return b.String()
+}

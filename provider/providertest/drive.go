@@ -413,10 +413,10 @@ func (o *object) identify(what string, identity cty.Value) {
 		o.s.Errorf("%s: the type has an identity, but there is none, or it is not known", what)
 		return
 	case !identity.Type().Equals(schema.ImpliedType()):
-		o.s.Errorf("%s: the identity is %#v, not of the type of its schema", what, identity)
+		o.s.Errorf("%s: the identity is %s, not of the type of its schema", what, show(identity))
 		return
 	case o.identity != cty.NilVal && !o.identity.IsNull() && !o.identity.RawEquals(identity):
-		o.s.Errorf("%s: the identity of the object changed from %#v to %#v", what, o.identity, identity)
+		o.s.Errorf("%s: the identity of the object changed:\n%s", what, differences("before", o.identity, "now", identity))
 	}
 	o.identity = identity
 }
@@ -440,14 +440,14 @@ func (o *object) settled() {
 	s.Helper()
 	now, private := o.read()
 	if !now.RawEquals(o.state) {
-		s.Fatalf("read: the object is not what apply left:\napply %#v\nread  %#v", o.state, now)
+		s.Fatalf("read: the object is not what apply left:\n%s", differences("apply left", o.state, "read found", now))
 	}
 	if !bytes.Equal(private, o.private) {
 		s.Errorf("read: the private data changed from %q to %q", o.private, private)
 	}
 	resp, replaces := o.ask(o.state, o.config, o.private)
-	if replaces || !resp.Planned.RawEquals(value.NullWriteOnly(o.rt.Block, o.state)) {
-		s.Fatalf("plan: the same configuration asks for a change (replacement %t):\nstate   %#v\nplanned %#v", replaces, o.state, resp.Planned)
+	if kept := value.NullWriteOnly(o.rt.Block, o.state); replaces || !resp.Planned.RawEquals(kept) {
+		s.Fatalf("plan: the same configuration asks for a change (replacement %t):\n%s", replaces, differences("there is", kept, "planned", resp.Planned))
 	}
 }
 
@@ -460,7 +460,7 @@ func (o *object) destroy() {
 		resp := s.p.Plan(s.ctx, provider.PlanRequest{Type: o.r.Type, Prior: o.state, Proposed: o.null(), Config: o.null(), PriorPrivate: private, PriorIdentity: o.identity, Client: client})
 		s.succeeds("plan a deletion", block, resp.Diagnostics)
 		if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
-			s.Fatalf("plan a deletion: the planned value is %#v, not null", resp.Planned)
+			s.Fatalf("plan a deletion: the planned value is %s, not null", show(resp.Planned))
 		}
 		private = resp.Private
 	}
@@ -471,7 +471,7 @@ func (o *object) destroy() {
 	s.succeeds("delete", block, resp.Diagnostics)
 	s.conforms("delete", block, resp.State)
 	if !resp.State.IsNull() {
-		s.Fatalf("delete: the object is still there: %#v", resp.State)
+		s.Fatalf("delete: the object is still there: %s", show(resp.State))
 	}
 	was, hadPrivate := o.state, o.private
 	defer func() { o.state, o.private, o.identity = o.null(), nil, cty.NilVal }()
@@ -482,6 +482,6 @@ func (o *object) destroy() {
 	s.succeeds("read what was deleted", block, after.Diagnostics)
 	s.conforms("read what was deleted", block, after.State)
 	if !after.State.IsNull() {
-		s.Errorf("read what was deleted: the object is still there: %#v", after.State)
+		s.Errorf("read what was deleted: the object is still there: %s", show(after.State))
 	}
 }

@@ -167,7 +167,7 @@ func checkUpgrade(s *session, r *Resource) {
 	s.succeeds("upgrade", o.rt.Block, resp.Diagnostics)
 	s.conforms("upgrade", o.rt.Block, resp.State)
 	if !resp.State.RawEquals(o.state) {
-		s.Errorf("upgrade: the object of the current version changed:\nstored   %#v\nupgraded %#v", o.state, resp.State)
+		s.Errorf("upgrade: the object of the current version changed:\n%s", differences("stored", o.state, "upgraded", resp.State))
 	}
 	for what, bad := range map[string]string{
 		"cut JSON": string(stored[:len(stored)/2]), "another type of value": `[1, 2]`, "an attribute of a wrong type": `{"` + anyAttribute(o.rt.Block) + `": {"x": [{}]}}`,
@@ -193,7 +193,7 @@ func (s *session) upgradeIdentity(o *object) {
 	resp := s.p.UpgradeIdentity(s.ctx, provider.UpgradeIdentityRequest{Type: o.r.Type, Version: o.rt.Identity.Version, JSON: stored})
 	s.succeeds("upgrade the identity", nil, resp.Diagnostics)
 	if resp.Identity == cty.NilVal || !resp.Identity.RawEquals(o.identity) {
-		s.Errorf("upgrade the identity: got %#v, want %#v", resp.Identity, o.identity)
+		s.Errorf("upgrade the identity: got %s, want %s", show(resp.Identity), show(o.identity))
 	}
 }
 
@@ -251,10 +251,10 @@ func (s *session) imports(o *object, what string, req provider.ImportRequest, wa
 	}
 	now, _ := again.read()
 	if !now.RawEquals(want) {
-		s.Errorf("%s: reading what was imported finds another object:\ngot  %#v\nwant %#v", what, now, want)
+		s.Errorf("%s: reading what was imported finds another object:\n%s", what, differences("got", now, "want", want))
 	}
 	if o.rt.Identity != nil && !again.identity.RawEquals(o.identity) {
-		s.Errorf("%s: the identity is %#v, want %#v", what, again.identity, o.identity)
+		s.Errorf("%s: the identity is %s, want %s", what, show(again.identity), show(o.identity))
 	}
 }
 
@@ -282,7 +282,7 @@ func checkRemoved(s *session, r *Resource) {
 	}
 	now, _ := o.read()
 	if !now.IsNull() {
-		s.Fatalf("read: the object was removed, but is found: %#v", now)
+		s.Fatalf("read: the object was removed, but is found: %s", show(now))
 	}
 	o.state, o.private, o.identity = o.null(), nil, cty.NilVal
 	o.apply(o.config)

@@ -42,8 +42,8 @@ missing, is left as it is.`,
 		Setup: func(c *command.Call) command.Run {
 			var o docsOptions
 			c.Flags.StringVar(&o.provider, "provider", "", "The source `ADDRESS` of the provider, such as example/demo, when the configuration uses several, or when the name of the program does not tell.")
-			c.Flags.StringVar(&o.out, "out", "docs", "The `DIRECTORY` of the pages.")
-			c.Flags.StringVar(&o.source, "source", "", "The `DIRECTORY` of the provider's code, where examples/ and templates/ are, if it is not the working directory.")
+			c.Flags.StringVar(&o.out, "out", "", "The `DIRECTORY` of the pages; without it docs, in the folder of a program provider or in the working directory.")
+			c.Flags.StringVar(&o.source, "source", "", "The `DIRECTORY` of the provider's code, where examples/ and templates/ are, if it is neither the folder of a program provider nor the working directory.")
 			c.Flags.StringVar(&o.title, "title", "", "The `NAME` of the provider in titles, when it has one that is nicer.")
 			c.Flags.BoolVar(&o.check, "check", false, "Write nothing, and fail when pages are missing or outdated.")
 			c.Flags.BoolVar(&o.overwrite, "overwrite", false, "Replace also pages that were written by hand.")
@@ -62,7 +62,12 @@ func docs(ctx context.Context, c *command.Call, o docsOptions) command.Outcome {
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
-	pages, err := reference.Pages(schema, reference.Options{Name: address.Type, Title: o.title, Source: os.DirFS(cmp.Or(o.source, "."))})
+	home := "."
+	if len(c.Args) == 1 && isFolder(c.Args[0]) {
+		home = c.Args[0]
+	}
+	o.source, o.out = cmp.Or(o.source, home), cmp.Or(o.out, filepath.Join(home, "docs"))
+	pages, err := reference.Pages(schema, reference.Options{Name: address.Type, Title: o.title, Source: os.DirFS(o.source)})
 	if err != nil {
 		return c.End(diags.AppendError("The documentation cannot be written", err))
 	}
@@ -83,6 +88,11 @@ func docs(ctx context.Context, c *command.Call, o docsOptions) command.Outcome {
 		fmt.Fprintf(c.Out, "The documentation of %s in %s is up to date.\n", address.ForDisplay(), o.out)
 	}
 	return c.End(diags)
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // offered finds the provider and asks for its schema.

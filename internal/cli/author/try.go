@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -44,7 +46,7 @@ all values, also secret ones.`,
 			var o testOptions
 			c.Flags.StringVar(&o.record, "record", "", "Write all calls and answers to `FILE`.")
 			c.Flags.StringVar(&o.replay, "replay", "", "Take answers from `FILE`, a record, instead of the program.")
-			c.Flags.BoolVar(&o.verbose, "verbose", false, "Show what the program says.")
+			c.Flags.BoolVar(&o.verbose, "verbose", false, "Show all that the program says, as it says it.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				dir := "."
 				if len(c.Args) > 1 {
@@ -72,7 +74,8 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if err != nil {
 		return c.Finish(cannot, err)
 	}
-	say := func(handler.Output) {}
+	s := score{seen: map[string]string{}}
+	say := s.listen
 	if o.verbose {
 		say = said(c)
 	}
@@ -91,7 +94,6 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if o.replay != "" {
 		options.Exempt = timed(options)
 	}
-	var s score
 	for r := range providertest.Results(ctx, options) {
 		s.add(c, r)
 	}
@@ -162,11 +164,38 @@ func probe(ctx context.Context, c *command.Call, t *trial.Trial, noise *trial.No
 // grace is the time that engines give a program to end.
 const grace = 10 * time.Second
 
-// score counts results.
-type score struct{ passed, failed int }
+// score counts results, and knows what the program has said since the last one.
+type score struct {
+	passed, failed int
+	seen           map[string]string // the first check with these problems
+
+	mu    sync.Mutex
+	lines []string
+}
+
+// mostLines is how much of what a program says is shown with a check that fails.
+const mostLines = 20
+
+func (s *score) listen(o handler.Output) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lines = append(s.lines, view.Clean(o.Line)); len(s.lines) > 2*mostLines {
+		s.lines = slices.Clone(s.lines[mostLines:])
+	}
+}
+
+// heard gives the last lines, and forgets them.
+func (s *score) heard() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lines := s.lines
+	s.lines = nil
+	return lines[max(0, len(lines)-mostLines):]
+}
 
 // add counts a result and shows it.
 func (s *score) add(c *command.Call, r providertest.Result) {
+	heard := s.heard()
 	switch {
 	case r.Skipped != "":
 		fmt.Fprintf(c.Out, "skip  %s: %s\n", r.Name, indented(r.Skipped))
@@ -175,23 +204,58 @@ func (s *score) add(c *command.Call, r providertest.Result) {
 		fmt.Fprintf(c.Out, "ok    %s\n", r.Name)
 	default:
 		s.failed++
-		fmt.Fprintf(c.Out, "FAIL  %s\n", r.Name)
-		for _, p := range r.Problems {
-			fmt.Fprintf(c.Out, "      %s\n", indented(p))
+		s.show(c, r, heard)
+	}
+}
+
+// show shows a check that failed. What others have shown already is not repeated: often one mistake fails them all.
+func (s *score) show(c *command.Call, r providertest.Result, heard []string) {
+	var list []string
+	times := map[string]int{}
+	for _, p := range r.Problems {
+		if times[p]++; times[p] == 1 {
+			list = append(list, p)
 		}
+	}
+	all := strings.Join(list, "\n")
+	if before := s.seen[all]; before != "" {
+		fmt.Fprintf(c.Out, "FAIL  %s: as %q above\n", r.Name, before)
+		return
+	}
+	s.seen[all] = r.Name
+	fmt.Fprintf(c.Out, "FAIL  %s\n", r.Name)
+	for _, p := range list {
+		if times[p] > 1 {
+			p = fmt.Sprintf("%s (%d times)", p, times[p])
+		}
+		fmt.Fprintf(c.Out, "      %s\n", indented(p))
+	}
+	heard = slices.DeleteFunc(heard, func(line string) bool { return strings.Contains(all, strings.TrimSpace(line)) })
+	if len(heard) > 0 {
+		fmt.Fprintf(c.Out, "      The program said:\n")
+	}
+	for _, line := range heard {
+		fmt.Fprintf(c.Out, "        %s\n", line)
 	}
 }
 
 func indented(text string) string { return strings.ReplaceAll(view.Clean(text), "\n", "\n      ") }
+
+func checks(n int) string {
+	if n == 1 {
+		return "1 check"
+	}
+	return fmt.Sprintf("%d checks", n)
+}
 
 func verdict(ctx context.Context, c *command.Call, t *trial.Trial, passed, failed int) (diags diag.List) {
 	switch {
 	case ctx.Err() != nil:
 		return diags.Errorf(nil, "The trial was interrupted", "%d checks had passed until then, and %d failed. What they were about to make may still be there.", passed, failed)
 	case failed > 0:
-		return diags.Errorf(nil, "The provider does not do what it must", "%d checks failed, %d passed.", failed, passed)
+		return diags.Errorf(nil, "The provider does not do what it must", "%s failed, %d passed.", checks(failed), passed)
 	}
-	fmt.Fprintf(c.Out, "\n%d checks passed.\n", passed)
+	fmt.Fprintf(c.Out, "\n%s passed.\n", checks(passed))
 	if untried := t.Untried(); len(untried) > 0 {
 		diags = diags.Warnf(nil, "Not everything was tried", "%s does not try:\n  %s", trial.FileName, strings.Join(untried, "\n  "))
 	}

@@ -60,6 +60,9 @@ func (f Flag) Description() string {
 	if f.Default == "" {
 		return f.Text
 	}
+	if f.Default == "." {
+		return f.Text + " The default is the working directory."
+	}
 	return f.Text + " The default is " + f.Default + "."
 }
 

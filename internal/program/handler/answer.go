@@ -114,7 +114,15 @@ func (r *request) salvage(got *Answer) *answer {
 
 // asked says what the program was asked for.
 func (r *request) asked() string {
-	what := "The program of provider " + r.h.m().Name + " was asked to " + r.action
+	what := "The program of provider " + r.h.m().Name + " was asked "
+	switch r.action {
+	case "data":
+		what += "to read the data source"
+	case "schema":
+		what += "for its schema"
+	default:
+		what += "to " + r.action
+	}
 	if r.typ != "" {
 		what += " " + r.typ
 	}
@@ -177,7 +185,12 @@ func (r *request) valid(path cty.Path) cty.Path {
 	if r.block == nil {
 		return nil
 	}
-	ty := r.block.ImpliedType()
+	return reachable(r.block, path)
+}
+
+// reachable gives the part of a path that leads to something in every object of a block: the elements of a set have no place.
+func reachable(b *provider.Block, path cty.Path) cty.Path {
+	ty := b.ImpliedType()
 	for i, step := range path {
 		get, isGet := step.(cty.GetAttrStep)
 		switch {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -192,5 +193,28 @@ func BenchmarkPlan(b *testing.B) {
 		if resp := p.Plan(b.Context(), req); resp.Diagnostics.HasErrors() {
 			b.Fatal(resp.Diagnostics.Err())
 		}
+	}
+}
+
+func TestMistakesInElementsOfSetsAreAtTheSet(t *testing.T) {
+	const text = `{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schemas": {"p_t": {
+		"block_types": {
+			"some":  {"nesting_mode": "set", "block": {"attributes": {"kind": {"type": "string", "required": true, "json_schema": {"enum": ["A"]}}}}},
+			"order": {"nesting_mode": "list", "block": {"attributes": {"kind": {"type": "string", "required": true, "json_schema": {"enum": ["A"]}}}}}}}}}}`
+	m, diags := manifest.Parse([]byte(text), "m.json", "/pkg")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	d := drive(t, func(context.Context) (provider.Provider, error) { return handler.New(m, saying{}, handler.Options{}), nil })
+	one := cty.ObjectVal(map[string]cty.Value{"kind": cty.StringVal("B")})
+	diags = d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{
+		Kind: provider.ManagedResource, Type: "p_t", Config: d.config("p_t", map[string]cty.Value{"some": cty.SetVal([]cty.Value{one}), "order": cty.ListVal([]cty.Value{one})}),
+	})
+	var at []string
+	for _, one := range diags {
+		at = append(at, value.FormatPath(one.Path))
+	}
+	if got := strings.Join(at, " "); got != ".order[0].kind .some" {
+		t.Errorf("the mistakes are at %s:\n%s", got, texts(diags))
 	}
 }

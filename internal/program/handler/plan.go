@@ -141,9 +141,9 @@ func (h *handler) check(b *provider.Block, config cty.Value) diag.List {
 	if config == cty.NilVal || config.IsNull() || !config.IsKnown() {
 		return nil
 	}
-	c := checking{words: h.m().Words}
+	c := checking{words: h.m().Words, block: b}
 	for _, p := range value.CheckConfig(b, config) {
-		c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Path: p.Path,
+		c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Path: reachable(b, p.Path),
 			Detail: fmt.Sprintf("The configuration does not fit the schema: %s.", p.Error())})
 	}
 	c.object(nil, false, b.Attributes, b.Blocks, config)
@@ -151,6 +151,7 @@ func (h *handler) check(b *provider.Block, config cty.Value) diag.List {
 }
 
 type checking struct {
+	block *provider.Block
 	words func(*provider.Attribute) *manifest.Words
 	diags diag.List
 }
@@ -161,7 +162,7 @@ func (c *checking) object(path cty.Path, secret bool, attrs map[string]*provider
 		hide := secret || a.Sensitive || a.WriteOnly || a.Nested != nil && (&provider.Block{Attributes: a.Nested.Attributes}).HasSensitive()
 		if check := c.words(a).Check; check != nil {
 			if problem := check.Problem(av, !hide); problem != "" {
-				c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Path: at,
+				c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Path: reachable(c.block, at),
 					Detail: fmt.Sprintf("The attribute %s has a value that the provider does not allow: %s.", value.FormatPath(at), problem)})
 			}
 		}

@@ -58,7 +58,7 @@ func Files(lang, name string) map[string][]byte {
 		if err != nil {
 			panic("starter: " + err.Error()) // it is part of the program
 		}
-		return []byte(strings.NewReplacer("NAME", name, "PROGRAM", l.program, "COMMAND", l.command, "REQUIRES", l.requires, "MODE", mode).Replace(string(text)))
+		return []byte(strings.NewReplacer("NAME", name, "SCRIPT", l.program, "COMMAND", l.command, "REQUIRES", l.requires, "MODE", mode).Replace(string(text)))
 	}
 	out := map[string][]byte{
 		"tombolo-provider.json": fill("manifest.json"), "tombolo-test.json": fill("test.json"), "README.md": fill("README.md"), l.program: fill(l.program),

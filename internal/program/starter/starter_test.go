@@ -10,6 +10,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
 )
 
+func TestProgramsComeWithWhatTheyAreUsedBy(t *testing.T) {
+	for _, lang := range starter.Languages {
+		text := string(starter.Files(lang, "demo")["README.md"])
+		if lang != "go" && !strings.Contains(text, "TOMBOLO_PROGRAM_PROVIDERS=example/demo=") {
+			t.Errorf("%s: the README does not say how a configuration gets the provider:\n%s", lang, text)
+		}
+	}
+}
+
 // TestTheProviderInGoPassesItsTest builds it with this checkout in the place of a release, and with the modules that this one is built with.
 func TestTheProviderInGoPassesItsTest(t *testing.T) {
 	tool, err := exec.LookPath("go")

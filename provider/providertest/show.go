@@ -1,0 +1,93 @@
+package providertest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// show writes a value nearly as JSON: authors of providers in any language read it.
+func show(v cty.Value) string {
+	if v == cty.NilVal {
+		return "nothing"
+	}
+	v, _ = v.UnmarkDeep()
+	var b strings.Builder
+	appendValue(&b, v)
+	return b.String()
+}
+
+func appendValue(b *strings.Builder, v cty.Value) {
+	ty := v.Type()
+	switch {
+	case !v.IsKnown():
+		b.WriteString("(unknown)")
+	case v.IsNull():
+		b.WriteString("null")
+	case ty == cty.String:
+		b.WriteString(strconv.Quote(v.AsString()))
+	case ty == cty.Number:
+		b.WriteString(v.AsBigFloat().Text('f', -1))
+	case ty == cty.Bool:
+		b.WriteString(strconv.FormatBool(v.True()))
+	case ty.IsObjectType() || ty.IsMapType():
+		all := v.AsValueMap()
+		b.WriteByte('{')
+		for i, name := range slices.Sorted(maps.Keys(all)) {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(strconv.Quote(name) + ": ")
+			appendValue(b, all[name])
+		}
+		b.WriteByte('}')
+	case v.CanIterateElements():
+		showAll(b, v.AsValueSlice(), "[", "]")
+	default:
+		fmt.Fprintf(b, "%#v", v)
+	}
+}
+
+func showAll(b *strings.Builder, list []cty.Value, begin, end string) {
+	b.WriteString(begin)
+	for i, v := range list {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		appendValue(b, v)
+	}
+	b.WriteString(end)
+}
+
+// differences says where two values differ, a line for each place. The words say which value is which.
+func differences(word string, a cty.Value, other string, b cty.Value) string {
+	if a == cty.NilVal || b == cty.NilVal || a.IsNull() != b.IsNull() || !a.Type().Equals(b.Type()) {
+		return fmt.Sprintf("%s %s, %s %s", word, show(a), other, show(b))
+	}
+	a, _ = a.UnmarkDeep()
+	b, _ = b.UnmarkDeep()
+	var lines []string
+	for _, path := range value.Diff(a, b) {
+		at := strings.TrimPrefix(value.FormatPath(path), ".")
+		if at != "" {
+			at += ": "
+		}
+		lines = append(lines, fmt.Sprintf("%s%s %s, %s %s", at, word, part(path, a), other, part(path, b)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// part shows what is at a path; one of two values may have nothing there.
+func part(path cty.Path, v cty.Value) string {
+	at, err := path.Apply(v)
+	if err != nil {
+		return "nothing"
+	}
+	return show(at)
+}
