@@ -205,7 +205,9 @@ func TestMistakesInElementsOfSetsAreAtTheSet(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	d := drive(t, func(context.Context) (provider.Provider, error) { return handler.New(m, saying{}, handler.Options{}), nil })
+	d := drive(t, func(context.Context) (provider.Provider, error) {
+		return handler.New(m, saying{}, handler.Options{}), nil
+	})
 	one := cty.ObjectVal(map[string]cty.Value{"kind": cty.StringVal("B")})
 	diags = d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{
 		Kind: provider.ManagedResource, Type: "p_t", Config: d.config("p_t", map[string]cty.Value{"some": cty.SetVal([]cty.Value{one}), "order": cty.ListVal([]cty.Value{one})}),
