@@ -126,10 +126,16 @@ func (p *Project) inDir(name string) string {
 }
 
 // readableBackends are those whose states remoteState can read, with their arguments.
-var readableBackends = map[string]cty.Type{"local": cty.Object(map[string]cty.Type{"path": cty.String, "workspace_dir": cty.String})}
+var readableBackends = map[string]cty.Type{
+	"local": cty.Object(map[string]cty.Type{"path": cty.String, "workspace_dir": cty.String}),
+	"inmem": cty.Object(map[string]cty.Type{"lock_id": cty.String}),
+}
 
 // remoteState reads a state for terraform_remote_state, whose configuration the provider has checked.
-func (p *Project) remoteState(ctx context.Context, _, workspace string, config cty.Value) (*state.State, diag.List) {
+func (p *Project) remoteState(ctx context.Context, backend, workspace string, config cty.Value) (*state.State, diag.List) {
+	if backend == "inmem" {
+		return nil, nil // a process has no states in memory before it writes its own
+	}
 	options := localOptions(p.opts.Dir)
 	if !config.IsNull() {
 		for it := config.ElementIterator(); it.Next(); {

@@ -272,6 +272,8 @@ type PlanOptions struct {
 	ForceReplace []addr.AbsResourceInstance
 	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
+	// Strict makes conditions that do not hold errors in plans that only look, too.
+	Strict bool
 	// Import takes over one object, as the command of that name does.
 	Import *Import
 	// Variables are the root input variables as given; config.Values of files and options are made into these by the caller.
@@ -302,7 +304,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		}
 	}
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Generate: o.GenerateConfig, Import: o.Import, Variables: o.Variables, VariableRanges: o.VariableRanges,
+		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables, VariableRanges: o.VariableRanges,
 		Functions: p.functions(p.opts.Abort, funcs.Options{PlanTime: now, Pure: true, Files: record}),
 		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})

@@ -179,6 +179,18 @@ func (l lab) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyR
 	return resp
 }
 
+// Import implements provider.Provider: the id lists the types of the objects that are found.
+func (l lab) Import(_ context.Context, req provider.ImportRequest) (resp provider.ImportResponse) {
+	for _, typ := range strings.Split(req.ID, ",") {
+		vals := map[string]cty.Value{}
+		for name := range labSchema().Resources[req.Type].Block.Attributes {
+			vals[name] = cty.StringVal("imported")
+		}
+		resp.Imported = append(resp.Imported, provider.ImportedObject{Type: typ, State: cty.ObjectVal(vals)})
+	}
+	return resp
+}
+
 // ReadData implements provider.Provider.
 func (l lab) ReadData(_ context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	vals := req.Config.AsValueMap()

@@ -85,8 +85,11 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	}
 	in := eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
-		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets, Lenient: p.Mode != plan.Normal,
-		Only: targets.Inputs(), Partial: targets != nil,
+		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets, Lenient: p.Mode == plan.Destroy,
+		Only: targets.Inputs(), Partial: targets != nil, InUse: map[addr.AbsProviderConfig]bool{},
+	}
+	for _, c := range p.Changes {
+		in.InUse[c.Provider] = true
 	}
 	if p.Mode == plan.Destroy {
 		in.Only = prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
@@ -276,7 +279,7 @@ func (a *applier) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) err
 	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil {
 		a.opts.Secrets.AddConfig(schema.Provider, unmarked, marks)
 	}
-	a.providers.SetConfig(addr.AbsProviderConfig{Module: s.Unit().Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}, unmarked)
+	a.providers.SetConfig(s.ConfiguredAs(), unmarked)
 	return nil
 }
 

@@ -193,7 +193,9 @@ func (w *writing) apply() (cty.Value, error) {
 		release()
 		result, failed = w.conclude(op, resp)
 		if failed == nil {
-			failed = w.provision(result)
+			if failed = w.provision(result); failed != nil { // the object exists all the same, and so can be judged
+				_ = w.a.walk.Report(w.b.Postconditions(w.inst.Key, w.marked(result)))
+			}
 		}
 		if failed != nil {
 			return event.ID{}, false

@@ -102,7 +102,8 @@ type Slot struct {
 	meta         *Meta
 	// ProviderConfig is the configuration that manages a resource; ProviderSlot its block, or -1.
 	ProviderConfig addr.AbsProviderConfig
-	// Used tells of the block of a provider configuration that resources are managed by it.
+	// Used tells of the block of a provider configuration that some block of the configuration is managed by it. What is wrong with one that
+	// nothing uses keeps nobody from working (Inputs.InUse).
 	Used         bool
 	providerUnit *Unit
 	providerSlot int

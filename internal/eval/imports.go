@@ -35,6 +35,7 @@ func (p *Program) compileImports() diag.List {
 		at := s.Import.ToExpr.Range().Ptr()
 		target := p.ResourceSlot(s.Import.To)
 		if target == nil {
+			p.usedByImport(s.Import)
 			// For a resource of the root module configuration may be generated.
 			if !s.Import.To.Module.IsRoot() {
 				diags = diags.Errorf(at, "Configuration for import target does not exist", "There is no block %s. Write one first: configuration can be generated for resources of the root module only.", s.Import.To)
@@ -48,6 +49,17 @@ func (p *Program) compileImports() diag.List {
 		target.imports = append(target.imports, root.base+s.index)
 	}
 	return diags
+}
+
+// usedByImport notes that an import block without a resource block, for which configuration may be generated, uses its provider configuration.
+func (p *Program) usedByImport(b *config.Import) {
+	cfg := addr.AbsProviderConfig{Provider: b.Provider}
+	if b.ProviderRef != nil {
+		cfg, _ = p.Config.Root.ResolveProvider(*b.ProviderRef)
+	}
+	if s := p.providers[cfg]; s != nil {
+		s.Used = true
+	}
 }
 
 // keyProblem tells what is wrong with the key at the end of an address, as far as the text of the block shows.

@@ -115,7 +115,11 @@ func (i *Instance) evalOutput(s *Slot) error {
 			outcome.add(r)
 			diags = diags.Extend(r.diags)
 			if r.status == statusFail {
-				diags = append(diags, i.walk.conditionFailed("Module output value precondition failed", r, c, ctx))
+				d := i.walk.conditionFailed("Module output value precondition failed", r, c, ctx)
+				if i.walk.Inputs.StrictOutputs {
+					d.Severity = diag.Error
+				}
+				diags = append(diags, d)
 			}
 		}
 		i.walk.checks.report("output", configAddr(s), instanceAddr(i, "output."+s.Name), outcome)

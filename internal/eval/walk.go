@@ -33,12 +33,16 @@ type Inputs struct {
 	Validating bool
 	// Expansions, when set, fixes the instances of every module call beforehand: the whole graph stands before the first node runs.
 	Expansions Expansions
-	// Lenient makes conditions that do not hold warnings: nothing is to be changed, only looked at.
+	// Lenient makes conditions that do not hold warnings: somebody only wants to see what is there.
 	Lenient bool
+	// StrictOutputs excepts preconditions of outputs from that: what was seen is recorded without being shown.
+	StrictOutputs bool
 	// Only, when set, chooses the slots that do anything; the choice must be closed over dependencies (see Program.Needed).
 	Only map[*Slot]bool
 	// Partial tells that Only leaves out parts of what is wanted: their conditions are listed as unknown.
 	Partial bool
+	// InUse are provider configurations that are needed though no block is managed by them: by objects whose blocks are gone.
+	InUse map[addr.AbsProviderConfig]bool
 	// Secrets, when set, are taken out of the texts of all diagnostics: providers may report what they were given.
 	Secrets *value.Secrets
 	// Workers bounds how many nodes run at once.
@@ -322,14 +326,22 @@ func (i *Instance) evalProvider(s *Slot) error {
 	if s.Body == nil {
 		return nil
 	}
-	if d := s.faulty(s.Body); d != nil {
-		return i.walk.Report(d)
+	v, diags := cty.DynamicVal, s.faulty(s.Body)
+	if diags == nil {
+		v, diags = i.evalBody(s.Body, i.walk.loosely(i.Scope(s.refs), i.Unit))
 	}
-	v, diags := i.evalBody(s.Body, i.walk.loosely(i.Scope(s.refs), i.Unit))
+	if !s.Used && !i.walk.Inputs.InUse[s.ConfiguredAs()] && diags.HasErrors() {
+		return nil // as in Terraform, which does not look at it
+	}
 	if err := i.walk.Report(diags); err != nil {
 		return err
 	}
 	return i.walk.driver.Provider(i, s, v)
+}
+
+// ConfiguredAs gives the address of the configuration that a provider block makes.
+func (s *Slot) ConfiguredAs() addr.AbsProviderConfig {
+	return addr.AbsProviderConfig{Module: s.unit.Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
 }
 
 // evalBody evaluates a body that has no repetition.

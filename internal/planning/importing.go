@@ -2,6 +2,7 @@ package planning
 
 import (
 	"context"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -22,7 +23,9 @@ import (
 func Adopt(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options, target addr.AbsResourceInstance, cfg addr.AbsProviderConfig, id string, planned []byte) (state.Edit, diag.List) {
 	o.Mode = plan.Destroy // evaluates provider configurations and nothing else
 	p := newPlanner(calls, prog, prior, providers, o)
-	p.walk = prog.NewWalk(p.inputs(), p)
+	in := p.inputs()
+	in.InUse[cfg] = true
+	p.walk = prog.NewWalk(in, p)
 	if err := p.walk.Run(ctx); err != nil {
 		return state.Edit{}, p.walk.Diagnostics().AppendError("Operation canceled", err)
 	}
@@ -123,14 +126,15 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String()).Extend(value.Undeferred(o, cfg, resp.Deferred))); err != nil {
 		return none, err
 	}
+	if len(resp.Imported) > 1 {
+		return none, p.walk.Report(diag.List{}.Errorf(nil, "Multiple import states not supported",
+			"Provider %s found %d objects for the id %q (%s), but %s has room for one. Those that have no block would be destroyed by the next apply.",
+			cfg.Provider.ForDisplay(), len(resp.Imported), id, typesOf(resp.Imported), o))
+	}
 	k := known{object: &state.Object{}}
 	for _, found := range resp.Imported {
 		if found.Type != o.Instance.Resource.Type {
-			continue
-		}
-		if k.value != cty.NilVal {
-			return none, p.walk.Report(diag.List{}.Errorf(nil, "Multiple import states not supported",
-				"Provider %s found several objects of type %s for the id %q, but %s has room for one.", cfg.Provider.ForDisplay(), found.Type, id, o))
+			return none, p.walk.Report(diag.List{}.Errorf(nil, "Import of another type", "Provider %s found a %s for the id %q, which is no object for %s. Import it as what it is.", cfg.Provider.ForDisplay(), found.Type, id, o))
 		}
 		k.value, k.private, k.identity = found.State, found.Private, found.Identity
 	}
@@ -162,6 +166,14 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		return none, p.walk.Report(diag.FromError("Cannot store "+o.String(), err))
 	}
 	return k, nil
+}
+
+func typesOf(list []provider.ImportedObject) string {
+	var types []string
+	for _, o := range list {
+		types = append(types, o.Type)
+	}
+	return strings.Join(types, ", ")
 }
 
 func notThere(o addr.Object, id string) diag.List {

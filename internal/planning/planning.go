@@ -50,6 +50,8 @@ type Options struct {
 	ForceReplace []addr.AbsResourceInstance
 	// Generate asks for configuration of imported objects that have none.
 	Generate bool
+	// Strict makes conditions that do not hold errors in plans that only look, too: what was seen is recorded without being shown.
+	Strict bool
 	// Import takes over one object outside of any import block. The mode is RefreshOnly then.
 	Import *Import
 
@@ -144,14 +146,29 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 func (p *planner) inputs() eval.Inputs {
 	in := eval.Inputs{
 		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
-		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode != plan.Normal,
+		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode != plan.Normal && !p.opts.Strict, StrictOutputs: p.opts.Import != nil,
 	}
+	in.InUse = p.inUse()
 	in.Importing = p.opts.Mode == plan.Normal
 	in.Only, in.Partial = p.targets.Inputs(), p.targets != nil
 	if p.opts.Mode == plan.Destroy {
 		in.Only = p.prog.Needed(func(s *eval.Slot) bool { return s.Kind == eval.SlotProvider })
 	}
 	return in
+}
+
+// inUse gives the provider configurations of stored objects.
+func (p *planner) inUse() map[addr.AbsProviderConfig]bool {
+	used := map[addr.AbsProviderConfig]bool{}
+	for _, r := range p.base.Resources() {
+		used[r.Provider] = true
+		for _, inst := range r.Instances {
+			if inst.Current != nil && inst.Current.Provider != nil {
+				used[*inst.Current.Provider] = true
+			}
+		}
+	}
+	return used
 }
 
 // planner is the state of one run. It is the walk's driver.
@@ -192,7 +209,7 @@ func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) err
 	if schema, _ := p.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil {
 		p.opts.Secrets.AddConfig(schema.Provider, unmarked, marks)
 	}
-	a := addr.AbsProviderConfig{Module: s.Unit().Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
+	a := s.ConfiguredAs()
 	p.providers.SetConfig(a, unmarked)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,8 @@
 package planning
 
 import (
+	"slices"
+
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -28,8 +30,8 @@ type stepBuilder struct {
 	// as their paths are the same. Each group has a join for every rule, made when it is first needed.
 	near  map[nearKey]*group
 	joins map[joinKey]int
-	// soft edges are given up where they would close a ring: those that only make the order nicer first, then updateFirst, then what the
-	// state says.
+	// soft edges are given up where they would close a ring: freeAfterWrite first, then others that only make the order nicer, then
+	// updateFirst, then what the state says.
 	soft []softEdge
 }
 
@@ -58,6 +60,7 @@ const (
 	updateFirst                  // R creates before it destroys: a D that exists is written before the old R goes (softer than the first)
 	freeBeforeWrite              // a D that goes comes before R is written (soft)
 	destroyedFirst               // R is destroyed before D is written (soft)
+	freeAfterWrite               // a D that goes and was to be created before it is destroyed goes when R has been written (soft)
 )
 
 func isSoft(rule uint8) bool { return rule != always }
@@ -84,7 +87,11 @@ func (b *stepBuilder) settleSoft() {
 	if len(b.soft) == 0 {
 		return
 	}
-	keep := b.withoutRings(b.soft, func(rule uint8) bool { return rule != updateFirst && rule != destroyBefore })
+	keep := b.soft
+	if slices.ContainsFunc(keep, func(e softEdge) bool { return e.rule == freeAfterWrite }) {
+		keep = b.withoutRings(keep, func(rule uint8) bool { return rule == freeAfterWrite })
+	}
+	keep = b.withoutRings(keep, func(rule uint8) bool { return rule != updateFirst && rule != destroyBefore })
 	keep = b.withoutRings(keep, func(rule uint8) bool { return rule != destroyBefore })
 	keep = b.withoutRings(keep, func(uint8) bool { return true })
 	for _, e := range keep {
@@ -242,7 +249,9 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 		}
 		b.precede(key, g, destroyBefore, blk.destroy)
 		b.precede(key, g, destroyBefore, blk.dispose)
-		if !blk.cbd {
+		if blk.cbd {
+			b.follow(key, g, freeAfterWrite, blk.destroy)
+		} else {
 			b.precede(key, g, freeBeforeWrite, blk.destroy)
 		}
 	}
@@ -261,7 +270,7 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 		case g.members[0].cbd && blk.rewrites:
 			b.precede(key, g, updateFirst, blk.write)
 		case !g.members[0].cbd:
-			b.follow(key, g, blk.write)
+			b.follow(key, g, destroyedFirst, blk.write)
 		}
 	}
 }
@@ -365,20 +374,26 @@ func (b *stepBuilder) precede(key nearKey, g *group, rule uint8, first int) {
 	}), first, rule)
 }
 
-// follow makes a step of the dependent wait for the destruction of every member of a group.
-func (b *stepBuilder) follow(key nearKey, g *group, step int) {
+// follow makes a step of the dependent wait for every member of a group: for its destruction, or with freeAfterWrite for its being written.
+func (b *stepBuilder) follow(key nearKey, g *group, rule uint8, step int) {
 	if step == none {
 		return
 	}
+	first := func(m *blockSteps) int {
+		if rule == freeAfterWrite {
+			return m.write
+		}
+		return m.destroy
+	}
 	if len(g.members) == 1 {
-		b.after(step, g.members[0].destroy, destroyedFirst)
+		b.after(step, first(g.members[0]), rule)
 		return
 	}
-	b.after(step, b.join(key, g, destroyedFirst, func(join int) {
+	b.after(step, b.join(key, g, rule, func(join int) {
 		for _, m := range g.members {
-			b.after(join, m.destroy, destroyedFirst)
+			b.after(join, first(m), rule)
 		}
-	}), destroyedFirst)
+	}), rule)
 }
 
 // join gives the join of a group for a rule, wired to the group when it is made.

@@ -43,6 +43,7 @@ func runRefresh(ctx context.Context, c *command.Call, p *planning) command.Outco
 	if len(s.run.State().Resources()) == 0 {
 		c.Report(diag.List{}.Warnf(nil, "Empty or non-existent state", "The state holds no objects, so there is nothing to refresh."))
 	}
+	s.options.Strict = true
 	pl, diags := s.plan()
 	if pl == nil || pl.Errored || diags.HasErrors() {
 		c.Report(diags)
