@@ -134,12 +134,20 @@ func (l lab) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) p
 	return resp
 }
 
-// Import implements provider.Provider: the id is what the object is called.
-func (l lab) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
+// Import implements provider.Provider: the id is what the object is called. With commas it lists the types of the objects that are found.
+func (l lab) Import(_ context.Context, req provider.ImportRequest) (resp provider.ImportResponse) {
 	null := cty.NullVal(cty.String)
-	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: req.Type, State: cty.ObjectVal(map[string]cty.Value{
+	found := provider.ImportedObject{Type: req.Type, State: cty.ObjectVal(map[string]cty.Value{
 		labName(): cty.StringVal(req.ID), "old": null, "past": null, "history": null,
-	})}}}
+	})}
+	if !strings.Contains(req.ID, ",") {
+		return provider.ImportResponse{Imported: []provider.ImportedObject{found}}
+	}
+	for _, typ := range strings.Split(req.ID, ",") {
+		found.Type = typ
+		resp.Imported = append(resp.Imported, found)
+	}
+	return resp
 }
 
 // Read implements provider.Provider.
@@ -176,18 +184,6 @@ func (l lab) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyR
 	vals := req.Planned.AsValueMap()
 	vals["history"], vals["past"] = cty.StringVal(string(req.PlannedPrivate)), cty.StringVal("p")
 	resp.State, resp.Private = cty.ObjectVal(vals), append(slices.Clone(req.PlannedPrivate), " applied"...)
-	return resp
-}
-
-// Import implements provider.Provider: the id lists the types of the objects that are found.
-func (l lab) Import(_ context.Context, req provider.ImportRequest) (resp provider.ImportResponse) {
-	for _, typ := range strings.Split(req.ID, ",") {
-		vals := map[string]cty.Value{}
-		for name := range labSchema().Resources[req.Type].Block.Attributes {
-			vals[name] = cty.StringVal("imported")
-		}
-		resp.Imported = append(resp.Imported, provider.ImportedObject{Type: typ, State: cty.ObjectVal(vals)})
-	}
 	return resp
 }
 

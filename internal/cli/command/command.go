@@ -215,9 +215,17 @@ func (c *Call) Say(format string, args ...any) Outcome {
 	return Failed
 }
 
-// WrongNumber reports a wrong number of arguments, with the help of the command.
+// WrongNumber reports a wrong number of arguments, with the help of the command on the standard output, as the families state and workspace
+// of Terraform do.
 func (c *Call) WrongNumber(text string) Outcome {
 	fmt.Fprintln(c.Err, text)
 	c.Help()
+	return Misused
+}
+
+// WrongUse is WrongNumber for commands whose help is part of the error.
+func (c *Call) WrongUse(text string) Outcome {
+	fmt.Fprintln(c.Err, text)
+	c.help(c.Err)
 	return Misused
 }

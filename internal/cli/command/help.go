@@ -72,40 +72,42 @@ func (cmd *Command) ExitCodes() string {
 }
 
 // Help prints what a command does and takes.
-func (c *Call) Help() {
-	c.usage(c.cmd, c.Path)
+func (c *Call) Help() { c.help(c.Out) }
+
+func (c *Call) help(w io.Writer) {
+	c.usage(w, c.cmd, c.Path)
 	if c.cmd.Absent {
-		fmt.Fprintf(c.Out, "\nExit codes:\n\n%s\n", Indent(c.cmd.ExitCodes()))
+		fmt.Fprintf(w, "\nExit codes:\n\n%s\n", Indent(c.cmd.ExitCodes()))
 		return
 	}
-	fmt.Fprintln(c.Out, "\nOptions:")
+	fmt.Fprintln(w, "\nOptions:")
 	for _, f := range c.declared() {
-		fmt.Fprintf(c.Out, "\n  %s\n%s\n", f.Usage(), c.block(f.Description(), 6))
+		fmt.Fprintf(w, "\n  %s\n%s\n", f.Usage(), c.block(f.Description(), 6))
 	}
-	fmt.Fprintln(c.Out, "\nEnvironment variables:")
+	fmt.Fprintln(w, "\nEnvironment variables:")
 	for _, v := range VariablesOf(c.Path, c.declared()) {
-		fmt.Fprintf(c.Out, "\n  %s\n%s\n", v.Name, c.block(v.Text, 6))
+		fmt.Fprintf(w, "\n  %s\n%s\n", v.Name, c.block(v.Text, 6))
 	}
-	fmt.Fprintf(c.Out, "\nExit codes:\n\n%s\n", Indent(c.cmd.ExitCodes()))
+	fmt.Fprintf(w, "\nExit codes:\n\n%s\n", Indent(c.cmd.ExitCodes()))
 	if c.cmd.Example != "" {
-		fmt.Fprintf(c.Out, "\nExample:\n\n%s\n", Indent(c.Words(c.cmd.Example)))
+		fmt.Fprintf(w, "\nExample:\n\n%s\n", Indent(c.Words(c.cmd.Example)))
 	}
 	if len(c.cmd.Members) > 0 {
-		fmt.Fprintln(c.Out)
-		c.cmd.ListMembers(c.Out)
+		fmt.Fprintln(w)
+		c.cmd.ListMembers(w)
 	}
 }
 
 // FamilyHelp prints what a family is for, and its members.
 func (a *App) FamilyHelp(cmd *Command, path string) {
-	a.usage(cmd, path)
+	a.usage(a.Out, cmd, path)
 	fmt.Fprintln(a.Out)
 	cmd.ListMembers(a.Out)
 }
 
 // usage prints the beginning of every help text.
-func (a *App) usage(cmd *Command, path string) {
-	fmt.Fprintf(a.Out, "%s\n\n%s\n", a.UsageLine(cmd, path), a.block(cmd.Long, 2))
+func (a *App) usage(w io.Writer, cmd *Command, path string) {
+	fmt.Fprintf(w, "%s\n\n%s\n", a.UsageLine(cmd, path), a.block(cmd.Long, 2))
 }
 
 // UsageLine says how a command is called.

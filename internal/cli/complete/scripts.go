@@ -78,7 +78,7 @@ in the state. How to use them:
 		Setup: func(c *command.Call) command.Run {
 			return func(context.Context) command.Outcome {
 				if len(c.Args) != 1 {
-					return c.WrongNumber("The completion command expects exactly one argument.")
+					return c.WrongUse("The completion command expects exactly one argument.")
 				}
 				if scripts[c.Args[0]] == "" {
 					return c.Misuse("Unknown shell", "There are functions for %s, and none for %q.", strings.Join(shells, ", "), c.Args[0])

@@ -30,7 +30,7 @@ func cmdMetadataFunctions() *command.Command {
 				case len(c.Args) > 0:
 					return c.TooMany(0)
 				case !asJSON:
-					return c.WrongNumber("The `" + c.Program + " metadata functions` command requires the `-json` flag.\n")
+					return c.WrongUse("The `" + c.Program + " metadata functions` command requires the `-json` flag.\n")
 				}
 				table := funcs.Table(funcs.Options{})
 				for _, gone := range []string{"list", "map"} { // which only say what to use instead

@@ -18,7 +18,7 @@ func cmdProvidersSchema() *command.Command {
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document. There is no other form, so this must be given.")
 			return func(ctx context.Context) command.Outcome {
 				if !asJSON {
-					return c.WrongNumber("The `" + c.Program + " providers schema` command requires the `-json` flag.\n")
+					return c.WrongUse("The `" + c.Program + " providers schema` command requires the `-json` flag.\n")
 				}
 				return runSchema(ctx, c)
 			}

@@ -38,7 +38,7 @@ An import block in the configuration does the same as part of a plan, for many o
 			c.Flags.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 2 {
-					return c.WrongNumber("The import command expects two arguments.")
+					return c.WrongUse("The import command expects two arguments.")
 				}
 				return runImport(ctx, c, p, c.Args[0], c.Args[1])
 			}

@@ -31,7 +31,7 @@ func markCommand(name string) *command.Command {
 		c.Flags.BoolVar(&allowMissing, "allow-missing", false, "Succeed even if there is no such instance.")
 		return func(ctx context.Context) command.Outcome {
 			if len(c.Args) != 1 {
-				return c.WrongNumber("The " + name + " command expects exactly one argument.")
+				return c.WrongUse("The " + name + " command expects exactly one argument.")
 			}
 			a, diags := addr.ParseInstance(c.Args[0])
 			switch {
