@@ -35,7 +35,7 @@ func (s *server) Apply(ctx context.Context, req provider.ApplyRequest) provider.
 // run calls a callback within its time.
 func (s *server) run(ctx context.Context, d *ResourceData, key string, op operation) diag.List {
 	diags := s.guard(ctx, d.typ, key, func(ctx context.Context) diag.List {
-		if d.typ.resource.Timeouts != nil {
+		if d.typ.resource.Timeouts != nil && !d.typ.resource.untimed(key) {
 			limit := d.Timeout(key)
 			var cancel func()
 			ctx, cancel = context.WithTimeoutCause(ctx, limit, timedOut{key, limit})
@@ -61,6 +61,7 @@ func (t timedOut) Is(target error) bool { return target == context.DeadlineExcee
 func (s *server) create(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value, diag.List) {
 	null := cty.NullVal(t.object.ty)
 	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, null), unknown: req.Planned, config: req.Config})
+	s.told(d, req.Meta)
 	d.fresh, d.suppress, d.record = true, true, req.Partial
 	d.identity = t.identityData(req.PlannedIdentity)
 	diags := s.run(ctx, d, TimeoutCreate, t.resource.create())
@@ -75,6 +76,7 @@ func (s *server) create(ctx context.Context, t *resourceType, req provider.Apply
 
 func (s *server) change(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value, diag.List) {
 	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, req.Prior), unknown: req.Planned, config: req.Config})
+	s.told(d, req.Meta)
 	d.suppress = true
 	d.identity = t.identityData(req.PlannedIdentity)
 	op := t.resource.update()
@@ -148,7 +150,7 @@ func (t *resourceType) stillPartial(planned, state cty.Value) diag.List {
 
 func (s *server) destroy(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, diag.List) {
 	d := newData(t, reader{object: t.object, old: req.Prior, now: req.Prior})
-	diags := s.run(ctx, d, TimeoutDelete, t.resource.delete())
+	diags := s.run(ctx, s.told(d, req.Meta), TimeoutDelete, t.resource.delete())
 	if !diags.HasErrors() || d.id == "" {
 		return req.Planned, diags
 	}

@@ -18,6 +18,7 @@ const (
 	data
 	ephemeral
 	configuration // a provider block
+	said          // a provider_meta block
 	callee        // a function
 )
 
@@ -62,7 +63,7 @@ const (
 // compile makes a resource ready for use. It takes any description: what is wrong with one is InternalValidate's business.
 func compile(name string, r *Resource, k kind) *resourceType {
 	c := compiler{fields: map[*provider.Attribute]*field{}}
-	o := c.object(r.Schema, false)
+	o := c.object(r.SchemaMap(), false)
 	if k == managed || k == data {
 		if o.fields[idField] == nil {
 			c.add(o, &field{name: idField, schema: &Schema{Type: TypeString, Computed: true, Stable: true, Description: "The name of the object in the system that holds it."}, ty: cty.String})
@@ -175,7 +176,7 @@ func (c *compiler) collection(f *field, insideAttr bool) {
 		ety = f.elem.ty
 	case *Resource:
 		f.block = s.Type != TypeMap && !insideAttr && (s.ConfigMode == SchemaConfigModeBlock || s.ConfigMode == SchemaConfigModeAuto && !s.Computed)
-		f.object = c.object(e.Schema, !f.block)
+		f.object = c.object(e.SchemaMap(), !f.block)
 		c.finish(f.object, e)
 		ety = f.object.ty
 	}

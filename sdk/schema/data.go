@@ -30,6 +30,10 @@ type ResourceData struct {
 	mistakes []error
 	identity *IdentityData
 	suppress bool // DiffSuppressFunc keeps what was planned
+	reading  bool // it keeps what is stored where DiffSuppressOnRefresh says so
+	// said is what the module says to the provider, cty.NilVal when it says nothing; saidType its type.
+	said     cty.Value
+	saidType *resourceType
 	// record, if set, tells the engine early of a new object.
 	record func(state cty.Value, private []byte)
 }
@@ -123,7 +127,8 @@ func (d *ResourceData) set(key string, v interface{}) error {
 	if nb := d.object.block.Blocks[key]; nb != nil && encoded.IsNull() {
 		encoded = nb.EmptyValue()
 	}
-	if d.suppress && f.schema.DiffSuppressFunc != nil && like.IsWhollyKnown() && !like.IsNull() && f.suppressed(key, like, encoded, d) {
+	suppress := d.suppress || d.reading && f.schema.DiffSuppressOnRefresh
+	if suppress && f.schema.DiffSuppressFunc != nil && like.IsWhollyKnown() && !like.IsNull() && f.suppressed(key, like, encoded, d) {
 		encoded = like
 	}
 	d.written[key] = encoded

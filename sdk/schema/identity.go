@@ -81,6 +81,25 @@ func (d *ResourceData) Identity() (*IdentityData, error) {
 	return d.identity, nil
 }
 
+// ImportStatePassthroughWithIdentity imports by the id or, where the user gave an identity, by one of its attributes, which becomes the id.
+func ImportStatePassthroughWithIdentity(attribute string) StateContextFunc {
+	return func(_ context.Context, d *ResourceData, _ interface{}) ([]*ResourceData, error) {
+		if d.Id() != "" {
+			return []*ResourceData{d}, nil
+		}
+		identity, err := d.Identity()
+		if err != nil {
+			return nil, err
+		}
+		id, ok := identity.Get(attribute).(string)
+		if !ok || id == "" {
+			return nil, fmt.Errorf("the attribute %q of the identity of %s has to be a text that is not empty: it becomes the id", attribute, d.typ.name)
+		}
+		d.SetId(id)
+		return []*ResourceData{d}, nil
+	}
+}
+
 // Get gives an attribute of the identity; null is zero.
 func (id *IdentityData) Get(key string) interface{} {
 	f := id.fields[key]

@@ -23,6 +23,7 @@ import (
 func (p *Provider) InternalValidate() error {
 	var c inspection
 	c.fields(where{what: "provider", kind: configuration}, p.Schema)
+	c.meta(p.ProviderMetaSchema)
 	if p.ConfigureFunc != nil && p.ConfigureContextFunc != nil {
 		c.add("provider", "ConfigureFunc and ConfigureContextFunc are both set: use one of them")
 	}
@@ -42,6 +43,20 @@ func (p *Provider) InternalValidate() error {
 		c.function(name, p.Functions[name])
 	}
 	return errors.Join(c.problems...)
+}
+
+// meta checks what provider_meta blocks hold: arguments, as the language lets no blocks stand there.
+func (c *inspection) meta(fields map[string]*Schema) {
+	c.fields(where{what: "provider_meta", kind: said}, fields)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		s := fields[name]
+		if s == nil {
+			continue
+		}
+		if _, nested := s.Elem.(*Resource); nested && s.Type != TypeMap && s.ConfigMode != SchemaConfigModeAttr {
+			c.add("provider_meta, "+name, "it would be a block, and only arguments can stand here: set ConfigMode to SchemaConfigModeAttr")
+		}
+	}
 }
 
 // InternalValidate finds mistakes in the description of a resource type, or with false of a data source.
@@ -81,6 +96,9 @@ type where struct {
 	inSet, computedBy bool
 }
 
+// deepest is how deep nested resources may be: deeper is only what makes itself again and again.
+const deepest = 100
+
 type inspection struct {
 	problems []error
 	// inside are the nested resources on the way to the present one.
@@ -106,34 +124,47 @@ func (c *inspection) resource(w where, r *Resource) {
 	c.callbacks(w, r)
 	c.upgraders(w, r)
 	c.identity(w, r)
-	if s := r.Schema[idField]; s != nil && (s.Type != TypeString || !s.Computed || s.Optional || s.Required) {
+	fields := r.SchemaMap()
+	if r.Schema != nil && r.SchemaFunc != nil {
+		c.add(w.what, "Schema and SchemaFunc are both set: use one of them")
+	}
+	if s := fields[idField]; s != nil && (s.Type != TypeString || !s.Computed || s.Optional || s.Required) {
 		c.add(w.what+", id", "the id is set with SetId: it can only be described as a computed string")
 	}
-	if r.Schema[timeoutsField] != nil && r.Timeouts != nil {
+	if fields[timeoutsField] != nil && r.Timeouts != nil {
 		c.add(w.what+", timeouts", "the name is that of the block which Timeouts adds")
 	}
 	c.timeouts(w, r)
-	c.fields(w, r.Schema)
+	c.fields(w, fields)
 }
 
 // callbacks checks that there is what is needed, once, and nothing that is never called.
 func (c *inspection) callbacks(w where, r *Resource) {
 	for _, op := range []struct {
-		name                 string
-		plain, context, need bool
-		read                 bool
+		name                  string
+		plain, context, timed bool // timed: it keeps its time by itself
+		need                  bool
 	}{
-		{"Create", r.Create != nil, r.CreateContext != nil, true, false},
-		{"Read", r.Read != nil, r.ReadContext != nil, true, true},
-		{"Update", r.Update != nil, r.UpdateContext != nil, false, false},
-		{"Delete", r.Delete != nil, r.DeleteContext != nil, true, false},
+		{"Create", r.Create != nil, r.CreateContext != nil, r.CreateWithoutTimeout != nil, w.kind == managed},
+		{"Read", r.Read != nil, r.ReadContext != nil, r.ReadWithoutTimeout != nil, true},
+		{"Update", r.Update != nil, r.UpdateContext != nil, r.UpdateWithoutTimeout != nil, false},
+		{"Delete", r.Delete != nil, r.DeleteContext != nil, r.DeleteWithoutTimeout != nil, w.kind == managed},
 	} {
+		var set []string
+		for _, form := range []struct {
+			given  bool
+			suffix string
+		}{{op.plain, ""}, {op.context, "Context"}, {op.timed, "WithoutTimeout"}} {
+			if form.given {
+				set = append(set, op.name+form.suffix)
+			}
+		}
 		switch {
-		case op.plain && op.context:
-			c.add(w.what, "%s and %sContext are both set: use one of them", op.name, op.name)
-		case w.kind == data && !op.read && (op.plain || op.context):
+		case len(set) > 1:
+			c.add(w.what, "%s are both set: use one of them", strings.Join(set[:2], " and "))
+		case w.kind == data && op.name != "Read" && len(set) > 0:
 			c.add(w.what, "a data source is only read: it has no %s", op.name)
-		case !op.plain && !op.context && op.need && (w.kind == managed || op.read):
+		case len(set) == 0 && op.need:
 			c.add(w.what, "there is no %s", op.name)
 		}
 	}
@@ -148,7 +179,7 @@ func (c *inspection) callbacks(w where, r *Resource) {
 			}
 		}
 	}
-	if w.kind == managed && (r.Update != nil || r.UpdateContext != nil) && len(r.Schema) > 0 && r.CustomizeDiff == nil && onlyForceNew(r.Schema) {
+	if w.kind == managed && r.update() != nil && len(r.SchemaMap()) > 0 && r.CustomizeDiff == nil && onlyForceNew(r.SchemaMap()) {
 		c.add(w.what, "Update is never called: each attribute that can be configured is ForceNew")
 	}
 }
@@ -321,6 +352,7 @@ func (c *inspection) field(w where, key string, s *Schema) {
 	bad(onlyComputed && (s.ValidateFunc != nil || s.ValidateDiagFunc != nil), "what is only Computed is never validated")
 	bad(onlyComputed && (s.DiffSuppressFunc != nil || s.StateFunc != nil), "what is only Computed has no changes to suppress")
 	bad(onlyComputed && (s.MaxItems > 0 || s.MinItems > 0), "MaxItems and MinItems are for what is configured")
+	bad(s.DiffSuppressOnRefresh && (s.DiffSuppressFunc == nil || w.prefix != ""), "DiffSuppressOnRefresh is for attributes of the resource itself that have a DiffSuppressFunc")
 	bad(s.StateFunc != nil && !s.Type.primitive(), "StateFunc is for simple types")
 	c.kinds(w, s)
 	c.defaults(w, s, onlyComputed)
@@ -336,7 +368,7 @@ func (c *inspection) kinds(w where, s *Schema) {
 		return
 	}
 	for name, set := range map[string]bool{"ForceNew": s.ForceNew, "Stable": s.Stable, "DiffSuppressFunc": s.DiffSuppressFunc != nil,
-		"StateFunc": s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed && w.kind == configuration} {
+		"StateFunc": s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed && (w.kind == configuration || w.kind == said)} {
 		if set {
 			c.add(w.what, "%s is for attributes of resources", name)
 		}
@@ -431,7 +463,7 @@ func lookUp(fields map[string]*Schema, key string) (*Schema, string) {
 			if steps[i+1] != "0" || i+2 >= len(steps) {
 				return nil, fmt.Sprintf("after %q there has to be \"0\" and a name", steps[i])
 			}
-			fields = r.Schema
+			fields = r.SchemaMap()
 		}
 	}
 }
@@ -514,23 +546,24 @@ func (c *inspection) nested(w where, key string, s *Schema, onlyComputed bool) {
 		return
 	}
 	value := w.value || s.Computed || s.ConfigMode == SchemaConfigModeAttr
+	fields := r.SchemaMap()
 	switch {
 	case s.ConfigMode == SchemaConfigModeBlock && (s.Computed || w.value):
 		c.add(w.what, "blocks cannot be Computed, nor inside of an attribute: the ConfigMode is not possible")
 	case !value && s.Sensitive:
 		c.add(w.what, "blocks cannot be Sensitive: their attributes can")
-	case slices.Contains(c.inside, r):
+	case slices.Contains(c.inside, r), len(c.inside) == deepest:
 		c.add(w.what, "the resource holds itself")
 		return
-	case len(r.Schema) == 0:
+	case len(fields) == 0:
 		c.add(w.what, "the nested resource has no Schema")
 	}
 	if r.create() != nil || r.read() != nil || r.update() != nil || r.delete() != nil || r.Exists != nil || r.Importer != nil || r.CustomizeDiff != nil ||
 		r.Timeouts != nil || r.Identity != nil || r.SchemaVersion != 0 || len(r.StateUpgraders)+len(r.ValidateRawResourceConfigFuncs) > 0 {
 		c.add(w.what, "a nested resource has a Schema and nothing else")
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Schema)) {
-		if n := r.Schema[name]; value && n != nil && n.Computed && !onlyComputed && !w.computedBy {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if n := fields[name]; value && n != nil && n.Computed && !onlyComputed && !w.computedBy {
 			c.add(w.what+"."+name, "inside of an attribute nothing can be Computed: all of it is what the user writes, or all what the provider does")
 		}
 	}
@@ -539,6 +572,6 @@ func (c *inspection) nested(w where, key string, s *Schema, onlyComputed bool) {
 	w.single = w.single && s.Type == TypeList && s.MaxItems == 1
 	w.value, w.inSet, w.computedBy = value, w.inSet || s.Type == TypeSet, w.computedBy || onlyComputed
 	c.inside = append(c.inside, r)
-	c.fields(w, r.Schema)
+	c.fields(w, fields)
 	c.inside = c.inside[:len(c.inside)-1]
 }

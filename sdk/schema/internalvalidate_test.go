@@ -74,7 +74,21 @@ func wrong() map[string]struct {
 	upgrade := func(context.Context, map[string]interface{}, interface{}) (map[string]interface{}, error) {
 		return nil, nil
 	}
+	said := func(s *Schema) *Provider { return &Provider{ProviderMetaSchema: map[string]*Schema{"x": s}} }
+	endless := func() *Resource { return nil }
+	endless = func() *Resource {
+		return &Resource{SchemaFunc: func() map[string]*Schema {
+			return map[string]*Schema{"again": {Type: TypeList, Optional: true, Elem: endless()}}
+		}}
+	}
 	return map[string]mistake{
+		"blocks in provider_meta":        {said(block(map[string]*Schema{"a": text()})), "provider_meta, x: it would be a block"},
+		"computed in provider_meta":      {said(&Schema{Type: TypeString, Computed: true}), "Computed is for attributes of resources"},
+		"no type in provider_meta":       {said(&Schema{Optional: true}), "there is no Type"},
+		"two forms of a callback":        {resources(changed(func(r *Resource) { r.DeleteWithoutTimeout = nopContext })), "Delete and DeleteWithoutTimeout are both set"},
+		"a schema and a function for it": {resources(changed(func(r *Resource) { r.SchemaFunc = func() map[string]*Schema { return r.Schema } })), "Schema and SchemaFunc are both set"},
+		"a schema without end":           {resources(with(map[string]*Schema{"x": {Type: TypeList, Optional: true, Elem: endless()}})), "holds itself"},
+		"suppress nothing on refresh":    {resources(one(&Schema{Type: TypeString, Optional: true, DiffSuppressOnRefresh: true})), "DiffSuppressOnRefresh"},
 		"no type":                        {resources(one(&Schema{Optional: true})), "demo_thing, x: there is no Type"},
 		"a type that does not exist":     {resources(one(&Schema{Type: 99, Optional: true})), "no Type"},
 		"nobody sets it":                 {resources(one(&Schema{Type: TypeString})), "one of Required, Optional and Computed"},

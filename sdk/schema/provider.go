@@ -1,7 +1,10 @@
 package schema
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -22,6 +25,10 @@ type Provider struct {
 	EphemeralResourcesMap map[string]*EphemeralResource
 	// Functions are called as provider::demo::name.
 	Functions map[string]*Function
+
+	// ProviderMetaSchema is what modules may say of themselves, in a provider_meta block: arguments, no blocks. Callbacks get it by
+	// ResourceData.GetProviderMeta.
+	ProviderMetaSchema map[string]*Schema
 
 	// ConfigureFunc makes what the callbacks get as their last parameter: a client, in general. It may be nil. What it makes is closed at the
 	// end of the run when it is an io.Closer.
@@ -47,6 +54,16 @@ func (p *Provider) Meta() interface{} { return p.meta }
 
 // SetMeta replaces it, in tests.
 func (p *Provider) SetMeta(v interface{}) { p.meta = v }
+
+// UserAgent names a program and its version, which may be empty, to the service that it calls, with the engine that it works for.
+// TF_APPEND_USER_AGENT in the environment is added to it.
+func (p *Provider) UserAgent(name, version string) string {
+	agent := "Terraform/" + cmp.Or(p.TerraformVersion, "unknown")
+	if name != "" {
+		agent += " " + strings.TrimSuffix(name+"/"+version, "/")
+	}
+	return strings.TrimSpace(agent + " " + strings.TrimSpace(os.Getenv("TF_APPEND_USER_AGENT")))
+}
 
 // Factory gives a function that starts providers, for Tombolo as a library and for tests.
 func Factory(describe func() *Provider) provider.Factory {

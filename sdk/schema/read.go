@@ -25,9 +25,9 @@ func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 		return resp
 	}
 	d := newData(t, reader{object: t.object, old: req.Prior, now: req.Prior})
-	d.identity = t.identityData(req.Identity)
+	d.identity, d.reading = t.identityData(req.Identity), true
 	exists := true
-	diags := s.run(ctx, d, TimeoutRead, func(ctx context.Context, d *ResourceData, meta interface{}) diag.List {
+	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, func(ctx context.Context, d *ResourceData, meta interface{}) diag.List {
 		if ask := t.resource.Exists; ask != nil {
 			var err error
 			if exists, err = ask(d, meta); err != nil || !exists {
@@ -67,7 +67,7 @@ func (s *server) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 	null := cty.NullVal(t.object.ty)
 	open := value.SetUnknownsWhere(t.block(), config, func(a *provider.Attribute) bool { return t.fields[a] != nil && t.fields[a].schema.Computed })
 	d := newData(t, reader{object: t.object, old: null, now: config, unknown: open, config: req.Config})
-	diags := s.run(ctx, d, TimeoutRead, t.resource.read())
+	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, t.resource.read())
 	if diags.HasErrors() {
 		return provider.ReadDataResponse{Diagnostics: diags}
 	}

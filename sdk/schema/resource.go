@@ -14,6 +14,8 @@ import (
 // Resource describes a resource type, a data source, or nested blocks, which have a Schema only.
 type Resource struct {
 	Schema map[string]*Schema
+	// SchemaFunc makes the Schema when the provider starts, in its place.
+	SchemaFunc func() map[string]*Schema
 
 	// The callbacks, with or without a context. A data source has one that reads. Without Update every change replaces the object.
 	Create CreateFunc
@@ -26,6 +28,12 @@ type Resource struct {
 	ReadContext   ReadContextFunc
 	UpdateContext UpdateContextFunc
 	DeleteContext DeleteContextFunc
+
+	// The same, for what keeps time by itself: Timeouts does not limit their contexts.
+	CreateWithoutTimeout CreateContextFunc
+	ReadWithoutTimeout   ReadContextFunc
+	UpdateWithoutTimeout UpdateContextFunc
+	DeleteWithoutTimeout DeleteContextFunc
 
 	// Importer makes the type importable.
 	Importer *ResourceImporter
@@ -143,8 +151,31 @@ func plain(f func(*ResourceData, interface{}) error) operation {
 	return func(_ context.Context, d *ResourceData, meta interface{}) diag.List { return diag.FromErr(f(d, meta)) }
 }
 
+// SchemaMap gives what the resource is made of.
+func (r *Resource) SchemaMap() map[string]*Schema {
+	if r.SchemaFunc != nil {
+		return r.SchemaFunc()
+	}
+	return r.Schema
+}
+
+// untimed tells whether a callback keeps its time by itself.
+func (r *Resource) untimed(key string) bool {
+	switch key {
+	case TimeoutCreate:
+		return r.CreateWithoutTimeout != nil
+	case TimeoutRead:
+		return r.ReadWithoutTimeout != nil
+	case TimeoutUpdate:
+		return r.UpdateWithoutTimeout != nil
+	}
+	return r.DeleteWithoutTimeout != nil
+}
+
 func (r *Resource) create() operation {
 	switch {
+	case r.CreateWithoutTimeout != nil:
+		return operation(r.CreateWithoutTimeout)
 	case r.CreateContext != nil:
 		return operation(r.CreateContext)
 	case r.Create != nil:
@@ -155,6 +186,8 @@ func (r *Resource) create() operation {
 
 func (r *Resource) read() operation {
 	switch {
+	case r.ReadWithoutTimeout != nil:
+		return operation(r.ReadWithoutTimeout)
 	case r.ReadContext != nil:
 		return operation(r.ReadContext)
 	case r.Read != nil:
@@ -165,6 +198,8 @@ func (r *Resource) read() operation {
 
 func (r *Resource) update() operation {
 	switch {
+	case r.UpdateWithoutTimeout != nil:
+		return operation(r.UpdateWithoutTimeout)
 	case r.UpdateContext != nil:
 		return operation(r.UpdateContext)
 	case r.Update != nil:
@@ -175,6 +210,8 @@ func (r *Resource) update() operation {
 
 func (r *Resource) delete() operation {
 	switch {
+	case r.DeleteWithoutTimeout != nil:
+		return operation(r.DeleteWithoutTimeout)
 	case r.DeleteContext != nil:
 		return operation(r.DeleteContext)
 	case r.Delete != nil:
@@ -193,6 +230,9 @@ func (r *Resource) Data(attributes map[string]interface{}) *ResourceData {
 	}
 	return d
 }
+
+// TestResourceData makes empty data of the type, for a test of a callback by itself.
+func (r *Resource) TestResourceData() *ResourceData { return r.Data(nil) }
 
 // CoreConfigSchema gives the block that the resource describes. The type of stored objects of an earlier version is
 // CoreConfigSchema().ImpliedType() of a Resource with the attributes of that time.

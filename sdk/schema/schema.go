@@ -184,6 +184,8 @@ type Schema struct {
 	ValidateDiagFunc SchemaValidateDiagFunc
 	// DiffSuppressFunc tells which changes are none: the plan keeps the old value then.
 	DiffSuppressFunc SchemaDiffSuppressFunc
+	// DiffSuppressOnRefresh asks DiffSuppressFunc about what Read sets, too: the stored value stays where the new one means the same.
+	DiffSuppressOnRefresh bool
 	// StateFunc gives the normal form of a value: two with the same form are the same. The plan keeps the stored one, and Set with another
 	// spelling of what is stored changes nothing. What is stored is always what was configured; for what must not be stored there is WriteOnly.
 	StateFunc SchemaStateFunc

@@ -22,6 +22,7 @@ type server struct {
 	provider.Base
 	p         *Provider
 	config    *resourceType
+	said      *resourceType // provider_meta blocks; nil when there are none
 	managed   map[string]*resourceType
 	data      map[string]*resourceType
 	ephemeral map[string]*ephemeralType
@@ -49,6 +50,10 @@ func New(p *Provider) provider.Provider {
 	s.schema = &provider.Schema{
 		Provider: s.config.block(), Resources: map[string]*provider.ResourceType{}, Data: map[string]*provider.ResourceType{},
 		Ephemeral: map[string]*provider.ResourceType{}, Functions: map[string]*provider.Function{},
+	}
+	if len(p.ProviderMetaSchema) > 0 {
+		s.said = compile("provider_meta", &Resource{Schema: p.ProviderMetaSchema}, said)
+		s.schema.Meta = s.said.block()
 	}
 	for name, r := range p.ResourcesMap {
 		s.managed[name] = compile(name, r, managed)
@@ -111,6 +116,14 @@ func (s *server) meta() interface{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.p.meta
+}
+
+// told gives data what the module of its object says.
+func (s *server) told(d *ResourceData, meta cty.Value) *ResourceData {
+	if s.said != nil && meta != cty.NilVal && !meta.IsNull() {
+		d.said, d.saidType = meta, s.said
+	}
+	return d
 }
 
 // Stop ends the contexts of all callbacks.
@@ -183,6 +196,8 @@ func (t *resourceType) label() string {
 		return "ephemeral resource " + t.name
 	case configuration:
 		return "its configuration"
+	case said:
+		return "what modules say of themselves"
 	case callee:
 		return "the function " + t.name
 	}

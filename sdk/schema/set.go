@@ -29,6 +29,14 @@ func NewSet(f SchemaSetFunc, items []interface{}) *Set {
 	return s
 }
 
+// CopySet makes another set of the same elements.
+func CopySet(s *Set) *Set {
+	if s == nil {
+		return nil
+	}
+	return &Set{F: s.F, m: maps.Clone(s.m)}
+}
+
 func (s *Set) code(item interface{}) int {
 	if s.F != nil {
 		return s.F(item)

@@ -16,6 +16,8 @@ import (
 // tagName is the tag of struct fields that stand for attributes.
 const tagName = "tombolo"
 
+var ownTags = []string{tagName}
+
 var ctyValueType = reflect.TypeFor[cty.Value]()
 
 // Decoder is what Decode reads from: a *ResourceData, a *ResourceDiff or an *EphemeralData.
@@ -34,12 +36,21 @@ func Decode[T any](d Decoder) (T, error) {
 
 // Decode is the function Decode for a target that exists: a pointer to a struct.
 func (r *reader) Decode(target interface{}) error {
-	rv := reflect.ValueOf(target)
-	if rv.Kind() != reflect.Pointer || rv.IsNil() || rv.Elem().Kind() != reflect.Struct {
-		return fmt.Errorf("decode: a pointer to a struct is needed, not %T", target)
+	return decoding{planning: r.planning, tags: ownTags}.whole(r.object, r.current, target)
+}
+
+// GetProviderMeta gives what the provider_meta block of the object's module says, as Decode does: a pointer to a struct is needed, whose
+// fields have tags `tombolo:"name"` or `cty:"name"`. Where the module says nothing, and while an object is being imported, the target stays as it is.
+func (d *ResourceData) GetProviderMeta(target interface{}) error {
+	if d.said == cty.NilVal {
+		return nil
 	}
-	into := decoding{planning: r.planning}
-	return into.members(r.object, r.current, nil, rv.Elem())
+	filled, err := d.saidType.withDefaults(d.said)
+	if err != nil {
+		return err
+	}
+	of := func(f *field) cty.Value { return member(filled, f.name, f.ty) }
+	return decoding{tags: []string{tagName, "cty"}}.whole(d.saidType.object, of, target)
 }
 
 // Encode sets the attributes that the tags of a struct name, which is the opposite of Decode. A tag "id" sets the id; those of write-only
@@ -66,7 +77,7 @@ func (d *ResourceData) Encode(source interface{}) error {
 // structMembers gives the tagged fields of a struct, and of those that it embeds.
 func structMembers(path cty.Path, v reflect.Value) (map[string]interface{}, error) {
 	out := map[string]interface{}{}
-	err := tagged(v, func(name string, f reflect.Value) error {
+	err := tagged(v, ownTags, func(name string, f reflect.Value) error {
 		if _, twice := out[name]; twice {
 			return mistake(path, "%s has two fields with the tag %q", v.Type(), name)
 		}
@@ -80,10 +91,15 @@ func structMembers(path cty.Path, v reflect.Value) (map[string]interface{}, erro
 }
 
 // tagged calls a function for each tagged field.
-func tagged(v reflect.Value, each func(name string, f reflect.Value) error) error {
+func tagged(v reflect.Value, tags []string, each func(name string, f reflect.Value) error) error {
 	for i := range v.NumField() {
 		sf := v.Type().Field(i)
-		name, ok := sf.Tag.Lookup(tagName)
+		name, ok := "", false
+		for _, tag := range tags {
+			if !ok {
+				name, ok = sf.Tag.Lookup(tag)
+			}
+		}
 		switch {
 		case ok && name == "-":
 		case ok && !sf.IsExported():
@@ -93,7 +109,7 @@ func tagged(v reflect.Value, each func(name string, f reflect.Value) error) erro
 				return err
 			}
 		case sf.Anonymous && sf.Type.Kind() == reflect.Struct:
-			if err := tagged(v.Field(i), each); err != nil {
+			if err := tagged(v.Field(i), tags, each); err != nil {
 				return err
 			}
 		}
@@ -102,11 +118,22 @@ func tagged(v reflect.Value, each func(name string, f reflect.Value) error) erro
 }
 
 // decoding turns values into Go's, by the types of a target.
-type decoding struct{ planning bool }
+type decoding struct {
+	planning bool
+	tags     []string // that count
+}
+
+func (into decoding) whole(o *object, of func(*field) cty.Value, target interface{}) error {
+	rv := reflect.ValueOf(target)
+	if rv.Kind() != reflect.Pointer || rv.IsNil() || rv.Elem().Kind() != reflect.Struct {
+		return fmt.Errorf("decode: a pointer to a struct is needed, not %T", target)
+	}
+	return into.members(o, of, nil, rv.Elem())
+}
 
 func (into decoding) members(o *object, of func(*field) cty.Value, path cty.Path, target reflect.Value) error {
 	found := 0
-	err := tagged(target, func(name string, rv reflect.Value) error {
+	err := tagged(target, into.tags, func(name string, rv reflect.Value) error {
 		found++
 		f := o.fields[name]
 		if f == nil {

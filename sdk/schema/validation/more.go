@@ -2,9 +2,11 @@ package validation
 
 import (
 	"encoding/base64"
+	"maps"
 	"net"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -134,11 +136,30 @@ func MapKeyMatch(r *regexp.Regexp, message string) schema.SchemaValidateDiagFunc
 	return eachKey(r.MatchString, message)
 }
 
+// MapValueLenBetween demands texts of min to max characters as values.
+func MapValueLenBetween(min, max int) schema.SchemaValidateDiagFunc {
+	return eachMember(func(_, v string) bool { n := utf8.RuneCountInString(v); return n >= min && n <= max }, "A value is too short or too long")
+}
+
+// MapValueMatch demands texts that match as values.
+func MapValueMatch(r *regexp.Regexp, message string) schema.SchemaValidateDiagFunc {
+	if message == "" {
+		message = "A value has to match " + r.String()
+	}
+	return eachMember(func(_, v string) bool { return r.MatchString(v) }, message)
+}
+
 func eachKey(holds func(string) bool, message string) schema.SchemaValidateDiagFunc {
+	return eachMember(func(k, _ string) bool { return holds(k) }, message)
+}
+
+// eachMember checks maps of texts; a value of another type is taken for an empty one.
+func eachMember(holds func(key, value string) bool, message string) schema.SchemaValidateDiagFunc {
 	return func(value interface{}, path cty.Path) (diags diag.List) {
 		m, _ := value.(map[string]interface{})
-		for k := range m {
-			if !holds(k) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			v, _ := m[k].(string)
+			if !holds(k, v) {
 				diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: message, Path: append(path.Copy(), cty.IndexStep{Key: cty.StringVal(k)})})
 			}
 		}

@@ -53,6 +53,15 @@ func TestChecksPassWhatTheyAskFor(t *testing.T) {
 		"IsURLWithHTTPS":          {IsURLWithHTTPS, values{"https://a"}, values{"http://a"}, "x"},
 		"StringIsBase64":          {StringIsBase64, values{"YQ=="}, values{"YQ", "", "*"}, "base64"},
 		"StringDoesNotContainAny": {StringDoesNotContainAny("/?"), values{"a"}, values{"a/b", "?"}, "any of"},
+		"IntNotInSlice":           {IntNotInSlice([]int{1, 2}), values{3}, values{2, "3"}, "x"},
+		"StringIsEmpty":           {StringIsEmpty, values{""}, values{" "}, "has to be empty"},
+		"StringIsWhiteSpace":      {StringIsWhiteSpace, values{"", " \t"}, values{"a"}, "spaces"},
+		"ListOfUniqueStrings":     {ListOfUniqueStrings, values{values{}, values{"a", "b"}}, values{values{"a", "b", "a"}, values{1}, "a"}, "x"},
+		"IsCIDRNetwork":           {IsCIDRNetwork(8, 24), values{"10.0.0.0/8", "10.1.2.0/24"}, values{"10.0.0.0/7", "10.1.2.3/24", "10.0.0.0", ""}, "x"},
+		"IsCIDRNetwork, masked":   {IsCIDRNetwork(0, 32), values{"0.0.0.0/0"}, values{"10.1.2.3/24"}, "is 10.1.2.0/24"},
+		"IsIPv4Range":             {IsIPv4Range, values{"10.0.0.1-10.0.1.0"}, values{"10.0.0.2-10.0.0.1", "10.0.0.1", "::1-::2", "a-b", "1.1.1.1-1.1.1.1"}, "10.0.0.1-10.0.0.9"},
+		"IsDayOfTheWeek":          {IsDayOfTheWeek(false), values{"Sunday", "Saturday"}, values{"sunday", "Sun"}, "Monday"},
+		"IsMonth":                 {IsMonth(true), values{"january", "December"}, values{"Jan", ""}, "March"},
 		"All":                     {All(IntAtLeast(1), IntAtMost(3)), values{2}, values{0, 4}, "x"},
 		"Any":                     {Any(IntAtMost(1), IntAtLeast(3)), values{0, 4}, values{2}, "1 or less"},
 	} {
@@ -72,10 +81,12 @@ func TestChecksPassWhatTheyAskFor(t *testing.T) {
 
 func TestChecksWithDiagnosticsSayWhere(t *testing.T) {
 	path := cty.GetAttrPath("tags")
-	tags := map[string]interface{}{"a": "1", "long": "2"}
-	for name, check := range map[string]schema.SchemaValidateDiagFunc{"MapKeyLenBetween": MapKeyLenBetween(1, 2), "MapKeyMatch": MapKeyMatch(regexp.MustCompile("^.$"), "")} {
+	tags := map[string]interface{}{"a": "1", "long": "two"}
+	for name, check := range map[string]schema.SchemaValidateDiagFunc{"MapKeyLenBetween": MapKeyLenBetween(1, 2), "MapKeyMatch": MapKeyMatch(regexp.MustCompile("^.$"), ""),
+		"AllDiag": AllDiag(MapKeyLenBetween(1, 4), MapKeyMatch(regexp.MustCompile("^.$"), "")), "AnyDiag": AnyDiag(MapKeyLenBetween(1, 2), MapKeyLenBetween(1, 3)),
+		"MapValueLenBetween": MapValueLenBetween(1, 1), "MapValueMatch": MapValueMatch(regexp.MustCompile("^[0-9]$"), "")} {
 		diags := check(tags, path)
-		if len(diags) != 1 || !diags[0].Path.Equals(path.IndexString("long")) {
+		if len(diags) == 0 || !diags[0].Path.Equals(path.IndexString("long")) {
 			t.Errorf("%s gives %v", name, diags)
 		}
 		if diags := check(map[string]interface{}{"a": "1"}, path); len(diags) > 0 {
@@ -86,5 +97,33 @@ func TestChecksWithDiagnosticsSayWhere(t *testing.T) {
 	diags := ToDiagFunc(schema.SchemaValidateFunc(All(IntAtLeast(3), wordy)))(1, cty.GetAttrPath("rule").IndexInt(0).GetAttr("port"))
 	if text := fmt.Sprint(diags); len(diags) != 2 || !diags.HasErrors() || !strings.Contains(text, `"port" has to be 3 or more`) || !strings.Contains(text, "port is odd") {
 		t.Errorf("got %s", text)
+	}
+}
+
+func TestWriteOnlyAttributesArePreferred(t *testing.T) {
+	path := cty.GetAttrPath("login").Index(cty.UnknownVal(cty.Number)).GetAttr("password")
+	check := PreferWriteOnlyAttribute(path, cty.GetAttrPath("login").IndexInt(0).GetAttr("password_wo"))
+	login := func(passwords ...cty.Value) cty.Value {
+		var list []cty.Value
+		for _, p := range passwords {
+			list = append(list, cty.ObjectVal(map[string]cty.Value{"password": p, "name": cty.StringVal("n")}))
+		}
+		return cty.ObjectVal(map[string]cty.Value{"login": cty.ListVal(list)})
+	}
+	for name, c := range map[string]struct {
+		allowed bool
+		config  cty.Value
+		want    int
+	}{
+		"set":         {true, login(cty.StringVal("a"), cty.NullVal(cty.String), cty.UnknownVal(cty.String)), 2},
+		"not set":     {true, login(cty.NullVal(cty.String)), 0},
+		"no support":  {false, login(cty.StringVal("a")), 0},
+		"unknown all": {true, cty.ObjectVal(map[string]cty.Value{"login": cty.UnknownVal(cty.List(cty.String))}), 0},
+	} {
+		var resp schema.ValidateResourceConfigFuncResponse
+		check(t.Context(), schema.ValidateResourceConfigFuncRequest{RawConfig: c.config, WriteOnlyAttributesAllowed: c.allowed}, &resp)
+		if len(resp.Diagnostics) != c.want || resp.Diagnostics.HasErrors() {
+			t.Errorf("%s: got %v", name, resp.Diagnostics)
+		}
 	}
 }

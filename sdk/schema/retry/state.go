@@ -1,0 +1,203 @@
+package retry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// StateRefreshFunc asks for the state of something. A nil result says that there is no such thing.
+type StateRefreshFunc func() (result interface{}, state string, err error)
+
+// StateChangeConf says what to wait for.
+type StateChangeConf struct {
+	Refresh StateRefreshFunc
+	// Target are the states that end the waiting; none: it is to go away. Pending are those on the way to them, and any other is an
+	// error; none: all others are on the way.
+	Pending []string
+	Target  []string
+
+	Delay        time.Duration // before it is asked for the first time
+	Timeout      time.Duration // of all of it; zero: the context alone ends the waiting
+	MinTimeout   time.Duration // the shortest pause; pauses double up to ten seconds
+	PollInterval time.Duration // pauses that are all the same, below three minutes
+	// NotFoundChecks is how often in a row the thing may be missing; zero: twenty times.
+	NotFoundChecks int
+	// ContinuousTargetOccurence is how often in a row a Target state has to be seen; zero: once.
+	ContinuousTargetOccurence int
+}
+
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 10 * time.Second
+	longestPoll  = 180 * time.Second
+)
+
+// WaitForState is WaitForStateContext for those who have no context.
+func (c *StateChangeConf) WaitForState() (interface{}, error) {
+	return c.WaitForStateContext(context.Background())
+}
+
+// WaitForStateContext waits, and gives the result of the last Refresh. It fails as soon as Refresh does.
+func (c *StateChangeConf) WaitForStateContext(ctx context.Context) (interface{}, error) {
+	w := waiting{StateChangeConf: c, ctx: ctx}
+	if c.Timeout > 0 {
+		deadline := time.NewTimer(c.Timeout)
+		defer deadline.Stop()
+		w.over = deadline.C
+	}
+	if err := w.pause(c.Delay); err != nil {
+		return nil, err
+	}
+	for step := firstPause; ; step = min(2*step, longestPause) {
+		result, state, err := c.Refresh()
+		if err != nil {
+			return result, err
+		}
+		w.last = state
+		if done, err := w.judge(result, state); done || err != nil {
+			return result, err
+		}
+		if err := w.pause(c.between(step)); err != nil {
+			return result, err
+		}
+	}
+}
+
+// between gives the pause that takes the place of the one that doubling gives.
+func (c *StateChangeConf) between(step time.Duration) time.Duration {
+	if c.PollInterval > 0 && c.PollInterval < longestPoll {
+		return c.PollInterval
+	}
+	return max(step, min(c.MinTimeout, longestPause))
+}
+
+// waiting is one wait.
+type waiting struct {
+	*StateChangeConf
+	ctx     context.Context
+	over    <-chan time.Time
+	last    string
+	seen    int // Target states in a row
+	missing int // times in a row that there was no such thing
+}
+
+// judge tells whether the waiting is over.
+func (w *waiting) judge(result interface{}, state string) (bool, error) {
+	if result == nil {
+		if len(w.Target) == 0 {
+			return w.again(), nil
+		}
+		w.seen = 0
+		if w.missing++; w.missing > w.limit() {
+			return true, &NotFoundError{Retries: w.missing}
+		}
+		return false, nil
+	}
+	w.missing = 0
+	switch {
+	case slices.Contains(w.Target, state):
+		return w.again(), nil
+	case len(w.Pending) > 0 && !slices.Contains(w.Pending, state):
+		return true, &UnexpectedStateError{State: state, ExpectedState: w.Target}
+	}
+	w.seen = 0
+	return false, nil
+}
+
+func (w *waiting) again() bool {
+	w.seen++
+	return w.seen >= max(1, w.ContinuousTargetOccurence)
+}
+
+func (w *waiting) limit() int {
+	if w.NotFoundChecks > 0 {
+		return w.NotFoundChecks
+	}
+	return 20
+}
+
+func (w *waiting) pause(d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-w.ctx.Done():
+		return context.Cause(w.ctx)
+	case <-w.over:
+		return &TimeoutError{LastState: w.last, Timeout: w.Timeout, ExpectedState: w.Target}
+	case <-t.C:
+		return nil
+	}
+}
+
+// NotFoundError says that there is no such thing, after several questions.
+type NotFoundError struct {
+	LastError    error
+	LastRequest  interface{}
+	LastResponse interface{}
+	Message      string
+	Retries      int
+}
+
+func (e *NotFoundError) Error() string {
+	switch {
+	case e.Message != "":
+		return e.Message
+	case e.Retries > 0:
+		return fmt.Sprintf("there is no such object (asked %d times)", e.Retries)
+	}
+	return "there is no such object"
+}
+
+func (e *NotFoundError) Unwrap() error { return e.LastError }
+
+// UnexpectedStateError says that a state was found that does not lead to what is waited for.
+type UnexpectedStateError struct {
+	LastError     error
+	State         string
+	ExpectedState []string
+}
+
+func (e *UnexpectedStateError) Error() string {
+	return because(fmt.Sprintf("the state is %q, which does not lead to %s", e.State, wanted(e.ExpectedState)), e.LastError)
+}
+
+func (e *UnexpectedStateError) Unwrap() error { return e.LastError }
+
+// TimeoutError says that it took too long.
+type TimeoutError struct {
+	LastError     error
+	LastState     string
+	Timeout       time.Duration
+	ExpectedState []string
+}
+
+func (e *TimeoutError) Error() string {
+	text := fmt.Sprintf("waited %s for %s", e.Timeout, wanted(e.ExpectedState))
+	if e.LastState != "" {
+		text += fmt.Sprintf("; the state is still %q", e.LastState)
+	}
+	return because(text, e.LastError)
+}
+
+func (e *TimeoutError) Unwrap() error { return e.LastError }
+
+func because(text string, err error) string {
+	if err == nil {
+		return text
+	}
+	return text + ": " + err.Error()
+}
+
+func wanted(states []string) string {
+	if len(states) == 0 {
+		return "its end"
+	}
+	quoted := make([]string, len(states))
+	for i, s := range states {
+		quoted[i] = fmt.Sprintf("%q", s)
+	}
+	return strings.Join(quoted, " or ")
+}

@@ -1,0 +1,64 @@
+// Package structure deals with attributes whose text is a JSON document.
+package structure
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/sdk/schema"
+)
+
+// ExpandJsonFromString reads a JSON object. Numbers are float64.
+func ExpandJsonFromString(text string) (map[string]interface{}, error) {
+	var members map[string]interface{}
+	if err := json.Unmarshal([]byte(text), &members); err != nil {
+		return nil, fmt.Errorf("the text is no JSON object: %w", err)
+	}
+	return members, nil
+}
+
+// FlattenJsonToString writes a JSON object; nothing for one without members.
+func FlattenJsonToString(members map[string]interface{}) (string, error) {
+	if len(members) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(members)
+	return string(text), err
+}
+
+// NormalizeJsonString gives a document without spaces, the names in its objects sorted. What is nil or empty stays so, and with an error the
+// text is given as it was. As a StateFunc it makes other spellings of a document the same.
+func NormalizeJsonString(document interface{}) (string, error) {
+	text, _ := document.(string)
+	if text == "" {
+		return "", nil
+	}
+	v, err := decode(text)
+	if err != nil {
+		return text, fmt.Errorf("the text is no JSON document: %w", err)
+	}
+	out, err := json.Marshal(v)
+	return string(out), err
+}
+
+// SuppressJsonDiff is a DiffSuppressFunc: two texts of the same document mean the same.
+func SuppressJsonDiff(_, oldValue, newValue string, _ *schema.ResourceData) bool {
+	before, err := decode(oldValue)
+	if err != nil {
+		return false
+	}
+	after, err := decode(newValue)
+	return err == nil && reflect.DeepEqual(before, after)
+}
+
+// decode keeps numbers as they are written: those of documents may be larger than any of Go's.
+func decode(text string) (v interface{}, err error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err = d.Decode(&v); err == nil && d.More() {
+		err = fmt.Errorf("something follows the document")
+	}
+	return v, err
+}
