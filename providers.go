@@ -85,6 +85,7 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 		}
 		return handler.New(m, handler.NewCaller(m, s), handler.Options{
 			Cache:   cache,
+			Redact:  p.secrets.Redact,
 			Output:  func(ctx context.Context, o handler.Output) { p.said(ctx, log, o) },
 			MayRead: func() error { return p.mayReadOf(of, nil) },
 		}), nil

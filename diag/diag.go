@@ -60,6 +60,9 @@ type Diagnostic struct {
 	// Redact, when set, takes out of the shown values what is secret elsewhere: a provider may give back in a public attribute what
 	// came in as a secret.
 	Redact func(string) string
+	// Clean tells that whoever wrote the texts has taken out what is secret, knowing which words were somebody else's: no sentence of our own
+	// is to lose a word that happens to be a secret, too.
+	Clean bool
 
 	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
 	Extra any

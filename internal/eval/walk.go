@@ -130,7 +130,10 @@ func (w *Walk) Report(diags diag.List) error {
 	}
 	for i, d := range diags {
 		nameProviderFunction(d)
-		detail, summary := w.Inputs.Secrets.Redact(d.Detail), w.Inputs.Secrets.Redact(d.Summary)
+		detail, summary := d.Detail, d.Summary
+		if !d.Clean {
+			detail, summary = w.Inputs.Secrets.Redact(detail), w.Inputs.Secrets.Redact(summary)
+		}
 		if detail != d.Detail || summary != d.Summary || d.Expression != nil {
 			c := *d
 			c.Detail, c.Summary, c.Redact = detail, summary, w.Inputs.Secrets.Redact

@@ -65,15 +65,17 @@ func (c *checker) failf(format string, args ...any) {
 	}
 	path := c.path()
 	secret := c.secret(path)
+	var quoted []string
 	for i, a := range args {
 		if v, ok := a.(cty.Value); ok {
 			args[i] = "(sensitive value)"
 			if !secret {
-				args[i] = Brief(v)
+				quoted = append(quoted, Brief(v))
+				args[i] = quoted[len(quoted)-1]
 			}
 		}
 	}
-	c.errs = append(c.errs, PathError{Path: path, Problem: fmt.Sprintf(format, args...), Tolerable: !c.hard})
+	c.errs = append(c.errs, PathError{Path: path, Problem: fmt.Sprintf(format, args...), Quoted: quoted, Tolerable: !c.hard})
 }
 
 // secret tells whether a value at a path must not be shown: it lies in something sensitive or holds something sensitive.

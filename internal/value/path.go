@@ -15,6 +15,8 @@ import (
 type PathError struct {
 	Path    cty.Path
 	Problem string
+	// Quoted are the parts of the problem that are not our words: values, and names that somebody else made up.
+	Quoted []string
 	// Tolerable problems are accepted of a provider that answers with LegacyTypeSystem, whose framework cannot avoid them.
 	// All others are errors whatever the provider says of itself.
 	Tolerable bool

@@ -13,6 +13,12 @@ import (
 // minSecret is the length from which a string is hidden: shorter ones stand in too many innocent places.
 const minSecret = 4
 
+// maxBits is how large, or small, a number is at most that is written out.
+const maxBits = 4096
+
+// common are words that are longer, and no secrets: they say no more than that there is a value.
+var common = map[string]bool{"true": true, "false": true, "null": true, "none": true}
+
 // Secrets is a collection of strings that must not be shown, for texts that come from outside: what a program prints, what a provider
 // reports. The zero value is empty and ready for use, also by many goroutines at once.
 type Secrets struct {
@@ -21,7 +27,7 @@ type Secrets struct {
 	replacer *strings.Replacer // made when needed
 }
 
-// Add takes in every string of the parts of a value that are sensitive. Marks of the value are passed over; the paths count.
+// Add takes in every string and every number of the parts of a value that are sensitive. Marks of the value are passed over; the paths count.
 func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 	if s == nil || len(paths) == 0 {
 		return
@@ -33,8 +39,14 @@ func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 			continue
 		}
 		_ = cty.Walk(part, func(_ cty.Path, leaf cty.Value) (bool, error) {
-			if leaf.IsKnown() && !leaf.IsNull() && leaf.Type() == cty.String {
+			switch {
+			case !leaf.IsKnown() || leaf.IsNull():
+			case leaf.Type() == cty.String:
 				s.add(leaf.AsString())
+			case leaf.Type() == cty.Number:
+				if f := leaf.AsBigFloat(); f.MantExp(nil) < maxBits && f.MantExp(nil) > -maxBits {
+					s.add(f.Text('f', -1))
+				}
 			}
 			return true, nil
 		})
@@ -56,7 +68,7 @@ func (s *Secrets) add(text string) {
 	defer s.mu.Unlock()
 	// A program may print the lines of a secret one by one.
 	for _, part := range append(strings.Split(text, "\n"), text) {
-		if part = strings.TrimSpace(part); len(part) < minSecret || s.known[part] {
+		if part = strings.TrimSpace(part); len(part) < minSecret || common[strings.ToLower(part)] || s.known[part] {
 			continue
 		}
 		if s.known == nil {

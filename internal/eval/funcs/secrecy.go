@@ -3,6 +3,8 @@ package funcs
 import (
 	"errors"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -39,8 +41,23 @@ func withheldErrors(f function.Function) function.Function {
 
 // OfProvider gives a function of a provider as the table has its own: no error shows a marked argument, and with a record the results
 // are checked. name tells it from all other functions of all providers.
+//
+// Nobody knows the errors of such functions but those who wrote them, so they are shown as far as they can be.
 func OfProvider(name string, f function.Function, record *FileRecord) function.Function {
-	return record.checked(name, withheldErrors(f))
+	return record.checked(name, wrapped(f, func(args []cty.Value) (cty.Value, error) {
+		result, err := f.Call(args)
+		if err == nil || !anyMarked(args) {
+			return result, err
+		}
+		clean := errWithheld
+		if text, ok := withoutArguments(err, args); ok {
+			clean = errors.New(text)
+		}
+		if arg, ok := errors.AsType[function.ArgError](err); ok {
+			return cty.NilVal, function.NewArgError(arg.Index, clean)
+		}
+		return cty.NilVal, clean
+	}))
 }
 
 // wrapped gives a function with the signature of f that hands all its arguments to call just as they are.
@@ -92,4 +109,126 @@ func anyMarked(args []cty.Value) bool {
 		}
 	}
 	return false
+}
+
+// hidden stands where something secret was.
+const hidden = "(sensitive value)"
+
+// piece is how many bytes of an argument have to stand in a text to be hidden there.
+const piece = 4
+
+// withoutArguments gives the text of an error of a provider's function without the marked arguments, or any part of them. A program may quote
+// them in part, in other case, or with escapes, so whatever has four bytes in a row with one of them is hidden. ok is false when an argument
+// stands there that is too short to be hidden so.
+//
+// An error whose method Quoted tells which parts of it the function wrote keeps all others.
+func withoutArguments(err error, args []cty.Value) (text string, ok bool) {
+	text = err.Error()
+	quoted := []string{text}
+	if told := (interface{ Quoted() []string })(nil); errors.As(err, &told) {
+		quoted = told.Quoted()
+	}
+	secrets := leaves(args)
+	for _, part := range quoted {
+		clean, ok := hide(part, secrets)
+		if !ok {
+			return "", false
+		}
+		text = strings.ReplaceAll(text, part, clean)
+	}
+	return text, true
+}
+
+// leaves gives everything in marked arguments that a text could show.
+func leaves(args []cty.Value) (list []string) {
+	for _, arg := range args {
+		if !arg.ContainsMarked() {
+			continue // the others may be shown
+		}
+		arg, _ = arg.UnmarkDeep()
+		_ = cty.Walk(arg, func(path cty.Path, v cty.Value) (bool, error) {
+			if len(path) > 0 {
+				if at, ok := path[len(path)-1].(cty.IndexStep); ok && at.Key.IsKnown() && at.Key.Type() == cty.String {
+					list = append(list, at.Key.AsString())
+				}
+			}
+			switch {
+			case !v.IsKnown() || v.IsNull():
+			case v.Type() == cty.String:
+				list = append(list, v.AsString())
+			case v.Type() == cty.Number:
+				if f := v.AsBigFloat(); f.MantExp(nil) < 1<<12 && f.MantExp(nil) > -1<<12 {
+					list = append(list, f.Text('f', -1))
+				}
+			case v.Type() == cty.Bool:
+				list = append(list, "true", "false") // "must be true" says as much
+			}
+			return true, nil
+		})
+	}
+	return list
+}
+
+// hide replaces every run of bytes that pieces of secrets cover.
+func hide(text string, secrets []string) (string, bool) {
+	lower := foldASCII(text)
+	pieces := map[string]bool{}
+	for _, secret := range secrets {
+		secret = foldASCII(secret)
+		if len(secret) < piece {
+			if secret != "" && strings.Contains(lower, secret) {
+				return "", false
+			}
+			continue
+		}
+		for i := range len(secret) - piece + 1 {
+			pieces[secret[i:i+piece]] = true
+		}
+	}
+	covered := make([]bool, len(text)+1)
+	for i := range max(0, len(text)-piece+1) {
+		if pieces[lower[i:i+piece]] {
+			for j := range piece {
+				covered[i+j] = true
+			}
+		}
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		_, size := utf8.DecodeRuneInString(text[i:])
+		end, any := i, false
+		for end < len(text) && anyOf(covered[end:end+size]) {
+			any = true
+			end += size
+			_, size = utf8.DecodeRuneInString(text[end:])
+		}
+		if any {
+			b.WriteString(hidden)
+			i = end
+			continue
+		}
+		b.WriteString(text[i : i+size])
+		i += size
+	}
+	return b.String(), true
+}
+
+func anyOf(list []bool) bool {
+	for _, b := range list {
+		if b {
+			return true
+		}
+	}
+	return false
+}
+
+// foldASCII makes letters lower case without moving a byte.
+func foldASCII(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -132,16 +133,19 @@ func (r *request) asked() string {
 // unreadable is the problem of an output that is not JSON, or not only.
 func (r *request) unreadable(got *Answer, err error, expected string) *diag.Diagnostic {
 	problem := err.Error()
+	var bad *strictjson.Error
+	if errors.As(err, &bad) && bad.Name != "" {
+		problem = r.redactIn(problem, bad.Name)
+	}
 	if len(bytes.TrimSpace(got.Result)) == 0 {
 		problem = "it printed nothing on standard output"
 		if got.Held {
 			problem += ", which something that it started in the background still holds open: redirect the output of such programs"
 		}
 	} else {
-		var bad *strictjson.Error
-		if errors.As(err, &bad) {
+		if bad != nil {
 			line, column := strictjson.Position(got.Result, bad.Offset)
-			problem = fmt.Sprintf("standard output, line %d, column %d: %s", line, column, err)
+			problem = fmt.Sprintf("standard output, line %d, column %d: %s", line, column, problem)
 		}
 		problem += ". Standard output must hold the answer and nothing else; messages belong on standard error"
 	}
@@ -161,31 +165,45 @@ func (r *request) invalid(name, problem string, output []byte) *diag.Diagnostic 
 	if !r.reads && !r.silent {
 		detail += " What the program did is done all the same."
 	}
-	return &diag.Diagnostic{Severity: diag.Error, Summary: sumAnswer,
-		Detail: fmt.Sprintf("%s\n\nProgram: %s\nOutput: %s", detail, name, program.Excerpt([]byte(r.redact(string(output)))))}
+	return r.problem(sumAnswer, fmt.Sprintf("%s\n\nProgram: %s\nOutput: %s", detail, name, r.quote(program.Excerpt([]byte(r.redact(string(output)))))))
 }
 
 // problems makes diagnostics of what is wrong with values of an answer.
 func (r *request) problems(a *answer, where string, list []value.PathError) diag.List {
 	var diags diag.List
 	for _, p := range list {
-		text := where
-		if len(p.Path) > 0 {
-			text += value.FormatPath(p.Path)
-		}
-		d := r.badAnswer(a, fmt.Sprintf("%s: %s", text, r.redact(p.Problem)))
+		d := r.badAnswer(a, r.placed(where, p))
 		d.Path = r.valid(p.Path)
 		diags = diags.Append(d)
 	}
 	return diags
 }
 
-// valid gives the part of a path that the schema has: a path of an answer may lead to what does not exist, or into a set.
+// placed writes a problem with its place, in which keys of maps may be the program's.
+func (r *request) placed(where string, p value.PathError) string {
+	for _, step := range p.Path {
+		if at, ok := step.(cty.IndexStep); ok && at.Key.Type() == cty.String {
+			where += "[" + strconv.Quote(r.quote(at.Key.AsString())) + "]"
+		} else {
+			where += value.FormatPath(cty.Path{step})
+		}
+	}
+	return where + ": " + r.redactIn(p.Problem, p.Quoted...)
+}
+
+// valid gives the part of a path that the schema has: a path of an answer may lead to what does not exist, or into a set. It ends before a key
+// that is secret.
 func (r *request) valid(path cty.Path) cty.Path {
 	if r.block == nil {
 		return nil
 	}
-	return reachable(r.block, path)
+	path = reachable(r.block, path)
+	for i, step := range path {
+		if at, ok := step.(cty.IndexStep); ok && at.Key.Type() == cty.String && r.redact(at.Key.AsString()) != at.Key.AsString() {
+			return path[:i]
+		}
+	}
+	return path
 }
 
 // reachable gives the part of a path that leads to something in every object of a block: the elements of a set have no place.
@@ -216,15 +234,15 @@ func (r *request) failure(got *Answer) *diag.Diagnostic {
 	if message == "" {
 		detail += ` It said nothing on standard error. Its author can make it say there what went wrong, or print {"diagnostics": [{"severity": "error", "summary": "…"}]}.`
 	} else {
-		detail += "\n\n" + r.redact(message)
+		detail += "\n\n" + r.quote(message)
 	}
-	return &diag.Diagnostic{Severity: diag.Error, Summary: sumFailed, Detail: detail + "\n\nProgram: " + got.Program}
+	return r.problem(sumFailed, detail+"\n\nProgram: "+got.Program)
 }
 
 // unanswered tells why there is no answer.
 func (r *request) unanswered(err error) *diag.Diagnostic {
 	say := func(summary, format string, args ...any) *diag.Diagnostic {
-		return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: r.redact(fmt.Sprintf(format, args...))}
+		return r.problem(summary, fmt.Sprintf(format, args...))
 	}
 	var notReady *NotReadyError
 	var lookup *program.LookupError
@@ -234,7 +252,11 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 	var output *OutputError
 	switch {
 	case errors.As(err, &notReady):
-		return say(notReady.Summary, "%s", notReady.Detail)
+		detail := notReady.Detail
+		if !notReady.Ours {
+			detail = r.quote(detail)
+		}
+		return say(notReady.Summary, "%s", detail)
 	case errors.As(err, &lookup):
 		return say(sumNotReady, "Provider %s runs %q, which cannot be run: %s. %s", r.h.m().Name, lookup.Program, lookup.Err, lookupAdvice(lookup))
 	case errors.As(err, &start):
@@ -250,7 +272,7 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 		}
 		return say(sumStopped, "%s, but %s.%s", r.asked(), stopped, left)
 	}
-	return say(sumFailed, "%s, but %s.", r.asked(), err)
+	return say(sumFailed, "%s, but %s.", r.asked(), r.quote(err.Error()))
 }
 
 // diagnostics reads those of an answer.
@@ -275,11 +297,11 @@ func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnosti
 	}
 	text := func(name string) string {
 		if v := given.Get(name); v != nil && v.Kind == strictjson.String {
-			return r.redact(v.Text)
+			return r.quote(v.Text)
 		}
 		return ""
 	}
-	d := &diag.Diagnostic{Severity: diag.Error, Summary: text("summary"), Detail: text("detail")}
+	d := r.problem(text("summary"), text("detail"))
 	if text("severity") == "warning" {
 		d.Severity = diag.Warning
 	} else {
@@ -291,11 +313,21 @@ func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnosti
 	if path := given.Get("attribute"); path != nil && path.Kind != strictjson.Null && r.block != nil {
 		found, err := message.Path(r.block.ImpliedType(), path)
 		if err != nil {
-			d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\n(The program named a place that does not exist: %s.)", d.Detail, strings.TrimSuffix(err.Error(), ".")))
+			d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\n(The program named a place that does not exist: %s.)", d.Detail, strings.TrimSuffix(r.redactIn(err.Error(), words(path)...), ".")))
 		}
-		d.Path = found
+		d.Path = r.valid(found)
 	}
 	return d
+}
+
+// words gives the names and keys of a path as an answer writes it.
+func words(path *strictjson.Value) (list []string) {
+	for _, step := range path.Items {
+		if step.Text != "" {
+			list = append(list, step.Text)
+		}
+	}
+	return list
 }
 
 // merge reads an object of an answer and lays it over what is known. The first result is usable even when there are errors.

@@ -65,7 +65,11 @@ type Failure struct {
 }
 
 // NotReadyError says that a program could not be started for a reason that a person can do something about. Nothing was run.
-type NotReadyError struct{ Summary, Detail string }
+type NotReadyError struct {
+	Summary, Detail string
+	// Ours tells that no program wrote any part of the texts.
+	Ours bool
+}
 
 // Error joins both.
 func (e *NotReadyError) Error() string { return e.Summary + ": " + e.Detail }

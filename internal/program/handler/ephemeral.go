@@ -15,7 +15,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
-	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -127,24 +126,36 @@ func (h *handler) CallFunction(ctx context.Context, name string, args []cty.Valu
 	const expected = `{"result": …}, or {"error": {"message": "…", "argument": 0}}`
 	a, diags := r.call(expected)
 	if err := diags.Err(); err != nil {
-		return cty.DynamicVal, functionError(diags)
+		return cty.DynamicVal, r.functionError(diags)
 	}
 	if problem := a.get("error"); problem != nil {
 		return cty.DynamicVal, r.functionFailure(problem, len(args))
 	}
 	result := a.get("result")
 	if result == nil {
-		return cty.DynamicVal, functionError(diag.List{r.badAnswer(a, `there is no "result". Expected: `+expected)})
+		return cty.DynamicVal, r.functionError(diag.List{r.badAnswer(a, `there is no "result". Expected: `+expected)})
 	}
 	v, problems := message.DecodeValue(f.Return, result, a.text)
 	if len(problems) > 0 {
-		return cty.DynamicVal, functionError(diag.List{r.badAnswer(a, "result"+value.FormatPath(problems[0].Path)+": "+problems[0].Problem)})
+		return cty.DynamicVal, r.functionError(diag.List{r.badAnswer(a, r.placed("result", problems[0]))})
 	}
 	return v, nil
 }
 
-// functionError makes one error of diagnostics, since a function has no other way to tell of problems.
-func functionError(diags diag.List) error { return errors.New(firstError(diags)) }
+// functionError is the only way in which a function can tell of problems.
+type functionError struct {
+	text   string
+	quoted []string
+}
+
+func (e *functionError) Error() string { return e.text }
+
+// Quoted gives the parts of the text that the program wrote; see funcs.OfProvider.
+func (e *functionError) Quoted() []string { return e.quoted }
+
+func (r *request) functionError(diags diag.List) error {
+	return &functionError{firstError(diags), r.theirs}
+}
 
 // firstError writes the first error as a clause.
 func firstError(diags diag.List) string {
@@ -164,12 +175,12 @@ func firstError(diags diag.List) string {
 func (r *request) functionFailure(given *strictjson.Value, args int) error {
 	text := "the program gave no reason"
 	if m := given.Get("message"); m != nil && m.Kind == strictjson.String && m.Text != "" {
-		text = r.redact(m.Text)
+		text = r.quote(m.Text)
 	}
 	if at := given.Get("argument"); at != nil && at.Kind == strictjson.Number {
 		if i, err := strconv.Atoi(at.Text); err == nil && i >= 0 && i < args {
-			return function.NewArgErrorf(i, "%s", text)
+			return function.NewArgError(i, &functionError{text, r.theirs})
 		}
 	}
-	return fmt.Errorf("%s", text)
+	return &functionError{text, r.theirs}
 }

@@ -34,6 +34,8 @@ type Options struct {
 	Output func(ctx context.Context, o Output)
 	// MayRead judges every call that changes nothing, before the program is started for it: an error refuses it. Nil allows all.
 	MayRead func() error
+	// Redact takes out of what programs write what is secret for other reasons than the schema, which this package knows; nil: nothing is.
+	Redact func(string) string
 	// Cache is the folder for answers that are used again; empty: none are.
 	Cache string
 }

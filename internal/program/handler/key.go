@@ -66,7 +66,8 @@ func (r *request) named(a *answer, rt *provider.ResourceType, req provider.Apply
 
 // withoutKey warns of an object that is stored though it cannot be found again.
 func (r *request) withoutKey(rt *provider.ResourceType, problem string) *diag.Diagnostic {
-	return &diag.Diagnostic{Severity: diag.Warning, Summary: "Object has no id",
-		Detail: fmt.Sprintf("%s, and %s. The stored object has no value for %q, probably because its creation failed halfway. It stays in the state as it is. "+
-			"If it exists, import it in the place of this one, or delete it by hand; if it does not, take it out of the state with the command state rm.", r.asked(), problem, keyOf(rt, r.t))}
+	d := r.problem("Object has no id", fmt.Sprintf("%s, and %s. The stored object has no value for %q, probably because its creation failed halfway. It stays in the state as it is. "+
+		"If it exists, import it in the place of this one, or delete it by hand; if it does not, take it out of the state with the command state rm.", r.asked(), problem, keyOf(rt, r.t)))
+	d.Severity = diag.Warning
+	return d
 }

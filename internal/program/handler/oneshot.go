@@ -170,7 +170,7 @@ func NewPreparation(m *manifest.Manifest, s Surroundings) (Start, error) {
 
 func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, member string) (Start, error) {
 	notReady := func(format string, args ...any) (Start, error) {
-		return Start{}, &NotReadyError{Summary: sumNotReady, Detail: fmt.Sprintf(format, args...)}
+		return Start{}, &NotReadyError{Summary: sumNotReady, Detail: fmt.Sprintf(format, args...), Ours: true}
 	}
 	argv := command.For(runtime.GOOS, runtime.GOARCH)
 	if argv == nil {

@@ -127,8 +127,11 @@ func (r *request) replaced(a *answer) ([]cty.Path, *diag.Diagnostic) {
 	var paths []cty.Path
 	for _, item := range given.Items {
 		path, err := message.Path(r.block.ImpliedType(), item)
-		if err != nil || len(path) == 0 {
-			return nil, r.badAnswer(a, fmt.Sprintf(`"replace" holds a path that does not exist: %v`, err))
+		if err != nil {
+			return nil, r.badAnswer(a, `"replace" holds a path that does not exist: `+r.redactIn(err.Error(), words(item)...))
+		}
+		if len(path) == 0 {
+			return nil, r.badAnswer(a, `"replace" holds a path without steps; one that forces a replacement is such as ["name"]`)
 		}
 		paths = append(paths, path)
 	}
@@ -141,7 +144,7 @@ func (h *handler) check(b *provider.Block, config cty.Value) diag.List {
 	if config == cty.NilVal || config.IsNull() || !config.IsKnown() {
 		return nil
 	}
-	c := checking{words: h.m().Words, block: b}
+	c := checking{words: h.m().Words, block: b, redact: h.opts.Redact}
 	for _, p := range value.CheckConfig(b, config) {
 		c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Path: reachable(b, p.Path),
 			Detail: fmt.Sprintf("The configuration does not fit the schema: %s.", p.Error())})
@@ -151,9 +154,17 @@ func (h *handler) check(b *provider.Block, config cty.Value) diag.List {
 }
 
 type checking struct {
-	block *provider.Block
-	words func(*provider.Attribute) *manifest.Words
-	diags diag.List
+	block  *provider.Block
+	words  func(*provider.Attribute) *manifest.Words
+	redact func(string) string
+	diags  diag.List
+}
+
+func (c *checking) clean(text string) string {
+	if c.redact == nil {
+		return text
+	}
+	return c.redact(text)
 }
 
 func (c *checking) object(path cty.Path, secret bool, attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, v cty.Value) {
@@ -162,8 +173,8 @@ func (c *checking) object(path cty.Path, secret bool, attrs map[string]*provider
 		hide := secret || a.Sensitive || a.WriteOnly || a.Nested != nil && (&provider.Block{Attributes: a.Nested.Attributes}).HasSensitive()
 		if check := c.words(a).Check; check != nil {
 			if problem := check.Problem(av, !hide); problem != "" {
-				c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Path: reachable(c.block, at),
-					Detail: fmt.Sprintf("The attribute %s has a value that the provider does not allow: %s.", value.FormatPath(at), problem)})
+				c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Path: reachable(c.block, at), Clean: c.redact != nil,
+					Detail: fmt.Sprintf("The attribute %s has a value that the provider does not allow: %s.", value.FormatPath(at), c.clean(problem))})
 			}
 		}
 		if a.Nested != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type request struct {
 	reads bool
 	// silent is set when the program need not answer.
 	silent bool
+	theirs []string // what the program wrote of that which is shown, without secrets
 	intent string
 	record func() []byte
 	cache  time.Duration // how long the answer is used again
@@ -102,7 +104,7 @@ func (r *request) identity(rt *provider.ResourceType, v cty.Value) {
 	r.raw("identity", text)
 }
 
-// addSecrets takes in every string of an object that its schema keeps secret, as it is and as JSON writes it.
+// addSecrets takes in every string and number of an object that its schema keeps secret, as it is and as JSON writes it.
 func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
 		return
@@ -116,10 +118,10 @@ func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
 		if err != nil {
 			continue
 		}
+		s.Add(part, []cty.Path{{}})
 		_ = cty.Walk(part, func(_ cty.Path, leaf cty.Value) (bool, error) {
 			if leaf.IsKnown() && !leaf.IsNull() && leaf.Type() == cty.String {
 				plain := leaf.AsString()
-				s.Add(leaf, []cty.Path{{}})
 				if quoted := message.Text(plain); len(quoted) > len(plain)+2 {
 					s.Add(cty.StringVal(string(quoted[1:len(quoted)-1])), []cty.Path{{}})
 				}
@@ -129,8 +131,35 @@ func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
 	}
 }
 
+// redact takes the secrets out of what the program wrote. Sentences of our own are not for it: a secret may be an ordinary word.
 func (r *request) redact(text string) string {
-	return r.h.recent.redact(r.h.secrets.Redact(r.secrets.Redact(text)))
+	text = r.h.recent.redact(r.h.secrets.Redact(r.secrets.Redact(text)))
+	if r.h.opts.Redact != nil {
+		text = r.h.opts.Redact(text)
+	}
+	return text
+}
+
+// quote is redact for what is shown in a diagnostic.
+func (r *request) quote(text string) string {
+	text = r.redact(text)
+	r.theirs = append(r.theirs, text)
+	return text
+}
+
+// redactIn takes the secrets out of those parts of a sentence that the program wrote, which stand there as they are or in quotes.
+func (r *request) redactIn(sentence string, theirs ...string) string {
+	for _, part := range theirs {
+		if clean := r.quote(part); clean != part {
+			sentence = strings.ReplaceAll(strings.ReplaceAll(sentence, strconv.Quote(part), strconv.Quote(clean)), part, clean)
+		}
+	}
+	return sentence
+}
+
+// problem makes a diagnostic of texts in which nothing is secret any more.
+func (r *request) problem(summary, detail string) *diag.Diagnostic {
+	return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Clean: r.h.opts.Redact != nil}
 }
 
 // recent are the secrets of the last calls of a session, whose program may say late what it has to say.
@@ -188,7 +217,7 @@ func (r *request) call(expected string) (*answer, diag.List) {
 	}
 	if may := r.h.opts.MayRead; may != nil && r.reads {
 		if err := may(); err != nil {
-			return &answer{}, diag.List{r.unanswered(&NotReadyError{Summary: "Program is not allowed", Detail: fmt.Sprintf("Provider %s needs its program to %s, but %s.", r.h.m().Name, strings.TrimSpace(r.action+" "+r.typ), err)})}
+			return &answer{}, diag.List{r.unanswered(&NotReadyError{Summary: "Program is not allowed", Detail: fmt.Sprintf("Provider %s needs its program to %s, but %s.", r.h.m().Name, strings.TrimSpace(r.action+" "+r.typ), err), Ours: true})}
 		}
 	}
 	kept := r.kept()

@@ -46,8 +46,17 @@ type decoder struct {
 }
 
 func (d *decoder) failf(format string, args ...any) {
-	d.problems = append(d.problems, value.PathError{Path: d.path.Copy(), Problem: fmt.Sprintf(format, args...)})
+	var quoted []string
+	for _, a := range args {
+		if text, ok := a.(theirs); ok {
+			quoted = append(quoted, string(text))
+		}
+	}
+	d.problems = append(d.problems, value.PathError{Path: d.path.Copy(), Problem: fmt.Sprintf(format, args...), Quoted: quoted})
 }
+
+// theirs is a text that the program wrote.
+type theirs string
 
 func (d *decoder) in(step cty.PathStep, f func()) {
 	d.path = append(d.path, step)
@@ -96,7 +105,7 @@ func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string
 	d.eachName(given, unknown, func(name string, given, unknown *strictjson.Value) {
 		a, nb := attrs[name], blocks[name]
 		if a == nil && nb == nil {
-			d.failf("there is no attribute or block %q.%s", name, diag.DidYouMean(name, slices.AppendSeq(slices.Sorted(maps.Keys(attrs)), maps.Keys(blocks))))
+			d.failf("there is no attribute or block %q.%s", theirs(name), diag.DidYouMean(name, slices.AppendSeq(slices.Sorted(maps.Keys(attrs)), maps.Keys(blocks))))
 			return
 		}
 		d.in(cty.GetAttrStep{Name: name}, func() {
@@ -215,7 +224,7 @@ func (d *decoder) number(base cty.Value, given *strictjson.Value) cty.Value {
 	}
 	v, err := cty.ParseNumberVal(literal.Text)
 	if err != nil {
-		d.failf("the number cannot be represented: %s", err)
+		d.failf("the number cannot be represented: %s", theirs(err.Error()))
 		return base
 	}
 	if base.IsKnown() && !base.IsNull() && sameFloat(base.AsBigFloat(), v.AsBigFloat()) {
@@ -243,7 +252,7 @@ func (d *decoder) dynamic(base cty.Value, given, unknown *strictjson.Value) cty.
 	}
 	ty, err := ctyjson.UnmarshalType(d.text[typ.Offset:typ.End])
 	if err != nil {
-		d.failf("its type cannot be read: %s", err)
+		d.failf("its type cannot be read: %s", theirs(err.Error()))
 		return base
 	}
 	ty = ty.WithoutOptionalAttributesDeep()
@@ -267,7 +276,7 @@ func (d *decoder) plainObject(ty cty.Type, base cty.Value, given, unknown *stric
 	d.eachName(given, unknown, func(name string, given, unknown *strictjson.Value) {
 		name = cty.NormalizeString(name)
 		if !ty.HasAttribute(name) {
-			d.failf("there is no attribute %q.%s", name, diag.DidYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes()))))
+			d.failf("there is no attribute %q.%s", theirs(name), diag.DidYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes()))))
 			return
 		}
 		d.in(cty.GetAttrStep{Name: name}, func() { vals[name] = d.value(ty.AttributeType(name), vals[name], given, unknown) })

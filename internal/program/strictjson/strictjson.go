@@ -73,6 +73,8 @@ type Error struct {
 	Problem string
 	// Trailing is set when a whole value was read and something follows it.
 	Trailing bool
+	// Name is the name of a member that the problem shows; empty when it shows none.
+	Name string
 }
 
 // Error gives the problem without its place, which only makes sense beside the text; see Position.
@@ -213,12 +215,12 @@ func (p *parser) object(v *Value, depth int) *Error {
 			return err
 		}
 		if seen[name] {
-			return p.fail(at, "the object has two members named %q", name)
+			return &Error{Offset: at, Problem: fmt.Sprintf("the object has two members named %q", name), Name: name}
 		}
 		seen[name] = true
 		p.space()
 		if !p.next(':') {
-			return p.fail(p.pos, "a colon was expected after the name %q, but %s", name, p.found())
+			return &Error{Offset: p.pos, Problem: fmt.Sprintf("a colon was expected after the name %q, but %s", name, p.found()), Name: name}
 		}
 		member, err := p.value(depth + 1)
 		if err != nil {
