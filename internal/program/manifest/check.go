@@ -35,7 +35,10 @@ func (r *reader) check(v *node) *Check {
 		r.errorf(v, `"json_schema" must be an object with keywords of JSON Schema, such as {"pattern": "^/"}, not %s.`, v.Kind)
 		return nil
 	}
-	r.knownKeywords(v)
+	before := len(r.diags)
+	if r.knownKeywords(v); len(r.diags) > before {
+		return nil // the library would say the same once more
+	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.raw(v)))
 	if err == nil {
 		c := jsonschema.NewCompiler()
@@ -80,6 +83,12 @@ func (r *reader) knownKeywords(v *node) {
 			r.errorAt(m.Offset, "JSON Schema has no keyword %q.%s", m.Name, diag.DidYouMean(m.Name, slices.Sorted(maps.Keys(keywords))))
 		case m.Name == "format" && m.Value.Kind == strictjson.String && !slices.Contains(formats, m.Value.Text):
 			r.errorf(m.Value, "There is no format %q that could be checked.%s", m.Value.Text, diag.DidYouMean(m.Value.Text, formats))
+		case m.Name == "type":
+			for _, word := range append([]*node{m.Value}, m.Value.Items...) {
+				if word.Kind == strictjson.String && !slices.Contains(kinds, word.Text) {
+					r.errorf(word, "JSON Schema has no type %q; it has %s.%s", word.Text, quotedList(kinds), diag.DidYouMean(word.Text, kinds))
+				}
+			}
 		case holds == "one":
 			r.knownKeywords(m.Value)
 		case holds == "list":

@@ -185,8 +185,49 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withAttribute(`"type": "string", "optional": true, "default": "x", "json_schema": {"pattern": "^/"}`):                     `does not satisfy`,
 		withAttribute(`"type": ["object", {"a": "string"}], "optional": true, "default": {"b": "x"}`):                             `type: there is no attribute "b". Did you mean "a"?`,
 		withFunction(`"parameters": [{"name": "a", "type": "string"}], "variadic_parameter": {"name": "a", "type": "string"}`):    `two parameters named "a"`,
-		withFunction(`"parameters": [{"name": "A b", "type": "string"}]`):                                                         `name of the parameter "A b"`,
-		withFunction(`"parameters": [{"name": "a", "type": "strng"}]`):                                                            `Did you mean "string"?`,
+
+		withSchema(`"provider": {"attributes": {"a": {"type": "string", "computed": true}}}`):                                                                                                                                                         `m.json:1,87-87|neither "computed"`,
+		withSchema(`"provider": {"attributes": {"a": {"type": "string", "optional": true, "write_only": true}}}`):                                                                                                                                     `nor "write_only"`,
+		withSchema(`"provider": {"block_types": {"b": {"nesting_mode": "list", "attributes": {"a": {"type": "string", "computed": true}}}}}`):                                                                                                         `neither "computed"`,
+		withSchema(`"provider_meta": {"attributes": {"a": {"type": "string", "computed": true}}}`):                                                                                                                                                    `neither "computed"`,
+		withSchema(`"provider": {"attributes": {"a": {"nested_type": {"nesting_mode": "list", "attributes": {"b": {"type": "string", "computed": true}}}, "optional": true}}}`):                                                                       `The attribute "b" stands`,
+		withType(`"identity": {"attributes": {"a": {"type": ["map", "string"], "required_for_import": true}}}`):                                                                                                                                       `lists of these`,
+		withType(`"identity": {"attributes": {"a": {"type": ["list", ["object", {}]], "required_for_import": true}}}`):                                                                                                                                `lists of these`,
+		withType(`"identity": {"attributes": {"a": {"type": "dynamic", "required_for_import": true}}}`):                                                                                                                                               `lists of these`,
+		withSchema(`"resource_schemas": {"p_t": {"identity": {"attributes": {"a": {"type": "string", "required_for_import": true}}}}}, "resource_identity_schemas": {"p_t": {"attributes": {"a": {"type": "string", "required_for_import": true}}}}`): `of its own already`,
+		withType(`"implements": ["create", "read", "create"]`):                                                                                                                                                                                        `m.json:1,121-121|"create" stands here twice`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["validate", "validate"]}`:                                                                                                                                        `stands here twice`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "requires": [{"command": "jq"}, {"command": "jq"}]}`:                                                                                                                            `required twice`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "version": ""}`:                                                                                                                                                                 `three numbers`,
+		`{"protocol": 1, "name": "p", "command": {"linux_x86_64": ["x"]}, "schema": {}}`:                                                                                                                                                              `has the name "amd64" here`,
+		`{"protocol": 1, "name": "p", "command": {"linux_amd46": ["x"]}, "schema": {}}`:                                                                                                                                                               `Did you mean "amd64"?`,
+		withType(`"import": "a", "attributes": {"a": {"type": "string", "optional": true, "write_only": true}}`):                                                                                                                                      `kept nowhere`,
+		withAttribute(`"type": "number", "optional": true, "json_schema": {"minLength": 1}`):                                                                                                                                                          `m.json:1,161-161|Did you mean "minimum"?`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"maximum": 1}`):                                                                                                                                                            `Did you mean "maxLength"?`,
+		withAttribute(`"type": ["list", "string"], "optional": true, "json_schema": {"pattern": "^/"}`):                                                                                                                                               `for values that are strings`,
+		withAttribute(`"type": ["list", "string"], "optional": true, "json_schema": {"items": {"minimum": 1}}`):                                                                                                                                       `Did you mean "minLength"?`,
+		withAttribute(`"type": ["map", "number"], "optional": true, "json_schema": {"additionalProperties": {"pattern": "x"}}`):                                                                                                                       `for values that are strings`,
+		withAttribute(`"type": ["map", "number"], "optional": true, "json_schema": {"minItems": 1}`):                                                                                                                                                  `Did you mean "minProperties"?`,
+		withAttribute(`"type": ["object", {"port": "number"}], "optional": true, "json_schema": {"properties": {"prot": {"minimum": 1}}}`):                                                                                                            `Did you mean "port"?`,
+		withAttribute(`"type": ["object", {"port": "number"}], "optional": true, "json_schema": {"required": ["x"]}`):                                                                                                                                 `It has port.`,
+		withAttribute(`"type": ["tuple", ["string", "number"]], "optional": true, "json_schema": {"prefixItems": [{}, {"pattern": "x"}]}`):                                                                                                            `for values that are strings`,
+		withAttribute(`"type": "string", "computed": true, "json_schema": {"pattern": "x"}`):                                                                                                                                                          `have no meaning`,
+		withAttribute(`"nested_type": {"nesting_mode": "single", "attributes": {"x": {"type": "string", "optional": true, "default": "x"}}}, "computed": true`):                                                                                       `The attribute "x" cannot be set`,
+		withAttribute(`"nested_type": {"nesting_mode": "single", "attributes": {"x": {"type": "string", "required": true, "force_new": true}}}, "computed": true`):                                                                                    `The attribute "x" cannot be set`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"type": "strng"}`):                                                                                                                                                         `no type "strng"`,
+		withType(`"block_types": {"dynamic": {"nesting_mode": "list"}}`):                                                                                                                                                                              `"dynamic" for itself`,
+		`{"protocol": 1, "name": "p", "command": ["./{platform}/x"], "schema": {}}`:                                                                                                                                                                   `known are {os}, {arch}, {cache}`,
+		`{"protocol": 1, "name": "p", "command": ["./{OS}/x"], "schema": {}}`:                                                                                                                                                                         `Did you mean "{os}"?`,
+		withAttribute(`"type": "bool", "optional": true, "json_schema": {"format": "ipv4"}`):                                                                                                                                                          `always of the kind "boolean"`,
+		withAttribute(`"type": "number", "optional": true, "json_schema": {"type": "string"}`):                                                                                                                                                        `Leave the keyword out`,
+		withAttribute(`"type": "number", "optional": true, "json_schema": {"enum": [1, "2"]}`):                                                                                                                                                        `of the kind "string"`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"enum": ["a", null]}`):                                                                                                                                                     `null is always allowed`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"const": 1}`):                                                                                                                                                              `of the kind "number"`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"anyOf": [{"minimum": 1}]}`):                                                                                                                                               `Did you mean "minLength"?`,
+		withAttribute(`"type": "string", "optional": true, "json_schema": {"minLength": 3, "maxLength": 2}`):                                                                                                                                          `exchange "minLength"`,
+		withAttribute(`"nested_type": {"nesting_mode": "list", "attributes": {"p": {"type": "string", "optional": true}}}, "optional": true, "json_schema": {"minProperties": 1}`):                                                                    `Did you mean "minItems"?`,
+		withFunction(`"parameters": [{"name": "A b", "type": "string"}]`):                                                                                                                                                                             `name of the parameter "A b"`,
+		withFunction(`"parameters": [{"name": "a", "type": "strng"}]`):                                                                                                                                                                                `Did you mean "string"?`,
 	} {
 		m, diags := manifest.Parse([]byte(text), "m.json", "/pkg")
 		place, want, ok := strings.Cut(want, "|")
@@ -201,6 +242,27 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		}
 		if !hit || m != nil {
 			t.Errorf("%s\nwant %s %q, got %s", text, place, want, found)
+		}
+	}
+}
+
+func withSchema(members string) string {
+	return `{"protocol": 1, "name": "p", "command": ["x"], "schema": {` + members + `}}`
+}
+
+func TestKeywordsThatFitAreAccepted(t *testing.T) {
+	for _, attribute := range []string{
+		`"type": "number", "json_schema": {"type": "integer", "minimum": 1, "maximum": 1, "not": {"const": 3}}`,
+		`"type": "string", "json_schema": {"type": ["string", "null"], "enum": ["a", "b"], "if": {"pattern": "^a"}, "then": {"maxLength": 3}}`,
+		`"type": ["set", "number"], "json_schema": {"items": {"minimum": 1}, "contains": {"const": 7}, "uniqueItems": true}`,
+		`"type": ["map", ["list", "string"]], "json_schema": {"propertyNames": {"pattern": "^[a-z]"}, "additionalProperties": {"items": {"format": "ipv4"}}, "patternProperties": {"^x": {"minItems": 1}}}`,
+		`"type": ["object", {"a": "bool"}], "json_schema": {"properties": {"a": {"const": true}}, "required": ["a"]}`,
+		`"type": "dynamic", "json_schema": {"anyOf": [{"type": "string", "minLength": 3}, {"type": "array", "minItems": 1}]}`,
+		`"type": "string", "json_schema": {"$defs": {"x": {"minimum": 1}}, "minLength": 1}`,
+		`"type": ["map", "string"], "json_schema": {"additionalProperties": false, "properties": {"a": true}}`,
+	} {
+		if _, diags := manifest.Parse([]byte(withAttribute(attribute+`, "optional": true`)), "m.json", "/pkg"); len(diags) > 0 {
+			t.Errorf("%s: %v", attribute, diags.Err())
 		}
 	}
 }

@@ -261,7 +261,7 @@ func (r *reader) manifest(v *node) {
 		}
 		r.errorf(name, `The manifest needs a "name" of lower-case letters, digits and underscores, with which the names of the provider's types begin.`)
 	}
-	if m.Version != "" && !validVersion.MatchString(m.Version) {
+	if version := v.Get("version"); version != nil && version.Kind == strictjson.String && !validVersion.MatchString(m.Version) {
 		r.errorf(v.Get("version"), `The version must have three numbers, such as "0.1.0".`)
 	}
 	if v.Get("command") == nil {
@@ -278,6 +278,11 @@ func (r *reader) manifest(v *node) {
 // systems are the operating systems that commands may be for.
 var systems = []string{"default", "linux", "darwin", "windows", "freebsd", "netbsd", "openbsd", "dragonfly", "solaris", "illumos", "aix", "android", "plan9"}
 
+var architectures = []string{"386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64", "ppc64le", "riscv64", "s390x", "wasm"}
+
+// otherArchitectures are names that architectures have elsewhere.
+var otherArchitectures = map[string]string{"x86_64": "amd64", "x64": "amd64", "x86": "386", "i386": "386", "i686": "386", "aarch64": "arm64", "armv7": "arm", "armhf": "arm"}
+
 // command gives a reader of a command line, of one or by platform.
 func (r *reader) command(to *Command) func(v *node) {
 	return func(v *node) { r.readCommand(v, to) }
@@ -293,10 +298,14 @@ func (r *reader) readCommand(v *node, to *Command) {
 	*to = Command{}
 	platform := regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)?$`)
 	r.each(v, "The command", func(name string, at int, v *node) {
-		system, _, _ := strings.Cut(name, "_")
+		system, arch, has := strings.Cut(name, "_")
 		switch {
 		case system == "macos":
 			r.errorAt(at, `The operating system macOS has the name "darwin" here.`)
+		case slices.Contains(systems, system) && has && otherArchitectures[arch] != "":
+			r.errorAt(at, `The architecture %q has the name %q here.`, arch, otherArchitectures[arch])
+		case slices.Contains(systems[1:], system) && has && !slices.Contains(architectures, arch):
+			r.errorAt(at, `There is no architecture %q; known are %s.%s`, arch, quotedList(architectures), diag.DidYouMean(arch, architectures))
 		case !platform.MatchString(name) || !slices.Contains(systems, system):
 			r.errorAt(at, `A command is for "default", or for an operating system such as "linux", "darwin" or "windows", if need be with an architecture: "linux_arm64".%s`, diag.DidYouMean(system, systems))
 		}
@@ -309,6 +318,11 @@ func (r *reader) readCommand(v *node, to *Command) {
 	}
 }
 
+// placeholders are what is replaced in the words of a command. In words that name no file of the provider others may mean something to the program.
+var placeholders = []string{"{os}", "{arch}", "{cache}"}
+
+var placeholder = regexp.MustCompile(`\{[A-Za-z_]+\}`)
+
 func (r *reader) argv(v *node) ([]string, bool) {
 	if v.Kind == strictjson.String {
 		r.errorf(v, `A command must be an array with a string for each word, such as ["bash", "./provider.sh"]: there is no shell that would take it apart.`)
@@ -319,6 +333,13 @@ func (r *reader) argv(v *node) ([]string, bool) {
 		if rest, inside := strings.CutPrefix(word, "./"); inside && !filepath.IsLocal(filepath.FromSlash(rest)) {
 			r.errorf(v.Items[i], "The file %q is outside of the folder of the provider. A provider holds all of its files; another program is named without ./ in front.", word)
 			return nil, false
+		}
+	}
+	for i, word := range argv {
+		for _, given := range placeholder.FindAllString(word, -1) {
+			if strings.HasPrefix(word, "./") && !slices.Contains(placeholders, given) {
+				r.errorf(v.Items[i], "There is nothing to put in the place of %s; known are %s.%s", given, strings.Join(placeholders, ", "), diag.DidYouMean(given, placeholders))
+			}
 		}
 	}
 	if ok && (len(argv) == 0 || argv[0] == "") {
@@ -342,6 +363,9 @@ func (r *reader) requires(v *node) {
 		if r.object(item, "A requirement", fields{"command": r.text(&q.Command), "hint": r.text(&q.Hint)}) && q.Command == "" {
 			r.errorf(item, `A requirement needs a "command", the name of a program that has to be found in PATH.`)
 		}
+		if slices.ContainsFunc(r.m.Requires, func(other Requirement) bool { return other.Command == q.Command }) && q.Command != "" {
+			r.errorf(item, "The program %q is required twice. Remove one of the two.", q.Command)
+		}
 		r.m.Requires = append(r.m.Requires, q)
 	}
 }
@@ -353,6 +377,9 @@ func (r *reader) implements(v *node, what string, known []string) []string {
 		return nil
 	}
 	for i, action := range list {
+		if slices.Contains(list[:i], action) {
+			r.errorf(v.Items[i], "The action %q stands here twice. Remove one of the two.", action)
+		}
 		if !slices.Contains(known, action) {
 			r.errorf(v.Items[i], "There is no action %q that %s could implement; known are %s.%s", action, what, quotedList(known), diag.DidYouMean(action, known))
 		}
@@ -387,6 +414,9 @@ func (r *reader) schema(v *node) {
 			if s.Resources[name] == nil {
 				r.errorAt(at, "There is an identity of the resource type %q, which does not exist.%s", name, diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
 				return
+			}
+			if s.Resources[name].Identity != nil {
+				r.errorAt(at, `The resource type %q has an "identity" of its own already. Remove one of the two.`, name)
 			}
 			s.Resources[name].Identity = r.identity(v)
 		})

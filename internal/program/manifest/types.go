@@ -35,7 +35,11 @@ type blockReader struct {
 	typ   *Type // what is told of the words of attributes; nil for the provider's own blocks
 	// managed tells that the block is of a resource.
 	managed bool
-	taken   []string
+	// own tells that the block is one of the provider itself, which only users write in.
+	own bool
+	// computed tells that the attributes are of an object that only the provider makes.
+	computed bool
+	taken    []string
 }
 
 func (b blockReader) fields(into fields) fields {
@@ -63,7 +67,7 @@ func (b blockReader) finish(v *node) {
 }
 
 func (r *reader) providerBlock(v *node) *provider.Block {
-	b := blockReader{r: r, block: &provider.Block{}, taken: []string{"alias", "version"}}
+	b := blockReader{r: r, block: &provider.Block{}, own: true, taken: []string{"alias", "version"}}
 	ignored := 0
 	r.object(v, "The provider's block", b.fields(fields{
 		"version": r.count(&ignored), // schema documents have one, which means nothing
@@ -136,6 +140,8 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	return rt
 }
 
+func isTrue(v *node) bool { return v != nil && v.Kind == strictjson.Bool && v.True }
+
 // at gives a member, or else the object.
 func at(v *node, member string) *node {
 	if m := v.Get(member); m != nil {
@@ -153,6 +159,8 @@ func (r *reader) checkImport(v *node, t *Type, rt *provider.ResourceType) {
 		r.errorf(v.Get("import"), "There is no attribute %q to put the id of an import into.%s", t.Import, diag.DidYouMean(t.Import, slices.Sorted(maps.Keys(rt.Block.Attributes))))
 	case a.Type != cty.String:
 		r.errorf(v.Get("import"), "The attribute %q that takes the id of an import must be a string.", t.Import)
+	case a.WriteOnly:
+		r.errorf(v.Get("import"), "The attribute %q is write-only, so the id of an import would be kept nowhere.", t.Import)
 	}
 }
 
@@ -182,6 +190,15 @@ func (r *reader) identity(v *node) *provider.IdentitySchema {
 				if a.RequiredForImport == a.OptionalForImport {
 					r.errorAt(at, `An attribute of an identity is either "required_for_import" or "optional_for_import".`)
 				}
+				if element := a.Type; element != cty.NilType {
+					if element.IsListType() {
+						element = element.ElementType()
+					}
+					if !element.IsPrimitiveType() {
+						r.errorAt(at, `The attribute %q of the identity cannot be of this type: identities are of strings, numbers and bools, and lists of these.`, name)
+						return
+					}
+				}
 				s.Attributes[name] = a
 			})
 		},
@@ -210,9 +227,9 @@ func (b blockReader) blocks(v *node) map[string]*provider.NestedBlock {
 	r := b.r
 	r.each(v, "The nested blocks", func(name string, at int, v *node) {
 		r.checkName(at, "block", name)
-		b.checkTaken(at, name, b.taken)
+		b.checkTaken(at, name, append([]string{"dynamic"}, b.taken...))
 		nb := &provider.NestedBlock{}
-		inner := blockReader{r: r, block: &nb.Block, typ: b.typ, managed: b.managed}
+		inner := blockReader{r: r, block: &nb.Block, typ: b.typ, managed: b.managed, own: b.own}
 		r.object(v, "The nested block", inner.fields(fields{
 			"nesting_mode": r.nesting(&nb.Nesting, "single", "group", "list", "set", "map"),
 			"min_items":    r.count(&nb.MinItems),
@@ -260,8 +277,12 @@ func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute
 	a, w := &provider.Attribute{}, &Words{}
 	encoding := ""
 	ok := r.object(v, "The attribute", fields{
-		"type":                r.typ(&a.Type),
-		"nested_type":         func(v *node) { a.Nested = b.nested(v) },
+		"type": r.typ(&a.Type),
+		"nested_type": func(nested *node) {
+			inner := b
+			inner.computed = b.computed || !isTrue(v.Get("required")) && !isTrue(v.Get("optional"))
+			a.Nested = inner.nested(nested)
+		},
 		"required":            r.flag(&a.Required),
 		"optional":            r.flag(&a.Optional),
 		"computed":            r.flag(&a.Computed),
@@ -288,6 +309,10 @@ func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute
 		return nil // said already
 	}
 	w.AsText = encoding == "string"
+	r.fit(v.Get("json_schema"), a.ImpliedType())
+	if b.own && (a.Computed && !a.Optional || a.WriteOnly) {
+		r.errorAt(at, `The attribute %q stands in a block that users write for the provider. Nothing of it is computed or stored, so it is "required" or "optional", and neither "computed" nor "write_only".`, name)
+	}
 	b.defaultValue(v.Get("default"), a, w)
 	b.checkAttribute(name, at, a, w)
 	if *w != noWords {
@@ -345,6 +370,8 @@ func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, 
 		say(`is "stable", which only has a meaning for one that is "computed".`)
 	case w.ForceNew && !a.Required && !a.Optional:
 		say(`cannot be set, so it cannot force a replacement: "force_new" has no meaning.`)
+	case (w.Check != nil || w.ForceNew || w.Default != cty.NilVal) && (b.computed || !a.Required && !a.Optional):
+		say(`cannot be set, so "force_new", "default" and "json_schema" have no meaning.`)
 	case w.AsText && !holdsNumbers(a.ImpliedType()):
 		say(`holds no numbers, and the encoding only tells how these are sent.`)
 	case !b.managed && (w.ForceNew || w.Stable):

@@ -1,0 +1,199 @@
+package manifest
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+)
+
+// about tells which keywords say something of values of one kind only. Values of all other kinds satisfy them, whatever they are, so that such
+// a keyword beside another type checks nothing.
+var about = map[string][]string{
+	"string": {"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType", "contentSchema"},
+	"number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
+	"array":  {"minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "items", "prefixItems", "unevaluatedItems"},
+	"object": {"minProperties", "maxProperties", "required", "dependentRequired", "dependentSchemas", "properties", "patternProperties", "additionalProperties", "propertyNames", "unevaluatedProperties"},
+}
+
+// twins are keywords that authors take for each other: each line has those for strings, numbers, arrays and objects.
+var twins = []map[string]string{
+	{"string": "minLength", "number": "minimum", "array": "minItems", "object": "minProperties"},
+	{"string": "maxLength", "number": "maximum", "array": "maxItems", "object": "maxProperties"},
+	{"array": "items", "object": "additionalProperties"},
+}
+
+// kinds are the words that JSON Schema has for types.
+var kinds = []string{"string", "number", "integer", "boolean", "array", "object", "null"}
+
+// kindOf gives the word of JSON Schema for the values of a type; empty for those of any type.
+func kindOf(ty cty.Type) string {
+	switch {
+	case ty == cty.String:
+		return "string"
+	case ty == cty.Number:
+		return "number"
+	case ty == cty.Bool:
+		return "boolean"
+	case ty.IsMapType() || ty.IsObjectType():
+		return "object"
+	case ty == cty.DynamicPseudoType:
+		return ""
+	}
+	return "array"
+}
+
+// kindIn gives the word of JSON Schema for a value.
+func kindIn(v *node) string {
+	return map[strictjson.Kind]string{strictjson.String: "string", strictjson.Number: "number", strictjson.Bool: "boolean", strictjson.Object: "object", strictjson.Array: "array"}[v.Kind]
+}
+
+// fit reports keywords that can find nothing wrong with a value of a type, or nothing right. $defs are left alone: what refers to them knows.
+func (r *reader) fit(v *node, ty cty.Type) {
+	kind := kindOf(ty)
+	if v == nil || v.Kind != strictjson.Object || kind == "" {
+		return
+	}
+	for _, m := range v.Members {
+		for of, list := range about {
+			if of != kind && slices.Contains(list, m.Name) {
+				r.errorAt(m.Offset, "The keyword %q is for values that are %ss. The value here is always of the kind %q, with which it would find nothing wrong.%s", m.Name, of, kind, twin(m.Name, kind))
+			}
+		}
+		switch m.Name {
+		case "type":
+			r.fitType(m.Value, kind)
+		case "const":
+			r.fitValue(m.Value, kind)
+		case "enum":
+			for _, item := range m.Value.Items {
+				r.fitValue(item, kind)
+			}
+		}
+		r.fitInside(m, ty)
+	}
+	for _, pair := range [][2]string{{"minLength", "maxLength"}, {"minimum", "maximum"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"}} {
+		low, high := numberIn(v.Get(pair[0])), numberIn(v.Get(pair[1]))
+		if low != nil && high != nil && low.Cmp(high) > 0 {
+			r.errorf(v.Get(pair[0]), "No value has at least %s and at most %s: exchange %q and %q.", v.Get(pair[0]).Text, v.Get(pair[1]).Text, pair[0], pair[1])
+		}
+	}
+}
+
+func twin(name, kind string) string {
+	for _, line := range twins {
+		for _, other := range line {
+			if other == name && line[kind] != "" {
+				return fmt.Sprintf(" Did you mean %q?", line[kind])
+			}
+		}
+	}
+	return ""
+}
+
+func numberIn(v *node) *big.Float {
+	if v == nil || v.Kind != strictjson.Number {
+		return nil
+	}
+	f, _, err := big.ParseFloat(v.Text, 10, 256, big.ToNearestEven)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// fitType reports a demand for another type than that which the value always has.
+func (r *reader) fitType(v *node, kind string) {
+	words := []*node{v}
+	if v.Kind == strictjson.Array {
+		words = v.Items
+	}
+	for _, w := range words {
+		if !slices.Contains(kinds, w.Text) || w.Text == kind || kind == "number" && w.Text == "integer" {
+			return
+		}
+	}
+	r.errorf(v, "The type of the attribute makes every value one of the kind %q, so it can never be of the kind that stands here. Leave the keyword out.", kind)
+}
+
+// fitValue reports a value that cannot occur.
+func (r *reader) fitValue(v *node, kind string) {
+	if got := kindIn(v); v.Kind == strictjson.Null {
+		r.errorf(v, "null is always allowed, since an attribute without a value has it. Leave it out.")
+	} else if got != kind {
+		r.errorf(v, "Every value is of the kind %q here, so it is never this one, which is of the kind %q.", kind, got)
+	}
+}
+
+// fitInside looks into the schemas that a keyword holds.
+func (r *reader) fitInside(m strictjson.Member, ty cty.Type) {
+	var element cty.Type
+	switch {
+	case ty.IsListType() || ty.IsSetType() || ty.IsMapType():
+		element = ty.ElementType()
+	}
+	switch m.Name {
+	case "not", "if", "then", "else":
+		r.fit(m.Value, ty)
+	case "allOf", "anyOf", "oneOf":
+		for _, item := range m.Value.Items {
+			r.fit(item, ty)
+		}
+	case "items", "contains", "additionalProperties", "unevaluatedItems", "unevaluatedProperties":
+		if element != cty.NilType {
+			r.fit(m.Value, element)
+		}
+	case "propertyNames":
+		r.fit(m.Value, cty.String)
+	case "patternProperties":
+		for _, inner := range m.Value.Members {
+			if element != cty.NilType {
+				r.fit(inner.Value, element)
+			}
+		}
+	case "prefixItems":
+		for i, item := range m.Value.Items {
+			switch {
+			case ty.IsTupleType() && i < ty.Length():
+				r.fit(item, ty.TupleElementType(i))
+			case element != cty.NilType:
+				r.fit(item, element)
+			}
+		}
+	case "properties":
+		for _, inner := range m.Value.Members {
+			switch {
+			case element != cty.NilType:
+				r.fit(inner.Value, element)
+			case ty.IsObjectType() && ty.HasAttribute(inner.Name):
+				r.fit(inner.Value, ty.AttributeType(inner.Name))
+			case ty.IsObjectType():
+				r.noProperty(inner.Offset, inner.Name, ty)
+			}
+		}
+	case "required":
+		for _, item := range m.Value.Items {
+			if ty.IsObjectType() && item.Kind == strictjson.String && !ty.HasAttribute(item.Text) {
+				r.noProperty(item.Offset, item.Text, ty)
+			}
+		}
+	}
+}
+
+func (r *reader) noProperty(at int, name string, ty cty.Type) {
+	var names []string
+	for have := range ty.AttributeTypes() {
+		names = append(names, have)
+	}
+	slices.Sort(names)
+	hint := diag.DidYouMean(name, names)
+	if hint == "" {
+		hint = " It has " + strings.Join(names, ", ") + "."
+	}
+	r.errorAt(at, "The value has no attribute %q.%s", name, hint)
+}
