@@ -12,7 +12,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -24,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
 // slowAbove is the size above which terraform runs once instead of -runs times, unless -terraform-runs says otherwise.
@@ -43,7 +44,6 @@ type options struct {
 
 	contenders []contender
 	workDir    string
-	plugin     string // the program of the plugin, once a shape needs it
 }
 
 // A contender is one binary that takes part.
@@ -120,8 +120,13 @@ func measureAll(ctx context.Context, o options, stdout, progress io.Writer) (res
 			if err := writeTable(stdout, rows, textTable); err != nil {
 				return res, err
 			}
-			if s.plugin {
-				if err := errors.Join(writeOverhead(stdout, rows), o.reportCalls(ctx, stdout)); err != nil {
+			if s.plugin != "" {
+				if err := writeOverhead(stdout, rows); err != nil {
+					return res, err
+				}
+			}
+			if s.plugin == world.Source {
+				if err := o.reportCalls(ctx, stdout); err != nil {
 					return res, err
 				}
 			}

@@ -97,9 +97,9 @@ func enter(ctx context.Context, o *options, s shape, n int) ([]*entrant, error) 
 		entrants = append(entrants, e)
 	}
 	cliConfig := filepath.Join(o.workDir, "empty.tfrc")
-	if s.plugin {
+	if s.plugin != "" {
 		var err error
-		if cliConfig, err = o.preparePlugin(); err != nil {
+		if cliConfig, err = o.preparePlugins(); err != nil {
 			return nil, err
 		}
 	}
@@ -117,8 +117,8 @@ func enter(ctx context.Context, o *options, s shape, n int) ([]*entrant, error) 
 		e.prepare(ctx)
 		entrants = append(entrants, e)
 	}
-	if s.plugin && len(entrants) > 0 {
-		driver, err := o.driver(ctx, entrants[len(entrants)-1], s.objects(n), dir("replay"))
+	if s.plugin != "" && len(entrants) > 0 {
+		driver, err := o.driver(ctx, entrants[len(entrants)-1], s, n, dir("replay"))
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,15 +22,15 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
 	"github.com/tombolo-iac/tombolo/internal/world"
+	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// bench is its own plugin, the provider of internal/world, when it is called by a plugin's name. With recordTo in the environment the plugin
+// bench is its own plugins, the provider of internal/world and that of wide.go, when it is called by a plugin's name. With recordTo in the environment the plugin
 // also writes down what it is asked, for the driver (replay.go) to ask again.
 
 const (
-	pluginName = "terraform-provider-world_v1.0.0"
-	recordTo   = "TOMBOLO_BENCH_RECORD" // a directory, in which each process of the plugin makes a file
+	recordTo = "TOMBOLO_BENCH_RECORD" // a directory, in which each process of the plugin makes a file
 )
 
 var handshake = goplugin.HandshakeConfig{MagicCookieKey: serve.CookieKey, MagicCookieValue: serve.CookieValue}
@@ -37,8 +38,17 @@ var handshake = goplugin.HandshakeConfig{MagicCookieKey: serve.CookieKey, MagicC
 // isPlugin tells whether this process is to be the plugin.
 func isPlugin() bool { return strings.HasPrefix(filepath.Base(os.Args[0]), "terraform-provider-") }
 
+// pluginSources are the addresses of the plugins, without the host.
+var pluginSources = []string{world.Source, wideSource}
+
+// pluginName is the name of the program of a plugin.
+func pluginName(source string) string { return "terraform-provider-" + path.Base(source) + "_v1.0.0" }
+
 func bePlugin() int {
 	o := serve.Options{Address: "registry.terraform.io/" + world.Source, New: world.Factory(world.Options{})}
+	if filepath.Base(os.Args[0]) == pluginName(wideSource) {
+		o = serve.Options{Address: "registry.terraform.io/" + wideSource, New: func(context.Context) (provider.Provider, error) { return wide{}, nil }}
+	}
 	dir := os.Getenv(recordTo)
 	if dir == "" {
 		return serve.Run(o)
@@ -50,18 +60,20 @@ func bePlugin() int {
 	return 0
 }
 
-// installPlugin puts the plugin into a mirror and gives its path.
-func installPlugin(mirror string) (string, error) {
+// installPlugins puts the plugins into a mirror and links their programs beside it.
+func installPlugins(mirror string) error {
 	exe, err := os.Executable()
 	if err != nil {
-		return "", err
+		return err
 	}
-	dir := filepath.Join(mirror, "registry.terraform.io", filepath.FromSlash(world.Source), "1.0.0", runtime.GOOS+"_"+runtime.GOARCH)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", err
+	for _, source := range pluginSources {
+		dir := filepath.Join(mirror, "registry.terraform.io", filepath.FromSlash(source), "1.0.0", runtime.GOOS+"_"+runtime.GOARCH)
+		program := filepath.Join(dir, pluginName(source))
+		if err := errors.Join(os.MkdirAll(dir, 0o777), os.Symlink(exe, program), os.Symlink(program, filepath.Join(mirror, pluginName(source)))); err != nil {
+			return err
+		}
 	}
-	path := filepath.Join(dir, pluginName)
-	return path, os.Symlink(exe, path)
+	return nil
 }
 
 // A call is one request that a plugin got.

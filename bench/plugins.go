@@ -18,22 +18,23 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// preparePlugin puts the plugin into a mirror, once, and gives the CLI configuration that names it.
-func (o *options) preparePlugin() (string, error) {
+// preparePlugins puts the plugins into a mirror, once, and gives the CLI configuration that names it.
+func (o *options) preparePlugins() (string, error) {
 	mirror, config := filepath.Join(o.workDir, "mirror"), filepath.Join(o.workDir, "mirror.tfrc")
-	if o.plugin = filepath.Join(mirror, pluginName); fileExists(config) {
+	if fileExists(config) {
 		return config, nil
 	}
-	path, err := installPlugin(mirror)
-	if err != nil {
-		return "", err
-	}
-	if err := os.Symlink(path, o.plugin); err != nil {
+	if err := installPlugins(mirror); err != nil {
 		return "", err
 	}
 	return config, writeSource(config, func(w io.Writer) {
 		fmt.Fprintf(w, "provider_installation {\n  filesystem_mirror { path = %q }\n}\n", mirror)
 	})
+}
+
+// pluginProgram is the program of a plugin of the mirror.
+func (o *options) pluginProgram(source string) string {
+	return filepath.Join(o.workDir, "mirror", pluginName(source))
 }
 
 func fileExists(path string) bool {
@@ -42,7 +43,7 @@ func fileExists(path string) bool {
 }
 
 // driver records the calls that an engine makes at each step, and gives an entrant that makes them again.
-func (o options) driver(ctx context.Context, engine *entrant, objects int, dir string) (*entrant, error) {
+func (o *options) driver(ctx context.Context, engine *entrant, s shape, n int, dir string) (*entrant, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -59,10 +60,10 @@ func (o options) driver(ctx context.Context, engine *entrant, objects int, dir s
 		}
 		recorder.env = []string{recordTo + "=" + calls}
 		c := &cell{}
-		if recorder.measure(ctx, c, st, objects, o.timeout); len(c.Samples) == 0 {
+		if recorder.measure(ctx, c, st, s.objects(n), o.timeout); len(c.Samples) == 0 {
 			return nil, fmt.Errorf("%s, to record its calls: %s", st.name, c.Failed)
 		}
-		e.steps = append(e.steps, step{name: st.name, args: []string{"replay", o.plugin, calls}})
+		e.steps = append(e.steps, step{name: st.name, args: []string{"replay", o.pluginProgram(s.plugin), calls}})
 		e.cells = append(e.cells, cell{Contender: e.name})
 	}
 	recorder.clean()
@@ -85,9 +86,9 @@ func writeOverhead(w io.Writer, rows []row) error {
 }
 
 // reportCalls measures what the host makes of the same plugin: how long until it has answered for the first time, and calls per second.
-func (o options) reportCalls(ctx context.Context, w io.Writer) error {
+func (o *options) reportCalls(ctx context.Context, w io.Writer) error {
 	dir := filepath.Join(o.workDir, "calls")
-	plugin := host.Plugin{Provider: world.Addr(), Program: o.plugin}
+	plugin := host.Plugin{Provider: world.Addr(), Program: o.pluginProgram(world.Source)}
 	var starts []sample
 	for range o.runs {
 		begun := time.Now()

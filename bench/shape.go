@@ -6,6 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
 // A shape is a family of configurations that differ in size only.
@@ -18,8 +21,8 @@ type shape struct {
 	// baseline is set for what the references cannot run without a plugin: a shell command to compare tombolo with instead,
 	// timed as the first step.
 	baseline func(n int) string
-	// plugin says that the objects are those of a plugin: its calls are recorded and made again without an engine, for comparison.
-	plugin bool
+	// plugin is the source of the plugin whose objects these are: its calls are recorded and made again without an engine, for comparison.
+	plugin string
 	// steps replaces the usual sequence.
 	steps []step
 	// once says that the size makes no difference.
@@ -46,6 +49,15 @@ var (
 		{"validate", []string{"validate", "-no-color"}, ""},
 	}
 )
+
+// wideSteps has what people do with large objects besides.
+var wideSteps = append(slices.Clone(usual[:3]), []step{
+	{"plan of a change", []string{"plan", "-input=false", "-no-color", "-var=change=yes"}, ""},
+	{"show", []string{"show", "-no-color"}, ""},
+	{"show -json", []string{"show", "-json"}, ""},
+	{"output", []string{"output", "-json"}, ""},
+	usual[3],
+}...)
 
 func times(k int) func(int) int { return func(n int) int { return k * n } }
 
@@ -124,13 +136,20 @@ output "last" { value = terraform_data.last.id }
 		},
 	},
 	{
-		name: "plugins", about: "n objects of a plugin that takes up to 100 ms to change one, beside the same calls without an engine", objects: times(1), plugin: true,
+		name: "plugins", about: "n objects of a plugin that takes up to 100 ms to change one, beside the same calls without an engine", objects: times(1), plugin: world.Source,
 		write: func(w io.Writer, n int) { writeWorld(w, n, "  seed  = 1\n  delay = \"100ms\"\n") },
 	},
 	{
-		name: "fast-plugins", about: "the same with a plugin that takes no time: what the engine costs", objects: times(1), plugin: true,
+		name: "fast-plugins", about: "the same with a plugin that takes no time: what the engine costs", objects: times(1), plugin: world.Source,
 		write: func(w io.Writer, n int) { writeWorld(w, n, "") },
 	},
+	wideShape("sets", "one object with two sets of n objects of five attributes, and n set blocks", 1, setArguments),
+	wideShape("small-sets", "a hundred objects with sets of n/10 objects", 100, func(n int) string { return setArguments(n / 10) }),
+	wideShape("names", "one object with a set of n strings", 1, func(n int) string { return fmt.Sprintf("  names = %s\n", keys(n)) }),
+	wideShape("collections", "one object with a map of n strings, a map and a list of n objects, and n list blocks", 1, collectionArguments),
+	wideShape("text", "one object with a text of 100 bytes times n", 1, func(n int) string {
+		return fmt.Sprintf("  text = join(\",\", [for k in %s : \"${k}${format(\"%%090d\", 1)}\"])\n", keys(n))
+	}),
 	{
 		name: "external", about: "n data.external that run cat, beside xargs -P 10", objects: times(0),
 		baseline: func(n int) string { return fmt.Sprintf("yes query.json | head -n %d | xargs -P 10 -n 1 cat", n) },

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -132,7 +133,7 @@ func (e *encoder) value(v cty.Value, ty cty.Type) []byte {
 	if v == cty.NilVal {
 		return nil
 	}
-	b, err := msgpack.Marshal(v, ty)
+	b, err := ctyset.MarshalMsgpack(v, ty)
 	e.fail(err)
 	return b
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -221,7 +222,7 @@ func (p *Plan) Applyable() bool {
 		}
 	}
 	for _, o := range p.Outputs {
-		if o.Action != NoOp && (p.Mode != RefreshOnly || o.After.IsWhollyKnown()) {
+		if o.Action != NoOp && (p.Mode != RefreshOnly || ctyset.WhollyKnown(o.After)) {
 			return true
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
 
 // Provider manages the objects of one kind of remote (or local) system.
@@ -367,7 +368,7 @@ func (f *Function) Spec(call func(args []cty.Value) (cty.Value, error)) function
 			// An argument that is unknown anywhere inside is not sent unless its parameter takes unknown values.
 			for i, a := range args {
 				p := f.param(i)
-				if p != nil && !p.AllowUnknown && !a.IsWhollyKnown() {
+				if p != nil && !p.AllowUnknown && !ctyset.WhollyKnown(a) {
 					return cty.UnknownVal(ret), nil
 				}
 			}

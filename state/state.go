@@ -22,6 +22,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
 
 // LanguageVersion is the Terraform version whose language, formats and protocols the engine speaks. It stands in states, plans and
@@ -127,7 +128,7 @@ type decoded struct {
 // NewObject makes an object from a wholly known value of the given type. Marks must have been taken off; their paths belong in
 // Sensitive. The encoding happens here, once.
 func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
-	raw, err := ctyjson.Marshal(v, ty)
+	raw, err := ctyset.MarshalJSON(v, ty)
 	if err != nil {
 		return nil, err
 	}

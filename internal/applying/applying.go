@@ -20,6 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/ephemeral"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -295,17 +296,17 @@ func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
 	set := &state.SetOutput{Name: s.Name}
 	if !unmarked.IsNull() {
 		switch {
-		case !unmarked.IsWhollyKnown() && len(a.plan.Targets) > 0:
+		case !ctyset.WhollyKnown(unmarked) && len(a.plan.Targets) > 0:
 			unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out
-		case !unmarked.IsWhollyKnown() && a.plan.Mode == plan.RefreshOnly:
+		case !ctyset.WhollyKnown(unmarked) && a.plan.Mode == plan.RefreshOnly:
 			return nil // it refers to what does not exist yet: the former value stays
-		case !unmarked.IsWhollyKnown():
+		case !ctyset.WhollyKnown(unmarked):
 			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of output %q is still unknown after apply. This is a bug in a provider or in the engine; the former value is kept.", s.Name))
 		}
 		set.Value = &state.Output{Value: unmarked, Sensitive: s.Output.Sensitive}
 	}
 	old := a.journal.Working().Output(s.Name)
-	if old != nil && set.Value != nil && old.Sensitive == set.Value.Sensitive && old.Value.RawEquals(set.Value.Value) || old == nil && set.Value == nil {
+	if old != nil && set.Value != nil && old.Sensitive == set.Value.Sensitive && ctyset.RawEquals(old.Value, set.Value.Value) || old == nil && set.Value == nil {
 		return nil
 	}
 	return a.record(state.Edit{Output: set})

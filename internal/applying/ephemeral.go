@@ -5,6 +5,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
@@ -25,7 +26,7 @@ func (a *applier) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	}
 	config, marks := value.UnmarkDeep(marked)
 	a.opts.Secrets.AddConfig(b.Slot.Type.Block, config, marks)
-	if !config.IsWhollyKnown() {
+	if !ctyset.WhollyKnown(config) {
 		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(), "Configuration contains unknown value",
 			"The configuration of %s still holds values that are not known, although everything it depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", inst, paths(value.UnknownPaths(config))))
 	}

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -64,7 +64,7 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	if err := w.settle(key); err != nil {
 		return cty.DynamicVal, err
 	}
-	if w.action == plan.Update && w.planned.RawEquals(w.prior) {
+	if w.action == plan.Update && ctyset.RawEquals(w.planned, w.prior) {
 		if o := a.journal.Working().Object(c.Object); o != nil && value.EqualPaths(o.Sensitive, value.SensitivePaths(w.block, w.prior, w.marks.Stored())) {
 			// What was not known has come out as it was before: there is nothing to do.
 			v := w.marked(w.prior)
@@ -97,7 +97,7 @@ func (w *writing) settle(key addr.Key) error {
 	w.config, w.marks = value.UnmarkDeep(marked)
 	w.a.opts.Secrets.AddConfig(w.block, w.config, w.marks)
 	w.a.opts.Secrets.Add(w.c.Before.Value, w.c.Before.Sensitive)
-	if !w.config.IsWhollyKnown() {
+	if !ctyset.WhollyKnown(w.config) {
 		return w.a.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Configuration contains unknown value", Address: w.inst.String(), Subject: w.b.Config().DeclRange.Ptr(),
 			Detail: fmt.Sprintf("The configuration of %s still holds values that are not known, although everything it depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", w.inst, paths(value.UnknownPaths(w.config)))}})
 	}
@@ -348,7 +348,7 @@ func (w *writing) identified(answered cty.Value) cty.Value {
 func (w *writing) object(v cty.Value, private []byte, status state.Status) (*state.Object, error) {
 	var identity []byte
 	version := int64(0)
-	if s := w.b.Slot.Type.Identity; s != nil && w.identity != cty.NilVal && w.identity.IsWhollyKnown() {
+	if s := w.b.Slot.Type.Identity; s != nil && w.identity != cty.NilVal && ctyset.WhollyKnown(w.identity) {
 		var err error
 		if identity, err = value.EncodeIdentity(s, w.identity); err != nil {
 			return nil, err
@@ -400,7 +400,7 @@ func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProvider
 	var raw []byte
 	if !planned.IsNull() {
 		var err error
-		if raw, err = ctyjson.Marshal(value.UnknownAsNull(planned), ty); err != nil {
+		if raw, err = ctyset.MarshalJSON(value.UnknownAsNull(planned), ty); err != nil {
 			return "", a.walk.Report(diag.FromError("Cannot note the planned value of "+o.String(), err))
 		}
 	}

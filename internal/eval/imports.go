@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -127,8 +128,7 @@ func (i *Instance) evalImport(s *Slot) error {
 	if err := i.walk.Report(diags); err != nil {
 		return err
 	}
-	for it := v.ElementIterator(); it.Next(); {
-		key, elem := it.Element()
+	for key, elem := range ctyset.Each(v) {
 		if v.Type().IsSetType() {
 			key = elem
 		}
@@ -148,7 +148,7 @@ func settledIn(ctx *hcl.EvalContext, b *config.Import) bool {
 		e = b.ID
 	}
 	v, diags := e.Value(ctx)
-	return diags.HasErrors() || v.IsWhollyKnown() && !v.IsNull()
+	return diags.HasErrors() || ctyset.WhollyKnown(v) && !v.IsNull()
 }
 
 // importEach gives the collection of an import block's for_each.
@@ -169,7 +169,7 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression depends on what is known only after apply. What is imported has to be known while planning.`)
 	case !v.CanIterateElements():
 		return v, problem(b.ForEach, ctx, summary, `The value of "for_each" is no collection: a map, an object or a set is needed.`)
-	case v.Type().IsSetType() && !v.IsWhollyKnown():
+	case v.Type().IsSetType() && !ctyset.WhollyKnown(v):
 		return v, problem(b.ForEach, ctx, summary, `The "for_each" set holds values that are known only after apply. What is imported has to be known while planning.`)
 	}
 	return v, nil

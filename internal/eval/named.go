@@ -5,6 +5,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -140,7 +141,7 @@ func (i *Instance) evalOutput(s *Slot) error {
 	if !o.Ephemeral && value.HasDeepEphemeral(v) {
 		return i.walk.Report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
 	}
-	if o.Ephemeral && !value.HasDeepEphemeral(v) && (v.IsWhollyKnown() || !i.walk.Inputs.Validating) {
+	if o.Ephemeral && !value.HasDeepEphemeral(v) && (ctyset.WhollyKnown(v) || !i.walk.Inputs.Validating) {
 		return i.walk.Report(diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".", o.Name))
 	}
 	if i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v) {

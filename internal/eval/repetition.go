@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -192,7 +193,7 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 		return none, diags
 	}
 	ty := v.Type()
-	if !v.IsKnown() || ty.IsSetType() && !v.IsWhollyKnown() {
+	if !v.IsKnown() || ty.IsSetType() && !ctyset.WhollyKnown(v) {
 		if validating {
 			return none, diag.List(nil).AppendHCL(hclDiags)
 		}
@@ -203,8 +204,7 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 	}
 	each := make(map[string]cty.Value, v.LengthInt())
 	keys := make([]addr.Key, 0, v.LengthInt())
-	for it := v.ElementIterator(); it.Next(); {
-		k, ev := it.Element()
+	for k, ev := range ctyset.Each(v) {
 		if ty.IsSetType() {
 			k = ev
 		}
@@ -241,7 +241,7 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 			advice = " Turn a list of texts into a set with toset(...)."
 		}
 		return bad(`The value of "for_each" is of type %s; a map, an object or a set of strings is needed.%s`, ty.FriendlyName(), advice)
-	case ty.IsSetType() && v.IsWhollyKnown() && v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType:
+	case ty.IsSetType() && ctyset.WhollyKnown(v) && v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType:
 		return problem(expr, ctx, "Invalid for_each set argument", `The value of "for_each" is a set of %s. Keys of instances are text: use a set of strings, or a map.`, ty.ElementType().FriendlyName())
 	}
 	return nil

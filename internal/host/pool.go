@@ -10,6 +10,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -128,10 +129,10 @@ func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := &configured{provider: a, config: config}
-	if config.IsWhollyKnown() {
+	if ctyset.WhollyKnown(config) {
 		key := configHash{a, config.Hash()}
 		for _, other := range p.equal[key] {
-			if other.config.RawEquals(config) {
+			if ctyset.RawEquals(other.config, config) {
 				return other
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -39,7 +40,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	}
 	reason := plan.NoReason
 	switch {
-	case !config.IsWhollyKnown():
+	case !ctyset.WhollyKnown(config):
 		reason = plan.ReadBecauseConfigUnknown
 	case p.dataMustWait(b):
 		reason = plan.ReadBecauseDependencyPending

@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -31,7 +32,7 @@ func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err := p.walk.Report(b.Locate(d, key)); err != nil {
 		return cty.DynamicVal, err
 	}
-	if !config.IsWhollyKnown() || p.dataMustWait(b) {
+	if !ctyset.WhollyKnown(config) || p.dataMustWait(b) {
 		b.Unchecked(key)
 		return unknown, nil
 	}

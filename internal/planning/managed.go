@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -176,7 +177,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 	if err != nil {
 		return nil, err
 	}
-	changed := !planned.RawEquals(m.prior.value)
+	changed := !ctyset.RawEquals(planned, m.prior.value)
 	switch {
 	case m.p.replace[m.inst]:
 		reason = plan.ReplaceByRequest
@@ -256,7 +257,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Type: m.block.ImpliedType(), SchemaVersion: m.rt.Version, Private: m.prior.private,
 		Dependencies: m.deps, CreateBeforeDestroy: m.cbd,
 		Importing: m.importing,
-		Settled:   m.config != cty.NilVal && m.config.IsWhollyKnown(),
+		Settled:   m.config != cty.NilVal && ctyset.WhollyKnown(m.config),
 	}
 	c.BeforeIdentity = m.prior.identity
 	if action == plan.NoOp {
@@ -323,7 +324,7 @@ func fires(c *plan.Change, path cty.Path) bool {
 	if err1 != nil || err2 != nil {
 		return (err1 == nil) != (err2 == nil)
 	}
-	return !before.RawEquals(after)
+	return !ctyset.RawEquals(before, after)
 }
 
 // preventDestroy reports deletions of what the configuration protects.

@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -187,7 +188,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		p.addDrift(o, cfg, rt, plan.Delete, before, after)
 		return after, nil
 	}
-	same := before.value.RawEquals(after.value)
+	same := ctyset.RawEquals(before.value, after.value)
 	deps, cbd := stored.Dependencies, stored.CreateBeforeDestroy
 	if block == nil || p.opts.Mode == plan.Destroy {
 		deps = p.moves.Follow(deps)

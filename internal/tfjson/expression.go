@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -118,7 +119,7 @@ func understand(e hcl.Expression) understanding {
 		}
 		// In JSON syntax the text with its templates counts as constant too, as in Terraform.
 	}
-	if v, diags := e.Value(nil); !diags.HasErrors() && v.IsWhollyKnown() {
+	if v, diags := e.Value(nil); !diags.HasErrors() && ctyset.WhollyKnown(v) {
 		out.constant, _ = v.UnmarkDeep()
 	}
 	return out

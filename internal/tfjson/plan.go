@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -151,7 +152,7 @@ func (s *stream) plannedOutputs(outputs []*plan.OutputChange) {
 		s.key(o.Name)
 		s.open('{')
 		s.memberBool("sensitive", o.Sensitive || o.BeforeSensitive)
-		if present(o.After) && o.After.IsWhollyKnown() {
+		if present(o.After) && ctyset.WhollyKnown(o.After) {
 			s.key("type")
 			s.typ(o.After.Type())
 			s.key("value")
@@ -224,7 +225,7 @@ func (s *stream) resourceChange(c *plan.Change, schemas Schemas) {
 	s.side("before", c.Before.Value)
 	s.side("after", c.After.Value)
 	s.key("after_unknown")
-	if c.After.Value == cty.NilVal || c.After.Value.IsWhollyKnown() {
+	if c.After.Value == cty.NilVal || ctyset.WhollyKnown(c.After.Value) {
 		s.raw("{}")
 	} else {
 		s.unknowns(c.After.Value)
@@ -309,7 +310,7 @@ func (s *stream) outputChanges(outputs []*plan.OutputChange) {
 		s.side("before", o.Before)
 		s.side("after", o.After)
 		s.key("after_unknown")
-		if present(o.After) && !o.After.IsWhollyKnown() {
+		if present(o.After) && !ctyset.WhollyKnown(o.After) {
 			s.unknowns(o.After)
 		} else {
 			s.raw("false")

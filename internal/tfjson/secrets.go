@@ -3,6 +3,7 @@ package tfjson
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -179,8 +180,7 @@ func declaredInNested(s *Secrets, name string, v cty.Value, nesting provider.Nes
 	switch nesting {
 	case provider.NestingSet:
 		inside := &Secrets{} // an element has no name, so a secret in one is one of the set
-		for it := v.ElementIterator(); it.Next(); {
-			_, element := it.Element()
+		for _, element := range ctyset.Each(v) {
 			each(inside, element)
 		}
 		if inside.Any() {
@@ -188,13 +188,12 @@ func declaredInNested(s *Secrets, name string, v cty.Value, nesting provider.Nes
 		}
 	case provider.NestingList:
 		i := 0
-		for it := v.ElementIterator(); it.Next(); i++ {
-			_, element := it.Element()
+		for _, element := range ctyset.Each(v) {
 			each(s.child(name).item(i), element)
+			i++
 		}
 	case provider.NestingMap:
-		for it := v.ElementIterator(); it.Next(); {
-			key, element := it.Element()
+		for key, element := range ctyset.Each(v) {
 			each(s.child(name).child(key.AsString()), element)
 		}
 	default:

@@ -3,6 +3,7 @@ package tfjson
 import (
 	"sort"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -22,8 +23,7 @@ func members(v cty.Value) []string {
 		return names
 	}
 	names := make([]string, 0, v.LengthInt())
-	for it := v.ElementIterator(); it.Next(); {
-		key, _ := it.Element()
+	for key := range ctyset.Each(v) {
 		names = append(names, key.AsString())
 	}
 	return names
@@ -51,8 +51,7 @@ func (s *stream) value(v cty.Value) {
 		s.bool(v.True())
 	case isSequence(ty):
 		s.open('[')
-		for it := v.ElementIterator(); it.Next(); {
-			_, element := it.Element()
+		for _, element := range ctyset.Each(v) {
 			s.value(element)
 		}
 		s.close(']')
@@ -115,8 +114,7 @@ func (s *stream) unknowns(v cty.Value) {
 	}
 	if isSequence(v.Type()) {
 		s.open('[')
-		for it := v.ElementIterator(); it.Next(); {
-			_, element := it.Element()
+		for _, element := range ctyset.Each(v) {
 			s.unknowns(element)
 		}
 		s.close(']')
@@ -158,9 +156,9 @@ func (s *stream) secrets(v cty.Value, secrets *Secrets) {
 		s.open('[')
 		if v.IsKnown() {
 			i := 0
-			for it := v.ElementIterator(); it.Next(); i++ {
-				_, element := it.Element()
+			for _, element := range ctyset.Each(v) {
 				s.secrets(element, secrets.Item(i))
+				i++
 			}
 		}
 		s.close(']')

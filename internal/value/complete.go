@@ -3,6 +3,7 @@ package value
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -52,7 +53,7 @@ func (c *checker) eachWriteOnly(s shape, nesting provider.Nesting, v cty.Value) 
 		}
 	case v.Type().IsSetType():
 		before := len(c.errs)
-		for _, ev := range v.Elements() {
+		for _, ev := range ctyset.Each(v) {
 			c.writeOnlyNull(s, true, ev)
 		}
 		c.inSet(before)
@@ -76,7 +77,7 @@ func CheckKnown(v cty.Value) []PathError {
 
 // UnknownPaths gives the places of all unknown values, sorted. An unknown value in a set is found at the set.
 func UnknownPaths(v cty.Value) []cty.Path {
-	if membersWhollyKnown(v) {
+	if ctyset.WhollyKnown(v) {
 		return nil
 	}
 	var found []cty.Path
@@ -85,7 +86,7 @@ func UnknownPaths(v cty.Value) []cty.Path {
 		v, _ = v.Unmark()
 		ty := v.Type()
 		switch {
-		case v.IsWhollyKnown():
+		case ctyset.WhollyKnown(v):
 		case !v.IsKnown() || ty.IsSetType():
 			found = append(found, path.Copy())
 		case ty.IsObjectType():
@@ -93,7 +94,7 @@ func UnknownPaths(v cty.Value) []cty.Path {
 				walk(append(path, cty.GetAttrStep{Name: name}), ev)
 			}
 		default:
-			for k, ev := range v.Elements() {
+			for k, ev := range ctyset.Each(v) {
 				walk(append(path, cty.IndexStep{Key: k}), ev)
 			}
 		}
@@ -101,19 +102,6 @@ func UnknownPaths(v cty.Value) []cty.Path {
 	walk(nil, v)
 	SortPaths(found)
 	return found
-}
-
-// membersWhollyKnown is IsWhollyKnown without the sorting of attribute names that it costs for objects.
-func membersWhollyKnown(v cty.Value) bool {
-	if v.IsMarked() || absent(v) || !v.Type().IsObjectType() {
-		return v.IsWhollyKnown()
-	}
-	for name := range v.Type().AttributeTypes() {
-		if !membersWhollyKnown(v.GetAttr(name)) {
-			return false
-		}
-	}
-	return true
 }
 
 // CheckRefreshed tells whether an object that was read may take the place of the prior one: conforming, wholly known, and

@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -17,7 +18,7 @@ func CheckIdentity(s *provider.IdentitySchema, v cty.Value, exists bool) []PathE
 		return nil
 	case !v.Type().Equals(s.ImpliedType()):
 		return []PathError{{Problem: fmt.Sprintf("the identity has not the type of its schema: %s", v.Type().FriendlyName())}}
-	case exists && !v.IsWhollyKnown():
+	case exists && !ctyset.WhollyKnown(v):
 		return []PathError{{Problem: "the identity of an object that exists is not wholly known"}}
 	}
 	return nil

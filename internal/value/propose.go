@@ -3,6 +3,7 @@ package value
 import (
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -92,7 +93,7 @@ func (m merger) object(s shape, prior, config cty.Value) (cty.Value, origin) {
 
 // compareOrigin tells where a value comes from that was taken from the configuration as it is.
 func compareOrigin(prior, config cty.Value) origin {
-	if config.RawEquals(prior) {
+	if ctyset.RawEquals(config, prior) {
 		return fromConfig | fromPrior
 	}
 	return fromConfig
@@ -108,10 +109,10 @@ func (m merger) attribute(a *provider.Attribute, prior, config cty.Value, wanted
 		}
 		v := m.unset(a, was)
 		var from origin
-		if v.RawEquals(config) {
+		if ctyset.RawEquals(v, config) {
 			from |= fromConfig
 		}
-		if v.RawEquals(prior) {
+		if ctyset.RawEquals(v, prior) {
 			from |= fromPrior
 		}
 		return v, from
@@ -148,7 +149,7 @@ func holdsConfigured(o *provider.NestedObject, v cty.Value) bool {
 	if o.Nesting == provider.NestingSingle || o.Nesting == provider.NestingGroup {
 		return objectHoldsConfigured(o, v)
 	}
-	for _, ev := range v.Elements() {
+	for _, ev := range ctyset.Each(v) {
 		if objectHoldsConfigured(o, ev) {
 			return true
 		}
@@ -254,7 +255,7 @@ func (m merger) keyed(s shape, prior, config cty.Value) (cty.Value, origin) {
 }
 
 func (m merger) set(s shape, prior, config cty.Value) (cty.Value, origin) {
-	vals := config.AsValueSlice()
+	vals := ctyset.Elements(config)
 	all := collectionOrigin(prior, len(vals))
 	match := newSetMatcher(s, prior, len(vals))
 	for i, c := range vals {

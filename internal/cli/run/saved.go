@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -84,5 +85,5 @@ func planned(pl *plan.Plan, v *config.Variable) cty.Value {
 }
 
 func sameValue(a, b cty.Value) bool {
-	return a != cty.NilVal && b != cty.NilVal && a.RawEquals(b)
+	return a != cty.NilVal && b != cty.NilVal && ctyset.RawEquals(a, b)
 }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// wide is a provider of objects with much in them: sets of objects in each of the three ways in which a schema can have them, and other
+// large collections. It keeps nothing and takes no time, so what is measured are the engines and the plugin's own reading and writing.
+type wide struct{ provider.Base }
+
+const wideSource = "tombolo/wide"
+
+// part is what the elements of all collections of objects have.
+var part = map[string]cty.Type{"name": cty.String, "port": cty.Number, "open": cty.Bool, "zone": cty.String, "note": cty.String}
+
+func wideSchema() *provider.Schema {
+	attrs := make(map[string]*provider.Attribute, len(part))
+	for name, ty := range part {
+		attrs[name] = &provider.Attribute{Type: ty, Optional: true}
+	}
+	nested := func(n provider.Nesting) *provider.Attribute {
+		return &provider.Attribute{Nested: &provider.NestedObject{Nesting: n, Attributes: attrs}, Optional: true}
+	}
+	plain := func(ty cty.Type) *provider.Attribute { return &provider.Attribute{Type: ty, Optional: true} }
+	blocks := func(n provider.Nesting) *provider.NestedBlock {
+		return &provider.NestedBlock{Nesting: n, Block: provider.Block{Attributes: attrs}}
+	}
+	return &provider.Schema{
+		PlanDestroy: true,
+		Resources: map[string]*provider.ResourceType{"wide_thing": {Block: &provider.Block{
+			Attributes: map[string]*provider.Attribute{
+				"id": {Type: cty.String, Computed: true}, "text": plain(cty.String),
+				"set": plain(cty.Set(cty.Object(part))), "nested": nested(provider.NestingSet), "names": plain(cty.Set(cty.String)),
+				"list": nested(provider.NestingList), "map": nested(provider.NestingMap), "labels": plain(cty.Map(cty.String)),
+			},
+			Blocks: map[string]*provider.NestedBlock{"rule": blocks(provider.NestingSet), "step": blocks(provider.NestingList)},
+		}}},
+	}
+}
+
+// Schema implements provider.Provider.
+func (wide) Schema(context.Context) (*provider.Schema, diag.List) { return wideSchema(), nil }
+
+// UpgradeState implements provider.Provider.
+func (wide) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
+	return provider.DecodeStored(wideSchema().Resources[req.Type], req)
+}
+
+// Plan implements provider.Provider: a new object gets an identifier, the rest is as proposed.
+func (wide) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
+	planned := req.Proposed
+	if req.Prior.IsNull() {
+		planned = withID(planned, cty.UnknownVal(cty.String))
+	}
+	return provider.PlanResponse{Planned: planned}
+}
+
+// Apply implements provider.Provider.
+func (wide) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	state := req.Planned
+	if req.Prior.IsNull() {
+		state = withID(state, cty.StringVal("w"))
+	}
+	return provider.ApplyResponse{State: state}
+}
+
+func withID(obj, id cty.Value) cty.Value {
+	vals := obj.AsValueMap()
+	vals["id"] = id
+	return cty.ObjectVal(vals)
+}
+
+// wideShape has count objects of the provider, of which one element can be changed by a variable, and an output.
+func wideShape(name, about string, count int, arguments func(n int) string) shape {
+	return shape{
+		name: name, about: about, objects: func(int) int { return count }, plugin: wideSource, steps: wideSteps,
+		write: func(w io.Writer, n int) {
+			fmt.Fprint(w, "terraform {\n  required_providers {\n    wide = { source = \"tombolo/wide\" }\n  }\n}\n")
+			fmt.Fprint(w, "variable \"change\" { default = \"no\" }\n")
+			fmt.Fprintf(w, "resource \"wide_thing\" \"a\" {\n  count = %d\n%s}\n", count, arguments(n))
+			fmt.Fprint(w, "output \"first\" {\n  value     = wide_thing.a[0]\n  sensitive = true\n}\n") // not to be printed after apply
+		},
+	}
+}
+
+// parts is an expression for n elements, with keys before them if they are to be a map.
+func parts(n int, key string) string {
+	return fmt.Sprintf("for k in %s : %s{ name = k, port = length(k) * 100, open = true, zone = \"zone-${k}\", "+
+		"note = k == \"key-0-0\" ? var.change : \"some text about ${k}\" }", keys(n), key)
+}
+
+func setArguments(n int) string {
+	list := "[" + parts(n, "") + "]"
+	return fmt.Sprintf("  set    = %s\n  nested = %s\n", list, list) + blockArguments("rule", n)
+}
+
+func collectionArguments(n int) string {
+	return fmt.Sprintf("  labels = { for k in %s : k => \"label of ${k}\" }\n  list   = [%s]\n  map    = { %s }\n", keys(n), parts(n, ""), parts(n, "k => ")) +
+		blockArguments("step", n)
+}
+
+func blockArguments(name string, n int) string {
+	args := ""
+	for _, a := range []string{"name", "port", "open", "zone", "note"} {
+		args += fmt.Sprintf("      %s = %s.value.%s\n", a, name, a)
+	}
+	return fmt.Sprintf("  dynamic %q {\n    for_each = [%s]\n    content {\n%s    }\n  }\n", name, parts(n, ""), args)
+}
