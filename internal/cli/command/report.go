@@ -37,9 +37,13 @@ func (c *Call) ViewOptions() view.Options {
 	return o
 }
 
-// live tells whether lines may be drawn again and again: on a terminal that can do it, and where nobody keeps what it shows as a log.
+// live tells whether lines may be drawn again and again: on a terminal that can do it, and where nobody keeps what it shows as a log. A program
+// that drives us may hold the other end of the terminal and read it line by line, as the CLI of CDKTF does; those set TF_APPEND_USER_AGENT.
 func (c *Call) live() bool {
-	return c.Color() && c.Size != nil && c.Getenv("TERM") != "" && c.Getenv("CI") == "" && !c.Automated()
+	if c.Automated() || c.Getenv("CI") != "" || c.Getenv("TF_APPEND_USER_AGENT") != "" {
+		return false
+	}
+	return c.Color() && c.Size != nil && c.Getenv("TERM") != ""
 }
 
 // Color tells whether colors are wanted: on a terminal, unless someone said no.

@@ -18,6 +18,7 @@ func TestTheLiveDisplayNeedsATerminalThatNobodyRecords(t *testing.T) {
 		{"-no-color", []string{"TERM=xterm"}, true, true, false},
 		{"NO_COLOR", []string{"TERM=xterm", "NO_COLOR=1"}, true, false, false},
 		{"CI", []string{"TERM=xterm", "CI=true"}, true, false, false},
+		{"a program at the other end", []string{"TERM=xterm", "TF_APPEND_USER_AGENT=cdktf/0.20"}, true, false, false},
 		{"automation", []string{"TERM=xterm", "TF_IN_AUTOMATION=1"}, true, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
