@@ -259,6 +259,7 @@ func FuzzSource(f *testing.F) {
 	for _, text := range []string{
 		`a "b%2f" c {}`, `a "$" "%%" "%%%{" {}`, "a \"e\u0301\" {}\r\nb = \"\ufffd\"", "\ufeffa = 1", "a = <<-E\n\t${b}\r\n  E\n", "a = \"%{ if b ~}x%{ endif }\"", "a {\n b=1 # c\n bb=2// d\n\n\n c {}}",
 		"a = \"${\nb\n}\"", "a = \"${ # c\nb}\"", "a = (\n# c\n1\n)", "a = [\n1,#c\n2]", "a = {b=1,\nc:2}", "a=b?c:d", "a = -1 - -b", "a=[for a in b:a...]", "a.b[*].c=1", "a = b. c .0.0", "a\t=\u00a01", "a = \"\\u0000\"",
+		"a \"b\xed\xa0\x80\" \"\xff\" {}", "a b\xffc {}", "a \u212a {}", "a = <<E\n\xff${\xff}\nE", "# \xff",
 	} {
 		f.Add(text)
 	}
@@ -284,7 +285,7 @@ func FuzzSource(f *testing.F) {
 	})
 }
 
-// essence gives the tokens of a text, in normalization form C as labels are written, without what the package may add or remove: quotes, interpolation marks, parentheses, line breaks.
+// essence gives the tokens of a text, in valid UTF-8 and normalization form C as labels are written, without what the package may add or remove: quotes, interpolation marks, parentheses, line breaks.
 func essence(src []byte) (list []string) {
 	tokens, _ := hclsyntax.LexConfig(src, "", hcl.InitialPos)
 	for _, token := range tokens {
@@ -294,7 +295,7 @@ func essence(src []byte) (list []string) {
 			list = append(list, string(bytes.TrimSpace(token.Bytes)))
 		default:
 			if len(token.Bytes) > 0 {
-				list = append(list, cty.NormalizeString(string(token.Bytes)))
+				list = append(list, cty.NormalizeString(string([]rune(string(token.Bytes)))))
 			}
 		}
 	}
