@@ -286,6 +286,28 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// FuzzArchive reads any bytes as a plan file: they are refused in words for a person, or are a plan.
+func FuzzArchive(f *testing.F) {
+	whole := write(f, full(f))
+	f.Add(whole)
+	for _, b := range [][]byte{
+		nil, []byte("PK\x03\x04"), []byte("{}"), whole[:len(whole)/2], whole[1:], archive("tfplan", "x"), archive("tombolo-plan.json", "{}"), archive("tombolo-plan.json", `{"FORMAT_VERSION":1,"sha256":{"a":""}}`),
+		archive("a", "x", "a", "y"), archive("../a", "x"), archive("tombolo-plan.json", "null"), archive("", ""),
+	} {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := decode(b)
+		var fe *plan.FileError
+		switch {
+		case err == nil && p == nil:
+			t.Fatal("neither a plan nor an error")
+		case err != nil && (!errors.As(err, &fe) || fe.Summary == "" || fe.Detail == ""):
+			t.Fatalf("the error does not say what to do: %v", err)
+		}
+	})
+}
+
 // many is a plan of n changes.
 func many(n int) *plan.Plan {
 	ty := cty.Object(map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType, "output": cty.DynamicPseudoType, "triggers_replace": cty.DynamicPseudoType})

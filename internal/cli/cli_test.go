@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -152,4 +153,25 @@ func TestSplitWordsIsThatOfAShell(t *testing.T) {
 			t.Errorf("splitWords(%q) = %q, want an error", in, got)
 		}
 	}
+}
+
+// FuzzSplitWords checks that words which are quoted for a shell come out as they went in.
+func FuzzSplitWords(f *testing.F) {
+	for _, line := range []string{"", " ", "a b", `'a b' "c\\"d`, `"\x"`, `\`, "'", "''", "a\r\n\tb", "\xff '\xfe'", "\x00", `"$\$\` + "`" + `"`, "e\u0301\u00a0x", "a'b'c\"d\""} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		words, err := splitWords(line)
+		if err != nil {
+			return
+		}
+		quoted := make([]string, len(words))
+		for i, word := range words {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		again, err := splitWords(strings.Join(quoted, " "))
+		if err != nil || !slices.Equal(words, again) {
+			t.Errorf("%q is split to %q, which, quoted, is split to %q (%v)", line, words, again, err)
+		}
+	})
 }

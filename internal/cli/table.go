@@ -153,20 +153,21 @@ func environmentArguments(a *command.App, path string, args []string) ([]string,
 	return append(extra, args...), nil
 }
 
-// splitWords splits as a shell does: by white space, with quotes and backslashes, without any substitution.
+// splitWords splits as a shell does: by white space, with quotes and backslashes, without any substitution. Names of files may hold any byte.
 func splitWords(s string) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	inWord := false
-	var quote rune
+	var quote byte
 	escaped := false
-	for _, r := range s {
+	for i := range len(s) {
+		r := s[i]
 		switch {
 		case escaped:
 			if quote == '"' && r != '"' && r != '\\' && r != '$' && r != '`' {
 				word.WriteByte('\\')
 			}
-			word.WriteRune(r)
+			word.WriteByte(r)
 			escaped = false
 		case r == '\\' && quote != '\'':
 			escaped, inWord = true, true
@@ -174,7 +175,7 @@ func splitWords(s string) ([]string, error) {
 			if r == quote {
 				quote = 0
 			} else {
-				word.WriteRune(r)
+				word.WriteByte(r)
 			}
 		case r == '\'' || r == '"':
 			quote, inWord = r, true
@@ -185,7 +186,7 @@ func splitWords(s string) ([]string, error) {
 				inWord = false
 			}
 		default:
-			word.WriteRune(r)
+			word.WriteByte(r)
 			inWord = true
 		}
 	}

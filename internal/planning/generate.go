@@ -209,7 +209,7 @@ func document(text string) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	ty, err := ctyjson.ImpliedType([]byte(trimmed))
-	if err != nil {
+	if err != nil || provider.CheckNumbers([]byte(trimmed), ty, ctyjson.Unmarshal) != nil {
 		return cty.NilVal, false
 	}
 	v, err := ctyjson.Unmarshal([]byte(trimmed), ty)

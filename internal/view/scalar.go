@@ -1,10 +1,13 @@
 package view
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // scalar writes the difference of two scalars. Strings that hold JSON are compared as what they hold, strings of several lines line by
@@ -38,7 +41,8 @@ func sideOf(n *node, o op) *node {
 	return &node{kind: scalar, op: remove, before: n.before}
 }
 
-// parseEmbedded reads a string that holds a JSON object or array.
+// parseEmbedded reads a string that holds a JSON object or array. What it holds is anyone's: neither its depth nor its numbers may keep this
+// program from showing it.
 func parseEmbedded(v cty.Value) (cty.Value, bool) {
 	if !isText(v) {
 		return cty.NilVal, false
@@ -48,8 +52,11 @@ func parseEmbedded(v cty.Value) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	raw := []byte(s)
+	if !json.Valid(raw) { // which also bounds the depth
+		return cty.NilVal, false
+	}
 	ty, err := ctyjson.ImpliedType(raw)
-	if err != nil {
+	if err != nil || provider.CheckNumbers(raw, ty, ctyjson.Unmarshal) != nil {
 		return cty.NilVal, false
 	}
 	parsed, err := ctyjson.Unmarshal(raw, ty)
