@@ -6,11 +6,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxNumberBits bounds the exponent of numbers that come from outside: that of 1e99999 still fits. The digits of 1e99999999, which are needed
-// wherever it is shown or stored, take minutes to write down.
-const maxNumberBits = 400_000
+// maxNumberBits bounds the exponent of numbers that come from outside: that of 1e9999 still fits. The digits of 1e-99999, which are needed
+// wherever it is shown or stored, take a second to write down, and those of 1e99999999 minutes.
+const maxNumberBits = 40_000
 
-var errLongNumber = errors.New("a number has an exponent of more than five digits, and would take longer to write down than anyone waits")
+var errLongNumber = errors.New("a number has an exponent of more than four digits, and would take longer to write down than anyone waits")
 
 // CheckNumbers refuses data in which there are numbers that nobody can write down. It goes before the decoder, since a set looks at the digits
 // of its elements; data of the usual kind, in whatever encoding, is only looked through for exponents.
@@ -70,10 +70,10 @@ func isLong(v cty.Value) bool {
 	return exponent > maxNumberBits || exponent < -maxNumberBits
 }
 
-// hasLongExponent finds a digit or point, the letter of an exponent of ten or two, perhaps a sign, and six digits.
+// hasLongExponent finds a digit or point, the letter of an exponent of ten or two, perhaps a sign, and five digits.
 func hasLongExponent(text []byte) bool {
 	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
-	for i := 1; i+6 < len(text); i++ {
+	for i := 1; i+5 < len(text); i++ {
 		if c := text[i] | 0x20; c != 'e' && c != 'p' || !isDigit(text[i-1]) && text[i-1] != '.' {
 			continue
 		}
@@ -85,7 +85,7 @@ func hasLongExponent(text []byte) bool {
 		for n < len(rest) && isDigit(rest[n]) {
 			n++
 		}
-		if n >= 6 {
+		if n >= 5 {
 			return true
 		}
 	}

@@ -130,10 +130,7 @@ func (r *reader) item(item *ast.ObjectItem) {
 // keys gives the name of an item and its labels.
 func keys(item *ast.ObjectItem) (name string, labels []string) {
 	for i, key := range item.Keys {
-		text, ok := key.Token.Value().(string)
-		if !ok {
-			text = key.Token.Text
-		}
+		text := valueOf(key.Token)
 		if i == 0 {
 			name = text
 		} else {
@@ -141,6 +138,20 @@ func keys(item *ast.ObjectItem) (name string, labels []string) {
 		}
 	}
 	return name, labels
+}
+
+// valueOf gives the text that a token stands for, or as it is written where that is none: the parser lets escapes pass which it then panics at.
+func valueOf(t token.Token) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = t.Text
+		}
+	}()
+	text, ok := t.Value().(string)
+	if !ok {
+		return t.Text
+	}
+	return text
 }
 
 // blocks calls f for each body of an item: JSON writes several blocks as a list.
@@ -183,7 +194,7 @@ func (r *reader) text(item *ast.ObjectItem) (string, bool) {
 		r.errorf(item, "Invalid CLI configuration", "%q must be a string in quotes.", name)
 		return "", false
 	}
-	return literal.Token.Value().(string), true
+	return valueOf(literal.Token), true
 }
 
 func (r *reader) flag(item *ast.ObjectItem, to *bool) {
@@ -215,7 +226,7 @@ func (r *reader) texts(item *ast.ObjectItem) []string {
 			r.errorf(item, "Invalid CLI configuration", "%q must be a list of strings in brackets.", name)
 			return nil
 		}
-		texts = append(texts, literal.Token.Value().(string))
+		texts = append(texts, valueOf(literal.Token))
 	}
 	return texts
 }

@@ -227,6 +227,8 @@ func TestImpliedMirrorsFollowTheUsualFolders(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	f.Add("provider_installation {\n dev_overrides {\n \"a/b\" = \"x\"\n }\n direct {}\n}\n")
 	f.Add(`{"provider_installation": [{"filesystem_mirror": [{"path": "x"}]}], "credentials": {"h": {"token": "t"}}}`)
+	f.Add("{\"host\\UFFFFFFFF\":\"1.0\"}")
+	f.Add("\"\\UFFFFFFFF\" = \"\\UFFFFFFFF\"\nplugin_cache_dir = \"\\UFFFFFFFF\"\n")
 	f.Add("host \"h\" { services = { a = [1, {b = 2}] } }")
 	f.Fuzz(func(t *testing.T, src string) {
 		if _, diags := load(t, "rc", src); diags.HasErrors() && diags.Err().Error() == "" {
