@@ -75,6 +75,7 @@ type jsonImporting struct {
 	ID       string `json:"id,omitempty"`
 	Identity []byte `json:"identity,omitempty"`
 	Unknown  bool   `json:"unknown,omitempty"`
+	Secret   bool   `json:"secret,omitempty"`
 }
 
 type jsonOutput struct {
@@ -216,7 +217,7 @@ func (e *encoder) change(c *Change) jsonChange {
 		j.Dependencies = append(j.Dependencies, d.String())
 	}
 	if i := c.Importing; i != nil {
-		j.Importing = &jsonImporting{ID: i.ID, Identity: e.dynamic(i.Identity), Unknown: i.Unknown}
+		j.Importing = &jsonImporting{ID: i.ID, Identity: e.dynamic(i.Identity), Unknown: i.Unknown, Secret: i.Sensitive}
 	}
 	return j
 }
@@ -418,7 +419,7 @@ func (d *decoder) change(j *jsonChange) *Change {
 		c.Dependencies = append(c.Dependencies, d.dependency(s))
 	}
 	if i := j.Importing; i != nil {
-		c.Importing = &Importing{ID: i.ID, Identity: d.dynamic(i.Identity), Unknown: i.Unknown}
+		c.Importing = &Importing{ID: i.ID, Identity: d.dynamic(i.Identity), Unknown: i.Unknown, Sensitive: i.Secret}
 	}
 	return c
 }

@@ -113,6 +113,16 @@ type Importing struct {
 	ID       string
 	Identity cty.Value
 	Unknown  bool
+	// Sensitive tells that the id comes from a sensitive value.
+	Sensitive bool
+}
+
+// Shown gives the id as people may see it.
+func (i *Importing) Shown() string {
+	if i.Sensitive {
+		return "(sensitive value)"
+	}
+	return i.ID
 }
 
 // OutputChange is what happens to a root output value.

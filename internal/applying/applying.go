@@ -437,7 +437,7 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 
 // tookOver tells of an import. The object is in the state already: with what looking at the world changed it is recorded first of all.
 func (a *applier) tookOver(c *plan.Change) {
-	id := event.ID{Key: "id", Value: c.Importing.ID}
+	id := event.ID{Key: "id", Value: c.Importing.Shown()}
 	a.opts.Events.Send(event.ImportStart{Object: c.Object, ID: id})
 	a.opts.Events.Send(event.ImportDone{Object: c.Object, ID: id})
 	a.count(func(n *Counts) { n.Imported++ })

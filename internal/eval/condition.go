@@ -125,12 +125,20 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 		report(leak, "Error message refers to sensitive values", "The expression of this error message refers to sensitive values, so the message will not be shown. Leave them out, or use the function nonsensitive if the message does not reveal them.")
 		text = "The error message is not shown because a sensitive value is part of it."
 	case ephemeral:
+		report(leak, "Error message refers to ephemeral values", "The expression of this error message refers to ephemeral values, so the message will not be shown. Leave them out, or use the function ephemeralasnull.")
+		unsuitable[len(unsuitable)-1].Extra = separate{} // as Terraform has it
 		text = "The error message is not shown because an ephemeral value is part of it."
 	case str.IsKnown():
 		text = strings.TrimSpace(str.AsString())
 	}
 	return text, sensitive || ephemeral, broken, unsuitable
 }
+
+// separate marks diagnostics that are not folded together with others of the same summary.
+type separate struct{}
+
+// DoNotConsolidateDiagnostic keeps the views from it.
+func (separate) DoNotConsolidateDiagnostic() bool { return true }
 
 func (w *Walk) conditionFailed(summary string, r result, c *config.Condition, ctx *hcl.EvalContext) *diag.Diagnostic {
 	rng := c.Condition.Range()

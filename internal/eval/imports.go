@@ -19,7 +19,9 @@ import (
 type Import struct {
 	Target addr.AbsResourceInstance
 	ID     string
-	Block  *config.Import
+	// Sensitive tells that the id comes from a sensitive value.
+	Sensitive bool
+	Block     *config.Import
 	// Deps are the resources that the block refers to, through whatever lies between.
 	Deps []addr.ConfigResource
 	seen bool
@@ -198,7 +200,7 @@ func (w *Walk) addImport(s *Slot, ctx *hcl.EvalContext) diag.List {
 	if diags.HasErrors() {
 		return diags
 	}
-	id, diags := importID(b.ID, ctx)
+	id, secret, diags := importID(b.ID, ctx)
 	if diags.HasErrors() {
 		return diags
 	}
@@ -209,36 +211,42 @@ func (w *Walk) addImport(s *Slot, ctx *hcl.EvalContext) diag.List {
 		w.imports = map[addr.AbsResourceInstance]*Import{}
 	}
 	if other := w.imports[a]; other != nil && other.ID != id {
-		return problem(b.ToExpr, ctx, "Duplicate import configuration for \""+a.String()+"\"", "Both %q and %q are to be imported as %s. An address has one object.", other.ID, id, a)
+		summary := "Duplicate import configuration for \"" + a.String() + "\""
+		if secret || other.Sensitive {
+			return problem(b.ToExpr, ctx, summary, "Two different ids are to be imported as %s. An address has one object.", a)
+		}
+		return problem(b.ToExpr, ctx, summary, "Both %q and %q are to be imported as %s. An address has one object.", other.ID, id, a)
 	}
-	w.imports[a] = &Import{Target: a, ID: id, Block: b, Deps: s.resourceDeps}
+	w.imports[a] = &Import{Target: a, ID: id, Sensitive: secret, Block: b, Deps: s.resourceDeps}
 	return nil
 }
 
-func importID(e hcl.Expression, ctx *hcl.EvalContext) (string, diag.List) {
+// importID gives the id of an import block, and whether it is sensitive.
+func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, diags diag.List) {
 	const summary = "Invalid import id argument"
 	v, hclDiags := e.Value(ctx)
 	if hclDiags.HasErrors() {
-		return "", diag.List(nil).AppendHCL(hclDiags)
+		return "", false, diag.List(nil).AppendHCL(hclDiags)
 	}
 	if value.HasDeepEphemeral(v) {
-		return "", problem(e, ctx, summary, "The import id is ephemeral, but the plan has to remember it.")
+		return "", false, problem(e, ctx, summary, "The import id is ephemeral, but the plan has to remember it.")
 	}
+	secret = value.HasDeepSensitive(v)
 	v, _ = v.Unmark()
 	switch {
 	case v.IsNull():
-		return "", problem(e, ctx, summary, "The import id cannot be null.")
+		return "", false, problem(e, ctx, summary, "The import id cannot be null.")
 	case !v.IsKnown():
-		return "", problem(e, ctx, summary, `The import block's "id" depends on what is known only after apply, so the object cannot be looked for while planning.`)
+		return "", false, problem(e, ctx, summary, `The import block's "id" depends on what is known only after apply, so the object cannot be looked for while planning.`)
 	}
 	text, err := convert.Convert(v, cty.String)
 	switch {
 	case err != nil:
-		return "", problem(e, ctx, "Incorrect value type", "The import id has to be text: %s.", err)
+		return "", false, problem(e, ctx, "Incorrect value type", "The import id has to be text: %s.", err)
 	case text.AsString() == "":
-		return "", problem(e, ctx, summary, "The import id is an empty string.")
+		return "", false, problem(e, ctx, summary, "The import id is an empty string.")
 	}
-	return text.AsString(), nil
+	return text.AsString(), secret, nil
 }
 
 // ImportOf gives what an import block says of an instance; nil when none does.

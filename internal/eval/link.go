@@ -359,6 +359,9 @@ func (l *linker) resolveResource(ref addr.Reference, where string, undeclared pr
 		return l.noSuchResource(ref, where, undeclared)
 	}
 	target := l.u.slots[i]
+	if l.s.Kind == SlotImport && l.s.Import.To == target.ConfigAddr() {
+		return undeclared("Invalid import id argument", "The import block cannot refer to %s, which is what it imports.", ref.Resource)
+	}
 	if check := target.Resource.Check; check != nil && (l.s.Kind != SlotCheck || l.s.Check != check) {
 		return undeclared("Reference to scoped resource", "The referenced data resource %q %q is not available from this context.", ref.Resource.Type, ref.Resource.Name)
 	}

@@ -73,14 +73,23 @@ func (m *managed) takeOver() error {
 	if found == nil || !m.prior.null() {
 		return nil
 	}
-	m.p.opts.Events.Send(event.ImportPrepare{Object: m.obj, ID: event.ID{Key: "id", Value: found.ID}})
+	m.importing = m.p.announce(m.obj, found)
 	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, found.ID, nil)
 	if err != nil {
 		return err
 	}
-	m.importing = &plan.Importing{ID: found.ID}
 	m.found(k)
 	return nil
+}
+
+// announce tells that an object is looked for which an import block names.
+func (p *planner) announce(o addr.Object, found *eval.Import) *plan.Importing {
+	i := &plan.Importing{ID: found.ID, Sensitive: found.Sensitive}
+	if i.Sensitive {
+		p.opts.Secrets.Add(cty.StringVal(i.ID), []cty.Path{{}})
+	}
+	p.opts.Events.Send(event.ImportPrepare{Object: o, ID: event.ID{Key: "id", Value: i.Shown()}})
+	return i
 }
 
 // found takes what was found for the object of this instance. It was not made from anything that the configuration mentions, so it has no
@@ -226,14 +235,14 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 	if err != nil {
 		return err
 	}
-	p.opts.Events.Send(event.ImportPrepare{Object: o, ID: event.ID{Key: "id", Value: found.ID}})
+	importing := p.announce(o, found)
 	k, err := p.imported(o, cfg, rt, inst, found.ID, nil)
 	if err != nil {
 		return err
 	}
 	m := &managed{
 		p: p, inst: found.Target, obj: o, cfg: cfg, rt: rt, block: rt.Block, prov: inst, prior: k,
-		config: sayable(rt.Block, k.value), importing: &plan.Importing{ID: found.ID},
+		config: sayable(rt.Block, k.value), importing: importing,
 	}
 	m.effective = m.config
 	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: k.object}})

@@ -81,6 +81,8 @@ func importedFrom(i *plan.Importing) string {
 		return "an id that will be known after apply"
 	case i.ID == "" && i.Identity != cty.NilVal:
 		return "an identity"
+	case i.Sensitive:
+		return "a sensitive id"
 	}
 	return quoted(i.ID)
 }

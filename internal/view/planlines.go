@@ -48,7 +48,7 @@ func lineOf(c *plan.Change) (line changeLine, ok bool) {
 		line.PreviousResource = &previous
 	}
 	if c.Importing != nil {
-		line.Importing = &importing{ID: c.Importing.ID, Unknown: c.Importing.Unknown}
+		line.Importing = &importing{ID: c.Importing.Shown(), Unknown: c.Importing.Unknown}
 	}
 	return line, true
 }

@@ -46,7 +46,7 @@ func writeGenerated(name, title string, pl *plan.Plan) diag.List {
 		_, err := fmt.Fprintf(w, "# __generated__ by %s\n# Read these resources, and move them to the files where they belong.\n", title)
 		for _, c := range pl.Changes {
 			if err == nil && c.GeneratedConfig != "" {
-				_, err = fmt.Fprintf(w, "\n# __generated__ by %s from %q\n%s\n", title, c.Importing.ID, c.GeneratedConfig)
+				_, err = fmt.Fprintf(w, "\n# __generated__ by %s from %q\n%s\n", title, c.Importing.Shown(), c.GeneratedConfig)
 			}
 		}
 		return err
