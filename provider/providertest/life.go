@@ -124,7 +124,12 @@ const big = "12345678901234567890123"
 // checkBig creates an object with a big number, unless the provider does not want it.
 func checkBig(s *session, r *Resource, name string) {
 	s.start()
-	o := s.object(r, Attrs{name: cty.MustParseNumberVal(big)})
+	o := s.object(r)
+	given := enlarged(o.config.GetAttr(name))
+	if given == cty.NilVal {
+		s.Skipf("no configuration of the test gives %s a number", name)
+	}
+	o.config = o.changed(Attrs{name: given})
 	refused := func(what string, diags diag.List) {
 		s.proper(what, o.rt.Block, diags)
 		if diags.HasErrors() {
@@ -148,6 +153,42 @@ func checkBig(s *session, r *Resource, name string) {
 	o.performed(o.config, planned, resp)
 	o.settled()
 	o.destroy()
+}
+
+// enlarged gives a value with big in the place of all of its numbers, or what its type allows to make of that one number. It is cty.NilVal when
+// there is no number, and no place for one that could be found without knowing more of the provider.
+func enlarged(v cty.Value) cty.Value {
+	n, found := cty.MustParseNumberVal(big), false
+	out, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
+		if v.Type() == cty.Number && !v.IsNull() {
+			found = true
+			return n, nil
+		}
+		return v, nil
+	})
+	if err == nil && found {
+		return out
+	}
+	var of func(ty cty.Type) cty.Value
+	of = func(ty cty.Type) cty.Value {
+		if ty == cty.Number {
+			return n
+		}
+		if !ty.IsCollectionType() {
+			return cty.NilVal
+		}
+		element := of(ty.ElementType())
+		switch {
+		case element == cty.NilVal:
+			return cty.NilVal
+		case ty.IsMapType():
+			return cty.MapVal(map[string]cty.Value{"a": element})
+		case ty.IsSetType():
+			return cty.SetVal([]cty.Value{element})
+		}
+		return cty.ListVal([]cty.Value{element})
+	}
+	return of(v.Type())
 }
 
 // checkUpgrade hands what a state would hold back to the provider, as happens at the start of every run.

@@ -74,8 +74,9 @@ type Resource struct {
 	// Slow is a change that makes the creation of an object take longer than Options.Patience, so that it can be interrupted: by the
 	// end of its context, with and without a call of Stop before.
 	Slow Attrs
-	// Numbers names attributes of the type number that are given a value which no machine's number holds. It may be refused, which skips the
-	// check; what is taken has to be kept as it is.
+	// Numbers names attributes and blocks in which all numbers that Config gives become one which no machine's number holds. Where it gives
+	// none, an attribute that is a number, or a collection of numbers, is given one. It may be refused, which skips the check; what is taken has
+	// to be kept as it is.
 	Numbers []string
 }
 

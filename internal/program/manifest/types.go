@@ -372,14 +372,15 @@ func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, 
 		say(`cannot be set, so it cannot force a replacement: "force_new" has no meaning.`)
 	case (w.Check != nil || w.ForceNew || w.Default != cty.NilVal) && (b.computed || !a.Required && !a.Optional):
 		say(`cannot be set, so "force_new", "default" and "json_schema" have no meaning.`)
-	case w.AsText && !holdsNumbers(a.ImpliedType()):
+	case w.AsText && !HoldsNumbers(a.ImpliedType()):
 		say(`holds no numbers, and the encoding only tells how these are sent.`)
 	case !b.managed && (w.ForceNew || w.Stable):
 		say("does not belong to a resource, which alone can be changed and replaced: remove force_new and stable.")
 	}
 }
 
-func holdsNumbers(ty cty.Type) bool {
+// HoldsNumbers tells whether values of a type may be numbers, or have some inside.
+func HoldsNumbers(ty cty.Type) bool {
 	found := false
 	var look func(cty.Type)
 	look = func(ty cty.Type) {

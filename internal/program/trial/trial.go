@@ -176,14 +176,29 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 	return o, v.err
 }
 
-// numbers gives the attributes that a configuration can give a number.
+// numbers gives the attributes and blocks in which a configuration can give a number, at any depth.
 func numbers(b *provider.Block) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
-		if a := b.Attributes[name]; a.Type == cty.Number && (a.Required || a.Optional) {
+		if takesNumber(b.Attributes[name]) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
+		if len(numbers(&b.Blocks[name].Block)) > 0 {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+func takesNumber(a *provider.Attribute) bool {
+	switch {
+	case !a.Required && !a.Optional:
+		return false
+	case a.Nested == nil:
+		return manifest.HoldsNumbers(a.Type)
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Values(a.Nested.Attributes)), takesNumber)
 }
 
 func (t *Trial) noType(kind, name string, known []string) error {
