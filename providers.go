@@ -75,7 +75,7 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 		if diags.HasErrors() {
 			return nil, diags.Err()
 		}
-		s := handler.Surroundings{Spool: p.answersFolder}
+		s := handler.Surroundings{Spool: p.answersFolder, Host: "tombolo/" + Version}
 		if p.opts.Dir != "." {
 			s.Dir = p.opts.Dir
 		}

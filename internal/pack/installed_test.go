@@ -200,6 +200,28 @@ func TestExamplesRunAsPackages(t *testing.T) {
 	}
 }
 
+// What plan_programs says holds for packaged program providers, too, although they are plugins.
+func TestPackagesKeepToPlanPrograms(t *testing.T) {
+	dist, err := packed()
+	must(t, err)
+	mirror, err := filepath.Abs(filepath.Join(dist, "filesystem-mirror"))
+	must(t, err)
+	p := newProject(t, examples[0], "tombolo")
+	settings := func(provider string) {
+		p.file("rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\nplan_programs {\n  providers = [%q]\n}\n", mirror, provider))
+	}
+	settings("example/other")
+	p.run("init")
+	cmd := exec.Command(p.program, "plan", "-no-color")
+	cmd.Dir, cmd.Env = p.dir, p.env
+	out, err := cmd.CombinedOutput()
+	if text := strings.Join(strings.Fields(string(out)), " "); err == nil || !strings.Contains(text, "does not allow the provider example/notes to run its program") {
+		t.Errorf("got %v\n%s", err, out)
+	}
+	settings("example/notes")
+	p.run("plan")
+}
+
 // protect takes away the permission to write, for the time of the test.
 func protect(t *testing.T, dir string) {
 	t.Helper()

@@ -118,7 +118,12 @@ func (c *Call) plugins(project *tombolo.Project, each bool) (map[addr.Provider]p
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := c.ProviderLog()
 	for p, program := range programs {
-		out[p] = host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact}.Factory()
+		plugin := host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact}
+		if why := set.PlanPrograms.Refusal(p, nil); why != nil {
+			// A packaged program provider keeps to it (package pack/generic); any other plugin does not know the variable.
+			plugin.Env = append(os.Environ(), "TOMBOLO_PLAN_REFUSED="+why.Error())
+		}
+		out[p] = plugin.Factory()
 	}
 	for p, dir := range ProgramProviders(set) {
 		out[p] = project.ProgramProvider(p, dir, log)

@@ -12,10 +12,12 @@ package generic
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -89,9 +91,24 @@ func Open(dir string, s handler.Surroundings, say func(handler.Output)) (*manife
 	if diags.HasErrors() {
 		return nil, nil, diags
 	}
-	p := handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(_ context.Context, o handler.Output) { say(o) }})
+	p := handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(_ context.Context, o handler.Output) { say(o) }, MayRead: refusal()})
 	return m, p, diags
 }
+
+// RefusalVariable is the environment variable in which Tombolo gives a plugin the reason why no program may run for it while nothing is to be
+// changed: what the user's plan_programs says does not travel over the protocol.
+const RefusalVariable = "TOMBOLO_PLAN_REFUSED"
+
+// refusal gives what judges calls that change nothing; nil when all may be made. Programs do not inherit the variable: one that runs an engine
+// has plugins with a policy of their own.
+var refusal = sync.OnceValue(func() func() error {
+	why := os.Getenv(RefusalVariable)
+	if why == "" {
+		return nil
+	}
+	_ = os.Unsetenv(RefusalVariable) // it was there, so it can be removed
+	return func() error { return errors.New(why) }
+})
 
 func levelOf(l slog.Level) hclog.Level {
 	switch {

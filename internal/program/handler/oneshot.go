@@ -1,7 +1,9 @@
 package handler
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,8 +35,32 @@ type Surroundings struct {
 	Spool func() string
 	// Patience is the time that a program has to begin a session; 0 means a minute.
 	Patience time.Duration
-	// Host is who programs are told starts them; empty means tombolo.
+	// Host is who programs of sessions are told starts them, such as "tombolo/0.1.0"; empty means tombolo.
 	Host string
+}
+
+// greeting are the params of initialize: which versions of the protocol there are, who speaks, and from which level on somebody reads what the
+// program says of its work. Nothing of a configuration is among them.
+func greeting(s Surroundings, env []string) []byte {
+	level := "info"
+	for _, pair := range env {
+		for _, name := range []string{"TF_LOG", "TF_LOG_PROVIDER"} {
+			if text, ok := strings.CutPrefix(pair, name+"="); ok {
+				switch text = strings.ToLower(text); {
+				case text == "trace" || text == "json":
+					level = "trace"
+				case text == "debug" && level != "trace":
+					level = "debug"
+				}
+			}
+		}
+	}
+	params, _ := json.Marshal(struct {
+		Protocol []int  `json:"protocol"`
+		Host     string `json:"host"`
+		Log      string `json:"log"`
+	}{[]int{manifest.Protocol}, cmp.Or(s.Host, "tombolo"), level})
+	return params
 }
 
 // NewCaller gives the caller for the mode of a manifest.

@@ -262,12 +262,7 @@ func (c *sessions) start(r *running) error {
 		return err
 	}
 	r.conn = session.New(r.talk.Stdin, r.talk.Stdout)
-	host := c.surroundings.Host
-	if host == "" {
-		host = "tombolo"
-	}
-	params, _ := json.Marshal(map[string]any{"protocol": []int{manifest.Protocol}, "host": host})
-	r.hello, err = r.conn.Begin("initialize", params, nil)
+	r.hello, err = r.conn.Begin("initialize", greeting(c.surroundings, s.Env), nil)
 	return err
 }
 

@@ -99,7 +99,7 @@ func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem strin
 	}()
 	if t.manifest.Mode == manifest.Session {
 		conn := session.New(talk.Stdin, talk.Stdout)
-		hello, err := conn.Begin("initialize", fmt.Appendf(nil, `{"protocol":[%d],"host":"tombolo"}`, manifest.Protocol), nil)
+		hello, err := conn.Begin("initialize", fmt.Appendf(nil, `{"protocol":[%d],"host":"tombolo","log":"info"}`, manifest.Protocol), nil)
 		if err != nil {
 			return "", err
 		}
