@@ -41,6 +41,9 @@ const (
 	manyMB   = 200
 )
 
+// The folders of mirrors among what is made.
+const filesystemMirror, networkMirror = "filesystem-mirror", "network-mirror"
+
 // collect finds the files of a provider. Names that begin with a dot, and what programs leave behind, are no part of it.
 func collect(o Options, m *manifest.Manifest, text []byte) (files, diag.List) {
 	c := &collection{Options: o, manifest: m, root: m.Dir}
@@ -50,6 +53,9 @@ func collect(o Options, m *manifest.Manifest, text []byte) (files, diag.List) {
 	c.out, _ = filepath.Abs(o.Out) // it only has to be recognised
 	if real, err := filepath.EvalSymlinks(c.out); err == nil {
 		c.out = real
+	}
+	if c.out == c.root {
+		return nil, c.diags.Errorf(nil, badPackage, "The packages are to be written to %s, the folder of the provider itself, and would be part of the next ones. Name another folder, such as -out=%s.", o.Out, filepath.Join(o.Out, "dist"))
 	}
 	for _, pattern := range o.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -93,7 +99,13 @@ func (c *collection) visit(full string, d fs.DirEntry, err error) error {
 		}
 		return nil
 	}
-	if d.IsDir() {
+	switch {
+	case d.IsDir() && isMade(full):
+		return filepath.SkipDir
+	case d.IsDir() && isThere(filepath.Join(full, "pyvenv.cfg")):
+		c.diags = c.diags.Errorf(nil, badPackage, "%s is a virtual environment of Python, which works on the machine that it was made on. Leave it out with -exclude=%[1]s, and name Python in \"requires\", make it with \"prepare\", or make one executable of the program.", name)
+		return filepath.SkipDir
+	case d.IsDir():
 		return nil
 	}
 	f := file{name: name, path: full}
@@ -104,7 +116,7 @@ func (c *collection) visit(full string, d fs.DirEntry, err error) error {
 	var bad *linkError
 	switch {
 	case errors.As(err, &bad):
-		c.diags = c.diags.Errorf(nil, badPackage, "%s is a link %s. Archives of providers have no links. Put the file itself there, or leave it out with -exclude=%s. A virtual environment of Python is made of links and cannot be packed: name Python in \"requires\", or make one executable of the program.", name, bad.problem, name)
+		c.diags = c.diags.Errorf(nil, badPackage, "%s is a link %s. Archives of providers have no links. Put the file itself there, or leave it out with -exclude=%s.", name, bad.problem, name)
 		return nil
 	case err != nil:
 		return err
@@ -121,6 +133,16 @@ func (c *collection) visit(full string, d fs.DirEntry, err error) error {
 	}
 	c.files = append(c.files, f)
 	return nil
+}
+
+// isMade tells whether a folder has what was built earlier.
+func isMade(dir string) bool {
+	return isThere(filepath.Join(dir, filesystemMirror)) && isThere(filepath.Join(dir, networkMirror))
+}
+
+func isThere(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
 
 func (c *collection) leftOut(name string) bool {

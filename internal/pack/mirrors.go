@@ -14,7 +14,7 @@ import (
 
 // mirrors puts the release into the two mirrors, which keep what they have of earlier ones.
 func (b *build) mirrors() error {
-	b.result.FilesystemMirror, b.result.NetworkMirror = filepath.Join(b.Out, "filesystem-mirror"), filepath.Join(b.Out, "network-mirror")
+	b.result.FilesystemMirror, b.result.NetworkMirror = filepath.Join(b.Out, filesystemMirror), filepath.Join(b.Out, networkMirror)
 	for _, root := range []string{b.result.FilesystemMirror, b.result.NetworkMirror} {
 		if err := os.MkdirAll(packages.ProviderPath(root, b.Source), 0o755); err != nil {
 			return err

@@ -149,8 +149,7 @@ func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
 	o.Out = again
 	long := time.Unix(1e9, 0)
 	must(t, os.Chtimes(filepath.Join(f.dir, "demo.sh"), long, long))
-	must(t, os.RemoveAll(out))
-	f.mustBuild(o)
+	f.mustBuild(o) // beside what was built before
 	o.Out = out
 	second := f.mustBuild(o)
 	for _, name := range second.Files {
@@ -273,14 +272,15 @@ func TestWhatCannotBePackedIsNamed(t *testing.T) {
 		change func(*folder)
 		want   []string
 	}{
-		"no version":         {file("tombolo-provider.json", strings.Replace(simple, `"version": "1.2.3", `, "", 1)), []string{`has no "version"`}},
-		"bad manifest":       {file("tombolo-provider.json", strings.Replace(simple, "command", "comand", 1)), []string{`Did you mean "command"`}},
-		"link outside":       {link("/etc/hosts", "hosts"), []string{"hosts is a link to /etc/hosts", "outside"}},
-		"link to a folder":   {link(".", "here"), []string{"here is a link to a folder", "virtual environment"}},
-		"link to nothing":    {link("nothing", "gone"), []string{"gone is a link that leads nowhere"}},
-		"taken for a plugin": {file("terraform-provider-demo.json", "{}"), []string{"terraform-provider-demo.json begins as that of a plugin does"}},
-		"missing file":       {file("tombolo-provider.json", strings.Replace(simple, "./demo.sh", "./other.sh", 1)), []string{"names the file ./other.sh", "not among"}},
-		"backslash":          {file(`a\b`, ""), []string{"backslash"}},
+		"no version":          {file("tombolo-provider.json", strings.Replace(simple, `"version": "1.2.3", `, "", 1)), []string{`has no "version"`}},
+		"bad manifest":        {file("tombolo-provider.json", strings.Replace(simple, "command", "comand", 1)), []string{`Did you mean "command"`}},
+		"link outside":        {link("/etc/hosts", "hosts"), []string{"hosts is a link to /etc/hosts", "outside"}},
+		"link to a folder":    {link(".", "here"), []string{"here is a link to a folder", "-exclude=here"}},
+		"link to nothing":     {link("nothing", "gone"), []string{"gone is a link that leads nowhere"}},
+		"taken for a plugin":  {file("terraform-provider-demo.json", "{}"), []string{"terraform-provider-demo.json begins as that of a plugin does"}},
+		"missing file":        {file("tombolo-provider.json", strings.Replace(simple, "./demo.sh", "./other.sh", 1)), []string{"names the file ./other.sh", "not among"}},
+		"virtual environment": {file("env/pyvenv.cfg", ""), []string{"env is a virtual environment", "-exclude=env"}},
+		"backslash":           {file(`a\b`, ""), []string{"backslash"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFolder(t, simple)
@@ -293,6 +293,12 @@ func TestWhatCannotBePackedIsNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestPackagesAreNotMadeIntoTheFolderItself(t *testing.T) {
+	f := newFolder(t, simple)
+	_, diags := f.build(f.options(f.dir))
+	wantProblems(t, diags, "the folder of the provider itself", "-out="+filepath.Join(f.dir, "dist"))
 }
 
 func wantProblems(t *testing.T, diags diag.List, want ...string) {

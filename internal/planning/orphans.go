@@ -28,12 +28,17 @@ type stray struct {
 // planOrphans plans the deletion of every stored object that the walk did not visit: its block or module is gone, or everything is to be
 // destroyed.
 func (p *planner) planOrphans(ctx context.Context) error {
+	// After errors a block may not have been visited because it refers to what has failed: its objects are not unwanted.
+	failed := p.opts.Mode != plan.Destroy && p.walk.Diagnostics().HasErrors()
 	var strays []stray
 	for _, r := range p.prior.Resources() {
 		if p.visited[r.Addr] && p.opts.Mode != plan.Destroy {
 			continue
 		}
 		slot := p.prog.ResourceSlot(r.Addr.Config())
+		if failed && slot != nil {
+			continue
+		}
 		for _, key := range r.Keys() {
 			inst := r.Instances[key]
 			a := r.Addr.Instance(key)

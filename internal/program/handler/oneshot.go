@@ -219,7 +219,8 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 		}
 	}
 	cache, err := cacheDir(m, s)
-	if err != nil {
+	usesCache := m.Prepare != nil || slices.ContainsFunc(argv, func(word string) bool { return strings.Contains(word, "{cache}") })
+	if err != nil && usesCache {
 		return notReady("There is no folder that provider %s could keep things in: %s. Set XDG_CACHE_HOME or HOME.", m.Name, err)
 	}
 	argv = manifest.InPackage(m.Dir, argv)
@@ -229,13 +230,12 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	if _, err := os.Stat(argv[0]); err != nil && member == "command" && m.Prepare != nil && strings.HasPrefix(argv[0], cache) {
 		return notReady("Provider %s is not prepared: there is no %s. Run: tombolo provider prepare %s", m.Name, argv[0], m.Dir)
 	}
-	return Start{Argv: argv, Cache: cache, Env: append(program.Environ(env),
-		fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol),
-		"TOMBOLO_PROVIDER_DIR="+m.Dir,
-		"TOMBOLO_CACHE_DIR="+cache,
-		"PYTHONUTF8=1",
-		"PYTHONPYCACHEPREFIX="+filepath.Join(cache, "pycache"),
-	)}, nil
+	env = append(program.Environ(env), fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol), "TOMBOLO_PROVIDER_DIR="+m.Dir, "PYTHONUTF8=1")
+	if err != nil {
+		// Most programs keep nothing, and services often have no HOME. Python must not write beside the program all the same.
+		return Start{Argv: argv, Env: append(env, "PYTHONDONTWRITEBYTECODE=1")}, nil
+	}
+	return Start{Argv: argv, Cache: cache, Env: append(env, "TOMBOLO_CACHE_DIR="+cache, "PYTHONPYCACHEPREFIX="+filepath.Join(cache, "pycache"))}, nil
 }
 
 // cacheDir names a folder; programs make it when they need it.

@@ -69,6 +69,30 @@ func TestProgramsThatDoNotStartSayWhatToChange(t *testing.T) {
 	}
 }
 
+func TestAProgramThatKeepsNothingNeedsNoHome(t *testing.T) {
+	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "TOMBOLO_CACHE_DIR"} {
+		t.Setenv(name, "")
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.UserCacheDir(); err == nil {
+		t.Skip("there is a cache folder without HOME")
+	}
+	const script = `echo "{\"state\":{\"id\":\"${TOMBOLO_CACHE_DIR-none} $PYTHONDONTWRITEBYTECODE\"}}"`
+	resp := small(t, `["sh", "./p.sh"]`, "", script, 0o600, "x")
+	if resp.Diagnostics.HasErrors() {
+		t.Fatal(resp.Diagnostics.Err())
+	}
+	if got := resp.State.GetAttr("id").AsString(); got != "none 1" {
+		t.Errorf("got %q", got)
+	}
+	resp = small(t, `["sh", "./p.sh", "{cache}/x"]`, "", script, 0o600, "x")
+	if got := texts(resp.Diagnostics); !strings.Contains(got, "Set XDG_CACHE_HOME or HOME") {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestAProgramNeedNotReadItsRequest(t *testing.T) {
 	resp := small(t, `["sh", "./p.sh"]`, "", "exec 0<&-\necho '{\"state\": {\"id\": \"x\"}}'\n", 0o600, strings.Repeat("long ", 400_000))
 	if resp.Diagnostics.HasErrors() || resp.State.GetAttr("id").AsString() != "x" {
