@@ -16,7 +16,7 @@ import (
 
 // lab is a provider for what the world does not have: versions of a schema, private data, warnings. LAB_VERSION says which version of
 // itself it is: from version 1 on, label is called name. LAB_WARN names the operations that warn. With LAB_META it takes a provider_meta
-// block, and warns of what each call is told of it.
+// block, and warns of what each call is told of it; with LAB_TLS it warns of how it is talked to.
 type lab struct{ provider.Base }
 
 func labVersion() (n int64) {
@@ -106,7 +106,10 @@ func (l lab) Schema(context.Context) (*provider.Schema, diag.List) { return labS
 
 // Configure implements provider.Provider.
 func (l lab) Configure(context.Context, provider.ConfigureRequest) provider.ConfigureResponse {
-	if os.Getenv("LAB_WARN") == "" {
+	switch {
+	case os.Getenv("LAB_TLS") != "":
+		return provider.ConfigureResponse{Diagnostics: diag.List{{Severity: diag.Warning, Summary: fmt.Sprintf("Lab is talked to over TLS: %v", os.Getenv("PLUGIN_CLIENT_CERT") != "")}}}
+	case os.Getenv("LAB_WARN") == "":
 		return provider.ConfigureResponse{}
 	}
 	return provider.ConfigureResponse{Diagnostics: diag.List{{Severity: diag.Warning, Summary: "Lab warns of configure"}}}

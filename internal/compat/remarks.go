@@ -38,7 +38,6 @@ var remarks = map[string]Remark{
 	"variable TF_CLOUD_HOSTNAME":         {Refused, "They are part of the block `cloud`, which is refused."},
 	"variable TF_CLOUD_ORGANIZATION":     {Refused, "They are part of the block `cloud`, which is refused."},
 	"variable TF_CLOUD_PROJECT":          {Refused, "They are part of the block `cloud`, which is refused."},
-	"variable TF_DISABLE_PLUGIN_TLS":     {Moot, "Plugins are always talked to over TLS."},
 	"variable TF_FORCE_LOCAL_BACKEND":    {Moot, "Without remote runs there is nothing to force."},
 	"variable TF_STATE_PERSIST_INTERVAL": {Moot, "There is nothing to set: every result is in the journal before the next step begins."},
 }

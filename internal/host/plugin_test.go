@@ -61,6 +61,19 @@ func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
 	}
 }
 
+func TestAPluginThatInsistsOnACertificateIsExplained(t *testing.T) {
+	p := shell("echo '1|5|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600")
+	p.Plain = true
+	started, err := p.Factory()(context.Background())
+	if err == nil {
+		started.Close()
+		t.Fatal("it started")
+	}
+	if !strings.Contains(err.Error(), "TF_DISABLE_PLUGIN_TLS") {
+		t.Errorf("got %s", err)
+	}
+}
+
 func TestAProgramThatTheSystemDoesNotRunIsExplained(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"interpreter missing":    {"#! /nonexistent/python3 -I\nprint()\n", `names to run it is not there: "/nonexistent/python3 -I"`},

@@ -57,7 +57,7 @@ const maxHandshake = 64 << 10
 func (r *running) listen(p *process.Process, hello *io.PipeWriter) {
 	in := bufio.NewReaderSize(io.TeeReader(p.Stdout(), r.head), maxHandshake)
 	line, _ := in.ReadSlice('\n') // what comes without a line's end is judged as it is
-	if r.bad = handshakeProblem(string(line)); r.bad == "" {
+	if r.bad = handshakeProblem(string(line), r.plugin.Plain); r.bad == "" {
 		_, _ = hello.Write(line)
 	} else {
 		// Let it say more before it is ended: what is wrong often stands on stderr.
@@ -73,7 +73,7 @@ func (r *running) listen(p *process.Process, hello *io.PipeWriter) {
 var introduction = regexp.MustCompile(`^\d+\|\d+\|(tcp|unix)\|[^|]+\|`)
 
 // handshakeProblem says what is wrong with the line by which a plugin introduces itself; "" for a good one.
-func handshakeProblem(line string) string {
+func handshakeProblem(line string, plain bool) string {
 	line = strings.TrimSpace(line)
 	parts := strings.Split(line, "|")
 	switch {
@@ -81,7 +81,9 @@ func handshakeProblem(line string) string {
 		return "it is not the line by which a plugin introduces itself"
 	case len(parts) < 5 || parts[4] != "grpc":
 		return "it does not offer gRPC"
-	case len(parts) < 6 || len(parts[5]) < 50:
+	case plain && len(parts) > 5 && len(parts[5]) > 50:
+		return "it insists on a certificate, and TF_DISABLE_PLUGIN_TLS asks for an open connection"
+	case !plain && (len(parts) < 6 || len(parts[5]) < 50):
 		return "it has no certificate in its sixth field, without which the connection would not be private"
 	}
 	return ""

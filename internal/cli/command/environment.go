@@ -21,6 +21,7 @@ var Environment = []Variable{
 	{Name: "TF_CLI_ARGS_NAME", Text: "The same for the command NAME alone, such as TF_CLI_ARGS_plan or TF_CLI_ARGS_state_list."},
 	{Name: "TF_CLI_CONFIG_FILE", Text: "The file with the settings of the program. The default is .terraformrc in the home directory, or terraform.rc on Windows.", Paths: []string{"init"}},
 	{Name: "TF_DATA_DIR", Text: "The directory in which init keeps what it installs. The default is .terraform.", Paths: []string{"init", "get", "workspace"}},
+	{Name: "TF_DISABLE_PLUGIN_TLS", Text: "With any value: talk to plugins without TLS, to look at what is said. For debugging only.", Flags: []string{"parallelism"}},
 	{Name: "TF_IN_AUTOMATION", Text: "With any value: no advice on what to run next.", Paths: []string{"init", "plan", "apply"}},
 	{Name: "TF_INPUT", Text: "With 0 or false: ask nothing, as -input=false.", Flags: []string{"input"}},
 	{Name: "TF_LOG", Text: "Write a log to the standard error output: TRACE, DEBUG, INFO, WARN or ERROR for its level, JSON for all of it as JSON, OFF for none."},

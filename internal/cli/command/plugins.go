@@ -93,6 +93,9 @@ func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 	return wanted, diags
 }
 
+// PlainPlugins tells whether plugins are talked to without TLS: for those who want to see what is said.
+func (c *Call) PlainPlugins() bool { return c.App.Getenv("TF_DISABLE_PLUGIN_TLS") != "" }
+
 // plugins gives the providers of a configuration, and of everything that is locked, that are programs of their own.
 func (c *Call) plugins(project *tombolo.Project, each bool) (map[addr.Provider]provider.Factory, diag.List) {
 	wanted, diags := Wanted(project.Config())
@@ -118,7 +121,7 @@ func (c *Call) plugins(project *tombolo.Project, each bool) (map[addr.Provider]p
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := c.ProviderLog()
 	for p, program := range programs {
-		plugin := host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact}
+		plugin := host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact, Plain: c.PlainPlugins()}
 		if why := set.PlanPrograms.Refusal(p, nil); why != nil {
 			// A packaged program provider keeps to it (package pack/generic); any other plugin does not know the variable.
 			plugin.Env = append(os.Environ(), "TOMBOLO_PLAN_REFUSED="+why.Error())
