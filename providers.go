@@ -34,7 +34,7 @@ func (p *Project) factories() map[addr.Provider]provider.Factory {
 		if dir == "." {
 			dir = ""
 		}
-		return external.New(external.Options{Dir: dir, Stderr: p.programOutput, MayRead: p.mayRead}), nil
+		return external.New(external.Options{Dir: dir, Stderr: p.programOutput, MayRead: p.mayRead, Spool: p.answersFolder}), nil
 	}
 	for _, source := range []string{"hashicorp/external", "tombolo/external"} {
 		a, err := addr.ParseProvider(source)

@@ -216,3 +216,41 @@ func TestNothingIsLeftOfAnswersThatArrived(t *testing.T) {
 	r.do("destroy", "-auto-approve")
 	r.clean()
 }
+
+// The program of a resource of the external provider, level 1 of the protocol.
+const externalProgram = `in=$(cat)
+case $1 in
+create|update)
+  echo "$1" >>../log
+  while ! [ -e ../go ]; do sleep 0.02; done
+  echo "done $1" >>../log ;;
+esac
+echo '{"id": "made", "arguments": {"text": "'"$(expr "$in" : '.*"arguments":{"text":"\([a-z]*\)"')"'"}, "result": {}}'
+`
+
+const externalConfig = `resource "external_resource" "a" {
+  program   = ["sh", "./thing.sh"]
+  arguments = { text = "TEXT" }
+}
+`
+
+func TestAnswersOfExternalResourcesOutliveTheEngine(t *testing.T) {
+	r := newSpoolRoom(t)
+	configure := func(text string) { r.write("main.tf", strings.Replace(externalConfig, "TEXT", text, 1)) }
+	r.write("thing.sh", strings.ReplaceAll(externalProgram, "../", r.dir+"/"))
+	for _, c := range []struct {
+		action, text string
+		ended        bool
+	}{{"create", "one", false}, {"update", "two", false}, {"update", "three", true}} {
+		configure(c.text)
+		_ = os.Remove(filepath.Join(r.dir, "log"))
+		r.kill(c.action, c.ended, "apply", "-auto-approve")
+		if out := r.do("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "Operation of an interrupted run has ended") {
+			t.Errorf("%s: nobody was told: %s", c.action, out)
+		}
+		if text, err := os.ReadFile(filepath.Join(r.dir, "terraform.tfstate")); err != nil || !bytes.Contains(text, []byte(`"text": "`+c.text+`"`)) || bytes.Contains(text, []byte("tainted")) {
+			t.Errorf("%s: got %s, %v", c.action, text, err)
+		}
+		r.clean()
+	}
+}

@@ -37,6 +37,8 @@ type command struct {
 	action string
 	// stored is set when the program is the one that the state remembers, not the one that the configuration names.
 	stored bool
+	// spool is where the answer outlives us; the zero value is nowhere.
+	spool program.Spool
 }
 
 // newCommand puts words together: those of an interpreter, if any, and then those of a program. Null and empty words are
@@ -127,6 +129,9 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 		Env:   p.opts.Env,
 		Stdin: c.stdin,
 		Grace: p.opts.Grace,
+	}
+	if c.spool.Dir != "" {
+		cmd.Spool = c.spool
 	}
 	if c.action == "delete" {
 		cmd.MaxStdout = -1

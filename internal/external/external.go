@@ -48,6 +48,9 @@ type Options struct {
 	// The label tells type, program and action. Messages of programs that fail are in the diagnostics too; those of programs
 	// that succeed are nowhere else. The context is that of the call that runs the program.
 	Stderr func(ctx context.Context, label, line string)
+	// Spool gives the folder in which answers of programs that create and update outlive this process; nil, or an empty name, means that they do
+	// not.
+	Spool func() string
 	// MayRead judges the command line of a program that is to read something, before it is started: an error refuses it. Where the
 	// program runs in another directory, the words begin with those of a shell that goes there: cd, the directory, &&. Nil allows all.
 	MayRead func(words []string) error

@@ -136,7 +136,7 @@ func (p *external) Apply(ctx context.Context, req provider.ApplyRequest) provide
 		}
 	case req.Prior.IsNull():
 		var created *object
-		if created, problem = p.create(ctx, planned); created != nil {
+		if created, problem = p.create(ctx, planned, p.spool(req)); created != nil {
 			resp.State = created.value()
 		}
 	default:
@@ -146,7 +146,7 @@ func (p *external) Apply(ctx context.Context, req provider.ApplyRequest) provide
 			break
 		}
 		var updated object
-		if updated, problem = p.update(ctx, prior, planned); problem == nil {
+		if updated, problem = p.update(ctx, prior, planned, p.spool(req)); problem == nil {
 			resp.State = updated.value()
 		}
 	}
@@ -169,11 +169,12 @@ func settled(planned, config object) object {
 }
 
 // create returns the object beside a problem when the program succeeded with a bad answer that tells at least the id.
-func (p *external) create(ctx context.Context, planned object) (*object, *diag.Diagnostic) {
+func (p *external) create(ctx context.Context, planned object, spool program.Spool) (*object, *diag.Diagnostic) {
 	c, problem := planned.command("create", request{Arguments: encoded(planned.arguments)})
 	if problem != nil {
 		return nil, problem
 	}
+	c.spool = spool
 	res, problem := p.run(ctx, typeResource, c)
 	if problem != nil {
 		return nil, problem
@@ -187,16 +188,61 @@ func (p *external) create(ctx context.Context, planned object) (*object, *diag.D
 		return &created, nil
 	}
 	problem = c.badResults(res, err)
-	id := salvageID(res.Stdout)
-	if id == "" {
-		return nil, problem
+	half := planned.salvaged(res.Stdout)
+	if half != nil {
+		problem.Detail += fmt.Sprintf("\n\nThe object is recorded with the id %q that the output holds.", idOf(*half))
 	}
-	problem.Detail += fmt.Sprintf("\n\nThe object is recorded with the id %q that the output holds.", id)
-	half := planned.with(answer{id: id, arguments: stringMap(planned.arguments), result: map[string]string{}})
-	return &half, problem
+	return half, problem
 }
 
-func (p *external) update(ctx context.Context, prior, planned object) (object, *diag.Diagnostic) {
+// salvaged gives the object that a bad answer tells at least the id of; nil when there is none.
+func (o object) salvaged(output []byte) *object {
+	id := salvageID(output)
+	if id == "" {
+		return nil
+	}
+	half := o.with(answer{id: id, arguments: stringMap(o.arguments), result: map[string]string{}})
+	return &half
+}
+
+// spool is where the answer of a call of Apply outlives us.
+func (p *external) spool(req provider.ApplyRequest) (s program.Spool) {
+	if req.Intent == "" || p.opts.Spool == nil {
+		return s
+	}
+	if s.Dir, s.Token = p.opts.Spool(), req.Intent; s.Dir != "" && req.Record != nil {
+		s.Record = req.Record()
+	}
+	return s
+}
+
+// Answered gives the response to a call of Apply whose program ended when nobody listened any more; deletions are not among them. A state of
+// cty.NilVal means that nobody knows what it did. A program that nobody saw end has succeeded when its answer is whole.
+func (p *external) Answered(_ context.Context, req provider.ApplyRequest, found *program.Spooled) provider.ApplyResponse {
+	resp := provider.ApplyResponse{State: cty.NilVal, LegacyTypeSystem: true}
+	if req.Type != typeResource || req.Planned.IsNull() {
+		return resp
+	}
+	creates, failed := req.Prior.IsNull(), found.Known && found.ExitCode != 0
+	bad := diag.List{problem(sumExecution, "The program of an interrupted run did not end well, or not with an answer that can be read.")}
+	planned := objectOf(req.Planned)
+	a, err := readAnswer(found.Stdout)
+	switch {
+	case planned.program.IsNull():
+	case failed && creates:
+	case failed:
+		resp.State, resp.Diagnostics = req.Prior, bad
+	case err == nil && !a.gone:
+		resp.State = planned.with(a).value()
+	case creates:
+		if half := planned.salvaged(found.Stdout); half != nil {
+			resp.State, resp.Diagnostics = half.value(), bad
+		}
+	}
+	return resp
+}
+
+func (p *external) update(ctx context.Context, prior, planned object, spool program.Spool) (object, *diag.Diagnostic) {
 	c, problem := planned.command("update", request{
 		ID:           idOf(prior),
 		Arguments:    encoded(planned.arguments),
@@ -205,6 +251,7 @@ func (p *external) update(ctx context.Context, prior, planned object) (object, *
 	if problem != nil {
 		return object{}, problem
 	}
+	c.spool = spool
 	res, problem := p.run(ctx, typeResource, c)
 	if problem != nil {
 		return object{}, problem
