@@ -282,7 +282,7 @@ func (s *Slot) Addr() string {
 	case SlotCallOutput:
 		return prefix + "module." + s.Call.Name + "." + s.Name
 	case SlotProvider:
-		return prefix + `provider["` + s.Provider.Provider.String() + `"]`
+		return s.ConfiguredAs().String()
 	case SlotCheck:
 		return prefix + "check." + s.Name
 	case SlotImport:

@@ -16,6 +16,38 @@ import (
 type drawing struct {
 	slots []*eval.Slot
 	edges [][]int
+	more  []string // names of nodes behind those of the slots: see withProviders
+}
+
+// withProviders adds what no block stands for: provider configurations that are implied, and the end of each one that is in use.
+func (d drawing) withProviders() drawing {
+	out := drawing{slots: d.slots, edges: slices.Clone(d.edges)}
+	add := func(name string, edges ...int) int {
+		out.more = append(out.more, name)
+		out.edges = append(out.edges, edges)
+		return len(out.edges) - 1
+	}
+	begins, ends := map[addr.AbsProviderConfig]int{}, map[addr.AbsProviderConfig]int{}
+	for n, s := range d.slots {
+		if s.Kind == eval.SlotProvider {
+			begins[s.ConfiguredAs()] = n
+		}
+	}
+	for n, s := range d.slots {
+		if s.Kind != eval.SlotResource || s.ProviderConfig == (addr.AbsProviderConfig{}) {
+			continue
+		}
+		a := s.ProviderConfig
+		if _, ok := begins[a]; !ok {
+			begins[a] = add(a.String())
+		}
+		if _, ok := ends[a]; !ok {
+			ends[a] = add(a.String()+" (close)", begins[a])
+		}
+		out.edges[n] = append(slices.Clone(out.edges[n]), begins[a])
+		out.edges[ends[a]] = append(out.edges[ends[a]], n)
+	}
+	return out
 }
 
 // resources draws resources alone, each module in a box, in the form and order of Terraform.
@@ -80,7 +112,7 @@ func (d drawing) eachEdge(nodes []int, visit func(from, to int)) {
 	for i, n := range nodes {
 		place[n] = i
 	}
-	near, all := make([]*big.Int, len(d.slots)), make([]*big.Int, len(d.slots)) // chosen nodes that are next, and that can be reached
+	near, all := make([]*big.Int, len(d.edges)), make([]*big.Int, len(d.edges)) // chosen nodes that are next, and that can be reached
 	for _, n := range d.topological() {
 		direct, far := new(big.Int), new(big.Int)
 		for _, e := range d.edges[n] {
@@ -111,7 +143,7 @@ func eachBit(set *big.Int, visit func(i int)) {
 
 // topological gives all slots, those that others depend on first.
 func (d drawing) topological() []int {
-	waits, dependents := make([]int, len(d.slots)), make([][]int, len(d.slots))
+	waits, dependents := make([]int, len(d.edges)), make([][]int, len(d.edges))
 	var order []int
 	for n, list := range d.edges {
 		waits[n] = len(list)
@@ -134,23 +166,25 @@ func (d drawing) topological() []int {
 
 // evaluation draws everything that is evaluated.
 func (d drawing) evaluation() string {
+	d = d.withProviders()
 	var nodes []int
-	for n, s := range d.slots {
-		if s.Kind != eval.SlotCallOutput { // the output itself is drawn
+	for n := range d.edges {
+		if n >= len(d.slots) || d.drawn(d.slots[n]) {
 			nodes = append(nodes, n)
 		}
 	}
 	slices.SortFunc(nodes, func(a, b int) int { return strings.Compare(d.name(a), d.name(b)) })
 	var b strings.Builder
 	b.WriteString("digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n")
-	used := make([]bool, len(d.slots))
+	used := make([]bool, len(d.edges))
 	for _, n := range nodes {
-		if shape := map[eval.SlotKind]string{eval.SlotResource: "box", eval.SlotProvider: "diamond", eval.SlotVariable: "note"}[d.slots[n].Kind]; shape != "" {
-			fmt.Fprintf(&b, "\t\t%s [label = %s, shape = %q]\n", strconv.Quote("[root] "+d.name(n)), strconv.Quote(d.slots[n].Addr()), shape)
+		if label, shape := d.shape(n); shape != "" {
+			fmt.Fprintf(&b, "\t\t%s [label = %s, shape = %q]\n", strconv.Quote("[root] "+d.name(n)), strconv.Quote(label), shape)
 		}
 	}
+	var lines []string
 	edge := func(from, to string) {
-		fmt.Fprintf(&b, "\t\t%s -> %s\n", strconv.Quote("[root] "+from), strconv.Quote("[root] "+to))
+		lines = append(lines, fmt.Sprintf("\t\t%s -> %s\n", strconv.Quote("[root] "+from), strconv.Quote("[root] "+to)))
 	}
 	d.eachEdge(nodes, func(from, to int) {
 		used[to] = true
@@ -161,12 +195,33 @@ func (d drawing) evaluation() string {
 			edge("root", d.name(n))
 		}
 	}
+	slices.Sort(lines)
+	b.WriteString(strings.Join(lines, ""))
 	b.WriteString("\t}\n}\n")
 	return b.String()
 }
 
-// name is what a slot is called where everything is drawn.
+// drawn tells whether a slot is drawn: not what only passes something on, nor the configuration of a provider that nothing uses.
+func (d drawing) drawn(s *eval.Slot) bool {
+	return s.Kind != eval.SlotCallOutput && (s.Kind != eval.SlotProvider || s.Used)
+}
+
+// shape gives the label and the shape of a node; one without is a point that edges lead to.
+func (d drawing) shape(n int) (label, shape string) {
+	if n >= len(d.slots) {
+		if name := d.name(n); !strings.HasSuffix(name, " (close)") {
+			return name, "diamond"
+		}
+		return "", ""
+	}
+	return d.slots[n].Addr(), map[eval.SlotKind]string{eval.SlotResource: "box", eval.SlotProvider: "diamond", eval.SlotVariable: "note"}[d.slots[n].Kind]
+}
+
+// name is what a node is called where everything is drawn.
 func (d drawing) name(n int) string {
+	if n >= len(d.slots) {
+		return d.more[n-len(d.slots)]
+	}
 	s := d.slots[n]
 	switch s.Kind {
 	case eval.SlotLocal, eval.SlotOutput, eval.SlotResource, eval.SlotCheck:
