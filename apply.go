@@ -25,6 +25,21 @@ type Counts = applying.Counts
 //
 // Ephemeral variables are not part of a plan; give them again in variables, which may be nil.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty.Value) (Counts, diag.List) {
+	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
+}
+
+// ApplyOptions say how to apply a plan.
+type ApplyOptions struct {
+	// Ephemeral are the variables that are no part of the plan.
+	Ephemeral map[string]cty.Value
+	// StandIns are those that the plan was made with.
+	StandIns StandIns
+	// Scope, when set, is filled in to evaluate assertions with what is there now.
+	Scope *Scope
+}
+
+// ApplyWith is Apply with more options.
+func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts, diag.List) {
 	p := r.project
 	if diags := r.accepts(pl); diags.HasErrors() {
 		return Counts{}, diags
@@ -50,15 +65,16 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 			variables[name] = v.Value
 		}
 	}
-	for name, v := range ephemeral {
+	for name, v := range o.Ephemeral {
 		if pv, ok := pl.Variables[name]; ok && pv.Ephemeral {
 			variables[name] = v
 		}
 	}
-	pool := p.registry.NewPool()
-	until, done := r.until(ctx, pool)
+	pool := p.pool(o.StandIns)
+	until, done := r.until(ctx, pool.Pool)
+	functions := p.functions(p.opts.Abort, funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)})
 	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
-		Functions: p.functions(p.opts.Abort, funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)}),
+		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
 		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
@@ -73,7 +89,7 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty
 			diags = diags.Extend(interruptedWarning(f))
 		}
 	}
-	closing(pool, &diags)
+	closing(pool.Pool, &diags)
 	return counts, diags
 }
 

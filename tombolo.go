@@ -71,6 +71,9 @@ type Options struct {
 	MayRead func(p addr.Provider, words []string) error
 	// Config replaces the files of Dir by those of a saved plan.
 	Config map[string][]byte
+	// Module is loaded in place of the module in Dir; see config.Options, also for RootProviders.
+	Module        *config.Place
+	RootProviders func(c *config.Config) []*config.ProviderConfig
 }
 
 // Project is a loaded configuration with its store and providers.
@@ -107,7 +110,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 			o.OriginalDir = wd
 		}
 	}
-	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, LanguageVersion: state.LanguageVersion}
+	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, LanguageVersion: state.LanguageVersion, Module: o.Module, RootProviders: o.RootProviders}
 	if o.Config != nil {
 		load.Files = config.SnapshotFiles(o.Config)
 	}
@@ -280,6 +283,10 @@ type PlanOptions struct {
 	Variables map[string]cty.Value
 	// VariableRanges tells where values were written, for the messages of validations; others are about the declaration.
 	VariableRanges map[string]hcl.Range
+	// StandIns answer in place of some providers and modules; nil usually.
+	StandIns StandIns
+	// Scope, when set, is filled in to evaluate assertions with what was planned. It is of use even after errors.
+	Scope *Scope
 }
 
 // Import is one object to take over.
@@ -294,18 +301,19 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	}
 	now := time.Now()
 	record := funcs.NewFileRecord(nil)
-	pool := p.registry.NewPool()
-	defer closing(pool, &diags)
-	ctx, done := r.until(ctx, pool)
+	pool := p.pool(o.StandIns)
+	defer closing(pool.Pool, &diags)
+	ctx, done := r.until(ctx, pool.Pool)
 	defer done()
 	if o.Mode != plan.Destroy { // to destroy, only providers need a sound configuration
-		if problems := p.validate(ctx, prog, pool); problems.HasErrors() {
+		if problems := p.validate(ctx, prog, pool.Pool); problems.HasErrors() {
 			return nil, diags.Extend(problems)
 		}
 	}
+	functions := p.functions(p.opts.Abort, funcs.Options{PlanTime: now, Pure: true, Files: record})
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
 		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables, VariableRanges: o.VariableRanges,
-		Functions: p.functions(p.opts.Abort, funcs.Options{PlanTime: now, Pure: true, Files: record}),
+		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
 		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})
 	diags = diags.Extend(more)

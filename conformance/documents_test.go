@@ -26,7 +26,7 @@ func decodeRun(s Step, run Run) error {
 	switch {
 	case !asked || strings.TrimSpace(run.Stdout) == "":
 		return nil // text, or a failure that was reported on standard error
-	case run.Role == "diagnostics" || run.Role == "step" && hasEvents(s.Verb):
+	case run.Role == "diagnostics" || run.Role == "stream" || run.Role == "step" && hasEvents(s.Verb):
 		return decodeEvents(run.Stdout)
 	}
 	document := documentOf(s, run)
@@ -44,7 +44,7 @@ func decodeRun(s Step, run Run) error {
 
 // hasEvents names the commands whose -json form is a stream of events, one a line.
 func hasEvents(verb string) bool {
-	return slices.Contains([]string{"plan", "apply", "destroy", "refresh", "init"}, verb)
+	return slices.Contains([]string{"plan", "apply", "destroy", "refresh", "init", "test"}, verb)
 }
 
 // documentOf gives what to decode a document into; nil where the library knows none.

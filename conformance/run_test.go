@@ -189,6 +189,11 @@ func (r *runner) command(s Step) (Result, error) {
 			}
 		}
 	}
+	if s.Verb == "test" && !slices.Contains(s.Args, "-json") && !s.Interrupted {
+		if _, err := ask("stream", append([]string{"test", "-json", "-verbose"}, s.Args...)...); err != nil {
+			return res, err
+		}
+	}
 	if changesState(s) {
 		if _, err := ask("show", "show", "-json", "-no-color"); err != nil {
 			return res, err
@@ -339,7 +344,7 @@ const lockFile = ".terraform.lock.hcl"
 // isKept names the files whose content is compared.
 func isKept(rel string) bool {
 	return strings.HasSuffix(rel, ".tfstate") || strings.HasSuffix(rel, ".tfstate.backup") ||
-		strings.HasSuffix(rel, ".terraform/modules/modules.json") || strings.HasSuffix(rel, lockFile) || isGenerated(rel)
+		strings.HasSuffix(rel, ".terraform/modules/modules.json") || strings.HasSuffix(rel, lockFile) || isGenerated(rel) || isJUnit(rel)
 }
 
 // isGenerated tells the configuration that -generate-config-out writes by its name: cases call it generated.tf or alike.

@@ -18,6 +18,10 @@ func view(s Step, res Result, n *normaliser) Document {
 	doc := Document{}
 	states := map[string]any{}
 	for name, text := range res.Files {
+		if isJUnit(name) {
+			doc["file "+name] = junit(text)
+			continue
+		}
 		if isGenerated(name) {
 			doc["file "+name] = generatedBlocks(text, n)
 			continue
@@ -42,6 +46,11 @@ func view(s Step, res Result, n *normaliser) Document {
 		plan := decode(run.Stdout)
 		n.learnValues(plan)
 		doc["plan"] = n.plan(plan)
+	}
+	if run, ok := res.run("stream"); ok {
+		doc["stream"] = testStream(run.Stdout, n)
+		doc["diagnostics"], doc[marksPart] = eventDiagnostics(run.Stdout, n)
+		doc["stream exit"] = json.Number(fmt.Sprint(run.Exit))
 	}
 	if run, ok := res.run("diagnostics"); ok {
 		doc["diagnostics"], doc[marksPart] = eventDiagnostics(run.Stdout, n)
@@ -96,6 +105,10 @@ func fileList(list []string) any {
 func viewStep(doc Document, s Step, run Run, n *normaliser) {
 	isJSON := slices.Contains(s.Args, "-json")
 	switch {
+	case isJSON && s.Verb == "test":
+		doc["stream"] = testStream(run.Stdout, n)
+		doc["diagnostics"], doc[marksPart] = eventDiagnostics(run.Stdout, n)
+		return
 	case isJSON && hasEvents(s.Verb):
 		groups := eventGroups(run.Stdout, n)
 		if other, ok := groups["other"].([]any); ok && s.Verb == "init" {
@@ -128,6 +141,9 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 // so is all that a failed command prints besides its diagnostics.
 func stableText(s Step, run Run) string {
 	text := run.Stdout
+	if s.Verb == "test" {
+		return strings.Join(testLine.FindAllString(colorless(text), -1), "\n")
+	}
 	if run.Exit == 1 {
 		return ""
 	}

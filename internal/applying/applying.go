@@ -48,6 +48,10 @@ type Options struct {
 	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
 	Secrets *value.Secrets
 	Events  event.Sink
+	// StandIns, when set, answer in place of some providers and modules.
+	StandIns eval.StandIns
+	// Walked is given the walk when it has ended, to evaluate more expressions with its values; it may be nil.
+	Walked func(*eval.Walk)
 	// RunID stands in the token of every operation.
 	RunID string
 	// Recorded is told of each operation whose result is durable; it may be nil.
@@ -87,7 +91,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	in := eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
 		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets, Lenient: p.Mode == plan.Destroy,
-		Only: targets.Inputs(), Partial: targets != nil, InUse: map[addr.AbsProviderConfig]bool{},
+		Only: targets.Inputs(), Partial: targets != nil, InUse: map[addr.AbsProviderConfig]bool{}, StandIns: o.StandIns,
 	}
 	for _, c := range p.Changes {
 		in.InUse[c.Provider] = true
@@ -101,6 +105,9 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	err := a.walk.Run(ctx)
 	_ = a.walk.Report(a.ephemerals.CloseAll()) // what providers use, and what a failure left open
 	a.finish(err == nil)
+	if o.Walked != nil {
+		o.Walked(a.walk)
+	}
 	diags = a.walk.Diagnostics().Extend(unwritten(p))
 	if len(p.Targets) > 0 {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
@@ -277,7 +284,7 @@ func (a *applier) checkResults() []state.CheckResult {
 // Provider implements eval.Driver.
 func (a *applier) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
 	unmarked, marks := value.UnmarkDeep(config)
-	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil {
+	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil && !s.Provider.Mock {
 		a.opts.Secrets.AddConfig(schema.Provider, unmarked, marks)
 	}
 	a.providers.SetConfig(s.ConfiguredAs(), unmarked)
@@ -376,6 +383,12 @@ func (a *applier) provider(cfg addr.AbsProviderConfig) (provider.Provider, *prov
 	}
 	schema, diags := a.providers.Schema(cfg.Provider)
 	return inst, schema, a.walk.Report(diags)
+}
+
+// providerOf gives what answers for an instance, which need not be the provider of its configuration.
+func (a *applier) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema, error) {
+	prov, schema, err := a.provider(cfg)
+	return a.walk.Inputs.ProviderOf(inst, cfg, prov), schema, err
 }
 
 // Resource implements eval.Driver: it writes what the plan changes and hands on the values.

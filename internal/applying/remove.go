@@ -27,7 +27,7 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 		a.count(func(n *Counts) { n.Forgotten++ })
 		return a.record(state.Edit{Drop: &state.DropObject{Addr: o}})
 	}
-	prov, schema, err := a.provider(c.Provider)
+	prov, schema, err := a.providerOf(o.Instance, c.Provider)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (a *applier) keepAfter(op string, diags diag.List) error {
 func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
 	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block}
 	var err error
-	if w.prov, w.schema, err = a.provider(c.Provider); err != nil {
+	if w.prov, w.schema, err = a.providerOf(w.inst, c.Provider); err != nil {
 		return cty.DynamicVal, err
 	}
 	if w.meta, err = a.meta(b.Slot); err != nil {

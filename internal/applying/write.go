@@ -52,7 +52,7 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 		w.action, w.prior = plan.Update, c.Before.Value
 	}
 	var err error
-	if w.prov, w.schema, err = a.provider(c.Provider); err != nil {
+	if w.prov, w.schema, err = a.providerOf(w.inst, c.Provider); err != nil {
 		return cty.DynamicVal, err
 	}
 	if w.meta, err = a.meta(b.Slot); err != nil {

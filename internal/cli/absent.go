@@ -22,9 +22,6 @@ Tokens that "terraform login" saved in credentials.tfrc.json count as well.`
 	return []*command.Command{
 		instead("login", "Tokens of services are read from the settings file", tokens),
 		instead("logout", "Tokens of services are read from the settings file", tokens+" To take a token back, remove it from the file."),
-		instead("test", "Files of tests are not run by this version", `Files of tests (*.tftest.hcl) are not run. To check a module, write preconditions,
-postconditions and check blocks, which every plan evaluates, or drive ~~ from a test in Go or a script: "~ plan -json", "~ show -json" and
-"~ output -json" have the same form as those of Terraform.`),
 		instead("push", "There is no service to push configurations to", `This command was for a service that is gone; Terraform has dropped it as well. Run "~ apply" instead.`),
 		instead("query", "Lists of objects that are not managed yet are not made", `This command and its files (*.tfquery.hcl) belong to a later version of the language than the one that is
 spoken here. To take over objects that exist, write import blocks; "~ plan -generate-config-out=FILE" writes their configuration.`),

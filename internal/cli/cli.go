@@ -11,6 +11,7 @@
 //	run        the engine at work: plan, apply, destroy, refresh, recover
 //	inspect    looking at results: show, output, console, graph, metadata, version
 //	states     editing states: state ..., taint, untaint, workspace ..., force-unlock
+//	testing    test: runs files of tests
 //
 // Families know nothing of each other: what two of them need is in command.
 //

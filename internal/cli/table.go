@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/install"
 	"github.com/tombolo-iac/tombolo/internal/cli/run"
 	"github.com/tombolo-iac/tombolo/internal/cli/states"
+	"github.com/tombolo-iac/tombolo/internal/cli/testing"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -28,7 +29,7 @@ func Commands() []*command.Command {
 	return append([]*command.Command{
 		install.Init(), code.Validate(), run.Plan(), run.Apply(), run.Destroy(),
 		complete.Command(), inspect.Console(), code.Fmt(), states.ForceUnlock(), install.Get(), inspect.Graph(), run.Import(), inspect.Metadata(), install.Modules(), inspect.Output(), author.Provider(), install.Providers(), run.Recover(), run.Refresh(), inspect.Show(),
-		states.State(), states.Taint(), states.Untaint(), inspect.Version(), workspace,
+		states.State(), states.Taint(), states.Untaint(), testing.Test(), inspect.Version(), workspace,
 	}, append(absent(), env(workspace))...)
 }
 

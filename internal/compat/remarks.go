@@ -5,12 +5,9 @@ package compat
 var remarks = map[string]Remark{
 	"command login":                 {Refused, "Tokens are read from the settings, and from where `terraform login` saved them."},
 	"command logout":                {Refused, "As login: remove the token from the file."},
-	"command test":                  {Refused, "Files of tests are not run: preconditions, postconditions and check blocks are, by every plan."},
-	"flag init test-directory":      {Differs, noTests},
-	"flag get test-directory":       {Differs, noTests},
-	"flag validate no-tests":        {Differs, "As if it were always given."},
-	"flag validate test-directory":  {Differs, noTests},
-	"flag providers test-directory": {Differs, noTests},
+	"flag test cloud-run":           {Refused, "There is no service that runs tests: they run here."},
+	"flag test filter":              {Differs, "A file is also found by another spelling of its name, and one that is not there is warned of."},
+	"flag providers test-directory": {Differs, "The directory is checked; providers that only tests need are not shown."},
 
 	"argument module source":                {Differs, "Mercurial, S3, Google Cloud Storage and archives packed with xz are refused, and packages with links that leave them."},
 	"block resource connection":             {Refused, noRemote},
@@ -43,7 +40,6 @@ var remarks = map[string]Remark{
 }
 
 const (
-	noTests   = "The directory is checked, and the tests in it are not read."
 	notAShell = "Signs of shells such as `;`, `&` and `>` stand for themselves, quoted or not; Terraform drops what follows when they are not quoted."
 	noRemote  = "Nothing is run on other machines: a `local-exec` provisioner can call ssh or scp."
 	oneOfOurs = "States are kept by the backends `local` and `inmem`; the message says so."

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 
 	version "github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
@@ -41,6 +42,17 @@ type Options struct {
 	LanguageVersion string
 	// RootOnly leaves the called modules alone: no manifest is needed, and the tree ends at the root. Installing begins so.
 	RootOnly bool
+	// Module, when set, is loaded as the root module in place of that in Dir: test files run other modules than the one that they belong to.
+	Module *Place
+	// RootProviders gives the provider configurations that the root module has besides its own, or in place of them, when all modules have been
+	// read; it may be nil.
+	RootProviders func(c *Config) []*ProviderConfig
+}
+
+// Place is a module that is called, but not from within the tree.
+type Place struct {
+	Call *ModuleCall
+	Path addr.Module // under which it stands in the manifest
 }
 
 func (o Options) files() Files {
@@ -71,13 +83,26 @@ func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 			return nil, diags
 		}
 	}
-	root, moreDiags := l.module(ctx, ".", addr.RootModule)
+	dir := "."
+	if opts.Module != nil {
+		path := opts.Module.Path.Calls()
+		l.below = path[:len(path)-1]
+		var moreDiags diag.List
+		if dir, _, moreDiags = l.installedDir(newModule(".", addr.RootModule), opts.Module.Call); moreDiags.HasErrors() {
+			return nil, diags.Extend(moreDiags)
+		}
+		l.below = path
+	}
+	root, moreDiags := l.module(ctx, dir, addr.RootModule)
 	diags = diags.Extend(moreDiags)
 	if root == nil {
 		return nil, diags
 	}
 	l.config.Root = root
-	diags = diags.Extend(l.children(ctx, root, []string{"."}))
+	diags = diags.Extend(l.children(ctx, root, []string{dir}))
+	if opts.RootProviders != nil {
+		root.takeProviders(opts.RootProviders(l.config))
+	}
 	if !l.rootOnly {
 		diags = diags.Extend(checkTree(l.config))
 	}
@@ -125,6 +150,7 @@ type loader struct {
 	version  *version.Version
 	rootOnly bool
 	manifest map[string]ManifestModule // by key
+	below    []string                  // the calls that lead to the root module in the manifest; usually none
 	parsed   map[string]*parsedFile    // by name, not yet decoded: a directory may be called often
 	config   *Config
 }
@@ -219,7 +245,7 @@ func cycleOf(dirs []string, dir string) string {
 func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed string, diags diag.List) {
 	const advice = "Run \"tombolo init\" to install all modules that this configuration needs."
 	path := m.Path.Child(call.Name)
-	record, ok := l.manifest[ManifestKey(path)]
+	record, ok := l.manifest[ManifestKey(addr.ModuleOf(append(slices.Clone(l.below), path.Calls()...)...))]
 	if !ok && m.faulty {
 		return "", "", nil // installing stopped at the problems of this module, which are reported
 	}

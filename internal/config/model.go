@@ -154,7 +154,9 @@ type ProviderConfig struct {
 	Provider   addr.Provider
 	Body       hcl.Body // what is left after alias and version
 	// Proxy tells an empty block of a child module that only names a configuration passed in by its caller.
-	Proxy     bool
+	Proxy bool
+	// Mock tells that nothing is to be configured: something else answers for the provider. The block is not evaluated.
+	Mock      bool
 	Range     hcl.Range
 	NameRange hcl.Range
 }

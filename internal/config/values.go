@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -73,6 +75,7 @@ type Option struct {
 // ValueSources are all the places where the variables of the root module can be set.
 type ValueSources struct {
 	Files   Files    // the working directory
+	Dir     string   // where the files are that need no option; "" means there
 	Environ []string // KEY=VALUE
 	Options []Option
 }
@@ -104,8 +107,8 @@ func CollectValues(from ValueSources) (values Values, sources map[string][]byte,
 			values[k] = v
 		}
 	}
-	for _, name := range autoFiles(from.Files) {
-		readFile(name, FromAutoFile)
+	for _, name := range autoFiles(from.Files, cmp.Or(from.Dir, ".")) {
+		readFile(path.Join(from.Dir, name), FromAutoFile)
 	}
 	for _, opt := range from.Options {
 		if opt.File {
@@ -130,8 +133,8 @@ func unreadableValues(name string, err error) diag.List {
 }
 
 // autoFiles lists the files that need no option, in the order in which they are read.
-func autoFiles(files Files) []string {
-	names, err := files.ReadDir(".")
+func autoFiles(files Files, dir string) []string {
+	names, err := files.ReadDir(dir)
 	if err != nil {
 		return nil // without a working directory there is no configuration either, which is reported then
 	}

@@ -91,7 +91,7 @@ func (b *Block) conditions(list []*config.Condition, summary string, key addr.Ke
 		o.add(r)
 		diags = diags.Extend(r.diags)
 		if r.status == statusFail {
-			diags = append(diags, b.Instance.walk.conditionFailed(summary, r, c, ctx))
+			diags = append(diags, b.Instance.walk.conditionFailed(Checked{"resource", b.Addr().Instance(key).String()}, summary, r, c, ctx))
 		}
 	}
 	b.Instance.walk.checks.report("resource", b.Slot.Addr(), b.Addr().Instance(key).String(), o)

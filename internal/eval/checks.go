@@ -139,8 +139,25 @@ func (s *Slot) checkable() (kind string, ok bool) {
 	return "", false
 }
 
+// Checked marks a diagnostic as the failure of a condition: it tells of what, as kind and address.
+type Checked struct {
+	Kind   string // "resource", "output", "var" or "check"
+	Object string // the address, with all keys
+}
+
+// Condition gives the mark of a diagnostic, whatever else it is marked as; ok is false for other diagnostics.
+func Condition(d *diag.Diagnostic) (c Checked, ok bool) {
+	switch extra := d.Extra.(type) {
+	case Checked:
+		return extra, true
+	case OfCheck:
+		return extra.Checked, true
+	}
+	return c, false
+}
+
 // OfCheck marks the diagnostics of check blocks: each is worth reading, and those of a plan are outdated once it has been applied.
-type OfCheck struct{}
+type OfCheck struct{ Checked }
 
 // DoNotConsolidateDiagnostic keeps the views from folding them together.
 func (OfCheck) DoNotConsolidateDiagnostic() bool { return true }
@@ -148,6 +165,7 @@ func (OfCheck) DoNotConsolidateDiagnostic() bool { return true }
 // CheckFailed reports that the data source inside of a check block cannot be read: that is the result of the check.
 func (b *Block) CheckFailed(problems diag.List) {
 	i := b.Instance
+	check := b.Config().Check
 	o := outcome{status: statusFail}
 	warnings := make(diag.List, 0, len(problems))
 	for _, d := range problems {
@@ -155,10 +173,9 @@ func (b *Block) CheckFailed(problems diag.List) {
 			o.failures = append(o.failures, d.Summary+": "+d.Detail)
 		}
 		w := *d
-		w.Severity, w.Extra = diag.Warning, OfCheck{}
+		w.Severity, w.Extra = diag.Warning, OfCheck{Checked{"check", instanceAddr(i, "check."+check.Name)}}
 		warnings = append(warnings, &w)
 	}
-	check := b.Config().Check
 	i.walk.checks.report("check", instanceConfig(i, "check."+check.Name), instanceAddr(i, "check."+check.Name), o)
 	_ = i.walk.Report(warnings) // no errors among them
 }

@@ -140,13 +140,13 @@ type separate struct{}
 // DoNotConsolidateDiagnostic keeps the views from it.
 func (separate) DoNotConsolidateDiagnostic() bool { return true }
 
-func (w *Walk) conditionFailed(summary string, r result, c *config.Condition, ctx *hcl.EvalContext) *diag.Diagnostic {
+func (w *Walk) conditionFailed(of Checked, summary string, r result, c *config.Condition, ctx *hcl.EvalContext) *diag.Diagnostic {
 	rng := c.Condition.Range()
 	severity := diag.Error
 	if w.Inputs.Lenient {
 		severity = diag.Warning
 	}
-	return &diag.Diagnostic{Severity: severity, Summary: summary, Detail: r.detail(), Subject: &rng, Expression: c.Condition, EvalContext: ctx}
+	return &diag.Diagnostic{Severity: severity, Summary: summary, Detail: r.detail(), Subject: &rng, Expression: c.Condition, EvalContext: ctx, Extra: of}
 }
 
 // evalCheck runs the assertions of a check block: failures are warnings, conditions and messages that cannot be evaluated are errors.
@@ -160,14 +160,15 @@ func (i *Instance) evalCheck(s *Slot) error {
 	}
 	var diags diag.List
 	o := outcome{}
+	of := OfCheck{Checked{"check", instanceAddr(i, "check."+s.Name)}}
 	for _, c := range s.Check.Asserts {
 		r := evalCondition(s, c, ctx)
 		o.add(r)
 		diags = diags.Extend(r.diags)
 		switch r.status {
 		case statusFail:
-			d := i.walk.conditionFailed("Check block assertion failed", r, c, ctx)
-			d.Severity, d.Extra = diag.Warning, OfCheck{}
+			d := i.walk.conditionFailed(of.Checked, "Check block assertion failed", r, c, ctx)
+			d.Severity, d.Extra = diag.Warning, of
 			diags = append(diags, d)
 		case statusUnknown:
 			rng := c.Condition.Range()

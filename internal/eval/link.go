@@ -25,7 +25,7 @@ func (p *Program) compile(u *Unit) diag.List {
 				continue
 			}
 			block := schema.Provider
-			if block == nil {
+			if block == nil || s.Provider.Mock {
 				block = &provider.Block{}
 			}
 			s.Body = CompileBody(s.Provider.Body, block)

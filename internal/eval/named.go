@@ -4,9 +4,11 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // evalVariable gives an input variable its value: the argument of the call or the caller's input, converted, validated, marked.
@@ -94,7 +96,7 @@ func (i *Instance) validateVariable(s *Slot, val cty.Value, rng hcl.Range) diag.
 		if r.status == statusFail {
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value for variable", Subject: &rng,
 				Detail:     r.detail() + "\n\nThis was checked by the validation rule at " + c.Range.String() + ".",
-				Expression: c.Condition, EvalContext: ctx})
+				Expression: c.Condition, EvalContext: ctx, Extra: Checked{"var", instanceAddr(i, "var."+s.Name)}})
 		}
 	}
 	i.walk.checks.report("var", configAddr(s), instanceAddr(i, "var."+s.Name), outcome)
@@ -116,7 +118,7 @@ func (i *Instance) evalOutput(s *Slot) error {
 			outcome.add(r)
 			diags = diags.Extend(r.diags)
 			if r.status == statusFail {
-				d := i.walk.conditionFailed("Module output value precondition failed", r, c, ctx)
+				d := i.walk.conditionFailed(Checked{"output", instanceAddr(i, "output."+s.Name)}, "Module output value precondition failed", r, c, ctx)
 				if i.walk.Inputs.StrictOutputs {
 					d.Severity = diag.Error
 				}
@@ -171,4 +173,57 @@ func instanceAddr(i *Instance, local string) string {
 		return local
 	}
 	return i.Addr.String() + "." + local
+}
+
+// StandIns answer in place of providers and modules, as tests want it. They decide for a walk, and are asked concurrently.
+type StandIns interface {
+	// Provider gives what answers for a provider configuration whose block says Mock. real is the provider itself, which nobody has configured.
+	Provider(a addr.AbsProviderConfig, real provider.Provider) provider.Provider
+	// Instance gives what answers for an instance: p, which answers otherwise, or something else.
+	Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, p provider.Provider) provider.Provider
+	// Outputs gives the output values of a module instance of which nothing is to be run; those that are missing are null.
+	Outputs(a addr.ModuleInstance) (outputs map[string]cty.Value, replaced bool)
+}
+
+// standIn tells whether a module instance is replaced by given output values; all that is inside of one is as well.
+func (i *Instance) standIn() {
+	in := i.walk.Inputs
+	if in.StandIns == nil || in.Validating || i.parent == nil {
+		return
+	}
+	if i.parent.replaced != nil {
+		i.replaced = map[string]cty.Value{}
+		return
+	}
+	if outputs, ok := in.StandIns.Outputs(i.Addr); ok {
+		i.replaced = outputs
+		if outputs == nil {
+			i.replaced = map[string]cty.Value{}
+		}
+	}
+}
+
+// evalReplaced gives the slots of a replaced module instance their values.
+func (i *Instance) evalReplaced(s *Slot) error {
+	i.values[s.index] = cty.DynamicVal
+	if s.Kind != SlotOutput {
+		return nil
+	}
+	v, ok := i.replaced[s.Name]
+	if !ok {
+		v = cty.NullVal(cty.DynamicPseudoType)
+	}
+	if s.Output.Sensitive {
+		v = v.Mark(value.Sensitive)
+	}
+	i.values[s.index] = v
+	return nil
+}
+
+// ProviderOf gives what answers for an instance.
+func (in Inputs) ProviderOf(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, p provider.Provider) provider.Provider {
+	if in.StandIns == nil || p == nil {
+		return p
+	}
+	return in.StandIns.Instance(a, cfg, p)
 }

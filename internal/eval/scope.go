@@ -10,6 +10,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -326,6 +327,137 @@ func (w *Walk) Settle() {
 			}
 		}
 	}
+}
+
+// Beside are values that an expression can use besides those of a module, by the first two names of a reference, such as "run" and the
+// name of one; cty.NilVal for what has none yet. Variables of the module come before those that are given here.
+type Beside map[string]map[string]cty.Value
+
+// own tells whether a reference means one of these values, and says what is wrong with one that means none of them.
+func (b Beside) own(t hcl.Traversal, u *Unit) (own bool, diags diag.List) {
+	values, ok := b[t.RootName()]
+	if t.RootName() == "check" && len(t) > 1 {
+		rng := hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange())
+		return true, diags.Errorf(&rng, `Reference to "check" in invalid context`, "A check block has no value: it fails by itself where it does not hold. To expect that, name it in expect_failures.")
+	}
+	if !ok {
+		return false, nil
+	}
+	var name string
+	if len(t) > 1 {
+		if step, ok := t[1].(hcl.TraverseAttr); ok {
+			name = step.Name
+		}
+	}
+	if name == "" {
+		return false, nil // read as a reference to a resource it is reported as one without a name
+	}
+	if t.RootName() == "var" {
+		_, declared := u.variables[name]
+		_, given := values[name]
+		return given && !declared, nil
+	}
+	rng := hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange())
+	what := map[string]string{"run": "run block", "output": "output value"}[t.RootName()]
+	switch v, ok := values[name]; {
+	case !ok:
+		return true, diags.Errorf(&rng, "Reference to undeclared "+what, "There is no %s named %q here.%s", what, name, suggestOr(name, values, ""))
+	case v == cty.NilVal:
+		return true, diags.Errorf(&rng, "Reference to unevaluated "+what, "The %s %q has no value yet: only what stands before can be referred to.", what, name)
+	}
+	return true, nil
+}
+
+// Assert judges, after a walk, a condition that is not part of the configuration: src is the text of it and of its message. It gives nothing
+// when the condition holds.
+func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]function.Function, beside Beside) diag.List {
+	ctx, diags := i.besideScope([]hcl.Expression{c.Condition, c.ErrorMessage}, src, table, beside)
+	if diags.HasErrors() {
+		return diags
+	}
+	r := holds(c, ctx, "Invalid condition run")
+	diags = diags.Extend(r.diags)
+	rng := c.Condition.Range()
+	switch r.status {
+	case statusUnknown:
+		return append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unknown condition value", Subject: &rng, Expression: c.Condition, EvalContext: ctx,
+			Detail: `The condition cannot be judged: something in it is known only after apply, and the run only plans. Write "command = apply", leave the value out of the condition, or override it with "override_during = plan".`})
+	case statusFail:
+		text, _, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
+		diags = diags.Extend(broken).Extend(unsuitable)
+		if broken.HasErrors() || unsuitable.HasErrors() {
+			return diags
+		}
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Test assertion failed", Detail: text, Subject: &rng, Expression: c.Condition, EvalContext: ctx, Extra: Failed{}})
+	}
+	return diags
+}
+
+// Failed marks the diagnostic of an assertion that does not hold, as opposed to one that cannot be judged.
+type Failed struct{}
+
+// besideScope makes the scope for expressions that are not part of the configuration.
+func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[string]function.Function, beside Beside) (*hcl.EvalContext, diag.List) {
+	s := &Slot{unit: i.Unit}
+	l := &linker{p: i.walk.Program, u: i.Unit, s: s, deps: map[int]bool{}}
+	var diags diag.List
+	filename := ""
+	for _, e := range list {
+		filename = e.Range().Filename
+		for _, t := range e.Variables() {
+			own, problems := beside.own(t, i.Unit)
+			if diags = diags.Extend(problems); !own && !l.wholeModule(t) {
+				l.traversals(e, []hcl.Traversal{t})
+			}
+		}
+		diags = diags.Extend(s.faulty(e))
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	ctx := i.Scope(s.refs)
+	for root, values := range beside {
+		all := map[string]cty.Value{}
+		for name, v := range values {
+			if v != cty.NilVal {
+				all[name] = v
+			}
+		}
+		if have, ok := ctx.Variables[root]; ok && root == "var" {
+			maps.Copy(all, have.AsValueMap())
+		}
+		ctx.Variables[root] = cty.ObjectVal(all)
+	}
+	ctx.Functions = maps.Clone(table)
+	i.walk.addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, filename))
+	return ctx, diags.Extend(s.warnings)
+}
+
+// wholeModule takes a reference to an output value that a module does not have for one to the module, so that evaluating it tells what there is.
+func (l *linker) wholeModule(t hcl.Traversal) bool {
+	ref, diags := addr.ParseReference(t)
+	if diags.HasErrors() || ref.Kind != addr.RefOutput {
+		return false
+	}
+	if child := l.u.calls[ref.Name]; child != nil {
+		if _, ok := child.outputs[ref.Output]; !ok {
+			ref.Kind, ref.HasKey = addr.RefModule, false
+			l.s.refs = append(l.s.refs, ref)
+			return true
+		}
+	}
+	return false
+}
+
+// Outputs gives, after a walk, the output values of the module, marks included.
+func (i *Instance) Outputs() map[string]cty.Value {
+	out := make(map[string]cty.Value, len(i.Unit.outputs))
+	for name, slot := range i.Unit.outputs {
+		if v := i.values[slot]; v != cty.NilVal {
+			out[name] = v
+		}
+	}
+	return out
 }
 
 // Expression evaluates, after a walk, an expression that is not part of the configuration but uses the names of the module. src is its

@@ -45,6 +45,8 @@ type Inputs struct {
 	InUse map[addr.AbsProviderConfig]bool
 	// Secrets, when set, are taken out of the texts of all diagnostics: providers may report what they were given.
 	Secrets *value.Secrets
+	// StandIns, when set, answer in place of some providers and modules.
+	StandIns StandIns
 	// Workers bounds how many nodes run at once.
 	Workers int
 }
@@ -98,6 +100,7 @@ type Instance struct {
 	values    []cty.Value // variables, local values, output values
 	resources []*resourceValue
 	calls     map[string]*callValue
+	replaced  map[string]cty.Value // output values, where nothing of the module is run
 }
 
 // NewWalk prepares a run: all nodes of the root module, or of all modules when the expansions are given.
@@ -181,6 +184,7 @@ func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep
 		nodes: make([]graph.ID, len(u.slots)), values: make([]cty.Value, len(u.slots)),
 		resources: make([]*resourceValue, len(u.slots)), calls: map[string]*callValue{},
 	}
+	i.standIn()
 	w.mu.Lock()
 	w.instances[a] = i
 	w.mu.Unlock()
@@ -291,6 +295,9 @@ func (i *Instance) task(s *Slot) graph.Task {
 			return nil
 		}
 	}
+	if i.replaced != nil {
+		return func(*graph.Node) error { return i.evalReplaced(s) }
+	}
 	switch s.Kind {
 	case SlotVariable:
 		return func(*graph.Node) error { return i.evalVariable(s) }
@@ -328,6 +335,9 @@ func (i *Instance) evalLocal(s *Slot) error {
 func (i *Instance) evalProvider(s *Slot) error {
 	if s.Body == nil {
 		return nil
+	}
+	if s.Provider.Mock {
+		return i.walk.driver.Provider(i, s, cty.EmptyObjectVal)
 	}
 	v, diags := cty.DynamicVal, s.faulty(s.Body)
 	if diags == nil {

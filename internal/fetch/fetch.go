@@ -38,6 +38,8 @@ type Options struct {
 	Upgrade bool
 	// Progress is called with a line for each module that is installed, such as "- net in modules/net"; nil for none.
 	Progress func(line string)
+	// Calls are modules to install that the configuration does not call: those of files of tests.
+	Calls []config.Place
 	// Packages is where packages come from; nil for nowhere: then modules are local.
 	Packages Packages
 }

@@ -94,6 +94,9 @@ func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 	w.manifest[""] = config.ManifestModule{Dir: "."}
 	children, diags := w.read(ctx, &wait, root, addr.RootModule, nil)
 	w.diags = w.diags.Extend(diags)
+	for _, c := range w.opts.Calls {
+		children = append(children, w.begin(ctx, &wait, &node{call: c.Call, path: c.Path, from: root}))
+	}
 	for _, n := range children {
 		w.tell(n)
 	}
@@ -115,17 +118,23 @@ func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.
 		if call.Kind == 0 {
 			continue // the source is wrong, which loading the caller reported
 		}
-		n := &node{call: call, path: m.Path.Child(call.Name), from: at, outer: append(outer[:len(outer):len(outer)], at.identity()), asked: make(chan struct{}), done: make(chan struct{})}
+		n := &node{call: call, path: m.Path.Child(call.Name), from: at, outer: append(outer[:len(outer):len(outer)], at.identity())}
 		if w.started.Add(1) > maxModules || len(n.outer) > maxDepth {
 			return nil, diags.Errorf(&call.Range, "Too many modules", "The tree of modules has more than %d modules, or is more than %d deep. Modules that call each other without an end are one reason.", maxModules, maxDepth)
 		}
-		nodes = append(nodes, n)
-		wait.Go(func() {
-			defer close(n.done)
-			w.visit(ctx, wait, n)
-		})
+		nodes = append(nodes, w.begin(ctx, wait, n))
 	}
 	return nodes, diags
+}
+
+// begin begins with a call.
+func (w *walk) begin(ctx context.Context, wait *sync.WaitGroup, n *node) *node {
+	n.asked, n.done = make(chan struct{}), make(chan struct{})
+	wait.Go(func() {
+		defer close(n.done)
+		w.visit(ctx, wait, n)
+	})
+	return n
 }
 
 // visit finds the module of a call, and goes on with what it calls.

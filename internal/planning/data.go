@@ -20,7 +20,7 @@ import (
 // resource that it depends on still has to change.
 func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
-	prov, err := p.provider(b.Slot.ProviderConfig)
+	prov, err := p.providerOf(inst, b.Slot.ProviderConfig)
 	if err != nil {
 		return cty.DynamicVal, err
 	}

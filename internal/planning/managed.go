@@ -49,7 +49,7 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	}
 	m.obj = addr.Object{Instance: m.inst}
 	var err error
-	if m.prov, err = p.provider(m.cfg); err != nil {
+	if m.prov, err = p.providerOf(m.inst, m.cfg); err != nil {
 		return cty.DynamicVal, err
 	}
 	if m.meta, err = p.meta(b.Slot); err != nil {

@@ -177,7 +177,7 @@ func (p *planner) forgotten() diag.List {
 
 // managerOf gives the provider of a stored object with its schema, and the resource type.
 func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema, *provider.ResourceType, error) {
-	inst, err := p.provider(cfg)
+	inst, err := p.providerOf(o.Instance, cfg)
 	if err != nil {
 		return nil, nil, nil, err
 	}

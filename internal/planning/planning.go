@@ -67,6 +67,10 @@ type Options struct {
 	Secrets *value.Secrets
 	Now     time.Time
 	Events  event.Sink
+	// StandIns, when set, answer in place of some providers and modules.
+	StandIns eval.StandIns
+	// Walked is given the walk when it has ended, to evaluate more expressions with its values; it may be nil.
+	Walked func(*eval.Walk)
 	// DeposedKey makes the keys of deposed objects; it must not repeat itself and is called concurrently.
 	DeposedKey func() addr.DeposedKey
 }
@@ -80,6 +84,9 @@ func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, pro
 	p := newPlanner(calls, prog, prior, providers, o)
 	err := p.run(ctx)
 	_ = p.walk.Report(p.ephemerals.CloseAll()) // what providers use, and what a failure left open
+	if o.Walked != nil {
+		o.Walked(p.walk)
+	}
 	diags := p.walk.Diagnostics()
 	if err != nil && ctx.Err() != nil {
 		diags = diags.Errorf(nil, "Planning was interrupted", "The plan is incomplete, so it cannot be applied. The state is as it was.")
@@ -148,6 +155,7 @@ func (p *planner) inputs() eval.Inputs {
 	in := eval.Inputs{
 		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
 		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode != plan.Normal && !p.opts.Strict, StrictOutputs: p.opts.Import != nil,
+		StandIns: p.opts.StandIns,
 	}
 	in.InUse = p.inUse()
 	in.Importing = p.opts.Mode == plan.Normal
@@ -207,7 +215,7 @@ type planner struct {
 // Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
 func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
 	unmarked, marks := value.UnmarkDeep(config)
-	if schema, _ := p.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil {
+	if schema, _ := p.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil && !s.Provider.Mock {
 		p.opts.Secrets.AddConfig(schema.Provider, unmarked, marks)
 	}
 	a := s.ConfiguredAs()
@@ -250,6 +258,12 @@ func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) 
 		return nil, eval.ErrReported
 	}
 	return inst, nil
+}
+
+// providerOf gives what answers for an instance, which need not be the provider of its configuration.
+func (p *planner) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider, error) {
+	prov, err := p.provider(cfg)
+	return p.walk.Inputs.ProviderOf(inst, cfg, prov), err
 }
 
 // Resource implements eval.Driver.

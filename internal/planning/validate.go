@@ -37,7 +37,7 @@ type validator struct {
 // Provider implements eval.Driver: the provider checks its block. One that nothing uses may be incomplete: what it takes may come from an
 // environment that is not needed here.
 func (v *validator) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
-	if !s.Used {
+	if !s.Used || s.Provider.Mock {
 		return nil
 	}
 	inst, diags := v.providers.Unconfigured(s.Provider.Provider)

@@ -15,18 +15,22 @@ func ProviderSchemas(w io.Writer, schemas Schemas) error {
 	s := newStream(w)
 	s.open('{')
 	s.member("format_version", schemaFormat)
-	if len(schemas) > 0 {
-		s.key("provider_schemas")
-		s.open('{')
-		order := slices.SortedFunc(maps.Keys(schemas), func(a, b addr.Provider) int { return cmp.Compare(a.String(), b.String()) })
-		for _, p := range order {
-			s.key(p.String())
-			s.providerSchema(schemas[p])
-		}
-		s.close('}')
-	}
+	s.schemas(schemas)
 	s.close('}')
 	return s.end()
+}
+
+func (s *stream) schemas(schemas Schemas) {
+	if len(schemas) == 0 {
+		return
+	}
+	s.key("provider_schemas")
+	s.open('{')
+	for _, p := range slices.SortedFunc(maps.Keys(schemas), func(a, b addr.Provider) int { return cmp.Compare(a.String(), b.String()) }) {
+		s.key(p.String())
+		s.providerSchema(schemas[p])
+	}
+	s.close('}')
 }
 
 func (s *stream) providerSchema(p *provider.Schema) {

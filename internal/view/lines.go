@@ -82,6 +82,19 @@ func escapeUnsafe(b []byte) []byte {
 	return out
 }
 
+// WriteLine writes one line of the JSON form, for reports of other packages. members come in pairs of a name and a value.
+func WriteLine(o Options, level, message, kind string, members ...any) {
+	(&lines{o: o}).write(level, message, kind, "", nil, members...)
+}
+
+// WriteDiagnostics writes problems as such lines, each with more members.
+func WriteDiagnostics(o Options, list diag.List, members ...any) {
+	(&lines{o: o}).diagnostics(list, members...)
+}
+
+// WriteVersion writes the first line.
+func WriteVersion(o Options) { (&lines{o: o}).Start() }
+
 func (l *lines) info(message, kind, name string, payload any, more ...any) {
 	l.write("info", message, kind, name, payload, more...)
 }
@@ -234,14 +247,15 @@ func (l *lines) ended(e event.OperationDone) {
 }
 
 // Diagnostics writes each problem as a line.
-func (l *lines) Diagnostics(list diag.List) {
-	list = list.Sorted()
+func (l *lines) Diagnostics(list diag.List) { l.diagnostics(list.Sorted()) }
+
+func (l *lines) diagnostics(list diag.List, more ...any) {
 	for i, d := range tfjson.Diagnostics(list, l.o.sources()) {
 		level, word := "error", "Error: "
 		if list[i].Severity == diag.Warning {
 			level, word = "warn", "Warning: "
 		}
-		l.write(level, word+d.Summary, "diagnostic", "diagnostic", d)
+		l.write(level, word+d.Summary, "diagnostic", "diagnostic", d, more...)
 	}
 }
 

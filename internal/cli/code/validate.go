@@ -11,6 +11,9 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/suite"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
@@ -26,7 +29,7 @@ types. Values of variables, the state and real objects are not looked at.`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON, noTests bool
 			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document for programs.")
-			c.Flags.BoolVar(&noTests, "no-tests", false, "Leave test files alone, as this version always does.")
+			c.Flags.BoolVar(&noTests, "no-tests", false, "Leave files of tests alone.")
 			tests := command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
 				dir := "."
@@ -38,8 +41,8 @@ types. Values of variables, the state and real objects are not looked at.`,
 					return c.Misuse("Too many command line arguments", "Expected at most one positional argument: the directory.")
 				}
 				diags := validate(ctx, c, dir)
-				if !noTests {
-					diags = diags.Extend(command.TestDirectory(*tests))
+				if !noTests && dir == "." {
+					diags = diags.Extend(command.TestDirectory(*tests)).Extend(validateTests(ctx, c, *tests))
 				}
 				return validity(c, diags, asJSON)
 			}
@@ -84,6 +87,47 @@ func validate(ctx context.Context, c *command.Call, dir string) diag.List {
 		diags = seenFromHere(diags, dir)
 	}
 	return diags
+}
+
+// validateTests checks the files of tests, and the modules that they run.
+func validateTests(ctx context.Context, c *command.Call, dir string) diag.List {
+	files, diags := c.TestFiles(dir)
+	if len(files) == 0 {
+		return diags
+	}
+	own, _ := c.TestModule(ctx, nil) // what is wrong with it has been said
+	configs := map[*testfile.Run]*config.Config{}
+	seen := map[string]bool{".": true}
+	for _, f := range files {
+		for _, run := range f.Runs {
+			configs[run] = own
+			if run.Module == nil || run.Module.Kind == 0 {
+				continue
+			}
+			cfg, more := c.TestModule(ctx, run)
+			if configs[run] = cfg; more.HasErrors() {
+				diags = diags.Extend(more)
+				continue
+			}
+			if cfg == nil || seen[cfg.Root.Dir] {
+				continue
+			}
+			seen[cfg.Root.Dir] = true
+			diags = diags.Extend(validateModule(ctx, c, run))
+		}
+		diags = diags.Extend(suite.Review(f, func(run *testfile.Run) *config.Config { return configs[run] }))
+	}
+	return diags
+}
+
+// validateModule checks a module that a run of a file of tests is about.
+func validateModule(ctx context.Context, c *command.Call, run *testfile.Run) diag.List {
+	project, diags := c.Load(ctx, command.ProjectOptions{Module: run.Place(), EachPlugin: true})
+	if diags.HasErrors() {
+		return diags
+	}
+	defer project.Close()
+	return diags.Extend(project.Validate(ctx))
 }
 
 // seenFromHere names files as seen from the working directory: the configuration names them as seen from its own.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"os"
 	"time"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // list is a flag that may be given more than once.
@@ -84,7 +87,25 @@ func (s *StateFiles) Apply(o *store.Options) {
 
 // TestFlag declares the flag that says where the files of tests are.
 func TestFlag(c *Call) *string {
-	return c.Flags.String("test-directory", "tests", "Look for files of tests in `DIR`. This version only checks that it is there.")
+	return c.Flags.String("test-directory", testfile.DefaultDir, "Look for files of tests in `DIR`, besides the directory of the module.")
+}
+
+// TestFiles reads the files of tests of the working directory.
+func (c *Call) TestFiles(dir string) ([]*testfile.File, diag.List) {
+	files, diags := testfile.Load(config.OSFiles("."), dir)
+	for _, f := range files {
+		c.AddSources(f.Sources)
+	}
+	return files, diags
+}
+
+// TestModule loads the module of a run that has one of its own.
+func (c *Call) TestModule(ctx context.Context, run *testfile.Run) (*config.Config, diag.List) {
+	cfg, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(), LanguageVersion: state.LanguageVersion, Module: run.Place()})
+	if cfg != nil {
+		c.AddSources(cfg.Files)
+	}
+	return cfg, diags
 }
 
 // TestDirectory warns if the directory that TestFlag names is none. The usual one need not be there.

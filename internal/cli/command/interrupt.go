@@ -117,6 +117,18 @@ func (r *Running) Send(e event.Event) {
 	r.call.View().Send(e)
 }
 
+// Track takes events without showing them, for commands that have something else to show.
+func (r *Running) Track() event.Sink {
+	return event.Func(func(e event.Event) {
+		switch e := e.(type) {
+		case event.OperationStart:
+			r.set(e.Object, true)
+		case event.OperationDone:
+			r.set(e.Object, false)
+		}
+	})
+}
+
 func (r *Running) set(o addr.Object, in bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -38,7 +38,10 @@ type ProjectOptions struct {
 	Abort       context.Context
 	Saved       *plan.Plan // take the configuration from here
 	EachPlugin  bool       // report each installed provider that is missing by itself
-	NoPlugins   bool       // look at the configuration alone: installed providers need not be there
+	// Module and RootProviders are those of tombolo.Options.
+	Module        *config.Place
+	RootProviders func(*config.Config) []*config.ProviderConfig
+	NoPlugins     bool // look at the configuration alone: installed providers need not be there
 }
 
 // Project loads the configuration with its store.
@@ -71,7 +74,7 @@ func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, di
 	}
 	o := tombolo.Options{
 		Dir: cmp.Or(p.Dir, "."), DataDir: c.DataDir(), OriginalDir: c.StartDir, Workspace: name,
-		Parallelism: max(p.Parallelism, 0), Events: p.Events, Abort: p.Abort,
+		Parallelism: max(p.Parallelism, 0), Events: p.Events, Abort: p.Abort, Module: p.Module, RootProviders: p.RootProviders,
 	}
 	set, mistakes := c.Settings()
 	o.MayRead = func(p addr.Provider, words []string) error {

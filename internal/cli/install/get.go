@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch"
 	"github.com/tombolo-iac/tombolo/internal/fetch/download"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -27,32 +28,41 @@ func Get() *command.Command {
 				if len(c.Args) > 0 {
 					return c.Say("Too many command line arguments. Did you mean to use -chdir?")
 				}
-				return c.End(command.TestDirectory(*tests).Extend(fetchModules(ctx, c, update)))
+				return c.End(command.TestDirectory(*tests).Extend(fetchModules(ctx, c, update, *tests)))
 			})
 		},
 	}
 }
 
 // installModules installs what the configuration calls, and tells whether that went well.
-func installModules(ctx context.Context, c *command.Call, root *config.Module, upgrade bool) bool {
+func installModules(ctx context.Context, c *command.Call, calls int, upgrade bool, tests string) bool {
 	switch {
-	case len(root.Calls) == 0: // a copied module: it leaves a record that there are none
+	case calls == 0: // a copied module: it leaves a record that there are none
 	case upgrade:
 		announce(c, "upgrading_modules_message", c.Bold("Upgrading modules..."))
 	default:
 		announce(c, "initializing_modules_message", c.Bold("Initializing modules..."))
 	}
-	diags := fetchModules(ctx, c, upgrade)
+	diags := fetchModules(ctx, c, upgrade, tests)
 	if !diags.HasErrors() {
 		return true // warnings come once, when the whole configuration is read
 	}
 	return c.Report(diags)
 }
 
-func fetchModules(ctx context.Context, c *command.Call, upgrade bool) diag.List {
-	_, diags := fetch.InstallModules(ctx, ".", filepath.ToSlash(c.DataDir()), fetch.Options{
+// fetchModules installs what the configuration and its files of tests call.
+func fetchModules(ctx context.Context, c *command.Call, upgrade bool, tests string) diag.List {
+	files, diags := c.TestFiles(tests)
+	if diags.HasErrors() {
+		return diags
+	}
+	var calls []config.Place
+	for _, run := range testfile.Calls(files) {
+		calls = append(calls, *run.Place())
+	}
+	_, diags = fetch.InstallModules(ctx, ".", filepath.ToSlash(c.DataDir()), fetch.Options{
 		LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { announce(c, "", view.Clean(line)) },
-		Packages: fetch.Online(c.Web(), c.Environ),
+		Packages: fetch.Online(c.Web(), c.Environ), Calls: calls,
 	})
 	return diags
 }

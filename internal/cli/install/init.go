@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -84,10 +85,12 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	if i.backend {
 		announce(c, "initializing_backend_message", c.Bold("Initializing the backend..."))
 	}
-	if diags.HasErrors() {
+	files, more := c.TestFiles(*i.tests)
+	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)
 	}
 	c.AddSources(root.Files)
+	calls := len(root.Root.Calls) + len(testfile.Calls(files))
 	var warnings diag.List
 	if i.backend {
 		if warnings, diags = i.setup.run(ctx, c, root.Root); !diags.HasErrors() {
@@ -97,7 +100,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 			return c.End(diags)
 		}
 	}
-	if i.get && (len(root.Root.Calls) > 0 || i.fromModule != "") && !installModules(ctx, c, root.Root, i.upgrade) {
+	if i.get && (calls > 0 || i.fromModule != "") && !installModules(ctx, c, calls, i.upgrade, *i.tests) {
 		return command.Failed
 	}
 	if !installProviders(ctx, c, i) || !c.Report(warnings.Extend(command.TestDirectory(*i.tests))) {

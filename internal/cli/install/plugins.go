@@ -8,10 +8,12 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
 // installProviders makes every provider that configuration and state need available, and writes the lock file.
@@ -27,7 +29,7 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	}
 	announce(c, "initializing_provider_plugin_message", c.Bold("Initializing provider plugins..."))
 	wanted, more := command.Wanted(project.Config())
-	diags = diags.Extend(more)
+	diags = diags.Extend(more).Extend(wantedByTests(ctx, c, project.Config(), *i.tests, wanted))
 	set, more := c.Settings()
 	diags = diags.Extend(more)
 	if i.backend || project.Config().Root.Backend == nil && project.Config().Root.Cloud == nil {
@@ -83,6 +85,29 @@ func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOn
 		announce(c, "dependencies_lock_changes_info", c.Title+" has changed the selections in "+lockfile.Name+". Look at the\ndifference, and commit it if that is what you meant.")
 	}
 	return incomplete(result)
+}
+
+// wantedByTests adds the providers of the modules that files of tests run, and of their own provider blocks.
+func wantedByTests(ctx context.Context, c *command.Call, cfg *config.Config, dir string, wanted plugins.Wanted) diag.List {
+	files, diags := c.TestFiles(dir)
+	for _, f := range files {
+		for _, p := range f.Providers {
+			a := cfg.Root.ProviderFor(p.LocalName)
+			wanted[a] = wanted[a].And(require.Constraints{})
+		}
+	}
+	for _, run := range testfile.Calls(files) {
+		other, more := c.TestModule(ctx, run)
+		if diags = diags.Extend(command.ErrorsOnly(more)); more.HasErrors() {
+			continue
+		}
+		need, more := command.Wanted(other)
+		diags = diags.Extend(more)
+		for p, constraints := range need {
+			wanted[p] = wanted[p].And(constraints)
+		}
+	}
+	return diags
 }
 
 // wantedByState adds the providers of objects that the configuration may not mention any more.

@@ -1,0 +1,84 @@
+package conformance
+
+import (
+	"regexp"
+	"strings"
+)
+
+// testLine is what scripts read of the command test: what came of files and runs.
+var testLine = regexp.MustCompile(`(?m)^(?:  run "|[^ \n].*\.tftest\.(?:hcl|json)\.\.\. |Success! |Failure! ).*$`)
+
+// testStream gives the lines that the command test prints, in their order, which is fixed: runs follow one upon the other.
+func testStream(stream string, n *normaliser) any {
+	var out []any
+	for _, line := range strings.Split(strings.TrimSpace(stream), "\n") {
+		event, ok := decode(line).(map[string]any)
+		if !ok {
+			out = append(out, "no JSON: "+line)
+			continue
+		}
+		switch event["type"] {
+		case "diagnostic":
+			event = map[string]any{"diagnostic": describeDiagnostic(event["diagnostic"], n), "file": event["@testfile"], "run": event["@testrun"], "@level": event["@level"]}
+		case "test_run":
+			if run, ok := event["test_run"].(map[string]any); ok && run["elapsed"] != nil {
+				if progress := run["progress"]; compact(run["elapsed"]) != "0" && (progress == "running" || progress == "teardown") {
+					continue // of a run that takes long
+				}
+			}
+		case "test_cleanup", "test_interrupt":
+			delete(event, "@message")
+			if left, ok := event["test_cleanup"].(map[string]any); ok {
+				delete(left, "state") // ours says where it is kept
+			}
+		case "log":
+			continue
+		case "test_plan", "test_state":
+			for _, kind := range []string{"test_plan", "test_state"} {
+				if doc, ok := event[kind].(map[string]any); ok {
+					delete(doc, "relevant_attributes") // compared in documents of plans; of one that has failed there are those that terraform had come to
+					n.learnValues(doc)
+					n.learnRandom(doc["root_module"])
+					n.learnRandom(doc["resource_changes"])
+					dropMember(doc["provider_schemas"], "description") // they are in own words
+					dropMember(doc["provider_schemas"], "summary")
+					event[kind] = n.plan(doc)
+				}
+			}
+		}
+		out = append(out, n.value(event))
+	}
+	return out
+}
+
+var randomPattern = regexp.MustCompile(`^[a-z0-9]{8}$`)
+
+// learnRandom names the texts that mocks make up.
+func (n *normaliser) learnRandom(v any) {
+	switch v := v.(type) {
+	case string:
+		if randomPattern.MatchString(v) {
+			n.nameText(v, "random")
+		}
+	case []any:
+		for _, e := range v {
+			n.learnRandom(e)
+		}
+	case map[string]any:
+		for _, k := range sortedKeys(v) {
+			n.learnRandom(v[k])
+		}
+	}
+}
+
+func isJUnit(rel string) bool { return strings.HasSuffix(rel, "junit.xml") }
+
+var (
+	junitTimes = regexp.MustCompile(` (time|timestamp)="[^"]*"`)
+	junitText  = regexp.MustCompile(`(?s)<!\[CDATA\[.*?\]\]>`)
+)
+
+// junit takes out of a file of results what is different every time, and what is said in own words.
+func junit(text string) string {
+	return junitText.ReplaceAllString(junitTimes.ReplaceAllString(text, ` $1=""`), "<text>")
+}

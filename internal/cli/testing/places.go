@@ -1,0 +1,128 @@
+package testing
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/mem"
+	"github.com/tombolo-iac/tombolo/internal/suite"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// places are where the states of tests are: a folder for this process below the data directory, in which each file of tests has one. As long as
+// something is in them, a crash loses nothing: they have journals like other states.
+type places struct {
+	call   *command.Call
+	dir    string // of this process; "" until it is needed
+	failed error  // why there is none
+	full   bool   // something is left in it
+}
+
+// folder is where the folders of all processes are.
+func (p *places) folder() string { return filepath.Join(p.call.DataDir(), "tests") }
+
+// of gives the place of a state.
+func (p *places) of(f *testfile.File, key string) suite.Place {
+	if p.dir == "" && p.failed == nil {
+		p.dir = filepath.Join(p.folder(), fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405"), os.Getpid()))
+	}
+	if p.failed == nil {
+		p.failed = command.MakeDir(p.fileDir(f))
+	}
+	if p.failed != nil {
+		return suite.Place{Store: mem.New()}
+	}
+	name := filepath.Join(p.fileDir(f), named(key, "main")+".tfstate")
+	return suite.Place{Path: name, Store: store.New(store.Options{Path: name, WorkspaceDir: name + ".d", BackupTo: "-"})}
+}
+
+func (p *places) fileDir(f *testfile.File) string { return filepath.Join(p.dir, named(f.Name, "")) }
+
+// named makes a name of a file out of a text. Texts that differ have names that differ.
+func named(text, empty string) string {
+	if text == "" {
+		return empty
+	}
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '_'
+	}, text)
+	h := fnv.New32a()
+	h.Write([]byte(text))
+	if len(plain) > 60 {
+		plain = plain[:60]
+	}
+	return fmt.Sprintf("%s-%08x", strings.Trim(plain, "._"), h.Sum32())
+}
+
+// emptied removes the folder of a file whose states are empty.
+func (p *places) emptied(f *testfile.File) {
+	if p.dir != "" && p.failed == nil {
+		if command.RemoveDir(p.fileDir(f)) != nil {
+			p.full = true
+		}
+	}
+}
+
+// close removes what nobody needs, and says why states were not kept.
+func (p *places) close() (diags diag.List) {
+	if p.dir != "" {
+		for _, dir := range []string{p.dir, p.folder(), p.call.DataDir()} {
+			if command.RemoveFile(dir) != nil {
+				break // it is not empty
+			}
+		}
+	}
+	if p.failed != nil {
+		diags = diags.Warnf(nil, "States of tests were not kept on disk", "No folder for them can be made: %s. They were in memory alone, so that a crash would have lost them.", p.failed)
+	}
+	return diags
+}
+
+// remains warns of what earlier tests have left behind.
+func (p *places) remains(ctx context.Context) (diags diag.List) {
+	names, _ := filepath.Glob(filepath.Join(p.folder(), "*", "*", "*.tfstate"))
+	wals, _ := filepath.Glob(filepath.Join(p.folder(), "*", "*", "*.tfstate.*"))
+	for _, name := range wals {
+		base, _, _ := strings.Cut(name, ".tfstate.")
+		names = append(names, base+".tfstate")
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		ws, err := store.New(store.Options{Path: name, WorkspaceDir: name + ".d"}).Workspace(state.DefaultWorkspace)
+		if err != nil {
+			continue
+		}
+		snapshot, err := ws.Read(ctx)
+		if err != nil || snapshot == nil || snapshot.Running != nil {
+			continue // somebody is at work there
+		}
+		var list []string
+		for _, r := range snapshot.State.Resources() {
+			if r.Addr.Resource.Mode == addr.Managed {
+				list = append(list, "  - "+r.Addr.String())
+			}
+		}
+		for _, f := range snapshot.InFlight {
+			list = append(list, fmt.Sprintf("  - %s (its %s was interrupted)", f.Object, f.Action))
+		}
+		if len(list) > 0 {
+			diags = diags.Warnf(nil, "Objects of earlier tests are left", "A test that is over, or another one that is under way, has made these objects, which are still in its state %s:\n%s\n\nDestroy them with \"%s destroy -state=%[1]s\" where their module is, or by hand; then remove the folder.", name, strings.Join(list, "\n"), p.call.Program)
+		}
+	}
+	return diags
+}

@@ -1,0 +1,165 @@
+// Package testing has the command test, which runs files of tests. What a run is, and what comes of it, is in internal/suite; here are the options,
+// and where the states of runs are while they last.
+package testing
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/suite"
+	"github.com/tombolo-iac/tombolo/internal/suite/report"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+)
+
+// Test is the command test.
+func Test() *command.Command {
+	return &command.Command{
+		Name: "test", Short: "Run the tests of a module",
+		Long: `Run the files of tests (*.tftest.hcl, *.tftest.json) in the directory and in its directory "tests":
+each of their blocks "run" plans or applies the module, or another one, and judges assertions with
+what came of it. At the end of each file everything that was made is destroyed.
+
+Tests make real objects, unless providers are mocked. The states of the runs are kept in the data
+directory until everything in them is destroyed; what cannot be destroyed is named with the place
+of its state.`,
+		Exits: `0  All runs have passed.
+1  Some have not, or there were errors.`,
+		Example: `~ test
+~ test -filter=tests/network.tftest.hcl -verbose
+~ test -junit-xml=results.xml`,
+		Setup: func(c *command.Call) command.Run {
+			t := &testing{call: c}
+			c.Flags.StringVar(&t.cloud, "cloud-run", "", "Run the tests in a service of HashiCorp, for the module at `SOURCE`. There is none here, so this is refused.")
+			c.StringsFlag(&t.filter, "filter", "Run only `FILE`. May be given more than once.")
+			c.Flags.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
+			c.Flags.StringVar(&t.junit, "junit-xml", "", "Write the results to `FILE`, too, in the format of JUnit.")
+			c.Flags.BoolVar(&t.verbose, "verbose", false, "Show the plan or state of each run.")
+			c.Flags.StringVar(&t.dir, "test-directory", testfile.DefaultDir, "Look for files of tests in `DIR`, besides the directory of the module.")
+			t.VariableFlags(c)
+			return t.start
+		},
+	}
+}
+
+// testing is one call of the command.
+type testing struct {
+	command.Variables
+	call       *command.Call
+	cloud      string
+	filter     []string
+	junit, dir string
+	verbose    bool
+
+	running *command.Running
+	files   []*testfile.File
+	global  config.Values // of all files
+	within  config.Values // of those in the directory of tests alone
+	places  places
+}
+
+func (t *testing) start(ctx context.Context) command.Outcome {
+	c := t.call
+	switch {
+	case len(c.Args) > 0:
+		return c.TooMany(0)
+	case t.cloud != "":
+		return c.End(diag.List{}.Errorf(nil, "Tests do not run in a service", "The option -cloud-run hands tests to a service of HashiCorp, and %s has no session with one. Leave the option out to run them here.", c.Title))
+	}
+	ctx, t.running = c.Interruptible(ctx)
+	defer t.running.End()
+	diags := t.load(ctx)
+	if !c.Report(diags) {
+		return command.Failed
+	}
+	t.places = places{call: c}
+	c.Report(t.places.remains(ctx))
+	o := report.Options{View: c.ViewOptions(), Verbose: t.verbose, Schemas: command.Schemas, Diagnostics: func(list diag.List) diag.List {
+		c.ReadSources(list)
+		return c.Named(list)
+	}}
+	result := suite.Run(ctx, suite.Options{
+		Files: t.files, Variables: t.variables, Load: t.project, Store: t.places.of, Emptied: t.places.emptied, Report: report.New(o), Abort: t.running.Abort,
+	})
+	c.Report(t.places.close())
+	if t.junit != "" && !c.Report(t.writeJUnit(result, o)) {
+		return command.Failed
+	}
+	if result.Status > suite.Pass {
+		return command.Failed
+	}
+	return command.Done
+}
+
+// load reads the files of tests, the modules that they are about, and the variables from outside.
+func (t *testing) load(ctx context.Context) diag.List {
+	c := t.call
+	_, diags := c.TestModule(ctx, nil)
+	diags = diags.Extend(command.TestDirectory(t.dir))
+	files, more := c.TestFiles(t.dir)
+	diags = diags.Extend(more)
+	for _, run := range testfile.Calls(files) {
+		_, more := c.TestModule(ctx, run)
+		diags = diags.Extend(command.ErrorsOnly(more))
+	}
+	for _, name := range t.filter {
+		if !slices.ContainsFunc(files, func(f *testfile.File) bool { return f.Name == slashed(name) }) {
+			diags = diags.Warnf(nil, "No such file of tests", "The option -filter names %s, and there is no such file of tests. Names count from the working directory: %s/NAME.tftest.hcl.", name, t.dir)
+		}
+	}
+	for _, f := range files {
+		if len(t.filter) == 0 || slices.ContainsFunc(t.filter, func(name string) bool { return slashed(name) == f.Name }) {
+			t.files = append(t.files, f)
+		}
+	}
+	var sources map[string][]byte
+	t.global, sources, more = config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: c.Environ, Options: t.Options})
+	c.AddSources(sources)
+	diags = diags.Extend(more)
+	t.within, sources, more = config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Dir: path.Clean(t.dir)})
+	c.AddSources(sources)
+	return diags.Extend(more)
+}
+
+func slashed(name string) string { return path.Clean(strings.ReplaceAll(name, `\`, "/")) }
+
+// variables gives a file the values from outside. Those beside it come before all others.
+func (t *testing) variables(f *testfile.File) config.Values {
+	if path.Dir(f.Name) != path.Clean(t.dir) {
+		return t.global
+	}
+	all := config.Values{}
+	for name, v := range t.global {
+		all[name] = v
+	}
+	for name, v := range t.within {
+		all[name] = v
+	}
+	return all
+}
+
+// project loads a module for a run.
+func (t *testing) project(ctx context.Context, w suite.Wanted) (*tombolo.Project, diag.List) {
+	return t.call.Load(ctx, command.ProjectOptions{Module: w.Run.Place(), RootProviders: w.Providers, Events: t.running.Track(), Abort: t.running.Abort})
+}
+
+func (t *testing) writeJUnit(r *suite.Result, o report.Options) (diags diag.List) {
+	doc, err := report.JUnit(r, o)
+	if err == nil {
+		err = command.ReplaceFile(t.junit, 0o644, func(w io.Writer) error {
+			_, err := w.Write(doc)
+			return err
+		})
+	}
+	if err != nil {
+		return diags.Errorf(nil, fmt.Sprintf("error saving JUnit XML to file %q", t.junit), "%s.", err)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+// Package mock answers in place of providers. A Provider takes the schema of a real one, and knows no world: what a real one would
+// compute is made up, or given. An Object does the same for one object of a provider that is otherwise asked itself.
+//
+//	m := &mock.Provider{Provider: real, Schemas: schema, Resources: map[string]mock.Values{"aws_instance": {Attributes: ...}}}
+//
+// Both implement provider.Provider, so that the engine cannot tell. Values are checked by the rules for all providers' answers.
+package mock
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Values are what computed attributes get that a configuration leaves open. Those that are not given are made up.
+type Values struct {
+	Attributes map[string]cty.Value
+	// AtPlan makes them known while planning already.
+	AtPlan bool
+}
+
+// Object answers for one object, or for all of a type.
+type Object struct {
+	provider.Provider // answers everything that needs no object
+	Block             *provider.Block
+	Values            Values
+	// Random gives a text that is unlikely to be given twice.
+	Random func() string
+}
+
+// Read finds the object as it was.
+func (o *Object) Read(_ context.Context, req provider.ReadRequest) provider.ReadResponse {
+	return provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
+}
+
+// Plan leaves open what is computed.
+func (o *Object) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
+	resp := provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate, Identity: req.PriorIdentity}
+	if req.Proposed == cty.NilVal || req.Proposed.IsNull() || !req.Prior.IsNull() {
+		return resp
+	}
+	f := o.filler()
+	f.open = !o.Values.AtPlan
+	resp.Planned = f.block(o.Block, req.Config, o.Values.Attributes)
+	resp.Diagnostics = f.diags
+	return resp
+}
+
+// Apply makes up what is still open.
+func (o *Object) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	if req.Planned.IsNull() {
+		return provider.ApplyResponse{State: req.Planned}
+	}
+	f := o.filler()
+	f.onlyUnknown = true
+	v := f.block(o.Block, req.Planned, o.Values.Attributes)
+	return provider.ApplyResponse{State: v, Private: req.PlannedPrivate, Identity: cty.NilVal, Diagnostics: f.diags}
+}
+
+// ReadData makes up what the data source says.
+func (o *Object) ReadData(_ context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
+	f := o.filler()
+	v := f.block(o.Block, req.Config, o.Values.Attributes)
+	return provider.ReadDataResponse{State: v, Diagnostics: f.diags}
+}
+
+func (o *Object) filler() *filler { return &filler{random: o.Random} }
+
+// Provider answers for all objects of a provider configuration.
+type Provider struct {
+	provider.Provider                  // the real one, which nobody has configured: it checks configurations and calls functions
+	Schemas           *provider.Schema // of the real one
+	Resources, Data   map[string]Values
+	Other             Values // of types that are not in the maps
+	Random            func() string
+}
+
+// ValidateConfig accepts everything.
+func (p *Provider) ValidateConfig(_ context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
+	return provider.ValidateConfigResponse{Prepared: req.Config}
+}
+
+// Configure configures nothing.
+func (p *Provider) Configure(context.Context, provider.ConfigureRequest) provider.ConfigureResponse {
+	return provider.ConfigureResponse{}
+}
+
+// Object gives what answers for the objects of a type; nil when the provider has no such type.
+func (p *Provider) Object(kind provider.ResourceKind, typ string) *Object {
+	rt := p.Schemas.Type(kind, typ)
+	if rt == nil {
+		return nil
+	}
+	of := p.Resources
+	if kind == provider.DataSource {
+		of = p.Data
+	}
+	values, ok := of[typ]
+	if !ok {
+		values = p.Other
+	}
+	return &Object{Provider: p.Provider, Block: rt.Block, Values: values, Random: p.Random}
+}
+
+func unknownType(typ string) diag.List {
+	return diag.List{}.Errorf(nil, "Unknown type", "The provider that is mocked has no type %q.", typ)
+}
+
+// Read finds every object as it was.
+func (p *Provider) Read(_ context.Context, req provider.ReadRequest) provider.ReadResponse {
+	return provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
+}
+
+// Plan is Object.Plan for the type of the object.
+func (p *Provider) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
+	if o := p.Object(provider.ManagedResource, req.Type); o != nil {
+		return o.Plan(ctx, req)
+	}
+	return provider.PlanResponse{Diagnostics: unknownType(req.Type)}
+}
+
+// Apply is Object.Apply for the type of the object.
+func (p *Provider) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+	if o := p.Object(provider.ManagedResource, req.Type); o != nil {
+		return o.Apply(ctx, req)
+	}
+	return provider.ApplyResponse{State: req.Prior, Diagnostics: unknownType(req.Type)}
+}
+
+// ReadData is Object.ReadData for the type of the object.
+func (p *Provider) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
+	if o := p.Object(provider.DataSource, req.Type); o != nil {
+		return o.ReadData(ctx, req)
+	}
+	return provider.ReadDataResponse{Diagnostics: unknownType(req.Type)}
+}
+
+// Import finds nothing: there is no world to look at.
+func (p *Provider) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
+	return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import request", "The provider is mocked, and there is nothing that a mock could import. Override the object with a block override_resource, or let a provider do it that is none.")}
+}
+
+// OpenEphemeral refuses: what an ephemeral object is cannot be made up.
+func (p *Provider) OpenEphemeral(_ context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
+	return provider.OpenEphemeralResponse{Diagnostics: diag.List{}.Errorf(nil, "Called OpenEphemeralResource on a mock", "The provider of the ephemeral resource type %q is mocked, and mocks have no ephemeral objects. Override the module around it, or let a provider open it that is no mock.", req.Type)}
+}
+
+// Stop and Close leave the real provider to those who started it.
+func (p *Provider) Stop(context.Context) error { return nil }
+
+// Close does nothing.
+func (p *Provider) Close() error { return nil }

@@ -1,0 +1,111 @@
+package mock_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/suite/mock"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+var block = &provider.Block{
+	Attributes: map[string]*provider.Attribute{
+		"name":  {Type: cty.String, Required: true},
+		"id":    {Type: cty.String, Computed: true},
+		"size":  {Type: cty.Number, Optional: true, Computed: true},
+		"tags":  {Type: cty.Map(cty.String), Computed: true},
+		"any":   {Type: cty.DynamicPseudoType, Computed: true},
+		"inner": {Computed: true, Nested: &provider.NestedObject{Nesting: provider.NestingSingle, Attributes: map[string]*provider.Attribute{"on": {Type: cty.Bool, Computed: true}, "text": {Type: cty.String, Computed: true}}}},
+	},
+	Blocks: map[string]*provider.NestedBlock{
+		"disk": {Nesting: provider.NestingList, Block: provider.Block{Attributes: map[string]*provider.Attribute{"size": {Type: cty.Number, Required: true}, "path": {Type: cty.String, Computed: true}}}},
+	},
+}
+
+func configuration() cty.Value {
+	vals := block.EmptyValue().AsValueMap()
+	vals["name"] = cty.StringVal("n")
+	vals["disk"] = cty.ListVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"size": cty.NumberIntVal(1), "path": cty.NullVal(cty.String)})})
+	return cty.ObjectVal(vals)
+}
+
+func object(v mock.Values) *mock.Object {
+	return &mock.Object{Block: block, Values: v, Random: func() string { return "random12" }}
+}
+
+// create plans and applies a new object, and judges both answers as the engine does.
+func create(t *testing.T, o *mock.Object) (planned, applied cty.Value) {
+	t.Helper()
+	null := cty.NullVal(block.ImpliedType())
+	p := o.Plan(context.Background(), provider.PlanRequest{Prior: null, Proposed: value.Propose(block, null, configuration()), Config: configuration()})
+	if p.Diagnostics.HasErrors() {
+		t.Fatal(p.Diagnostics.Err())
+	}
+	if errs := value.CheckPlan(block, null, configuration(), p.Planned); len(errs) > 0 {
+		t.Fatalf("the plan is not acceptable: %v", errs)
+	}
+	a := o.Apply(context.Background(), provider.ApplyRequest{Prior: null, Planned: p.Planned, Config: configuration()})
+	if a.Diagnostics.HasErrors() {
+		t.Fatal(a.Diagnostics.Err())
+	}
+	if errs := value.CheckApplied(block, p.Planned, a.State); len(errs) > 0 {
+		t.Fatalf("the result is not acceptable: %v", errs)
+	}
+	if !a.State.IsWhollyKnown() {
+		t.Errorf("something is left open: %#v", a.State)
+	}
+	return p.Planned, a.State
+}
+
+func TestComputedAttributesAreOpenInPlansAndMadeUpInTheEnd(t *testing.T) {
+	planned, applied := create(t, object(mock.Values{Attributes: map[string]cty.Value{"size": cty.StringVal("7"), "disk": cty.ObjectVal(map[string]cty.Value{"path": cty.StringVal("/dev")})}}))
+	if planned.GetAttr("id").IsKnown() {
+		t.Error("the plan knows the id")
+	}
+	disk := applied.GetAttr("disk").Index(cty.Zero)
+	for name, ok := range map[string]bool{
+		"id": applied.GetAttr("id").AsString() == "random12", "size": applied.GetAttr("size").RawEquals(cty.NumberIntVal(7)), "tags": applied.GetAttr("tags").LengthInt() == 0,
+		"any": applied.GetAttr("any").IsNull(), "inner": applied.GetAttr("inner").GetAttr("on").False(), "disk": disk.GetAttr("path").AsString() == "/dev", "name": applied.GetAttr("name").AsString() == "n",
+	} {
+		if !ok {
+			t.Errorf("%s is wrong in %#v", name, applied)
+		}
+	}
+}
+
+func TestValuesCanBeKnownWhilePlanning(t *testing.T) {
+	planned, applied := create(t, object(mock.Values{AtPlan: true, Attributes: map[string]cty.Value{"id": cty.StringVal("given")}}))
+	if !planned.IsWhollyKnown() || planned.GetAttr("id").AsString() != "given" || !applied.RawEquals(planned) {
+		t.Errorf("planned %#v, applied %#v", planned, applied)
+	}
+}
+
+func TestAnUpdateKeepsWhatWasComputed(t *testing.T) {
+	o := object(mock.Values{})
+	_, prior := create(t, o)
+	config := configuration().AsValueMap()
+	config["name"] = cty.StringVal("other")
+	proposed := value.Propose(block, prior, cty.ObjectVal(config))
+	p := o.Plan(context.Background(), provider.PlanRequest{Prior: prior, Proposed: proposed, Config: cty.ObjectVal(config)})
+	a := o.Apply(context.Background(), provider.ApplyRequest{Prior: prior, Planned: p.Planned})
+	if id := a.State.GetAttr("id"); !id.RawEquals(prior.GetAttr("id")) || a.State.GetAttr("name").AsString() != "other" {
+		t.Errorf("got %#v", a.State)
+	}
+	gone := o.Apply(context.Background(), provider.ApplyRequest{Prior: prior, Planned: cty.NullVal(block.ImpliedType())})
+	if !gone.State.IsNull() {
+		t.Errorf("a deletion leaves %#v", gone.State)
+	}
+}
+
+func TestValuesThatDoNotFitAreReported(t *testing.T) {
+	for name, v := range map[string]cty.Value{"size": cty.StringVal("many"), "inner": cty.True, "disk": cty.True} {
+		o := object(mock.Values{Attributes: map[string]cty.Value{name: v}})
+		resp := o.ReadData(context.Background(), provider.ReadDataRequest{Config: configuration()})
+		if !resp.Diagnostics.HasErrors() || len(resp.Diagnostics[0].Path) == 0 {
+			t.Errorf("%s: got %v", name, resp.Diagnostics)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package suite
+
+import (
+	"context"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+)
+
+// chosenProvider is a provider configuration of a file with the name that the module under test has for it.
+type chosenProvider struct {
+	as    addr.LocalProviderConfig
+	block *testfile.Provider
+	mock  *testfile.Mock // nil for a real one
+}
+
+// chosen gives the provider configurations that a run gets from its file: those that it names, or all.
+func chosen(f *testfile.File, run *testfile.Run) (out []chosenProvider) {
+	for _, p := range f.Providers {
+		if len(run.Providers) == 0 {
+			out = append(out, chosenProvider{p.Addr(), p, p.Mock})
+			continue
+		}
+		for _, passed := range run.Providers {
+			if passed.InParent == p.Addr() {
+				out = append(out, chosenProvider{passed.InChild, p, p.Mock})
+			}
+		}
+	}
+	return out
+}
+
+// loaded keeps the modules that were loaded, so that runs with the same share one.
+type loaded struct {
+	load  func(context.Context, Wanted) (*tombolo.Project, diag.List)
+	known map[string]*tombolo.Project
+}
+
+// get loads the module under test of a run.
+func (l *loaded) get(ctx context.Context, a *attempt) (*tombolo.Project, diag.List) {
+	w, key := Wanted{}, ""
+	if a.run.Module != nil {
+		if a.run.Module.Kind == 0 {
+			return nil, nil // the source is wrong, which was reported
+		}
+		w.Run, key = a.run, config.ManifestKey(a.run.ModulePath)
+	}
+	if list := chosen(a.file.file, a.run); len(list) > 0 {
+		for _, p := range list {
+			key += "|" + p.as.String() + "=" + p.block.Addr().String()
+		}
+		key = a.file.file.Name + "|" + key
+		w.Providers = a.file.providers(list)
+	}
+	if p := l.known[key]; p != nil {
+		return p, nil
+	}
+	p, diags := l.load(ctx, w)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if diags = diags.Extend(p.Prepare()); diags.HasErrors() {
+		_ = p.Close()
+		return nil, diags
+	}
+	if l.known == nil {
+		l.known = map[string]*tombolo.Project{}
+	}
+	l.known[key] = p
+	return p, diags
+}
+
+func (l *loaded) close() {
+	for _, p := range l.known {
+		_ = p.Close() // every run has closed what it started
+	}
+}
+
+// providers makes provider configurations of the module under test out of those of the file. Providers that the module has nothing to do
+// with are left out: their blocks may refer to runs that are still to come.
+func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*config.ProviderConfig {
+	return func(c *config.Config) (out []*config.ProviderConfig) {
+		uses := c.Uses()
+		for _, p := range list {
+			if !uses[c.Root.ProviderFor(p.as.LocalName)] {
+				continue
+			}
+			own := *p.block.ProviderConfig
+			own.LocalName, own.Alias = p.as.LocalName, p.as.Alias
+			own.Body = boundBody{own.Body, r}
+			out = append(out, &own)
+		}
+		return out
+	}
+}
+
+// boundBody is the body of a provider block of the file: what it refers to is of the file, not of the module that gets it.
+type boundBody struct {
+	hcl.Body
+	run *fileRun
+}
+
+// Content implements hcl.Body.
+func (b boundBody) Content(s *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
+	c, diags := b.Body.Content(s)
+	return b.bound(c), diags
+}
+
+// PartialContent implements hcl.Body.
+func (b boundBody) PartialContent(s *hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {
+	c, rest, diags := b.Body.PartialContent(s)
+	return b.bound(c), boundBody{rest, b.run}, diags
+}
+
+// JustAttributes implements hcl.Body.
+func (b boundBody) JustAttributes() (hcl.Attributes, hcl.Diagnostics) {
+	attrs, diags := b.Body.JustAttributes()
+	return b.attributes(attrs), diags
+}
+
+func (b boundBody) attributes(attrs hcl.Attributes) hcl.Attributes {
+	out := make(hcl.Attributes, len(attrs))
+	for name, attr := range attrs {
+		own := *attr
+		own.Expr = boundExpression{attr.Expr, b.run}
+		out[name] = &own
+	}
+	return out
+}
+
+func (b boundBody) bound(c *hcl.BodyContent) *hcl.BodyContent {
+	if c == nil {
+		return nil
+	}
+	out := *c
+	out.Attributes = b.attributes(c.Attributes)
+	out.Blocks = make(hcl.Blocks, len(c.Blocks))
+	for i, block := range c.Blocks {
+		own := *block
+		own.Body = boundBody{block.Body, b.run}
+		out.Blocks[i] = &own
+	}
+	return &out
+}
+
+// boundExpression is an expression that takes variables and runs from the file. All other names, such as those of the iterators of dynamic
+// blocks, are those of whoever evaluates it.
+type boundExpression struct {
+	hcl.Expression
+	run *fileRun
+}
+
+func ofFile(t hcl.Traversal) bool { return t.RootName() == "var" || t.RootName() == "run" }
+
+// Variables implements hcl.Expression.
+func (e boundExpression) Variables() (out []hcl.Traversal) {
+	for _, t := range e.Expression.Variables() {
+		if !ofFile(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Value implements hcl.Expression.
+func (e boundExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	own := e.run.scope(e.run.variables, e.run.outputs)
+	var diags hcl.Diagnostics
+	for _, t := range e.Expression.Variables() {
+		if !ofFile(t) {
+			continue
+		}
+		for _, d := range e.run.reference(t, own, inProvider) {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: d.Summary, Detail: d.Detail, Subject: d.Subject, Expression: e.Expression, EvalContext: own})
+		}
+	}
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	inner := own
+	if ctx != nil {
+		inner = ctx.NewChild()
+		inner.Variables = own.Variables
+	}
+	return e.Expression.Value(inner)
+}
+
+// UnwrapExpression lets the syntax be looked at.
+func (e boundExpression) UnwrapExpression() hcl.Expression { return e.Expression }

@@ -1,0 +1,142 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/suite"
+	"github.com/tombolo-iac/tombolo/internal/view"
+)
+
+type suitesXML struct {
+	XMLName xml.Name `xml:"testsuites"`
+	Suites  []suiteXML
+}
+
+type suiteXML struct {
+	XMLName  xml.Name `xml:"testsuite"`
+	Name     string   `xml:"name,attr"`
+	Tests    int      `xml:"tests,attr"`
+	Skipped  int      `xml:"skipped,attr"`
+	Failures int      `xml:"failures,attr"`
+	Errors   int      `xml:"errors,attr"`
+	Cases    []caseXML
+}
+
+type caseXML struct {
+	XMLName   xml.Name   `xml:"testcase"`
+	Name      string     `xml:"name,attr"`
+	Class     string     `xml:"classname,attr"`
+	Time      string     `xml:"time,attr,omitempty"`
+	Timestamp string     `xml:"timestamp,attr,omitempty"`
+	Skipped   *resultXML `xml:"skipped"`
+	Failure   *resultXML `xml:"failure"`
+	Error     *resultXML `xml:"error"`
+	Err       *textXML   `xml:"system-err"`
+}
+
+type resultXML struct {
+	Message string `xml:"message,attr,omitempty"`
+	Text    string `xml:",cdata"`
+}
+
+type textXML struct {
+	Text string `xml:",cdata"`
+}
+
+// JUnit gives a result in the format of JUnit.
+func JUnit(r *suite.Result, o Options) ([]byte, error) {
+	plain := o.View
+	plain.Color = false
+	o.View = plain
+	doc := suitesXML{}
+	for _, f := range r.Files {
+		s := suiteXML{Name: f.File.Name, Tests: len(f.Runs)}
+		failed := ""
+		for _, run := range f.Runs {
+			switch run.Status {
+			case suite.Skip, suite.Pending:
+				s.Skipped++
+			case suite.Fail:
+				s.Failures++
+			case suite.Error:
+				s.Errors++
+			}
+			s.Cases = append(s.Cases, caseOf(f, run, failed, r.Interrupted, o))
+			if run.Status == suite.Error {
+				failed = run.Run.Name
+			}
+		}
+		doc.Suites = append(doc.Suites, s)
+	}
+	body, err := xml.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write JUnit document: %w", err)
+	}
+	return append([]byte(`<?xml version="1.0" encoding="UTF-8"?>`), body...), nil
+}
+
+func caseOf(f *suite.FileResult, run *suite.Outcome, failed string, interrupted bool, o Options) caseXML {
+	c := caseXML{Name: run.Run.Name, Class: f.File.Name}
+	if run.Status == suite.Skip || run.Status == suite.Pending {
+		c.Skipped = skipped(failed, interrupted)
+		return c
+	}
+	c.Time = strconv.FormatFloat(run.Elapsed.Seconds(), 'f', -1, 64)
+	c.Timestamp = run.Started.UTC().Format(time.RFC3339)
+	var errors, warnings diag.List
+	for _, d := range o.prepared(run.Diags) {
+		if d.Severity == diag.Warning {
+			warnings = append(warnings, d)
+		} else {
+			errors = append(errors, d)
+		}
+	}
+	switch run.Status {
+	case suite.Fail:
+		c.Failure = &resultXML{failures(run), view.Diagnostics(o.View, errors)}
+	case suite.Error:
+		c.Error = &resultXML{"Encountered an error", view.Diagnostics(o.View, errors)}
+	default:
+		warnings = append(warnings, errors...)
+	}
+	if len(warnings) > 0 {
+		c.Err = &textXML{view.Diagnostics(o.View, warnings)}
+	}
+	return c
+}
+
+func skipped(failed string, interrupted bool) *resultXML {
+	switch {
+	case failed != "":
+		return &resultXML{"Testcase skipped due to a previous testcase error", fmt.Sprintf("The run %q before it ended with an error, so the others of the file were skipped.", failed)}
+	case interrupted:
+		return &resultXML{"Testcase skipped due to an interrupt", "The tests were interrupted before this run."}
+	}
+	return &resultXML{"Testcase skipped", ""}
+}
+
+// failures counts the assertions of a run that do not hold.
+func failures(run *suite.Outcome) string {
+	n, first := 0, ""
+	for _, d := range run.Diags {
+		if _, ok := d.Extra.(eval.Failed); !ok {
+			continue
+		}
+		if n++; n == 1 {
+			first = d.Detail
+		}
+	}
+	text := fmt.Sprintf("%d of %d assertions failed", n, len(run.Run.Asserts))
+	switch {
+	case n == 1:
+		text += ": " + first
+	case n > 1:
+		text += ", including: " + first
+	}
+	return text
+}

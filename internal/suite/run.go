@@ -1,0 +1,434 @@
+package suite
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+)
+
+// attempt is one run at work.
+type attempt struct {
+	file      *fileRun
+	run       *testfile.Run
+	project   *tombolo.Project
+	options   tombolo.PlanOptions
+	variables map[string]cty.Value // all that the file has, for assertions
+	expected  []*expectation
+	standIns  *standIns
+}
+
+// execute does what a run block says.
+func (r *fileRun) execute(out *Outcome) {
+	a := &attempt{file: r, run: out.Run}
+	out.Status = Error
+	out.Diags = out.Diags.Extend(a.prepare())
+	out.Project = a.project
+	if out.Diags.HasErrors() {
+		return
+	}
+	key := r.stateOf(out.Run)
+	held, diags := a.project.WithStore(key.place.Store).Open(r.ctx, tombolo.OpenOptions{Operation: "OperationTypeApply"})
+	if out.Diags = out.Diags.Extend(diags); diags.HasErrors() {
+		return
+	}
+	defer func() { out.Diags = out.Diags.Extend(held.Close(r.o.Abort)) }()
+	scope := &tombolo.Scope{}
+	a.options.Scope = scope
+	pl, diags := held.Plan(r.ctx, a.options)
+	if out.Run.PlanOnly {
+		out.Plan = pl
+		out.Diags = out.Diags.Extend(a.expect(diags, true))
+	} else {
+		diags, planned := a.expectPlanned(diags)
+		out.Diags = out.Diags.Extend(diags)
+		if !planned || pl == nil {
+			return
+		}
+		key.last, key.order = a, r.next()
+		_, diags = held.ApplyWith(r.ctx, pl, tombolo.ApplyOptions{Ephemeral: a.options.Variables, StandIns: a.options.StandIns, Scope: scope})
+		key.current = held.State()
+		out.State = key.current
+		out.Diags = out.Diags.Extend(a.expect(diags, true))
+	}
+	if out.Diags.HasErrors() || !scope.Usable() {
+		out.Plan, out.State = nil, nil // they are not what the run was to come to
+		return
+	}
+	out.Status = a.judge(scope, out)
+}
+
+func (r *fileRun) next() int { r.order++; return r.order }
+
+// judge runs the assertions, and keeps the output values for later runs.
+func (a *attempt) judge(scope *tombolo.Scope, out *Outcome) Status {
+	outputs := scope.Outputs()
+	beside := a.file.beside(a.variables, outputs)
+	status := Pass
+	for _, c := range a.run.Asserts {
+		diags := scope.Assert(c, a.file.sourceOf(c), beside)
+		out.Diags = out.Diags.Extend(diags)
+		for _, d := range diags {
+			switch _, failed := d.Extra.(eval.Failed); {
+			case d.Severity == diag.Warning:
+			case failed:
+				status = max(status, Fail)
+			default:
+				status = Error
+			}
+		}
+	}
+	a.file.outputs[a.run.Name] = outputs
+	return status
+}
+
+// sourceOf gives the text of a condition and its message.
+func (r *fileRun) sourceOf(c *config.Condition) []byte {
+	src := r.file.Sources[r.file.Name]
+	var out []byte
+	for _, e := range []hcl.Expression{c.Condition, c.ErrorMessage} {
+		if rng := e.Range(); rng.CanSliceBytes(src) {
+			out = append(append(out, rng.SliceBytes(src)...), '\n')
+		}
+	}
+	return out
+}
+
+// prepare loads the module under test, and finds out all that the run needs.
+func (a *attempt) prepare() (diags diag.List) {
+	if diags = a.wantedProviders(); diags.HasErrors() {
+		return diags
+	}
+	a.project, diags = a.file.projects.get(a.file.ctx, a)
+	if diags.HasErrors() {
+		return diags
+	}
+	a.file.tested[a.run] = a.project
+	root := a.project.Config().Root
+	var more diag.List
+	a.expected, more = expectations(a.run)
+	diags = diags.Extend(more)
+	a.options.Mode, a.options.SkipRefresh = a.run.Options.Mode, a.run.Options.SkipRefresh
+	diags = diags.Extend(a.targets()).Extend(a.malformed())
+	given, more := a.collect(root)
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return diags
+	}
+	a.options.Variables, a.options.VariableRanges = given.values, given.ranges
+	a.variables, a.file.variables = given.all, given.all
+	a.standIns = newStandIns(a.file.file, a.run, a.project)
+	a.options.StandIns = a.standIns
+	return diags
+}
+
+// targets reads what plan_options names.
+func (a *attempt) targets() (diags diag.List) {
+	for _, t := range a.run.Options.Targets {
+		target, more := addr.TargetFromTraversal(t)
+		diags = diags.Extend(more)
+		a.options.Targets = append(a.options.Targets, target)
+	}
+	for _, t := range a.run.Options.Replace {
+		target, more := addr.TargetFromTraversal(t)
+		if diags = diags.Extend(more); more.HasErrors() {
+			continue
+		}
+		if target.IsModule() || target.Resource.Mode != addr.Managed {
+			diags = diags.Errorf(t.SourceRange().Ptr(), "Invalid replace address", "Only instances of resources can be replaced, and %s is none.", target)
+			continue
+		}
+		a.options.ForceReplace = append(a.options.ForceReplace, addr.AbsResourceInstance{Module: target.Module, Resource: target.Resource, Key: target.Key})
+	}
+	return diags
+}
+
+// malformed finds references in assertions that cannot mean anything.
+func (a *attempt) malformed() (diags diag.List) {
+	for _, c := range a.run.Asserts {
+		for _, e := range []hcl.Expression{c.Condition, c.ErrorMessage} {
+			for _, t := range e.Variables() {
+				_, more := addr.ParseReference(t)
+				diags = diags.Extend(more)
+			}
+		}
+	}
+	return diags
+}
+
+// wantedProviders checks the providers argument of the run.
+func (a *attempt) wantedProviders() (diags diag.List) {
+	for _, p := range a.run.Providers {
+		if a.file.providerBlock(p.InParent) == nil {
+			rng := p.InParentRange
+			diags = diags.Errorf(&rng, "Missing provider definition for "+p.InParent.String(), "The file has no block for the provider configuration %s. Add one: provider %q { ... }.", p.InParent, p.InParent.LocalName)
+		}
+	}
+	return diags
+}
+
+// providerBlock finds the block of a provider configuration in the file, or nil.
+func (r *fileRun) providerBlock(a addr.LocalProviderConfig) *testfile.Provider {
+	i := slices.IndexFunc(r.file.Providers, func(p *testfile.Provider) bool { return p.Addr() == a })
+	if i < 0 {
+		return nil
+	}
+	return r.file.Providers[i]
+}
+
+// stateOf gives the state that a run works on.
+func (r *fileRun) stateOf(run *testfile.Run) *keyed {
+	key := run.StateKey
+	if key == "" && run.Module != nil {
+		key = run.Module.Source
+	}
+	k := r.states[key]
+	if k == nil {
+		k = &keyed{place: r.o.Store(r.file, key)}
+		r.states[key] = k
+	}
+	return k
+}
+
+// expectation is a failure that a run wants to see.
+type expectation struct {
+	kind   string
+	object string // with the keys that stand there
+	rng    hcl.Range
+	seen   bool
+}
+
+// matches tells whether a condition is that of the object, or of an instance of it.
+func (e *expectation) matches(c eval.Checked) bool {
+	return c.Kind == e.kind && (c.Object == e.object || len(c.Object) > len(e.object) && c.Object[:len(e.object)] == e.object && c.Object[len(e.object)] == '[')
+}
+
+// expectations reads expect_failures.
+func expectations(run *testfile.Run) (out []*expectation, diags diag.List) {
+	add := func(e *expectation) {
+		for _, same := range out {
+			if same.kind == e.kind && same.object == e.object {
+				same.rng = e.rng
+				return
+			}
+		}
+		out = append(out, e)
+	}
+	for _, t := range run.ExpectFailures {
+		e := &expectation{rng: t.SourceRange()}
+		if t.RootName() == "check" || t.RootName() == "output" {
+			if step, ok := nameAt(t, 1); ok {
+				e.kind, e.object = t.RootName(), t.RootName()+"."+step
+				add(e)
+				continue
+			}
+		}
+		ref, more := addr.ParseReference(t)
+		if diags = diags.Extend(more); more.HasErrors() {
+			continue
+		}
+		e.rng = ref.Range
+		switch {
+		case ref.Kind == addr.RefVariable:
+			e.kind, e.object = "var", ref.String()
+		case ref.Kind == addr.RefResource && ref.Resource.Mode != addr.Ephemeral:
+			e.kind, e.object = "resource", ref.String()
+		default:
+			diags = diags.Errorf(&e.rng, "Invalid `expect_failures` reference", "%s has no conditions that could fail. Those of input variables, output values, check blocks, resources and data sources can.", ref)
+			continue
+		}
+		add(e)
+	}
+	return out, diags
+}
+
+func nameAt(t hcl.Traversal, i int) (string, bool) {
+	if len(t) <= i {
+		return "", false
+	}
+	a, ok := t[i].(hcl.TraverseAttr)
+	return a.Name, ok && len(t) == i+1
+}
+
+// find gives the expectation that a diagnostic fulfils, or nil.
+func (a *attempt) find(d *diag.Diagnostic) *expectation {
+	c, ok := eval.Condition(d)
+	if !ok {
+		return nil
+	}
+	for _, e := range a.expected {
+		if e.matches(c) {
+			return e
+		}
+	}
+	return nil
+}
+
+// expect drops the failures that are expected, makes errors of those of checks that are not, and reports those that are missing.
+func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
+	for _, d := range diags.Sorted() {
+		if e := a.find(d); e != nil {
+			e.seen = true
+			continue
+		}
+		out = append(out, failing(d))
+	}
+	if !complain {
+		return out
+	}
+	for _, e := range a.expected {
+		if !e.seen {
+			out = append(out, &diag.Diagnostic{Severity: diag.Error, Summary: "Missing expected failure", Subject: e.rng.Ptr(),
+				Detail: fmt.Sprintf("The conditions of %s were to fail, and did not.", e.object)})
+		}
+	}
+	return out
+}
+
+// failing makes an error of what a check block found: a test is there to find it.
+func failing(d *diag.Diagnostic) *diag.Diagnostic {
+	if c, ok := eval.Condition(d); !ok || c.Kind != "check" || d.Severity != diag.Warning {
+		return d
+	}
+	failed := *d
+	failed.Severity = diag.Error
+	return &failed
+}
+
+// expectPlanned looks at the problems of the plan of a run that applies. Failures that are expected have to come from the apply, so that
+// one that keeps it from being made is told of.
+func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
+	if !diags.HasErrors() {
+		return slices.DeleteFunc(slices.Clone(diags), tombolo.OfCheckBlock), true // checks are made again
+	}
+	for _, d := range diags.Sorted() {
+		if e := a.find(d); e != nil && d.Severity == diag.Error {
+			var at *hcl.Range // objects have their place in what follows
+			if e.kind != "resource" {
+				at = &e.rng
+			}
+			out = append(out, &diag.Diagnostic{Severity: diag.Warning, Summary: "Expected failure while planning", Subject: at,
+				Detail: fmt.Sprintf("A condition of %s failed while planning, as was expected. But the run was to apply, and could not: so it has failed. Write \"command = plan\" to expect failures of plans.", e.object)})
+		}
+		out = append(out, d)
+	}
+	return out, false
+}
+
+// given are the variables of a run.
+type given struct {
+	values map[string]cty.Value // those that the module declares
+	ranges map[string]hcl.Range
+	all    map[string]cty.Value // and all others
+}
+
+func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module) (diags diag.List) {
+	g.all[name] = v
+	declared := root.Variables[name]
+	if declared == nil {
+		return nil
+	}
+	alone := config.Module{Variables: map[string]*config.Variable{name: declared}}
+	if _, diags = alone.VariableValues(config.Values{name: {Origin: config.FromNamedFile, Value: v, Range: rng}}); diags.HasErrors() {
+		return diags
+	}
+	g.values[name] = v
+	delete(g.ranges, name)
+	if rng.Filename != "" {
+		g.ranges[name] = rng
+	}
+	return nil
+}
+
+// collect gives the run its variables: those from outside, then those of the file, then its own.
+func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
+	g = given{values: map[string]cty.Value{}, ranges: map[string]hcl.Range{}, all: map[string]cty.Value{}}
+	global, diags := a.file.globals(root)
+	for name, v := range global {
+		diags = diags.Extend(g.set(name, v, a.file.given[name].Range, root))
+	}
+	if more := a.wrongReferences(global, root); more.HasErrors() {
+		return g, diags.Extend(more)
+	}
+	ctx := a.file.scope(global, nil)
+	for _, name := range slices.Sorted(maps.Keys(a.file.file.Variables)) {
+		attr := a.file.file.Variables[name]
+		if a.unasked(name, root) {
+			continue
+		}
+		v, more := a.file.value(attr.Expr, ctx, inFile)
+		if diags = diags.Extend(more); !more.HasErrors() {
+			diags = diags.Extend(g.set(name, v, attr.Expr.Range(), root))
+		}
+	}
+	ctx = a.file.scope(g.all, a.file.outputs)
+	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
+		attr := a.run.Variables[name]
+		v, more := a.file.value(attr.Expr, ctx, inRun)
+		if diags = diags.Extend(more); !more.HasErrors() {
+			diags = diags.Extend(g.set(name, v, attr.Expr.Range(), root))
+		}
+	}
+	if diags.HasErrors() {
+		return g, diags
+	}
+	for _, v := range root.SortedVariables() {
+		if _, ok := g.values[v.Name]; !ok && v.Required() {
+			diags = diags.Errorf(&v.Range, "No value for required variable", "The module that the run %q is about has the variable %q, which has no default, and nothing sets it. Set it in a block variables of the run or the file, or with -var or -var-file.", a.run.Name, v.Name)
+		}
+	}
+	return g, diags
+}
+
+// unasked tells whether nobody asks for a variable of the file, because the run sets it anew.
+func (a *attempt) unasked(name string, root *config.Module) bool {
+	return a.run.Variables[name] != nil && root.Variables[name] != nil && !mentions(a.run.Variables, name)
+}
+
+// wrongReferences looks at what the variables refer to, before any of them is evaluated.
+func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Module) (diags diag.List) {
+	all := maps.Clone(global)
+	for name := range a.file.file.Variables {
+		all[name] = cty.DynamicVal
+	}
+	ctx := a.file.scope(all, nil)
+	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
+		diags = diags.Extend(a.file.references(a.run.Variables[name].Expr, ctx, inRun))
+	}
+	ctx = a.file.scope(global, nil)
+	for _, name := range slices.Sorted(maps.Keys(a.file.file.Variables)) {
+		if a.unasked(name, root) {
+			continue
+		}
+		diags = diags.Extend(a.file.references(a.file.file.Variables[name].Expr, ctx, inFile))
+	}
+	return diags
+}
+
+// mentions tells whether expressions refer to a variable.
+func mentions(attrs hcl.Attributes, name string) bool {
+	for _, attr := range attrs {
+		for _, t := range attr.Expr.Variables() {
+			if step, ok := nameOf(t, 1); ok && t.RootName() == "var" && step == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func nameOf(t hcl.Traversal, i int) (string, bool) {
+	if len(t) <= i {
+		return "", false
+	}
+	a, ok := t[i].(hcl.TraverseAttr)
+	return a.Name, ok
+}

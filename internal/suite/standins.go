@@ -1,0 +1,146 @@
+package suite
+
+import (
+	"crypto/rand"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/suite/mock"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// standIns are the mocks and overrides of one run. It implements tombolo.StandIns.
+type standIns struct {
+	project *tombolo.Project
+	// overrides are those of the run, then those of the file: the first that fits counts.
+	overrides []*testfile.Override
+	mocks     map[addr.AbsProviderConfig]*testfile.Mock
+}
+
+func newStandIns(f *testfile.File, run *testfile.Run, project *tombolo.Project) *standIns {
+	s := &standIns{project: project, mocks: map[addr.AbsProviderConfig]*testfile.Mock{}}
+	s.overrides = append(append(s.overrides, run.Overrides...), f.Overrides...)
+	root := project.Config().Root
+	for _, p := range chosen(f, run) {
+		if p.mock != nil {
+			s.mocks[addr.AbsProviderConfig{Provider: root.ProviderFor(p.as.LocalName), Alias: p.as.Alias}] = p.mock
+		}
+	}
+	return s
+}
+
+// Provider implements tombolo.StandIns.
+func (s *standIns) Provider(a addr.AbsProviderConfig, real provider.Provider) provider.Provider {
+	schema, _ := s.project.Schema(a.Provider)
+	m := s.mocks[a]
+	if m == nil || schema == nil {
+		return real
+	}
+	return &mock.Provider{
+		Provider: real, Schemas: schema, Random: random, Other: mock.Values{AtPlan: m.AtPlan},
+		Resources: defaults(m.Resources), Data: defaults(m.Data),
+	}
+}
+
+func defaults(from map[string]*testfile.Default) map[string]mock.Values {
+	out := make(map[string]mock.Values, len(from))
+	for typ, d := range from {
+		out[typ] = mock.Values{Attributes: d.Values, AtPlan: d.AtPlan}
+	}
+	return out
+}
+
+// Instance implements tombolo.StandIns.
+func (s *standIns) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, p provider.Provider) provider.Provider {
+	o := find(s.overrides, a)
+	if m := s.mocks[cfg]; o == nil && m != nil {
+		o = find(m.Overrides, a)
+	}
+	if o == nil {
+		return p
+	}
+	schema, _ := s.project.Schema(cfg.Provider)
+	if schema == nil {
+		return p
+	}
+	kind := provider.ManagedResource
+	if a.Resource.Mode == addr.Data {
+		kind = provider.DataSource
+	}
+	rt := schema.Type(kind, a.Resource.Type)
+	if rt == nil {
+		return p
+	}
+	return &mock.Object{Provider: p, Block: rt.Block, Values: mock.Values{Attributes: o.Values, AtPlan: o.AtPlan}, Random: random}
+}
+
+// find gives the override of an instance: one for just this instance comes before one for all of its block.
+func find(list []*testfile.Override, a addr.AbsResourceInstance) *testfile.Override {
+	var found *testfile.Override
+	for _, o := range list {
+		t := o.Target
+		if t.IsModule() || t.Resource != a.Resource || !covers(t.Module, a.Module) || t.HasKey && t.Key != a.Key {
+			continue
+		}
+		if t.HasKey && t.Module == a.Module {
+			return o
+		}
+		if found == nil {
+			found = o
+		}
+	}
+	return found
+}
+
+// covers tells whether a module instance is meant: a call without a key means all of its instances.
+func covers(t, m addr.ModuleInstance) bool {
+	if t == m {
+		return true
+	}
+	want, have := t.Steps(), m.Steps()
+	if len(want) != len(have) {
+		return false
+	}
+	for i, step := range want {
+		if step.Call != have[i].Call || step.Key != addr.NoKey && step.Key != have[i].Key {
+			return false
+		}
+	}
+	return true
+}
+
+// Outputs implements tombolo.StandIns.
+func (s *standIns) Outputs(a addr.ModuleInstance) (map[string]cty.Value, bool) {
+	var found *testfile.Override
+	for _, o := range s.overrides {
+		if !o.Target.IsModule() || !covers(o.Target.Module, a) {
+			continue
+		}
+		if o.Target.Module == a {
+			return o.Values, true
+		}
+		if found == nil {
+			found = o
+		}
+	}
+	if found == nil {
+		return nil, false
+	}
+	return found.Values, true
+}
+
+// random makes a text of eight letters and digits.
+func random() string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic("suite: no randomness: " + err.Error())
+	}
+	for i := range b {
+		b[i] = letters[int(b[i])%len(letters)]
+	}
+	return string(b[:])
+}

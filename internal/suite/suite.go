@@ -1,0 +1,248 @@
+// Package suite runs the tests of modules: files of run blocks (package testfile), each of which plans or applies a module and judges
+// assertions with what came of it.
+//
+//	result := suite.Run(ctx, suite.Options{Files: files, Load: load, Store: store, Report: report})
+//
+// It is a client of the engine as the commands plan and apply are: what runs differ in are variables, provider configurations, and what stands
+// in for providers (package mock). Each state key of a file has a state of its own. At the end of a file everything that its runs
+// made is destroyed, in the reverse order; what cannot be destroyed is reported and stays in its store.
+//
+// Runs follow one upon the other. The package starts one goroutine for the reports of a run that takes long, and waits for its end.
+package suite
+
+import (
+	"context"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Options say what to run, and with what.
+type Options struct {
+	Files []*testfile.File
+	// Variables gives those from outside of a file: options, environment, files of values.
+	Variables func(file *testfile.File) config.Values
+	// Load loads a module with the provider configurations that a run wants.
+	Load func(ctx context.Context, w Wanted) (*tombolo.Project, diag.List)
+	// Store gives the place of a state; Emptied is told when everything in a file's states is gone.
+	Store   func(file *testfile.File, key string) Place
+	Emptied func(file *testfile.File)
+	Report  Report
+	// Abort ends when nothing is to be awaited any more, not even the end of what is under way.
+	Abort context.Context
+}
+
+// Place is where a state is.
+type Place struct {
+	Store state.Store
+	Path  string // of its file, for people; "" when it is in memory
+}
+
+// Wanted tells which module a run needs.
+type Wanted struct {
+	Run       *testfile.Run                                   // with the module to load; nil for that of the working directory
+	Providers func(c *config.Config) []*config.ProviderConfig // nil for those of the module alone
+}
+
+// Status is what a run or file has come to. Later ones are worse.
+type Status uint8
+
+// The statuses.
+const (
+	Pending Status = iota
+	Skip
+	Pass
+	Fail
+	Error
+)
+
+// String is the word that programs know.
+func (s Status) String() string {
+	return [...]string{"pending", "skip", "pass", "fail", "error"}[s]
+}
+
+// Outcome is what came of one run.
+type Outcome struct {
+	Run     *testfile.Run
+	Status  Status
+	Diags   diag.List
+	Started time.Time
+	Elapsed time.Duration
+	// Plan is what was planned, of a run that only plans; State what is there, of others. One is nil, or both.
+	Plan  *plan.Plan
+	State *state.State
+	// Project has the schemas for them; nil when there is none.
+	Project *tombolo.Project
+}
+
+// Result is what came of everything.
+type Result struct {
+	Files  []*FileResult
+	Status Status
+	// Interrupted tells that somebody asked for an early end.
+	Interrupted bool
+}
+
+// FileResult is what came of one file.
+type FileResult struct {
+	File   *testfile.File
+	Status Status
+	Runs   []*Outcome
+	Diags  diag.List // of the file itself
+}
+
+// Count gives the number of runs of a status.
+func (r *Result) Count(s Status) (n int) {
+	for _, f := range r.Files {
+		for _, o := range f.Runs {
+			if o.Status == s {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Left is a state that was not emptied.
+type Left struct {
+	File  *testfile.File
+	Run   *testfile.Run
+	State *state.State
+	Path  string
+	Diags diag.List
+}
+
+// Report hears of everything as it happens. Its methods are not called concurrently, but Running.
+type Report interface {
+	Found(files []*testfile.File)
+	FileStarts(f *testfile.File)
+	RunStarts(f *testfile.File, r *testfile.Run)
+	// Running is told every now and then of a run that takes long; ending tells that it is being cleaned up after.
+	Running(f *testfile.File, r *testfile.Run, elapsed time.Duration, ending bool)
+	RunEnds(f *testfile.File, o *Outcome)
+	TearingDown(f *testfile.File)
+	Destroying(f *testfile.File, r *testfile.Run)
+	// Destroyed is told of every state that somebody tried to empty with problems.
+	Destroyed(l Left)
+	FileEnds(f *FileResult)
+	Ends(r *Result)
+}
+
+// Run runs everything. When ctx ends, what is under way ends, nothing new starts, and what was made is destroyed.
+func Run(ctx context.Context, o Options) *Result {
+	if o.Abort == nil {
+		o.Abort = context.Background()
+	}
+	o.Report.Found(o.Files)
+	result := &Result{Status: Pass}
+	projects := &loaded{load: o.Load}
+	defer projects.close()
+	for _, f := range o.Files {
+		r := &fileRun{o: o, ctx: ctx, file: f, given: o.Variables(f), result: &FileResult{File: f, Status: Pending}, projects: projects, states: map[string]*keyed{}, tested: map[*testfile.Run]*tombolo.Project{}, outputs: map[string]map[string]cty.Value{}}
+		r.run()
+		result.Files = append(result.Files, r.result)
+		result.Status = max(result.Status, r.result.Status)
+	}
+	result.Interrupted = ctx.Err() != nil
+	o.Report.Ends(result)
+	return result
+}
+
+// fileRun is the run of one file.
+type fileRun struct {
+	o        Options
+	ctx      context.Context
+	file     *testfile.File
+	result   *FileResult
+	given    config.Values
+	projects *loaded
+	states   map[string]*keyed
+	order    int
+	tested   map[*testfile.Run]*tombolo.Project
+	// variables are those of the run that is under way; nil while modules are only loaded and checked.
+	variables map[string]cty.Value
+	// outputs are the output values of the runs that have ended.
+	outputs map[string]map[string]cty.Value
+}
+
+// keyed is the state of one key.
+type keyed struct {
+	place Place
+	// last is the run that changed it last, with what is needed to destroy it; order is its number.
+	last    *attempt
+	order   int
+	current *state.State
+}
+
+func (r *fileRun) run() {
+	r.o.Report.FileStarts(r.file)
+	r.result.Status = Pass
+	if len(r.file.Runs) > 0 {
+		r.result.Status = Pending
+	}
+	for _, run := range r.file.Runs {
+		out := &Outcome{Run: run, Status: Skip, Started: time.Now()}
+		if r.result.Status != Error && r.ctx.Err() == nil {
+			r.o.Report.RunStarts(r.file, run)
+			watch := r.watch(run, false)
+			r.execute(out)
+			watch()
+			out.Elapsed = time.Since(out.Started)
+		}
+		r.result.Status = max(r.result.Status, out.Status)
+		r.result.Runs = append(r.result.Runs, out)
+		r.o.Report.RunEnds(r.file, out)
+	}
+	r.o.Report.TearingDown(r.file)
+	r.tearDown()
+	r.result.Diags = overTargets(r.file, func(run *testfile.Run) *config.Config {
+		if p := r.tested[run]; p != nil {
+			return p.Config()
+		}
+		return nil
+	})
+	r.o.Report.FileEnds(r.result)
+}
+
+// interval is how often a run that takes long is told of.
+const interval = 2 * time.Second
+
+// watch reports a run as long as it goes on; the function that it gives ends that.
+func (r *fileRun) watch(run *testfile.Run, ending bool) func() {
+	started := time.Now()
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				r.o.Report.Running(r.file, run, time.Since(started), ending)
+			}
+		}
+	}()
+	return func() { close(quit); <-ended }
+}
+
+// beside are the values that assertions can use besides those of the module.
+func (r *fileRun) beside(variables, outputs map[string]cty.Value) eval.Beside {
+	runs := map[string]cty.Value{}
+	for _, run := range r.file.Runs {
+		runs[run.Name] = cty.NilVal
+		if values, ok := r.outputs[run.Name]; ok {
+			runs[run.Name] = cty.ObjectVal(values)
+		}
+	}
+	return eval.Beside{"run": runs, "output": outputs, "var": variables}
+}

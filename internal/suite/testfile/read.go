@@ -1,0 +1,272 @@
+package testfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// reader reads one file and gathers what is wrong with it.
+type reader struct {
+	files config.Files
+	file  *File
+	diags diag.List
+}
+
+func (r *reader) errorf(at hcl.Range, summary, format string, args ...any) {
+	r.diags = r.diags.Errorf(&at, summary, format, args...)
+}
+
+func (r *reader) hcl(d hcl.Diagnostics) { r.diags = r.diags.AppendHCL(d) }
+
+var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+	{Type: "run", LabelNames: []string{"name"}},
+	{Type: "variables"},
+	{Type: "provider", LabelNames: []string{"name"}},
+	{Type: "mock_provider", LabelNames: []string{"name"}},
+	{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_module"},
+}}
+
+func (r *reader) read(body hcl.Body) {
+	content, hclDiags := body.Content(fileSchema)
+	r.hcl(hclDiags)
+	runs := map[string]hcl.Range{}
+	providers := map[string]hcl.Range{}
+	var variables *hcl.Block
+	for _, b := range content.Blocks {
+		switch b.Type {
+		case "run":
+			run := r.run(b)
+			if first, twice := runs[run.Name]; twice {
+				r.errorf(b.DefRange, `Duplicate "run" block names`, "A run block named %q stands at %s already. Each run of a file needs a name of its own.", run.Name, first)
+				continue
+			}
+			runs[run.Name] = b.DefRange
+			r.file.Runs = append(r.file.Runs, run)
+		case "variables":
+			if variables != nil {
+				r.twice(b, variables, "test file")
+				continue
+			}
+			variables = b
+			r.file.Variables = r.attributes(b.Body)
+		case "provider", "mock_provider":
+			p := r.provider(b)
+			if p == nil {
+				continue
+			}
+			if first, twice := providers[p.Addr().String()]; twice {
+				r.errorf(b.DefRange, "Duplicate provider block", "The provider configuration %s stands at %s already. Give one of them an alias, or remove it.", p.Addr(), first)
+				continue
+			}
+			providers[p.Addr().String()] = b.DefRange
+			r.file.Providers = append(r.file.Providers, p)
+		default:
+			r.file.Overrides = r.override(r.file.Overrides, b)
+		}
+	}
+}
+
+// twice reports a block of which there can be one.
+func (r *reader) twice(b, first *hcl.Block, where string) {
+	r.errorf(b.DefRange, fmt.Sprintf("Multiple %q blocks", b.Type), "This %s has a %s block at %s already. Put all into one.", where, b.Type, first.DefRange)
+}
+
+// attributes gives what a block sets that has arguments of any name.
+func (r *reader) attributes(body hcl.Body) hcl.Attributes {
+	attrs, hclDiags := body.JustAttributes()
+	r.hcl(hclDiags)
+	return attrs
+}
+
+var runSchema = &hcl.BodySchema{
+	Attributes: []hcl.AttributeSchema{{Name: "command"}, {Name: "providers"}, {Name: "expect_failures"}, {Name: "state_key"}},
+	Blocks: []hcl.BlockHeaderSchema{
+		{Type: "plan_options"}, {Type: "assert"}, {Type: "variables"}, {Type: "module"},
+		{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_module"},
+	},
+}
+
+func (r *reader) run(b *hcl.Block) *Run {
+	run := &Run{Name: b.Labels[0], Range: b.DefRange, NameRange: b.LabelRanges[0]}
+	run.ModulePath = r.file.modulePath(run.Name)
+	content, hclDiags := b.Body.Content(runSchema)
+	r.hcl(hclDiags)
+	if !hclsyntax.ValidIdentifier(run.Name) {
+		r.errorf(run.NameRange, "Invalid run block name", "%q is not a name. A name begins with a letter or an underscore; letters, digits, underscores and dashes may follow.", run.Name)
+	}
+	r.runArguments(run, content.Attributes)
+	first := map[string]*hcl.Block{}
+	for _, inner := range content.Blocks {
+		switch inner.Type {
+		case "assert":
+			c, more := config.DecodeCondition(inner)
+			r.diags = r.diags.Extend(more)
+			if c != nil {
+				run.Asserts = append(run.Asserts, c)
+			}
+			continue
+		case "override_resource", "override_data", "override_module":
+			run.Overrides = r.override(run.Overrides, inner)
+			continue
+		}
+		if first[inner.Type] != nil {
+			r.twice(inner, first[inner.Type], "run block")
+			continue
+		}
+		first[inner.Type] = inner
+		switch inner.Type {
+		case "variables":
+			run.Variables = r.attributes(inner.Body)
+		case "plan_options":
+			r.planOptions(run, inner)
+		case "module":
+			r.module(run, inner)
+		}
+	}
+	return run
+}
+
+func (r *reader) runArguments(run *Run, attrs hcl.Attributes) {
+	if a := attrs["command"]; a != nil {
+		word, more := config.DecodeKeyword(a.Expr)
+		r.diags = r.diags.Extend(more)
+		switch word {
+		case "plan":
+			run.PlanOnly = true
+		case "apply":
+		default:
+			r.errorf(a.Expr.Range(), `Invalid "command" keyword`, "A run either plans or applies: write command = plan or command = apply, without quotes.")
+		}
+	}
+	if a := attrs["providers"]; a != nil {
+		var more diag.List
+		run.HasProviders = true
+		run.Providers, more = config.DecodePassedProviders(a)
+		r.diags = r.diags.Extend(more)
+	}
+	if a := attrs["expect_failures"]; a != nil {
+		var more diag.List
+		run.ExpectFailures, more = config.DecodeReferences(a)
+		r.diags = r.diags.Extend(more)
+	}
+	if a := attrs["state_key"]; a != nil {
+		r.diags = r.diags.Extend(config.DecodeLiteral(a.Expr, &run.StateKey))
+	}
+}
+
+var planSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "mode"}, {Name: "refresh"}, {Name: "replace"}, {Name: "target"}}}
+
+func (r *reader) planOptions(run *Run, b *hcl.Block) {
+	content, hclDiags := b.Body.Content(planSchema)
+	r.hcl(hclDiags)
+	if a := content.Attributes["mode"]; a != nil {
+		word, more := config.DecodeKeyword(a.Expr)
+		r.diags = r.diags.Extend(more)
+		switch word {
+		case "refresh-only":
+			run.Options.Mode = plan.RefreshOnly
+		case "normal":
+		default:
+			r.errorf(a.Expr.Range(), `Invalid "mode" keyword`, "The mode of a plan is normal or refresh-only, without quotes.")
+		}
+	}
+	if a := content.Attributes["refresh"]; a != nil {
+		refresh := true
+		more := config.DecodeLiteral(a.Expr, &refresh)
+		r.diags = r.diags.Extend(more)
+		run.Options.SkipRefresh = !refresh && !more.HasErrors()
+	}
+	for _, list := range []struct {
+		name string
+		to   *[]hcl.Traversal
+	}{{"replace", &run.Options.Replace}, {"target", &run.Options.Targets}} {
+		if a := content.Attributes[list.name]; a != nil {
+			var more diag.List
+			*list.to, more = config.DecodeReferences(a)
+			r.diags = r.diags.Extend(more)
+		}
+	}
+}
+
+var moduleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source", Required: true}, {Name: "version"}}}
+
+func (r *reader) module(run *Run, b *hcl.Block) {
+	content, hclDiags := b.Body.Content(moduleSchema)
+	r.hcl(hclDiags)
+	source := content.Attributes["source"]
+	if source == nil {
+		return
+	}
+	call, more := config.NewModuleCall(run.Name, source, content.Attributes["version"], b.DefRange)
+	r.diags = r.diags.Extend(more)
+	run.Module = call
+	if call.Kind == config.SourceRemote && !more.HasErrors() {
+		r.errorf(call.SourceRange, "Invalid module source address", "A run takes its module from a local directory or from a registry, and %q is neither. Call the module from one of your own, and run that.", call.SourceRaw)
+		call.Kind = 0
+	}
+}
+
+// object gives the attributes of a literal object.
+func (r *reader) object(a *hcl.Attribute, block, argument string) map[string]cty.Value {
+	v, hclDiags := a.Expr.Value(nil)
+	r.hcl(hclDiags)
+	switch {
+	case hclDiags.HasErrors():
+		return nil
+	case v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() && !v.Type().IsMapType():
+		r.errorf(a.Expr.Range(), "Invalid "+argument+" attribute", "The argument %q of a block %s is an object: %[1]s = { name = value }.", argument, block)
+		return nil
+	}
+	return v.AsValueMap()
+}
+
+// atPlan reads override_during; otherwise is what counts without it.
+func (r *reader) atPlan(attrs hcl.Attributes, otherwise bool) bool {
+	a := attrs["override_during"]
+	if a == nil {
+		return otherwise
+	}
+	switch hcl.ExprAsKeyword(a.Expr) {
+	case "plan":
+		return true
+	case "apply":
+		return false
+	}
+	var text string // in JSON there is no other way to write a word
+	if _, native := a.Expr.(hclsyntax.Expression); !native {
+		if v, d := a.Expr.Value(nil); !d.HasErrors() && !v.IsNull() && v.IsKnown() && v.Type() == cty.String {
+			text = v.AsString()
+		}
+	}
+	if text != "plan" && text != "apply" {
+		r.errorf(a.Expr.Range(), "Invalid override_during value", "Values replace others during plan or apply, without quotes.")
+	}
+	return text == "plan"
+}
+
+func sortedNames[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+// asText gives a literal string, converted.
+func asText(a *hcl.Attribute) (string, diag.List) {
+	v, hclDiags := a.Expr.Value(nil)
+	diags := diag.List(nil).AppendHCL(hclDiags)
+	if diags.HasErrors() {
+		return "", diags
+	}
+	v, err := convert.Convert(v, cty.String)
+	if err != nil || v.IsNull() || !v.IsKnown() {
+		return "", diags.Errorf(a.Expr.Range().Ptr(), "Unsuitable value type", "The argument %q is a text in double quotes.", a.Name)
+	}
+	return strings.TrimSpace(v.AsString()), diags
+}

@@ -1,0 +1,134 @@
+package suite
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+)
+
+// globals gives the variables from outside of the files. Texts are read by the declaration of the module; where there is none they are what
+// they are.
+func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List) {
+	declared, others := config.Values{}, map[string]cty.Value{}
+	for name, raw := range r.given {
+		switch {
+		case root.Variables[name] != nil:
+			declared[name] = raw
+		case raw.Value != cty.NilVal:
+			others[name] = raw.Value
+		default:
+			others[name] = cty.StringVal(raw.Text)
+		}
+	}
+	var diags diag.List
+	for name, raw := range declared { // those that are missing may come from the files
+		_, more := (&config.Module{Variables: map[string]*config.Variable{name: root.Variables[name]}}).VariableValues(config.Values{name: raw})
+		diags = diags.Extend(more)
+	}
+	for name, v := range root.RawValues(declared) {
+		others[name] = v
+	}
+	return others, diags
+}
+
+// place tells where an expression stands, which decides what it can refer to.
+type place uint8
+
+const (
+	inFile place = iota + 1
+	inRun
+	inProvider
+)
+
+// scope makes the context for expressions of the file.
+func (r *fileRun) scope(variables map[string]cty.Value, outputs map[string]map[string]cty.Value) *hcl.EvalContext {
+	runs := map[string]cty.Value{}
+	for name, values := range outputs {
+		runs[name] = cty.ObjectVal(values)
+	}
+	return &hcl.EvalContext{
+		Variables: map[string]cty.Value{"var": cty.ObjectVal(variables), "run": cty.ObjectVal(runs)},
+		Functions: funcs.Table(funcs.Options{}),
+	}
+}
+
+// value evaluates an expression of the file.
+func (r *fileRun) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.Value, diag.List) {
+	if diags := r.references(e, ctx, at); diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	v, hclDiags := e.Value(ctx)
+	return v, diag.List(nil).AppendHCL(hclDiags)
+}
+
+// references says what is wrong with the references of an expression.
+func (r *fileRun) references(e hcl.Expression, ctx *hcl.EvalContext, at place) (diags diag.List) {
+	for _, t := range e.Variables() {
+		diags = diags.Extend(r.reference(t, ctx, at))
+	}
+	return diags
+}
+
+// reference says what is wrong with a reference in the file.
+func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (diags diag.List) {
+	rng, diags := shortRange(t)
+	if diags.HasErrors() {
+		return diags
+	}
+	name, named := nameOf(t, 1)
+	switch {
+	case t.RootName() == "var" && named:
+		if !ctx.Variables["var"].Type().HasAttribute(name) {
+			return diags.Errorf(&rng, "Reference to unavailable variable", "The variable %q is not available here: only those of the file, and those that options, files of values and the environment set, are.", name)
+		}
+		return nil
+	case t.RootName() == "run" && named && at == inFile:
+		return diags.Errorf(&rng, "Invalid reference", "The variables of the file are there before any run, so they cannot refer to one. Put the variable into the run that needs it.")
+	case t.RootName() == "run" && named:
+		return r.runReference(t, name)
+	}
+	what := map[place]string{
+		inFile:     "the variables of the file can only refer to variables that options, files of values and the environment set",
+		inRun:      "the variables of a run can only refer to earlier runs, and to variables of the file and from outside",
+		inProvider: "provider blocks of the file can only refer to earlier runs and variables",
+	}
+	return diags.Errorf(&rng, "Invalid reference", "There is no %s here: %s.", t.RootName(), what[at])
+}
+
+// shortRange gives the place of what a reference names, without what follows.
+func shortRange(t hcl.Traversal) (hcl.Range, diag.List) {
+	ref, diags := addr.ParseReference(t)
+	return ref.Range, diags
+}
+
+// runReference says what is wrong with a reference to an output value of a run.
+func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
+	rng, _ := shortRange(t)
+	outputs, done := r.outputs[name]
+	if !done {
+		for _, run := range r.file.Runs {
+			if run.Name == name {
+				return diags.Errorf(&rng, "Reference to unavailable run block", "The run %q has not been executed yet. A run can refer to those that stand before it in its file.", name)
+			}
+		}
+		return diags.Errorf(&rng, "Reference to unknown run block", "The file has no run %q.%s", name, diag.DidYouMean(name, r.runNames()))
+	}
+	output, named := nameOf(t, 2)
+	if v, ok := outputs[output]; named && ok && !v.IsKnown() {
+		return diags.Errorf(&rng, "Reference to unknown value", "The value of %s is not known: the run %q only plans, and the output value is known after apply.", fmt.Sprintf("run.%s.%s", name, output), name)
+	}
+	return nil
+}
+
+func (r *fileRun) runNames() (names []string) {
+	for _, run := range r.file.Runs {
+		names = append(names, run.Name)
+	}
+	return names
+}

@@ -1,0 +1,76 @@
+package tombolo
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/host"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// StandIns answer in place of providers and modules, as tests of modules want it.
+type StandIns = eval.StandIns
+
+// Scope evaluates assertions with the values that a plan or an apply has come to.
+type Scope struct {
+	root  *eval.Instance
+	table map[string]function.Function
+}
+
+// Assert judges a condition, of which src is the text. It gives nothing when the condition holds. An error that is marked as eval.Failed says
+// that it does not, another one that it cannot be judged.
+func (s *Scope) Assert(c *config.Condition, src []byte, beside eval.Beside) diag.List {
+	return s.root.Assert(c, src, s.table, beside)
+}
+
+// Usable tells whether there is anything to evaluate with: a plan that could not begin leaves nothing.
+func (s *Scope) Usable() bool { return s.root != nil }
+
+// Prepare resolves all references of the configuration, so that copies of the project need not.
+func (p *Project) Prepare() diag.List {
+	_, diags := p.prepare()
+	return diags
+}
+
+// Outputs gives the output values of the root module, marks included. Those that could not be evaluated are unknown.
+func (s *Scope) Outputs() map[string]cty.Value { return s.root.Outputs() }
+
+// walked gives what fills in a scope when a walk has ended; nil for no scope.
+func (s *Scope) walked(table map[string]function.Function) func(*eval.Walk) {
+	if s == nil {
+		return nil
+	}
+	return func(w *eval.Walk) {
+		w.Settle()
+		s.root, s.table = w.Root, table
+	}
+}
+
+// pool makes the pool of providers for one walk. What stands in for a provider configuration comes from standIns.
+func (p *Project) pool(standIns StandIns) *pool {
+	return &pool{Pool: p.registry.NewPool(), config: p.config, standIns: standIns}
+}
+
+type pool struct {
+	*host.Pool
+	config   *config.Config
+	standIns StandIns
+}
+
+// Get gives the provider of a configuration, or what stands in for it.
+func (p *pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List) {
+	if block := p.config.ProviderBlock(a); block == nil || !block.Mock || p.standIns == nil {
+		return p.Pool.Get(ctx, a)
+	}
+	real, diags := p.Unconfigured(a.Provider)
+	if real == nil {
+		return nil, diags
+	}
+	return p.standIns.Provider(a, real), diags
+}
