@@ -136,6 +136,9 @@ type linker struct {
 // fault notes what is wrong with a part of a slot. What is merely to be said of it keeps nobody from evaluating it.
 func (s *Slot) fault(part any, diags diag.List) {
 	for _, d := range diags {
+		if d.Severity == diag.Warning && part == partTriggers {
+			continue // it asks for no value
+		}
 		if d.Severity == diag.Warning {
 			s.warnings = append(s.warnings, d)
 			continue
