@@ -20,10 +20,11 @@ import (
 )
 
 const (
-	sumNotReady = "Provider program cannot be run"
-	sumFailed   = "Provider program failed"
-	sumStopped  = "Provider program was stopped"
-	sumAnswer   = "Invalid answer of a provider program"
+	sumNotReady  = "Provider program cannot be run"
+	sumFailed    = "Provider program failed"
+	sumNotCalled = "Provider program was not called"
+	sumStopped   = "Provider program was stopped"
+	sumAnswer    = "Invalid answer of a provider program"
 )
 
 // answer is what came back from a call.
@@ -114,8 +115,10 @@ func (r *request) salvage(got *Answer) *answer {
 }
 
 // asked says what the program was asked for.
-func (r *request) asked() string {
-	what := "The program of provider " + r.h.m().Name + " was asked "
+func (r *request) asked() string { return r.was("asked") }
+
+func (r *request) was(asked string) string {
+	what := "The program of provider " + r.h.m().Name + " was " + asked + " "
 	switch r.action {
 	case "data":
 		what += "to read the data source"
@@ -237,6 +240,11 @@ func (r *request) failure(got *Answer) *diag.Diagnostic {
 		detail += "\n\n" + r.quote(message)
 	}
 	return r.problem(sumFailed, detail+"\n\nProgram: "+got.Program)
+}
+
+// unmade tells why the call was not made.
+func (r *request) unmade(err error) *diag.Diagnostic {
+	return r.problem(sumNotCalled, fmt.Sprintf("%s: %s. Nothing was changed.", r.was("not asked"), err))
 }
 
 // unanswered tells why there is no answer.

@@ -171,8 +171,43 @@ func TestStopEndsCallsThatReadOnly(t *testing.T) {
 	if resp := <-ended; !strings.Contains(texts(resp.Diagnostics), "the run is being interrupted") || resp.State.IsNull() {
 		t.Errorf("got %s", texts(resp.Diagnostics))
 	}
-	if again := d.thing("x", nil); again.Diagnostics.HasErrors() {
-		t.Errorf("a change is made to its end: %s", texts(again.Diagnostics))
+	if again := d.thing("x", nil); !strings.Contains(texts(again.Diagnostics), "was not asked to create toy_thing") || !again.State.IsNull() {
+		t.Errorf("a change is begun after the interrupt: %s", texts(again.Diagnostics))
+	}
+}
+
+func TestChangesThatWaitForTheirTurnAreNotMadeAfterAnInterrupt(t *testing.T) {
+	text := strings.Replace(sprintManifest(`["x"]`), `"protocol": 1,`, `"protocol": 1, "concurrency": 1,`, 1)
+	m, diags := manifest.Parse([]byte(text), "m.json", "/pkg")
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	w := &waiting{release: make(chan struct{})}
+	p := handler.New(m, w, handler.Options{})
+	block := m.Schema.Resources["toy_thing"].Block
+	vals := block.EmptyValue().AsValueMap()
+	vals["name"] = cty.StringVal("thing")
+	config := cty.ObjectVal(vals)
+	null := cty.NullVal(block.ImpliedType())
+	plan := p.Plan(t.Context(), provider.PlanRequest{Type: "toy_thing", Prior: null, Proposed: config, Config: config})
+	req := provider.ApplyRequest{Type: "toy_thing", Prior: null, Planned: plan.Planned, Config: config}
+	answers := make(chan provider.ApplyResponse, 2)
+	for range 2 {
+		go func() { answers <- p.Apply(context.Background(), req) }()
+	}
+	for w.now.Load() < 1 {
+		time.Sleep(time.Millisecond)
+	}
+	_ = p.Stop(t.Context())
+	if second := <-answers; !strings.Contains(texts(second.Diagnostics), "was not asked to create toy_thing: the run is being interrupted") || second.State.Equals(null).False() {
+		t.Errorf("got %#v: %s", second.State, texts(second.Diagnostics))
+	}
+	close(w.release)
+	if first := <-answers; strings.Contains(texts(first.Diagnostics), "interrupted") {
+		t.Errorf("a change under way is not awaited: %s", texts(first.Diagnostics))
+	}
+	if most := w.most.Load(); most != 1 {
+		t.Errorf("%d calls at once", most)
 	}
 }
 

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -209,7 +210,7 @@ func (r *request) timeout(ctx context.Context) (context.Context, context.CancelF
 // answer tells what is known nevertheless; it is never nil.
 func (r *request) call(expected string) (*answer, diag.List) {
 	ctx := r.ctx
-	if r.reads {
+	if r.reads && !r.outlasts() {
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -225,7 +226,7 @@ func (r *request) call(expected string) (*answer, diag.List) {
 		return a, nil
 	}
 	if err := r.slot(ctx); err != nil {
-		return &answer{}, diag.List{r.unanswered(err)}
+		return &answer{}, diag.List{r.unmade(err)}
 	}
 	defer r.release()
 	ctx, cancel := r.timeout(ctx)
@@ -266,17 +267,27 @@ func (r *request) call(expected string) (*answer, diag.List) {
 	}
 }
 
+// slot waits until the call may be made. What would change something is not begun once the run is being interrupted, however long it has waited.
 func (r *request) slot(ctx context.Context) error {
-	if r.h.slots == nil {
-		return context.Cause(ctx)
+	stopping := r.h.stopping
+	if r.outlasts() {
+		stopping = ctx
+	}
+	if err := cmp.Or(context.Cause(ctx), context.Cause(stopping)); err != nil || r.h.slots == nil {
+		return err
 	}
 	select {
 	case r.h.slots <- struct{}{}:
 		return nil
+	case <-stopping.Done():
+		return context.Cause(stopping)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
+
+// outlasts tells that the call is made even while the run is being interrupted: what is still under way needs it, or would be left behind.
+func (r *request) outlasts() bool { return r.action == "renew" || r.action == "close" }
 
 func (r *request) release() {
 	if r.h.slots != nil {
