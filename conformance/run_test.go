@@ -189,8 +189,14 @@ func (r *runner) command(s Step) (Result, error) {
 			}
 		}
 	}
+	if err := r.forgetTests(s); err != nil {
+		return res, err
+	}
 	if s.Verb == "test" && !slices.Contains(s.Args, "-json") && !s.Interrupted {
 		if _, err := ask("stream", append([]string{"test", "-json", "-verbose"}, s.Args...)...); err != nil {
+			return res, err
+		}
+		if err := r.forgetTests(s); err != nil {
 			return res, err
 		}
 	}

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -40,13 +42,22 @@ func testStream(stream string, n *normaliser) any {
 					n.learnValues(doc)
 					n.learnRandom(doc["root_module"])
 					n.learnRandom(doc["resource_changes"])
+					n.learnRandom(doc["output_changes"])
 					dropMember(doc["provider_schemas"], "description") // they are in own words
 					dropMember(doc["provider_schemas"], "summary")
+					dropMember(doc["provider_schemas"], "resource_identity_schemas") // later versions have them
 					event[kind] = n.plan(doc)
 				}
 			}
 		}
 		out = append(out, n.value(event))
+	}
+	begin := 1 // behind the version
+	for end := begin; end < len(out); end++ {
+		if event, _ := out[end].(map[string]any); event["diagnostic"] == nil || event["file"] != nil {
+			break // what is wrong before anything is run has no order
+		}
+		sortBy(out[begin : end+1])
 	}
 	return out
 }
@@ -69,6 +80,14 @@ func (n *normaliser) learnRandom(v any) {
 			n.learnRandom(v[k])
 		}
 	}
+}
+
+// forgetTests removes the states of what tests could not destroy, which only ours keeps and warns of.
+func (r *runner) forgetTests(s Step) error {
+	if s.Verb != "test" {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(r.dir, r.cd, ".terraform", "tests"))
 }
 
 func isJUnit(rel string) bool { return strings.HasSuffix(rel, "junit.xml") }

@@ -376,18 +376,15 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 		return diags
 	}
 	r := holds(c, ctx, "Invalid condition run")
-	diags = diags.Extend(r.diags)
+	// The message has to be sound even while the condition holds.
+	text, _, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
+	diags = diags.Extend(r.diags).Extend(broken).Extend(unsuitable)
 	rng := c.Condition.Range()
-	switch r.status {
-	case statusUnknown:
-		return append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unknown condition value", Subject: &rng, Expression: c.Condition, EvalContext: ctx,
+	switch {
+	case r.status == statusUnknown:
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unknown condition value", Subject: &rng, Expression: c.Condition, EvalContext: ctx,
 			Detail: `The condition cannot be judged: something in it is known only after apply, and the run only plans. Write "command = apply", leave the value out of the condition, or override it with "override_during = plan".`})
-	case statusFail:
-		text, _, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
-		diags = diags.Extend(broken).Extend(unsuitable)
-		if broken.HasErrors() || unsuitable.HasErrors() {
-			return diags
-		}
+	case r.status == statusFail && !broken.HasErrors() && !unsuitable.HasErrors():
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Test assertion failed", Detail: text, Subject: &rng, Expression: c.Condition, EvalContext: ctx, Extra: Failed{}})
 	}
 	return diags

@@ -118,7 +118,9 @@ func (a *attempt) prepare() (diags diag.List) {
 	a.expected, more = expectations(a.run)
 	diags = diags.Extend(more)
 	a.options.Mode, a.options.SkipRefresh = a.run.Options.Mode, a.run.Options.SkipRefresh
-	diags = diags.Extend(a.targets()).Extend(a.malformed())
+	if diags = diags.Extend(a.targets()).Extend(a.malformed()); diags.HasErrors() {
+		return diags
+	}
 	given, more := a.collect(root)
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return diags
@@ -168,7 +170,8 @@ func (a *attempt) malformed() (diags diag.List) {
 func (a *attempt) wantedProviders() (diags diag.List) {
 	for _, p := range a.run.Providers {
 		if a.file.providerBlock(p.InParent) == nil {
-			rng := p.InParentRange
+			rng := p.InParentRange // of its name alone
+			rng.End.Column, rng.End.Byte = rng.Start.Column+len(p.InParent.LocalName), rng.Start.Byte+len(p.InParent.LocalName)
 			diags = diags.Errorf(&rng, "Missing provider definition for "+p.InParent.String(), "The file has no block for the provider configuration %s. Add one: provider %q { ... }.", p.InParent, p.InParent.LocalName)
 		}
 	}

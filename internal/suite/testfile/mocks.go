@@ -48,7 +48,7 @@ func (r *reader) provider(b *hcl.Block) *Provider {
 	if a := content.Attributes["source"]; a != nil {
 		source, more := asText(a)
 		if r.diags = r.diags.Extend(more); !more.HasErrors() {
-			r.mockFiles(p.Mock, source, a.Expr.Range())
+			r.mockFiles(p.Mock, source, b.DefRange)
 		}
 	}
 	return p
@@ -78,15 +78,15 @@ func (r *reader) mockBlocks(m *Mock, blocks hcl.Blocks, atPlan bool) {
 		if b.Type == "mock_data" {
 			to = m.Data
 		}
+		if first := to[b.Labels[0]]; first != nil {
+			r.errorf(b.LabelRanges[0], fmt.Sprintf("Duplicate %s block", b.Type), "A %s block for %s stands at %s already.", b.Type, b.Labels[0], first.Range)
+			continue
+		}
 		content, hclDiags := b.Body.Content(defaultSchema)
 		r.hcl(hclDiags)
 		d := &Default{Range: b.DefRange, AtPlan: r.atPlan(content.Attributes, atPlan)}
 		if a := content.Attributes["defaults"]; a != nil {
 			d.Values = r.object(a, b.Type, "defaults")
-		}
-		if first := to[b.Labels[0]]; first != nil {
-			r.errorf(b.DefRange, fmt.Sprintf("Duplicate %s block", b.Type), "A %s block for %s stands at %s already.", b.Type, b.Labels[0], first.Range)
-			continue
 		}
 		to[b.Labels[0]] = d
 	}
@@ -101,7 +101,7 @@ func (r *reader) mockFiles(m *Mock, dir string, at hcl.Range) {
 		if errors.Is(err, fs.ErrNotExist) {
 			why = "there is no such directory"
 		}
-		r.errorf(at, "Failed to read mock source", "The directory %s, which source names, cannot be read: %s. It counts from the working directory.", dir, why)
+		r.errorf(at, "Failed to read mock data directory", "The directory %s, which source names, cannot be read: %s. It counts from the working directory.", dir, why)
 		return
 	}
 	slices.Sort(names)
@@ -163,7 +163,7 @@ func (r *reader) override(list []*Override, b *hcl.Block) []*Override {
 		r.errorf(b.DefRange, "Missing target attribute", "A block %s says with its argument target what it replaces.", b.Type)
 		return list
 	}
-	o.TargetRange = a.Expr.Range()
+	o.TargetRange = a.Range
 	t, more := Target(a.Expr)
 	if r.diags = r.diags.Extend(more); more.HasErrors() {
 		return list

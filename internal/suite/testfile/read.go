@@ -212,7 +212,7 @@ func (r *reader) module(run *Run, b *hcl.Block) {
 	r.diags = r.diags.Extend(more)
 	run.Module = call
 	if call.Kind == config.SourceRemote && !more.HasErrors() {
-		r.errorf(call.SourceRange, "Invalid module source address", "A run takes its module from a local directory or from a registry, and %q is neither. Call the module from one of your own, and run that.", call.SourceRaw)
+		r.errorf(source.Range, "Invalid module source address", "A run takes its module from a local directory or from a registry, and %q is neither. Call the module from one of your own, and run that.", call.SourceRaw)
 		call.Kind = 0
 	}
 }
@@ -225,7 +225,7 @@ func (r *reader) object(a *hcl.Attribute, block, argument string) map[string]cty
 	case hclDiags.HasErrors():
 		return nil
 	case v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() && !v.Type().IsMapType():
-		r.errorf(a.Expr.Range(), "Invalid "+argument+" attribute", "The argument %q of a block %s is an object: %[1]s = { name = value }.", argument, block)
+		r.errorf(a.Range, "Invalid "+argument+" attribute", "The argument %q of a block %s is an object: %[1]s = { name = value }.", argument, block)
 		return nil
 	}
 	return v.AsValueMap()
@@ -250,7 +250,7 @@ func (r *reader) atPlan(attrs hcl.Attributes, otherwise bool) bool {
 		}
 	}
 	if text != "plan" && text != "apply" {
-		r.errorf(a.Expr.Range(), "Invalid override_during value", "Values replace others during plan or apply, without quotes.")
+		r.errorf(a.Range, "Invalid override_during value", "Values replace others during plan or apply, without quotes.")
 	}
 	return text == "plan"
 }

@@ -112,7 +112,7 @@ func TestMistakesInFilesAreFoundTogether(t *testing.T) {
 		"override_resource {\n target = a.b\n values = 1\n}":                         {"Invalid values attribute"},
 		"override_resource {\n target = a.b\n override_during = x\n}":                {"Invalid override_during value"},
 		"mock_provider \"a\" {\n mock_resource \"b\" {}\n mock_resource \"b\" {}\n}": {"Duplicate mock_resource block"},
-		"mock_provider \"a\" { source = \"./no\" }":                                  {"Failed to read mock source"},
+		"mock_provider \"a\" { source = \"./no\" }":                                  {"Failed to read mock data directory"},
 		"provider \"a\" {}\nmock_provider \"a\" {}":                                  {"Duplicate provider block"},
 		"run \"a\" {\n module {\n source = \"git::https://x.y/z.git\"\n }\n}":        {"Invalid module source address"},
 		"test {}": {"Unsupported block type"},
