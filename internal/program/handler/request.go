@@ -218,7 +218,7 @@ func (r *request) call(expected string) (*answer, diag.List) {
 	}
 	if may := r.h.opts.MayRead; may != nil && r.reads {
 		if err := may(); err != nil {
-			return &answer{}, diag.List{r.unanswered(&NotReadyError{Summary: "Program is not allowed", Detail: fmt.Sprintf("Provider %s needs its program to %s, but %s.", r.h.m().Name, strings.TrimSpace(r.action+" "+r.typ), err), Ours: true})}
+			return &answer{}, diag.List{r.unanswered(&NotReadyError{Summary: "Program is not allowed", Detail: fmt.Sprintf("%s, since %s.", r.was("not asked"), err), Ours: true})}
 		}
 	}
 	kept := r.kept()
