@@ -464,7 +464,7 @@ func playProviders(s *session) {
 	s.fails("exit status 1", "Import", "world_object.a", "nosuch", tfexec.Reattach(tfexec.ReattachInfo{}))
 }
 
-// playLater calls what version 1.11.4 does not have any more, or not yet. The library says so itself.
+// playLater calls what version 1.11.4 does not have any more, or not yet, which the library says itself; and Test, without any files of tests.
 func playLater(s *session) {
 	s.ok("Init")
 	s.fails("unexpected version", "Upgrade012", tfexec.Dir("."), tfexec.Force(true), tfexec.Reattach(tfexec.ReattachInfo{}))
@@ -475,10 +475,6 @@ func playLater(s *session) {
 
 	before := len(s.transcript)
 	_, err := s.call("Test", nil, tfexec.TestsDirectory("tests"))
-	s.transcript = s.transcript[:before]
-	if s.real {
-		s.must(err)
-	} else if err == nil || !strings.Contains(err.Error(), `There is no command "test"`) {
-		s.t.Errorf("without the command test, Test gives %v", err)
-	}
+	s.transcript = s.transcript[:before] // it says how long things took
+	s.must(err)
 }

@@ -41,8 +41,11 @@ types. Values of variables, the state and real objects are not looked at.`,
 					return c.Misuse("Too many command line arguments", "Expected at most one positional argument: the directory.")
 				}
 				diags := validate(ctx, c, dir)
+				if !noTests {
+					diags = diags.Extend(command.TestDirectory(*tests))
+				}
 				if !noTests && dir == "." {
-					diags = diags.Extend(command.TestDirectory(*tests)).Extend(validateTests(ctx, c, *tests))
+					diags = diags.Extend(validateTests(ctx, c, *tests))
 				}
 				return validity(c, diags, asJSON)
 			}
