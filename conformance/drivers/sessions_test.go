@@ -475,6 +475,6 @@ func playLater(s *session) {
 
 	before := len(s.transcript)
 	_, err := s.call("Test", nil, tfexec.TestsDirectory("tests"))
-	s.transcript = s.transcript[:before] // it says how long things took
+	s.transcript = s.transcript[:before] // what it prints is compared with the files of conformance/testdata/tests
 	s.must(err)
 }
