@@ -7,6 +7,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
 
 // allTrueFunc and anyTrueFunc answer as soon as one element decides, even if others are not known yet. A null element is
@@ -55,7 +57,7 @@ var coalesceFunc = function.New(&function.Spec{
 		for i, arg := range args {
 			types[i] = arg.Type()
 		}
-		common, _ := convert.UnifyUnsafe(types)
+		common := unified(types)
 		if common == cty.NilType {
 			return cty.NilType, errors.New("all arguments must have the same type")
 		}
@@ -86,7 +88,24 @@ var containsFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("list", cty.DynamicPseudoType), param("value", cty.DynamicPseudoType)},
 	Type:         function.StaticReturnType(cty.Bool),
 	RefineResult: notNull,
-	Impl:         func(args []cty.Value, _ cty.Type) (cty.Value, error) { return stdlib.ContainsFunc.Call(args) },
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if ty := args[0].Type(); !ty.IsListType() && !ty.IsTupleType() && !ty.IsSetType() {
+			return cty.NilVal, errors.New("argument must be list, tuple, or set")
+		}
+		undecided := false
+		for _, element := range ctyset.Each(args[0]) {
+			switch equal := args[1].Equals(element); {
+			case !equal.IsKnown():
+				undecided = true
+			case equal.True():
+				return cty.True, nil
+			}
+		}
+		if undecided {
+			return cty.UnknownVal(cty.Bool), nil
+		}
+		return cty.False, nil
+	},
 })
 
 // indexFunc looks for a value and gives its position. (The library's index is the index operator.)

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -45,6 +46,9 @@ func conversionFunc(want cty.Type) function.Function {
 func collected(v cty.Value, want cty.Type) cty.Value {
 	const worth = 64
 	ty := v.Type()
+	if want.IsListType() && ty.IsSetType() && v.IsKnown() && !v.IsNull() && !v.IsMarked() && ctyset.WhollyKnown(v) && v.LengthInt() >= worth {
+		return cty.ListVal(ctyset.Elements(v)) // the library would take its time to sort them
+	}
 	if !want.IsCollectionType() || v.IsMarked() || !v.IsKnown() || v.IsNull() || !ty.IsTupleType() && !ty.IsObjectType() || v.LengthInt() < worth {
 		return v
 	}

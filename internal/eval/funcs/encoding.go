@@ -12,8 +12,11 @@ import (
 	yaml "github.com/zclconf/go-cty-yaml"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/ianaindex"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
 
 // textFunc is a function from one string to another. run also gets the argument itself, to show it (quoted) in an error.
@@ -35,6 +38,23 @@ func textFunc(name string, run func(text string, arg cty.Value) (string, error))
 		},
 	})
 }
+
+// jsonEncodeFunc gives what the library's gives, which sorts sets in its slow way.
+var jsonEncodeFunc = function.New(&function.Spec{
+	Params:       stdlib.JSONEncodeFunc.Params(),
+	Type:         function.StaticReturnType(cty.String),
+	RefineResult: notNull,
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if args[0].IsNull() || !ctyset.WhollyKnown(args[0]) {
+			return stdlib.JSONEncodeFunc.Call(args)
+		}
+		encoded, err := ctyset.MarshalJSON(args[0], args[0].Type())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		return cty.StringVal(string(bytes.TrimSpace(encoded))), nil
+	},
+})
 
 var base64EncodeFunc = textFunc("str", func(text string, _ cty.Value) (string, error) {
 	return base64.StdEncoding.EncodeToString([]byte(text)), nil

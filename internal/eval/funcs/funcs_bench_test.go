@@ -71,7 +71,7 @@ func BenchmarkLargeArguments(b *testing.B) {
 			strings[i] = cty.StringVal(fmt.Sprintf("s%07d", i*7919%n))
 			members[fmt.Sprintf("k%d", i)] = strings[i]
 		}
-		list := cty.ListVal(strings)
+		list, objects := cty.ListVal(strings), setOfObjects(n)
 		for _, bench := range []struct {
 			name string
 			args []cty.Value
@@ -90,6 +90,10 @@ func BenchmarkLargeArguments(b *testing.B) {
 			{"join", []cty.Value{cty.StringVal(","), list}},
 			{"jsonencode", []cty.Value{list}},
 			{"sort", []cty.Value{list}},
+			{"setunion", []cty.Value{objects, objects}},
+			{"setsubtract", []cty.Value{objects, objects}},
+			{"contains", []cty.Value{objects, cty.StringVal("none")}},
+			{"tolist", []cty.Value{objects}},
 		} {
 			f := Table(Options{})[bench.name]
 			b.Run(fmt.Sprintf("%s/%d", bench.name, n), func(b *testing.B) {
@@ -104,6 +108,14 @@ func BenchmarkLargeArguments(b *testing.B) {
 	}
 }
 
+func setOfObjects(n int) cty.Value {
+	objects := make([]cty.Value, n)
+	for i := range objects {
+		objects[i] = cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal(fmt.Sprint("s", i)), "b": cty.NumberIntVal(int64(i)), "c": cty.True, "d": cty.StringVal("x"), "e": cty.NullVal(cty.String)})
+	}
+	return cty.SetVal(objects)
+}
+
 // TestLargeArgumentsTakeNoSquareOfTime would take minutes if one of these compared all elements with all.
 func TestLargeArgumentsTakeNoSquareOfTime(t *testing.T) {
 	const n = 30_000
@@ -112,10 +124,15 @@ func TestLargeArgumentsTakeNoSquareOfTime(t *testing.T) {
 		elements[i] = cty.StringVal(fmt.Sprintf("s%d", i))
 	}
 	list, tuple := cty.ListVal(elements), cty.TupleVal(elements)
+	var manySets []cty.Value
+	for _, e := range elements[:n/10] {
+		manySets = append(manySets, cty.SetVal([]cty.Value{e}))
+	}
 	table := Table(Options{})
 	for name, args := range map[string][]cty.Value{
 		"distinct": {list}, "matchkeys": {list, list, list}, "tolist": {tuple}, "concat": {list, list}, "contains": {list, cty.StringVal("none")},
 		"zipmap": {list, list}, "join": {cty.StringVal(","), list}, "jsonencode": {list}, "flatten": {cty.TupleVal([]cty.Value{list, list})}, "toset": {tuple},
+		"setunion": manySets, "setintersection": {cty.SetVal(elements), cty.SetVal(elements)}, "coalesce": elements,
 	} {
 		started := time.Now()
 		if _, err := table[name].Call(args); err != nil {

@@ -7,6 +7,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
 
 // lookupFunc differs from the library's in that the default may be left out, and in what it does with it. Marks of
@@ -116,11 +118,11 @@ var matchKeysFunc = function.New(&function.Spec{
 		values := args[0].AsValueSlice()
 		var matched []cty.Value
 		var known valueSet // when all of wanted is known
-		if wanted.IsWhollyKnown() {
-			known = newValueSet(wanted.AsValueSlice())
+		if ctyset.WhollyKnown(wanted) {
+			known = newValueSet(ctyset.Elements(wanted))
 		}
 		for i, key := range keys.AsValueSlice() {
-			if known != nil && key.IsWhollyKnown() {
+			if known != nil && ctyset.WhollyKnown(key) {
 				if known.has(key) {
 					matched = append(matched, values[i])
 				}

@@ -3,6 +3,8 @@ package funcs
 import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
 
 // valueSet answers in constant time whether it has a value. The set of the library sorts itself for every question, and its distinct
@@ -18,8 +20,12 @@ func newValueSet(values []cty.Value) valueSet {
 }
 
 func (s valueSet) has(v cty.Value) bool {
-	for _, candidate := range s[v.Hash()] {
-		if candidate.RawEquals(v) {
+	return s.hasAt(v.Hash(), v)
+}
+
+func (s valueSet) hasAt(hash int, v cty.Value) bool {
+	for _, candidate := range s[hash] {
+		if ctyset.RawEquals(candidate, v) {
 			return true
 		}
 	}
@@ -28,10 +34,10 @@ func (s valueSet) has(v cty.Value) bool {
 
 // add reports whether the value was not there.
 func (s valueSet) add(v cty.Value) bool {
-	if s.has(v) {
+	h := v.Hash()
+	if s.hasAt(h, v) {
 		return false
 	}
-	h := v.Hash()
 	s[h] = append(s[h], v)
 	return true
 }
@@ -42,7 +48,7 @@ var distinctFunc = function.New(&function.Spec{
 	Type:         sameType,
 	RefineResult: notNull,
 	Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
-		if !args[0].IsWhollyKnown() {
+		if !ctyset.WhollyKnown(args[0]) {
 			return cty.UnknownVal(ty), nil
 		}
 		seen := valueSet{}

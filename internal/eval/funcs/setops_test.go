@@ -1,0 +1,154 @@
+package funcs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+)
+
+// randomElement makes a value of one of a few types. Few candidates make equal ones frequent.
+func randomElement(r *rand.Rand, kind int) cty.Value {
+	ty := []cty.Type{cty.String, cty.Number, cty.Bool, cty.Object(map[string]cty.Type{"a": cty.String, "n": cty.Number}), cty.Set(cty.String), cty.Tuple([]cty.Type{cty.Number, cty.String})}[kind]
+	switch r.IntN(16) {
+	case 0:
+		return cty.NullVal(ty)
+	case 1:
+		return cty.UnknownVal(ty)
+	case 2:
+		return cty.UnknownVal(ty).RefineNotNull()
+	}
+	text := func() cty.Value {
+		if r.IntN(20) == 0 {
+			return cty.UnknownVal(cty.String)
+		}
+		return cty.StringVal(fmt.Sprint(r.IntN(9)))
+	}
+	// of the last four the first ten digits are the same, and so the hash of cty
+	number := []cty.Value{cty.Zero, cty.MustParseNumberVal("-0"), cty.NumberIntVal(1), cty.NumberFloatVal(0.1), cty.MustParseNumberVal("0.1"), cty.NumberIntVal(12345678901), cty.NumberIntVal(12345678902), cty.NumberIntVal(12345678903), cty.NumberIntVal(12345678904)}[r.IntN(9)]
+	switch kind {
+	case 0:
+		return text()
+	case 1:
+		return number
+	case 2:
+		return cty.BoolVal(r.IntN(2) == 0)
+	case 3:
+		return cty.ObjectVal(map[string]cty.Value{"a": text(), "n": number})
+	case 4:
+		return cty.SetVal([]cty.Value{text(), text()})
+	}
+	return cty.TupleVal([]cty.Value{number, text()})
+}
+
+func randomSet(r *rand.Rand, kind int) cty.Value {
+	elements := make([]cty.Value, r.IntN(12))
+	for i := range elements {
+		elements[i] = randomElement(r, kind)
+	}
+	if r.IntN(20) == 0 {
+		elements = append(elements, randomElement(r, kind).Mark("m"))
+	}
+	set := cty.SetValEmpty(randomElement(r, kind).Type())
+	if len(elements) > 0 {
+		set = cty.SetVal(elements)
+	} else if r.IntN(2) == 0 {
+		set = cty.SetValEmpty(cty.DynamicPseudoType)
+	}
+	switch r.IntN(30) {
+	case 0:
+		return cty.UnknownVal(set.Type())
+	case 1:
+		return cty.NullVal(set.Type())
+	case 2:
+		return cty.UnknownVal(cty.Set(cty.DynamicPseudoType)) // what the evaluator makes of a value of which nothing is known
+	case 3:
+		return set.Mark("n")
+	}
+	return set
+}
+
+func sameOutcome(got, want cty.Value, gotErr, wantErr error) bool {
+	if gotErr != nil || wantErr != nil {
+		return fmt.Sprint(gotErr) == fmt.Sprint(wantErr)
+	}
+	if !got.RawEquals(want) {
+		return false
+	}
+	got, _ = got.UnmarkDeep()
+	want, _ = want.UnmarkDeep()
+	return fmt.Sprintf("%#v", got) == fmt.Sprintf("%#v", want) // the order of elements, and all digits
+}
+
+// TestFunctionsOfSetsGiveWhatTheLibraryGives holds those that were written again because the library takes too long.
+func TestFunctionsOfSetsGiveWhatTheLibraryGives(t *testing.T) {
+	table := Table(Options{})
+	library := map[string]function.Function{
+		"setunion": stdlib.SetUnionFunc, "setintersection": stdlib.SetIntersectionFunc, "setsubtract": stdlib.SetSubtractFunc,
+		"jsonencode": stdlib.JSONEncodeFunc, "contains": stdlib.ContainsFunc,
+	}
+	decided, refused := 0, 0
+	for seed := range uint64(1500) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		kind := r.IntN(6)
+		sets := make([]cty.Value, 1+r.IntN(4))
+		for i := range sets {
+			of := kind
+			if r.IntN(8) == 0 {
+				of = r.IntN(6)
+			}
+			sets[i] = randomSet(r, of)
+		}
+		sought := randomElement(r, kind)
+		if sought.IsNull() {
+			sought = cty.StringVal("1") // contains refuses null on purpose
+		}
+		for name, args := range map[string][]cty.Value{
+			"setunion": sets, "setintersection": sets, "setsubtract": {sets[0], sets[len(sets)-1]}, "jsonencode": {cty.TupleVal(sets)}, "contains": {sets[0], sought},
+		} {
+			if name == "contains" && sets[0].Type().ElementType().IsObjectType() && !sets[0].IsWhollyKnown() {
+				continue // whether objects with something unknown in them are different or may be equal is a matter of luck in the library
+			}
+			got, gotErr := table[name].Call(args)
+			want, wantErr := library[name].Call(args)
+			if !sameOutcome(got, want, gotErr, wantErr) {
+				t.Fatalf("seed %d: %s(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, name, args, got, gotErr, want, wantErr)
+			}
+			if gotErr != nil {
+				refused++
+			} else if got.IsKnown() {
+				decided++
+			}
+		}
+	}
+	if decided < 500 || refused < 100 {
+		t.Errorf("only %d results and %d errors were compared", decided, refused)
+	}
+}
+
+func TestTolistOfASetGivesWhatTheLibraryGives(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		kind := r.IntN(6)
+		elements := make([]cty.Value, 60+r.IntN(300))
+		for i := range elements {
+			elements[i] = randomElement(r, kind)
+			if seed%3 != 0 && !elements[i].IsWhollyKnown() {
+				elements[i] = cty.NullVal(elements[i].Type())
+			}
+			if kind == 0 && elements[i].IsKnown() && !elements[i].IsNull() {
+				elements[i] = cty.StringVal(fmt.Sprint(r.IntN(500)))
+			}
+		}
+		set := cty.SetVal(elements)
+		want, wantErr := convert.Convert(set, cty.List(cty.DynamicPseudoType))
+		got, gotErr := Table(Options{})["tolist"].Call([]cty.Value{set})
+		if !sameOutcome(got, want, gotErr, wantErr) {
+			t.Fatalf("seed %d: tolist(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, set, got, gotErr, want, wantErr)
+		}
+	}
+}
