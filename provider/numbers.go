@@ -10,12 +10,15 @@ import (
 // wherever it is shown or stored, take a second to write down, and those of 1e99999999 minutes.
 const maxNumberBits = 40_000
 
-var errLongNumber = errors.New("a number has an exponent of more than four digits, and would take longer to write down than anyone waits")
+var (
+	errLongNumber = errors.New("a number has an exponent of more than four digits, and would take longer to write down than anyone waits")
+	errInfinite   = errors.New("a number is infinite, and no state or plan can hold that")
+)
 
 // CheckNumbers refuses data in which there are numbers that nobody can write down. It goes before the decoder, since a set looks at the digits
-// of its elements; data of the usual kind, in whatever encoding, is only looked through for exponents.
+// of its elements; data of the usual kind, in whatever encoding, is only looked through for exponents and what may be infinite.
 func CheckNumbers(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Value, error)) error {
-	if !hasLongExponent(data) {
+	if !hasLongExponent(data) && !hasInfinity(data) {
 		return nil
 	}
 	v, err := decode(data, withoutSets(ty))
@@ -27,6 +30,9 @@ func CheckNumbers(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.V
 		case v.Type() != cty.Number || v.IsNull():
 			return true, nil
 		case v.IsKnown():
+			if v.AsBigFloat().IsInf() {
+				return false, path.NewError(errInfinite)
+			}
 			if isLong(v) {
 				return false, path.NewError(errLongNumber)
 			}
@@ -87,6 +93,27 @@ func hasLongExponent(text []byte) bool {
 		}
 		if n >= 5 {
 			return true
+		}
+	}
+	return false
+}
+
+// hasInfinity finds what may be an infinite number: a text that is short for one, by the quote or the sign before it or by the length that
+// msgpack puts there, or the bytes of a float.
+func hasInfinity(data []byte) bool {
+	for i, c := range data {
+		rest := data[i+1:]
+		switch {
+		case len(rest) < 3:
+			return false
+		case c == '"' || c == '+' || c == '-' || c == 3 || c == 0xa3:
+			if (rest[0] == 'i' || rest[0] == 'I') && rest[1] == 'n' && rest[2] == 'f' {
+				return true
+			}
+		case c == 0xca || c == 0xcb:
+			if rest[0]&0x7f == 0x7f && (c == 0xca && rest[1] == 0x80 || c == 0xcb && rest[1] == 0xf0) {
+				return true
+			}
 		}
 	}
 	return false

@@ -26,6 +26,27 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 			t.Errorf("%s as a string: %v", text, err)
 		}
 	}
+	for _, c := range []struct {
+		data   string
+		ty     cty.Type
+		decode func([]byte, cty.Type) (cty.Value, error)
+		ok     bool
+	}{
+		{"1e999999999", cty.Number, ctyjson.Unmarshal, false},
+		{`["-Inf"]`, cty.List(cty.Number), ctyjson.Unmarshal, false},
+		{`["-Inf", "inform"]`, cty.List(cty.String), ctyjson.Unmarshal, true},
+		{"\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00", cty.Number, msgpack.Unmarshal, false},
+		{"\xcb\xff\xf0\x00\x00\x00\x00\x00\x00", cty.Number, msgpack.Unmarshal, false},
+		{"\xcb\x7f\xef\xff\xff\xff\xff\xff\xff", cty.Number, msgpack.Unmarshal, true},
+		{"\x91\xca\xff\x80\x00\x00", cty.Set(cty.Number), msgpack.Unmarshal, false},
+		{"\xa3Inf", cty.Number, msgpack.Unmarshal, false},
+		{"\xd9\x04-inf", cty.Number, msgpack.Unmarshal, false},
+		{"\xa3Inf", cty.String, msgpack.Unmarshal, true},
+	} {
+		if err := provider.CheckNumbers([]byte(c.data), c.ty, c.decode); (err == nil) != c.ok {
+			t.Errorf("%q as %#v: %v", c.data, c.ty, err)
+		}
+	}
 	power := append([]byte{0xab}, "1p-99999999"...) // in msgpack, numbers that need it are strings
 	if err := provider.CheckNumbers(power, cty.Number, msgpack.Unmarshal); err == nil {
 		t.Error("an exponent of two was accepted")

@@ -105,6 +105,9 @@ func notePID(pid int) {
 
 // answerNonsense gives other answers to the calls that concern the object "bad".
 func answerNonsense(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if nonsense := nonsenseOnce(req); nonsense != nil {
+		return nonsense, nil
+	}
 	in, ok := req.(*plugin6.ApplyRequest)
 	if !ok || !strings.Contains(string(in.GetPlanned().GetMsgpack()), "name\xa3bad") {
 		return handle(ctx, req)
@@ -125,6 +128,30 @@ func answerNonsense(ctx context.Context, req any, info *grpc.UnaryServerInfo, ha
 	return handle(ctx, req)
 }
 
+// nonsenseOnce gives other answers to calls that come before anything is applied.
+func nonsenseOnce(req any) any {
+	switch req.(type) {
+	case *plugin6.UpgradeStateRequest:
+		if os.Getenv("BAD") == "upgrade-nothing" {
+			return &plugin6.UpgradeStateResponse{}
+		}
+	case *plugin6.PlanRequest:
+		switch os.Getenv("BAD") {
+		case "plan-problems":
+			list := make([]*plugin6.Diagnostic, 100_000)
+			for i := range list {
+				list[i] = &plugin6.Diagnostic{Severity: plugin6.Diagnostic_ERROR, Summary: "One of many"}
+			}
+			return &plugin6.PlanResponse{Diagnostics: list}
+		case "plan-long-problem":
+			return &plugin6.PlanResponse{Diagnostics: []*plugin6.Diagnostic{{Severity: plugin6.Diagnostic_ERROR, Summary: "One long", Detail: strings.Repeat("x", 20<<20)}}}
+		case "plan-infinite":
+			return &plugin6.PlanResponse{Planned: &plugin6.DynamicValue{Msgpack: []byte("\x81\xa4size\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00")}}
+		}
+	}
+	return nil
+}
+
 // bad is a provider that does not behave where the object "bad" is concerned.
 type bad struct {
 	provider.Provider
@@ -138,6 +165,14 @@ func (b *bad) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 		select {}
 	case "schema-exit":
 		os.Exit(7)
+	case "schema-words":
+		return nil, diag.List{}.Errorf(nil, "Licence expired", "There is a new one in the shop.")
+	case "schema-version":
+		s, diags := b.Provider.Schema(ctx)
+		changed, old := *s, *s.Resources["world_object"]
+		old.Version = -5
+		changed.Resources = map[string]*provider.ResourceType{"world_object": &old}
+		return &changed, diags
 	}
 	return b.Provider.Schema(ctx)
 }

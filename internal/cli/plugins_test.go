@@ -216,6 +216,8 @@ func TestAPluginThatDoesNotStartIsNamedWithWhatItSaid(t *testing.T) {
 		"schema-panic":   {"tombolo/bad", "Plugin did not respond", "panic: no schema", "GetProviderSchema"},
 		"schema-exit":    {"tombolo/bad", "Plugin did not respond", "exit status 7", "GetProviderSchema"},
 		"configure-exit": {"tombolo/bad", "Plugin did not respond", "exit status 7", "ConfigureProvider", `provider["registry.terraform.io/tombolo/bad"]`},
+		"schema-words":   {"tombolo/bad", "Licence expired"},
+		"schema-version": {"tombolo/bad", "resource world_object: -5 is no version of a schema"},
 		"plan-panic":     {"tombolo/bad", "Plugin did not respond", "panic: no plan", "PlanResourceChange", "with world_object.bad"},
 	} {
 		t.Run(mode, func(t *testing.T) {
@@ -282,6 +284,35 @@ func TestAnAnswerThatMakesNoSenseIsNoObject(t *testing.T) {
 			p.wants(p.run(nil, "state", "list"), 0, "world_object.bad", "recover")
 			if r.megabyte > 800 {
 				t.Errorf("it took %d MB", r.megabyte)
+			}
+		})
+	}
+}
+
+func TestAPlanOfNonsenseIsNone(t *testing.T) {
+	for mode, want := range map[string][]string{
+		"plan-problems":     {"One of many", "with world_object.first", "100000 problems"},
+		"plan-long-problem": {"One long", "with world_object.first", "bytes more)"},
+		"plan-infinite":     {"with world_object.first", "makes no sense"},
+		"upgrade-nothing":   {"tombolo/bad", "with world_object.first", "the stored object became none"},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p := newPlugged(t, strings.ReplaceAll(pluggedConfig, `"2s"`, `"0s"`))
+			var before []string
+			if mode == "upgrade-nothing" {
+				p.wants(p.run(nil, "apply", "-auto-approve"), 0, "3 added")
+				before = p.stored()
+			}
+			p.env = append(p.env, "BAD="+mode)
+			r := p.run(nil, "apply", "-auto-approve")
+			p.wants(r, 1, want...)
+			p.nothingStays()
+			if got := p.stored(); !slices.Equal(got, before) {
+				t.Errorf("the state has %v", got)
+			}
+			if r.megabyte > 500 || len(r.out) > 2<<20 {
+				t.Errorf("it took %d MB and wrote %d bytes", r.megabyte, len(r.out))
 			}
 		})
 	}

@@ -84,7 +84,7 @@ func (r *Registry) ask(p addr.Provider, e *entry) {
 		return
 	}
 	schema, diags := inst.Schema(r.calls)
-	e.diags = diags
+	e.diags = diags.InAddress(fmt.Sprintf("provider[%q]", p)) // else a problem in its own words would be nobody's
 	if diags.HasErrors() {
 		_ = inst.Close() // what is wrong has been said
 		return

@@ -58,6 +58,10 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		return none, err
 	}
 	k.value = up.State
+	if k.value != cty.NilVal && k.value.IsNull() {
+		// Taken for gone, it would be made a second time.
+		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Invalid resource state upgrade", []value.PathError{{Problem: "the stored object became none when it was brought to the present schema"}})))
+	}
 	var err error
 	if k.identity, err = p.identityOf(o, cfg, rt, inst, stored); err != nil {
 		return none, err

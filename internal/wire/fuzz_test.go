@@ -102,10 +102,14 @@ func TestSchemasThatMakeNoSenseAreRefused(t *testing.T) {
 		"no nesting": block(&plugin6.NestedBlock{Name: "b"}), "name of an attribute": block(&plugin6.NestedBlock{Name: "a", Nesting: 1}),
 		"twice": block(&plugin6.NestedBlock{Name: "b", Nesting: 1}, &plugin6.NestedBlock{Name: "b", Nesting: 1}), "negative": block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MaxItems: -1}),
 		"deep": block(deep), "deep attributes": attr(deepAttr), "function without a type": {Functions: map[string]*plugin6.Function{"f": {}}}, "nil block": block(nil),
+		"version": {Resources: map[string]*plugin6.Schema{"t": {Version: -1}}},
 	} {
 		if s, errs := decodeSchema(m, nil); len(errs) == 0 {
 			t.Errorf("%s: got %v", name, s)
 		}
+	}
+	if s, errs := decodeSchema(&plugin6.SchemaResponse{}, map[string]*plugin6.IdentitySchema{"t": {Version: -1}}); len(errs) == 0 {
+		t.Errorf("version of an identity: got %v", s)
 	}
 	five := &plugin5.Block{}
 	for range 300 {

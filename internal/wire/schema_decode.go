@@ -58,7 +58,7 @@ func decodeEach[M, T any](what string, in map[string]M, decode func(where string
 }
 
 func (d *schemaDecoder) top(where string, m *plugin6.Schema) *provider.ResourceType {
-	rt := &provider.ResourceType{Version: m.GetVersion(), Block: &provider.Block{}}
+	rt := &provider.ResourceType{Version: d.version(where, m.GetVersion()), Block: &provider.Block{}}
 	d.block(where, m.GetBlock(), rt.Block, 0)
 	return rt
 }
@@ -148,8 +148,16 @@ func (d *schemaDecoder) count(where string, n int64) int {
 	return int(n)
 }
 
+// version refuses what no state can hold.
+func (d *schemaDecoder) version(where string, n int64) int64 {
+	if n < 0 {
+		d.fail(where, fmt.Errorf("%d is no version of a schema", n))
+	}
+	return n
+}
+
 func (d *schemaDecoder) identity(where string, m *plugin6.IdentitySchema) *provider.IdentitySchema {
-	s := &provider.IdentitySchema{Version: m.GetVersion(), Attributes: map[string]*provider.IdentityAttribute{}}
+	s := &provider.IdentitySchema{Version: d.version(where, m.GetVersion()), Attributes: map[string]*provider.IdentityAttribute{}}
 	for _, am := range m.GetAttributes() {
 		name := am.GetName()
 		where := where + ", attribute " + name
