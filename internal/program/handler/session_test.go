@@ -210,6 +210,20 @@ func TestASessionIsRestartedOnceAfterACrash(t *testing.T) {
 	}
 }
 
+func TestASessionThatClosesItsInputIsToldSoAndStartedAgain(t *testing.T) {
+	f, _ := newSession(t, "", handler.Options{}, nil)
+	d := drive(t, f)
+	if resp := d.thing("create: shut", nil); resp.Diagnostics.HasErrors() {
+		t.Fatalf("the call that was read before: %s", texts(resp.Diagnostics))
+	}
+	if resp := d.thing("", nil); !strings.Contains(texts(resp.Diagnostics), "in the middle of the session: it closed its standard input") {
+		t.Errorf("the call that nobody read: %s", texts(resp.Diagnostics))
+	}
+	if resp := d.thing("", nil); resp.Diagnostics.HasErrors() {
+		t.Errorf("the next call: %s", texts(resp.Diagnostics))
+	}
+}
+
 func TestACancelledCallIsToldToTheProgram(t *testing.T) {
 	for do, kills := range map[string]bool{"create: cancellable": false, "create: sleep": true} {
 		log := filepath.Join(t.TempDir(), "log")

@@ -118,6 +118,12 @@ func toySession() int {
 		cancelled := make(chan struct{})
 		s.cancels[*m.ID] = cancelled
 		s.mu.Unlock()
+		if strings.Contains(line, "create: shut") {
+			os.Stdin.Close() // while nobody reads, so that it is closed at once
+			s.call(*m.ID, m, cancelled)
+			time.Sleep(time.Minute)
+			return 0
+		}
 		go s.call(*m.ID, m, cancelled)
 	}
 }
@@ -167,6 +173,7 @@ var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v objec
 		time.Sleep(time.Minute)
 		return true
 	},
+	"shut": func(*toySessionState, int64, object, chan struct{}) bool { return false },
 	"exit": func(*toySessionState, int64, object, chan struct{}) bool { os.Exit(7); return true },
 	"noise": func(s *toySessionState, _ int64, _ object, _ chan struct{}) bool {
 		s.print("Connecting...\n")
