@@ -134,7 +134,9 @@ func writeMembers(b *bytes.Buffer, open, end string, v cty.Value, indent int) {
 	if len(names) > 0 {
 		b.WriteByte('\n')
 		for _, name := range names {
-			b.WriteString(strings.Repeat(" ", indent+2) + quoted(name) + " = ")
+			b.WriteString(strings.Repeat(" ", indent+2))
+			writeString(b, name, indent+2)
+			b.WriteString(" = ")
 			writeExpression(b, part(v, name), indent+2)
 			b.WriteByte('\n')
 		}
@@ -165,7 +167,12 @@ func writeString(b *bytes.Buffer, s string, indent int) {
 	pad := strings.Repeat(" ", indent)
 	b.WriteString("<<" + dash + mark + "\n")
 	for _, line := range lines {
-		b.WriteString(pad + clean(line) + "\n")
+		text, ended := strings.CutSuffix(line, "\r") // half of a line end does no harm
+		b.WriteString(pad + clean(text))
+		if ended {
+			b.WriteByte('\r')
+		}
+		b.WriteByte('\n')
 	}
 	b.WriteString(pad + mark)
 }
