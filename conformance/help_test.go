@@ -14,7 +14,6 @@ import (
 var leftOut = map[string]string{
 	"login":  "there is no service to log in to; credentials of others are read where terraform keeps them",
 	"logout": "as login",
-	"test":   "files of tests are not run",
 }
 
 var (
