@@ -11,7 +11,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/host"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // StandIns answer in place of providers and modules, as tests of modules want it.
@@ -38,8 +40,21 @@ func (p *Project) Prepare() diag.List {
 	return diags
 }
 
-// Outputs gives the output values of the root module, marks included. Those that could not be evaluated are unknown.
-func (s *Scope) Outputs() map[string]cty.Value { return s.root.Outputs() }
+// Outputs gives the output values of the root module, marks included. Those that are not among the targets are as the state has them, or null.
+// Others that could not be evaluated are unknown.
+func (s *Scope) Outputs(current *state.State) map[string]cty.Value {
+	out := s.root.Outputs()
+	for _, name := range s.root.Excluded() {
+		out[name] = cty.NullVal(cty.DynamicPseudoType)
+		if o := current.Output(name); o != nil {
+			out[name] = o.Value
+			if o.Sensitive {
+				out[name] = o.Value.Mark(value.Sensitive)
+			}
+		}
+	}
+	return out
+}
 
 // walked gives what fills in a scope when a walk has ended; nil for no scope.
 func (s *Scope) walked(table map[string]function.Function) func(*eval.Walk) {

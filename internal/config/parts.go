@@ -31,9 +31,6 @@ func DecodeReference(expr hcl.Expression) (hcl.Traversal, diag.List) { return de
 // DecodeReferences reads a list of such references.
 func DecodeReferences(attr *hcl.Attribute) ([]hcl.Traversal, diag.List) { return decodeDependsOn(attr) }
 
-// DecodeKeyword reads a bare word; "" when it is none.
-func DecodeKeyword(expr hcl.Expression) (string, diag.List) { return decodeKeyword(expr) }
-
 // DecodeLiteral reads an expression that may not refer to anything into a Go value.
 func DecodeLiteral(expr hcl.Expression, target any) diag.List { return decodeLiteral(expr, target) }
 

@@ -173,7 +173,7 @@ func (i *Instance) evalCheck(s *Slot) error {
 		case statusUnknown:
 			rng := c.Condition.Range()
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Check block assertion known after apply", Subject: &rng,
-				Detail: "The condition depends on values that are known only after apply, and is judged then.", Expression: c.Condition, EvalContext: ctx, Extra: OfCheck{}})
+				Detail: "The condition depends on values that are known only after apply, and is judged then.", Expression: c.Condition, EvalContext: ctx, Extra: of})
 		}
 	}
 	i.walk.checks.report("check", configAddr(s), instanceAddr(i, "check."+s.Name), o)

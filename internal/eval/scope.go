@@ -457,6 +457,16 @@ func (i *Instance) Outputs() map[string]cty.Value {
 	return out
 }
 
+// Excluded names the output values of the module that the walk leaves out, as they are not among its targets.
+func (i *Instance) Excluded() (names []string) {
+	for name, slot := range i.Unit.outputs {
+		if only := i.walk.Inputs.Only; only != nil && !only[i.Unit.slots[slot]] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Expression evaluates, after a walk, an expression that is not part of the configuration but uses the names of the module. src is its
 // text, which tells whose functions it calls; table are the core functions, which may be others than those of the configuration.
 func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]function.Function) (cty.Value, diag.List) {

@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // attempt is one run at work.
@@ -64,14 +65,14 @@ func (r *fileRun) execute(out *Outcome) {
 		out.Plan, out.State = nil, nil // they are not what the run was to come to
 		return
 	}
-	out.Status = a.judge(scope, out)
+	out.Status = a.judge(scope, held.State(), out)
 }
 
 func (r *fileRun) next() int { r.order++; return r.order }
 
 // judge runs the assertions, and keeps the output values for later runs.
-func (a *attempt) judge(scope *tombolo.Scope, out *Outcome) Status {
-	outputs := scope.Outputs()
+func (a *attempt) judge(scope *tombolo.Scope, current *state.State, out *Outcome) Status {
+	outputs := scope.Outputs(current)
 	beside := a.file.beside(a.variables, outputs)
 	status := Pass
 	for _, c := range a.run.Asserts {
@@ -145,7 +146,7 @@ func (a *attempt) targets() (diags diag.List) {
 			continue
 		}
 		if target.IsModule() || target.Resource.Mode != addr.Managed {
-			diags = diags.Errorf(t.SourceRange().Ptr(), "Invalid replace address", "Only instances of resources can be replaced, and %s is none.", target)
+			diags = diags.Errorf(t.SourceRange().Ptr(), "Invalid address", "Only instances of resources can be replaced, and %s is none.", target)
 			continue
 		}
 		a.options.ForceReplace = append(a.options.ForceReplace, addr.AbsResourceInstance{Module: target.Module, Resource: target.Resource, Key: target.Key})

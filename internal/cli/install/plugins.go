@@ -8,7 +8,6 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
-	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
@@ -29,7 +28,7 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	}
 	announce(c, "initializing_provider_plugin_message", c.Bold("Initializing provider plugins..."))
 	wanted, more := command.Wanted(project.Config())
-	diags = diags.Extend(more).Extend(wantedByTests(ctx, c, project.Config(), *i.tests, wanted))
+	diags = diags.Extend(more).Extend(wantedByTests(ctx, c, *i.tests, wanted))
 	set, more := c.Settings()
 	diags = diags.Extend(more)
 	if i.backend || project.Config().Root.Backend == nil && project.Config().Root.Cloud == nil {
@@ -87,15 +86,9 @@ func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOn
 	return incomplete(result)
 }
 
-// wantedByTests adds the providers of the modules that files of tests run, and of their own provider blocks.
-func wantedByTests(ctx context.Context, c *command.Call, cfg *config.Config, dir string, wanted plugins.Wanted) diag.List {
+// wantedByTests adds the providers of the modules that files of tests run. A provider block of a file that no module has a use for needs none.
+func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plugins.Wanted) diag.List {
 	files, diags := c.TestFiles(dir)
-	for _, f := range files {
-		for _, p := range f.Providers {
-			a := cfg.Root.ProviderFor(p.LocalName)
-			wanted[a] = wanted[a].And(require.Constraints{})
-		}
-	}
 	for _, run := range testfile.Calls(files) {
 		other, more := c.TestModule(ctx, run)
 		if diags = diags.Extend(command.ErrorsOnly(more)); more.HasErrors() {

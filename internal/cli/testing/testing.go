@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,6 +73,9 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 		return c.TooMany(0)
 	case t.cloud != "":
 		return c.End(diag.List{}.Errorf(nil, "Tests do not run in a service", "The option -cloud-run hands tests to a service of HashiCorp, and %s has no session with one. Leave the option out to run them here.", c.Title))
+	}
+	if !filepath.IsLocal(filepath.FromSlash(t.dir)) {
+		return c.End(diag.List{}.Errorf(nil, "Invalid testing directory", "The directory that -test-directory names has to be one below that of the configuration, by its relative path; %s is not.", t.dir))
 	}
 	ctx, t.running = c.Interruptible(ctx)
 	defer t.running.End()

@@ -71,7 +71,7 @@ var defaultSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "de
 func (r *reader) mockBlocks(m *Mock, blocks hcl.Blocks, atPlan bool) {
 	for _, b := range blocks {
 		if b.Type == "override_resource" || b.Type == "override_data" {
-			m.Overrides = r.override(m.Overrides, b)
+			m.Overrides = r.override(m.Overrides, b, atPlan)
 			continue
 		}
 		to := m.Resources
@@ -142,8 +142,8 @@ func (r *reader) mockFiles(m *Mock, dir string, at hcl.Range) {
 var overrideSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target"}, {Name: "values"}, {Name: "override_during"}}}
 var overrideModuleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target"}, {Name: "outputs"}, {Name: "override_during"}}}
 
-// override reads an override block and adds it to a list.
-func (r *reader) override(list []*Override, b *hcl.Block) []*Override {
+// override reads an override block and adds it to a list; atPlan is what override_during says around it.
+func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Override {
 	o := &Override{Kind: Resource, Range: b.DefRange}
 	schema, argument := overrideSchema, "values"
 	switch b.Type {
@@ -157,7 +157,7 @@ func (r *reader) override(list []*Override, b *hcl.Block) []*Override {
 	if a := content.Attributes[argument]; a != nil {
 		o.Values = r.object(a, b.Type, argument)
 	}
-	o.AtPlan = r.atPlan(content.Attributes, false)
+	o.AtPlan = r.atPlan(content.Attributes, atPlan)
 	a := content.Attributes["target"]
 	if a == nil {
 		r.errorf(b.DefRange, "Missing target attribute", "A block %s says with its argument target what it replaces.", b.Type)

@@ -72,7 +72,7 @@ func (r *reader) read(body hcl.Body) {
 			providers[p.Addr().String()] = b.DefRange
 			r.file.Providers = append(r.file.Providers, p)
 		default:
-			r.file.Overrides = r.override(r.file.Overrides, b)
+			r.file.Overrides = r.override(r.file.Overrides, b, false)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (r *reader) run(b *hcl.Block) *Run {
 			}
 			continue
 		case "override_resource", "override_data", "override_module":
-			run.Overrides = r.override(run.Overrides, inner)
+			run.Overrides = r.override(run.Overrides, inner, false)
 			continue
 		}
 		if first[inner.Type] != nil {
@@ -139,9 +139,7 @@ func (r *reader) run(b *hcl.Block) *Run {
 
 func (r *reader) runArguments(run *Run, attrs hcl.Attributes) {
 	if a := attrs["command"]; a != nil {
-		word, more := config.DecodeKeyword(a.Expr)
-		r.diags = r.diags.Extend(more)
-		switch word {
+		switch hcl.ExprAsKeyword(a.Expr) {
 		case "plan":
 			run.PlanOnly = true
 		case "apply":
@@ -171,9 +169,7 @@ func (r *reader) planOptions(run *Run, b *hcl.Block) {
 	content, hclDiags := b.Body.Content(planSchema)
 	r.hcl(hclDiags)
 	if a := content.Attributes["mode"]; a != nil {
-		word, more := config.DecodeKeyword(a.Expr)
-		r.diags = r.diags.Extend(more)
-		switch word {
+		switch hcl.ExprAsKeyword(a.Expr) {
 		case "refresh-only":
 			run.Options.Mode = plan.RefreshOnly
 		case "normal":
@@ -186,6 +182,9 @@ func (r *reader) planOptions(run *Run, b *hcl.Block) {
 		more := config.DecodeLiteral(a.Expr, &refresh)
 		r.diags = r.diags.Extend(more)
 		run.Options.SkipRefresh = !refresh && !more.HasErrors()
+		if run.Options.SkipRefresh && run.Options.Mode == plan.RefreshOnly {
+			r.errorf(a.Range, "Incompatible plan options", "A plan with mode = refresh-only does nothing but refresh, so refresh cannot be false. Remove one of the two.")
+		}
 	}
 	for _, list := range []struct {
 		name string

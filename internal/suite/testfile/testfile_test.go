@@ -60,7 +60,6 @@ run "first" {
   variables { b = var.a }
   plan_options {
     mode    = refresh-only
-    refresh = false
     target  = [foo_thing.a]
     replace = [foo_thing.b[0]]
   }
@@ -84,7 +83,7 @@ mock_data "foo_thing" {
 	if got := config.ManifestKey(r.ModulePath); got != "test.tests.x.y.first" {
 		t.Errorf("the module is recorded as %s", got)
 	}
-	if !r.PlanOnly || r.StateKey != "other" || r.Module.Source != "./setup" || r.Options.Mode != plan.RefreshOnly || !r.Options.SkipRefresh ||
+	if !r.PlanOnly || r.StateKey != "other" || r.Module.Source != "./setup" || r.Options.Mode != plan.RefreshOnly || r.Options.SkipRefresh ||
 		len(r.Options.Targets) != 1 || len(r.Options.Replace) != 1 || len(r.Asserts) != 1 || len(r.ExpectFailures) != 2 || len(r.Providers) != 1 {
 		t.Errorf("got %+v", r)
 	}
