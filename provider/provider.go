@@ -394,3 +394,31 @@ func (f *Function) param(i int) *FunctionParam {
 
 // Factory starts a provider. It is called at most once for each provider configuration, and once more for schemas and functions.
 type Factory func(ctx context.Context) (Provider, error)
+
+// Lister is implemented by providers that can tell which objects exist. It is optional: no block of the language asks for it, and the versions of
+// the plugin protocol that go with the language do not carry it.
+type Lister interface {
+	List(ctx context.Context, req ListRequest) ListResponse
+}
+
+// ListRequest asks for the objects of a managed resource type.
+type ListRequest struct {
+	Type string
+	// Config says what to look for: an object whose attributes the provider chooses. Null and cty.NilVal mean everything.
+	Config cty.Value
+	// Limit is how many objects are wanted at most; at least 1.
+	Limit int
+}
+
+// ListResponse has the objects that were found, in the order of the provider.
+type ListResponse struct {
+	Results     []Listed
+	Diagnostics diag.List
+}
+
+// Listed is one object that exists.
+type Listed struct {
+	Identity cty.Value // what an import needs to know
+	// DisplayName is for people; it may be empty.
+	DisplayName string
+}

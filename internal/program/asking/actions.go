@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
@@ -168,6 +169,46 @@ func (a *asking) upgrade() diag.List {
 	}
 	resp := a.p.UpgradeState(a.ctx, req)
 	a.put("state", resp.State)
+	return resp.Diagnostics
+}
+
+// defaultLimit is how many objects a list has when the request does not say.
+const defaultLimit = 100
+
+func (a *asking) list() diag.List {
+	lister, ok := a.p.(provider.Lister)
+	if !ok {
+		a.err = errors.New("this provider cannot list objects: programs with a manifest can, and no plugin of the versions 5 and 6 of the protocol")
+		return nil
+	}
+	req := provider.ListRequest{Type: a.typ, Limit: defaultLimit}
+	if given := a.params.Get("limit"); given != nil {
+		limit, err := strconv.Atoi(given.Text)
+		if given.Kind != strictjson.Number || err != nil || limit < 1 {
+			a.err = errors.New(`"limit" must be a whole number of at least 1`)
+			return nil
+		}
+		req.Limit = limit
+	}
+	if text := a.raw("config"); text != nil {
+		var config ctyjson.SimpleJSONValue
+		if err := config.UnmarshalJSON(text); err != nil || !config.Type().IsObjectType() {
+			a.err = errors.New(`"config" must be an object`)
+			return nil
+		}
+		req.Config = config.Value
+	}
+	resp := lister.List(a.ctx, req)
+	type result struct {
+		Identity json.RawMessage `json:"identity"`
+		Name     string          `json:"display_name,omitempty"`
+	}
+	results := make([]result, len(resp.Results))
+	for i, found := range resp.Results {
+		text, _ := message.EncodeValue(a.rt.Identity.ImpliedType(), found.Identity)
+		results[i] = result{text, found.DisplayName}
+	}
+	a.out["results"], _ = json.Marshal(results)
 	return resp.Diagnostics
 }
 

@@ -45,6 +45,7 @@ var actions = map[string]action{
 	"read":     {kind: provider.ManagedResource, run: (*asking).read},
 	"import":   {kind: provider.ManagedResource, run: (*asking).imported},
 	"upgrade":  {kind: provider.ManagedResource, run: (*asking).upgrade},
+	"list":     {kind: provider.ManagedResource, run: (*asking).list},
 	"data":     {kind: provider.DataSource, run: (*asking).data},
 	"open":     {kind: provider.EphemeralResource, run: (*asking).open},
 	"renew":    {kind: provider.EphemeralResource, run: (*asking).renew},

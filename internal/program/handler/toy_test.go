@@ -208,6 +208,21 @@ func answer(action, typ string, req object) (any, error) {
 	return rest(action, typ, req)
 }
 
+// list lists objects, or answers what the configuration says.
+func list(req object) (any, error) {
+	config := req["config"].(object)
+	if config["answer"] != nil {
+		return config["answer"], nil
+	}
+	names, err := filepath.Glob(file("*"))
+	results := []object{}
+	for _, name := range names {
+		id := strings.TrimSuffix(filepath.Base(name), ".json")
+		results = append(results, object{"identity": object{"id": id}, "display_name": "the object " + id})
+	}
+	return object{"results": results}, err
+}
+
 func validate(req object) object {
 	config := req["config"].(object)
 	for _, name := range []string{"text", "password"} {
@@ -242,6 +257,8 @@ func write(action, typ string, req object) (any, error) {
 
 func rest(action, typ string, req object) (any, error) {
 	switch action {
+	case "list":
+		return list(req)
 	case "data":
 		config := req["config"].(object)
 		n, _ := config["times"].(json.Number).Int64()

@@ -129,6 +129,9 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	if needed := actions[kind].needed; !t.Does(needed) {
 		r.errorf(at(v, "implements"), `The type must implement %q.`, needed)
 	}
+	if t.Does("list") && rt.Identity == nil {
+		r.errorf(at(v, "implements"), `The type implements "list", which tells the identities of objects, and has no "identity".`)
+	}
 	for _, action := range slices.Sorted(maps.Keys(t.Timeouts)) {
 		if !t.Does(action) {
 			r.errorf(v.Get("timeouts").Get(action), "There is a timeout for %q, which the type does not implement.", action)
