@@ -1,5 +1,6 @@
 // Package console is the reading and printing of an interactive session: it takes lines of input, puts those that belong together
-// into one expression, has it evaluated, and prints values in the syntax of the language, byte for byte as Terraform's console does.
+// into one expression, has it evaluated, and prints values in the syntax of the language, as Terraform's console does; but control
+// characters are made visible, as in all that goes to a terminal.
 //
 // It evaluates nothing itself: what an expression means is the business of the Evaluator, which the library form of the engine makes
 // from a project. Reading lines from a terminal or a pipe belongs to the caller.
