@@ -38,7 +38,7 @@ func (r *room) refused(why string) {
 
 // The very first apply has no state yet: what it was doing must be known all the same.
 func TestKilledFirstApplyIsNotRepeatedBlindly(t *testing.T) {
-	config, expected := objects(3, `behave = { delay = "60s" }`)
+	config, expected := objects(3, `behave = { delay = "1h" }`)
 	r := newRoom(t, config)
 	cmd := r.job.command()
 	if err := cmd.Start(); err != nil {
@@ -93,7 +93,7 @@ func said(diags diag.List, summary, detail string) bool {
 // The second interrupt cuts calls off. Some objects are made by then.
 func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 	t.Parallel()
-	config, _ := objects(8, `behave = { delay = count.index % 2 == 0 ? "800ms" : "20s" }`)
+	config, _ := objects(8, `behave = { delay = count.index % 2 == 0 ? "800ms" : "1h" }`)
 	r := newRoom(t, config)
 	abort, cut := context.WithCancel(t.Context())
 	ctx, stop := context.WithCancel(t.Context())
@@ -116,10 +116,8 @@ func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 	r.noErrors(diags)
 	p, diags := run.Plan(t.Context(), tombolo.PlanOptions{})
 	r.noErrors(diags)
-	started := time.Now()
-	_, diags = run.Apply(ctx, p, nil)
-	if took := time.Since(started); took > 5*time.Second || !diags.HasErrors() {
-		t.Errorf("cut off after %s: %v", took, diags.Err())
+	if _, diags = run.Apply(ctx, p, nil); !diags.HasErrors() {
+		t.Error("an apply that was cut off passed for a whole one")
 	}
 	r.noErrors(run.Close(t.Context()))
 	s := r.read()
@@ -199,7 +197,7 @@ func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
 // What waits for one of the slots of -parallelism has not begun: an interrupt keeps it from beginning, and a kill finds no trace of it.
 func TestInterruptLeavesWhatWaitsForASlot(t *testing.T) {
 	t.Parallel()
-	config, expected := objects(12, `behave = { delay = "300ms", deaf = "yes" }`)
+	config, expected := objects(12, `behave = { delay = "2s", deaf = "yes" }`)
 	r := newRoom(t, config)
 	r.job.Parallelism = 2
 	project, diags := r.job.project(nil)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/world"
@@ -13,6 +15,29 @@ import (
 
 // actions are what programs of external_resource are asked to do.
 var actions = map[string]bool{"create": true, "read": true, "update": true, "delete": true}
+
+// detention is a file in the world's folder, with a number: see detain.
+const detention = "detention"
+
+// detain keeps programs that create objects at work while there are n objects or more, until release is called.
+func (r *room) detain(n int) (release func()) {
+	r.t.Helper()
+	name := filepath.Join(r.job.World, detention)
+	if err := os.WriteFile(name, []byte(strconv.Itoa(n)), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+	return func() { _ = os.Remove(name) }
+}
+
+func detained(dir string, w *world.World) bool {
+	text, err := os.ReadFile(filepath.Join(dir, detention))
+	if err != nil {
+		return false
+	}
+	n, _ := strconv.Atoi(string(text))
+	all, _ := w.Exists()
+	return len(all) >= n
+}
 
 // runProgram is a program of external_resource whose objects live in a world. It makes its change half way through its delay.
 func runProgram(dir, action string) int {
@@ -59,6 +84,9 @@ func runProgram(dir, action string) int {
 	}
 	if action != "read" {
 		time.Sleep(half)
+	}
+	for action == "create" && detained(dir, w) {
+		time.Sleep(10 * time.Millisecond)
 	}
 	answer := map[string]any{"id": req.ID, "arguments": req.Arguments, "result": map[string]string{}}
 	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
