@@ -196,7 +196,7 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 	if req.Planned.IsNull() || req.Planned.GetAttr("name").AsString() != "bad" {
 		return b.Provider.Apply(ctx, req)
 	}
-	time.Sleep(300 * time.Millisecond) // let the others begin
+	othersBegun()
 	switch b.mode {
 	case "apply-panic":
 		go panic("assignment to entry in nil map")
@@ -263,6 +263,16 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 		leave(cmd)
 	}
 	return b.Provider.Apply(ctx, req)
+}
+
+// othersBegun waits, for some seconds at most, until the other object that comes after the first is being made.
+func othersBegun() {
+	for range 1000 {
+		if text, _ := os.ReadFile("w/ledger"); strings.Contains(string(text), begun("slow")) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 func leave(cmd *exec.Cmd) {

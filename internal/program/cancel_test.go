@@ -42,7 +42,7 @@ func TestCancelStopsTheProgram(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			within(t, 15*time.Second, func() {
+			within(t, func() {
 				grace := 10 * time.Second
 				if test.state == "signal: killed" {
 					grace = 100 * time.Millisecond
@@ -68,7 +68,7 @@ func TestCancelLetsAProgramFinishWithinItsGrace(t *testing.T) {
 }
 
 func TestCancelWithNegativeGraceKillsAtOnce(t *testing.T) {
-	within(t, 10*time.Second, func() {
+	within(t, func() {
 		if _, err := stop(t, program.Command{Argv: programtest.Argv("stubborn"), Grace: -1}, "ready"); err == nil {
 			t.Error("no error")
 		}
@@ -79,7 +79,7 @@ func TestCancelEndsTheWholeGroup(t *testing.T) {
 	for _, mode := range []string{"hang", "stubborn"} {
 		t.Run(mode, func(t *testing.T) {
 			argv := programtest.Argv(mode)
-			within(t, 15*time.Second, func() {
+			within(t, func() {
 				res, err := stop(t, program.Command{
 					Argv:  []string{"/bin/sh", "-c", `"$@" & echo child $! >&2; wait`, "sh", argv[0], argv[1]},
 					Grace: 300 * time.Millisecond,
@@ -104,9 +104,9 @@ func TestCancelGivesChildrenTheGraceToo(t *testing.T) {
 
 func TestCancelDoesNotWaitForDaemonsForEver(t *testing.T) {
 	argv := programtest.Argv("daemon", "", "0", "hang")
-	within(t, 15*time.Second, func() {
+	within(t, func() {
 		res, err := stop(t, program.Command{
-			Argv:   append([]string{"/bin/sh", "-c", `"$@"; sleep 30`, "sh"}, argv...),
+			Argv:   append([]string{"/bin/sh", "-c", `"$@"; sleep 60`, "sh"}, argv...),
 			Grace:  time.Second,
 			Linger: 200 * time.Millisecond,
 		}, "child")

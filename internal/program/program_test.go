@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -59,13 +58,13 @@ func script(t *testing.T, path, text string) string {
 	return path
 }
 
-// within fails the test when f takes longer than allowed, with room for a loaded machine.
-func within(t *testing.T, limit time.Duration, f func()) {
+// within fails the test when f waits for something that takes a minute. What takes less is the load of the machine.
+func within(t *testing.T, f func()) {
 	t.Helper()
 	begin := time.Now()
 	f()
-	if took := time.Since(begin); took > limit {
-		t.Errorf("took %s, more than %s", took, limit)
+	if took := time.Since(begin); took > 45*time.Second {
+		t.Errorf("took %s", took)
 	}
 }
 
@@ -184,7 +183,7 @@ func TestRunStreamsStderrByLine(t *testing.T) {
 
 func TestRunStreamsStderrWhileTheProgramRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	within(t, 20*time.Second, func() {
+	within(t, func() {
 		_, err := program.Run(ctx, program.Command{
 			Argv:   programtest.Argv("hang"),
 			Stderr: func(line string) { cancel() },
@@ -203,15 +202,15 @@ func TestRunWithAProgramThatDoesNotReadItsInput(t *testing.T) {
 		})
 	}
 	t.Run("as a child does that outlives it", func(t *testing.T) {
-		within(t, 10*time.Second, func() {
-			mustAnswer(t, program.Command{Argv: programtest.Argv("parent", "{}", "0", "after", "30s", ""), Stdin: in})
+		within(t, func() {
+			mustAnswer(t, program.Command{Argv: programtest.Argv("parent", "{}", "0", "after", "60s", ""), Stdin: in})
 		})
 	})
 }
 
 func TestRunKillsAProgramThatPrintsTooMuch(t *testing.T) {
 	begin := memory()
-	within(t, 20*time.Second, func() {
+	within(t, func() {
 		res, err := run(t, program.Command{Argv: programtest.Argv("flood", "1073741824"), MaxStdout: 8 << 20})
 		var limit *program.LimitError
 		if !errors.As(err, &limit) {
@@ -230,7 +229,7 @@ func TestRunKillsAProgramThatPrintsTooMuch(t *testing.T) {
 }
 
 func TestRunKillsAChildThatPrintsTooMuchAfterTheProgram(t *testing.T) {
-	within(t, 20*time.Second, func() {
+	within(t, func() {
 		res, err := run(t, program.Command{Argv: programtest.Argv("parent", "", "0", "flood", "1073741824"), MaxStdout: 8 << 20})
 		var limit *program.LimitError
 		if !errors.As(err, &limit) {
@@ -291,8 +290,8 @@ func TestRunKeepsBothEndsOfAFloodOfMessages(t *testing.T) {
 func TestRunDoesNotWaitForChildrenOnceTheAnswerIsWhole(t *testing.T) {
 	for _, mode := range []string{"parent", "daemon"} {
 		t.Run(mode, func(t *testing.T) {
-			within(t, 10*time.Second, func() {
-				res, err := run(t, program.Command{Argv: programtest.Argv(mode, `{"a":"b"}`, "0", "after", "30s", ""), Linger: 20 * time.Second})
+			within(t, func() {
+				res, err := run(t, program.Command{Argv: programtest.Argv(mode, `{"a":"b"}`, "0", "after", "60s", ""), Linger: time.Minute})
 				if err != nil || string(res.Stdout) != `{"a":"b"}` || !res.Held {
 					t.Fatalf("%v, %+v", err, res)
 				}
@@ -320,8 +319,8 @@ func TestRunReadsAllThatTheProgramWroteBeforeItLooksWhetherThatIsWhole(t *testin
 }
 
 func TestRunWaitsAMomentForAnAnswerFromAChild(t *testing.T) {
-	within(t, 10*time.Second, func() {
-		res, err := run(t, program.Command{Argv: programtest.Argv("parent", `{"a":`, "0", "after", "300ms", `"b"}`), Linger: 20 * time.Second})
+	within(t, func() {
+		res, err := run(t, program.Command{Argv: programtest.Argv("parent", `{"a":`, "0", "after", "300ms", `"b"}`), Linger: time.Minute})
 		if err != nil || string(res.Stdout) != `{"a":"b"}` {
 			t.Errorf("%v, %+v", err, res)
 		}
@@ -330,13 +329,13 @@ func TestRunWaitsAMomentForAnAnswerFromAChild(t *testing.T) {
 
 func TestRunStopsReadingWhenChildrenKeepAnAnswerBack(t *testing.T) {
 	for name, argv := range map[string][]string{
-		"half an answer":   programtest.Argv("parent", `{"a":`, "0", "after", "30s", ""),
-		"no answer":        programtest.Argv("daemon", "", "0", "after", "30s", ""),
-		"a failed program": programtest.Argv("parent", "{}", "3", "after", "30s", ""),
+		"half an answer":   programtest.Argv("parent", `{"a":`, "0", "after", "60s", ""),
+		"no answer":        programtest.Argv("daemon", "", "0", "after", "60s", ""),
+		"a failed program": programtest.Argv("parent", "{}", "3", "after", "60s", ""),
 		"a flood":          programtest.Argv("parent", "", "0", "errflood", "100000000000"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			within(t, 10*time.Second, func() {
+			within(t, func() {
 				res, err := run(t, program.Command{Argv: argv, Linger: 200 * time.Millisecond})
 				if err != nil || !res.Held {
 					t.Fatalf("%v, %+v", err, res)
@@ -348,11 +347,11 @@ func TestRunStopsReadingWhenChildrenKeepAnAnswerBack(t *testing.T) {
 }
 
 func TestRunTakesTheCallersWordForAWholeAnswer(t *testing.T) {
-	within(t, 10*time.Second, func() {
+	within(t, func() {
 		res, err := run(t, program.Command{
-			Argv:   programtest.Argv("parent", "", "0", "after", "30s", ""),
+			Argv:   programtest.Argv("parent", "", "0", "after", "60s", ""),
 			Whole:  func([]byte) bool { return true },
-			Linger: 20 * time.Second,
+			Linger: time.Minute,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -395,7 +394,7 @@ func TestRunLeaksNothing(t *testing.T) {
 		if g <= goroutines && f <= files {
 			return
 		}
-		if try == 50 {
+		if try == 1000 {
 			buf := make([]byte, 1<<20)
 			t.Fatalf("goroutines %d, were %d; files %d, were %d\n%s", g, goroutines, f, files, buf[:runtime.Stack(buf, true)])
 		}
@@ -449,19 +448,11 @@ func childOf(t *testing.T, res *program.Result) int {
 	return pid
 }
 
-// expectEnd waits for a process to disappear. A zombie that nobody reaps has ended too.
+// expectEnd waits for a process to disappear.
 func expectEnd(t *testing.T, pid int) {
 	t.Helper()
-	for range 100 {
-		if syscall.Kill(pid, 0) != nil {
-			return
-		}
-		out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
-		if err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "Z") {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
+	if !programtest.Ends(pid) {
+		syscall.Kill(pid, syscall.SIGKILL)
+		t.Errorf("process %d lives on", pid)
 	}
-	syscall.Kill(pid, syscall.SIGKILL)
-	t.Errorf("process %d lives on", pid)
 }

@@ -49,6 +49,8 @@ type client struct {
 	t *testing.T
 	p provider.Provider
 	w *World
+	// partial, when it is not nil, is called when the provider tells what exists before its answer.
+	partial func()
 }
 
 func newClient(t *testing.T, config map[string]cty.Value) *client {
@@ -64,7 +66,7 @@ func newClient(t *testing.T, config map[string]cty.Value) *client {
 		t.Fatal(diags.Err())
 	}
 	t.Cleanup(func() { p.Close() })
-	return &client{t, p, open(t, dir)}
+	return &client{t: t, p: p, w: open(t, dir)}
 }
 
 // create plans and applies a new object.
@@ -96,7 +98,11 @@ func (c *client) apply(ctx context.Context, prior, config cty.Value, token strin
 		}
 		planned = plan.Planned
 	}
-	return c.p.Apply(ctx, provider.ApplyRequest{Type: typeName, Prior: prior, Planned: planned, Config: config, Intent: token})
+	return c.p.Apply(ctx, provider.ApplyRequest{Type: typeName, Prior: prior, Planned: planned, Config: config, Intent: token, Partial: func(cty.Value, []byte) {
+		if c.partial != nil {
+			c.partial()
+		}
+	}})
 }
 
 func (c *client) names() string {
@@ -238,9 +244,10 @@ func TestInterruptedCreationTellsWhatExists(t *testing.T) {
 	if resp := c.create(ctx, "early", "", "delay", "20s"); !resp.State.IsNull() || !resp.Diagnostics.HasErrors() {
 		t.Errorf("interrupted before the effect: %+v", resp)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 150*time.Millisecond)
+	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
-	if resp := c.create(ctx, "late", "", "delay", "200ms"); resp.State.IsNull() || !resp.Diagnostics.HasErrors() {
+	c.partial = cancel
+	if resp := c.create(ctx, "late", "", "delay", "50ms", "half", "early"); resp.State.IsNull() || !resp.Diagnostics.HasErrors() {
 		t.Errorf("interrupted after the effect: %+v", resp)
 	}
 	if resp := c.create(ctx, "deaf", "", "delay", "10ms", "deaf", "yes"); resp.Diagnostics.HasErrors() {

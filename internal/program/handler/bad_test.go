@@ -225,11 +225,11 @@ func TestDeletionSucceedsWhateverIsPrinted(t *testing.T) {
 
 func TestATimeoutEndsTheProgram(t *testing.T) {
 	exe, _ := os.Executable()
-	text := strings.Replace(fmt.Sprintf(toyManifest, `["`+filepath.ToSlash(exe)+`"]`), `"create": "5m"`, `"create": "300ms"`, 1)
+	text := strings.Replace(fmt.Sprintf(toyManifest, `["`+filepath.ToSlash(exe)+`"]`), `"create": "5m"`, `"create": "1s"`, 1)
 	f, _ := newProgram(t, text, handler.Options{})
 	d := drive(t, f)
 	resp := d.thing("create: sleep", nil)
-	if got := texts(resp.Diagnostics); !strings.Contains(got, "the timeout of 300ms that the manifest sets for create has passed") || resp.State != cty.NilVal {
+	if got := texts(resp.Diagnostics); !strings.Contains(got, "the timeout of 1s that the manifest sets for create has passed") || resp.State != cty.NilVal {
 		t.Errorf("got %s", got)
 	}
 }

@@ -107,13 +107,16 @@ func TestTheExamplesOfTheDocumentationFitTheirDescriptions(t *testing.T) {
 // TestTheLinesOfASessionFitTheirDescriptions compares what goes over the pipes of a session.
 func TestTheLinesOfASessionFitTheirDescriptions(t *testing.T) {
 	wire := filepath.Join(t.TempDir(), "wire")
-	f, _ := newSession(t, "", handler.Options{}, nil, "TOY_WIRE="+wire)
+	f, _ := newSession(t, "", handler.Options{}, func(s *handler.Surroundings) { s.Grace = time.Minute }, "TOY_WIRE="+wire)
 	d := drive(t, f)
 	for _, do := range []string{"", "create: tell", "create: half", "create: error"} {
 		d.thing(do, nil)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(100*time.Millisecond, cancel)
+	go func() {
+		awaitLine(t, wire, "create: cancellable")
+		cancel()
+	}()
 	d.apply(ctx, "toy_thing", d.null("toy_thing"), d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal("a"), "do": cty.StringVal("create: cancellable")}))
 	text, err := os.ReadFile(wire)
 	if err != nil {

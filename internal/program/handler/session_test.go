@@ -162,6 +162,18 @@ func TestProgramsThatBeginNoSessionSayWhatToChange(t *testing.T) {
 	}
 }
 
+// awaitLine waits until the program of a session has read something.
+func awaitLine(t *testing.T, wire, text string) {
+	t.Helper()
+	for range 6000 {
+		if lines, _ := os.ReadFile(wire); strings.Contains(string(lines), text) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("the program was not sent %q", text)
+}
+
 func startsIn(log string) int {
 	text, _ := os.ReadFile(log)
 	return strings.Count(string(text), "start ")
@@ -225,15 +237,18 @@ func TestASessionThatClosesItsInputIsToldSoAndStartedAgain(t *testing.T) {
 }
 
 func TestACancelledCallIsToldToTheProgram(t *testing.T) {
-	for do, kills := range map[string]bool{"create: cancellable": false, "create: sleep": true} {
-		log := filepath.Join(t.TempDir(), "log")
-		f, _ := newSession(t, "", handler.Options{}, nil, "TOY_LOG="+log)
+	for do, grace := range map[string]time.Duration{"create: cancellable": time.Minute, "create: sleep": 100 * time.Millisecond} {
+		log, wire := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "wire")
+		f, _ := newSession(t, "", handler.Options{}, func(s *handler.Surroundings) { s.Grace = grace }, "TOY_LOG="+log, "TOY_WIRE="+wire)
 		d := drive(t, f)
 		if resp := d.thing("", nil); resp.Diagnostics.HasErrors() {
 			t.Fatal(texts(resp.Diagnostics))
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(100*time.Millisecond, func() { cancel(errors.New("enough")) })
+		go func() {
+			awaitLine(t, wire, do)
+			cancel(errors.New("enough"))
+		}()
 		resp := d.apply(ctx, "toy_thing", d.null("toy_thing"), d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal("a"), "do": cty.StringVal(do)}))
 		if got := texts(resp.Diagnostics); !strings.Contains(got, "the program was stopped: enough") || resp.State != cty.NilVal {
 			t.Errorf("%s: got %#v %s", do, resp.State, got)
@@ -241,7 +256,7 @@ func TestACancelledCallIsToldToTheProgram(t *testing.T) {
 		if resp := d.thing("", nil); resp.Diagnostics.HasErrors() {
 			t.Errorf("afterwards: %s", texts(resp.Diagnostics))
 		}
-		if n := startsIn(log); (n == 2) != kills {
+		if n := startsIn(log); (n == 2) != (do == "create: sleep") {
 			t.Errorf("%s: it was started %d times", do, n)
 		}
 	}
@@ -249,7 +264,8 @@ func TestACancelledCallIsToldToTheProgram(t *testing.T) {
 
 // TestACallThatIsGivenUpDoesNotCostTheOthers cancels a call that does not listen while another changes something.
 func TestACallThatIsGivenUpDoesNotCostTheOthers(t *testing.T) {
-	f, _ := newSession(t, `"concurrency": 4,`, handler.Options{}, func(s *handler.Surroundings) { s.Grace = 200 * time.Millisecond })
+	wire := filepath.Join(t.TempDir(), "wire")
+	f, _ := newSession(t, `"concurrency": 4,`, handler.Options{}, func(s *handler.Surroundings) { s.Grace = 200 * time.Millisecond }, "TOY_WIRE="+wire)
 	d := drive(t, f)
 	start := func(ctx context.Context, do string) chan provider.ApplyResponse {
 		out := make(chan provider.ApplyResponse, 1)
@@ -260,9 +276,12 @@ func TestACallThatIsGivenUpDoesNotCostTheOthers(t *testing.T) {
 	}
 	other, stop := context.WithCancel(t.Context())
 	slow := start(other, "create: cancellable")
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if resp := <-start(ctx, "create: sleep"); !resp.Diagnostics.HasErrors() {
+	ctx, cancel := context.WithCancel(t.Context())
+	deaf := start(ctx, "create: sleep")
+	awaitLine(t, wire, "create: cancellable")
+	awaitLine(t, wire, "create: sleep")
+	cancel()
+	if resp := <-deaf; !resp.Diagnostics.HasErrors() {
 		t.Error("no error")
 	}
 	select {
@@ -281,7 +300,13 @@ func TestACallThatIsGivenUpDoesNotCostTheOthers(t *testing.T) {
 
 func TestProgressOfASessionIsThatOfItsCall(t *testing.T) {
 	var c collector
-	f, _ := newSession(t, "", handler.Options{Output: c.take}, nil)
+	heard := filepath.Join(t.TempDir(), "heard")
+	f, _ := newSession(t, "", handler.Options{Output: func(ctx context.Context, o handler.Output) {
+		c.take(ctx, o)
+		if o.Line == "slowly" {
+			_ = os.WriteFile(heard, nil, 0o600)
+		}
+	}}, nil, "TOY_HEARD="+heard)
 	if resp := drive(t, f).thing("create: progress", nil); resp.Diagnostics.HasErrors() {
 		t.Fatal(texts(resp.Diagnostics))
 	}
@@ -314,7 +339,7 @@ func TestASessionThatStaysAfterItsInputIsEnded(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if d := time.Since(start); d > 30*time.Second {
+	if d := time.Since(start); d > 45*time.Second { // it would stay for a minute
 		t.Errorf("closing took %s", d)
 	}
 	if _, err := p.CallFunction(t.Context(), "slug", []cty.Value{cty.StringVal("A")}); err == nil || !strings.Contains(err.Error(), "has been closed") {

@@ -263,7 +263,12 @@ var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v objec
 		for _, params := range []any{object{"id": id, "message": "waiting for DNS", "fraction": 0.4}, object{"id": id}, object{"id": 999, "message": "lost"}, "nonsense", nil} {
 			s.send(object{"jsonrpc": "2.0", "method": "$/progress", "params": params})
 		}
-		time.Sleep(200 * time.Millisecond)
+		for n := 0; n < 6000; n++ { // standard error is read by itself: what was said is of this call as long as it is under way
+			if _, err := os.Stat(os.Getenv("TOY_HEARD")); err == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 		return false
 	},
 	"say the name": func(_ *toySessionState, _ int64, v object, _ chan struct{}) bool {

@@ -1,8 +1,9 @@
-package serve
+package programtest
 
 import "os"
 
-func alive(pid int) bool {
+// Alive tells whether a process is there.
+func Alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err == nil {
 		_ = p.Release()

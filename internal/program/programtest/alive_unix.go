@@ -1,0 +1,20 @@
+//go:build unix
+
+package programtest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// Alive tells whether a process is there. One that has ended and that nobody has waited for does not count: in a container there may be
+// nobody to do so.
+func Alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || !strings.Contains(string(stat), ") Z ")
+}
