@@ -108,15 +108,43 @@ func member(object map[string]json.RawMessage, name string) (json.RawMessage, er
 	return raw, nil
 }
 
-// salvageID finds the id in the first JSON value of an output that is no answer. With it an object that was created can
-// be kept track of.
+// salvageID finds the id in an output that is no answer. With it an object that was created can be kept track of. It looks at the first JSON
+// value, and at what begins on the last line that begins with a brace, for programs that print something else first: an object that
+// has other members of an answer beside its id, if there is one.
 func salvageID(stdout []byte) string {
-	var object map[string]json.RawMessage
-	if json.NewDecoder(bytes.NewReader(stdout)).Decode(&object) != nil {
-		return ""
+	id := ""
+	for _, text := range [][]byte{stdout, lastObject(stdout)} {
+		var object map[string]json.RawMessage
+		if json.NewDecoder(bytes.NewReader(text)).Decode(&object) != nil {
+			continue
+		}
+		found := looseID(object["id"])
+		if found != "" && (object["arguments"] != nil || object["result"] != nil) {
+			return found
+		}
+		if id == "" {
+			id = found
+		}
 	}
-	id, _ := readID(object)
 	return id
+}
+
+// lastObject is the output from its last line on that begins with a brace.
+func lastObject(stdout []byte) []byte {
+	return stdout[bytes.LastIndex(stdout, []byte("\n{"))+1:]
+}
+
+// looseID reads an id that may be a number, as many systems have it: a string was asked for, but which object it is is plain.
+func looseID(raw json.RawMessage) string {
+	switch program.Kind(raw) {
+	case "a string":
+		var id string
+		_ = json.Unmarshal(raw, &id) // it is valid: a part of what was decoded
+		return id
+	case "a number":
+		return string(bytes.TrimSpace(raw))
+	}
+	return ""
 }
 
 // importID is the long form of the id of an import.

@@ -30,8 +30,10 @@ type command struct {
 	// first is the first word as it was written, quoted: unlike argv[0] it may be null or empty.
 	first string
 	// name is the program's file name, without its interpreter.
-	name  string
-	dir   string
+	name string
+	dir  string
+	// base is what relative names are relative to; empty means the current directory.
+	base  string
 	stdin []byte
 	// action is what the program is asked to do: create, read, update, delete; empty for a data source.
 	action string
@@ -122,10 +124,11 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 			return nil, problem("Program is not allowed", fmt.Sprintf("The program %s was not run: %s.", c.purpose(), err))
 		}
 	}
+	c.base = p.opts.Dir
 	cmd := program.Command{
 		Argv:  c.argv,
 		Dir:   c.dir,
-		Base:  p.opts.Dir,
+		Base:  c.base,
 		Env:   p.opts.Env,
 		Stdin: c.stdin,
 		Grace: p.opts.Grace,
@@ -157,11 +160,11 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	switch {
 	case errors.As(err, &lookup):
 		return problem(sumLookup, fmt.Sprintf("The program %s was not found, or is no executable file. A name without a slash is "+
-			"searched in the directories of PATH, any other one is relative to the current directory.%s\n\n"+
-			"Platform: %s\nProgram: %s\nError: %s", c.purpose(), c.origin(), runtime.GOOS, c.first, lookup.Err))
+			"searched in the directories of PATH, any other one is relative to the current directory.%s%s\n\n"+
+			"Platform: %s\nProgram: %s\nError: %s", c.purpose(), c.lookupAdvice(lookup), c.origin(), runtime.GOOS, c.first, lookup.Err))
 	case errors.As(err, &start):
-		return problem(sumExecution, fmt.Sprintf("The program %s could not be started, so there is no additional error messaging.%s\n\n"+
-			"Program: %s\nState: %s", c.purpose(), c.origin(), start.Path, start.Err))
+		return problem(sumExecution, fmt.Sprintf("The program %s could not be started, so there is no additional error messaging.%s%s\n\n"+
+			"Program: %s\nState: %s", c.purpose(), startAdvice(start), c.origin(), start.Path, start.Err))
 	case errors.As(err, &limit):
 		return c.badResults(res, err)
 	case errors.As(err, &stopped):
@@ -191,12 +194,11 @@ func (c *command) badEnd(res *program.Result, intro string) *diag.Diagnostic {
 
 // badResults shows what is wrong with the output of a program that ended well.
 func (c *command) badResults(res *program.Result, err error) *diag.Diagnostic {
-	expected := "one JSON object whose values are all strings"
-	hint := ""
+	expected, hint := "one JSON object whose values are all strings", answerAdvice(res.Stdout, c.action == "")
 	switch c.action {
 	case "create", "update":
 		expected = `one JSON object {"id": "...", "arguments": {...}, "result": {...}} in which all values are strings`
-		hint = " What the program did is done all the same: compare the object with the state before the next apply."
+		hint += " What the program did is done all the same: compare the object with the state before the next apply."
 	case "read":
 		expected = `one JSON object {"id": "...", "arguments": {...}, "result": {...}} in which all values are strings, or null when the object is gone`
 	}

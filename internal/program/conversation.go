@@ -153,7 +153,7 @@ func launching[T any](path string, c Command, launch func(path, dir string, c Co
 			return t, nil
 		}
 		if !errors.Is(err, syscall.ETXTBSY) || try == 10 {
-			return none, &StartError{Path: path, Err: err}
+			return none, &StartError{Path: path, Err: err, File: fileOf(dir, path)}
 		}
 		time.Sleep(time.Duration(try+1) * 5 * time.Millisecond)
 	}

@@ -160,3 +160,34 @@ func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 		})
 	}
 }
+
+func TestStartErrorsSayWhatIsWrongWithTheFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("there", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct{ text, want string }{
+		"a missing interpreter":   {"#! /no/such/interpreter -x\n", `"/no/such/interpreter"`},
+		"no line end":             {"#!/no/such/interpreter", `"/no/such/interpreter"`},
+		"line ends of Windows":    {"#!/bin/sh\r\n", "CR LF"},
+		"Windows, with an option": {"#!/no/such/sh -e\r\n", `"/no/such/sh"`},
+		"a long first line":       {"#!/" + strings.Repeat("x", 100) + strings.Repeat(" x", 5000), strings.Repeat("x", 100)},
+		"no first line":           {"echo\n", "neither a program for this system nor a script"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			script(t, "there/p", test.text)
+			for _, c := range []program.Command{{Argv: []string{"there/p"}}, {Argv: []string{"./p"}, Base: "there"}} {
+				var start *program.StartError
+				if _, err := run(t, c); !errors.As(err, &start) || !strings.Contains(start.Advice(), test.want) {
+					t.Errorf("%+v: %v, %q", c.Argv, err, start.Advice())
+				}
+			}
+		})
+	}
+	_, err := run(t, program.Command{Argv: []string{"sh"}, Dir: "gone"})
+	var start *program.StartError
+	if !errors.As(err, &start) || start.Advice() != "" {
+		t.Errorf("a directory that is not there: %v", err)
+	}
+}

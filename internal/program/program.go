@@ -115,6 +115,8 @@ func (e *LookupError) Unwrap() error { return e.Err }
 type StartError struct {
 	Path string
 	Err  error
+	// File is the file that Path means where the program was to run; empty when there is no such directory.
+	File string
 }
 
 func (e *StartError) Error() string { return e.Err.Error() }

@@ -274,11 +274,12 @@ func lookupAdvice(err *program.LookupError) string {
 
 // startAdvice says what to do about a file that the system does not run.
 func startAdvice(err *program.StartError) string {
-	if errors.Is(err.Err, syscall.ENOEXEC) {
-		return "A script needs a first line that names its interpreter, such as #!/usr/bin/env bash; or the command in " + manifest.FileName + " names it."
-	}
-	if errors.Is(err.Err, fs.ErrNotExist) {
-		return "The file is there, so it is probably the interpreter in its first line that is not."
+	advice := err.Advice()
+	switch {
+	case errors.Is(err.Err, syscall.ENOEXEC):
+		return advice + " The command in " + manifest.FileName + " can name the interpreter, too."
+	case advice != "":
+		return advice
 	}
 	return "Check the command in " + manifest.FileName + "."
 }

@@ -1,0 +1,95 @@
+package external
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/tombolo-iac/tombolo/internal/program"
+)
+
+// What follows are sentences that say what to change, each with a space in front; empty where nothing is known. They answer the mistakes that
+// everybody makes who knows shells: there is none here.
+
+// lookupAdvice looks at a program that was not found, or is no executable file.
+func (c *command) lookupAdvice(err *program.LookupError) string {
+	name := err.Program
+	slash := strings.ContainsAny(name, `/\`)
+	switch {
+	case errors.Is(err.Err, fs.ErrPermission) && c.exists(name):
+		return fmt.Sprintf(" Make it executable (chmod +x), or run it with its interpreter: [\"sh\", %q].", name)
+	case strings.HasPrefix(name, "~"):
+		return fmt.Sprintf(" There is no shell that replaces ~; the function pathexpand does: pathexpand(%q).", name)
+	case strings.ContainsAny(name, "|&;<>`") || strings.Contains(name, "$("):
+		return fmt.Sprintf(" There is no shell unless you name one: [\"sh\", \"-c\", %q].", name)
+	case len(strings.Fields(name)) > 1:
+		return fmt.Sprintf(" There is no shell that takes words apart; each is an element of its own: %s.", literal(strings.Fields(name)))
+	case strings.Contains(name, "$"):
+		return " There is no shell that replaces variables."
+	case !slash && c.exists(name):
+		return fmt.Sprintf(" There is such a file in the current directory: \"./%s\", or from within a module \"${path.module}/%s\".", name, name)
+	case slash && c.dir != "" && !filepath.IsAbs(name) && c.exists(filepath.Join(c.dir, name)):
+		return fmt.Sprintf(" There is such a file in working_dir, which is not looked at: abspath(%q).", filepath.Join(c.dir, name))
+	}
+	return ""
+}
+
+// exists tells whether there is something of that name where names with a slash are looked up.
+func (c *command) exists(name string) bool {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(c.base, name)
+	}
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// literal is a list of strings as a configuration says it.
+func literal(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = fmt.Sprintf("%q", w)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// startAdvice looks at a file that the system does not start.
+func startAdvice(err *program.StartError) string {
+	advice := err.Advice()
+	if advice == "" {
+		return ""
+	}
+	if errors.Is(err.Err, syscall.ENOEXEC) {
+		advice += fmt.Sprintf(" Or run it with its interpreter: [\"sh\", %q].", err.Path)
+	}
+	return " " + advice
+}
+
+// answerAdvice looks at an answer that cannot be read, which had to be an object of strings, or of other things. What encoding/json says of it,
+// which people search for, does not tell where to look.
+func answerAdvice(stdout []byte, ofStrings bool) string {
+	if bytes.HasPrefix(bytes.TrimSpace(stdout), []byte("{'")) {
+		return " This is how Python shows a dictionary, not JSON: print(json.dumps(...))."
+	}
+	var object map[string]json.RawMessage
+	if !ofStrings || json.Unmarshal(stdout, &object) != nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		switch kind := program.Kind(object[name]); kind {
+		case "a string", "null":
+		case "an object", "an array":
+			return fmt.Sprintf(" The value of \"%s\" is %s: print it as a string that holds JSON, which jsondecode reads.", program.Excerpt([]byte(name)), kind)
+		default:
+			return fmt.Sprintf(" The value of \"%s\" is %s: print it as a string.", program.Excerpt([]byte(name)), kind)
+		}
+	}
+	return ""
+}
