@@ -5,21 +5,18 @@ package drivers
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/clitest"
 )
 
-// scripts runs the scripts of testdata with a binary in the folder first in the path. Beside the commands of testscript they have
+// scripts runs the scripts of testdata with a binary in the folder first in the path. Beside the commands of testscript and clitest they have
 //
-//	exits N COMMAND...    the command must exit with N
-//	waitfor FILE...       wait until the files exist
 //	stripped FILE         what Atlantis shows of the standard output: what follows the last line about refreshing
 func scripts(t *testing.T, folder string) {
 	t.Helper()
@@ -37,7 +34,7 @@ func scripts(t *testing.T, folder string) {
 			}
 			return installWorld(home)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "waitfor": waitfor, "stripped": stripped},
+		Cmds: clitest.Commands(map[string]clitest.Command{"stripped": stripped}),
 	})
 }
 
@@ -64,39 +61,6 @@ func TestTheScriptsHoldForTerraform(t *testing.T) {
 	}
 	if err := errors.Join(os.MkdirAll(filepath.Dir(mark), 0o777), os.WriteFile(mark, nil, 0o666)); err != nil {
 		t.Logf("it will be asked again: %v", err)
-	}
-}
-
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits N COMMAND...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	var exit *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else {
-		ts.Check(err)
-	}
-	if got != want {
-		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
-	}
-}
-
-func waitfor(ts *testscript.TestScript, neg bool, args []string) {
-	for _, name := range args {
-		deadline := time.Now().Add(60 * time.Second)
-		for {
-			if _, err := os.Stat(ts.MkAbs(name)); err == nil {
-				break
-			}
-			if time.Now().After(deadline) {
-				ts.Fatalf("there is still no %s", name)
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
 	}
 }
 

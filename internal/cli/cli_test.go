@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,10 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tombolo-iac/tombolo/internal/cli/clitest"
 )
 
 // roles are what else the test binary is, by the name under which it is called.
@@ -32,10 +32,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"tombolo": run, "terraform": run})
 }
 
-// TestScripts runs the scripts in testdata, one topic each. Beside the commands of testscript they have
+// TestScripts runs the scripts in testdata, one topic each. Beside the commands of testscript and clitest they have
 //
-//	exits N COMMAND...    the command must exit with N
-//	waitfor FILE...       wait until the files exist
 //	canary TEXT FILE...   the files, or stdout and stderr, must not hold the text
 //	mode PERM FILE        the file must have these permissions
 //	signal NAME FILE      send a signal to the process whose number the file holds
@@ -60,43 +58,8 @@ func TestScripts(t *testing.T) {
 			}
 			return oracle != "", nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "waitfor": waitfor, "canary": canary, "mode": mode, "signal": sendSignal,
-		},
+		Cmds: clitest.Commands(map[string]clitest.Command{"canary": canary, "mode": mode, "signal": sendSignal}),
 	})
-}
-
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits N COMMAND...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	var exit *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else {
-		ts.Check(err)
-	}
-	if got != want {
-		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
-	}
-}
-
-func waitfor(ts *testscript.TestScript, neg bool, args []string) {
-	for _, name := range args {
-		deadline := time.Now().Add(30 * time.Second)
-		for {
-			if _, err := os.Stat(ts.MkAbs(name)); err == nil {
-				break
-			}
-			if time.Now().After(deadline) {
-				ts.Fatalf("there is still no %s", name)
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-	}
 }
 
 func canary(ts *testscript.TestScript, neg bool, args []string) {
