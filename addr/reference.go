@@ -1,7 +1,10 @@
 package addr
 
 import (
+	"math/big"
+
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
 )
@@ -132,17 +135,27 @@ func attrAt(t hcl.Traversal, i int) (string, bool) {
 	return a.Name, ok
 }
 
-// keyAt reads a literal instance key at position i, if one stands there.
-func keyAt(t hcl.Traversal, i int) (Key, bool) {
+// keyAt reads a literal instance key at position i, if one stands there. What can be the key of no instance at all is a problem; a negative
+// number or a key that is not known yet is none.
+func keyAt(t hcl.Traversal, i int) (Key, bool, diag.List) {
 	if i >= len(t) {
-		return NoKey, false
+		return NoKey, false, nil
 	}
 	index, ok := t[i].(hcl.TraverseIndex)
 	if !ok {
-		return NoKey, false
+		return NoKey, false, nil
 	}
-	key, err := keyOf(index.Key)
-	return key, err == nil
+	if key, err := keyOf(index.Key); err == nil {
+		return key, true, nil
+	}
+	if key := index.Key; !key.IsKnown() {
+		return NoKey, false, nil
+	} else if !key.IsNull() && key.Type() == cty.Number {
+		if _, exact := key.AsBigFloat().Int64(); exact == big.Exact {
+			return NoKey, false, nil
+		}
+	}
+	return NoKey, false, diag.List(nil).Errorf(&index.SrcRange, "Invalid index key", "An instance is named by a string, or by a whole number that is not too large. This is neither.")
 }
 
 func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (Reference, diag.List) {
@@ -157,8 +170,11 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 	}
 	name, ok2 := attrAt(t, at+1)
 	if !ok || !ok2 {
-		if ok && len(t) > at+1 {
+		if len(t) > at+1 {
 			rng = t[at+1].SourceRange() // an index where the name should be
+			if !ok {
+				rng = t[at].SourceRange() // or the type
+			}
 		}
 		switch mode {
 		case Data:
@@ -166,15 +182,19 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 		case Ephemeral:
 			return ref, diags.Errorf(&rng, "Invalid reference", `A reference to an ephemeral resource needs its type and its name: ephemeral.TYPE.NAME.`)
 		}
+		if at > 0 {
+			return ref, diags.Errorf(&rng, "Invalid reference", `A reference to a resource needs its type and its name: resource.TYPE.NAME.`)
+		}
 		return ref, diags.Errorf(&rng, "Invalid reference", "This is read as a reference to a resource, which needs a type and a name: %[1]s.NAME. If %[1]q is meant as text, put it in double quotes.", typ)
 	}
 	ref.Kind, ref.Resource, ref.Remaining = RefResource, Resource{mode, typ, name}, t[at+2:]
 	ref.Range = hcl.RangeBetween(t[0].SourceRange(), t[at+1].SourceRange())
-	if key, ok := keyAt(t, at+2); ok {
+	key, ok, diags := keyAt(t, at+2)
+	if ok {
 		ref.Key, ref.HasKey, ref.Remaining = key, true, t[at+3:]
 		ref.Range = hcl.RangeBetween(t[0].SourceRange(), t[at+2].SourceRange())
 	}
-	return ref, nil
+	return ref, diags
 }
 
 func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List) {
@@ -186,7 +206,8 @@ func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List)
 	ref.Kind, ref.Name, ref.Remaining = RefModule, name, t[2:]
 	ref.Range = hcl.RangeBetween(rootRange, t[1].SourceRange())
 	next := 2
-	if key, ok := keyAt(t, 2); ok {
+	key, ok, diags := keyAt(t, 2)
+	if ok {
 		ref.Key, ref.HasKey, ref.Remaining = key, true, t[3:]
 		ref.Range = hcl.RangeBetween(rootRange, t[2].SourceRange())
 		next = 3
@@ -201,7 +222,7 @@ func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List)
 		ref.NameRange = t[next].SourceRange()
 		ref.Range = hcl.RangeBetween(rootRange, ref.NameRange)
 	}
-	return ref, nil
+	return ref, diags
 }
 
 // isStep tells whether a step can lead out of a module instance: to an output, or over all of them.

@@ -189,6 +189,7 @@ func (l *linker) conditions(list []*config.Condition) {
 func (l *linker) traversals(of any, list []hcl.Traversal) {
 	for _, t := range list {
 		ref, d := addr.ParseReference(t)
+		ref = l.u.wholeModule(ref)
 		if !d.HasErrors() {
 			d = d.Extend(l.resolve(ref))
 		}
@@ -323,6 +324,20 @@ func (l *linker) keyed() bool {
 	return false
 }
 
+// wholeModule takes a reference to an output value that a module does not have for one to the module. Evaluating it tells what there is,
+// and what a "try" around it gives instead. So it is with a key where a module has none: it is the name of an output value.
+func (u *Unit) wholeModule(ref addr.Reference) addr.Reference {
+	child := u.calls[ref.Name]
+	if ref.Kind != addr.RefOutput || child == nil {
+		return ref
+	}
+	_, declared := child.outputs[ref.Output]
+	if call := child.Module.Call; !declared || ref.HasKey && call.Count == nil && call.ForEach == nil {
+		ref.Kind = addr.RefModule
+	}
+	return ref
+}
+
 func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.List {
 	call, ok := l.u.callSlots[ref.Name]
 	if !ok {
@@ -339,11 +354,7 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 			// Not an output but an attribute of a collection: evaluation tells.
 			return l.allOutputs(ref.Name, child)
 		}
-		i, ok := l.u.outSlots[[2]string{ref.Name, ref.Output}]
-		if !ok {
-			return diag.List(nil).Errorf(&ref.NameRange, "Unsupported attribute", "This object does not have an attribute named %q.%s", ref.Output, suggestOr(ref.Output, child.outputs, ""))
-		}
-		l.deps[i] = true
+		l.deps[l.u.outSlots[[2]string{ref.Name, ref.Output}]] = true
 		return nil
 	}
 	return l.allOutputs(ref.Name, child)

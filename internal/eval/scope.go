@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -137,31 +138,50 @@ func (c *callValue) anything() cty.Value {
 	return cty.ObjectVal(vals)
 }
 
+// key gives the key of an instance that a reference means: an index is converted to what a collection has, so ["0"] is the first of a
+// list, and [0] is "0" of a map.
+func (c *callValue) key(k addr.Key) addr.Key {
+	want := cty.Number
+	if c.mode == Keyed {
+		want = cty.String
+	}
+	if converted, err := convert.Convert(k.Value(), want); err == nil {
+		if key, err := addr.KeyFromValue(converted); err == nil {
+			return key
+		}
+	}
+	return k
+}
+
 // partial makes a value that holds just the mentioned outputs of the mentioned instances: others may not be known yet.
 func (c *callValue) partial(refs []addr.Reference) cty.Value {
 	if c.validating {
 		return c.value()
 	}
 	names := map[addr.Key]map[string]bool{}
-	top := 0
+	top, missing := 0, false
 	for _, r := range refs {
-		if names[r.Key] == nil {
-			names[r.Key] = map[string]bool{}
+		key := c.key(r.Key)
+		if names[key] == nil {
+			names[key] = map[string]bool{}
 		}
-		names[r.Key][r.Output] = true
-		if n, ok := r.Key.Int(); ok {
+		names[key][r.Output] = true
+		if c.children[key] == nil {
+			missing = true // an error, which says which keys there are
+		} else if n, ok := key.Int(); ok {
 			top = max(top, n+1)
 		}
 	}
 	switch c.mode {
-	case Unknown:
-		return cty.DynamicVal
 	case Single:
 		if i := c.children[addr.NoKey]; i != nil {
 			return i.outputs(names[addr.NoKey])
 		}
 	case Counted:
-		vals := make([]cty.Value, min(top, len(c.keys)))
+		if missing {
+			top = len(c.keys)
+		}
+		vals := make([]cty.Value, top)
 		for n := range vals {
 			vals[n] = cty.EmptyObjectVal
 			if want := names[addr.IntKey(n)]; want != nil {
@@ -170,20 +190,17 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 		}
 		return cty.TupleVal(vals)
 	case Keyed:
-		vals, missing := map[string]cty.Value{}, false
+		vals := map[string]cty.Value{}
+		const shown = 100 // keys at most, so that a try around each of many such references costs no product
+		if missing && len(c.keys) <= shown {
+			for _, k := range c.keys {
+				s, _ := k.Str()
+				vals[s] = cty.EmptyObjectVal
+			}
+		}
 		for k, want := range names {
 			if s, ok := k.Str(); ok && c.children[k] != nil {
 				vals[s] = c.children[k].outputs(want)
-			} else {
-				missing = true
-			}
-		}
-		const shown = 100                    // keys at most, so that a try around each of many such references costs no product
-		if missing && len(c.keys) <= shown { // an error, which says which keys there are
-			for _, k := range c.keys {
-				if s, ok := k.Str(); ok && names[k] == nil {
-					vals[s] = cty.EmptyObjectVal
-				}
 			}
 		}
 		return cty.ObjectVal(vals)
@@ -403,7 +420,7 @@ func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[stri
 		filename = e.Range().Filename
 		for _, t := range e.Variables() {
 			own, problems := beside.own(t, i.Unit)
-			if diags = diags.Extend(problems); !own && !l.wholeModule(t) {
+			if diags = diags.Extend(problems); !own {
 				l.traversals(e, []hcl.Traversal{t})
 			}
 		}
@@ -428,22 +445,6 @@ func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[stri
 	ctx.Functions = maps.Clone(table)
 	i.walk.addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, filename))
 	return ctx, diags.Extend(s.warnings)
-}
-
-// wholeModule takes a reference to an output value that a module does not have for one to the module, so that evaluating it tells what there is.
-func (l *linker) wholeModule(t hcl.Traversal) bool {
-	ref, diags := addr.ParseReference(t)
-	if diags.HasErrors() || ref.Kind != addr.RefOutput {
-		return false
-	}
-	if child := l.u.calls[ref.Name]; child != nil {
-		if _, ok := child.outputs[ref.Output]; !ok {
-			ref.Kind, ref.HasKey = addr.RefModule, false
-			l.s.refs = append(l.s.refs, ref)
-			return true
-		}
-	}
-	return false
 }
 
 // Outputs gives, after a walk, the output values of the module, marks included.

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"fmt"
-
 	"sort"
 
 	"github.com/hashicorp/hcl/v2"
@@ -93,24 +92,15 @@ func staticBlocks(name string, t hcl.Traversal, nb *provider.NestedBlock) diag.L
 		return nil
 	}
 	rng := t[0].SourceRange()
-	index, isIndex := t[0].(hcl.TraverseIndex)
+	_, isIndex := t[0].(hcl.TraverseIndex)
 	switch {
 	case nb.Nesting == provider.NestingSet:
 		return diag.List(nil).Errorf(&rng, "Cannot index a set value", "Blocks of type %q form a set, and the elements of a set have no keys. Use a \"for\" expression with an \"if\" clause to find those that are wanted.", name)
-	case nb.Nesting == provider.NestingList && (!isIndex || !numeric(index.Key)):
-		return diag.List(nil).Errorf(&rng, "Invalid index", "Blocks of type %q form a list of objects, so one of them is named by a number, like .%s[0].", name, name)
-	case nb.Nesting == provider.NestingMap && isIndex && !index.Key.IsNull() && index.Key.Type() != cty.String:
-		return diag.List(nil).Errorf(&rng, "Invalid index", "Blocks of type %q form a map of objects, so one of them is named by a string, like .%s[\"key\"].", name, name)
+	case nb.Nesting == provider.NestingList && !isIndex:
+		return diag.List(nil).Errorf(&rng, "Invalid operation", "Blocks of type %q form a list of objects: say which one is meant by a number, like .%[1]s[0], or write .%[1]s[*] for all of them.", name)
 	}
+	// Whether there is a block with that index, and whether that matters, evaluation tells: a "try" may stand around it.
 	return StaticTraversal(t[1:], &nb.Block)
-}
-
-func numeric(key cty.Value) bool {
-	if key.Type() == cty.String {
-		_, err := cty.ParseNumberVal(key.AsString())
-		return err == nil
-	}
-	return key.Type() == cty.Number
 }
 
 // staticTraversal turns an expression such as a.b[each.key].c into a traversal: indices may mention count and each.
