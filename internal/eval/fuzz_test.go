@@ -69,9 +69,8 @@ func FuzzExpression(f *testing.F) {
 		if hclDiags.HasErrors() {
 			return
 		}
-		alarm := time.AfterFunc(10*time.Second, func() { panic(fmt.Sprintf("%q does not end", text)) }) // no t.Fatal could stop it
+		alarm := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("%q does not end", text)) }) // no t.Fatal could stop it
 		defer alarm.Stop()
-		started := time.Now()
 		var results [2]cty.Value
 		for i, r := range rooms {
 			v, diags := r.walk.Root.Expression(expr, src, table)
@@ -79,9 +78,6 @@ func FuzzExpression(f *testing.F) {
 				return
 			}
 			results[i] = v
-		}
-		if took := time.Since(started); took > 5*time.Second {
-			t.Fatalf("%q took %s", text, took)
 		}
 		if leaky.MatchString(text) {
 			return

@@ -312,9 +312,9 @@ func TestDataWithHostilePrograms(t *testing.T) {
 		"that floods its output":            {self("flood", "104857600"), sumResults, "Result Error: the program printed more than 64 MiB on standard output, and was killed"},
 		"that floods standard error":        {self("errflood", "104857600"), "", ""},
 		"that is deep":                      {self("deep", "1000000"), sumResults, "exceeded max depth"},
-		"whose child holds the pipes":       {self("parent", `{"a":"b"}`, "0", "after", "20s", ""), "", ""},
-		"that leaves a daemon":              {self("daemon", `{"a":"b"}`, "0", "after", "20s", ""), "", ""},
-		"whose child keeps the answer back": {self("parent", `{"a":`, "0", "after", "20s", ""), sumResults, "unexpected end of JSON input"},
+		"whose child holds the pipes":       {self("parent", `{"a":"b"}`, "0", "after", "2m", ""), "", ""},
+		"that leaves a daemon":              {self("daemon", `{"a":"b"}`, "0", "after", "2m", ""), "", ""},
+		"whose child keeps the answer back": {self("parent", `{"a":`, "0", "after", "2m", ""), sumResults, "unexpected end of JSON input"},
 		"that kills itself":                 {self("suicide"), sumExecution, "signal: killed"},
 	}
 	for name, test := range tests {
@@ -322,7 +322,7 @@ func TestDataWithHostilePrograms(t *testing.T) {
 			t.Parallel()
 			begin := time.Now()
 			_, diags := readData(t, New(Options{}), typeData, attrs{"program": test.program, "query": large})
-			if took := time.Since(begin); took > 15*time.Second {
+			if took := time.Since(begin); took > time.Minute {
 				t.Errorf("took %s", took)
 			}
 			if test.summary == "" {
@@ -353,7 +353,7 @@ func TestDataEndsWithItsContextOrTheProvider(t *testing.T) {
 				schema, _ := p.Schema(ctx)
 				begin := time.Now()
 				resp := p.ReadData(ctx, provider.ReadDataRequest{Type: typeData, Config: attrs{"program": self(mode)}.object(schema.Data[typeData])})
-				if took := time.Since(begin); took > 15*time.Second {
+				if took := time.Since(begin); took > time.Minute {
 					t.Errorf("took %s", took)
 				}
 				reason := "context canceled"
