@@ -10,6 +10,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
 
 // Base answers every call except Schema: what needs no work succeeds, what the provider does not have fails with a diagnostic.
@@ -107,11 +108,14 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Unsupported state format",
 			"The stored object of type %q is in the flat format of very old states, which this provider never wrote.", req.Type)}
 	}
+	ty := rt.Block.ImpliedType()
+	if v, ok := ctyset.ReadJSON(req.Stored.JSON, ty); ok {
+		return UpgradeStateResponse{State: v}
+	}
 	if !json.Valid(req.Stored.JSON) {
 		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Invalid stored object",
 			"The stored object of type %q is not valid JSON.", req.Type)}
 	}
-	ty := rt.Block.ImpliedType()
 	v, err := decodeJSON(req.Stored.JSON, ty)
 	if err != nil {
 		// A schema may have lost or gained attributes since: what it does not know any more is left out, what was not there is null.
@@ -125,6 +129,9 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 }
 
 func decodeJSON(data []byte, ty cty.Type) (cty.Value, error) {
+	if v, ok := ctyset.ReadJSON(data, ty); ok { // which reads no long numbers
+		return v, nil
+	}
 	if err := CheckNumbers(data, ty, ctyjson.Unmarshal); err != nil {
 		return cty.NilVal, err
 	}

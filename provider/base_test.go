@@ -29,6 +29,9 @@ func TestDecodeStoredFitsObjectsOfOtherSchemas(t *testing.T) {
 			"name": cty.StringVal("a"), "size": noSize, "rule": rule(cty.NumberIntVal(80), noHint)})},
 		"ones that are new, and a long number": {`{"name":"a","rule":[{"port":12345678901234567890123}]}`, cty.ObjectVal(map[string]cty.Value{
 			"name": cty.StringVal("a"), "size": noSize, "rule": rule(big, noHint)})},
+		"a number that takes long to write": {`{"name":"a","size":1e9999}`, cty.ObjectVal(map[string]cty.Value{
+			"name": cty.StringVal("a"), "size": cty.MustParseNumberVal("1e9999"), "rule": cty.NullVal(cty.List(block.Blocks["rule"].Block.ImpliedType()))})},
+		"one that takes too long": {`{"name":"a","size":1e99999}`, cty.NilVal},
 		"a value of another type": {`{"name":{},"rule":[]}`, cty.NilVal},
 		"no object":               {`[]`, cty.NilVal},
 		"something behind it":     {`{"name":"a"}}`, cty.NilVal},

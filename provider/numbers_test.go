@@ -7,6 +7,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -20,6 +21,9 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 		} {
 			if err := provider.CheckNumbers([]byte(data), ty, ctyjson.Unmarshal); (err == nil) != ok {
 				t.Errorf("%s: %v", data, err)
+			}
+			if v, read := ctyset.ReadJSON([]byte(data), ty); read && !ok {
+				t.Errorf("%s: was read as %#v", data, v.Type())
 			}
 		}
 		if err := provider.CheckNumbers([]byte(`["`+text+`"]`), cty.Set(cty.String), ctyjson.Unmarshal); err != nil {

@@ -19,7 +19,6 @@ import (
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
@@ -161,7 +160,7 @@ func unmarshal(raw []byte, ty cty.Type) (v cty.Value, err error) {
 			v, err = cty.NilVal, fmt.Errorf("the value does not fit its type")
 		}
 	}()
-	return ctyjson.Unmarshal(raw, ty)
+	return ctyset.UnmarshalJSON(raw, ty)
 }
 
 // cache gives the object's own cache; nil when it has none.

@@ -9,11 +9,12 @@
 //	ctyset.WhollyKnown(v)                    cty.Value.IsWhollyKnown
 //	ctyset.HasMarkDeep(v, mark)              cty.Value.HasMarkDeep
 //	ctyset.MarshalJSON, MarshalMsgpack       Marshal of cty/json and cty/msgpack
+//	ctyset.ReadJSON, UnmarshalJSON           Unmarshal of cty/json, in one pass over the text (read.go)
 //
 // cty gives no way to the elements of a set but the one that sorts. So this package looks into its values as they lie in memory (raw.go). Whether they lie
 // there as it expects is checked when the program starts; with a cty for which that is not so everything is left to cty, slower and no different.
 //
-// All functions are pure and safe for concurrent use. Converting and building values is left to cty.
+// All functions are pure and safe for concurrent use. Converting values, and building them out of others, is left to cty.
 package ctyset
 
 import (

@@ -71,6 +71,7 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 	registry := host.NewRegistry(context.Background(), map[addr.Provider]provider.Factory{
 		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) { return builtin.New(builtin.Options{}), nil },
 		labAddr:                           func(context.Context) (provider.Provider, error) { return lab{reads: &b.reads}, nil },
+		addr.DefaultProvider("broad"):     func(context.Context) (provider.Provider, error) { return broad{}, nil },
 	})
 	prog, diags := eval.New(cfg, registry)
 	if diags.HasErrors() {

@@ -37,5 +37,5 @@ func DecodeIdentity(s *provider.IdentitySchema, stored []byte) (cty.Value, error
 	if s == nil || len(stored) == 0 {
 		return cty.NilVal, nil
 	}
-	return ctyjson.Unmarshal(stored, s.ImpliedType())
+	return ctyset.UnmarshalJSON(stored, s.ImpliedType())
 }
