@@ -12,15 +12,24 @@ import (
 // block gives the fenced text behind a marker comment of the README.
 func block(t *testing.T, marker string) (args, text string) {
 	t.Helper()
-	readme, err := os.ReadFile("README.md")
+	found := blocks(t, "README.md", marker)
+	return found[0][0], found[0][1]
+}
+
+// blocks gives the fenced texts behind marker comments of a file: what the marker says, and the text.
+func blocks(t *testing.T, file, marker string) (found [][2]string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile("(?s)<!-- " + marker + ": (.*?) -->\n```[a-z]*\n(.*?)```").FindStringSubmatch(string(readme))
-	if m == nil {
-		t.Fatalf("README.md has no block marked %q", marker)
+	for _, m := range regexp.MustCompile("(?s)<!-- "+marker+": ([^\n]*?) -->\n```[a-z]*\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		found = append(found, [2]string{m[1], m[2]})
 	}
-	return m[1], m[2]
+	if found == nil {
+		t.Fatalf("%s has no block marked %q", file, marker)
+	}
+	return found
 }
 
 // wantLines checks that the output holds the lines; "..." stands for any number of lines.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -107,6 +108,41 @@ func TestTerraformInstallsThePluginFromAMirror(t *testing.T) {
 		t.Errorf("a second plan has changes:\n%s", out)
 	}
 	p.terraform(nil, "destroy", "-auto-approve")
+}
+
+// The program that docs/program-protocol.md shows, with the plugin under the address that it gives.
+func TestTerraformUsesTheDocumentedResource(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3 on PATH: the documentation uses it")
+	}
+	docs, err := os.ReadFile(filepath.FromSlash("../../docs/program-protocol.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirror := t.TempDir()
+	p := newProject(t, fmt.Sprintf("filesystem_mirror { path = %q }", mirror))
+	plugin(t, filepath.Join(mirror, "registry.terraform.io/tombolo/external/0.1.0", runtime.GOOS+"_"+runtime.GOARCH), "terraform-provider-external_v0.1.0")
+	files := regexp.MustCompile("(?s)<!-- file: resource/([^\n]*?) -->\n```[a-z]*\n(.*?)```").FindAllStringSubmatch(string(docs), -1)
+	requirement := regexp.MustCompile("(?s)```hcl\n(terraform .*?)```").FindStringSubmatch(string(docs))
+	if len(files) != 2 || requirement == nil {
+		t.Fatal("docs/program-protocol.md does not show the resource, its program, and where the provider comes from")
+	}
+	for _, file := range append(files, []string{"", "versions.tf", requirement[1]}) {
+		if err := os.WriteFile(filepath.Join(p.dir, file[1]), []byte(file[2]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.terraform(nil, "init")
+	if out := p.terraform(nil, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, `words = "2"`) {
+		t.Errorf("no result in:\n%s", out)
+	}
+	if out := p.terraform(nil, "plan", "-no-color"); !strings.Contains(out, "No changes.") {
+		t.Errorf("a second plan has changes:\n%s", out)
+	}
+	p.terraform(nil, "destroy", "-auto-approve")
+	if left, err := os.ReadDir(filepath.Join(p.dir, "notes")); err != nil || len(left) > 0 {
+		t.Errorf("it left %v (%v)", left, err)
+	}
 }
 
 func TestTerraformRunsThePluginFromADevelopersDirectory(t *testing.T) {

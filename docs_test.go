@@ -1,0 +1,126 @@
+package tombolo_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// The programs with which docs/program-protocol.md begins are put into directories and used as it says.
+func TestDocumentedProgramsWork(t *testing.T) {
+	for _, name := range []string{"python3", "bash", "jq"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip("the documentation uses ", name, ", which is not installed")
+		}
+	}
+	dir := t.TempDir()
+	for _, file := range blocks(t, filepath.Join("docs", "program-protocol.md"), "file") {
+		path := filepath.Join(dir, filepath.FromSlash(file[0]))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(file[1]), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(path, old, replacement string) {
+		t.Helper()
+		path = filepath.Join(dir, path)
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), old) {
+			t.Fatalf("%s does not say %s: %v", path, old, err)
+		}
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), old, replacement)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	actions, outputs := applyIn(t, filepath.Join(dir, "data"))
+	if diff := cmp.Diff(map[string]string{"title": "The title of abc123"}, outputs); diff != "" || len(actions) > 0 {
+		t.Errorf("data: %v (-want +got):\n%s", actions, diff)
+	}
+	write("data/main.tf", `["python3", "${path.module}/example.py"]`, `["${path.module}/lookup.sh"]`)
+	write("data/main.tf", `id = "abc123"`, `foo = "it's", baz = "\"here\""`)
+	write("data/main.tf", `result.title`, `result.foobaz`)
+	if _, outputs := applyIn(t, filepath.Join(dir, "data")); outputs["title"] != `it's "here"` {
+		t.Errorf("lookup.sh: %v", outputs)
+	}
+
+	resource, note := filepath.Join(dir, "resource"), filepath.Join(dir, "resource", "notes", "hello.txt")
+	steps := []struct {
+		old, new string
+		lose     bool
+		want     []string
+		words    string
+	}{
+		{`"Hello, world."`, `"Hello, world."`, false, []string{"create"}, "2"},
+		{"", "", false, nil, "2"},
+		{`"Hello, world."`, `"Hello, whole world."`, false, []string{"update"}, "3"},
+		{`name = "hello"`, `name = "greeting"`, false, []string{"update"}, "3"},
+		{`name = "greeting"`, `name = "hello"`, false, []string{"update"}, "3"},
+		{"", "", true, []string{"create"}, "3"},
+		{"", "", false, nil, "3"},
+	}
+	for i, step := range steps {
+		if step.lose {
+			if err := os.Remove(note); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("resource/main.tf", step.old, step.new)
+		actions, outputs := applyIn(t, resource)
+		if diff := cmp.Diff(step.want, actions); diff != "" || outputs["words"] != step.words {
+			t.Errorf("step %d: outputs %v (-want +got):\n%s", i, outputs, diff)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(resource, "main.tf"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if actions, _ := applyIn(t, resource); !cmp.Equal(actions, []string{"delete"}) {
+		t.Errorf("without its block: %v", actions)
+	}
+	if _, err := os.Stat(note); !os.IsNotExist(err) {
+		t.Errorf("the note is still there: %v", err)
+	}
+}
+
+// applyIn plans and applies what is in a directory, and gives the actions on objects and the outputs.
+func applyIn(t *testing.T, dir string) (actions []string, outputs map[string]string) {
+	t.Helper()
+	ctx := context.Background()
+	project, diags := tombolo.Load(ctx, tombolo.Options{Dir: dir})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	defer project.Close()
+	run, diags := project.Open(ctx, tombolo.OpenOptions{})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	defer run.Close(ctx)
+	p, diags := run.Plan(ctx, tombolo.PlanOptions{})
+	if !diags.HasErrors() {
+		_, diags = run.Apply(ctx, p, nil)
+	}
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	for _, c := range p.Changes {
+		if c.Action != plan.NoOp {
+			actions = append(actions, c.Action.String())
+		}
+	}
+	outputs = map[string]string{}
+	for _, name := range run.State().OutputNames() {
+		outputs[name] = run.State().Output(name).Value.AsString()
+	}
+	return actions, outputs
+}
