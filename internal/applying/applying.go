@@ -283,10 +283,11 @@ func (a *applier) checkResults() []state.CheckResult {
 
 // Provider implements eval.Driver.
 func (a *applier) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
-	unmarked, marks := value.UnmarkDeep(config)
-	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil && !s.Provider.Mock {
-		a.opts.Secrets.AddConfig(schema.Provider, unmarked, marks)
+	var block *provider.Block
+	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && !s.Provider.Mock {
+		block = schema.Provider
 	}
+	unmarked, _ := a.opts.Secrets.Unmark(block, config)
 	a.providers.SetConfig(s.ConfiguredAs(), unmarked)
 	return nil
 }

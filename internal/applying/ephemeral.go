@@ -5,7 +5,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
@@ -20,16 +19,11 @@ func (a *applier) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err := a.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, err
 	}
-	marked, diags := b.Evaluate(key)
-	if err := a.walk.Report(diags); err != nil {
+	config, _, err := a.configuration(b, key)
+	if err != nil {
 		return cty.DynamicVal, err
 	}
-	config, marks := value.UnmarkDeep(marked)
-	a.opts.Secrets.AddConfig(b.Slot.Type.Block, config, marks)
-	if !ctyset.WhollyKnown(config) {
-		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(), "Configuration contains unknown value",
-			"The configuration of %s still holds values that are not known, although everything it depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", inst, paths(value.UnknownPaths(config))))
-	}
+	var diags diag.List
 	v := cty.DynamicVal
 	if err := a.call(func() { v, diags = a.ephemerals.Open(inst, prov, b.Slot.Type.Block, config, client) }); err != nil {
 		return cty.DynamicVal, err

@@ -138,12 +138,9 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if err := a.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, err
 	}
-	marked, diags := b.Evaluate(key)
-	if err := a.walk.Report(diags); err != nil {
+	if w.config, w.marks, err = a.configuration(b, key); err != nil {
 		return cty.DynamicVal, err
 	}
-	w.config, w.marks = value.UnmarkDeep(marked)
-	a.opts.Secrets.AddConfig(w.block, w.config, w.marks)
 	release, err := a.slot()
 	if err != nil {
 		return cty.DynamicVal, err

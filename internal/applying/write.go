@@ -88,20 +88,29 @@ func (a *applier) meta(block *eval.Slot) (cty.Value, error) {
 	return m.Value, a.walk.Report(slices.Clone(m.Problems))
 }
 
+// configuration evaluates a block for one instance, for its provider: what it holds is known by now.
+func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.MarkedPaths, error) {
+	marked, diags := b.Evaluate(key)
+	if err := a.walk.Report(diags); err != nil {
+		return cty.DynamicVal, value.MarkedPaths{}, err
+	}
+	config, marks := a.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
+	if ctyset.WhollyKnown(config) {
+		return config, marks, nil
+	}
+	inst := b.Addr().Instance(key)
+	return cty.DynamicVal, marks, a.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Configuration contains unknown value", Address: inst.String(), Subject: b.Config().DeclRange.Ptr(),
+		Detail: fmt.Sprintf("The configuration of %s still holds values that are not known, although everything it depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", inst, paths(value.UnknownPaths(config)))}})
+}
+
 // settle evaluates the configuration with what is known now and, where that can change the planned value, asks the provider again.
-func (w *writing) settle(key addr.Key) error {
-	marked, diags := w.b.Evaluate(key)
-	if err := w.a.walk.Report(diags); err != nil {
+func (w *writing) settle(key addr.Key) (err error) {
+	if w.config, w.marks, err = w.a.configuration(w.b, key); err != nil {
 		return err
 	}
-	w.config, w.marks = value.UnmarkDeep(marked)
-	w.a.opts.Secrets.AddConfig(w.block, w.config, w.marks)
 	w.a.opts.Secrets.Add(w.c.Before.Value, w.c.Before.Sensitive)
-	if !ctyset.WhollyKnown(w.config) {
-		return w.a.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Configuration contains unknown value", Address: w.inst.String(), Subject: w.b.Config().DeclRange.Ptr(),
-			Detail: fmt.Sprintf("The configuration of %s still holds values that are not known, although everything it depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", w.inst, paths(value.UnknownPaths(w.config)))}})
-	}
 	if w.c.Action == plan.Update {
+		var diags diag.List
 		if w.config, diags = w.b.IgnoreChanges(w.prior, w.config); diags.HasErrors() {
 			return w.a.walk.Report(diags)
 		}

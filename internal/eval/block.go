@@ -296,7 +296,7 @@ func (p *Program) hideMetas(secrets *value.Secrets) {
 	for _, u := range p.order {
 		for _, m := range u.metas {
 			if m != nil && !m.Problems.HasErrors() {
-				secrets.AddConfig(m.schema, m.Value, value.MarkedPaths{})
+				secrets.Unmark(m.schema, m.Value)
 			}
 		}
 	}

@@ -31,8 +31,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if err := p.walk.Report(diags); err != nil {
 		return cty.DynamicVal, err
 	}
-	config, marks := value.UnmarkDeep(marked)
-	p.opts.Secrets.AddConfig(b.Slot.Type.Block, config, marks)
+	config, marks := p.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
 	inConfig := func(diags diag.List) diag.List { return b.Locate(diags, key) }
 	d := prov.ValidateResource(p.calls, provider.ValidateResourceRequest{Kind: provider.DataSource, Type: inst.Resource.Type, Config: config, Client: client})
 	if err := p.walk.Report(inConfig(d)); err != nil {

@@ -26,8 +26,7 @@ func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err := p.walk.Report(diags); err != nil {
 		return cty.DynamicVal, err
 	}
-	config, marks := value.UnmarkDeep(marked)
-	p.opts.Secrets.AddConfig(b.Slot.Type.Block, config, marks)
+	config, _ := p.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
 	d := prov.ValidateResource(p.calls, provider.ValidateResourceRequest{Kind: provider.EphemeralResource, Type: inst.Resource.Type, Config: config, Client: client})
 	if err := p.walk.Report(b.Locate(d, key)); err != nil {
 		return cty.DynamicVal, err

@@ -101,8 +101,7 @@ func (m *managed) evaluate() error {
 	if err := m.p.walk.Report(diags); err != nil {
 		return err
 	}
-	m.config, m.marks = value.UnmarkDeep(config)
-	m.p.opts.Secrets.AddConfig(m.block, m.config, m.marks)
+	m.config, m.marks = m.p.opts.Secrets.Unmark(m.block, config)
 	if err := m.p.walk.Report(m.b.Persistable(m.key, m.marks.Ephemeral)); err != nil {
 		return err
 	}

@@ -214,10 +214,11 @@ type planner struct {
 
 // Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
 func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
-	unmarked, marks := value.UnmarkDeep(config)
-	if schema, _ := p.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil && !s.Provider.Mock {
-		p.opts.Secrets.AddConfig(schema.Provider, unmarked, marks)
+	var block *provider.Block
+	if schema, _ := p.providers.Schema(s.Provider.Provider); schema != nil && !s.Provider.Mock {
+		block = schema.Provider
 	}
+	unmarked, _ := p.opts.Secrets.Unmark(block, config)
 	a := s.ConfiguredAs()
 	p.providers.SetConfig(a, unmarked)
 	p.mu.Lock()

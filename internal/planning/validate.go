@@ -44,10 +44,11 @@ func (v *validator) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) e
 	if err := v.walk.Report(diags); err != nil {
 		return err
 	}
-	unmarked, marks := value.UnmarkDeep(config)
-	if schema, _ := v.providers.Schema(s.Provider.Provider); schema != nil && schema.Provider != nil {
-		v.secrets.AddConfig(schema.Provider, unmarked, marks)
+	var block *provider.Block
+	if schema, _ := v.providers.Schema(s.Provider.Provider); schema != nil {
+		block = schema.Provider
 	}
+	unmarked, _ := v.secrets.Unmark(block, config)
 	resp := inst.ValidateConfig(v.ctx, provider.ValidateConfigRequest{Config: unmarked})
 	return v.walk.Report(s.Body.Locate(resp.Diagnostics))
 }
@@ -86,11 +87,10 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 
 // askProvider lets the provider judge the configuration.
 func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config cty.Value) diag.List {
-	unmarked, marks := value.UnmarkDeep(config)
+	unmarked, marks := v.secrets.Unmark(b.Slot.Type.Block, config)
 	if d := b.Persistable(addr.NoKey, marks.Ephemeral); d != nil {
 		return d
 	}
-	v.secrets.AddConfig(b.Slot.Type.Block, unmarked, marks)
 	return b.Locate(inst.ValidateResource(v.ctx, provider.ValidateResourceRequest{
 		Kind: kinds[b.Config().Addr.Mode], Type: b.Config().Addr.Type, Config: unmarked, Client: client,
 	}), addr.NoKey)

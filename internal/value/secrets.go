@@ -53,14 +53,15 @@ func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 	}
 }
 
-// AddConfig takes in what is secret in the configuration of something: by its schema, by where its values come from, or because it is
-// ephemeral.
-func (s *Secrets) AddConfig(block *provider.Block, v cty.Value, marks MarkedPaths) {
-	if s == nil {
-		return
+// Unmark takes the marks off the configuration of something, as UnmarkDeep does, for those who are to see what is in it, and takes in what
+// is secret there: by its schema, by where its values come from, or because it is ephemeral. Without a schema nothing is taken in.
+func (s *Secrets) Unmark(block *provider.Block, config cty.Value) (cty.Value, MarkedPaths) {
+	v, marks := UnmarkDeep(config)
+	if s != nil && block != nil {
+		s.Add(v, SensitivePaths(block, v, marks.Sensitive))
+		s.Add(v, marks.Ephemeral)
 	}
-	s.Add(v, SensitivePaths(block, v, marks.Sensitive))
-	s.Add(v, marks.Ephemeral)
+	return v, marks
 }
 
 func (s *Secrets) add(text string) {
