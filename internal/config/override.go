@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -138,10 +140,31 @@ type mergedBody struct{ base, over hcl.Body }
 
 func (b mergedBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
 	loose := schemaFor(schema, true)
-	base, diags := b.base.Content(loose)
-	over, moreDiags := b.over.Content(loose)
+	base, diags := forgivingContent(b.base, loose)
+	over, moreDiags := forgivingContent(b.over, loose)
 	merged := mergeContent(base, over)
 	return merged, append(append(diags, moreDiags...), b.missing(schema, merged)...)
+}
+
+// forgivingContent is the content of one of two bodies that make up a block. What the schema does not have is left out with a warning: in an
+// overridden block Terraform drops it without a word, so there are configurations that work with it.
+func forgivingContent(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
+	_, _, allowed := body.PartialContent(schema)
+	content, diags := body.Content(schema)
+	for i, d := range diags {
+		if d.Severity != hcl.DiagError || slices.ContainsFunc(allowed, func(a *hcl.Diagnostic) bool { return sameProblem(a, d) }) {
+			continue
+		}
+		dropped := *d
+		dropped.Severity = hcl.DiagWarning
+		dropped.Detail += " What stands here has no effect, because an override file changes the block that it would be a part of."
+		diags[i] = &dropped
+	}
+	return content, diags
+}
+
+func sameProblem(a, b *hcl.Diagnostic) bool {
+	return a.Summary == b.Summary && a.Subject != nil && b.Subject != nil && *a.Subject == *b.Subject
 }
 
 func (b mergedBody) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {

@@ -363,7 +363,7 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 	if own != nil && !proxy {
 		diags = diags.Errorf(&p.InChildRange, "Cannot override provider configuration", "The module in %s has a configuration of its own for %s, so none can be passed to it.", m.Dir, p.InChild)
 	}
-	if !listed && p.InParent.Alias == "" {
+	if configured := m.Parent.ProviderConfigs[p.InParent]; !listed && p.InParent.Alias == "" && (configured == nil || isEmptyBody(configured.Body)) {
 		diags = diags.Warnf(&p.InParentRange, undefined, "%s does not list a provider under the name %q in required_providers, so it is taken for %s. Add an entry there to say so.", upperFirst(where(m.Parent.Path)), p.InParent.LocalName, parentType.ForDisplay())
 	}
 	if childType == parentType {

@@ -42,8 +42,8 @@ type providerEntry struct {
 	block   *config.ProviderConfig
 }
 
-// collectProviders finds the entries of a module and those below it. A module's own blocks have entries; names that its caller passes,
-// or has itself, lead to the caller's; any other name that it uses has an entry without a block.
+// collectProviders finds the entries of a module and those below it. A module's own blocks have entries, also those that only announce that
+// something is passed; other names that its caller passes, or has itself, lead to the caller's; any other name that it uses has an entry without a block.
 func (c *configWriter) collectProviders(m *config.Module) {
 	if c.entries == nil {
 		c.entries = map[string]providerEntry{}
@@ -58,13 +58,12 @@ func (c *configWriter) collectProviders(m *config.Module) {
 		keys[e.local], c.entries[key] = key, e
 	}
 	for _, p := range m.SortedProviderConfigs() {
-		if !p.Proxy {
-			add(providerEntry{local: p.Addr(), source: p.Provider, module: m.Path, version: versionOf(m, p.LocalName, p), block: p})
-		}
+		add(providerEntry{local: p.Addr(), source: p.Provider, module: m.Path, version: versionOf(m, p.LocalName, p), block: p})
 	}
 	if m.Call != nil {
 		for _, passed := range m.Call.Providers {
-			if key, ok := c.keys[m.Parent][passed.InParent]; ok {
+			key, ok := c.keys[m.Parent][passed.InParent]
+			if own := m.ProviderConfigs[passed.InChild]; ok && own == nil {
 				keys[passed.InChild] = key
 			}
 		}
@@ -93,11 +92,14 @@ func (c *configWriter) collectProviders(m *config.Module) {
 	}
 }
 
-// usedProviders gives the local names of the providers that a module requires or whose resources it has.
+// usedProviders gives the local names of the providers that a module requires or configures, or whose resources it has.
 func usedProviders(m *config.Module) map[string]addr.Provider {
 	used := map[string]addr.Provider{}
 	for name, r := range m.RequiredProviders {
 		used[name] = r.Source
+	}
+	for _, p := range m.ProviderConfigs {
+		used[p.LocalName] = p.Provider
 	}
 	for _, r := range m.Resources {
 		used[r.ProviderConfig().LocalName] = r.Provider

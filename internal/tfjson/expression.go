@@ -43,9 +43,15 @@ func contentOf(body hcl.Body, block *provider.Block) bodyContent {
 		}
 		schema.Blocks = append(schema.Blocks, header)
 	}
+	if block.Blocks["dynamic"] == nil { // these are not written, but in an override file they take the place of others, which then are not written either
+		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
+	}
 	content, _, _ := body.PartialContent(schema) // problems were reported when the configuration was validated
 	out := bodyContent{attributes: content.Attributes, blocks: map[string][]*hcl.Block{}}
 	for _, b := range content.Blocks {
+		if block.Blocks[b.Type] == nil {
+			continue
+		}
 		out.blocks[b.Type] = append(out.blocks[b.Type], b)
 	}
 	return out
