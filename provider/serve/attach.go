@@ -12,6 +12,9 @@ import (
 //
 // Unlike Run, Attach leaves standard output, standard error and signals alone.
 func Attach(ctx context.Context, o Options) (value string, detach func() error, err error) {
+	if o.Address == "" {
+		return "", nil, errNoAddress
+	}
 	p, err := newPlugin(o)
 	if err != nil {
 		return "", nil, err

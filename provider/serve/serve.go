@@ -49,7 +49,8 @@ type Options struct {
 	// New starts a provider. It is called once in general, and again each time that a client configures the plugin anew, which happens when it
 	// runs on its own.
 	New provider.Factory
-	// Address is the source address of the provider, with its host.
+	// Address is the source address of the provider, with its host. A plugin that a host starts need not know it; with Debug, and for Attach,
+	// hosts are told by it which provider this is.
 	Address string
 	// Debug makes the plugin run on its own, for a debugger, until it is interrupted.
 	Debug bool
@@ -74,6 +75,9 @@ func Run(o Options) int {
 		return 1
 	}
 	p, err := newPlugin(o)
+	if err == nil && o.Debug && o.Address == "" {
+		err = errNoAddress
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "The provider cannot start: %s.\n", err)
 		return 1
@@ -95,6 +99,8 @@ func Run(o Options) int {
 	}
 	return 0
 }
+
+var errNoAddress = errors.New("it has no Address, such as registry.terraform.io/example/demo, by which hosts would know it")
 
 func explain(w io.Writer, program, address string) {
 	if address == "" {

@@ -38,8 +38,12 @@ func TestMain(m *testing.M) {
 	case "start":
 		startPluginAndWait()
 	default:
+		address := "registry.terraform.io/tombolo/echo"
+		if mode == "nameless" {
+			address = ""
+		}
 		Main(Options{
-			Address: "registry.terraform.io/tombolo/echo", Grace: 5 * time.Second,
+			Address: address, Grace: 5 * time.Second,
 			New: func(context.Context) (provider.Provider, error) { return &echo{nested: mode == "nested"}, nil },
 		})
 	}
@@ -241,6 +245,18 @@ func TestStartedByHandThePluginExplainsItself(t *testing.T) {
 	}
 	if stdout.Len() > 0 || !strings.Contains(stderr.String(), "the provider registry.terraform.io/tombolo/echo") || !strings.Contains(stderr.String(), "-debug") {
 		t.Errorf("stdout: %s\nstderr: %s", stdout.String(), stderr.String())
+	}
+}
+
+// Hosts could not tell which provider such a plugin is.
+func TestPluginsOnTheirOwnNeedAnAddress(t *testing.T) {
+	out, err := command("nameless", "-debug").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "cannot start: it has no Address") || strings.Contains(string(out), ReattachEnv) {
+		t.Errorf("got %v\n%s", err, out)
+	}
+	_, _, err = Attach(t.Context(), Options{New: func(context.Context) (provider.Provider, error) { return &echo{}, nil }})
+	if err == nil || !strings.Contains(err.Error(), "no Address") {
+		t.Errorf("attached: %v", err)
 	}
 }
 

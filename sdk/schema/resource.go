@@ -17,13 +17,23 @@ type Resource struct {
 	// SchemaFunc makes the Schema when the provider starts, in its place.
 	SchemaFunc func() map[string]*Schema
 
-	// The callbacks, with or without a context. A data source has one that reads. Without Update every change replaces the object.
+	// The callbacks. A resource has all but Update and Exists, which may be nil; a data source has Read, which need not call SetId.
+
+	// Create makes a new object: there is no id yet, and it calls SetId as soon as there is something that must not be lost. Without an id nothing
+	// is stored; that is a mistake unless there is an error, too.
 	Create CreateFunc
-	Read   ReadFunc
+	// Read sets what the object is like now, and changes nothing. There is an id; SetId("") says that the object is gone. It also completes
+	// what an import has found, of which nothing but the id may be known.
+	Read ReadFunc
+	// Update changes an object. There is an id, and no change of what is ForceNew. After an error, what was to be changed counts as done, except for
+	// what the callback set otherwise or, in partial mode (ResourceData.Partial), did not name. Without Update every change replaces the object.
 	Update UpdateFunc
+	// Delete removes the object. There is an id; SetId("") is not needed. After an error the object stays in the state.
 	Delete DeleteFunc
+	// Exists is asked before Read, which can then rely on it: false says that the object is gone, as SetId("") does in Read.
 	Exists ExistsFunc
 
+	// The same with a context, which ends when the user interrupts or the time is over, and diagnostics.
 	CreateContext CreateContextFunc
 	ReadContext   ReadContextFunc
 	UpdateContext UpdateContextFunc

@@ -30,9 +30,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,8 +53,8 @@ type Case struct {
 	Provider func() *schema.Provider
 	// New makes a provider that is not written with package schema.
 	New provider.Factory
-	// Source is the address of the provider, such as "example/demo"; empty means what the description says. Configurations call the provider by
-	// the last part of it.
+	// Source is the address of the provider, such as "example/demo"; empty means what the description says, or else that of the names of its
+	// types. Configurations call the provider by the last part of it.
 	Source string
 
 	// Steps follow one another on one state.
@@ -165,10 +167,14 @@ func Run(t *testing.T, c Case) {
 // prepare checks a case, and completes it.
 func (c *Case) prepare() (addr.Provider, error) {
 	if c.Provider != nil {
-		c.New, c.Source = schema.Factory(c.Provider), cmp.Or(c.Source, c.Provider().Address)
+		p := c.Provider()
+		c.New, c.Source = schema.Factory(c.Provider), cmp.Or(c.Source, p.Address, sourceByTypes(p))
 	}
 	if c.New == nil {
 		return addr.Provider{}, errors.New("schematest: the case has no provider")
+	}
+	if c.Source == "" {
+		return addr.Provider{}, errors.New("schematest: the provider has no Address; set it, or Source of the case, such as \"example/demo\"")
 	}
 	source, err := addr.ParseProvider(c.Source)
 	if err != nil {
@@ -186,6 +192,17 @@ func (c *Case) prepare() (addr.Provider, error) {
 		}
 	}
 	return source, nil
+}
+
+// sourceByTypes makes an address for a provider that has none, of what the names of its types begin with.
+func sourceByTypes(p *schema.Provider) string {
+	for _, types := range []map[string]*schema.Resource{p.ResourcesMap, p.DataSourcesMap} {
+		if len(types) > 0 {
+			name, _, _ := strings.Cut(slices.Min(slices.Collect(maps.Keys(types))), "_")
+			return "example/" + name
+		}
+	}
+	return ""
 }
 
 // run runs the steps with one engine. What they made is destroyed also when one of them fails.

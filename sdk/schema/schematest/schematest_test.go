@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/world"
+	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
 // planet is a world to test with, and a case in it.
@@ -177,6 +178,34 @@ func TestFailuresSayWhatIsThereAndWhatWasExpected(t *testing.T) {
 				t.Errorf("%d objects are left", len(left))
 			}
 		})
+	}
+}
+
+// A description need not say the provider's address as long as hosts start it.
+func TestAProviderWithoutAddressIsNamedByItsTypes(t *testing.T) {
+	types := func(names ...string) map[string]*schema.Resource {
+		m := map[string]*schema.Resource{}
+		for _, name := range names {
+			m[name] = &schema.Resource{
+				Create: func(d *schema.ResourceData, _ interface{}) error { d.SetId("1"); return nil },
+				Read:   schema.Noop, Delete: schema.Noop, Schema: map[string]*schema.Schema{},
+			}
+		}
+		return m
+	}
+	Run(t, Case{
+		Provider: func() *schema.Provider {
+			return &schema.Provider{ResourcesMap: types("compute_address", "compute_disk")}
+		},
+		Steps: []Step{{Config: `resource "compute_disk" "a" {}`, Check: Attr("compute_disk.a", "id", "1")}},
+	})
+	for _, c := range []Case{
+		{Provider: func() *schema.Provider { return &schema.Provider{} }},
+		{New: world.Factory(world.Options{})},
+	} {
+		if _, err := c.prepare(); err == nil || !strings.Contains(err.Error(), `no Address; set it, or Source of the case`) {
+			t.Errorf("without any type: %v", err)
+		}
 	}
 }
 
