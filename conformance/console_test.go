@@ -246,7 +246,7 @@ func newConsoleOracle(t *testing.T) consoleOracle {
 func (o consoleOracle) run(input string, args ...string) (stdout, stderr string, err error) {
 	cmd := programtest.Bounded(o.t, o.binary, args...)
 	cmd.Dir, cmd.Stdin = o.dirs.work, strings.NewReader(input)
-	cmd.Env = append(os.Environ(), "HOME="+o.dirs.home, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1", "TF_DATA_DIR="+filepath.Join(o.dirs.home, ".terraform"))
+	cmd.Env = programtest.Environ("HOME="+o.dirs.home, "TF_DATA_DIR="+filepath.Join(o.dirs.home, ".terraform"))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ var (
 func TestEveryFlagOfTerraformIsThere(t *testing.T) {
 	terraform, _ := findTerraform(t)
 	tombolo := findTombolo(t)
-	environ := append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+emptyFile(t))
+	environ := programtest.Environ()
 	help := func(program string, path []string) string {
 		cmd := programtest.Bounded(t, program, append(slices.Clone(path), "-help")...)
 		cmd.Env = environ

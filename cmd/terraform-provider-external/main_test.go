@@ -32,7 +32,7 @@ resource "external_resource" "a" {
   program   = ["/bin/sh", "-c", "cat >&2; echo '{\"id\":\"1\",\"arguments\":{},\"result\":{}}'", "program"]
 }
 data "external" "b" {
-  program = ["/bin/sh", "-c", "cat >/dev/null; echo \"{\\\"seen\\\":\\\"$(env | grep -c '^PLUGIN_\\|^TF_PLUGIN')\\\"}\""]
+  program = ["/bin/sh", "-c", "cat >/dev/null; echo \"{\\\"seen\\\":\\\"$(env | grep -c '^PLUGIN_\\|^TF_PLUGIN_MAGIC')\\\"}\""]
   query   = { id = external_resource.a.id }
 }
 output "handshake_variables" { value = data.external.b.result.seen }

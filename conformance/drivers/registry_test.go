@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -44,7 +43,7 @@ func TestTheAnswerOfACacheServerIsShown(t *testing.T) {
 				s := newSession(t, bin, worldly)
 				s.registry(server.URL)
 				cmd := programtest.Bounded(t, bin, "init", "-no-color", "-input=false")
-				cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "TF_TOKEN_registry_terraform_io=x-api-key:0b3c")
+				cmd.Dir, cmd.Env = s.dir, programtest.Environ("TF_TOKEN_registry_terraform_io=x-api-key:0b3c")
 				for k, v := range s.environ() {
 					cmd.Env = append(cmd.Env, k+"="+v)
 				}

@@ -65,7 +65,7 @@ func newPlugged(t *testing.T, config string, env ...string) *plugged {
 	}
 	p.write("main.tf", config)
 	p.write("rc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"tombolo/bad\" = %q\n  }\n  direct {}\n}\n", p.path("plugin")))
-	p.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+p.path("rc"), "PIDS="+p.path("pids"), "REAL="+p.path("real/"+badName), "HOME="+p.dir, "TF_IN_AUTOMATION=1", "GOTRACEBACK=single")
+	p.env = programtest.Environ("TF_CLI_CONFIG_FILE="+p.path("rc"), "PIDS="+p.path("pids"), "REAL="+p.path("real/"+badName), "HOME="+p.dir, "TF_IN_AUTOMATION=1", "GOTRACEBACK=single")
 	p.env = append(p.env, env...)
 	return p
 }

@@ -33,11 +33,7 @@ func theOracle(t *testing.T, version string) oracle {
 	if err != nil {
 		t.Skip("there is no terraform on PATH to compare with")
 	}
-	settings := filepath.Join(t.TempDir(), "empty.tfrc")
-	if err := os.WriteFile(settings, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o := oracle{program, append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+settings, "TF_CLI_ARGS=", "COMP_LINE=")}
+	o := oracle{program, programtest.Environ("COMP_LINE=")}
 	var is struct {
 		Version string `json:"terraform_version"`
 	}

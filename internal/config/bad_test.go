@@ -21,6 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch"
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the want-error comments of testdata/bad from what Load reports")
@@ -294,10 +295,6 @@ func readIntended(t *testing.T) map[string][]string {
 func (c badCase) askOracle(t *testing.T, oracle string) []string {
 	t.Helper()
 	dir := t.TempDir()
-	empty := filepath.Join(dir, "..", "empty.rc")
-	if err := os.WriteFile(empty, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
 	for name, src := range c.files {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -313,7 +310,7 @@ func (c badCase) askOracle(t *testing.T, oracle string) []string {
 	run := func(args ...string) []byte {
 		cmd := exec.Command(oracle, args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+empty, "TF_DATA_DIR=")
+		cmd.Env = programtest.Environ()
 		out, _ := cmd.Output() // a configuration with errors makes it fail
 		return out
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -64,7 +65,7 @@ func (r *room) tombolo(args ...string) *terminal {
 	c := &terminal{Cmd: exec.Command(os.Args[0], args...)}
 	c.Dir = r.job.Dir
 	c.Stdout, c.Stderr = c, c
-	c.Env = append(os.Environ(), roleCLI+"=1", roleProgram+"="+r.job.World, "TF_IN_AUTOMATION=1")
+	c.Env = programtest.Environ(roleCLI+"=1", roleProgram+"="+r.job.World, "TF_IN_AUTOMATION=1")
 	return c
 }
 

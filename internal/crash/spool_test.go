@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // A program provider whose program waits in the middle of each change until the file go is there, and writes down what it does. It has no
@@ -24,9 +26,9 @@ const spoolManifest = `{
 }`
 
 const spoolProgram = `in=$(cat)
-echo "$1" >>../log
-while ! [ -e ../go ]; do sleep 0.02; echo waiting >&2; done
-echo "done $1" >>../log
+echo "$1" >>"../log"
+while ! [ -e "../go" ]; do sleep 0.02; echo waiting >&2; done
+echo "done $1" >>"../log"
 case $1,$in in
 create,*half*) echo '{"state": {"id": "half"}, "diagnostics": [{"severity": "error", "summary": "No DNS"}]}'; exit 1 ;;
 create,*) echo '{"state": {"id": "made", "serial": 12345678901234567890123}, "private": {"etag": 7}}' ;;
@@ -77,7 +79,7 @@ func (r spoolRoom) configure(text string) {
 func (r spoolRoom) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), roleCLI+"=1", "TOMBOLO_PROGRAM_PROVIDERS=slow=./slow", "TF_CLI_CONFIG_FILE="+os.DevNull)
+	cmd.Env = programtest.Environ(roleCLI+"=1", "TOMBOLO_PROGRAM_PROVIDERS=slow=./slow")
 	return cmd
 }
 
@@ -221,9 +223,9 @@ func TestNothingIsLeftOfAnswersThatArrived(t *testing.T) {
 const externalProgram = `in=$(cat)
 case $1 in
 create|update)
-  echo "$1" >>../log
-  while ! [ -e ../go ]; do sleep 0.02; done
-  echo "done $1" >>../log ;;
+  echo "$1" >>"../log"
+  while ! [ -e "../go" ]; do sleep 0.02; done
+  echo "done $1" >>"../log" ;;
 esac
 echo '{"id": "made", "arguments": {"text": "'"$(expr "$in" : '.*"arguments":{"text":"\([a-z]*\)"')"'"}, "result": {}}'
 `

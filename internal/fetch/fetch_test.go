@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch"
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // unpack writes an archive into a new directory and gives its path with the folder that is to be the working directory.
@@ -130,10 +131,6 @@ func TestManifestIsByteForByteThatOfTheRealProgram(t *testing.T) {
 		"-- root/main.tf --\nlocals {\n}\n",
 	}
 	ours, theirs := unpack(t, "", ""), unpack(t, "", "")
-	empty := filepath.Join(t.TempDir(), "empty.rc")
-	if err := os.WriteFile(empty, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
 	for i, step := range steps {
 		write(t, ours, step)
 		write(t, theirs, step)
@@ -143,7 +140,7 @@ func TestManifestIsByteForByteThatOfTheRealProgram(t *testing.T) {
 		}
 		cmd := exec.Command(oracle, "get", "-no-color")
 		cmd.Dir = filepath.Join(theirs, "root")
-		cmd.Env = append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+empty, "TF_DATA_DIR=")
+		cmd.Env = programtest.Environ()
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("step %d: %v\n%s", i, err, out)

@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // hard reads the cases that were written by hand: NAME.in and NAME.want, the latter by terraform 1.11.4.
@@ -206,7 +208,7 @@ func TestOutputIsThatOfTerraform(t *testing.T) {
 		}
 	}
 	cmd := exec.Command(terraform, "fmt", "-list=false", dir)
-	cmd.Env = append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+os.DevNull)
+	cmd.Env = programtest.Environ()
 	cmd.Run() // files with syntax errors, of which the corpus has some, stay as they are
 	formatted := 0
 	for name, src := range all {

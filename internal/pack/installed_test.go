@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/pack"
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // example is a program provider of examples/, with the configuration that is beside it.
@@ -131,12 +132,7 @@ func newProject(t *testing.T, e example, program string) *project {
 		p.dir = real // names that configurations make of it are such
 	}
 	must(t, os.CopyFS(p.dir, os.DirFS(filepath.Join("../../examples", e.name, "use"))))
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "TF_") && !strings.HasPrefix(v, "TOMBOLO_") {
-			p.env = append(p.env, v)
-		}
-	}
-	p.env = append(p.env, "TF_CLI_CONFIG_FILE="+p.file("rc", ""), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0", "XDG_CACHE_HOME="+t.TempDir())
+	p.env = programtest.Environ("TF_CLI_CONFIG_FILE="+p.file("rc", ""), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "XDG_CACHE_HOME="+t.TempDir())
 	if e.env != nil {
 		p.env = append(p.env, e.env(t)...)
 	}

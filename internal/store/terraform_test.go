@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/state"
 	"github.com/tombolo-iac/tombolo/state/storetest"
@@ -24,12 +25,10 @@ func terraform(t *testing.T, dir string) func(args ...string) *exec.Cmd {
 	if err != nil {
 		t.Skip("there is no terraform on this machine to compare with")
 	}
-	rc := filepath.Join(t.TempDir(), "rc")
-	write(t, rc, "")
 	return func(args ...string) *exec.Cmd {
-		cmd := exec.Command(path, args...)
+		cmd := programtest.Bounded(t, path, args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
+		cmd.Env = programtest.Environ("TF_IN_AUTOMATION=1")
 		return cmd
 	}
 }
@@ -73,7 +72,7 @@ func TestTerraformHoldingTheLockRefusesUs(t *testing.T) {
 	run(t, tf("init"))
 	apply := tf("apply", "-auto-approve")
 	must(t, apply.Start())
-	for i := 0; i < 200; i++ {
+	for i := 0; i < 1200; i++ {
 		if _, err := os.Stat(filepath.Join(dir, "running")); err == nil {
 			break
 		}
@@ -133,7 +132,7 @@ removed {
 	ws := openDefault(t, dir)
 	session, err := ws.Lock(ctx, state.LockRequest{Info: state.LockInfo{ID: "id", Operation: "apply"}})
 	must(t, err)
-	apply := tf("apply", "-auto-approve", "-lock-timeout=30s", "-no-color")
+	apply := tf("apply", "-auto-approve", "-lock-timeout=2m", "-no-color")
 	var out strings.Builder
 	apply.Stdout, apply.Stderr = &out, &out
 	must(t, apply.Start())

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == self {
 		os.Exit(cli.Main())
 	}
+	programtest.UsualUmask() // terraform gives files of archives their modes whatever it is
 	os.Exit(m.Run())
 }
 

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // oracle runs the terraform binary.
@@ -43,8 +45,7 @@ func (o oracle) run(stdin string, args ...string) (stdout, stderr string, err er
 	cmd := exec.Command(o.path, args...)
 	cmd.Dir = o.dir
 	cmd.Stdin = strings.NewReader(stdin)
-	cmd.Env = append(os.Environ(),
-		"HOME="+o.home, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_DATA_DIR="+filepath.Join(o.home, ".terraform"))
+	cmd.Env = programtest.Environ("HOME="+o.home, "TF_IN_AUTOMATION=1", "TF_DATA_DIR="+filepath.Join(o.home, ".terraform"))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()

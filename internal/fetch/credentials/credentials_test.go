@@ -55,7 +55,7 @@ func helper(t *testing.T, script string) *credentials.Source {
 		t.Skip("the helper is a script of a shell")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "terraform-credentials-test"), []byte("#!/bin/sh\necho \"$@\" >>"+dir+"/calls\n"+script), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "terraform-credentials-test"), []byte("#!/bin/sh\necho \"$@\" >>\""+dir+"/calls\"\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return &credentials.Source{Settings: &settings.Settings{Helper: &settings.CredentialsHelper{Name: "test", Args: []string{"--a", "b c"}}}, HelperDirs: []string{filepath.Join(dir, "none"), dir}, Environ: os.Environ()}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 var limits = unpack.Limits{Files: 50, Bytes: 1 << 16}
@@ -81,6 +82,7 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 func TestATarArchiveBecomesAFolder(t *testing.T) {
+	programtest.UsualUmask()
 	dir := filepath.Join(t.TempDir(), "out")
 	archive := tarGz(t,
 		entry{header: tar.Header{Typeflag: tar.TypeXGlobalHeader}},

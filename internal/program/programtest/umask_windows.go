@@ -1,0 +1,4 @@
+package programtest
+
+// UsualUmask does nothing where there is no umask.
+func UsualUmask() {}
