@@ -13,9 +13,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
@@ -223,7 +223,7 @@ func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	if v.TypeDefaults != nil && !raw.IsNull() {
 		raw = v.TypeDefaults.Apply(raw)
 	}
-	out, err := convert.Convert(raw, v.ConstraintType)
+	out, err := ctyset.Convert(raw, v.ConstraintType)
 	if err != nil {
 		return cty.UnknownVal(v.Type), errors.New(describeConversion(err))
 	}

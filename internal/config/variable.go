@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
@@ -153,7 +153,7 @@ func (v *Variable) convertDefault(raw cty.Value) (cty.Value, error) {
 	if v.TypeDefaults != nil && !raw.IsNull() && raw.IsKnown() {
 		raw = v.TypeDefaults.Apply(raw)
 	}
-	return convert.Convert(raw, v.ConstraintType)
+	return ctyset.Convert(raw, v.ConstraintType)
 }
 
 // finish makes the variable out of a block and those that override it.

@@ -1,4 +1,4 @@
-// Package ctyset does with values what cty does, at a cost that does not explode when they hold sets. The results are the same, bit for bit.
+// Package ctyset does with values what cty does, at a cost that does not explode when they hold sets or long tuples. The results are the same, bit for bit.
 //
 // cty sorts a set each time that somebody looks at its elements, and to compare two elements it builds a text of each. A set of a thousand
 // objects takes some 100 ms to look at once, and a plan looks dozens of times: comparing, encoding, asking whether something is unknown.
@@ -10,11 +10,13 @@
 //	ctyset.HasMarkDeep(v, mark)              cty.Value.HasMarkDeep
 //	ctyset.MarshalJSON, MarshalMsgpack       Marshal of cty/json and cty/msgpack
 //	ctyset.ReadJSON, UnmarshalJSON           Unmarshal of cty/json, in one pass over the text (read.go)
+//	ctyset.Convert(v, want)                  convert.Convert
+//	ctyset.Unify(types)                      convert.UnifyUnsafe
 //
 // cty gives no way to the elements of a set but the one that sorts. So this package looks into its values as they lie in memory (raw.go). Whether they lie
 // there as it expects is checked when the program starts; with a cty for which that is not so everything is left to cty, slower and no different.
 //
-// All functions are pure and safe for concurrent use. Converting values, and building them out of others, is left to cty.
+// All functions are pure and safe for concurrent use. What to convert to what, and building values out of others, is left to cty.
 package ctyset
 
 import (

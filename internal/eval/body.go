@@ -8,10 +8,10 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -215,7 +215,7 @@ func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	if a.ty == cty.DynamicPseudoType || v.Type().Equals(a.ty) {
 		return v, diags
 	}
-	converted, err := convert.Convert(v, a.want)
+	converted, err := ctyset.Convert(v, a.want)
 	if err != nil {
 		rng := a.expr.Range()
 		return cty.UnknownVal(a.ty), diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Incorrect attribute value type",

@@ -57,7 +57,7 @@ var coalesceFunc = function.New(&function.Spec{
 		for i, arg := range args {
 			types[i] = arg.Type()
 		}
-		common := unified(types)
+		common, _ := ctyset.Unify(types)
 		if common == cty.NilType {
 			return cty.NilType, errors.New("all arguments must have the same type")
 		}
@@ -66,7 +66,7 @@ var coalesceFunc = function.New(&function.Spec{
 	RefineResult: notNull,
 	Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
 		for _, arg := range args {
-			candidate, err := convert.Convert(arg, ty)
+			candidate, err := ctyset.Convert(arg, ty)
 			switch {
 			case err != nil:
 				return cty.NilVal, err

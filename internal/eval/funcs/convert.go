@@ -3,9 +3,6 @@ package funcs
 import (
 	"errors"
 	"fmt"
-	"iter"
-	"maps"
-	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -24,14 +21,13 @@ func conversionFunc(want cty.Type) function.Function {
 			AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true,
 		}},
 		Type: func(args []cty.Value) (cty.Type, error) {
-			got := collected(args[0], want).Type()
-			if !got.Equals(want) && convert.GetConversionUnsafe(got, want) == nil {
-				return cty.NilType, cannotConvert(got.FriendlyName(), want)
+			if _, err := ctyset.Convert(args[0], want); err != nil && convert.GetConversionUnsafe(args[0].Type(), want) == nil {
+				return cty.NilType, cannotConvert(args[0].Type().FriendlyName(), want)
 			}
-			return want, nil
+			return want, nil // another error is one of the value
 		},
 		Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
-			converted, err := convert.Convert(collected(args[0], want), want)
+			converted, err := ctyset.Convert(args[0], want)
 			if err != nil {
 				// only the value, not its type, can be wrong here
 				return cty.NilVal, explainConversion(args[0], want)
@@ -39,46 +35,6 @@ func conversionFunc(want cty.Type) function.Function {
 			return converted, nil
 		},
 	})
-}
-
-// collected makes a collection of a tuple or object whose members all have one type. The result of a conversion is the same, but the
-// library would compare the type of each member with that of every other to find a common one.
-func collected(v cty.Value, want cty.Type) cty.Value {
-	const worth = 64
-	ty := v.Type()
-	if want.IsListType() && ty.IsSetType() && v.IsKnown() && !v.IsNull() && !v.IsMarked() && ctyset.WhollyKnown(v) && v.LengthInt() >= worth {
-		return cty.ListVal(ctyset.Elements(v)) // the library would take its time to sort them
-	}
-	if !want.IsCollectionType() || v.IsMarked() || !v.IsKnown() || v.IsNull() || !ty.IsTupleType() && !ty.IsObjectType() || v.LengthInt() < worth {
-		return v
-	}
-	if ty.IsObjectType() != want.IsMapType() {
-		return v
-	}
-	if ty.IsObjectType() {
-		members := v.AsValueMap()
-		if one, ok := oneType(maps.Values(members)); ok && !one.HasDynamicTypes() {
-			return cty.MapVal(members)
-		}
-		return v
-	}
-	members := v.AsValueSlice()
-	if one, ok := oneType(slices.Values(members)); ok && !one.HasDynamicTypes() {
-		return cty.ListVal(members)
-	}
-	return v
-}
-
-// oneType gives the type of all values, if they have the same.
-func oneType(values iter.Seq[cty.Value]) (one cty.Type, ok bool) {
-	for v := range values {
-		if one == cty.NilType {
-			one = v.Type()
-		} else if !one.Equals(v.Type()) {
-			return one, false
-		}
-	}
-	return one, true
 }
 
 func cannotConvert(what string, want cty.Type) error {

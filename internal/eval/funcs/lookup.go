@@ -47,7 +47,7 @@ func lookupType(args []cty.Value) (cty.Type, error) {
 		}
 	case ty.IsMapType():
 		if len(args) == 3 {
-			if _, err := convert.Convert(args[2], ty.ElementType()); err != nil {
+			if _, err := ctyset.Convert(args[2], ty.ElementType()); err != nil {
 				return cty.NilType, function.NewArgErrorf(2, "the default value must have the same type as the map elements")
 			}
 		}
@@ -75,7 +75,7 @@ func lookup(args []cty.Value, ty cty.Type) (cty.Value, error) {
 	if len(args) < 3 {
 		return cty.NilVal, fmt.Errorf("lookup failed to find key %s", quoted(args[1]))
 	}
-	fallback, err := convert.Convert(args[2], ty)
+	fallback, err := ctyset.Convert(args[2], ty)
 	if err != nil {
 		return cty.NilVal, function.NewArgErrorf(2, "the default value must have the same type as the map elements")
 	}
@@ -104,11 +104,11 @@ var matchKeysFunc = function.New(&function.Spec{
 			return cty.NilVal, errors.New("length of keys and values should be equal")
 		}
 		common, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()})
-		keys, err := convert.Convert(args[1], common)
+		keys, err := ctyset.Convert(args[1], common)
 		if err != nil {
 			return cty.NilVal, err
 		}
-		wanted, err := convert.Convert(args[2], cty.Set(common.ElementType()))
+		wanted, err := ctyset.Convert(args[2], cty.Set(common.ElementType()))
 		if err != nil {
 			return cty.NilVal, err
 		}

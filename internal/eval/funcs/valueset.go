@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
@@ -88,7 +87,7 @@ func setOperationFunc(library function.Function, combine func(sets [][]cty.Value
 		Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
 			sets := make([][]cty.Value, len(args))
 			for i, arg := range args {
-				set, err := convert.Convert(arg, ty)
+				set, err := ctyset.Convert(arg, ty)
 				if err != nil {
 					return cty.NilVal, function.NewArgError(i, err)
 				}
@@ -115,24 +114,11 @@ func setOperationType(args []cty.Value) (cty.Type, error) {
 	if len(etys) == 0 {
 		return cty.Set(cty.DynamicPseudoType), nil
 	}
-	common := unified(etys)
+	common, _ := ctyset.Unify(etys)
 	if common == cty.NilType {
 		return cty.NilType, errors.New("given sets must all have compatible element types")
 	}
 	return cty.Set(common), nil
-}
-
-// unified gives the type that all can be converted to, or none. The library compares each type with every other even if they are the same.
-func unified(types []cty.Type) cty.Type {
-	same := len(types) > 2
-	for _, ty := range types {
-		same = same && ty.Equals(types[0])
-	}
-	if same {
-		types = types[:2]
-	}
-	common, _ := convert.UnifyUnsafe(types)
-	return common
 }
 
 func setOf(ety cty.Type, elements []cty.Value) cty.ValueSet {
