@@ -359,6 +359,7 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	for name, v := range global {
 		diags = diags.Extend(g.set(name, v, a.file.given[name].Range, root))
 	}
+	diags = diags.Extend(a.undeclared(root))
 	if more := a.wrongReferences(global, root); more.HasErrors() {
 		return g, diags.Extend(more)
 	}
@@ -395,6 +396,25 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 // unasked tells whether nobody asks for a variable of the file, because the run sets it anew.
 func (a *attempt) unasked(name string, root *config.Module) bool {
 	return a.run.Variables[name] != nil && root.Variables[name] != nil && !mentions(a.run.Variables, name)
+}
+
+// undeclared warns of variables of the run that neither the module nor an assertion knows: a slip of the pen, probably.
+func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
+	asked := map[string]bool{}
+	for _, c := range a.run.Asserts {
+		for _, t := range append(c.Condition.Variables(), c.ErrorMessage.Variables()...) {
+			if name, ok := nameOf(t, 1); ok && t.RootName() == "var" {
+				asked[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
+		if root.Variables[name] == nil && !asked[name] {
+			rng := a.run.Variables[name].Expr.Range()
+			diags = diags.Warnf(&rng, "Value for undeclared variable", "The run %q sets %q, but the module that it is about does not declare a variable of that name, and no assertion mentions it.", a.run.Name, name)
+		}
+	}
+	return diags
 }
 
 // wrongReferences looks at what the variables refer to, before any of them is evaluated.

@@ -3,13 +3,16 @@ package install
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
 // Providers is the command providers.
@@ -20,18 +23,18 @@ func Providers() *command.Command {
 state needs.`,
 		Members: []*command.Command{cmdProvidersLock(), cmdProvidersMirror(), cmdProvidersSchema()},
 		Setup: func(c *command.Call) command.Run {
-			command.TestFlag(c)
+			tests := command.TestFlag(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.Say("Too many command line arguments. Did you mean to use -chdir?")
 				}
-				return runProviders(ctx, c)
+				return runProviders(ctx, c, *tests)
 			}
 		},
 	}
 }
 
-func runProviders(ctx context.Context, c *command.Call) command.Outcome {
+func runProviders(ctx context.Context, c *command.Call, tests string) command.Outcome {
 	project, diags := c.Project(ctx, command.ProjectOptions{NoPlugins: true})
 	if diags.HasErrors() {
 		return c.End(diags)
@@ -44,12 +47,22 @@ func runProviders(ctx context.Context, c *command.Call) command.Outcome {
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)
 	}
+	files, more := c.TestFiles(tests)
+	if diags = diags.Extend(more).Extend(command.TestDirectory(tests)); diags.HasErrors() {
+		return c.End(diags)
+	}
+	root := needs(project.Config().Root)
+	ofTests, more := needsOfTests(ctx, c, files)
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return c.End(diags)
+	}
+	root.below = append(ofTests, root.below...)
 	snapshot, more := c.SnapshotOf(ctx, project.Store())
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)
 	}
 	fmt.Fprint(c.Out, "\nProviders required by configuration:\n.\n")
-	providerTree(c, project.Config().Root, "")
+	root.draw(c.Out, "")
 	fmt.Fprintln(c.Out)
 	if s := snapshot.State; s != nil && len(s.Resources()) > 0 {
 		used := map[string]bool{}
@@ -64,27 +77,62 @@ func runProviders(ctx context.Context, c *command.Call) command.Outcome {
 	return c.End(diags)
 }
 
-// providerTree draws what a module needs and calls, below a prefix of lines.
-func providerTree(c *command.Call, m *config.Module, prefix string) {
-	needs, _ := command.WantedBy(m) // whose constraints were checked for all modules together
-	names := make([]string, 0, len(needs))
-	for p, constraints := range needs {
-		names = append(names, strings.TrimSpace("provider["+p.String()+"] "+constraints.String()))
+// branch is what a module or a file of tests needs, and what it calls.
+type branch struct {
+	name      string
+	providers []string
+	below     []*branch
+}
+
+func needs(m *config.Module) *branch {
+	b := &branch{}
+	wanted, _ := command.WantedBy(m) // whose constraints were checked for all modules together
+	for p, constraints := range wanted {
+		b.providers = append(b.providers, strings.TrimSpace("provider["+p.String()+"] "+constraints.String()))
 	}
-	slices.Sort(names)
-	children := m.SortedChildren()
-	for i, name := range names {
-		branch, _ := branches(i == len(names)-1 && len(children) == 0)
-		fmt.Fprintln(c.Out, prefix+branch+name)
+	slices.Sort(b.providers)
+	for _, child := range m.SortedChildren() {
+		below := needs(child)
+		below.name = "module." + child.Call.Name
+		b.below = append(b.below, below)
 	}
-	for i, child := range children {
-		branch, below := branches(i == len(children)-1)
-		fmt.Fprintln(c.Out, prefix+branch+"module."+child.Call.Name)
-		providerTree(c, child, prefix+below)
+	return b
+}
+
+// needsOfTests gives a branch for each file of tests, with the modules that runs have of their own.
+func needsOfTests(ctx context.Context, c *command.Call, files []*testfile.File) (out []*branch, diags diag.List) {
+	for _, f := range files {
+		b := &branch{name: "test." + strings.ReplaceAll(strings.TrimSuffix(f.Name, ".tftest.hcl"), "/", ".")}
+		for _, run := range testfile.Calls([]*testfile.File{f}) {
+			cfg, more := c.TestModule(ctx, run)
+			if diags = diags.Extend(command.ErrorsOnly(more)); more.HasErrors() {
+				continue
+			}
+			_, more = command.Wanted(cfg)
+			diags = diags.Extend(more)
+			below := needs(cfg.Root)
+			below.name = "run." + run.Name
+			b.below = append(b.below, below)
+		}
+		out = append(out, b)
+	}
+	return out, diags
+}
+
+// draw writes the branch's content, below a prefix of lines.
+func (b *branch) draw(w io.Writer, prefix string) {
+	for i, name := range b.providers {
+		twig, _ := branches(i == len(b.providers)-1 && len(b.below) == 0)
+		fmt.Fprintln(w, prefix+twig+name)
+	}
+	for i, child := range b.below {
+		twig, below := branches(i == len(b.below)-1)
+		fmt.Fprintln(w, prefix+twig+child.name)
+		child.draw(w, prefix+below)
 	}
 }
 
-func branches(last bool) (branch, below string) {
+func branches(last bool) (twig, below string) {
 	if last {
 		return "└── ", "    "
 	}
