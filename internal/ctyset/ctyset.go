@@ -8,8 +8,9 @@
 //	ctyset.RawEquals(a, b)                   cty.Value.RawEquals
 //	ctyset.WhollyKnown(v)                    cty.Value.IsWhollyKnown
 //	ctyset.HasMarkDeep(v, mark)              cty.Value.HasMarkDeep
-//	ctyset.MarshalJSON, MarshalMsgpack       Marshal of cty/json and cty/msgpack
-//	ctyset.ReadJSON, UnmarshalJSON           Unmarshal of cty/json, in one pass over the text (read.go)
+//	ctyset.MarshalMsgpack                    Marshal of cty/msgpack
+//	ctyset.MarshalJSON, UnmarshalJSON        those of cty/json, in one pass (write.go, read.go)
+//	ctyset.ReadJSON                          the same, for those who have to know that nothing was unusual
 //	ctyset.Convert(v, want)                  convert.Convert
 //	ctyset.Unify(types)                      convert.UnifyUnsafe
 //

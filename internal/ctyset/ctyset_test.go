@@ -3,6 +3,7 @@ package ctyset
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"reflect"
@@ -56,6 +57,8 @@ var numbers = func() []cty.Value {
 	return []cty.Value{
 		cty.Zero, cty.NumberVal(new(big.Float).Neg(new(big.Float))), cty.NumberIntVal(1), cty.NumberIntVal(10), cty.NumberIntVal(-2),
 		cty.NumberFloatVal(0.1), cty.NumberVal(big1), cty.NumberIntVal(12345678901), cty.NumberIntVal(12345678902), cty.NumberIntVal(12345678903), cty.PositiveInfinity,
+		cty.NumberFloatVal(1 << 60), cty.NumberIntVal(math.MinInt64), cty.NumberIntVal(math.MaxInt64), cty.NumberUIntVal(math.MaxUint64), cty.MustParseNumberVal("9223372036854775807"),
+		cty.MustParseNumberVal("-1e30"), cty.MustParseNumberVal("3e18"), cty.NumberVal(new(big.Float).SetPrec(3).SetInt64(1000)), cty.NumberVal(new(big.Float).SetPrec(4).SetInt64(15)), cty.NumberVal(new(big.Float).SetPrec(4).SetInt64(16)),
 	}
 }()
 
@@ -83,7 +86,7 @@ func (g *gen) value(ty cty.Type) cty.Value {
 	}
 	switch {
 	case ty == cty.String:
-		return cty.StringVal([]string{"", "a", "b\"\n", "é", "zz", "~", "?", "\u2028"}[g.r.IntN(8)] + fmt.Sprint(g.r.IntN(3)))
+		return cty.StringVal([]string{"", "a", "b\"\n", "é", "zz", "~", "?", "\u2028", "<&>\\", "\x7f\x00"}[g.r.IntN(10)] + fmt.Sprint(g.r.IntN(3)))
 	case ty == cty.Number:
 		return numbers[g.r.IntN(len(numbers))]
 	case ty == cty.Bool:

@@ -2,7 +2,6 @@ package ctyset
 
 import (
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"github.com/zclconf/go-cty/cty/set"
 )
@@ -10,13 +9,10 @@ import (
 // MarshalMsgpack encodes a value as cty/msgpack does.
 func MarshalMsgpack(v cty.Value, ty cty.Type) ([]byte, error) { return msgpack.Marshal(listed(v, ty)) }
 
-// MarshalJSON encodes a value as cty/json does.
-func MarshalJSON(v cty.Value, ty cty.Type) ([]byte, error) { return ctyjson.Marshal(listed(v, ty)) }
-
 // listFrom is the number of elements from which a set is worth being made a list.
 const listFrom = 8
 
-// listed gives a value, and the type that it is to be encoded as, with lists in the place of sets. Both encodings write a set as the list of its elements.
+// listed gives a value, and the type that it is to be encoded as, with lists in the place of sets. A set is encoded as the list of its elements.
 // Where the type leaves the choice to the value, which is then written with its own type, nothing may be changed.
 func listed(v cty.Value, ty cty.Type) (cty.Value, cty.Type) {
 	if !inside {

@@ -357,8 +357,8 @@ func FuzzReadJSON(f *testing.F) {
 	})
 }
 
-// BenchmarkReadJSON reads an object of a hundred attributes.
-func BenchmarkReadJSON(b *testing.B) {
+// BenchmarkJSON reads and writes an object of a hundred attributes.
+func BenchmarkJSON(b *testing.B) {
 	vals := map[string]cty.Value{}
 	for i := range 100 {
 		text := cty.StringVal(fmt.Sprintf("arn:partition:service:region:account:resource/%d", i))
@@ -373,12 +373,17 @@ func BenchmarkReadJSON(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for who, decode := range map[string]func([]byte, cty.Type) (cty.Value, error){"ours": UnmarshalJSON, "cty": ctyjson.Unmarshal} {
-			b.Run(name+"/"+who, func(b *testing.B) {
+		for who, f := range map[string]func() error{
+			"read/" + name + "/ours":  func() error { _, err := UnmarshalJSON(text, ty); return err },
+			"read/" + name + "/cty":   func() error { _, err := ctyjson.Unmarshal(text, ty); return err },
+			"write/" + name + "/ours": func() error { _, err := MarshalJSON(v, ty); return err },
+			"write/" + name + "/cty":  func() error { _, err := ctyjson.Marshal(v, ty); return err },
+		} {
+			b.Run(who, func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(len(text)))
 				for b.Loop() {
-					if _, err := decode(text, ty); err != nil {
+					if err := f(); err != nil {
 						b.Fatal(err)
 					}
 				}
