@@ -73,7 +73,7 @@ func FuzzSession(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, input string) {
-		defer time.AfterFunc(10*time.Second, func() { panic(fmt.Sprintf("still at %q", input)) }).Stop()
+		defer time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("still at %q", input)) }).Stop()
 		s := NewSession(constants)
 		for _, line := range strings.Split(input, "\n") {
 			if s.Add(line); !s.Open() {

@@ -138,7 +138,7 @@ func TestLargeArgumentsTakeNoSquareOfTime(t *testing.T) {
 		if _, err := table[name].Call(args); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if took := time.Since(started); took > 20*time.Second {
+		if took := time.Since(started); took > time.Minute {
 			t.Errorf("%s of %d elements took %v", name, n, took)
 		}
 	}
