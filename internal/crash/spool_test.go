@@ -77,7 +77,7 @@ func (r spoolRoom) configure(text string) {
 }
 
 func (r spoolRoom) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
+	cmd := programtest.Bounded(r.t, os.Args[0], args...)
 	cmd.Dir = r.dir
 	cmd.Env = programtest.Environ(roleCLI+"=1", "TOMBOLO_PROGRAM_PROVIDERS=slow=./slow")
 	return cmd
