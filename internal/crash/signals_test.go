@@ -62,7 +62,7 @@ func (c *terminal) output() string {
 
 // tombolo prepares a command line in the room.
 func (r *room) tombolo(args ...string) *terminal {
-	c := &terminal{Cmd: exec.Command(os.Args[0], args...)}
+	c := &terminal{Cmd: programtest.Bounded(r.t, os.Args[0], args...)}
 	c.Dir = r.job.Dir
 	c.Stdout, c.Stderr = c, c
 	c.Env = programtest.Environ(roleCLI+"=1", roleProgram+"="+r.job.World, "TF_IN_AUTOMATION=1")
