@@ -111,9 +111,6 @@ func (m *managed) importOne(asked *Import) error {
 	if err != nil {
 		return err
 	}
-	if !m.prior.null() {
-		return m.p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by Terraform", "The state holds an object for %s already. Remove it from the state first (state rm), or choose another address.", m.inst))
-	}
 	m.found(k)
 	return nil
 }
@@ -153,8 +150,14 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
 		return none, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
 	}
-	if asked := p.opts.Import; asked != nil && asked.Found != nil {
-		asked.Found()
+	if asked := p.opts.Import; asked != nil && asked.Target == o.Instance {
+		if asked.Found != nil {
+			asked.Found()
+		}
+		if p.prior.Object(o) != nil {
+			return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by Terraform",
+				"The state holds an object for %s already. Remove it from the state first (state rm), or choose another address.", o))
+		}
 	}
 	k.value = withPlanned(rt.Block, k.value, planned)
 	k, err := p.refresh(o, cfg, rt, inst, k, cty.NilVal) // it does not belong to the module yet
