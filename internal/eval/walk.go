@@ -37,6 +37,8 @@ type Inputs struct {
 	Lenient bool
 	// StrictOutputs excepts preconditions of outputs from that: what was seen is recorded without being shown.
 	StrictOutputs bool
+	// Unchecked leaves check blocks out: what they are to warn of does not happen when somebody only asks for values.
+	Unchecked bool
 	// Only, when set, chooses the slots that do anything; the choice must be closed over dependencies (see Program.Needed).
 	Only map[*Slot]bool
 	// Partial tells that Only leaves out parts of what is wanted: their conditions are listed as unknown.
@@ -312,6 +314,9 @@ func (i *Instance) task(s *Slot) graph.Task {
 	case SlotResource:
 		return func(n *graph.Node) error { return i.walk.driver.Resource(n, &Block{Instance: i, Slot: s}) }
 	case SlotCheck:
+		if i.walk.Inputs.Unchecked {
+			break
+		}
 		return func(*graph.Node) error { return i.evalCheck(s) }
 	case SlotImport:
 		return func(*graph.Node) error { return i.evalImport(s) }

@@ -22,6 +22,7 @@ func Evaluate(ctx context.Context, prog *eval.Program, prior *state.State, provi
 	v := &viewer{calls: ctx, prior: prior, providers: providers}
 	v.walk = prog.NewWalk(eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd, Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
+		Unchecked: true,
 	}, v)
 	return ended(v.walk, v.walk.Run(ctx))
 }

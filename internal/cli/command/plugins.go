@@ -97,7 +97,7 @@ func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 func (c *Call) PlainPlugins() bool { return c.App.Getenv("TF_DISABLE_PLUGIN_TLS") != "" }
 
 // plugins gives the providers of a configuration, and of everything that is locked, that are programs of their own.
-func (c *Call) plugins(project *tombolo.Project, each bool) (map[addr.Provider]provider.Factory, diag.List) {
+func (c *Call) plugins(project *tombolo.Project, p ProjectOptions) (map[addr.Provider]provider.Factory, diag.List) {
 	wanted, diags := Wanted(project.Config())
 	set, more := c.Settings()
 	diags = diags.Extend(more)
@@ -114,10 +114,13 @@ func (c *Call) plugins(project *tombolo.Project, each bool) (map[addr.Provider]p
 		}
 	}
 	programs, more := plugins.Ready(plugins.ReadyOptions{
-		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn, Each: each,
+		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn, Each: p.EachPlugin,
 		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok || ProgramProviders(set)[p] != "" },
 	})
-	diags = diags.Extend(misspelt(more, wanted)).Extend(OverrideWarning(set, wanted, "They need not behave as any released version does, and what they write to the state may be unreadable for one."))
+	diags = diags.Extend(misspelt(more, wanted))
+	if !p.Terse {
+		diags = diags.Extend(OverrideWarning(set, wanted, "They need not behave as any released version does, and what they write to the state may be unreadable for one."))
+	}
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := c.ProviderLog()
 	for p, program := range programs {

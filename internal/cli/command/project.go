@@ -42,6 +42,8 @@ type ProjectOptions struct {
 	Module        *config.Place
 	RootProviders func(*config.Config) []*config.ProviderConfig
 	NoPlugins     bool // look at the configuration alone: installed providers need not be there
+	// Terse leaves out the warning of providers under development, for commands whose output other programs read.
+	Terse bool
 }
 
 // Project loads the configuration with its store.
@@ -98,7 +100,7 @@ func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, di
 	if p.NoPlugins {
 		return project, diags
 	}
-	factories, more := c.plugins(project, p.EachPlugin)
+	factories, more := c.plugins(project, p)
 	if diags = diags.Extend(more); more.HasErrors() {
 		return nil, diags
 	}

@@ -56,7 +56,7 @@ type consoleCommand struct {
 
 func (k *consoleCommand) run(ctx context.Context) command.Outcome {
 	c := k.call
-	project, diags := c.Project(ctx, command.ProjectOptions{Files: k.files})
+	project, diags := c.Project(ctx, command.ProjectOptions{Files: k.files, Terse: true})
 	if !c.Report(diags) {
 		return command.Failed
 	}
@@ -94,7 +94,7 @@ func (k *consoleCommand) converse(ctx context.Context, run *tombolo.Run, values 
 	c := k.call
 	evaluator, diags := run.Console(ctx, tombolo.ConsoleOptions{Plan: k.plan, Variables: values})
 	if diags.HasErrors() && evaluator != nil {
-		diags = diags.Warnf(nil, "Not everything could be evaluated: expressions that depend on the problems above have no sure result.", "")
+		diags = diags.Warnf(nil, "Not everything could be evaluated: expressions that depend on what has failed have no sure result.", "")
 	}
 	c.Report(diags)
 	if evaluator == nil {
