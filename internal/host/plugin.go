@@ -185,14 +185,14 @@ type running struct {
 	env  []string // beside what the plugin has in any case
 	spec process.Spec
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards what follows, to the empty line
 	proc   *process.Process
 	killed bool
+	bad    string // what is wrong with the first line
 
 	hello io.ReadCloser // the first line, for go-plugin
 	head  *tail         // how stdout begins, in case that is no handshake
 	tail  *tail         // how stderr ends
-	bad   string        // what is wrong with the first line; set before hello ends
 	read  chan struct{} // closed when stderr has been read to its end
 
 	telling sync.Mutex // guards told

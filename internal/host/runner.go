@@ -2,7 +2,10 @@ package host
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -57,7 +60,11 @@ const maxHandshake = 64 << 10
 func (r *running) listen(p *process.Process, hello *io.PipeWriter) {
 	in := bufio.NewReaderSize(io.TeeReader(p.Stdout(), r.head), maxHandshake)
 	line, _ := in.ReadSlice('\n') // what comes without a line's end is judged as it is
-	if r.bad = handshakeProblem(string(line), r.plugin.Plain); r.bad == "" {
+	bad := handshakeProblem(string(line), r.plugin.Plain)
+	r.mu.Lock()
+	r.bad = bad
+	r.mu.Unlock()
+	if bad == "" {
 		_, _ = hello.Write(line)
 	} else {
 		// Let it say more before it is ended: what is wrong often stands on stderr.
@@ -85,6 +92,26 @@ func handshakeProblem(line string, plain bool) string {
 		return "it insists on a certificate, and TF_DISABLE_PLUGIN_TLS asks for an open connection"
 	case !plain && (len(parts) < 6 || len(parts[5]) < 50):
 		return "it has no certificate in its sixth field, without which the connection would not be private"
+	case !plain && slices.ContainsFunc(protocols, func(v int) bool { return parts[1] == strconv.Itoa(v) }):
+		return certificateProblem(parts[5])
+	}
+	return "" // whether the versions are known is the library's matter
+}
+
+// certificateProblem says what is wrong with the certificate of a plugin, which those who write the line by hand get wrong in two ways.
+func certificateProblem(field string) string {
+	der, err := base64.RawStdEncoding.DecodeString(field)
+	if err != nil {
+		if _, err := base64.StdEncoding.DecodeString(field); err == nil {
+			return `the certificate in its sixth field ends in padding, and hosts take base64 without: leave each "=" at its end out`
+		}
+		return "its sixth field is no base64 text, as which the certificate has to stand there"
+	}
+	if _, err := x509.ParseCertificate(der); err != nil {
+		if bytes.Contains(der, []byte("-----BEGIN")) {
+			return "the certificate in its sixth field is in the form PEM and was encoded again: DER in base64 is wanted, so the lines between BEGIN and END, put together"
+		}
+		return fmt.Sprintf("its sixth field is the base64 of something that is no certificate in the form DER: %s", err)
 	}
 	return ""
 }
@@ -220,11 +247,16 @@ func (r *running) explainStart(err error) error {
 		return fmt.Errorf("the program %s cannot be started: %w%s", r.plugin.Program, err, unstartable(r.plugin.Program, err))
 	}
 	fate := p.Fate()
+	r.mu.Lock()
+	bad := r.bad
+	r.mu.Unlock()
 	var what string
-	switch said := strings.TrimSpace(r.head.String()); {
-	case said != "" && r.bad != "":
-		what = fmt.Sprintf("unrecognized remote plugin message: it wrote this to standard output where a plugin introduces itself (%s):\n\n%s", r.bad, indent(said))
-	case strings.Contains(err.Error(), "timeout"):
+	switch said, late := strings.TrimSpace(r.head.String()), strings.Contains(err.Error(), "timeout"); {
+	case said != "" && late: // before the end of the program nothing is judged
+		what = fmt.Sprintf("it did not say within %s how to reach it: what it wrote to standard output has no line end\n\n%s", r.plugin.StartTimeout, indent(said))
+	case said != "" && bad != "":
+		what = fmt.Sprintf("unrecognized remote plugin message: it wrote this to standard output where a plugin introduces itself (%s):\n\n%s", bad, indent(said))
+	case late:
 		what = fmt.Sprintf("it did not say within %s how to reach it", r.plugin.StartTimeout)
 	case said == "":
 		what = "it ended without saying how to reach it"

@@ -32,7 +32,13 @@ func decodeValue(m *plugin6.DynamicValue, ty cty.Type) (cty.Value, error) {
 		if err := checkMsgpack(m.Msgpack); err != nil {
 			return cty.NilVal, err
 		}
-		return conforming(m.Msgpack, ty, msgpack.Unmarshal)
+		v, err := conforming(m.Msgpack, ty, msgpack.Unmarshal)
+		if err != nil {
+			if what := odd(m.Msgpack, ty); what != "" {
+				return cty.NilVal, errors.New(what)
+			}
+		}
+		return v, err
 	case len(m.GetJson()) > 0:
 		if err := checkJSON(m.Json); err != nil {
 			return cty.NilVal, err

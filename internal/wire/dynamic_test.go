@@ -82,10 +82,14 @@ func TestNonsenseIsAnError(t *testing.T) {
 		ty   cty.Type
 		says string
 	}{
-		{"empty map for an object", "80", object, "attribute"},
-		{"attribute missing", "81a161a0", object, "2 attributes"},
-		{"attribute unknown to the schema", "82a161a0a163a0", object, "unsupported attribute"},
-		{"attribute twice", "82a161a0a161a0", object, "attribute"},
+		{"empty map for an object", "80", object, `the attribute "a" is missing`},
+		{"attribute missing", "81a161a0", object, `the attribute "b" is missing`},
+		{"attribute unknown to the schema", "83a161a0a16201a163a0", object, `the attribute "c" is not in the schema`},
+		{"attribute under another name", "82a161a0a163a0", object, `the attribute "c" is not in the schema`},
+		{"attribute twice", "82a161a0a161a0", object, `the attribute "a" is not in the schema, or there twice`},
+		{"attribute missing deep inside", "9181a161dc000281a161a0", cty.List(cty.Map(cty.List(cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.String})))), "middle"},
+		{"attribute missing in an element", "9181a16b92c082a161a0a16201", cty.List(cty.Map(cty.List(cty.Object(map[string]cty.Type{"a": cty.String, "c": cty.Number})))), `[0]["k"][1]: the attribute "b" is not in the schema`},
+		{"attribute missing in an attribute", "82a16181a16bc0a16201", cty.Object(map[string]cty.Type{"a": cty.Object(map[string]cty.Type{"k": cty.Bool, "l": cty.Bool}), "b": cty.Number}), `a: the attribute "l" is missing`},
 		{"empty array for a tuple", "90", cty.Tuple([]cty.Type{cty.String}), "elements"},
 		{"string for a number", "a161", cty.Number, "number is required"},
 		{"not a number", "cb7ff8000000000001", cty.Number, "contradictory"},

@@ -1,0 +1,83 @@
+package wire
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+)
+
+// odd says which attribute a value in msgpack lacks, or has without its type: the decoder only counts them. It is "" when there is none, or
+// none that shows; b has been checked.
+func odd(b []byte, ty cty.Type) string {
+	_, what := oddMember(b, ty, nil)
+	return what
+}
+
+// oddMember looks through the value at the beginning of b and gives its size. Below dynamic values nothing is looked at.
+func oddMember(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
+	size, members, err := msgpackItem(b)
+	if err != nil {
+		return len(b), ""
+	}
+	isMap := b[0]&0xf0 == 0x80 || b[0] == 0xde || b[0] == 0xdf
+	var seen map[string]bool
+	if isMap && ty.IsObjectType() {
+		seen = map[string]bool{}
+	}
+	for i := uint64(0); i < members; i++ {
+		step, inner := cty.PathStep(cty.IndexStep{Key: cty.NumberUIntVal(i)}), cty.DynamicPseudoType
+		if isMap {
+			n, _ := oddMember(b[size:], cty.String, nil)
+			key := stringItem(b[size : size+n])
+			size += n
+			i++ // a map counts keys and values
+			step = cty.IndexStep{Key: cty.StringVal(key)}
+			if seen != nil {
+				if seen[key] || !ty.HasAttribute(key) {
+					return size, fmt.Sprintf("%sthe attribute %q is not in the schema, or there twice", prefix(at), key)
+				}
+				seen[key], inner, step = true, ty.AttributeType(key), cty.GetAttrStep{Name: key}
+			} else if ty.IsMapType() {
+				inner = ty.ElementType()
+			}
+		} else if ty.IsListType() || ty.IsSetType() {
+			inner = ty.ElementType()
+		} else if ty.IsTupleType() && i < uint64(ty.Length()) {
+			inner = ty.TupleElementType(int(i))
+		}
+		n, what := oddMember(b[size:], inner, append(at, step))
+		if size += n; what != "" {
+			return size, what
+		}
+	}
+	if seen != nil {
+		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) {
+			if !seen[name] {
+				return size, fmt.Sprintf("%sthe attribute %q is missing; one without a value is sent as nil", prefix(at), name)
+			}
+		}
+	}
+	return size, ""
+}
+
+func prefix(at cty.Path) string {
+	if len(at) == 0 {
+		return ""
+	}
+	return pathText(at) + ": "
+}
+
+// stringItem gives the text of an item that is one string; "" for another.
+func stringItem(b []byte) string {
+	for _, form := range []struct {
+		from, to byte
+		head     int
+	}{{0xa0, 0xbf, 1}, {0xd9, 0xd9, 2}, {0xda, 0xda, 3}, {0xdb, 0xdb, 5}, {0xc4, 0xc4, 2}, {0xc5, 0xc5, 3}, {0xc6, 0xc6, 5}} {
+		if b[0] >= form.from && b[0] <= form.to {
+			return text(string(b[form.head:]))
+		}
+	}
+	return ""
+}
