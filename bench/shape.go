@@ -150,6 +150,7 @@ output "last" { value = terraform_data.last.id }
 	wideShape("text", "one object with a text of 100 bytes times n", 1, func(n int) string {
 		return fmt.Sprintf("  text = join(\",\", [for k in %s : \"${k}${format(\"%%090d\", 1)}\"])\n", keys(n))
 	}),
+	{name: "records", about: "n objects of a hundred attributes, of which one is configured", objects: times(1), plugin: wideSource, write: writeRecords},
 	{
 		name: "external", about: "n data.external that run cat, beside xargs -P 10", objects: times(0),
 		baseline: func(n int) string { return fmt.Sprintf("yes query.json | head -n %d | xargs -P 10 -n 1 cat", n) },

@@ -41,23 +41,60 @@ func wideSchema() *provider.Schema {
 				"list": nested(provider.NestingList), "map": nested(provider.NestingMap), "labels": plain(cty.Map(cty.String)),
 			},
 			Blocks: map[string]*provider.NestedBlock{"rule": blocks(provider.NestingSet), "step": blocks(provider.NestingList)},
-		}}},
+		}}, "wide_record": {Block: recordBlock()}},
 	}
 }
 
+var schemaOfWide = wideSchema()
+
+// recordBlock has a name and a hundred attributes that nobody configures, as objects of large clouds have.
+func recordBlock() *provider.Block {
+	attrs := map[string]*provider.Attribute{"name": {Type: cty.String, Required: true}}
+	for i, ty := range []cty.Type{
+		cty.String, cty.String, cty.String, cty.String, cty.String, cty.Number, cty.Bool, cty.List(cty.String), cty.Map(cty.String), cty.List(cty.Object(part)),
+	} {
+		for k := range 10 {
+			attrs[fmt.Sprintf("found_%d_%d", i, k)] = &provider.Attribute{Type: ty, Computed: true}
+		}
+	}
+	return &provider.Block{Attributes: attrs}
+}
+
+// found is what an attribute has that nobody configured.
+func found(name string, ty cty.Type) cty.Value {
+	text := cty.StringVal("found out for " + name)
+	switch {
+	case ty == cty.String:
+		return text
+	case ty == cty.Number:
+		return cty.NumberIntVal(8080)
+	case ty == cty.Bool:
+		return cty.True
+	case ty.IsListType():
+		return cty.ListVal([]cty.Value{found(name, ty.ElementType()), found(name+" again", ty.ElementType())})
+	case ty.IsMapType():
+		return cty.MapVal(map[string]cty.Value{"name": text, "owner": text})
+	}
+	vals := map[string]cty.Value{}
+	for member, mty := range ty.AttributeTypes() {
+		vals[member] = found(member, mty)
+	}
+	return cty.ObjectVal(vals)
+}
+
 // Schema implements provider.Provider.
-func (wide) Schema(context.Context) (*provider.Schema, diag.List) { return wideSchema(), nil }
+func (wide) Schema(context.Context) (*provider.Schema, diag.List) { return schemaOfWide, nil }
 
 // UpgradeState implements provider.Provider.
 func (wide) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
-	return provider.DecodeStored(wideSchema().Resources[req.Type], req)
+	return provider.DecodeStored(schemaOfWide.Resources[req.Type], req)
 }
 
-// Plan implements provider.Provider: a new object gets an identifier, the rest is as proposed.
+// Plan implements provider.Provider: what a new object has by itself is found out when it is made, the rest is as proposed.
 func (wide) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
 	planned := req.Proposed
 	if req.Prior.IsNull() {
-		planned = withID(planned, cty.UnknownVal(cty.String))
+		planned = complete(req.Type, planned, func(_ string, ty cty.Type) cty.Value { return cty.UnknownVal(ty) })
 	}
 	return provider.PlanResponse{Planned: planned}
 }
@@ -66,14 +103,19 @@ func (wide) Plan(_ context.Context, req provider.PlanRequest) provider.PlanRespo
 func (wide) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	state := req.Planned
 	if req.Prior.IsNull() {
-		state = withID(state, cty.StringVal("w"))
+		state = complete(req.Type, state, found)
 	}
 	return provider.ApplyResponse{State: state}
 }
 
-func withID(obj, id cty.Value) cty.Value {
+// complete puts something in the place of everything that is not configured.
+func complete(typ string, obj cty.Value, with func(name string, ty cty.Type) cty.Value) cty.Value {
 	vals := obj.AsValueMap()
-	vals["id"] = id
+	for name, a := range schemaOfWide.Resources[typ].Block.Attributes {
+		if a.Computed {
+			vals[name] = with(name, a.Type)
+		}
+	}
 	return cty.ObjectVal(vals)
 }
 
@@ -94,6 +136,12 @@ func wideShape(name, about string, count int, arguments func(n int) string) shap
 func parts(n int, key string) string {
 	return fmt.Sprintf("for k in %s : %s{ name = k, port = length(k) * 100, open = true, zone = \"zone-${k}\", "+
 		"note = k == \"key-0-0\" ? var.change : \"some text about ${k}\" }", keys(n), key)
+}
+
+// writeRecords writes n records.
+func writeRecords(w io.Writer, n int) {
+	fmt.Fprint(w, "terraform {\n  required_providers {\n    wide = { source = \"tombolo/wide\" }\n  }\n}\n")
+	fmt.Fprintf(w, "resource \"wide_record\" \"a\" {\n  count = %d\n  name  = \"record-${count.index}\"\n}\n", n)
 }
 
 func setArguments(n int) string {
