@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -161,10 +162,10 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	case errors.As(err, &lookup):
 		return problem(sumLookup, fmt.Sprintf("The program %s was not found, or is no executable file. A name without a slash is "+
 			"searched in the directories of PATH, any other one is relative to the current directory.%s%s\n\n"+
-			"Platform: %s\nProgram: %s\nError: %s", c.purpose(), c.lookupAdvice(lookup), c.origin(), runtime.GOOS, c.first, lookup.Err))
+			"Platform: %s\nProgram: %s\nError: %s", c.purpose(), c.lookupAdvice(lookup), c.origin(false), runtime.GOOS, c.first, lookup.Err))
 	case errors.As(err, &start):
 		return problem(sumExecution, fmt.Sprintf("The program %s could not be started, so there is no additional error messaging.%s%s\n\n"+
-			"Program: %s\nState: %s", c.purpose(), startAdvice(start), c.origin(), start.Path, start.Err))
+			"Program: %s\nState: %s", c.purpose(), startAdvice(start), c.origin(false), start.Path, start.Err))
 	case errors.As(err, &limit):
 		return c.badResults(res, err)
 	case errors.As(err, &stopped):
@@ -189,7 +190,7 @@ func (c *command) badEnd(res *program.Result, intro string) *diag.Diagnostic {
 	} else {
 		intro += " It returned no additional error messaging."
 	}
-	return problem(sumExecution, fmt.Sprintf("%s%s\n\nProgram: %s%s\nState: %s", intro, c.origin(), res.Path, message, res.State))
+	return problem(sumExecution, fmt.Sprintf("%s%s\n\nProgram: %s%s\nState: %s", intro, c.origin(true), res.Path, message, res.State))
 }
 
 // badResults shows what is wrong with the output of a program that ended well.
@@ -215,13 +216,18 @@ func (c *command) purpose() string {
 	return "that should " + c.action + " the object"
 }
 
-// origin tells where a program comes from that does not stand in the configuration, or not any more.
-func (c *command) origin() string {
+// origin tells where a program comes from that does not stand in the configuration, or not any more; and, where it may not be there any more, what
+// to do. One that its interpreter did not find has run, as far as we can see.
+func (c *command) origin(ran bool) string {
 	if !c.stored {
 		return ""
 	}
-	return " It is the one with which the object was last applied. If it has moved since, apply with -refresh=false: that " +
-		"records the program of the configuration, and runs nothing if only the program has changed."
+	text := " It is the one with which the object was last applied."
+	gone := func(word string) bool { return strings.ContainsAny(word, `/\`) && !c.exists(word) }
+	if ran && !slices.ContainsFunc(c.argv, gone) {
+		return text
+	}
+	return text + " If it has moved since, apply with -refresh=false: that records the program of the configuration, and runs nothing if only the program has changed."
 }
 
 func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) + ". " }

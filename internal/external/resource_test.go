@@ -438,6 +438,18 @@ func TestResourceTellsThatTheProgramIsThatOfTheState(t *testing.T) {
 	w.state = attrs{"program": cty.StringVal("no-such-program"), "id": cty.StringVal("7"), "result": strs(map[string]string{})}.object(w.rt)
 	expectProblem(t, w.read(), sumLookup, nil, "apply with -refresh=false")
 	expectProblem(t, w.apply(t.Context(), nil), sumLookup, nil, "should delete the object", "apply with -refresh=false")
+
+	// One that its interpreter does not find may have moved; one that says itself that it fails has not.
+	t.Chdir(t.TempDir())
+	script(t, "here.sh", "exit 3\n")
+	for name, moved := range map[string]bool{"./here.sh": false, "./gone.sh": true} {
+		w.state = attrs{"interpreter": cty.StringVal("sh"), "program": cty.StringVal(name), "id": cty.StringVal("7"), "result": strs(map[string]string{})}.object(w.rt)
+		diags := w.apply(t.Context(), nil)
+		expectProblem(t, diags, sumExecution, nil, "with which the object was last applied")
+		if got := strings.Contains(diags[0].Detail, "-refresh=false"); got != moved {
+			t.Errorf("%s: that it may have moved is said: %v, want %v:\n%s", name, got, moved, diags[0].Detail)
+		}
+	}
 }
 
 func TestResourceAppliesWhatBecameKnown(t *testing.T) {
