@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -265,10 +266,11 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 	return b.Provider.Apply(ctx, req)
 }
 
-// othersBegun waits, for some seconds at most, until the other object that comes after the first is being made.
+// othersBegun waits, for a minute at most, until as many slow objects are being made as OTHERS says.
 func othersBegun() {
-	for range 1000 {
-		if text, _ := os.ReadFile("w/ledger"); strings.Contains(string(text), begun("slow")) {
+	want, _ := strconv.Atoi(os.Getenv("OTHERS")) // not set: none
+	for range 6000 {
+		if text, _ := os.ReadFile("w/ledger"); strings.Count(string(text), strings.TrimSuffix(begun("slow"), `"`)) >= want {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -326,7 +326,7 @@ func TestACrashWithTenInFlightLosesNone(t *testing.T) {
 	p := newPlugged(t, strings.NewReplacer(`"slow"
   behave`, `"slow-${count.index}"
   count      = 9
-  behave`).Replace(pluggedConfig), "BAD=apply-panic")
+  behave`, `"2s"`, `"10m"`).Replace(pluggedConfig), "BAD=apply-panic", "OTHERS=9")
 	r := p.run(nil, "apply", "-auto-approve")
 	p.wants(r, 1, "with world_object.bad")
 	if n := strings.Count(r.out, "goroutine "); n > 3 {

@@ -232,7 +232,7 @@ func TestWhatADyingPluginHadInFlightIsListed(t *testing.T) {
 		for _, protocol := range []string{"5", "6"} {
 			t.Run(mode+"/"+protocol, func(t *testing.T) {
 				t.Parallel()
-				p := newPlugged(t, pluggedConfig, "BAD="+mode, "BAD_PROTOCOL="+protocol)
+				p := newPlugged(t, strings.ReplaceAll(pluggedConfig, `"2s"`, `"10m"`), "BAD="+mode, "BAD_PROTOCOL="+protocol, "OTHERS=1")
 				r := p.run(nil, "apply", "-auto-approve")
 				p.wants(r, 1, append(want, "tombolo/bad", "Plugin did not respond", "ApplyResourceChange", "with world_object.bad", "with world_object.slow")...)
 				if n := strings.Count(r.out, "It wrote to standard error") + strings.Count(r.out, "Stack trace"); n > 1 {
