@@ -5,13 +5,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // The programs with which docs/program-protocol.md begins are put into directories and used as it says.
@@ -95,6 +98,22 @@ func TestDocumentedProgramsWork(t *testing.T) {
 // applyIn plans and applies what is in a directory, and gives the actions on objects and the outputs.
 func applyIn(t *testing.T, dir string) (actions []string, outputs map[string]string) {
 	t.Helper()
+	p, st := applied(t, dir)
+	for _, c := range p.Changes {
+		if c.Action != plan.NoOp {
+			actions = append(actions, c.Action.String())
+		}
+	}
+	outputs = map[string]string{}
+	for _, name := range st.OutputNames() {
+		outputs[name] = st.Output(name).Value.AsString()
+	}
+	return actions, outputs
+}
+
+// applied applies a configuration, and gives its plan and the state afterwards.
+func applied(t *testing.T, dir string) (*plan.Plan, *state.State) {
+	t.Helper()
 	ctx := context.Background()
 	project, diags := tombolo.Load(ctx, tombolo.Options{Dir: dir})
 	if diags.HasErrors() {
@@ -113,14 +132,76 @@ func applyIn(t *testing.T, dir string) (actions []string, outputs map[string]str
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	for _, c := range p.Changes {
-		if c.Action != plan.NoOp {
-			actions = append(actions, c.Action.String())
+	return p, run.State()
+}
+
+// The configuration of docs/references.md has the outputs that stand behind them.
+func TestDocumentedReferencesHaveTheValuesThatStandBehind(t *testing.T) {
+	dir := t.TempDir()
+	files := blocks(t, filepath.Join("docs", "references.md"), "file")
+	files = append(files, [2]string{".terraform/modules/modules.json", `{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"child","Source":"./child","Dir":"child"}]}`})
+	for _, file := range files {
+		path := filepath.Join(dir, filepath.FromSlash(file[0]))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(file[1]), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
-	outputs = map[string]string{}
-	for _, name := range run.State().OutputNames() {
-		outputs[name] = run.State().Output(name).Value.AsString()
+	want := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^output "(\w+)" .* # (.*)$`).FindAllStringSubmatch(files[0][1], -1) {
+		want[m[1]] = m[2]
 	}
-	return actions, outputs
+	t.Chdir(dir)
+	_, st := applied(t, ".")
+	got := map[string]string{}
+	for _, name := range st.OutputNames() {
+		v := st.Output(name).Value
+		text, err := ctyjson.Marshal(v, v.Type())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[name] = string(text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(want) < 10 {
+		t.Errorf("-documented +got:\n%s", diff)
+	}
+}
+
+func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) < 5 {
+		t.Fatal(pages, err)
+	}
+	link, heading := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile("(?m)^#+ (.*)$")
+	drop, code := regexp.MustCompile(`[^\p{L}\p{N} _-]`), regexp.MustCompile("(?s)\n```.*?\n```|`[^`\n]*`")
+	for _, page := range append(pages, "README.md", "ARCHITECTURE.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			name, anchor, _ := strings.Cut(m[1], "#")
+			target := page
+			if name != "" {
+				target = filepath.Join(filepath.Dir(page), filepath.FromSlash(name))
+			}
+			there, err := os.ReadFile(target)
+			if info, statErr := os.Stat(target); statErr != nil || err != nil && !info.IsDir() {
+				t.Errorf("%s: there is no %s", page, m[1])
+				continue
+			}
+			found := anchor == ""
+			for _, h := range heading.FindAllStringSubmatch(string(there), -1) {
+				found = found || strings.ReplaceAll(drop.ReplaceAllString(strings.ToLower(strings.TrimSpace(h[1])), ""), " ", "-") == anchor
+			}
+			if !found {
+				t.Errorf("%s: %s has no such heading", page, m[1])
+			}
+		}
+	}
 }

@@ -85,8 +85,8 @@ func (c *client) failed(method string, err error) diag.List {
 	case codes.Unavailable:
 		return diag.List{}.Errorf(nil, "Plugin did not respond",
 			"Provider %s did not answer the call %s: %s. Its log may tell why.%s", c.opts.Name, method, message(s), more)
-	case codes.Canceled, codes.DeadlineExceeded:
-		return diag.List{}.Errorf(nil, "Request cancelled", "The call %s of provider %s was cancelled before it was answered.", method, c.opts.Name)
+	case codes.Canceled:
+		return diag.List{}.Errorf(nil, "Request cancelled", "The call %s of provider %s was cancelled before it was answered: %s.", method, c.opts.Name, message(s))
 	case codes.Unimplemented:
 		return diag.List{}.Errorf(nil, "Unsupported plugin method", "Provider %s does not support the call %s: a newer version of it may.", c.opts.Name, method)
 	}

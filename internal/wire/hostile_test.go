@@ -194,8 +194,8 @@ func TestLackOfAnAnswerSaysWhatHappened(t *testing.T) {
 		dead    bool // the plugin may have ended
 	}{
 		{codes.Unavailable, "connection refused", "Plugin did not respond", true, true},
-		{codes.Canceled, "x", "Request cancelled", false, false},
-		{codes.DeadlineExceeded, "x", "Request cancelled", false, false},
+		{codes.Canceled, "by the host", "cancelled before it was answered: by the host", false, false},
+		{codes.DeadlineExceeded, "the service is slow", "an unexpected error, DeadlineExceeded: the service is slow", false, false},
 		{codes.Unimplemented, "x", "Unsupported plugin method", false, false},
 		{codes.ResourceExhausted, "too large " + strings.Repeat("x", 10000) + "\xff", "too large", false, false},
 		{codes.Internal, "", "Plugin error", false, true},
