@@ -145,7 +145,7 @@ resource "world_object" "user" {
 }
 resource "world_object" "free" {
   name   = "free"
-  behave = { delay = "300ms" }
+  behave = { delay = "4s" }
 }
 `
 	s.apply(config)
@@ -229,7 +229,7 @@ ephemeral "world_lease" "l" {
 resource "world_object" "a" {
   name     = "a"
   password = ephemeral.world_lease.l.token
-  behave   = { delay = "300ms" }
+  behave   = { delay = "3s" }
 }
 `)
 	inOrder(t, s.happened(0), "OPENED l", "RENEWED l", "RENEWED l", "CREATED a", "RENEWED l", "CLOSED l")
@@ -244,7 +244,7 @@ ephemeral "world_lease" "l" {
 resource "world_object" "a" {
   name     = "a"
   password = ephemeral.world_lease.l.token
-  behave   = { delay = "50ms" }
+  behave   = { delay = "2s" }
 }
 `, false, tombolo.PlanOptions{})
 		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "told to fail") {
