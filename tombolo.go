@@ -296,7 +296,7 @@ type Import = planning.Import
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
 	p := r.project
 	prog, diags := p.prepare()
-	if diags.HasErrors() {
+	if diags = diags.Extend(p.config.CheckRoot()); diags.HasErrors() {
 		return nil, diags
 	}
 	now := time.Now()

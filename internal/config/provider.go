@@ -307,6 +307,19 @@ func checkChild(m *Module) diag.List {
 	return diags
 }
 
+// CheckRoot reports configurations that the root module wants to be passed. Nobody calls it, so that there is nothing to plan with; as a
+// module of others it may be valid all the same.
+func (c *Config) CheckRoot() (diags diag.List) {
+	for _, r := range c.Root.SortedRequiredProviders() {
+		for _, alias := range r.Aliases {
+			if c.Root.ProviderConfigs[alias] == nil {
+				diags = diags.Errorf(&r.Range, "Undefined provider configuration", "The root module wants a configuration of the provider %s to be passed, which it calls %q. Only called modules can be passed one: add a block provider %q { alias = %q }, or call this module from another.", r.Source.ForDisplay(), alias, alias.LocalName, alias.Alias)
+			}
+		}
+	}
+	return diags
+}
+
 func aliasAdvice(p *ProviderConfig) string {
 	if p.Alias == "" {
 		return ""
