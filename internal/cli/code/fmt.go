@@ -33,7 +33,7 @@ Exits with 3 if -check finds files that are not formatted, and with 2 after erro
 		Example: `~ fmt -recursive
 ~ fmt -check -diff main.tf`,
 		Setup: func(c *command.Call) command.Run {
-			f := &formatting{call: c}
+			f := &formatting{call: c, seen: map[string]bool{}}
 			c.Flags.BoolVar(&f.list, "list", true, "Do not list the files that are not formatted. Never done for the standard input.")
 			c.Flags.BoolVar(&f.write, "write", true, "Do not write files. Never done for the standard input, and with -check.")
 			c.Flags.BoolVar(&f.diff, "diff", false, "Show what formatting changes.")
@@ -49,8 +49,15 @@ type formatting struct {
 	call                                *command.Call
 	list, write, diff, check, recursive bool
 
-	unformatted bool // a file was not
-	diags       diag.List
+	unformatted  bool // a file was not
+	diags        diag.List
+	replacements command.Replacements
+	seen         map[string]bool // files, by name
+}
+
+// written waits until what was formatted is on disk.
+func (f *formatting) written() {
+	f.replacements.Wait(func(name string, err error) { f.problem("Failed to write "+name, err) })
 }
 
 func (f *formatting) run(ctx context.Context) command.Outcome {
@@ -76,6 +83,7 @@ func (f *formatting) run(ctx context.Context) command.Outcome {
 			}
 		}
 	}
+	f.written()
 	if ctx.Err() != nil {
 		f.diags = f.diags.Errorf(nil, "Interrupted", "Not all files were looked at. None of them is half written.")
 	}
@@ -163,6 +171,10 @@ func (f *formatting) directory(ctx context.Context, dir string) {
 }
 
 func (f *formatting) file(path string) {
+	if f.seen[path] { // and is to be found as it was left then
+		f.written()
+	}
+	f.seen[path] = true
 	src, mode, err := read(path)
 	if err != nil {
 		f.problem("Failed to read file "+path, err)
@@ -199,14 +211,7 @@ func (f *formatting) text(name string, src []byte, mode fs.FileMode) {
 		fmt.Fprintln(c.Out, view.CleanLine(name))
 	}
 	if changed && f.write {
-		err := command.ReplaceFile(name, mode, func(w io.Writer) error {
-			_, err := w.Write(out)
-			return err
-		})
-		if err != nil {
-			f.problem("Failed to write "+name, err)
-			return
-		}
+		f.replacements.Add(name, mode, out)
 	}
 	if changed && f.diff {
 		c.Out.Write(format.Diff(name, src, out))
