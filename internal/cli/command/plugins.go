@@ -90,6 +90,11 @@ func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 	for _, r := range m.SortedResources() {
 		add(r.Provider, config.VersionConstraint{})
 	}
+	for _, i := range m.Imports {
+		if i.To.Module.IsRoot() && m.Resources[i.To.Resource] == nil { // its block is to be generated
+			add(i.Provider, config.VersionConstraint{})
+		}
+	}
 	return wanted, diags
 }
 
