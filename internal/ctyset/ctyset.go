@@ -13,6 +13,7 @@
 //	ctyset.ReadJSON                          the same, for those who have to know that nothing was unusual
 //	ctyset.Convert(v, want)                  convert.Convert
 //	ctyset.Unify(types)                      convert.UnifyUnsafe
+//	ctyset.TooLong(v), Infinite(v)           whether there are numbers in it that cannot be written down, or stored
 //
 // cty gives no way to the elements of a set but the one that sorts. So this package looks into its values as they lie in memory (raw.go). Whether they lie
 // there as it expects is checked when the program starts; with a cty for which that is not so everything is left to cty, slower and no different.

@@ -140,6 +140,9 @@ func (i *Instance) evalOutput(s *Slot) error {
 	}
 	rng := o.Range
 	exprRange := o.Expr.Range()
+	if i.parent == nil && (ctyset.Infinite(v) || ctyset.TooLong(v)) {
+		return i.walk.Report(diags.Errorf(&exprRange, "Number cannot be stored", "The value of the output %q is or holds a number that is infinite, or has an exponent of more than 5 digits. No state can hold that.", o.Name))
+	}
 	if !o.Ephemeral && value.HasDeepEphemeral(v) {
 		return i.walk.Report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
 	}

@@ -32,6 +32,9 @@ func conversionFunc(want cty.Type) function.Function {
 				// only the value, not its type, can be wrong here
 				return cty.NilVal, explainConversion(args[0], want)
 			}
+			if ctyset.TooLong(converted) {
+				return cty.NilVal, function.NewArgError(0, errLongNumber)
+			}
 			return converted, nil
 		},
 	})

@@ -2,10 +2,63 @@ package funcs
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/function/stdlib"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
+
+var errLongNumber = errors.New("a number has an exponent of more than 5 digits, and would take longer to write down than anyone waits")
+
+// writableNumbers gives a function that refuses to make numbers out of a text which nobody can write down again. The text of a configuration has
+// none (package nesting).
+func writableNumbers(f function.Function) function.Function {
+	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
+		result, err := f.Call(args)
+		if err == nil && ctyset.TooLong(result) {
+			return cty.NilVal, function.NewArgError(0, errLongNumber)
+		}
+		return result, err
+	})
+}
+
+// longWidth finds a width or precision of eight digits in a format without doubled percent signs.
+var longWidth = regexp.MustCompile(`%[-+ #0-9.*\[\]]*[0-9]{8}`)
+
+// boundedFormat gives a function that refuses a format with which the library would fill the memory.
+func boundedFormat(f function.Function) function.Function {
+	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
+		format, _ := args[0].Unmark()
+		if format.IsKnown() && !format.IsNull() && longWidth.MatchString(strings.ReplaceAll(format.AsString(), "%%", "")) {
+			return cty.NilVal, function.NewArgErrorf(0, "a width, precision or argument number has more than 7 digits")
+		}
+		return f.Call(args)
+	})
+}
+
+// maxProduct bounds the combinations that are made of sets: each takes some hundred bytes.
+const maxProduct = 1 << 22
+
+// setProductFunc refuses what the library would end the process of.
+var setProductFunc = wrapped(stdlib.SetProductFunc, func(args []cty.Value) (cty.Value, error) {
+	product := 1
+	for _, arg := range args {
+		bare, _ := arg.Unmark()
+		if !bare.IsKnown() || bare.IsNull() || !bare.CanIterateElements() || bare.LengthInt() == 0 {
+			return stdlib.SetProductFunc.Call(args)
+		}
+		product = min(product*bare.LengthInt(), maxProduct+1)
+	}
+	if product > maxProduct {
+		return cty.NilVal, fmt.Errorf("there are more than %d combinations", maxProduct)
+	}
+	return stdlib.SetProductFunc.Call(args)
+})
 
 // realNumber gives a function that says so when its result would not be a real number, such as the logarithm of a
 // negative one. The library panics then.
