@@ -303,14 +303,14 @@ func TestLongListsConvertAtOnce(t *testing.T) {
 
 func TestNumbersAreFoundWhereverTheyAre(t *testing.T) {
 	long := cty.MustParseNumberVal("1e-999999")
-	for _, n := range []cty.Value{long, cty.PositiveInfinity, cty.NegativeInfinity, cty.MustParseNumberVal("1e99999"), cty.NullVal(cty.Number), cty.UnknownVal(cty.Number)} {
+	for i, n := range []cty.Value{long, cty.PositiveInfinity, cty.NegativeInfinity, cty.MustParseNumberVal("1e99999"), cty.NullVal(cty.Number), cty.UnknownVal(cty.Number)} {
 		for _, v := range []cty.Value{
 			n, n.Mark("secret"), cty.ListVal([]cty.Value{cty.Zero, n}), cty.TupleVal([]cty.Value{cty.True, n.Mark("secret")}), cty.MapVal(map[string]cty.Value{"a": n}),
 			cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("x"), "b": cty.ListVal([]cty.Value{n}).Mark("secret")}),
 			cty.TupleVal([]cty.Value{capsuleValue, cty.DynamicVal, n}),
 		} {
 			known := n.IsKnown() && !n.IsNull()
-			if got, want := TooLong(v), known && n.RawEquals(long); got != want {
+			if got, want := TooLong(v), i == 0; got != want {
 				t.Errorf("TooLong(%#v) = %t", v.Type(), got)
 			}
 			if got, want := Infinite(v), known && n.AsBigFloat().IsInf(); got != want {
