@@ -39,10 +39,7 @@ func (p *Program) compileImports() diag.List {
 		target := p.ResourceSlot(s.Import.To)
 		if target == nil {
 			p.usedByImport(s.Import)
-			// For a resource of the root module configuration may be generated.
-			if !s.Import.To.Module.IsRoot() {
-				diags = diags.Errorf(at, "Configuration for import target does not exist", "There is no block %s. Write one first: configuration can be generated for resources of the root module only.", s.Import.To)
-			}
+			diags = diags.Extend(generatable(s.Import))
 			continue
 		}
 		if problem := keyProblem(s.Import.ToExpr, target.Resource); problem != "" {
@@ -52,6 +49,23 @@ func (p *Program) compileImports() diag.List {
 		target.imports = append(target.imports, root.base+s.index)
 	}
 	return diags
+}
+
+// generatable reports an import without a resource block for which none can be generated either.
+func generatable(b *config.Import) (diags diag.List) {
+	const summary, advice = "Configuration for import target does not exist", "Write the block yourself"
+	at, keyed := b.ToExpr.Range().Ptr(), endsInKey(b.ToExpr)
+	switch {
+	case !b.To.Module.IsRoot():
+		return diags.Errorf(at, summary, "There is no block %s. Write one first: configuration can be generated for resources of the root module only.", b.To)
+	case keyed && b.ForEach != nil:
+		return diags.Errorf(at, "Invalid import 'to' expression", "There is no block %s with a for_each to which these keys could belong, and none can be generated: -generate-config-out does not know for_each. %s, or an import block for each object.", b.To, advice)
+	case b.ForEach != nil:
+		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out does not know for_each. %s, or an import block for each object.", b.To, advice)
+	case keyed:
+		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out knows neither count nor for_each. %s.", b.To, advice)
+	}
+	return nil // plan may generate one
 }
 
 // usedByImport notes that an import block without a resource block, for which configuration may be generated, uses its provider configuration.

@@ -216,10 +216,6 @@ func (p *planner) generateOne(found *eval.Import) error {
 		return p.walk.Report(diag.List{}.Errorf(nil, summary, "The block of %s declares no such instance: its count or for_each leaves it out. Every imported object needs its configuration.", o))
 	case !p.opts.Generate:
 		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s. Write one, or let plan write it: -generate-config-out=FILE puts a resource block for every imported object that has none into a new file.", o))
-	case found.Block.ForEach != nil:
-		return p.walk.Report(diag.List{}.Errorf(at, "Invalid import 'to' expression", "There is no block for %s, and none can be generated: -generate-config-out does not know for_each. Write an import block for each object, or write the resource block yourself.", o))
-	case !found.Target.Key.IsNone():
-		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s, and none can be generated: -generate-config-out knows neither count nor for_each. Write the block yourself.", o))
 	case p.prior.Object(o) != nil:
 		return nil // it is planned as an object without a block
 	}
