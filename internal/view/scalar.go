@@ -47,7 +47,7 @@ func parseEmbedded(v cty.Value) (cty.Value, bool) {
 	if !isText(v) {
 		return cty.NilVal, false
 	}
-	s := strings.TrimSpace(v.AsString())
+	s := strings.Trim(v.AsString(), " \t\r\n") // the white space of JSON
 	if s == "" || s[0] != '{' && s[0] != '[' {
 		return cty.NilVal, false
 	}

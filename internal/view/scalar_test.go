@@ -22,7 +22,7 @@ func TestTextsOfAnyDepthAndWithAnyNumberAreShown(t *testing.T) {
 // FuzzEmbedded reads texts as the JSON that they may hold: what is read can be written, and no other text is.
 func FuzzEmbedded(f *testing.F) {
 	for _, text := range []string{
-		`{}`, `[]`, ` [1, "x", null, {"a": true}]\n`, `{"a": 1, "a": "x"}`, `{"a": 1, "a": 2}`, `{"": {}}`, `[1e999, -0, 1e-400, 0.10]`, `{"\u00e9": 1, "e\u0301": 2}`, `["\ud800", "\u0000"]`, "[\"\xff\"]", "{\"\xff\": 1}", `[1e999999]`, `{} x`, `[`, "\ufeff{}",
+		`{}`, `[]`, ` [1, "x", null, {"a": true}]\n`, `{"a": 1, "a": "x"}`, `{"a": 1, "a": 2}`, `{"": {}}`, `[1e999, -0, 1e-400, 0.10]`, `{"\u00e9": 1, "e\u0301": 2}`, `["\ud800", "\u0000"]`, "[\"\xff\"]", "{\"\xff\": 1}", `[1e999999]`, `{} x`, `[`, "\ufeff{}", "\f[]", "\u00a0{}",
 	} {
 		f.Add(text)
 	}
