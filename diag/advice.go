@@ -46,8 +46,11 @@ var advice = map[string][]struct{ found, do string }{
 
 // advised adds advice to the detail of a diagnostic of the hcl library.
 func advised(d *Diagnostic) string {
-	if d.Summary == "Invalid index" {
+	switch d.Summary {
+	case "Invalid index":
 		return join(d.Detail, membership(d.Expression, d.EvalContext))
+	case "Unsupported attribute":
+		return d.Detail + attributeMeant(d.Expression, d.EvalContext)
 	}
 	for _, a := range advice[d.Summary] {
 		if strings.Contains(d.Detail, a.found) {
@@ -114,6 +117,32 @@ func firstMissing(t hcl.Traversal, ctx *hcl.EvalContext) (collection, key cty.Va
 		}
 	}
 	return cty.NilVal, cty.NilVal
+}
+
+// attributeMeant suggests the attribute of an object whose name is nearest to one that it does not have. It says nothing of sensitive objects.
+func attributeMeant(expr hcl.Expression, ctx *hcl.EvalContext) string {
+	var object cty.Value
+	var steps hcl.Traversal
+	switch e := expr.(type) {
+	case *hclsyntax.ScopeTraversalExpr:
+		object, _ = e.Traversal[:1].TraverseAbs(ctx)
+		steps = e.Traversal[1:]
+	case *hclsyntax.RelativeTraversalExpr:
+		object, _ = e.Source.Value(ctx)
+		steps = e.Traversal
+	}
+	for _, step := range steps {
+		next, diags := hcl.Traversal{step}.TraverseRel(object)
+		if !diags.HasErrors() {
+			object = next
+			continue
+		}
+		if attr, ok := step.(hcl.TraverseAttr); ok && !object.IsMarked() && object.Type().IsObjectType() {
+			return DidYouMean(attr.Name, slices.Sorted(maps.Keys(object.Type().AttributeTypes())))
+		}
+		break
+	}
+	return ""
 }
 
 // maxKeys is how many keys are worth listing.

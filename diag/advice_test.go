@@ -19,6 +19,8 @@ func TestAdviceTellsWhatThereIsToChooseFrom(t *testing.T) {
 		"one":    cty.ListVal([]cty.Value{cty.True}),
 		"secret": cty.MapVal(map[string]cty.Value{"tops3cret": cty.True}).Mark("sensitive"),
 		"key":    cty.StringVal("smal"),
+		"object": cty.ObjectVal(map[string]cty.Value{"subnet": cty.EmptyObjectVal}),
+		"hidden": cty.ObjectVal(map[string]cty.Value{"tops3cret": cty.True}).Mark("sensitive"),
 	})}}
 	for expr, want := range map[string]string{
 		`v.map["medium"]`:     `Its keys are "large", "small".`,
@@ -29,13 +31,16 @@ func TestAdviceTellsWhatThereIsToChooseFrom(t *testing.T) {
 		`v.one[1]`:            `It has one element, whose index is 0.`,
 		`v.list[1 + 5]`:       `It has 3 elements`,
 		`true ? v.one[5] : 1`: ``,
+		`v.object.subnets`:    `Did you mean "subnet"?`,
+		`[v][0].object.subne`: `Did you mean "subnet"?`,
+		`v.object.subnet.x`:   `does not have an attribute named "x".`,
 	} {
 		got := details(t, expr, ctx)
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: %s", expr, got)
 		}
 	}
-	for _, expr := range []string{`v.secret["x"]`, `v.secret[v.key]`} {
+	for _, expr := range []string{`v.secret["x"]`, `v.secret[v.key]`, `v.hidden.tops3cre`} {
 		if got := details(t, expr, ctx); strings.Contains(got, "tops3cret") {
 			t.Errorf("%s tells a secret: %s", expr, got)
 		}
