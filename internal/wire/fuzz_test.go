@@ -85,24 +85,28 @@ func TestSchemasThatMakeNoSenseAreRefused(t *testing.T) {
 		return &plugin6.SchemaResponse{Resources: map[string]*plugin6.Schema{"t": {Block: &plugin6.Block{Attributes: []*plugin6.Attribute{a}}}}}
 	}
 	block := func(b ...*plugin6.NestedBlock) *plugin6.SchemaResponse {
-		return &plugin6.SchemaResponse{Provider: &plugin6.Schema{Block: &plugin6.Block{Blocks: b, Attributes: []*plugin6.Attribute{{Name: "a", Type: str}}}}}
+		return &plugin6.SchemaResponse{Provider: &plugin6.Schema{Block: &plugin6.Block{Blocks: b, Attributes: []*plugin6.Attribute{{Name: "a", Type: str, Optional: true}}}}}
 	}
 	deep := &plugin6.NestedBlock{Name: "b", Nesting: plugin6.NestingMode_NESTING_LIST}
 	for range 300 {
 		deep = &plugin6.NestedBlock{Name: "b", Nesting: plugin6.NestingMode_NESTING_LIST, Block: &plugin6.Block{Blocks: []*plugin6.NestedBlock{deep}}}
 	}
-	deepAttr := &plugin6.Attribute{Name: "a", Type: str}
+	deepAttr := &plugin6.Attribute{Name: "a", Type: str, Optional: true}
 	for range 300 {
-		deepAttr = &plugin6.Attribute{Name: "a", Nested: &plugin6.NestedAttributes{Nesting: plugin6.NestingMode_NESTING_SINGLE, Attributes: []*plugin6.Attribute{deepAttr}}}
+		deepAttr = &plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{Nesting: plugin6.NestingMode_NESTING_SINGLE, Attributes: []*plugin6.Attribute{deepAttr}}}
 	}
 	for name, m := range map[string]*plugin6.SchemaResponse{
-		"no type": attr(&plugin6.Attribute{Name: "a"}), "no name": attr(&plugin6.Attribute{Type: str}), "type that is none": attr(&plugin6.Attribute{Name: "a", Type: []byte(`"x"`)}),
-		"cut type": attr(&plugin6.Attribute{Name: "a", Type: []byte(`["list"`)}), "both": attr(&plugin6.Attribute{Name: "a", Type: str, Nested: &plugin6.NestedAttributes{}}),
-		"nesting": attr(&plugin6.Attribute{Name: "a", Nested: &plugin6.NestedAttributes{Nesting: 77}}), "group": attr(&plugin6.Attribute{Name: "a", Nested: &plugin6.NestedAttributes{Nesting: 5}}),
+		"no type": attr(&plugin6.Attribute{Name: "a", Optional: true}), "no name": attr(&plugin6.Attribute{Type: str, Optional: true}), "type that is none": attr(&plugin6.Attribute{Name: "a", Optional: true, Type: []byte(`"x"`)}),
+		"cut type": attr(&plugin6.Attribute{Name: "a", Optional: true, Type: []byte(`["list"`)}), "both": attr(&plugin6.Attribute{Name: "a", Optional: true, Type: str, Nested: &plugin6.NestedAttributes{}}),
+		"nesting": attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{Nesting: 77}}), "group": attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{Nesting: 5}}),
 		"no nesting": block(&plugin6.NestedBlock{Name: "b"}), "name of an attribute": block(&plugin6.NestedBlock{Name: "a", Nesting: 1}),
 		"twice": block(&plugin6.NestedBlock{Name: "b", Nesting: 1}, &plugin6.NestedBlock{Name: "b", Nesting: 1}), "negative": block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MaxItems: -1}),
 		"deep": block(deep), "deep attributes": attr(deepAttr), "function without a type": {Functions: map[string]*plugin6.Function{"f": {}}}, "nil block": block(nil),
-		"version": {Resources: map[string]*plugin6.Schema{"t": {Version: -1}}},
+		"set by nobody": attr(&plugin6.Attribute{Name: "a", Type: str}), "required and optional": attr(&plugin6.Attribute{Name: "a", Type: str, Required: true, Optional: true}),
+		"required and computed": attr(&plugin6.Attribute{Name: "a", Type: str, Required: true, Computed: true}),
+		"more than allowed":     block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MinItems: 3, MaxItems: 2}),
+		"nested, set by nobody": attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{Nesting: 1, Attributes: []*plugin6.Attribute{{Name: "b", Type: str}}}}),
+		"version":               {Resources: map[string]*plugin6.Schema{"t": {Version: -1}}},
 	} {
 		if s, errs := decodeSchema(m, nil); len(errs) == 0 {
 			t.Errorf("%s: got %v", name, s)

@@ -173,7 +173,7 @@ func (r random) fill(b *provider.Block, v *version, depth int) {
 	b.DeprecationMessage = r.text()
 	b.Attributes, b.Blocks = r.attributes(v, depth, true), map[string]*provider.NestedBlock{}
 	for i := range r.IntN(3) * depth {
-		nb := &provider.NestedBlock{Nesting: provider.Nesting(1 + r.IntN(5)), MinItems: r.IntN(2), MaxItems: r.IntN(3)}
+		nb := &provider.NestedBlock{Nesting: provider.Nesting(1 + r.IntN(5)), MinItems: r.IntN(2), MaxItems: 2 * r.IntN(2)}
 		if nb.Nesting == provider.NestingSet {
 			nb.Block.Attributes, nb.Block.Blocks = r.attributes(v, 0, false), map[string]*provider.NestedBlock{}
 		} else {
@@ -186,8 +186,9 @@ func (r random) fill(b *provider.Block, v *version, depth int) {
 func (r random) attributes(v *version, depth int, dynamic bool) map[string]*provider.Attribute {
 	out := map[string]*provider.Attribute{}
 	for i := range r.IntN(4) {
+		set := r.IntN(4) // required, or else optional, computed, or both
 		a := &provider.Attribute{
-			Required: r.chance(30), Optional: r.chance(50), Computed: r.chance(30), Sensitive: r.chance(20), WriteOnly: r.chance(10),
+			Required: set == 0, Optional: set&1 > 0, Computed: set&2 > 0, Sensitive: r.chance(20), WriteOnly: r.chance(10),
 			Description: r.text(), DescriptionKind: provider.DescriptionKind(r.IntN(2)), Deprecated: r.chance(10), DeprecationMessage: r.text(),
 		}
 		if v.nestedAttributes && depth > 0 && r.chance(40) {

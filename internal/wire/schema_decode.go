@@ -26,6 +26,7 @@ func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.Iden
 		PlanDestroy: caps.GetPlanDestroy(), GetProviderSchemaOptional: caps.GetGetProviderSchemaOptional(), MoveResourceState: caps.GetMoveResourceState(),
 	}
 	if m.GetProviderMeta() != nil {
+		d.meta = true
 		s.Meta = d.top("provider_meta", m.GetProviderMeta()).Block
 	}
 	for _, name := range slices.Sorted(maps.Keys(identities)) {
@@ -41,7 +42,10 @@ func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.Iden
 }
 
 // schemaDecoder collects problems; beyond a few more of them tell nothing new.
-type schemaDecoder struct{ errs []error }
+type schemaDecoder struct {
+	errs []error
+	meta bool // in provider_meta, where Terraform does not ask who sets an attribute
+}
 
 func (d *schemaDecoder) fail(where string, err error) {
 	if err != nil && len(d.errs) < 10 {
@@ -80,6 +84,9 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 			continue
 		}
 		nb := &provider.NestedBlock{Nesting: d.nesting(where, nm.GetNesting()), MinItems: d.count(where, nm.GetMinItems()), MaxItems: d.count(where, nm.GetMaxItems())}
+		if nb.MaxItems > 0 && nb.MinItems > nb.MaxItems {
+			d.fail(where, fmt.Errorf("at least %d blocks are demanded and at most %d allowed", nb.MinItems, nb.MaxItems))
+		}
 		d.block(where, nm.GetBlock(), &nb.Block, depth+1)
 		b.Blocks[name] = nb
 	}
@@ -87,6 +94,8 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 
 var (
 	errName        = errors.New("the name is missing or used twice")
+	errNobodySets  = errors.New("it has to be required, optional or computed")
+	errTwoSet      = errors.New("what is required can be neither optional nor computed")
 	errNoType      = errors.New("there has to be either a type or nested attributes")
 	errSchemaDepth = fmt.Errorf("the schema is nested more than %d levels deep", maxSchemaDepth)
 )
@@ -110,6 +119,13 @@ func (d *schemaDecoder) attribute(where string, m *plugin6.Attribute, depth int)
 		Required: m.GetRequired(), Optional: m.GetOptional(), Computed: m.GetComputed(), Sensitive: m.GetSensitive(), WriteOnly: m.GetWriteOnly(),
 		Description: m.GetDescription(), DescriptionKind: decodeKind(m.GetDescriptionKind()),
 		Deprecated: m.GetDeprecated(), DeprecationMessage: m.GetDeprecationMessage(),
+	}
+	switch {
+	case d.meta:
+	case a.Required && (a.Optional || a.Computed):
+		d.fail(where, errTwoSet)
+	case !a.Required && !a.Optional && !a.Computed:
+		d.fail(where, errNobodySets)
 	}
 	nested := m.GetNested()
 	switch {
