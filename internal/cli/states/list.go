@@ -28,7 +28,7 @@ func stateList(ctx context.Context, c *command.Call, files command.StateFiles, i
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
-	s := snapshot.State
+	s := stored(snapshot)
 	if s == nil {
 		return noState(c)
 	}

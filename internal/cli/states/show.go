@@ -38,7 +38,7 @@ func stateShow(ctx context.Context, c *command.Call, files command.StateFiles) c
 	if len(diags) > 0 {
 		return c.End(diags)
 	}
-	s := snapshot.State
+	s := stored(snapshot)
 	if s == nil {
 		return noState(c)
 	}

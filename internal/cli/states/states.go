@@ -26,6 +26,15 @@ func noState(c *command.Call) command.Outcome {
 	return c.Say("No state file was found!\n\nThis command works on a state. Run it in a directory where %s has run, or name the file with -state.", c.Title)
 }
 
+// stored gives the state. It is an empty one, and none is missing, while a first run is under way, or when all that is known of one is in
+// the journal: what that says has been told already. It is nil when there is nothing at all.
+func stored(s *state.Snapshot) *state.State {
+	if s.State == nil && (len(s.InFlight) > 0 || len(s.Unfolded) > 0 || s.Running != nil) {
+		return &state.State{}
+	}
+	return s.State
+}
+
 // parseTargets reads addresses, each of which must match something in the state.
 func parseTargets(s *state.State, texts []string) (targets []addr.Target, diags diag.List) {
 	for _, text := range texts {
