@@ -300,6 +300,9 @@ func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
 	if value.HasDeepEphemeral(v) {
 		return nil
 	}
+	if problem := s.Storable(v); problem != nil {
+		return a.walk.Report(problem)
+	}
 	unmarked, _ := v.UnmarkDeep()
 	set := &state.SetOutput{Name: s.Name}
 	if !unmarked.IsNull() {

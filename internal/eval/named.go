@@ -140,9 +140,6 @@ func (i *Instance) evalOutput(s *Slot) error {
 	}
 	rng := o.Range
 	exprRange := o.Expr.Range()
-	if i.parent == nil && (ctyset.Infinite(v) || ctyset.TooLong(v)) {
-		return i.walk.Report(diags.Errorf(&exprRange, "Number cannot be stored", "The value of the output %q is or holds a number that is infinite, or has an exponent of more than 5 digits. No state can hold that.", o.Name))
-	}
 	if !o.Ephemeral && value.HasDeepEphemeral(v) {
 		return i.walk.Report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
 	}
@@ -166,6 +163,15 @@ func (i *Instance) evalOutput(s *Slot) error {
 		return i.walk.driver.RootOutput(s, v)
 	}
 	return nil
+}
+
+// Storable tells of a value of a root output that no state can hold.
+func (s *Slot) Storable(v cty.Value) diag.List {
+	if !ctyset.Infinite(v) && !ctyset.TooLong(v) {
+		return nil
+	}
+	rng := s.Output.Expr.Range()
+	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or holds a number that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that gives something else.", s.Name)
 }
 
 func configAddr(s *Slot) string { return s.Addr() }

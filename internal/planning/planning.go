@@ -114,7 +114,10 @@ func (p *planner) run(ctx context.Context) error {
 	if i := p.opts.Import; i != nil && !p.tookOver {
 		return p.walk.Report(diag.List{}.Errorf(nil, "Configuration for import target does not exist", "The configuration declares no instance %s: count or for_each of its block, or of a module, leaves it out.", i.Target))
 	}
-	return p.walk.Report(p.forgotten())
+	if err := p.walk.Report(p.forgotten()); err != nil || p.walk.Diagnostics().HasErrors() {
+		return err
+	}
+	return p.walk.Report(p.unstorable)
 }
 
 // walkAll plans everything that the configuration wants.
@@ -210,6 +213,7 @@ type planner struct {
 	visited        map[addr.AbsResource]bool         // blocks whose stored objects have been dealt with
 	replace        map[addr.AbsResourceInstance]bool // -replace
 	rootOutputs    map[string]cty.Value
+	unstorable     diag.List // root outputs that no state could hold
 }
 
 // Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
@@ -227,11 +231,14 @@ func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) err
 	return nil
 }
 
-// RootOutput implements eval.Driver.
+// RootOutput implements eval.Driver. Like in Terraform, a value that cannot be stored only matters when there is no other mistake.
 func (p *planner) RootOutput(s *eval.Slot, v cty.Value) error {
+	problem := s.Storable(v)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rootOutputs[s.Name] = v
+	if p.unstorable = p.unstorable.Extend(problem); problem == nil {
+		p.rootOutputs[s.Name] = v
+	}
 	return nil
 }
 
