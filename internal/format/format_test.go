@@ -261,7 +261,7 @@ func FuzzSource(f *testing.F) {
 	for _, text := range []string{
 		`a "b%2f" c {}`, `a "$" "%%" "%%%{" {}`, "a \"e\u0301\" {}\r\nb = \"\ufffd\"", "\ufeffa = 1", "a = <<-E\n\t${b}\r\n  E\n", "a = \"%{ if b ~}x%{ endif }\"", "a {\n b=1 # c\n bb=2// d\n\n\n c {}}",
 		"a = \"${\nb\n}\"", "a = \"${ # c\nb}\"", "a = (\n# c\n1\n)", "a = [\n1,#c\n2]", "a = {b=1,\nc:2}", "a=b?c:d", "a = -1 - -b", "a=[for a in b:a...]", "a.b[*].c=1", "a = b. c .0.0", "a\t=\u00a01", "a = \"\\u0000\"",
-		"a \"b\xed\xa0\x80\" \"\xff\" {}", "a b\xffc {}", "a \u212a {}", "a = [0. 00, b. 0 .1]", "a = <<E\n\xff${\xff}\nE", "# \xff",
+		"a \"b\xed\xa0\x80\" \"\xff\" {}", "a b\xffc {}", "a \u212a {}", "A\"\"\xd4$\xd40\xd40{}", "a = [0. 00, b. 0 .1]", "a = <<E\n\xff${\xff}\nE", "# \xff",
 	} {
 		f.Add(text)
 	}
@@ -301,18 +301,29 @@ func looseNumber(src []byte) bool {
 }
 
 // essence gives the tokens of a text, in valid UTF-8 and normalization form C as labels are written, without what the package may add or remove: quotes, interpolation marks, parentheses, line breaks.
+// The literal parts of a string that follow each other are one: where it is cut at a lone $ or % depends on what is no UTF-8 in it.
 func essence(src []byte) (list []string) {
 	tokens, _ := hclsyntax.LexConfig(src, "", hcl.InitialPos)
-	for _, token := range tokens {
+	literal := func(i int) bool {
+		return i >= 0 && (tokens[i].Type == hclsyntax.TokenQuotedLit || tokens[i].Type == hclsyntax.TokenStringLit)
+	}
+	for i, token := range tokens {
 		switch token.Type {
 		case hclsyntax.TokenOQuote, hclsyntax.TokenCQuote, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenOParen, hclsyntax.TokenCParen, hclsyntax.TokenNewline:
 		case hclsyntax.TokenOHeredoc, hclsyntax.TokenCHeredoc, hclsyntax.TokenComment:
 			list = append(list, string(bytes.TrimSpace(token.Bytes)))
 		default:
-			if len(token.Bytes) > 0 {
-				list = append(list, cty.NormalizeString(string([]rune(string(token.Bytes)))))
+			switch text := string([]rune(string(token.Bytes))); {
+			case text == "":
+			case literal(i) && literal(i-1):
+				list[len(list)-1] += text
+			default:
+				list = append(list, text)
 			}
 		}
+	}
+	for i, text := range list {
+		list[i] = cty.NormalizeString(text)
 	}
 	return list
 }
