@@ -94,7 +94,7 @@ var containsFunc = function.New(&function.Spec{
 		}
 		undecided := false
 		for _, element := range ctyset.Each(args[0]) {
-			switch equal := args[1].Equals(element); {
+			switch equal := ctyset.Equals(args[1], element); {
 			case !equal.IsKnown():
 				undecided = true
 			case equal.True():
@@ -121,10 +121,7 @@ var indexFunc = function.New(&function.Spec{
 			return cty.NilVal, errors.New("cannot search an empty list")
 		}
 		for position, element := range args[0].Elements() {
-			equal, err := stdlib.Equal(element, args[1])
-			switch {
-			case err != nil:
-				return cty.NilVal, err
+			switch equal := ctyset.Equals(element, args[1]); {
 			case !equal.IsKnown():
 				return cty.UnknownVal(cty.Number), nil
 			case equal.True():

@@ -84,6 +84,11 @@ func sameOutcome(got, want cty.Value, gotErr, wantErr error) bool {
 	return fmt.Sprintf("%#v", got) == fmt.Sprintf("%#v", want) // the order of elements, and all digits
 }
 
+// luck tells that the library may or may not find out that objects are different when something in them is unknown.
+func luck(args []cty.Value) bool {
+	return args[0].Type().IsSetType() && args[0].Type().ElementType().IsObjectType() && !(args[0].IsWhollyKnown() && args[1].IsWhollyKnown())
+}
+
 // TestFunctionsOfSetsGiveWhatTheLibraryGives holds those that were written again because the library takes too long.
 func TestFunctionsOfSetsGiveWhatTheLibraryGives(t *testing.T) {
 	table := Table(Options{})
@@ -110,11 +115,14 @@ func TestFunctionsOfSetsGiveWhatTheLibraryGives(t *testing.T) {
 		for name, args := range map[string][]cty.Value{
 			"setunion": sets, "setintersection": sets, "setsubtract": {sets[0], sets[len(sets)-1]}, "jsonencode": {cty.TupleVal(sets)}, "contains": {sets[0], sought},
 		} {
-			if name == "contains" && sets[0].Type().ElementType().IsObjectType() && !sets[0].IsWhollyKnown() {
-				continue // whether objects with something unknown in them are different or may be equal is a matter of luck in the library
-			}
 			got, gotErr := table[name].Call(args)
 			want, wantErr := library[name].Call(args)
+			if name == "contains" && luck(args) && got.IsKnown() && !want.IsKnown() {
+				if v, _ := got.Unmark(); v.True() {
+					t.Fatalf("seed %d: contains(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, args, got, gotErr, want, wantErr)
+				}
+				continue
+			}
 			if !sameOutcome(got, want, gotErr, wantErr) {
 				t.Fatalf("seed %d: %s(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, name, args, got, gotErr, want, wantErr)
 			}
