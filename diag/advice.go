@@ -81,68 +81,60 @@ func between(s, before, after string) (string, bool) {
 	return strings.CutSuffix(s, after)
 }
 
-// membership tells what there is to choose from where an index or key does not exist. It says nothing where it would tell of sensitive
-// values.
-func membership(expr hcl.Expression, ctx *hcl.EvalContext) string {
-	var collection, key cty.Value
+// missed gives the first step of an expression that leads nowhere, and the value that it was taken from. Neither is there where that would
+// tell of sensitive values.
+func missed(expr hcl.Expression, ctx *hcl.EvalContext) (within cty.Value, step hcl.Traverser) {
+	var steps hcl.Traversal
 	switch e := expr.(type) {
 	case *hclsyntax.IndexExpr:
-		collection, _ = e.Collection.Value(ctx)
-		key, _ = e.Key.Value(ctx)
+		key, _ := e.Key.Value(ctx)
+		within, _ = e.Collection.Value(ctx)
+		steps = hcl.Traversal{hcl.TraverseIndex{Key: key}}
 	case *hclsyntax.ScopeTraversalExpr:
-		collection, key = firstMissing(e.Traversal, ctx)
+		within, _ = e.Traversal[:1].TraverseAbs(ctx)
+		steps = e.Traversal[1:]
+	case *hclsyntax.RelativeTraversalExpr:
+		within, _ = e.Source.Value(ctx)
+		steps = e.Traversal
 	}
-	if collection == cty.NilVal || key == cty.NilVal || collection.IsMarked() || key.IsMarked() || !collection.IsKnown() || collection.IsNull() {
+	for _, step := range steps {
+		next, diags := hcl.Traversal{step}.TraverseRel(within)
+		if !diags.HasErrors() {
+			within = next
+			continue
+		}
+		if within.IsMarked() {
+			break
+		}
+		return within, step
+	}
+	return cty.NilVal, nil
+}
+
+// membership tells what there is to choose from where an index or key does not exist.
+func membership(expr hcl.Expression, ctx *hcl.EvalContext) string {
+	collection, step := missed(expr, ctx)
+	index, ok := step.(hcl.TraverseIndex)
+	if !ok || index.Key.IsMarked() || !collection.IsKnown() || collection.IsNull() {
 		return ""
 	}
 	switch ty := collection.Type(); {
 	case ty.IsMapType() || ty.IsObjectType():
-		return keysOf(collection, key)
+		return keysOf(collection, index.Key)
 	case ty.IsListType() || ty.IsTupleType():
 		return indicesOf(collection.LengthInt())
 	}
 	return ""
 }
 
-// firstMissing follows a reference up to the index that does not exist.
-func firstMissing(t hcl.Traversal, ctx *hcl.EvalContext) (collection, key cty.Value) {
-	for i := 1; i < len(t); i++ {
-		step, ok := t[i].(hcl.TraverseIndex)
-		if !ok {
-			continue
-		}
-		if _, diags := t[:i+1].TraverseAbs(ctx); diags.HasErrors() {
-			collection, _ = t[:i].TraverseAbs(ctx)
-			return collection, step.Key
-		}
-	}
-	return cty.NilVal, cty.NilVal
-}
-
-// attributeMeant suggests the attribute of an object whose name is nearest to one that it does not have. It says nothing of sensitive objects.
+// attributeMeant suggests the attribute of an object whose name is nearest to one that it does not have.
 func attributeMeant(expr hcl.Expression, ctx *hcl.EvalContext) string {
-	var object cty.Value
-	var steps hcl.Traversal
-	switch e := expr.(type) {
-	case *hclsyntax.ScopeTraversalExpr:
-		object, _ = e.Traversal[:1].TraverseAbs(ctx)
-		steps = e.Traversal[1:]
-	case *hclsyntax.RelativeTraversalExpr:
-		object, _ = e.Source.Value(ctx)
-		steps = e.Traversal
+	object, step := missed(expr, ctx)
+	attr, ok := step.(hcl.TraverseAttr)
+	if !ok || !object.Type().IsObjectType() {
+		return ""
 	}
-	for _, step := range steps {
-		next, diags := hcl.Traversal{step}.TraverseRel(object)
-		if !diags.HasErrors() {
-			object = next
-			continue
-		}
-		if attr, ok := step.(hcl.TraverseAttr); ok && !object.IsMarked() && object.Type().IsObjectType() {
-			return DidYouMean(attr.Name, slices.Sorted(maps.Keys(object.Type().AttributeTypes())))
-		}
-		break
-	}
-	return ""
+	return DidYouMean(attr.Name, slices.Sorted(maps.Keys(object.Type().AttributeTypes())))
 }
 
 // maxKeys is how many keys are worth listing.

@@ -20,6 +20,7 @@ func TestAdviceTellsWhatThereIsToChooseFrom(t *testing.T) {
 		"secret": cty.MapVal(map[string]cty.Value{"tops3cret": cty.True}).Mark("sensitive"),
 		"key":    cty.StringVal("smal"),
 		"object": cty.ObjectVal(map[string]cty.Value{"subnet": cty.EmptyObjectVal}),
+		"later":  cty.UnknownVal(cty.Object(map[string]cty.Type{"subnet": cty.String})),
 		"hidden": cty.ObjectVal(map[string]cty.Value{"tops3cret": cty.True}).Mark("sensitive"),
 	})}}
 	for expr, want := range map[string]string{
@@ -33,6 +34,8 @@ func TestAdviceTellsWhatThereIsToChooseFrom(t *testing.T) {
 		`true ? v.one[5] : 1`: ``,
 		`v.object.subnets`:    `Did you mean "subnet"?`,
 		`[v][0].object.subne`: `Did you mean "subnet"?`,
+		`[v][0].map["x"]`:     `Its keys are "large", "small".`,
+		`v.later.subne`:       `Did you mean "subnet"?`,
 		`v.object.subnet.x`:   `does not have an attribute named "x".`,
 	} {
 		got := details(t, expr, ctx)
