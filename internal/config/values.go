@@ -227,8 +227,8 @@ func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	if err != nil {
 		return cty.UnknownVal(v.Type), errors.New(describeConversion(err))
 	}
-	if ctyset.TooLong(out) {
-		return cty.UnknownVal(v.Type), errLongNumber
+	if ctyset.TooLong(out) { // it became one of a text; what is written as a number is refused by the reader of files
+		return cty.UnknownVal(v.Type), ctyset.ErrTooLong
 	}
 	if v.Nullable || !out.IsKnown() || !out.IsNull() {
 		return out, nil
@@ -242,9 +242,6 @@ func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 
 // ErrUnset tells that a variable without a default has no value.
 var ErrUnset = errors.New("there is neither a value nor a default")
-
-// errLongNumber is about a number that became one of a text; what is written as a number is refused by the reader of files.
-var errLongNumber = errors.New("a number has an exponent of more than 5 digits, and would take longer to write down than anyone waits")
 
 // Convert is ConvertValue with a diagnostic about a value of unknown origin.
 func (v *Variable) Convert(raw cty.Value) (cty.Value, diag.List) {

@@ -1,6 +1,7 @@
 package ctyset
 
 import (
+	"errors"
 	"math/big"
 
 	"github.com/zclconf/go-cty/cty"
@@ -10,6 +11,9 @@ import (
 // maxBits bounds numbers as the text of a configuration does: that of 1e99999 fits. The digits of 1e-9999999, which are needed wherever it is
 // shown, stored, or put into a set, take hours to write down.
 const maxBits = 332_200
+
+// ErrTooLong says what TooLong finds.
+var ErrTooLong = errors.New("a number has an exponent of more than 5 digits, and would take longer to write down than anyone waits")
 
 // TooLong tells whether a value has a number in it that nobody can write down.
 func TooLong(v cty.Value) bool {

@@ -33,7 +33,7 @@ func conversionFunc(want cty.Type) function.Function {
 				return cty.NilVal, explainConversion(args[0], want)
 			}
 			if ctyset.TooLong(converted) {
-				return cty.NilVal, function.NewArgError(0, errLongNumber)
+				return cty.NilVal, function.NewArgError(0, ctyset.ErrTooLong)
 			}
 			return converted, nil
 		},

@@ -13,15 +13,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
 
-var errLongNumber = errors.New("a number has an exponent of more than 5 digits, and would take longer to write down than anyone waits")
-
 // writableNumbers gives a function that refuses to make numbers out of a text which nobody can write down again. The text of a configuration has
 // none (package nesting).
 func writableNumbers(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		result, err := f.Call(args)
 		if err == nil && ctyset.TooLong(result) {
-			return cty.NilVal, function.NewArgError(0, errLongNumber)
+			return cty.NilVal, function.NewArgError(0, ctyset.ErrTooLong)
 		}
 		return result, err
 	})
