@@ -16,9 +16,6 @@ func (a *applier) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	if err := a.walk.Report(b.Preconditions(key)); err != nil {
-		return cty.DynamicVal, err
-	}
 	config, _, err := a.configuration(b, key)
 	if err != nil {
 		return cty.DynamicVal, err

@@ -135,9 +135,6 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if w.meta, err = a.meta(b.Slot); err != nil {
 		return cty.DynamicVal, err
 	}
-	if err := a.walk.Report(b.Preconditions(key)); err != nil {
-		return cty.DynamicVal, err
-	}
 	if w.config, w.marks, err = a.configuration(b, key); err != nil {
 		return cty.DynamicVal, err
 	}

@@ -58,9 +58,6 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	if w.meta, err = a.meta(b.Slot); err != nil {
 		return cty.DynamicVal, err
 	}
-	if err := a.walk.Report(b.Preconditions(key)); err != nil {
-		return cty.DynamicVal, err
-	}
 	if err := w.settle(key); err != nil {
 		return cty.DynamicVal, err
 	}
@@ -88,8 +85,11 @@ func (a *applier) meta(block *eval.Slot) (cty.Value, error) {
 	return m.Value, a.walk.Report(slices.Clone(m.Problems))
 }
 
-// configuration evaluates a block for one instance, for its provider: what it holds is known by now.
+// configuration evaluates a block for one instance whose preconditions hold, for its provider: what it holds is known by now.
 func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.MarkedPaths, error) {
+	if err := a.walk.Report(b.Preconditions(key)); err != nil {
+		return cty.DynamicVal, value.MarkedPaths{}, err
+	}
 	marked, diags := b.Evaluate(key)
 	if err := a.walk.Report(diags); err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err

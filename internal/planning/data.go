@@ -27,14 +27,8 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if err := p.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, err
 	}
-	marked, diags := b.Evaluate(key)
-	if err := p.walk.Report(diags); err != nil {
-		return cty.DynamicVal, err
-	}
-	config, marks := p.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
-	inConfig := func(diags diag.List) diag.List { return b.Locate(diags, key) }
-	d := prov.ValidateResource(p.calls, provider.ValidateResourceRequest{Kind: provider.DataSource, Type: inst.Resource.Type, Config: config, Client: client})
-	if err := p.walk.Report(inConfig(d)); err != nil {
+	config, marks, err := p.configuration(b, key, prov)
+	if err != nil {
 		return cty.DynamicVal, err
 	}
 	reason := plan.NoReason
@@ -54,7 +48,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	v, err := p.readData(b, inst, prov, config, meta, marks, inConfig)
+	v, err := p.readData(b, inst, prov, config, meta, marks)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -78,9 +72,10 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config
 }
 
 // readData reads the data source and notes its object for the state.
-func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov provider.Provider, config, meta cty.Value, marks value.MarkedPaths, inConfig func(diag.List) diag.List) (cty.Value, error) {
+func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov provider.Provider, config, meta cty.Value, marks value.MarkedPaths) (cty.Value, error) {
 	block := b.Slot.Type.Block
 	o := addr.Object{Instance: inst}
+	inConfig := func(diags diag.List) diag.List { return b.Locate(diags, inst.Key) }
 	started := time.Now()
 	p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
 	var resp provider.ReadDataResponse

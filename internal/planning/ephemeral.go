@@ -4,10 +4,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
-	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // openEphemeral opens an ephemeral resource for this run. When its configuration is not known yet, or something that it is to wait for still
@@ -22,19 +22,15 @@ func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err := p.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, err
 	}
-	marked, diags := b.Evaluate(key)
-	if err := p.walk.Report(diags); err != nil {
-		return cty.DynamicVal, err
-	}
-	config, _ := p.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
-	d := prov.ValidateResource(p.calls, provider.ValidateResourceRequest{Kind: provider.EphemeralResource, Type: inst.Resource.Type, Config: config, Client: client})
-	if err := p.walk.Report(b.Locate(d, key)); err != nil {
+	config, _, err := p.configuration(b, key, prov)
+	if err != nil {
 		return cty.DynamicVal, err
 	}
 	if !ctyset.WhollyKnown(config) || p.dataMustWait(b) {
 		b.Unchecked(key)
 		return unknown, nil
 	}
+	var diags diag.List
 	v := unknown
 	p.call(func() { v, diags = p.ephemerals.Open(inst, prov, b.Slot.Type.Block, config, client) })
 	if err := p.walk.Report(b.Locate(diags, key)); err != nil {

@@ -246,7 +246,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 	m.effective = m.config
 	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: k.object}})
 	change := m.change(plan.NoOp, plan.NoReason, k.value, nil)
-	if err = m.validate(); err == nil {
+	if err = p.walk.Report(m.inConfig(p.validate(m.inst, m.prov, m.config))); err == nil {
 		var planned *plan.Change
 		if planned, err = m.plan(); err == nil {
 			change = planned

@@ -96,16 +96,8 @@ func (m *managed) keep() (cty.Value, error) {
 }
 
 // evaluate gives the configuration of the instance, checked by us and by the provider.
-func (m *managed) evaluate() error {
-	config, diags := m.b.Evaluate(m.key)
-	if err := m.p.walk.Report(diags); err != nil {
-		return err
-	}
-	m.config, m.marks = m.p.opts.Secrets.Unmark(m.block, config)
-	if err := m.p.walk.Report(m.b.Persistable(m.key, m.marks.Ephemeral)); err != nil {
-		return err
-	}
-	if err := m.validate(); err != nil {
+func (m *managed) evaluate() (err error) {
+	if m.config, m.marks, err = m.p.configuration(m.b, m.key, m.prov); err != nil {
 		return err
 	}
 	var ignored diag.List
@@ -113,10 +105,24 @@ func (m *managed) evaluate() error {
 	return m.p.walk.Report(ignored)
 }
 
-// validate shows the configuration to the provider.
-func (m *managed) validate() error {
-	d := m.prov.ValidateResource(event.InObject(m.p.calls, m.obj), provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: m.inst.Resource.Type, Config: m.config, Client: client})
-	return m.p.walk.Report(m.inConfig(d))
+// configuration evaluates a block for one instance, checked by us and by its provider.
+func (p *planner) configuration(b *eval.Block, key addr.Key, prov provider.Provider) (cty.Value, value.MarkedPaths, error) {
+	marked, diags := b.Evaluate(key)
+	if err := p.walk.Report(diags); err != nil {
+		return cty.DynamicVal, value.MarkedPaths{}, err
+	}
+	config, marks := p.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
+	if err := p.walk.Report(b.Persistable(key, marks.Ephemeral)); err != nil {
+		return cty.DynamicVal, value.MarkedPaths{}, err
+	}
+	return config, marks, p.walk.Report(b.Locate(p.validate(b.Addr().Instance(key), prov, config), key))
+}
+
+// validate shows the configuration of an instance to its provider.
+func (p *planner) validate(inst addr.AbsResourceInstance, prov provider.Provider, config cty.Value) diag.List {
+	return prov.ValidateResource(event.InObject(p.calls, addr.Object{Instance: inst}), provider.ValidateResourceRequest{
+		Kind: kinds[inst.Resource.Mode], Type: inst.Resource.Type, Config: config, Client: client,
+	})
 }
 
 // inConfig gives a provider's diagnostics the place of the block.
