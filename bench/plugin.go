@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/ends"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/provider/serve"
@@ -32,8 +33,6 @@ import (
 const (
 	recordTo = "TOMBOLO_BENCH_RECORD" // a directory, in which each process of the plugin makes a file
 )
-
-var handshake = goplugin.HandshakeConfig{MagicCookieKey: serve.CookieKey, MagicCookieValue: serve.CookieValue}
 
 // isPlugin tells whether this process is to be the plugin.
 func isPlugin() bool { return strings.HasPrefix(filepath.Base(os.Args[0]), "terraform-provider-") }
@@ -82,21 +81,6 @@ type call struct {
 	Request []byte
 }
 
-// served is the plugin's side for go-plugin.
-type served struct {
-	goplugin.NetRPCUnsupportedPlugin
-	server *wire.Server
-}
-
-func (s served) GRPCServer(_ *goplugin.GRPCBroker, g *grpc.Server) error {
-	s.server.Register(g)
-	return nil
-}
-
-func (served) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, errors.New("this side serves")
-}
-
 // recordCalls serves the provider over version 6 of the protocol and writes down every call when it begins.
 func recordCalls(o serve.Options, dir string) error {
 	file, err := os.Create(filepath.Join(dir, fmt.Sprintf("%d-%d", time.Now().UnixNano(), os.Getpid())))
@@ -126,7 +110,7 @@ func recordCalls(o serve.Options, dir string) error {
 		return handle(ctx, req)
 	}
 	goplugin.Serve(&goplugin.ServeConfig{
-		HandshakeConfig: handshake, VersionedPlugins: map[int]goplugin.PluginSet{6: {"provider": served{server: server}}}, Logger: hclog.NewNullLogger(),
+		HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Serving(map[int]*wire.Server{6: server}), Logger: hclog.NewNullLogger(),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.UnaryInterceptor(record), grpc.MaxRecvMsgSize(wire.MaxMessage))...)
 		},

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/ends"
 )
 
 // replayParallelism is that of the engines.
@@ -28,36 +29,18 @@ func (bytesCodec) Unmarshal(b []byte, v any) error {
 	return nil
 }
 
-// dialed is the driver's side for go-plugin: the bare connection.
-type dialed struct {
-	goplugin.NetRPCUnsupportedPlugin
-}
-
-func (dialed) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
-	return errors.New("this side calls")
-}
-
-func (dialed) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return conn, nil
-}
-
 // replay starts a plugin and makes recorded calls, in their order and as many at once as an engine makes: what an engine that takes no time
 // itself would do. Calls that prepare others (schema, configuration) run alone. Nobody reads the answers.
 func replay(ctx context.Context, program string, calls []call) error {
 	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig: handshake, VersionedPlugins: map[int]goplugin.PluginSet{6: {"provider": dialed{}}}, Cmd: exec.Command(program), AutoMTLS: true,
+		HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Calling(6), Cmd: exec.Command(program), AutoMTLS: true,
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
 	defer client.Kill()
-	protocol, err := client.Client()
+	conn, err := ends.Connect(client)
 	if err != nil {
 		return err
 	}
-	raw, err := protocol.Dispense("provider")
-	if err != nil {
-		return err
-	}
-	conn := raw.(*grpc.ClientConn)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	slots := make(chan struct{}, replayParallelism)

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,10 +19,10 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/ends"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
-	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
 // badName is the name under which the test binary is a plugin that does what the variable BAD says. Its process, and those that it leaves
@@ -70,8 +69,8 @@ func badPlugin() {
 		panic(err)
 	}
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: serve.CookieKey, MagicCookieValue: serve.CookieValue},
-		VersionedPlugins: map[int]plugin.PluginSet{version: {"provider": badEntry{server: server}}},
+		HandshakeConfig:  ends.Handshake,
+		VersionedPlugins: ends.Serving(map[int]*wire.Server{version: server}),
 		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(1<<30), grpc.MaxSendMsgSize(1<<30), grpc.UnaryInterceptor(answerNonsense))...)
 		},
@@ -79,20 +78,6 @@ func badPlugin() {
 	if os.Getenv("BAD") == "deaf" {
 		select {} // told to shut down, it stays
 	}
-}
-
-type badEntry struct {
-	plugin.NetRPCUnsupportedPlugin
-	server *wire.Server
-}
-
-func (e badEntry) GRPCServer(_ *plugin.GRPCBroker, g *grpc.Server) error {
-	e.server.Register(g)
-	return nil
-}
-
-func (badEntry) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, errors.New("this side serves")
 }
 
 func notePID(pid int) {

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/host/process"
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/ends"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -42,14 +42,8 @@ const LevelTrace = slog.LevelDebug - 4
 // patience is how long a plugin may take to hear that it has to end.
 const patience = 5 * time.Second
 
-// The handshake by which programs tell that a host, and not a person, started them: part of the protocol.
-var handshake = goplugin.HandshakeConfig{
-	MagicCookieKey:   "TF_PLUGIN_MAGIC_COOKIE",
-	MagicCookieValue: "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2",
-}
-
 // protocols are the versions of the protocol that are spoken; the newest that both sides know is used.
-var protocols = []int{5, 6}
+var protocols = wire.Versions()
 
 // Factory starts a process of the plugin at each call. The processes share the schema that the first one tells.
 func (p Plugin) Factory() provider.Factory {
@@ -93,10 +87,6 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 	name := p.Provider.ForDisplay()
 	log := p.Log.With("provider", p.Provider.String())
 	run := &running{plugin: p, log: log, read: make(chan struct{}), tail: &tail{max: 16 << 10}, head: &tail{max: 4 << 10, keepFirst: true}}
-	sets := map[int]goplugin.PluginSet{}
-	for _, v := range protocols {
-		sets[v] = goplugin.PluginSet{"provider": connection{}}
-	}
 	var err error
 	if p.Plain {
 		run.env = []string{certificateVariable + "="} // one of somebody else's may be around
@@ -106,8 +96,8 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 	sockets, env := socketFolder()
 	run.env = append(run.env, env...)
 	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig:  handshake,
-		VersionedPlugins: sets,
+		HandshakeConfig:  ends.Handshake,
+		VersionedPlugins: ends.Calling(protocols...),
 		RunnerFunc:       run.runner,
 		SkipHostEnv:      p.Env != nil,
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
@@ -120,7 +110,7 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 		GRPCDialOptions:  []grpc.DialOption{grpc.WithUnaryInterceptor(traced(log))},
 	})
 	stop := context.AfterFunc(ctx, run.kill)
-	protocol, err := client.Client()
+	conn, err := ends.Connect(client)
 	cancelled := !stop()
 	if err != nil {
 		client.Kill()
@@ -130,12 +120,7 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 		}
 		return nil, run.explainStart(err)
 	}
-	raw, err := protocol.Dispense("provider")
-	if err != nil {
-		client.Kill()
-		return nil, fmt.Errorf("provider %s: %w", name, err)
-	}
-	return wire.NewClient(raw.(grpc.ClientConnInterface), client.NegotiatedVersion(), wire.Options{
+	return wire.NewClient(conn, client.NegotiatedVersion(), wire.Options{
 		Name: p.Provider.String(), Schema: known, Explain: run.explain,
 		Close: func() error {
 			late := time.AfterFunc(patience, run.kill) // a program that does not run cannot even refuse
@@ -145,21 +130,6 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 			return nil
 		},
 	})
-}
-
-// connection is how go-plugin hands out the connection.
-type connection struct {
-	goplugin.NetRPCUnsupportedPlugin
-}
-
-// GRPCServer implements goplugin.GRPCPlugin; a host has none.
-func (connection) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
-	return errors.New("host: a host serves nothing")
-}
-
-// GRPCClient implements goplugin.GRPCPlugin.
-func (connection) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return conn, nil
 }
 
 // traced names every call in the log. Messages are not shown: they hold secrets.

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/ends"
 )
 
 // linger is how long the plugin waits for another client after the last has gone. Hosts keep a stream open as long as they live.
@@ -31,27 +32,8 @@ type running struct {
 	ended bool
 }
 
-// entry registers a server when go-plugin has agreed on its version.
-type entry struct {
-	plugin.NetRPCUnsupportedPlugin
-	server *wire.Server
-}
-
-func (e entry) GRPCServer(_ *plugin.GRPCBroker, g *grpc.Server) error {
-	e.server.Register(g)
-	return nil
-}
-
-func (entry) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, errors.New("this side serves")
-}
-
-func (p *running) config(versions ...int) *plugin.ServeConfig {
-	c := &plugin.ServeConfig{HandshakeConfig: handshake, VersionedPlugins: map[int]plugin.PluginSet{}}
-	for _, v := range versions {
-		c.VersionedPlugins[v] = plugin.PluginSet{"provider": entry{server: p.servers[v]}}
-	}
-	return c
+func config(servers map[int]*wire.Server) *plugin.ServeConfig {
+	return &plugin.ServeConfig{HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Serving(servers)}
 }
 
 // newServer makes the gRPC server, for go-plugin.
@@ -93,12 +75,7 @@ func (p *running) serve(ctx context.Context) error {
 		}
 		p.end()
 	})
-	c := p.config(wire.Versions()...)
-	for v := range c.VersionedPlugins {
-		if p.servers[v] == nil {
-			delete(c.VersionedPlugins, v)
-		}
-	}
+	c := config(p.servers)
 	c.GRPCServer = p.newServer(grpc.StatsHandler(clients))
 	plugin.Serve(c)
 	cancel()
@@ -122,7 +99,7 @@ func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
 // listen begins to serve whoever is told of the plugin, and gives what to tell them. The channel is closed when the context has ended and
 // nothing is served any more. A nil log is that of the library, on standard error.
 func (p *running) listen(ctx context.Context, log hclog.Logger) (value string, done <-chan struct{}, err error) {
-	c := p.config(p.best)
+	c := config(map[int]*wire.Server{p.best: p.servers[p.best]})
 	c.GRPCServer = p.newServer()
 	c.Logger = log
 	reattach, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})

@@ -29,16 +29,15 @@ import (
 	"syscall"
 	"time"
 
-	plugin "github.com/hashicorp/go-plugin"
-
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/ends"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // The magic cookie tells a plugin that a host started it. Its key and value are the same for all providers.
 const (
-	CookieKey   = "TF_PLUGIN_MAGIC_COOKIE"
-	CookieValue = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2"
+	CookieKey   = ends.CookieKey
+	CookieValue = ends.CookieValue
 )
 
 // ReattachEnv names the variable that tells a host to use plugins that already run.
@@ -162,6 +161,3 @@ func newPlugin(o Options) (*running, error) {
 	}
 	return p, nil
 }
-
-// handshake is what go-plugin has to know of the agreement between host and plugin.
-var handshake = plugin.HandshakeConfig{MagicCookieKey: CookieKey, MagicCookieValue: CookieValue}

@@ -20,11 +20,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 	plugin "github.com/hashicorp/go-plugin"
 	"github.com/zclconf/go-cty/cty"
-	"google.golang.org/grpc"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/internal/wire/ends"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -95,24 +95,16 @@ func (e *echo) ReadData(ctx context.Context, req provider.ReadDataRequest) provi
 	return provider.ReadDataResponse{State: req.Config}
 }
 
-// host is the plugin of a go-plugin client, which is what Terraform has on its side.
-type host struct {
-	plugin.NetRPCUnsupportedPlugin
-	version int
-}
-
-func (host) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error { return errors.New("this side calls") }
-func (h host) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return wire.NewClient(conn, h.version, wire.Options{Name: "echo"})
-}
-
-func plugins(versions ...int) map[int]plugin.PluginSet {
-	sets := map[int]plugin.PluginSet{}
-	for _, v := range versions {
-		sets[v] = plugin.PluginSet{"provider": host{version: v}}
+// connect is what a host does on its side.
+func connect(c *plugin.Client, version func() int) (provider.Provider, error) {
+	conn, err := ends.Connect(c)
+	if err != nil {
+		return nil, err
 	}
-	return sets
+	return wire.NewClient(conn, version(), wire.Options{Name: "echo"})
 }
+
+func six() int { return 6 }
 
 func command(mode string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
@@ -124,19 +116,15 @@ func command(mode string, args ...string) *exec.Cmd {
 func launch(t *testing.T, mode string, versions ...int) (*plugin.Client, provider.Provider) {
 	t.Helper()
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: handshake, VersionedPlugins: plugins(versions...), Cmd: command(mode), AutoMTLS: true,
+		HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Calling(versions...), Cmd: command(mode), AutoMTLS: true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(), SyncStdout: io.Discard, SyncStderr: io.Discard,
 	})
 	t.Cleanup(c.Kill)
-	rpc, err := c.Client()
+	p, err := connect(c, c.NegotiatedVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := rpc.Dispense("provider")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c, p.(provider.Provider)
+	return c, p
 }
 
 func say(t *testing.T, p provider.Provider, text string) string {
@@ -183,7 +171,7 @@ func TestHostAndPluginAgreeOnTheBestVersion(t *testing.T) {
 
 func TestHostsWithoutNestedAttributesAreToldSo(t *testing.T) {
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: handshake, VersionedPlugins: plugins(5), Cmd: command("nested"), AutoMTLS: true,
+		HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Calling(5), Cmd: command("nested"), AutoMTLS: true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
 	defer c.Kill()
@@ -291,19 +279,15 @@ func TestDebuggedPluginServesOneClientAfterAnother(t *testing.T) {
 	reattach := parseReattach(t, found[1])
 	for _, name := range []string{"first ", "second "} {
 		c := plugin.NewClient(&plugin.ClientConfig{
-			HandshakeConfig: handshake, Plugins: plugins(6)[6], Reattach: reattach,
+			HandshakeConfig: ends.Handshake, Plugins: ends.Calling(6)[6], Reattach: reattach,
 			AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 		})
-		rpc, err := c.Client()
+		p, err := connect(c, six)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := rpc.Dispense("provider")
-		if err != nil {
-			t.Fatal(err)
-		}
-		configure(t, p.(provider.Provider), name)
-		if got := say(t, p.(provider.Provider), "hello"); got != name+"hello" {
+		configure(t, p, name)
+		if got := say(t, p, "hello"); got != name+"hello" {
 			t.Errorf("said %q", got)
 		}
 		c.Kill()
@@ -389,18 +373,14 @@ func startPluginAndWait() {
 		cmd.Env = env
 	}
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: handshake, VersionedPlugins: plugins(6), Cmd: cmd, SkipHostEnv: true, AutoMTLS: true,
+		HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Calling(6), Cmd: cmd, SkipHostEnv: true, AutoMTLS: true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
-	rpc, err := c.Client()
+	p, err := connect(c, six)
 	if err != nil {
 		panic(err)
 	}
-	p, err := rpc.Dispense("provider")
-	if err != nil {
-		panic(err)
-	}
-	p.(provider.Provider).ReadData(context.Background(), provider.ReadDataRequest{
+	p.ReadData(context.Background(), provider.ReadDataRequest{
 		Type: "echo_slow", Config: cty.ObjectVal(map[string]cty.Value{"notes": cty.StringVal(notes)}),
 	})
 }
