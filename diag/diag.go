@@ -216,8 +216,10 @@ func less(a, b *Diagnostic) bool {
 		return a.Subject == nil
 	case a.Subject.Filename != b.Subject.Filename:
 		return a.Subject.Filename < b.Subject.Filename
-	default:
+	case a.Subject.Start.Byte != b.Subject.Start.Byte:
 		return a.Subject.Start.Byte < b.Subject.Start.Byte
+	default:
+		return a.Address < b.Address // instances of one block finish in any order
 	}
 }
 

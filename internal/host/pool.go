@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -115,8 +116,8 @@ func absent(a addr.Provider, block *provider.Block) (cty.Value, diag.List) {
 	if block == nil {
 		block = &provider.Block{}
 	}
-	for name, attr := range block.Attributes {
-		if attr.Required {
+	for _, name := range slices.Sorted(maps.Keys(block.Attributes)) {
+		if block.Attributes[name].Required {
 			return cty.NilVal, diag.List{}.Errorf(nil, "Invalid provider configuration",
 				"Provider %q cannot do without configuration: its argument %q is required. Add a provider block with that argument to the root module.", a, name)
 		}

@@ -92,15 +92,16 @@ func Build(ctx context.Context, o Options) (*Result, diag.List) {
 	if diags = diags.Extend(more); more.HasErrors() {
 		return nil, diags
 	}
-	for on, file := range o.Hosts {
-		diags = diags.Extend(checkHost(file, on))
+	hosts := slices.SortedFunc(maps.Keys(o.Hosts), func(a, b packages.Platform) int { return strings.Compare(a.String(), b.String()) })
+	for _, on := range hosts {
+		diags = diags.Extend(checkHost(o.Hosts[on], on))
 	}
 	all, more := collect(o, m, text)
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
 	b := &build{Options: o, manifest: m, version: version, result: &Result{Version: version}}
-	for _, on := range slices.SortedFunc(maps.Keys(o.Hosts), func(a, b packages.Platform) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, on := range hosts {
 		files := all.on(on, m)
 		diags = diags.Extend(checkFiles(files, m, on))
 		b.parts = append(b.parts, part{on, files})

@@ -65,7 +65,8 @@ func (c schemaChecker) resourceType(word, name string, rt *provider.ResourceType
 	if rt.Identity == nil {
 		return
 	}
-	for attr, a := range rt.Identity.Attributes {
+	for _, attr := range slices.Sorted(maps.Keys(rt.Identity.Attributes)) {
+		a := rt.Identity.Attributes[attr]
 		if a.Type == cty.NilType || a.RequiredForImport == a.OptionalForImport {
 			c.errorf("%s: identity attribute %q needs a type, and is either required or optional for import", where, attr)
 		}
@@ -156,8 +157,8 @@ func (c schemaChecker) attribute(at, name string, a *provider.Attribute) {
 		if a.Nested.ObjectType().HasDynamicTypes() {
 			c.errorf("%s: sets of objects cannot hold attributes of any type", at)
 		}
-		for inner, n := range a.Nested.Attributes {
-			if n != nil && n.WriteOnly {
+		for _, inner := range slices.Sorted(maps.Keys(a.Nested.Attributes)) {
+			if n := a.Nested.Attributes[inner]; n != nil && n.WriteOnly {
 				c.errorf("%s.%s: sets cannot hold write-only attributes", at, inner)
 			}
 		}

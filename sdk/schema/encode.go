@@ -264,10 +264,7 @@ func (f *field) encodeMap(path cty.Path, v interface{}, like cty.Value) (cty.Val
 		return cty.MapValEmpty(f.elem.ty), nil
 	}
 	vals := make(map[string]cty.Value, rv.Len())
-	keys := rv.MapKeys()
-	// Keys that are equal once normalised collapse to the last.
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-	for _, k := range keys {
+	for _, k := range sortedKeys(rv) {
 		key := cty.StringVal(k.String())
 		old := cty.NilVal
 		if like != cty.NilVal && !like.IsNull() && like.IsKnown() && like.HasIndex(key).True() {
@@ -282,6 +279,13 @@ func (f *field) encodeMap(path cty.Path, v interface{}, like cty.Value) (cty.Val
 	return cty.MapVal(vals), nil
 }
 
+// sortedKeys gives the keys of a map in the order of their text. Those that are equal once normalised collapse to the last.
+func sortedKeys(m reflect.Value) []reflect.Value {
+	keys := m.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	return keys
+}
+
 // encode turns a map or a struct into a block. Fields that are left out are null.
 func (o *object) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
 	members, err := o.members(path, indirect(v))
@@ -294,8 +298,8 @@ func (o *object) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value
 		}
 	}
 	vals := make(map[string]cty.Value, len(o.fields))
-	for name, f := range o.fields {
-		old := cty.NilVal
+	for _, name := range o.names { // in order, so that the same mistake of several is reported each time
+		f, old := o.fields[name], cty.NilVal
 		if like != cty.NilVal && !like.IsNull() && like.IsKnown() {
 			old = like.GetAttr(name)
 		}
@@ -357,12 +361,12 @@ func encodeAny(path cty.Path, v interface{}) (cty.Value, error) {
 	case reflect.Map:
 		if rv.Type().Key().Kind() == reflect.String {
 			vals := make(map[string]cty.Value, rv.Len())
-			for _, k := range rv.MapKeys() {
+			for _, k := range sortedKeys(rv) {
 				e, err := encodeAny(append(path.Copy(), cty.GetAttrStep{Name: k.String()}), rv.MapIndex(k).Interface())
 				if err != nil {
 					return cty.NilVal, err
 				}
-				vals[k.String()] = e
+				vals[cty.NormalizeString(k.String())] = e
 			}
 			return cty.ObjectVal(vals), nil
 		}

@@ -109,6 +109,11 @@ func (c *inspection) add(what, format string, args ...any) {
 	c.problems = append(c.problems, fmt.Errorf("%s: %s", what, fmt.Sprintf(format, args...)))
 }
 
+// which gives the keys that are true, in order.
+func which(all map[string]bool) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool { return !all[key] })
+}
+
 func (c *inspection) typeName(w where) {
 	if !nameForm.MatchString(w.name) {
 		c.add(w.what, "the name is not in lower case, or begins with something else than a letter")
@@ -172,11 +177,9 @@ func (c *inspection) callbacks(w where, r *Resource) {
 		c.add(w.what, "State and StateContext of the Importer are both set: use one of them")
 	}
 	if w.kind == data {
-		for name, set := range map[string]bool{"Importer": r.Importer != nil, "CustomizeDiff": r.CustomizeDiff != nil, "Exists": r.Exists != nil,
-			"Identity": r.Identity != nil, "StateUpgraders": len(r.StateUpgraders) > 0, "SchemaVersion": r.SchemaVersion != 0} {
-			if set {
-				c.add(w.what, "a data source has no %s", name)
-			}
+		for _, name := range which(map[string]bool{"Importer": r.Importer != nil, "CustomizeDiff": r.CustomizeDiff != nil, "Exists": r.Exists != nil,
+			"Identity": r.Identity != nil, "StateUpgraders": len(r.StateUpgraders) > 0, "SchemaVersion": r.SchemaVersion != 0}) {
+			c.add(w.what, "a data source has no %s", name)
 		}
 	}
 	if w.kind == managed && r.update() != nil && len(r.SchemaMap()) > 0 && r.CustomizeDiff == nil && onlyForceNew(r.SchemaMap()) {
@@ -367,11 +370,9 @@ func (c *inspection) kinds(w where, s *Schema) {
 	if w.kind == managed {
 		return
 	}
-	for name, set := range map[string]bool{"ForceNew": s.ForceNew, "Stable": s.Stable, "DiffSuppressFunc": s.DiffSuppressFunc != nil,
-		"StateFunc": s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed && (w.kind == configuration || w.kind == said)} {
-		if set {
-			c.add(w.what, "%s is for attributes of resources", name)
-		}
+	for _, name := range which(map[string]bool{"ForceNew": s.ForceNew, "Stable": s.Stable, "DiffSuppressFunc": s.DiffSuppressFunc != nil,
+		"StateFunc": s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed && (w.kind == configuration || w.kind == said)}) {
+		c.add(w.what, "%s is for attributes of resources", name)
 	}
 }
 
@@ -405,13 +406,11 @@ func (c *inspection) writeOnly(w where, s *Schema) {
 		return
 	}
 	_, nested := s.Elem.(*Resource)
-	for what, wrong := range map[string]bool{
+	for _, what := range which(map[string]bool{
 		"be Computed": s.Computed, "have a Default": s.defaults(), "be ForceNew": s.ForceNew, "have a DiffSuppressFunc or StateFunc": s.DiffSuppressFunc != nil || s.StateFunc != nil,
 		"be in a set": w.inSet, "be a set": s.Type == TypeSet, "be inside of an attribute": w.value, "have nested resources": nested,
-	} {
-		if wrong {
-			c.add(w.what, "what is WriteOnly cannot %s: nobody remembers the old value", what)
-		}
+	}) {
+		c.add(w.what, "what is WriteOnly cannot %s: nobody remembers the old value", what)
 	}
 }
 

@@ -270,9 +270,10 @@ func (into decoding) mapping(f *field, v cty.Value, path cty.Path, rv reflect.Va
 		return f.misfit(path, rv.Type())
 	}
 	out := reflect.MakeMapWithSize(rv.Type(), v.LengthInt())
-	for k, e := range v.AsValueMap() {
+	elements := v.AsValueMap()
+	for _, k := range slices.Sorted(maps.Keys(elements)) {
 		target := reflect.New(rv.Type().Elem()).Elem()
-		if err := into.element(f, e, append(path.Copy(), cty.IndexStep{Key: cty.StringVal(k)}), target); err != nil {
+		if err := into.element(f, elements[k], append(path.Copy(), cty.IndexStep{Key: cty.StringVal(k)}), target); err != nil {
 			return err
 		}
 		out.SetMapIndex(reflect.ValueOf(k).Convert(rv.Type().Key()), target)

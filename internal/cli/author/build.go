@@ -3,6 +3,7 @@ package author
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -121,7 +122,7 @@ func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
 		}
 		wanted[on] = available[on]
 	}
-	for on := range available {
+	for _, on := range slices.SortedFunc(maps.Keys(available), func(a, b packages.Platform) int { return strings.Compare(a.String(), b.String()) }) {
 		if wanted[on] == "" && on != packages.Current() && !slices.Contains(o.platforms, on.String()) {
 			diags = diags.Warnf(nil, misuse, "The host for %s is not used, since -platform does not name it.", on)
 		}

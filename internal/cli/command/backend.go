@@ -61,7 +61,8 @@ func BackendOf(root *config.Module) (*Backend, diag.List) {
 
 // Set takes over settings: those of a block, of a file or of the command line.
 func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
-	for name, attr := range attrs {
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
+		attr := attrs[name]
 		if names := backendTypes[b.Type]; !slices.Contains(names, name) {
 			diags = diags.Errorf(&attr.NameRange, "Unsupported argument", "The backend %q has no argument named %q, only %s.%s", b.Type, name, strings.Join(names, " and "), diag.DidYouMean(name, names))
 			continue
@@ -90,7 +91,8 @@ func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 		return nil
 	}
 	attrs, _ := block.Body.JustAttributes() // BackendOf has reported what is wrong with them
-	for name, summary := range map[string]string{"path": "Invalid local state file path", "workspace_dir": "Invalid local workspace directory path"} {
+	for _, one := range [][2]string{{"path", "Invalid local state file path"}, {"workspace_dir", "Invalid local workspace directory path"}} {
+		name, summary := one[0], one[1]
 		if text := b.Config[name]; text == nil || *text != "" {
 			continue
 		}

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -53,7 +55,8 @@ func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.
 		}
 	}
 	out := map[string]cty.Value{}
-	for name, v := range given {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		v := given[name]
 		decl := root.Variables[name]
 		if decl == nil {
 			diags = diags.Errorf(nil, "Value for undeclared variable", "The variable %q is set, but the root module of the saved plan does not declare it.", name)

@@ -15,8 +15,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,7 +63,8 @@ func (s *Source) Token(ctx context.Context, host string) (string, error) {
 	if token := s.fromEnvironment(name); token != "" {
 		return token, check(token)
 	}
-	for known, token := range s.Settings.Credentials {
+	for _, known := range slices.Sorted(maps.Keys(s.Settings.Credentials)) { // a host may stand there in several spellings
+		token := s.Settings.Credentials[known]
 		if other, err := normal(known); err == nil && other == name {
 			return token, check(token)
 		}

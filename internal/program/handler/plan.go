@@ -63,6 +63,7 @@ func (h *handler) defaultPlan(rt *provider.ResourceType, t *manifest.Type, prior
 		f := forcing{words: h.m().Words}
 		f.object(nil, rt.Block.Attributes, rt.Block.Blocks, prior, wanted)
 		replace = f.found
+		value.SortPaths(replace)
 	}
 	return value.ProposeUnset(rt.Block, prior, config, h.unset(false)), replace
 }

@@ -59,7 +59,7 @@ func (b blockReader) finish(v *node) {
 	if v.Get("block") != nil && (v.Get("attributes") != nil || v.Get("block_types") != nil) {
 		b.r.errorf(at(v, "block"), `Attributes and blocks stand either in "block" or beside it; here some are in both places.`)
 	}
-	for name := range b.block.Blocks {
+	for _, name := range slices.Sorted(maps.Keys(b.block.Blocks)) {
 		if b.block.Attributes[name] != nil {
 			b.r.errorf(v, "There are an attribute and a block named %q.", name)
 		}

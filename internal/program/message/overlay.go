@@ -105,7 +105,7 @@ func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string
 	d.eachName(given, unknown, func(name string, given, unknown *strictjson.Value) {
 		a, nb := attrs[name], blocks[name]
 		if a == nil && nb == nil {
-			d.failf("there is no attribute or block %q.%s", theirs(name), diag.DidYouMean(name, slices.AppendSeq(slices.Sorted(maps.Keys(attrs)), maps.Keys(blocks))))
+			d.failf("there is no attribute or block %q.%s", theirs(name), diag.DidYouMean(name, slices.Concat(slices.Sorted(maps.Keys(attrs)), slices.Sorted(maps.Keys(blocks)))))
 			return
 		}
 		d.in(cty.GetAttrStep{Name: name}, func() {

@@ -57,9 +57,9 @@ func (s *Step) valid() error {
 	if n > 1 {
 		return errors.New("at most one of PlanOnly, Refresh, Destroy and Import can be set")
 	}
-	for field, pattern := range map[string]string{"Error": s.Error, "Warning": s.Warning} {
-		if _, err := regexp.Compile(pattern); err != nil {
-			return fmt.Errorf("its %s: %w", field, err)
+	for _, one := range [][2]string{{"Error", s.Error}, {"Warning", s.Warning}} {
+		if _, err := regexp.Compile(one[1]); err != nil {
+			return fmt.Errorf("its %s: %w", one[0], err)
 		}
 	}
 	if s.Import != nil && (s.Plan != nil || s.EmptyPlan || s.CheckPlan != nil) {
