@@ -49,6 +49,7 @@ type fan struct {
 	each           func(i int) error
 	then           func() error
 	err            error
+	begun          bool // the task has returned
 }
 
 // Node is a running node, as its task sees it.
@@ -72,6 +73,7 @@ func (n *Node) Fan(count int, f func(i int) error, then func() error) {
 type Runner struct {
 	workers int
 
+	ctx     context.Context // of the run
 	mu      sync.Mutex
 	nodes   []node
 	queue   []ID // ready nodes and nodes with fan items left, first in first out
@@ -190,7 +192,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		r.mu.Unlock()
 		panic("graph: Run called twice")
 	}
-	r.started = true
+	r.started, r.ctx = true, ctx
 	for id := range r.nodes {
 		if n := &r.nodes[id]; n.waits == 0 && n.status == Pending {
 			r.push(ID(id))
@@ -198,6 +200,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	r.mu.Unlock()
 
+	// Workers look for themselves before they begin anything; this is for those that wait.
 	unhook := context.AfterFunc(ctx, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -230,7 +233,7 @@ func (r *Runner) stop() {
 	}
 	for id := range r.nodes {
 		// Items of a fan that nobody has begun are dropped; those under way end.
-		if f := r.nodes[id].fan; f != nil && r.nodes[id].status == Running && f.next < f.n {
+		if f := r.nodes[id].fan; f != nil && f.begun && f.next < f.n {
 			f.ended += f.n - f.next
 			f.next = f.n
 			f.err = context.Canceled
@@ -267,6 +270,10 @@ func (r *Runner) work() {
 			}
 			r.called--
 		}
+		if !r.stopped && r.ctx.Err() != nil {
+			r.stop() // whoever else is to tell of it may come late
+			continue
+		}
 		r.step(r.queue[r.head])
 	}
 }
@@ -286,6 +293,7 @@ func (r *Runner) step(id ID) {
 		if err != nil && f.err == nil {
 			f.err = err
 		}
+		r.heed(err)
 		f.ended++
 		if f.ended == f.n {
 			r.finishFan(id, f)
@@ -299,6 +307,7 @@ func (r *Runner) step(id ID) {
 	r.mu.Unlock()
 	err := task(&Node{r: r, id: id})
 	r.mu.Lock()
+	r.heed(err)
 	f := r.nodes[id].fan
 	switch {
 	case err != nil || f == nil:
@@ -308,10 +317,18 @@ func (r *Runner) step(id ID) {
 	case f.n == 0:
 		r.finishFan(id, f)
 	default:
+		f.begun = true
 		r.queue = append(r.queue, id)
 		for range min(f.n-1, r.workers) {
 			r.hire()
 		}
+	}
+}
+
+// heed stops the run when a task fails whose context has ended: it may have given up because of that, and may be the last.
+func (r *Runner) heed(err error) {
+	if err != nil && !r.stopped && r.ctx.Err() != nil {
+		r.stop()
 	}
 }
 
@@ -322,6 +339,7 @@ func (r *Runner) finishFan(id ID, f *fan) {
 		r.mu.Unlock()
 		err = f.then()
 		r.mu.Lock()
+		r.heed(err)
 	}
 	r.end(id, err)
 }
