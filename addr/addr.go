@@ -85,6 +85,14 @@ func (r ConfigResource) String() string {
 	return r.Module.String() + "." + r.Resource.String()
 }
 
+// Compare orders by module, then by resource.
+func (r ConfigResource) Compare(o ConfigResource) int {
+	if c := r.Module.Compare(o.Module); c != 0 {
+		return c
+	}
+	return r.Resource.Compare(o.Resource)
+}
+
 // AbsResource names all instances of a resource block in one module instance.
 type AbsResource struct {
 	Module   ModuleInstance

@@ -3,6 +3,8 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -325,7 +327,8 @@ func decodePlan(b []byte) (*Plan, error) {
 		Mode: j.Mode, Created: j.Created, Workspace: j.Workspace, Checks: j.Checks, Errored: j.Errored, Complete: j.Complete, Unrefreshed: j.Unrefreshed,
 		FunctionResults: j.FunctionResults, Variables: map[string]Variable{}, Expansions: map[addr.ModuleInstance]map[string][]addr.Key{},
 	}
-	for name, v := range j.Variables {
+	for _, name := range slices.Sorted(maps.Keys(j.Variables)) { // the first that is wrong is the one that is told of
+		v := j.Variables[name]
 		p.Variables[name] = Variable{Value: d.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral}
 	}
 	for i := range j.Changes {
@@ -340,11 +343,11 @@ func decodePlan(b []byte) (*Plan, error) {
 	for i, s := range j.Steps {
 		p.Steps = append(p.Steps, d.step(s, len(j.Steps), len(j.Changes), i))
 	}
-	for m, calls := range j.Expansions {
-		byCall := map[string][]addr.Key{}
-		for call, keys := range calls {
+	for _, m := range slices.Sorted(maps.Keys(j.Expansions)) {
+		calls, byCall := j.Expansions[m], map[string][]addr.Key{}
+		for _, call := range slices.Sorted(maps.Keys(calls)) {
 			byCall[call] = []addr.Key{}
-			for _, k := range keys {
+			for _, k := range calls[call] {
 				inst := d.instance("a.b" + k)
 				byCall[call] = append(byCall[call], inst.Key)
 			}

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -123,12 +125,12 @@ func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 		return nil, err
 	}
 	content := map[string][]byte{}
-	for name, want := range h.SHA256 {
+	for _, name := range slices.Sorted(maps.Keys(h.SHA256)) {
 		b, err := readMember(members[name])
 		if err != nil {
 			return nil, damaged(fmt.Errorf("%s: %w", name, err))
 		}
-		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != want {
+		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != h.SHA256[name] {
 			return nil, damaged(fmt.Errorf("%s has another checksum than when it was written", name))
 		}
 		content[name] = b

@@ -41,8 +41,8 @@ func merge(into, from *Resource) error {
 	if into.Provider != from.Provider {
 		return fmt.Errorf("the resource is listed twice, with different providers")
 	}
-	for key, i := range from.Instances {
-		old := into.Instances[key]
+	for _, key := range from.Keys() {
+		i, old := from.Instances[key], into.Instances[key]
 		if old == nil {
 			into.Instances[key] = i
 			continue
@@ -53,14 +53,14 @@ func merge(into, from *Resource) error {
 		if i.Current != nil {
 			old.Current = i.Current
 		}
-		for k, o := range i.Deposed {
+		for _, k := range i.DeposedKeys() {
 			if old.Deposed[k] != nil {
 				return fmt.Errorf("the deposed object %s of %s is listed twice", k, from.Addr.Instance(key))
 			}
 			if old.Deposed == nil {
 				old.Deposed = map[addr.DeposedKey]*Object{}
 			}
-			old.Deposed[k] = o
+			old.Deposed[k] = i.Deposed[k]
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -90,8 +92,8 @@ var decodeTfvarsFunc = function.New(&function.Spec{
 			return cty.NilVal, fmt.Errorf("invalid tfvars content: %w", diags)
 		}
 		vars := make(map[string]cty.Value, len(definitions))
-		for name, definition := range definitions {
-			v, diags := definition.Expr.Value(nil)
+		for _, name := range slices.Sorted(maps.Keys(definitions)) {
+			v, diags := definitions[name].Expr.Value(nil)
 			if diags.HasErrors() {
 				return cty.NilVal, fmt.Errorf("invalid expression for variable %q: %w", name, diags)
 			}

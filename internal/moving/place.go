@@ -155,7 +155,8 @@ func (r *Result) transfer(container *place, step addr.Step, p *place, to []addr.
 	default:
 		there.resources, source.resources = source.resources, nil
 	}
-	for call, keys := range source.calls {
+	for _, call := range slices.Sorted(maps.Keys(source.calls)) {
+		keys := source.calls[call]
 		for _, key := range slices.SortedFunc(maps.Keys(keys), addr.Key.Compare) {
 			inner := addr.Step{Call: call, Key: key}
 			r.transfer(source, inner, p, append(slices.Clip(to), inner), from.Child(step.Call, step.Key), base)

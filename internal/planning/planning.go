@@ -367,11 +367,12 @@ func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 	if stored == nil {
 		return work
 	}
-	for key, inst := range stored.Instances {
+	for _, key := range stored.Keys() {
+		inst := stored.Instances[key]
 		if !p.targets.Wants(b.Slot, b.Addr().Instance(key)) {
 			continue
 		}
-		for d := range inst.Deposed {
+		for _, d := range inst.DeposedKeys() {
 			work = append(work, item{key: key, deposed: d})
 		}
 		if inst.Current != nil && !exp.Has(key) {

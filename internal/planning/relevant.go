@@ -1,11 +1,15 @@
 package planning
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -44,7 +48,7 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 			}
 		}
 		search.Run()
-		return list
+		return ordered(list)
 	}
 	p.walk.Outputs(func(i *eval.Instance, s *eval.Slot, null bool) {
 		if !null && p.targets.Includes(s) {
@@ -52,6 +56,14 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 		}
 	})
 	search.Run()
+	return ordered(list)
+}
+
+// ordered makes the same list of the same attributes each time: modules and their instances are found in any order.
+func ordered(list []plan.RelevantAttribute) []plan.RelevantAttribute {
+	slices.SortFunc(list, func(x, y plan.RelevantAttribute) int {
+		return cmp.Or(x.Resource.Compare(y.Resource), value.ComparePaths(x.Path, y.Path))
+	})
 	return list
 }
 

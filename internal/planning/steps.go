@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -242,7 +243,7 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 		}
 		b.addStoredDeps(wanted, blk.write, changes) // what it lets go of only now
 	}
-	for d := range old {
+	for _, d := range inOrder(old) {
 		key, g := b.find(blk.addr, d)
 		if g == nil {
 			continue
@@ -255,13 +256,13 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 			b.precede(key, g, freeBeforeWrite, blk.destroy)
 		}
 	}
-	for d := range b.configured(blk, changes) {
+	for _, d := range inOrder(b.configured(blk, changes)) {
 		if key, g := b.find(blk.addr, d); g != nil && !old[d] {
 			b.precede(key, g, configBefore, blk.destroy)
 			b.precede(key, g, configBefore, blk.dispose)
 		}
 	}
-	for d := range wanted {
+	for _, d := range inOrder(wanted) {
 		key, g := b.find(blk.addr, d)
 		if g == nil {
 			continue
@@ -273,6 +274,11 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 			b.follow(key, g, destroyedFirst, blk.write)
 		}
 	}
+}
+
+// inOrder makes the graph, with the numbers of the steps that join others, the same each time.
+func inOrder(deps map[addr.ConfigResource]bool) []addr.ConfigResource {
+	return slices.SortedFunc(maps.Keys(deps), addr.ConfigResource.Compare)
 }
 
 // addStoredDeps adds what the objects that a step changes depended on until now.

@@ -356,8 +356,8 @@ func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module
 func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	g = given{values: map[string]cty.Value{}, ranges: map[string]hcl.Range{}, all: map[string]cty.Value{}}
 	global, diags := a.file.globals(root)
-	for name, v := range global {
-		diags = diags.Extend(g.set(name, v, a.file.given[name].Range, root))
+	for _, name := range slices.Sorted(maps.Keys(global)) {
+		diags = diags.Extend(g.set(name, global[name], a.file.given[name].Range, root))
 	}
 	diags = diags.Extend(a.undeclared(root))
 	if more := a.wrongReferences(global, root); more.HasErrors() {

@@ -2,6 +2,8 @@ package suite
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -27,8 +29,8 @@ func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List)
 		}
 	}
 	var diags diag.List
-	for name, raw := range declared { // those that are missing may come from the files
-		_, more := (&config.Module{Variables: map[string]*config.Variable{name: root.Variables[name]}}).VariableValues(config.Values{name: raw})
+	for _, name := range slices.Sorted(maps.Keys(declared)) { // those that are missing may come from the files
+		_, more := (&config.Module{Variables: map[string]*config.Variable{name: root.Variables[name]}}).VariableValues(config.Values{name: declared[name]})
 		diags = diags.Extend(more)
 	}
 	for name, v := range root.RawValues(declared) {

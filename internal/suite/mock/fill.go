@@ -2,6 +2,7 @@ package mock
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -38,10 +39,12 @@ func (f *filler) block(b *provider.Block, v cty.Value, given map[string]cty.Valu
 		return v
 	}
 	out := maps.Clone(vals)
-	for name, a := range b.Attributes {
+	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
+		a := b.Attributes[name]
 		f.at(cty.GetAttrStep{Name: name}, func() { out[name] = f.attribute(a, vals[name], given, name) })
 	}
-	for name, nb := range b.Blocks {
+	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
+		nb := b.Blocks[name]
 		f.at(cty.GetAttrStep{Name: name}, func() {
 			inner := f.object(given, name)
 			out[name] = f.each(nb.Nesting, vals[name], func(v cty.Value) cty.Value { return f.block(&nb.Block, v, inner) })
@@ -96,7 +99,8 @@ func (f *filler) nested(n *provider.NestedObject, v cty.Value, given map[string]
 	}
 	vals := v.AsValueMap()
 	out := maps.Clone(vals)
-	for name, a := range n.Attributes {
+	for _, name := range slices.Sorted(maps.Keys(n.Attributes)) {
+		a := n.Attributes[name]
 		f.at(cty.GetAttrStep{Name: name}, func() { out[name] = f.attribute(a, vals[name], given, name) })
 	}
 	return cty.ObjectVal(out)
@@ -157,7 +161,8 @@ func (f *filler) given(a *provider.Attribute, v cty.Value) cty.Value {
 func (f *filler) complete(n *provider.NestedObject, v cty.Value) cty.Value {
 	vals := v.AsValueMap()
 	out := map[string]cty.Value{}
-	for name, a := range n.Attributes {
+	for _, name := range slices.Sorted(maps.Keys(n.Attributes)) {
+		a := n.Attributes[name]
 		f.at(cty.GetAttrStep{Name: name}, func() {
 			if g, ok := vals[name]; ok {
 				out[name] = f.given(a, g)
