@@ -2,7 +2,9 @@ package ctyset
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,7 +89,8 @@ func (g *written) like(v cty.Value) cty.Value {
 		return g.value(0)
 	}
 	members := map[string]cty.Value{}
-	for name, m := range v.AsValueMap() {
+	for _, name := range slices.Sorted(maps.Keys(v.AsValueMap())) {
+		m := v.GetAttr(name)
 		if g.r.IntN(3) == 0 {
 			m = g.value(0)
 		}

@@ -3,10 +3,13 @@ package ctyset
 import (
 	"bytes"
 	"fmt"
+	"hash/fnv"
+	"maps"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -111,10 +114,17 @@ func (g *gen) value(ty cty.Type) cty.Value {
 		return cty.TupleVal([]cty.Value{g.value(ty.TupleElementType(0)), g.value(ty.TupleElementType(1))})
 	}
 	m := map[string]cty.Value{}
-	for name, aty := range ty.AttributeTypes() {
-		m[name] = g.value(aty)
+	for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) { // one seed, one value
+		m[name] = g.value(ty.AttributeType(name))
 	}
 	return cty.ObjectVal(m)
+}
+
+// at gives the chance for what is at a place: the library visits the members of an object in any order.
+func at(seed uint64, path cty.Path) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%#v", path)
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
 // pair makes two values of one type, often equal, of which the second has the elements of its sets in another order.
@@ -130,10 +140,10 @@ func (g *gen) pair() (a, b cty.Value) {
 	case 1:
 		return a, again()
 	}
-	b, _ = cty.Transform(a, func(_ cty.Path, v cty.Value) (cty.Value, error) {
+	b, _ = cty.Transform(a, func(path cty.Path, v cty.Value) (cty.Value, error) {
 		if v.Type().IsSetType() && v.IsKnown() && !v.IsNull() && v.LengthInt() > 0 {
 			vals := v.AsValueSlice()
-			g.r.Shuffle(len(vals), func(i, j int) { vals[i], vals[j] = vals[j], vals[i] })
+			at(seed, path).Shuffle(len(vals), func(i, j int) { vals[i], vals[j] = vals[j], vals[i] })
 			return cty.SetVal(vals), nil
 		}
 		return v, nil
@@ -200,8 +210,9 @@ func checkSeed(t *testing.T, seed uint64) {
 
 // somewhere marks what is at a random place.
 func somewhere(g *gen, v cty.Value) cty.Value {
-	out, _ := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
-		if g.r.IntN(30) == 0 {
+	seed := g.r.Uint64()
+	out, _ := cty.Transform(v, func(path cty.Path, v cty.Value) (cty.Value, error) {
+		if at(seed, path).IntN(30) == 0 {
 			return v.Mark("m"), nil
 		}
 		return v, nil

@@ -263,12 +263,22 @@ func (g *gen) complete(v cty.Value) cty.Value {
 	if v.IsWhollyKnown() {
 		return v
 	}
-	if ty := v.Type(); v.IsKnown() && (ty.IsObjectType() || ty.IsMapType()) {
+	switch ty := v.Type(); {
+	case v.IsKnown() && (ty.IsObjectType() || ty.IsMapType()):
 		vals := v.AsValueMap()
 		for _, k := range sortedKeys(vals) {
 			vals[k] = g.complete(vals[k])
 		}
 		return keyedLike(v, vals)
+	case v.IsKnown():
+		vals := v.AsValueSlice()
+		for i := range vals {
+			vals[i] = g.complete(vals[i])
+		}
+		if ty.IsSetType() {
+			return setLike(v, vals)
+		}
+		return sequenceLike(v, vals)
 	}
 	return replaceUnknown(v, func(u cty.Value) cty.Value {
 		if u.Range().CouldBeNull() && g.chance(30) {
