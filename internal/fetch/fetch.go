@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -28,6 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 	"github.com/tombolo-iac/tombolo/internal/fetch/download"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 // Options tell how to install.
@@ -123,7 +125,7 @@ func readManifest(name string) (*config.Manifest, error) {
 	return config.ParseManifest(src)
 }
 
-// writeManifest replaces the file, so that a reader finds either the old or the new one.
+// writeManifest replaces the file.
 func writeManifest(name string, m *config.Manifest) error {
 	content, err := m.Encode()
 	if err != nil {
@@ -133,25 +135,7 @@ func writeManifest(name string, m *config.Manifest) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("make the directory of the module manifest: %w", err)
 	}
-	temp, err := os.CreateTemp(dir, ".modules-*.json")
-	if err != nil {
-		return fmt.Errorf("write module manifest: %w", err)
-	}
-	defer os.Remove(temp.Name()) // fails once it is renamed
-	_, err = temp.Write(content)
-	if err == nil {
-		err = temp.Chmod(0o644)
-	}
-	if closeErr := temp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), name)
-	}
-	if err != nil {
-		return fmt.Errorf("write module manifest: %w", err)
-	}
-	return nil
+	return replace.File(name, 0o666, func(w io.Writer) error { _, err := w.Write(content); return err })
 }
 
 // sorted gives a manifest in the order of its file.

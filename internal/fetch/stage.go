@@ -122,7 +122,7 @@ func (s *stage) place(old, wanted *config.Manifest) error {
 		}
 	}
 	for _, k := range s.kept {
-		if err := replace(k.dir, s.real(s.home(k.key))); err != nil {
+		if err := replaceFolder(k.dir, s.real(s.home(k.key))); err != nil {
 			return fmt.Errorf("install the module %s: %w", k.key, err)
 		}
 	}
@@ -202,8 +202,8 @@ func (s *stage) multiply() error {
 // replaceAttempts bounds how often a place that another process fills at the same time is tried.
 const replaceAttempts = 10
 
-// replace puts a folder in the place of another one. Of several processes that do so at the same time, the last one wins.
-func replace(from, to string) (err error) {
+// replaceFolder puts a folder in the place of another one. Of several processes that do so at the same time, the last one wins.
+func replaceFolder(from, to string) (err error) {
 	for range replaceAttempts {
 		if err = os.RemoveAll(to); err == nil {
 			err = os.Rename(from, to)

@@ -5,16 +5,16 @@ import (
 	"bytes"
 	"compress/flate"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 // date is that of all entries: an archive depends on its content alone. It is the earliest that zip knows.
@@ -31,7 +31,7 @@ func (b *build) archive(p part, name string) (a Archive, sum string, err error) 
 	slices.SortFunc(entries, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	digest := sha256.New()
 	var size counter
-	err = replaceBy(name, func(w io.Writer) error { return zipTo(io.MultiWriter(w, digest, &size), entries) })
+	err = replace.File(name, 0o666, func(w io.Writer) error { return zipTo(io.MultiWriter(w, digest, &size), entries) })
 	if err != nil {
 		return a, "", err
 	}
@@ -81,25 +81,8 @@ func (f file) copyTo(w io.Writer) error {
 	return err
 }
 
-// replace gives a file new content as a whole.
-func replace(name string, text []byte) error {
-	return replaceBy(name, func(w io.Writer) error { _, err := io.Copy(w, bytes.NewReader(text)); return err })
-}
-
-func replaceBy(name string, write func(io.Writer) error) error {
-	temp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name()) // does nothing once it is renamed
-	err = errors.Join(write(temp), temp.Chmod(filePerm), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), name)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return nil
+func putText(name string, text []byte) error {
+	return replace.File(name, 0o666, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
 func sumOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }

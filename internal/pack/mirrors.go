@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 // mirrors puts the release into the two mirrors, which keep what they have of earlier ones.
@@ -63,7 +64,7 @@ func (b *build) index() error {
 		if err != nil {
 			return err
 		}
-		if err := replace(filepath.Join(packages.ProviderPath(b.result.NetworkMirror, b.Source), name), append(text, '\n')); err != nil {
+		if err := putText(filepath.Join(packages.ProviderPath(b.result.NetworkMirror, b.Source), name), append(text, '\n')); err != nil {
 			return err
 		}
 	}
@@ -83,7 +84,7 @@ func share(from, to string) error {
 		return err
 	}
 	defer in.Close()
-	if err := replaceBy(to, func(w io.Writer) error { _, err := io.Copy(w, in); return err }); err != nil {
+	if err := replace.File(to, 0o666, func(w io.Writer) error { _, err := io.Copy(w, in); return err }); err != nil {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}
 	return nil

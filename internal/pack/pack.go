@@ -187,7 +187,7 @@ func (b *build) write(ctx context.Context) error {
 		}
 	}
 	for name, text := range files {
-		if err := replace(filepath.Join(b.Out, name), text); err != nil {
+		if err := putText(filepath.Join(b.Out, name), text); err != nil {
 			return err
 		}
 	}

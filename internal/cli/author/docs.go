@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/reference"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -190,7 +191,7 @@ func write(out io.Writer, dir string, d reference.Difference) error {
 		if err := command.MakeDir(filepath.Dir(name)); err != nil {
 			return err
 		}
-		err := command.ReplaceFile(name, 0o644, func(w io.Writer) error { _, err := w.Write(p.Text); return err })
+		err := replace.File(name, 0o666, func(w io.Writer) error { _, err := w.Write(p.Text); return err })
 		if err == nil {
 			fmt.Fprintf(out, "%s %s\n", word, name)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 func cmdNew() *command.Command {
@@ -57,11 +58,11 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 		return diags.AppendError(cannot, err)
 	}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		path, mode := filepath.Join(dir, file), os.FileMode(0o644)
+		path, mode := filepath.Join(dir, file), os.FileMode(0o666)
 		if strings.HasPrefix(string(files[file]), "#!") {
-			mode = 0o755
+			mode = 0o777
 		}
-		if err := command.ReplaceFile(path, mode, func(w io.Writer) error { _, err := w.Write(files[file]); return err }); err != nil {
+		if err := replace.File(path, mode, func(w io.Writer) error { _, err := w.Write(files[file]); return err }); err != nil {
 			return diags.AppendError(cannot, err)
 		}
 		fmt.Fprintf(c.Out, "Wrote %s\n", path)

@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/program/trial"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
@@ -104,7 +105,7 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 		diags = diags.AppendError("The folder of the trial cannot be removed", err)
 	}
 	if o.record != "" {
-		if err := command.ReplaceFile(o.record, 0o600, func(w io.Writer) error { _, err := tape.WriteTo(w); return err }); err != nil {
+		if err := replace.Exact(o.record, 0o600, func(w io.Writer) error { _, err := tape.WriteTo(w); return err }); err != nil {
 			diags = diags.AppendError("The record cannot be written", err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/format"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -51,7 +52,7 @@ type formatting struct {
 
 	unformatted  bool // a file was not
 	diags        diag.List
-	replacements command.Replacements
+	replacements replace.Files
 	seen         map[string]bool // files, by name
 }
 

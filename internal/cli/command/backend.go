@@ -18,6 +18,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -210,7 +211,7 @@ func (a *App) RecordBackend(b *Backend) error {
 	if err := MakeDir(a.DataDir()); err != nil {
 		return err
 	}
-	return ReplaceFile(a.backendFile(), 0o644, func(w io.Writer) error {
+	return replace.File(a.backendFile(), 0o666, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -149,7 +150,6 @@ func isFile(name string) bool {
 
 // edit changes the content of the file and tells whether that made a difference. A reader sees the old content or the new one.
 func (p place) edit(f func([]byte) []byte) (bool, error) {
-	mode := fs.FileMode(0o644)
 	content, err := os.ReadFile(p.file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && p.own:
@@ -158,12 +158,6 @@ func (p place) edit(f func([]byte) []byte) (bool, error) {
 		}
 	case err != nil:
 		return false, err
-	default:
-		info, err := os.Stat(p.file)
-		if err != nil {
-			return false, err
-		}
-		mode = info.Mode().Perm()
 	}
 	var changed []byte
 	if p.own {
@@ -174,7 +168,7 @@ func (p place) edit(f func([]byte) []byte) (bool, error) {
 	if bytes.Equal(changed, content) {
 		return false, nil
 	}
-	return true, command.ReplaceFile(p.file, mode, func(w io.Writer) error {
+	return true, replace.File(p.file, 0o666, func(w io.Writer) error {
 		_, err := w.Write(changed)
 		return err
 	})

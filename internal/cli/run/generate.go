@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -42,7 +42,7 @@ func writeGenerated(name, title string, pl *plan.Plan) diag.List {
 	if generatedFile(name, pl) == "" {
 		return nil
 	}
-	err := command.ReplaceFile(name, 0o644, func(w io.Writer) error {
+	err := replace.File(name, 0o666, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "# __generated__ by %s\n# Read these resources, and move them to the files where they belong.\n", title)
 		for _, c := range pl.Changes {
 			if err == nil && c.GeneratedConfig != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -47,7 +48,7 @@ func runPlan(ctx context.Context, c *command.Call, p *planning, out string, deta
 	defer s.end()
 	pl, diags := s.plan()
 	if pl != nil && out != "" {
-		if err := command.ReplaceFile(out, 0o600, pl.Write); err != nil {
+		if err := replace.Exact(out, 0o600, pl.Write); err != nil {
 			diags = diags.AppendError("Failed to write plan file", err)
 			out = ""
 		}

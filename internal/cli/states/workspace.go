@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
@@ -112,7 +113,7 @@ func choose(c *command.Call, name string) error {
 	if err := command.MakeDir(c.DataDir()); err != nil {
 		return err
 	}
-	return command.ReplaceFile(filepath.Join(c.DataDir(), "environment"), 0o644, func(w io.Writer) error {
+	return replace.File(filepath.Join(c.DataDir(), "environment"), 0o666, func(w io.Writer) error {
 		_, err := io.WriteString(w, name)
 		return err
 	})

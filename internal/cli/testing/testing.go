@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/suite"
 	"github.com/tombolo-iac/tombolo/internal/suite/report"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
@@ -157,7 +158,7 @@ func (t *testing) project(ctx context.Context, w suite.Wanted) (*tombolo.Project
 func (t *testing) writeJUnit(r *suite.Result, o report.Options) (diags diag.List) {
 	doc, err := report.JUnit(r, o)
 	if err == nil {
-		err = command.ReplaceFile(t.junit, 0o644, func(w io.Writer) error {
+		err = replace.File(t.junit, 0o640, func(w io.Writer) error {
 			_, err := w.Write(doc)
 			return err
 		})

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -27,6 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 // Name is the name of the file, beside the root module.
@@ -194,22 +196,6 @@ func (f File) save(dir string, empty bool) error {
 	if err != nil && len(f.entries) == 0 && !empty || err == nil && bytes.Equal(old, text) {
 		return nil
 	}
-	if err := replace(path, text); err != nil {
-		return fmt.Errorf("write %s: %w", Name, err)
-	}
-	return nil
-}
-
-// replace puts a file in the place of another one, as a whole.
-func replace(path string, text []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), Name+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(text)
-	if err := errors.Join(err, temporary.Chmod(0o644), temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
+	// All may read it, as with Terraform: it is kept with the configuration.
+	return replace.Exact(path, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err })
 }

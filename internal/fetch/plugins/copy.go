@@ -3,7 +3,6 @@ package plugins
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 // CopyOptions tell which packages are to be in a mirror.
@@ -106,26 +106,18 @@ func keep(p packages.Package, target string) error {
 		return err
 	}
 	defer in.Close()
-	return replace(target, func(out io.Writer) error {
+	return put(target, func(out io.Writer) error {
 		_, err := io.Copy(out, in)
 		return err
 	})
 }
 
-// replace writes a file beside its place and then puts it there.
-func replace(path string, write func(io.Writer) error) error {
+// put writes a file of a mirror.
+func put(path string, write func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	out, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(out.Name())
-	if err := errors.Join(write(out), out.Chmod(0o644), out.Close()); err != nil {
-		return err
-	}
-	return os.Rename(out.Name(), path)
+	return replace.File(path, 0o666, write)
 }
 
 // writeIndex describes the packed packages that a mirror has of a provider.
@@ -171,7 +163,7 @@ func writeJSON(path string, document any) error {
 	if err != nil {
 		return err
 	}
-	return replace(path, func(out io.Writer) error {
+	return put(path, func(out io.Writer) error {
 		_, err := out.Write(text)
 		return err
 	})

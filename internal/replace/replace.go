@@ -1,0 +1,159 @@
+// Package replace gives files new content as a whole: whoever reads one finds either the old or the new one, and what was written is durable.
+//
+//	err := replace.File(name, 0o666, func(w io.Writer) error { _, err := w.Write(text); return err })
+//
+// It is for what commands leave behind. States have more to lose and a package of their own, internal/store.
+package replace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+)
+
+// File gives a file new content. A new file gets the permissions less those that the process takes away (umask), as from any other program; one
+// that is there keeps its own. A name that stands for a device or pipe is written to as it is.
+func File(name string, perm fs.FileMode, write func(io.Writer) error) error {
+	return durable(replace(name, perm, false, write))
+}
+
+// Exact is File for a file that has these permissions afterwards, whatever it had and whatever the process takes away: for what is secret, and
+// for what is not for its owner alone.
+func Exact(name string, perm fs.FileMode, write func(io.Writer) error) error {
+	return durable(replace(name, perm, true, write))
+}
+
+func durable(dir string, err error) error {
+	if err == nil && dir != "" {
+		syncDir(dir)
+	}
+	return err
+}
+
+// Files replaces many files as Exact does one. Several wait for the disk at a time, and a directory is synced once for all
+// files in it. The zero value is ready; it is not for concurrent use.
+type Files struct {
+	all  []*replacement
+	free chan struct{}
+	wait sync.WaitGroup
+}
+
+type replacement struct {
+	name, dir string
+	err       error
+}
+
+// waiting is how many files are written at a time.
+const waiting = 16
+
+// Add begins to replace a file.
+func (r *Files) Add(name string, perm fs.FileMode, content []byte) {
+	if r.free == nil {
+		r.free = make(chan struct{}, waiting)
+	}
+	one := &replacement{name: name}
+	r.all = append(r.all, one)
+	r.free <- struct{}{}
+	r.wait.Go(func() {
+		defer func() { <-r.free }()
+		one.dir, one.err = replace(name, perm, true, func(w io.Writer) error {
+			_, err := w.Write(content)
+			return err
+		})
+	})
+}
+
+// Wait ends when all files are replaced, durably, and calls failed for those that could not be, in the order in which they were added.
+func (r *Files) Wait(failed func(name string, err error)) {
+	r.wait.Wait()
+	dirs := map[string]bool{}
+	for _, one := range r.all {
+		switch {
+		case one.err != nil:
+			failed(one.name, one.err)
+		case one.dir != "" && !dirs[one.dir]:
+			dirs[one.dir] = true
+			syncDir(one.dir)
+		}
+	}
+	r.all = nil
+}
+
+// replace gives a file new content, which is durable once the directory that it returns is synced.
+func replace(name string, perm fs.FileMode, exact bool, write func(io.Writer) error) (dir string, err error) {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	if info, err := os.Stat(name); err == nil {
+		if !info.Mode().IsRegular() {
+			return "", writeThrough(name, write)
+		}
+		if !exact {
+			perm, exact = info.Mode().Perm(), true
+		}
+	}
+	temp, err := beside(name, perm)
+	if err != nil {
+		return "", nameless(name, err)
+	}
+	defer os.Remove(temp.Name()) // does nothing once it is renamed
+	err = write(temp)
+	if err == nil && exact {
+		err = temp.Chmod(perm)
+	}
+	if err == nil {
+		err = temp.Sync()
+	}
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), name)
+	}
+	if err != nil {
+		return "", nameless(name, err)
+	}
+	return filepath.Dir(name), nil
+}
+
+// beside makes a new file in the directory of another one. Those of os.CreateTemp would be for their owner alone.
+func beside(name string, perm fs.FileMode) (*os.File, error) {
+	for {
+		temp, err := os.OpenFile(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+strconv.FormatUint(rand.Uint64(), 36)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		if !errors.Is(err, fs.ErrExist) {
+			return temp, err
+		}
+	}
+}
+
+func writeThrough(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// nameless words an error of a temporary file as one of the file that it was made for.
+func nameless(name string, err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return fmt.Errorf("write %s: %w", name, err)
+}
+
+// syncDir makes a rename durable, where the system can. A directory that cannot be read cannot be synced, and some file systems refuse; the
+// file is there all the same.
+func syncDir(dir string) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	d.Sync()
+}
