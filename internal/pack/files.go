@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -31,9 +32,6 @@ type file struct {
 
 // files are those of a provider, for all platforms, by name.
 type files []file
-
-// caches are files and folders that users would not want to get: what programs leave behind where they run, and what is there for the author.
-var caches = []string{"__pycache__", ".*", "*.pyc", "*.tfstate", "*.tfstate.backup", "terraform.tfstate.d", "Thumbs.db", trial.FileName}
 
 const (
 	maxFiles = 10_000
@@ -146,10 +144,8 @@ func isThere(name string) bool {
 }
 
 func (c *collection) leftOut(name string) bool {
-	for _, pattern := range caches {
-		if ok, _ := path.Match(pattern, path.Base(name)); ok {
-			return true
-		}
+	if base := path.Base(name); manifest.IsLeftover(base) || base == trial.FileName {
+		return true
 	}
 	for _, pattern := range c.Exclude {
 		pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
@@ -199,7 +195,7 @@ func (c *collection) executable(f file, info fs.FileInfo) (bool, error) {
 
 // isCommand tells whether a command line of the manifest begins with a file.
 func (c *collection) isCommand(name string) bool {
-	for _, argv := range c.manifest.Command {
+	for _, argv := range slices.AppendSeq(slices.Collect(maps.Values(c.manifest.Command)), maps.Values(c.manifest.Prepare)) {
 		if len(argv) > 0 && placeholders(strings.TrimPrefix(argv[0], "./")).MatchString(name) {
 			return true
 		}
@@ -294,10 +290,15 @@ func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags 
 	if argv == nil {
 		bad(`The manifest has no command for %s. Add one to "command", such as "%s" or "default", or do not pack for that platform.`, on, on.OS)
 	}
-	for _, word := range argv {
-		name, inside := strings.CutPrefix(word, "./")
-		if inside && !names[path.Clean(name)] && !slices.ContainsFunc(list, func(f file) bool { return strings.HasPrefix(f.name, path.Clean(name)+"/") }) {
-			bad("The command for %s names the file %s, which is not among those that are packed.", on, word)
+	for _, from := range []struct {
+		member string
+		words  []string
+	}{{"command", argv}, {"prepare", m.Prepare.For(on.OS, on.Arch)}, {"prepare_from", m.PrepareFrom}} {
+		for _, word := range from.words {
+			name, inside := strings.CutPrefix(word, "./")
+			if inside && !names[path.Clean(name)] && !slices.ContainsFunc(list, func(f file) bool { return strings.HasPrefix(f.name, path.Clean(name)+"/") }) {
+				bad("For %s, %q names the file %s, which is not among those that are packed.", on, from.member, word)
+			}
 		}
 	}
 	return diags

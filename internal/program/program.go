@@ -63,6 +63,9 @@ type Command struct {
 	// answer then.
 	Joined bool
 
+	// Inherit are files that the program gets beside its standard streams. (Not on Windows.)
+	Inherit []*os.File
+
 	// Detached takes the terminal away from the program, so that it cannot wait there for an answer.
 	Detached bool
 
@@ -286,7 +289,7 @@ func directory(c Command) (string, error) {
 
 // launch starts the program at path; from then on the caller owns the process.
 func launch(path, dir string, c Command) (*process, error) {
-	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: environment(dir, c.Env)}
+	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: environment(dir, c.Env), ExtraFiles: c.Inherit}
 	setGroup(cmd, c.Detached)
 	p := &process{cmd: cmd, limits: c}
 	if err := p.openPipes(); err != nil {

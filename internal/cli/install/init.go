@@ -38,6 +38,7 @@ Running it again does no harm.`,
 // initing are the flags of init. Some have nothing to say while states are local.
 type initing struct {
 	backend, get, upgrade bool
+	prepare               bool
 	setup                 backendSetup
 	fromModule            string
 	lockfile              string   // how to treat the lock file: "" or readOnly
@@ -56,6 +57,7 @@ func (i *initing) flags(c *command.Call) {
 	f.BoolVar(&i.backend, "cloud", true, "Another name of -backend.")
 	f.BoolVar(&i.get, "get", true, "Do not install modules.")
 	f.BoolVar(&i.upgrade, "upgrade", false, "Install modules anew, and choose the newest allowed version of each provider.")
+	f.BoolVar(&i.prepare, "prepare", true, "Do not run what program providers need to be run once before; their first use does.")
 	f.StringVar(&i.fromModule, "from-module", "", "Copy the module at `SOURCE` into the directory first.")
 	f.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
 	f.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")

@@ -59,7 +59,10 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	if more.HasErrors() {
 		return c.Report(diags)
 	}
-	return c.Report(diags.Extend(writeLock(c, locked, result, i.lockfile == readOnly)))
+	if diags = diags.Extend(writeLock(c, locked, result, i.lockfile == readOnly)); i.prepare && !diags.HasErrors() {
+		diags = diags.Extend(prepareProviders(ctx, c, programFolders(c.PluginFolder(), command.Uninstalled(set), wanted, result.Lock), set.PlanPrograms.Refusal))
+	}
+	return c.Report(diags)
 }
 
 // writeLock writes the lock file if it has changed, unless that is not wanted.

@@ -20,11 +20,12 @@ import (
 )
 
 const (
-	sumNotReady  = "Provider program cannot be run"
-	sumFailed    = "Provider program failed"
-	sumNotCalled = "Provider program was not called"
-	sumStopped   = "Provider program was stopped"
-	sumAnswer    = "Invalid answer of a provider program"
+	sumNotReady   = "Provider program cannot be run"
+	sumFailed     = "Provider program failed"
+	sumUnprepared = "Provider program cannot be prepared"
+	sumNotCalled  = "Provider program was not called"
+	sumStopped    = "Provider program was stopped"
+	sumAnswer     = "Invalid answer of a provider program"
 )
 
 // answer is what came back from a call.
@@ -258,7 +259,10 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 	var limit *program.LimitError
 	var stopped *program.StoppedError
 	var output *OutputError
+	var unprepared *PreparationError
 	switch {
+	case errors.As(err, &unprepared):
+		return say(sumUnprepared, "%s", unprepared.detail(r.quote(unprepared.Output)))
 	case errors.As(err, &notReady):
 		detail := notReady.Detail
 		if !notReady.Ours {

@@ -125,6 +125,8 @@ func (w *waiting) Call(context.Context, handler.Call) (*handler.Answer, error) {
 	return &handler.Answer{Result: []byte(`{"result": 1}`)}, nil
 }
 
+func (*waiting) Prepare(context.Context, func(string)) error { return nil }
+
 func (w *waiting) Close() error { return nil }
 
 func TestNoMoreCallsThanTheManifestAllows(t *testing.T) {

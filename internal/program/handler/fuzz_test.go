@@ -26,6 +26,8 @@ func (s saying) Call(context.Context, handler.Call) (*handler.Answer, error) {
 	return a, nil
 }
 
+func (saying) Prepare(context.Context, func(string)) error { return nil }
+
 func (saying) Close() error { return nil }
 
 // FuzzAnswers answers every call with anything: whatever comes back must be something that the engine can work with.

@@ -18,6 +18,8 @@ type answering func(call handler.Call) *handler.Answer
 func (f answering) Call(_ context.Context, call handler.Call) (*handler.Answer, error) {
 	return f(call), nil
 }
+func (answering) Prepare(context.Context, func(string)) error { return nil }
+
 func (answering) Close() error { return nil }
 
 // says is a program that answers one action with a text, and all others with {}. With a failure before the text, it fails.

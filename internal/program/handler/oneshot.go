@@ -73,12 +73,13 @@ func NewCaller(m *manifest.Manifest, s Surroundings) Caller {
 
 // NewOneShot gives the caller that starts the program once for each call: the action is its first argument, the type its second.
 func NewOneShot(m *manifest.Manifest, s Surroundings) Caller {
-	c := &oneShot{surroundings: s}
-	c.ready = sync.OnceValues(func() (Start, error) { return NewStart(m, s) })
+	c := &oneShot{surroundings: s, preparation: newPreparation(m, s)}
+	c.ready = sync.OnceValues(func() (Start, error) { return NewStart(m, c.settled()) })
 	return c
 }
 
 type oneShot struct {
+	*preparation
 	surroundings Surroundings
 	ready        func() (Start, error)
 }
@@ -127,8 +128,11 @@ func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
 	return a, nil
 }
 
-// Close implements Caller: nothing runs between calls.
-func (c *oneShot) Close() error { return nil }
+// Close implements Caller: nothing but a preparation runs outside of calls.
+func (c *oneShot) Close() error {
+	c.preparation.end()
+	return nil
+}
 
 // shown writes a command line for a message.
 func shown(argv []string) string {
@@ -185,15 +189,6 @@ func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
 	return newStart(m, s, m.Command, "command")
 }
 
-// NewPreparation says how that is started which a program needs to be run once before, and makes the folder that it works in. It gives nothing to
-// start when the manifest names nothing.
-func NewPreparation(m *manifest.Manifest, s Surroundings) (Start, error) {
-	if m.Prepare == nil {
-		return Start{}, nil
-	}
-	return newStart(m, s, m.Prepare, "prepare")
-}
-
 func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, member string) (Start, error) {
 	notReady := func(format string, args ...any) (Start, error) {
 		return Start{}, &NotReadyError{Summary: sumNotReady, Detail: fmt.Sprintf(format, args...), Ours: true}
@@ -219,7 +214,10 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 		}
 	}
 	cache, err := cacheDir(m, s)
-	usesCache := m.Prepare != nil || slices.ContainsFunc(argv, func(word string) bool { return strings.Contains(word, "{cache}") })
+	if unread := (*unreadError)(nil); errors.As(err, &unread) {
+		return notReady("What the preparation of provider %s depends on cannot be read: %s. \"prepare\" and \"prepare_from\" in %s name files in the folder of the provider.", m.Name, err, manifest.FileName)
+	}
+	usesCache := prepares(m) || slices.ContainsFunc(argv, func(word string) bool { return strings.Contains(word, "{cache}") })
 	if err != nil && usesCache {
 		return notReady("There is no folder that provider %s could keep things in: %s. Set XDG_CACHE_HOME or HOME.", m.Name, err)
 	}
@@ -227,8 +225,8 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	for i, word := range argv {
 		argv[i] = strings.ReplaceAll(word, "{cache}", cache)
 	}
-	if _, err := os.Stat(argv[0]); err != nil && member == "command" && m.Prepare != nil && strings.HasPrefix(argv[0], cache) {
-		return notReady("Provider %s is not prepared: there is no %s. Run: tombolo provider prepare %s", m.Name, argv[0], m.Dir)
+	if _, err := os.Stat(argv[0]); err != nil && member == "command" && prepares(m) && strings.HasPrefix(argv[0], cache) {
+		return notReady("Provider %s is not prepared: there is no %s. The command \"prepare\" of its manifest has to make it. Run: tombolo provider prepare %s", m.Name, argv[0], m.Dir)
 	}
 	env = append(program.Environ(env), fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol), "TOMBOLO_PROVIDER_DIR="+m.Dir, "PYTHONUTF8=1")
 	if err != nil {
@@ -247,11 +245,15 @@ func cacheDir(m *manifest.Manifest, s Surroundings) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	version := m.Version
-	if version == "" {
-		version = "dev"
+	name := m.Name + "-" + cmp.Or(m.Version, "dev")
+	if prepares(m) {
+		key, err := preparationKey(m)
+		if err != nil {
+			return "", err
+		}
+		name += "-" + key
 	}
-	return filepath.Join(dir, "tombolo", "programs", m.Name+"-"+version), nil
+	return filepath.Join(dir, "tombolo", "programs", name), nil
 }
 
 func hint(text string) string {

@@ -225,6 +225,9 @@ func (r *request) call(expected string) (*answer, diag.List) {
 	if a := kept.read(r, expected); a != nil {
 		return a, nil
 	}
+	if problem := r.prepare(); problem != nil {
+		return &answer{}, diag.List{problem}
+	}
 	if err := r.slot(ctx); err != nil {
 		return &answer{}, diag.List{r.unmade(err)}
 	}
@@ -265,6 +268,23 @@ func (r *request) call(expected string) (*answer, diag.List) {
 		}
 		return a, diags
 	}
+}
+
+// prepare waits until the program can be called at all. What makes it ready changes nothing that a state knows of: an interrupt ends it, whatever the
+// call is for.
+func (r *request) prepare() *diag.Diagnostic {
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.h.stopping, func() { cancel(errStopping) })()
+	about := &output{request: r.h.request(r.ctx, "prepare", "")}
+	err := r.h.caller.Prepare(ctx, about.line)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return r.unmade(context.Cause(ctx))
+	}
+	return r.unanswered(err)
 }
 
 // slot waits until the call may be made. What would change something is not begun once the run is being interrupted, however long it has waited.

@@ -30,7 +30,7 @@ func NewSession(m *manifest.Manifest, s Surroundings) Caller {
 	if s.Patience == 0 {
 		s.Patience = defaultPatience
 	}
-	c := &sessions{m: m, surroundings: s, active: map[*activeCall]bool{}, runs: map[*running]bool{}}
+	c := &sessions{m: m, surroundings: s, preparation: newPreparation(m, s), active: map[*activeCall]bool{}, runs: map[*running]bool{}}
 	c.closing, c.close = context.WithCancelCause(context.Background())
 	return c
 }
@@ -38,6 +38,7 @@ func NewSession(m *manifest.Manifest, s Surroundings) Caller {
 var errClosed = errors.New("the provider has been closed")
 
 type sessions struct {
+	*preparation
 	m            *manifest.Manifest
 	surroundings Surroundings
 	closing      context.Context
@@ -252,7 +253,7 @@ func (c *sessions) forget(r *running) {
 
 // start starts the process.
 func (c *sessions) start(r *running) error {
-	s, err := NewStart(c.m, c.surroundings)
+	s, err := NewStart(c.m, c.settled())
 	if err != nil {
 		return err
 	}
@@ -413,6 +414,7 @@ func (c *sessions) Close() error {
 	c.close(errClosed)
 	runs := slices.Collect(maps.Keys(c.runs))
 	c.mu.Unlock()
+	c.preparation.end()
 	for _, r := range runs {
 		<-r.ready
 		if r.talk != nil {

@@ -372,6 +372,8 @@ type knowsNothing struct{}
 func (knowsNothing) Call(context.Context, handler.Call) (*handler.Answer, error) {
 	return &handler.Answer{Program: "x", Failure: &handler.Failure{State: "it answered with error -32601", Missing: true}}, nil
 }
+func (knowsNothing) Prepare(context.Context, func(string)) error { return nil }
+
 func (knowsNothing) Close() error { return nil }
 
 // nameOf is the key of a context's value: the name of the object that a call is about.

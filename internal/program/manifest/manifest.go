@@ -28,6 +28,17 @@ import (
 // FileName is the name of the file in the folder of a provider.
 const FileName = "tombolo-provider.json"
 
+// leftovers are names of files and folders that are no part of a provider: what programs leave behind where they run.
+var leftovers = []string{"__pycache__", ".*", "*.pyc", "*.tfstate", "*.tfstate.backup", "terraform.tfstate.d", "Thumbs.db"}
+
+// IsLeftover tells whether a file or folder with this name, wherever it is in the folder of a provider, is no part of it.
+func IsLeftover(name string) bool {
+	return slices.ContainsFunc(leftovers, func(pattern string) bool {
+		ok, _ := filepath.Match(pattern, name) // the patterns are good
+		return ok
+	})
+}
+
 // Protocol is the version of the protocol that this package knows.
 const Protocol = 1
 
@@ -38,8 +49,10 @@ type Manifest struct {
 
 	Name, Version, Description string
 
-	Command     Command
-	Prepare     Command // what is run once before the first use; nil: nothing
+	Command Command
+	Prepare Command // what is run once before the first use; nil: nothing
+	// PrepareFrom are the files and folders of the provider, with ./ in front, that a preparation depends on; nil: all.
+	PrepareFrom []string
 	Requires    []Requirement
 	Mode        Mode
 	Concurrency int // how many calls at once; 0: as many as the engine makes

@@ -47,7 +47,7 @@ func withFunction(members string) string {
 const everyWord = `{
 	  "$schema": "x", "protocol": 1, "name": "p", "version": "1.2.3-rc.1", "description": "d", "mode": "session", "concurrency": 4,
 	  "command": {"default": ["bash", "./p.sh", "{os}"], "windows": ["pwsh"], "linux_arm64": ["./bin/{os}_{arch}/x"]},
-	  "prepare": {"default": ["python3", "-m", "venv", "{cache}/venv"]},
+	  "prepare": {"default": ["python3", "-m", "venv", "{cache}/venv"]}, "prepare_from": ["./requirements.txt"],
 	  "requires": [{"command": "jq", "hint": "get it"}], "implements": ["configure"],
 	  "schema": {
 	    "provider": {"version": 0, "block": {"attributes": {"r": {"type": "string", "optional": true}}}},
@@ -159,6 +159,10 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		`{"protocol": 1, "name": "p", "command": "bash ./x.sh", "schema": {}}`:                                                    `["bash", "./provider.sh"]`,
 		`{"protocol": 1, "name": "p", "command": {"default": "x"}, "schema": {}}`:                                                 `m.json:1,53-53|there is no shell`,
 		`{"protocol": 1, "name": "p", "command": {"macos": ["x"]}, "schema": {}}`:                                                 `"darwin"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare_from": ["./a"], "schema": {}}`:                                   `no "prepare"`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": ["a"], "schema": {}}`:                   `with ./ in front`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": ["./../a"], "schema": {}}`:              `with ./ in front`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": ["y"], "prepare_from": [], "schema": {}}`:                      `is empty`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "prepare": "make", "schema": {}}`:                                         `there is no shell`,
 		`{"protocol": 1, "name": "p", "command": {"linus": ["x"]}, "schema": {}}`:                                                 `Did you mean "linux"?`,
 		`{"protocol": 1, "name": "p", "command": ["bash", "./../x"], "schema": {}}`:                                               `m.json:1,50-50|outside of the folder`,

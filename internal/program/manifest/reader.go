@@ -228,16 +228,17 @@ func (r *reader) manifest(v *node) {
 	var schema *node
 	var mode string
 	ok := r.object(v, "The manifest", fields{
-		"$schema":     func(*node) {}, // for editors
-		"protocol":    r.count(&protocol),
-		"name":        r.text(&m.Name),
-		"version":     r.text(&m.Version),
-		"description": r.text(&m.Description),
-		"command":     r.command(&m.Command),
-		"prepare":     r.command(&m.Prepare),
-		"requires":    r.requires,
-		"mode":        func(v *node) { mode, _ = r.oneOf(v, "The mode", []string{"one-shot", "session"}) },
-		"concurrency": r.count(&m.Concurrency),
+		"$schema":      func(*node) {}, // for editors
+		"protocol":     r.count(&protocol),
+		"name":         r.text(&m.Name),
+		"version":      r.text(&m.Version),
+		"description":  r.text(&m.Description),
+		"command":      r.command(&m.Command),
+		"prepare":      r.command(&m.Prepare),
+		"prepare_from": func(v *node) { m.PrepareFrom = r.prepareFrom(v) },
+		"requires":     r.requires,
+		"mode":         func(v *node) { mode, _ = r.oneOf(v, "The mode", []string{"one-shot", "session"}) },
+		"concurrency":  r.count(&m.Concurrency),
 		"implements": func(v *node) {
 			m.Implements = r.implements(v, "the provider", []string{"configure", "validate", "schema"})
 		},
@@ -263,6 +264,9 @@ func (r *reader) manifest(v *node) {
 	}
 	if version := v.Get("version"); version != nil && version.Kind == strictjson.String && !validVersion.MatchString(m.Version) {
 		r.errorf(v.Get("version"), `The version must have three numbers, such as "0.1.0".`)
+	}
+	if from := v.Get("prepare_from"); from != nil && v.Get("prepare") == nil {
+		r.errorf(from, `There is no "prepare" that could depend on these files. Add the command, or remove "prepare_from".`)
 	}
 	if v.Get("command") == nil {
 		r.errorf(v, `The manifest needs a "command", such as ["bash", "./%s.sh"].`, m.Name)
@@ -347,6 +351,23 @@ func (r *reader) argv(v *node) ([]string, bool) {
 		return nil, false
 	}
 	return argv, ok
+}
+
+// prepareFrom reads the names of what a preparation depends on.
+func (r *reader) prepareFrom(v *node) []string {
+	list, ok := r.texts(v, `"prepare_from"`)
+	if !ok {
+		return nil
+	}
+	if len(list) == 0 {
+		r.errorf(v, `"prepare_from" is empty. Name what the preparation reads, or leave it out: then it depends on all files.`)
+	}
+	for i, name := range list {
+		if rest, inside := strings.CutPrefix(name, "./"); !inside || !filepath.IsLocal(filepath.FromSlash(rest)) {
+			r.errorf(v.Items[i], `"prepare_from" names files and folders of the provider, with ./ in front, such as "./requirements.txt"; %q is none.`, name)
+		}
+	}
+	return list
 }
 
 func (r *reader) requires(v *node) {

@@ -80,6 +80,9 @@ func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem strin
 	if runtime.GOOS == "windows" {
 		return "", nil
 	}
+	if _, _, err := handler.Prepare(ctx, t.manifest, handler.Surroundings{}, false, func(string) {}); err != nil {
+		return "", err
+	}
 	start, err := handler.NewStart(t.manifest, handler.Surroundings{})
 	if err != nil {
 		return "", err

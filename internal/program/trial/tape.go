@@ -146,5 +146,8 @@ func (p playing) Call(ctx context.Context, c handler.Call) (*handler.Answer, err
 	return &handler.Answer{Result: []byte(e.Result), Failure: e.Failure, Program: e.Program}, nil
 }
 
+// Prepare implements handler.Caller: no program is needed.
+func (playing) Prepare(context.Context, func(string)) error { return nil }
+
 // Close implements handler.Caller.
 func (playing) Close() error { return nil }

@@ -1,0 +1,220 @@
+package handler
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/once"
+)
+
+// PreparationError says that the command with which a manifest prepares a program has failed.
+type PreparationError struct {
+	// Provider is its name, Dir its folder.
+	Provider, Dir string
+	// State is how the command ended, such as "exit status 1", Output the end of what it said, Command the words that were run.
+	State, Output, Command string
+}
+
+// Error tells all of it.
+func (e *PreparationError) Error() string { return e.detail(e.Output) }
+
+func (e *PreparationError) detail(output string) string {
+	if output = strings.TrimSpace(output); output == "" {
+		output = "(It said nothing.)"
+	}
+	return fmt.Sprintf("Provider %s is prepared once on each machine, and the command for that ended with %s. Correct what it complains of, and do the same again, or run: tombolo provider prepare %s\n\n%s\n\nCommand: %s",
+		e.Provider, e.State, e.Dir, output, e.Command)
+}
+
+// prepares tells whether a program needs a preparation on this platform.
+func prepares(m *manifest.Manifest) bool {
+	return m.Prepare.For(runtime.GOOS, runtime.GOARCH) != nil
+}
+
+// Prepare runs the command "prepare" of a manifest, in the folder TOMBOLO_CACHE_DIR: once on this machine, unless again asks for it anyway. It gives the
+// folder, and tells whether it has run the command. Without such a command for this platform there is nothing to do, and no folder. An error is a *PreparationError,
+// one of those of NewStart and program.Run, or the cause with which the context has ended.
+func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bool, say func(line string)) (cache string, ran bool, err error) {
+	if !prepares(m) {
+		return "", false, nil
+	}
+	start, err := newStart(m, s, m.Prepare, "prepare")
+	if err != nil {
+		return "", false, err
+	}
+	err = once.Do(ctx, once.Work{
+		Dir: start.Cache, Again: again,
+		Whole:   func() bool { return !lacks(m, start.Cache) },
+		Waiting: func() { say(fmt.Sprintf("Another process prepares provider %s. Waiting for it...", m.Name)) },
+		Make: func(ctx context.Context, hold []*os.File) error {
+			ran = true
+			return start.prepare(ctx, m, s, hold, say)
+		},
+	})
+	if failed := (*fs.PathError)(nil); !ran && errors.As(err, &failed) {
+		err = &NotReadyError{Summary: sumUnprepared, Ours: true, Detail: fmt.Sprintf("Provider %s is prepared once on each machine, in the folder %s, which cannot be made: %s. "+
+			"XDG_CACHE_HOME can name another folder for what can be made again.", m.Name, start.Cache, err)}
+	}
+	return start.Cache, ran, err
+}
+
+// lacks tells whether the preparation has not made the program itself, or somebody has removed it.
+func lacks(m *manifest.Manifest, cache string) bool {
+	argv := m.Command.For(runtime.GOOS, runtime.GOARCH)
+	if len(argv) == 0 || !strings.HasPrefix(argv[0], "{cache}") {
+		return false
+	}
+	_, err := os.Stat(strings.ReplaceAll(argv[0], "{cache}", cache))
+	return err != nil
+}
+
+// prepare runs the command.
+func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, hold []*os.File, say func(line string)) error {
+	say(fmt.Sprintf("Preparing provider %s, once on this machine: %s", m.Name, shown(start.Argv)))
+	var end []string // of what it says
+	heard := func(line string) {
+		if end = append(end, line); len(end) > tailLines+1 {
+			end = end[1:]
+		}
+		say(line)
+	}
+	res, err := program.Run(ctx, program.Command{
+		Argv: start.Argv, Base: s.Dir, Dir: start.Cache, Env: start.Env, Grace: s.Grace, Inherit: hold,
+		Joined: true, Detached: true, Stderr: heard, Whole: func([]byte) bool { return true },
+	})
+	switch {
+	case err != nil:
+		return err
+	case res.ExitCode != 0:
+		return &PreparationError{Provider: m.Name, Dir: m.Dir, State: res.State, Output: tail([]byte(strings.Join(end, "\n"))), Command: shown(start.Argv)}
+	}
+	return nil
+}
+
+// preparation is that of a caller: made when it is needed first, and then known.
+type preparation struct {
+	m       *manifest.Manifest
+	needed  bool
+	settled func() Surroundings // with the folder of this content of the provider
+
+	ending context.Context
+	cancel context.CancelCauseFunc
+
+	turn chan struct{} // held by who looks after it; guards all below
+	over bool
+	err  error
+}
+
+func newPreparation(m *manifest.Manifest, s Surroundings) *preparation {
+	p := &preparation{m: m, needed: prepares(m), turn: make(chan struct{}, 1)}
+	p.ending, p.cancel = context.WithCancelCause(context.Background())
+	p.settled = sync.OnceValue(func() Surroundings {
+		if cache, err := cacheDir(m, s); err == nil && p.needed {
+			s.Cache = cache
+		}
+		return s // an error is told by NewStart
+	})
+	return p
+}
+
+// Prepare implements Caller. A failure is one for all calls; one of a wait is only that.
+func (p *preparation) Prepare(ctx context.Context, say func(line string)) error {
+	if !p.needed {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.ending, func() { cancel(errClosed) })()
+	select {
+	case p.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-p.turn }()
+	if p.over {
+		return p.err
+	}
+	_, _, err := Prepare(ctx, p.m, p.settled(), false, say)
+	if ctx.Err() != nil && err != nil {
+		return context.Cause(ctx)
+	}
+	p.over, p.err = true, err
+	return err
+}
+
+// end ends what is under way, and waits for its end.
+func (p *preparation) end() {
+	p.cancel(errClosed)
+	p.turn <- struct{}{}
+	<-p.turn
+}
+
+// preparationKey tells apart what preparations come from: the command, and the files of the provider that it may read. The binary that makes a plugin of
+// them is none of them.
+func preparationKey(m *manifest.Manifest) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s_%s %q\n", runtime.GOOS, runtime.GOARCH, m.Prepare.For(runtime.GOOS, runtime.GOARCH))
+	names := []string{"."}
+	if m.PrepareFrom != nil {
+		names = slices.Concat(m.PrepareFrom, m.Prepare.For(runtime.GOOS, runtime.GOARCH))
+		names = slices.DeleteFunc(names, func(word string) bool { return !strings.HasPrefix(word, "./") })
+	}
+	for _, name := range names {
+		root := filepath.Join(m.Dir, filepath.FromSlash(name))
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case path != root && manifest.IsLeftover(d.Name()), path != root && filepath.Dir(path) == m.Dir && strings.HasPrefix(strings.ToLower(d.Name()), "terraform-provider-"):
+				if d.IsDir() {
+					return filepath.SkipDir
+				}
+				return nil
+			case d.IsDir():
+				return nil
+			}
+			return hashFile(sum, m.Dir, path)
+		})
+		if err != nil {
+			return "", &unreadError{err}
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
+}
+
+// unreadError says that the files of a provider cannot be read.
+type unreadError struct{ error }
+
+// hashFile takes in a file: its name, its permission to be run, and its content. What is no file, and leads to none, counts by its name.
+func hashFile(to io.Writer, dir, path string) error {
+	name, err := filepath.Rel(dir, path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		fmt.Fprintf(to, "%q\n", filepath.ToSlash(name))
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fmt.Fprintf(to, "%q %t %d\n", filepath.ToSlash(name), info.Mode()&0o111 != 0, info.Size())
+	_, err = io.Copy(to, f)
+	return err
+}

@@ -1,0 +1,124 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/program/once"
+)
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOneWorksAndTheOthersWaitForIt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	begun, finish := make(chan struct{}), make(chan struct{})
+	var works, waited atomic.Int32
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			err := once.Do(t.Context(), once.Work{Dir: dir, Waiting: func() {
+				if waited.Add(1) == 3 {
+					close(finish)
+				}
+			}, Make: func(context.Context, []*os.File) error {
+				if works.Add(1) == 1 {
+					close(begun)
+				}
+				<-finish
+				write(t, filepath.Join(dir, "x"), "whole")
+				return nil
+			}})
+			if text, err2 := os.ReadFile(filepath.Join(dir, "x")); err != nil || err2 != nil || string(text) != "whole" {
+				t.Errorf("got %v, %v, %q", err, err2, text)
+			}
+		})
+	}
+	<-begun
+	all.Wait()
+	if works.Load() != 1 {
+		t.Errorf("%d have worked", works.Load())
+	}
+}
+
+func TestWhatWasNotFinishedIsMadeFromTheBeginning(t *testing.T) {
+	dir, broken := filepath.Join(t.TempDir(), "d"), errors.New("broken")
+	try := func(w once.Work, err error) (made bool) {
+		w.Dir = dir
+		got := once.Do(t.Context(), once.Work{Dir: dir, Again: w.Again, Whole: w.Whole, Make: func(context.Context, []*os.File) error {
+			made = true
+			if _, left := os.Stat(filepath.Join(dir, "left")); (left == nil) != w.Again {
+				t.Errorf("what an earlier one has left: %v", left)
+			}
+			write(t, filepath.Join(dir, "left"), "")
+			return err
+		}})
+		if !errors.Is(got, err) {
+			t.Errorf("got %v", got)
+		}
+		return made
+	}
+	for _, step := range []struct {
+		name string
+		work once.Work
+		err  error
+		want bool
+	}{
+		{"fails", once.Work{}, broken, true},
+		{"made from the beginning", once.Work{}, nil, true},
+		{"there", once.Work{}, nil, false},
+		{"again", once.Work{Again: true}, nil, true},
+		{"there after that", once.Work{}, nil, false},
+		{"not whole any more", once.Work{Whole: func() bool { return false }}, nil, true},
+		{"again, and fails", once.Work{Again: true}, broken, true},
+		{"not trusted after that", once.Work{}, nil, true},
+	} {
+		if made := try(step.work, step.err); made != step.want {
+			t.Errorf("%s: made is %t", step.name, made)
+		}
+	}
+}
+
+func TestTheWaitEndsWithTheContext(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	err := once.Do(t.Context(), once.Work{Dir: dir, Make: func(context.Context, []*os.File) error {
+		why := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		err := once.Do(ctx, once.Work{Dir: dir, Waiting: func() { cancel(why) }, Make: func(context.Context, []*os.File) error { return nil }})
+		if !errors.Is(err, why) {
+			t.Errorf("got %v", err)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFolderThatIsWholeNeedNotBeWritable(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "d")
+	make := func(context.Context, []*os.File) error { return nil }
+	if err := once.Do(t.Context(), once.Work{Dir: dir, Make: make}); err != nil {
+		t.Fatal(err)
+	}
+	// Without its lock file, which a disk that cannot be written to would not let anybody open.
+	if err := os.Remove(dir + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if err := once.Do(t.Context(), once.Work{Dir: dir, Make: make}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir + ".lock"); err == nil {
+		t.Error("the lock was taken to look at it")
+	}
+}
