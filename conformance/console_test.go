@@ -250,7 +250,7 @@ func (o consoleOracle) run(input string, args ...string) (stdout, stderr string,
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()
-	return out.String(), colors.ReplaceAllString(errs.String(), ""), err
+	return waits.ReplaceAllString(out.String(), ""), colors.ReplaceAllString(errs.String(), ""), err
 }
 
 var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")

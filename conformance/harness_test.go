@@ -170,8 +170,19 @@ func TestIntendedDifferencesPassAndStaleOnesAreFound(t *testing.T) {
 	}
 	h = &harness{intended: []*Intended{{Case: "topic/*", At: "text", Reason: "test"}, {Case: "none/*", At: "text", Reason: "test"}}}
 	h.compare(c, want, want)
+	h.intended = append(h.intended, &Intended{Case: "topic/name", At: "text", Reason: "test", Sometimes: true})
 	if list := h.stale([]*Case{c, {Name: "topic/other"}}); len(list) != 1 || list[0].Case != "none/*" {
 		t.Errorf("an entry whose other case has not run and one for no case at all: %v, want the latter", list)
+	}
+}
+
+func TestWhatOnlySlowMachinesPrintIsForgotten(t *testing.T) {
+	const kept = "{\"type\":\"apply_start\",\"@message\":\"apply_progress\"}\n  Acquiring state lock. This may take a few moments...\n5\n"
+	rec := Record{Results: []Result{{Runs: []Run{{Stdout: "Acquiring state lock. This may take a few moments...\n" +
+		"{\"@level\":\"info\",\"@message\":\"Releasing\",\"type\":\"state_lock_release\"}\n{\"@message\":\"x\",\"hook\":{},\"type\":\"apply_progress\"}\n" + kept +
+		"Releasing state lock. This may take a few moments...\n"}}}}}
+	if rec.forgetWaits(); rec.Results[0].Runs[0].Stdout != kept {
+		t.Errorf("left is %q", rec.Results[0].Runs[0].Stdout)
 	}
 }
 

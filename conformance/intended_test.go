@@ -14,6 +14,8 @@ type Intended struct {
 	At     string `json:"at"`   // path of the difference; * stands for any text
 	Step   int    `json:"step"` // line of the step in the steps section; 0 for every step
 	Reason string `json:"reason"`
+	// Sometimes is set where terraform does as it happens: the difference may not show.
+	Sometimes bool `json:"sometimes"`
 
 	shown bool
 }

@@ -41,6 +41,18 @@ type Run struct {
 	Stderr string
 }
 
+// waits are lines that show on a slow machine only: that a lock takes its time (400 ms for terraform), or an operation (ten seconds).
+var waits = regexp.MustCompile(`(?m)^(?:(?:Acquiring|Releasing) state lock\. This may take a few moments\.\.\.|\{.*"type":"(?:state_lock_\w+|apply_progress|ephemeral_op_progress)".*\})\n`)
+
+// forgetWaits takes such lines out.
+func (r *Record) forgetWaits() {
+	for _, res := range r.Results {
+		for i := range res.Runs {
+			res.Runs[i].Stdout = waits.ReplaceAllString(res.Runs[i].Stdout, "")
+		}
+	}
+}
+
 func (r *Result) run(role string) (Run, bool) {
 	for _, run := range r.Runs {
 		if run.Role == role {

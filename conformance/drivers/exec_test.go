@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -150,10 +152,23 @@ func transcriptOf(t *testing.T, real string, play play) (list []string) {
 		}
 		text, err := json.Marshal(list)
 		s.must(err)
-		s.must(os.MkdirAll(filepath.Dir(file), 0o777))
-		s.must(os.WriteFile(file, text, 0o666))
+		keep(t, file, text)
 	})
 	return list
+}
+
+// keep writes what need not be asked again. Others may write or read the same meanwhile, and where nothing can be written it is asked again.
+func keep(t *testing.T, file string, text []byte) {
+	t.Helper()
+	temporary := fmt.Sprintf("%s.%d", file, os.Getpid())
+	err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(temporary, text, 0o666))
+	if err == nil {
+		err = os.Rename(temporary, file)
+	}
+	if err != nil {
+		os.Remove(temporary)
+		t.Logf("it will be asked again: %v", err)
+	}
 }
 
 // checkEverythingIsCalled finds the methods of the library, and in its source their options, that no session has used.

@@ -264,6 +264,9 @@ func (s *session) noteStream(stream []byte) {
 			Diagnostic *struct{ Summary, Address string }
 		}
 		s.must(json.Unmarshal(line, &raw))
+		if onlySlowly.MatchString(raw.Type) {
+			continue
+		}
 		text := fmt.Sprintf("  | %T %s %s %s %s %s%s%s%s", msg, raw.Level, raw.Type, raw.UI, raw.Code, raw.Hook, raw.Change, raw.Changes, raw.Outputs)
 		if raw.Diagnostic != nil {
 			text += " " + raw.Diagnostic.Summary + " " + raw.Diagnostic.Address
@@ -275,6 +278,9 @@ func (s *session) noteStream(stream []byte) {
 		s.note("%s", line)
 	}
 }
+
+// onlySlowly is what messages are called that there are on a slow machine only.
+var onlySlowly = regexp.MustCompile(`^(state_lock_.*|apply_progress|ephemeral_op_progress)$`)
 
 var elapsed = regexp.MustCompile(`"elapsed_seconds":[0-9.]+`)
 

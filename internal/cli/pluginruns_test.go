@@ -200,7 +200,10 @@ resource "world_object" "six" {
 `
 	p := newPlugged(t, "")
 	p.write("main.tf", strings.ReplaceAll(config, "DIR", p.dir))
-	five := attach(t, "tombolo/five", 5, "unix", p.path("socket"))
+	short, err := os.MkdirTemp("/tmp", "") // names of sockets are bounded, and folders of tests may have long ones
+	p.must(err)
+	defer os.RemoveAll(short)
+	five := attach(t, "tombolo/five", 5, "unix", filepath.Join(short, "socket"))
 	six := attach(t, "registry.terraform.io/tombolo/six", 6, "tcp", "127.0.0.1:0")
 	p.env = append(p.env, "TF_REATTACH_PROVIDERS={"+five+","+six+"}")
 	p.wants(p.run(nil, "init", "-upgrade"), 0, "successfully initialized") // looks for no package

@@ -43,7 +43,7 @@ func TestCancelStopsTheProgram(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			within(t, func() {
-				grace := 10 * time.Second
+				grace := 30 * time.Second
 				if test.state == "signal: killed" {
 					grace = 100 * time.Millisecond
 				}
