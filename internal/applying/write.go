@@ -96,7 +96,7 @@ func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.M
 	}
 	config, marks := a.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
 	if ctyset.WhollyKnown(config) {
-		return config, marks, nil
+		return config, marks, a.walk.Report(b.Storable(key, config))
 	}
 	inst := b.Addr().Instance(key)
 	return cty.DynamicVal, marks, a.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Configuration contains unknown value", Address: inst.String(), Subject: b.Config().DeclRange.Ptr(),

@@ -2,6 +2,8 @@ package eval
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -9,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -236,6 +239,22 @@ func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 		if a := b.Slot.Type.Block.AttributeAt(path); a == nil || !a.WriteOnly {
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid use of ephemeral value", Path: path,
 				Detail: "The value of " + value.FormatPath(path) + " would be stored in the state, and an ephemeral value must not be: only write-only attributes take one."})
+		}
+	}
+	return b.Locate(diags, key)
+}
+
+// Storable refuses numbers that no state and no plan can hold, where the object would be stored.
+func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
+	if b.Config().Addr.Mode == addr.Ephemeral || !ctyset.Infinite(config) && !ctyset.TooLong(config) {
+		return nil
+	}
+	var diags diag.List
+	for _, name := range slices.Sorted(maps.Keys(config.Type().AttributeTypes())) {
+		if v := config.GetAttr(name); ctyset.Infinite(v) || ctyset.TooLong(v) {
+			path := cty.GetAttrPath(name)
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Number cannot be stored", Path: path,
+				Detail: "The value of " + value.FormatPath(path) + " is or holds a number that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that gives something else."})
 		}
 	}
 	return b.Locate(diags, key)

@@ -112,7 +112,7 @@ func (p *planner) configuration(b *eval.Block, key addr.Key, prov provider.Provi
 		return cty.DynamicVal, value.MarkedPaths{}, err
 	}
 	config, marks := p.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
-	if err := p.walk.Report(b.Persistable(key, marks.Ephemeral)); err != nil {
+	if err := p.walk.Report(b.Persistable(key, marks.Ephemeral).Extend(b.Storable(key, config))); err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err
 	}
 	return config, marks, p.walk.Report(b.Locate(p.validate(b.Addr().Instance(key), prov, config), key))

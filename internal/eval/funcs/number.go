@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
@@ -22,6 +24,35 @@ func writableNumbers(f function.Function) function.Function {
 			return cty.NilVal, function.NewArgError(0, ctyset.ErrTooLong)
 		}
 		return result, err
+	})
+}
+
+// The operators of the language, too, make numbers: out of texts ("1e99999999" + 0), and out of each other. The library looks them up in these variables
+// whoever has parsed an expression, from whichever syntax, so that this is the one place that all of them pass.
+func init() {
+	for _, op := range []*hclsyntax.Operation{
+		hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply, hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpNegate,
+	} {
+		op.Impl = writableOperator(op.Impl)
+	}
+}
+
+// writableOperator is writableNumbers for an operator. It looks at the operands as well: to add something to 1e99999999 takes its digits.
+func writableOperator(f function.Function) function.Function {
+	return function.New(&function.Spec{
+		Params:       f.Params(),
+		Type:         function.StaticReturnType(cty.Number),
+		RefineResult: func(b *cty.RefinementBuilder) *cty.RefinementBuilder { return b.NotNull() },
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			if slices.ContainsFunc(args, ctyset.TooLong) {
+				return cty.NilVal, ctyset.ErrTooLong
+			}
+			result, err := f.Call(args)
+			if err == nil && ctyset.TooLong(result) {
+				return cty.NilVal, ctyset.ErrTooLong
+			}
+			return result, err
+		},
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -27,6 +29,8 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 		{"jsondecode", []cty.Value{cty.StringVal(`{"a":[1,{"b":1e9999}]}`)}, false},
 		{"yamldecode", []cty.Value{cty.StringVal("a: [1, 1e99999999]")}, true},
 		{"yamldecode", []cty.Value{cty.StringVal("a: [1, 1e9999]")}, false},
+		{"max", []cty.Value{cty.MustParseNumberVal("1e99999999"), cty.Zero}, true},
+		{"max", []cty.Value{cty.MustParseNumberVal("1e9999"), cty.Zero}, false},
 		{"format", []cty.Value{cty.StringVal("%99999999s"), cty.StringVal("a")}, true},
 		{"format", []cty.Value{cty.StringVal("%.99999999f"), cty.NumberIntVal(1)}, true},
 		{"format", []cty.Value{cty.StringVal("%%99999999 %9s"), cty.StringVal("a")}, false},
@@ -43,4 +47,32 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 			t.Errorf("%s: the message %q shows a value", c.name, err)
 		}
 	}
+}
+
+func TestOperatorsMakeNoNumbersThatNobodyCanWriteDown(t *testing.T) {
+	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{
+		"unknown": cty.UnknownVal(cty.Number), "secret": cty.StringVal("1e99999999").Mark("secret"), "none": cty.NullVal(cty.Number), "big": cty.MustParseNumberVal("1e99999"),
+	}}
+	for text, want := range map[string]string{
+		`"1e99999999" + 0`: "more than 5 digits", `1 - "1e-99999999"`: "more than 5 digits", `-"1e99999999"`: "more than 5 digits",
+		`7 % "1e99999999"`: "more than 5 digits", `secret * 1`: "more than 5 digits", `big * big`: "more than 5 digits", `1 / big / big`: "more than 5 digits",
+		`big / big`: "", `big % 10`: "", `1 / 0`: "", `-1 + 2 * 3`: "", `unknown + big`: "", `-unknown`: "", `none + 1`: "null", `"x" * 2`: "a number is required",
+	} {
+		v, diags := mustExpr(t, text).Value(ctx)
+		if diags.HasErrors() != (want != "") || diags.HasErrors() && !strings.Contains(diags[0].Detail, want) {
+			t.Errorf("%s = %s: %v, want %q", text, v.Type().FriendlyName(), diags, want)
+		}
+	}
+	if v, _ := mustExpr(t, "unknown + 1").Value(ctx); !v.Range().DefinitelyNotNull() {
+		t.Error("a sum may be null")
+	}
+}
+
+func mustExpr(t *testing.T, text string) hcl.Expression {
+	t.Helper()
+	expr, diags := hclsyntax.ParseExpression([]byte(text), "x.tf", hcl.InitialPos)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return expr
 }
