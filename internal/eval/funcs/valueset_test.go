@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
@@ -157,6 +158,31 @@ func TestTolistOfASetGivesWhatTheLibraryGives(t *testing.T) {
 		got, gotErr := Table(Options{})["tolist"].Call([]cty.Value{set})
 		if !sameOutcome(got, want, gotErr, wantErr) {
 			t.Fatalf("seed %d: tolist(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, set, got, gotErr, want, wantErr)
+		}
+	}
+}
+
+func TestOperatorsCompareTheSameWayEachTime(t *testing.T) {
+	unknown := cty.UnknownVal(cty.String)
+	ctx := &hcl.EvalContext{Functions: Table(Options{}), Variables: map[string]cty.Value{
+		"u": unknown, "s": unknown.Mark("m"), "map": cty.MapVal(map[string]cty.Value{"a": unknown, "b": cty.StringVal("1"), "c": unknown}),
+	}}
+	maybe := cty.UnknownVal(cty.Bool).RefineNotNull()
+	for text, want := range map[string]cty.Value{
+		"{a = u, b = 1, c = u} == {a = \"x\", b = 2, c = \"x\"}":              cty.False,
+		"{a = u, b = 1, c = u} != {a = \"x\", b = 2, c = \"x\"}":              cty.True,
+		"{a = u, b = 1, c = u} == {a = \"x\", b = 1, c = \"x\"}":              maybe,
+		"{a = u, b = 1, c = u} != {a = \"x\", b = 1, c = \"x\"}":              maybe,
+		"{a = s, b = 1, c = s} == {a = \"x\", b = 2, c = \"x\"}":              cty.False.Mark("m"),
+		"map != tomap({a = \"x\", b = \"2\", c = \"x\"})":                     cty.True,
+		"[{a = u, b = 1}] == [{a = \"x\", b = 2}] ? \"same\" : \"different\"": cty.StringVal("different"),
+		"1 == 1 && \"1\" != 1 && null == null && u != null":                   maybe,
+	} {
+		for range 50 { // the order in which Go ranges over members would decide
+			got, diags := evaluate(text, ctx)
+			if diags.HasErrors() || !got.RawEquals(want) {
+				t.Fatalf("%s: got %#v, want %#v, %v", text, got, want, diags)
+			}
 		}
 	}
 }
