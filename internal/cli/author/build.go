@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 // buildOptions are the flags of provider build.
 type buildOptions struct {
 	source, out, key          string
+	dev                       bool
 	platforms, hosts, exclude []string
 }
 
@@ -33,13 +35,19 @@ beside the files of the provider. An archive for another platform needs the ~~ b
 that platform. A schema that the program tells is written into the packed manifest.
 
 Names that begin with a dot, and what programs leave behind where they run, are not packed. The
-same input gives the same bytes.`,
+same input gives the same bytes.
+
+With -dev nothing is packed: a folder is made that dev_overrides in the CLI configuration of ~~,
+Terraform or OpenTofu can name, and what to write there is printed. Each run then uses the files in
+DIR as they are.`,
 		Example: `~ provider build ./notes -source example/notes
-~ provider build ./notes -source example/notes -sign key.asc`,
+~ provider build ./notes -source example/notes -sign key.asc
+~ provider build ./notes -source example/notes -dev`,
 		Setup: func(c *command.Call) command.Run {
 			var o buildOptions
 			c.Flags.StringVar(&o.source, "source", "", "The `ADDRESS` by which configurations name the provider, such as example/notes. Required.")
-			c.Flags.StringVar(&o.out, "out", "dist", "The `DIRECTORY` for what is made. It may have earlier releases, which the mirrors keep.")
+			c.Flags.StringVar(&o.out, "out", defaultOut, "The `DIRECTORY` for what is made. It may have earlier releases, which the mirrors keep.")
+			c.Flags.BoolVar(&o.dev, "dev", false, "Make a folder for dev_overrides: that of -out, or dist/dev.")
 			c.StringsFlag(&o.platforms, "platform", "Pack for the platform `OS_ARCH`, such as linux_amd64. May be given more than once; without it: this one, and those of -host.")
 			c.StringsFlag(&o.hosts, "host", "Take FILE as the host for a platform, `OS_ARCH=FILE`: its ~~ binary. May be given more than once.")
 			c.StringsFlag(&o.exclude, "exclude", "Leave out files and folders whose name or path matches the `PATTERN`, such as *.bak or tests. May be given more than once.")
@@ -61,6 +69,9 @@ func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome
 	source, err := addr.ParseProvider(o.source)
 	if err != nil {
 		return c.Finish("Invalid provider address", err)
+	}
+	if o.dev {
+		return develop(c, o, source)
 	}
 	hosts, diags := hosts(o)
 	if diags.HasErrors() {
@@ -85,6 +96,25 @@ func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome
 		}
 	}
 	fmt.Fprintf(c.Out, "Added  to %s and %s\n", result.FilesystemMirror, result.NetworkMirror)
+	return c.End(diags)
+}
+
+// defaultOut is the folder for what is made.
+const defaultOut = "dist"
+
+// develop makes the folder of -dev.
+func develop(c *command.Call, o buildOptions, source addr.Provider) command.Outcome {
+	if len(o.platforms)+len(o.hosts)+len(o.exclude) > 0 || o.key != "" {
+		return c.Misuse("Nothing is packed", "With -dev the files are used as they are, here alone: leave out -platform, -host, -exclude and -sign.")
+	}
+	if o.out == defaultOut {
+		o.out = filepath.Join(defaultOut, "dev")
+	}
+	folder, diags := pack.Develop(c.Args[0], source, o.out)
+	if !diags.HasErrors() {
+		fmt.Fprintf(c.Out, "provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", source.ForDisplay(), folder)
+		fmt.Fprintf(c.Err, "Write this into the CLI configuration, ~/.terraformrc or the file that TF_CLI_CONFIG_FILE names.\nNo init is needed for the provider then.\n")
+	}
 	return c.End(diags)
 }
 

@@ -31,8 +31,12 @@ import (
 // Prefix is how the names of plugins begin.
 const Prefix = "terraform-provider-"
 
+// Pointer is the name of a file beside a plugin that holds the name of the folder of the provider, in the place of a manifest: for providers under
+// development.
+const Pointer = "tombolo-provider-dir"
+
 // Started tells whether this process is a plugin, and gives the folder of the provider. name is the first of the arguments of the process. The
-// manifest is looked for beside that name first, which may be a link to the binary, and then beside the binary itself.
+// manifest, or what points to it, is looked for beside that name first, which may be a link to the binary, and then beside the binary itself.
 func Started(name string) (dir string, ok bool) {
 	real, err := os.Executable()
 	if err != nil {
@@ -52,6 +56,9 @@ func Started(name string) (dir string, ok bool) {
 		dir = filepath.Dir(place)
 		if _, err := os.Stat(filepath.Join(dir, manifest.FileName)); err == nil {
 			return dir, true
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, Pointer)); err == nil {
+			return strings.TrimRight(string(text), "\r\n"), true
 		}
 	}
 	return dir, true

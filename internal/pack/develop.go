@@ -1,0 +1,79 @@
+package pack
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/pack/generic"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+)
+
+const badFolder = "The folder cannot be made"
+
+// Develop makes a folder for dev_overrides of engines: the plugin, and where the provider is. Nothing of the provider is copied, so that each run
+// uses its files as they are. It gives the folder.
+func Develop(dir string, source addr.Provider, out string) (string, diag.List) {
+	m, diags := manifest.Load(dir)
+	if diags.HasErrors() {
+		return "", diags
+	}
+	for _, d := range checkNames(m, source) {
+		if d.Severity == diag.Warning { // it needs no version
+			diags = diags.Append(d)
+		}
+	}
+	out, err := filepath.Abs(out)
+	if err != nil {
+		return "", diags.AppendError(badFolder, err)
+	}
+	if isThere(filepath.Join(out, manifest.FileName)) {
+		return "", diags.Errorf(nil, badFolder, "There is a provider in %s, which engines would use in the place of %s. Name another folder, such as -out=%s.", out, m.Dir, filepath.Join(out, "dev"))
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", diags.AppendError(badFolder, err)
+	}
+	if err := putText(filepath.Join(out, generic.Pointer), []byte(m.Dir+"\n")); err != nil {
+		return "", diags.AppendError(badFolder, err)
+	}
+	name := generic.Prefix + source.Type
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	if err := putSelf(filepath.Join(out, name)); err != nil {
+		return "", diags.AppendError(badFolder, err)
+	}
+	return out, diags
+}
+
+// putSelf gives this program another name: by a link, or as a copy where links cannot be made.
+func putSelf(name string) error {
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	if os.Symlink(own, name) == nil {
+		return nil
+	}
+	from, err := os.Open(own)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(to, from); err != nil {
+		to.Close()
+		return fmt.Errorf("copy %s: %w", own, err)
+	}
+	return to.Close()
+}

@@ -1,0 +1,41 @@
+//go:build unix
+
+package pack_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+const readable = `{"protocol": 1, "name": "demo", "command": ["sh", "./demo.sh"],
+  "schema": {"data_source_schemas": {"demo_made": {"attributes": {"value": {"type": "string", "computed": true}}}}}}`
+
+func TestAFolderForDevOverridesUsesTheProviderAsItIs(t *testing.T) {
+	for _, program := range []string{"terraform", "tombolo"} {
+		t.Run(program, func(t *testing.T) {
+			p := bare(t, program)
+			f := newFolder(t, readable)
+			f.write("demo.sh", `echo '{"state": {"value": "first"}}'`, 0o644)
+			exe, err := os.Executable()
+			must(t, err)
+			link := filepath.Join(t.TempDir(), "tombolo")
+			must(t, os.Symlink(exe, link))
+			out := filepath.Join(p.dir, "dev")
+			for range 2 { // it may be made again
+				build := exec.Command(link, "provider", "build", f.dir, "-source", "example/demo", "-dev", "-out", out)
+				build.Env, build.Stderr = p.env, os.Stderr
+				block, err := build.Output()
+				must(t, err)
+				p.file("rc", string(block))
+			}
+			p.file("main.tf", readDemo)
+			p.says(`"first"`, "apply", "-auto-approve", "-no-color")
+			f.write("demo.sh", `echo '{"state": {"value": "second"}}'`, 0o644)
+			p.says(`"second"`, "apply", "-auto-approve", "-no-color")
+			must(t, os.Remove(filepath.Join(f.dir, "tombolo-provider.json")))
+			p.fails("There is no tombolo-provider.json in", "plan", "-no-color")
+		})
+	}
+}
