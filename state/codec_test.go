@@ -161,6 +161,8 @@ func damaged() map[string][2]string {
 		"unknown mode":        {edit(`"managed"`, `"ephemeral"`), `unknown resource mode "ephemeral"`},
 		"unknown path step":   {edit(`"schema_version":0`, `"sensitive_attributes":[[{"type":"jump","value":"x"}]]`), `unknown type "jump"`},
 		"path step of number": {edit(`"schema_version":0`, `"sensitive_attributes":[[{"type":"get_attr","value":1}]]`), "name of an attribute"},
+		"empty dependency":    {edit(`"schema_version":0`, `"dependencies":[""]`), "a dependency is empty"},
+		"no dependency":       {edit(`"schema_version":0`, `"dependencies":[null]`), "a dependency is empty"},
 		"bad private data":    {edit(`"schema_version":0`, `"private":"!!"`), "base64"},
 		"no provider +":       {edit(`,"provider":"provider[\"registry.terraform.io/h/t\"]"`, ""), `no "provider"`},
 		"bad provider +":      {edit(`provider[\"registry.terraform.io/h/t\"]`, "x"), "not a provider configuration address"},

@@ -271,7 +271,9 @@ func (d *decoder) objectField(o *Object, i int) (err error) {
 	case "dependencies":
 		err = d.array(func(int) error {
 			var dep addr.ConfigResource
-			dep, err = intern(d, &d.deps, parseDependency)
+			if dep, err = intern(d, &d.deps, parseDependency); err == nil && dep == (addr.ConfigResource{}) {
+				err = &scanError{at, "a dependency is empty: expected the address of a resource in the configuration"}
+			}
 			o.Dependencies = append(o.Dependencies, dep)
 			return err
 		})
@@ -279,8 +281,9 @@ func (d *decoder) objectField(o *Object, i int) (err error) {
 		o.CreateBeforeDestroy, err = d.bool()
 	case "provider":
 		var p addr.AbsProviderConfig
-		p, err = intern(d, &d.providers, parseProvider)
-		o.Provider = &p
+		if p, err = intern(d, &d.providers, parseProvider); p != (addr.AbsProviderConfig{}) {
+			o.Provider = &p
+		}
 	case "skip_destroy":
 		o.SkipDestroy, err = d.bool()
 	}

@@ -213,6 +213,9 @@ func (c *Conn) Write() error {
 		if over {
 			return nil
 		}
+		if len(batch) == 0 { // the batch before held this message too
+			continue
+		}
 		if _, err := c.w.Write(batch); err != nil {
 			return err
 		}
