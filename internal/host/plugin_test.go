@@ -22,35 +22,40 @@ import (
 
 // shell is a plugin that is a shell script.
 func shell(script string) host.Plugin {
-	return host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/bin/sh", Args: []string{"-c", script}, StartTimeout: 3 * time.Second}
+	return host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/bin/sh", Args: []string{"-c", script}, StartTimeout: time.Minute}
 }
 
 func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		want   []string
+		waits  bool // it is found out when the time for a start is over
 	}{
-		"greeting":              {"echo hello; sleep 600", []string{"not the line by which a plugin introduces itself", "    hello"}},
-		"help and exit":         {"echo usage: x; echo need FOO >&2; exit 3", []string{"    usage: x", "    need FOO"}},
-		"silent exit":           {"exit 4", []string{"ended without saying how to reach it", "exit status 4"}},
-		"words and exit":        {"echo 'python3: not found' >&2; exit 127", []string{"ended without saying", "    python3: not found", "exit status 127"}},
-		"hang":                  {"sleep 600", []string{"did not say within 3s how to reach it"}},
-		"reads stdin":           {"cat; exit 5", []string{"exit status 5"}},
-		"no certificate":        {"echo '1|5|tcp|127.0.0.1:1234|grpc'; sleep 600", []string{"has no certificate in its sixth field"}},
-		"padded":                {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 98) + "=='; sleep 600", []string{`leave each "=" at its end out`}},
-		"no base64":             {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("-", 100) + "'; sleep 600", []string{"sixth field is no base64 text"}},
-		"PEM in base64":         {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + base64.RawStdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")) + "'; sleep 600", []string{"DER in base64 is wanted"}},
-		"no certificate at all": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600", []string{"no certificate in the form DER"}},
-		"no line end":           {"printf '1|6|tcp|127.0.0.1:1234|grpc|x'; sleep 600", []string{"has no line end", "    1|6|tcp|127.0.0.1:1234|grpc|x"}},
-		"old transport":         {"echo '1|5|tcp|127.0.0.1:1234|netrpc'; sleep 600", []string{"does not offer gRPC"}},
-		"other version":         {"echo '1|4|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600", []string{"4"}},
-		"endless line":          {"yes | tr -d '\\n'", []string{"not the line by which a plugin introduces itself"}},
-		"flooded stderr":        {"yes error >&2", []string{"did not say within 3s"}},
-		"binary":                {"head -c 100000 /dev/zero; sleep 600", []string{"not the line by which"}},
+		"greeting":              {"echo hello; sleep 600", []string{"not the line by which a plugin introduces itself", "    hello"}, false},
+		"help and exit":         {"echo usage: x; echo need FOO >&2; exit 3", []string{"    usage: x", "    need FOO"}, false},
+		"silent exit":           {"exit 4", []string{"ended without saying how to reach it", "exit status 4"}, false},
+		"words and exit":        {"echo 'python3: not found' >&2; exit 127", []string{"ended without saying", "    python3: not found", "exit status 127"}, false},
+		"hang":                  {"sleep 600", []string{"did not say within 3s how to reach it"}, true},
+		"reads stdin":           {"cat; exit 5", []string{"exit status 5"}, false},
+		"no certificate":        {"echo '1|5|tcp|127.0.0.1:1234|grpc'; sleep 600", []string{"has no certificate in its sixth field"}, false},
+		"padded":                {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 98) + "=='; sleep 600", []string{`leave each "=" at its end out`}, false},
+		"no base64":             {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("-", 100) + "'; sleep 600", []string{"sixth field is no base64 text"}, false},
+		"PEM in base64":         {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + base64.RawStdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")) + "'; sleep 600", []string{"DER in base64 is wanted"}, false},
+		"no certificate at all": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600", []string{"no certificate in the form DER"}, false},
+		"no line end":           {"printf '1|6|tcp|127.0.0.1:1234|grpc|x'; sleep 600", []string{"has no line end", "    1|6|tcp|127.0.0.1:1234|grpc|x"}, true},
+		"old transport":         {"echo '1|5|tcp|127.0.0.1:1234|netrpc'; sleep 600", []string{"does not offer gRPC"}, false},
+		"other version":         {"echo '1|4|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600", []string{"4"}, false},
+		"endless line":          {"yes | tr -d '\\n'", []string{"not the line by which a plugin introduces itself"}, false},
+		"flooded stderr":        {"yes error >&2", []string{"did not say within 3s"}, true},
+		"binary":                {"head -c 100000 /dev/zero; sleep 600", []string{"not the line by which"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := shell(c.script).Factory()(context.Background())
+			plugin := shell(c.script)
+			if c.waits {
+				plugin.StartTimeout = 3 * time.Second
+			}
+			p, err := plugin.Factory()(context.Background())
 			if err == nil {
 				p.Close()
 				t.Fatal("it started")

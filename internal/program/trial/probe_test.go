@@ -52,6 +52,11 @@ func TestProgramsThatASignalDoesNotEndAreFound(t *testing.T) {
 				patience = 300 * time.Millisecond
 			}
 			problem, err := tried.Ends(t.Context(), patience)
+			for range 9 { // a program has a second to begin, for which a machine may have too much to do
+				if c.stays && problem == "" && err == nil {
+					problem, err = tried.Ends(t.Context(), patience)
+				}
+			}
 			if err != nil || strings.Contains(problem, "SIGTERM") != c.stays {
 				t.Errorf("got %q, %v", problem, err)
 			}
