@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -85,7 +86,8 @@ func (p *running) serve(ctx context.Context) error {
 
 // serveDebug serves whoever is told of the plugin, until the context ends.
 func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
-	value, done, err := p.listen(ctx, nil)
+	// A person reads along here, and not a host: what the library tells of each step is left out.
+	value, done, err := p.listen(ctx, hclog.New(&hclog.LoggerOptions{Name: "plugin", Level: hclog.Warn, Output: os.Stderr}))
 	if err != nil {
 		return err
 	}
@@ -97,7 +99,7 @@ func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
 }
 
 // listen begins to serve whoever is told of the plugin, and gives what to tell them. The channel is closed when the context has ended and
-// nothing is served any more. A nil log is that of the library, on standard error.
+// nothing is served any more.
 func (p *running) listen(ctx context.Context, log hclog.Logger) (value string, done <-chan struct{}, err error) {
 	c := config(map[int]*wire.Server{p.best: p.servers[p.best]})
 	c.GRPCServer = p.newServer()

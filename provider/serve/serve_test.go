@@ -250,6 +250,8 @@ func TestPluginsOnTheirOwnNeedAnAddress(t *testing.T) {
 
 func TestDebuggedPluginServesOneClientAfterAnother(t *testing.T) {
 	cmd := command("plain", "-debug")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -299,6 +301,9 @@ func TestDebuggedPluginServesOneClientAfterAnother(t *testing.T) {
 	case err := <-ended:
 		if err != nil {
 			t.Errorf("the plugin did not end well: %v", err)
+		}
+		if strings.Contains(stderr.String(), "{") { // the library would write lines of JSON
+			t.Errorf("whoever started it has to read:\n%s", stderr.String())
 		}
 	case <-time.After(time.Minute):
 		_ = cmd.Process.Kill()
