@@ -48,6 +48,9 @@ type Diagnostic struct {
 
 	// Address is the object that the problem belongs to, as the user would write it; empty when Subject alone tells.
 	Address string
+	// Within is the instance of a module in which something was evaluated. It is not shown: of problems at one place that belong to no
+	// object, it tells which comes first.
+	Within string
 	// Subject is the smallest source range that is wrong; Context a larger one worth showing. Both may be nil.
 	Subject *hcl.Range
 	Context *hcl.Range
@@ -196,8 +199,23 @@ func (l List) InAddress(address string) List {
 	return out
 }
 
+// InModule fills in Within of every member that has none, as new values.
+func (l List) InModule(instance string) List {
+	out := make(List, len(l))
+	for i, d := range l {
+		if d.Within == "" {
+			c := *d
+			c.Within = instance
+			d = &c
+		}
+		out[i] = d
+	}
+	return out
+}
+
 // Sorted gives the members in the order in which people read them: warnings before errors, so that errors stand last on the
-// screen; within a severity first those without a place, then by file, line, column. Equal ones keep the order of discovery.
+// screen; within a severity first those without a place, then by file, line, column, and those at one place by module instance and address: which
+// instance is evaluated first is chance. Equal ones keep the order of discovery.
 func (l List) Sorted() List {
 	out := make(List, len(l))
 	copy(out, l)
@@ -211,7 +229,6 @@ func less(a, b *Diagnostic) bool {
 	}
 	switch {
 	case a.Subject == nil && b.Subject == nil:
-		return a.Address < b.Address
 	case a.Subject == nil || b.Subject == nil:
 		return a.Subject == nil
 	case a.Subject.Filename != b.Subject.Filename:
@@ -221,7 +238,29 @@ func less(a, b *Diagnostic) bool {
 	default:
 		return a.Address < b.Address // instances of one block finish in any order
 	}
+	if a.Within != b.Within {
+		return addressLess(a.Within, b.Within)
+	}
+	return addressLess(a.Address, b.Address)
 }
+
+// addressLess orders addresses as text, but numbers in them by their size: a[2] comes before a[10].
+func addressLess(a, b string) bool {
+	for a != "" && b != "" {
+		m, n := digits(a), digits(b)
+		if m > 0 && n > 0 && (m != n || a[:m] != b[:n]) {
+			return m < n || m == n && a[:m] < b[:n]
+		}
+		if a[0] != b[0] {
+			return a[0] < b[0]
+		}
+		a, b = a[max(m, 1):], b[max(n, 1):]
+	}
+	return a == "" && b != ""
+}
+
+// digits counts the digits at the beginning of a text.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // sentence turns the text of a Go error into a sentence: first letter upper case, a full stop at the end.
 func sentence(s string) string {

@@ -177,7 +177,7 @@ func (b *Block) CheckFailed(problems diag.List) {
 		warnings = append(warnings, &w)
 	}
 	i.walk.checks.report("check", instanceConfig(i, "check."+check.Name), instanceAddr(i, "check."+check.Name), o)
-	_ = i.walk.Report(warnings) // no errors among them
+	_ = i.report(warnings) // no errors among them
 }
 
 // instanceConfig names something in the module of an instance.

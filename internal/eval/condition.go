@@ -156,7 +156,7 @@ func (i *Instance) evalCheck(s *Slot) error {
 	}
 	ctx := i.Scope(s.refs)
 	if i.walk.Inputs.Validating {
-		return i.walk.Report(validateAsserts(s, ctx))
+		return i.report(validateAsserts(s, ctx))
 	}
 	var diags diag.List
 	o := outcome{}
@@ -177,7 +177,7 @@ func (i *Instance) evalCheck(s *Slot) error {
 		}
 	}
 	i.walk.checks.report("check", configAddr(s), instanceAddr(i, "check."+s.Name), o)
-	return i.walk.Report(diags)
+	return i.report(diags)
 }
 
 // validateAsserts looks at what can be told before anything is known: references, and the error messages.

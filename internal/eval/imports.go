@@ -131,17 +131,17 @@ func (i *Instance) evalImport(s *Slot) error {
 		return nil
 	}
 	if diags := s.faulty(b.ForEach, b.ID, b.ToExpr); diags.HasErrors() {
-		return i.walk.Report(diags)
+		return i.report(diags)
 	}
 	base := i.Scope(s.refs)
 	if checking && !settledIn(base, b) {
 		return nil
 	}
 	if b.ForEach == nil {
-		return i.walk.Report(i.walk.addImport(s, base))
+		return i.report(i.walk.addImport(s, base))
 	}
 	v, diags := importEach(b, base)
-	if err := i.walk.Report(diags); err != nil {
+	if err := i.report(diags); err != nil {
 		return err
 	}
 	for key, elem := range ctyset.Each(v) {
@@ -150,7 +150,7 @@ func (i *Instance) evalImport(s *Slot) error {
 		}
 		ctx := base.NewChild()
 		ctx.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": key, "value": elem})}
-		if err := i.walk.Report(i.walk.addImport(s, ctx)); err != nil {
+		if err := i.report(i.walk.addImport(s, ctx)); err != nil {
 			return err
 		}
 	}

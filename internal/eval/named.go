@@ -16,7 +16,7 @@ func (i *Instance) evalVariable(s *Slot) error {
 	raw, rng, diags := i.rawVariable(s)
 	v := s.Variable
 	if diags.HasErrors() {
-		return i.walk.Report(diags)
+		return i.report(diags)
 	}
 	val, more := v.Convert(raw)
 	for _, d := range more {
@@ -26,10 +26,10 @@ func (i *Instance) evalVariable(s *Slot) error {
 	}
 	diags = diags.Extend(more)
 	if more.HasErrors() {
-		return i.walk.Report(diags)
+		return i.report(diags)
 	}
 	if i.parent != nil && !v.Ephemeral && value.HasDeepEphemeral(val) {
-		return i.walk.Report(diags.Errorf(rng, "Ephemeral value not allowed", "The input variable %q does not accept ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name))
+		return i.report(diags.Errorf(rng, "Ephemeral value not allowed", "The input variable %q does not accept ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name))
 	}
 	if v.Sensitive {
 		val = val.Mark(value.Sensitive)
@@ -48,7 +48,7 @@ func (i *Instance) evalVariable(s *Slot) error {
 	} else if len(v.Validations) > 0 {
 		diags = diags.Extend(i.validateVariable(s, val, *rng))
 	}
-	return i.walk.Report(diags)
+	return i.report(diags)
 }
 
 // rawVariable gives the value before conversion and the range to blame; cty.NilVal when nothing was given.
@@ -107,7 +107,7 @@ func (i *Instance) validateVariable(s *Slot, val cty.Value, rng hcl.Range) diag.
 func (i *Instance) evalOutput(s *Slot) error {
 	o := s.Output
 	if i.parent == nil && o.Ephemeral {
-		return i.walk.Report(diag.List(nil).Errorf(&o.Range, "Ephemeral output not allowed", "The outputs of the root module are stored in the state, so %q cannot be ephemeral. Only child modules can have such outputs.", o.Name))
+		return i.report(diag.List(nil).Errorf(&o.Range, "Ephemeral output not allowed", "The outputs of the root module are stored in the state, so %q cannot be ephemeral. Only child modules can have such outputs.", o.Name))
 	}
 	ctx := i.Scope(s.refs)
 	var diags diag.List
@@ -127,27 +127,27 @@ func (i *Instance) evalOutput(s *Slot) error {
 		}
 		i.walk.checks.report("output", configAddr(s), instanceAddr(i, "output."+s.Name), outcome)
 		if diags.HasErrors() {
-			return i.walk.Report(diags)
+			return i.report(diags)
 		}
 	}
 	if d := s.faulty(o.Expr, partDependsOn); d != nil {
-		return i.walk.Report(diags.Extend(d))
+		return i.report(diags.Extend(d))
 	}
 	v, hclDiags := o.Expr.Value(ctx)
 	diags = diags.AppendHCL(hclDiags)
 	if hclDiags.HasErrors() {
-		return i.walk.Report(diags)
+		return i.report(diags)
 	}
 	rng := o.Range
 	exprRange := o.Expr.Range()
 	if !o.Ephemeral && value.HasDeepEphemeral(v) {
-		return i.walk.Report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
+		return i.report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
 	}
 	if o.Ephemeral && !value.HasDeepEphemeral(v) && (ctyset.WhollyKnown(v) || !i.walk.Inputs.Validating) {
-		return i.walk.Report(diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".", o.Name))
+		return i.report(diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".", o.Name))
 	}
 	if i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v) {
-		return i.walk.Report(diags.Errorf(&rng, "Output refers to sensitive values", "This output would show a sensitive value, or what is derived from one. If it is meant to leave the module, say so with\n    sensitive = true\nand if nothing in it is secret, take the mark off with nonsensitive(...)."))
+		return i.report(diags.Errorf(&rng, "Output refers to sensitive values", "This output would show a sensitive value, or what is derived from one. If it is meant to leave the module, say so with\n    sensitive = true\nand if nothing in it is secret, take the mark off with nonsensitive(...)."))
 	}
 	if o.Sensitive {
 		v = v.Mark(value.Sensitive)
@@ -156,7 +156,7 @@ func (i *Instance) evalOutput(s *Slot) error {
 		v = v.Mark(value.Ephemeral)
 	}
 	i.values[s.index] = v
-	if err := i.walk.Report(diags); err != nil {
+	if err := i.report(diags); err != nil {
 		return err
 	}
 	if i.parent == nil {

@@ -154,6 +154,11 @@ func (w *Walk) Report(diags diag.List) error {
 	return nil
 }
 
+// report reports what went wrong in an instance of a module.
+func (i *Instance) report(diags diag.List) error {
+	return i.walk.Report(diags.InModule(i.Addr.String()))
+}
+
 // Instance gives a module instance, or nil when there is none (yet).
 func (w *Walk) Instance(a addr.ModuleInstance) *Instance {
 	w.mu.Lock()
@@ -326,7 +331,7 @@ func (i *Instance) task(s *Slot) graph.Task {
 
 func (i *Instance) evalLocal(s *Slot) error {
 	if d := s.faulty(s.Local.Expr); d != nil {
-		return i.walk.Report(d)
+		return i.report(d)
 	}
 	ctx := i.Scope(s.refs)
 	v, hclDiags := s.Local.Expr.Value(ctx)
@@ -334,7 +339,7 @@ func (i *Instance) evalLocal(s *Slot) error {
 		v = cty.DynamicVal
 	}
 	i.values[s.index] = v
-	return i.walk.Report(diag.List(nil).AppendHCL(hclDiags))
+	return i.report(diag.List(nil).AppendHCL(hclDiags))
 }
 
 func (i *Instance) evalProvider(s *Slot) error {
@@ -351,7 +356,7 @@ func (i *Instance) evalProvider(s *Slot) error {
 	if !s.Used && !i.walk.Inputs.InUse[s.ConfiguredAs()] && diags.HasErrors() {
 		return nil // as in Terraform, which does not look at it
 	}
-	if err := i.walk.Report(diags); err != nil {
+	if err := i.report(diags); err != nil {
 		return err
 	}
 	return i.walk.driver.Provider(i, s, v)
@@ -376,7 +381,7 @@ func (i *Instance) expandCall(s *Slot) error {
 		return ErrReported
 	}
 	exp, diags := i.expansion(s, s.Call.Count, s.Call.ForEach, i.Scope(s.refs))
-	if err := i.walk.Report(diags.Extend(s.faulty(partDependsOn))); err != nil {
+	if err := i.report(diags.Extend(s.faulty(partDependsOn))); err != nil {
 		return err
 	}
 	call.mode = exp.Mode
