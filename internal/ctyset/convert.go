@@ -1,6 +1,8 @@
 package ctyset
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -23,7 +25,55 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 			return out, nil
 		}
 	}
-	return convert.Convert(v, want) // cty says what is wrong, too
+	out, err := convert.Convert(v, want)
+	if err != nil && unsuitable(got, want) {
+		err = errors.New(mismatch(got, want))
+	}
+	return out, err
+}
+
+// mismatch is convert.MismatchMessage, which names the first of several unsuitable members that it comes upon as Go ranges over a map. Here
+// it is the first by name.
+func mismatch(got, want cty.Type) string {
+	switch {
+	case got.IsObjectType() && want.IsObjectType():
+		wanted := want.AttributeTypes()
+		for name := range wanted {
+			if !got.HasAttribute(name) && !want.AttributeOptional(name) {
+				return convert.MismatchMessage(got, want) // tells all that are missing
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(wanted)) {
+			if got.HasAttribute(name) && unsuitable(got.AttributeType(name), wanted[name]) {
+				return fmt.Sprintf("attribute %q: %s", name, mismatch(got.AttributeType(name), wanted[name]))
+			}
+		}
+	case got.IsTupleType() && (want.IsListType() || want.IsSetType()):
+		for i, ety := range got.TupleElementTypes() {
+			if unsuitable(ety, want.ElementType()) {
+				return fmt.Sprintf("element %d: %s", i, mismatch(ety, want.ElementType()))
+			}
+		}
+	case got.IsObjectType() && want.IsMapType():
+		atys := got.AttributeTypes()
+		for _, name := range slices.Sorted(maps.Keys(atys)) {
+			if unsuitable(atys[name], want.ElementType()) {
+				return fmt.Sprintf("element %q: %s", name, mismatch(atys[name], want.ElementType()))
+			}
+		}
+	case got.IsMapType() && want.IsMapType():
+		return "incorrect map element type: " + mismatch(got.ElementType(), want.ElementType())
+	case want.IsListType() && (got.IsListType() || got.IsSetType()):
+		return "incorrect list element type: " + mismatch(got.ElementType(), want.ElementType())
+	case want.IsSetType() && (got.IsListType() || got.IsSetType()):
+		return "incorrect set element type: " + mismatch(got.ElementType(), want.ElementType())
+	}
+	return convert.MismatchMessage(got, want)
+}
+
+// unsuitable tells whether no value of a type can become one of another.
+func unsuitable(got, want cty.Type) bool {
+	return !got.Equals(want) && convert.GetConversionUnsafe(got, want) == nil
 }
 
 // Unify is convert.UnifyUnsafe, which compares each type with every other even if they are the same.
@@ -194,7 +244,7 @@ func convertedObject(v cty.Value, want cty.Type) (cty.Value, bool) {
 
 func convertedMap(v cty.Value, want cty.Type) (cty.Value, bool) {
 	members := v.AsValueMap()
-	names := slices.Collect(maps.Keys(members))
+	names := slices.Sorted(maps.Keys(members)) // of types that are equally general the first is taken
 	list := make([]cty.Value, len(names))
 	for i, name := range names {
 		list[i] = members[name]

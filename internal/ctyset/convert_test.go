@@ -325,3 +325,37 @@ func TestNumbersAreFoundWhereverTheyAre(t *testing.T) {
 		t.Error("sets are not looked into")
 	}
 }
+
+func TestConvertNamesTheFirstOfSeveralUnsuitableMembers(t *testing.T) {
+	bad := map[string]cty.Value{}
+	want := map[string]cty.Type{}
+	for _, name := range strings.Split("hgfedcba", "") {
+		bad[name], want[name] = cty.EmptyTupleVal, cty.Number
+	}
+	object, ty := cty.ObjectVal(bad), cty.Object(want)
+	few := cty.ObjectVal(map[string]cty.Value{"b": cty.True})
+	for _, tt := range []struct {
+		v    cty.Value
+		want cty.Type
+		text string
+	}{
+		{object, ty, `attribute "a": number required, but have tuple`},
+		{object, cty.Map(cty.Number), `element "a": number required, but have tuple`},
+		{cty.TupleVal([]cty.Value{object}), cty.List(ty), `element 0: attribute "a": number required, but have tuple`},
+		{cty.TupleVal([]cty.Value{few}), cty.Set(cty.Object(map[string]cty.Type{"b": cty.Number})), `element 0: attribute "b": number required, but have bool`},
+		{cty.SetVal([]cty.Value{object}), cty.Set(ty), `incorrect set element type: attribute "a": number required, but have tuple`},
+		{cty.SetVal([]cty.Value{object}), cty.List(ty), `incorrect list element type: attribute "a": number required, but have tuple`},
+		{cty.MapVal(map[string]cty.Value{"x": object}), cty.Map(ty), `incorrect map element type: attribute "a": number required, but have tuple`},
+		{few, ty, `attributes "a", "c", "d", "e", "f", "g", and "h" are required`},
+		{cty.True, cty.List(cty.Bool), `list of bool required, but have bool`},
+		{cty.TupleVal([]cty.Value{cty.True, few}), cty.List(cty.Bool), `element 1: bool required, but have object`},
+		{object, cty.Map(cty.Object(map[string]cty.Type{"x": cty.Bool})), `element "a": object required, but have tuple`},
+	} {
+		for range 20 {
+			if _, err := Convert(tt.v, tt.want); err == nil || err.Error() != tt.text {
+				t.Errorf("%#v to %#v:\ngot  %v\nwant %s", tt.v, tt.want, err, tt.text)
+				break
+			}
+		}
+	}
+}

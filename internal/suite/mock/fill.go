@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -149,7 +149,7 @@ func (f *filler) given(a *provider.Attribute, v cty.Value) cty.Value {
 	if a.Nested != nil && v.IsKnown() && !v.IsNull() && a.Nested.Nesting == provider.NestingSingle && v.Type().IsObjectType() {
 		v = f.complete(a.Nested, v)
 	}
-	out, err := convert.Convert(v, a.ImpliedType())
+	out, err := ctyset.Convert(v, a.ImpliedType())
 	if err != nil {
 		f.unsuitable(err.Error())
 		return f.made(a)
@@ -207,8 +207,9 @@ func (f *filler) value(ty cty.Type) cty.Value {
 		return cty.TupleVal(list)
 	case ty.IsObjectType():
 		vals := map[string]cty.Value{}
-		for name, aty := range ty.AttributeTypes() {
-			vals[name] = f.value(aty)
+		atys := ty.AttributeTypes()
+		for _, name := range slices.Sorted(maps.Keys(atys)) {
+			vals[name] = f.value(atys[name])
 		}
 		return cty.ObjectVal(vals)
 	}
