@@ -34,3 +34,12 @@ func TestDeepTextIsRefused(t *testing.T) {
 		t.Errorf("error %.200v", err)
 	}
 }
+
+func TestDecodeTfvarsNamesTheFirstWrongDefinition(t *testing.T) {
+	for range 20 {
+		_, err := decodeTfvarsFunc.Call([]cty.Value{cty.StringVal("d = w\nc = x\nb = y\na = z\ne = 1\n")})
+		if err == nil || !strings.Contains(err.Error(), `variable "a"`) {
+			t.Fatalf("got %v; want an error of a, the first by name", err)
+		}
+	}
+}

@@ -106,6 +106,18 @@ func TestMissingBlockOfAProviderThatNeedsOneNamesTheArgument(t *testing.T) {
 	}
 }
 
+func TestMissingBlockNamesTheFirstOfSeveralRequiredArguments(t *testing.T) {
+	block := &provider.Block{Attributes: map[string]*provider.Attribute{}}
+	for _, name := range []string{"d", "c", "b", "a"} {
+		block.Attributes[name] = &provider.Attribute{Type: cty.String, Required: true}
+	}
+	for range 20 {
+		if _, diags := absent(addr.Provider{Host: "h", Namespace: "n", Type: "t"}, block); !strings.Contains(diags.Err().Error(), `"a"`) {
+			t.Fatalf("diagnostics: %v", diags)
+		}
+	}
+}
+
 func TestAProviderThatIsNotThereComesWithInit(t *testing.T) {
 	var n counts
 	r, _ := registry(&n, false)

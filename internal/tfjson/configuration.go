@@ -80,11 +80,12 @@ func (c *configWriter) collectProviders(m *config.Module) {
 		add(providerEntry{local: local, source: source, module: m.Path, version: versionOf(m, name, nil)})
 	}
 	used := usedProviders(m)
-	for name, source := range used {
-		imply(name, source)
+	names := slices.Sorted(maps.Keys(used))
+	for _, name := range names {
+		imply(name, used[name])
 	}
 	// A provider that the module calls otherwise than its type has an entry under its type as well.
-	for _, name := range slices.Sorted(maps.Keys(used)) {
+	for _, name := range names {
 		imply(used[name].Type, used[name])
 	}
 	for _, child := range m.SortedChildren() {

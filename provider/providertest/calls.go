@@ -21,7 +21,7 @@ func checkConfigure(s *session) {
 	before := fingerprint(s.schema)
 	block := s.providerBlock()
 	config := s.complete(block, s.o.Config)
-	for what, unknown := range unknowns(block, config) {
+	for what, unknown := range inOrder(unknowns(block, config)) {
 		resp := s.p.ValidateConfig(s.ctx, provider.ValidateConfigRequest{Config: unknown})
 		s.succeeds("validate the provider's configuration with "+what+" unknown", block, resp.Diagnostics)
 	}
@@ -104,7 +104,7 @@ func checkWrongNames(s *session) {
 			return diag.FromError("call", err)
 		},
 	}
-	for what, call := range calls {
+	for what, call := range inOrder(calls) {
 		s.safely(what+" of an unknown type", func() {
 			s.refuses(what+" of an unknown type", nil, call(), nil)
 		})
@@ -235,7 +235,7 @@ func checkData(s *session, d *Data) {
 	validate := func(config cty.Value) diag.List {
 		return s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{Kind: provider.DataSource, Type: d.Type, Config: config, Client: client})
 	}
-	for what, config := range unknowns(rt.Block, s.complete(rt.Block, d.Config)) {
+	for what, config := range inOrder(unknowns(rt.Block, s.complete(rt.Block, d.Config))) {
 		s.succeeds("validate with "+what+" unknown", rt.Block, validate(config))
 	}
 	for _, bad := range d.Invalid {
@@ -250,7 +250,7 @@ func checkData(s *session, d *Data) {
 
 // holds compares attributes of an object with what they have to be, written as in a configuration.
 func (s *session) holds(got cty.Value, wanted Attrs) {
-	for name, want := range wanted {
+	for name, want := range inOrder(wanted) {
 		if !got.Type().HasAttribute(name) {
 			s.Errorf("there is no attribute %s", name)
 			continue

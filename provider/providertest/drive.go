@@ -3,8 +3,10 @@ package providertest
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"maps"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -97,7 +99,7 @@ func completeBlock(block *provider.Block, given map[string]cty.Value) (cty.Value
 	if vals == nil {
 		vals = map[string]cty.Value{}
 	}
-	for name, v := range given {
+	for name, v := range inOrder(given) {
 		var err error
 		switch a, nb := block.Attributes[name], block.Blocks[name]; {
 		case a != nil && a.Type == cty.DynamicPseudoType:
@@ -483,5 +485,16 @@ func (o *object) destroy() {
 	s.conforms("read what was deleted", block, after.State)
 	if !after.State.IsNull() {
 		s.Errorf("read what was deleted: the object is still there: %s", show(after.State))
+	}
+}
+
+// inOrder visits a map by its keys in order: a provider under test is asked the same way every time.
+func inOrder[T any](m map[string]T) iter.Seq2[string, T] {
+	return func(yield func(string, T) bool) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
 	}
 }

@@ -19,7 +19,7 @@ func checkValidate(s *session, r *Resource) {
 	s.begin() // validation works without configuration
 	o := s.object(r)
 	s.succeeds("validate", o.rt.Block, o.validate(o.config))
-	for what, config := range unknowns(o.rt.Block, o.config) {
+	for what, config := range inOrder(unknowns(o.rt.Block, o.config)) {
 		s.succeeds("validate with "+what+" unknown", o.rt.Block, o.validate(config))
 	}
 	for _, u := range r.Updates {
@@ -75,7 +75,7 @@ func checkLife(s *session, r *Resource) {
 // checkUnknown plans with values that become known only during apply, as they do where objects refer to each other.
 func checkUnknown(s *session, r *Resource) {
 	s.start()
-	for what, config := range unknowns(s.object(r).rt.Block, s.object(r).config) {
+	for what, config := range inOrder(unknowns(s.object(r).rt.Block, s.object(r).config)) {
 		o := s.object(r)
 		// The numbers of objects differ, so take the unknown places only.
 		config = o.changed(unknownIn(config))
@@ -210,9 +210,9 @@ func checkUpgrade(s *session, r *Resource) {
 	if !resp.State.RawEquals(o.state) {
 		s.Errorf("upgrade: the object of the current version changed:\n%s", differences("stored", o.state, "upgraded", resp.State))
 	}
-	for what, bad := range map[string]string{
+	for what, bad := range inOrder(map[string]string{
 		"cut JSON": string(stored[:len(stored)/2]), "another type of value": `[1, 2]`, "an attribute of a wrong type": `{"` + anyAttribute(o.rt.Block) + `": {"x": [{}]}}`,
-	} {
+	}) {
 		if what == "an attribute of a wrong type" && o.rt.Block.Attributes[anyAttribute(o.rt.Block)].Type == cty.DynamicPseudoType {
 			continue
 		}

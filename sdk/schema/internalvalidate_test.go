@@ -248,3 +248,22 @@ func TestInternalValidateAcceptsWhatIsRight(t *testing.T) {
 		}
 	}
 }
+
+func TestInternalValidateListsMistakesInTheSameOrderEveryTime(t *testing.T) {
+	p := &Provider{
+		Schema: map[string]*Schema{"x": {Type: TypeString, Optional: true, ForceNew: true, WriteOnly: true, Stable: true, StateFunc: func(v interface{}) string { return "" }}},
+		ResourcesMap: map[string]*Resource{"demo_thing": with(map[string]*Schema{
+			"y": {Type: TypeSet, Optional: true, Computed: true, ForceNew: true, WriteOnly: true, Default: "z", Elem: &Schema{Type: TypeString}},
+		})},
+		DataSourcesMap: map[string]*Resource{"demo_thing": {Read: nop, SchemaVersion: 1, Importer: &ResourceImporter{}, Exists: func(*ResourceData, interface{}) (bool, error) { return true, nil }}},
+	}
+	want := p.InternalValidate().Error()
+	if lines := strings.Split(want, "\n"); len(lines) < 8 {
+		t.Fatalf("only %d mistakes:\n%s", len(lines), want)
+	}
+	for range 20 {
+		if got := p.InternalValidate().Error(); got != want {
+			t.Fatalf("another order:\n%s\nbefore:\n%s", got, want)
+		}
+	}
+}

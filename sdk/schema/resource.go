@@ -3,6 +3,8 @@ package schema
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -235,8 +237,8 @@ func (r *Resource) delete() operation {
 func (r *Resource) Data(attributes map[string]interface{}) *ResourceData {
 	t := compile("", r, managed)
 	d := newData(t, reader{object: t.object, old: cty.NullVal(t.object.ty), now: t.block().EmptyValue()})
-	for name, v := range attributes {
-		_ = d.Set(name, v) // the import fails with it
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		_ = d.Set(name, attributes[name]) // the import fails with it
 	}
 	return d
 }

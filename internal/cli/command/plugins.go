@@ -166,7 +166,7 @@ func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 			known = append(known, p.Type)
 		}
 	}
-	for p := range wanted {
+	for _, p := range SortedProviders(wanted) {
 		near := diag.Nearest(p.Type, known)
 		if near == "" || near == p.Type || BuiltIn(p) {
 			continue

@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
@@ -202,8 +203,8 @@ func members(nesting provider.Nesting, path cty.Path, v cty.Value, visit func(ct
 	case provider.NestingSingle, provider.NestingGroup:
 		one(path, v)
 	case provider.NestingMap:
-		for key, ev := range v.AsValueMap() {
-			one(path.IndexString(key), ev)
+		for key, ev := range ctyset.Each(v) {
+			one(path.IndexString(key.AsString()), ev)
 		}
 	case provider.NestingSet:
 		for _, ev := range v.AsValueSlice() {

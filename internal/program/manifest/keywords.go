@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -60,8 +61,8 @@ func (r *reader) fit(v *node, ty cty.Type) {
 		return
 	}
 	for _, m := range v.Members {
-		for of, list := range about {
-			if of != kind && slices.Contains(list, m.Name) {
+		for _, of := range slices.Sorted(maps.Keys(about)) {
+			if of != kind && slices.Contains(about[of], m.Name) {
 				r.errorAt(m.Offset, "The keyword %q is for values that are %ss. The value here is always of the kind %q, with which it would find nothing wrong.%s", m.Name, of, kind, twin(m.Name, kind))
 			}
 		}
