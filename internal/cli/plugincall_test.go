@@ -20,6 +20,7 @@ func TestPluginsAreCalledWithTheJSONOfPrograms(t *testing.T) {
 		call(0, `{`+block+`, "config": {"name": "one"}}`, "create", "world_object", `"name": "one"`, `"id": "`)
 		call(1, `{`+block+`, "config": {"nmae": "one"}}`, "create", "world_object", `"nmae"`, `Did you mean "name"?`)
 		call(1, `{`+block+`, "config": {"name": "one"}}`, "create", "world_objekt", `world_objekt`)
+		call(0, `{}`, "schema", "", `"schema": {`, `"world_object": {`, `"block": {`)
 		p.nothingStays()
 	}
 }

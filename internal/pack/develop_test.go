@@ -25,7 +25,7 @@ func TestAFolderForDevOverridesUsesTheProviderAsItIs(t *testing.T) {
 			out := filepath.Join(p.dir, "dev")
 			for range 2 { // it may be made again
 				build := exec.Command(link, "provider", "build", f.dir, "-source", "example/demo", "-dev", "-out", out)
-				build.Env, build.Stderr = p.env, os.Stderr
+				build.Env = p.env
 				block, err := build.Output()
 				must(t, err)
 				p.file("rc", string(block))

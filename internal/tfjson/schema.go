@@ -20,6 +20,13 @@ func ProviderSchemas(w io.Writer, schemas Schemas) error {
 	return s.end()
 }
 
+// ProviderSchema writes what is said there of one provider.
+func ProviderSchema(w io.Writer, p *provider.Schema) error {
+	s := newStream(w)
+	s.providerSchema(p)
+	return s.end()
+}
+
 func (s *stream) schemas(schemas Schemas) {
 	if len(schemas) == 0 {
 		return

@@ -23,7 +23,8 @@ TYPE is the type that it is about, or the function of the action call.
 
 What a request leaves out is made up: a create or update that has no member "planned" is planned
 first, and a missing configuration is one in which nothing is set. The member "provider" is the
-configuration of the provider.`,
+configuration of the provider. The action schema has no request, and answers in the form of
+"providers schema -json".`,
 		Exits:   "0 The provider answered without errors.\n1 It did not, or could not be asked.",
 		Example: "~ provider call -provider ./notes create notes_note -input new.json",
 		Setup: func(c *command.Call) command.Run {
@@ -40,7 +41,10 @@ configuration of the provider.`,
 }
 
 func call(ctx context.Context, c *command.Call, subject, input string) command.Outcome {
-	params, err := request(c, input)
+	params, err := []byte("{}"), error(nil)
+	if c.Args[0] != "schema" || input != "-" { // of which there is nothing to say
+		params, err = request(c, input)
+	}
 	if err != nil {
 		return c.Finish("The request cannot be read", err)
 	}

@@ -8,6 +8,7 @@
 package asking
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -51,6 +53,7 @@ var actions = map[string]action{
 	"renew":    {kind: provider.EphemeralResource, run: (*asking).renew},
 	"close":    {kind: provider.EphemeralResource, run: (*asking).close},
 	"call":     {alone: true, run: (*asking).call},
+	"schema":   {alone: true},
 	"configure": {alone: true, run: func(*asking) diag.List {
 		return nil // has been done
 	}},
@@ -74,6 +77,10 @@ func Ask(ctx context.Context, p provider.Provider, name, typ string, params []by
 	if diags.HasErrors() {
 		return a.answer(diags)
 	}
+	if name == "schema" { // which no configuration has a part in
+		a.describe(schema)
+		return a.answer(diags)
+	}
 	if a.schema = schema; !act.alone {
 		if err := a.find(act.kind); err != nil {
 			return nil, false, err
@@ -83,6 +90,14 @@ func Ask(ctx context.Context, p provider.Provider, name, typ string, params []by
 		return a.answer(diags)
 	}
 	return a.answer(diags.Extend(act.run(a)))
+}
+
+// describe answers with the schema.
+func (a *asking) describe(s *provider.Schema) {
+	var text bytes.Buffer
+	if a.err = tfjson.ProviderSchema(&text, s); a.err == nil {
+		a.out["schema"] = text.Bytes()
+	}
 }
 
 type asking struct {
