@@ -235,8 +235,6 @@ func less(a, b *Diagnostic) bool {
 		return a.Subject.Filename < b.Subject.Filename
 	case a.Subject.Start.Byte != b.Subject.Start.Byte:
 		return a.Subject.Start.Byte < b.Subject.Start.Byte
-	default:
-		return a.Address < b.Address // instances of one block finish in any order
 	}
 	if a.Within != b.Within {
 		return addressLess(a.Within, b.Within)
