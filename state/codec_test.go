@@ -283,34 +283,37 @@ func FuzzDecode(f *testing.F) {
 	for _, c := range damaged() {
 		f.Add([]byte(c[0][:min(len(c[0]), 2000)]))
 	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		s, err := Decode(in)
-		if err != nil {
-			if _, ok := err.(*DecodeError); !ok {
-				t.Fatalf("error of another kind: %v", err)
-			}
-			return
+	f.Fuzz(checkDecode)
+}
+
+func checkDecode(t *testing.T, in []byte) {
+	t.Helper()
+	s, err := Decode(in)
+	if err != nil {
+		if _, ok := err.(*DecodeError); !ok {
+			t.Fatalf("error of another kind: %v", err)
 		}
-		if !json.Valid(in) {
-			t.Fatal("took what is not JSON")
+		return
+	}
+	if !json.Valid(in) {
+		t.Fatal("took what is not JSON")
+	}
+	first := encode(t, s)
+	again, err := Read(iotest.HalfReader(strings.NewReader(first)))
+	if err != nil {
+		t.Fatalf("cannot read what was written: %v\n%s", err, first)
+	}
+	if second := encode(t, again); second != first {
+		t.Fatalf("not stable:\n%s", cmp.Diff(first, second))
+	}
+	if !s.SameContent(again) {
+		t.Fatal("reading back gave other content")
+	}
+	for _, r := range s.Resources() {
+		for _, key := range r.Keys() {
+			checkEdit(t, r, key)
 		}
-		first := encode(t, s)
-		again, err := Read(iotest.HalfReader(strings.NewReader(first)))
-		if err != nil {
-			t.Fatalf("cannot read what was written: %v\n%s", err, first)
-		}
-		if second := encode(t, again); second != first {
-			t.Fatalf("not stable:\n%s", cmp.Diff(first, second))
-		}
-		if !s.SameContent(again) {
-			t.Fatal("reading back gave other content")
-		}
-		for _, r := range s.Resources() {
-			for _, key := range r.Keys() {
-				checkEdit(t, r, key)
-			}
-		}
-	})
+	}
 }
 
 func checkEdit(t *testing.T, r *Resource, key addr.Key) {

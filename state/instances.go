@@ -212,6 +212,9 @@ func (d *decoder) readObject() (key addr.Key, deposed addr.DeposedKey, o *Object
 	if err != nil {
 		return key, deposed, nil, err
 	}
+	if o.Identity == nil {
+		o.IdentityVersion = 0 // the version of nothing
+	}
 	if o.Attributes != nil {
 		o.Flat = nil
 	} else if o.Flat == nil {
