@@ -128,7 +128,7 @@ func (j job) run() int {
 // open takes the lock. A lock that this process gave back can seem to be held for a moment, when another test starts a process at that
 // very time: until the new process runs its program, it has a copy of the open file.
 func open(ctx context.Context, project *tombolo.Project) (run *tombolo.Run, diags diag.List) {
-	for range 500 {
+	for range 3000 {
 		run, diags = project.Open(ctx, tombolo.OpenOptions{})
 		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "Error acquiring the state lock") {
 			break

@@ -132,7 +132,7 @@ func (r *room) read() *state.Snapshot {
 func (r *room) over() *state.Snapshot {
 	r.t.Helper()
 	s := r.read()
-	for n := 0; s.Running != nil && n < 500; n++ {
+	for n := 0; s.Running != nil && n < 3000; n++ {
 		time.Sleep(20 * time.Millisecond)
 		s = r.read()
 	}

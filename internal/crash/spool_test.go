@@ -94,7 +94,7 @@ func (r spoolRoom) do(args ...string) string {
 
 func (r spoolRoom) wait(name, text string) {
 	r.t.Helper()
-	for range 3000 {
+	for range 12000 {
 		if got, _ := os.ReadFile(filepath.Join(r.dir, name)); bytes.Contains(got, []byte(text)) {
 			return
 		}
