@@ -48,8 +48,8 @@ type Diagnostic struct {
 
 	// Address is the object that the problem belongs to, as the user would write it; empty when Subject alone tells.
 	Address string
-	// Within is the instance of a module in which something was evaluated. It is not shown: of problems at one place that belong to no
-	// object, it tells which comes first.
+	// Within is the instance, of a module or a resource, for which something was evaluated. It is not shown: of problems at one place that
+	// are not said to belong to an object, it tells which comes first.
 	Within string
 	// Subject is the smallest source range that is wrong; Context a larger one worth showing. Both may be nil.
 	Subject *hcl.Range
@@ -199,8 +199,8 @@ func (l List) InAddress(address string) List {
 	return out
 }
 
-// InModule fills in Within of every member that has none, as new values.
-func (l List) InModule(instance string) List {
+// InInstance fills in Within of every member that has none, as new values.
+func (l List) InInstance(instance string) List {
 	out := make(List, len(l))
 	for i, d := range l {
 		if d.Within == "" {

@@ -19,7 +19,7 @@ func TestProblemsAtOnePlaceAreSortedByModuleInstanceAndAddress(t *testing.T) {
 		var list List
 		for _, i := range rand.Perm(len(want)) {
 			within, address, _ := strings.Cut(want[i], " ")
-			list = append(list, List{{Severity: Error, Subject: at, Address: address}}.InModule(within)...)
+			list = append(list, List{{Severity: Error, Subject: at, Address: address}}.InInstance(within)...)
 		}
 		var got []string
 		for _, d := range list.Sorted() {

@@ -98,7 +98,7 @@ func (b *Block) conditions(list []*config.Condition, summary string, key addr.Ke
 		}
 	}
 	b.Instance.walk.checks.report("resource", b.Slot.Addr(), b.Addr().Instance(key).String(), o)
-	return diags
+	return diags.InInstance(b.Addr().Instance(key).String())
 }
 
 // Unchecked notes that the conditions of an instance cannot be judged yet.

@@ -156,7 +156,7 @@ func (w *Walk) Report(diags diag.List) error {
 
 // report reports what went wrong in an instance of a module.
 func (i *Instance) report(diags diag.List) error {
-	return i.walk.Report(diags.InModule(i.Addr.String()))
+	return i.walk.Report(diags.InInstance(i.Addr.String()))
 }
 
 // Instance gives a module instance, or nil when there is none (yet).
