@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"unicode/utf8"
 
 	yaml "github.com/zclconf/go-cty-yaml"
@@ -159,14 +160,55 @@ var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Va
 	return yaml.YAMLEncodeFunc.Call(args)
 })
 
+// maxYAMLValues bounds what a text that mentions its parts again stands for: ten lines, each of which has the one before it ten times, are ten
+// thousand million values.
+const maxYAMLValues = 1_000_000
+
+// multiplies tells whether the aliases of a text make it stand for more than anyone waits for. The library makes them quickly, as they are all the
+// same, and whoever looks at them then looks at each.
+func multiplies(text string) bool {
+	if !strings.Contains(text, "&") || !strings.Contains(text, "*") {
+		return false
+	}
+	ty, err := yaml.ImpliedType([]byte(text))
+	return err == nil && !fewer(ty, new(int))
+}
+
+// fewer tells whether a type has no more than maxYAMLValues parts.
+func fewer(ty cty.Type, n *int) bool {
+	if *n++; *n > maxYAMLValues {
+		return false
+	}
+	switch {
+	case ty.IsTupleType():
+		for _, ety := range ty.TupleElementTypes() {
+			if !fewer(ety, n) {
+				return false
+			}
+		}
+	case ty.IsObjectType():
+		for _, aty := range ty.AttributeTypes() {
+			if !fewer(aty, n) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // maxYAMLNesting is what encoding/json, and so jsondecode, allows.
 const maxYAMLNesting = 10000
 
 // yamlDecodeFunc refuses brackets that nest deeper than those of any document: for each token the scanner of the library looks at all
 // brackets that are open, so a hundred thousand of them keep it busy for minutes.
 var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Value, error) {
-	if text, _ := args[0].Unmark(); text.IsKnown() && !text.IsNull() && nestsDeeper(text.AsString(), maxYAMLNesting) {
-		return cty.NilVal, function.NewArgErrorf(0, "brackets nest more than %d levels deep", maxYAMLNesting)
+	if text, _ := args[0].Unmark(); text.IsKnown() && !text.IsNull() {
+		switch {
+		case nestsDeeper(text.AsString(), maxYAMLNesting):
+			return cty.NilVal, function.NewArgErrorf(0, "brackets nest more than %d levels deep", maxYAMLNesting)
+		case multiplies(text.AsString()):
+			return cty.NilVal, function.NewArgErrorf(0, "with its aliases the text stands for more than %d values", maxYAMLValues)
+		}
 	}
 	return withheldErrors(yaml.YAMLDecodeFunc).Call(args)
 })

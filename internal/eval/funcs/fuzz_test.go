@@ -2,6 +2,7 @@ package funcs
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,5 +64,23 @@ func TestYamldecodeRefusesMoreBracketsThanJSONMayHave(t *testing.T) {
 		if got := err != nil && strings.Contains(err.Error(), "levels deep"); got != refused || !refused && err != nil {
 			t.Errorf("%.20s… of %d bytes: %v", text, len(text), err)
 		}
+	}
+}
+
+func TestYamldecodeRefusesAliasesThatMultiply(t *testing.T) {
+	bomb := "a: &a [x]\n"
+	for name := 'b'; name < 'z'; name++ {
+		bomb += fmt.Sprintf("%c: &%c [*%c, *%c, *%c]\n", name, name, name-1, name-1, name-1)
+	}
+	f := Table(Options{})["yamldecode"]
+	if _, err := f.Call([]cty.Value{cty.StringVal(bomb)}); err == nil || !strings.Contains(err.Error(), "more than 1000000 values") {
+		t.Errorf("got %v", err)
+	}
+	many := "a: &a [x, {y: 1}]\n"
+	for i := range 5000 {
+		many += fmt.Sprintf("b%d: *a\n", i)
+	}
+	if v, err := f.Call([]cty.Value{cty.StringVal(many)}); err != nil || v.LengthInt() != 5001 {
+		t.Errorf("what is mentioned often is not multiplied: %v", err)
 	}
 }
