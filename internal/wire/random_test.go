@@ -2,7 +2,9 @@ package wire
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -93,8 +95,8 @@ func (r random) value(ty cty.Type) cty.Value {
 		return cty.TupleVal(vals)
 	case ty.IsObjectType():
 		vals := map[string]cty.Value{}
-		for name, aty := range ty.AttributeTypes() {
-			vals[name] = r.value(aty)
+		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) { // one seed, one value
+			vals[name] = r.value(ty.AttributeType(name))
 		}
 		return cty.ObjectVal(vals)
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -47,9 +46,8 @@ func conformance(t *testing.T, factory provider.Factory, five bool) {
 		shapes = append(shapes, nestedCase(w))
 	}
 	providertest.Run(t, providertest.Options{
-		New:      factory,
-		Config:   providertest.Attrs{"dir": str(dir), "delay": str("2ms"), "seed": cty.NumberIntVal(3)},
-		Patience: 2 * time.Second,
+		New:    factory,
+		Config: providertest.Attrs{"dir": str(dir), "delay": str("2ms"), "seed": cty.NumberIntVal(3)},
 		InvalidConfigs: []providertest.Invalid{
 			{Name: "no dir", Change: providertest.Attrs{"dir": cty.NullVal(cty.String)}, Path: cty.GetAttrPath("dir")},
 			{Name: "delay", Change: providertest.Attrs{"delay": str("soon")}, Path: cty.GetAttrPath("delay")},

@@ -343,7 +343,7 @@ func checkSlow(s *session, r *Resource) {
 			if how == "Stop" {
 				stopping := time.Now()
 				_ = s.p.Stop(s.ctx)
-				if took := time.Since(stopping); took > time.Second {
+				if took := time.Since(stopping); took > s.patience() {
 					s.Errorf("Stop returned after %s; it must not wait", took)
 				}
 				time.Sleep(100 * time.Millisecond)

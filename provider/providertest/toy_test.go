@@ -255,7 +255,6 @@ func toyOptions(wrap func(*toy) provider.Provider) Options {
 		New:            func(context.Context) (provider.Provider, error) { return wrap(newToy(w)), nil },
 		Config:         Attrs{"region": cty.StringVal("here")},
 		InvalidConfigs: []Invalid{{Name: "region", Change: Attrs{"region": cty.StringVal("nowhere")}, Path: cty.GetAttrPath("region")}},
-		Patience:       time.Second,
 		Resources: []Resource{{
 			Type: "toy_thing",
 			Config: func(n int) Attrs {
