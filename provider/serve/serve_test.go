@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,6 +33,9 @@ import (
 const modeEnv = "SERVE_TEST_MODE"
 
 func TestMain(m *testing.M) {
+	if runtime.GOOS != "windows" && len(os.TempDir()) > 60 {
+		os.Setenv("TMPDIR", "/tmp") // the sockets of plugins are there, and their names are bounded
+	}
 	switch mode := os.Getenv(modeEnv); mode {
 	case "":
 		os.Exit(m.Run())
