@@ -96,7 +96,7 @@ func New(workers int) *Runner {
 }
 
 // Add adds a node that runs when all of deps have ended well. It may be called before Run and from running tasks; dependencies
-// may have ended already.
+// may have ended already. What a task adds when the run has been stopped is skipped.
 func (r *Runner) Add(task Task, deps ...ID) ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,6 +105,10 @@ func (r *Runner) Add(task Task, deps ...ID) ID {
 	r.open++
 	for _, d := range deps {
 		r.edge(id, d)
+	}
+	if r.stopped {
+		r.skip(id, -1)
+		return id
 	}
 	r.release(id)
 	return id

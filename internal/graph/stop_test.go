@@ -114,3 +114,30 @@ func TestATaskThatHasAskedForAFanEndsOnce(t *testing.T) {
 		t.Errorf("what waits for it: status %v", s)
 	}
 }
+
+func TestWhatATaskAddsAfterTheEndDoesNotBegin(t *testing.T) {
+	ctx := &quiet{Context: context.Background()}
+	r := New(1)
+	var added, second ID
+	ok := r.Add(func(*Node) error { return nil })
+	r.Add(func(*Node) error {
+		ctx.ended.Store(true)
+		r.mu.Lock()
+		r.stop() // as what watches the context does
+		r.mu.Unlock()
+		added = r.Add(func(*Node) error { t.Error("it began after the end"); return nil }, ok)
+		second = r.Add(func(*Node) error { t.Error("what waits for it began"); return nil }, added)
+		return nil
+	}, ok)
+	if err := r.Run(ctx); err != context.Canceled {
+		t.Errorf("got %v", err)
+	}
+	for _, id := range []ID{added, second} {
+		if s, cause := r.Status(id); s != Skipped || cause != -1 {
+			t.Errorf("status %v, cause %d", s, cause)
+		}
+	}
+	if r.open != 0 {
+		t.Errorf("%d nodes open", r.open)
+	}
+}
