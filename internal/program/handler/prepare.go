@@ -173,12 +173,16 @@ func preparationKey(m *manifest.Manifest) (string, error) {
 		names = slices.DeleteFunc(names, func(word string) bool { return !strings.HasPrefix(word, "./") })
 	}
 	for _, name := range names {
-		root := filepath.Join(m.Dir, filepath.FromSlash(name))
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		// A folder that is installed is often a link to where it lies.
+		root, err := filepath.EvalSymlinks(filepath.Join(m.Dir, filepath.FromSlash(name)))
+		if err != nil {
+			return "", &unreadError{err}
+		}
+		err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
-			case path != root && manifest.IsLeftover(d.Name()), path != root && filepath.Dir(path) == m.Dir && strings.HasPrefix(strings.ToLower(d.Name()), "terraform-provider-"):
+			case path != root && manifest.IsLeftover(d.Name()), filepath.Clean(name) == "." && filepath.Dir(path) == root && strings.HasPrefix(strings.ToLower(d.Name()), "terraform-provider-"):
 				if d.IsDir() {
 					return filepath.SkipDir
 				}
@@ -186,7 +190,7 @@ func preparationKey(m *manifest.Manifest) (string, error) {
 			case d.IsDir():
 				return nil
 			}
-			return hashFile(sum, m.Dir, path)
+			return hashFile(sum, filepath.Join(filepath.FromSlash(name), strings.TrimPrefix(path, root)), path)
 		})
 		if err != nil {
 			return "", &unreadError{err}
@@ -198,12 +202,8 @@ func preparationKey(m *manifest.Manifest) (string, error) {
 // unreadError says that the files of a provider cannot be read.
 type unreadError struct{ error }
 
-// hashFile takes in a file: its name, its permission to be run, and its content. What is no file, and leads to none, counts by its name.
-func hashFile(to io.Writer, dir, path string) error {
-	name, err := filepath.Rel(dir, path)
-	if err != nil {
-		return err
-	}
+// hashFile takes in a file: its name in the provider, its permission to be run, and its content. What is no file, and leads to none, counts by its name.
+func hashFile(to io.Writer, name, path string) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		fmt.Fprintf(to, "%q\n", filepath.ToSlash(name))

@@ -208,6 +208,39 @@ func TestAPreparationBelongsToTheFilesThatItComesFrom(t *testing.T) {
 	}
 }
 
+func TestAPreparationIsTheSameThroughALinkToTheFolder(t *testing.T) {
+	for _, members := range []string{"", `"prepare_from": ["./needs"],`} {
+		u := newUnprepared(t, members, counted+makeTool)
+		needs := t.TempDir()
+		u.write("list.txt", "a")
+		if err := errors.Join(os.Rename(filepath.Join(u.dir, "list.txt"), filepath.Join(needs, "list.txt")), os.Symlink(needs, filepath.Join(u.dir, "needs"))); err != nil {
+			t.Fatal(err)
+		}
+		u.write("p.sh", "1")
+		call := func(what string, want int) {
+			t.Helper()
+			if err := u.call(u.provider(nil)); err != nil || u.ran() != want {
+				t.Errorf("%q, %s: got %v, prepared %d times, want %d", members, what, err, u.ran(), want)
+			}
+		}
+		call("new", 1)
+		real, link := u.dir, filepath.Join(t.TempDir(), "link")
+		if err := os.Symlink(real, link); err != nil {
+			t.Fatal(err)
+		}
+		u.dir = link
+		call("linked", 1)
+		if members == "" {
+			u.write("p.sh", "2")
+		} else if err := os.WriteFile(filepath.Join(needs, "list.txt"), []byte("b"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		call("another content", 2)
+		u.dir = real
+		call("not linked", 2)
+	}
+}
+
 func TestAProgramWhosePreparationCannotBeMadeSaysSo(t *testing.T) {
 	u := newUnprepared(t, `"prepare_from": ["./needs.txt"],`, makeTool)
 	if err := u.call(u.provider(nil)); err == nil || !strings.Contains(err.Error(), "needs.txt") || !strings.Contains(err.Error(), `"prepare_from"`) {
