@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/tombolo-iac/tombolo/internal/cli/clitest"
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
 // roles are what else the test binary is, by the name under which it is called.
@@ -28,6 +29,9 @@ func TestMain(m *testing.M) {
 		return
 	}
 	run := func() { os.Exit(Main()) }
+	if strings.HasSuffix(filepath.Base(os.Args[0]), ".test") {
+		programtest.UsualHangup()
+	}
 	oracle, _ = exec.LookPath("terraform") // before this program goes by that name; empty: there is none
 	testscript.Main(m, map[string]func(){"tombolo": run, "terraform": run})
 }

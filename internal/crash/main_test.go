@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli"
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
 	"github.com/tombolo-iac/tombolo/internal/world"
@@ -60,6 +61,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(roleCLI) != "" {
 		os.Exit(cli.Main())
 	}
+	programtest.UsualHangup()
 	code := m.Run()
 	if code != 0 {
 		fmt.Printf("to repeat: TOMBOLO_CRASH_SEED=%d\n", seed)

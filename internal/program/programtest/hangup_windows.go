@@ -1,0 +1,4 @@
+package programtest
+
+// UsualHangup does nothing where there are no hangups.
+func UsualHangup() {}
