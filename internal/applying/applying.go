@@ -407,9 +407,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 		active = active || c.Action != plan.NoOp && c.Action != plan.Delete && c.Action != plan.Forget
 	}
 	if b.Config().Addr.Mode == addr.Ephemeral || active && a.plan.Mode == plan.Normal {
-		if err := a.walk.Report(b.Prepare().InAddress(b.Addr().String())); err != nil {
-			return err
-		}
+		b.Prepare()
 	}
 	values := make([]cty.Value, len(exp.Keys))
 	n.Fan(len(exp.Keys), func(i int) error {

@@ -90,8 +90,8 @@ func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.M
 	if err := a.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err
 	}
-	marked, diags := b.Evaluate(key)
-	if err := a.walk.Report(diags); err != nil {
+	marked, err := b.Evaluate(key)
+	if err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err
 	}
 	config, marks := a.opts.Secrets.Unmark(b.Slot.Type.Block, marked)

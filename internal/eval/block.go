@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -24,6 +25,9 @@ type Block struct {
 	base *hcl.EvalContext
 	eval *Evaluation
 	exp  Expansion
+	// shared is what is wrong with the part that all instances share; told, whether one of them has reported it.
+	shared diag.List
+	told   sync.Once
 }
 
 // Addr names all instances of the block.
@@ -42,14 +46,15 @@ func (b *Block) Expand() (Expansion, diag.List) {
 	return exp, diags
 }
 
-// Prepare evaluates what all instances share. Call it after Expand and before Evaluate.
-func (b *Block) Prepare() diag.List {
-	if d := b.Slot.faulty(b.Slot.Resource, b.Slot.Body); d != nil {
-		return d
+// Prepare evaluates what all instances share. Call it after Expand and before Evaluate, which tells what is wrong with it: it may be wrong
+// because a precondition does not hold, and then that is what the user has to read.
+func (b *Block) Prepare() {
+	if b.shared = b.Slot.faulty(b.Slot.Resource, b.Slot.Body); b.shared == nil {
+		b.eval, b.shared = b.Slot.Body.Prepare(b.base)
 	}
-	e, diags := b.Slot.Body.Prepare(b.base)
-	b.eval = e
-	return diags
+	if !b.Instance.walk.Inputs.Validating {
+		b.shared = b.shared.InAddress(b.Addr().String())
+	}
 }
 
 // context gives the scope of one instance.
@@ -57,16 +62,26 @@ func (b *Block) context(key addr.Key) *hcl.EvalContext {
 	return b.exp.Repetition(key).Context(b.base)
 }
 
-// Evaluate gives the configuration of one instance, with marks; an unknown value when Prepare came to nothing.
-func (b *Block) Evaluate(key addr.Key) (cty.Value, diag.List) {
+// Evaluate gives the configuration of one instance, with marks; an unknown value when Prepare came to nothing. It reports what is wrong: once
+// for all instances what is wrong with each.
+func (b *Block) Evaluate(key addr.Key) (cty.Value, error) {
+	walk := b.Instance.walk
+	var err error
+	if b.shared.HasErrors() {
+		err = ErrReported
+	}
+	b.told.Do(func() { _ = walk.Report(slices.Clone(b.shared)) })
 	if b.eval == nil {
-		return cty.DynamicVal, nil
+		return cty.DynamicVal, err
 	}
 	v, diags := b.eval.Instance(b.context(key))
-	if b.Instance.walk.Inputs.Validating {
-		return v, diags // of no instance
+	if !walk.Inputs.Validating { // else of no instance
+		diags = diags.InAddress(b.Addr().Instance(key).String())
 	}
-	return v, diags.InAddress(b.Addr().Instance(key).String())
+	if more := walk.Report(diags); more != nil {
+		err = more
+	}
+	return v, err
 }
 
 // Preconditions checks the preconditions of one instance.

@@ -108,13 +108,14 @@ func (d *driver) Resource(_ *graph.Node, b *eval.Block) error {
 	if err := d.walk.Report(diags); err != nil {
 		return err
 	}
-	if err := d.walk.Report(b.Prepare()); err != nil {
-		return err
-	}
+	b.Prepare()
 	values := map[addr.Key]cty.Value{}
 	for _, key := range exp.Keys {
-		v, diags := b.Evaluate(key)
-		if err := d.walk.Report(diags.Extend(b.Preconditions(key))); err != nil {
+		if err := d.walk.Report(b.Preconditions(key)); err != nil {
+			return err
+		}
+		v, err := b.Evaluate(key)
+		if err != nil {
 			return err
 		}
 		bare, marks := value.UnmarkDeep(v)
@@ -131,10 +132,12 @@ func (d *driver) Resource(_ *graph.Node, b *eval.Block) error {
 
 // validate looks at all parts of a block, as planning does.
 func (d *driver) validate(b *eval.Block, exp eval.Expansion, diags diag.List) error {
-	problems := b.Prepare()
-	_, more := b.Evaluate(addr.NoKey)
-	problems = problems.Extend(more)
-	if err := d.walk.Report(diags.Extend(problems).Extend(b.Validate(!problems.HasErrors()))); err != nil {
+	b.Prepare()
+	_, err := b.Evaluate(addr.NoKey)
+	if e := d.walk.Report(diags.Extend(b.Validate(err == nil))); e != nil {
+		err = e
+	}
+	if err != nil {
 		return err
 	}
 	b.Set(exp, map[addr.Key]cty.Value{addr.NoKey: cty.DynamicVal})

@@ -44,6 +44,27 @@ locals { list = [1] }
 	}
 }
 
+// A precondition may guard what the block says: an index that is too large is not what the user has to read then. What is wrong for all
+// instances is told once.
+func TestPreconditionsGuardWhatInstancesShare(t *testing.T) {
+	const src = "locals { list = [1] }\nresource \"terraform_data\" \"r\" {\n count = 3\n input = local.list[7]\n lifecycle {\n precondition {\n condition = %s\n error_message = \"m\"\n }\n }\n}"
+	for condition, want := range map[string][]string{
+		"length(local.list) == 2": {"Resource precondition failed", "Resource precondition failed", "Resource precondition failed"},
+		"count.index != 1":        {"Invalid index", "Resource precondition failed"},
+		"count.index < 9":         {"Invalid index"},
+	} {
+		b := &bench{t: t}
+		_, diags := b.plan(root(fmt.Sprintf(src, condition)))
+		var got []string
+		for _, d := range diags.Sorted() {
+			got = append(got, d.Summary)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", condition, got, want)
+		}
+	}
+}
+
 // A failing assertion of a check is a warning; one that cannot be evaluated is an error.
 func TestChecksThatCannotBeEvaluatedAreErrors(t *testing.T) {
 	b := &bench{t: t}

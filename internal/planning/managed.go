@@ -107,8 +107,8 @@ func (m *managed) evaluate() (err error) {
 
 // configuration evaluates a block for one instance, checked by us and by its provider.
 func (p *planner) configuration(b *eval.Block, key addr.Key, prov provider.Provider) (cty.Value, value.MarkedPaths, error) {
-	marked, diags := b.Evaluate(key)
-	if err := p.walk.Report(diags); err != nil {
+	marked, err := b.Evaluate(key)
+	if err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err
 	}
 	config, marks := p.opts.Secrets.Unmark(b.Slot.Type.Block, marked)

@@ -285,9 +285,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 		return err
 	}
 	if len(exp.Keys) > 0 {
-		if err := p.walk.Report(b.Prepare().InAddress(b.Addr().String())); err != nil {
-			return err
-		}
+		b.Prepare()
 	}
 	if err := p.walk.Report(p.halfNamed(b, exp)); err != nil {
 		return err

@@ -59,11 +59,10 @@ func (v *validator) RootOutput(*eval.Slot, cty.Value) error { return nil }
 // Resource implements eval.Driver: the provider checks the configuration, whose computed attributes are unknown to others.
 func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
-	d := b.Prepare()
-	config, more := b.Evaluate(addr.NoKey)
-	d = d.Extend(more)
-	bodyOK := !d.HasErrors()
-	diags = diags.Extend(d).Extend(b.Validate(bodyOK))
+	b.Prepare()
+	config, err := b.Evaluate(addr.NoKey)
+	bodyOK := err == nil
+	diags = diags.Extend(b.Validate(bodyOK))
 	if bodyOK {
 		inst, d := v.providers.Unconfigured(b.Slot.ProviderConfig.Provider)
 		if diags = diags.Extend(d); !d.HasErrors() {
@@ -74,8 +73,8 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 		_, d := b.Provisioner(p, addr.NoKey, cty.DynamicVal)
 		diags = diags.Extend(d)
 	}
-	if err := v.walk.Report(diags); err != nil {
-		return err
+	if more := v.walk.Report(diags); more != nil || err != nil {
+		return eval.ErrReported
 	}
 	unknown := cty.DynamicVal
 	if b.Config().Addr.Mode == addr.Ephemeral {
