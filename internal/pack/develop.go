@@ -37,14 +37,14 @@ func Develop(dir string, source addr.Provider, out string) (string, diag.List) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", diags.AppendError(badFolder, err)
 	}
-	if err := putText(filepath.Join(out, generic.Pointer), []byte(m.Dir+"\n")); err != nil {
+	plugin := filepath.Join(out, generic.Prefix+source.Type)
+	if runtime.GOOS == "windows" {
+		plugin += ".exe"
+	}
+	if err := putText(generic.Pointer(plugin), []byte(m.Dir+"\n")); err != nil {
 		return "", diags.AppendError(badFolder, err)
 	}
-	name := generic.Prefix + source.Type
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	if err := putSelf(filepath.Join(out, name)); err != nil {
+	if err := putSelf(plugin); err != nil {
 		return "", diags.AppendError(badFolder, err)
 	}
 	return out, diags

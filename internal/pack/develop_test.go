@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -23,13 +24,16 @@ func TestAFolderForDevOverridesUsesTheProviderAsItIs(t *testing.T) {
 			link := filepath.Join(t.TempDir(), "tombolo")
 			must(t, os.Symlink(exe, link))
 			out := filepath.Join(p.dir, "dev")
-			for range 2 { // it may be made again
-				build := exec.Command(link, "provider", "build", f.dir, "-source", "example/demo", "-dev", "-out", out)
+			develop := func(dir, source string) string {
+				build := exec.Command(link, "provider", "build", dir, "-source", source, "-dev", "-out", out)
 				build.Env = p.env
 				block, err := build.Output()
 				must(t, err)
-				p.file("rc", string(block))
+				return string(block)
 			}
+			develop(f.dir, "example/demo")
+			p.file("rc", develop(f.dir, "example/demo")) // it may be made again
+			develop(newFolder(t, strings.ReplaceAll(readable, "demo", "other")).dir, "example/other")
 			p.file("main.tf", readDemo)
 			p.says(`"first"`, "apply", "-auto-approve", "-no-color")
 			f.write("demo.sh", `echo '{"state": {"value": "second"}}'`, 0o644)

@@ -31,9 +31,12 @@ import (
 // Prefix is how the names of plugins begin.
 const Prefix = "terraform-provider-"
 
-// Pointer is the name of a file beside a plugin that holds the name of the folder of the provider, in the place of a manifest: for providers under
-// development.
-const Pointer = "tombolo-provider-dir"
+// Pointer names the file beside a plugin that holds the name of the folder of its provider, in the place of a manifest: for providers under
+// development, of which several may share a folder. The name of the plugin begins with Prefix.
+func Pointer(plugin string) string {
+	dir, base := filepath.Split(plugin)
+	return filepath.Join(dir, "tombolo-provider-dir-"+strings.TrimSuffix(base[len(Prefix):], ".exe"))
+}
 
 // Started tells whether this process is a plugin, and gives the folder of the provider. name is the first of the arguments of the process. The
 // manifest, or what points to it, is looked for beside that name first, which may be a link to the binary, and then beside the binary itself.
@@ -57,7 +60,10 @@ func Started(name string) (dir string, ok bool) {
 		if _, err := os.Stat(filepath.Join(dir, manifest.FileName)); err == nil {
 			return dir, true
 		}
-		if text, err := os.ReadFile(filepath.Join(dir, Pointer)); err == nil {
+		if !isPlugin(place) {
+			continue
+		}
+		if text, err := os.ReadFile(Pointer(place)); err == nil {
 			return strings.TrimRight(string(text), "\r\n"), true
 		}
 	}
