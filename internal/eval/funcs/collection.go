@@ -225,7 +225,12 @@ var sumFunc = function.New(&function.Spec{
 			if err != nil || (number.IsKnown() && number.IsNull()) {
 				return cty.NilVal, function.NewArgErrorf(0, "argument must be list, set, or tuple of number values")
 			}
-			total = total.Add(number)
+			if ctyset.TooLong(number) {
+				return cty.NilVal, function.NewArgError(0, ctyset.ErrTooLong)
+			}
+			if total, err = stdlib.Add(total, number); err != nil {
+				return cty.NilVal, err
+			}
 		}
 		return total, nil
 	},

@@ -51,7 +51,7 @@ func writableOperator(f function.Function) function.Function {
 			if err == nil && ctyset.TooLong(result) {
 				return cty.NilVal, ctyset.ErrTooLong
 			}
-			return result, err
+			return result, notReal(err)
 		},
 	})
 }
@@ -94,9 +94,14 @@ var setProductFunc = wrapped(stdlib.SetProductFunc, func(args []cty.Value) (cty.
 func realNumber(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		result, err := f.Call(args)
-		if _, panicked := errors.AsType[function.PanicError](err); panicked {
-			return cty.NilVal, errors.New("the result is not a real number")
-		}
-		return result, err
+		return result, notReal(err)
 	})
+}
+
+// notReal says what a panic of arithmetic is about: that of the remainder of infinity, say.
+func notReal(err error) error {
+	if _, panicked := errors.AsType[function.PanicError](err); panicked {
+		return errors.New("the result is not a real number")
+	}
+	return err
 }

@@ -56,7 +56,7 @@ func TestOperatorsMakeNoNumbersThatNobodyCanWriteDown(t *testing.T) {
 	for text, want := range map[string]string{
 		`"1e99999999" + 0`: "more than 5 digits", `1 - "1e-99999999"`: "more than 5 digits", `-"1e99999999"`: "more than 5 digits",
 		`7 % "1e99999999"`: "more than 5 digits", `secret * 1`: "more than 5 digits", `big * big`: "more than 5 digits", `1 / big / big`: "more than 5 digits",
-		`big / big`: "", `big % 10`: "", `1 / 0`: "", `-1 + 2 * 3`: "", `unknown + big`: "", `-unknown`: "", `none + 1`: "null", `"x" * 2`: "a number is required",
+		`big / big`: "", `big % 10`: "", `1 / 0`: "", `(1 / 0) % 3`: "not a real number", `3 % (1 / 0)`: "infinity", `-1 + 2 * 3`: "", `unknown + big`: "", `-unknown`: "", `none + 1`: "null", `"x" * 2`: "a number is required",
 	} {
 		v, diags := mustExpr(t, text).Value(ctx)
 		if diags.HasErrors() != (want != "") || diags.HasErrors() && !strings.Contains(diags[0].Detail, want) {
@@ -65,6 +65,27 @@ func TestOperatorsMakeNoNumbersThatNobodyCanWriteDown(t *testing.T) {
 	}
 	if v, _ := mustExpr(t, "unknown + 1").Value(ctx); !v.Range().DefinitelyNotNull() {
 		t.Error("a sum may be null")
+	}
+}
+
+func TestSumsAreThoseOfTheOperator(t *testing.T) {
+	inf := cty.PositiveInfinity
+	for _, c := range []struct {
+		list cty.Value
+		want string
+	}{
+		{cty.TupleVal([]cty.Value{inf, inf.Negate()}), "opposing infinities"},
+		{cty.TupleVal([]cty.Value{cty.StringVal("1e99999999"), cty.Zero}), "more than 5 digits"},
+		{cty.TupleVal([]cty.Value{inf, cty.Zero}), ""},
+		{cty.TupleVal([]cty.Value{cty.UnknownVal(cty.Number), cty.StringVal("1")}), ""},
+	} {
+		v, err := sumFunc.Call([]cty.Value{c.list})
+		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%#v: %v, want %q", c.list, err, c.want)
+		}
+		if err == nil && (v.Type() != cty.Number || !v.Range().DefinitelyNotNull()) {
+			t.Errorf("%#v: %#v", c.list, v)
+		}
 	}
 }
 
