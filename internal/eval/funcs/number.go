@@ -27,6 +27,16 @@ func writableNumbers(f function.Function) function.Function {
 	})
 }
 
+// writableArguments gives a function that refuses to work with such numbers: to count to them takes their digits.
+func writableArguments(f function.Function) function.Function {
+	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
+		if i := slices.IndexFunc(args, ctyset.TooLong); i >= 0 {
+			return cty.NilVal, function.NewArgError(i, ctyset.ErrTooLong)
+		}
+		return f.Call(args)
+	})
+}
+
 // The operators of the language, too, make numbers: out of texts ("1e99999999" + 0), and out of each other. The library looks them up in these variables
 // whoever has parsed an expression, from whichever syntax, so that this is the one place that all of them pass.
 func init() {

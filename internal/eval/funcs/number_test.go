@@ -89,6 +89,25 @@ func TestSumsAreThoseOfTheOperator(t *testing.T) {
 	}
 }
 
+func TestFunctionsThatCountDoNotCountToWhatNobodyCanWriteDown(t *testing.T) {
+	table := fixedTable()
+	long, zero := cty.MustParseNumberVal("1e99999999"), cty.Zero
+	for name, args := range map[string][]cty.Value{
+		"range":    {zero, long.Mark("secret")},
+		"cidrhost": {cty.StringVal("10.0.0.0/8"), long},
+	} {
+		if _, err := table[name].Call(args); err == nil || !strings.Contains(err.Error(), "more than 5 digits") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if v, err := table["range"].Call([]cty.Value{zero, cty.UnknownVal(cty.Number)}); err != nil || v.IsKnown() {
+		t.Errorf("range to what is not known: %#v, %v", v, err)
+	}
+	if v, err := table["cidrhost"].Call([]cty.Value{cty.StringVal("10.0.0.0/8"), cty.NumberIntVal(5)}); err != nil || v.AsString() != "10.0.0.5" {
+		t.Errorf("cidrhost: %#v, %v", v, err)
+	}
+}
+
 func mustExpr(t *testing.T, text string) hcl.Expression {
 	t.Helper()
 	expr, diags := hclsyntax.ParseExpression([]byte(text), "x.tf", hcl.InitialPos)
