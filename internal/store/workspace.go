@@ -79,7 +79,7 @@ func (w *workspace) makeDir() error {
 
 // lockState opens and locks the state file, which is made when there is none.
 func (w *workspace) lockState() (File, error) {
-	for {
+	for range 100 {
 		f, err := openLocked(w.o.Files, w.p.out, os.O_RDWR, 0)
 		if !isMissing(err) {
 			return f, err
@@ -88,6 +88,23 @@ func (w *workspace) lockState() (File, error) {
 			return f, err
 		}
 	}
+	return nil, fmt.Errorf("%s is made and removed again and again by another program", w.p.out)
+}
+
+// place is where the state file is, or will be: the name may be a link to a file that does not exist yet, as with Terraform.
+func (w *workspace) place() string {
+	name := w.p.out
+	for range 40 { // a longer chain the system does not follow either
+		to, err := os.Readlink(name)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(name), to)
+		}
+		name = to
+	}
+	return name
 }
 
 // placeholder is what stands where a state is locked and there is none yet. It is valid, so that nobody who finds it after a
@@ -123,10 +140,11 @@ func (w *workspace) createState() (_ File, err error) {
 	if err := f.Sync(); err != nil {
 		return nil, err
 	}
-	if err := w.o.Files.RenameNew(w.p.fresh, w.p.out); err != nil {
+	place := w.place()
+	if err := w.o.Files.RenameNew(w.p.fresh, place); err != nil {
 		return nil, errors.Join(err, w.o.Files.Remove(w.p.fresh))
 	}
-	return f, w.o.Files.SyncDir(w.p.dir)
+	return f, w.o.Files.SyncDir(filepath.Dir(place))
 }
 
 // lockError turns a refused lock into what callers look for.

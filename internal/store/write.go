@@ -177,7 +177,7 @@ func (s *session) release() error {
 	if s.f != nil && s.wal == nil && s.hash == placeholderHash {
 		mine, err := s.f.Stat()
 		if there, statErr := files.Stat(s.w.p.out); err == nil && statErr == nil && SameFile(mine, there) {
-			errs = append(errs, removeAny(files, s.w.p.out))
+			errs = append(errs, removeAny(files, s.w.place()))
 		}
 	}
 	if s.informed {
