@@ -11,7 +11,9 @@ package once
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -62,7 +64,7 @@ func Do(ctx context.Context, w Work) error {
 	case w.done():
 		return nil
 	default:
-		if err := os.RemoveAll(w.Dir); err != nil {
+		if err := removeAll(w.Dir); err != nil {
 			return fmt.Errorf("remove what was left unfinished: %w", err)
 		}
 	}
@@ -73,6 +75,21 @@ func Do(ctx context.Context, w Work) error {
 		return err
 	}
 	return w.finish()
+}
+
+// removeAll removes a folder, and folders in it that nobody may write to, as module caches have them.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
 }
 
 func (w Work) done() bool {

@@ -122,3 +122,27 @@ func TestAFolderThatIsWholeNeedNotBeWritable(t *testing.T) {
 		t.Error("the lock was taken to look at it")
 	}
 }
+
+func TestWhatWasNotFinishedIsRemovedEvenIfItsFoldersAreReadOnly(t *testing.T) {
+	dir, broken := filepath.Join(t.TempDir(), "d"), errors.New("broken")
+	cache := filepath.Join(dir, "module", "cache")
+	err := once.Do(t.Context(), once.Work{Dir: dir, Make: func(context.Context, []*os.File) error {
+		if err := os.MkdirAll(cache, 0o700); err != nil {
+			return err
+		}
+		write(t, filepath.Join(cache, "x"), "x")
+		return errors.Join(broken, os.Chmod(cache, 0o500), os.Chmod(filepath.Dir(cache), 0o500))
+	}})
+	if !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	err = once.Do(t.Context(), once.Work{Dir: dir, Make: func(context.Context, []*os.File) error {
+		if _, err := os.Stat(cache); !os.IsNotExist(err) {
+			t.Errorf("it is left: %v", err)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Error(err)
+	}
+}
