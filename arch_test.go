@@ -17,7 +17,7 @@ const modulePath = "github.com/tombolo-iac/tombolo"
 
 const (
 	maxFileLines    = 600
-	maxPackageFiles = 20
+	maxPackageFiles = 24
 )
 
 // everywhere may be imported by every package.
