@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // Files is where Load reads from. Names are relative to the working directory, with forward slashes, and may lead out of it
@@ -47,7 +49,21 @@ func (f osFiles) ReadDir(dir string) ([]string, error) {
 	return names, nil
 }
 
-func (f osFiles) ReadFile(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
+func (f osFiles) ReadFile(name string) ([]byte, error) {
+	return regular.Read(f.path(name), regular.Text)
+}
+
+func (f osFiles) ReadNamed(name string) ([]byte, error) {
+	return regular.Named(f.path(name), regular.Text)
+}
+
+// readNamed reads a file that a person named. It may be a pipe, such as a shell makes of <(command), which is not read where it was only found.
+func readNamed(files Files, name string) ([]byte, error) {
+	if f, ok := files.(interface{ ReadNamed(string) ([]byte, error) }); ok {
+		return f.ReadNamed(name)
+	}
+	return files.ReadFile(name)
+}
 
 // Snapshot gives everything that Load needs to build this configuration again, by name: the source files, the module manifest
 // under the default data directory, and each module directory without any file as a name that ends in a slash.

@@ -94,8 +94,8 @@ func CollectValues(from ValueSources) (values Values, sources map[string][]byte,
 			values[name] = RawValue{Origin: FromEnv, Text: text}
 		}
 	}
-	readFile := func(name string, origin Origin) {
-		src, err := from.Files.ReadFile(name)
+	readFile := func(name string, origin Origin, read func(Files, string) ([]byte, error)) {
+		src, err := read(from.Files, name)
 		if err != nil {
 			diags = diags.Extend(unreadableValues(name, err))
 			return
@@ -108,11 +108,11 @@ func CollectValues(from ValueSources) (values Values, sources map[string][]byte,
 		}
 	}
 	for _, name := range autoFiles(from.Files, cmp.Or(from.Dir, ".")) {
-		readFile(path.Join(from.Dir, name), FromAutoFile)
+		readFile(path.Join(from.Dir, name), FromAutoFile, Files.ReadFile)
 	}
 	for _, opt := range from.Options {
 		if opt.File {
-			readFile(opt.Text, FromNamedFile)
+			readFile(opt.Text, FromNamedFile, readNamed)
 			continue
 		}
 		name, text, moreDiags := parseOption(opt.Text)

@@ -29,6 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 	"github.com/tombolo-iac/tombolo/internal/fetch/download"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
@@ -115,7 +116,7 @@ func Resolve(ctx context.Context, files config.Files, old *config.Manifest, opts
 }
 
 func readManifest(name string) (*config.Manifest, error) {
-	src, err := os.ReadFile(name)
+	src, err := regular.Read(name, regular.Record)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &config.Manifest{}, nil
 	}

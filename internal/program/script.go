@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // Advice says why the operating system refuses a file that is there, as far as the file tells; empty when it does not. The system itself says
@@ -45,11 +47,7 @@ func fileOf(dir, path string) string {
 
 // interpreter reads from a script which program runs it, and whether its name ends in a carriage return. The name is empty for anything else.
 func interpreter(file string) (name string, carriageReturn bool) {
-	// Opening something else, such as a named pipe, could wait for ever.
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return "", false
-	}
-	f, err := os.Open(file)
+	f, err := regular.Open(file)
 	if err != nil {
 		return "", false
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // Settings is the content of all files together.
@@ -145,7 +146,7 @@ func Load(env Environment) (*Settings, diag.List) {
 	s := &Settings{}
 	var diags diag.List
 	if path, variable := env.named(); path != "" {
-		src, err := read(path)
+		src, err := regular.Named(path, maxSize)
 		if errors.Is(err, fs.ErrNotExist) {
 			diags = diags.Warnf(nil, "Unable to open CLI configuration file", "The CLI configuration file at %q, which %s names, does not exist.", path, variable)
 		} else {
@@ -153,7 +154,7 @@ func Load(env Environment) (*Settings, diag.List) {
 		}
 	} else {
 		for _, path := range env.files() {
-			src, err := read(path)
+			src, err := regular.Read(path, maxSize)
 			if !errors.Is(err, fs.ErrNotExist) {
 				diags = diags.Extend(s.add(path, src, err))
 			}
@@ -210,19 +211,6 @@ func (env Environment) files() []string {
 
 // maxSize bounds what is read of a file.
 const maxSize = 4 << 20
-
-func read(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, errors.New("it is a directory")
-	case info.Size() > maxSize:
-		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxSize)
-	}
-	return os.ReadFile(path)
-}
 
 // HelperDirs gives the folders in which a credentials helper is looked for.
 func (env Environment) HelperDirs() []string {

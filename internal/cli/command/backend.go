@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/state"
@@ -171,7 +171,7 @@ func (a *App) backendFile() string { return filepath.Join(a.DataDir(), "terrafor
 
 // RecordedBackend gives what init recorded, or nil.
 func (a *App) RecordedBackend() (*Backend, error) {
-	text, err := os.ReadFile(a.backendFile())
+	text, err := regular.Read(a.backendFile(), regular.Note)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,12 +1,12 @@
 package command
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -98,7 +98,7 @@ func (c *Call) ReadSources(diags diag.List) {
 		if d.Subject == nil || c.sources[d.Subject.Filename] != nil {
 			continue
 		}
-		if src, err := os.ReadFile(filepath.FromSlash(d.Subject.Filename)); err == nil {
+		if src, err := regular.Read(filepath.FromSlash(d.Subject.Filename), regular.Text); err == nil {
 			c.AddSources(map[string][]byte{d.Subject.Filename: src})
 		}
 	}

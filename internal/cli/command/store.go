@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
 	"github.com/tombolo-iac/tombolo/state"
@@ -20,7 +20,7 @@ func (a *App) Workspace() (name string, overridden bool, err error) {
 	if name := a.Getenv("TF_WORKSPACE"); name != "" {
 		return name, true, nil
 	}
-	content, err := os.ReadFile(filepath.Join(a.DataDir(), "environment"))
+	content, err := regular.Read(filepath.Join(a.DataDir(), "environment"), regular.Note)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && strings.TrimSpace(string(content)) == "" {
 		return state.DefaultWorkspace, false, nil
 	}

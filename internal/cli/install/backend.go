@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -102,7 +102,7 @@ func (s *backendSetup) override(c *command.Call, b *command.Backend) (diags diag
 			diags = diags.Extend(b.Set(hcl.Attributes{name: attr}))
 			continue
 		}
-		src, err := os.ReadFile(text)
+		src, err := regular.Named(text, regular.Note)
 		if err != nil {
 			diags = diags.Errorf(nil, "Failed to read file", "The file %q of -backend-config cannot be read: %s.", text, errors.Unwrap(err))
 			continue

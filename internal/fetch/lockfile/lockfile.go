@@ -15,7 +15,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +27,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
@@ -157,24 +157,20 @@ func hashTokens(hashes []Hash) hclwrite.Tokens {
 // Load reads the lock file of a directory; a missing one is an empty File.
 func Load(dir string) (File, diag.List) {
 	path := filepath.Join(dir, Name)
-	info, err := os.Stat(path)
+	src, err := regular.Read(path, maxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return File{}, nil
-	case err == nil && info.Size() > maxSize:
-		return File{}, problem("%s has %d bytes; a lock file of more than %d is not read. Restore it from version control.", Name, info.Size(), maxSize)
-	case err == nil && !info.Mode().IsRegular():
-		return File{}, problem("%s is not a regular file. Remove it, or restore it from version control.", Name)
-	}
-	src, err := os.ReadFile(path)
-	if err != nil {
+	case errors.Is(err, regular.ErrKind) || errors.Is(err, regular.ErrSize):
+		return File{}, problem("%s cannot be used: %s. Remove it, or restore it from version control.", Name, errors.Unwrap(err))
+	case err != nil:
 		return File{}, problem("%s cannot be read: %s.", Name, err)
 	}
 	return Parse(path, src)
 }
 
-// maxSize bounds what is read: a thousand providers with the hashes of twenty platforms have a tenth of it.
-const maxSize = 16 << 20
+// maxSize bounds what is read: a thousand providers with the hashes of twenty platforms fit.
+const maxSize = 2 << 20
 
 func problem(format string, args ...any) diag.List {
 	return diag.List{{Severity: diag.Error, Summary: "Failed to read dependency lock file", Detail: fmt.Sprintf(format, args...)}}
@@ -188,7 +184,7 @@ func (f File) SaveEvenEmpty(dir string) error { return f.save(dir, true) }
 
 func (f File) save(dir string, empty bool) error {
 	path := filepath.Join(dir, Name)
-	old, err := os.ReadFile(path)
+	old, err := regular.Read(path, maxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write %s: %w", Name, err)
 	}

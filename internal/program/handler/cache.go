@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -63,7 +64,7 @@ func (k kept) read(r *request, expected string) *answer {
 	if err != nil || time.Since(info.ModTime()) > k.age || time.Since(info.ModTime()) < 0 {
 		return nil
 	}
-	text, err := os.ReadFile(k.path)
+	text, err := regular.Read(k.path, maxAnswer)
 	if err != nil {
 		return nil
 	}
@@ -89,6 +90,9 @@ func (k kept) write(text []byte) {
 	}
 }
 
+// maxAnswer bounds what is read of an answer that was kept; a program may not give more.
+const maxAnswer = 64 << 20
+
 // maxHashed is how large the folder of a program may be that has its answers kept.
 const maxHashed = 256 << 20
 
@@ -99,7 +103,7 @@ func hashFolder(dir string) string {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		f, err := os.Open(path)
+		f, err := regular.Open(path)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/once"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // PreparationError says that the command with which a manifest prepares a program has failed.
@@ -209,7 +210,7 @@ func hashFile(to io.Writer, name, path string) error {
 		fmt.Fprintf(to, "%q\n", filepath.ToSlash(name))
 		return nil
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,6 @@ package manifest
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +20,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -185,7 +184,7 @@ func Load(dir string) (*Manifest, diag.List) {
 	if err != nil {
 		return nil, diag.FromError("Program provider cannot be used", err)
 	}
-	src, err := read(path)
+	src, err := regular.Read(path, maxSize)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, diag.List{}.Errorf(nil, "No program provider there", "There is no %s in %s. A folder with a program provider has one, beside its program.", FileName, abs)
@@ -193,19 +192,6 @@ func Load(dir string) (*Manifest, diag.List) {
 		return nil, diag.List{}.Errorf(nil, "Program provider cannot be used", "Its manifest cannot be read: %s.", err)
 	}
 	return Parse(src, path, abs)
-}
-
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err == nil && len(src) > maxSize {
-		err = fmt.Errorf("%s has more than %d bytes", path, maxSize)
-	}
-	return src, err
 }
 
 // Parse reads the text of a manifest; file is its name for messages, dir the folder of the provider. The manifest is nil when there are errors.

@@ -1,0 +1,192 @@
+// Package regular reads files whose names somebody else may have filled: a cloned repository, an unpacked archive, another process. What is
+// there can be a named pipe nobody writes to, a device without an end, or larger than memory; each is refused at once.
+//
+//	text, err := regular.Read("main.tf", regular.Text)
+//
+// A symbolic link counts as what it leads to. Whoever must not follow links opens the name below an os.Root and uses OpenIn or ReadIn.
+package regular
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Limits for the usual kinds of files.
+const (
+	// Text bounds a file of configuration, values, tests or mocks.
+	Text = 64 << 20
+	// Record bounds what programs write for themselves and for others of their kind: lists of what is installed or locked.
+	Record = 16 << 20
+	// Note bounds a file that holds a name or a few settings.
+	Note = 1 << 20
+)
+
+var (
+	// ErrKind says that something is no regular file.
+	ErrKind = errors.New("not a regular file")
+	// ErrSize says that a file is larger than it may be.
+	ErrSize = errors.New("too large")
+)
+
+// problem is what is wrong with a file, in words that follow its name.
+type problem struct {
+	text string
+	kind error
+}
+
+func (p *problem) Error() string { return p.text }
+func (p *problem) Unwrap() error { return p.kind }
+
+// Read returns the content of a regular file of up to limit bytes.
+func Read(name string, limit int64) ([]byte, error) {
+	return content(name, limit)(Open(name))
+}
+
+// ReadIn is Read for a name below a folder, which the way to the file cannot leave.
+func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
+	return content(name, limit)(OpenIn(root, name))
+}
+
+func content(name string, limit int64) func(*os.File, error) ([]byte, error) {
+	return func(f *os.File, err error) ([]byte, error) {
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return upTo(f, name, limit)
+	}
+}
+
+// Named returns the content of what a person named, as on the command line: a pipe or a terminal is read as well, to its end and up to limit.
+func Named(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return upTo(f, name, limit)
+}
+
+// Open opens a regular file for reading. It never waits: what is no regular file is refused before it is opened, and what becomes something
+// else in between, after that.
+func Open(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err == nil {
+		err = readable(name, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return judged(os.OpenFile(name, os.O_RDONLY|dontWait, 0))
+}
+
+// OpenIn is Open for a name below a folder, which the way to the file cannot leave.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Stat(name)
+	if err == nil {
+		err = readable(name, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return judged(root.OpenFile(name, os.O_RDONLY|dontWait, 0))
+}
+
+// judged looks at what was opened.
+func judged(f *os.File, err error) (*os.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = readable(f.Name(), info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// readable lets the null device pass as well: people put links to it where a file should have no effect, and it is empty.
+func readable(name string, info fs.FileInfo) error {
+	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
+		return nil
+	}
+	return Check(name, info)
+}
+
+// Check returns an error for what is no regular file. It wraps ErrKind, or is that of the system for a folder.
+func Check(name string, info fs.FileInfo) error {
+	switch {
+	case info.Mode().IsRegular():
+		return nil
+	case info.IsDir():
+		return &fs.PathError{Op: "read", Path: name, Err: syscall.EISDIR}
+	}
+	return &fs.PathError{Op: "read", Path: name, Err: &problem{"it is " + Kind(info.Mode()) + " and not a regular file", ErrKind}}
+}
+
+// Kind names what stands under a name, with its article.
+func Kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "a regular file"
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a file of a special kind"
+}
+
+// upTo reads a file to its end, which must come within the limit.
+func upTo(f *os.File, name string, limit int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	tooLarge := &fs.PathError{Op: "read", Path: name, Err: &problem{fmt.Sprintf("it has more than %s, more than is read of such a file", bytes(limit)), ErrSize}}
+	if info.Mode().IsRegular() && info.Size() > limit {
+		return nil, tooLarge
+	}
+	content := make([]byte, 0, min(max(info.Size(), 0), limit)+1)
+	for r := io.LimitReader(f, limit+1); ; {
+		if len(content) == cap(content) {
+			content = append(content, 0)[:len(content)]
+		}
+		n, err := r.Read(content[len(content):cap(content)])
+		content = content[:len(content)+n]
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if int64(len(content)) > limit {
+		return nil, tooLarge
+	}
+	return content, nil
+}
+
+// bytes words a number of bytes.
+func bytes(n int64) string {
+	switch {
+	case n >= 1<<20 && n%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 1<<10 && n%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
