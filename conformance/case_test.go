@@ -19,7 +19,7 @@ type Case struct {
 	Name  string // "topic/name"
 	Tier  int    // the capability that tombolo needs; see currentTier
 	Steps []Step
-	Hash  string // of the archive, for the cache
+	Hash  string // of the archive, see digest
 
 	plugins  []string              // names of plugins, see plugins_test.go
 	service  bool                  // an HTTP service of its own, see service_test.go
@@ -64,12 +64,6 @@ var harnessVerbs = map[string]int{
 // swaps says whether the binaries change places somewhere in the case.
 func (c *Case) swaps() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Verb == "swap" })
-}
-
-// cacheable says whether terraform does the same in the case every time that it has the same text: not with programs of ours.
-func (c *Case) cacheable() bool {
-	ours := slices.ContainsFunc(c.plugins, func(name string) bool { return plugins[name].key() == "" })
-	return !c.swaps() && !ours
 }
 
 // loadCases reads the whole corpus, sorted by name.

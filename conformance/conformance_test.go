@@ -32,23 +32,17 @@ const (
 	usualSample = 120
 )
 
+// liveRuns bounds how often terraform is asked about a case without a stored answer before a difference counts.
+const liveRuns = 10
+
 // atOnce bounds the cases that run at the same time; each runs one process at a time.
 const atOnce = 2
 
-// TestConformance runs the corpus through terraform and tombolo and fails on every difference that is not intended.
+// TestConformance runs the corpus through tombolo and fails on every difference from terraform's answers that is not
+// intended.
 func TestConformance(t *testing.T) {
-	terraform, version := findTerraform(t)
-	tombolo := findTombolo(t)
-	cases, err := loadCases("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	intended, err := loadIntended("intended.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := upToTier(cases, envNumber(t, "TOMBOLO_CONFORMANCE_TIER", currentTier))
-	h := &harness{terraform: terraform, tombolo: tombolo, cache: openCache(version), intended: intended}
+	h := newHarness(t, "testdata", answersDir, "intended.json")
+	all := upToTier(h.corpus, envNumber(t, "TOMBOLO_CONFORMANCE_TIER", currentTier))
 	size := usualSample
 	switch {
 	case testing.Short():
@@ -56,11 +50,14 @@ func TestConformance(t *testing.T) {
 	case flag.Lookup("test.run").Value.String() != "": // whoever asks for a topic wants all of it
 		size = len(all)
 	}
-	h.runAll(t, cases, sample(all, envNumber(t, "TOMBOLO_CONFORMANCE_SAMPLE", size)))
+	if *recordAnswers != "" {
+		h.recordMissing(t, all, *recordAnswers)
+	}
+	h.runAll(t, sample(all, envNumber(t, "TOMBOLO_CONFORMANCE_SAMPLE", size)))
 }
 
-// runAll runs some cases of a corpus.
-func (h *harness) runAll(t *testing.T, corpus, ran []*Case) {
+// runAll runs some cases of the corpus.
+func (h *harness) runAll(t *testing.T, ran []*Case) {
 	slots := make(chan struct{}, atOnce)
 	t.Run("cases", func(t *testing.T) {
 		for _, c := range ran {
@@ -72,47 +69,55 @@ func (h *harness) runAll(t *testing.T, corpus, ran []*Case) {
 			})
 		}
 	})
-	for _, in := range h.stale(corpus) {
+	for _, in := range h.stale() {
 		t.Errorf("intended.json: %s at %s (%s) does not show any more: remove the entry", in.Case, in.At, in.Reason)
 	}
 }
 
 // A harness is what all cases of one test share.
 type harness struct {
-	terraform, tombolo string
-	cache              cache
+	terraform  string // the real program; "" where it is not there in the version that answers are about
+	tombolo    string
+	corpus     []*Case
+	answers    string // the folder of stored answers; "" for none
+	asksAnyway bool   // terraform runs even where its answer is stored
 
 	mu       sync.Mutex // guards the marks in intended and done
 	intended []*Intended
 	done     []string // names of the cases that were compared to their end
 }
 
+// newHarness reads a corpus, its intended differences, and finds both programs.
+func newHarness(t *testing.T, corpus, answers, intended string) *harness {
+	t.Helper()
+	h := &harness{terraform: lookTerraform(t), tombolo: findTombolo(t), answers: answers}
+	var err error
+	if h.corpus, err = loadCases(corpus); err != nil {
+		t.Fatal(err)
+	}
+	if h.intended, err = loadIntended(intended); err != nil {
+		t.Fatal(err)
+	}
+	h.asksAnyway = os.Getenv("TOMBOLO_CONFORMANCE_ANSWERS") == "live" || os.Getenv("TOMBOLO_CONFORMANCE_KEEP") != ""
+	return h
+}
+
 func (h *harness) run(t *testing.T, c *Case) {
 	if why := c.missing(); why != "" {
 		t.Skip(why)
 	}
-	want, cached := h.cache.load(c)
-	if !cached {
-		var err error
-		if want, err = record(h.terraform, h.tombolo, caseDir(t, c, "terraform"), c); err != nil {
-			t.Fatalf("terraform: %v", err)
-		}
-	}
+	want, live := h.answer(t, c)
 	for i, s := range c.Steps {
 		if os.Getenv("TOMBOLO_CONFORMANCE_SHOW") != "" {
-			showResult(t, s, want.Results[i])
+			showResult(t, s, want.Record.Results[i])
 		}
-		if runs := want.Results[i].Runs; len(runs) > 0 && runs[0].Exit != s.Exit {
+		if runs := want.Record.Results[i].Runs; len(runs) > 0 && runs[0].Exit != s.Exit {
 			t.Errorf("the case is wrong: line %d, %q: terraform gives exit code %d, the case says %d\n%s",
 				s.Line, s.Text, runs[0].Exit, s.Exit, clip(runs[0].Stderr+runs[0].Stdout))
 		}
 	}
 	if t.Failed() {
 		return
-	}
-	want.forgetWaits()
-	if !cached {
-		h.cache.store(c, want)
 	}
 	got, err := record(h.tombolo, h.terraform, caseDir(t, c, "tombolo"), c)
 	if err != nil {
@@ -127,29 +132,36 @@ func (h *harness) run(t *testing.T, c *Case) {
 			for _, side := range []struct {
 				name string
 				rec  *Record
-			}{{"terraform", want}, {"tombolo", got}} {
+			}{{"terraform", &want.Record}, {"tombolo", got}} {
 				for _, wrong := range disorder(s.Args, side.rec.Results[i-1]) {
 					t.Errorf("line %d: %s: %s", s.Line, side.name, wrong)
 				}
 			}
 		}
 	}
-	for _, report := range h.compare(c, want, got) {
+	reports := h.compare(c, want, got)
+	for live && len(reports) > 0 && want.Runs < liveRuns { // what terraform itself does not do every time is no difference
+		if want.add(c, h.ask(t, c)) {
+			reports = h.compare(c, want, got)
+		}
+	}
+	for _, report := range reports {
 		t.Error(report)
 	}
 }
 
 // compare gives a report for each step that has differences which are not intended. It stops after a step whose exit codes
 // differ: what follows would only tell the same again.
-func (h *harness) compare(c *Case, want, got *Record) (reports []string) {
+func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string) {
 	left, right := newNormaliser(c.varies), newNormaliser(c.varies)
 	for i, s := range c.Steps {
-		a, b := view(s, want.Results[i], left), view(s, got.Results[i], right)
+		a, b := view(s, want.Record.Results[i], left), view(s, got.Results[i], right)
 		onlyShared(a, b)
 		var unmeant []string
 		for _, d := range compareDocuments(a, b) {
 			d.Case, d.Step = c.Name, i
-			if !h.isIntended(d, s.Line) {
+			varies := slices.ContainsFunc(want.Varies, func(p Place) bool { return p.covers(d) })
+			if !h.isIntended(d, s.Line) && !varies {
 				unmeant = append(unmeant, fmt.Sprintf("  %s\n    terraform: %s\n    tombolo:   %s", d.Path, clip(d.Terraform), clip(d.Tombolo)))
 			}
 		}
@@ -199,21 +211,30 @@ func (h *harness) isIntended(d Difference, line int) bool {
 
 // stale gives the entries of intended.json that no longer show. What names a case that did not run, whether for its tier, the sample
 // or the pattern of -run, may still show there.
-func (h *harness) stale(corpus []*Case) (list []*Intended) {
+func (h *harness) stale() (list []*Intended) {
 	for _, in := range h.intended {
 		compared := func(c *Case) bool { return !wildcard(in.Case, c.Name) || slices.Contains(h.done, c.Name) }
-		if !in.shown && !in.Sometimes && !slices.ContainsFunc(corpus, func(c *Case) bool { return !compared(c) }) {
+		if !in.shown && !in.Sometimes && !slices.ContainsFunc(h.corpus, func(c *Case) bool { return !compared(c) }) {
 			list = append(list, in)
 		}
 	}
 	return list
 }
 
-// findTerraform gives the real terraform, or skips.
-func findTerraform(t *testing.T) (path, version string) {
+// findTerraform returns the real terraform, or skips the test.
+func findTerraform(t *testing.T) string {
+	path := lookTerraform(t)
+	if path == "" {
+		t.Skipf("no terraform %s on PATH: nothing to compare with", terraformVersion)
+	}
+	return path
+}
+
+// lookTerraform returns the real terraform, or "" when it is not on PATH or another version.
+func lookTerraform(t *testing.T) string {
 	path, err := exec.LookPath("terraform")
 	if err != nil {
-		t.Skip("no terraform on PATH: nothing to compare with")
+		return ""
 	}
 	cmd := programtest.Bounded(t, path, "version", "-json")
 	cmd.Env = []string{"CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + emptyFile(t), "HOME=" + t.TempDir()}
@@ -228,9 +249,10 @@ func findTerraform(t *testing.T) (path, version string) {
 		t.Fatalf("%s version -json: %v", path, err)
 	}
 	if doc.Version != terraformVersion {
-		t.Skipf("terraform on PATH is %s, the corpus is written for %s", doc.Version, terraformVersion)
+		t.Logf("terraform on PATH is %s, the corpus is written for %s", doc.Version, terraformVersion)
+		return ""
 	}
-	return path, doc.Version
+	return path
 }
 
 func emptyFile(t *testing.T) string {

@@ -239,7 +239,7 @@ type consoleOracle struct {
 
 func newConsoleOracle(t *testing.T) consoleOracle {
 	t.Helper()
-	binary, _ := findTerraform(t)
+	binary := findTerraform(t)
 	return consoleOracle{t: t, binary: binary, dirs: consoleFixture(t)}
 }
 

@@ -1,8 +1,7 @@
 package conformance
 
 import (
-	"os"
-	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -153,25 +152,26 @@ func TestIntendedDifferencesPassAndStaleOnesAreFound(t *testing.T) {
 	want, got := rec("Apply complete! 1"), rec("Apply complete! 2")
 	in := &Intended{Case: "topic/*", At: "text", Reason: "test"}
 	h := &harness{}
-	if reports := h.compare(c, want, got); len(reports) != 1 {
+	if reports := h.compare(c, &Answer{Record: *want}, got); len(reports) != 1 {
 		t.Errorf("without an entry: %d reports, want 1: %v", len(reports), reports)
 	}
-	h = &harness{intended: []*Intended{in}}
-	if reports := h.compare(c, want, got); len(reports) != 0 {
+	h = &harness{corpus: []*Case{c}, intended: []*Intended{in}}
+	if reports := h.compare(c, &Answer{Record: *want}, got); len(reports) != 0 {
 		t.Errorf("with an entry: %v", reports)
 	}
-	if list := h.stale([]*Case{c}); len(list) != 0 {
+	if list := h.stale(); len(list) != 0 {
 		t.Errorf("an entry that showed is called stale: %v", list)
 	}
-	h = &harness{intended: []*Intended{{Case: "topic/name", At: "text", Reason: "test"}}}
-	h.compare(c, want, want)
-	if list := h.stale([]*Case{c}); len(list) != 1 {
+	h = &harness{corpus: []*Case{c}, intended: []*Intended{{Case: "topic/name", At: "text", Reason: "test"}}}
+	h.compare(c, &Answer{Record: *want}, want)
+	if list := h.stale(); len(list) != 1 {
 		t.Errorf("an entry that did not show: %d stale, want 1", len(list))
 	}
-	h = &harness{intended: []*Intended{{Case: "topic/*", At: "text", Reason: "test"}, {Case: "none/*", At: "text", Reason: "test"}}}
-	h.compare(c, want, want)
+	h = &harness{corpus: []*Case{c}, intended: []*Intended{{Case: "topic/*", At: "text", Reason: "test"}, {Case: "none/*", At: "text", Reason: "test"}}}
+	h.compare(c, &Answer{Record: *want}, want)
 	h.intended = append(h.intended, &Intended{Case: "topic/name", At: "text", Reason: "test", Sometimes: true})
-	if list := h.stale([]*Case{c, {Name: "topic/other"}}); len(list) != 1 || list[0].Case != "none/*" {
+	h.corpus = []*Case{c, {Name: "topic/other"}}
+	if list := h.stale(); len(list) != 1 || list[0].Case != "none/*" {
 		t.Errorf("an entry whose other case has not run and one for no case at all: %v, want the latter", list)
 	}
 }
@@ -205,32 +205,58 @@ func TestWildcard(t *testing.T) {
 	}
 }
 
-func TestCacheGivesBackWhatItKept(t *testing.T) {
+func TestAnswersComeBackAsTheyWereStored(t *testing.T) {
 	c, err := parseCase("topic/name", []byte(oneStep))
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := cache{dir: t.TempDir(), version: "1"}
-	if _, ok := k.load(c); ok {
-		t.Error("an empty cache has the case")
+	dir := t.TempDir()
+	load := func() *Answer {
+		a, err := loadAnswer(dir, c)
+		if err != nil {
+			t.Error(err)
+		}
+		return a
 	}
-	rec := &Record{Results: []Result{{List: []string{"x"}}}}
-	k.store(c, rec)
-	got, ok := k.load(c)
-	if !ok || len(got.Results) != 1 || got.Results[0].List[0] != "x" {
-		t.Errorf("got %v, %v", got, ok)
+	if load() != nil {
+		t.Error("an empty folder has an answer")
 	}
-	if _, ok := (cache{dir: k.dir, version: "2"}).load(c); ok {
-		t.Error("another version of terraform has the case")
-	}
-	if err := os.WriteFile(k.path(c), []byte("{"), 0o666); err != nil {
+	stored := &Answer{Terraform: terraformVersion, Digest: c.digest(), Runs: 2, Varies: []Place{{0, "text"}},
+		Record: Record{Results: []Result{{List: []string{"x"}}}}}
+	if err := storeAnswer(dir, c, stored); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := k.load(c); ok {
-		t.Error("a cut record counts as one")
+	if diff := cmp.Diff(stored, load()); diff != "" && runtime.GOOS == "linux" {
+		t.Errorf("(-stored +loaded):\n%s", diff)
 	}
-	if left, _ := filepath.Glob(filepath.Join(k.dir, "new-*")); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
+	c.Hash += "x"
+	if load() != nil {
+		t.Error("a case that has changed has the answer of the one before")
+	}
+}
+
+func TestWhatVariesIsNotCompared(t *testing.T) {
+	c, err := parseCase("topic/name", []byte(oneStep))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := func(text, stderr string) *Record {
+		return &Record{Results: []Result{{Runs: []Run{{Role: "step", Stdout: text, Stderr: stderr}}}}}
+	}
+	one, other := "Error: One\n\n  on a.tf line 1:\n", "Error: Other\n\n  on a.tf line 2:\n"
+	a := &Answer{Runs: 1, Record: *rec("Apply complete! 1", one)}
+	if a.add(c, rec("Apply complete! 1", one)) {
+		t.Errorf("two equal runs vary at %v", a.Varies)
+	}
+	if !a.add(c, rec("Apply complete! 1", other)) || a.Runs != 3 {
+		t.Errorf("two runs with other errors: %v after %d runs", a.Varies, a.Runs)
+	}
+	h := &harness{}
+	if reports := h.compare(c, a, rec("Apply complete! 1", "Error: Third\n")); len(reports) != 0 {
+		t.Errorf("a difference where terraform's runs differ: %v", reports)
+	}
+	if reports := h.compare(c, a, rec("Apply complete! 2", one)); len(reports) != 1 {
+		t.Errorf("a difference elsewhere: %d reports, want 1", len(reports))
 	}
 }
 

@@ -22,7 +22,7 @@ var (
 
 // TestEveryFlagOfTerraformIsThere reads the help of every command of terraform, and asks tombolo's for the same commands and flags.
 func TestEveryFlagOfTerraformIsThere(t *testing.T) {
-	terraform, _ := findTerraform(t)
+	terraform := findTerraform(t)
 	tombolo := findTombolo(t)
 	environ := programtest.Environ()
 	help := func(program string, path []string) string {

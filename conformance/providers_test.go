@@ -17,18 +17,8 @@ const providersSample = 4
 // TestProviders runs the corpus of providers/testdata: providers that are not ours, most of them published, under terraform and tombolo.
 // What providers/build has not built is skipped. TOMBOLO_PROVIDERS_SAMPLE says how many cases to run.
 func TestProviders(t *testing.T) {
-	terraform, version := findTerraform(t)
-	tombolo := findTombolo(t)
-	cases, err := loadCases("providers/testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	intended, err := loadIntended("providers/intended.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &harness{terraform: terraform, tombolo: tombolo, cache: openCache(version), intended: intended}
-	h.runAll(t, cases, sample(cases, envNumber(t, "TOMBOLO_PROVIDERS_SAMPLE", providersSample)))
+	h := newHarness(t, "providers/testdata", "", "providers/intended.json")
+	h.runAll(t, sample(h.corpus, envNumber(t, "TOMBOLO_PROVIDERS_SAMPLE", providersSample)))
 }
 
 // built gives the program that providers/build left in the user's cache directory.

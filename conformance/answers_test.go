@@ -1,0 +1,313 @@
+package conformance
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// answersDir holds what terraform did in each case of the corpus, so that the corpus runs where there is no terraform,
+// and compares with the same answer every time.
+const answersDir = "answers"
+
+// answersFormat is part of every digest. Raise it when run_test.go starts to ask terraform for something else.
+const answersFormat = "1"
+
+var (
+	recordAnswers = flag.String("answers", "",
+		"before the corpus runs, ask terraform for its answers: `missing` ones or all")
+	recordRuns = flag.Int("answers.runs", 10, "how often terraform is asked about a case")
+)
+
+// An Answer is what terraform did in a case: one run in full, and where other runs of the same case gave something else.
+type Answer struct {
+	Terraform string // version
+	Digest    string // of the case, see digest
+	Runs      int    // how often terraform was asked
+	Varies    []Place
+	Record    Record
+}
+
+// A Place is a path of one step's documents at which the runs of terraform did not agree.
+type Place struct {
+	Step int // index into the case's steps
+	Path string
+}
+
+// covers reports whether a difference stands at, above or below the place.
+func (p Place) covers(d Difference) bool {
+	return p.Step == d.Step && (within(p.Path, d.Path) || within(d.Path, p.Path))
+}
+
+// within reports whether path is outer or stands below it.
+func within(outer, path string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// digest tells versions of a case apart. It covers the text of the case, what the harness asks, and the published
+// providers that it uses.
+func (c *Case) digest() string {
+	key := []string{answersFormat, c.Hash}
+	for _, name := range c.plugins {
+		key = append(key, plugins[name].key())
+	}
+	sum := sha256.Sum256([]byte(strings.Join(key, "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
+// storable reports whether the answer to a case can be stored: terraform must be the only program that has a part in it
+// at each step. Where the binaries change places the answer depends on what tombolo did before.
+func (c *Case) storable() bool { return !c.swaps() }
+
+func answerPath(dir string, c *Case) string {
+	return filepath.Join(dir, filepath.FromSlash(c.Name)+".json.gz")
+}
+
+// loadAnswer returns the stored answer to a case, or nil when there is none that fits the case and this platform.
+func loadAnswer(dir string, c *Case) (*Answer, error) {
+	if !c.storable() || runtime.GOOS != "linux" { // the answers come from there; paths and signals differ elsewhere
+		return nil, nil
+	}
+	data, err := os.ReadFile(answerPath(dir, c))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a, err := parseAnswer(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", answerPath(dir, c), err)
+	}
+	if a.Digest != c.digest() || a.Terraform != terraformVersion || len(a.Record.Results) != len(c.Steps) {
+		return nil, nil
+	}
+	return a, nil
+}
+
+func parseAnswer(data []byte) (*Answer, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		return nil, err
+	}
+	var a Answer
+	return &a, json.Unmarshal(text, &a)
+}
+
+// storeAnswer writes an answer beside its final place and renames it, so that a run stopped half way leaves no half answer.
+func storeAnswer(dir string, c *Case, a *Answer) error {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	_, werr := z.Write(text)
+	if err := errors.Join(werr, z.Close()); err != nil {
+		return err
+	}
+	path := answerPath(dir, c)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", packed.Bytes(), 0o666); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// add takes another run of terraform into an answer and reports whether it brought a place at which the runs disagree.
+func (a *Answer) add(c *Case, rec *Record) bool {
+	before := len(a.Varies)
+	for _, d := range differences(c, &a.Record, rec) {
+		if !slices.ContainsFunc(a.Varies, func(p Place) bool { return p.covers(d) }) {
+			a.Varies = append(a.Varies, Place{d.Step, container(d.Path)})
+		}
+	}
+	a.Runs++
+	return len(a.Varies) > before
+}
+
+// container returns the path of the list that an element stands in when it is the element itself that comes and goes, or
+// changes its place: the next run may have yet another one. Any other path is returned as it is.
+func container(path string) string {
+	path = strings.TrimSuffix(path, ".(order)")
+	if !strings.HasSuffix(path, "]") {
+		return path
+	}
+	depth := 0
+	for i := len(path) - 1; i >= 0; i-- {
+		switch path[i] {
+		case ']':
+			depth++
+		case '[':
+			if depth--; depth == 0 {
+				return path[:i]
+			}
+		}
+	}
+	return path
+}
+
+// differences compares two runs of one case, each with its own names for what is random. It ends at a step whose exit
+// codes differ: what follows would only tell the same again.
+func differences(c *Case, a, b *Record) (all []Difference) {
+	left, right := newNormaliser(c.varies), newNormaliser(c.varies)
+	for i, s := range c.Steps {
+		x, y := view(s, a.Results[i], left), view(s, b.Results[i], right)
+		onlyShared(x, y)
+		for _, d := range compareDocuments(x, y) {
+			d.Case, d.Step = c.Name, i
+			all = append(all, d)
+		}
+		if compact(x["exit"]) != compact(y["exit"]) {
+			break
+		}
+	}
+	return all
+}
+
+// ask runs a case once with terraform.
+func (h *harness) ask(t *testing.T, c *Case) *Record {
+	t.Helper()
+	rec, err := record(h.terraform, h.tombolo, caseDir(t, c, "terraform"), c)
+	if err != nil {
+		t.Fatalf("terraform: %v", err)
+	}
+	rec.forgetWaits()
+	return rec
+}
+
+// answer returns what terraform does in a case: what is stored, or what it does now.
+func (h *harness) answer(t *testing.T, c *Case) (a *Answer, live bool) {
+	t.Helper()
+	a, err := loadAnswer(h.answers, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a != nil && !h.asksAnyway {
+		return a, false
+	}
+	if h.terraform == "" {
+		t.Skipf("no terraform %s on PATH, and no stored answer to this case", terraformVersion)
+	}
+	return &Answer{Terraform: terraformVersion, Digest: c.digest(), Runs: 1, Record: *h.ask(t, c)}, true
+}
+
+// recordMissing stores the answers to the cases that have none, or to all of them.
+func (h *harness) recordMissing(t *testing.T, cases []*Case, which string) {
+	if h.terraform == "" {
+		t.Fatalf("-answers=%s needs terraform %s on PATH", which, terraformVersion)
+	}
+	slots := make(chan struct{}, atOnce)
+	t.Run("record", func(t *testing.T) {
+		for _, c := range cases {
+			if a, err := loadAnswer(h.answers, c); !c.storable() || err == nil && a != nil && which == "missing" {
+				continue
+			}
+			t.Run(c.Name, func(t *testing.T) {
+				t.Parallel()
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				h.recordOne(t, c)
+			})
+		}
+	})
+}
+
+func (h *harness) recordOne(t *testing.T, c *Case) {
+	if why := c.missing(); why != "" {
+		t.Skip(why)
+	}
+	a := &Answer{Terraform: terraformVersion, Digest: c.digest(), Runs: 1, Record: *h.ask(t, c)}
+	for a.Runs < *recordRuns {
+		a.add(c, h.ask(t, c))
+	}
+	for _, p := range a.Varies {
+		t.Logf("line %d: terraform's answer varies at %s", c.Steps[p.Step].Line, p.Path)
+	}
+	if err := storeAnswer(h.answers, c, a); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStoredAnswersAreThoseOfTerraform asks the real terraform again and compares with what is stored, case by case.
+// It takes as long as recording once, so it runs where TOMBOLO_CONFORMANCE_ANSWERS=check asks for it.
+func TestStoredAnswersAreThoseOfTerraform(t *testing.T) {
+	if os.Getenv("TOMBOLO_CONFORMANCE_ANSWERS") != "check" {
+		t.Skip("asks terraform about the whole corpus: TOMBOLO_CONFORMANCE_ANSWERS=check runs it")
+	}
+	h := newHarness(t, "testdata", answersDir, "intended.json")
+	if h.terraform == "" {
+		t.Fatalf("TOMBOLO_CONFORMANCE_ANSWERS=check needs terraform %s on PATH", terraformVersion)
+	}
+	slots := make(chan struct{}, atOnce)
+	for _, c := range h.corpus {
+		t.Run(c.Name, func(t *testing.T) {
+			if !c.storable() || c.missing() != "" {
+				t.Skip("has no stored answer")
+			}
+			t.Parallel()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			a, err := loadAnswer(h.answers, c)
+			if err != nil || a == nil {
+				t.Fatalf("no stored answer: %v", err)
+			}
+			if a.add(c, h.ask(t, c)) {
+				t.Errorf("terraform gives another answer than the stored one, of %d runs, at %v", a.Runs-1, a.Varies)
+			}
+		})
+	}
+}
+
+// TestEveryCaseHasAnAnswer finds cases that were written or changed without asking terraform, and answers to no case.
+func TestEveryCaseHasAnAnswer(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the stored answers are those of Linux")
+	}
+	cases, err := loadCases("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, c := range cases {
+		known[answerPath(answersDir, c)] = c.storable()
+		a, err := loadAnswer(answersDir, c)
+		if err != nil {
+			t.Error(err)
+		} else if a == nil && c.storable() && c.missing() == "" {
+			t.Errorf("%s has no stored answer: go test ./conformance -run 'TestConformance$' -answers=missing", c.Name)
+		}
+	}
+	err = filepath.WalkDir(answersDir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !known[path] {
+			t.Errorf("%s is the answer to no case: remove it", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
