@@ -152,8 +152,8 @@ func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answerin
 	resp := p.Answered(ctx, req, found)
 	v := resp.State
 	switch {
-	case v == cty.NilVal, len(value.Conforms(rt.Block, v)) > 0:
-		return nil
+	case v == cty.NilVal, len(value.Conforms(rt.Block, v)) > 0, !v.IsKnown():
+		return nil // as in a run that waits for its answer, it does not say what exists
 	case v.IsNull() && f.Action == "delete" && !resp.Diagnostics.HasErrors():
 		return &state.Edit{Drop: &state.DropObject{Addr: f.Object}}
 	case v.IsNull() || f.Action == "delete":

@@ -229,10 +229,10 @@ ephemeral "world_lease" "l" {
 resource "world_object" "a" {
   name     = "a"
   password = ephemeral.world_lease.l.token
-  behave   = { delay = "3s" }
+  behave   = { delay = "4s" }
 }
 `)
-	inOrder(t, s.happened(0), "OPENED l", "RENEWED l", "RENEWED l", "CREATED a", "RENEWED l", "CLOSED l")
+	inOrder(t, s.happened(0), "OPENED l", "RENEWED l", "CREATED a", "RENEWED l", "CLOSED l")
 	for _, fail := range []string{"open", "renew", "close"} {
 		s := newScene(t)
 		_, _, diags := s.run(`
@@ -244,7 +244,7 @@ ephemeral "world_lease" "l" {
 resource "world_object" "a" {
   name     = "a"
   password = ephemeral.world_lease.l.token
-  behave   = { delay = "2s" }
+  behave   = { delay = "3s" }
 }
 `, false, tombolo.PlanOptions{})
 		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "told to fail") {

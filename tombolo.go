@@ -170,18 +170,24 @@ func used(cfg *config.Config) []addr.Provider {
 // directory; relative names in results stay as they were written.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
 	o.BaseDir = p.baseDir()
-	out := eval.Functions{Table: funcs.Table(o), OfProvider: func(a addr.Provider) map[string]function.Function {
-		of := p.registry.Functions(ctx, a)
-		for name, f := range of {
-			of[name] = funcs.OfProvider("provider::"+a.String()+"::"+name, f, o.Files)
-		}
-		return of
-	}}
+	loose := o
+	loose.Files = nil
+	out := eval.Functions{Table: funcs.Table(o), OfProvider: p.providerFunctions(ctx, o.Files)}
 	if o.Files != nil {
-		o.Files = nil
-		out.Loose = funcs.Table(o)
+		out.Loose, out.LooseOfProvider = funcs.Table(loose), p.providerFunctions(ctx, loose.Files)
 	}
 	return out
+}
+
+// providerFunctions gives the functions of providers, with their results in a record unless that is nil.
+func (p *Project) providerFunctions(ctx context.Context, record *funcs.FileRecord) func(addr.Provider) map[string]function.Function {
+	return func(a addr.Provider) map[string]function.Function {
+		of := p.registry.Functions(ctx, a)
+		for name, f := range of {
+			of[name] = funcs.OfProvider("provider::"+a.ForDisplay()+"::"+name, f, record)
+		}
+		return of
+	}
 }
 
 // baseDir is what relative names in the configuration are relative to; empty for the working directory.

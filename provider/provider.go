@@ -216,7 +216,7 @@ type ReadRequest struct {
 	Client   ClientCapabilities
 }
 
-// ReadResponse holds the object as it is now; null when it is gone.
+// ReadResponse holds the object as it is now; null when it is gone. cty.NilVal says nothing, and is an error.
 type ReadResponse struct {
 	State       cty.Value
 	Private     []byte
@@ -272,7 +272,8 @@ type ApplyRequest struct {
 }
 
 // ApplyResponse holds what exists after the call: null when nothing does. With errors, State says how far it got; cty.NilVal says
-// that this is not known (the answer was lost): the engine keeps a creation on its list of open operations then.
+// that this is not known (the answer was lost): the engine keeps a creation on its list of open operations then. It does the same when
+// State is unknown as a whole, or null although there is no error.
 type ApplyResponse struct {
 	State            cty.Value
 	Private          []byte

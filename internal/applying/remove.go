@@ -89,6 +89,10 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 	case len(value.Conforms(rt.Block, v)) > 0:
 		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider produced invalid object", value.Conforms(rt.Block, v)))
 		return a.keepAfter(op, diags)
+	case !v.IsKnown():
+		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider returned invalid result object after apply",
+			[]value.PathError{{Problem: "the object is unknown as a whole, so that nobody can tell whether it still exists"}}))
+		return a.keepAfter(op, diags)
 	case v.IsNull() && diags.HasErrors():
 		// Many providers answer a failure with no object at all: it may well exist, and dropping it here would lose it. If it is gone, the
 		// next refresh finds out.
@@ -98,7 +102,8 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 			diags = diags.Errorf(nil, "Provider returned invalid result object after apply",
 				"After applying a deletion of %s, the provider %s returned an object that still exists. "+value.ProviderBug, o, c.Provider.Provider.ForDisplay())
 		}
-		v = value.UnknownAsNull(v)
+		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider produced invalid object", value.CheckWriteOnly(rt.Block, v)))
+		v = value.NullWriteOnly(rt.Block, value.UnknownAsNull(v))
 		next, err := state.NewObject(v, rt.Block.ImpliedType(), state.Object{
 			Status: stored.Status, SchemaVersion: rt.Version, Sensitive: value.SensitivePaths(rt.Block, v, stored.Sensitive), Private: resp.Private,
 			Dependencies: stored.Dependencies, CreateBeforeDestroy: stored.CreateBeforeDestroy,

@@ -230,7 +230,11 @@ func (w *writing) call(op string) provider.ApplyResponse {
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
 		Record: w.sketch,
 		Partial: func(v cty.Value, private []byte) {
-			if o, err := w.object(value.UnknownAsNull(v), private, state.Tainted); err == nil && op != "" {
+			if len(value.Conforms(w.block, v)) > 0 || v.IsNull() || !v.IsKnown() {
+				return // it says nothing of an object
+			}
+			v = value.NullWriteOnly(w.block, value.UnknownAsNull(v))
+			if o, err := w.object(v, private, state.Tainted); err == nil && op != "" {
 				_ = w.a.journal.Partial(op, o)
 			}
 		},
@@ -260,24 +264,9 @@ func (w *writing) status() state.Status {
 
 // conclude judges the answer and records what exists now. It gives the new value, without marks.
 func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, error) {
-	diags := w.place(resp.Diagnostics)
-	v := resp.State
-	if v == cty.NilVal {
-		v = cty.NullVal(w.block.ImpliedType())
-	}
 	status := w.status()
-	unanswered := w.unanswered(resp)
-	if errs := value.Conforms(w.block, v); len(errs) > 0 {
-		unanswered = true
-		diags = diags.Extend(w.bad("Provider produced invalid object", errs))
-		v = cty.NullVal(w.block.ImpliedType())
-	} else if !v.IsNull() {
-		if errs := value.CheckKnown(v); len(errs) > 0 {
-			diags = diags.Extend(w.bad("Provider returned invalid result object after apply", errs))
-			v = value.UnknownAsNull(v)
-		}
-		v = value.NullWriteOnly(w.block, v)
-	}
+	v, unanswered, problems := w.accept(resp)
+	diags := w.place(resp.Diagnostics).Extend(problems)
 	if !diags.HasErrors() {
 		errs := value.CheckApplied(w.block, w.planned, v, w.marks.Sensitive...)
 		if resp.LegacyTypeSystem {
@@ -309,10 +298,33 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 	return v, w.a.walk.Report(diags)
 }
 
-// unanswered tells that an answer does not say what exists: there is none, or the call was cut off, so that a failure without an
-// object may only mean that nobody waited for the end.
-func (w *writing) unanswered(resp provider.ApplyResponse) bool {
-	return resp.State == cty.NilVal || resp.State.IsNull() && resp.Diagnostics.HasErrors() && w.a.calls.Err() != nil
+// accept gives what can be stored of an answer, null for nothing, and what no provider is forgiven. unanswered tells that the answer does not
+// say what exists: there is none, it is no object of this type, unknown as a whole, or null although nothing went wrong. A failure without an
+// object means that nothing was made, unless the call was cut off: then it may only mean that nobody waited for the end.
+func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered bool, diags diag.List) {
+	none := cty.NullVal(w.block.ImpliedType())
+	const summary = "Provider returned invalid result object after apply"
+	if v = resp.State; v == cty.NilVal {
+		return none, true, nil
+	}
+	if errs := value.Conforms(w.block, v); len(errs) > 0 {
+		return none, true, w.bad("Provider produced invalid object", errs)
+	}
+	switch {
+	case !v.IsKnown():
+		return none, true, w.bad(summary, []value.PathError{{Problem: "the object is unknown as a whole, so that nobody can tell whether it exists"}})
+	case v.IsNull():
+		return v, !resp.Diagnostics.HasErrors() || w.a.calls.Err() != nil, nil
+	}
+	if errs := value.CheckKnown(v); len(errs) > 0 {
+		diags = w.bad(summary, errs)
+		v = value.UnknownAsNull(v)
+	}
+	if errs := value.CheckWriteOnly(w.block, v); len(errs) > 0 {
+		diags = diags.Extend(w.bad("Provider produced invalid object", errs))
+		v = value.NullWriteOnly(w.block, v)
+	}
+	return v, false, diags
 }
 
 // edits says what the state holds after the call.

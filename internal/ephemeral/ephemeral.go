@@ -22,6 +22,13 @@ import (
 // closing bounds the closing of an object after the run was aborted: what was lent should be given back even then.
 const closing = 10 * time.Second
 
+// An object is not renewed more often than once in shortest, whatever its provider says. One that is overdue as soon as it has been renewed
+// is left alone for longer and longer, up to longest.
+const (
+	shortest = time.Second
+	longest  = time.Minute
+)
+
 // Objects are the open objects of one run. The zero value is not usable; see New.
 type Objects struct {
 	calls  context.Context
@@ -80,8 +87,14 @@ func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block
 // renew prolongs the object whenever it is time, until it is stopped or a renewal fails.
 func (o *object) renew(at time.Time) {
 	defer close(o.ended)
-	for !at.IsZero() {
-		timer := time.NewTimer(time.Until(at))
+	for pause := shortest; !at.IsZero(); {
+		wait := time.Until(at)
+		if wait > 0 {
+			wait, pause = max(wait, shortest), shortest
+		} else {
+			wait, pause = pause, min(2*pause, longest)
+		}
+		timer := time.NewTimer(wait)
 		select {
 		case <-o.stop:
 			timer.Stop()

@@ -28,6 +28,8 @@ type Functions struct {
 	// OfProvider gives the functions of a provider by name; nil when it cannot be asked. It is called for providers only whose
 	// functions a module calls, and concurrently.
 	OfProvider func(addr.Provider) map[string]function.Function
+	// LooseOfProvider gives them for provider blocks; it goes with Loose.
+	LooseOfProvider func(addr.Provider) map[string]function.Function
 }
 
 // providerNamespace begins the names of functions of providers: provider::LOCALNAME::NAME.
@@ -92,7 +94,7 @@ func (w *Walk) functions(u *Unit) map[string]function.Function {
 	table := w.tables[u]
 	if table == nil {
 		table = maps.Clone(w.Inputs.Functions.Table)
-		w.addProviderFunctions(table, u.Module, u.called)
+		addProviderFunctions(table, u.Module, u.called, w.Inputs.Functions.OfProvider)
 		if w.tables == nil {
 			w.tables = map[*Unit]map[string]function.Function{}
 		}
@@ -109,15 +111,15 @@ func (w *Walk) loosely(ctx *hcl.EvalContext, u *Unit) *hcl.EvalContext {
 	ctx.Functions = w.Inputs.Functions.Loose
 	if len(u.called) > 0 {
 		ctx.Functions = maps.Clone(ctx.Functions)
-		w.addProviderFunctions(ctx.Functions, u.Module, u.called)
+		addProviderFunctions(ctx.Functions, u.Module, u.called, w.Inputs.Functions.LooseOfProvider)
 	}
 	return ctx
 }
 
 // addProviderFunctions adds the functions of some of a module's required providers. Those that cannot be asked add nothing: the
 // call is then one of an unknown function.
-func (w *Walk) addProviderFunctions(table map[string]function.Function, m *config.Module, localNames []string) {
-	if w.Inputs.Functions.OfProvider == nil {
+func addProviderFunctions(table map[string]function.Function, m *config.Module, localNames []string, of func(addr.Provider) map[string]function.Function) {
+	if of == nil {
 		return
 	}
 	for _, local := range localNames {
@@ -125,7 +127,7 @@ func (w *Walk) addProviderFunctions(table map[string]function.Function, m *confi
 		if required == nil {
 			continue
 		}
-		for name, f := range w.Inputs.Functions.OfProvider(required.Source) {
+		for name, f := range of(required.Source) {
 			table[providerNamespace+local+"::"+name] = f
 		}
 	}

@@ -443,7 +443,7 @@ func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[stri
 		ctx.Variables[root] = cty.ObjectVal(all)
 	}
 	ctx.Functions = maps.Clone(table)
-	i.walk.addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, filename))
+	addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, filename), i.walk.Inputs.Functions.OfProvider)
 	return ctx, diags.Extend(s.warnings)
 }
 
@@ -480,7 +480,7 @@ func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]fun
 	}
 	ctx := i.Scope(s.refs)
 	ctx.Functions = maps.Clone(table)
-	i.walk.addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, e.Range().Filename))
+	addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, e.Range().Filename), i.walk.Inputs.Functions.OfProvider)
 	v, hclDiags := e.Value(ctx)
 	diags = diags.AppendHCL(hclDiags)
 	for _, d := range diags {

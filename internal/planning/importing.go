@@ -147,7 +147,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	if k.value == cty.NilVal || k.value.IsNull() {
 		return none, p.walk.Report(notThere(o, id))
 	}
-	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
+	if errs := value.CheckRefreshed(rt.Block, k.value); len(errs) > 0 {
 		return none, p.walk.Report(value.BadAnswer(o, cfg, "Provider produced invalid object", errs))
 	}
 	if asked := p.opts.Import; asked != nil && asked.Target == o.Instance {

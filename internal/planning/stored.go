@@ -80,8 +80,12 @@ func (p *planner) place(o addr.Object, diags diag.List) diag.List {
 // look refreshes an object at the current schema, unless refreshing is off, and notes what is to be kept of that.
 func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known, block *eval.Slot, refresh bool) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
-	if errs := value.Conforms(rt.Block, k.value); len(errs) > 0 {
-		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Invalid resource state upgrade", errs)))
+	if errs := value.CheckRefreshed(rt.Block, k.value); len(errs) > 0 {
+		summary := "Invalid resource state upgrade"
+		if k.converted {
+			summary = "Invalid resource state move"
+		}
+		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, summary, errs)))
 	}
 	k.sensitive = value.SensitivePaths(rt.Block, k.value, k.sensitive)
 	p.opts.Secrets.Add(k.value, k.sensitive)
@@ -163,7 +167,10 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return k, err
 	}
-	if resp.State == cty.NilVal || resp.State.IsNull() {
+	if resp.State == cty.NilVal { // "gone" is null: an answer that was forgotten must not lose the object
+		return k, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid object", []value.PathError{{Problem: "there is no object in the answer; one that is gone is null"}})))
+	}
+	if resp.State.IsNull() {
 		return known{value: cty.NullVal(rt.Block.ImpliedType())}, nil
 	}
 	state := value.NormalizeRead(rt.Block, resp.State)

@@ -194,7 +194,12 @@ func (c *client) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 		return resp
 	}
 	r := c.reader(w.method, m.GetDiagnostics())
-	resp.State = r.value("new state", m.GetState(), rt.Block.ImpliedType(), req.Prior)
+	resp.State = req.Prior
+	if empty(m.GetState()) && !r.diags.HasErrors() { // "gone" is a null, not silence
+		r.diags = r.diags.Append(c.bad(w.method, "new state", errNothing))
+	} else if !empty(m.GetState()) {
+		resp.State = r.value("new state", m.GetState(), rt.Block.ImpliedType(), req.Prior)
+	}
 	resp.Private, resp.Identity, resp.Deferred = m.GetPrivate(), r.identity(m.GetIdentity(), rt), decodeDeferred(m.GetDeferred())
 	resp.Diagnostics = r.diags
 	return resp
@@ -255,8 +260,8 @@ func (c *client) Apply(ctx context.Context, req provider.ApplyRequest) provider.
 		return resp
 	}
 	r := c.reader(w.method, m.GetDiagnostics())
-	if m.GetState() == nil && !req.Planned.IsNull() && !r.diags.HasErrors() {
-		r.diags = r.diags.Append(c.bad(w.method, "new state", errors.New("there is none")))
+	if empty(m.GetState()) && !req.Planned.IsNull() && !r.diags.HasErrors() {
+		r.diags = r.diags.Append(c.bad(w.method, "new state", errNothing))
 		resp.State, resp.Diagnostics = cty.NilVal, r.diags
 		return resp
 	}

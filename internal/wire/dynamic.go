@@ -25,7 +25,13 @@ func encodeValue(v cty.Value, ty cty.Type) (*plugin6.DynamicValue, error) {
 	return &plugin6.DynamicValue{Msgpack: b}, nil
 }
 
-// decodeValue reads a value of a type. What was not sent, or sent empty, is null.
+// empty tells whether a value was not sent, or sent without anything in it.
+func empty(m *plugin6.DynamicValue) bool { return len(m.GetMsgpack()) == 0 && len(m.GetJson()) == 0 }
+
+// errNothing is the problem of an answer that leaves out what it is about, where null would say something.
+var errNothing = errors.New("there is none")
+
+// decodeValue reads a value of a type. What was not sent, or sent empty, is null: calls for which that says too much ask empty first.
 func decodeValue(m *plugin6.DynamicValue, ty cty.Type) (cty.Value, error) {
 	switch {
 	case len(m.GetMsgpack()) > 0:

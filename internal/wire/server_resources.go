@@ -96,6 +96,12 @@ func (s *Server) read(ctx context.Context, req *plugin6.ReadRequest) *plugin6.Re
 		}
 		resp := c.inst.Read(ctx, in)
 		c.diags = resp.Diagnostics
+		if resp.State == cty.NilVal && !c.diags.HasErrors() { // null would say that the object is gone
+			c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "The result is not known", Detail: "The provider does not say what became of the object."})
+		}
+		if resp.State == cty.NilVal {
+			return
+		}
 		if state := c.write("new state", resp.State, ty); state != nil {
 			m.State = state
 		}

@@ -6,12 +6,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/internal/value"
 )
+
+// providerPrefix begins the names of functions of providers in a record.
+const providerPrefix = "provider::"
 
 // FileRecord remembers what functions of the outside world gave, as hashes, so that a plan is applied with the files
 // that it was made from. While planning it fills itself; it is stored with the plan (Results) and made again from that
@@ -54,7 +60,11 @@ func (r *FileRecord) Check(name string, args []cty.Value, result cty.Value) erro
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if before, found := r.results[call]; found && before != got {
+	before, found := r.results[call]
+	switch {
+	case found && before != got && strings.HasPrefix(name, providerPrefix):
+		return fmt.Errorf("function returned an inconsistent result: %s was called with the same arguments before, in this run or while the plan was made, and gave something else then. %s", name, value.ProviderBug)
+	case found && before != got:
 		return fmt.Errorf("function returned an inconsistent result: what %s gives here has changed since the plan was made, probably because a file was changed. Make a new plan", name)
 	}
 	r.results[call] = got
