@@ -23,6 +23,7 @@ type Case struct {
 
 	plugins  []string              // names of plugins, see plugins_test.go
 	service  bool                  // an HTTP service of its own, see service_test.go
+	changes  bool                  // what plans show of changes is compared line by line
 	varies   map[string][]string   // type of resource -> attributes that are another text every time
 	files    []txtar.File          // extracted before the first step
 	sections map[string]txtar.File // "@name" sections, for the steps write and use
@@ -39,6 +40,8 @@ type Step struct {
 	Interrupted bool
 	// Global holds options that stand before the command, such as -chdir=x.
 	Global []string
+	// Changes tells that what a plan shows of its changes has to be the same text.
+	Changes bool
 }
 
 // anyNumber of arguments.
@@ -144,6 +147,10 @@ func (c *Case) parseSteps(text string) error {
 			c.service = true
 			continue
 		}
+		if line == "changes:" {
+			c.changes = true
+			continue
+		}
 		if v, ok := strings.CutPrefix(line, "varies:"); ok {
 			words := strings.Fields(v)
 			if len(words) < 2 {
@@ -156,7 +163,7 @@ func (c *Case) parseSteps(text string) error {
 		if err != nil {
 			return fmt.Errorf("steps line %d: %w", i+1, err)
 		}
-		step.Line = i + 1
+		step.Line, step.Changes = i+1, c.changes
 		if err := c.checkStep(step); err != nil {
 			return fmt.Errorf("steps line %d: %w", i+1, err)
 		}

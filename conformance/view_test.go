@@ -133,6 +133,9 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 		}
 	default:
 		doc["text"] = n.text(stableText(s, run))
+		if s.Changes {
+			doc["changes"] = changeLines(strings.Split(n.text(run.Stdout), "\n"))
+		}
 	}
 	doc["text diagnostics"] = textDiagnostics(run, n)
 }
@@ -185,6 +188,29 @@ func stableText(s Step, run Run) string {
 	}
 	return ""
 }
+
+// changeLines gives what a plan shows of objects and outputs that change: the blocks with braces, and the list of outputs.
+func changeLines(lines []string) (out []any) {
+	end, shown := "", false
+	for i, line := range lines {
+		switch {
+		case blockStart.MatchString(line):
+			end, shown = "    }", true
+		case i > 0 && lines[i-1] == "Changes to Outputs:":
+			end, shown = "", true
+		case end == "" && !strings.HasPrefix(line, "  "):
+			shown = false
+		}
+		if shown {
+			out = append(out, line)
+			shown = line != end
+		}
+	}
+	return out
+}
+
+// blockStart opens a resource in a plan, with its sign before it.
+var blockStart = regexp.MustCompile(`^ *(?:[-+~.]|<=|-/\+|\+/-)? *(?:resource|data) "[^"]+" "[^"]+" \{$`)
 
 // dropMember drops all members of a name, at any depth.
 func dropMember(v any, name string) {

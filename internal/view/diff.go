@@ -381,7 +381,7 @@ func compareNested(o *provider.NestedObject, s sides) *node {
 	var n *node
 	switch o.Nesting {
 	case provider.NestingList:
-		n = compareElements(s, func(_, _ int, s sides) *node { return one(s) }, func(int, int) bool { return true })
+		n = compareElements(s, func(_, _ int, s sides) *node { return one(s) }, func(_, _ item) bool { return true })
 	case provider.NestingSet:
 		n = compareBag(s, one)
 	case provider.NestingMap:
@@ -394,22 +394,14 @@ func compareNested(o *provider.NestedObject, s sides) *node {
 }
 
 func compareSequence(s sides, element func(i int) cty.Type) *node {
-	isObject := func(i, j int) bool {
-		b, a := itemAt(s.before, i), itemAt(s.after, j)
-		return isObjectValue(b) && isObjectValue(a)
-	}
-	return compareElements(s, func(i, j int, s sides) *node { return compare(element(max(i, j)), s) }, isObject)
+	return compareElements(s, func(i, j int, s sides) *node { return compare(element(max(i, j)), s) }, bothObjects)
 }
+
+// bothObjects reports whether two elements have parts that can be compared by name.
+func bothObjects(b, a item) bool { return isObjectValue(b.value) && isObjectValue(a.value) }
 
 func isObjectValue(v cty.Value) bool {
-	return !isAbsent(v) && !v.IsNull() && (v.Type().IsObjectType() || v.Type().IsMapType())
-}
-
-func itemAt(v cty.Value, i int) cty.Value {
-	if isAbsent(v) || i < 0 {
-		return cty.NilVal
-	}
-	return v.Index(cty.NumberIntVal(int64(i)))
+	return !v.IsNull() && (v.Type().IsObjectType() || v.Type().IsMapType())
 }
 
 func itemName(i int) string { return strconv.Itoa(i) }

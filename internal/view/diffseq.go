@@ -92,8 +92,9 @@ func (n *node) add(c *node) {
 }
 
 // compareElements compares sequences. element gives the difference of two elements, of which one index may be -1; objects tells whether
-// two elements are objects, which are better compared with each other than shown as one gone and one new.
-func compareElements(s sides, element func(i, j int, s sides) *node, objects func(i, j int) bool) *node {
+// two elements are objects, which are better compared with each other than shown as one gone and one new. Sets come here too, in dynamic
+// values, so elements are found among the items and never by index.
+func compareElements(s sides, element func(i, j int, s sides) *node, objects func(before, after item) bool) *node {
 	n := &node{kind: sequence, op: s.container(), replace: s.replace.isHere()}
 	before, after := items(s.before, s.hadSecret), items(s.after, s.secret)
 	add := func(i, j int) {
@@ -147,12 +148,12 @@ func byPosition(before, after []item) bool {
 }
 
 // align calls add for what is gone (i, -1), new (-1, j) or on both sides (i, j), along a longest common subsequence.
-func align(before, after []item, objects func(i, j int) bool, add func(i, j int)) {
+func align(before, after []item, objects func(before, after item) bool, add func(i, j int)) {
 	common := longestCommon(before, after)
 	i, j, k := 0, 0, 0
 	for i < len(before) || j < len(after) {
 		for i < len(before) && (k >= len(common) || before[i].id != common[k]) {
-			if j < len(after) && (k >= len(common) || after[j].id != common[k]) && objects(i, j) {
+			if j < len(after) && (k >= len(common) || after[j].id != common[k]) && objects(before[i], after[j]) {
 				add(i, j)
 				j++
 			} else {

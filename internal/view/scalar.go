@@ -165,7 +165,7 @@ type changedLine struct {
 func (r *renderer) changedLines(before, after []item, depth int) {
 	number(before, after)
 	var lines []changedLine
-	align(before, after, func(int, int) bool { return false }, func(i, j int) {
+	align(before, after, func(_, _ item) bool { return false }, func(i, j int) {
 		switch {
 		case j < 0:
 			lines = append(lines, changedLine{remove, before[i].value.AsString()})

@@ -1,0 +1,420 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// pairs makes schemas, values of them, and what becomes of the values. Every string and number in a value holds a token that is in no
+// other, so that a text tells which of them it shows. What is made follows from bytes: those of a seed, or those of a fuzzer.
+type pairs struct {
+	data  []byte
+	count int
+	// disordered are tokens of sequences in which more than one thing happened: which elements are taken for moved is free.
+	disordered map[string]bool
+	known      bool // no value is unknown
+	blocks     bool // what is changed are nested blocks, which are compared place by place
+}
+
+func newPairs(data []byte) *pairs { return &pairs{data: data, disordered: map[string]bool{}} }
+
+// n gives a number below limit; without further bytes always 0, which is the simplest choice everywhere.
+func (p *pairs) n(limit int) int {
+	if len(p.data) == 0 {
+		return 0
+	}
+	b := p.data[0]
+	p.data = p.data[1:]
+	return int(b) % limit
+}
+
+func (p *pairs) one(in int) bool { return p.n(in) == in-1 }
+
+func (p *pairs) next() int { p.count++; return p.count }
+
+func (p *pairs) token() string { return fmt.Sprintf("tok%dx", p.next()) }
+
+// typ makes a type. Dynamic parts may stand anywhere but below sets, where no schema has them.
+func (p *pairs) typ(depth int, dynamic bool) cty.Type {
+	kinds := 10
+	if depth == 0 {
+		kinds = 4
+	}
+	switch p.n(kinds) {
+	case 1:
+		return cty.Number
+	case 2:
+		return cty.Bool
+	case 3:
+		if dynamic {
+			return cty.DynamicPseudoType
+		}
+	case 4:
+		return cty.List(p.typ(depth-1, dynamic))
+	case 5, 6:
+		return cty.Set(p.typ(depth-1, false))
+	case 7:
+		return cty.Map(p.typ(depth-1, dynamic))
+	case 8:
+		tys := make([]cty.Type, p.some(4))
+		for i := range tys {
+			tys[i] = p.typ(depth-1, dynamic)
+		}
+		return cty.Tuple(tys)
+	case 9:
+		tys := map[string]cty.Type{}
+		for range p.some(4) {
+			tys[fmt.Sprintf("m%d", p.next())] = p.typ(depth-1, dynamic)
+		}
+		return cty.Object(tys)
+	}
+	return cty.String
+}
+
+// concrete gives a type without dynamic parts, as values have them.
+func (p *pairs) concrete(ty cty.Type) cty.Type {
+	switch {
+	case ty == cty.DynamicPseudoType:
+		return p.typ(2, false)
+	case ty.IsListType():
+		return cty.List(p.concrete(ty.ElementType()))
+	case ty.IsSetType():
+		return cty.Set(p.concrete(ty.ElementType()))
+	case ty.IsMapType():
+		return cty.Map(p.concrete(ty.ElementType()))
+	case ty.IsTupleType():
+		tys := slices.Clone(ty.TupleElementTypes())
+		for i := range tys {
+			tys[i] = p.concrete(tys[i])
+		}
+		return cty.Tuple(tys)
+	case ty.IsObjectType():
+		tys := map[string]cty.Type{}
+		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) {
+			tys[name] = p.concrete(ty.AttributeType(name))
+		}
+		return cty.Object(tys)
+	}
+	return ty
+}
+
+// enough is how many names and leaves a pair gets before no collection gets further elements.
+const enough = 400
+
+// some gives how many elements something gets: below limit.
+func (p *pairs) some(limit int) int {
+	if p.count > enough {
+		return 0
+	}
+	return p.n(limit)
+}
+
+// value makes a value of a type, all of whose leaves are new.
+func (p *pairs) value(ty cty.Type) cty.Value {
+	ty = p.concrete(ty)
+	if p.one(12) {
+		return cty.NullVal(ty)
+	}
+	switch {
+	case ty == cty.Number:
+		return cty.NumberIntVal(int64(7000000 + p.next()))
+	case ty == cty.Bool:
+		return cty.BoolVal(p.one(2))
+	case ty == cty.String:
+		return p.text()
+	case ty.IsTupleType():
+		vals := make([]cty.Value, len(ty.TupleElementTypes()))
+		for i := range vals {
+			vals[i] = p.value(ty.TupleElementType(i))
+		}
+		return cty.TupleVal(vals)
+	case ty.IsObjectType():
+		vals := map[string]cty.Value{}
+		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) {
+			vals[name] = p.value(ty.AttributeType(name))
+		}
+		return cty.ObjectVal(vals)
+	case ty.IsMapType():
+		vals := map[string]cty.Value{}
+		for range p.some(4) {
+			vals[fmt.Sprintf("k%d", p.next())] = p.value(ty.ElementType())
+		}
+		return mapOf(ty, vals)
+	}
+	vals := make([]cty.Value, p.some(5))
+	for i := range vals {
+		vals[i] = p.value(ty.ElementType())
+	}
+	return collectionOf(ty, vals)
+}
+
+// text makes a string: a word, several lines, or JSON.
+func (p *pairs) text() cty.Value {
+	switch p.n(6) {
+	case 4:
+		return cty.StringVal(p.token() + "\n" + p.token() + "\n" + p.token())
+	case 5:
+		return cty.StringVal(fmt.Sprintf(`{"j":["%s",%d,{"k":"%s"}]}`, p.token(), 7000000+p.next(), p.token()))
+	}
+	return cty.StringVal(p.token())
+}
+
+func mapOf(ty cty.Type, vals map[string]cty.Value) cty.Value {
+	if len(vals) == 0 {
+		return cty.MapValEmpty(ty.ElementType())
+	}
+	return cty.MapVal(vals)
+}
+
+func collectionOf(ty cty.Type, vals []cty.Value) cty.Value {
+	switch {
+	case ty.IsSetType() && len(vals) == 0:
+		return cty.SetValEmpty(ty.ElementType())
+	case ty.IsSetType():
+		return cty.SetVal(vals)
+	case len(vals) == 0:
+		return cty.ListValEmpty(ty.ElementType())
+	}
+	return cty.ListVal(vals)
+}
+
+// mutate makes what becomes of a value whose declared type may be dynamic.
+func (p *pairs) mutate(ty cty.Type, v cty.Value) cty.Value {
+	switch p.n(10) {
+	case 0, 1, 2:
+		return v
+	case 3:
+		if !p.known {
+			return cty.UnknownVal(ty)
+		}
+		return v
+	case 4:
+		return p.value(v.Type())
+	case 5:
+		if ty == cty.DynamicPseudoType {
+			return p.value(ty)
+		}
+		return cty.NullVal(v.Type())
+	}
+	if v.IsNull() || !v.IsKnown() {
+		return p.value(v.Type())
+	}
+	switch is := v.Type(); {
+	case is == cty.String:
+		return p.retext(v)
+	case is.IsPrimitiveType():
+		return p.value(is)
+	case is.IsTupleType():
+		vals := v.AsValueSlice()
+		for i := range vals {
+			vals[i] = p.mutate(memberType(ty, i, "", vals[i]), vals[i])
+		}
+		return cty.TupleVal(vals)
+	case is.IsObjectType():
+		vals := v.AsValueMap()
+		for _, name := range slices.Sorted(maps.Keys(vals)) {
+			vals[name] = p.mutate(memberType(ty, 0, name, vals[name]), vals[name])
+		}
+		return cty.ObjectVal(vals)
+	case is.IsMapType():
+		vals := v.AsValueMap()
+		if vals == nil {
+			vals = map[string]cty.Value{}
+		}
+		for _, key := range slices.Sorted(maps.Keys(vals)) {
+			switch p.n(3) {
+			case 1:
+				delete(vals, key)
+			case 2:
+				vals[key] = p.mutate(is.ElementType(), vals[key])
+			}
+		}
+		if p.one(2) {
+			vals[fmt.Sprintf("k%d", p.next())] = p.value(is.ElementType())
+		}
+		return mapOf(is, vals)
+	}
+	return p.collection(v)
+}
+
+// memberType gives the declared type of a member of a tuple or object, where there is one.
+func memberType(ty cty.Type, i int, name string, v cty.Value) cty.Type {
+	switch {
+	case ty.IsTupleType():
+		return ty.TupleElementType(i)
+	case ty.IsObjectType():
+		return ty.AttributeType(name)
+	}
+	return v.Type()
+}
+
+// retext replaces one of the tokens of a string.
+func (p *pairs) retext(v cty.Value) cty.Value {
+	tokens := tokenPattern.FindAllString(v.AsString(), -1)
+	if len(tokens) == 0 {
+		return p.text()
+	}
+	return cty.StringVal(strings.ReplaceAll(v.AsString(), tokens[p.n(len(tokens))], p.token()))
+}
+
+// collection changes a list or set: by elements that come, go, change or move, and by several of these together.
+func (p *pairs) collection(v cty.Value) cty.Value {
+	ty, vals := v.Type(), v.AsValueSlice()
+	happened := 0
+	if p.one(2) { // change, each at its place
+		for i := range vals {
+			if p.one(2) {
+				vals[i] = p.mutate(ty.ElementType(), vals[i])
+				happened = 1
+			}
+		}
+	}
+	for range p.n(3) {
+		if at := p.n(len(vals) + 1); at < len(vals) && p.one(2) {
+			vals = slices.Delete(vals, at, at+1)
+		} else {
+			vals = slices.Insert(vals, at, p.value(ty.ElementType()))
+		}
+		happened++
+	}
+	if len(vals) > 1 && p.one(4) {
+		i, j := p.n(len(vals)), p.n(len(vals))
+		vals[i], vals[j] = vals[j], vals[i]
+		happened += 2
+	}
+	out := collectionOf(ty, vals)
+	if ty.IsListType() && (happened > 1 || happened == 1 && p.blocks) {
+		for _, at := range []cty.Value{v, out} {
+			for token := range leaves(at) {
+				p.disordered[token] = true
+			}
+		}
+	}
+	return out
+}
+
+// block makes a schema. Dynamic attributes are in blocks directly below the outermost, where object and changed know what they make of
+// collections of such blocks.
+func (p *pairs) block(depth int, dynamic bool) *provider.Block {
+	b := &provider.Block{Attributes: map[string]*provider.Attribute{}, Blocks: map[string]*provider.NestedBlock{}}
+	for range 1 + p.n(4) {
+		name := fmt.Sprintf("a%d", p.next())
+		if p.one(10) {
+			name = "tags"
+		}
+		b.Attributes[name] = p.attribute(depth, dynamic)
+	}
+	if depth > 0 {
+		for range p.n(3) {
+			nesting := provider.NestingSingle + provider.Nesting(p.n(5))
+			inner := p.block(depth-1, depth == 2 && nesting != provider.NestingSet)
+			nb := &provider.NestedBlock{Nesting: nesting}
+			nb.Attributes, nb.Blocks = inner.Attributes, inner.Blocks
+			b.Blocks[fmt.Sprintf("b%d", p.next())] = nb
+		}
+	}
+	return b
+}
+
+func (p *pairs) attribute(depth int, dynamic bool) *provider.Attribute {
+	a := &provider.Attribute{Optional: true, Sensitive: p.one(12)}
+	if depth > 0 && p.one(3) {
+		modes := [...]provider.Nesting{provider.NestingSingle, provider.NestingList, provider.NestingSet, provider.NestingMap}
+		a.Nested = &provider.NestedObject{Nesting: modes[p.n(4)], Attributes: map[string]*provider.Attribute{}}
+		for range 1 + p.n(3) {
+			inner := p.attribute(depth-1, dynamic && a.Nested.Nesting == provider.NestingSingle)
+			a.Nested.Attributes[fmt.Sprintf("n%d", p.next())] = inner
+		}
+		return a
+	}
+	a.Type = p.typ(depth+1, dynamic)
+	return a
+}
+
+// object makes the value of a block. Collections of blocks with dynamic attributes are tuples and objects.
+func (p *pairs) object(b *provider.Block) cty.Value {
+	vals := map[string]cty.Value{}
+	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
+		vals[name] = p.value(b.Attributes[name].ImpliedType())
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
+		nb := b.Blocks[name]
+		if nb.ImpliedType() != cty.DynamicPseudoType {
+			vals[name] = p.value(nb.ImpliedType())
+			continue
+		}
+		list, keyed := make([]cty.Value, p.some(3)), map[string]cty.Value{}
+		for i := range list {
+			list[i] = p.object(&nb.Block)
+			keyed[fmt.Sprintf("k%d", p.next())] = list[i]
+		}
+		vals[name] = cty.TupleVal(list)
+		if nb.Nesting == provider.NestingMap {
+			vals[name] = cty.ObjectVal(keyed)
+		}
+	}
+	return cty.ObjectVal(vals)
+}
+
+// changed makes what becomes of an object of a block.
+func (p *pairs) changed(b *provider.Block, v cty.Value) cty.Value {
+	vals := v.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
+		vals[name] = p.mutate(b.Attributes[name].ImpliedType(), vals[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
+		nb := b.Blocks[name]
+		switch ty := nb.ImpliedType(); {
+		case ty != cty.DynamicPseudoType:
+			p.blocks = true
+			vals[name] = p.mutate(ty, vals[name])
+			p.blocks = false
+		case nb.Nesting == provider.NestingMap:
+			keyed := map[string]cty.Value{}
+			for key, inner := range vals[name].AsValueMap() {
+				keyed[key] = inner
+			}
+			for _, key := range slices.Sorted(maps.Keys(keyed)) {
+				keyed[key] = p.changed(&nb.Block, keyed[key])
+			}
+			if p.one(2) {
+				keyed[fmt.Sprintf("k%d", p.next())] = p.object(&nb.Block)
+			}
+			vals[name] = cty.ObjectVal(keyed)
+		default:
+			list := vals[name].AsValueSlice()
+			for i := range list {
+				list[i] = p.changed(&nb.Block, list[i])
+			}
+			if p.one(2) {
+				list = append(list, p.object(&nb.Block))
+			}
+			vals[name] = cty.TupleVal(list)
+		}
+	}
+	return cty.ObjectVal(vals)
+}
+
+// paths chooses places in a value: what is sensitive there, or what forces a replacement. None leads into a set.
+func (p *pairs) paths(v cty.Value) []cty.Path {
+	var all, chosen []cty.Path
+	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
+		if len(path) > 0 {
+			all = append(all, path.Copy())
+		}
+		return !v.Type().IsSetType(), nil
+	})
+	slices.SortStableFunc(all, func(a, b cty.Path) int { return strings.Compare(place(a), place(b)) })
+	for range p.n(4) {
+		if len(all) > 0 {
+			chosen = append(chosen, all[(p.n(256)<<8+p.n(256))%len(all)])
+		}
+	}
+	return chosen
+}
