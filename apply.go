@@ -23,7 +23,7 @@ type Counts = applying.Counts
 
 // Apply performs a plan: exactly its actions. What was done is recorded even when it ends with errors.
 //
-// Ephemeral variables are not part of a plan; give them again in variables, which may be nil.
+// Values of ephemeral variables are not part of a plan: those that it was made with have to be given again, and no others.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty.Value) (Counts, diag.List) {
 	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
 }
@@ -41,7 +41,7 @@ type ApplyOptions struct {
 // ApplyWith is Apply with more options.
 func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts, diag.List) {
 	p := r.project
-	if diags := r.accepts(pl); diags.HasErrors() {
+	if diags := r.accepts(pl).Extend(pl.CheckEphemeral(o.Ephemeral, nil)); diags.HasErrors() {
 		return Counts{}, diags
 	}
 	prog, diags := p.prepare()

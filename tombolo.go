@@ -356,7 +356,11 @@ func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]pl
 	out := map[string]plan.Variable{}
 	for name, v := range cfg.Root.Variables {
 		pv := plan.Variable{Sensitive: v.Sensitive, Ephemeral: v.Ephemeral}
-		if value, ok := given[name]; ok && !v.Ephemeral {
+		switch value, ok := given[name]; {
+		case !ok:
+		case v.Ephemeral:
+			pv.Given = !value.IsNull()
+		default:
 			pv.Value = value
 		}
 		out[name] = pv

@@ -43,6 +43,7 @@ type jsonVariable struct {
 	Value     []byte `json:"value,omitempty"`
 	Sensitive bool   `json:"sensitive,omitempty"`
 	Ephemeral bool   `json:"ephemeral,omitempty"`
+	Given     bool   `json:"given,omitempty"`
 }
 
 type jsonValue struct {
@@ -160,7 +161,7 @@ func encodePlan(p *Plan) ([]byte, error) {
 		FunctionResults: p.FunctionResults, Variables: map[string]jsonVariable{}, Expansions: map[string]map[string][]string{},
 	}
 	for name, v := range p.Variables {
-		j.Variables[name] = jsonVariable{Value: e.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral}
+		j.Variables[name] = jsonVariable{Value: e.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, Given: v.Given}
 	}
 	for _, c := range p.Changes {
 		j.Changes = append(j.Changes, e.change(c))
@@ -329,7 +330,7 @@ func decodePlan(b []byte) (*Plan, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Variables)) { // the first that is wrong is the one that is told of
 		v := j.Variables[name]
-		p.Variables[name] = Variable{Value: d.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral}
+		p.Variables[name] = Variable{Value: d.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, Given: v.Given}
 	}
 	for i := range j.Changes {
 		p.Changes = append(p.Changes, d.change(&j.Changes[i]))

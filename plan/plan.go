@@ -6,13 +6,15 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -159,11 +161,37 @@ type Step struct {
 	After []int
 }
 
-// Variable is the value of a root input variable as the caller gave it (nil Value: not given). Ephemeral values are not kept.
+// Variable is the value of a root input variable as the caller gave it (nil Value: not given). Ephemeral values are not kept: Given reports
+// that there was one other than null.
 type Variable struct {
 	Value     cty.Value
 	Sensitive bool
 	Ephemeral bool
+	Given     bool
+}
+
+// CheckEphemeral refuses to apply the plan with other ephemeral variables than it was made with: their values are not kept, so each has to be given
+// again, and no other. ranges, which may be nil, says where a value was written.
+func (p *Plan) CheckEphemeral(values map[string]cty.Value, ranges map[string]hcl.Range) diag.List {
+	var diags diag.List
+	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
+		v := p.Variables[name]
+		value, given := values[name]
+		switch {
+		case !v.Ephemeral:
+		case v.Given && !given:
+			diags = diags.Errorf(nil, "No value for required variable",
+				"The plan was made with a value of the ephemeral input variable %q, which a plan does not keep. Give the variable again, as -var, in a file of variables or as TF_VAR_%[1]s.", name)
+		case !v.Given && given && !value.IsNull():
+			var at *hcl.Range
+			if r, ok := ranges[name]; ok {
+				at = &r
+			}
+			diags = diags.Errorf(at, "Ephemeral variable was not set during planning",
+				"The plan was made without a value of the ephemeral input variable %q, so it cannot be applied with one. Leave the value out, or make a new plan.", name)
+		}
+	}
+	return diags
 }
 
 // Plan is what planning found.
@@ -232,7 +260,7 @@ func (p *Plan) Applyable() bool {
 		}
 	}
 	for _, o := range p.Outputs {
-		if o.Action != NoOp && (p.Mode != RefreshOnly || ctyset.WhollyKnown(o.After)) {
+		if o.Action != NoOp {
 			return true
 		}
 	}

@@ -307,10 +307,8 @@ func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
 	set := &state.SetOutput{Name: s.Name}
 	if !unmarked.IsNull() {
 		switch {
-		case !ctyset.WhollyKnown(unmarked) && len(a.plan.Targets) > 0:
-			unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out
-		case !ctyset.WhollyKnown(unmarked) && a.plan.Mode == plan.RefreshOnly:
-			return nil // it refers to what does not exist yet: the former value stays
+		case !ctyset.WhollyKnown(unmarked) && (len(a.plan.Targets) > 0 || a.plan.Mode == plan.RefreshOnly):
+			unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out, or that do not exist yet
 		case !ctyset.WhollyKnown(unmarked):
 			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of output %q is still unknown after apply. This is a bug in a provider or in the engine; the former value is kept.", s.Name))
 		}
@@ -409,15 +407,19 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	if b.Config().Addr.Mode == addr.Ephemeral || active && a.plan.Mode == plan.Normal {
 		b.Prepare()
 	}
-	values := make([]cty.Value, len(exp.Keys))
-	n.Fan(len(exp.Keys), func(i int) error {
-		v, err := a.instance(b, exp.Keys[i], changes[exp.Keys[i]])
+	keys := exp.Keys
+	if a.plan.Mode == plan.RefreshOnly {
+		keys = a.withOrphans(b, exp)
+	}
+	values := make([]cty.Value, len(keys))
+	n.Fan(len(keys), func(i int) error {
+		v, err := a.instance(b, keys[i], changes[keys[i]])
 		values[i] = v
 		return err
 	}, func() error {
 		byKey := make(map[addr.Key]cty.Value, len(values))
-		for i, key := range exp.Keys {
-			if values[i] != cty.NilVal { // else targets leave it out
+		for i, key := range keys {
+			if values[i] != cty.NilVal { // else it does not exist, or targets leave it out
 				byKey[key] = values[i]
 			}
 		}
@@ -425,6 +427,19 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 		return nil
 	})
 	return nil
+}
+
+// withOrphans gives the instances of a block, with those that exist though the configuration does not want them any more.
+func (a *applier) withOrphans(b *eval.Block, exp eval.Expansion) []addr.Key {
+	keys := slices.Clip(exp.Keys)
+	if stored := a.journal.Working().State().Resource(b.Addr()); stored != nil && b.Config().Addr.Mode == addr.Managed {
+		for _, key := range stored.Keys() {
+			if stored.Instances[key].Current != nil && !exp.Has(key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
 }
 
 // instance does what the plan says for one instance and gives its value, with marks.
@@ -463,7 +478,7 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	o := a.journal.Working().Object(addr.Object{Instance: inst})
 	if o == nil {
-		if len(a.plan.Targets) > 0 {
+		if len(a.plan.Targets) > 0 || a.plan.Mode == plan.RefreshOnly {
 			return cty.NilVal, nil
 		}
 		if a.plan.Mode != plan.Normal {

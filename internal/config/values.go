@@ -282,7 +282,7 @@ const maxUndeclared = 2
 // VariableValues gives every variable of the root module its final value, converted; those with problems are unknown.
 func (m *Module) VariableValues(values Values) (map[string]cty.Value, diag.List) {
 	out := make(map[string]cty.Value, len(m.Variables))
-	diags := m.undeclared(values)
+	diags := m.Undeclared(values)
 	for _, v := range m.SortedVariables() {
 		raw, ok := values[v.Name]
 		if !ok {
@@ -349,8 +349,8 @@ func (v Values) Ranges() map[string]hcl.Range {
 	return out
 }
 
-// undeclared reports values for variables that the module does not have. Those of the environment may be meant for others.
-func (m *Module) undeclared(values Values) (diags diag.List) {
+// Undeclared reports values for variables that the module does not have. Those of the environment may be meant for others.
+func (m *Module) Undeclared(values Values) (diags diag.List) {
 	const summary = "Value for undeclared variable"
 	warned, more := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(values)) {

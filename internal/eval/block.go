@@ -123,7 +123,8 @@ func (b *Block) Unchecked(key addr.Key) {
 	}
 }
 
-// Set hands over the values of all instances, marks included: from now on references to the block get them.
+// Set hands over the values of all instances, marks included: from now on references to the block get them. Instances without a value do not exist,
+// and a plan that changes nothing may have some that exist without being part of the expansion.
 func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 	r := b.Instance.resources[b.Slot.index]
 	r.exp, r.byKey = exp, values

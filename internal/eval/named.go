@@ -31,17 +31,12 @@ func (i *Instance) evalVariable(s *Slot) error {
 	if i.parent != nil && !v.Ephemeral && value.HasDeepEphemeral(val) {
 		return i.report(diags.Errorf(rng, "Ephemeral value not allowed", "The input variable %q does not accept ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name))
 	}
-	if v.Sensitive {
-		val = val.Mark(value.Sensitive)
-	}
-	if v.Ephemeral {
-		val = val.Mark(value.Ephemeral)
-	}
+	val = declaredMarks(val, v.Sensitive, v.Ephemeral)
 	i.values[s.index] = val
 	if i.walk.Inputs.Validating {
-		// The configuration has to be sound for every value, so guards such as count = var.on ? 1 : 0 stay open. The variable's own
-		// validations judge the argument all the same.
-		i.values[s.index] = cty.UnknownVal(v.Type).WithSameMarks(val)
+		// The configuration has to be sound for every value, so guards such as count = var.on ? 1 : 0 stay open, and what the caller's
+		// argument is marked with counts as little as its value. The variable's own validations judge the argument all the same.
+		i.values[s.index] = declaredMarks(cty.UnknownVal(v.Type), v.Sensitive, v.Ephemeral)
 	}
 	if d := s.faulty(partValidations); d != nil {
 		diags = diags.Extend(d)
@@ -143,18 +138,13 @@ func (i *Instance) evalOutput(s *Slot) error {
 	if !o.Ephemeral && value.HasDeepEphemeral(v) {
 		return i.report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
 	}
-	if o.Ephemeral && !value.HasDeepEphemeral(v) && (ctyset.WhollyKnown(v) || !i.walk.Inputs.Validating) {
+	if o.Ephemeral && !value.HasDeepEphemeral(v) && !(i.walk.Inputs.Validating && i.handsOnEphemeral(s)) {
 		return i.report(diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".", o.Name))
 	}
 	if i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v) {
 		return i.report(diags.Errorf(&rng, "Output refers to sensitive values", "This output would show a sensitive value, or what is derived from one. If it is meant to leave the module, say so with\n    sensitive = true\nand if nothing in it is secret, take the mark off with nonsensitive(...)."))
 	}
-	if o.Sensitive {
-		v = v.Mark(value.Sensitive)
-	}
-	if o.Ephemeral {
-		v = v.Mark(value.Ephemeral)
-	}
+	v = declaredMarks(v, o.Sensitive, o.Ephemeral)
 	i.values[s.index] = v
 	if err := i.report(diags); err != nil {
 		return err
@@ -163,6 +153,37 @@ func (i *Instance) evalOutput(s *Slot) error {
 		return i.walk.driver.RootOutput(s, v)
 	}
 	return nil
+}
+
+// declaredMarks adds to a value the marks that the block of a variable or output value declares.
+func declaredMarks(v cty.Value, sensitive, ephemeral bool) cty.Value {
+	if sensitive {
+		v = v.Mark(value.Sensitive)
+	}
+	if ephemeral {
+		v = v.Mark(value.Ephemeral)
+	}
+	return v
+}
+
+// handsOnEphemeral reports whether the expression of an output value mentions an ephemeral output value of a called module, itself or through
+// local values. While validating those have no marks, but the walk that knows them will find some.
+func (i *Instance) handsOnEphemeral(s *Slot) bool {
+	u, seen, queue := i.Unit, map[*Slot]bool{s: true}, []*Slot{s}
+	for len(queue) > 0 {
+		s, queue = queue[0], queue[1:]
+		for _, n := range s.deps {
+			d := u.slots[n]
+			if d.Kind == SlotCallOutput && d.Output.Ephemeral {
+				return true
+			}
+			if d.Kind == SlotLocal && !seen[d] {
+				seen[d] = true
+				queue = append(queue, d)
+			}
+		}
+	}
+	return false
 }
 
 // Storable tells of a value of a root output that no state can hold.

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -27,11 +28,30 @@ type resourceValue struct {
 
 // value builds the value of the whole block once; every reference shares it.
 func (r *resourceValue) value() cty.Value {
-	r.once.Do(func() { r.whole = collect(r.exp.Mode, r.exp.Keys, r.byKey, r.missing()) })
+	r.once.Do(func() { r.whole = collect(r.exp.Mode, r.keys(), r.byKey, r.missing()) })
 	return r.whole
 }
 
-// missing is the value of an instance that targets leave out and that does not exist.
+// keys gives the instances that the value is made of: those of the expansion, and others that exist without being wanted, where nothing is changed.
+func (r *resourceValue) keys() []addr.Key {
+	keys := slices.Clip(r.exp.Keys)
+	for k := range r.byKey {
+		n, isInt := k.Int()
+		_, isString := k.Str()
+		switch {
+		case r.exp.Has(k):
+		case r.exp.Mode == Keyed && isString:
+			keys = append(keys, k)
+		case r.exp.Mode == Counted && isInt && n < maxCount:
+			for i := len(keys); i <= n; i++ {
+				keys = append(keys, addr.IntKey(i))
+			}
+		}
+	}
+	return keys
+}
+
+// missing is the value of an instance that does not exist, and that this run does not make.
 func (r *resourceValue) missing() cty.Value {
 	if r.slot.Type == nil {
 		return cty.DynamicVal

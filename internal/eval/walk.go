@@ -398,13 +398,13 @@ func (i *Instance) expandCall(s *Slot) error {
 	return nil
 }
 
-// Needed gives the slots that are needed for some of them: the closure over dependencies. Modules always expand, so that every instance
-// is known.
+// Needed gives the slots that are needed for some of them: the closure over dependencies. A module that nothing needed is in does not expand, so
+// that nobody asks how often it is called.
 func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
 	wanted := map[*Slot]bool{}
 	for _, u := range p.order {
 		for _, s := range u.slots {
-			if want(s) || s.Kind == SlotCall {
+			if want(s) {
 				wanted[s] = true
 			}
 		}

@@ -63,7 +63,7 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: inst}}}) // it answers another question
 	}
 	if p.opts.Mode == plan.RefreshOnly {
-		return cty.UnknownVal(block.ImpliedType()), nil
+		return cty.NilVal, nil // there is no object, as in keep
 	}
 	b.Unchecked(inst.Key)
 	change := readLater(b, inst, planned, marks, reason)

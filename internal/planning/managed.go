@@ -86,10 +86,11 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	return planned, p.walk.Report(b.Postconditions(key, planned))
 }
 
-// keep is what a refresh-only plan does with an instance: nothing changes, nothing is created.
+// keep is what a refresh-only plan does with an instance: nothing changes, nothing is created. An instance that does not exist has no value:
+// whatever counts or lists the instances of the block sees those alone that do.
 func (m *managed) keep() (cty.Value, error) {
 	if m.prior.null() {
-		return cty.UnknownVal(m.block.ImpliedType()), nil
+		return cty.NilVal, nil
 	}
 	v := value.MarkAt(m.prior.value, value.Sensitive, planValue(m.block, m.prior.value, m.prior.sensitive).Sensitive)
 	return v, m.p.walk.Report(m.b.Postconditions(m.key, v))

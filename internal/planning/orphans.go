@@ -97,7 +97,8 @@ func (p *planner) planStray(s stray) error {
 	if s.object.Deposed != "" {
 		return p.planDeposed(s.object, s.cfg)
 	}
-	return p.planOrphan(s.object.Instance, s.cfg, s.reason)
+	_, err := p.planOrphan(s.object.Instance, s.cfg, s.reason)
+	return err
 }
 
 // checkStrayProvider makes sure that the provider configuration which the state names is still there.
@@ -114,11 +115,11 @@ func (p *planner) checkStrayProvider(s stray) error {
 		s.object, s.cfg, s.object))
 }
 
-// planOrphan plans the deletion of a current object.
-func (p *planner) planOrphan(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, reason plan.Reason) error {
+// planOrphan plans the deletion of a current object. Where nothing is changed it gives the value of the object.
+func (p *planner) planOrphan(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, reason plan.Reason) (cty.Value, error) {
 	if a.Resource.Mode == addr.Data {
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: a}}})
-		return nil
+		return cty.NilVal, nil
 	}
 	return p.planDelete(addr.Object{Instance: a}, cfg, reason)
 }
@@ -128,7 +129,8 @@ func (p *planner) planDeposed(o addr.Object, cfg addr.AbsProviderConfig) error {
 	if stored := p.prior.ProviderOf(o); stored != (addr.AbsProviderConfig{}) {
 		cfg = stored
 	}
-	return p.planDelete(o, cfg, plan.NoReason)
+	_, err := p.planDelete(o, cfg, plan.NoReason)
+	return err
 }
 
 // planForget plans that an object leaves the state without being destroyed. It is not looked at: what became of it is no matter any more.
@@ -193,11 +195,12 @@ func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider
 	return inst, schema, rt, nil
 }
 
-// planDelete refreshes an object and plans its deletion; one that is gone already just leaves the state.
-func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) error {
+// planDelete refreshes an object and plans its deletion; one that is gone already just leaves the state. Where nothing is changed it gives the
+// value of the object, with marks.
+func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) (cty.Value, error) {
 	inst, schema, rt, err := p.managerOf(o, cfg)
 	if err != nil {
-		return err
+		return cty.NilVal, err
 	}
 	var block *eval.Slot
 	if p.opts.Mode == plan.Destroy && o.Deposed == "" {
@@ -206,14 +209,14 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	}
 	k, err := p.load(o, cfg, rt, inst, block, !p.opts.SkipRefresh)
 	if err != nil || k.null() {
-		return err
+		return cty.NilVal, err
 	}
 	if p.opts.Mode == plan.RefreshOnly {
-		return nil
+		return value.MarkAt(k.value, value.Sensitive, planValue(rt.Block, k.value, k.sensitive).Sensitive), nil
 	}
 	private, err := p.askDestroy(o, cfg, schema, rt, inst, k)
 	if err != nil {
-		return err
+		return cty.NilVal, err
 	}
 	change := &plan.Change{
 		Object: o, PrevAddr: o.Instance, Provider: cfg, Action: plan.Delete, Reason: reason,
@@ -222,7 +225,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 		BeforeIdentity: k.identity, Dependencies: k.object.Dependencies, CreateBeforeDestroy: k.object.CreateBeforeDestroy,
 	}
 	p.add(change)
-	return p.protect(change)
+	return cty.NilVal, p.protect(change)
 }
 
 // askDestroy lets a provider that wants it have a say in a deletion.

@@ -40,10 +40,13 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 				c.After = null
 			}
 		}
+		undeclared := p.prog.OutputSlot(addr.RootModule, name) == nil
 		switch {
+		case undeclared && p.prior.Output(name) != nil:
+			c.Action = plan.Delete // though its value may be null
 		case c.After.IsKnown() && c.After.IsNull() && c.Before.IsNull():
 			c.Action = plan.NoOp
-		case c.After.IsKnown() && c.After.IsNull() && p.prog.OutputSlot(addr.RootModule, name) == nil || p.opts.Mode == plan.Destroy:
+		case c.After.IsKnown() && c.After.IsNull() && undeclared || p.opts.Mode == plan.Destroy:
 			c.Action = plan.Delete
 		case p.prior.Output(name) == nil:
 			c.Action = plan.Create

@@ -13,6 +13,7 @@ package planning
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -298,15 +299,15 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 		switch {
 		case w.deposed != "":
 			return p.planDeposed(addr.Object{Instance: b.Addr().Instance(w.key), Deposed: w.deposed}, b.Slot.ProviderConfig)
-		case w.orphan:
-			return p.planOrphan(b.Addr().Instance(w.key), b.Slot.ProviderConfig, orphanReason(b, exp, w.key))
 		}
 		var v cty.Value
 		var err error
-		switch b.Config().Addr.Mode {
-		case addr.Managed:
+		switch mode := b.Config().Addr.Mode; {
+		case w.orphan:
+			v, err = p.planOrphan(b.Addr().Instance(w.key), b.Slot.ProviderConfig, orphanReason(b, exp, w.key))
+		case mode == addr.Managed:
 			v, err = p.planManaged(b, w.key)
-		case addr.Data:
+		case mode == addr.Data:
 			v, err = p.planData(b, w.key)
 		default:
 			v, err = p.openEphemeral(b, w.key)
@@ -317,6 +318,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 		return err
 	}, func() error {
 		p.leftOut(b, exp, values)
+		maps.DeleteFunc(values, func(_ addr.Key, v cty.Value) bool { return v == cty.NilVal })
 		b.Set(exp, values)
 		return nil
 	})
@@ -382,7 +384,7 @@ func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 
 // leftOut gives the instances of a block that targets leave out the value that they have in the state.
 func (p *planner) leftOut(b *eval.Block, exp eval.Expansion, values map[addr.Key]cty.Value) {
-	if len(values) == len(exp.Keys) {
+	if p.targets == nil {
 		return
 	}
 	for _, key := range exp.Keys {

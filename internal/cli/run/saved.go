@@ -47,10 +47,11 @@ func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	diags = diags.Extend(root.Undeclared(raw))
 	given := config.Values{}
 	for name, v := range raw {
 		decl := root.Variables[name]
-		if v.Origin == config.FromOption || v.Origin == config.FromNamedFile || decl != nil && decl.Ephemeral {
+		if decl != nil && (v.Origin == config.FromOption || v.Origin == config.FromNamedFile || decl.Ephemeral) {
 			given[name] = v
 		}
 	}
@@ -58,10 +59,6 @@ func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		v := given[name]
 		decl := root.Variables[name]
-		if decl == nil {
-			diags = diags.Errorf(nil, "Value for undeclared variable", "The variable %q is set, but the root module of the saved plan does not declare it.", name)
-			continue
-		}
 		one := &config.Module{Variables: map[string]*config.Variable{name: decl}}
 		values, more := one.VariableValues(config.Values{name: v})
 		diags = diags.Extend(more)
@@ -72,6 +69,9 @@ func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.
 		case !sameValue(values[name], planned(pl, decl)):
 			diags = diags.Errorf(nil, "Can't change variable when applying a saved plan", "The variable %q has another value in the saved plan. A plan is applied with the values that it was made with: leave the option out, or make a new plan.", name)
 		}
+	}
+	if !diags.HasErrors() {
+		diags = diags.Extend(pl.CheckEphemeral(out, given.Ranges()))
 	}
 	return out, diags
 }
