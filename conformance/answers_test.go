@@ -28,7 +28,7 @@ const answersFormat = "1"
 
 var (
 	recordAnswers = flag.String("answers", "",
-		"before the corpus runs, ask terraform for its answers: `missing` ones or all")
+		"instead of running the corpus, ask terraform for its answers: `missing` ones or all")
 	recordRuns = flag.Int("answers.runs", 10, "how often terraform is asked about a case")
 )
 
