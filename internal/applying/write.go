@@ -61,19 +61,23 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	if err := w.settle(key); err != nil {
 		return cty.DynamicVal, err
 	}
-	if w.action == plan.Update && ctyset.RawEquals(w.planned, w.prior) {
-		if o := a.journal.Working().Object(c.Object); o != nil && value.EqualPaths(o.Sensitive, value.SensitivePaths(w.block, w.prior, w.marks.Stored())) {
-			// What was not known has come out as it was before: there is nothing to do.
-			v := w.marked(w.prior)
-			return v, a.walk.Report(b.Postconditions(key, v))
-		}
-		return w.sensitivityOnly()
-	}
-	v, err := w.apply()
+	v, err := w.perform()
 	if err != nil {
 		return cty.DynamicVal, err
 	}
 	return v, a.walk.Report(b.Postconditions(key, v))
+}
+
+// perform makes the object what was planned, with as little as that takes.
+func (w *writing) perform() (cty.Value, error) {
+	if w.action != plan.Update || !ctyset.RawEquals(w.planned, w.prior) {
+		return w.apply()
+	}
+	o := w.a.journal.Working().Object(w.c.Object)
+	if o != nil && value.EqualPaths(o.Sensitive, value.SensitivePaths(w.block, w.prior, w.marks.Stored())) {
+		return w.marked(w.prior), nil // what was not known has come out as it was before: there is nothing to do
+	}
+	return w.sensitivityOnly()
 }
 
 // meta gives what the module of a block says to the provider of the block; the plan has found nothing wrong with it.

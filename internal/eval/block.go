@@ -150,7 +150,7 @@ func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
 }
 
 // ReferencedSlots gives the resource slots of the module that the block's own body mentions, and those that depends_on names; a
-// CallClose slot stands for everything inside of a module.
+// CallClose slot stands for everything inside of a module, a CallOutput for what an output value depends on.
 func (b *Block) ReferencedSlots() (direct, explicit []*Slot) {
 	for _, d := range b.Slot.direct {
 		direct = append(direct, b.Instance.Unit.slots[d])

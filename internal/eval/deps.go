@@ -27,7 +27,7 @@ func (p *Program) findResourceDeps() {
 	seen := make([]int, p.total) // the last slot that saw it, plus one: no clearing between slots
 	for _, u := range p.order {
 		for _, s := range u.slots {
-			if s.Kind == SlotResource || s.Kind == SlotProvider || s.Kind == SlotImport {
+			if s.Kind == SlotResource || s.Kind == SlotProvider || s.Kind == SlotImport || s.Kind == SlotCallOutput {
 				s.resourceDeps = p.closure(u.base+s.index, near, seen)
 			}
 		}

@@ -206,23 +206,37 @@ func (l *linker) dependsOn(list []hcl.Traversal) {
 	defer func() { l.whole = false }()
 	for _, t := range list {
 		ref, d := addr.ParseReference(t)
+		if !d.HasErrors() && len(ref.Remaining) > 0 {
+			rng := ref.Remaining.SourceRange()
+			d = d.Errorf(&rng, "Invalid depends_on reference", "What depends_on names has to be a whole object, such as a resource or a module, and no attribute of one. Leave out what stands behind its name.")
+		}
+		if !d.HasErrors() {
+			d = d.Extend(l.dependOn(ref))
+		}
 		l.s.fault(partDependsOn, d)
-		if d.HasErrors() {
-			continue
-		}
-		if ref.Kind == addr.RefModule || ref.Kind == addr.RefOutput {
-			if i, ok := l.u.closes[ref.Name]; ok {
-				l.deps[i] = true
-				l.s.explicit = append(l.s.explicit, i)
-				continue
-			}
-		}
-		if d := l.resolve(ref); d != nil {
-			l.s.fault(partDependsOn, d)
-		} else if ref.Kind == addr.RefResource {
-			l.s.explicit = append(l.s.explicit, l.u.resources[ref.Resource])
+	}
+}
+
+// dependOn adds one explicit dependency: a resource, an output value of a module, or all that is in a module.
+func (l *linker) dependOn(ref addr.Reference) diag.List {
+	whole := l.u.wholeModule(ref)
+	if whole.Kind == addr.RefModule {
+		if i, ok := l.u.closes[ref.Name]; ok {
+			l.deps[i] = true
+			l.s.explicit = append(l.s.explicit, i)
+			return nil
 		}
 	}
+	if i, ok := l.u.outSlots[[2]string{ref.Name, ref.Output}]; ok && whole.Kind == addr.RefOutput {
+		l.deps[i] = true
+		l.s.explicit = append(l.s.explicit, i)
+		return nil
+	}
+	d := l.resolve(whole)
+	if d == nil && whole.Kind == addr.RefResource {
+		l.s.explicit = append(l.s.explicit, l.u.resources[ref.Resource])
+	}
+	return d
 }
 
 // resolve finds the slots that a reference depends on, or says what is wrong with it.
@@ -352,19 +366,23 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 		c := l.u.slots[call].Call
 		if !ref.HasKey && (c.Count != nil || c.ForEach != nil) {
 			// Not an output but an attribute of a collection: evaluation tells.
-			return l.allOutputs(ref.Name, child)
+			l.wholeCall(ref.Name, child)
+			return nil
 		}
 		l.deps[l.u.outSlots[[2]string{ref.Name, ref.Output}]] = true
 		return nil
 	}
-	return l.allOutputs(ref.Name, child)
+	l.wholeCall(ref.Name, child)
+	return nil
 }
 
-func (l *linker) allOutputs(call string, child *Unit) diag.List {
+// wholeCall adds the dependencies of what uses the value of a whole module call: all output values, and all that is in the module, for it may stand
+// for a use of that. So whoever names a module is created after everything in it, and destroyed before.
+func (l *linker) wholeCall(call string, child *Unit) {
 	for o := range child.outputs {
 		l.deps[l.u.outSlots[[2]string{call, o}]] = true
 	}
-	return nil
+	l.deps[l.u.closes[call]] = true
 }
 
 func (l *linker) resolveResource(ref addr.Reference, where string, undeclared problemAt) diag.List {

@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -157,6 +158,8 @@ func (p *planner) pending(module addr.ModuleInstance, s *eval.Slot) bool {
 				return true
 			}
 		}
+	case eval.SlotCallOutput:
+		return slices.ContainsFunc(s.ResourceDeps(), func(r addr.ConfigResource) bool { return p.changedConfigs[r] })
 	}
 	return false
 }

@@ -142,7 +142,7 @@ func (p *planner) walkAll(ctx context.Context) error {
 func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) *planner {
 	p := &planner{
 		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
-		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, fired: map[addr.AbsResource]bool{}, metas: map[*eval.Meta]bool{}, changedModules: map[addr.ModuleInstance]bool{},
+		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, changedConfigs: map[addr.ConfigResource]bool{}, fired: map[addr.AbsResource]bool{}, metas: map[*eval.Meta]bool{}, changedModules: map[addr.ModuleInstance]bool{},
 		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
 		evaluated: map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
 		ephemerals: ephemeral.New(calls, o.Events),
@@ -208,6 +208,7 @@ type planner struct {
 	refreshed      []state.Edit
 	byInstance     map[addr.AbsResourceInstance]*plan.Change
 	changed        map[addr.AbsResource]bool         // blocks with a pending change
+	changedConfigs map[addr.ConfigResource]bool      // the same, whatever the module instance
 	metas          map[*eval.Meta]bool               // provider_meta blocks that have been come to
 	fired          map[addr.AbsResource]bool         // for blocks named by replace_triggered_by: whether they fire
 	changedModules map[addr.ModuleInstance]bool      // modules with a pending change inside
@@ -421,6 +422,7 @@ func (p *planner) add(c *plan.Change) {
 	}
 	if c.Action != plan.NoOp {
 		p.changed[c.Object.Instance.AbsResource()] = true
+		p.changedConfigs[c.Object.Instance.Config()] = true
 		if c.Reason == plan.ReadBecauseCheckNested {
 			return // nothing waits for it
 		}
