@@ -24,7 +24,7 @@ type Declared interface {
 // Check reports moved blocks that make no sense: the same address twice, two ways for one object, cycles, and objects that have not
 // moved at all because they are still declared.
 func (r *Result) Check(d Declared) diag.List {
-	c := &checker{r: r, declared: d, from: map[string]seen{}, to: map[string]seen{}, modules: map[addr.Module][]addr.ModuleInstance{}}
+	c := &checker{r: r, declared: d, from: map[site]seen{}, to: map[site]seen{}, modules: map[addr.Module][]addr.ModuleInstance{}}
 	for _, s := range r.statements {
 		if s.implied {
 			continue
@@ -68,10 +68,17 @@ type seen struct {
 	rng   hcl.Range
 }
 
+// site is an address that a statement names: all instances of what has it, or the one without a key. The two are different, so that a chain may move the
+// only instance within a block and then the block.
+type site struct {
+	address string
+	whole   bool
+}
+
 type checker struct {
 	r        *Result
 	declared Declared
-	from, to map[string]seen
+	from, to map[site]seen
 	modules  map[addr.Module][]addr.ModuleInstance
 	diags    diag.List
 }
@@ -88,17 +95,18 @@ func (c *checker) statement(s *statement, m addr.ModuleInstance) {
 				"%s belongs to the external module package %q. A moved block can only name objects of the package that it stands in.", e.in(m), p)
 		}
 	}
-	if other, ok := c.from[from]; ok && other.other != to {
+	fromPlace, toPlace := site{from, s.from.whole}, site{to, s.to.whole}
+	if other, ok := c.from[fromPlace]; ok && other.other != to {
 		c.diags = c.diags.Errorf(&s.rng, "Ambiguous move statements",
 			"The block at %s says that %s moved to %s, but this one says that it moved to %s. An object can only move to one address.", position(other.rng), from, other.other, to)
 	} else {
-		c.from[from] = seen{to, s.rng}
+		c.from[fromPlace] = seen{to, s.rng}
 	}
-	if other, ok := c.to[to]; ok && other.other != from {
+	if other, ok := c.to[toPlace]; ok && other.other != from {
 		c.diags = c.diags.Errorf(&s.rng, "Ambiguous move statements",
 			"The block at %s says that %s moved to %s, but this one says that %s moved there. Only one object can have moved to an address.", position(other.rng), other.other, to, from)
 	} else {
-		c.to[to] = seen{from, s.rng}
+		c.to[toPlace] = seen{from, s.rng}
 	}
 	if what, where := c.exists(s.from, m); what != "" {
 		c.diags = c.diags.Errorf(&s.rng, "Moved object still exists",

@@ -82,10 +82,16 @@ func (b *branch) add(tokens []token, i int) {
 	b.here = append(b.here, i)
 }
 
-// match visits the patterns that overlap with one: those that end where it ends, and with inside set those that it is part of.
+// match visits the patterns that overlap with one: those that end where it ends, and with inside set those that it is part of. One instance is part of all
+// instances.
 func (b *branch) match(tokens []token, visit func(i int, inside bool)) {
+	b.matchFrom(tokens, false, visit)
+}
+
+// matchFrom is match behind the first tokens; wider tells that the pattern has all instances where the last of those has one.
+func (b *branch) matchFrom(tokens []token, wider bool, visit func(i int, inside bool)) {
 	for _, i := range b.here {
-		visit(i, len(tokens) > 0)
+		visit(i, wider || len(tokens) > 0)
 	}
 	if len(tokens) == 0 {
 		return
@@ -96,16 +102,16 @@ func (b *branch) match(tokens []token, visit func(i int, inside bool)) {
 		return
 	}
 	if f.any != nil {
-		f.any.match(tokens[1:], visit)
+		f.any.matchFrom(tokens[1:], !t.any, visit)
 	}
 	if !t.any {
 		if e := f.exact[t.key]; e != nil {
-			e.match(tokens[1:], visit)
+			e.matchFrom(tokens[1:], false, visit)
 		}
 		return
 	}
 	for _, e := range f.exact {
-		e.match(tokens[1:], visit)
+		e.matchFrom(tokens[1:], false, visit)
 	}
 }
 
