@@ -189,7 +189,7 @@ func (l *loader) readManifest(name string) diag.List {
 		}
 		return nil
 	}
-	return diag.List(nil).Errorf(nil, "Failed to read module manifest", "The record of installed modules in %s cannot be used: %s. Run \"tombolo init\" to write it anew.", name, err)
+	return diag.List(nil).Errorf(nil, "Failed to read module manifest", "The record of installed modules in %s cannot be used: %s. Remove it, and run \"tombolo init\".", name, err)
 }
 
 // children loads the modules that m calls, and theirs. The directories from the root down to m tell a module that calls itself.

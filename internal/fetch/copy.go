@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,7 +15,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 	"github.com/tombolo-iac/tombolo/internal/fetch/download"
+	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
+	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
+
+// copyPrefix begins the names of folders in which modules are that will be copied.
+const copyPrefix = "tombolo-module-"
 
 // CopyModule copies a module into an empty directory, without what is hidden: the beginning of a new configuration. The source is a path on
 // this machine or, where there are packages, whatever a call may have as its source.
@@ -27,7 +34,7 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 		return diags.Errorf(nil, "Can't populate non-empty directory", "The directory has files in it, such as %s. A module is copied into an empty directory only, so that nothing is replaced.", there[0].Name())
 	}
 	if isLocal(source) {
-		return copyTree(source, dir)
+		return copyTree(ctx, source, dir)
 	}
 	kind, normal, err := config.ParseSource(source, false)
 	if err != nil {
@@ -36,7 +43,8 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 	if packages == nil {
 		return diags.Errorf(nil, "Module source not supported", "The module %q has to be downloaded, and here nothing is.", source)
 	}
-	temp, err := os.MkdirTemp("", "module-*")
+	replace.Sweep(os.TempDir(), copyPrefix)
+	temp, err := replace.Unfinished(os.TempDir(), copyPrefix)
 	if err != nil {
 		return diag.FromError("Failed to download module", err)
 	}
@@ -49,7 +57,7 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 	if err != nil {
 		return diags.Errorf(nil, "Failed to download module", "The module %s could not be fetched: %s.", download.Shown(source), strings.TrimSuffix(err.Error(), "."))
 	}
-	return copyTree(from, dir)
+	return copyTree(ctx, from, dir)
 }
 
 // fetchModule fetches the package of a source, and gives the folder of the module in it.
@@ -84,7 +92,7 @@ func fetchModule(ctx context.Context, kind config.SourceKind, source, to string,
 }
 
 // copyTree copies a folder.
-func copyTree(source, dir string) (diags diag.List) {
+func copyTree(ctx context.Context, source, dir string) (diags diag.List) {
 	info, err := os.Stat(source)
 	if err != nil || !info.IsDir() {
 		return diags.Errorf(nil, "Failed to download module", "There is no directory %s.", source)
@@ -93,11 +101,8 @@ func copyTree(source, dir string) (diags diag.List) {
 		return diag.FromError("Failed to copy the module", err)
 	}
 	err = filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(source, path)
-		if err != nil {
+		rel, relErr := filepath.Rel(source, path)
+		if err := errors.Join(err, relErr, context.Cause(ctx)); err != nil {
 			return err
 		}
 		switch to := filepath.Join(dir, rel); {
@@ -113,7 +118,7 @@ func copyTree(source, dir string) (diags diag.List) {
 		case d.IsDir():
 			return os.Mkdir(to, 0o777)
 		default:
-			return copyFile(path, to)
+			return copyFile(ctx, path, to)
 		}
 	})
 	if err != nil {
@@ -137,8 +142,8 @@ func sameDir(a, b string) bool {
 }
 
 // copyFile copies the content behind a name: of a link, that of its target.
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
+func copyFile(ctx context.Context, from, to string) (err error) {
+	in, err := regular.Open(from)
 	if err != nil {
 		return err
 	}
@@ -146,9 +151,6 @@ func copyFile(from, to string) (err error) {
 	info, err := in.Stat()
 	if err != nil {
 		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file that can be copied", from)
 	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
 	if err != nil {
@@ -159,6 +161,6 @@ func copyFile(from, to string) (err error) {
 			err = closeErr
 		}
 	}()
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(out, unpack.Reader(ctx, in))
 	return err
 }

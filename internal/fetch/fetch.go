@@ -12,12 +12,12 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -35,6 +35,8 @@ import (
 
 // Options tell how to install.
 type Options struct {
+	// Base is what links on the way to the data directory may not lead out of; "" for the directory of the configuration.
+	Base string
 	// LanguageVersion is what required_version is judged by, as for config.Load.
 	LanguageVersion string
 	// Upgrade installs modules anew that are recorded already.
@@ -83,20 +85,32 @@ type Installed struct {
 	New bool
 }
 
+// base is what the data directory must be in.
+func (o Options) base(dir, dataDir string) string {
+	if o.Base == "" && filepath.IsAbs(dataDir) {
+		return dataDir // whoever calls has chosen it
+	}
+	return cmp.Or(o.Base, dir, ".")
+}
+
 // InstallModules makes every module that the configuration in dir calls available, and writes the manifest into dataDir
 // (relative to dir, or absolute).
 func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Report, diag.List) {
 	s := newStage(dir, path.Join(filepath.ToSlash(dataDir), "modules"))
+	if err := s.judge(opts.base(dir, dataDir)); err != nil {
+		return &Report{}, diag.FromError("Failed to install modules", err)
+	}
+	// What is there may be anything, such as a link to a file of somebody else. It is not replaced unseen.
 	old, err := readManifest(s.manifest())
 	if err != nil {
-		// What cannot be read is of no use to keep: the walk finds everything again.
-		old = &config.Manifest{}
+		return &Report{}, diag.List{}.Errorf(nil, "Failed to read module manifest", "The record of installed modules in %s cannot be used: %s. Remove it, and run init again.", s.modules+"/modules.json", err)
 	}
 	w := newWalk(config.OSFiles(dir), old, opts)
 	w.stage = s
 	manifest, diags := w.run(ctx)
 	if !diags.HasErrors() {
-		if err := s.place(old, manifest); err != nil {
+		waiting := func() { w.opts.Progress("Another process installs modules in this directory. Waiting for it...") }
+		if err := s.place(ctx, old, manifest, waiting); err != nil {
 			diags = diags.AppendError("Failed to install modules", err)
 		}
 	}
@@ -126,17 +140,17 @@ func readManifest(name string) (*config.Manifest, error) {
 	return config.ParseManifest(src)
 }
 
-// writeManifest replaces the file.
-func writeManifest(name string, m *config.Manifest) error {
+// write replaces the manifest. One with passwords is for its owner alone.
+func (s *stage) write(m *config.Manifest) error {
 	content, err := m.Encode()
 	if err != nil {
 		return fmt.Errorf("encode module manifest: %w", err)
 	}
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("make the directory of the module manifest: %w", err)
+	put := func(w io.Writer) error { _, err := w.Write(content); return err }
+	if slices.ContainsFunc(m.Modules, func(e config.ManifestModule) bool { return download.Shown(e.Source) != e.Source }) {
+		return replace.OwnExact(s.root, s.manifest(), 0o600, put)
 	}
-	return replace.File(name, 0o666, func(w io.Writer) error { _, err := w.Write(content); return err })
+	return replace.Own(s.root, s.manifest(), 0o666, put)
 }
 
 // sorted gives a manifest in the order of its file.

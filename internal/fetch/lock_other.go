@@ -2,5 +2,9 @@
 
 package fetch
 
+import "context"
+
 // lockFolder is of no use where folders cannot be locked.
-func lockFolder(string) (unlock func(), err error) { return func() {}, nil }
+func lockFolder(context.Context, string, func()) (unlock func(), err error) {
+	return func() {}, nil
+}

@@ -3,19 +3,41 @@
 package fetch
 
 import (
+	"context"
+	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// lockFolder waits until no other process works in a folder, and gives what ends that. Where the file system has no such locks nobody waits.
-func lockFolder(dir string) (unlock func(), err error) {
+const (
+	// lockPause is how long to wait before a lock is tried again, lockPatience how long nobody is told that there is one.
+	lockPause    = 50 * time.Millisecond
+	lockPatience = time.Second
+)
+
+// lockFolder waits until no other process works in a folder, and gives what ends that. It calls waiting once if that takes a while, and stops
+// when the context ends. Where the file system has no such locks nobody waits.
+func lockFolder(ctx context.Context, dir string, waiting func()) (unlock func(), err error) {
 	folder, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	for err = unix.EINTR; err == unix.EINTR; {
-		err = unix.Flock(int(folder.Fd()), unix.LOCK_EX)
+	patience := time.NewTimer(lockPatience)
+	defer patience.Stop()
+	for {
+		err := unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return func() { folder.Close() }, nil
+		}
+		select {
+		case <-ctx.Done():
+			folder.Close()
+			return nil, context.Cause(ctx)
+		case <-patience.C:
+			waiting()
+		case <-time.After(lockPause):
+		}
 	}
-	return func() { folder.Close() }, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch"
 	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 // store has packages, by source, as files.
@@ -249,16 +250,22 @@ func TestStagesOfKilledRunsAreRemoved(t *testing.T) {
 	s := &store{packages: map[string]map[string]string{"https://example.com/a.zip": {"main.tf": ""}}}
 	dir := project(t, call("a", "https://example.com/a.zip"))
 	modules := filepath.Join(dir, ".terraform", "modules")
-	for name, age := range map[string]time.Duration{".new-old": 48 * time.Hour, ".new-now": time.Minute} {
+	for name, age := range map[string]time.Duration{".new-old": 48 * time.Hour, ".new-now": time.Minute, ".new-foreign": 48 * time.Hour} {
 		path := filepath.Join(modules, name)
-		if err := errors.Join(os.MkdirAll(path, 0o755), os.Chtimes(path, time.Time{}, time.Now().Add(-age))); err != nil {
+		err := os.MkdirAll(modules, 0o755)
+		if name == ".new-foreign" {
+			err = errors.Join(err, os.Mkdir(path, 0o755))
+		} else if made, makeErr := replace.Unfinished(modules, ".new-"); makeErr == nil {
+			err = errors.Join(err, os.Rename(made, path))
+		}
+		if err = errors.Join(err, os.Chtimes(path, time.Time{}, time.Now().Add(-age))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, _, diags := install(t, dir, fetch.Options{Packages: s}); diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	if got := modulesDir(t, dir); !cmp.Equal(got, []string{".new-now", "a", "modules.json"}) {
+	if got := modulesDir(t, dir); !cmp.Equal(got, []string{".new-foreign", ".new-now", "a", "modules.json"}) {
 		t.Errorf("there is %q", got)
 	}
 }
@@ -320,19 +327,26 @@ func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(dir, config.DefaultDataDir, "modules")); err != nil {
 		t.Skip("no symbolic links can be made here, as on Windows without the right to:", err)
 	}
-	_, _, diags := install(t, dir, fetch.Options{Packages: s})
-	if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "documents in it is not known to be a module") {
-		t.Errorf("got %v", diags.Err())
+	for _, name := range []string{"documents", "other"} {
+		rewrite(t, dir, call(name, pkg))
+		_, _, diags := install(t, dir, fetch.Options{Packages: s})
+		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "by way of a symbolic link") {
+			t.Errorf("got %v", diags.Err())
+		}
+	}
+	if got, err := os.ReadDir(elsewhere); err != nil || len(got) != 1 {
+		t.Errorf("%v %v", got, err)
 	}
 	if _, err := os.Stat(mine); err != nil {
 		t.Error(err)
 	}
-	// A link is fine otherwise, and what was installed by way of it is replaced.
-	rewrite(t, dir, call("other", pkg))
-	for range 2 {
-		if _, _, diags := install(t, dir, fetch.Options{Packages: s, Upgrade: true}); diags.HasErrors() {
-			t.Error(diags.Err())
-		}
+	// Whoever has chosen the folder may put it anywhere.
+	data := filepath.Join(t.TempDir(), "data")
+	if err := errors.Join(os.Mkdir(data, 0o755), os.Symlink(data, data+".link")); err != nil {
+		t.Fatal(err)
+	}
+	if _, diags := fetch.InstallModules(t.Context(), dir, data+".link", fetch.Options{Packages: s}); diags.HasErrors() {
+		t.Error(diags.Err())
 	}
 }
 

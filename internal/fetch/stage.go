@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 // stage is where packages lie until it is sure that they are wanted.
@@ -27,6 +28,9 @@ type stage struct {
 	made    bool // the folder of modules was not there before
 
 	kept []keeping // of the caller's goroutine
+
+	root string // what links on the way to the folder may not lead out of
+	at   string // the real path of the folder
 }
 
 // keeping is a package that has to go to the place of a module.
@@ -36,6 +40,16 @@ type keeping struct {
 }
 
 func newStage(base, modules string) *stage { return &stage{base: base, modules: modules} }
+
+// judge finds out where the folder really is, before anything is done there.
+func (s *stage) judge(root string) (err error) {
+	s.root = root
+	s.at, err = replace.Within(root, s.real(s.modules))
+	return err
+}
+
+// target is the real path of home.
+func (s *stage) target(key string) string { return filepath.Join(s.at, key) }
 
 // real is the path of a name that may be relative.
 func (s *stage) real(name string) string {
@@ -51,11 +65,8 @@ func (s *stage) manifest() string { return s.real(s.modules + "/modules.json") }
 // home is the folder of a module whose package is its own.
 func (s *stage) home(key string) string { return path.Join(s.modules, key) }
 
-// stagePattern makes the names of stages. They are in the folder of modules, so that packages are moved, not copied, to their places.
-const stagePattern = ".new-*"
-
-// forgotten is the age of a stage that nobody works with any more.
-const forgotten = 24 * time.Hour
+// stagePrefix begins the names of stages. They are in the folder of modules, so that packages are moved, not copied, to their places.
+const stagePrefix = ".new-"
 
 // folder gives the name of a new folder in the stage.
 func (s *stage) folder() (string, error) {
@@ -71,26 +82,15 @@ func (s *stage) folder() (string, error) {
 }
 
 func (s *stage) open() error {
-	dir, err := filepath.Abs(s.real(s.modules))
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(s.at); errors.Is(err, fs.ErrNotExist) {
 		s.made = true
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := os.MkdirAll(s.at, 0o777); err != nil {
 		return err
 	}
-	left, err := filepath.Glob(filepath.Join(dir, stagePattern))
-	if err != nil {
-		return err
-	}
-	for _, old := range left {
-		if info, err := os.Lstat(old); err == nil && time.Since(info.ModTime()) > forgotten {
-			_ = os.RemoveAll(old) // the next run may be luckier
-		}
-	}
-	s.temp, err = os.MkdirTemp(dir, stagePattern)
+	replace.Sweep(s.at, stagePrefix)
+	temp, err := replace.Unfinished(s.at, stagePrefix)
+	s.temp = temp
 	return err
 }
 
@@ -98,66 +98,39 @@ func (s *stage) keep(key string, f *fetched) { s.kept = append(s.kept, keeping{k
 
 // place puts the packages into their places and writes the manifest. In between, the manifest knows nothing of what is replaced: a crash
 // leaves modules that are to be installed again, not some that are not what the manifest says.
-func (s *stage) place(old, wanted *config.Manifest) error {
-	if err := s.multiply(); err != nil {
+//
+// After the context has ended nothing is put anywhere; what has begun by then is brought to its end, which takes no time.
+func (s *stage) place(ctx context.Context, old, wanted *config.Manifest, waiting func()) error {
+	if err := s.multiply(ctx); err != nil {
 		return fmt.Errorf("copy a module: %w", err)
 	}
 	if len(s.kept) > 0 {
-		unlock, err := lockFolder(s.real(s.modules))
+		unlock, err := lockFolder(ctx, s.at, waiting)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		if now, err := readManifest(s.manifest()); err == nil {
-			s.leave(old, now, wanted)
-			old = now
-		}
-		if err := s.guard(old); err != nil {
+		now, err := readManifest(s.manifest())
+		if err != nil {
 			return err
 		}
+		s.leave(old, now, wanted)
+		old = now
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
 	}
 	if len(s.kept) > 0 {
-		if err := writeManifest(s.manifest(), s.without(old)); err != nil {
+		if err := s.write(s.without(old)); err != nil {
 			return err
 		}
 	}
-	for _, k := range s.kept {
-		if err := replaceFolder(k.dir, s.real(s.home(k.key))); err != nil {
+	for i, k := range s.kept {
+		if err := replaceFolder(k.dir, s.target(k.key), filepath.Join(s.temp, "former"+strconv.Itoa(i))); err != nil {
 			return fmt.Errorf("install the module %s: %w", k.key, err)
 		}
 	}
-	return writeManifest(s.manifest(), wanted)
-}
-
-// guard refuses to remove what is not known to be a module where the folder of modules is a link that leads out of the project: it may
-// have come with the project, from somebody who wants other folders to be gone.
-func (s *stage) guard(old *config.Manifest) error {
-	base, baseErr := filepath.EvalSymlinks(s.base)
-	real, realErr := filepath.EvalSymlinks(s.real(s.modules))
-	if err := errors.Join(baseErr, realErr); err != nil {
-		return err
-	}
-	base, err := filepath.Abs(base)
-	if err != nil {
-		return err
-	}
-	real, err = filepath.Abs(real)
-	if err != nil {
-		return err
-	}
-	if inside, err := filepath.Rel(base, real); filepath.IsAbs(filepath.FromSlash(s.modules)) || err == nil && filepath.IsLocal(inside) {
-		return nil
-	}
-	known := byKey(old)
-	for _, k := range s.kept {
-		if _, recorded := known[k.key]; recorded {
-			continue
-		}
-		if _, err := os.Lstat(s.real(s.home(k.key))); err == nil {
-			return fmt.Errorf("the folder of modules is a link to %s, and %s in it is not known to be a module. Remove it, or the link", real, k.key)
-		}
-	}
-	return nil
+	return s.write(wanted)
 }
 
 // leave keeps what another process has installed since this one began, if it is the same: that process may be reading it.
@@ -180,7 +153,7 @@ func byKey(m *config.Manifest) map[string]config.ManifestModule {
 
 // multiply makes copies of the packages that several modules have, so that everything is there, and fits on the disk, before anything is
 // replaced.
-func (s *stage) multiply() error {
+func (s *stage) multiply(ctx context.Context) error {
 	taken := map[*fetched]bool{}
 	for i, k := range s.kept {
 		if !taken[k.fetched] {
@@ -191,7 +164,7 @@ func (s *stage) multiply() error {
 		if err != nil {
 			return err
 		}
-		if err := copyPackage(k.dir, to); err != nil {
+		if err := copyPackage(ctx, k.dir, to); err != nil {
 			return err
 		}
 		s.kept[i].fetched = &fetched{k.pkg, to}
@@ -202,13 +175,14 @@ func (s *stage) multiply() error {
 // replaceAttempts bounds how often a place that another process fills at the same time is tried.
 const replaceAttempts = 10
 
-// replaceFolder puts a folder in the place of another one. Of several processes that do so at the same time, the last one wins.
-func replaceFolder(from, to string) (err error) {
-	for range replaceAttempts {
-		if err = os.RemoveAll(to); err == nil {
-			err = os.Rename(from, to)
+// replaceFolder puts a folder in the place of another one, which goes to former. Whoever reads sees one of them as a whole, or none for a
+// moment. Of several processes that do so at the same time, the last one wins.
+func replaceFolder(from, to, former string) (err error) {
+	for i := range replaceAttempts {
+		if err = os.Rename(to, former+"."+strconv.Itoa(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
-		if !errors.Is(err, fs.ErrExist) { // something is in the folder that was empty a moment ago
+		if err = os.Rename(from, to); !errors.Is(err, fs.ErrExist) { // another process has put something there a moment ago
 			return err
 		}
 	}
@@ -224,8 +198,11 @@ func (s *stage) without(m *config.Manifest) *config.Manifest {
 	out := &config.Manifest{}
 	for _, entry := range m.Modules {
 		inside := gone[entry.Key]
-		for i := range entry.Key {
-			inside = inside || entry.Key[i] == '.' && gone[entry.Key[:i]]
+		for i, deep := 0, 0; i < len(entry.Key) && deep <= maxDepth && !inside; i++ {
+			if entry.Key[i] == '.' {
+				inside = gone[entry.Key[:i]]
+				deep++
+			}
 		}
 		if !inside {
 			out.Modules = append(out.Modules, entry)
@@ -249,18 +226,21 @@ func (s *stage) clean() error {
 	return err
 }
 
-// copyPackage copies a package for another module that calls it, without the history of a repository.
-func copyPackage(from, to string) error {
-	from, err := filepath.EvalSymlinks(from) // that of a folder on this machine is a link
+// copyPackage makes a package be there once more, for another module that calls it, without the history of a repository. Files are the same on
+// the disk where the file system can do that, so that a package takes its place once, however often it is called.
+func copyPackage(ctx context.Context, from, to string) error {
+	top, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	ours := top.IsDir() // the files behind a link to a folder on this machine are somebody's own
+	from, err = filepath.EvalSymlinks(from)
 	if err != nil {
 		return err
 	}
 	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, name)
-		if err != nil {
+		rel, relErr := filepath.Rel(from, name)
+		if err := errors.Join(err, relErr, context.Cause(ctx)); err != nil {
 			return err
 		}
 		target := filepath.Join(to, rel)
@@ -278,8 +258,10 @@ func copyPackage(from, to string) error {
 				return err
 			}
 			return os.Symlink(link, target)
+		case ours && os.Link(name, target) == nil:
+			return nil
 		default:
-			return copyFile(name, target)
+			return copyFile(ctx, name, target)
 		}
 	})
 }

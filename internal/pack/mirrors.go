@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 )
 
 // mirrors puts the release into the two mirrors, which keep what they have of earlier ones.
-func (b *build) mirrors() error {
+func (b *build) mirrors(ctx context.Context) error {
 	b.result.FilesystemMirror, b.result.NetworkMirror = filepath.Join(b.Out, filesystemMirror), filepath.Join(b.Out, networkMirror)
 	for _, root := range []string{b.result.FilesystemMirror, b.result.NetworkMirror} {
 		if err := os.MkdirAll(packages.ProviderPath(root, b.Source), 0o755); err != nil {
@@ -27,11 +28,11 @@ func (b *build) mirrors() error {
 			}
 		}
 	}
-	return b.index()
+	return b.index(ctx)
 }
 
 // index writes the documents of the network mirror: of all that it has, since an earlier run may have packed for other platforms.
-func (b *build) index() error {
+func (b *build) index(ctx context.Context) error {
 	found, err := packages.Search(b.result.NetworkMirror, b.Source)
 	if err != nil {
 		return err
@@ -47,11 +48,11 @@ func (b *build) index() error {
 		if all[version] = struct{}{}; archives[version] == nil {
 			archives[version] = map[string]archive{}
 		}
-		files, err := p.Hash()
+		files, err := p.Hash(ctx)
 		if err != nil {
 			return err
 		}
-		whole, err := p.ArchiveHash()
+		whole, err := p.ArchiveHash(ctx)
 		if err != nil {
 			return err
 		}

@@ -196,7 +196,7 @@ func (b *build) write(ctx context.Context) error {
 	for _, name := range names {
 		b.result.Files = append(b.result.Files, filepath.Join(b.Out, name))
 	}
-	return b.mirrors()
+	return b.mirrors(ctx)
 }
 
 // registryManifest is the document by which registries know the versions of the plugin protocol. It names those that the schema can be told in.

@@ -194,9 +194,9 @@ func TestMirrorsKeepWhatTheyHave(t *testing.T) {
 	read(t, filepath.Join(dir, "1.2.3.json"), &version)
 	a := version.Archives[packages.Current().String()]
 	archive := packages.Package{Path: filepath.Join(dir, a.URL), Packed: true}
-	h1, err := archive.Hash()
+	h1, err := archive.Hash(t.Context())
 	must(t, err)
-	zh, err := archive.ArchiveHash()
+	zh, err := archive.ArchiveHash(t.Context())
 	must(t, err)
 	if diff := cmp.Diff([]string{string(h1), string(zh)}, a.Hashes); diff != "" {
 		t.Error(diff)

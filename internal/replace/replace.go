@@ -98,6 +98,11 @@ func replace(name string, perm fs.FileMode, exact bool, write func(io.Writer) er
 			perm, exact = info.Mode().Perm(), true
 		}
 	}
+	return over(name, perm, exact, write)
+}
+
+// over puts a new file in the place of whatever has a name.
+func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error) (dir string, err error) {
 	temp, err := beside(name, perm)
 	if err != nil {
 		return "", nameless(name, err)

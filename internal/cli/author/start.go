@@ -81,7 +81,7 @@ func installed(ctx context.Context, c *command.Call, address addr.Provider) (pro
 	if err != nil {
 		return nil, diag.List{}.Errorf(nil, "The provider is not installed", "The lock file of the working directory has no version of %s. Run init where a configuration requires it, or name its plugin or its folder.", address.ForDisplay())
 	}
-	program, _, err := c.PluginFolder().Installed(address, version)
+	program, _, err := c.PluginFolder().Installed(ctx, address, version)
 	if err != nil {
 		return nil, diag.FromError("The provider is not installed", err)
 	}

@@ -84,6 +84,14 @@ func (a *App) DataDir() string {
 	return config.DefaultDataDir
 }
 
+// DataBase is what links in the data directory may not lead out of: the working directory, unless the user has named another place.
+func (a *App) DataBase() string {
+	if dir := a.Getenv("TF_DATA_DIR"); dir != "" {
+		return dir
+	}
+	return "."
+}
+
 // InputAllowed tells whether the environment permits questions.
 func (a *App) InputAllowed() bool {
 	switch strings.ToLower(a.Getenv("TF_INPUT")) {

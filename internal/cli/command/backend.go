@@ -208,10 +208,7 @@ func (a *App) RecordBackend(b *Backend) error {
 	if err != nil {
 		return err
 	}
-	if err := MakeDir(a.DataDir()); err != nil {
-		return err
-	}
-	return replace.File(a.backendFile(), 0o666, func(w io.Writer) error {
+	return replace.Own(a.DataBase(), a.backendFile(), 0o666, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

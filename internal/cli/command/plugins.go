@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -45,7 +46,7 @@ func (c *Call) Settings() (*settings.Settings, diag.List) {
 
 // PluginFolder is where init installs providers.
 func (a *App) PluginFolder() packages.Folder {
-	return packages.Folder{Dir: filepath.Join(a.DataDir(), "providers")}
+	return packages.Folder{Dir: filepath.Join(a.DataDir(), "providers"), Base: a.DataBase()}
 }
 
 // BuiltIn tells whether this program serves a provider itself when no plugin of it is installed.
@@ -102,7 +103,7 @@ func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 func (c *Call) PlainPlugins() bool { return c.App.Getenv("TF_DISABLE_PLUGIN_TLS") != "" }
 
 // plugins gives the providers of a configuration, and of everything that is locked, that are programs of their own.
-func (c *Call) plugins(project *tombolo.Project, p ProjectOptions) (map[addr.Provider]provider.Factory, diag.List) {
+func (c *Call) plugins(ctx context.Context, project *tombolo.Project, p ProjectOptions) (map[addr.Provider]provider.Factory, diag.List) {
 	wanted, diags := Wanted(project.Config())
 	set, more := c.Settings()
 	diags = diags.Extend(more)
@@ -118,7 +119,7 @@ func (c *Call) plugins(project *tombolo.Project, p ProjectOptions) (map[addr.Pro
 			wanted[e.Provider] = require.Constraints{}
 		}
 	}
-	programs, more := plugins.Ready(plugins.ReadyOptions{
+	programs, more := plugins.Ready(ctx, plugins.ReadyOptions{
 		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn, Each: p.EachPlugin,
 		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok || ProgramProviders(set)[p] != "" },
 	})

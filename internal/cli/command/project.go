@@ -100,7 +100,7 @@ func (c *Call) Load(ctx context.Context, p ProjectOptions) (*tombolo.Project, di
 	if p.NoPlugins {
 		return project, diags
 	}
-	factories, more := c.plugins(project, p)
+	factories, more := c.plugins(ctx, project, p)
 	if diags = diags.Extend(more); more.HasErrors() {
 		return nil, diags
 	}

@@ -61,7 +61,7 @@ func fetchModules(ctx context.Context, c *command.Call, upgrade bool, tests stri
 		calls = append(calls, *run.Place())
 	}
 	_, diags = fetch.InstallModules(ctx, ".", filepath.ToSlash(c.DataDir()), fetch.Options{
-		LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { announce(c, "", view.Clean(line)) },
+		Base: c.DataBase(), LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { announce(c, "", view.Clean(line)) },
 		Packages: fetch.Online(c.Web(), c.Environ), Calls: calls,
 	})
 	return diags

@@ -87,7 +87,7 @@ func TestHostilePackagesOfARegistryAreRefused(t *testing.T) {
 		"device":        {hostileZip(t, exe, entry("dev", fs.ModeDevice|0o666)), "device"},
 		"setuid":        {hostileZip(t, entry(exe.Name, fs.ModeSetuid|0o755)), "special permissions"},
 		"no program":    {hostileZip(t, entry("README", 0o644)), "no program in the package"},
-		"not a package": {[]byte("<html>"), "not a valid zip file"},
+		"not a package": {[]byte("<html>"), "_1.3.0_" + here + ".zip: it is not a zip archive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			net.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.3.0", Raw: c.raw})

@@ -60,7 +60,9 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 		return c.Report(diags)
 	}
 	if diags = diags.Extend(writeLock(c, locked, result, i.lockfile == readOnly)); i.prepare && !diags.HasErrors() {
-		diags = diags.Extend(prepareProviders(ctx, c, programFolders(c.PluginFolder(), command.Uninstalled(set), wanted, result.Lock), set.PlanPrograms.Refusal))
+		diags = diags.Extend(i.prepareProviders(ctx, c, programFolders(ctx, c.PluginFolder(), command.Uninstalled(set), wanted, result.Lock), preparing{
+			refused: set.PlanPrograms.Refusal, ofProject: ofProject(set.Explicit || len(i.pluginDirs) > 0, locked, result.Lock),
+		}))
 	}
 	return c.Report(diags)
 }

@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,9 +20,50 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 )
 
+// preparing tells which preparations run.
+type preparing struct {
+	// refused says why a program may not run at all.
+	refused func(p addr.Provider, words []string) error
+	// ofProject tells of which providers a command may run only after a question: they came with the working directory.
+	ofProject func(p addr.Provider) bool
+}
+
+// projectMirror is the folder of the working directory in which providers are looked for when nothing is said about installation.
+var projectMirror = filepath.Join("terraform.d", "plugins")
+
+// ofProject finds the providers that the working directory brings along and that the lock file did not know before, with just these hashes. A
+// directory may have been cloned from a stranger, and init is what people run first in it.
+func ofProject(told bool, before, now lockfile.File) func(addr.Provider) bool {
+	if told {
+		return func(addr.Provider) bool { return false } // the user has said where providers come from
+	}
+	return func(p addr.Provider) bool {
+		old, _ := before.Entry(p)
+		entry, ok := now.Entry(p)
+		if ok && old.Version == entry.Version && len(old.Hashes) > 0 {
+			return false
+		}
+		found, err := packages.Search(projectMirror, p)
+		return err == nil && len(found) > 0
+	}
+}
+
+// approve asks whether the command that prepares a provider of the project may run.
+func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider, m *manifest.Manifest) (bool, diag.List) {
+	words := handler.Preparation(m)
+	why := fmt.Sprintf("The provider %s comes with this directory, in %s, and the lock file did not have it. To prepare it, this command runs:", p.ForDisplay(), projectMirror)
+	if i.setup.input && c.InputAllowed() && !c.JSON {
+		answer, err := c.Ask(ctx, "Do you want to run a program of this directory?", why+"\n\n"+words+"\n\nEnter \"yes\" to run it now.", false)
+		if err == nil && answer == "yes" {
+			return true, nil
+		}
+	}
+	return false, diag.List{}.Warnf(nil, "Provider program was not prepared", "%s\n  %s\n\nIt was not run. If you trust this directory, run init again: the lock file has the provider now. What needs the program runs the command as well.", why, words)
+}
+
 // prepareProviders makes ready what program providers in folders need beside their own files, as their first use would: a machine without a network
 // then has all of it. What is refused while nothing is to be changed is not run here either.
-func prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Provider]string, refused func(p addr.Provider, words []string) error) (diags diag.List) {
+func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Provider]string, how preparing) (diags diag.List) {
 	list := make([]addr.Provider, 0, len(folders))
 	for p := range folders {
 		list = append(list, p)
@@ -29,8 +71,14 @@ func prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Pro
 	slices.SortFunc(list, func(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) })
 	for _, p := range list {
 		m, mistakes := manifest.Load(folders[p])
-		if mistakes.HasErrors() || refused(p, nil) != nil {
+		if mistakes.HasErrors() || how.refused(p, nil) != nil {
 			continue // mistakes are told by what uses the provider
+		}
+		if handler.Preparation(m) != "" && how.ofProject(p) {
+			approved, more := i.approve(ctx, c, p, m)
+			if diags = diags.Extend(more); !approved {
+				continue
+			}
 		}
 		say := func(line string) { tell(c, p.ForDisplay()+": "+line) }
 		if _, _, err := handler.Prepare(ctx, m, handler.Surroundings{}, false, say); err != nil {
@@ -44,13 +92,13 @@ func prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Pro
 }
 
 // programFolders gives the folders of the wanted providers that are programs: those that are used from their folders, and packages with a manifest.
-func programFolders(installed packages.Folder, elsewhere map[addr.Provider]string, wanted plugins.Wanted, lock lockfile.File) map[addr.Provider]string {
+func programFolders(ctx context.Context, installed packages.Folder, elsewhere map[addr.Provider]string, wanted plugins.Wanted, lock lockfile.File) map[addr.Provider]string {
 	out := map[addr.Provider]string{}
 	for _, e := range lock.Entries() {
 		if _, ok := wanted[e.Provider]; !ok {
 			continue
 		}
-		if program, _, err := installed.Installed(e.Provider, e.Version); err == nil {
+		if program, _, err := installed.Installed(ctx, e.Provider, e.Version); err == nil {
 			out[e.Provider] = filepath.Dir(program)
 		}
 	}

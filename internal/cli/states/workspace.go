@@ -110,10 +110,7 @@ func openWorkspaces(ctx context.Context, c *command.Call) (w workspaces, diags d
 
 // choose remembers the selected workspace.
 func choose(c *command.Call, name string) error {
-	if err := command.MakeDir(c.DataDir()); err != nil {
-		return err
-	}
-	return replace.File(filepath.Join(c.DataDir(), "environment"), 0o666, func(w io.Writer) error {
+	return replace.Own(c.DataBase(), filepath.Join(c.DataDir(), "environment"), 0o666, func(w io.Writer) error {
 		_, err := io.WriteString(w, name)
 		return err
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
 	"github.com/tombolo-iac/tombolo/internal/suite"
@@ -36,6 +37,9 @@ func (p *places) folder() string { return filepath.Join(p.call.DataDir(), "tests
 func (p *places) of(f *testfile.File, key string) suite.Place {
 	if p.dir == "" && p.failed == nil {
 		p.dir = filepath.Join(p.folder(), fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405"), os.Getpid()))
+	}
+	if p.failed == nil {
+		_, p.failed = replace.Within(p.call.DataBase(), p.fileDir(f))
 	}
 	if p.failed == nil {
 		p.failed = command.MakeDir(p.fileDir(f))

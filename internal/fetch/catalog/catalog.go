@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/internal/config"
@@ -166,16 +167,27 @@ func Follow(from *url.URL, said string) (string, error) {
 	if kind != config.SourceRemote {
 		return "", fmt.Errorf("%.200q is not the address of a package", said)
 	}
-	_, rest := config.SplitForced(source)
+	getter, rest := config.SplitForced(source)
 	u, err := url.Parse(rest)
 	if err != nil {
 		return "", errors.New("it is not an address of the web")
 	}
-	switch u.Scheme {
-	case "https", "ssh":
-		return source, nil
-	case "http", "git":
-		return source, web.Protected(from, u)
+	if u.Host == "" || !slices.Contains(offered[getter], u.Scheme) {
+		return "", fmt.Errorf("%.200q is on this machine, or is asked for in a way that a server may not choose", said)
 	}
-	return "", fmt.Errorf("%.200q is on this machine, or is asked for in a way that a server may not choose", said)
+	if u.Scheme == "https" || u.Scheme == "ssh" {
+		return source, nil
+	}
+	return source, web.Protected(from, u)
+}
+
+// offered are the ways of fetching that a server may choose, each with the schemes of the addresses that it may name for it. A getter works
+// with more: "file" takes the path of any address.
+var offered = map[string][]string{
+	"":      {"https", "http"},
+	"https": {"https", "http"},
+	"http":  {"https", "http"},
+	"git":   {"https", "ssh", "http", "git"},
+	// What cannot be fetched here is refused with the reason where it would be fetched.
+	"hg": {"https"}, "s3": {"https"}, "gcs": {"https"},
 }

@@ -2,6 +2,7 @@ package download
 
 import (
 	"compress/bzip2"
+	"context"
 	"crypto/md5"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -18,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // archiveNames are the ends of names of archives.
@@ -56,64 +58,81 @@ func archiveKind(u *url.URL) (string, error) {
 }
 
 // unpack extracts an archive; name is what it is called in errors.
-func (g *Getter) unpack(kind, archive, name, dir string) error {
+func (g *Getter) unpack(ctx context.Context, kind, archive, name, dir string) error {
 	limits := g.limits()
 	if kind == "zip" {
-		return unpack.Zip(archive, dir, limits)
+		return unpack.Zip(ctx, archive, name, dir, limits)
 	}
-	file, err := os.Open(archive)
+	file, err := regular.Open(archive)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	if kind == "tar.bz2" {
-		return unpack.Tar(name, bzip2.NewReader(file), dir, limits)
+		return unpack.Tar(ctx, name, bzip2.NewReader(file), dir, limits)
 	}
-	return unpack.TarGz(name, file, dir, limits)
+	return unpack.TarGz(ctx, name, file, dir, limits)
 }
 
-// checksum is what the checksum parameter of a source asks of an archive; the zero value asks for nothing.
+// checksum is what the checksum parameter of a source asks of an archive.
 type checksum struct {
 	text string
 	sum  []byte
-	hash hash.Hash
+	hash func() hash.Hash
 }
 
 var hashes = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
 
 // parseChecksum reads TYPE:HEX, or HEX alone, whose length tells the type.
 func parseChecksum(text string) (checksum, error) {
-	if text == "" {
-		return checksum{}, nil
-	}
 	kind, digits, named := strings.Cut(text, ":")
 	if !named {
 		kind, digits = "", text
 	}
 	sum, err := hex.DecodeString(digits)
 	for name, make := range hashes {
-		if h := make(); err == nil && len(sum) == h.Size() && (name == kind || !named) {
-			return checksum{text, sum, h}, nil
+		if err == nil && len(sum) == make().Size() && (name == kind || !named) {
+			return checksum{text, sum, make}, nil
 		}
 	}
 	return checksum{}, fmt.Errorf("the checksum %.200q cannot be used: expected one such as sha256:HEX", text)
 }
 
-// verify compares a file.
-func (c checksum) verify(name string) error {
-	if c.hash == nil {
+// addChecksum takes in what the address of a package asks for.
+func addChecksum(sums []checksum, u *url.URL) ([]checksum, error) {
+	for _, text := range u.Query()["checksum"] {
+		sum, err := parseChecksum(text)
+		if err != nil {
+			return nil, err
+		}
+		sums = append(sums[:len(sums):len(sums)], sum)
+	}
+	return sums, nil
+}
+
+// verify compares a file with all that is asked for.
+func verify(ctx context.Context, name string, sums []checksum) error {
+	if len(sums) == 0 {
 		return nil
 	}
-	file, err := os.Open(name)
+	file, err := regular.Open(name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if _, err := io.Copy(c.hash, file); err != nil {
+	var into []io.Writer
+	hashed := make([]hash.Hash, len(sums))
+	for i, sum := range sums {
+		hashed[i] = sum.hash()
+		into = append(into, hashed[i])
+	}
+	if _, err := io.Copy(io.MultiWriter(into...), unpack.Reader(ctx, file)); err != nil {
 		return err
 	}
-	if got := c.hash.Sum(nil); string(got) != string(c.sum) {
-		return fmt.Errorf("the archive has the checksum %x, and the source asks for %s: it was changed, or it is another one", got, c.text)
+	for i, sum := range sums {
+		if got := hashed[i].Sum(nil); string(got) != string(sum.sum) {
+			return fmt.Errorf("the archive has the checksum %x, and the source asks for %s: it was changed, or it is another one", got, sum.text)
+		}
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (g *Getter) limits() unpack.Limits {
 // Fetch puts a package, the normal form of a remote source without a folder, into a folder that is not there yet. For a folder on this
 // machine it makes a link to that.
 func (g *Getter) Fetch(ctx context.Context, pkg, dir string) error {
-	err := g.fetch(ctx, pkg, dir, maxHops)
+	err := g.fetch(ctx, pkg, dir, order{hops: maxHops, named: true})
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
@@ -59,7 +59,14 @@ func (g *Getter) Fetch(ctx context.Context, pkg, dir string) error {
 // maxHops bounds how often a page may say that the package is elsewhere.
 const maxHops = 10
 
-func (g *Getter) fetch(ctx context.Context, pkg, dir string, hops int) error {
+// order is what is known about a package beside its address.
+type order struct {
+	hops  int        // how many pages may still say that it is elsewhere
+	named bool       // the address is that of the source, not one that a server has given
+	sums  []checksum // what the archive must have, as the source and pages say
+}
+
+func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 	getter, address := config.SplitForced(pkg)
 	u, err := url.Parse(address)
 	if err != nil {
@@ -71,13 +78,22 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, hops int) error {
 	if u.Opaque != "" || u.Scheme == "" {
 		return fmt.Errorf("%.200q is not an address that packages can be fetched from: expected one like https://example.com/package.zip or git::https://example.com/repository.git", Shown(pkg))
 	}
+	if o.sums, err = addChecksum(o.sums, u); err != nil {
+		return err
+	}
 	switch getter {
 	case "git":
+		if len(o.sums) > 0 {
+			return errors.New(noChecksum("a Git repository") + ": name a commit with ?ref= instead")
+		}
 		return g.git(ctx, u, dir)
 	case "http", "https":
-		return g.http(ctx, u, dir, hops)
+		return g.http(ctx, u, dir, o)
 	case "file":
-		return g.local(u, dir)
+		if !o.named {
+			return fmt.Errorf("%.200q is on this machine, and a server may not choose that", Shown(address))
+		}
+		return g.local(ctx, u, dir, o)
 	case "hg", "s3", "gcs":
 		return fmt.Errorf("packages are not fetched by way of %s. Put the module into a Git repository or into an archive behind a web server, or copy it into the project", services[getter])
 	case "ssh":
@@ -88,8 +104,13 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, hops int) error {
 
 var services = map[string]string{"hg": "Mercurial", "s3": "Amazon S3", "gcs": "Google Cloud Storage"}
 
+// noChecksum says that a source has a checksum and the package cannot be compared with it.
+func noChecksum(what string) string {
+	return "the source asks for a checksum, which only an archive has, and the package is " + what
+}
+
 // local uses what is on this machine: an archive is unpacked, a folder linked to.
-func (g *Getter) local(u *url.URL, dir string) error {
+func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) error {
 	from := filepath.FromSlash(u.Path)
 	if runtime.GOOS == "windows" {
 		from = strings.TrimPrefix(from, `\`)
@@ -102,6 +123,9 @@ func (g *Getter) local(u *url.URL, dir string) error {
 		return err
 	}
 	if info.IsDir() {
+		if len(o.sums) > 0 {
+			return errors.New(noChecksum("a folder") + ": remove it from the source")
+		}
 		return os.Symlink(from, dir)
 	}
 	kind, err := archiveKind(u)
@@ -111,14 +135,10 @@ func (g *Getter) local(u *url.URL, dir string) error {
 	if kind == "" {
 		return fmt.Errorf("%s is a file, and not an archive: expected a folder, or a name that ends in %s", from, archiveNames)
 	}
-	want, err := parseChecksum(u.Query().Get("checksum"))
-	if err == nil {
-		err = want.verify(from)
-	}
-	if err != nil {
+	if err := verify(ctx, from, o.sums); err != nil {
 		return err
 	}
-	return g.unpack(kind, from, from, dir)
+	return g.unpack(ctx, kind, from, from, dir)
 }
 
 // Shown is a source as people may see it: without passwords and keys. In an address of the web, where tokens stand as users too, the user

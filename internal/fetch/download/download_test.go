@@ -164,12 +164,70 @@ func TestChecksumsAreCompared(t *testing.T) {
 	p.refuses("https://web.example/a.zip?checksum=file:https://web.example/sums", "cannot be used")
 }
 
+// A checksum counts for the archive that a page leads to, and is refused where there is none that could have it.
+func TestAChecksumIsNeverIgnored(t *testing.T) {
+	p := newPlace(t)
+	git := fetchtest.NewGit(t) // skips where there is no git
+	git.Add("x", map[string]string{"main.tf": ""})
+	p.Serve("git.example", git)
+	body := fetchtest.Zip(map[string]string{"main.tf": "", "sub/main.tf": ""})
+	good, bad := fmt.Sprintf("sha256:%x", sha256.Sum256(body)), "sha256:"+strings.Repeat("0", 64)
+	p.Answer("web.example", "/a.zip", content(body))
+	for path, said := range map[string]string{"/page": "https://web.example/a.zip", "/sub": "https://web.example/a.zip//sub", "/git": "git::https://git.example/x.git", "/bad": "https://web.example/a.zip?checksum=" + bad} {
+		p.Answer("web.example", path, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Terraform-Get", said) })
+	}
+	for _, source := range []string{"https://web.example/page?checksum=" + good, "https://web.example/sub?checksum=" + good} {
+		if _, err := p.fetch(source); err != nil {
+			t.Error(err)
+		}
+	}
+	folder := filepath.ToSlash(t.TempDir())
+	for source, want := range map[string]string{
+		"https://web.example/page?checksum=" + bad:           "it was changed, or it is another one",
+		"https://web.example/sub?checksum=" + bad:            "it was changed, or it is another one",
+		"https://web.example/bad?checksum=" + good:           "it was changed, or it is another one",
+		"https://web.example/git?checksum=" + good:           "which only an archive has",
+		"git::https://git.example/x.git?checksum=" + good:    "which only an archive has",
+		"file://" + folder + "?checksum=" + good:             "which only an archive has",
+		"https://web.example/page?checksum=x":                "cannot be used",
+		"git::https://git.example/x.git?ref=v1&checksum=md5": "cannot be used",
+	} {
+		p.refuses(source, want)
+	}
+}
+
+// A link may be legal in its package and lead elsewhere once it stands in the place of the package.
+func TestAFolderIsTakenOutOfItsPackageItself(t *testing.T) {
+	p := newPlace(t)
+	dir := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755} }
+	link := func(name, to string) tar.Header {
+		return tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
+	}
+	p.Answer("web.example", "/p.tar.gz", content(archive(t,
+		dir("victim"), tar.Header{Name: "victim/main.tf"}, dir("d0/d1/d2"), link("d0/d1/d2/mod", "../../../victim"), link("d0/d1/d2/inner", "d3"),
+		dir("d0/d1/d2/d3"), tar.Header{Name: "d0/d1/d2/d3/main.tf"}, link("d0/d1/d2/d3/out", "../../../../victim"),
+	)))
+	for path, said := range map[string]string{"/mod": "d0/d1/d2/mod", "/inner": "d0/d1/d2/inner"} {
+		p.Answer("web.example", path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Terraform-Get", "https://web.example/p.tar.gz//"+said)
+		})
+	}
+	got, err := p.fetch("https://web.example/mod")
+	info, statErr := os.Lstat(got)
+	if err != nil || statErr != nil || !info.IsDir() || !slices.Equal(names(t, got), []string{"main.tf"}) {
+		t.Errorf("%v %v: it must be the folder itself", err, statErr)
+	}
+	p.refuses("https://web.example/inner", "leads out of the folder")
+}
+
 func TestServersCannotSendUsAnywhere(t *testing.T) {
 	p := newPlace(t)
 	for i, c := range []struct{ said, want string }{
 		{"file:///etc", "on this machine"}, {"git::file:///etc", "on this machine"}, {"file::/etc", "on this machine"}, {"git::ext::sh -c id", "may not choose"},
 		{"http://web.example/x.zip", "not protected by TLS"}, {"git::http://web.example/x", "not protected by TLS"}, {"corp/net/aws", "not the address of a package"},
 		{"s3::https://s3.amazonaws.com/b/k.zip", "Amazon S3"}, {"git::ssh://-oProxyCommand=id/x", "option"}, {"./page?n=1", "more than 10 times"}, {strings.Repeat("x", 20_000), "bytes"},
+		{"file::https:///etc", "on this machine"}, {"file::https://web.example/etc", "may not choose"}, {"file::http:///etc", "on this machine"}, {"git::https:///etc", "on this machine"},
+		{"http::file:///etc", "on this machine"}, {"https::ssh://web.example/x.zip", "may not choose"}, {"ssh://web.example/x", "may not choose"},
 		{"", "neither an archive"}, {"https://web.example/x.zip//../..", "leads out"},
 	} {
 		path := fmt.Sprint("/page", i)

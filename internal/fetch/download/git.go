@@ -86,14 +86,14 @@ func (g *Getter) git(ctx context.Context, u *url.URL, dir string) error {
 			return err
 		}
 	}
-	return unpack.CheckTree(dir, ".git", g.limits())
+	return unpack.CheckTree(ctx, dir, ".git", g.limits())
 }
 
 // understand reads a source, and refuses what git could misunderstand.
 func (c *cloning) understand(u *url.URL) (key []byte, err error) {
 	q := u.Query()
 	own := *u
-	own.RawQuery = without(u.RawQuery, "ref", "depth", "sshkey")
+	own.RawQuery = without(u.RawQuery, "ref", "depth", "sshkey", "checksum")
 	c.url, c.ref = &own, q.Get("ref")
 	switch {
 	case !slices.Contains(transports, u.Scheme):

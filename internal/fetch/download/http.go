@@ -22,15 +22,11 @@ const (
 )
 
 // http fetches an archive, or asks a page where the package is.
-func (g *Getter) http(ctx context.Context, from *url.URL, dir string, hops int) error {
+func (g *Getter) http(ctx context.Context, from *url.URL, dir string, o order) error {
 	if from.Scheme != "https" && from.Scheme != "http" {
 		return fmt.Errorf("the scheme %.50q cannot be used: expected https", from.Scheme)
 	}
 	kind, err := archiveKind(from)
-	if err != nil {
-		return err
-	}
-	want, err := parseChecksum(from.Query().Get("checksum"))
 	if err != nil {
 		return err
 	}
@@ -42,19 +38,19 @@ func (g *Getter) http(ctx context.Context, from *url.URL, dir string, hops int) 
 		}
 	}
 	if kind == "" {
-		return g.page(ctx, &u, dir, hops)
+		return g.page(ctx, &u, dir, o)
 	}
 	archive := dir + ".archive"
-	file, err := os.OpenFile(archive, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(archive, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = g.Web.Download(ctx, web.Request{URL: &u, Limit: maxArchive}, file, nil)
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = want.verify(archive)
+		err = verify(ctx, archive, o.sums)
 	}
 	if err == nil {
-		err = g.unpack(kind, archive, plain(&u), dir)
+		err = g.unpack(ctx, kind, archive, plain(&u), dir)
 	}
 	return errors.Join(err, os.Remove(archive))
 }
@@ -81,8 +77,8 @@ func plain(u *url.URL) string {
 }
 
 // page asks a web page where the package is. The answer is in a header, or in the head of the page as a meta element.
-func (g *Getter) page(ctx context.Context, u *url.URL, dir string, hops int) error {
-	if hops == 0 {
+func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) error {
+	if o.hops == 0 {
 		return fmt.Errorf("the package is said to be elsewhere more than %d times", maxHops)
 	}
 	asked := *u
@@ -106,21 +102,45 @@ func (g *Getter) page(ctx context.Context, u *url.URL, dir string, hops int) err
 		return fmt.Errorf("%s names a package that cannot be fetched: %w", plain(u), err)
 	}
 	pkg, sub := splitSource(source)
+	next := order{hops: o.hops - 1, sums: o.sums}
 	if sub == "" {
-		return g.fetch(ctx, pkg, dir, hops-1)
+		return g.fetch(ctx, pkg, dir, next)
 	}
 	whole := dir + ".whole"
-	err = g.fetch(ctx, pkg, whole, hops-1)
+	err = g.fetch(ctx, pkg, whole, next)
 	if err == nil {
-		sub, err = Subdir(whole, sub)
+		err = takeOut(whole, sub, dir)
 	}
 	if err == nil {
-		err = os.Rename(filepath.Join(whole, filepath.FromSlash(sub)), dir)
-	}
-	if err == nil {
-		err = unpack.CheckTree(dir, "", g.limits()) // what led to another part of the package leads nowhere now
+		err = unpack.CheckTree(ctx, dir, "", g.limits()) // what led to another part of the package leads nowhere now
 	}
 	return errors.Join(err, os.RemoveAll(whole))
+}
+
+// takeOut moves a folder out of a package. Where a link leads to the folder, the folder itself is moved, and only if it is in the package.
+func takeOut(whole, sub, dir string) error {
+	info, err := os.Lstat(whole)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return errors.New("the package is not a folder of its own")
+	}
+	if sub, err = Subdir(whole, sub); err != nil {
+		return err
+	}
+	top, err := filepath.EvalSymlinks(whole)
+	if err != nil {
+		return err
+	}
+	real, err := filepath.EvalSymlinks(filepath.Join(whole, filepath.FromSlash(sub)))
+	if err != nil {
+		return err
+	}
+	if in, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(in) {
+		return fmt.Errorf("the folder %.200q is outside of the package", sub)
+	}
+	return os.Rename(real, dir)
 }
 
 func splitSource(source string) (pkg, sub string) {

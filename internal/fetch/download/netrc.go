@@ -3,17 +3,15 @@ package download
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"iter"
 	"net/url"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
-)
 
-// maxNetrc bounds the netrc file.
-const maxNetrc = 1 << 20
+	"github.com/tombolo-iac/tombolo/internal/regular"
+)
 
 // netrc finds the password of a host in the file that other programs keep passwords in; nil when there is none.
 func (g *Getter) netrc(host string) (*url.Userinfo, error) {
@@ -28,71 +26,79 @@ func (g *Getter) netrc(host string) (*url.Userinfo, error) {
 		}
 		name = filepath.Join(home, base)
 	}
-	file, err := os.Open(name)
+	text, err := regular.Read(name, regular.Note)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the passwords in %s cannot be read: %w", name, err)
 	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxNetrc))
+	user, err := machine(string(text), host)
 	if err != nil {
-		return nil, fmt.Errorf("the passwords in %s cannot be read: %w", name, err)
+		return nil, fmt.Errorf("the passwords in %s cannot be used: %w", name, err)
 	}
-	return machine(string(text), host), nil
+	return user, nil
 }
 
-// machine reads the text of a netrc file: words, of which some are followed by a value, and comments and macros, which are left out.
-func machine(text, host string) *url.Userinfo {
-	var words []string
-	macro := false
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if macro = macro && len(fields) > 0; macro {
+// machine reads the text of a netrc file: keywords, of which most are followed by a value. A # begins a comment where a keyword is expected;
+// in the place of a value it is one. A macro goes on to the next empty line. A value stands on the line of its keyword: what is on the next
+// line would be the keyword of another one, whose password would then be taken for that of the host before.
+func machine(text, host string) (*url.Userinfo, error) {
+	login, password, matches, macro := "", "", false, false
+	for number, line := range lines(text) {
+		words := strings.Fields(line)
+		if macro = macro && len(words) > 0; macro {
 			continue
 		}
-		for _, word := range fields {
-			if strings.HasPrefix(word, "#") {
-				break
+		for len(words) > 0 && !strings.HasPrefix(words[0], "#") {
+			keyword := words[0]
+			words = words[1:]
+			if keyword == "machine" || keyword == "default" {
+				if matches {
+					return url.UserPassword(login, password), nil
+				}
+				login, password, matches = "", "", keyword == "default"
 			}
-			if word == "macdef" {
-				macro = true
-				break
+			switch keyword {
+			case "default":
+				continue
+			case "machine", "login", "password", "account", "macdef":
+			default:
+				return nil, fmt.Errorf("line %d has something other than machine, default, login, password, account or macdef where one of them is expected", number)
 			}
-			words = append(words, word)
-		}
-	}
-	login, password, matches := "", "", false
-	for i := 0; i < len(words); i++ {
-		value := ""
-		if i+1 < len(words) {
-			value = words[i+1]
-		}
-		switch words[i] {
-		case "machine", "default":
-			if matches {
-				return url.UserPassword(login, password)
+			if len(words) == 0 {
+				return nil, fmt.Errorf("line %d ends behind the keyword %s, where its value is expected", number, keyword)
 			}
-			if matches = words[i] == "default"; !matches {
+			value := words[0]
+			words = words[1:]
+			switch keyword {
+			case "machine":
 				matches = value == host
-				i++
+			case "login":
+				login = value
+			case "password":
+				password = value
+			case "macdef":
+				macro, words = true, nil
 			}
-			login, password = "", ""
-		case "login":
-			login = value
-			i++
-		case "password":
-			password = value
-			i++
-		case "account":
-			i++
 		}
 	}
 	if !matches {
-		return nil
+		return nil, nil
 	}
-	return url.UserPassword(login, password)
+	return url.UserPassword(login, password), nil
+}
+
+// lines gives the lines of a text with their numbers.
+func lines(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		number := 0
+		for line := range strings.Lines(text) {
+			if number++; !yield(number, line) {
+				return
+			}
+		}
+	}
 }
 
 func (g *Getter) getenv(name string) string {

@@ -192,6 +192,6 @@ func (f File) save(dir string, empty bool) error {
 	if err != nil && len(f.entries) == 0 && !empty || err == nil && bytes.Equal(old, text) {
 		return nil
 	}
-	// All may read it, as with Terraform: it is kept with the configuration.
-	return replace.Exact(path, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err })
+	// A link in its place is replaced, as Terraform does. All may read it, as with Terraform: it is kept with the configuration.
+	return replace.OwnExact(dir, path, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err })
 }

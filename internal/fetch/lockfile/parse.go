@@ -136,6 +136,9 @@ func parseHashes(attr *hcl.Attribute) ([]Hash, diag.List) {
 	if hclDiags.HasErrors() {
 		return nil, diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider hash set", "The argument \"hashes\" must be a list of hash strings in brackets.")
 	}
+	if len(items) == 0 {
+		return nil, diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider hash set", "The argument \"hashes\" must hold at least one hash. An empty list would let every package pass: remove the argument, or restore the file from version control.")
+	}
 	var hashes []Hash
 	for _, item := range items {
 		var text string

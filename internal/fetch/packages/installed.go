@@ -1,22 +1,37 @@
 package packages
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/apparentlymart/go-versions/versions"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 // Folder is where providers are installed, usually .terraform/providers.
-type Folder struct{ Dir string }
+type Folder struct {
+	Dir string
+	// Base is what links in the folder may not lead out of, since they may have come with the project; "" for a folder that is the user's own.
+	Base string
+}
+
+// in returns the real path of the folder around a package.
+func (f Folder) in(p Package) (string, error) {
+	dir := filepath.Dir(f.Path(p.Provider, p.Version))
+	if f.Base == "" {
+		return dir, nil
+	}
+	return replace.Within(f.Base, dir)
+}
 
 // Path gives where a package of the present platform belongs.
 func (f Folder) Path(p addr.Provider, v versions.Version) string {
@@ -24,12 +39,12 @@ func (f Folder) Path(p addr.Provider, v versions.Version) string {
 }
 
 // Installed tells whether a package is there, and gives its program and hash.
-func (f Folder) Installed(p addr.Provider, v versions.Version) (program string, h lockfile.Hash, err error) {
+func (f Folder) Installed(ctx context.Context, p addr.Provider, v versions.Version) (program string, h lockfile.Hash, err error) {
 	dir := f.Path(p, v)
 	if program, err = Program(dir, p.Type); err != nil {
 		return "", "", err
 	}
-	h, err = HashDir(dir)
+	h, err = HashDir(ctx, dir)
 	return program, h, err
 }
 
@@ -38,39 +53,29 @@ func (f Folder) Installed(p addr.Provider, v versions.Version) (program string, 
 //
 // Of several processes that install the same package at the same time the first one wins: what is there with the same hash stays, because
 // others may be running it.
-func (f Folder) Install(p Package, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
-	h, err := f.install(p, accept)
+func (f Folder) Install(ctx context.Context, p Package, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
+	dir, err := f.in(p)
+	if err != nil {
+		return "", err
+	}
+	h, err := f.install(ctx, p, dir, accept)
 	if err != nil {
 		f.prune(filepath.Dir(f.Path(p.Provider, p.Version)))
 	}
 	return h, err
 }
 
-const (
-	stagedPrefix = ".install-"
-	// abandoned is the age at which what is staged is left over from a process that was killed.
-	abandoned = 24 * time.Hour
-)
-
-// Sweep removes what killed processes have left in a folder, under names that begin in a way. What cannot be removed stays.
-func Sweep(dir, prefix string) {
-	left, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
-	for _, path := range left {
-		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > abandoned {
-			_ = os.RemoveAll(path)
-		}
-	}
-}
+const stagedPrefix = ".install-"
 
 // stage makes a folder to work in, beside where the result is going to be.
 func stage(dir string) (staged string, err error) {
-	Sweep(dir, stagedPrefix)
+	replace.Sweep(dir, stagedPrefix)
 	for range swapAttempts {
 		if err = os.MkdirAll(dir, 0o755); err != nil {
 			return "", err
 		}
 		// Another process, which has failed, may remove the folder again before anything is in it.
-		if staged, err = os.MkdirTemp(dir, stagedPrefix+"*"); !errors.Is(err, fs.ErrNotExist) {
+		if staged, err = replace.Unfinished(dir, stagedPrefix); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
@@ -86,26 +91,29 @@ func (f Folder) prune(dir string) {
 	}
 }
 
-func (f Folder) install(p Package, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
+func (f Folder) install(ctx context.Context, p Package, dir string, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
 	if p.Platform != Current() {
 		return "", fmt.Errorf("the package %s is for %s, not for %s", p.Path, p.Platform, Current())
 	}
-	target := f.Path(p.Provider, p.Version)
-	staged, err := stage(filepath.Dir(target))
+	target := filepath.Join(dir, filepath.Base(f.Path(p.Provider, p.Version)))
+	staged, err := stage(dir)
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(staged)
 	fresh := filepath.Join(staged, "package")
-	if err := p.place(fresh); err != nil {
+	if err := p.place(ctx, fresh); err != nil {
 		return "", err
 	}
 	if _, err := Program(fresh, p.Provider.Type); err != nil {
 		return "", err
 	}
-	h, err := HashDir(fresh)
+	h, err := HashDir(ctx, fresh)
 	if err == nil {
 		err = accept(h)
+	}
+	if err == nil {
+		err = context.Cause(ctx) // what was asked to stop installs nothing any more
 	}
 	if err != nil {
 		return "", err
@@ -115,7 +123,7 @@ func (f Folder) install(p Package, accept func(lockfile.Hash) error) (lockfile.H
 		if err := os.Rename(fresh, target); err == nil {
 			return h, nil
 		}
-		if present, err := HashDir(target); err == nil && present == h {
+		if present, err := HashDir(ctx, target); err == nil && present == h {
 			return h, nil
 		}
 	}
@@ -123,9 +131,9 @@ func (f Folder) install(p Package, accept func(lockfile.Hash) error) (lockfile.H
 }
 
 // place makes the content of a package be at a path that is not there yet.
-func (p Package) place(path string) error {
+func (p Package) place(ctx context.Context, path string) error {
 	if p.Packed {
-		return unpack.Zip(p.Path, path, limits)
+		return unpack.Zip(ctx, p.Path, cmp.Or(p.From, p.Path), path, limits)
 	}
 	source, err := filepath.Abs(p.Path)
 	if err != nil {

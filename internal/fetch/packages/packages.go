@@ -10,7 +10,9 @@
 package packages
 
 import (
+	"archive/zip"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -29,6 +31,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // Platform is an operating system and a processor architecture, named as Go names them.
@@ -56,6 +59,7 @@ type Package struct {
 	Platform Platform
 	Path     string // of the directory or archive
 	Packed   bool
+	From     string // where it was downloaded, for messages; "" for what is on this machine
 }
 
 // Search lists the packages of a provider in a mirror, newest version first. A mirror without the provider gives an empty list, one that
@@ -168,53 +172,96 @@ func unpacked(p addr.Provider, dir string) ([]Package, error) {
 var limits = unpack.Limits{Files: 20_000, Bytes: 4 << 30}
 
 // Hash gives the hash of a package's files, "h1:…", which is the same for both forms.
-func (p Package) Hash() (lockfile.Hash, error) {
+func (p Package) Hash(ctx context.Context) (lockfile.Hash, error) {
 	if !p.Packed {
-		return HashDir(p.Path)
+		return HashDir(ctx, p.Path)
 	}
 	if err := unpack.CheckZip(p.Path, limits); err != nil {
 		return "", err
 	}
-	return hash(dirhash.HashZip(p.Path, dirhash.Hash1))
+	archive, err := zip.OpenReader(p.Path)
+	if err != nil {
+		return "", err
+	}
+	defer archive.Close()
+	files := map[string]*zip.File{}
+	var names []string
+	for _, f := range archive.File {
+		names = append(names, f.Name)
+		files[f.Name] = f
+	}
+	return hash(dirhash.Hash1(names, func(name string) (io.ReadCloser, error) {
+		in, err := files[name].Open()
+		return stoppable(ctx, in), err
+	}))
 }
 
 // ArchiveHash gives the hash of a package's archive as a whole, "zh:…", by which publishers name their packages.
-func (p Package) ArchiveHash() (h lockfile.Hash, err error) {
-	f, err := os.Open(p.Path)
+func (p Package) ArchiveHash(ctx context.Context) (h lockfile.Hash, err error) {
+	f, err := regular.Open(p.Path)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	if _, err := io.Copy(sum, unpack.Reader(ctx, f)); err != nil {
 		return "", fmt.Errorf("read %s: %w", p.Path, err)
 	}
 	return lockfile.Hash(fmt.Sprintf("zh:%x", sum.Sum(nil))), nil
 }
 
 // HashDir gives the hash of the files of an unpacked package. A directory behind a link is followed.
-func HashDir(dir string) (lockfile.Hash, error) {
+func HashDir(ctx context.Context, dir string) (lockfile.Hash, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", err
 	}
-	names, err := dirhash.DirFiles(real, "")
+	names, err := filesOf(ctx, real)
 	if err != nil {
 		return "", err
 	}
-	return hash(dirhash.Hash1(names, func(name string) (io.ReadCloser, error) { return openRegular(filepath.Join(real, name)) }))
+	return hash(dirhash.Hash1(names, func(name string) (io.ReadCloser, error) {
+		path := filepath.Join(real, filepath.FromSlash(name))
+		info, err := os.Stat(path)
+		if err == nil {
+			err = regular.Check(path, info)
+		}
+		if err != nil {
+			return nil, err
+		}
+		in, err := regular.Open(path)
+		return stoppable(ctx, in), err
+	}))
 }
 
-// openRegular opens a file, by way of links too. Opening or reading anything else could take for ever.
-func openRegular(path string) (io.ReadCloser, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	return os.Open(path)
+// filesOf lists what is not a folder, with forward slashes.
+func filesOf(ctx context.Context, dir string) (names []string, err error) {
+	entries := 0
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(dir, name)
+		if err := errors.Join(err, relErr, context.Cause(ctx)); err != nil {
+			return err
+		}
+		if entries++; entries > maxHashed {
+			return fmt.Errorf("there are more than %d files and folders in %s", maxHashed, dir)
+		}
+		if !d.IsDir() {
+			names = append(names, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	return names, err
+}
+
+// maxHashed bounds what is looked at for a hash: packages of mirrors may be larger than what is unpacked here, though not without a bound.
+const maxHashed = 200_000
+
+// stoppable is a file that cannot be read any more when the context ends.
+func stoppable(ctx context.Context, in io.ReadCloser) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{unpack.Reader(ctx, in), in}
 }
 
 func hash(text string, err error) (lockfile.Hash, error) { return lockfile.Hash(text), err }

@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 var thing = addr.Provider{Host: "example.com", Namespace: "corp", Type: "thing"}
@@ -125,10 +126,10 @@ func TestBothFormsInstallToTheSameHash(t *testing.T) {
 	}
 	folder := packages.Folder{Dir: filepath.Join(t.TempDir(), "providers")}
 	for _, p := range found {
-		if h, err := p.Hash(); err != nil || h != thingHash {
+		if h, err := p.Hash(t.Context()); err != nil || h != thingHash {
 			t.Errorf("%s: hash %s, %v", p.Path, h, err)
 		}
-		h, err := folder.Install(p, anything)
+		h, err := folder.Install(t.Context(), p, anything)
 		if p.Platform != packages.Current() {
 			if err == nil {
 				t.Errorf("%s was installed here", p.Path)
@@ -138,7 +139,7 @@ func TestBothFormsInstallToTheSameHash(t *testing.T) {
 		if err != nil || h != thingHash {
 			t.Errorf("%s: installed with hash %s, %v", p.Path, h, err)
 		}
-		program, h, err := folder.Installed(p.Provider, p.Version)
+		program, h, err := folder.Installed(t.Context(), p.Provider, p.Version)
 		if err != nil || h != thingHash || filepath.Base(program) != "terraform-provider-thing_v1.0.0_x5" {
 			t.Errorf("%s: %s, %s, %v", p.Path, program, h, err)
 		}
@@ -160,13 +161,13 @@ func TestAPackageWithoutProgramLeavesWhatWasThere(t *testing.T) {
 	bad.Path = filepath.Join(dir, "bad")
 	writeTree(t, bad.Path, map[string]string{"terraform-provider-things": "other", "terraform-provider-thing_v1/x": "in a folder"})
 	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
-	if _, err := folder.Install(good, anything); err != nil {
+	if _, err := folder.Install(t.Context(), good, anything); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder.Install(bad, anything); !errors.Is(err, packages.ErrNoProgram) {
+	if _, err := folder.Install(t.Context(), bad, anything); !errors.Is(err, packages.ErrNoProgram) {
 		t.Errorf("got %v", err)
 	}
-	if _, h, err := folder.Installed(good.Provider, good.Version); err != nil || h != thingHash {
+	if _, h, err := folder.Installed(t.Context(), good.Provider, good.Version); err != nil || h != thingHash {
 		t.Errorf("the former package is gone: %s, %v", h, err)
 	}
 }
@@ -191,17 +192,17 @@ func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 		"device":         {[]zip.FileHeader{program, header("dev", 0o644|fs.ModeDevice)}, "neither a file nor a folder"},
 		"pipe":           {[]zip.FileHeader{program, header("pipe", 0o644|fs.ModeNamedPipe)}, "neither a file nor a folder"},
 		"setuid":         {[]zip.FileHeader{program, header("root", 0o755|fs.ModeSetuid)}, "special permissions"},
-		"twice":          {[]zip.FileHeader{program, program}, "exists"},
+		"twice":          {[]zip.FileHeader{program, program}, "is there twice"},
 		"too deep":       {[]zip.FileHeader{program, header(strings.Repeat("d/", 100)+"x", 0o644)}, "folders deep"},
 		"too many":       {manyHeaders(20_001), "more than 20000"},
-		"file as folder": {[]zip.FileHeader{program, header(program.Name+"/x", 0o644)}, "exists"},
+		"file as folder": {[]zip.FileHeader{program, header(program.Name+"/x", 0o644)}, "as a file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
 			writeZip(t, p.Path, c.headers, make([]string, len(c.headers)))
 			folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
-			_, err := folder.Install(p, anything)
+			_, err := folder.Install(t.Context(), p, anything)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -241,10 +242,10 @@ func TestAnArchiveThatClaimsTooMuchIsNotRead(t *testing.T) {
 			if err := os.WriteFile(p.Path, buf.Bytes(), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if h, err := p.Hash(); err == nil {
+			if h, err := p.Hash(t.Context()); err == nil {
 				t.Errorf("got the hash %s", h)
 			}
-			if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(p, anything); err == nil {
+			if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(t.Context(), p, anything); err == nil {
 				t.Error("installed")
 			}
 		})
@@ -260,12 +261,15 @@ func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
 	beside := filepath.Dir(folder.Path(packed.Provider, packed.Version))
 	for name, age := range map[string]time.Duration{".install-old": 48 * time.Hour, ".install-new": time.Minute} {
 		writeTree(t, filepath.Join(beside, name), files)
+		if made, err := replace.Unfinished(beside, "x"); err != nil || os.Rename(made+"/.tombolo-unfinished", filepath.Join(beside, name, ".tombolo-unfinished")) != nil || os.Remove(made) != nil {
+			t.Fatal(err)
+		}
 		when := time.Now().Add(-age)
 		if err := os.Chtimes(filepath.Join(beside, name), when, when); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := folder.Install(packed, anything); err != nil {
+	if _, err := folder.Install(t.Context(), packed, anything); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := filepath.Glob(filepath.Join(beside, ".install-*"))
@@ -288,7 +292,7 @@ func TestAFailureLeavesLinksToFoldersAlone(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "elsewhere"), host); err != nil {
 		t.Skip(err)
 	}
-	if _, err := folder.Install(p, anything); err == nil {
+	if _, err := folder.Install(t.Context(), p, anything); err == nil {
 		t.Error("a package that is not there was installed")
 	}
 	if left, err := os.ReadDir(host); err != nil || len(left) != 1 {
@@ -303,7 +307,7 @@ func TestWhatIsNoFileIsNotRead(t *testing.T) {
 	if err := os.Symlink(os.DevNull, filepath.Join(dir, "device")); err != nil {
 		t.Skip(err)
 	}
-	if _, err := packages.HashDir(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := packages.HashDir(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -317,7 +321,7 @@ func TestSeveralProcessesMayInstallTheSamePackage(t *testing.T) {
 	errs := make(chan error)
 	for range 4 {
 		go func() {
-			_, err := folder.Install(packed, anything)
+			_, err := folder.Install(t.Context(), packed, anything)
 			errs <- err
 		}()
 	}
@@ -326,7 +330,7 @@ func TestSeveralProcessesMayInstallTheSamePackage(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, h, err := folder.Installed(packed.Provider, packed.Version); err != nil || h != thingHash {
+	if _, h, err := folder.Installed(t.Context(), packed.Provider, packed.Version); err != nil || h != thingHash {
 		t.Errorf("got %s, %v", h, err)
 	}
 	left, err := os.ReadDir(filepath.Dir(folder.Path(packed.Provider, packed.Version)))
@@ -340,7 +344,7 @@ func TestTheHashOfAnArchiveIsThatOfItsBytes(t *testing.T) {
 	if err := os.WriteFile(p.Path, []byte("abc"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if h, err := p.ArchiveHash(); err != nil || h != "zh:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
+	if h, err := p.ArchiveHash(t.Context()); err != nil || h != "zh:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
 		t.Errorf("got %s, %v", h, err)
 	}
 }
@@ -359,7 +363,7 @@ func TestWhatIsNoArchiveIsRefused(t *testing.T) {
 	if err := os.WriteFile(p.Path, []byte("not a zip"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(p, anything); err == nil {
+	if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(t.Context(), p, anything); err == nil {
 		t.Error("installed")
 	}
 }
@@ -371,7 +375,7 @@ func FuzzInstallArchive(f *testing.F) {
 		p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "in", "p.zip"), Packed: true}
 		writeTree(t, filepath.Dir(p.Path), map[string]string{"p.zip": string(content)})
 		folder := packages.Folder{Dir: filepath.Join(dir, "out", "providers")}
-		if _, err := folder.Install(p, anything); err != nil {
+		if _, err := folder.Install(t.Context(), p, anything); err != nil {
 			return
 		}
 		outside, _ := os.ReadDir(dir)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
@@ -83,7 +84,7 @@ func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
 			if err != nil {
 				return err
 			}
-			if err := keep(found.Package, packages.ArchivePath(o.Dir, w)); err != nil {
+			if err := keep(ctx, found.Package, o.Dir, packages.ArchivePath(o.Dir, w)); err != nil {
 				return err
 			}
 			o.Progress(Fetching{Wish: w, Ended: true, Proof: found.Proof})
@@ -93,35 +94,32 @@ func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
 			return err
 		}
 	}
-	return writeIndex(o.Dir, p)
+	return writeIndex(ctx, o.Dir, p)
 }
 
 // keep puts a copy of an archive into its place as a whole.
-func keep(p packages.Package, target string) error {
+func keep(ctx context.Context, p packages.Package, mirror, target string) error {
 	if !p.Packed {
 		return fmt.Errorf("the package %s is not packed, so that its checksums are not those of its publisher", p.Path)
 	}
-	in, err := os.Open(p.Path)
+	in, err := regular.Open(p.Path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	return put(target, func(out io.Writer) error {
-		_, err := io.Copy(out, in)
+	return put(mirror, target, func(out io.Writer) error {
+		_, err := io.Copy(out, unpack.Reader(ctx, in))
 		return err
 	})
 }
 
-// put writes a file of a mirror.
-func put(path string, write func(io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return replace.File(path, 0o666, write)
+// put writes a file of a mirror, whose links may not lead elsewhere.
+func put(mirror, path string, write func(io.Writer) error) error {
+	return replace.Own(mirror, path, 0o666, write)
 }
 
 // writeIndex describes the packed packages that a mirror has of a provider.
-func writeIndex(dir string, p addr.Provider) error {
+func writeIndex(ctx context.Context, dir string, p addr.Provider) error {
 	found, err := packages.Search(dir, p)
 	if err != nil {
 		return err
@@ -139,7 +137,7 @@ func writeIndex(dir string, p addr.Provider) error {
 		if !f.Packed {
 			continue
 		}
-		h, err := f.Hash()
+		h, err := f.Hash(ctx)
 		if err != nil {
 			return err
 		}
@@ -151,19 +149,19 @@ func writeIndex(dir string, p addr.Provider) error {
 	}
 	folder := packages.ProviderPath(dir, p)
 	for v, r := range releases {
-		if err := writeJSON(filepath.Join(folder, v+".json"), r); err != nil {
+		if err := writeJSON(dir, filepath.Join(folder, v+".json"), r); err != nil {
 			return err
 		}
 	}
-	return writeJSON(filepath.Join(folder, "index.json"), map[string]any{"versions": versions})
+	return writeJSON(dir, filepath.Join(folder, "index.json"), map[string]any{"versions": versions})
 }
 
-func writeJSON(path string, document any) error {
+func writeJSON(mirror, path string, document any) error {
 	text, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
 		return err
 	}
-	return put(path, func(out io.Writer) error {
+	return put(mirror, path, func(out io.Writer) error {
 		_, err := out.Write(text)
 		return err
 	})

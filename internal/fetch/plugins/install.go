@@ -9,14 +9,15 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
 // isInstalled tells whether the locked version is in a folder already, unchanged.
-func isInstalled(in packages.Folder, locked lockfile.Entry) bool {
+func isInstalled(ctx context.Context, in packages.Folder, locked lockfile.Entry) bool {
 	if in.Dir == "" {
 		return false
 	}
-	_, h, err := in.Installed(locked.Provider, locked.Version)
+	_, h, err := in.Installed(ctx, locked.Provider, locked.Version)
 	return err == nil && slices.Contains(locked.Hashes, h)
 }
 
@@ -31,14 +32,14 @@ func (in *installer) install(ctx context.Context, t *task) {
 	var err error
 	step := Step{Kind: StepUse, Provider: t.Provider, Version: t.version}
 	switch {
-	case t.installed || !t.cached && isInstalled(in.Folder, t.entry):
+	case t.installed || !t.cached && isInstalled(ctx, in.Folder, t.entry):
 		in.progress(step)
 		// The entry stays as it is: its constraints are those under which the version was chosen, and that was not done again.
 		return
-	case t.cached || in.isCached(t.entry):
+	case t.cached || in.isCached(ctx, t.entry):
 		step.Kind = StepCached
 		in.progress(step)
-		if h, err = in.Folder.Install(in.cached(t.entry), accepts(t.entry.Hashes, "")); err != nil {
+		if h, err = in.Folder.Install(ctx, in.cached(t.entry), accepts(t.entry.Hashes, "")); err != nil {
 			t.diags = t.diags.Errorf(nil, "Failed to install provider from shared cache", "Error while linking to %s v%s in the plugin cache: %s.", t.ForDisplay(), t.version, err)
 			return
 		}
@@ -75,8 +76,8 @@ const stagedPrefix = "tombolo-provider-"
 
 // staged calls f with a directory for what is fetched, which is gone afterwards.
 func staged(f func(dir string) error) (err error) {
-	packages.Sweep(os.TempDir(), stagedPrefix)
-	dir, err := os.MkdirTemp("", stagedPrefix+"*")
+	replace.Sweep(os.TempDir(), stagedPrefix)
+	dir, err := replace.Unfinished(os.TempDir(), stagedPrefix)
 	if err != nil {
 		return err
 	}
@@ -96,17 +97,17 @@ func (in *installer) fetch(ctx context.Context, t *task) (h lockfile.Hash, err e
 		t.proof = found.Proof
 		archive := lockfile.Hash("")
 		if found.Packed {
-			if archive, err = found.ArchiveHash(); err != nil {
+			if archive, err = found.ArchiveHash(ctx); err != nil {
 				return err
 			}
 		}
 		accept := accepts(t.entry.Hashes, archive)
 		if in.Cache.Dir == "" {
-			h, err = in.Folder.Install(found.Package, accept)
+			h, err = in.Folder.Install(ctx, found.Package, accept)
 			return err
 		}
-		if h, err = in.Cache.Install(found.Package, accept); err == nil {
-			h, err = in.Folder.Install(in.cached(t.entry), accepts([]lockfile.Hash{h}, ""))
+		if h, err = in.Cache.Install(ctx, found.Package, accept); err == nil {
+			h, err = in.Folder.Install(ctx, in.cached(t.entry), accepts([]lockfile.Hash{h}, ""))
 		}
 		return err
 	})
@@ -130,10 +131,10 @@ func (in *installer) cached(e lockfile.Entry) packages.Package {
 }
 
 // isCached tells whether the cache has a package that may be used: one that the lock file knows, or any if that is allowed.
-func (in *installer) isCached(e lockfile.Entry) bool {
+func (in *installer) isCached(ctx context.Context, e lockfile.Entry) bool {
 	if in.Cache.Dir == "" {
 		return false
 	}
-	_, h, err := in.Cache.Installed(e.Provider, e.Version)
+	_, h, err := in.Cache.Installed(ctx, e.Provider, e.Version)
 	return err == nil && (slices.Contains(e.Hashes, h) || in.CacheUnlocked)
 }

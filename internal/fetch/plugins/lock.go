@@ -124,7 +124,7 @@ func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform
 	w := packages.Wish{Provider: s.entry.Provider, Version: s.entry.Version, Platform: on}
 	caches := o.Cache.Dir != "" && on == packages.Current()
 	if caches {
-		if _, h, err := o.Cache.Installed(w.Provider, w.Version); err == nil && slices.Contains(s.entry.Hashes, h) {
+		if _, h, err := o.Cache.Installed(ctx, w.Provider, w.Version); err == nil && slices.Contains(s.entry.Hashes, h) {
 			return h, packages.Proof{}, nil
 		}
 	}
@@ -138,11 +138,11 @@ func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform
 			return err
 		}
 		proof = found.Proof
-		if h, err = found.Hash(); err != nil {
+		if h, err = found.Hash(ctx); err != nil {
 			return errors.Join(fmt.Errorf("read the package %s", found.Path), err)
 		}
 		if caches {
-			_, err = o.Cache.Install(found.Package, accepts(nil, ""))
+			_, err = o.Cache.Install(ctx, found.Package, accepts(nil, ""))
 		}
 		return err
 	})

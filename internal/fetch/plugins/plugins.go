@@ -234,8 +234,8 @@ func (in *installer) choose(ctx context.Context, t *task) {
 			t.queryFailed("the lock file has version %s, which does not match the constraint %s of the configuration. Run init -upgrade to choose a new version, or change the constraint", locked.Version, wanted)
 			return
 		}
-		t.installed = isInstalled(in.Folder, locked)
-		t.cached = !t.installed && isInstalled(in.Cache, locked)
+		t.installed = isInstalled(ctx, in.Folder, locked)
+		t.cached = !t.installed && isInstalled(ctx, in.Cache, locked)
 		if t.installed || t.cached {
 			t.version, t.chosen = locked.Version, true
 			return

@@ -114,7 +114,7 @@ func (w *world) version(source string) string {
 }
 
 func (w *world) ready() (map[addr.Provider]string, diag.List) {
-	return plugins.Ready(plugins.ReadyOptions{Wanted: w.opts.Wanted, Locked: w.opts.Locked, Folder: w.opts.Folder, Overrides: w.opts.Overrides, BuiltIn: w.opts.BuiltIn})
+	return plugins.Ready(w.t.Context(), plugins.ReadyOptions{Wanted: w.opts.Wanted, Locked: w.opts.Locked, Folder: w.opts.Folder, Overrides: w.opts.Overrides, BuiltIn: w.opts.BuiltIn})
 }
 
 func wantError(t *testing.T, diags diag.List, texts ...string) {

@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,7 +34,7 @@ type ReadyOptions struct {
 }
 
 // Ready gives the program of each wanted provider that has to be started. A provider that this program serves itself has none.
-func Ready(opts ReadyOptions) (map[addr.Provider]string, diag.List) {
+func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 	programs := map[addr.Provider]string{}
 	var diags diag.List
 	var undecided, broken []string
@@ -68,7 +69,7 @@ func Ready(opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 			programs[p] = program
 		}
 	}
-	for i, found := range installed(opts.Folder, packaged) {
+	for i, found := range installed(ctx, opts.Folder, packaged) {
 		p := packaged[i].Provider
 		switch {
 		case found.problem != "" && opts.Each:
@@ -106,7 +107,7 @@ func overridden(dir, typ string) (string, error) {
 type finding struct{ program, problem string }
 
 // installed looks at packages on all processors: most of the time goes into their hashes.
-func installed(folder packages.Folder, entries []lockfile.Entry) []finding {
+func installed(ctx context.Context, folder packages.Folder, entries []lockfile.Entry) []finding {
 	found := make([]finding, len(entries))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wait sync.WaitGroup
@@ -114,16 +115,16 @@ func installed(folder packages.Folder, entries []lockfile.Entry) []finding {
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			found[i] = lookAt(folder, e)
+			found[i] = lookAt(ctx, folder, e)
 		})
 	}
 	wait.Wait()
 	return found
 }
 
-func lookAt(folder packages.Folder, e lockfile.Entry) finding {
+func lookAt(ctx context.Context, folder packages.Folder, e lockfile.Entry) finding {
 	p := e.Provider
-	program, h, err := folder.Installed(p, e.Version)
+	program, h, err := folder.Installed(ctx, p, e.Version)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return finding{problem: fmt.Sprintf("there is no package for %s %s cached in %s", p, e.Version, folder.Dir)}

@@ -99,23 +99,28 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 	if err != nil {
 		return packages.Fetched{}, err
 	}
-	trust, err := stated(p, h, archive.Hashes)
+	trust, err := stated(ctx, p, h, archive.Hashes)
 	if err != nil {
 		return packages.Fetched{}, discard(p, err)
 	}
 	return packages.Fetched{Package: p, Proof: packages.Proof{Trust: trust}}, nil
 }
 
-// stated compares a package with the hashes that the mirror states. Those of schemes that are not known prove nothing.
-func stated(p packages.Package, archive lockfile.Hash, hashes []string) (packages.Trust, error) {
-	hashes = slices.DeleteFunc(slices.Clone(hashes), func(h string) bool { return !strings.HasPrefix(h, "h1:") && !strings.HasPrefix(h, "zh:") })
+// stated compares a package with the hashes that the mirror states. One that states hashes, though none that can be checked, is not taken for
+// one that states nothing.
+func stated(ctx context.Context, p packages.Package, archive lockfile.Hash, hashes []string) (packages.Trust, error) {
 	if len(hashes) == 0 {
 		return packages.Unauthenticated, nil
+	}
+	said := hashes
+	hashes = slices.DeleteFunc(slices.Clone(hashes), func(h string) bool { return !strings.HasPrefix(h, "h1:") && !strings.HasPrefix(h, "zh:") })
+	if len(hashes) == 0 {
+		return packages.Unauthenticated, fmt.Errorf("the mirror states hashes of kinds that cannot be checked here, such as %.100q: expected h1: or zh:", said[0])
 	}
 	if slices.Contains(hashes, string(archive)) {
 		return packages.Checksum, nil
 	}
-	files, err := p.Hash()
+	files, err := p.Hash(ctx)
 	if err != nil {
 		return packages.Unauthenticated, err
 	}

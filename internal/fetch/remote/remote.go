@@ -41,7 +41,8 @@ const archiveOf = "package.zip"
 
 // download puts an archive into a directory and gives its package and its hash.
 func download(ctx context.Context, client *web.Client, from *url.URL, w packages.Wish, dir string, progress func(done, total int64)) (p packages.Package, h lockfile.Hash, err error) {
-	p = packages.Package{Provider: w.Provider, Version: w.Version, Platform: w.Platform, Path: filepath.Join(dir, archiveOf), Packed: true}
+	p = packages.Package{Provider: w.Provider, Version: w.Version, Platform: w.Platform, Path: filepath.Join(dir, archiveOf), Packed: true,
+		From: (&url.URL{Scheme: from.Scheme, Host: from.Host, Path: from.Path}).String()}
 	file, err := os.OpenFile(p.Path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return p, "", err
@@ -50,7 +51,7 @@ func download(ctx context.Context, client *web.Client, from *url.URL, w packages
 	if err := errors.Join(err, file.Close()); err != nil {
 		return p, "", errors.Join(err, os.Remove(p.Path))
 	}
-	h, err = p.ArchiveHash()
+	h, err = p.ArchiveHash(ctx)
 	return p, h, err
 }
 

@@ -1,6 +1,7 @@
 package unpack
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,10 +20,10 @@ const maxLink = 4096
 
 // link takes down a symbolic link. Where its target is not in the header, it is the content.
 func (t *target) link(name, to string, content io.Reader) error {
-	if t.files++; t.files > t.limits.Files {
-		return t.limits.tooMany()
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
 	}
-	if err := t.limits.checkEntry(name, fs.ModeSymlink); err != nil {
+	if err := t.enter(name, fs.ModeSymlink); err != nil {
 		return err
 	}
 	if content != nil {
@@ -61,12 +62,12 @@ func (t *target) makeLinks(dir string) error {
 	if len(t.links) == 0 {
 		return nil
 	}
-	return CheckTree(dir, "", t.limits)
+	return CheckTree(t.ctx, dir, "", t.limits)
 }
 
 // CheckTree refuses a folder that somebody else has filled: for links that lead out of it, also by way of others, for what is neither
 // file, folder nor link, and for its size. What lies in the folder at its top that is called apart is not looked at; "" for none.
-func CheckTree(dir, apart string, limits Limits) error {
+func CheckTree(ctx context.Context, dir, apart string, limits Limits) error {
 	top, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func CheckTree(dir, apart string, limits Limits) error {
 	files, bytes := 0, int64(0)
 	return filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(top, name)
-		if err := errors.Join(err, relErr); err != nil {
+		if err := errors.Join(err, relErr, context.Cause(ctx)); err != nil {
 			return err
 		}
 		if rel == "." {

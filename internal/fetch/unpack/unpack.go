@@ -4,9 +4,9 @@
 // folder, where the caller allows them. One that wants to write elsewhere, to make other links, devices or programs with special
 // permissions, or that holds more than the limits allow, is refused with the reason.
 //
-//	err := unpack.Zip("p.zip", dir, unpack.Limits{Files: 1000, Bytes: 1 << 30})
+//	err := unpack.Zip(ctx, "p.zip", "https://example.com/p.zip", dir, unpack.Limits{Files: 1000, Bytes: 1 << 30})
 //
-// The folder is made by the call and must not be there before. After an error it is gone, whatever had been extracted by then. What an
+// The folder is made by the call and must not be there before. After an error, or when the context ends, it is gone, whatever had been extracted by then. What an
 // archive claims to hold is judged before anything is written, where it makes claims; what comes out is counted in any case.
 // Permissions are those of the archive as far as they are 0755, so that nobody else may write; times are not kept.
 package unpack
@@ -15,6 +15,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,11 +25,13 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // Limits bound what an archive may hold.
 type Limits struct {
-	Files int   // files and folders together
+	Files int   // files and folders together, with those folders that only names of files imply
 	Bytes int64 // of all files together
 	// Links allows symbolic links to what is in the folder.
 	Links bool
@@ -37,18 +40,18 @@ type Limits struct {
 // maxNesting bounds how deep folders lie in each other.
 const maxNesting = 32
 
-// Zip extracts a zip archive into a new folder.
-func Zip(archive, dir string, limits Limits) error {
-	file, err := os.Open(archive)
+// Zip extracts a zip archive into a new folder. name is what the archive is called in errors.
+func Zip(ctx context.Context, archive, name, dir string, limits Limits) error {
+	file, err := regular.Open(archive)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	r, err := openZip(file, limits)
 	if err != nil {
-		return fmt.Errorf("unpack %s: %w", archive, err)
+		return fmt.Errorf("unpack %s: %w", name, err)
 	}
-	return extract(archive, dir, limits, func(t *target) error {
+	return extract(ctx, name, dir, limits, func(t *target) error {
 		for _, f := range r.File {
 			in, err := f.Open()
 			if err != nil {
@@ -69,7 +72,7 @@ func Zip(archive, dir string, limits Limits) error {
 
 // CheckZip refuses a zip archive for what it claims to hold, before any of it is read.
 func CheckZip(archive string, limits Limits) error {
-	file, err := os.Open(archive)
+	file, err := regular.Open(archive)
 	if err != nil {
 		return err
 	}
@@ -93,6 +96,9 @@ func openZip(file *os.File, limits Limits) (*zip.Reader, error) {
 	r, err := zip.NewReader(source, info.Size())
 	if source.left < 0 {
 		return nil, limits.tooMany()
+	}
+	if errors.Is(err, zip.ErrFormat) {
+		return nil, errors.New("it is not a zip archive, or is cut off")
 	}
 	if err != nil {
 		return nil, err
@@ -119,8 +125,9 @@ func (limits Limits) check(r *zip.Reader) error {
 		return limits.tooMany()
 	}
 	var size uint64
+	seen := entries{limits: limits}
 	for _, f := range r.File {
-		if err := limits.checkEntry(f.Name, f.Mode()); err != nil {
+		if err := seen.enter(f.Name, f.Mode()); err != nil {
 			return err
 		}
 		// The reader gives no more of an entry than it claims; none alone can make the sum overflow.
@@ -132,23 +139,30 @@ func (limits Limits) check(r *zip.Reader) error {
 }
 
 // TarGz extracts a compressed tar archive into a new folder. name is what the archive is called in errors.
-func TarGz(name string, r io.Reader, dir string, limits Limits) error {
+func TarGz(ctx context.Context, name string, r io.Reader, dir string, limits Limits) error {
 	plain, err := gzip.NewReader(r)
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader):
+		return fmt.Errorf("what is at %s is not an archive that gzip has packed, or is cut off", name)
+	case err != nil:
 		return fmt.Errorf("read the archive %s: %w", name, err)
 	}
-	return Tar(name, plain, dir, limits)
+	return Tar(ctx, name, plain, dir, limits)
 }
 
 // Tar extracts a tar archive into a new folder. name is what the archive is called in errors.
-func Tar(name string, r io.Reader, dir string, limits Limits) error {
-	return extract(name, dir, limits, func(t *target) error {
-		r := &stream{Reader: r, left: limits.Bytes + int64(limits.Files+1)*headerBytes + 2*maxPadding, limits: limits}
+func Tar(ctx context.Context, name string, r io.Reader, dir string, limits Limits) error {
+	return extract(ctx, name, dir, limits, func(t *target) error {
+		r := &stream{Reader: Reader(ctx, r), left: limits.Bytes + int64(limits.Files+1)*headerBytes + 2*maxPadding, limits: limits}
 		for archive := tar.NewReader(r); ; {
 			h, err := archive.Next()
 			switch {
 			case errors.Is(err, io.EOF):
 				return drain(r)
+			case errors.Is(err, io.ErrUnexpectedEOF):
+				return errors.New("it is cut off")
+			case errors.Is(err, tar.ErrHeader):
+				return errors.New("it is not a tar archive, or is damaged")
 			case err != nil:
 				return err
 			case h.Typeflag == tar.TypeXGlobalHeader:
@@ -200,13 +214,13 @@ func drain(r io.Reader) error {
 }
 
 // extract makes the folder and lets fill put entries into it.
-func extract(archive, dir string, limits Limits, fill func(*target) error) (err error) {
+func extract(ctx context.Context, name, dir string, limits Limits, fill func(*target) error) (err error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("unpack %s: %w", archive, err), os.RemoveAll(dir))
+			err = errors.Join(fmt.Errorf("unpack %s: %w", name, err), os.RemoveAll(dir))
 		}
 	}()
 	root, err := os.OpenRoot(dir)
@@ -214,11 +228,29 @@ func extract(archive, dir string, limits Limits, fill func(*target) error) (err 
 		return err
 	}
 	defer root.Close()
-	t := &target{root: root, limits: limits}
+	t := &target{ctx: ctx, root: root, entries: entries{limits: limits}}
 	if err := fill(t); err != nil {
 		return err
 	}
+	if t.contents == 0 && len(t.links) == 0 {
+		return errors.New("there are no files in it")
+	}
 	return t.makeLinks(dir)
+}
+
+// Reader gives what another reader gives until the context ends.
+func Reader(ctx context.Context, r io.Reader) io.Reader { return &stoppable{ctx, r} }
+
+type stoppable struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (s *stoppable) Read(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	return s.r.Read(p)
 }
 
 func (limits Limits) tooMany() error  { return fmt.Errorf("it has more than %d entries", limits.Files) }
@@ -226,18 +258,50 @@ func (limits Limits) tooLarge() error { return fmt.Errorf("it holds more than %d
 
 // target is a folder that is being filled. Names are checked before, and the root would stop any that escaped the check.
 type target struct {
-	root   *os.Root
-	limits Limits
-	files  int
-	bytes  int64
-	links  []link
+	ctx context.Context
+	entries
+	root     *os.Root
+	contents int
+	bytes    int64
+	links    []link
+}
+
+// entries counts what an archive makes on the disk: its entries, and the folders that they are in.
+type entries struct {
+	limits  Limits
+	files   int
+	folders map[string]bool
+}
+
+// enter judges an entry and counts it, and each folder around it the first time.
+func (e *entries) enter(name string, mode fs.FileMode) error {
+	if e.files++; e.files > e.limits.Files {
+		return e.limits.tooMany()
+	}
+	if err := e.limits.checkEntry(name, mode); err != nil {
+		return err
+	}
+	if e.folders == nil {
+		e.folders = map[string]bool{}
+	}
+	plain := path.Clean(name)
+	if mode.IsDir() {
+		e.folders[plain] = true // its own entry was counted
+	}
+	for dir := path.Dir(plain); dir != "." && !e.folders[dir]; dir = path.Dir(dir) {
+		e.folders[dir] = true
+		if e.files++; e.files > e.limits.Files {
+			return e.limits.tooMany()
+		}
+	}
+	return nil
 }
 
 func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
-	if t.files++; t.files > t.limits.Files {
-		return t.limits.tooMany()
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
 	}
-	if err := t.limits.checkEntry(name, mode); err != nil {
+	if err := t.enter(name, mode); err != nil {
 		return err
 	}
 	local := filepath.FromSlash(path.Clean(strings.TrimSuffix(name, "/")))
@@ -245,14 +309,21 @@ func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 		return t.root.MkdirAll(local, 0o755)
 	}
 	if err := t.root.MkdirAll(filepath.Dir(local), 0o755); err != nil {
-		return err
+		return fmt.Errorf("a folder around %.200q cannot be made, which may be there as a file: %w", name, err)
 	}
 	// The same name twice fails: which of the two is meant would depend on who reads.
 	out, err := t.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm()&0o755|0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("the name %.200q is there twice, or another one that is the same on this file system", name)
+	}
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(out, io.LimitReader(in, t.limits.Bytes-t.bytes+1))
+	t.contents++
+	n, err := io.Copy(out, io.LimitReader(Reader(t.ctx, in), t.limits.Bytes-t.bytes+1))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("it is cut off")
+	}
 	if err := errors.Join(err, out.Close()); err != nil {
 		return fmt.Errorf("%q: %w", name, err)
 	}

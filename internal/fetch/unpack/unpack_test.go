@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -90,7 +91,7 @@ func TestATarArchiveBecomesAFolder(t *testing.T) {
 		file("./a.tf", "a"), file("b/c/d.tf", "d"),
 		entry{tar.Header{Name: "run.sh", Mode: 0o777, Typeflag: tar.TypeReg}, "#!"},
 		entry{header: tar.Header{Name: "empty/", Mode: 0o700, Typeflag: tar.TypeDir}})
-	if err := unpack.TarGz("x.tar.gz", bytes.NewReader(archive), dir, limits); err != nil {
+	if err := unpack.TarGz(context.Background(), "x.tar.gz", bytes.NewReader(archive), dir, limits); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"a.tf": "-rw-r--r-- a", "b": "drwxr-xr-x", "b/c": "drwxr-xr-x", "b/c/d.tf": "-rw-r--r-- d", "run.sh": "-rwxr-xr-x #!", "empty": "drwxr-xr-x"}
@@ -126,7 +127,7 @@ func TestHostileTarArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 		"pipe":             {[]entry{link(tar.TypeFifo, "pipe", "")}, "pipe"},
 		"setuid":           {[]entry{{tar.Header{Name: "su", Mode: 0o4755, Typeflag: tar.TypeReg}, "x"}}, "special permissions"},
 		"setgid":           {[]entry{{tar.Header{Name: "su", Mode: 0o2755, Typeflag: tar.TypeReg}, "x"}}, "special permissions"},
-		"twice":            {[]entry{file("a", "1"), file("./a", "2")}, "exists"},
+		"twice":            {[]entry{file("a", "1"), file("./a", "2")}, "is there twice"},
 		"too deep":         {[]entry{file(strings.Repeat("d/", 100)+"x", "x")}, "folders deep"},
 		"too many":         {many, "more than 50 entries"},
 		"remarks":          {remarks, "more than 65536 bytes"},
@@ -134,7 +135,7 @@ func TestHostileTarArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
-			err := unpack.TarGz("x.tar.gz", bytes.NewReader(tarGz(t, c.entries...)), filepath.Join(parent, "out"), limits)
+			err := unpack.TarGz(context.Background(), "x.tar.gz", bytes.NewReader(tarGz(t, c.entries...)), filepath.Join(parent, "out"), limits)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "x.tar.gz") {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -162,7 +163,7 @@ func TestAZipArchiveWithAHugeDirectoryIsNotRead(t *testing.T) {
 	if err := os.WriteFile(archive, buf.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{unpack.Zip(archive, filepath.Join(parent, "out"), limits), unpack.CheckZip(archive, limits)} {
+	for _, err := range []error{unpack.Zip(context.Background(), archive, "x.zip", filepath.Join(parent, "out"), limits), unpack.CheckZip(archive, limits)} {
 		if err == nil || !strings.Contains(err.Error(), "more than 50 entries") {
 			t.Errorf("got %v", err)
 		}
@@ -173,7 +174,7 @@ func TestACutArchiveLeavesNothing(t *testing.T) {
 	whole := tarGz(t, file("a", strings.Repeat("abc", 1000)), file("b", "b"))
 	for n := 0; n < len(whole); n += 7 {
 		parent := t.TempDir()
-		if err := unpack.TarGz("x", bytes.NewReader(whole[:n]), filepath.Join(parent, "out"), limits); err == nil {
+		if err := unpack.TarGz(context.Background(), "x", bytes.NewReader(whole[:n]), filepath.Join(parent, "out"), limits); err == nil {
 			t.Fatalf("%d of %d bytes were accepted", n, len(whole))
 		}
 		if left := tree(t, parent); len(left) > 0 {
@@ -204,7 +205,7 @@ func FuzzTar(f *testing.F) {
 	f.Add(plain.Bytes())
 	f.Fuzz(func(t *testing.T, content []byte) {
 		parent := t.TempDir()
-		stays(t, parent, unpack.Tar("x", bytes.NewReader(content), filepath.Join(parent, "out"), limits))
+		stays(t, parent, unpack.Tar(context.Background(), "x", bytes.NewReader(content), filepath.Join(parent, "out"), limits))
 	})
 }
 
@@ -221,6 +222,6 @@ func FuzzZip(f *testing.F) {
 		if err := os.WriteFile(archive, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		stays(t, parent, unpack.Zip(archive, filepath.Join(parent, "out"), limits))
+		stays(t, parent, unpack.Zip(context.Background(), archive, "x.zip", filepath.Join(parent, "out"), limits))
 	})
 }

@@ -45,6 +45,11 @@ func prepares(m *manifest.Manifest) bool {
 	return m.Prepare.For(runtime.GOOS, runtime.GOARCH) != nil
 }
 
+// Preparation returns the words of the command that prepares a program on this platform, as people read them; "" without one.
+func Preparation(m *manifest.Manifest) string {
+	return shown(m.Prepare.For(runtime.GOOS, runtime.GOARCH))
+}
+
 // Prepare runs the command "prepare" of a manifest, in the folder TOMBOLO_CACHE_DIR: once on this machine, unless again asks for it anyway. It gives the
 // folder, and tells whether it has run the command. Without such a command for this platform there is nothing to do, and no folder. An error is a *PreparationError,
 // one of those of NewStart and program.Run, or the cause with which the context has ended.

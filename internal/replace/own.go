@@ -1,0 +1,143 @@
+package replace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
+)
+
+// What we keep in a project, such as .terraform and the lock file, may come with the project, and so from a stranger: with a link in the place of
+// any folder or file. The functions below judge the way to a folder before anything is written or removed there, and write over links, not
+// through them.
+
+// OutsideError says that a folder that belongs into a project leads out of it.
+type OutsideError struct{ Name, Real, Base string }
+
+func (e *OutsideError) Error() string {
+	return fmt.Sprintf("%s leads to %s, which is outside of %s, by way of a symbolic link. Nothing is written there: a link can come with the files of a stranger. Remove the link; TF_DATA_DIR can name another folder for what init installs",
+		e.Name, e.Real, e.Base)
+}
+
+// Within returns the real path of a folder that must be in another one, whichever links are on the way. Neither needs to be there.
+func Within(base, name string) (string, error) {
+	top, err := real(base)
+	if err != nil {
+		return "", err
+	}
+	path, err := real(name)
+	if err != nil {
+		return "", err
+	}
+	if in, err := filepath.Rel(top, path); err != nil || !filepath.IsLocal(in) {
+		return "", &OutsideError{Name: name, Real: path, Base: top}
+	}
+	return path, nil
+}
+
+// real resolves the links of a name, of which the end need not be there.
+func real(name string) (string, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	missing := ""
+	for {
+		found, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(found, missing), nil
+		}
+		if _, there := os.Lstat(path); there == nil || !errors.Is(err, fs.ErrNotExist) || filepath.Dir(path) == path {
+			return "", nowhere(path, err)
+		}
+		path, missing = filepath.Dir(path), filepath.Join(filepath.Base(path), missing)
+	}
+}
+
+// nowhere words that a link cannot be followed.
+func nowhere(path string, err error) error {
+	if to, linkErr := os.Readlink(path); linkErr == nil {
+		return fmt.Errorf("%s is a symbolic link to %s, which cannot be followed: remove it (%w)", path, to, err)
+	}
+	return err
+}
+
+// Own gives a file that belongs into a folder, at whatever depth, new content as File does. A link in its place is replaced and what it leads to
+// stays; a link on the way may not lead out. Folders that are not there are made.
+func Own(base, name string, perm fs.FileMode, write func(io.Writer) error) error {
+	return own(base, name, perm, false, write)
+}
+
+// OwnExact is Own for a file that has these permissions afterwards, as with Exact.
+func OwnExact(base, name string, perm fs.FileMode, write func(io.Writer) error) error {
+	return own(base, name, perm, true, write)
+}
+
+func own(base, name string, perm fs.FileMode, exact bool, write func(io.Writer) error) error {
+	dir, err := Within(base, filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	target := filepath.Join(dir, filepath.Base(name))
+	switch info, err := os.Lstat(target); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case info.Mode().IsRegular() && !exact:
+		perm, exact = info.Mode().Perm(), true
+	case info.Mode().IsRegular(), info.Mode()&fs.ModeSymlink != 0:
+	default:
+		return fmt.Errorf("write %s: it is %s and not a regular file", name, regular.Kind(info.Mode()))
+	}
+	return durable(over(target, perm, exact, write))
+}
+
+const (
+	// mark is the file by which a folder of ours is known, so that nothing else is ever swept.
+	mark     = ".tombolo-unfinished"
+	markText = "This folder is removed when the process that works in it ends, or a day later.\n"
+	// abandoned is the age at which what is unfinished is left over from a process that was killed.
+	abandoned = 24 * time.Hour
+)
+
+// Unfinished makes a new folder to work in, in another one and under a name that begins in a way. Whoever is killed while it is there leaves it
+// to the next Sweep.
+func Unfinished(dir, prefix string) (string, error) {
+	made, err := os.MkdirTemp(dir, prefix+"*")
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(made, mark), []byte(markText), 0o600); err != nil {
+		return "", errors.Join(err, os.RemoveAll(made))
+	}
+	return made, nil
+}
+
+// Sweep removes what killed processes have left in a folder, under names that begin in a way: folders made by Unfinished, and no links to some.
+// What cannot be removed stays.
+func Sweep(dir, prefix string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		if !strings.HasPrefix(e.Name(), prefix) || !e.IsDir() {
+			continue
+		}
+		info, err := os.Lstat(name)
+		if err != nil || time.Since(info.ModTime()) <= abandoned {
+			continue
+		}
+		note, err := os.Lstat(filepath.Join(name, mark))
+		if err == nil && note.Mode().IsRegular() && note.Size() == int64(len(markText)) {
+			_ = os.RemoveAll(name)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package replace_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/replace"
+)
+
+func text(content string) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := io.WriteString(w, content); return err }
+}
+
+// planted makes a project beside a folder of somebody's, and links name in the project to there.
+func planted(t *testing.T, name, to string) (project, elsewhere string) {
+	t.Helper()
+	top := t.TempDir()
+	project, elsewhere = filepath.Join(top, "project"), filepath.Join(top, "elsewhere")
+	link := filepath.Join(project, name)
+	err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Mkdir(elsewhere, 0o755), os.WriteFile(filepath.Join(elsewhere, "file"), []byte("mine"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(elsewhere, to), link); err != nil {
+		t.Skipf("no links here: %s", err)
+	}
+	return project, elsewhere
+}
+
+func TestALinkInPlaceOfAFileIsReplaced(t *testing.T) {
+	for _, to := range []string{"file", "none"} {
+		project, elsewhere := planted(t, "data/record", to)
+		name := filepath.Join(project, "data", "record")
+		if err := replace.OwnExact(project, name, 0o644, text("ours")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(name); err != nil || string(got) != "ours" {
+			t.Errorf("%q %v", got, err)
+		}
+		mine, err := os.ReadFile(filepath.Join(elsewhere, "file"))
+		info, statErr := os.Stat(filepath.Join(elsewhere, "file"))
+		if err != nil || statErr != nil || string(mine) != "mine" || info.Mode().Perm() != 0o600 {
+			t.Errorf("the file behind the link is %q (%v %v)", mine, err, info.Mode())
+		}
+		if entries, _ := os.ReadDir(elsewhere); len(entries) != 1 {
+			t.Errorf("there are %v", entries)
+		}
+	}
+}
+
+func TestALinkOnTheWayMayNotLeadOut(t *testing.T) {
+	for _, to := range []string{"", "none"} {
+		project, elsewhere := planted(t, "data", to)
+		err := replace.Own(project, filepath.Join(project, "data", "deep", "record"), 0o666, text("ours"))
+		if err == nil || !strings.Contains(err.Error(), "symbolic link") {
+			t.Errorf("got %v", err)
+		}
+		if entries, _ := os.ReadDir(elsewhere); len(entries) != 1 {
+			t.Errorf("there are %v", entries)
+		}
+	}
+}
+
+func TestALinkWithinTheProjectIsFollowed(t *testing.T) {
+	project := t.TempDir()
+	if err := os.Mkdir(filepath.Join(project, "other"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("other", filepath.Join(project, "data")); err != nil {
+		t.Skipf("no links here: %s", err)
+	}
+	if err := replace.Own(project, filepath.Join(project, "data", "deep", "record"), 0o666, text("ours")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(project, "other", "deep", "record")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOnlyWhatIsOursIsSwept(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	long := time.Now().Add(-48 * time.Hour)
+	old, err := replace.Unfinished(dir, ".new-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = replace.Unfinished(dir, ".new-"); err != nil { // somebody works in it
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(dir, ".new-foreign")
+	if err := errors.Join(os.Mkdir(foreign, 0o755), os.Chtimes(old, long, long), os.Chtimes(foreign, long, long)); err != nil {
+		t.Fatal(err)
+	}
+	behind, err := replace.Unfinished(elsewhere, ".new-")
+	if err == nil {
+		err = os.Chtimes(behind, long, long)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Symlink(behind, filepath.Join(dir, ".new-link"))
+	replace.Sweep(dir, ".new-")
+	if _, err := os.Stat(old); err == nil {
+		t.Error("what a killed process has left is still there")
+	}
+	for _, name := range []string{foreign, behind} {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
