@@ -51,6 +51,10 @@ func advised(d *Diagnostic) string {
 		return join(d.Detail, membership(d.Expression, d.EvalContext))
 	case "Unsupported attribute":
 		return d.Detail + attributeMeant(d.Expression, d.EvalContext)
+	case "Duplicate object key":
+		if secretKey(d) {
+			return duplicateSecret
+		}
 	}
 	for _, a := range advice[d.Summary] {
 		if strings.Contains(d.Detail, a.found) {

@@ -150,8 +150,9 @@ func (l List) Warnf(subject *hcl.Range, summary, format string, args ...any) Lis
 	return append(l, &Diagnostic{Severity: Warning, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: subject})
 }
 
-// AppendHCL adds what the hcl library found, with advice on what to do about it.
+// AppendHCL adds what the hcl library found, with advice on what to do about it, and without the secrets that the expression could refer to.
 func (l List) AppendHCL(in hcl.Diagnostics) List {
+	secrets := oneByOne()
 	for _, d := range in {
 		severity := Error
 		if d.Severity == hcl.DiagWarning {
@@ -163,6 +164,7 @@ func (l List) AppendHCL(in hcl.Diagnostics) List {
 			Expression: d.Expression, EvalContext: d.EvalContext, Extra: d.Extra,
 		}
 		found.Detail = advised(found)
+		hideSecrets(found, secrets)
 		l = append(l, found)
 	}
 	return l

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/iteration"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
@@ -116,6 +117,7 @@ func parseBody(src []byte, name string) (hcl.Body, diag.List) {
 	if file == nil || file.Body == nil {
 		return nil, diags
 	}
+	iteration.Guard(file.Body)
 	return file.Body, diags
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/iteration"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
@@ -110,6 +111,7 @@ func (s *Session) answer(src []byte) (string, diag.List) {
 	if diags.HasErrors() {
 		return "", diags
 	}
+	iteration.Guard(expr)
 	v, more := s.evaluate(expr, src)
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return "", diags

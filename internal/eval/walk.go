@@ -142,6 +142,9 @@ func (w *Walk) Report(diags diag.List) error {
 		if detail != d.Detail || summary != d.Summary || d.Expression != nil {
 			c := *d
 			c.Detail, c.Summary, c.Redact = detail, summary, w.Inputs.Secrets.Redact
+			if own := d.Redact; own != nil {
+				c.Redact = func(text string) string { return w.Inputs.Secrets.Redact(own(text)) }
+			}
 			diags[i] = &c
 		}
 	}

@@ -90,6 +90,10 @@ func statementOf(v cty.Value, unknown, sensitive bool) string {
 		return ""
 	case value.IsEphemeral(v):
 		return "has an ephemeral value"
+	case v.IsMarked() && sensitive: // an element of something secret
+		return "has a sensitive value"
+	case v.IsMarked():
+		return ""
 	}
 	v, _ = v.Unmark()
 	if v.IsKnown() {

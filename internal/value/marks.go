@@ -40,6 +40,8 @@ func Withheld(v cty.Value) (string, bool) {
 		return "(sensitive value)", true
 	case IsEphemeral(v):
 		return "(ephemeral value)", true
+	case v.IsMarked(): // inside of a for expression: an element of something secret, see internal/iteration
+		return "(sensitive value)", true
 	default:
 		return "", false
 	}

@@ -51,6 +51,8 @@ func explainConversion(arg cty.Value, want cty.Type) error {
 		return cannotConvert("this sensitive "+name, want)
 	case value.HasDeepEphemeral(arg):
 		return cannotConvert("this ephemeral "+name, want)
+	case arg.ContainsMarked(): // an element of something secret
+		return cannotConvert("this sensitive "+name, want)
 	case arg.Type() != cty.String || arg.IsNull():
 		return cannotConvert(name, want)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/tombolo-iac/tombolo/internal/iteration"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
@@ -178,6 +179,7 @@ func parseTemplate(source, filename string) (hcl.Expression, error) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
+	iteration.Guard(t)
 	return t, nil
 }
 
@@ -200,6 +202,9 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 	for key, v := range vars.Elements() {
 		name := key.AsString()
 		if !hclsyntax.ValidIdentifier(name) {
+			if len(varsMarks) > 0 {
+				return cty.NilVal, function.NewArgError(1, errWithheld)
+			}
 			return cty.NilVal, function.NewArgErrorf(1, "invalid template variable name %q: the name of a template variable is a letter, and letters, digits and underscores after it", name)
 		}
 		ctx.Variables[name] = v
