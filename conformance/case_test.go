@@ -21,7 +21,9 @@ type Case struct {
 	Steps []Step
 	Hash  string // of the archive, see digest
 
-	plugins  []string              // names of plugins, see plugins_test.go
+	plugins        []string // names of plugins, see plugins_test.go
+	stopsAtFailure bool     // the steps end with the first plan or apply that fails
+
 	service  bool                  // an HTTP service of its own, see service_test.go
 	changes  bool                  // what plans show of changes is compared line by line
 	varies   map[string][]string   // type of resource -> attributes that are another text every time

@@ -11,5 +11,6 @@
 //	view_test.go      a Record turned into a comparable Document
 //	normal_test.go    the names that replace ids, lineages, times and directories
 //	diff_test.go      two Documents compared, path by path
+//	random_test.go    cases that package random writes, compared without being kept
 //	intended_test.go  the list of differences that are meant, each with its reason
 package conformance

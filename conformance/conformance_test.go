@@ -156,21 +156,14 @@ func (h *harness) run(t *testing.T, c *Case) {
 func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string) {
 	left, right := newNormaliser(c.varies), newNormaliser(c.varies)
 	for i, s := range c.Steps {
-		a, b := view(s, want.Record.Results[i], left), view(s, got.Results[i], right)
-		onlyShared(a, b)
-		var unmeant []string
-		for _, d := range compareDocuments(a, b) {
-			d.Case, d.Step = c.Name, i
-			varies := slices.ContainsFunc(want.Varies, func(p Place) bool { return p.covers(d) })
-			if !h.isIntended(d, s.Line) && !varies {
-				unmeant = append(unmeant, fmt.Sprintf("  %s\n    terraform: %s\n    tombolo:   %s", d.Path, clip(d.Terraform), clip(d.Tombolo)))
-			}
+		varies := func(d Difference) bool {
+			return slices.ContainsFunc(want.Varies, func(p Place) bool { return p.covers(d) })
 		}
-		if len(unmeant) > 0 {
-			reports = append(reports, fmt.Sprintf("step on line %d, %q: %d differences\n%s\n%s", s.Line, s.Text, len(unmeant),
-				strings.Join(unmeant[:min(len(unmeant), 25)], "\n"), stderrOf(got.Results[i])))
+		differences, goesOn := h.compareStep(c, i, view(s, want.Record.Results[i], left), view(s, got.Results[i], right))
+		if differences = slices.DeleteFunc(differences, varies); len(differences) > 0 {
+			reports = append(reports, describeStep(s, differences, got.Results[i]))
 		}
-		if compact(a["exit"]) != compact(b["exit"]) {
+		if !goesOn {
 			return reports
 		}
 	}
@@ -178,6 +171,27 @@ func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string)
 	defer h.mu.Unlock()
 	h.done = append(h.done, c.Name)
 	return reports
+}
+
+// compareStep gives the differences of one step that are not intended, and whether what follows can be compared.
+func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (unmeant []Difference, goesOn bool) {
+	onlyShared(terraform, tombolo)
+	for _, d := range compareDocuments(terraform, tombolo) {
+		d.Case, d.Step = c.Name, step
+		if !h.isIntended(d, c.Steps[step].Line) {
+			unmeant = append(unmeant, d)
+		}
+	}
+	return unmeant, compact(terraform["exit"]) == compact(tombolo["exit"])
+}
+
+// describeStep writes a report about the differences of a step.
+func describeStep(s Step, differences []Difference, got Result) string {
+	var list []string
+	for _, d := range differences[:min(len(differences), 25)] {
+		list = append(list, fmt.Sprintf("  %s\n    terraform: %s\n    tombolo:   %s", d.Path, clip(d.Terraform), clip(d.Tombolo)))
+	}
+	return fmt.Sprintf("step on line %d, %q: %d differences\n%s\n%s", s.Line, s.Text, len(differences), strings.Join(list, "\n"), stderrOf(got))
 }
 
 func stderrOf(res Result) string {

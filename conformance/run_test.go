@@ -115,6 +115,9 @@ func record(bin, other, base string, c *Case) (*Record, error) {
 			return nil, fmt.Errorf("step %q: %w", s.Text, err)
 		}
 		rec.Results = append(rec.Results, res)
+		if c.stopsAtFailure && len(res.Runs) > 0 && res.Runs[0].Exit == 1 && s.Verb != "validate" {
+			break
+		}
 	}
 	return rec, nil
 }

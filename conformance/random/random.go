@@ -1,0 +1,133 @@
+// Package random writes configurations by seed, to be run through both tombolo and the real terraform: deep types, marks, unknown values,
+// nested modules, expansion, conditions, moves, and a change from one version of the configuration to the next. The same seed gives the
+// same case, an archive in the form of conformance/testdata.
+//
+//	case := random.Generate(17)
+//	os.WriteFile("testdata/random/seed_17.txtar", case.Archive(), 0o666)
+//
+// Expressions are built by type from a scope, and each has bounds on what its value may be (sensitive, unknown, null, ephemeral), so that
+// most configurations are valid; one seed in eight gets a mistake on purpose. Nothing is run here: the test TestRandom of package conformance
+// runs cases and compares, and hands one that fails to Shrink.
+//
+//	types.go    types and literals
+//	expr.go     expressions of a type, from a scope
+//	calls.go    the table of functions
+//	blocks.go   the blocks of a module, and how others refer to them
+//	module.go   modules, calls of them, the whole configuration
+//	change.go   from one version to the next
+//	faults.go   mistakes
+//	steps.go    which commands run
+//	shrink.go   the smallest case that still shows the same
+package random
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// A Case is a configuration in one or more versions, and the steps to run.
+type Case struct {
+	Seed     uint64
+	Steps    []string
+	versions []map[string]string // path -> text; the first is what the steps begin with
+}
+
+// Generate returns the case of a seed.
+func Generate(seed uint64) Case {
+	g := &gen{r: rand.New(rand.NewPCG(seed, 0x746f6d626f6c6f))}
+	c := Case{Seed: seed}
+	root := g.configuration()
+	c.versions = append(c.versions, g.files(root))
+	if g.chance(12) { // a mistake in the first version: there is nothing to go on from
+		c.versions[0] = g.mistake(c.versions[0])
+		c.Steps = []string{"init", "validate -json", "plan"}
+		return c
+	}
+	s := newScript(g, root)
+	s.begin()
+	for range 1 + g.r.IntN(2) {
+		g.change(root)
+		files := g.files(root)
+		files["main.tf"] += fmt.Sprintf("# version %d\n", len(c.versions)+1) // if nothing else is new
+		if g.chance(6) {
+			files = g.mistake(files)
+		}
+		c.versions = append(c.versions, files)
+		s.next(len(c.versions))
+	}
+	s.end()
+	c.Steps = s.lines
+	return c
+}
+
+// Archive returns the case as a txtar archive, in the form of the cases in conformance/testdata.
+func (c Case) Archive() []byte {
+	a := txtar.Archive{Comment: fmt.Appendf(nil, "Seed %d of conformance/random.\n", c.Seed)}
+	add := func(name, text string) { a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text)}) }
+	add("steps", "tier: 2\n"+strings.Join(c.Steps, "\n")+"\n")
+	for i, files := range c.versions {
+		for _, name := range sortedNames(files) {
+			at := name
+			if i > 0 {
+				if c.versions[i-1][name] == files[name] {
+					continue
+				}
+				at = fmt.Sprintf("@v%d/%s", i+1, name)
+			}
+			add(at, files[name])
+		}
+	}
+	return txtar.Format(&a)
+}
+
+func sortedNames(files map[string]string) []string {
+	var names []string
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// gen makes the choices of one seed.
+type gen struct {
+	r       *rand.Rand
+	counter int
+	nested  int       // in how many collections an expression stands
+	modules []*module // children, written once each, in the order in which they may call each other
+}
+
+// chance reports true in percent of all cases.
+func (g *gen) chance(percent int) bool { return g.r.IntN(100) < percent }
+
+// name returns a name that nothing else has.
+func (g *gen) name(prefix string) string {
+	g.counter++
+	return fmt.Sprintf("%s%d", prefix, g.counter)
+}
+
+func pick[T any](g *gen, list []T) T { return list[g.r.IntN(len(list))] }
+
+// writer writes blocks with their indentation.
+type writer struct {
+	buf   bytes.Buffer
+	depth int
+}
+
+func (w *writer) line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	fmt.Fprintf(&w.buf, "%s%s\n", strings.Repeat("  ", w.depth), text)
+}
+
+func (w *writer) block(head string, body func()) {
+	w.line("%s {", head)
+	w.depth++
+	body()
+	w.depth--
+	w.line("}")
+}

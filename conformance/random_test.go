@@ -1,0 +1,242 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/tombolo-iac/tombolo/conformance/random"
+)
+
+// TestRandom runs configurations made up by seed through terraform and tombolo. It fails on every difference that neither
+// intended.json nor random_known.json means, and prints the smallest case that still shows it. Each kind of difference is reported once.
+func TestRandom(t *testing.T) {
+	terraform := findTerraform(t)
+	tombolo := findTombolo(t)
+	known, err := loadIntended("random_known.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &harness{terraform: terraform, tombolo: tombolo, intended: known}
+	run := &randomRun{h: h, kinds: map[string][]uint64{}, tries: envNumber(t, "TOMBOLO_RANDOM_TRIES", 150)}
+	list := randomSeeds(t)
+	seeds := make(chan uint64)
+	var workers sync.WaitGroup
+	for range atOnce {
+		workers.Go(func() {
+			for seed := range seeds {
+				run.seed(t, seed)
+			}
+		})
+	}
+	for _, seed := range list {
+		seeds <- seed
+	}
+	close(seeds)
+	workers.Wait()
+	t.Logf("%d seeds, %d without a change of terraform's that succeeded, %d disagreements", len(list), run.idle, run.failed)
+	for _, kind := range sortedKeys(run.kinds) {
+		slices.Sort(run.kinds[kind])
+		t.Logf("%4d seeds: %s %v", len(run.kinds[kind]), kind, run.kinds[kind])
+	}
+}
+
+// randomSample is what runs when nothing is said: seeds that are quick and use much of the language.
+var randomSample = []uint64{2, 5, 11, 12}
+
+// randomSeeds reads TOMBOLO_RANDOM_SEEDS: a number of seeds from 1 on, or "first-last".
+func randomSeeds(t *testing.T) (list []uint64) {
+	text := os.Getenv("TOMBOLO_RANDOM_SEEDS")
+	if text == "" {
+		return randomSample
+	}
+	from, to, both := strings.Cut(text, "-")
+	if !both {
+		from, to = "1", text
+	}
+	first, err := strconv.ParseUint(from, 10, 32)
+	last, lastErr := strconv.ParseUint(to, 10, 32)
+	if err != nil || lastErr != nil {
+		t.Fatalf("TOMBOLO_RANDOM_SEEDS=%q is neither a number nor two with a dash", text)
+	}
+	for seed := first; seed <= last; seed++ {
+		list = append(list, seed)
+	}
+	return list
+}
+
+// A randomRun is what the seeds of one test share.
+type randomRun struct {
+	h     *harness
+	tries int // how many smaller cases are tried for a difference
+
+	mu     sync.Mutex
+	kinds  map[string][]uint64 // kind of difference -> seeds
+	failed int
+	idle   int // seeds in which nothing was ever applied
+}
+
+func (run *randomRun) seed(t *testing.T, seed uint64) {
+	archive := random.Generate(seed).Archive()
+	begun := time.Now()
+	found, err := run.h.disagreement(t, archive)
+	if err != nil {
+		t.Errorf("seed %d: %v", seed, err)
+		return
+	}
+	t.Logf("seed %d took %v", seed, time.Since(begun).Round(time.Millisecond))
+	run.mu.Lock()
+	if !found.applied {
+		run.idle++
+	}
+	if found.kind == "" {
+		run.mu.Unlock()
+		return
+	}
+	run.failed++
+	run.kinds[found.kind] = append(run.kinds[found.kind], seed)
+	first := len(run.kinds[found.kind]) == 1
+	run.mu.Unlock()
+	if !first {
+		t.Errorf("seed %d: %s", seed, found.kind)
+		return
+	}
+	small := random.Shrink(archive, run.tries, func(smaller []byte) bool {
+		again, err := run.h.disagreement(t, smaller)
+		return err == nil && again.kind == found.kind
+	})
+	if again, err := run.h.disagreement(t, small); err == nil && again.kind == found.kind { // else it shows by chance
+		found = again
+	}
+	t.Errorf("seed %d: %s\n%s\nThe smallest case found:\n\n%s", seed, found.kind, found.report, found.archive)
+	if dir := os.Getenv("TOMBOLO_RANDOM_OUT"); dir != "" {
+		for name, data := range map[string][]byte{"seed_%d.txtar": found.archive, "seed_%d.report": []byte(found.kind + "\n" + found.report), "seed_%d.whole": archive} {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf(name, seed)), data, 0o666); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// A disagreement is the first step of a case in which the two programs differ.
+type disagreement struct {
+	kind    string // what is alike in differences that have the same cause; "" if there is none
+	report  string
+	archive []byte // with the exit codes of terraform
+	applied bool   // whether terraform applied anything
+}
+
+// disagreement runs a case with both programs.
+func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, error) {
+	var found disagreement
+	c, err := parseCase("random", archive)
+	if err != nil {
+		return found, err
+	}
+	base, err := os.MkdirTemp(t.TempDir(), "case")
+	if err != nil {
+		return found, err
+	}
+	defer os.RemoveAll(base)
+	c.stopsAtFailure = true
+	var sides [2]*Record
+	for i, bin := range []string{h.terraform, h.tombolo} {
+		dir := filepath.Join(base, strconv.Itoa(i))
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			return found, err
+		}
+		if sides[i], err = record(bin, "", dir, c); err != nil {
+			return found, err
+		}
+		sides[i].forgetWaits()
+		c.Steps, c.stopsAtFailure = c.Steps[:len(sides[i].Results)], false
+	}
+	left, right := newNormaliser(nil), newNormaliser(nil)
+	for i, s := range c.Steps {
+		want, got := sides[0].Results[i], sides[1].Results[i]
+		found.applied = found.applied || s.Verb == "apply" && want.Runs[0].Exit == 0
+		differences, _ := h.compareStep(c, i, view(s, want, left), view(s, got, right))
+		if len(differences) > 0 {
+			found.kind, found.report = kindOf(s, differences), describeStep(s, differences, got)
+			break
+		}
+	}
+	found.archive = withExits(archive, c, sides[0])
+	return found, nil
+}
+
+// kindOf names what is alike in differences that have the same cause: the command, and the path without addresses and keys. Diagnostics say
+// most about a cause, then what is planned.
+func kindOf(s Step, differences []Difference) string {
+	var kinds []string
+	for _, d := range differences {
+		if kind := kindOfPath(d.Path); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.SortStableFunc(kinds, func(a, b string) int { return kindRank(a) - kindRank(b) })
+	return s.Verb + ": " + strings.Join(kinds[:min(2, len(kinds))], " | ")
+}
+
+func kindRank(kind string) int {
+	for i, start := range []string{"diagnostics[", "text diagnostics[", "exit", "plan.resource_changes", "plan.output_changes"} {
+		if strings.HasPrefix(kind, start) {
+			return i
+		}
+	}
+	return 9
+}
+
+func kindOfPath(path string) string {
+	if head, rest, ok := strings.Cut(path, "diagnostics["); ok {
+		summary, _, _ := strings.Cut(rest, " @ ")
+		summary, _, _ = strings.Cut(summary, " (std")
+		return head + "diagnostics[" + strings.TrimSuffix(summary, "]")
+	}
+	var b strings.Builder
+	depth, parts := 0, 0
+	for _, r := range path {
+		switch {
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		case r == '.' && depth == 0:
+			if parts++; parts > 4 {
+				return b.String()
+			}
+		}
+		if depth == 0 || depth == 1 && r == '[' {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// withExits writes the exit codes of terraform into the steps of a case, as the corpus has them.
+func withExits(archive []byte, c *Case, terraform *Record) []byte {
+	a := txtar.Parse(archive)
+	for i, f := range a.Files {
+		if f.Name != "steps" {
+			continue
+		}
+		lines := strings.Split(string(f.Data), "\n")[:c.Steps[len(c.Steps)-1].Line]
+		for j, s := range c.Steps {
+			line, _, _ := strings.Cut(s.Text, " => ")
+			if runs := terraform.Results[j].Runs; len(runs) > 0 && runs[0].Exit != 0 {
+				line += fmt.Sprintf(" => %d", runs[0].Exit)
+			}
+			lines[s.Line-1] = line
+		}
+		a.Files[i].Data = []byte(strings.Join(lines, "\n") + "\n")
+	}
+	return txtar.Format(a)
+}
