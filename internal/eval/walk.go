@@ -143,7 +143,7 @@ func (w *Walk) Report(diags diag.List) error {
 			c := *d
 			c.Detail, c.Summary, c.Redact = detail, summary, w.Inputs.Secrets.Redact
 			if own := d.Redact; own != nil {
-				c.Redact = func(text string) string { return w.Inputs.Secrets.Redact(own(text)) }
+				c.Redact = func(text string) string { return own(w.Inputs.Secrets.Redact(text)) }
 			}
 			diags[i] = &c
 		}
