@@ -253,7 +253,7 @@ func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed strin
 		return "", "", diags.Errorf(&call.Range, "Module not installed", "The module %s is called here but was never installed. %s", path, advice)
 	}
 	if record.Source != call.Source {
-		return "", "", diags.Errorf(&call.SourceRange, "Module source has changed", "The module was installed from %q; its source is now %q. %s", record.Source, call.Source, advice)
+		return "", "", diags.Errorf(&call.SourceRange, "Module source has changed", "The module was installed from %q; its source is now %q. %s", ShownSource(record.Source), ShownSource(call.Source), advice)
 	}
 	if call.Version.Text != "" {
 		v, err := version.NewVersion(record.Version)

@@ -100,6 +100,10 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	} else {
 		n.ask(download.Shown(pkg))
 	}
+	shown := download.Shown(pkg)
+	if n.call.Kind == config.SourceRegistry {
+		shown = config.ShownAnswer(pkg)
+	}
 	got, err := once(ctx, w, "fetch "+pkg, func() (*fetched, error) {
 		dir, err := w.stage.folder()
 		if err != nil {
@@ -108,12 +112,12 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 		return &fetched{pkg, dir}, w.opts.Packages.Fetch(ctx, pkg, dir)
 	})
 	if err != nil {
-		n.fail(&n.call.Range, "Failed to download module", "The module %s is not installed, and its package could not be fetched from %s: %s.", n.path, download.Shown(pkg), strings.TrimSuffix(err.Error(), "."))
+		n.fail(&n.call.Range, "Failed to download module", "The module %s is not installed, and its package could not be fetched from %s: %s.", n.path, shown, strings.TrimSuffix(err.Error(), "."))
 		return false
 	}
 	if sub != "" {
 		if sub, err = download.Subdir(got.dir, sub); err != nil {
-			n.fail(&n.call.SourceRange, "Unreadable module subdirectory", "The module %s cannot be taken out of the package %s: %s.", n.path, download.Shown(pkg), err)
+			n.fail(&n.call.SourceRange, "Unreadable module subdirectory", "The module %s cannot be taken out of the package %s: %s.", n.path, shown, err)
 			return false
 		}
 	}

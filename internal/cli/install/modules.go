@@ -53,7 +53,7 @@ func moduleTree(c *command.Call, m *config.Module, prefix string) {
 	children := m.SortedChildren()
 	for i, child := range children {
 		branch, below := branches(i == len(children)-1)
-		text := fmt.Sprintf("%q[%s]", child.Call.Name, child.Call.Source)
+		text := fmt.Sprintf("%q[%s]", child.Call.Name, config.ShownSource(child.Call.Source))
 		if child.Version != "" {
 			text += " " + child.Version
 		}

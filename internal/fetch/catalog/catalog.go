@@ -165,7 +165,7 @@ func Follow(from *url.URL, said string) (string, error) {
 		return "", err
 	}
 	if kind != config.SourceRemote {
-		return "", fmt.Errorf("%.200q is not the address of a package", said)
+		return "", fmt.Errorf("%.200q is not the address of a package", config.ShownAnswer(said))
 	}
 	getter, rest := config.SplitForced(source)
 	u, err := url.Parse(rest)
@@ -173,7 +173,7 @@ func Follow(from *url.URL, said string) (string, error) {
 		return "", errors.New("it is not an address of the web")
 	}
 	if u.Host == "" || !slices.Contains(offered[getter], u.Scheme) {
-		return "", fmt.Errorf("%.200q is on this machine, or is asked for in a way that a server may not choose", said)
+		return "", fmt.Errorf("%.200q is on this machine, or is asked for in a way that a server may not choose", config.ShownAnswer(said))
 	}
 	if u.Scheme == "https" || u.Scheme == "ssh" {
 		return source, nil

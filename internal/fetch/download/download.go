@@ -141,24 +141,5 @@ func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) err
 	return g.unpack(ctx, kind, from, from, dir)
 }
 
-// Shown is a source as people may see it: without passwords and keys. In an address of the web, where tokens stand as users too, the user
-// does not show either.
-func Shown(source string) string {
-	getter, rest := config.SplitForced(source)
-	u, err := url.Parse(rest)
-	if err != nil || u.User == nil && !u.Query().Has("sshkey") {
-		return source
-	}
-	if query := u.Query(); query.Has("sshkey") {
-		query.Set("sshkey", "redacted")
-		u.RawQuery = query.Encode()
-	}
-	if u.User != nil && (u.Scheme == "https" || u.Scheme == "http") {
-		u.User = url.User("xxxxx")
-	}
-	shown := u.Redacted()
-	if getter != "" {
-		return getter + "::" + shown
-	}
-	return shown
-}
+// Shown is a source as people may see it: without passwords, keys and tokens.
+func Shown(source string) string { return config.ShownSource(source) }

@@ -291,6 +291,47 @@ func TestPasswordsGoToTheirHostOnly(t *testing.T) {
 	}
 }
 
+// Arguments of processes can be read by every user of the machine. Git writes those of all that it starts into its trace.
+func TestPasswordsAreInNoArgumentAndNoError(t *testing.T) {
+	git := fetchtest.NewGit(t) // skips where there is no git
+	git.Add("x", map[string]string{"main.tf": ""})
+	for _, c := range []struct{ name, user, allowed string }{
+		{"password", "me:s3cret-w%2Brd@", "me:s3cret-w+rd"}, {"token and password", "t0ken-t0ken:x-oauth-basic@", "t0ken-t0ken:x-oauth-basic"},
+		{"wrong password", "me:s3cret-w%2Brd@", ""}, {"token alone", "t0ken-t0ken@", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t)
+			p.Serve("git.example", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				user, password, _ := r.BasicAuth()
+				if user+":"+password != c.allowed {
+					w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				git.ServeHTTP(w, r)
+			}))
+			trace := filepath.Join(p.home, "trace")
+			p.getter.Environ = append(p.getter.Environ, "GIT_TRACE="+trace, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=Test")
+			dir, err := p.fetch("git::https://" + c.user + "git.example/x.git?ref=v1")
+			if (err == nil) != (c.allowed != "") {
+				t.Errorf("got %v", err)
+			}
+			seen, traceErr := os.ReadFile(trace)
+			if traceErr != nil || len(seen) == 0 {
+				t.Fatalf("git wrote no trace: %v", traceErr)
+			}
+			stored, _ := os.ReadFile(filepath.Join(dir, ".git", "config"))
+			for _, secret := range []string{"s3cret", "t0ken", "x-oauth-basic"} {
+				for where, text := range map[string]string{"an argument": string(seen), "an error": fmt.Sprint(err), "the repository": string(stored)} {
+					if strings.Contains(text, secret) {
+						t.Errorf("%s is in %s:\n%s", secret, where, text)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestSourcesCannotMakeGitRunThings(t *testing.T) {
 	p := newPlace(t)
 	fetchtest.NewGit(t) // skips where there is no git
@@ -306,6 +347,7 @@ func TestSourcesCannotMakeGitRunThings(t *testing.T) {
 		"git::ext://sh":                                            "not used by way of",
 		"git::fd://17":                                             "not used by way of",
 		"git::https:///x":                                          "names no host",
+		"git::https://me:a%0ahost=evil.example@git.example/x":      "option",
 		"git::ssh://git.example/x?sshkey=%21":                      "base64",
 		"hg::https://hg.example/x":                                 "Mercurial",
 		"gcs::https://www.googleapis.com/storage/v1/b/x.zip":       "Google",

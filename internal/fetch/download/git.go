@@ -24,6 +24,7 @@ import (
 //
 //   - Addresses and names of commits that could be taken for options are refused, and stand behind "--" all the same.
 //   - Only the transports https, http, ssh, git and file can be used, whatever the configuration of the user allows (ext runs programs).
+//   - What is secret in an address gets to git by its environment, never as an argument, which every user of the machine can read.
 //   - No hooks are run: neither those of templates nor those of the user.
 //   - Submodules come by https or ssh only, or as the repository itself if that is http.
 //   - It has no terminal, and asks nobody for a password.
@@ -31,7 +32,8 @@ import (
 // cloning is one repository on its way.
 type cloning struct {
 	*Getter
-	url   *url.URL
+	url   *url.URL // without user and password, but for the user of ssh
+	user  *url.Userinfo
 	ref   string // tag, branch or commit; "" for the default branch
 	depth int    // 0 for all of the history
 	dir   string
@@ -92,13 +94,18 @@ func (g *Getter) git(ctx context.Context, u *url.URL, dir string) error {
 // understand reads a source, and refuses what git could misunderstand.
 func (c *cloning) understand(u *url.URL) (key []byte, err error) {
 	q := u.Query()
+	password, _ := u.User.Password()
 	own := *u
+	own.User = nil
+	if user := u.User.Username(); u.Scheme == "ssh" && user != "" {
+		own.User = url.User(user) // part of the address, and no secret; ssh takes no passwords
+	}
 	own.RawQuery = without(u.RawQuery, "ref", "depth", "sshkey", "checksum")
-	c.url, c.ref = &own, q.Get("ref")
+	c.url, c.user, c.ref = &own, u.User, q.Get("ref")
 	switch {
 	case !slices.Contains(transports, u.Scheme):
 		return nil, fmt.Errorf("git is not used by way of %.50q: expected https or ssh", u.Scheme)
-	case strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") || hasControl(own.String()):
+	case strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") || hasControl(own.String()) || hasControl(u.User.Username()+password):
 		return nil, fmt.Errorf("the address %.200q could be taken for an option of git or ssh", Shown(own.String()))
 	case u.Scheme != "file" && u.Host == "":
 		return nil, fmt.Errorf("the address %.200q names no host", Shown(own.String()))

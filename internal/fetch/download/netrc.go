@@ -101,12 +101,4 @@ func lines(text string) iter.Seq2[int, string] {
 	}
 }
 
-func (g *Getter) getenv(name string) string {
-	value := ""
-	for _, kv := range g.Environ {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v
-		}
-	}
-	return value
-}
+func (g *Getter) getenv(name string) string { return lookup(g.Environ, name) }

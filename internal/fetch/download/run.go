@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +36,47 @@ func (c *cloning) environment() []string {
 	if c.getenv("GIT_HTTP_LOW_SPEED_LIMIT") == "" {
 		env = append(env, "GIT_HTTP_LOW_SPEED_LIMIT=100", "GIT_HTTP_LOW_SPEED_TIME=60")
 	}
-	return append(env, "GIT_ALLOW_PROTOCOL="+strings.Join(transports, ":"), "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never")
+	env = append(env, "GIT_ALLOW_PROTOCOL="+strings.Join(transports, ":"), "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never")
+	return c.configure(env)
+}
+
+const (
+	userVariable, passwordVariable = "TOMBOLO_GIT_USER", "TOMBOLO_GIT_PASSWORD"
+	// answers is a credential helper for git that gives what is in two variables. Git asks it when the server wants to know, for the host that it
+	// is set up for alone, and gets no password from elsewhere.
+	answers = `!f() { test "$1" != get || printf 'username=%s\npassword=%s\n' "$` + userVariable + `" "$` + passwordVariable + `"; }; f`
+)
+
+// configure gives git the user and password of an address as settings in the environment. With a user alone the helpers of whoever calls are
+// asked for the password.
+func (c *cloning) configure(env []string) []string {
+	if c.user == nil || c.url.Scheme != "https" && c.url.Scheme != "http" {
+		return env
+	}
+	site := "credential." + (&url.URL{Scheme: c.url.Scheme, Host: c.url.Host}).String()
+	user := c.user.Username()
+	password, both := c.user.Password()
+	settings := [][2]string{{site + ".username", user}}
+	if both {
+		settings = [][2]string{{site + ".helper", ""}, {site + ".helper", answers}}
+		env = append(env, userVariable+"="+user, passwordVariable+"="+password)
+	}
+	have, _ := strconv.Atoi(lookup(env, "GIT_CONFIG_COUNT"))
+	for i, s := range settings {
+		n := strconv.Itoa(have + i)
+		env = append(env, "GIT_CONFIG_KEY_"+n+"="+s[0], "GIT_CONFIG_VALUE_"+n+"="+s[1])
+	}
+	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(have+len(settings)))
+}
+
+// lookup gives the last value of a variable.
+func lookup(env []string, name string) (value string) {
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
 }
 
 // useKey makes ssh show a key.
@@ -82,9 +123,17 @@ func (c *cloning) said(result *program.Result) string {
 	if text == "" {
 		return result.State
 	}
-	if c.url.User != nil {
-		if password, ok := c.url.User.Password(); ok && password != "" {
-			text = strings.ReplaceAll(strings.ReplaceAll(text, url.QueryEscape(password), "xxxxx"), password, "xxxxx")
+	if c.user != nil {
+		password, _ := c.user.Password()
+		secrets := []string{url.QueryEscape(password), url.PathEscape(password), password}
+		if c.url.Scheme != "ssh" { // tokens stand in the place of the user
+			user := c.user.Username()
+			secrets = append(secrets, url.QueryEscape(user), url.PathEscape(user), user)
+		}
+		for _, secret := range secrets {
+			if secret != "" {
+				text = strings.ReplaceAll(text, secret, "xxxxx")
+			}
 		}
 	}
 	lines := strings.Split(text, "\n")

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 )
@@ -28,9 +29,11 @@ func (e *NoServiceError) Error() string {
 // announced is what a host says of itself, found out once.
 type announced struct {
 	once     sync.Once
+	found    atomic.Bool // what follows is there
 	base     *url.URL
 	services map[string]any
 	forced   bool // the services are those of the CLI configuration
+	moved    bool // the announcement is that of another host, to which this one has redirected
 	err      error
 }
 
@@ -44,7 +47,10 @@ func (c *Client) Service(ctx context.Context, host, id string) (*url.URL, error)
 		c.hosts[host] = known
 	}
 	c.mu.Unlock()
-	known.once.Do(func() { known.err = c.discover(ctx, host, known) })
+	known.once.Do(func() {
+		known.err = c.discover(ctx, host, known)
+		known.found.Store(true)
+	})
 	if known.err != nil {
 		return nil, fmt.Errorf("the services of the host %s cannot be found out: %w", host, known.err)
 	}
@@ -85,6 +91,7 @@ func (c *Client) discover(ctx context.Context, host string, to *announced) error
 	if kind, _, err := mime.ParseMediaType(doc.Header.Get("Content-Type")); err != nil || kind != mediaJSON {
 		return fmt.Errorf("%s: the answer has the type %.100q, not %s", bare(to.base), doc.Header.Get("Content-Type"), mediaJSON)
 	}
+	to.moved = doc.URL.Host != to.base.Host
 	to.base = doc.URL
 	if err := Decode(doc.Body, &to.services); err != nil {
 		return fmt.Errorf("%s: %w", bare(to.base), err)

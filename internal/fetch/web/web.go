@@ -24,6 +24,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
 )
 
 // Options say how to ask. The zero value is of use.
@@ -213,11 +215,23 @@ func (c *Client) token(ctx context.Context, r Request) (string, error) {
 	if r.Host == "" || c.Credentials == nil || !private(r.URL) {
 		return "", nil
 	}
+	if c.movedAway(r) {
+		return "", nil
+	}
 	token, err := c.Credentials(ctx, r.Host)
 	if err != nil {
 		return "", fmt.Errorf("%s: the credentials of %s cannot be found out: %w", bare(r.URL), r.Host, err)
 	}
 	return token, nil
+}
+
+// movedAway reports whether an address is known only because the host has redirected to another one, which chose it.
+func (c *Client) movedAway(r Request) bool {
+	c.mu.Lock()
+	known := c.hosts[r.Host]
+	c.mu.Unlock()
+	name, err := svchost.ForComparison(r.Host)
+	return known != nil && known.found.Load() && known.moved && (err != nil || r.URL.Host != string(name))
 }
 
 // ask makes one request. The body of the answer is the caller's to close; an answer that is none is an error.

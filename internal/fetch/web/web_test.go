@@ -468,3 +468,32 @@ func TestADownloadThatDoesNotComeForwardEnds(t *testing.T) {
 		wantError(t, err, "does not come forward", "after 3 attempts")
 	}
 }
+
+// What a host announces may be elsewhere, and gets the token then. An announcement that the host only redirects to is another host's word.
+func TestARedirectedAnnouncementGetsNoToken(t *testing.T) {
+	announces := `{"modules.v1": "/v1/", "own.v1": "https://` + host + `/v1/"}`
+	for redirected, want := range map[bool]string{false: "Bearer secret-token", true: ""} {
+		w := newWorld(t)
+		w.Answer(elsewhere, "/v1/", answer("x"))
+		w.Answer(host, "/v1/", answer("x"))
+		if redirected {
+			w.Answer(host, "/.well-known/terraform.json", redirect("https://"+elsewhere+"/services"))
+			w.Answer(elsewhere, "/services", document(announces))
+		} else {
+			w.Answer(host, "/.well-known/terraform.json", document(strings.Replace(announces, `"/v1/"`, `"https://`+elsewhere+`/v1/"`, 1)))
+		}
+		for service, want := range map[string]string{"modules.v1": want, "own.v1": "Bearer secret-token"} {
+			u, err := w.Service(t.Context(), host, service)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Requests()
+			if _, err := w.Get(t.Context(), web.Request{URL: u, Host: host}); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.Requests(); len(got) != 1 || got[0].Authorization != want {
+				t.Errorf("redirected %t, %s at %s: got %v", redirected, service, u, got)
+			}
+		}
+	}
+}
