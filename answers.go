@@ -81,6 +81,7 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 		}
 		diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "Operation of an interrupted run has ended", Address: f.Object.String(),
 			Detail: "A run ended in the middle of the " + f.Action + " of " + f.Object.String() + ". Its program went on, and what it answered has been stored."})
+		r.ended = append(r.ended, f.Object.Instance)
 		r.project.forgetAnswer(f.Token())
 		open = open[:len(open)-1]
 	}

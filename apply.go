@@ -149,6 +149,16 @@ func (r *Run) settled(pl *plan.Plan) []string {
 // inFlight names what was under way when a run was killed.
 func (r *Run) inFlight() diag.List { return InterruptedWarnings(r.Snapshot()) }
 
+// BlankWarning says that a state file of zero bytes was taken for an empty state.
+func BlankWarning(s *state.Snapshot) diag.List {
+	if s == nil || s.Blank == "" {
+		return nil
+	}
+	return diag.List{}.Warnf(nil, "The state file is empty", "%s has zero bytes. Nothing beside it says that it ever had more: "+
+		"there is no backup, no journal and no lock. It is taken for the state of a project that has no objects yet. "+
+		"If it has lost its content, restore it before you apply.", s.Blank)
+}
+
 // InterruptedWarnings words what an interrupted run left open; every command shows it.
 func InterruptedWarnings(s *state.Snapshot) diag.List {
 	var diags diag.List

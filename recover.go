@@ -3,6 +3,7 @@ package tombolo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -43,6 +44,9 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 			}
 		}
 	}
+	if len(ops) == 0 && r.Ended(a) && (how.Retry || how.Adopt != "") {
+		return diags // what the operation came to is known by now, and stored; Open says so
+	}
 	if len(ops) == 0 {
 		return diags.Errorf(nil, "Nothing to recover", "No interrupted operation is known at %s.%s", a, r.openAddresses())
 	}
@@ -69,6 +73,10 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 	r.project.forgetAnswers(ops)
 	return diags
 }
+
+// Ended reports whether an interrupted operation on an object has ended since, so that its result was stored when the
+// run was opened.
+func (r *Run) Ended(a addr.AbsResourceInstance) bool { return slices.Contains(r.ended, a) }
 
 func (r *Run) openAddresses() string {
 	var list []string

@@ -220,6 +220,8 @@ type Run struct {
 	project *Project
 	session state.Session
 	ctx     context.Context
+	// ended are the objects of interrupted operations that have ended since, as their programs say.
+	ended []addr.AbsResourceInstance
 }
 
 // Open takes the lock of the workspace's state, repairs what an interrupted run left, and reads the state.
@@ -240,11 +242,11 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 		return nil, lockFailed(err)
 	}
 	r := &Run{project: p, session: session, ctx: session.Context()}
-	var diags diag.List
+	diags := BlankWarning(session.Snapshot())
 	if at, ok := ws.(spooling); ok && !o.NoLock {
 		dir := at.Answers()
 		p.answers.Store(&dir)
-		diags = r.foldAnswers(ctx)
+		diags = diags.Extend(r.foldAnswers(ctx))
 	}
 	if err := r.foldPartial(ctx); err != nil {
 		diags = diags.AppendError("Cannot recover an interrupted run", err)

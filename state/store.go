@@ -88,6 +88,8 @@ type Snapshot struct {
 	// Running is the run that is under way while this is read; nil when there is none. Then InFlight is what it is doing now,
 	// and nothing is wrong.
 	Running *RunInfo
+	// Blank names a state file of zero bytes that was taken for an empty state: nothing beside it says that there ever was more.
+	Blank string
 }
 
 // Session is a held lock on a workspace. Its context ends when the lock is lost; every write fails from then on.
@@ -109,6 +111,10 @@ type Session interface {
 	// next session recovers what the journal holds.
 	Unlock() error
 }
+
+// Deleter is a session that can remove its workspace with all that belongs to it, and end: nobody comes between what the caller has
+// seen in the state and its end. An error leaves the lock given back too. Operations that are still open are an error.
+type Deleter interface{ Delete() error }
 
 // RunInfo describes a run to whoever finds its journal.
 type RunInfo struct {
@@ -176,10 +182,16 @@ func (e *ConflictError) Error() string {
 type SavedError struct {
 	Where []string
 	Err   error
+	// Then says what to do first, when the next session does not find the results by itself.
+	Then string
 }
 
 // Error tells what happened, where the results are, and what to do.
 func (e *SavedError) Error() string {
+	if e.Then != "" {
+		return fmt.Sprintf("the state could not be brought up to date: %s. The results of this run are in %s. %s",
+			e.Err, strings.Join(e.Where, " and "), e.Then)
+	}
 	return fmt.Sprintf("the state could not be brought up to date: %s. Nothing is lost: the results of this run are in %s. Remove the cause (free space, check the disk), then run any command that locks the state, such as plan: it takes them over",
 		e.Err, strings.Join(e.Where, " and "))
 }

@@ -89,8 +89,8 @@ func contentOf(s *state.State) string {
 
 func (p *player) lock(req state.LockRequest) bool {
 	ws, err := storeOn(p.files).Workspace("default")
-	if err != nil {
-		panic(err)
+	if p.no(err) {
+		return false
 	}
 	p.session, err = ws.Lock(ctx, req)
 	return !p.no(err)
@@ -558,7 +558,10 @@ func recoveries(t *testing.T, want *expectation, crashed *mem.FS, stride int, fi
 }
 
 func recoverOn(files store.Files) {
-	ws, _ := storeOn(files).Workspace("default")
+	ws, err := storeOn(files).Workspace("default")
+	if err != nil {
+		return
+	}
 	if session, err := ws.Lock(ctx, state.LockRequest{}); err == nil {
 		session.Unlock()
 	}

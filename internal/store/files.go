@@ -2,6 +2,8 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,15 +12,26 @@ import (
 
 // Files is every access that the local store makes to files. Everything goes through it, so that faults can be injected at every
 // call (package faults) and a store can live in memory (package mem). Names are paths of the host system.
+//
+// No call but Resolve and List follows a link that stands under the name itself, and none opens or removes anything but
+// a regular file: what else stands there is an *IrregularError. So nothing that somebody else put beside a state is
+// ever written to, emptied or deleted.
 type Files interface {
+	// Resolve follows the links that stand under a name, to a name that is no link. What it stands for need not exist.
+	Resolve(name string) (string, error)
 	// Open opens a file with the flags of package os. A missing file is fs.ErrNotExist.
 	Open(name string, flag int, perm fs.FileMode) (File, error)
+	// Through opens what is no regular file, a device or a pipe, to be written to as it is. It does not wait for a reader.
+	Through(name string) (io.WriteCloser, error)
+	// Stat describes what stands under a name.
 	Stat(name string) (Info, error)
 	List(dir string) ([]Info, error)
 	// Rename replaces what has the name; RenameNew fails with fs.ErrExist instead.
 	Rename(old, name string) error
 	RenameNew(old, name string) error
+	// Remove removes a file; RemoveDir an empty folder, or a link to a folder.
 	Remove(name string) error
+	RemoveDir(dir string) error
 	MkdirAll(dir string, perm fs.FileMode) error
 	// SyncDir makes names that were created, replaced or removed in a folder durable.
 	SyncDir(dir string) error
@@ -34,8 +47,11 @@ type File interface {
 	// Reserve makes sure that writing up to the offset end will not fail for lack of space, where the system can promise that.
 	Reserve(end int64) error
 	Stat() (Info, error)
-	// Lock takes the exclusive lock that Terraform takes, without waiting: ErrLocked when another has it. Locks belong to the
-	// open file; closing it gives them back.
+	// Share gives the file the owner, the group and the permissions of another, as far as the system lets us: whoever
+	// may read or write that one may do so here, and nobody else.
+	Share(like Info) error
+	// Lock takes the exclusive lock that Terraform takes, without waiting: ErrLocked when another has it, ErrNoLocks
+	// where the file system knows no such locks. Locks belong to the open file; closing it gives them back.
 	Lock() error
 	// Locked tells whether someone else holds the lock.
 	Locked() (bool, error)
@@ -44,6 +60,51 @@ type File interface {
 
 // ErrLocked says that another holds the lock on a file.
 var ErrLocked = errors.New("the file is locked by another process")
+
+// ErrNoLocks says that the file system, or its server, cannot lock files.
+var ErrNoLocks = errors.New("the file system cannot lock files")
+
+// IrregularError says that something else than a regular file stands where a file of a state is expected.
+type IrregularError struct {
+	Name string
+	Mode fs.FileMode
+	To   string // of a link
+}
+
+// Error names what stands there.
+func (e *IrregularError) Error() string {
+	return fmt.Sprintf("%s is %s, and not a regular file: it is neither read nor written nor removed", e.Name, e.what())
+}
+
+func (e *IrregularError) what() string {
+	switch {
+	case e.Mode&fs.ModeSymlink != 0 && e.To != "":
+		return "a link to " + e.To
+	case e.Mode&fs.ModeSymlink != 0:
+		return "a link"
+	case e.Mode.IsDir():
+		return "a folder"
+	case e.Mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case e.Mode&fs.ModeDevice != 0:
+		return "a device"
+	case e.Mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "something else"
+}
+
+// irregular is the error for what is no regular file; nil for what is one.
+func irregular(name string, fi fs.FileInfo) error {
+	if fi.Mode().IsRegular() {
+		return nil
+	}
+	e := &IrregularError{Name: name, Mode: fi.Mode()}
+	if fi.Mode()&fs.ModeSymlink != 0 {
+		e.To, _ = os.Readlink(name)
+	}
+	return e
+}
 
 // Info describes a file.
 type Info struct {
@@ -66,18 +127,70 @@ func SameFile(a, b Info) bool {
 // OS is the file system of the machine.
 type OS struct{}
 
-// Open implements Files.
+// maxLinks is how many links a name may lead through; a longer chain the system does not follow either.
+const maxLinks = 40
+
+// Resolve implements Files.
+func (OS) Resolve(name string) (string, error) {
+	for at, n := name, 0; n < maxLinks; n++ {
+		to, err := os.Readlink(at)
+		if err != nil { // no link, or nothing at all: whoever opens it finds out
+			_, missing := os.Lstat(at)
+			if _, err := os.Stat(name); n > 0 && missing != nil && err == nil {
+				return name, nil // what the system shows as a link is none: the end of a pipe, for one
+			}
+			return at, nil
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(at), to)
+		}
+		at = to
+	}
+	return "", fmt.Errorf("%s is a link to itself, or leads through too many symbolic links", name)
+}
+
+// Open implements Files. What stands there is looked at before it is opened: to open a pipe or a device may wait, or do
+// something.
 func (OS) Open(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := os.OpenFile(name, flag, perm)
+	before, err := os.Lstat(name)
+	if err == nil {
+		err = irregular(name, before)
+	} else if isMissing(err) {
+		err = nil
+	}
 	if err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, flag|noFollow, perm)
+	if err != nil {
+		if fi, statErr := os.Lstat(name); statErr == nil && irregular(name, fi) != nil {
+			return nil, irregular(name, fi) // it came meanwhile
+		}
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil {
+		err = irregular(name, fi)
+	}
+	if err != nil {
+		f.Close()
 		return nil, err
 	}
 	return osFile{f}, nil
 }
 
+// Through implements Files.
+func (OS) Through(name string) (io.WriteCloser, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|noWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
 // Stat implements Files.
 func (OS) Stat(name string) (Info, error) {
-	fi, err := os.Stat(name)
+	fi, err := os.Lstat(name)
 	return infoOf(fi, err)
 }
 
@@ -100,11 +213,17 @@ func (OS) List(dir string) ([]Info, error) {
 // Rename implements Files.
 func (OS) Rename(old, name string) error { return os.Rename(old, name) }
 
-// RenameNew implements Files. Where the system or the file system cannot do it in one step, a program that creates the name at
-// the same moment loses its file.
+// RenameNew implements Files. Where the file system knows neither a rename that replaces nothing nor second names for a
+// file, a program that creates the name at the same moment loses its file.
 func (OS) RenameNew(old, name string) error {
 	done, err := renameNew(old, name)
 	if done {
+		return err
+	}
+	switch err := os.Link(old, name); {
+	case err == nil:
+		return os.Remove(old)
+	case errors.Is(err, fs.ErrExist):
 		return err
 	}
 	if _, err := os.Lstat(name); err == nil {
@@ -114,7 +233,19 @@ func (OS) RenameNew(old, name string) error {
 }
 
 // Remove implements Files.
-func (OS) Remove(name string) error { return os.Remove(name) }
+func (OS) Remove(name string) error {
+	fi, err := os.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if err := irregular(name, fi); err != nil {
+		return err
+	}
+	return os.Remove(name)
+}
+
+// RemoveDir implements Files.
+func (OS) RemoveDir(dir string) error { return os.Remove(dir) }
 
 // MkdirAll implements Files.
 func (OS) MkdirAll(dir string, perm fs.FileMode) error { return os.MkdirAll(dir, perm) }
@@ -133,6 +264,9 @@ type osFile struct{ *os.File }
 
 // Stat implements File.
 func (f osFile) Stat() (Info, error) { return infoOf(f.File.Stat()) }
+
+// Share implements File.
+func (f osFile) Share(like Info) error { return share(f.File, like) }
 
 // Reserve implements File.
 func (f osFile) Reserve(end int64) error { return reserve(f.File, end) }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -14,8 +15,11 @@ func lock(f *os.File) error {
 	err := control(f, func(fd uintptr) error {
 		return unix.FcntlFlock(fd, unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
 	})
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+	switch {
+	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES):
 		return ErrLocked
+	case cannotLock(err):
+		return fmt.Errorf("%w: %w", ErrNoLocks, err)
 	}
 	return err
 }
@@ -23,7 +27,10 @@ func lock(f *os.File) error {
 func locked(f *os.File) (bool, error) {
 	l := unix.Flock_t{Type: unix.F_WRLCK}
 	err := control(f, func(fd uintptr) error { return unix.FcntlFlock(fd, unix.F_OFD_GETLK, &l) })
-	return l.Type != unix.F_UNLCK, err
+	if cannotLock(err) {
+		err = fmt.Errorf("%w: %w", ErrNoLocks, err)
+	}
+	return l.Type != unix.F_UNLCK && err == nil, err
 }
 
 // closeFile gives the lock back before it closes: the lock belongs to the open file, of which a process that is being started has a copy

@@ -4,6 +4,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 
@@ -41,10 +42,12 @@ func lock(f *os.File) error {
 		return ErrLocked
 	}
 	err = unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+	switch {
+	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES):
 		return ErrLocked
-	}
-	if err == nil {
+	case cannotLock(err):
+		return fmt.Errorf("%w: %w", ErrNoLocks, err)
+	case err == nil:
 		held.by[id] = &holder{file: f}
 	}
 	return err
@@ -63,7 +66,10 @@ func locked(f *os.File) (bool, error) {
 	}
 	l := unix.Flock_t{Type: unix.F_WRLCK}
 	err = unix.FcntlFlock(f.Fd(), unix.F_GETLK, &l)
-	return l.Type != unix.F_UNLCK, err
+	if cannotLock(err) {
+		err = fmt.Errorf("%w: %w", ErrNoLocks, err)
+	}
+	return l.Type != unix.F_UNLCK && err == nil, err
 }
 
 func closeFile(f *os.File) error {

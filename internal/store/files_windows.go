@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 
@@ -12,8 +13,11 @@ import (
 func lock(f *os.File) error {
 	var o windows.Overlapped
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, math.MaxUint32, math.MaxUint32, &o)
-	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
+	switch {
+	case errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING):
 		return ErrLocked
+	case errors.Is(err, windows.ERROR_NOT_SUPPORTED) || errors.Is(err, windows.ERROR_INVALID_FUNCTION):
+		return fmt.Errorf("%w: %w", ErrNoLocks, err)
 	}
 	return err
 }
@@ -30,6 +34,27 @@ func locked(f *os.File) (bool, error) {
 	}
 	return false, err
 }
+
+// noFollow has no counterpart here: what stands under a name is looked at before it is opened.
+const noFollow = 0
+
+const noWait = 0
+
+// share has nothing to do: files inherit what their folder allows.
+func share(*os.File, Info) error { return nil }
+
+// alive reports whether a process of this machine is there.
+func alive(pid int) bool {
+	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
+	if err != nil {
+		return false
+	}
+	defer windows.CloseHandle(h)
+	var code uint32
+	return windows.GetExitCodeProcess(h, &code) == nil && code == stillActive
+}
+
+const stillActive = 259
 
 func closeFile(f *os.File) error { return f.Close() }
 

@@ -301,7 +301,7 @@ func (j *journal) Close(context.Context) error {
 // finish brings the state file up to date and leaves a journal only of what is still open.
 func (j *journal) finish() error {
 	s := j.s
-	err := j.wal.wait(j.wal.last())
+	err := j.wal.settled()
 	if err != nil {
 		return fmt.Errorf("the results of this run could not be stored anywhere: %w", err)
 	}
@@ -313,7 +313,7 @@ func (j *journal) finish() error {
 	defer s.mu.Unlock()
 	s.inFlight = append(s.inFlight, left...)
 	if err != nil {
-		return &state.SavedError{Where: j.wal.where(s.w.p.journal), Err: err}
+		return j.wal.saved(err)
 	}
 	if err := s.settle(); err != nil {
 		return fmt.Errorf("the state is up to date, but its journal could not be cleared away: %w", err)

@@ -2,8 +2,6 @@ package store_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -299,36 +297,6 @@ func TestNothingNewStartsOnAFullDisk(t *testing.T) {
 	if got := s.Snapshot(); len(storetest.IDs(got.State)) != begun || len(got.InFlight) != 0 {
 		t.Errorf("%d objects of %d, in flight %+v", len(storetest.IDs(got.State)), begun, got.InFlight)
 	}
-	must(t, s.Unlock())
-}
-
-func TestFilesAreForTheirOwnerOnly(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "terraform.tfstate")
-	ws := openDefault(t, dir)
-	seedOn(t, ws, put("t.a", "1"))
-	must(t, os.Chmod(path, 0o644))
-	s := lockOn(t, ws)
-	j := beginOn(t, s, "r")
-	must(t, j.Intent(storetest.Create("1", "t.b")))
-	must(t, j.Result("1", put("t.b", "2")))
-	must(t, j.Checkpoint(ctx))
-	want := map[string]os.FileMode{"terraform.tfstate": 0o644, "terraform.tfstate.backup": 0o600, "terraform.tfstate.journal": 0o600,
-		"terraform.tfstate.journal.image": 0o600, ".terraform.tfstate.lock.info": 0o600}
-	entries, err := os.ReadDir(dir)
-	must(t, err)
-	for _, e := range entries {
-		info, err := e.Info()
-		must(t, err)
-		if info.Mode().Perm() != want[e.Name()] {
-			t.Errorf("%s has mode %v", e.Name(), info.Mode())
-		}
-		delete(want, e.Name())
-	}
-	if len(want) > 0 {
-		t.Errorf("missing: %v", want)
-	}
-	must(t, j.Close(ctx))
 	must(t, s.Unlock())
 }
 

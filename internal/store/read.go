@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/state"
@@ -26,6 +27,7 @@ type content struct {
 	err    error // why it cannot be decoded
 	info   Info
 	serial uint64
+	ours   []string // what this session has put beside it
 }
 
 // hashing reads a file in order and hashes what it reads.
@@ -115,18 +117,33 @@ type view struct {
 	base    *state.State // what the state file holds, or will hold after its repair
 	mark    mark         // which snapshot the content is
 	repair  bool         // the state file must be rewritten from the image
+	blank   bool         // the state file has zero bytes, and nothing says that there ever was more
 	foreign bool         // another program wrote the state after the journal began
 }
 
 // view lays a journal over a content of the state file; j is nil when there is no journal.
 func (w *workspace) view(c *content, j *parsed) (*view, error) {
 	v := &view{content: c, base: c.state, overlay: overlay{state: c.state}}
+	gone := c.hash == "" || c.hash == placeholderHash // the lock makes a placeholder
 	switch {
+	case j != nil && saysNothing(c.hash) && saysNothing(j.header.Base): // all that there ever was is in the journal
+		v.mark = j.marks[0]
+		return v.laid(w, j)
+	case j == nil && c.hash == emptyHash:
+		beside, err := w.beside(c.ours)
+		if err != nil {
+			return nil, err
+		}
+		if beside != "" {
+			return nil, w.damaged(c, nil)
+		}
+		v.blank = true
+		return v, nil
 	case j == nil && c.err != nil:
 		return nil, w.damaged(c, nil)
 	case j == nil:
 		return v, nil
-	case c.noted:
+	case c.noted, gone && j.markOf(c.hash) == nil && w.reinstating(j):
 		image, err := readContentAt(w.o.Files, w.p.image)
 		if err != nil {
 			return nil, err
@@ -139,18 +156,59 @@ func (w *workspace) view(c *content, j *parsed) (*view, error) {
 		return nil, w.damaged(c, j)
 	case j.markOf(c.hash) != nil:
 		v.mark = *j.markOf(c.hash)
-	case c.hash == "":
+	case gone:
 		return nil, fmt.Errorf("the state %s is gone, but its journal %s is there, which was begun when there was a state. Restore the state (%s), or remove the journal if the state was removed on purpose",
 			w.p.out, w.p.journal, w.newest(j))
 	default:
 		v.foreign, v.mark = true, j.lastDone()
 	}
+	return v.laid(w, j)
+}
+
+// laid lays the journal over what the state file holds.
+func (v *view) laid(w *workspace, j *parsed) (*view, error) {
 	o, err := j.lay(v.base, v.mark, v.foreign)
 	if err != nil {
 		return nil, fmt.Errorf("journal %s: %w", w.p.journal, err)
 	}
 	v.overlay = *o
 	return v, nil
+}
+
+// saysNothing reports whether this is the hash of a state file that is not there, or holds nothing.
+func saysNothing(hash string) bool {
+	return hash == "" || hash == placeholderHash || hash == emptyHash
+}
+
+// reinstating reports whether a run was about to put a state file where one had been removed.
+func (w *workspace) reinstating(j *parsed) bool {
+	last := j.lastMark()
+	if last.done {
+		return false
+	}
+	image, err := readContentAt(w.o.Files, w.p.image)
+	return err == nil && image.hash == last.Hash && image.err == nil
+}
+
+// beside names something that says that there was more than zero bytes in the state file; "" when nothing does. For a
+// file that is written and not read from, what others left before says nothing.
+func (w *workspace) beside(ours []string) (string, error) {
+	for _, name := range []string{w.p.journal, w.p.image, w.p.lockInfo, w.p.out + ".backup"} {
+		if slices.Contains(ours, name) {
+			continue
+		}
+		if _, err := w.o.Files.Stat(name); !isMissing(err) {
+			return name, err
+		}
+	}
+	return "", nil
+}
+
+func (w *workspace) blankName(blank bool) string {
+	if !blank || w.p.in != w.p.out {
+		return "" // an output that is empty is a new one
+	}
+	return w.p.out
 }
 
 // damaged is the error for a state file that is no state, with the newest good copy.
@@ -170,7 +228,7 @@ func (w *workspace) newest(j *parsed) string {
 			continue
 		}
 		c, err := readContentAt(w.o.Files, name)
-		if err != nil || c.hash == "" || c.err != nil || name == w.p.image && (j == nil || j.markOf(c.hash) == nil) {
+		if err != nil || c.hash == "" || c.err != nil || name == w.p.image && j != nil && j.markOf(c.hash) == nil {
 			continue
 		}
 		if best == nil || c.serial > best.serial {
@@ -204,6 +262,9 @@ const (
 
 // Read implements state.Workspace.
 func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
+	if w.nowhere != nil {
+		return nil, fmt.Errorf("read the state: %w", w.nowhere)
+	}
 	r := w.reading()
 	for try := 0; ; try++ {
 		snapshot, settled, err := r.readOnce()
@@ -242,6 +303,7 @@ func (w *workspace) readOnce() (s *state.Snapshot, settled bool, err error) {
 		return nil, false, err
 	}
 	s = v.snapshot()
+	s.Blank = w.blankName(v.blank)
 	if j != nil {
 		if running {
 			s.Running = &v.run
@@ -269,11 +331,21 @@ func (w *workspace) readJournal() (j *parsed, running bool, err error) {
 		return nil, false, err
 	}
 	defer f.Close()
-	if running, err = f.Locked(); err != nil {
-		return nil, false, err
+	running, lockErr := f.Locked()
+	if lockErr != nil && !errors.Is(lockErr, ErrNoLocks) {
+		return nil, false, lockErr
 	}
 	j, err = w.parse(f)
+	if err == nil && lockErr != nil {
+		running = j.header.running()
+	}
 	return j, running, err
+}
+
+// running reports whether the process that began the journal is still there: all that can be known where there are no
+// locks.
+func (h *header) running() bool {
+	return h.Host == hostName() && h.PID != os.Getpid() && alive(h.PID)
 }
 
 func (w *workspace) parse(f File) (*parsed, error) {

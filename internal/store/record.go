@@ -47,6 +47,7 @@ const (
 	kindResolve                    // resolveRecord: a person or a later run said how operations ended
 	kindUnfolded                   // unfoldedRecord: a result that waits for a person
 	kindClose                      // the run ended by itself
+	kindDurable                    // durableRecord: what stands before was durable when this was written
 )
 
 type nonce [8]byte
@@ -87,6 +88,11 @@ type checkpoint struct {
 	Hash   string `json:"hash"`
 	Size   int64  `json:"size"`
 	Covers uint64 `json:"covers"`
+}
+
+// durableRecord says that the records with smaller numbers were durable when it was written.
+type durableRecord struct {
+	Below uint64 `json:"below"`
 }
 
 type resolveRecord struct {
@@ -164,13 +170,18 @@ func parseJournal(b []byte, rescues func(*parsed) ([][]byte, error)) (*parsed, e
 	}
 	p.records = p.records[1:]
 	p.own = len(p.records)
+	if err := p.torn(b[p.end:]); err != nil {
+		return nil, err
+	}
 	if rescues != nil {
 		files, err := rescues(p)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range files {
-			p.rescued(r)
+			if err := p.rescued(r); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := p.findMarks(); err != nil {
@@ -192,6 +203,39 @@ func (p *parsed) add(b []byte) {
 	}
 }
 
+// torn judges what follows the longest valid prefix. A power loss tears off only what was never acknowledged. Where a
+// later record says that what is missing was durable, it is damage, and all that follows would be lost with it.
+func (p *parsed) torn(rest []byte) error {
+	behind := 0
+	var below uint64
+	for at := 0; at+frameSize <= len(rest); {
+		length := binary.LittleEndian.Uint32(rest[at:])
+		seq := binary.LittleEndian.Uint64(rest[at+8:])
+		if int64(length) > int64(len(rest)-at-frameSize) || seq <= p.next || seq-p.next > uint64(len(rest)/frameSize)+1 {
+			at++
+			continue
+		}
+		r, size, ok := cutRecord(rest[at:], p.nonce)
+		if !ok {
+			at++
+			continue
+		}
+		at += size
+		if behind++; r.kind == kindDurable {
+			var d durableRecord
+			if err := json.Unmarshal(r.payload, &d); err != nil {
+				return fmt.Errorf("record %d is damaged: %w", r.seq, err)
+			}
+			below = max(below, d.Below)
+		}
+	}
+	if below <= p.next {
+		return nil
+	}
+	return fmt.Errorf("record %d is damaged, and %d records behind it are whole: results that were stored would be lost",
+		p.next, behind)
+}
+
 func cutRecord(b []byte, n nonce) (r record, size int, ok bool) {
 	if len(b) < frameSize {
 		return r, 0, false
@@ -207,10 +251,14 @@ func cutRecord(b []byte, n nonce) (r record, size int, ok bool) {
 	return record{seq: binary.LittleEndian.Uint64(b[8:]), kind: kind(b[16]), payload: b[frameSize:size]}, size, true
 }
 
-// rescued takes in the records of a rescue file, which carry on where the journal could not be written any more.
-func (p *parsed) rescued(b []byte) {
+// rescued takes in the records of a rescue file, which carry on where the journal could not be written any more: all
+// before them was durable.
+func (p *parsed) rescued(b []byte) error {
 	if len(b) < prefixSize || !bytes.HasPrefix(b, []byte(magic)) || nonce(b[len(magic):prefixSize]) != p.nonce {
-		return
+		return nil
+	}
+	if r, _, ok := cutRecord(b[prefixSize:], p.nonce); ok && r.seq > p.next {
+		return fmt.Errorf("record %d is missing, and another file goes on with record %d", p.next, r.seq)
 	}
 	for at := prefixSize; ; {
 		r, size, ok := cutRecord(b[at:], p.nonce)
@@ -223,6 +271,7 @@ func (p *parsed) rescued(b []byte) {
 		}
 		at += size
 	}
+	return nil
 }
 
 func (p *parsed) findMarks() error {

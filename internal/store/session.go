@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -18,7 +19,10 @@ type session struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	f        File // the locked state file; nil in a session without the shared lock
+	created  bool // it was made for the lock
 	informed bool // the lock info file is ours
+	alone    bool // and there was none before
+	lax      bool // where no locks are, the session goes without
 
 	mu        sync.Mutex
 	base      *state.State // what the state file holds; nil when it says nothing
@@ -29,6 +33,8 @@ type session struct {
 	wal       *wal
 	written   bool // the wal has more than what is carried over
 	backedUp  bool
+	backups   backups
+	blank     string   // a state file that has zero bytes and says nothing; "" for none
 	imageSize int64    // of the last snapshot
 	journal   *journal // the open one
 	over      bool
@@ -39,21 +45,18 @@ type session struct {
 // load reads the state, and recovers what an interrupted run left.
 func (s *session) load(ctx context.Context) error {
 	w := s.w
-	jf, err := openLocked(w.o.Files, w.p.journal, os.O_RDWR, 0)
+	jf, err := openLocked(w.o.Files, w.p.journal, os.O_RDWR, 0, s.lax)
 	if err != nil && !isMissing(err) {
 		return err
 	}
 	var j *parsed
-	if jf == nil && s.f != nil {
-		// The removal of a journal may have survived a power loss, and that of its image not.
-		if err := removeAny(w.o.Files, w.p.image); err != nil {
-			return err
-		}
-	}
 	if jf != nil {
 		s.wal = &wal{f: jf} // so that release closes it
 		if j, err = w.parse(jf); err != nil {
 			return err
+		}
+		if _, err := jf.Locked(); s.lax && errors.Is(err, ErrNoLocks) && j.header.running() {
+			return ErrLocked
 		}
 	}
 	var c *content
@@ -65,14 +68,25 @@ func (s *session) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.informed && s.alone { // what is found beside the state is not what we have just put there
+		c.ours = append(c.ours, w.p.lockInfo)
+	}
 	v, err := w.view(c, j)
 	if err != nil {
 		return err
 	}
-	s.base, s.hash = v.base, c.hash
+	if jf == nil && s.f != nil {
+		// The removal of a journal may have survived a power loss, and that of its image not. The state can be read
+		// without it.
+		if err := removeAny(w.o.Files, w.p.image); err != nil {
+			return err
+		}
+	}
+	s.base, s.hash, s.blank = v.base, c.hash, w.blankName(v.blank)
 	s.inFlight, s.unfolded = v.inFlight, v.unfolded
 	if j != nil {
-		if s.wal, err = continueWAL(w.o, w.p, jf, j); err != nil {
+		w.sweep()
+		if s.wal, err = continueWAL(s, jf, j); err != nil {
 			s.wal = &wal{f: jf}
 			return fmt.Errorf("recover an interrupted run: %w", err)
 		}
@@ -134,6 +148,9 @@ func (s *session) certain() (err error) {
 	if err != nil {
 		return err
 	}
+	if f == nil {
+		return nil // it was removed just now
+	}
 	if f != s.f {
 		defer func() { err = errors.Join(err, f.Close()) }()
 	}
@@ -143,7 +160,7 @@ func (s *session) certain() (err error) {
 // minimal tells that a journal holds nothing but what was carried over onto this content.
 func (p *parsed) minimal(hash string) bool {
 	return p.header.Base == hash && !slices.ContainsFunc(p.records, func(r record) bool {
-		return r.kind != kindIntent && r.kind != kindPartial && r.kind != kindUnfolded || !carried(r)
+		return r.kind != kindDurable && (r.kind != kindIntent && r.kind != kindPartial && r.kind != kindUnfolded || !carried(r))
 	})
 }
 
@@ -164,7 +181,7 @@ func (s *session) readElsewhere(ctx context.Context) error {
 	if n := len(snapshot.InFlight) + len(snapshot.Unfolded); n > 0 {
 		return fmt.Errorf("%s has %d operations of an interrupted run that are still open; resolve them first with recover", s.w.p.in, n)
 	}
-	s.base, s.elsewhere = snapshot.State, true
+	s.base, s.elsewhere, s.blank = snapshot.State, true, snapshot.Blank
 	return nil
 }
 
@@ -175,7 +192,7 @@ func (s *session) Context() context.Context { return s.ctx }
 func (s *session) Snapshot() *state.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &state.Snapshot{State: s.base, InFlight: slices.Clone(s.inFlight), Unfolded: slices.Clone(s.unfolded)}
+	return &state.Snapshot{State: s.base, InFlight: slices.Clone(s.inFlight), Unfolded: slices.Clone(s.unfolded), Blank: s.blank}
 }
 
 // usable tells why nothing can be begun in this session any more. Called with mu held.
@@ -212,7 +229,7 @@ func (s *session) settle() error {
 		if err != nil {
 			return err
 		}
-		if s.wal, err = createWAL(s.w.o, s.w.p, s.header(), records, true); err != nil {
+		if s.wal, err = createWAL(s, records, true); err != nil {
 			s.wal = old
 			return err
 		}
@@ -232,6 +249,9 @@ func (s *session) settle() error {
 	}
 	return err
 }
+
+// lastSerial is the greatest serial of a state that is gone on with: every snapshot takes one more.
+const lastSerial = math.MaxUint64 - 1<<32
 
 func removeAny(files Files, name string) error {
 	if err := files.Remove(name); err != nil && !isMissing(err) {
@@ -281,11 +301,18 @@ func (s *session) ensureWAL() error {
 	if s.lineage == "" {
 		s.lineage = s.w.o.NewID()
 	}
+	if s.base != nil && s.base.Serial > lastSerial {
+		return fmt.Errorf("the state %s has serial %d, and there are not enough greater numbers left to go on. "+
+			"Write it with a small serial: state pull, change it, state push -force", s.w.p.out, s.base.Serial)
+	}
+	if err := s.prepareBackup(); err != nil {
+		return err
+	}
 	s.written = true
 	if s.wal != nil {
 		return nil
 	}
-	wal, err := createWAL(s.w.o, s.w.p, s.header(), nil, false)
+	wal, err := createWAL(s, nil, false)
 	if isLocked(err) {
 		return s.w.lockError(err)
 	}

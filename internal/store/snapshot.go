@@ -9,7 +9,6 @@ import (
 	"hash"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -42,14 +41,17 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	if err != nil {
 		return err
 	}
-	if f != s.f {
+	if f != nil && f != s.f {
 		defer func() { err = errors.Join(err, f.Close()) }()
 	}
-	if err := s.unchanged(f); err != nil {
-		return err
-	}
-	if err := s.backup(f); err != nil {
-		return fmt.Errorf("back up the state: %w", err)
+	gone := f == nil
+	if !gone {
+		if gone, err = s.unchanged(f); err != nil {
+			return err
+		}
+		if err := s.backup(f); err != nil {
+			return fmt.Errorf("back up the state: %w", err)
+		}
 	}
 	mark, err := s.writeImage(st)
 	if err != nil {
@@ -67,7 +69,12 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	if err := s.wal.broken(); err != nil {
 		return err
 	}
-	if err := s.install(f, mark); err != nil {
+	if gone {
+		err = s.reinstate(mark)
+	} else {
+		err = s.install(f, mark)
+	}
+	if err != nil {
 		return err
 	}
 	s.base, s.imageSize = st, mark.Size
@@ -76,11 +83,51 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	return nil
 }
 
+// reinstate puts the image where the state file was, which a program has removed during the run.
+func (s *session) reinstate(mark checkpoint) error {
+	files, p := s.w.o.Files, s.w.p
+	f, err := fresh(files, p.fresh, s.lax)
+	if err != nil {
+		return err
+	}
+	image, err := files.Open(p.image, os.O_RDONLY, 0)
+	if err == nil {
+		_, err = copyFrom(f, image, 0)
+		err = errors.Join(err, image.Close())
+	}
+	if err == nil && s.f != nil {
+		var old Info
+		if old, err = s.f.Stat(); err == nil {
+			err = f.Share(old)
+		}
+	}
+	for _, step := range []func() error{
+		f.Sync, func() error { return files.RenameNew(p.fresh, p.out) }, func() error { return files.SyncDir(p.dir) },
+	} {
+		if err == nil {
+			err = step()
+		}
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write the state %s anew, which was removed by another program: %w", p.out, err), f.Close())
+	}
+	s.hash = mark.Hash
+	if s.f == nil {
+		return f.Close()
+	}
+	old := s.f
+	s.f = f
+	return old.Close()
+}
+
 // repair completes the installation of an image that was cut off.
 func (s *session) repair(mark checkpoint) (err error) {
 	f, err := s.stateFile()
 	if err != nil {
 		return err
+	}
+	if f == nil {
+		return s.reinstate(mark)
 	}
 	if f != s.f {
 		defer func() { err = errors.Join(err, f.Close()) }()
@@ -88,7 +135,8 @@ func (s *session) repair(mark checkpoint) (err error) {
 	return s.install(f, mark)
 }
 
-// stateFile is the open state file. A session without the shared lock opens it for each write.
+// stateFile is the open state file; nil when it was removed since it was read. A session without the shared lock opens
+// it for each write.
 func (s *session) stateFile() (File, error) {
 	if s.f != nil {
 		return s.f, nil
@@ -98,35 +146,37 @@ func (s *session) stateFile() (File, error) {
 		return f, err
 	}
 	if s.hash != "" {
-		return nil, &state.ConflictError{Found: "no state file", Expected: "the one that was read", Advice: "It was removed while this program worked with it"}
+		return nil, nil
 	}
-	if f, err = s.w.createState(); err == nil {
+	if f, err = s.w.createState(s.lax); err == nil {
 		s.hash = placeholderHash
 	}
 	return f, err
 }
 
-// unchanged makes sure that the state file is still the one that was read.
-func (s *session) unchanged(f File) error {
+// unchanged makes sure that the state file is still the one that was read, or (gone) that it was removed and nothing
+// put in its place.
+func (s *session) unchanged(f File) (gone bool, err error) {
 	mine, err := f.Stat()
 	if err != nil {
-		return err
+		return false, err
 	}
 	there, err := s.w.o.Files.Stat(s.w.p.out)
 	if err != nil && !isMissing(err) {
-		return err
+		return false, err
 	}
-	replaced := isMissing(err) || !SameFile(mine, there)
+	gone = isMissing(err)
+	replaced := !gone && !SameFile(mine, there)
 	in := &hashing{f: f, sum: sha256.New()}
 	if _, err := io.Copy(io.Discard, in); err != nil {
-		return err
+		return gone, err
 	}
 	if !replaced && hex.EncodeToString(in.sum.Sum(nil)) == s.hash {
-		return nil
+		return gone, nil
 	}
 	now, err := readContent(f)
 	if err != nil {
-		return err
+		return gone, err
 	}
 	c := &state.ConflictError{Found: "something that is no state", Expected: "what was read when the lock was taken",
 		Advice: "Another program wrote the state meanwhile, against its lock. Look at what it did, then run again: results of this run are kept and laid over the new state"}
@@ -139,7 +189,7 @@ func (s *session) unchanged(f File) error {
 	if replaced {
 		c.Found = "another file of the same name"
 	}
-	return c
+	return gone, c
 }
 
 func lineageOf(s *state.State) string {
@@ -147,37 +197,6 @@ func lineageOf(s *state.State) string {
 		return ""
 	}
 	return s.Lineage
-}
-
-// backup keeps the content that is about to be replaced, once a run.
-func (s *session) backup(f File) error {
-	p := s.w.p
-	if s.hash == placeholderHash {
-		s.backedUp = true // there was nothing before this run, and what the run itself wrote meanwhile is no backup
-	}
-	if s.backedUp || p.backup == "" {
-		return nil
-	}
-	files := s.w.o.Files
-	to, err := files.Open(p.backup+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	if _, err := copyFrom(to, f, 0); err != nil {
-		return err
-	}
-	if err := to.Sync(); err != nil {
-		return err
-	}
-	if err := files.Rename(p.backup+".new", p.backup); err != nil {
-		return err
-	}
-	if err := files.SyncDir(filepath.Dir(p.backup)); err != nil {
-		return err
-	}
-	s.backedUp = true
-	return nil
 }
 
 // copyFrom copies what stands behind an offset, to the same place.
@@ -220,11 +239,14 @@ func (w *imageWriter) Write(b []byte) (int, error) {
 
 // writeImage makes the new content durable in the journal's folder.
 func (s *session) writeImage(st *state.State) (checkpoint, error) {
-	f, err := s.w.o.Files.Open(s.w.p.image, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := anewFile(s.w.o.Files, s.w.p.image)
 	if err != nil {
 		return checkpoint{}, err
 	}
 	defer f.Close()
+	if err := s.share(f); err != nil {
+		return checkpoint{}, err
+	}
 	w := &imageWriter{f: f, sum: sha256.New()}
 	if err := st.Encode(w); err != nil {
 		return checkpoint{}, err

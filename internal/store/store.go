@@ -51,6 +51,9 @@ type Options struct {
 	// defaults to where is read from, BackupTo to WriteTo with ".backup" behind; "-" means no backup.
 	ReadFrom, WriteTo, BackupTo string
 
+	// Apart lists other states that the caller writes: no backup takes their place, or that of what stands beside them.
+	Apart []string
+
 	// Rescue lists folders for the journal of a run whose own disk is full or broken; the working directory and the one for
 	// temporary files when nil.
 	Rescue []string
@@ -110,50 +113,6 @@ func WhoAmI() string {
 	return name + "@" + host
 }
 
-// paths are the files of one workspace.
-type paths struct {
-	in, out             string
-	dir                 string // of out
-	backup              string // "" for none
-	lockInfo            string
-	journal, journalNew string
-	image               string
-	fresh               string // for content that gets its name when it is whole
-}
-
-func (l *Local) paths(name string) paths {
-	in := l.o.ReadFrom
-	switch {
-	case in != "":
-	case name == state.DefaultWorkspace:
-		in = l.o.Path
-	default:
-		in = filepath.Join(l.o.WorkspaceDir, name, "terraform.tfstate")
-	}
-	out := l.o.WriteTo
-	if out == "" {
-		out = in
-	}
-	return pathsOf(in, out, l.o.BackupTo)
-}
-
-func pathsOf(in, out, backup string) paths {
-	dir, base := filepath.Split(out)
-	p := paths{
-		in: in, out: out, dir: filepath.Clean(dir), backup: out + ".backup",
-		lockInfo: filepath.Join(dir, "."+base+".lock.info"),
-		journal:  out + ".journal", journalNew: out + ".journal.new", image: out + ".journal.image", fresh: out + ".journal.fresh",
-	}
-	switch backup {
-	case "":
-	case "-":
-		p.backup = ""
-	default:
-		p.backup = backup
-	}
-	return p
-}
-
 // Workspaces implements state.Store.
 func (l *Local) Workspaces(context.Context) ([]string, error) {
 	names := []string{state.DefaultWorkspace}
@@ -175,7 +134,12 @@ func (l *Local) Workspace(name string) (state.Workspace, error) {
 	if name == "" || name == "." || name == ".." || url.PathEscape(name) != name {
 		return nil, fmt.Errorf("the workspace name %q is not allowed: it must be usable as a part of a URL and as the name of a folder", name)
 	}
-	return &workspace{name: name, o: &l.o, p: l.paths(name)}, nil
+	w := &workspace{name: name, o: &l.o}
+	w.p, w.nowhere = l.paths(name)
+	if name != state.DefaultWorkspace {
+		w.folder = filepath.Join(l.o.WorkspaceDir, name)
+	}
+	return w, nil
 }
 
 // DeleteWorkspace implements state.Store.
@@ -191,31 +155,11 @@ func (l *Local) DeleteWorkspace(ctx context.Context, name string) error {
 	if _, err := l.o.Files.Stat(dir); err != nil {
 		return fmt.Errorf("delete workspace %s: %w", name, err)
 	}
-	session, err := ws.Lock(ctx, state.LockRequest{Info: state.LockInfo{Operation: "workspace delete"}})
+	locked, err := ws.Lock(ctx, state.LockRequest{Info: state.LockInfo{Operation: "workspace delete"}})
 	if err != nil {
 		return err
 	}
-	snapshot := session.Snapshot()
-	if n := len(snapshot.InFlight) + len(snapshot.Unfolded); n > 0 {
-		session.Unlock()
-		return fmt.Errorf("delete workspace %s: %d operations of an interrupted run are still open; resolve them first with recover", name, n)
-	}
-	if err := session.Unlock(); err != nil {
-		return err
-	}
-	infos, err := l.o.Files.List(dir)
-	if err != nil {
-		return fmt.Errorf("delete workspace %s: %w", name, err)
-	}
-	for _, i := range infos {
-		if err := l.o.Files.Remove(filepath.Join(dir, i.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("delete workspace %s: %w", name, err)
-		}
-	}
-	if err := l.o.Files.Remove(dir); err != nil {
-		return fmt.Errorf("delete workspace %s: %w", name, err)
-	}
-	return l.o.Files.SyncDir(l.o.WorkspaceDir)
+	return locked.(state.Deleter).Delete()
 }
 
 // runOf completes a run's description.

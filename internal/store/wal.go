@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Space is kept reserved ahead of the journal, so that what is in flight when the disk runs full can still be recorded.
@@ -27,7 +31,11 @@ const (
 // a rescue file in another folder.
 type wal struct {
 	files  Files
-	rescue []string // paths to try
+	path   string
+	info   Info             // of f, to tell whether the path still means it
+	share  func(File) error // gives a file the permissions of the state
+	lax    bool             // where no locks are, it goes without
+	rescue []string         // paths to try
 
 	mu       sync.Mutex
 	cond     sync.Cond
@@ -39,12 +47,14 @@ type wal struct {
 	off      int64     // where pending goes
 	next     uint64    // sequence number of the next record
 	durable  uint64    // all below are durable
+	marked   uint64    // and a record says so of all below
 	busy     bool      // someone is writing
 	slots    int       // operations in flight
 
 	reserved  int64
 	err       error // why the file was given up
 	full      error // why nothing new may start though the file still works
+	whole     bool  // the file has no name any more: what goes elsewhere is all that it holds
 	rescueAt  int   // which path is tried now
 	rescueOff int64
 	rescued   []string // the paths that took records
@@ -54,8 +64,9 @@ type wal struct {
 // createWAL makes a journal file under a temporary name, with a header and records that are carried over, and puts it in its
 // place, locked and durable. To replace a journal, the caller must hold its lock; otherwise one that stands there belongs to
 // another, and is ErrLocked.
-func createWAL(o *Options, p paths, h header, carried []record, replace bool) (w *wal, err error) {
-	f, err := openLocked(o.Files, p.journalNew, os.O_RDWR|os.O_CREATE, 0o600)
+func createWAL(s *session, carried []record, replace bool) (w *wal, err error) {
+	o, p, h := s.w.o, s.w.p, s.header()
+	f, err := fresh(o.Files, p.journalNew, s.lax)
 	if err != nil {
 		return nil, err
 	}
@@ -67,11 +78,19 @@ func createWAL(o *Options, p paths, h header, carried []record, replace bool) (w
 	if _, err := o.Files.Stat(p.journal); !replace && !isMissing(err) {
 		return nil, errors.Join(ErrLocked, o.Files.Remove(p.journalNew))
 	}
-	w = &wal{files: o.Files, f: f}
+	w = &wal{files: o.Files, path: p.journal, f: f, share: s.share, lax: s.lax}
 	w.cond.L = &w.mu
 	rand.Read(w.nonce[:])
 	w.rescue = rescuePaths(h.Rescue, p, w.nonce)
-	if err := w.begin(o, p, h, carried); err != nil {
+	if err := w.begin(p, h, carried); err != nil {
+		return nil, err
+	}
+	if replace {
+		err = o.Files.Rename(p.journalNew, p.journal)
+	} else if err = o.Files.RenameNew(p.journalNew, p.journal); errors.Is(err, fs.ErrExist) {
+		err = errors.Join(ErrLocked, o.Files.Remove(p.journalNew))
+	}
+	if err != nil {
 		return nil, err
 	}
 	// The file is in its place: from here on it is the journal, even if its name may not survive a crash of the system.
@@ -81,8 +100,8 @@ func createWAL(o *Options, p paths, h header, carried []record, replace bool) (w
 	return w, nil
 }
 
-// begin writes the header and what is carried over, and gives the file its name.
-func (w *wal) begin(o *Options, p paths, h header, carried []record) error {
+// begin writes the header and what is carried over. The file gets its name when all of it is durable, and says so.
+func (w *wal) begin(p paths, h header, carried []record) error {
 	payload, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -94,7 +113,10 @@ func (w *wal) begin(o *Options, p paths, h header, carried []record) error {
 		b = appendRecord(b, w.nonce, w.next, r.kind, r.payload)
 		w.next++
 	}
-	if err := w.f.Truncate(0); err != nil {
+	if b, err = w.mark(b, w.next); err != nil {
+		return err
+	}
+	if err := w.share(w.f); err != nil {
 		return err
 	}
 	if _, err := w.f.WriteAt(b, 0); err != nil {
@@ -104,14 +126,33 @@ func (w *wal) begin(o *Options, p paths, h header, carried []record) error {
 	if err := w.f.Sync(); err != nil {
 		return err
 	}
-	return o.Files.Rename(p.journalNew, p.journal)
+	w.info, err = w.f.Stat()
+	return err
+}
+
+// mark appends a record which says that all records below are durable. With it, a gap before it is damage: what a power
+// loss tears off was never durable. Called with mu held, or before anyone else has the wal.
+func (w *wal) mark(b []byte, below uint64) ([]byte, error) {
+	payload, err := json.Marshal(durableRecord{Below: below})
+	if err != nil {
+		return b, err
+	}
+	b = appendRecord(b, w.nonce, w.next, kindDurable, payload)
+	w.next++
+	w.marked = below
+	return b, nil
 }
 
 // continueWAL appends to a journal that was read; f is its locked file. Records that were read from rescue files are made part
 // of it first, and the rescue files go.
-func continueWAL(o *Options, p paths, f File, j *parsed) (*wal, error) {
-	w := &wal{files: o.Files, f: f, nonce: j.nonce, rescue: rescuePaths(j.header.Rescue, p, j.nonce), off: j.end, next: j.next, durable: j.next}
+func continueWAL(s *session, f File, j *parsed) (_ *wal, err error) {
+	o, p := s.w.o, s.w.p
+	w := &wal{files: o.Files, path: p.journal, f: f, share: s.share, lax: s.lax, nonce: j.nonce,
+		rescue: rescuePaths(j.header.Rescue, p, j.nonce), off: j.end, next: j.next, durable: j.next}
 	w.cond.L = &w.mu
+	if w.info, err = f.Stat(); err != nil {
+		return nil, err
+	}
 	if err := f.Truncate(j.end); err != nil { // what follows the valid prefix
 		return nil, err
 	}
@@ -151,14 +192,15 @@ func rescuePath(folder, out string, n nonce) string {
 	return filepath.Join(folder, fmt.Sprintf("%s.%x.journal", filepath.Base(out), n[:]))
 }
 
-// openLocked opens a file and takes its lock, making sure that the name still means that file.
-func openLocked(files Files, name string, flag int, perm os.FileMode) (File, error) {
+// openLocked opens a file and takes its lock, making sure that the name still means that file. With lax it does without
+// where the file system cannot lock.
+func openLocked(files Files, name string, flag int, perm os.FileMode, lax bool) (File, error) {
 	for range 100 {
 		f, err := files.Open(name, flag, perm)
 		if err != nil {
 			return nil, err
 		}
-		if err := f.Lock(); err != nil {
+		if err := f.Lock(); err != nil && !(lax && errors.Is(err, ErrNoLocks)) {
 			f.Close()
 			return nil, err
 		}
@@ -261,6 +303,9 @@ func (w *wal) nudge() {
 // flush hands everything pending to the file, and syncs if asked. Called with mu held; it lets go of it while it works.
 func (w *wal) flush(sync bool) {
 	w.busy = true
+	if sync && len(w.pending) > 0 && w.durable > w.marked {
+		w.pending, _ = w.mark(w.pending, w.durable) // it says less without, and nothing is wrong
+	}
 	last, off, start := w.next, w.off, len(w.unsynced)
 	w.unsynced = append(w.unsynced, w.pending...)
 	w.off += int64(len(w.pending))
@@ -273,10 +318,13 @@ func (w *wal) flush(sync bool) {
 	if failed == nil {
 		full = w.keepReserve(need)
 		failed = w.write(w.unsynced[start:], off, sync)
+		if failed == nil && sync {
+			failed = w.there(off + int64(len(w.unsynced)-start))
+		}
 	}
 	var lost error
 	if failed != nil {
-		lost = w.save(w.unsynced)
+		lost = w.elsewhere()
 	}
 
 	w.mu.Lock()
@@ -293,6 +341,71 @@ func (w *wal) flush(sync bool) {
 		w.durable, w.unsynced = last, w.unsynced[:0]
 	}
 	w.cond.Broadcast()
+}
+
+// settled makes all durable, and makes sure once more that the file has its name.
+func (w *wal) settled() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.busy {
+		w.cond.Wait()
+	}
+	if w.lost == nil {
+		w.flush(true)
+	}
+	return w.lost
+}
+
+// there makes sure that the file, which ends at an offset, is still found under its name. When a program has removed
+// it, it is written anew. Only the one who is busy calls it.
+func (w *wal) there(end int64) error {
+	there, err := w.files.Stat(w.path)
+	switch {
+	case err == nil && SameFile(there, w.info):
+		return nil
+	case err == nil:
+		w.whole = true
+		return fmt.Errorf("another program has put something else in the place of the journal %s", w.path)
+	case !isMissing(err):
+		return nil // the disk cannot tell, and the file that is open was just written
+	}
+	if err := w.anew(end); err != nil {
+		w.whole = true
+		return fmt.Errorf("the journal %s was removed by another program, and cannot be written anew: %w", w.path, err)
+	}
+	return nil
+}
+
+// anew gives the content of the file, which has lost its name, to a new one that gets it.
+func (w *wal) anew(end int64) error {
+	temp := w.path + ".new"
+	f, err := fresh(w.files, temp, w.lax)
+	if err != nil {
+		return err
+	}
+	steps := []func() error{
+		func() error { return w.share(f) },
+		func() error {
+			_, err := io.Copy(io.NewOffsetWriter(f, 0), io.NewSectionReader(w.f, 0, end))
+			return err
+		},
+		f.Sync,
+		func() (err error) { w.info, err = f.Stat(); return err },
+		func() error { return w.files.RenameNew(temp, w.path) },
+		func() error { return w.files.SyncDir(filepath.Dir(w.path)) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			f.Close()
+			return err
+		}
+	}
+	old := w.f
+	w.mu.Lock()
+	w.f = f
+	w.mu.Unlock()
+	w.reserved = 0
+	return old.Close()
 }
 
 func (w *wal) write(b []byte, off int64, sync bool) error {
@@ -323,6 +436,22 @@ func (w *wal) keepReserve(need int64) error {
 	return nil
 }
 
+// elsewhere saves what is not durable in another folder; and all of the file, when that has no name any more. Only the
+// one who is busy calls it.
+func (w *wal) elsewhere() error {
+	if !w.whole || w.rescueOff > 0 {
+		return w.save(w.unsynced)
+	}
+	w.mu.Lock()
+	end := w.off
+	w.mu.Unlock()
+	b := make([]byte, end)
+	if _, err := io.ReadFull(io.NewSectionReader(w.f, 0, end), b); err != nil {
+		return err
+	}
+	return w.save(b[prefixSize:])
+}
+
 // save appends records to a rescue file and makes them durable. A folder that fails is given up for the next one. Only the one
 // who is busy calls it.
 func (w *wal) save(b []byte) error {
@@ -340,12 +469,19 @@ func (w *wal) save(b []byte) error {
 }
 
 func (w *wal) saveAt(path string, b []byte) error {
-	f, err := w.files.Open(path, os.O_RDWR|os.O_CREATE, 0o600)
+	flag := os.O_RDWR
+	if w.rescueOff == 0 {
+		flag |= os.O_CREATE | os.O_EXCL
+	}
+	f, err := w.files.Open(path, flag, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	if w.rescueOff == 0 {
+		if err := w.share(f); err != nil {
+			return err
+		}
 		b = append(append([]byte(magic), w.nonce[:]...), b...)
 	}
 	if _, err := f.WriteAt(b, w.rescueOff); err != nil {
@@ -358,11 +494,22 @@ func (w *wal) saveAt(path string, b []byte) error {
 	return w.files.SyncDir(filepath.Dir(path))
 }
 
-// where tells the places that hold the records.
-func (w *wal) where(journal string) []string {
+// saved makes the error of a run whose results are in the journal. It claims of no place that the records are there
+// without a look.
+func (w *wal) saved(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]string{journal}, w.rescued...)
+	if w.whole && len(w.rescued) > 0 {
+		all := w.rescued[0]
+		return &state.SavedError{Where: w.rescued, Err: err,
+			Then: fmt.Sprintf("Look for what was removed or replaced beside the state, and put it back; then move %s to %s, and run any command that "+
+				"locks the state, such as plan: it takes them over", all, w.path)}
+	}
+	there, statErr := w.files.Stat(w.path)
+	if statErr != nil || !SameFile(there, w.info) {
+		return fmt.Errorf("%w; and the journal %s with the results of this run was removed by another program", err, w.path)
+	}
+	return &state.SavedError{Where: append([]string{w.path}, w.rescued...), Err: err}
 }
 
 // size is how much was appended so far.

@@ -17,9 +17,12 @@ import (
 
 // workspace is one state file with what stands around it. It holds nothing open.
 type workspace struct {
-	name string
-	o    *Options
-	p    paths
+	name   string
+	o      *Options
+	p      paths
+	folder string // of a workspace that has one of its own
+	// nowhere says why its names lead to no files that a state can be kept in.
+	nowhere error
 }
 
 // Name implements state.Workspace.
@@ -30,7 +33,10 @@ func (w *workspace) Answers() string { return w.p.out + ".answers" }
 
 // Lock implements state.Workspace.
 func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Session, err error) {
-	s := &session{w: w}
+	if w.nowhere != nil {
+		return nil, fmt.Errorf("lock the state: %w", w.nowhere)
+	}
+	s := &session{w: w, lax: req.Unlocked}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -40,8 +46,11 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	if err := w.makeDir(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", w.p.out, err)
 	}
+	if err := w.judge(w.p.sides()...); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", w.p.out, err)
+	}
 	if !req.Unlocked {
-		if s.f, err = w.lockState(); err != nil {
+		if s.f, s.created, err = w.lockState(); err != nil {
 			return nil, w.lockError(err)
 		}
 		if err := s.writeLockInfo(req.Info); err != nil {
@@ -51,11 +60,27 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	if err := s.load(ctx); err != nil {
 		return nil, w.lockError(err)
 	}
+	if w.p.backupNamed { // who names a place for it hears at once that it is none
+		if err := s.prepareBackup(); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
-// makeDir makes the folder of the state, durably: what is in it is worth nothing without its name.
+// makeDir makes the folder of the state, durably: what is in it is worth nothing without its name. Where a link leads,
+// no folders are made.
 func (w *workspace) makeDir() error {
+	if w.p.linked {
+		info, err := w.o.Files.Stat(w.p.dir + string(filepath.Separator) + ".")
+		if err == nil && !info.Mode.IsDir() {
+			err = fmt.Errorf("%s is no folder", w.p.dir)
+		}
+		if err != nil {
+			return fmt.Errorf("the state is a link to %s, whose folder cannot be used: %w", w.p.out, err)
+		}
+		return nil
+	}
 	var missing []string
 	for dir := w.p.dir; ; dir = filepath.Dir(dir) {
 		if _, err := w.o.Files.Stat(dir); !isMissing(err) || dir == filepath.Dir(dir) {
@@ -78,33 +103,17 @@ func (w *workspace) makeDir() error {
 }
 
 // lockState opens and locks the state file, which is made when there is none.
-func (w *workspace) lockState() (File, error) {
+func (w *workspace) lockState() (f File, created bool, err error) {
 	for range 100 {
-		f, err := openLocked(w.o.Files, w.p.out, os.O_RDWR, 0)
+		f, err := openLocked(w.o.Files, w.p.out, os.O_RDWR, 0, false)
 		if !isMissing(err) {
-			return f, err
+			return f, false, err
 		}
-		if f, err = w.createState(); !errors.Is(err, fs.ErrExist) {
-			return f, err
+		if f, err = w.createState(false); !errors.Is(err, fs.ErrExist) {
+			return f, err == nil, err
 		}
 	}
-	return nil, fmt.Errorf("%s is made and removed again and again by another program", w.p.out)
-}
-
-// place is where the state file is, or will be: the name may be a link to a file that does not exist yet, as with Terraform.
-func (w *workspace) place() string {
-	name := w.p.out
-	for range 40 { // a longer chain the system does not follow either
-		to, err := os.Readlink(name)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(filepath.Dir(name), to)
-		}
-		name = to
-	}
-	return name
+	return nil, false, fmt.Errorf("%s is made and removed again and again by another program", w.p.out)
 }
 
 // placeholder is what stands where a state is locked and there is none yet. It is valid, so that nobody who finds it after a
@@ -115,14 +124,16 @@ var placeholder = func() []byte {
 	return b.Bytes()
 }()
 
-var placeholderHash = func() string {
-	sum := sha256.Sum256(placeholder)
+var placeholderHash, emptyHash = hashOf(placeholder), hashOf(nil)
+
+func hashOf(b []byte) string {
+	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}()
+}
 
 // createState makes a state file that says nothing, locked. It gets its name when it is whole. fs.ErrExist: another was faster.
-func (w *workspace) createState() (_ File, err error) {
-	f, err := openLocked(w.o.Files, w.p.fresh, os.O_RDWR|os.O_CREATE, 0o600)
+func (w *workspace) createState(lax bool) (_ File, err error) {
+	f, err := fresh(w.o.Files, w.p.fresh, lax)
 	if err != nil {
 		return nil, err
 	}
@@ -131,24 +142,23 @@ func (w *workspace) createState() (_ File, err error) {
 			f.Close()
 		}
 	}()
-	if err := f.Truncate(0); err != nil {
-		return nil, err
-	}
 	if _, err := f.WriteAt(placeholder, 0); err != nil {
 		return nil, err
 	}
 	if err := f.Sync(); err != nil {
 		return nil, err
 	}
-	place := w.place()
-	if err := w.o.Files.RenameNew(w.p.fresh, place); err != nil {
+	if err := w.o.Files.RenameNew(w.p.fresh, w.p.out); err != nil {
 		return nil, errors.Join(err, w.o.Files.Remove(w.p.fresh))
 	}
-	return f, w.o.Files.SyncDir(filepath.Dir(place))
+	return f, w.o.Files.SyncDir(w.p.dir)
 }
 
 // lockError turns a refused lock into what callers look for.
 func (w *workspace) lockError(err error) error {
+	if errors.Is(err, ErrNoLocks) {
+		return fmt.Errorf("lock %s: %w. If nobody else works with this state, use -lock=false", w.p.out, err)
+	}
 	if !isLocked(err) {
 		return fmt.Errorf("lock %s: %w", w.p.out, err)
 	}
@@ -180,18 +190,23 @@ func (s *session) writeLockInfo(info state.LockInfo) error {
 	if err != nil {
 		return err
 	}
-	f, err := s.w.o.Files.Open(s.w.p.lockInfo, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	_, err = s.w.o.Files.Stat(s.w.p.lockInfo)
+	s.alone = isMissing(err)
+	f, err := anewFile(s.w.o.Files, s.w.p.lockInfo)
 	if err != nil {
 		return err
 	}
 	s.informed = true
 	_, err = f.WriteAt(b, 0)
-	return errors.Join(err, f.Close())
+	return errors.Join(err, s.share(f), f.Close())
 }
 
 // ForceUnlock implements state.Workspace. A lock that a live process holds cannot be broken: the system keeps it. What can be
 // removed is the note that a dead one left.
 func (w *workspace) ForceUnlock(_ context.Context, id string) error {
+	if w.nowhere != nil {
+		return fmt.Errorf("unlock the state: %w", w.nowhere)
+	}
 	b, err := readFile(w.o.Files, w.p.lockInfo)
 	if err != nil {
 		return fmt.Errorf("unlock %s: %w", w.p.out, err)
@@ -203,7 +218,7 @@ func (w *workspace) ForceUnlock(_ context.Context, id string) error {
 	if info.ID != id {
 		return fmt.Errorf("unlock %s: lock id %q does not match the id of the existing lock, %q", w.p.out, id, info.ID)
 	}
-	f, err := openLocked(w.o.Files, w.p.out, os.O_RDWR, 0)
+	f, err := openLocked(w.o.Files, w.p.out, os.O_RDWR, 0, true)
 	switch {
 	case isLocked(err):
 		return fmt.Errorf("unlock %s: local state cannot be unlocked by another process: stop the one that holds the lock (%s), or wait for it", w.p.out, info.Who)

@@ -52,6 +52,9 @@ func (s *session) replace(st *state.State, force bool) error {
 	if c.Lineage != "" {
 		s.lineage = c.Lineage
 	}
+	if c.Serial > lastSerial && !same {
+		return fmt.Errorf("write the state: its serial %d is too great to be counted on. Give it a small one", c.Serial)
+	}
 	if err := s.ensureWAL(); err != nil {
 		return err
 	}
@@ -129,7 +132,7 @@ func (s *session) resolve(record resolveRecord, edits []state.Edit) error {
 	b.Fold(edits...)
 	if st := b.State(); !st.SameContent(s.base) {
 		if err := s.write(s.numbered(st), seq); err != nil {
-			return &state.SavedError{Where: s.wal.where(s.w.p.journal), Err: err}
+			return s.wal.saved(err)
 		}
 	}
 	return s.settle()
@@ -174,10 +177,10 @@ func (s *session) release() error {
 	s.cancel()
 	files := s.w.o.Files
 	var errs []error
-	if s.f != nil && s.wal == nil && s.hash == placeholderHash {
+	if s.f != nil && (s.wal == nil && s.hash == placeholderHash || s.created && s.hash == "") {
 		mine, err := s.f.Stat()
 		if there, statErr := files.Stat(s.w.p.out); err == nil && statErr == nil && SameFile(mine, there) {
-			errs = append(errs, removeAny(files, s.w.place()))
+			errs = append(errs, removeAny(files, s.w.p.out))
 		}
 	}
 	if s.informed {
@@ -191,6 +194,9 @@ func (s *session) release() error {
 	}
 	if s.f != nil {
 		errs = append(errs, s.f.Close())
+	}
+	if s.backups.through != nil {
+		errs = append(errs, s.backups.through.Close())
 	}
 	return errors.Join(errs...)
 }

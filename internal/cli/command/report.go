@@ -119,6 +119,7 @@ func (c *Call) Finish(summary string, err error) Outcome {
 
 // Interrupted shows what a killed run left open.
 func (c *Call) Interrupted(s *state.Snapshot) {
+	c.beside(tombolo.BlankWarning(s))
 	if s == nil || s.Running != nil {
 		return // a run that is under way has operations in flight, as it should
 	}

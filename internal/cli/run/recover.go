@@ -66,8 +66,14 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *tombolo.
 	if diags := s.prepare("OperationTypeRecover"); !c.Report(diags) {
 		return command.Failed
 	}
+	ended := s.run.Ended(a) && !how.Forget
 	if !c.Report(s.run.Recover(s.ctx, a, *how, s.options.Variables)) || !s.release() {
 		return command.Failed
+	}
+	if ended {
+		said := fmt.Sprintf("%s needs no recovery any more: its operation has ended, and its result is in the state.", a)
+		fmt.Fprintln(c.Out, view.Clean(said))
+		return command.Done
 	}
 	fmt.Fprintln(c.Out, view.Clean(recovered(a, how)))
 	return command.Done

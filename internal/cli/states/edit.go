@@ -25,6 +25,8 @@ type editing struct {
 	existing bool
 	// inPlace leaves out the flag that writes the state somewhere else.
 	inPlace bool
+	// apart are other states that the command writes: no backup may take their place.
+	apart []string
 }
 
 // edited is what came of an edit: a state to be written, or nil, and what to say once it is.
@@ -78,6 +80,7 @@ func lock(ctx context.Context, c *command.Call, e editing) (state.Session, diag.
 	}
 	o := b.Options().Store()
 	e.StateFiles.Apply(&o)
+	o.Apart = e.apart
 	if e.stamped && e.Backup == "" {
 		if o.BackupTo, diags = stampedBackup(c, o); diags.HasErrors() {
 			return nil, diags
@@ -88,6 +91,22 @@ func lock(ctx context.Context, c *command.Call, e editing) (state.Session, diag.
 		return nil, diags
 	}
 	return lockWorkspace(ctx, c, ws, e)
+}
+
+// from names the file that the state is read from.
+func (e *editing) from(c *command.Call) string {
+	root, diags := c.RootModule(context.Background())
+	if diags.HasErrors() {
+		return e.In
+	}
+	b, diags := c.Backend(root)
+	if diags.HasErrors() {
+		return e.In
+	}
+	o := b.Options().Store()
+	o.ReadFrom = e.In
+	file, _ := stateFile(c, o)
+	return file
 }
 
 func lockWorkspace(ctx context.Context, c *command.Call, ws state.Workspace, e editing) (state.Session, diag.List) {
@@ -102,6 +121,12 @@ func lockWorkspace(ctx context.Context, c *command.Call, ws state.Workspace, e e
 
 // stampedBackup names the file that keeps the state as it was before an edit.
 func stampedBackup(c *command.Call, o store.Options) (string, diag.List) {
+	file, diags := stateFile(c, o)
+	return fmt.Sprintf("%s.%d.backup", file, time.Now().Unix()), diags
+}
+
+// stateFile names the file of the state.
+func stateFile(c *command.Call, o store.Options) (string, diag.List) {
 	name, _, err := c.Workspace()
 	if err != nil {
 		return "", diag.FromError("Cannot tell which workspace is selected", err)
@@ -112,7 +137,7 @@ func stampedBackup(c *command.Call, o store.Options) (string, diag.List) {
 	} else if file == "" {
 		file = filepath.Join(first(o.WorkspaceDir, "terraform.tfstate.d"), name, "terraform.tfstate")
 	}
-	return fmt.Sprintf("%s.%d.backup", file, time.Now().Unix()), nil
+	return file, nil
 }
 
 func first(list ...string) string {

@@ -150,9 +150,10 @@ func (m *moving) modules(found []addr.AbsResourceInstance) (steps []state.MoveOb
 // them lost.
 func moveOut(ctx context.Context, c *command.Call, e editing, m *moving) command.Outcome {
 	source := e
-	source.Out = ""
+	source.Out, source.apart = "", []string{e.Out}
 	target := editing{Locking: e.Locking, operation: e.operation, stamped: true, StateFiles: command.StateFiles{In: e.Out, Out: e.Out, Backup: m.backupOut}}
 	return edit(ctx, c, source, func(session state.Session) (edited, diag.List) {
+		target.apart = []string{e.from(c)}
 		s := session.Snapshot().State
 		other, diags := lock(ctx, c, target)
 		if diags.HasErrors() {

@@ -3,6 +3,7 @@ package states
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -14,7 +15,8 @@ func cmdStatePush() *command.Command {
 	return &command.Command{
 		Name: "push", Short: "Replace the state by that of a file", Args: "FILE",
 		Long: `Replace the state by that of a file, or of the standard input if the file is "-". A state of
-another lineage or with a lower serial is refused, unless forced.`,
+another lineage or with a lower serial is refused, unless forced (-force), and so is one that
+says something else under the same serial.`,
 		Example: `~ state push copy.tfstate`,
 		Setup: func(c *command.Call) command.Run {
 			var force bool
@@ -54,12 +56,29 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 		write := session.Write
 		if force {
 			write = session.Replace
+		} else if problem = sameSerial(session.Snapshot().State, s); problem != nil {
+			return edited{}, nil
 		}
 		problem = write(ctx, s)
 		return edited{}, nil
 	})
+	if conflict := (*state.ConflictError)(nil); errors.As(problem, &conflict) && !force {
+		return c.Say("Failed to write state: %s. To write it all the same, use state push -force: "+
+			"what the stored state has beyond it is forgotten.", problem)
+	}
 	if problem != nil {
 		return c.Say("Failed to write state: %s", problem)
 	}
 	return outcome
+}
+
+// sameSerial refuses a state that says something else than the stored one under the same serial: one of the two is not
+// what came of the other.
+func sameSerial(old, s *state.State) error {
+	if old == nil || old.Serial != s.Serial || old.Lineage != s.Lineage || old.SameContent(s) {
+		return nil
+	}
+	return &state.ConflictError{Found: fmt.Sprintf("another content under serial %d", old.Serial),
+		Expected: fmt.Sprintf("the same content under serial %d, or a smaller serial", s.Serial),
+		Advice:   "Both states have been changed since they were the same"}
 }

@@ -270,20 +270,17 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	if err != nil {
 		return c.Finish("Failed to delete the workspace", err)
 	}
-	// Waiting for the lock is done here: deleting takes it without waiting.
+	// What is looked at here is what is deleted: the lock is held until the end.
 	session, diags := lockWorkspace(ctx, c, ws, editing{Locking: *l, operation: "workspace-delete"})
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
-	s := session.Snapshot().State
-	if err := session.Unlock(); err != nil {
-		return c.Finish("Error releasing the state lock", err)
-	}
-	left := managed(s)
+	left := managed(session.Snapshot().State)
 	if len(left) > 0 && !force {
+		diags = diags.AppendError("Error releasing the state lock", session.Unlock())
 		return c.End(diags.Errorf(nil, "Workspace is not empty", "The workspace %q knows these objects:\n  - %s\n\nDeleting it would leave them to nobody. Destroy them first, or use -force to delete the workspace all the same.", name, strings.Join(left, "\n  - ")))
 	}
-	if err := w.store.DeleteWorkspace(ctx, name); err != nil {
+	if err := deleteLocked(ctx, w.store, name, session); err != nil {
 		return c.Finish("Failed to delete the workspace", err)
 	}
 	fmt.Fprintln(c.Out, c.Green(fmt.Sprintf("Deleted workspace %q!", name)))
@@ -291,6 +288,17 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 		fmt.Fprintf(c.Out, "WARNING: %q was non-empty.\nWhat it managed may still exist, but %s no longer knows of it.\n\n", name, c.Title)
 	}
 	return command.Done
+}
+
+// deleteLocked removes a workspace whose lock is held, and gives the lock back.
+func deleteLocked(ctx context.Context, st state.Store, name string, session state.Session) error {
+	if d, ok := session.(state.Deleter); ok {
+		return d.Delete()
+	}
+	if err := session.Unlock(); err != nil {
+		return err
+	}
+	return st.DeleteWorkspace(ctx, name)
 }
 
 // managed lists the objects of a state that are not mere data.

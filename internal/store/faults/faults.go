@@ -19,6 +19,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -221,6 +222,23 @@ func (f *Files) Remove(name string) error {
 	return f.do("remove", name, false, func() error { return f.inner.Remove(name) })
 }
 
+// RemoveDir implements store.Files.
+func (f *Files) RemoveDir(dir string) error {
+	return f.do("rmdir", dir, false, func() error { return f.inner.RemoveDir(dir) })
+}
+
+// Resolve implements store.Files.
+func (f *Files) Resolve(name string) (to string, err error) {
+	err = f.do("resolve", name, false, func() (err error) { to, err = f.inner.Resolve(name); return err })
+	return to, err
+}
+
+// Through implements store.Files.
+func (f *Files) Through(name string) (to io.WriteCloser, err error) {
+	err = f.do("open", name, false, func() (err error) { to, err = f.inner.Through(name); return err })
+	return to, err
+}
+
 // MkdirAll implements store.Files.
 func (f *Files) MkdirAll(dir string, perm fs.FileMode) error {
 	return f.do("mkdir", dir, true, func() error { return f.inner.MkdirAll(dir, perm) })
@@ -283,6 +301,11 @@ func (w *wrapped) Truncate(size int64) error {
 
 // Sync implements store.File.
 func (w *wrapped) Sync() error { return w.f.do("sync", w.name, false, w.inner.Sync) }
+
+// Share implements store.File.
+func (w *wrapped) Share(like store.Info) error {
+	return w.f.do("share", w.name, false, func() error { return w.inner.Share(like) })
+}
 
 // Reserve implements store.File.
 func (w *wrapped) Reserve(end int64) error {

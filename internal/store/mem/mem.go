@@ -95,6 +95,14 @@ func (m *FS) tick() time.Time {
 
 func fail(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
 
+// Resolve implements store.Files. There are no links here.
+func (m *FS) Resolve(name string) (string, error) { return name, nil }
+
+// Through implements store.Files. There are neither devices nor pipes here.
+func (m *FS) Through(name string) (io.WriteCloser, error) {
+	return nil, fail("open", name, fs.ErrNotExist)
+}
+
 // Open implements store.Files.
 func (m *FS) Open(name string, flag int, perm fs.FileMode) (store.File, error) {
 	m.mu.Lock()
@@ -121,7 +129,7 @@ func (m *FS) Stat(name string) (store.Info, error) {
 	defer m.mu.Unlock()
 	name = filepath.Clean(name)
 	if m.dirs[name] {
-		return store.Info{Name: filepath.Base(name), Mode: fs.ModeDir | 0o755}, nil
+		return store.Info{Name: filepath.Base(name), Mode: fs.ModeDir | 0o755, ID: "folder " + name}, nil
 	}
 	i := m.files[name]
 	if i == nil {
@@ -184,14 +192,24 @@ func (m *FS) Remove(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name = filepath.Clean(name)
-	if m.dirs[name] {
-		delete(m.dirs, name)
-		return nil
-	}
-	if m.files[name] == nil {
+	switch {
+	case m.dirs[name]:
+		return &store.IrregularError{Name: name, Mode: fs.ModeDir}
+	case m.files[name] == nil:
 		return fail("remove", name, fs.ErrNotExist)
 	}
 	delete(m.files, name)
+	return nil
+}
+
+// RemoveDir implements store.Files.
+func (m *FS) RemoveDir(dir string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if dir = filepath.Clean(dir); !m.dirs[dir] {
+		return fail("remove", dir, fs.ErrNotExist)
+	}
+	delete(m.dirs, dir)
 	return nil
 }
 
@@ -262,6 +280,14 @@ func (h *handle) Stat() (store.Info, error) {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
 	return h.inode.info(h.name), nil
+}
+
+// Share implements store.File.
+func (h *handle) Share(like store.Info) error {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	h.inode.mode = like.Mode.Perm()
+	return nil
 }
 
 // Lock implements store.File.

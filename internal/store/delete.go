@@ -1,0 +1,91 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// Delete implements state.Deleter. Everything goes while the lock is held, the state last: whoever waits for the lock
+// finds that there is nothing left to lock. A workspace whose folder is a link loses the link, as with Terraform.
+func (s *session) Delete() error {
+	err := s.delete()
+	unlocked := s.Unlock()
+	if errors.Is(err, errHeld) {
+		err = errors.Join(s.w.removeState(), unlocked)
+	} else if err == nil {
+		err = unlocked
+	}
+	if err != nil {
+		return fmt.Errorf("delete workspace %s: %w", s.w.name, err)
+	}
+	return s.w.o.Files.SyncDir(filepath.Dir(s.w.folder))
+}
+
+// errHeld says that the system does not remove a file that is open: the state goes once the lock is given back.
+var errHeld = errors.New("the state is open")
+
+func (s *session) delete() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	files, dir := s.w.o.Files, s.w.folder
+	if err := s.usable(); err != nil {
+		return err
+	}
+	if dir == "" {
+		return errors.New("the default workspace cannot be deleted")
+	}
+	if n := len(s.inFlight) + len(s.unfolded); n > 0 {
+		return fmt.Errorf("%d operations of an interrupted run are still open; resolve them first with recover", n)
+	}
+	info, err := files.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.Mode.IsDir() {
+		return files.RemoveDir(dir)
+	}
+	infos, err := files.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, i := range infos {
+		name := filepath.Join(dir, i.Name)
+		if there, err := files.Stat(name); err != nil || there.Mode.IsDir() && name != s.w.Answers() {
+			return errors.Join(fmt.Errorf("its folder holds %s, which is no file of a state. Move it away first", name), err)
+		}
+	}
+	for _, i := range infos {
+		if name := filepath.Join(dir, i.Name); !oneFile(files, name, s.w.p.out) {
+			if err := removeName(files, name); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.w.removeState(); err != nil {
+		return errors.Join(errHeld, err)
+	}
+	return nil
+}
+
+// removeState removes the state, unless a link leads to it, and the folder.
+func (w *workspace) removeState() error {
+	if filepath.Clean(w.p.dir) == filepath.Clean(w.folder) {
+		if err := removeAny(w.o.Files, w.p.out); err != nil {
+			return err
+		}
+	}
+	return w.o.Files.RemoveDir(w.folder)
+}
+
+// removeName removes a file, a link (and not what it leads to), or an empty folder.
+func removeName(files Files, name string) error {
+	err := files.Remove(name)
+	if strange := (*IrregularError)(nil); errors.As(err, &strange) {
+		err = files.RemoveDir(name)
+	}
+	if isMissing(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,359 @@
+//go:build unix
+
+package store_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/faults"
+	"github.com/tombolo-iac/tombolo/state"
+	"github.com/tombolo-iac/tombolo/state/storetest"
+)
+
+// plants are what somebody may put under a name before a run.
+var plants = map[string]func(outside, name string) error{
+	"link to a file":    func(outside, name string) error { return os.Symlink(filepath.Join(outside, "file"), name) },
+	"link to a folder":  func(outside, name string) error { return os.Symlink(filepath.Join(outside, "folder"), name) },
+	"link to nothing":   func(outside, name string) error { return os.Symlink(filepath.Join(outside, "nothing"), name) },
+	"link to a device":  func(_, name string) error { return os.Symlink("/dev/null", name) },
+	"link to a pipe":    func(outside, name string) error { return os.Symlink(filepath.Join(outside, "pipe"), name) },
+	"second name":       func(outside, name string) error { return os.Link(filepath.Join(outside, "file"), name) },
+	"pipe":              func(_, name string) error { return syscall.Mkfifo(name, 0o600) },
+	"folder":            func(_, name string) error { return os.MkdirAll(filepath.Join(name, "inner"), 0o755) },
+	"link to itself":    func(_, name string) error { return os.Symlink(filepath.Base(name), name) },
+	"link out and back": func(outside, name string) error { return os.Symlink(filepath.Join(outside, "folder", "back"), name) },
+}
+
+// surroundings makes a folder with what could be damaged.
+func surroundings(t *testing.T, dir string) string {
+	t.Helper()
+	outside := filepath.Join(dir, "outside")
+	must(t, os.MkdirAll(filepath.Join(outside, "folder", "sub"), 0o755))
+	for _, name := range []string{"file", "folder/a", "folder/sub/b"} {
+		must(t, os.WriteFile(filepath.Join(outside, name), []byte("precious "+name), 0o640))
+	}
+	must(t, syscall.Mkfifo(filepath.Join(outside, "pipe"), 0o600))
+	must(t, os.Symlink(filepath.Join(outside, "file"), filepath.Join(outside, "folder", "back")))
+	return outside
+}
+
+// fingerprint describes everything in a folder.
+func fingerprint(t *testing.T, dir string) string {
+	t.Helper()
+	var all strings.Builder
+	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := os.Lstat(path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&all, "%s %v %d", path, info.Mode(), info.Size())
+		if info.Mode().IsRegular() {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&all, " %x %s", sha256.Sum256(b), info.ModTime())
+		}
+		all.WriteByte('\n')
+		return nil
+	}))
+	return all.String()
+}
+
+// wholeRun goes through everything that a store does to files, as far as it gets.
+func wholeRun(files store.Files, o store.Options, workspace string) (problem error) {
+	note := func(err error) bool {
+		problem = errors.Join(problem, err)
+		return err == nil
+	}
+	o.Files, o.Rescue = files, []string{}
+	st := store.New(o)
+	ws, err := st.Workspace(workspace)
+	if !note(err) {
+		return problem
+	}
+	_, err = ws.Read(ctx)
+	note(err)
+	s, err := ws.Lock(ctx, state.LockRequest{Info: state.LockInfo{ID: "x"}})
+	if !note(err) {
+		return problem
+	}
+	if j, err := s.Begin(ctx, state.RunInfo{ID: "r"}); note(err) {
+		if note(j.Intent(storetest.Create("1", "t.a"))) {
+			note(j.Result("1", put("t.a", "1")))
+		}
+		note(j.Checkpoint(ctx))
+		note(j.Intent(storetest.Create("2", "t.b")))
+		note(j.Close(ctx))
+	}
+	note(s.Resolve(ctx, []string{"r/2"}))
+	note(s.Unlock())
+	if s, err = ws.Lock(ctx, state.LockRequest{Unlocked: true}); note(err) {
+		note(s.Write(ctx, fold(put("t.c", "3"))(s.Snapshot().State)))
+		note(s.Unlock())
+	}
+	return problem
+}
+
+// touched lists the names that a whole run touches beside a state. Names that nobody can know before are left out.
+func touched(t *testing.T, run func(files store.Files, dir string)) []string {
+	t.Helper()
+	dir := t.TempDir()
+	var names []string
+	f := faults.Wrap(store.OS{}, faults.Plan{})
+	f.Seen = func(_ int, _, name string) {
+		rel, err := filepath.Rel(dir, name)
+		if err == nil && !strings.HasPrefix(rel, ".") && !slices.Contains(names, rel) || strings.HasPrefix(rel, ".terraform.") {
+			if !regexp.MustCompile(`\.[0-9a-f]{16}\.new$`).MatchString(rel) && !slices.Contains(names, rel) {
+				names = append(names, rel)
+			}
+		}
+	}
+	run(f, dir)
+	return names
+}
+
+// TestPlantedLinksAreNotFollowed puts all kinds of things under every name that a run touches, before its first run,
+// between two, and after one that was killed. Nothing outside changes.
+func TestPlantedLinksAreNotFollowed(t *testing.T) {
+	options := func(dir string) store.Options { return store.Options{Path: filepath.Join(dir, "terraform.tfstate")} }
+	names := touched(t, func(files store.Files, dir string) { must(t, wholeRun(files, options(dir), "default")) })
+	for _, want := range []string{"terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal", "terraform.tfstate.journal.new",
+		"terraform.tfstate.journal.image", "terraform.tfstate.journal.fresh", ".terraform.tfstate.lock.info"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("the run does not touch %s; it touches %v", want, names)
+		}
+	}
+	before := map[string]func(t *testing.T, dir string){
+		"nothing": func(*testing.T, string) {},
+		"a state": func(t *testing.T, dir string) { seedOn(t, openDefault(t, dir), put("t.a", "0")) },
+		"a killed run": func(t *testing.T, dir string) {
+			ws := openDefault(t, dir)
+			seedOn(t, ws, put("t.a", "0"))
+			s := lockOn(t, ws)
+			must(t, beginOn(t, s, "dead").Intent(storetest.Create("1", "t.x")))
+			s.Unlock()
+		},
+	}
+	if os.Getenv("TOMBOLO_CRASH_FULL") == "" {
+		delete(before, "nothing") // a sample
+	}
+	runs, refused := 0, 0
+	for _, name := range names {
+		for kind, plant := range plants {
+			for found, prepare := range before {
+				dir := t.TempDir()
+				outside := surroundings(t, dir)
+				project := filepath.Join(dir, "project")
+				must(t, os.Mkdir(project, 0o755))
+				prepare(t, project)
+				at := filepath.Join(project, name)
+				must(t, os.RemoveAll(at))
+				must(t, plant(outside, at))
+				if name == "terraform.tfstate" && kind == "link to nothing" {
+					continue // a state may be a link to where it will be, as with Terraform
+				}
+				was := fingerprint(t, outside)
+				err := wholeRun(store.OS{}, options(project), "default")
+				runs++
+				if err != nil {
+					refused++
+				}
+				if now := fingerprint(t, outside); now != was {
+					t.Errorf("%s is a %s, with %s before: the surroundings changed (%v):\n%s\nwere\n%s", name, kind, found, err, now, was)
+				}
+				if kind != "second name" && err == nil {
+					t.Errorf("%s is a %s, with %s before: nobody was told", name, kind, found)
+				}
+			}
+		}
+	}
+	t.Logf("%d runs over %d names, %d refused", runs, len(names), refused)
+}
+
+// TestBackupsAreJudgedBeforeAnythingBegins names all kinds of things as the backup.
+func TestBackupsAreJudgedBeforeAnythingBegins(t *testing.T) {
+	for name, c := range map[string]struct {
+		backup  string
+		plant   func(outside, project string) error
+		refused bool
+		kept    string // the file that has the former state afterwards
+	}{
+		"the state":                {backup: "terraform.tfstate", refused: true},
+		"the state by its folder":  {backup: "./sub/../terraform.tfstate", refused: true},
+		"the state by a link":      {backup: "link", plant: func(_, p string) error { return os.Symlink("terraform.tfstate", p+"/link") }, refused: true},
+		"the state by second name": {backup: "hard", plant: func(_, p string) error { return os.Link(p+"/terraform.tfstate", p+"/hard") }, refused: true},
+		"the state by a folder": {backup: "here/terraform.tfstate", refused: true,
+			plant: func(_, p string) error { return os.Symlink(".", p+"/here") }},
+		"the journal":         {backup: "terraform.tfstate.journal", refused: true},
+		"the image":           {backup: "here/terraform.tfstate.journal.image", refused: true, plant: func(_, p string) error { return os.Symlink(p, p+"/here") }},
+		"the lock":            {backup: ".terraform.tfstate.lock.info", refused: true},
+		"a folder":            {backup: "folder", plant: func(_, p string) error { return os.Mkdir(p+"/folder", 0o755) }, refused: true},
+		"in a missing folder": {backup: "missing/b", refused: true},
+		"below a file":        {backup: "terraform.tfstate/b", refused: true},
+		"a pipe without end":  {backup: "pipe", plant: func(_, p string) error { return syscall.Mkfifo(p+"/pipe", 0o600) }, refused: true},
+		"a device":            {backup: "/dev/null"},
+		"a link to a device":  {backup: "null", plant: func(_, p string) error { return os.Symlink("/dev/null", p+"/null") }},
+		"a link to a file":    {backup: "link", plant: func(o, p string) error { return os.Symlink(o+"/file", p+"/link") }, kept: "../outside/file"},
+		"a file":              {backup: "kept", kept: "kept"},
+		"none":                {backup: "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			outside, project := surroundings(t, dir), filepath.Join(dir, "project")
+			must(t, os.MkdirAll(filepath.Join(project, "sub"), 0o755))
+			seedOn(t, openDefault(t, project), put("t.a", "0"))
+			if c.plant != nil {
+				must(t, c.plant(outside, project))
+			}
+			t.Chdir(project)
+			former, err := os.ReadFile("terraform.tfstate")
+			must(t, err)
+			was := fingerprint(t, dir)
+			ws, err := store.New(store.Options{BackupTo: c.backup, Rescue: []string{}}).Workspace("default")
+			must(t, err)
+			for _, unlocked := range []bool{false, true} {
+				s, err := ws.Lock(ctx, state.LockRequest{Unlocked: unlocked})
+				if (err != nil) != c.refused {
+					t.Fatalf("the lock gives %v, want refused %t", err, c.refused)
+				}
+				if c.refused {
+					if !strings.Contains(err.Error(), "backup") {
+						t.Errorf("the error does not speak of the backup: %v", err)
+					}
+					continue
+				}
+				j := beginOn(t, s, "r")
+				must(t, j.Intent(storetest.Create("1", "t.b")))
+				must(t, j.Result("1", put("t.b", fmt.Sprint(unlocked))))
+				must(t, j.Close(ctx))
+				must(t, s.Unlock())
+				if c.kept != "" && !unlocked {
+					b, err := os.ReadFile(c.kept)
+					must(t, err)
+					same(t, "backup", string(b), string(former))
+				}
+			}
+			if now := fingerprint(t, dir); c.refused && now != was {
+				t.Errorf("something changed:\n%s\nwas\n%s", now, was)
+			}
+			got, err := ws.Read(ctx)
+			must(t, err)
+			if want := []string{"t.a=0", "t.b=true"}; !c.refused {
+				same(t, "state", storetest.IDs(got.State), want)
+			}
+			if info, err := os.Stat("/dev/null"); err != nil || info.Mode()&fs.ModeCharDevice == 0 {
+				t.Fatal("/dev/null was replaced")
+			}
+		})
+	}
+}
+
+// TestOneStateHasOneJournal: whatever names lead to a state, everything stands beside it.
+func TestOneStateHasOneJournal(t *testing.T) {
+	for _, missing := range []bool{false, true} {
+		dir := t.TempDir()
+		must(t, os.MkdirAll(dir+"/real", 0o755))
+		must(t, os.MkdirAll(dir+"/a/b", 0o755))
+		if !missing {
+			seedOn(t, openDefault(t, dir+"/real"), put("t.a", "0"))
+		}
+		must(t, os.Symlink("../real/terraform.tfstate", dir+"/a/one"))
+		must(t, os.Symlink("../one", dir+"/a/b/two"))
+		open := func(name string) state.Workspace {
+			ws, err := store.New(store.Options{Path: filepath.Join(dir, name), Rescue: []string{}}).Workspace("default")
+			must(t, err)
+			return ws
+		}
+		s, err := open("a/one").Lock(ctx, state.LockRequest{Unlocked: missing})
+		must(t, err)
+		j := beginOn(t, s, "r")
+		must(t, j.Intent(storetest.Create("1", "t.b")))
+		for _, name := range []string{"a/b/two", "real/terraform.tfstate"} {
+			got, err := open(name).Read(ctx)
+			must(t, err)
+			if got.Running == nil || len(got.InFlight) != 1 {
+				t.Errorf("missing %t: under the name %s nobody sees the run: %+v", missing, name, got)
+			}
+			if _, err := open(name).Lock(ctx, state.LockRequest{Unlocked: true}); err == nil {
+				t.Errorf("missing %t: under the name %s a second run begins", missing, name)
+			}
+		}
+		must(t, j.Result("1", put("t.b", "1")))
+		must(t, j.Close(ctx))
+		must(t, s.Unlock())
+		if left, _ := filepath.Glob(dir + "/a/*.*"); len(left) > 0 {
+			t.Errorf("files beside the link: %v", left)
+		}
+		if got, err := open("a/b/two").Read(ctx); err != nil || !slices.Contains(storetest.IDs(got.State), "t.b=1") {
+			t.Errorf("the state is %v, %v", storetest.IDs(got.State), err)
+		}
+	}
+}
+
+// TestALinkIntoAMissingFolderIsRefusedAtOnce: no folders are made where a link leads, and nothing begins without a
+// place for the state.
+func TestALinkIntoAMissingFolderIsRefusedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Symlink("missing/terraform.tfstate", filepath.Join(dir, "terraform.tfstate")))
+	for _, unlocked := range []bool{false, true} {
+		if _, err := openDefault(t, dir).Lock(ctx, state.LockRequest{Unlocked: unlocked}); err == nil || !strings.Contains(err.Error(), "missing") {
+			t.Errorf("unlocked %t: %v", unlocked, err)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestSharedStatesHaveSharedFiles: who may use the state may use what stands beside it, during a run and after one that
+// was killed.
+func TestSharedStatesHaveSharedFiles(t *testing.T) {
+	for _, perm := range []os.FileMode{0o600, 0o644, 0o660, 0o664} {
+		dir := t.TempDir()
+		ws := openDefault(t, dir)
+		seedOn(t, ws, put("t.a", "1"))
+		must(t, os.Chmod(filepath.Join(dir, "terraform.tfstate"), perm))
+		if os.Getuid() == 0 {
+			must(t, os.Chown(filepath.Join(dir, "terraform.tfstate"), 12, 34))
+		}
+		s := lockOn(t, ws)
+		j := beginOn(t, s, "r")
+		must(t, j.Intent(storetest.Create("1", "t.b")))
+		must(t, j.Result("1", put("t.b", "2")))
+		must(t, j.Checkpoint(ctx))
+		want := []string{".terraform.tfstate.lock.info", "terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal",
+			"terraform.tfstate.journal.image"}
+		entries, err := os.ReadDir(dir)
+		must(t, err)
+		var got []string
+		for _, e := range entries {
+			info, err := e.Info()
+			must(t, err)
+			got = append(got, e.Name())
+			if info.Mode().Perm() != perm {
+				t.Errorf("%s has mode %v beside a state of mode %v", e.Name(), info.Mode(), perm)
+			}
+			if sys := info.Sys().(*syscall.Stat_t); os.Getuid() == 0 && (sys.Uid != 12 || sys.Gid != 34) {
+				t.Errorf("%s belongs to %d:%d, and the state to 12:34", e.Name(), sys.Uid, sys.Gid)
+			}
+		}
+		same(t, "files", got, want)
+		must(t, j.Close(ctx))
+		must(t, s.Unlock())
+	}
+}

@@ -1,0 +1,327 @@
+package store
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// paths are the files of one workspace. Everything stands beside the file that the state's name leads to, so that two
+// links to one state have one journal, and what is renamed never crosses from one file system to another.
+type paths struct {
+	in, out             string // no links; equal when they are one file
+	dir                 string // of out
+	linked              bool   // the name that was given is a link
+	backup              string // "" for none
+	backupNamed         bool   // somebody gave its name
+	lockInfo            string
+	journal, journalNew string
+	image               string
+	fresh               string // for content that gets its name when it is whole
+}
+
+func (l *Local) paths(name string) (paths, error) {
+	in := l.o.ReadFrom
+	switch {
+	case in != "":
+	case name == state.DefaultWorkspace:
+		in = l.o.Path
+	default:
+		in = filepath.Join(l.o.WorkspaceDir, name, "terraform.tfstate")
+	}
+	out := l.o.WriteTo
+	if out == "" {
+		out = in
+	}
+	files := l.o.Files
+	realIn, err := files.Resolve(in)
+	if err != nil {
+		return paths{}, err
+	}
+	realOut, err := files.Resolve(out)
+	if err != nil {
+		return paths{}, err
+	}
+	linked := realOut != out
+	if oneFile(files, realIn, realOut) {
+		realIn = realOut
+	}
+	p := pathsOf(realIn, realOut, l.o.BackupTo)
+	p.linked = linked
+	if p.backupNamed {
+		if p.backup, err = files.Resolve(p.backup); err != nil {
+			return paths{}, err
+		}
+	}
+	if p.in == p.out {
+		return p, nil
+	}
+	from := pathsOf(p.in, p.in, "")
+	for _, side := range append(p.sides(), from.sides()...) {
+		if oneFile(files, side, p.out) || oneFile(files, side, p.in) {
+			return p, fmt.Errorf("%s cannot be written from %s: %s is kept beside the one for the sake of the other. Choose another name",
+				p.out, p.in, side)
+		}
+	}
+	return p, nil
+}
+
+func pathsOf(in, out, backup string) paths {
+	dir, base := filepath.Split(out)
+	p := paths{
+		in: in, out: out, dir: filepath.Clean(dir), backup: out + ".backup",
+		lockInfo: filepath.Join(dir, "."+base+".lock.info"),
+		journal:  out + ".journal", journalNew: out + ".journal.new", image: out + ".journal.image", fresh: out + ".journal.fresh",
+	}
+	switch backup {
+	case "":
+	case "-":
+		p.backup = ""
+	default:
+		p.backup, p.backupNamed = backup, true
+	}
+	return p
+}
+
+// sides are the files that the store makes and removes beside a state, without the backup, which stays.
+func (p *paths) sides() []string {
+	return []string{p.journal, p.journalNew, p.image, p.fresh, p.lockInfo}
+}
+
+// oneFile reports whether two names stand for one file, or will: neither has to exist. They are no links.
+func oneFile(files Files, a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	infoA, errA := files.Stat(a)
+	infoB, errB := files.Stat(b)
+	if errA == nil && errB == nil {
+		return SameFile(infoA, infoB)
+	}
+	if !isMissing(errA) || !isMissing(errB) || filepath.Base(a) != filepath.Base(b) {
+		return false
+	}
+	// A folder may be named through links: what is asked for is the folder itself.
+	infoA, errA = files.Stat(filepath.Dir(a) + string(filepath.Separator) + ".")
+	infoB, errB = files.Stat(filepath.Dir(b) + string(filepath.Separator) + ".")
+	return errA == nil && errB == nil && SameFile(infoA, infoB)
+}
+
+// judge refuses what somebody else has put where the files of a state stand, before anything is done.
+func (w *workspace) judge(sides ...string) error {
+	for _, name := range sides {
+		info, err := w.o.Files.Stat(name)
+		if isMissing(err) || err == nil && info.Mode.IsRegular() {
+			continue
+		}
+		if err == nil {
+			_, err = w.o.Files.Open(name, os.O_RDONLY, 0)
+		}
+		if strange := (*IrregularError)(nil); errors.As(err, &strange) {
+			return fmt.Errorf("%w. The state keeps a file of its own there. Find out who put it there, and remove it", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fresh makes an empty file that nobody else has open, locked. What an interrupted run left there goes first.
+// ErrLocked: another process is making it just now.
+func fresh(files Files, name string, lax bool) (File, error) {
+	for range 100 {
+		f, err := openLocked(files, name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600, lax)
+		if !errors.Is(err, fs.ErrExist) {
+			if !isMissing(err) {
+				return f, err
+			}
+			// Another has removed it before we had the lock, or the folder is gone.
+			if _, statErr := files.Stat(filepath.Dir(name)); statErr != nil {
+				return nil, err
+			}
+			continue
+		}
+		old, err := openLocked(files, name, os.O_RDWR, 0, lax)
+		if isMissing(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		err = removeAny(files, name)
+		old.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%s is made and removed again and again by another program", name)
+}
+
+// anewFile makes a file in place of one that a dead process left. It is for names that the holder of the lock alone
+// writes: what had the name is removed and not emptied, because it may have other names.
+func anewFile(files Files, name string) (File, error) {
+	for range 100 {
+		if err := removeAny(files, name); err != nil {
+			return nil, err
+		}
+		f, err := files.Open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+	return nil, fmt.Errorf("%s is made again and again by another program", name)
+}
+
+// besideFile makes a file for the new content of another, under a name that nobody can know before. An interrupted run
+// leaves it behind; sweep knows it by its name.
+func besideFile(files Files, name string) (_ File, temp string, err error) {
+	var random [8]byte
+	rand.Read(random[:])
+	temp = fmt.Sprintf("%s.%x.new", name, random[:])
+	f, err := files.Open(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return f, temp, err
+}
+
+var besideName = regexp.MustCompile(`^\.[0-9a-f]{16}\.new$`)
+
+// sweep removes what interrupted runs have left beside the backup. It removes files alone, with names that besideFile
+// gives.
+func (w *workspace) sweep() {
+	if w.p.backup == "" {
+		return
+	}
+	dir, base := filepath.Dir(w.p.backup), filepath.Base(w.p.backup)
+	infos, err := w.o.Files.List(dir)
+	if err != nil {
+		return // it is not there, or not ours to look into
+	}
+	for _, i := range infos {
+		if len(i.Name) > len(base) && i.Name[:len(base)] == base && besideName.MatchString(i.Name[len(base):]) {
+			_ = removeAny(w.o.Files, filepath.Join(dir, i.Name)) // the next recovery tries again
+		}
+	}
+}
+
+// backups is where the former content of the state goes.
+type backups struct {
+	ready   bool
+	through io.WriteCloser // a device or pipe, which is written to as it is
+}
+
+// prepareBackup makes sure, before anything begins, that there is a place for the backup, and that nothing of ours
+// stands there.
+func (s *session) prepareBackup() error {
+	w := s.w
+	if s.backups.ready || w.p.backup == "" {
+		return nil
+	}
+	name := w.p.backup
+	avoid := append(w.p.sides(), w.p.out, w.p.in)
+	for _, other := range w.o.Apart {
+		real, err := w.o.Files.Resolve(other)
+		if err != nil {
+			return err
+		}
+		p := pathsOf(real, real, "")
+		avoid = append(append(avoid, real), p.sides()...)
+	}
+	for _, ours := range avoid {
+		if oneFile(w.o.Files, name, ours) {
+			return fmt.Errorf("the backup %s would overwrite %s. Name another file, or - for no backup", name, ours)
+		}
+	}
+	info, err := w.o.Files.Stat(name)
+	switch {
+	case err != nil && !isMissing(err):
+		return fmt.Errorf("the backup: %w", err)
+	case err == nil && info.Mode.IsDir():
+		return fmt.Errorf("the backup %s is a folder. Name a file, or - for no backup", name)
+	case err == nil && !info.Mode.IsRegular() && !w.p.backupNamed:
+		return fmt.Errorf("the backup: %w", w.judge(name))
+	case err == nil && !info.Mode.IsRegular():
+		to, err := w.o.Files.Through(name)
+		if err != nil {
+			return fmt.Errorf("the backup %s cannot be written to: %w", name, err)
+		}
+		s.backups = backups{ready: true, through: to}
+		return nil
+	}
+	f, temp, err := besideFile(w.o.Files, name)
+	if err != nil {
+		return fmt.Errorf("no backup can be made at %s: %w. Name a file that can be written, or - for no backup", name, err)
+	}
+	if err := errors.Join(f.Close(), removeAny(w.o.Files, temp)); err != nil {
+		return fmt.Errorf("no backup can be made at %s: %w", name, err)
+	}
+	s.backups.ready = true
+	return nil
+}
+
+// backup keeps the content that is about to be replaced, once a run.
+func (s *session) backup(f File) error {
+	if s.hash == placeholderHash || s.hash == emptyHash {
+		s.backedUp = true // there was nothing before this run, and what the run itself wrote meanwhile is no backup
+	}
+	if s.backedUp || s.w.p.backup == "" {
+		return nil
+	}
+	if err := s.prepareBackup(); err != nil {
+		return err
+	}
+	if s.backups.through != nil {
+		_, err := io.Copy(s.backups.through, io.NewSectionReader(f, 0, math.MaxInt64))
+		s.backedUp = err == nil
+		return err
+	}
+	files, name := s.w.o.Files, s.w.p.backup
+	to, temp, err := besideFile(files, name)
+	if err != nil {
+		return err
+	}
+	err = s.fill(to, f)
+	if err = errors.Join(err, to.Close()); err == nil {
+		err = files.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(err, removeAny(files, temp))
+	}
+	if err := files.SyncDir(filepath.Dir(name)); err != nil {
+		return err
+	}
+	s.backedUp = true
+	return nil
+}
+
+// fill gives a new file the content of another, durably, and the permissions of the state.
+func (s *session) fill(to, from File) error {
+	if err := s.share(to); err != nil {
+		return err
+	}
+	if _, err := copyFrom(to, from, 0); err != nil {
+		return err
+	}
+	return to.Sync()
+}
+
+// share lets those use a file of the state who may use the state.
+func (s *session) share(f File) error { return s.w.share(f) }
+
+func (w *workspace) share(f File) error {
+	like, err := w.o.Files.Stat(w.p.out)
+	if isMissing(err) || err == nil && !like.Mode.IsRegular() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Share(like)
+}
