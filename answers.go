@@ -3,7 +3,7 @@ package tombolo
 import (
 	"context"
 	"errors"
-	"time"
+	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -64,7 +64,7 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 	}()
 	var open []string
 	for _, f := range r.Snapshot().InFlight {
-		found, err := r.awaitAnswer(ctx, dir, f)
+		found, err := program.AwaitSpooled(ctx, dir, f.Token(), func(pids []int) { r.awaiting(f, pids) })
 		switch {
 		case err != nil:
 			return diags.AppendError("Cannot read what a program answered to an interrupted run", err)
@@ -85,30 +85,32 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 		r.project.forgetAnswer(f.Token())
 		open = open[:len(open)-1]
 	}
-	if err := program.SweepSpool(dir, open); err != nil {
+	err := program.SweepSpool(dir, open)
+	if foreign := (*program.SpoolError)(nil); errors.As(err, &foreign) {
+		return diags.AppendError("Answers of programs cannot be kept beside the state", err)
+	}
+	if err != nil {
 		diags = diags.Warnf(nil, "Answers of an interrupted run are left behind", "They cannot be removed from %s: %s.", dir, err)
 	}
 	return diags
 }
 
-// awaitAnswer reads an answer as soon as its program has ended; nil when there is none.
-func (r *Run) awaitAnswer(ctx context.Context, dir string, f state.InFlight) (*program.Spooled, error) {
-	told := false
-	for {
-		found, err := program.ReadSpooled(dir, f.Token())
-		if !errors.Is(err, program.ErrRunning) {
-			return found, err
-		}
-		if !told {
-			told = true
-			r.project.opts.Events.Send(event.ProgramOutput{Object: f.Object, Label: f.Action, Line: "the program of an interrupted run is still at work; waiting for its end"})
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
+// awaiting tells what a run waits for.
+func (r *Run) awaiting(f state.InFlight, pids []int) {
+	which := ""
+	for i, pid := range pids {
+		switch {
+		case i == 0:
+			which = fmt.Sprintf(" (process %d", pid)
+		case i < 5:
+			which += fmt.Sprintf(", %d", pid)
 		}
 	}
+	if which != "" {
+		which += ")"
+	}
+	line := "the program of an interrupted run is still at work" + which + "; waiting for its end"
+	r.project.opts.Events.Send(event.ProgramOutput{Object: f.Object, Label: f.Action, Line: line})
 }
 
 // answered turns an answer into an edit of the state; nil when it does not say what there is.

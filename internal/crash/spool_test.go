@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -254,5 +255,85 @@ func TestAnswersOfExternalResourcesOutliveTheEngine(t *testing.T) {
 			t.Errorf("%s: got %s, %v", c.action, text, err)
 		}
 		r.clean()
+	}
+}
+
+// What the program of a killed run leaves behind holds its answer for as long as it likes: the answer counts all the same.
+func TestAGrandchildDoesNotHoldUpTheNextRun(t *testing.T) {
+	r := newSpoolRoom(t)
+	r.write("slow/slow.sh", "sleep 600 &\necho $! >"+r.dir+"/child\n"+strings.ReplaceAll(spoolProgram, "../", r.dir+"/"))
+	r.kill("create", false, "apply", "-auto-approve")
+	t.Cleanup(func() {
+		if text, err := os.ReadFile(filepath.Join(r.dir, "child")); err == nil {
+			if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	})
+	out := r.do("plan", "-no-color", "-detailed-exitcode")
+	if !strings.Contains(out, "Operation of an interrupted run has ended") {
+		t.Errorf("nobody was told: %s", out)
+	}
+	if o, status, _ := r.object(); o["id"] != "made" || status != "" {
+		t.Errorf("got %v, %q", o, status)
+	}
+	r.clean()
+}
+
+// A program makes its object, and then the disk is full: with the usual answer nothing is lost, with one that finds no room the creation stays
+// in flight, so that nothing is made twice.
+func TestAFullDiskWhileAProgramAnswersLosesNothing(t *testing.T) {
+	for name, script := range map[string]string{
+		"an answer of the usual length": `echo '{"state": {"id": "made", "serial": 1}}'`,
+		"an answer without room":        `printf '{"state": {"id": "'; head -c 3000000 /dev/zero | tr '\0' x || exit 1; echo '"}}'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newSpoolRoom(t)
+			disk := room{t: t, job: job{Dir: r.dir}}
+			outside := t.TempDir()
+			if err := os.CopyFS(outside, os.DirFS(filepath.Join(r.dir, "slow"))); err != nil {
+				t.Fatal(err)
+			}
+			disk.smallDisk("6m")
+			if err := os.CopyFS(filepath.Join(r.dir, "slow"), os.DirFS(outside)); err != nil {
+				t.Fatal(err)
+			}
+			r.write("slow/slow.sh", "cat >/dev/null\necho $1 >>"+outside+"/made\nhead -c 9000000 /dev/zero >filler 2>/dev/null\n"+script)
+			cmd := r.command("apply", "-auto-approve", "-no-color")
+			out, err := cmd.CombinedOutput()
+			if err := os.Remove(filepath.Join(r.dir, "filler")); err != nil {
+				t.Fatal(err)
+			}
+			again, second := r.command("apply", "-auto-approve", "-no-color").CombinedOutput()
+			_ = os.Remove(filepath.Join(r.dir, "filler"))
+			made, _ := os.ReadFile(filepath.Join(outside, "made"))
+			if n := strings.Count(string(made), "create"); n != 1 {
+				t.Errorf("it was made %d times: %v %s\n%v %s", n, err, out, second, again)
+			}
+			if o, _, _ := r.object(); o == nil && !strings.Contains(string(again), "Interrupted creation is not resolved") {
+				t.Errorf("nobody knows of it: %v %s\n%v %s", err, out, second, again)
+			}
+		})
+	}
+}
+
+// A cloned repository can hold anything: a link in the place of the answers is refused, and what it leads to stays.
+func TestALinkInThePlaceOfTheAnswersIsRefused(t *testing.T) {
+	r := newSpoolRoom(t)
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "letter"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(home, filepath.Join(r.dir, "terraform.tfstate.answers")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}} {
+		out, err := r.command(append(args, "-no-color")...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "Answers of programs cannot be kept beside the state") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(home, "letter")); string(text) != "mine" {
+		t.Errorf("%q, %v", text, err)
 	}
 }

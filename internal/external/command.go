@@ -42,6 +42,8 @@ type command struct {
 	stored bool
 	// spool is where the answer outlives us; the zero value is nowhere.
 	spool program.Spool
+	// answered is set when the program has run to an end of its own, whatever it says.
+	answered bool
 }
 
 // newCommand puts words together: those of an interpreter, if any, and then those of a program. Null and empty words are
@@ -146,6 +148,7 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 		cmd.Stderr = func(line string) { sink(ctx, label, line) }
 	}
 	res, err := program.Run(ctx, cmd)
+	c.answered = err == nil && res.ExitCode >= 0
 	if err == nil && res.ExitCode == 0 {
 		return res, nil
 	}
@@ -157,6 +160,7 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	var lookup *program.LookupError
 	var start *program.StartError
 	var limit *program.LimitError
+	var full *program.FullError
 	var stopped *program.StoppedError
 	switch {
 	case errors.As(err, &lookup):
@@ -168,6 +172,9 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 			"Program: %s\nState: %s", c.purpose(), startAdvice(start), c.origin(false), start.Path, start.Err))
 	case errors.As(err, &limit):
 		return c.badResults(res, err)
+	case errors.As(err, &full):
+		return problem(sumResults, fmt.Sprintf("The program %s was run, but %s. Nobody knows what it did: look, before it is done again.\n\nProgram: %s",
+			c.purpose(), err, res.Path))
 	case errors.As(err, &stopped):
 		intro := sentence("The program %s did not get to its end", c.purpose()) + sentence("Reason: %s", err)
 		if c.action != "" && c.action != "read" {

@@ -136,8 +136,11 @@ func (p *external) Apply(ctx context.Context, req provider.ApplyRequest) provide
 		}
 	case req.Prior.IsNull():
 		var created *object
-		if created, problem = p.create(ctx, planned, p.spool(req)); created != nil {
+		var knows bool
+		if created, knows, problem = p.create(ctx, planned, p.spool(req)); created != nil {
 			resp.State = created.value()
+		} else if !knows {
+			resp.State = cty.NilVal
 		}
 	default:
 		prior := objectOf(req.Prior)
@@ -168,16 +171,17 @@ func settled(planned, config object) object {
 	return planned
 }
 
-// create returns the object beside a problem when the program succeeded with a bad answer that tells at least the id.
-func (p *external) create(ctx context.Context, planned object, spool program.Spool) (*object, *diag.Diagnostic) {
+// create returns the object beside a problem when the program succeeded with a bad answer that tells at least the id. Without an object it tells
+// whether the program could say that it made none: one that was ended, or whose answer is lost, could not.
+func (p *external) create(ctx context.Context, planned object, spool program.Spool) (_ *object, knows bool, _ *diag.Diagnostic) {
 	c, problem := planned.command("create", request{Arguments: encoded(planned.arguments)})
 	if problem != nil {
-		return nil, problem
+		return nil, true, problem
 	}
 	c.spool = spool
 	res, problem := p.run(ctx, typeResource, c)
 	if problem != nil {
-		return nil, problem
+		return nil, res == nil || c.answered, problem
 	}
 	a, err := readAnswer(res.Stdout)
 	if err == nil && a.gone {
@@ -185,14 +189,14 @@ func (p *external) create(ctx context.Context, planned object, spool program.Spo
 	}
 	if err == nil {
 		created := planned.with(a)
-		return &created, nil
+		return &created, true, nil
 	}
 	problem = c.badResults(res, err)
 	half := planned.salvaged(res.Stdout)
 	if half != nil {
 		problem.Detail += fmt.Sprintf("\n\nThe object is recorded with the id %q that the output holds.", idOf(*half))
 	}
-	return half, problem
+	return half, false, problem
 }
 
 // salvaged gives the object that a bad answer tells at least the id of; nil when there is none.
@@ -223,12 +227,13 @@ func (p *external) Answered(_ context.Context, req provider.ApplyRequest, found 
 	if req.Type != typeResource || req.Planned.IsNull() {
 		return resp
 	}
-	creates, failed := req.Prior.IsNull(), found.Known && found.ExitCode != 0
+	creates, failed := req.Prior.IsNull(), found.Known && found.ExitCode != 0 || found.Refused != nil
 	bad := diag.List{problem(sumExecution, "The program of an interrupted run did not end well, or not with an answer that can be read.")}
 	planned := objectOf(req.Planned)
 	a, err := readAnswer(found.Stdout)
 	switch {
 	case planned.program.IsNull():
+	case found.Refused != nil && creates:
 	case failed && creates:
 	case failed:
 		resp.State, resp.Diagnostics = req.Prior, bad

@@ -1,12 +1,20 @@
 package program
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // Spool says where the answer of a program survives the death of this process. The program's outputs are files then, its input is one without a
@@ -14,6 +22,9 @@ import (
 // which its end is told.
 //
 // The files are for the eyes of the user alone. Whoever has stored the answer elsewhere calls RemoveSpooled.
+//
+// The folder stands in a project, which somebody else may have filled: it must be a folder, not a link to one, and in it only regular files
+// with names of ours are read, written or removed.
 type Spool struct {
 	Dir   string // made when it is missing; empty: no spool
 	Token string // names the call
@@ -24,88 +35,362 @@ type Spool struct {
 // Spooled is what was found of a call.
 type Spooled struct {
 	Record []byte
+	// Stdout is the output up to the limit.
 	Stdout []byte
 	// Known tells that the program was seen to end, with ExitCode.
 	Known    bool
 	ExitCode int
+	// Refused is the verdict on an output that is no answer, as Run gives it: *LimitError or *FullError. It is kept beside the answer, so that
+	// whoever finds it later judges as the run did that waited for it.
+	Refused error
 }
 
-// ErrRunning says that a program has not ended yet.
-var ErrRunning = errors.New("the program is still running")
+// SpoolError says that what stands where answers belong is not a folder of ours.
+type SpoolError struct {
+	Dir string
+	Is  string // such as "a symbolic link"
+}
+
+func (e *SpoolError) Error() string {
+	return fmt.Sprintf("%s is %s, not a folder: answers of programs are kept there, and nothing is read or removed through it. Look at what it is, and remove it", e.Dir, e.Is)
+}
+
+// FullError says that the disk was full when the program answered, so that its answer is not whole.
+type FullError struct{}
+
+func (e *FullError) Error() string {
+	return "the disk was full when the program wrote its answer, which is cut: make room"
+}
+
+// look is how often what a program writes is looked at while it runs.
+const look = 40 * time.Millisecond
 
 const (
-	spoolOut    = ".out"
-	spoolErr    = ".err"
-	spoolRecord = ".record"
-	spoolStatus = ".status"
+	spoolOut     = ".out"
+	spoolErr     = ".err"
+	spoolRecord  = ".record"
+	spoolStatus  = ".status"
+	spoolProcess = ".process"
 )
 
-// file names a file of a call. Tokens have slashes.
-func (s Spool) file(kind string) string {
-	return filepath.Join(s.Dir, strings.ReplaceAll(s.Token, "/", ".")+kind)
+var spoolKinds = []string{spoolOut, spoolErr, spoolRecord, spoolStatus, spoolProcess}
+
+// spoolName is how our files are named: a call's, and the input of a program until its name is gone.
+var spoolName = regexp.MustCompile(`^(?:[A-Za-z0-9-]+\.[A-Za-z0-9-]+\.(?:out|err|record|status|process)|in-[0-9]+)$`)
+
+// verdict is what is kept of the end of a program.
+type verdict struct {
+	Exit int  `json:"exit"`
+	Over int  `json:"over,omitempty"` // the limit that the output is beyond
+	Full bool `json:"full,omitempty"` // the disk was full
 }
 
-// ReadSpooled gives what is there of a call; nil when nothing is, ErrRunning while its program lives.
-func ReadSpooled(dir, token string) (*Spooled, error) {
-	s := Spool{Dir: dir, Token: token}
-	running, err := lockedFile(s.file(spoolOut))
+func verdictOn(exit int, failure error) verdict {
+	v := verdict{Exit: exit}
+	var limit *LimitError
+	var full *FullError
+	if errors.As(failure, &limit) {
+		v.Over = limit.Limit
+	}
+	v.Full = errors.As(failure, &full)
+	return v
+}
+
+// refused gives the error that the verdict was made of.
+func (v verdict) refused() error {
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case v.Over > 0:
+		return &LimitError{Limit: v.Over}
+	case v.Full:
+		return &FullError{}
+	}
+	return nil
+}
+
+// file names a file of a call in its folder. Tokens have slashes.
+func (s Spool) file(kind string) string { return strings.ReplaceAll(s.Token, "/", ".") + kind }
+
+// openSpool opens the folder of answers. The error is one of fs.ErrNotExist when there is none.
+func openSpool(dir string) (*os.Root, error) {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		is := "a file"
+		if info.Mode()&fs.ModeSymlink != 0 {
+			is = "a symbolic link"
+		}
+		return nil, &SpoolError{Dir: dir, Is: is}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := root.Stat("."); err != nil || !os.SameFile(info, opened) {
+		root.Close()
+		return nil, &SpoolError{Dir: dir, Is: "something that was exchanged while it was opened"}
+	}
+	return root, nil
+}
+
+// ours opens a file of a call; it is nobody's when a link, a pipe or anything else stands there.
+func ours(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(root.Name(), name), Err: regular.ErrKind}
+	}
+	f, err := regular.OpenIn(root, name)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(root.Name(), name), Err: regular.ErrKind}
+	}
+	return f, nil
+}
+
+// upTo reads a file of a call up to a limit.
+func upTo(root *os.Root, name string, limit int) ([]byte, error) {
+	f, err := ours(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(limit)))
+}
+
+// AwaitSpooled gives what is there of a call once its program has ended; nil when nothing is. While it waits it tells once which processes it
+// waits for, as far as that is known. A program that is beyond the limit of an answer is ended.
+//
+// The program has ended when nobody holds its answer any more; when its own process is gone, whatever it left behind, and the answer is whole;
+// or when that process is gone for as long as a run would wait for the rest.
+func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int)) (*Spooled, error) {
+	root, err := openSpool(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	case err != nil:
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	s, told, gone := Spool{Dir: dir, Token: token}, false, time.Time{}
+	for {
+		found, err := s.look(root, &gone)
+		if found != nil || err != nil {
+			return found, err
+		}
+		out, err := ours(root, s.file(spoolOut))
+		if err != nil { // somebody removed it: there is nothing to wait for
+			return nil, nil
+		}
+		if size, holders := lengthOf(out), s.holders(root, out); size > defaultMaxStdout {
+			end(holders)
+		} else if !told && gone.IsZero() {
+			told = true
+			tell(holders)
+		}
+		out.Close()
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(2 * look):
+		}
+	}
+}
+
+// look reads what a call left behind. Both results are nil while its program lives, and when there is nothing of the call.
+func (s Spool) look(root *os.Root, gone *time.Time) (*Spooled, error) {
+	out, err := ours(root, s.file(spoolOut))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	held, err := lockedFile(out)
+	if err != nil {
 		return nil, err
 	}
 	found := &Spooled{}
-	if found.Stdout, err = os.ReadFile(s.file(spoolOut)); err != nil {
+	if text, err := upTo(root, s.file(spoolStatus), 4<<10); err == nil {
+		var v verdict
+		if found.Known = json.Unmarshal(text, &v) == nil; found.Known {
+			found.ExitCode, found.Refused = v.Exit, v.refused()
+		}
+	}
+	size := lengthOf(out)
+	dead := false
+	if held && !found.Known { // with a status it is something that the program left behind
+		if dead = s.process(root).ended(); !dead || size > defaultMaxStdout {
+			return nil, nil
+		}
+	}
+	if found.Stdout, err = io.ReadAll(io.LimitReader(out, defaultMaxStdout)); err != nil {
 		return nil, err
 	}
-	if found.Record, err = os.ReadFile(s.file(spoolRecord)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if dead && !json.Valid(found.Stdout) {
+		if gone.IsZero() {
+			*gone = time.Now()
+		}
+		if time.Since(*gone) < defaultLinger {
+			return nil, nil
+		}
+	}
+	if found.Record, err = upTo(root, s.file(spoolRecord), regular.Text); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if text, err := os.ReadFile(s.file(spoolStatus)); err == nil {
-		found.Known = json.Unmarshal(text, &found.ExitCode) == nil
-	}
-	if running && !found.Known { // with a status it is something that the program left behind
-		return nil, ErrRunning
+	if size > defaultMaxStdout && found.Refused == nil {
+		found.Refused = &LimitError{Limit: defaultMaxStdout}
+		found.Known, found.ExitCode = true, -1
+		s.judge(root, -1, found.Refused)
 	}
 	return found, nil
+}
+
+// judge keeps the verdict on a call. What is beyond the limit is given back to the disk.
+func (s Spool) judge(root *os.Root, exit int, failure error) {
+	text, _ := json.Marshal(verdictOn(exit, failure))
+	f, err := ours(root, s.file(spoolStatus))
+	if err == nil {
+		f.Close()
+		f, err = root.OpenFile(s.file(spoolStatus), os.O_WRONLY, 0)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		f, err = root.OpenFile(s.file(spoolStatus), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if err != nil {
+		return // without it, what the program printed has to speak for itself
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(text, 0); err != nil { // the file has room for it; what is behind it is white space
+		return
+	}
+	var limit *LimitError
+	if errors.As(failure, &limit) {
+		if out, err := root.OpenFile(s.file(spoolOut), os.O_WRONLY, 0); err == nil {
+			_ = out.Truncate(int64(limit.Limit) + 1)
+			out.Close()
+		}
+	}
+}
+
+// statusRoom is how much is written where the verdict will stand, so that a full disk has room for it.
+const statusRoom = 128
+
+func blank() []byte { return bytes.Repeat([]byte(" "), statusRoom) }
+
+func lengthOf(f *os.File) int64 {
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// running is which process a call is, and where its number counts.
+type running struct {
+	PID   int    `json:"pid"`
+	Where string `json:"where"` // the system that numbers it
+	Began string `json:"began"` // tells it from another that has its number later
+}
+
+// process gives the process of a call; the zero value when it is not known.
+func (s Spool) process(root *os.Root) (p running) {
+	if text, err := upTo(root, s.file(spoolProcess), 4<<10); err == nil {
+		_ = json.Unmarshal(text, &p)
+	}
+	return p
+}
+
+// ended reports whether the process is known to be gone.
+func (p running) ended() bool { return p.PID > 0 && p.here() && began(p.PID) != p.Began }
+
+func (p running) here() bool { return p.Where != "" && p.Where == numberedBy() }
+
+// holders gives the processes that hold an answer, or else the one that is known to write it.
+func (s Spool) holders(root *os.Root, out *os.File) []int {
+	if list := whoHas(out); len(list) > 0 {
+		return list
+	}
+	if p := s.process(root); p.PID > 0 && p.here() && began(p.PID) == p.Began {
+		return []int{p.PID}
+	}
+	return nil
 }
 
 // RemoveSpooled removes what is there of a call, and the folder with the last.
 func RemoveSpooled(dir, token string) error {
 	s := Spool{Dir: dir, Token: token}
-	for _, kind := range []string{spoolOut, spoolErr, spoolRecord, spoolStatus} {
-		if err := os.Remove(s.file(kind)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+	return inSpool(dir, func(root *os.Root) error {
+		for _, kind := range spoolKinds {
+			if err := removeOurs(root, s.file(kind)); err != nil {
+				return err
+			}
 		}
-	}
-	_ = os.Remove(dir) // fails while there is another
-	return nil
+		return nil
+	})
 }
 
-// SweepSpool removes everything of calls that are not among the tokens, and the folder when nothing is left.
+// SweepSpool removes everything of calls that are not among the tokens, and the folder when nothing is left. What is not ours stays.
 func SweepSpool(dir string, tokens []string) error {
-	entries, err := os.ReadDir(dir)
+	keep := map[string]bool{}
+	for _, token := range tokens {
+		s := Spool{Dir: dir, Token: token}
+		for _, kind := range spoolKinds {
+			keep[s.file(kind)] = true
+		}
+	}
+	return inSpool(dir, func(root *os.Root) error {
+		here, err := root.Open(".")
+		if err != nil {
+			return err
+		}
+		names, err := here.Readdirnames(-1)
+		here.Close()
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if !keep[name] && spoolName.MatchString(name) {
+				if err := removeOurs(root, name); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// inSpool does something in the folder of answers, if there is one, and removes it when it is empty.
+func inSpool(dir string, do func(root *os.Root) error) error {
+	root, err := openSpool(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	keep := map[string]bool{}
-	for _, token := range tokens {
-		s := Spool{Dir: dir, Token: token}
-		for _, kind := range []string{spoolOut, spoolErr, spoolRecord, spoolStatus} {
-			keep[filepath.Base(s.file(kind))] = true
-		}
+	err = do(root)
+	root.Close()
+	if err == nil {
+		_ = os.Remove(dir) // fails while something is kept
 	}
-	for _, e := range entries {
-		if !keep[e.Name()] {
-			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
+	return err
+}
+
+// removeOurs removes a regular file.
+func removeOurs(root *os.Root, name string) error {
+	info, err := root.Lstat(name)
+	if err == nil && info.Mode().IsRegular() {
+		err = root.Remove(name)
 	}
-	_ = os.Remove(dir) // fails while something is kept
-	return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

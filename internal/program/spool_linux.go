@@ -1,6 +1,7 @@
 package program
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -9,4 +10,24 @@ import (
 func freeBefore(f *os.File, end int64) {
 	const keepSize, punchHole = 1, 2
 	_ = syscall.Fallocate(int(f.Fd()), keepSize|punchHole, 0, end)
+}
+
+// reserve allocates what a file is going to have up to an end, behind what it has; its size stays. File systems that cannot do that promise
+// nothing.
+func reserve(f *os.File, end int64) error {
+	const keepSize = 1
+	at := lengthOf(f)
+	if at >= end {
+		return nil
+	}
+	for {
+		err := syscall.Fallocate(int(f.Fd()), keepSize, at, end-at)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+			return &os.PathError{Op: "reserve", Path: f.Name(), Err: err}
+		default:
+			return nil
+		}
+	}
 }

@@ -4,6 +4,7 @@ package program
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,15 +16,18 @@ import (
 
 // spooled is one program whose outputs are files. The goroutine that calls wait owns it.
 type spooled struct {
-	limits  Command
-	cmd     *exec.Cmd
-	group   *group
-	out     *os.File
-	err     *os.File
-	read    int64 // of err
-	freed   int64 // of err, given back to the disk
-	message *ends
-	lines   *lines
+	limits   Command
+	cmd      *exec.Cmd
+	group    *group
+	root     *os.Root // the folder
+	out      *os.File
+	err      *os.File
+	reserved int64 // of out: so far, a full disk takes what is written
+	full     bool  // there was no room for more of out
+	read     int64 // of err
+	freed    int64 // of err, given back to the disk
+	message  *ends
+	lines    *lines
 }
 
 // runSpooled is Run with a spool.
@@ -47,16 +51,7 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 			_ = RemoveSpooled(c.Spool.Dir, c.Spool.Token)
 		}
 	}()
-	if err := os.MkdirAll(c.Spool.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make a place for its answer: %w", err)
-	}
-	if err := os.WriteFile(c.Spool.file(spoolRecord), c.Spool.Record, 0o600); err != nil {
-		return nil, fmt.Errorf("make a place for its answer: %w", err)
-	}
-	if s.out, err = os.OpenFile(c.Spool.file(spoolOut), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
-		return nil, fmt.Errorf("make a place for its answer: %w", err)
-	}
-	if s.err, err = os.OpenFile(c.Spool.file(spoolErr), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600); err != nil {
+	if err := s.makeRoom(); err != nil {
 		return nil, fmt.Errorf("make a place for its answer: %w", err)
 	}
 	if err := syscall.Flock(int(s.out.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
@@ -73,7 +68,74 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 		return nil, err
 	}
 	s.group = groupOf(s.cmd.Process)
+	s.note()
 	return s, nil
+}
+
+// makeRoom makes the files of a call, with room for what a program usually says: a disk that is full is found before the program begins, and
+// one that fills up meanwhile still takes the answer.
+func (s *spooled) makeRoom() (err error) {
+	c := s.limits.Spool
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		if _, linked := openSpool(c.Dir); linked != nil {
+			return linked
+		}
+		return err
+	}
+	if s.root, err = openSpool(c.Dir); err != nil {
+		return err
+	}
+	create := func(kind string, text []byte) *os.File {
+		var f *os.File
+		if err == nil {
+			f, err = s.root.OpenFile(c.file(kind), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+		}
+		if err == nil && len(text) > 0 {
+			_, err = f.Write(text)
+		}
+		return f
+	}
+	record, status, process := create(spoolRecord, c.Record), create(spoolStatus, blank()), create(spoolProcess, blank())
+	for _, f := range []*os.File{record, status, process} {
+		f.Close()
+	}
+	s.out, s.err = create(spoolOut, nil), create(spoolErr, nil)
+	if err == nil {
+		err = reserve(s.out, reserveOut)
+	}
+	if err == nil {
+		s.reserved = reserveOut
+		err = reserve(s.err, reserveErr)
+	}
+	return err
+}
+
+// What is kept reserved for an answer, behind what there is of it, and for the beginning of what is for people.
+const (
+	reserveOut = 256 << 10
+	reserveErr = 64 << 10
+)
+
+// keepReserve keeps room for the rest of the answer, and notes when there is none.
+func (s *spooled) keepReserve(size int64) {
+	if end := size + reserveOut/2; end > s.reserved {
+		end = size + reserveOut
+		if err := reserve(s.out, end); err != nil {
+			s.full = true
+			return
+		}
+		s.reserved = end
+	}
+}
+
+// note keeps which process the call is. Best effort: without it, its end is told by the lock alone.
+func (s *spooled) note() {
+	pid := s.cmd.Process.Pid
+	text, _ := json.Marshal(running{PID: pid, Where: numberedBy(), Began: began(pid)})
+	if f, err := s.root.OpenFile(s.limits.Spool.file(spoolProcess), os.O_WRONLY, 0); err == nil {
+		_, _ = f.WriteAt(text, 0)
+		f.Close()
+	}
 }
 
 // inputFile makes the file without a name that the program reads.
@@ -94,9 +156,6 @@ func inputFile(c Command) (*os.File, error) {
 	return in, err
 }
 
-// look is how often standard error is read while the program runs.
-const look = 40 * time.Millisecond
-
 func (s *spooled) wait(ctx context.Context) (*Result, error) {
 	exited := make(chan struct{})
 	go func() {
@@ -112,6 +171,7 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 		s.group.kill()
 	}
 	res := &Result{Path: s.cmd.Path, State: s.cmd.ProcessState.String(), ExitCode: s.cmd.ProcessState.ExitCode()}
+	s.keepReserve(lengthOf(s.out))
 	s.out.Close()
 	s.linger(res)
 	s.tail()
@@ -125,8 +185,10 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 	if stopped != nil && res.ExitCode == 0 && s.limits.Whole(res.Stdout) {
 		failure = nil
 	}
-	// Best effort: without it, what the program printed has to speak for itself.
-	_ = os.WriteFile(s.limits.Spool.file(spoolStatus), fmt.Append(nil, res.ExitCode), 0o600)
+	if failure == nil && s.full && !s.limits.Whole(res.Stdout) {
+		failure = &FullError{}
+	}
+	s.limits.Spool.judge(s.root, res.ExitCode, failure)
 	return res, failure
 }
 
@@ -142,10 +204,14 @@ func (s *spooled) watch(ctx context.Context, exited chan struct{}) (failure erro
 			return failure
 		case <-ticker.C:
 			s.tail()
-			if info, err := s.out.Stat(); err == nil && info.Size() > int64(s.limits.MaxStdout) && failure == nil {
+			size := lengthOf(s.out)
+			if size > int64(s.limits.MaxStdout) && failure == nil {
 				failure = &LimitError{Limit: s.limits.MaxStdout}
 				s.group.kill()
 				giveUp = time.After(killWait)
+			}
+			if failure == nil {
+				s.keepReserve(size)
 			}
 		case <-cancelled:
 			cancelled = nil
@@ -167,9 +233,7 @@ func (s *spooled) watch(ctx context.Context, exited chan struct{}) (failure erro
 func (s *spooled) linger(res *Result) {
 	deadline := time.Now().Add(s.limits.Linger)
 	for {
-		held, err := lockedFile(s.limits.Spool.file(spoolOut))
-		res.Stdout = readFrom(s.limits.Spool.file(spoolOut), s.limits.MaxStdout+1)
-		res.Held = held && err == nil
+		res.Held, res.Stdout = s.answer()
 		if !res.Held || res.ExitCode == 0 && s.limits.Whole(res.Stdout) || time.Now().After(deadline) || len(res.Stdout) > s.limits.MaxStdout {
 			return
 		}
@@ -177,14 +241,16 @@ func (s *spooled) linger(res *Result) {
 	}
 }
 
-func readFrom(name string, most int) []byte {
-	f, err := os.Open(name)
+// answer reads what there is of the answer, and tells whether somebody holds it.
+func (s *spooled) answer() (held bool, text []byte) {
+	f, err := ours(s.root, s.limits.Spool.file(spoolOut))
 	if err != nil {
-		return nil
+		return false, nil
 	}
 	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, int64(most)))
-	return text
+	held, err = lockedFile(f)
+	text, _ = io.ReadAll(io.LimitReader(f, int64(s.limits.MaxStdout)+1))
+	return held && err == nil, text
 }
 
 // tail reads what is new on standard error. Of a flood it reads the end.
@@ -213,16 +279,14 @@ func (s *spooled) tail() {
 func (s *spooled) close() {
 	s.out.Close()
 	s.err.Close()
+	if s.root != nil {
+		s.root.Close()
+	}
 }
 
-// lockedFile tells whether somebody holds a lock on a file.
-func lockedFile(name string) (bool, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+// lockedFile tells whether somebody holds a lock on a file, which has been opened for this.
+func lockedFile(f *os.File) (bool, error) {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return true, nil
 	}

@@ -257,6 +257,7 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 	var lookup *program.LookupError
 	var start *program.StartError
 	var limit *program.LimitError
+	var full *program.FullError
 	var stopped *program.StoppedError
 	var output *OutputError
 	var unprepared *PreparationError
@@ -275,6 +276,8 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 		return say(sumNotReady, "Provider %s runs %s, which the operating system refuses to start: %s. %s", r.h.m().Name, start.Path, start.Err, startAdvice(start))
 	case errors.As(err, &limit):
 		return say(sumAnswer, "%s: %s. An answer is one JSON value; messages belong on standard error.", r.asked(), limit)
+	case errors.As(err, &full):
+		return say(sumAnswer, "%s, but %s. Nobody knows what the program did: look, before it is done again.", r.asked(), full)
 	case errors.As(err, &output):
 		return r.invalid(output.Program, output.Problem+". Standard output is for messages only, one a line; what is for people belongs on standard error", output.Line)
 	case errors.As(err, &stopped):

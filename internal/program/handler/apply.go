@@ -148,7 +148,12 @@ func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest, found
 	if r.silent && !found.Known {
 		return unknown // that it printed nothing is no sign of success
 	}
-	a, diags := r.read(got, stateAnswer)
+	a, diags := r.salvage(got), diag.List(nil)
+	if found.Refused != nil { // as where the run waited for it
+		diags = diag.List{r.unanswered(found.Refused)}
+	} else {
+		a, diags = r.read(got, stateAnswer)
+	}
 	if r.silent {
 		return r.deleted(a, diags, rt, req)
 	}
