@@ -16,7 +16,7 @@ import (
 
 // configuration writes what stands in the files, unevaluated: expressions as constants or as lists of what they mention.
 func (s *stream) configuration(cfg *config.Config, schemas Schemas) {
-	c := configWriter{stream: s, schemas: schemas, keys: map[*config.Module]map[addr.LocalProviderConfig]string{}}
+	c := configWriter{stream: s, files: cfg.Files, schemas: schemas, keys: map[*config.Module]map[addr.LocalProviderConfig]string{}}
 	c.collectProviders(cfg.Root)
 	s.open('{')
 	c.providerConfigs()
@@ -27,6 +27,7 @@ func (s *stream) configuration(cfg *config.Config, schemas Schemas) {
 
 type configWriter struct {
 	*stream
+	files   map[string][]byte
 	schemas Schemas
 	// keys tells for each module under which key of provider_config the configuration that it calls by a name stands.
 	keys    map[*config.Module]map[addr.LocalProviderConfig]string

@@ -7,11 +7,9 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -100,7 +98,7 @@ func (c *configWriter) optionalExpression(name string, e hcl.Expression) {
 	if e == nil {
 		return
 	}
-	if x := understand(e); len(x.references) > 0 || x.constant != cty.NilVal {
+	if x := c.understand(e); len(x.references) > 0 || x.constant != cty.NilVal {
 		c.key(name)
 		c.understood(x)
 	}
@@ -108,7 +106,7 @@ func (c *configWriter) optionalExpression(name string, e hcl.Expression) {
 
 // expression writes a constant as what it is, and of any other expression what it mentions. One that calls functions but mentions
 // nothing has neither.
-func (c *configWriter) expression(e hcl.Expression) { c.understood(understand(e)) }
+func (c *configWriter) expression(e hcl.Expression) { c.understood(c.understand(e)) }
 
 // understanding is what can be said of an expression without evaluating it.
 type understanding struct {
@@ -116,18 +114,12 @@ type understanding struct {
 	constant   cty.Value // NilVal when it is none
 }
 
-func understand(e hcl.Expression) understanding {
+func (c *configWriter) understand(e hcl.Expression) understanding {
 	var out understanding
 	if variables := e.Variables(); len(variables) > 0 {
 		out.references = mentioned(variables)
-		if !json.IsJSONExpression(e) {
-			return out
-		}
-		// In JSON syntax the text with its templates counts as constant too, as in Terraform.
 	}
-	if v, diags := e.Value(nil); !diags.HasErrors() && ctyset.WhollyKnown(v) {
-		out.constant, _ = v.UnmarkDeep()
-	}
+	out.constant = constant(e, c.files[e.Range().Filename])
 	return out
 }
 

@@ -1,0 +1,81 @@
+package tfjson
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
+)
+
+// constant gives what an expression is without any names, or NilVal. As in Terraform, what is constant in spite of what cannot be evaluated counts: the first of
+// ["x", var.y], and in JSON syntax the text with its templates. src is the file that the expression stands in.
+func constant(e hcl.Expression, src []byte) cty.Value {
+	if native, ok := e.(hclsyntax.Expression); ok {
+		e = undecided(native, src)
+	}
+	v, _ := e.Value(nil)
+	if v == cty.NilVal || !ctyset.WhollyKnown(v) {
+		return cty.NilVal
+	}
+	v, _ = v.UnmarkDeep()
+	return v
+}
+
+// unknown is an expression that nobody can evaluate without names: there are no functions.
+const unknown = "unknown()"
+
+// undecided gives an expression in which "&&" and "||" ask for both of their operands. The language leaves out the second where the first decides; the
+// documents that it is read for are from before that.
+func undecided(e hclsyntax.Expression, src []byte) hclsyntax.Expression {
+	for range 100 { // each of which reads the text again
+		op := decided(e)
+		if op == nil {
+			return e
+		}
+		at, whole := op.Range(), e.Range()
+		if at.Start.Byte < whole.Start.Byte || at.End.Byte > whole.End.Byte || whole.End.Byte > len(src) {
+			return e
+		}
+		text := slices.Concat(src[whole.Start.Byte:at.Start.Byte], []byte(unknown), src[at.End.Byte:whole.End.Byte])
+		changed, diags := hclsyntax.ParseExpression(text, "", hcl.InitialPos)
+		if diags.HasErrors() {
+			return e
+		}
+		e, src = changed, text
+	}
+	return e
+}
+
+// decided finds an "&&" or "||" with a value though one of its operands has none; nil where there is none. What uses names of a "for" around it has values of
+// its own in each round.
+func decided(e hclsyntax.Expression) *hclsyntax.BinaryOpExpr {
+	names := map[string]bool{}
+	for _, t := range e.Variables() {
+		names[t.RootName()] = true
+	}
+	var found *hclsyntax.BinaryOpExpr
+	_ = hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
+		op, ok := n.(*hclsyntax.BinaryOpExpr)
+		if !ok || found != nil || op.Op != hclsyntax.OpLogicalAnd && op.Op != hclsyntax.OpLogicalOr {
+			return nil
+		}
+		for _, t := range op.Variables() {
+			if !names[t.RootName()] {
+				return nil
+			}
+		}
+		if known(op) && !(known(op.LHS) && known(op.RHS)) {
+			found = op
+		}
+		return nil
+	})
+	return found
+}
+
+func known(e hcl.Expression) bool {
+	v, _ := e.Value(nil)
+	return v != cty.NilVal && v.IsKnown()
+}
