@@ -304,7 +304,10 @@ type Import = planning.Import
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
 	p := r.project
 	prog, diags := p.prepare()
-	if diags = diags.Extend(p.config.CheckRoot()); diags.HasErrors() {
+	if !diags.HasErrors() {
+		diags = diags.Extend(p.config.CheckRoot())
+	}
+	if diags.HasErrors() {
 		return nil, diags
 	}
 	now := time.Now()
@@ -313,7 +316,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	defer closing(pool.Pool, &diags)
 	ctx, done := r.until(ctx, pool.Pool)
 	defer done()
-	if o.Mode != plan.Destroy { // to destroy, only providers need a sound configuration
+	if o.Mode != plan.Destroy && o.Import == nil { // to destroy or take over, only providers need a sound configuration
 		if problems := p.validate(ctx, prog, pool.Pool); problems.HasErrors() {
 			return nil, diags.Extend(problems)
 		}

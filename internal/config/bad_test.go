@@ -87,7 +87,7 @@ func (c badCase) load(t *testing.T) diag.List {
 	}
 	cfg, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(files), LanguageVersion: languageVersion})
 	if cfg != nil {
-		diags = diags.Extend(cfg.CheckCalls())
+		diags = diags.Extend(cfg.CheckCalls()).Extend(cfg.CheckUnpassed())
 	}
 	return diags
 }

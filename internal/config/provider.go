@@ -245,10 +245,29 @@ func checkTree(c *Config) (diags diag.List) {
 }
 
 // lacks tells whether a module refers to a configuration that it does not have. One that it should get from its caller, or its caller
-// from another, is reported where it should have been passed.
+// from another, is reported where it should have been passed. The root module has no caller, but may be made for one: CheckUnpassed reports it.
 func lacks(m *Module, ref addr.LocalProviderConfig) bool {
 	missing, ok := m.ResolveProvider(ref)
-	return !ok && missing.Module == m.Path && (m.Parent == nil || !declares(m.RequiredProviders[ref.LocalName], ref))
+	return !ok && missing.Module == m.Path && !declares(m.RequiredProviders[ref.LocalName], ref)
+}
+
+// CheckUnpassed reports what uses a configuration that the root module wants to be passed. Load leaves it to those who evaluate something: a module that
+// others are to call can be installed and listed by itself.
+func (c *Config) CheckUnpassed() (diags diag.List) {
+	check := func(ref addr.LocalProviderConfig, rng hcl.Range, who string) {
+		if _, ok := c.Root.ResolveProvider(ref); !ok && declares(c.Root.RequiredProviders[ref.LocalName], ref) {
+			diags = diags.Extend(notPresent(c.Root, ref, rng, who))
+		}
+	}
+	for _, r := range c.Root.SortedResources() {
+		check(r.ProviderConfig(), r.ProviderRefRange, r.Addr.String())
+	}
+	for _, call := range c.Root.SortedCalls() {
+		for _, p := range call.Providers {
+			check(p.InParent, p.InParentRange, "The call of module."+call.Name)
+		}
+	}
+	return diags
 }
 
 func notPresent(m *Module, ref addr.LocalProviderConfig, rng hcl.Range, who string) diag.List {

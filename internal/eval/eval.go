@@ -167,7 +167,7 @@ func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
 // wrong with single expressions, such as unknown names, is reported by the walks that come to them: a validating walk finds all of it.
 func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{}, providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
-	diags := cfg.CheckCalls()
+	diags := cfg.CheckCalls().Extend(cfg.CheckUnpassed())
 	for _, m := range cfg.SortedModules() {
 		p.addUnit(m)
 	}

@@ -508,6 +508,7 @@ func (l *linker) resource(s *Slot) {
 		}
 	}
 	sort.Ints(s.direct)
+	s.warnings = s.warnings.Extend(redundantIgnores(s))
 	l.dependsOn(r.DependsOn)
 	l.conditions(r.Preconditions)
 	for _, e := range r.ReplaceTriggeredBy {

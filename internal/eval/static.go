@@ -10,6 +10,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -120,4 +121,35 @@ func staticTraversal(e hcl.Expression, ctx *hcl.EvalContext) (hcl.Traversal, dia
 	}
 	t, hclDiags := hcl.AbsTraversalForExpr(e)
 	return t, diag.List(nil).AppendHCL(hclDiags)
+}
+
+// redundantIgnores warns of ignore_changes that name what the provider alone decides: there is nothing in the configuration to ignore.
+func redundantIgnores(s *Slot) (diags diag.List) {
+	if s.Type == nil {
+		return nil
+	}
+	for _, t := range s.Resource.IgnoreChanges {
+		path, err := value.TraversalPath(t)
+		if err != nil || StaticTraversal(t, s.Type.Block).HasErrors() {
+			continue // reported where the block is validated
+		}
+		if a := attributeAtEnd(s.Type.Block, path); a != nil && a.Computed && !a.Optional {
+			diags = diags.Warnf(&s.Resource.TypeRange, "Redundant ignore_changes element",
+				"The provider alone decides what %s is, so there is no argument whose changes could be ignored. Leave it out of ignore_changes.", value.FormatPath(path))
+		}
+	}
+	return diags
+}
+
+// attributeAtEnd gives the attribute that a path leads to, or nil where it leads into the value of one.
+func attributeAtEnd(b *provider.Block, path cty.Path) *provider.Attribute {
+	last, ok := path[len(path)-1].(cty.GetAttrStep)
+	if !ok {
+		return nil
+	}
+	a := b.AttributeAt(path)
+	if a == nil || len(path) > 1 && a == b.AttributeAt(path[:len(path)-1]) || len(path) == 1 && b.Attributes[last.Name] != a {
+		return nil
+	}
+	return a
 }
