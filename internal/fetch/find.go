@@ -16,7 +16,10 @@ import (
 )
 
 // fetched is a package in the stage.
-type fetched struct{ pkg, dir string }
+type fetched struct {
+	pkg, dir string
+	size     size
+}
 
 // reuse takes the module that is installed, if it is what is called.
 func (w *walk) reuse(n *node) bool {
@@ -109,7 +112,11 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 		if err != nil {
 			return nil, err
 		}
-		return &fetched{pkg, dir}, w.opts.Packages.Fetch(ctx, pkg, dir)
+		if err := w.opts.Packages.Fetch(ctx, pkg, dir); err != nil {
+			return nil, err
+		}
+		size, err := w.stage.spend(ctx, dir)
+		return &fetched{pkg, dir, size}, err
 	})
 	if err != nil {
 		n.fail(&n.call.Range, "Failed to download module", "The module %s is not installed, and its package could not be fetched from %s: %s.", n.path, shown, strings.TrimSuffix(err.Error(), "."))

@@ -26,6 +26,7 @@ type stage struct {
 	temp    string     // "" until something is fetched
 	folders int
 	made    bool // the folder of modules was not there before
+	spent   size
 
 	kept []keeping // of the caller's goroutine
 
@@ -94,6 +95,41 @@ func (s *stage) open() error {
 	return err
 }
 
+// size is what packages have: files and folders, and the bytes of all files.
+type size struct {
+	entries int
+	bytes   int64
+}
+
+// most is what all modules of a run may have together. Each package has bounds of its own (package download); this is for many of them.
+var most = size{entries: 1_000_000, bytes: 16 << 30}
+
+// spend measures a package that was fetched, and adds it to what all have.
+func (s *stage) spend(ctx context.Context, dir string) (found size, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err := errors.Join(err, context.Cause(ctx)); err != nil {
+			return err
+		}
+		found.entries++
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			found.bytes += info.Size()
+		}
+		return nil
+	})
+	return found, errors.Join(err, s.add(found))
+}
+
+func (s *stage) add(more size) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spent.entries += more.entries
+	s.spent.bytes += more.bytes
+	if s.spent.entries > most.entries || s.spent.bytes > most.bytes {
+		return fmt.Errorf("all modules together have more than %d files and folders, or more than %d bytes", most.entries, most.bytes)
+	}
+	return nil
+}
+
 func (s *stage) keep(key string, f *fetched) { s.kept = append(s.kept, keeping{key, f}) }
 
 // place puts the packages into their places and writes the manifest. In between, the manifest knows nothing of what is replaced: a crash
@@ -160,6 +196,9 @@ func (s *stage) multiply(ctx context.Context) error {
 			taken[k.fetched] = true
 			continue
 		}
+		if err := s.add(size{entries: k.size.entries}); err != nil { // files are shared, folders are not
+			return err
+		}
 		to, err := s.folder()
 		if err != nil {
 			return err
@@ -167,7 +206,7 @@ func (s *stage) multiply(ctx context.Context) error {
 		if err := copyPackage(ctx, k.dir, to); err != nil {
 			return err
 		}
-		s.kept[i].fetched = &fetched{k.pkg, to}
+		s.kept[i].fetched = &fetched{k.pkg, to, k.size}
 	}
 	return nil
 }

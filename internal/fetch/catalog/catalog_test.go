@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +112,34 @@ func FuzzRegistry(f *testing.F) {
 		u, err := url.Parse(rest)
 		if err != nil || u.Scheme != "https" && u.Scheme != "ssh" && (u.Scheme != "http" && u.Scheme != "git" || web.Protected(&url.URL{Scheme: "https"}, u) != nil) {
 			t.Errorf("%q and %q lead to %q", header, body, source)
+		}
+	})
+}
+
+// Whatever a server says, what comes of it is fetched from a host, in a way and by a scheme that are fine for what strangers name.
+func FuzzFollow(f *testing.F) {
+	for _, said := range []string{"https://a.example/x.zip//sub?archive=zip", "git::ssh://git@a.example/x?ref=1", "file::https:///etc", "./x//y", "../x", "/etc", "git::file:///x", "a/b/c", "git@h:p", "s3::https://x/y"} {
+		f.Add(said)
+	}
+	from := &url.URL{Scheme: "https", Host: "from.example", Path: "/d/page"}
+	f.Fuzz(func(t *testing.T, said string) {
+		source, err := catalog.Follow(from, said)
+		if err != nil {
+			return
+		}
+		getter, rest, forced := strings.Cut(source, "::")
+		if !forced || strings.ContainsAny(getter, "/:?") {
+			getter, rest = "", source
+		}
+		u, err := url.Parse(rest)
+		switch {
+		case err != nil || u.Host == "":
+			t.Errorf("%q leads to %q, which names no host", said, source)
+		case u.Scheme == "ssh" && getter == "git":
+		case u.Scheme != "https":
+			t.Errorf("%q leads to %q by the scheme %q", said, source, u.Scheme)
+		case !slices.Contains([]string{"", "http", "https", "git", "hg", "s3", "gcs"}, getter):
+			t.Errorf("%q leads to %q in the way %q", said, source, getter)
 		}
 	})
 }

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -183,20 +185,126 @@ func TestACutArchiveLeavesNothing(t *testing.T) {
 	}
 }
 
-// stays checks that nothing was written beside the folder, and nothing but files and folders into it.
-func stays(t *testing.T, parent string, err error) {
+// stays checks that nothing was written beside the folder, and nothing but files and folders into it: no more than the limits say, which nobody
+// else may write to, and links only where they are allowed and to what is in the folder.
+func stays(t *testing.T, parent string, links bool, err error) {
+	out, entries, size := filepath.Join(parent, "out"), 0, int64(0)
+	walkErr := filepath.WalkDir(out, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == out {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		entries++
+		switch mode := info.Mode(); {
+		case mode.IsRegular():
+			size += info.Size()
+			fallthrough
+		case mode.IsDir():
+			if mode&^(fs.ModeDir|0o755) != 0 {
+				t.Errorf("%s has the mode %s", name, mode)
+			}
+		case links && mode&fs.ModeSymlink != 0:
+			real, err := filepath.EvalSymlinks(name)
+			if rel, relErr := filepath.Rel(out, real); err == nil && (relErr != nil || !filepath.IsLocal(rel)) {
+				t.Errorf("%s leads to %s", name, real)
+			}
+		default:
+			t.Errorf("%s is %s", name, mode)
+		}
+		return nil
+	})
+	if walkErr != nil || entries > limits.Files || size > limits.Bytes {
+		t.Errorf("%d entries, %d bytes: %v", entries, size, walkErr)
+	}
+	left(t, parent, err)
+}
+
+func left(t *testing.T, parent string, err error) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
 		if e.Name() != "out" && e.Name() != "in" || err != nil && e.Name() == "out" {
 			t.Errorf("after %v there is %s", err, e.Name())
 		}
 	}
-	for name, text := range tree(t, parent) {
-		if text[0] != '-' && text[0] != 'd' {
-			t.Errorf("%s is %s", name, text)
+}
+
+// Folders need no entries of their own, and cost as much as files.
+func TestFoldersThatNamesImplyCount(t *testing.T) {
+	var entries []entry
+	var buf bytes.Buffer
+	z := zip.NewWriter(&buf)
+	for i := range 10 {
+		name := fmt.Sprintf("%d/1/2/3/4/5/6/7/8/9/x", i)
+		entries = append(entries, file(name, "x"))
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write([]byte("x"))
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	parent := t.TempDir()
+	archive := filepath.Join(parent, "in")
+	if err := os.WriteFile(archive, buf.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{
+		unpack.TarGz(t.Context(), "x", bytes.NewReader(tarGz(t, entries...)), filepath.Join(parent, "out"), limits),
+		unpack.Zip(t.Context(), archive, "x", filepath.Join(parent, "out"), limits), unpack.CheckZip(archive, limits),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "more than 50 entries") {
+			t.Errorf("got %v", err)
+		}
+		left(t, parent, err)
+	}
 }
+
+func TestArchivesThatAreNoneAreNamed(t *testing.T) {
+	whole := tarGz(t, file("a", strings.Repeat("x", 4000)))
+	for name, c := range map[string]struct {
+		content []byte
+		want    string
+	}{
+		"empty":      {nil, "what is at x is not an archive"},
+		"page":       {[]byte("<html>"), "what is at x is not an archive"},
+		"cut":        {whole[:len(whole)/2], "cut off"},
+		"no entries": {tarGz(t), "there are no files in it"},
+		"folders":    {tarGz(t, entry{header: tar.Header{Name: "d", Typeflag: tar.TypeDir, Mode: 0o755}}), "there are no files in it"},
+	} {
+		parent := t.TempDir()
+		err := unpack.TarGz(t.Context(), "x", bytes.NewReader(c.content), filepath.Join(parent, "out"), limits)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, expected %q", name, err, c.want)
+		}
+		left(t, parent, err)
+	}
+}
+
+// A context that ends while an archive is read ends the reading, and nothing stays.
+func TestUnpackingStopsWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	asked := errors.New("asked to stop")
+	parent := t.TempDir()
+	content := tarGz(t, file("a", "x"), file("b", strings.Repeat("x", 1<<15)))
+	rest := bytes.NewReader(content[20:])
+	r := io.MultiReader(bytes.NewReader(content[:20]), readerFunc(func(p []byte) (int, error) { cancel(asked); return rest.Read(p[:1]) }))
+	err := unpack.TarGz(ctx, "x", r, filepath.Join(parent, "out"), limits)
+	if !errors.Is(err, asked) {
+		t.Errorf("got %v", err)
+	}
+	left(t, parent, err)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func FuzzTar(f *testing.F) {
 	var plain bytes.Buffer
@@ -204,8 +312,11 @@ func FuzzTar(f *testing.F) {
 	plain.ReadFrom(z)
 	f.Add(plain.Bytes())
 	f.Fuzz(func(t *testing.T, content []byte) {
-		parent := t.TempDir()
-		stays(t, parent, unpack.Tar(context.Background(), "x", bytes.NewReader(content), filepath.Join(parent, "out"), limits))
+		for _, links := range []bool{false, true} {
+			parent, l := t.TempDir(), limits
+			l.Links = links
+			stays(t, parent, links, unpack.Tar(context.Background(), "x", bytes.NewReader(content), filepath.Join(parent, "out"), l))
+		}
 	})
 }
 
@@ -222,6 +333,37 @@ func FuzzZip(f *testing.F) {
 		if err := os.WriteFile(archive, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		stays(t, parent, unpack.Zip(context.Background(), archive, "x.zip", filepath.Join(parent, "out"), limits))
+		stays(t, parent, false, unpack.Zip(context.Background(), archive, "x.zip", filepath.Join(parent, "out"), limits))
 	})
+}
+
+// TestRandomArchivesStayInside makes archives out of names and links that try to get out, or to be there twice, in any order.
+func TestRandomArchivesStayInside(t *testing.T) {
+	names := []string{"a", "a/b", "a/b/c", "./a", "a//b", "l", "l/x", "l/l2/x", "..", "../x", "a/../../x", "/x", "d/", "d/e", ".", "", "A", `a\b`, "c:x", "d/e/../f", strings.Repeat("n/", 40) + "x"}
+	targets := []string{"a", "..", ".", "a/b", "../a", "/etc", "l", "d/e/../..", "../../x", "nothing", ""}
+	kinds := []byte{tar.TypeReg, tar.TypeReg, tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeSymlink, tar.TypeLink, tar.TypeFifo, tar.TypeChar}
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var entries []entry
+		for range 1 + r.IntN(6) {
+			e := entry{header: tar.Header{Name: names[r.IntN(len(names))], Typeflag: kinds[r.IntN(len(kinds))], Mode: int64(r.IntN(0o7777))}}
+			if strings.HasSuffix(e.header.Name, "/") {
+				e.header.Typeflag = tar.TypeDir
+			}
+			switch e.header.Typeflag {
+			case tar.TypeReg:
+				e = file(e.header.Name, "x")
+			case tar.TypeSymlink, tar.TypeLink:
+				e.header.Linkname = targets[r.IntN(len(targets))]
+			}
+			entries = append(entries, e)
+		}
+		for _, links := range []bool{false, true} {
+			parent, l := t.TempDir(), limits
+			l.Links = links
+			if stays(t, parent, links, unpack.TarGz(t.Context(), "x", bytes.NewReader(tarGz(t, entries...)), filepath.Join(parent, "out"), l)); t.Failed() {
+				t.Fatalf("seed %d, links %t: %+v", seed, links, entries)
+			}
+		}
+	}
 }

@@ -16,6 +16,9 @@ const mediaJSON = "application/json"
 // maxDepth bounds how deep a document nests: those of the protocols have five levels.
 const maxDepth = 64
 
+// maxMembers bounds one list or object: a name and its value count each. The largest are those of versions.
+const maxMembers = 100_000
+
 // JSON reads a document into a value.
 func (c *Client) JSON(ctx context.Context, r Request, into any) (Document, error) {
 	r.Accept = mediaJSON
@@ -64,6 +67,7 @@ func checkJSON(text []byte) error {
 	type level struct {
 		names map[string]bool // of an object; nil in a list
 		value bool            // a name was read, its value comes next
+		count int             // of what is in it
 	}
 	var open []level
 	reader := json.NewDecoder(bytes.NewReader(text))
@@ -75,6 +79,11 @@ func checkJSON(text []byte) error {
 		}
 		if err != nil {
 			return err
+		}
+		if top := len(open) - 1; top >= 0 {
+			if open[top].count++; open[top].count > maxMembers {
+				return fmt.Errorf("a list or object in it has more than %d members", maxMembers)
+			}
 		}
 		if top := len(open) - 1; top >= 0 && open[top].names != nil && token != json.Delim('}') {
 			if name, ok := token.(string); ok && !open[top].value {
