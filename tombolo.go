@@ -169,7 +169,7 @@ func used(cfg *config.Config) []addr.Provider {
 // functions makes the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the root module's
 // directory; relative names in results stay as they were written.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
-	o.BaseDir = p.baseDir()
+	o.BaseDir, o.Work = p.baseDir(), funcs.NewWork(ctx)
 	loose := o
 	loose.Files = nil
 	out := eval.Functions{Table: funcs.Table(o), OfProvider: p.providerFunctions(ctx, o.Files)}
@@ -321,7 +321,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 			return nil, diags.Extend(problems)
 		}
 	}
-	functions := p.functions(p.opts.Abort, funcs.Options{PlanTime: now, Pure: true, Files: record})
+	functions := p.functions(ctx, funcs.Options{PlanTime: now, Pure: true, Files: record})
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
 		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables, VariableRanges: o.VariableRanges,
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),

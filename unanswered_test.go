@@ -60,7 +60,9 @@ func TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists(t *testing.T) 
 		{"null, and an error", func(v cty.Value) provider.ApplyResponse {
 			return provider.ApplyResponse{State: cty.NullVal(v.Type()), Diagnostics: failed}
 		}, 0, 2},
-		{"unknown", func(v cty.Value) provider.ApplyResponse { return provider.ApplyResponse{State: cty.UnknownVal(v.Type())} }, 1, 1},
+		{"unknown", func(v cty.Value) provider.ApplyResponse {
+			return provider.ApplyResponse{State: cty.UnknownVal(v.Type())}
+		}, 1, 1},
 		{"unknown, legacy", func(v cty.Value) provider.ApplyResponse {
 			return provider.ApplyResponse{State: cty.UnknownVal(v.Type()), LegacyTypeSystem: true}
 		}, 1, 1},
@@ -84,7 +86,9 @@ func TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists(t *testing.T) 
 				t.Fatal(err)
 			}
 			project, diags := tombolo.Load(t.Context(), tombolo.Options{Dir: dir, Providers: map[addr.Provider]provider.Factory{
-				source: func(context.Context) (provider.Provider, error) { return &vague{created: &created, answer: tt.answer}, nil },
+				source: func(context.Context) (provider.Provider, error) {
+					return &vague{created: &created, answer: tt.answer}, nil
+				},
 			}})
 			if diags.HasErrors() {
 				t.Fatal(diags.Err())

@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -207,7 +208,7 @@ func (b *Body) unknown() cty.Value {
 
 // value evaluates an attribute and converts it to the type that the schema wants.
 func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
-	v, hclDiags := a.expr.Value(ctx)
+	v, hclDiags := funcs.Evaluate(a.expr, ctx)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if hclDiags.HasErrors() {
 		return cty.UnknownVal(a.ty), diags

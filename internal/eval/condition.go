@@ -10,6 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -72,7 +73,7 @@ func evalValidation(c *config.Condition, ctx *hcl.EvalContext) result {
 
 // holds evaluates the condition alone. The summary is for what is neither true nor false.
 func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
-	v, hclDiags := c.Condition.Value(ctx)
+	v, hclDiags := funcs.Evaluate(c.Condition, ctx)
 	r := result{diags: diag.List(nil).AppendHCL(hclDiags)}
 	rng := c.Condition.Range()
 	if hclDiags.HasErrors() {
@@ -105,7 +106,7 @@ func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 // errorMessage evaluates the message of a condition. broken says why it cannot be evaluated, unsuitable why it cannot be shown; leak
 // is how bad it is that it holds a sensitive value.
 func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity) (text string, secret bool, broken, unsuitable diag.List) {
-	msg, hclDiags := c.ErrorMessage.Value(ctx)
+	msg, hclDiags := funcs.Evaluate(c.ErrorMessage, ctx)
 	if broken = broken.AppendHCL(hclDiags); hclDiags.HasErrors() {
 		return "", false, broken, nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -126,7 +127,7 @@ func (item *blockItem) expand(g *blockGroup, ctx *hcl.EvalContext) ([]element, d
 
 // over evaluates for_each and gives its marks apart.
 func (d *dynamicBlock) over(ctx *hcl.EvalContext) (cty.Value, cty.ValueMarks, diag.List) {
-	v, hclDiags := d.forEach.Value(ctx)
+	v, hclDiags := funcs.Evaluate(d.forEach, ctx)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if diags.HasErrors() {
 		return cty.DynamicVal, nil, diags
@@ -149,7 +150,7 @@ func (d *dynamicBlock) labelOf(ctx *hcl.EvalContext, allowed cty.ValueMarks) (st
 	if d.label == nil {
 		return "", nil
 	}
-	v, hclDiags := d.label.Value(ctx)
+	v, hclDiags := funcs.Evaluate(d.label, ctx)
 	if hclDiags.HasErrors() {
 		return "", diag.List(nil).AppendHCL(hclDiags)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -163,14 +164,14 @@ func settledIn(ctx *hcl.EvalContext, b *config.Import) bool {
 	if e == nil {
 		e = b.ID
 	}
-	v, diags := e.Value(ctx)
+	v, diags := funcs.Evaluate(e, ctx)
 	return diags.HasErrors() || ctyset.WhollyKnown(v) && !v.IsNull()
 }
 
 // importEach gives the collection of an import block's for_each.
 func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	const summary = "Invalid for_each argument"
-	v, hclDiags := b.ForEach.Value(ctx)
+	v, hclDiags := funcs.Evaluate(b.ForEach, ctx)
 	if hclDiags.HasErrors() {
 		return v, diag.List(nil).AppendHCL(hclDiags)
 	}
@@ -238,7 +239,7 @@ func (w *Walk) addImport(s *Slot, ctx *hcl.EvalContext) diag.List {
 // importID gives the id of an import block, and whether it is sensitive.
 func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, diags diag.List) {
 	const summary = "Invalid import id argument"
-	v, hclDiags := e.Value(ctx)
+	v, hclDiags := funcs.Evaluate(e, ctx)
 	if hclDiags.HasErrors() {
 		return "", false, diag.List(nil).AppendHCL(hclDiags)
 	}

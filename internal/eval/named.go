@@ -7,6 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -68,7 +69,7 @@ func (i *Instance) rawVariable(s *Slot) (cty.Value, *hcl.Range, diag.List) {
 	if d := s.faulty(s.arg); d != nil {
 		return cty.NilVal, &argRange, d
 	}
-	v, hclDiags := s.arg.Value(i.rep.Context(i.parent.Scope(s.argRefs)))
+	v, hclDiags := funcs.Evaluate(s.arg, i.rep.Context(i.parent.Scope(s.argRefs)))
 	return v, &argRange, diag.List(nil).AppendHCL(hclDiags)
 }
 
@@ -128,7 +129,7 @@ func (i *Instance) evalOutput(s *Slot) error {
 	if d := s.faulty(o.Expr, partDependsOn); d != nil {
 		return i.report(diags.Extend(d))
 	}
-	v, hclDiags := o.Expr.Value(ctx)
+	v, hclDiags := funcs.Evaluate(o.Expr, ctx)
 	diags = diags.AppendHCL(hclDiags)
 	if hclDiags.HasErrors() {
 		return i.report(diags)

@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -140,7 +141,7 @@ const maxCount = 10_000_000
 // expandCount evaluates count. While validating an unknown number is as good as any.
 func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Counted}
-	v, hclDiags := expr.Value(ctx)
+	v, hclDiags := funcs.Evaluate(expr, ctx)
 	if hclDiags.HasErrors() {
 		return none, diag.List(nil).AppendHCL(hclDiags)
 	}
@@ -185,7 +186,7 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 // expandForEach evaluates for_each. While validating unknown keys are as good as any.
 func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Keyed}
-	v, hclDiags := expr.Value(ctx)
+	v, hclDiags := funcs.Evaluate(expr, ctx)
 	if hclDiags.HasErrors() {
 		return none, diag.List(nil).AppendHCL(hclDiags)
 	}

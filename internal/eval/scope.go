@@ -13,6 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -501,7 +502,7 @@ func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]fun
 	ctx := i.Scope(s.refs)
 	ctx.Functions = maps.Clone(table)
 	addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, e.Range().Filename), i.walk.Inputs.Functions.OfProvider)
-	v, hclDiags := e.Value(ctx)
+	v, hclDiags := funcs.Evaluate(e, ctx)
 	diags = diags.AppendHCL(hclDiags)
 	for _, d := range diags {
 		nameProviderFunction(d)

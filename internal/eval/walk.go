@@ -11,6 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
@@ -337,7 +338,7 @@ func (i *Instance) evalLocal(s *Slot) error {
 		return i.report(d)
 	}
 	ctx := i.Scope(s.refs)
-	v, hclDiags := s.Local.Expr.Value(ctx)
+	v, hclDiags := funcs.Evaluate(s.Local.Expr, ctx)
 	if hclDiags.HasErrors() {
 		v = cty.DynamicVal
 	}

@@ -46,6 +46,17 @@ func guard(f *hclsyntax.ForExpr) {
 	}
 }
 
+// With gives a copy of an expression that Guard has put into a tree, around something else than what it is around. ok is false for all others.
+func With(e hclsyntax.Expression, change func(hclsyntax.Expression) hclsyntax.Expression) (_ hclsyntax.Expression, ok bool) {
+	switch e := e.(type) {
+	case *collection:
+		return &collection{paren(change(e.Expression)), e.of}, true
+	case *body:
+		return &body{paren(change(e.Expression)), e.of}, true
+	}
+	return nil, false
+}
+
 // paren makes the expression a child of another, so that whoever walks the tree still finds it.
 func paren(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
 	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}

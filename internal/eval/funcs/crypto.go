@@ -43,7 +43,7 @@ func hashFunc(d digest) function.Function {
 	})
 }
 
-func bcryptFunc(pure bool) function.Function {
+func bcryptFunc(pure bool, work *Work) function.Function {
 	return withheldErrors(function.New(&function.Spec{
 		Params:       []function.Parameter{param("str", cty.String)},
 		VarParam:     &function.Parameter{Name: "cost", Type: cty.Number},
@@ -62,11 +62,27 @@ func bcryptFunc(pure bool) function.Function {
 					return cty.NilVal, err
 				}
 			}
-			hashed, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
-			if err != nil {
-				return cty.NilVal, fmt.Errorf("cannot hash the password: %w", err)
+			if cost > maxCost {
+				return cty.NilVal, function.NewArgErrorf(1, "the cost is %d, and each more doubles the time that it takes; up to %d are allowed", cost, maxCost)
 			}
-			return cty.StringVal(string(hashed)), nil
+			type answer struct {
+				hashed []byte
+				err    error
+			}
+			answered := make(chan answer, 1)
+			go func() { // it cannot be interrupted, but left alone
+				hashed, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
+				answered <- answer{hashed, err}
+			}()
+			select {
+			case a := <-answered:
+				if a.err != nil {
+					return cty.NilVal, fmt.Errorf("cannot hash the password: %w", a.err)
+				}
+				return cty.StringVal(string(a.hashed)), nil
+			case <-work.done():
+				return cty.NilVal, ErrStopped
+			}
 		},
 	}))
 }

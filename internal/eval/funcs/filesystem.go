@@ -13,18 +13,21 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // disk is where filesystem functions look.
 type disk struct {
 	baseDir string
 	home    string
+	work    *Work
 }
 
 // filesystemTable holds the functions that know the file system, except templatefile. Those that look at files are
 // recorded; those that only compute with names are not.
 func filesystemTable(o Options) map[string]function.Function {
-	d := disk{baseDir: o.BaseDir, home: o.Home}
+	d := disk{baseDir: o.BaseDir, home: o.Home, work: o.Work}
 	table := map[string]function.Function{
 		"file":             fileFunc(d),
 		"filebase64":       fileBase64Func(d),
@@ -66,7 +69,7 @@ func fileHashFunc(by disk, d digest) function.Function {
 		}
 		defer f.Close()
 		h := d.start()
-		if _, err := io.Copy(h, f); err != nil {
+		if _, err := io.Copy(h, reading{f, by.work}); err != nil {
 			return "", unreadable(quoted(arg), err)
 		}
 		return d.write(h.Sum(nil)), nil
@@ -196,11 +199,27 @@ func (d disk) read(path, shown string) ([]byte, error) {
 		return nil, function.NewArgError(0, err)
 	}
 	defer f.Close()
-	content, err := io.ReadAll(f)
+	content, err := io.ReadAll(io.LimitReader(reading{f, d.work}, int64(limits.text)+1))
+	if err == nil && len(content) > limits.text {
+		err = fmt.Errorf("it has more than %d bytes, which is the limit for texts", limits.text)
+	}
 	if err != nil {
 		return nil, function.NewArgError(0, unreadable(shown, err))
 	}
 	return content, nil
+}
+
+// reading is a file that is read until the work ends.
+type reading struct {
+	file *os.File
+	work *Work
+}
+
+func (r reading) Read(b []byte) (int, error) {
+	if err := r.work.stopped(); err != nil {
+		return 0, err
+	}
+	return r.file.Read(b)
 }
 
 func (d disk) open(path, shown string) (*os.File, error) {
@@ -208,7 +227,7 @@ func (d disk) open(path, shown string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := regular.Open(path) // of a pipe or a device nobody knows the end
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("no file exists at %s; functions read files that are there before the plan is made, so if a resource creates this file, take its content from an attribute of that resource", shown)

@@ -40,6 +40,8 @@ type Options struct {
 	Pure bool
 	// Files, if set, records results of functions that read files, or checks them against what it has recorded.
 	Files *FileRecord
+	// Work is what the expressions that call the functions are part of. It bounds them and can end them.
+	Work *Work
 	// ConsoleMode adds type, which has a meaning only at a prompt, and takes away plantimestamp, which has none there.
 	ConsoleMode bool
 }
@@ -57,13 +59,16 @@ func Table(o Options) map[string]function.Function {
 		table[name] = f
 		table["core::"+name] = f
 	}
+	if o.Work != nil {
+		table[workName] = o.Work.function()
+	}
 	return table
 }
 
 // ambientTable holds the functions that depend on Options, except those that render templates: they need the table.
 func ambientTable(o Options) map[string]function.Function {
 	table := filesystemTable(o)
-	table["bcrypt"] = bcryptFunc(o.Pure)
+	table["bcrypt"] = bcryptFunc(o.Pure, o.Work)
 	table["timestamp"] = timestampFunc(o.Pure)
 	table["uuid"] = uuidFunc(o.Pure)
 	if o.ConsoleMode {
@@ -100,7 +105,7 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"alltrue":          allTrueFunc,
 		"anytrue":          anyTrueFunc,
 		"base64decode":     base64DecodeFunc,
-		"base64encode":     base64EncodeFunc,
+		"base64encode":     boundedText(base64EncodeFunc),
 		"base64gzip":       base64GzipFunc,
 		"base64sha256":     hashFunc(sha256Base64),
 		"base64sha512":     hashFunc(sha512Base64),
@@ -124,15 +129,15 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"ephemeralasnull":  ephemeralAsNullFunc,
 		"flatten":          stdlib.FlattenFunc,
 		"floor":            writableNumbers(stdlib.FloorFunc),
-		"format":           boundedFormat(withheldErrors(stdlib.FormatFunc)),
+		"format":           boundedFormat(withheldErrors(stdlib.FormatFunc), false),
 		"formatdate":       withheldErrors(stdlib.FormatDateFunc),
-		"formatlist":       boundedFormat(withheldErrors(stdlib.FormatListFunc)),
+		"formatlist":       boundedFormat(withheldErrors(stdlib.FormatListFunc), true),
 		"indent":           indentFunc,
 		"index":            indexFunc,
 		"issensitive":      isSensitiveFunc,
-		"join":             stdlib.JoinFunc,
+		"join":             joinFunc,
 		"jsondecode":       writableNumbers(withheldErrors(stdlib.JSONDecodeFunc)),
-		"jsonencode":       jsonEncodeFunc,
+		"jsonencode":       boundedText(jsonEncodeFunc),
 		"keys":             stdlib.KeysFunc,
 		"length":           lengthFunc,
 		"list":             retiredFunc("list", "tolist([ ... ])"),
@@ -190,11 +195,11 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 		"trimsuffix":       stdlib.TrimSuffixFunc,
 		"try":              tryFunc,
 		"upper":            stdlib.UpperFunc,
-		"urlencode":        urlEncodeFunc,
+		"urlencode":        boundedText(urlEncodeFunc),
 		"uuidv5":           withheldErrors(uuidV5Func),
 		"values":           stdlib.ValuesFunc,
-		"yamldecode":       writableNumbers(yamlDecodeFunc),
-		"yamlencode":       yamlEncodeFunc,
+		"yamldecode":       boundedText(writableNumbers(yamlDecodeFunc)),
+		"yamlencode":       boundedText(yamlEncodeFunc),
 		"zipmap":           stdlib.ZipmapFunc,
 	}
 	for name, f := range table {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -66,17 +67,72 @@ func writableOperator(f function.Function) function.Function {
 	})
 }
 
-// longWidth finds a width or precision of eight digits in a format without doubled percent signs.
-var longWidth = regexp.MustCompile(`%[-+ #0-9.*\[\]]*[0-9]{8}`)
+// longWidth finds a width or precision of eight digits in a format without doubled percent signs; verb finds each verb.
+var (
+	longWidth = regexp.MustCompile(`%[-+ #0-9.*\[\]]*[0-9]{8}`)
+	verb      = regexp.MustCompile(`%[-+ #0]*([0-9]*)(?:\.([0-9]*))?(\[[0-9]+\])?`)
+)
 
-// boundedFormat gives a function that refuses a format with which the library would fill the memory.
-func boundedFormat(f function.Function) function.Function {
+// boundedFormat gives a function that refuses a format with which the library would fill the memory. With lists, each of their elements goes into a
+// text of its own, and what is no list goes into all of them.
+func boundedFormat(f function.Function, lists bool) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		format, _ := args[0].Unmark()
-		if format.IsKnown() && !format.IsNull() && longWidth.MatchString(strings.ReplaceAll(format.AsString(), "%%", "")) {
+		if !format.IsKnown() || format.IsNull() || format.Type() != cty.String {
+			return f.Call(args)
+		}
+		plain := strings.ReplaceAll(format.AsString(), "%%", "")
+		if longWidth.MatchString(plain) {
 			return cty.NilVal, function.NewArgErrorf(0, "a width, precision or argument number has more than 7 digits")
 		}
+		longest, each, once, rows := 0, len(plain), 0, 1
+		for _, arg := range args[1:] {
+			n := textIn(arg)
+			longest = max(longest, n)
+			arg, _ = arg.Unmark()
+			if ty := arg.Type(); lists && arg.IsKnown() && !arg.IsNull() && (ty.IsListType() || ty.IsSetType() || ty.IsTupleType()) {
+				rows, once = max(rows, arg.LengthInt()), once+n
+			} else {
+				each += n
+			}
+		}
+		for _, v := range verb.FindAllStringSubmatch(plain, -1) {
+			width, _ := strconv.Atoi(v[1])
+			precision, _ := strconv.Atoi(v[2])
+			each += width + precision
+			if v[3] != "" {
+				each += longest // an argument may be named again and again
+			}
+		}
+		if float64(each)*float64(rows)+float64(once) > float64(limits.text) {
+			return cty.NilVal, errText()
+		}
 		return f.Call(args)
+	})
+}
+
+// textIn gives the length of all texts in a value, as far as that matters.
+func textIn(v cty.Value) int {
+	s := size{parts: limits.parts, text: limits.text}
+	if s.take(v) != nil {
+		return limits.text + 1
+	}
+	return limits.text - s.text
+}
+
+// boundedText gives a function that writes down its argument and refuses one that is too large to be written.
+func boundedText(f function.Function) function.Function {
+	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
+		for i, arg := range args {
+			if err := CheckSize(arg); err != nil {
+				return cty.NilVal, function.NewArgError(i, err)
+			}
+		}
+		v, err := f.Call(args)
+		if err == nil {
+			err = CheckSize(v)
+		}
+		return v, err
 	})
 }
 

@@ -2,7 +2,6 @@ package funcs
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -65,26 +64,67 @@ var replaceFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		str, substr, replace := args[0].AsString(), args[1].AsString(), args[2].AsString()
 		if len(substr) < 2 || substr[0] != '/' || substr[len(substr)-1] != '/' {
+			if grows := len(replace) - len(substr); grows > 0 && strings.Count(str, substr) > (limits.text-len(str))/grows {
+				return cty.NilVal, errText()
+			}
 			return cty.StringVal(strings.ReplaceAll(str, substr, replace)), nil
 		}
 		pattern, err := regexp.Compile(substr[1 : len(substr)-1])
 		if err != nil {
 			return cty.NilVal, err
 		}
+		if replacesTooMuch(pattern, str, replace) {
+			return cty.NilVal, errText()
+		}
 		return cty.StringVal(pattern.ReplaceAllString(str, replace)), nil
 	},
 })
 
+// replacesTooMuch tells whether a replacement could make a text that is too long. What a group has found is no longer than the whole match.
+func replacesTooMuch(pattern *regexp.Regexp, str, replace string) bool {
+	groups := strings.Count(replace, "$")
+	if (len(str)+1)*len(replace)+len(str)*(1+groups) <= limits.text {
+		return false
+	}
+	total := len(str)
+	pattern.ReplaceAllStringFunc(str, func(match string) string {
+		total = min(total+len(replace)+groups*len(match), limits.text+1)
+		return ""
+	})
+	return total > limits.text
+}
+
+// joinFunc refuses to make a text that is too long.
+var joinFunc = wrapped(stdlib.JoinFunc, func(args []cty.Value) (cty.Value, error) {
+	separator, _ := args[0].Unmark()
+	if separator.IsKnown() && !separator.IsNull() {
+		total := 0
+		for _, arg := range args[1:] {
+			if list, _ := arg.Unmark(); list.IsKnown() && !list.IsNull() && list.CanIterateElements() {
+				for it := list.ElementIterator(); it.Next(); {
+					_, e := it.Element()
+					if e, _ = e.Unmark(); e.Type() == cty.String && e.IsKnown() && !e.IsNull() {
+						total += len(e.AsString())
+					}
+					if total += len(separator.AsString()); total > limits.text+len(separator.AsString()) {
+						return cty.NilVal, errText()
+					}
+				}
+			}
+		}
+	}
+	return stdlib.JoinFunc.Call(args)
+})
+
 // indentFunc refuses what the library's function panics of: fewer than no spaces, and more than a memory can hold.
 var indentFunc = wrapped(stdlib.IndentFunc, func(args []cty.Value) (cty.Value, error) {
-	const most = 1 << 30
 	if spaces, _ := args[0].Unmark(); spaces.IsKnown() && !spaces.IsNull() {
 		if n := spaces.AsBigFloat(); n.Sign() < 0 {
 			return cty.NilVal, errors.New("the number of spaces must not be negative")
 		} else if text, _ := args[1].Unmark(); text.IsKnown() && !text.IsNull() {
 			size, _ := n.Float64()
-			if size*float64(1+strings.Count(text.AsString(), "\n")) > most {
-				return cty.NilVal, fmt.Errorf("the result would have more than %d bytes", most)
+			if size*float64(1+strings.Count(text.AsString(), "\n"))+float64(len(text.AsString())) > float64(limits.text) {
+				return cty.NilVal, errText()
 			}
 		}
 	}

@@ -32,9 +32,12 @@ func addTemplates(table map[string]function.Function, o Options) {
 			inside[name] = recursiveFunc(name)
 			inside["core::"+name] = inside[name]
 		}
+		if o.Work != nil {
+			inside[workName] = o.Work.function()
+		}
 		return inside
 	})}
-	d := disk{baseDir: o.BaseDir, home: o.Home}
+	d := disk{baseDir: o.BaseDir, home: o.Home, work: o.Work}
 	table["templatefile"] = describe("templatefile", o.Files.checked("templatefile", templateFileFunc(d, renderer)))
 	table["templatestring"] = describe("templatestring", templateStringFunc(renderer))
 }
@@ -128,7 +131,7 @@ func templateStringFunc(r renderer) function.Function {
 // templateSource evaluates the first argument of templatestring. It must refer to a template that is elsewhere:
 // who writes a template in place wants an ordinary template expression, or has got the quoting wrong.
 func templateSource(closure *customdecode.ExpressionClosure) (cty.Value, error) {
-	switch expr := closure.Expression.(type) {
+	switch expr := Unmetered(closure.Expression).(type) {
 	case *hclsyntax.TemplateWrapExpr:
 		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found elsewhere; to use what is between ${ and } as the template, write it without them")
 	case *hclsyntax.TemplateExpr:
@@ -157,7 +160,7 @@ func templateSource(closure *customdecode.ExpressionClosure) (cty.Value, error) 
 
 // isReference reports whether the expression only walks from a named value to a part of it.
 func isReference(expr hcl.Expression) bool {
-	switch expr := expr.(type) {
+	switch expr := Unmetered(expr).(type) {
 	case *hclsyntax.ScopeTraversalExpr:
 		return true
 	case *hclsyntax.RelativeTraversalExpr:
@@ -215,7 +218,7 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 			return cty.NilVal, function.NewArgError(1, unlessMarked(sourceMarks, err))
 		}
 	}
-	result, diags := t.Value(ctx)
+	result, diags := Metered(t).Value(ctx)
 	if diags.HasErrors() {
 		_, inside := vars.UnmarkDeep()
 		return cty.NilVal, unlessMarked(cty.NewValueMarks(sourceMarks, varsMarks, inside), diags)

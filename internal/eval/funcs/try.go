@@ -24,7 +24,7 @@ var tryFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		var failures hcl.Diagnostics
 		for _, arg := range args {
-			v, diags := customdecode.ExpressionClosureFromVal(arg).Value()
+			v, diags := attempt(arg)
 			switch {
 			case diags.HasErrors():
 				failures = append(failures, diags...)
@@ -43,7 +43,7 @@ var canFunc = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "expression", Type: customdecode.ExpressionClosureType}},
 	Type:   function.StaticReturnType(cty.Bool),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		v, diags := customdecode.ExpressionClosureFromVal(args[0]).Value()
+		v, diags := attempt(args[0])
 		switch {
 		case diags.HasErrors():
 			return cty.False, nil
@@ -54,6 +54,20 @@ var canFunc = function.New(&function.Spec{
 		}
 	},
 })
+
+// attempt evaluates an argument. One that takes too much fails as others do; if it is part of a loop, that ends with its next round.
+func attempt(arg cty.Value) (v cty.Value, diags hcl.Diagnostics) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case exceeded:
+			v, diags = cty.DynamicVal, hcl.Diagnostics{r.diagnostic}
+		default:
+			panic(r)
+		}
+	}()
+	return customdecode.ExpressionClosureFromVal(arg).Value()
+}
 
 // noneSucceeded lists why each expression failed.
 func noneSucceeded(failures hcl.Diagnostics) error {

@@ -1,0 +1,291 @@
+package funcs
+
+import (
+	"reflect"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/iteration"
+)
+
+var nativeWork = reflect.TypeFor[Work]()
+
+// Metered gives an expression that makes the same of everything, except that a text or a `for` expression that gets too large is an error, and
+// that a `for` expression ends with the Work of the functions that it is evaluated with. The expression itself is not changed.
+//
+// Templates and `for` expressions in the JSON syntax are parsed by the library when they are evaluated and are out of reach. What they give is
+// measured as a whole, see CheckSize.
+func Metered(e hcl.Expression) hcl.Expression {
+	native, ok := e.(hclsyntax.Expression)
+	if !ok {
+		return e
+	}
+	return metered(native)
+}
+
+// metered copies the nodes above those that are measured.
+func metered(e hclsyntax.Expression) hclsyntax.Expression {
+	switch e := e.(type) {
+	case *hclsyntax.ForExpr:
+		c := *e
+		inside(&c.CollExpr, &c.KeyExpr, &c.ValExpr, &c.CondExpr)
+		return &loop{Expression: e, of: &c}
+	case *hclsyntax.TemplateExpr:
+		c := *e
+		c.Parts = all(e.Parts)
+		return &text{Expression: e, of: &c}
+	case *hclsyntax.TemplateJoinExpr:
+		return &join{Expression: e, tuple: metered(e.Tuple)}
+	case *hclsyntax.TemplateWrapExpr:
+		c := *e
+		inside(&c.Wrapped)
+		return &c
+	case *hclsyntax.ParenthesesExpr:
+		c := *e
+		inside(&c.Expression)
+		return &c
+	case *hclsyntax.FunctionCallExpr:
+		if len(e.Args) == 0 {
+			return e
+		}
+		c := *e
+		c.Args = all(e.Args)
+		return &c
+	case *hclsyntax.ConditionalExpr:
+		c := *e
+		inside(&c.Condition, &c.TrueResult, &c.FalseResult)
+		return &c
+	case *hclsyntax.IndexExpr:
+		c := *e
+		inside(&c.Collection, &c.Key)
+		return &c
+	case *hclsyntax.SplatExpr:
+		c := *e
+		inside(&c.Source, &c.Each)
+		return &c
+	case *hclsyntax.RelativeTraversalExpr:
+		c := *e
+		inside(&c.Source)
+		return &c
+	case *hclsyntax.TupleConsExpr:
+		c := *e
+		c.Exprs = all(e.Exprs)
+		return &c
+	case *hclsyntax.ObjectConsExpr:
+		c := *e
+		c.Items = make([]hclsyntax.ObjectConsItem, len(e.Items))
+		for i, item := range e.Items {
+			inside(&item.KeyExpr, &item.ValueExpr)
+			c.Items[i] = item
+		}
+		return &c
+	case *hclsyntax.ObjectConsKeyExpr:
+		c := *e
+		if hcl.ExprAsKeyword(c.Wrapped) == "" {
+			inside(&c.Wrapped)
+		}
+		return &c
+	case *hclsyntax.BinaryOpExpr:
+		c := *e
+		inside(&c.LHS, &c.RHS)
+		return &c
+	case *hclsyntax.UnaryOpExpr:
+		c := *e
+		inside(&c.Val)
+		return &c
+	}
+	if guarded, ok := iteration.With(e, metered); ok {
+		return guarded
+	}
+	return e
+}
+
+func inside(children ...*hclsyntax.Expression) {
+	for _, child := range children {
+		if *child != nil {
+			*child = metered(*child)
+		}
+	}
+}
+
+func all(children []hclsyntax.Expression) []hclsyntax.Expression {
+	out := make([]hclsyntax.Expression, len(children))
+	for i, child := range children {
+		out[i] = metered(child)
+	}
+	return out
+}
+
+// Unmetered gives the expression behind one that is measured.
+func Unmetered(e hcl.Expression) hcl.Expression {
+	switch e := e.(type) {
+	case *loop:
+		return e.Expression
+	case *text:
+		return e.Expression
+	case *join:
+		return e.Expression
+	}
+	return e
+}
+
+// exceeded ends a `for` expression from within one of its rounds: the library would go through all the others first. The outermost loop gets hold of
+// it.
+type exceeded struct{ diagnostic *hcl.Diagnostic }
+
+// counter counts what a `for` expression does, with all that are inside of it.
+type counter struct {
+	work  *Work
+	kept  int
+	fresh int64 // rounds that work does not know of yet
+}
+
+// counterName is the variable through which inner loops find the counter.
+const counterName = "\x00\x00\x00\x00\x00\x00 counter of the loop"
+
+var counterType = cty.Capsule("counter", reflect.TypeFor[counter]())
+
+// loop is a `for` expression.
+type loop struct {
+	hclsyntax.Expression
+	of *hclsyntax.ForExpr
+}
+
+func (e *loop) Value(ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) {
+	var c *counter
+	for at := ctx; at != nil && c == nil; at = at.Parent() {
+		if found, ok := at.Variables[counterName]; ok {
+			c = found.EncapsulatedValue().(*counter)
+		}
+	}
+	if c == nil {
+		c = &counter{work: workOf(ctx)}
+		ctx = ctx.NewChild()
+		ctx.Variables = map[string]cty.Value{counterName: cty.CapsuleVal(counterType, c)}
+		defer func() {
+			switch r := recover().(type) {
+			case nil:
+			case exceeded:
+				v, diags = cty.DynamicVal, hcl.Diagnostics{r.diagnostic}
+			default:
+				panic(r)
+			}
+		}()
+	}
+	of := *e.of
+	of.ValExpr = &round{Expression: of.ValExpr, counter: c, keeps: true}
+	if of.CondExpr != nil {
+		of.CondExpr = &round{Expression: of.CondExpr, counter: c}
+	}
+	return of.Value(ctx)
+}
+
+// round is what a loop does with each element: it looks whether it wants it, or keeps something for it.
+type round struct {
+	hclsyntax.Expression
+	counter *counter
+	keeps   bool
+}
+
+func (e *round) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	c, err := e.counter, error(nil)
+	if c.fresh++; c.fresh == 1<<10 {
+		err, c.fresh = c.work.spend(c.fresh), 0
+	}
+	if e.keeps {
+		if c.kept++; c.kept > limits.elements {
+			err = errElements()
+		}
+	}
+	if err != nil {
+		panic(exceeded{tooMuch(err, e.Expression)})
+	}
+	return e.Expression.Value(ctx)
+}
+
+// text is a template with several parts.
+type text struct {
+	hclsyntax.Expression
+	of *hclsyntax.TemplateExpr
+}
+
+func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	if len(e.of.Parts) < 2 {
+		return e.of.Value(ctx)
+	}
+	left := limits.text
+	of := *e.of
+	of.Parts = make([]hclsyntax.Expression, len(e.of.Parts))
+	for i, p := range e.of.Parts {
+		of.Parts[i] = &part{Expression: p, left: &left}
+	}
+	return of.Value(ctx)
+}
+
+// part is one of those.
+type part struct {
+	hclsyntax.Expression
+	left *int // of the limit
+}
+
+func (e *part) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := e.Expression.Value(ctx)
+	if bare, _ := v.Unmark(); bare.Type() == cty.String && bare.IsKnown() && !bare.IsNull() {
+		if *e.left -= len(bare.AsString()); *e.left < 0 {
+			return cty.UnknownVal(cty.String), append(diags, tooMuch(errText(), e.Expression))
+		}
+	}
+	return v, diags
+}
+
+// join is the part of a template that repeats.
+type join struct {
+	hclsyntax.Expression
+	tuple hclsyntax.Expression
+}
+
+func (e *join) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := e.tuple.Value(ctx)
+	if bare, _ := v.Unmark(); bare.Type().IsTupleType() && bare.IsKnown() && !bare.IsNull() {
+		left := limits.text
+		for it := bare.ElementIterator(); it.Next(); {
+			_, ev := it.Element()
+			if ev, _ = ev.Unmark(); ev.Type() == cty.String && ev.IsKnown() && !ev.IsNull() {
+				if left -= len(ev.AsString()); left < 0 {
+					return cty.UnknownVal(cty.String), append(diags, tooMuch(errText(), e.Expression))
+				}
+			}
+		}
+	}
+	done := &hclsyntax.TemplateJoinExpr{Tuple: &found{Expression: e.tuple, value: v, diags: diags}}
+	return done.Value(ctx)
+}
+
+// found is an expression that has been evaluated.
+type found struct {
+	hclsyntax.Expression
+	value cty.Value
+	diags hcl.Diagnostics
+}
+
+func (e *found) Value(*hcl.EvalContext) (cty.Value, hcl.Diagnostics) { return e.value, e.diags }
+
+// tooMuch words what is wrong with an expression. It shows no values: they are what is too large.
+func tooMuch(err error, at hcl.Expression) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summaryOf(err), Detail: Detail(err), Subject: at.Range().Ptr()}
+}
+
+func summaryOf(err error) string {
+	if err == ErrStopped {
+		return "Operation canceled"
+	}
+	return "Too large a value"
+}
+
+// Detail words an error of this file as a sentence.
+func Detail(err error) string {
+	text := err.Error()
+	return "This is too much: " + text + "."
+}

@@ -1,0 +1,181 @@
+package funcs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
+)
+
+// What an expression may make is bounded, so that a mistake in a few lines of configuration is an error and not the end of the machine. The limits are
+// documented in docs/functions.md.
+const (
+	// MaxText is how many bytes a text may have, and all texts of a value together.
+	MaxText = 1 << 28
+	// MaxParts is how many parts a value may have: each text, number, truth value and null counts as often as it can be reached, each collection
+	// once.
+	MaxParts = 1 << 24
+	// MaxElements is how many elements a `for` expression may make, together with those inside of it.
+	MaxElements = 1 << 22
+	// maxRounds is how often `for` expressions may look at an element in one walk.
+	maxRounds = 1 << 30
+	// maxCost bounds the work of bcrypt, which doubles with each: this is about a minute.
+	maxCost = 20
+)
+
+// limits are what the functions of this package obey; tests lower them.
+var limits = struct{ text, parts, elements int }{MaxText, MaxParts, MaxElements}
+
+// tooLarge is the error of something that is larger than it may be.
+type tooLarge string
+
+func (e tooLarge) Error() string { return string(e) }
+
+func errText() error {
+	return tooLarge(fmt.Sprintf("the text would be longer than %d bytes, which is the limit", limits.text))
+}
+
+func errParts() error {
+	return tooLarge(fmt.Sprintf("the value would have more than %d parts, which is the limit", limits.parts))
+}
+
+func errElements() error {
+	return tooLarge(fmt.Sprintf("the for expression would make more than %d elements, which is the limit", limits.elements))
+}
+
+// ErrStopped is the error of work that an interrupt has ended.
+var ErrStopped = errors.New("the run was interrupted")
+
+// Work is what the expressions of one walk do, and what may end it. Many goroutines may use it at once; nil bounds nothing.
+type Work struct {
+	ctx     context.Context
+	rounds  atomic.Int64
+	metered sync.Map // hclsyntax.Expression -> what Metered makes of it
+}
+
+// NewWork gives work that ends with a context.
+func NewWork(ctx context.Context) *Work { return &Work{ctx: ctx} }
+
+// stopped gives the error of work that has to end.
+func (w *Work) stopped() error {
+	if w == nil || w.ctx.Err() == nil {
+		return nil
+	}
+	return ErrStopped
+}
+
+// done is closed when the work has to end.
+func (w *Work) done() <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.ctx.Done()
+}
+
+// spend adds rounds to those of the walk.
+func (w *Work) spend(n int64) error {
+	if w == nil {
+		return nil
+	}
+	if w.rounds.Add(n) > maxRounds {
+		return fmt.Errorf("the for expressions of this run have looked at more than %d elements, which is the limit", maxRounds)
+	}
+	return w.stopped()
+}
+
+// workName is under which a table of functions has its Work: no expression can call it, and no name that is mistyped is close to it.
+const workName = "\x00\x00\x00\x00\x00\x00 work of the walk"
+
+var workType = cty.Capsule("work", nativeWork)
+
+func (w *Work) function() function.Function {
+	v := cty.CapsuleVal(workType, w)
+	return function.New(&function.Spec{
+		Type: function.StaticReturnType(workType),
+		Impl: func([]cty.Value, cty.Type) (cty.Value, error) { return v, nil },
+	})
+}
+
+// workOf finds the work that an expression is part of; nil when there is none.
+func workOf(ctx *hcl.EvalContext) *Work {
+	for ; ctx != nil; ctx = ctx.Parent() {
+		if f, ok := ctx.Functions[workName]; ok {
+			if v, err := f.Call(nil); err == nil {
+				return v.EncapsulatedValue().(*Work)
+			}
+		}
+	}
+	return nil
+}
+
+// Evaluate gives the value of an expression, which is an error when it is larger than values may be, and which ends with the Work of the functions in
+// the scope.
+func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	switch e.(type) {
+	case *hclsyntax.ScopeTraversalExpr, *hclsyntax.LiteralValueExpr:
+		return e.Value(ctx) // nothing is made here
+	}
+	w := workOf(ctx)
+	if w == nil {
+		return e.Value(ctx)
+	}
+	if err := w.stopped(); err != nil {
+		return cty.DynamicVal, hcl.Diagnostics{tooMuch(err, e)}
+	}
+	if native, ok := e.(hclsyntax.Expression); ok {
+		known, ok := w.metered.Load(native)
+		if !ok {
+			known, _ = w.metered.LoadOrStore(native, Metered(native))
+		}
+		e = known.(hcl.Expression)
+	}
+	v, diags := e.Value(ctx)
+	if !diags.HasErrors() {
+		if err := CheckSize(v); err != nil {
+			return cty.DynamicVal, append(diags, tooMuch(err, e))
+		}
+	}
+	return v, diags
+}
+
+// CheckSize tells whether a value is larger than values may be. It looks at no more parts than the limit.
+func CheckSize(v cty.Value) error {
+	s := size{parts: limits.parts, text: limits.text}
+	return s.take(v)
+}
+
+// size is what is left of the limits while a value is measured.
+type size struct{ parts, text int }
+
+func (s *size) take(v cty.Value) error {
+	v, _ = v.Unmark()
+	if s.parts--; s.parts < 0 {
+		return errParts()
+	}
+	switch ty := v.Type(); {
+	case !v.IsKnown() || v.IsNull():
+	case ty == cty.String:
+		if s.text -= len(v.AsString()); s.text < 0 {
+			return errText()
+		}
+	case v.CanIterateElements():
+		if ty.IsCollectionType() && ty.ElementType().IsPrimitiveType() && ty.ElementType() != cty.String {
+			s.parts -= v.LengthInt()
+			return nil
+		}
+		for _, ev := range ctyset.Each(v) {
+			if err := s.take(ev); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
