@@ -13,5 +13,6 @@
 // the next apply, after the open operations are resolved as a person would, creates nothing a second time, and ends with state and world
 // being the same; a destroy leaves both empty.
 //
-// The default is a sample that takes half a minute. TOMBOLO_CRASH_FULL=1 tries everything, TOMBOLO_CRASH_SEED=n repeats a failure.
+// The default is a sample that takes half a minute. TOMBOLO_CRASH_FULL=1 tries everything, TOMBOLO_CRASH_SEED=n repeats a failure,
+// TOMBOLO_CRASH_KILLS=n asks for n kills at random moments.
 package crash

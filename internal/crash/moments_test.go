@@ -5,6 +5,8 @@ package crash
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -80,6 +82,7 @@ func (r *room) reader() (stop func() (reads int)) {
 	}
 }
 
+// TestKilledAtRandomMoments kills some applies and destroys; TOMBOLO_CRASH_KILLS=n asks for n of them.
 func TestKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
 	kills := 12
@@ -88,6 +91,9 @@ func TestKilledAtRandomMoments(t *testing.T) {
 		kills = 200
 	case testing.Short():
 		kills = 4
+	}
+	if n, err := strconv.Atoi(os.Getenv("TOMBOLO_CRASH_KILLS")); err == nil {
+		kills = n
 	}
 	const delay = "30ms"
 	first, _ := crowd(true, "0s")
@@ -137,5 +143,6 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("a run takes %s; killed %d of %d times with %d operations in flight, %d reads meanwhile", length.Round(time.Millisecond), hit, kills, inFlight, reads)
+	t.Logf("a run takes %s; killed %d of %d times with %d operations in flight, %d reads meanwhile",
+		length.Round(time.Millisecond), hit, kills, inFlight, reads)
 }

@@ -64,7 +64,10 @@ func (j *journal) start() error {
 	}
 	j.s.mu.Lock()
 	defer j.s.mu.Unlock()
-	if j.failed = j.s.ensureWAL(); j.failed != nil {
+	if j.failed = j.s.countable(); j.failed == nil {
+		j.failed = j.s.ensureWAL()
+	}
+	if j.failed != nil {
 		return j.failed
 	}
 	run, err := json.Marshal(j.run)

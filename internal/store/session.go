@@ -293,6 +293,15 @@ func (s *session) header() header {
 	return h
 }
 
+// countable refuses a state on which no run can count on.
+func (s *session) countable() error {
+	if s.base == nil || s.base.Serial <= lastSerial {
+		return nil
+	}
+	return fmt.Errorf("the state %s has serial %d, and there are not enough greater numbers left to go on. "+
+		"Write it with a small serial: state pull, change it, state push -force", s.w.p.out, s.base.Serial)
+}
+
 // ensureWAL makes the journal file when there is none.
 func (s *session) ensureWAL() error {
 	if s.lineage == "" && s.base != nil {
@@ -300,10 +309,6 @@ func (s *session) ensureWAL() error {
 	}
 	if s.lineage == "" {
 		s.lineage = s.w.o.NewID()
-	}
-	if s.base != nil && s.base.Serial > lastSerial {
-		return fmt.Errorf("the state %s has serial %d, and there are not enough greater numbers left to go on. "+
-			"Write it with a small serial: state pull, change it, state push -force", s.w.p.out, s.base.Serial)
 	}
 	if err := s.prepareBackup(); err != nil {
 		return err

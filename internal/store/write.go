@@ -120,7 +120,7 @@ func (s *session) resolve(record resolveRecord, edits []state.Edit) error {
 	if err != nil {
 		return err
 	}
-	if err := s.ensureWAL(); err != nil {
+	if err := errors.Join(s.countable(), s.ensureWAL()); err != nil {
 		return err
 	}
 	seq := s.wal.append(kindResolve, payload)
