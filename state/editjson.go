@@ -20,7 +20,23 @@ func EncodeEdits(edits []Edit) ([]byte, error) {
 		e.edit(edit)
 	}
 	e.close(']')
-	return e.b, e.err
+	return e.b, unencodable(e.err)
+}
+
+// EncodingError says that a value cannot be written down: what is wrong is the value, and not the place where it was to go.
+type EncodingError struct{ Err error }
+
+// Error tells what cannot be written down.
+func (e *EncodingError) Error() string { return "the value cannot be stored: " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *EncodingError) Unwrap() error { return e.Err }
+
+func unencodable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &EncodingError{err}
 }
 
 // DecodeEdits reads what EncodeEdits gives.

@@ -11,6 +11,8 @@ package applying
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -323,10 +325,35 @@ func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
 
 // record appends edits that nothing outside depends on.
 func (a *applier) record(edits ...state.Edit) error {
-	if err := a.journal.Record(edits...); err != nil {
+	err := a.journal.Record(edits...)
+	if err := a.unstorable(err, edits...); err != nil {
+		return err
+	}
+	if err != nil {
 		return a.breakdown(err)
 	}
 	return nil
+}
+
+// unstorable reports a value that cannot be written down, as a problem of its object or output: the journal is in order. An operation that
+// such a value came of stays in flight.
+func (a *applier) unstorable(err error, edits ...state.Edit) error {
+	encoding := (*state.EncodingError)(nil)
+	if !errors.As(err, &encoding) {
+		return nil
+	}
+	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Value cannot be stored",
+		Detail: fmt.Sprintf("The state cannot hold what there is now: %s.", encoding.Err)}
+	for _, e := range edits {
+		switch {
+		case e.Put != nil:
+			d.Address = e.Put.Addr.String()
+			d.Detail += " The object exists as it is; find out what the provider made of it, and use recover."
+		case e.Output != nil:
+			d.Address = "output." + e.Output.Name
+		}
+	}
+	return a.walk.Report(diag.List{d})
 }
 
 // breakdown reports the journal's failure once and stops the start of anything new.

@@ -455,6 +455,9 @@ func (a *applier) result(op string, edits ...state.Edit) error {
 	} else {
 		err = a.journal.Result(op, edits...)
 	}
+	if err := a.unstorable(err, edits...); err != nil {
+		return err
+	}
 	if err != nil {
 		return a.breakdown(err)
 	}

@@ -189,10 +189,14 @@ func (i *Instance) handsOnEphemeral(s *Slot) bool {
 
 // Storable tells of a value of a root output that no state can hold.
 func (s *Slot) Storable(v cty.Value) diag.List {
+	rng := s.Output.Expr.Range()
+	if ctyset.TooDeep(v) {
+		return diag.List(nil).Errorf(&rng, "Value nested too deep", "The value of the output %q is nested more than %d levels deep, "+
+			"and no state holds that. Keep it flat, or give it as text with jsonencode.", s.Name, ctyset.MaxDepth)
+	}
 	if !ctyset.Infinite(v) && !ctyset.TooLong(v) {
 		return nil
 	}
-	rng := s.Output.Expr.Range()
 	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or holds a number that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that gives something else.", s.Name)
 }
 

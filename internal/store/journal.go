@@ -214,7 +214,7 @@ func (j *journal) fold(k kind, r resultRecord, edits []state.Edit) (uint64, erro
 	r.Was = wasThere(j.builder, edits)
 	payload, err := json.Marshal(r)
 	if err != nil {
-		return 0, err
+		return 0, &state.EncodingError{Err: err}
 	}
 	seq := j.wal.append(k, payload)
 	j.builder.Fold(edits...)
