@@ -113,9 +113,11 @@ func localStore(dir string) state.Store {
 // localOptions gives the places of the local store in a working directory.
 func localOptions(dir string) store.Options {
 	if dir == "." {
-		return store.Options{}
+		return store.Options{Version: "Tombolo " + Version}
 	}
-	return store.Options{Path: filepath.Join(dir, "terraform.tfstate"), WorkspaceDir: filepath.Join(dir, "terraform.tfstate.d")}
+	return store.Options{
+		Path: filepath.Join(dir, "terraform.tfstate"), WorkspaceDir: filepath.Join(dir, "terraform.tfstate.d"), Version: "Tombolo " + Version,
+	}
 }
 
 // inDir makes a relative name one of the working directory.

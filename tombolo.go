@@ -43,8 +43,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Version is the version of the engine itself; the language version is state.LanguageVersion.
-const Version = "0.1.0"
+// Version is the version of the engine itself. Its first two numbers are the level of the language, so that programs that read them
+// from the first line of `version` find what they compare with; the last one counts our releases of that level. It is never less than
+// that of state.LanguageVersion: whoever asks for 1.11.3 or later is not refused (docs/promises.md).
+const Version = state.LanguageLevel + ".4"
 
 // Options describe a project and its surroundings.
 type Options struct {

@@ -72,6 +72,10 @@ func (d *diagnostics) add(v any) {
 	d.found = append(d.found, key)
 	delete(fields, "detail")
 	delete(fields, "summary") // in the key, where cycles have a stable order
+	if strings.HasPrefix(key, aCycle) {
+		delete(fields, "range")
+		delete(fields, "snippet")
+	}
 	if snippet, ok := fields["snippet"].(map[string]any); ok {
 		sortBy(snippet["values"])
 	}
@@ -97,11 +101,15 @@ func eventDiagnostics(stream string, n *normaliser) (list, marks any) {
 	return bag(d.found), d.marks
 }
 
+// aCycle is how errors of cycles begin. Only ours say where the cycle is.
+const aCycle = "error: Cycle: "
+
 // describeDiagnostic writes the parts of a JSON diagnostic that identify it: severity, summary, and where it starts.
 func describeDiagnostic(v any, n *normaliser) string {
 	d, _ := v.(map[string]any)
 	text := fmt.Sprintf("%v: %s", d["severity"], n.summary(fmt.Sprint(d["summary"])))
-	if rng, ok := d["range"].(map[string]any); ok {
+	rng, ok := d["range"].(map[string]any)
+	if ok && !strings.HasPrefix(text, aCycle) {
 		start, _ := rng["start"].(map[string]any)
 		text += fmt.Sprintf(" @ %v:%v:%v", rng["filename"], start["line"], start["column"])
 	}

@@ -271,7 +271,7 @@ func textDiagnostics(run Run, n *normaliser) any {
 				continue
 			}
 			head = strings.ToLower(severity) + ": " + n.summary(summary)
-			if pos := textPosition.FindStringSubmatch(block); pos != nil {
+			if pos := textPosition.FindStringSubmatch(block); pos != nil && !strings.HasPrefix(head, aCycle) {
 				head += fmt.Sprintf(" @ %s:%s", pos[1], pos[2])
 			}
 			found = append(found, head+" ("+stream+")")

@@ -47,7 +47,12 @@ func TestErrorsOfNewUsers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := runMistake(t, archive)
+			for program := range titles {
+				for _, line := range otherNames(program, runMistake(t, program, archive)) {
+					t.Errorf("called as %s it says %q", program, line)
+				}
+			}
+			got := runMistake(t, "tombolo", archive)
 			want := ""
 			for i := range archive.Files {
 				if archive.Files[i].Name == "terminal" {
@@ -74,16 +79,28 @@ type mistake struct {
 	sections map[string][]byte
 	environ  []string
 	dir      string
+	program  string // the name by which it is called
 }
 
 func newMistake(t *testing.T) *mistake {
-	m := &mistake{t: t, sections: map[string][]byte{}, dir: t.TempDir(), environ: []string{"PATH=" + os.Getenv("PATH"), "TF_IN_AUTOMATION=1"}}
+	m := &mistake{t: t, program: "tombolo", sections: map[string][]byte{}, dir: t.TempDir(), environ: []string{"PATH=" + os.Getenv("PATH"), "TF_IN_AUTOMATION=1"}}
 	t.Chdir(m.dir)
 	return m
 }
 
-func runMistake(t *testing.T, archive *txtar.Archive) string {
+// otherNames finds what is said of the other program: under its own name it says Terraform only of what is Terraform's, and under that name it
+// says nothing else.
+func otherNames(program, text string) []string {
+	if program == "terraform" {
+		return regexp.MustCompile(`(?i).*\btombolo\b.*`).FindAllString(text, -1)
+	}
+	text = regexp.MustCompile(`Unsupported Terraform Core version|HCP Terraform|Terraform Enterprise|a run of\s+Terraform|by\s+Terraform\s+or\s+OpenTofu`).ReplaceAllString(text, "")
+	return regexp.MustCompile(`.*(\bTerraform\b|"terraform ).*`).FindAllString(text, -1)
+}
+
+func runMistake(t *testing.T, program string, archive *txtar.Archive) string {
 	m := newMistake(t)
+	m.program = program
 	for _, f := range archive.Files {
 		m.sections[f.Name] = f.Data
 		if f.Name != "commands" && f.Name != "terminal" && f.Name[0] != '@' {
@@ -147,7 +164,7 @@ func (m *mistake) tombolo(args []string) string {
 	defer in.Close()
 	var out bytes.Buffer
 	a := &command.App{
-		Program: "tombolo", Title: "Tombolo", Environ: m.environ, StartDir: m.dir,
+		Program: m.program, Title: titles[m.program], Environ: m.environ, StartDir: m.dir,
 		In: command.NewInput(in), Out: &out, Err: &out,
 	}
 	code := survive(a, func() command.Outcome { return start(m.t.Context(), a, args) }).ExitCode()

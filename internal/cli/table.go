@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/author"
 	"github.com/tombolo-iac/tombolo/internal/cli/code"
@@ -20,7 +19,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/states"
 	"github.com/tombolo-iac/tombolo/internal/cli/testing"
 	"github.com/tombolo-iac/tombolo/internal/view"
-	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Commands gives the table of all commands, those that are in no list at its end. It is built when needed, so that starting costs nothing.
@@ -51,6 +49,9 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		return complete.Answer(ctx, a, Commands(), GlobalOptions, args)
 	}
 	g, rest, problem := globals(a, args)
+	if len(rest) > 0 && rest[0] == "help" {
+		g.help, rest = true, rest[1:]
+	}
 	switch {
 	case problem != "":
 		fmt.Fprintln(a.Err, view.Clean(problem))
@@ -101,11 +102,7 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		fmt.Fprintln(a.Err, view.Clean(err.Error()))
 		return command.Misused
 	}
-	version := state.LanguageVersion
-	if a.Program != "terraform" {
-		version = tombolo.Version
-	}
-	a.LogStart(version, append(strings.Fields(path), rest...))
+	a.LogStart(append(strings.Fields(path), rest...))
 	return a.Start(ctx, cmd, path, false, rest)
 }
 
@@ -201,10 +198,6 @@ func splitWords(s string) ([]string, error) {
 }
 
 func unknown(a *command.App, name string) command.Outcome {
-	if name == "help" {
-		fmt.Fprintf(a.Err, "%s has no command named %q. What a command does and takes is shown by:\n  %s COMMAND -help\n", a.Title, name, a.Program)
-		return command.Misused
-	}
 	fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\nTo see all of its commands, run:\n  %s -help\n\n", a.Title, name, diag.DidYouMean(name, names(Commands())), a.Program)
 	return command.Misused
 }

@@ -243,14 +243,15 @@ func cycleOf(dirs []string, dir string) string {
 
 // installedDir finds the directory of a called module in the manifest, and the version that is installed there.
 func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed string, diags diag.List) {
-	const advice = "Run \"tombolo init\" to install all modules that this configuration needs."
+	const run = "Run \"tombolo init\" to install" // programs look for this sentence, and for the one before it
+	const advice = run + " all modules that this configuration needs."
 	path := m.Path.Child(call.Name)
 	record, ok := l.manifest[ManifestKey(addr.ModuleOf(append(slices.Clone(l.below), path.Calls()...)...))]
 	if !ok && m.faulty {
 		return "", "", nil // installing stopped at the problems of this module, which are reported
 	}
 	if !ok {
-		return "", "", diags.Errorf(&call.Range, "Module not installed", "The module %s is called here but was never installed. %s", path, advice)
+		return "", "", diags.Errorf(&call.Range, "Module not installed", "This module is not yet installed. %s %s and all other modules that this configuration needs.", run, path)
 	}
 	if record.Source != call.Source {
 		return "", "", diags.Errorf(&call.SourceRange, "Module source has changed", "The module was installed from %q; its source is now %q. %s", ShownSource(record.Source), ShownSource(call.Source), advice)

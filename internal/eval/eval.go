@@ -353,16 +353,60 @@ func (p *Program) cycles() diag.List {
 	groups := graph.Cycles(p.total, func(n int) []int { return p.edges(p.bySlotNumber(n)) })
 	for _, g := range groups {
 		names := make([]string, 0, len(g))
+		var members []*Slot
 		for _, n := range g {
 			if s := p.bySlotNumber(n); s.Kind != SlotCallOutput { // it only passes on what the output of the module gives
 				names = append(names, s.Addr())
+				members = append(members, s)
 			}
 		}
 		sort.Strings(names)
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Cycle: " + strings.Join(names, ", "),
-			Detail: fmt.Sprintf("These objects refer to each other in a ring, so none of them can be evaluated first: %s. Remove one of the references.", strings.Join(names, ", "))})
+		d := &diag.Diagnostic{Severity: diag.Error, Summary: "Cycle: " + strings.Join(names, ", "),
+			Detail: "These objects refer to each other in a ring, so none of them can be evaluated first. Remove one of the references."}
+		d.Subject, d.Detail = ring(members, names, d.Detail)
+		diags = append(diags, d)
 	}
 	return diags
+}
+
+// ring finds the references by which members of a cycle refer to each other: the place of the first, and a detail that lists them.
+func ring(members []*Slot, names []string, detail string) (first *hcl.Range, with string) {
+	slices.SortFunc(members, func(a, b *Slot) int { return strings.Compare(a.Addr(), b.Addr()) })
+	var lines []string
+	for _, s := range members {
+		refs, from := s.refs, s.unit
+		if len(s.argRefs) > 0 {
+			refs, from = s.argRefs, s.unit.parent
+		}
+		for _, ref := range refs {
+			to := ref.String()
+			if !from.Module.Path.IsRoot() {
+				to = from.Module.Path.String() + "." + to
+			}
+			meant := func(n string) bool {
+				n = strings.Replace(n, ".output.", ".", 1) // as a reference from outside has it
+				return n == to || strings.HasPrefix(n, to+".") || strings.HasPrefix(n, to+" (")
+			}
+			if !slices.ContainsFunc(names, meant) {
+				continue
+			}
+			if first == nil {
+				first = ref.Range.Ptr()
+			}
+			line := fmt.Sprintf("  %s:%d: %s refers to %s", ref.Range.Filename, ref.Range.Start.Line, s.Addr(), to)
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	const most = 20
+	if len(lines) > most {
+		lines = append(lines[:most], fmt.Sprintf("  and %d more", len(lines)-most))
+	}
+	if len(lines) > 0 {
+		detail += "\n\n" + strings.Join(lines, "\n")
+	}
+	return first, detail
 }
 
 // before gives the slots of the same module that have to come before a slot: what it refers to, and the block of its provider.

@@ -199,9 +199,9 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 			return none, diag.List(nil).AppendHCL(hclDiags)
 		}
 		if ty.IsSetType() {
-			return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `The set in "for_each" holds values that are known only after apply, and its members are the keys of the instances, which have to be known while planning. Use a map: keys that stand in the configuration, and what is known later as values only.`))
+			return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `The set in "for_each" holds values that are known only after apply, and its members are the keys of the instances, which have to be known while planning. Use a map: keys that stand in the configuration, and what is known later as values only. Or apply what it depends on first, with -target.`))
 		}
-		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `Keys of the map in "for_each" are known only after apply, and they identify the instances, so they have to be known while planning. Let the keys stand in the configuration, and use what is known later as values only.`))
+		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `Keys of the map in "for_each" are known only after apply, and they identify the instances, so they have to be known while planning. Let the keys stand in the configuration, and use what is known later as values only. Or apply what it depends on first, with -target.`))
 	}
 	each := make(map[string]cty.Value, v.LengthInt())
 	keys := make([]addr.Key, 0, v.LengthInt())

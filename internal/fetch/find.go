@@ -119,7 +119,7 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 		return &fetched{pkg, dir, size}, err
 	})
 	if err != nil {
-		n.fail(&n.call.Range, "Failed to download module", "The module %s is not installed, and its package could not be fetched from %s: %s.", n.path, shown, strings.TrimSuffix(err.Error(), "."))
+		n.fail(&n.call.Range, "Failed to download module", "Could not download module %s from %s: %s.", n.path, shown, strings.TrimSuffix(err.Error(), "."))
 		return false
 	}
 	if sub != "" {

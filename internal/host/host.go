@@ -183,7 +183,7 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (provider.Provide
 	factory := r.factories[p]
 	if factory == nil {
 		return nil, diag.List{}.Errorf(nil, "Missing required provider",
-			"This configuration or its state requires provider %s, and it is not there. The command \"init\" installs it.", p)
+			"This configuration or its state requires provider %s, and it is not there. Run \"tombolo init\" to install it.", p)
 	}
 	inst, err := factory(ctx)
 	if err != nil {

@@ -122,7 +122,7 @@ func TestAProviderThatIsNotThereComesWithInit(t *testing.T) {
 	var n counts
 	r, _ := registry(&n, false)
 	_, diags := r.Schema(addr.DefaultProvider("nope"))
-	if text := diags.Err().Error(); !strings.Contains(text, "hashicorp/nope") || !strings.Contains(text, "\"init\" installs it") {
+	if text := diags.Err().Error(); !strings.Contains(text, "hashicorp/nope") || !strings.Contains(text, "Run \"tombolo init\"") {
 		t.Errorf("diagnostics: %v", text)
 	}
 }

@@ -155,7 +155,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 			asked.Found()
 		}
 		if p.prior.Object(o) != nil {
-			return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by Terraform",
+			return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by Tombolo",
 				"The state holds an object for %s already. Remove it from the state first (state rm), or choose another address.", o))
 		}
 	}

@@ -173,7 +173,7 @@ func (p *planner) forgotten() diag.List {
 		return nil
 	}
 	slices.Sort(names)
-	return diag.List{}.Warnf(nil, "Some objects will no longer be managed by Terraform",
+	return diag.List{}.Warnf(nil, "Some objects will no longer be managed by Tombolo",
 		"Applying this plan drops these objects from the state, but does not destroy them:\n - %s\n\nAfter that nobody looks after them. To manage them again they have to be imported.", strings.Join(names, "\n - "))
 }
 

@@ -115,6 +115,7 @@ func (p *planner) run(ctx context.Context) error {
 	if i := p.opts.Import; i != nil && !p.tookOver {
 		return p.walk.Report(diag.List{}.Errorf(nil, "Configuration for import target does not exist", "The configuration declares no instance %s: count or for_each of its block, or of a module, leaves it out.", i.Target))
 	}
+	_ = p.walk.Report(p.unmatched())
 	if err := p.walk.Report(p.forgotten()); err != nil || p.walk.Diagnostics().HasErrors() {
 		return err
 	}

@@ -62,6 +62,8 @@ type Options struct {
 	Now   func() time.Time // the clock when nil
 	NewID func() string    // random UUIDs when nil
 	Who   string           // user@host when empty
+	// Version of the program that holds locks, as others who find them see it; that of the language when empty.
+	Version string
 }
 
 // Local is a state.Store in files.
@@ -91,6 +93,7 @@ func New(o Options) *Local {
 	if o.Who == "" {
 		o.Who = WhoAmI()
 	}
+	set(&o.Version, state.LanguageVersion)
 	return &Local{o}
 }
 

@@ -181,7 +181,7 @@ func (s *session) writeLockInfo(info state.LockInfo) error {
 	}
 	set(&info.ID, s.w.o.NewID())
 	set(&info.Who, s.w.o.Who)
-	set(&info.Version, state.LanguageVersion)
+	set(&info.Version, s.w.o.Version)
 	set(&info.Path, s.w.p.out)
 	if info.Created.IsZero() {
 		info.Created = s.w.o.Now().UTC()

@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // planWriter writes a plan as text. Each change is written as soon as it is rendered.
@@ -108,6 +109,9 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 	case p.Mode == plan.RefreshOnly:
 		say("Your infrastructure still matches the configuration.",
 			"%s compared the real objects with the state and found no differences.", name)
+	case p.Mode == plan.Destroy && len(p.Targets) > 0 && managed(p.Prior()) > 0:
+		say("No objects need to be destroyed.",
+			"The %s state has objects (%d), but none of them is selected by -target: they all stay as they are.", name, managed(p.Prior()))
 	case p.Mode == plan.Destroy:
 		say("No objects need to be destroyed.",
 			"There are no objects in the %s state: nothing was created yet, or everything is gone.", name)
@@ -119,6 +123,16 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 		say("Your infrastructure matches the configuration.",
 			"%s compared your real infrastructure with your configuration and found no differences. Nothing has to be done.", name)
 	}
+}
+
+// managed counts the managed objects of a state.
+func managed(s *state.State) (n int) {
+	for _, r := range s.Resources() {
+		if r.Addr.Resource.Mode == addr.Managed {
+			n += len(r.Instances)
+		}
+	}
+	return n
 }
 
 func (w *planWriter) rule() {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -99,6 +100,14 @@ func (a *App) InputAllowed() bool {
 		return false
 	}
 	return true
+}
+
+// Version is what locks say of the program: under the name of Terraform its version alone, as there.
+func (a *App) Version() string {
+	if a.Program == "terraform" {
+		return state.LanguageVersion
+	}
+	return a.Title + " " + tombolo.Version
 }
 
 // Automated tells whether a program runs the command, which needs no advice on what to do next.

@@ -35,6 +35,14 @@ func (v *Variables) VariableFlags(c *Call) {
 		"Read the values of variables from `FILE`, besides terraform.tfvars and *.auto.tfvars. May be given more than once.")
 }
 
+// IgnoredVariableFlags declares those of VariableFlags for a command that has no use for values. Terraform reads none of them there either:
+// not even a file that is missing is an error. Wrappers give every command the same options.
+func (c *Call) IgnoredVariableFlags() {
+	nothing := list{func(string) {}}
+	c.Flags.Var(nothing, "var", "Accepted for compatibility; `NAME=VALUE` is not looked at, since nothing here depends on variables.")
+	c.Flags.Var(nothing, "var-file", "Accepted for compatibility; `FILE` is not looked at.")
+}
+
 // Locking are the flags of commands that take the lock of a state.
 type Locking struct {
 	Lock    bool

@@ -65,9 +65,9 @@ func (a *App) logWarning(format string, args ...any) {
 func (a *App) coreLog() *slog.Logger { return a.log("TF_LOG_CORE") }
 
 // LogStart begins the log of the program with what it is and what it was asked to do.
-func (a *App) LogStart(version string, args []string) {
+func (a *App) LogStart(args []string) {
 	log := a.coreLog()
-	log.Info(a.Title + " version: " + version)
+	log.Info(a.Title + " version: " + strings.TrimPrefix(a.Version(), a.Title+" "))
 	log.Info("Go runtime version: " + runtime.Version())
 	log.Info(fmt.Sprintf("CLI args: %q", withoutValues(args)))
 	if a.StartDir != "" {

@@ -78,7 +78,10 @@ func (c *Call) Report(diags diag.List) bool {
 // ownName is how the engine, which does not know by which name it was called, writes commands to run.
 var ownName = regexp.MustCompile(`(["` + "`" + `]|(?m:^)  )tombolo (init|recover)\b`)
 
-// Named puts the name of the program into the commands that problems say to run.
+// ownTitle is how the engine names itself in summaries. They are those of Terraform, which programs look for, but for this name.
+var ownTitle = regexp.MustCompile(`\bTombolo\b`)
+
+// Named puts the name of the program into summaries, and into the commands that problems say to run.
 func (c *Call) Named(diags diag.List) diag.List {
 	if c.Program == "tombolo" {
 		return diags
@@ -86,6 +89,7 @@ func (c *Call) Named(diags diag.List) diag.List {
 	out := make(diag.List, len(diags))
 	for i, d := range diags {
 		named := *d
+		named.Summary = ownTitle.ReplaceAllString(d.Summary, c.Title)
 		named.Detail = ownName.ReplaceAllString(d.Detail, "${1}"+c.Program+" ${2}")
 		out[i] = &named
 	}

@@ -60,6 +60,7 @@ func (c *Call) StoreOf(root *config.Module, files StateFiles) (state.Store, diag
 // Store makes the store of a backend. Options say where files are, if it has any.
 func (c *Call) Store(b *Backend, o store.Options) state.Store {
 	if !b.InMemory() {
+		o.Version = c.Version()
 		return store.New(o)
 	}
 	if c.memory == nil {

@@ -52,6 +52,7 @@ const readOnly = "readonly"
 func (i *initing) flags(c *command.Call) {
 	var ignored bool
 	i.setup.flags(c)
+	c.IgnoredVariableFlags()
 	f := c.Flags
 	f.BoolVar(&i.backend, "backend", true, "Leave the place of the state alone.")
 	f.BoolVar(&i.backend, "cloud", true, "Another name of -backend.")

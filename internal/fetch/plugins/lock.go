@@ -164,7 +164,7 @@ func selectVersion(ctx context.Context, sources Sources, p addr.Provider, wanted
 	constraints := wanted[p]
 	e, known := lock.Entry(p)
 	if known && !constraints.Allow(e.Version) {
-		return selection{}, fmt.Errorf("the lock file has version %s, which does not match the constraint %s of the configuration; run init -upgrade to choose a new version, or change the constraint", e.Version, constraints)
+		return selection{}, fmt.Errorf("the lock file has version %s, which does not match the constraint %s of the configuration; run \"tombolo init -upgrade\" to choose a new version, or change the constraint", e.Version, constraints)
 	}
 	available, err := sources.search(ctx, p)
 	if err != nil {

@@ -231,7 +231,7 @@ func (in *installer) choose(ctx context.Context, t *task) {
 	locked, reuse := in.reuse(p)
 	if reuse {
 		if !wanted.Allow(locked.Version) {
-			t.queryFailed("the lock file has version %s, which does not match the constraint %s of the configuration. Run init -upgrade to choose a new version, or change the constraint", locked.Version, wanted)
+			t.queryFailed("the lock file has version %s, which does not match the constraint %s of the configuration. Run \"tombolo init -upgrade\" to choose a new version, or change the constraint", locked.Version, wanted)
 			return
 		}
 		t.installed = isInstalled(ctx, in.Folder, locked)
@@ -293,7 +293,7 @@ func (t *task) pick(available catalog, wanted require.Constraints) {
 	var elsewhere *packages.PlatformError
 	switch {
 	case !ok:
-		t.queryFailed("the version %s of the lock file is not there any more; there are %s. Run init -upgrade to choose another one", t.version, available)
+		t.queryFailed("the version %s of the lock file is not there any more; there are %s. Run \"tombolo init -upgrade\" to choose another one", t.version, available)
 	case errors.As(found.check(t.wish()), &elsewhere):
 		t.notForThisPlatform(elsewhere)
 	case len(found.Protocols) > 0 && !slices.ContainsFunc(found.Protocols, remote.Speaks):

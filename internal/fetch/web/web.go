@@ -50,7 +50,10 @@ type Options struct {
 
 const (
 	defaultTimeout = 10 * time.Second
-	defaultStall   = 30 * time.Second
+
+	// timedOut is how net/http and programs that wrap Terraform know it: they run a command again that has failed so.
+	timedOut     = "(Client.Timeout exceeded while awaiting headers)"
+	defaultStall = 30 * time.Second
 	// downloadRetries is how often a download is begun anew.
 	downloadRetries = 2
 	maxRedirects    = 5
@@ -143,7 +146,7 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 		return doc, err
 	}
 	err = c.repeat(ctx, c.Retries, r.URL, func() error {
-		ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("there was no complete answer within %s", c.Timeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("there was no complete answer within %s %s", c.Timeout, timedOut))
 		defer cancel()
 		answer, err := c.ask(ctx, r, token)
 		if err != nil {

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// titles are the names by which the program is called.
+var titles = map[string]string{"tombolo": "Tombolo", "terraform": "Terraform"}
+
+// TestVersionIsReadByPrograms runs the patterns with which programs that drive Terraform read what `version` prints, under both names. Each
+// has to find the level of the language.
+func TestVersionIsReadByPrograms(t *testing.T) {
+	readers := []struct{ program, pattern string }{
+		{"Terragrunt", `^(?:\S+)\s(v?\d+\.\d+\.\d+)`},
+		{"Terragrunt before 0.60", `Terraform (v?\d+\.\d+\.\d+).*`},
+		{"Terragrunt before 0.40", `Terraform (v?[\d\.]+)(?:-dev)?(?: .+)?`},
+		{"Atlantis", "(?:Terraform|OpenTofu) v(.*?)(?:\\s.*)?\n"},
+		{"terraform-exec, hc-install", `Terraform v?([0-9]+(?:\.[0-9]+)*(?:-[A-Za-z0-9\.]+)?)`},
+		{"the last word of the first line, as scripts do", `\A[^\n]* v(\S+)\n`},
+		{"the second word of the first line, as scripts do", `\A\S+ (\S+)`},
+	}
+	for program, title := range titles {
+		var out bytes.Buffer
+		a := &command.App{Program: program, Title: title, Out: &out, Err: &out}
+		start(context.Background(), a, []string{"version"})
+		for _, r := range readers {
+			found := regexp.MustCompile(r.pattern).FindStringSubmatch(out.String())
+			if found == nil || !strings.HasPrefix(strings.TrimPrefix(found[1], "v"), state.LanguageLevel+".") {
+				t.Errorf("%s reads %q in what %s says:\n%s", r.program, found, program, out.String())
+			}
+		}
+	}
+}
+
+// TestVersionIsThatOfTheLanguage holds what docs/promises.md says of the numbers.
+func TestVersionIsThatOfTheLanguage(t *testing.T) {
+	last := func(v string) int {
+		rest, ok := strings.CutPrefix(v, state.LanguageLevel+".")
+		n, err := strconv.Atoi(rest)
+		if !ok || err != nil {
+			t.Fatalf("%q is no version of the level %s", v, state.LanguageLevel)
+		}
+		return n
+	}
+	if ours, language := last(tombolo.Version), last(state.LanguageVersion); ours < language {
+		t.Errorf("the version %s is less than that of the language, %s", tombolo.Version, state.LanguageVersion)
+	}
+}
+
+// TestProgramsKnowErrorsByTheirTitles makes errors that programs around Terraform look for: to run a command again, to run init first, to
+// say that somebody holds the lock. What they look for is that of Terraform 1.11; below the title stands what we say.
+func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skip("no server can listen here: ", err)
+	}
+	closed := listener.Addr().String()
+	listener.Close() // connections are refused
+	const object = "resource \"terraform_data\" \"a\" {}\n"
+	for name, c := range map[string]struct {
+		config string
+		lines  []string // the last one fails
+		match  []string
+	}{
+		"module not installed": {"module \"a\" {\n  source = \"./a\"\n}\n", []string{"plan"}, []string{
+			`Error: Module not installed`, `This module is not yet installed\. Run\s+"NAME\s+init"`, `(?s)Module not installed.*NAME\s+init`}},
+		"module not downloaded": {"module \"a\" {\n  source = \"http://" + closed + "/x.zip\"\n}\n", []string{"init"}, []string{
+			`(?s).*Failed to download module.*`, `(?s).*Could not download module.*connection\s+refused`, `(?s)Get|dial\s+tcp`}},
+		"provider not found": {"terraform {\n  required_providers {\n    a = { source = \"" + closed + "/a/b\" }\n  }\n}\n", []string{"init"}, []string{
+			`(?s).*(Failed to query available provider packages|Invalid provider registry host).*`, `(?s)connection\s+refused|no registry`}},
+		"provider not installed": {"resource \"null_resource\" \"a\" {}\n", []string{"plan"}, []string{
+			`(Inconsistent dependency lock file|Required plugins are not installed|Missing required provider)`, `NAME\s+init`}},
+		"lock": {object, []string{"lock", "plan"}, []string{
+			`Error acquiring the state lock`, `(?s)Lock Info:.*ID:\s+(\S+)`, `(?m)^\s+Who:\s+\S+`, `Path:\s+\S+`, `Operation:\s+\S+`, `Created:\s+\S+`}},
+		"backend": {"terraform {\n  backend \"local\" {\n    path = \"x\"\n  }\n}\n" + object, []string{"plan"}, []string{
+			`Backend initialization required`, `please\s+run\s+"NAME\s+init"`}},
+		"no configuration":         {"", []string{"plan"}, []string{`Error: No configuration files`}},
+		"no value for a variable":  {"variable \"v\" {}\n", []string{"plan -input=false"}, []string{`No value for required variable`, `variable "(.+)"`}},
+		"no such workspace":        {object, []string{"workspace select w"}, []string{`Workspace "w" doesn't exist`}},
+		"workspace exists":         {object, []string{"workspace new w", "workspace new w"}, []string{`Workspace "w" already exists`}},
+		"a plan that is too old":   {object, []string{"plan -out=p", "apply -auto-approve", "apply p"}, []string{`Saved plan is stale`}},
+		"another language version": {"terraform {\n  required_version = \"< 1.0\"\n}\n", []string{"plan"}, []string{`Unsupported Terraform Core version`}},
+		"import of what is there":  {object, []string{"apply -auto-approve", "import terraform_data.a x"}, []string{`Resource already managed by TITLE`}},
+		"an unknown option":        {object, []string{"plan -nope"}, []string{`flag provided but not defined: -nope`, `Failed to parse command-line (flags|options)`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for program, title := range titles {
+				m := newMistake(t)
+				m.program = program
+				if c.config != "" {
+					m.write("main.tf", []byte(c.config))
+				}
+				text := ""
+				for _, line := range c.lines {
+					if line != "lock" {
+						line = "tombolo " + line
+					}
+					text = m.line(line)
+				}
+				for _, pattern := range c.match {
+					pattern = strings.NewReplacer("NAME", program, "TITLE", title).Replace(pattern)
+					if !regexp.MustCompile(pattern).MatchString(text) {
+						t.Errorf("%s: %s is not found in\n%s", program, pattern, text)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestSavedPlanIsNamedOnOneLine: programs take the path from the line, however long it is.
+func TestSavedPlanIsNamedOnOneLine(t *testing.T) {
+	m := newMistake(t)
+	m.environ = m.environ[:1] // without TF_IN_AUTOMATION
+	m.write("main.tf", []byte("resource \"terraform_data\" \"a\" {}\n"))
+	for _, path := range []string{"p", m.dir + "/" + strings.Repeat("long ", 30) + "name.plan", strings.Repeat("x", 200)} {
+		text := m.line("tombolo plan \"-out=" + path + "\"")
+		if !strings.Contains(text, "\nSaved the plan to: "+path+"\n") || !strings.Contains(text, " apply \""+path+"\"\n") {
+			t.Errorf("the path %q is not on one line of\n%s", path, text)
+		}
+	}
+}

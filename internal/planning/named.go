@@ -1,0 +1,77 @@
+package planning
+
+import (
+	"slices"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// unmatched warns of addresses in options that match nothing. A mistyped one would otherwise look like a plan without changes.
+func (p *planner) unmatched() (diags diag.List) {
+	if p.walk.Diagnostics().HasErrors() {
+		return nil // what is not planned for an error is not there to be matched
+	}
+	for _, t := range p.opts.Targets {
+		if !p.matches(t) {
+			diags = diags.Warnf(nil, "Target matches nothing",
+				"-target=%s selects nothing: neither the configuration nor the state has anything at this address.%s", shellQuoted(t.String()), diag.DidYouMean(t.String(), p.addresses()))
+		}
+	}
+	for _, a := range p.opts.ForceReplace {
+		if p.byInstance[a] == nil && p.base.Object(addr.Object{Instance: a}) == nil && !p.hasKeys(a) {
+			diags = diags.Warnf(nil, "Object to replace does not exist",
+				"-replace=%s replaces nothing: neither the configuration nor the state has an instance at this address.%s", shellQuoted(a.String()), diag.DidYouMean(a.String(), p.addresses()))
+		}
+	}
+	return diags
+}
+
+// matches reports whether a target selects a block or an object.
+func (p *planner) matches(t addr.Target) bool {
+	only := p.prog.Targets([]addr.Target{t}, p.base)
+	for _, r := range p.base.Resources() {
+		for key := range r.Instances {
+			if only.Contains(r.Addr.Instance(key)) {
+				return true
+			}
+		}
+	}
+	for a := range p.byInstance {
+		if only.Contains(a) {
+			return true
+		}
+	}
+	there := p.opts.Mode == plan.Destroy || p.walk.Instance(t.Module) != nil // to destroy, no module is expanded
+	if t.IsModule() {
+		return p.prog.Unit(t.Module.Config()) != nil && (there || !keyed(t.Module))
+	}
+	slot := p.prog.ResourceSlot(addr.AbsResource{Module: t.Module, Resource: t.Resource}.Config())
+	return slot != nil && there && (!t.HasKey || t.Resource.Mode != addr.Managed)
+}
+
+// keyed reports whether an address names an instance of a module call that has keys.
+func keyed(m addr.ModuleInstance) bool {
+	return slices.ContainsFunc(m.Steps(), func(s addr.Step) bool { return !s.Key.IsNone() })
+}
+
+// hasKeys reports whether the address is that of a block with count or for_each: halfNamed warns of that.
+func (p *planner) hasKeys(a addr.AbsResourceInstance) bool {
+	slot := p.prog.ResourceSlot(a.Config())
+	return slot != nil && a.Key.IsNone() && (slot.Resource.Count != nil || slot.Resource.ForEach != nil) && p.walk.Instance(a.Module) != nil
+}
+
+// addresses lists the instances that there are, for suggestions.
+func (p *planner) addresses() (list []string) {
+	for a := range p.byInstance {
+		list = append(list, a.String())
+	}
+	for _, r := range p.base.Resources() {
+		for key := range r.Instances {
+			list = append(list, r.Addr.Instance(key).String())
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
