@@ -18,13 +18,14 @@ var (
 	ours = map[string]bool{"ref": true, "depth": true, "archive": true, "checksum": true, "filename": true}
 )
 
-// ShownSource is a source as people may see it: without passwords, keys and tokens. In an address of the web, where tokens stand as users too,
-// the user does not show either.
+// ShownSource is a source as people may see it: without passwords, keys and tokens. In an address of the web, where
+// tokens stand as users too, the user does not show either.
 func ShownSource(source string) string {
 	return shown(source, func(name string) bool { return secretName.MatchString(name) })
 }
 
-// ShownAnswer is ShownSource for an address that a server has given: of its parameters only those show that say how to fetch.
+// ShownAnswer is ShownSource for an address that a server has given: of its parameters only those show that say how to
+// fetch.
 func ShownAnswer(source string) string {
 	return shown(source, func(string) bool { return true })
 }

@@ -1,9 +1,11 @@
-// Package regular reads files whose names somebody else may have filled: a cloned repository, an unpacked archive, another process. What is
-// there can be a named pipe nobody writes to, a device without an end, or larger than memory; each is refused at once.
+// Package regular reads files whose names somebody else may have filled: a cloned repository, an unpacked archive,
+// another process. What is there can be a named pipe nobody writes to, a device without an end, or larger than memory;
+// each is refused at once.
 //
 //	text, err := regular.Read("main.tf", regular.Text)
 //
-// A symbolic link counts as what it leads to. Whoever must not follow links opens the name below an os.Root and uses OpenIn or ReadIn.
+// A symbolic link counts as what it leads to. Whoever must not follow links opens the name below an os.Root and uses
+// OpenIn or ReadIn.
 package regular
 
 import (
@@ -19,7 +21,8 @@ import (
 const (
 	// Text bounds a file of configuration, values, tests or mocks.
 	Text = 64 << 20
-	// Record bounds what programs write for themselves and for others of their kind: lists of what is installed or locked.
+	// Record bounds what programs write for themselves and for others of their kind: lists of what is installed or
+	// locked.
 	Record = 16 << 20
 	// Note bounds a file that holds a name or a few settings.
 	Note = 1 << 20
@@ -61,7 +64,8 @@ func content(name string, limit int64) func(*os.File, error) ([]byte, error) {
 	}
 }
 
-// Named returns the content of what a person named, as on the command line: a pipe or a terminal is read as well, to its end and up to limit.
+// Named returns the content of what a person named, as on the command line: a pipe or a terminal is read as well, to
+// its end and up to limit.
 func Named(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -71,8 +75,8 @@ func Named(name string, limit int64) ([]byte, error) {
 	return upTo(f, name, limit)
 }
 
-// Open opens a regular file for reading. It never waits: what is no regular file is refused before it is opened, and what becomes something
-// else in between, after that.
+// Open opens a regular file for reading. It never waits: what is no regular file is refused before it is opened, and
+// what becomes something else in between, after that.
 func Open(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err == nil {
@@ -112,7 +116,8 @@ func judged(f *os.File, err error) (*os.File, error) {
 	return f, nil
 }
 
-// readable lets the null device pass as well: people put links to it where a file should have no effect, and it is empty.
+// readable lets the null device pass as well: people put links to it where a file should have no effect, and it is
+// empty.
 func readable(name string, info fs.FileInfo) error {
 	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
 		return nil
@@ -156,7 +161,8 @@ func upTo(f *os.File, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tooLarge := &fs.PathError{Op: "read", Path: name, Err: &problem{fmt.Sprintf("it has more than %s, more than is read of such a file", bytes(limit)), ErrSize}}
+	what := fmt.Sprintf("it has more than %s, more than is read of such a file", bytes(limit))
+	tooLarge := &fs.PathError{Op: "read", Path: name, Err: &problem{what, ErrSize}}
 	if info.Mode().IsRegular() && info.Size() > limit {
 		return nil, tooLarge
 	}

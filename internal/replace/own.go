@@ -13,19 +13,21 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// What we keep in a project, such as .terraform and the lock file, may come with the project, and so from a stranger: with a link in the place of
-// any folder or file. The functions below judge the way to a folder before anything is written or removed there, and write over links, not
-// through them.
+// What we keep in a project, such as .terraform and the lock file, may come with the project, and so from a stranger:
+// with a link in the place of any folder or file. The functions below judge the way to a folder before anything is
+// written or removed there, and write over links, not through them.
 
 // OutsideError says that a folder that belongs into a project leads out of it.
 type OutsideError struct{ Name, Real, Base string }
 
 func (e *OutsideError) Error() string {
-	return fmt.Sprintf("%s leads to %s, which is outside of %s, by way of a symbolic link. Nothing is written there: a link can come with the files of a stranger. Remove the link; TF_DATA_DIR can name another folder for what init installs",
+	return fmt.Sprintf("%s leads to %s, which is outside of %s, by way of a symbolic link. Nothing is written there: "+
+		"a link can come with the files of a stranger. Remove the link; TF_DATA_DIR can name another folder for what init installs",
 		e.Name, e.Real, e.Base)
 }
 
-// Within returns the real path of a folder that must be in another one, whichever links are on the way. Neither needs to be there.
+// Within returns the real path of a folder that must be in another one, whichever links are on the way. Neither needs
+// to be there.
 func Within(base, name string) (string, error) {
 	top, err := real(base)
 	if err != nil {
@@ -68,8 +70,8 @@ func nowhere(path string, err error) error {
 	return err
 }
 
-// Own gives a file that belongs into a folder, at whatever depth, new content as File does. A link in its place is replaced and what it leads to
-// stays; a link on the way may not lead out. Folders that are not there are made.
+// Own gives a file that belongs into a folder, at whatever depth, new content as File does. A link in its place is
+// replaced and what it leads to stays; a link on the way may not lead out. Folders that are not there are made.
 func Own(base, name string, perm fs.FileMode, write func(io.Writer) error) error {
 	return own(base, name, perm, false, write)
 }
@@ -109,8 +111,8 @@ const (
 	abandoned = 24 * time.Hour
 )
 
-// Unfinished makes a new folder to work in, in another one and under a name that begins in a way. Whoever is killed while it is there leaves it
-// to the next Sweep.
+// Unfinished makes a new folder to work in, in another one and under a name that begins in a way. Whoever is killed
+// while it is there leaves it to the next Sweep.
 func Unfinished(dir, prefix string) (string, error) {
 	made, err := os.MkdirTemp(dir, prefix+"*")
 	if err != nil {
@@ -122,8 +124,8 @@ func Unfinished(dir, prefix string) (string, error) {
 	return made, nil
 }
 
-// Sweep removes what killed processes have left in a folder, under names that begin in a way: folders made by Unfinished, and no links to some.
-// What cannot be removed stays.
+// Sweep removes what killed processes have left in a folder, under names that begin in a way: folders made by
+// Unfinished, and no links to some. What cannot be removed stays.
 func Sweep(dir, prefix string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

@@ -18,7 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
 )
 
-// TestServersCannotMoveFilesOfTheUser has pages and a registry name folders of this machine as the package, in every way in which that can be written.
+// TestServersCannotMoveFilesOfTheUser has pages and a registry name folders of this machine as the package, in every
+// way in which that can be written.
 func TestServersCannotMoveFilesOfTheUser(t *testing.T) {
 	own := program(t)
 	for i, pattern := range []string{
@@ -57,7 +58,8 @@ func TestServersCannotMoveFilesOfTheUser(t *testing.T) {
 	}
 }
 
-// A cloned repository may bring a provider along, which has a command to prepare it. init asks, and without an answer runs nothing.
+// A cloned repository may bring a provider along, which has a command to prepare it. init asks, and without an answer
+// runs nothing.
 func TestInitRunsNothingThatCameWithTheDirectory(t *testing.T) {
 	s := newSite(t, program(t), newInternet(t).Net)
 	s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"))
@@ -82,7 +84,8 @@ func TestInitRunsNothingThatCameWithTheDirectory(t *testing.T) {
 	}
 }
 
-// TestWaitingForAnotherProcessIsSaidAndEnds holds the lock that another run would hold, and interrupts the run that waits for it.
+// TestWaitingForAnotherProcessIsSaidAndEnds holds the lock that another run would hold, and interrupts the run that
+// waits for it.
 func TestWaitingForAnotherProcessIsSaidAndEnds(t *testing.T) {
 	s := newSite(t, program(t), newPlantedNet(t).Net)
 	s.write("work/main.tf", calls("vpc", "https://web.example/vpc.zip"))

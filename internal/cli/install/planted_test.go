@@ -90,8 +90,8 @@ func newPlantedNet(t *testing.T) *internet {
 	return net
 }
 
-// TestPlantedLinksLeadNowhere puts a link in each place at which a run writes or deletes, and several at random. Whether the run goes well or not,
-// nothing outside of the project changes.
+// TestPlantedLinksLeadNowhere puts a link in each place at which a run writes or deletes, and several at random.
+// Whether the run goes well or not, nothing outside of the project changes.
 func TestPlantedLinksLeadNowhere(t *testing.T) {
 	own, net := program(t), newPlantedNet(t)
 	check := func(t *testing.T, command string, links [][2]string) {
@@ -133,7 +133,8 @@ func TestPlantedLinksLeadNowhere(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutEndStopNobody plants named pipes and devices under every name that commands read by themselves. Each command says so and ends.
+// TestFilesWithoutEndStopNobody plants named pipes and devices under every name that commands read by themselves. Each
+// command says so and ends.
 func TestFilesWithoutEndStopNobody(t *testing.T) {
 	own, net := program(t), newInternet(t)
 	plants := map[string]func(name string) error{

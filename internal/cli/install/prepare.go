@@ -51,14 +51,17 @@ func ofProject(told bool, before, now lockfile.File) func(addr.Provider) bool {
 // approve asks whether the command that prepares a provider of the project may run.
 func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider, m *manifest.Manifest) (bool, diag.List) {
 	words := handler.Preparation(m)
-	why := fmt.Sprintf("The provider %s comes with this directory, in %s, and the lock file did not have it. To prepare it, this command runs:", p.ForDisplay(), projectMirror)
+	why := fmt.Sprintf("The provider %s comes with this directory, in %s, and the lock file did not have it. "+
+		"To prepare it, this command runs:", p.ForDisplay(), projectMirror)
 	if i.setup.input && c.InputAllowed() && !c.JSON {
-		answer, err := c.Ask(ctx, "Do you want to run a program of this directory?", why+"\n\n"+words+"\n\nEnter \"yes\" to run it now.", false)
+		text := why + "\n\n" + words + "\n\nEnter \"yes\" to run it now."
+		answer, err := c.Ask(ctx, "Do you want to run a program of this directory?", text, false)
 		if err == nil && answer == "yes" {
 			return true, nil
 		}
 	}
-	return false, diag.List{}.Warnf(nil, "Provider program was not prepared", "%s\n  %s\n\nIt was not run. If you trust this directory, run init again: the lock file has the provider now. What needs the program runs the command as well.", why, words)
+	return false, diag.List{}.Warnf(nil, "Provider program was not prepared", "%s\n  %s\n\nIt was not run. If you trust this directory, "+
+		"run init again: the lock file has the provider now. What needs the program runs the command as well.", why, words)
 }
 
 // prepareProviders makes ready what program providers in folders need beside their own files, as their first use would: a machine without a network

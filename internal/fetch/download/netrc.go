@@ -40,9 +40,10 @@ func (g *Getter) netrc(host string) (*url.Userinfo, error) {
 	return user, nil
 }
 
-// machine reads the text of a netrc file: keywords, of which most are followed by a value. A # begins a comment where a keyword is expected;
-// in the place of a value it is one. A macro goes on to the next empty line. A value stands on the line of its keyword: what is on the next
-// line would be the keyword of another one, whose password would then be taken for that of the host before.
+// machine reads the text of a netrc file: keywords, of which most are followed by a value. A # begins a comment where a
+// keyword is expected; in the place of a value it is one. A macro goes on to the next empty line. A value stands on the
+// line of its keyword: what is on the next line would be the keyword of another one, whose password would then be taken
+// for that of the host before.
 func machine(text, host string) (*url.Userinfo, error) {
 	login, password, matches, macro := "", "", false, false
 	for number, line := range lines(text) {
@@ -64,7 +65,8 @@ func machine(text, host string) (*url.Userinfo, error) {
 				continue
 			case "machine", "login", "password", "account", "macdef":
 			default:
-				return nil, fmt.Errorf("line %d has something other than machine, default, login, password, account or macdef where one of them is expected", number)
+				return nil, fmt.Errorf("line %d has something other than machine, default, login, password, account or macdef "+
+					"where one of them is expected", number)
 			}
 			if len(words) == 0 {
 				return nil, fmt.Errorf("line %d ends behind the keyword %s, where its value is expected", number, keyword)
