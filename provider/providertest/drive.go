@@ -88,6 +88,7 @@ func (s *session) complete(block *provider.Block, given ...Attrs) cty.Value {
 	if err != nil {
 		s.Fatalf("the configuration of the test does not fit the schema: %s", err)
 	}
+	s.secrets.learn(block, v)
 	if errs := value.Conforms(block, v); len(errs) > 0 {
 		s.Fatalf("the configuration of the test does not fit the schema: %s", errs[0])
 	}
@@ -234,6 +235,7 @@ func (s *session) refuses(what string, block *provider.Block, diags diag.List, a
 
 func (s *session) conforms(what string, block *provider.Block, v cty.Value) {
 	s.Helper()
+	s.secrets.learn(block, v)
 	s.judge(what, value.Conforms(block, v))
 }
 
@@ -296,7 +298,9 @@ func (s *session) object(r *Resource, changes ...Attrs) *object {
 	}
 	n := s.next.take()
 	config := s.complete(rt.Block, append([]Attrs{r.Config(n)}, changes...)...)
-	return &object{s: s, r: r, rt: rt, n: n, config: config, state: cty.NullVal(rt.Block.ImpliedType())}
+	o := &object{s: s, r: r, rt: rt, n: n, config: config, state: cty.NullVal(rt.Block.ImpliedType())}
+	s.made.add(o)
+	return o
 }
 
 // updated gives the configuration with an update.
@@ -332,6 +336,7 @@ func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.Pla
 		Type: o.r.Type, Prior: prior, Config: config, PriorPrivate: private, PriorIdentity: o.identity, Client: client,
 		Proposed: value.Propose(block, prior, value.NullWriteOnly(block, config)),
 	})
+	s.secrets.learn(block, resp.Planned)
 	s.succeeds("plan", block, resp.Diagnostics)
 	if resp.Deferred != provider.NotDeferred {
 		s.Fatalf("plan: deferred, although the engine did not offer to wait")
@@ -390,6 +395,7 @@ func (o *object) attempt(config cty.Value, planned provider.PlanResponse) provid
 func (o *object) performed(config cty.Value, planned provider.PlanResponse, resp provider.ApplyResponse) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
+	o.keep(resp)
 	s.succeeds("apply", block, resp.Diagnostics)
 	errs := value.CheckApplied(block, planned.Planned, resp.State)
 	if resp.LegacyTypeSystem {
@@ -428,6 +434,7 @@ func (o *object) read() (cty.Value, []byte) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
 	resp := s.p.Read(s.ctx, provider.ReadRequest{Type: o.r.Type, Prior: o.state, Private: o.private, Identity: o.identity, Client: client})
+	s.secrets.learn(block, resp.State)
 	s.succeeds("read", block, resp.Diagnostics)
 	s.judge("read", value.CheckRefreshed(block, resp.State))
 	if !resp.State.IsNull() {
@@ -442,14 +449,14 @@ func (o *object) settled() {
 	s.Helper()
 	now, private := o.read()
 	if !now.RawEquals(o.state) {
-		s.Fatalf("read: the object is not what apply left:\n%s", differences("apply left", o.state, "read found", now))
+		s.Fatalf("read: the object is not what apply left:\n%s", differences("apply left", marked(o.rt.Block, o.state), "read found", marked(o.rt.Block, now)))
 	}
 	if !bytes.Equal(private, o.private) {
 		s.Errorf("read: the private data changed from %q to %q", o.private, private)
 	}
 	resp, replaces := o.ask(o.state, o.config, o.private)
 	if kept := value.NullWriteOnly(o.rt.Block, o.state); replaces || !resp.Planned.RawEquals(kept) {
-		s.Fatalf("plan: the same configuration asks for a change (replacement %t):\n%s", replaces, differences("there is", kept, "planned", resp.Planned))
+		s.Fatalf("plan: the same configuration asks for a change (replacement %t):\n%s", replaces, differences("there is", marked(o.rt.Block, kept), "planned", marked(o.rt.Block, resp.Planned)))
 	}
 }
 
@@ -462,7 +469,7 @@ func (o *object) destroy() {
 		resp := s.p.Plan(s.ctx, provider.PlanRequest{Type: o.r.Type, Prior: o.state, Proposed: o.null(), Config: o.null(), PriorPrivate: private, PriorIdentity: o.identity, Client: client})
 		s.succeeds("plan a deletion", block, resp.Diagnostics)
 		if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
-			s.Fatalf("plan a deletion: the planned value is %s, not null", show(resp.Planned))
+			s.Fatalf("plan a deletion: the planned value is %s, not null", show(marked(block, resp.Planned)))
 		}
 		private = resp.Private
 	}
@@ -473,7 +480,7 @@ func (o *object) destroy() {
 	s.succeeds("delete", block, resp.Diagnostics)
 	s.conforms("delete", block, resp.State)
 	if !resp.State.IsNull() {
-		s.Fatalf("delete: the object is still there: %s", show(resp.State))
+		s.Fatalf("delete: the object is still there: %s", show(marked(block, resp.State)))
 	}
 	was, hadPrivate := o.state, o.private
 	defer func() { o.state, o.private, o.identity = o.null(), nil, cty.NilVal }()
@@ -484,7 +491,7 @@ func (o *object) destroy() {
 	s.succeeds("read what was deleted", block, after.Diagnostics)
 	s.conforms("read what was deleted", block, after.State)
 	if !after.State.IsNull() {
-		s.Errorf("read what was deleted: the object is still there: %s", show(after.State))
+		s.Errorf("read what was deleted: the object is still there: %s", show(marked(block, after.State)))
 	}
 }
 

@@ -208,7 +208,7 @@ func checkUpgrade(s *session, r *Resource) {
 	s.succeeds("upgrade", o.rt.Block, resp.Diagnostics)
 	s.conforms("upgrade", o.rt.Block, resp.State)
 	if !resp.State.RawEquals(o.state) {
-		s.Errorf("upgrade: the object of the current version changed:\n%s", differences("stored", o.state, "upgraded", resp.State))
+		s.Errorf("upgrade: the object of the current version changed:\n%s", differences("stored", marked(o.rt.Block, o.state), "upgraded", marked(o.rt.Block, resp.State)))
 	}
 	for what, bad := range inOrder(map[string]string{
 		"cut JSON": string(stored[:len(stored)/2]), "another type of value": `[1, 2]`, "an attribute of a wrong type": `{"` + anyAttribute(o.rt.Block) + `": {"x": [{}]}}`,
@@ -292,7 +292,7 @@ func (s *session) imports(o *object, what string, req provider.ImportRequest, wa
 	}
 	now, _ := again.read()
 	if !now.RawEquals(want) {
-		s.Errorf("%s: reading what was imported finds another object:\n%s", what, differences("got", now, "want", want))
+		s.Errorf("%s: reading what was imported finds another object:\n%s", what, differences("got", marked(o.rt.Block, now), "want", marked(o.rt.Block, want)))
 	}
 	if o.rt.Identity != nil && !again.identity.RawEquals(o.identity) {
 		s.Errorf("%s: the identity is %s, want %s", what, show(again.identity), show(o.identity))
@@ -323,7 +323,7 @@ func checkRemoved(s *session, r *Resource) {
 	}
 	now, _ := o.read()
 	if !now.IsNull() {
-		s.Fatalf("read: the object was removed, but is found: %s", show(now))
+		s.Fatalf("read: the object was removed, but is found: %s", show(marked(o.rt.Block, now)))
 	}
 	o.state, o.private, o.identity = o.null(), nil, cty.NilVal
 	o.apply(o.config)
@@ -367,6 +367,7 @@ func checkSlow(s *session, r *Resource) {
 // interrupted judges an answer that may be an error, and keeps what it says.
 func (o *object) interrupted(resp provider.ApplyResponse, planned provider.PlanResponse) {
 	s, block := o.s, o.rt.Block
+	o.keep(resp)
 	s.proper("an interrupted apply", block, resp.Diagnostics)
 	state := resp.State
 	if state == cty.NilVal {

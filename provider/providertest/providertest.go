@@ -54,6 +54,8 @@ type Options struct {
 	Goroutines int
 	// Exempt skips checks, by name, and says why.
 	Exempt map[string]string
+	// Only selects checks by name; nil means all.
+	Only func(name string) bool
 }
 
 // Resource is a kind of object to put through a life.
@@ -136,11 +138,14 @@ type Function struct {
 func Run(t *testing.T, o Options) {
 	t.Helper()
 	for _, c := range checks(&o) {
+		if o.Only != nil && !o.Only(c.name) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			if why, ok := o.Exempt[c.name]; ok {
 				t.Skip(why)
 			}
-			c.run(&session{tb: t, o: &o, ctx: t.Context()})
+			c.run(newSession(t.Context(), t, &o, nil))
 		})
 	}
 }
@@ -166,11 +171,17 @@ func checks(o *Options) []check {
 		{"schema is sane", checkSchema},
 		{"schema never changes and can be asked for concurrently", checkSchemaConcurrently},
 		{"configure", checkConfigure},
+	}
+	// What cannot create, read and delete fails everything else as well: this says it first, and plainly.
+	for _, r := range o.Resources {
+		all = append(all, check{prefixOf(&r) + lifeName, func(s *session) { checkLife(s, &r) }})
+	}
+	all = append(all, []check{
 		{"unknown type names give diagnostics", checkWrongNames},
 		{"calls return when their context has ended", checkCancelled},
 		{"close twice", checkClose},
 		{"parallel calls", checkParallel},
-	}
+	}...)
 	for _, r := range o.Resources {
 		all = append(all, resourceChecks(&r)...)
 	}
@@ -186,14 +197,18 @@ func checks(o *Options) []check {
 	return all
 }
 
+// lifeName is the check that everything else depends on.
+const lifeName = "create, read, plan again, destroy"
+
+func prefixOf(r *Resource) string { return "resource " + nameOf(r.Name, r.Type) + ": " }
+
 func resourceChecks(r *Resource) []check {
-	prefix := "resource " + nameOf(r.Name, r.Type) + ": "
+	prefix := prefixOf(r)
 	var all []check
 	add := func(name string, run func(s *session, r *Resource)) {
 		all = append(all, check{prefix + name, func(s *session) { run(s, r) }})
 	}
 	add("validate", checkValidate)
-	add("create, read, plan again, destroy", checkLife)
 	add("plan with unknown values", checkUnknown)
 	add("upgrade what is stored", checkUpgrade)
 	add("import", checkImport)
@@ -227,6 +242,9 @@ type session struct {
 	p      provider.Provider
 	schema *provider.Schema
 	next   *counter // numbers of objects
+
+	secrets *secrets
+	made    *made
 }
 
 // patience is how long a call may take once its context has ended.

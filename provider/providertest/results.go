@@ -24,6 +24,9 @@ func Results(ctx context.Context, o Options) iter.Seq[Result] {
 			if ctx.Err() != nil {
 				return
 			}
+			if o.Only != nil && !o.Only(c.name) {
+				continue
+			}
 			r := Result{Name: c.name, Skipped: o.Exempt[c.name]}
 			if r.Skipped == "" {
 				r.Problems, r.Skipped = problems(ctx, &o, c, i)
@@ -33,6 +36,14 @@ func Results(ctx context.Context, o Options) iter.Seq[Result] {
 			}
 		}
 	}
+}
+
+// Names lists the checks that apply to a provider.
+func Names(o Options) (names []string) {
+	for _, c := range checks(&o) {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 // problems runs a check, which ends its goroutine when it cannot go on.
@@ -49,7 +60,7 @@ func problems(ctx context.Context, o *Options, c check, number int) (said []stri
 				notes.Errorf("the check crashed: %v\n%s", p, debug.Stack())
 			}
 		}()
-		c.run(&session{tb: notes, o: o, ctx: ctx, next: next})
+		c.run(newSession(ctx, notes, o, next))
 	}()
 	<-done
 	for _, f := range slices.Backward(notes.later) {

@@ -17,7 +17,6 @@ func show(v cty.Value) string {
 	if v == cty.NilVal {
 		return "nothing"
 	}
-	v, _ = v.UnmarkDeep()
 	var b strings.Builder
 	appendValue(&b, v)
 	return b.String()
@@ -26,6 +25,8 @@ func show(v cty.Value) string {
 func appendValue(b *strings.Builder, v cty.Value) {
 	ty := v.Type()
 	switch {
+	case v.IsMarked():
+		b.WriteString(hidden)
 	case !v.IsKnown():
 		b.WriteString("(unknown)")
 	case v.IsNull():
@@ -70,10 +71,10 @@ func differences(word string, a cty.Value, other string, b cty.Value) string {
 	if a == cty.NilVal || b == cty.NilVal || a.IsNull() != b.IsNull() || !a.Type().Equals(b.Type()) {
 		return fmt.Sprintf("%s %s, %s %s", word, show(a), other, show(b))
 	}
-	a, _ = a.UnmarkDeep()
-	b, _ = b.UnmarkDeep()
+	bareA, _ := a.UnmarkDeep()
+	bareB, _ := b.UnmarkDeep()
 	var lines []string
-	for _, path := range value.Diff(a, b) {
+	for _, path := range value.Diff(bareA, bareB) {
 		at := strings.TrimPrefix(value.FormatPath(path), ".")
 		if at != "" {
 			at += ": "

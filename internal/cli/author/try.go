@@ -23,6 +23,7 @@ import (
 // testOptions are the flags of provider test.
 type testOptions struct {
 	record, replay string
+	run            string
 	verbose        bool
 }
 
@@ -38,6 +39,9 @@ machine's number holds; nothing but answers may be printed, and a signal has to 
 A file in that folder says which values to try; where there is none, an example of it is shown. In
 its strings {dir} is a folder that is removed afterwards, and {n} a number of each object.
 
+With -run only checks are made whose names have that in them. What a check made and did not get to
+delete is deleted when it ends; what cannot be deleted is named.
+
 With -record every call is written to a file with its answer. With -replay the answers come from
 such a file, and the program is not started: what it manages need not be there. The file holds
 all values, also secret ones.`,
@@ -47,6 +51,7 @@ all values, also secret ones.`,
 			var o testOptions
 			c.Flags.StringVar(&o.record, "record", "", "Write all calls and answers to `FILE`.")
 			c.Flags.StringVar(&o.replay, "replay", "", "Take answers from `FILE`, a record, instead of the program.")
+			c.Flags.StringVar(&o.run, "run", "", "Make only checks with `NAME` in their names, such as \"update\".")
 			c.Flags.BoolVar(&o.verbose, "verbose", false, "Show all that the program says, as it says it.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				dir := "."
@@ -95,10 +100,17 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if o.replay != "" {
 		options.Exempt = timed(options)
 	}
+	if o.run != "" {
+		options.Only = func(name string) bool { return strings.Contains(name, o.run) }
+		if names := providertest.Names(options); !slices.ContainsFunc(names, options.Only) {
+			_ = remove()
+			return c.End(diags.Errorf(nil, "No check is selected", "-run selects checks with %q in their names. There are:\n  %s", o.run, strings.Join(names, "\n  ")))
+		}
+	}
 	for r := range providertest.Results(ctx, options) {
 		s.add(c, r)
 	}
-	if o.replay == "" {
+	if o.replay == "" && o.run == "" {
 		probe(ctx, c, t, &noise, &s)
 	}
 	if err := remove(); err != nil {
@@ -109,7 +121,7 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 			diags = diags.AppendError("The record cannot be written", err)
 		}
 	}
-	return c.End(diags.Extend(verdict(ctx, c, t, s.passed, s.failed)))
+	return c.End(diags.Extend(verdict(ctx, c, t, &s, o.run != "")))
 }
 
 // tapeFor makes or reads the record, and with it the folder of the objects.
@@ -249,15 +261,16 @@ func checks(n int) string {
 	return fmt.Sprintf("%d checks", n)
 }
 
-func verdict(ctx context.Context, c *command.Call, t *trial.Trial, passed, failed int) (diags diag.List) {
+func verdict(ctx context.Context, c *command.Call, t *trial.Trial, s *score, selected bool) (diags diag.List) {
+	passed, failed := s.passed, s.failed
 	switch {
 	case ctx.Err() != nil:
-		return diags.Errorf(nil, "The trial was interrupted", "%d checks had passed until then, and %d failed. What they were about to make may still be there.", passed, failed)
+		return diags.Errorf(nil, "The trial was interrupted", "%d checks had passed until then, and %d failed. What they had made was deleted, or is named above.", passed, failed)
 	case failed > 0:
 		return diags.Errorf(nil, "The provider does not do what it must", "%s failed, %d passed.", checks(failed), passed)
 	}
 	fmt.Fprintf(c.Out, "\n%s passed.\n", checks(passed))
-	if untried := t.Untried(); len(untried) > 0 {
+	if untried := t.Untried(); len(untried) > 0 && !selected {
 		diags = diags.Warnf(nil, "Not everything was tried", "%s does not try:\n  %s", trial.FileName, strings.Join(untried, "\n  "))
 	}
 	return diags

@@ -1,0 +1,201 @@
+package providertest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// hidden stands for what is sensitive.
+const hidden = "(sensitive value)"
+
+// secrets are the sensitive and write-only values that a check has seen. All that the check says goes through hide.
+type secrets struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// learn takes up the secrets of a value. Short ones are in every text, and tell nothing.
+func (s *secrets) learn(block *provider.Block, v cty.Value) {
+	if v == cty.NilVal || len(value.Conforms(block, v)) > 0 {
+		return
+	}
+	bare, _ := v.UnmarkDeep()
+	writeOnly := value.Diff(bare, value.NullWriteOnly(block, bare))
+	for _, path := range append(value.SchemaSensitivePaths(block, bare), writeOnly...) {
+		at, err := path.Apply(bare)
+		if err != nil {
+			continue
+		}
+		_ = cty.Walk(at, func(_ cty.Path, v cty.Value) (bool, error) {
+			if v.IsKnown() && !v.IsNull() {
+				switch v.Type() {
+				case cty.String:
+					s.add(v.AsString())
+				case cty.Number:
+					s.add(v.AsBigFloat().Text('f', -1))
+				}
+			}
+			return true, nil
+		})
+	}
+}
+
+func (s *secrets) add(text string) {
+	const shortest = 4
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, form := range append(strings.Split(text, "\n"), text) {
+		if len(form) >= shortest {
+			quoted := strconv.Quote(form)
+			s.seen[form], s.seen[quoted[1:len(quoted)-1]] = true, true
+		}
+	}
+}
+
+// hide replaces secrets in a text, the longest first.
+func (s *secrets) hide(text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	longest := func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }
+	for _, secret := range slices.SortedFunc(maps.Keys(s.seen), longest) {
+		text = strings.ReplaceAll(text, secret, hidden)
+	}
+	return text
+}
+
+// discreet is a test that says nothing secret.
+type discreet struct {
+	tb
+	secrets *secrets
+}
+
+func (d discreet) Errorf(format string, args ...any) {
+	d.Helper()
+	d.tb.Errorf("%s", d.secrets.hide(fmt.Sprintf(format, args...)))
+}
+
+func (d discreet) Fatalf(format string, args ...any) {
+	d.Helper()
+	d.tb.Fatalf("%s", d.secrets.hide(fmt.Sprintf(format, args...)))
+}
+
+func (d discreet) Skipf(format string, args ...any) {
+	d.Helper()
+	d.tb.Skipf("%s", d.secrets.hide(fmt.Sprintf(format, args...)))
+}
+
+// marked gives a value in which show finds what is sensitive.
+func marked(block *provider.Block, v cty.Value) cty.Value {
+	if v == cty.NilVal {
+		return v
+	}
+	return value.MarkSensitive(v, value.SchemaSensitivePaths(block, v))
+}
+
+// made are the objects of a check. Those that still exist at its end are deleted.
+type made struct {
+	mu   sync.Mutex
+	list []*object
+}
+
+func (m *made) add(o *object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = append(m.list, o)
+}
+
+// newSession begins a check: what it says is discreet, and what it leaves behind is deleted when it has ended, however it ends.
+func newSession(ctx context.Context, t tb, o *Options, next *counter) *session {
+	known := &secrets{seen: map[string]bool{}}
+	s := &session{tb: discreet{t, known}, o: o, ctx: ctx, next: next, secrets: known, made: &made{}}
+	s.Cleanup(s.sweep)
+	return s
+}
+
+// sweep deletes what the check left, with a provider that has not seen the trouble yet, and names what cannot be deleted.
+func (s *session) sweep() {
+	left := slices.DeleteFunc(s.made.list, func(o *object) bool { return o.state == cty.NilVal || o.state.IsNull() })
+	if len(left) == 0 {
+		return
+	}
+	last := *s
+	last.ctx, last.made = context.WithoutCancel(s.ctx), &made{}
+	trouble := &notes{}
+	last.tb = trouble
+	try := func(f func()) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			last.safely("delete what is left", f)
+		}()
+		<-done
+	}
+	try(last.start)
+	started := len(trouble.said) == 0
+	for _, o := range left {
+		name := o.name()
+		if len(trouble.said) == 0 {
+			o.s = &last
+			try(o.destroy)
+		}
+		problems := strings.Join(trouble.said, "; ")
+		switch {
+		case !o.state.IsNull():
+			s.Errorf("LEFT BEHIND: %s. It could not be deleted: %s", name, problems)
+		case problems != "":
+			s.Errorf("%s was deleted when the check had ended, but: %s", name, problems)
+		}
+		if started {
+			trouble.said = nil
+		}
+	}
+	for _, f := range slices.Backward(trouble.later) {
+		f()
+	}
+}
+
+// name says which object it is: by what an import would need, or else by all that is known.
+func (o *object) name() string {
+	id := o.imported()
+	if id == "" && o.state.Type().HasAttribute("id") {
+		if v := o.state.GetAttr("id"); v.Type() == cty.String && !v.IsNull() {
+			id = v.AsString()
+		}
+	}
+	if id != "" {
+		return fmt.Sprintf("%s with the id %q", o.r.Type, id)
+	}
+	return o.r.Type + " " + show(marked(o.rt.Block, o.state))
+}
+
+// imported gives the id that an import would need. The function that knows it may not expect what a provider in trouble answers.
+func (o *object) imported() (id string) {
+	defer func() { _ = recover() }()
+	if o.r.Import != nil && o.r.Import.ID != nil {
+		id = o.r.Import.ID(o.state)
+	}
+	return id
+}
+
+// keep notes what an answer says to exist, before anybody judges it.
+func (o *object) keep(resp provider.ApplyResponse) {
+	o.s.secrets.learn(o.rt.Block, resp.State)
+	if resp.State == cty.NilVal || !resp.State.IsKnown() || resp.State.IsNull() || len(value.Conforms(o.rt.Block, resp.State)) > 0 {
+		return
+	}
+	o.state, o.private = value.UnknownAsNull(resp.State), resp.Private
+	if resp.Identity != cty.NilVal && !resp.Identity.IsNull() && o.identity == cty.NilVal {
+		o.identity = resp.Identity
+	}
+}
