@@ -197,3 +197,26 @@ func TestAReattachedProviderThatIsGoneIsExplained(t *testing.T) {
 		}
 	}
 }
+
+// The folder for a plugin's socket goes with the plugin, also with one that never came to use it.
+func TestPluginsThatCannotStartLeaveNoFolderBehind(t *testing.T) {
+	temp, err := os.MkdirTemp("/tmp", "leave") // short, as sockets need it
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(temp) })
+	t.Setenv("TMPDIR", temp)
+	for name, p := range map[string]host.Plugin{
+		"missing": {Provider: addr.DefaultProvider("fake"), Program: "/nonexistent/terraform-provider-fake"},
+		"ends":    shell("exit 3"),
+		"talks":   shell("echo hello; sleep 600"),
+	} {
+		if started, err := p.Factory()(context.Background()); err == nil {
+			started.Close()
+			t.Errorf("%s: it started", name)
+		}
+		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+			t.Errorf("%s: left behind: %v, %v", name, left, err)
+		}
+	}
+}

@@ -38,6 +38,7 @@ func (r *running) runner(_ hclog.Logger, wanted *exec.Cmd, temp string) (runner.
 func (r *running) Start(context.Context) error {
 	p, err := process.Start(r.spec)
 	if err != nil {
+		r.forget()
 		return err
 	}
 	r.mu.Lock()
@@ -213,7 +214,15 @@ func (r *running) Wait(ctx context.Context) error {
 // Kill implements runner.Runner.
 func (r *running) Kill(context.Context) error {
 	r.kill()
+	r.forget()
 	return nil
+}
+
+// forget removes the folder of the plugin's socket: the library does so only for plugins that it has got to know.
+func (r *running) forget() {
+	if r.spec.Temp != "" {
+		_ = os.RemoveAll(r.spec.Temp)
+	}
 }
 
 // kill ends the program, also one that is only about to start.

@@ -25,7 +25,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_ENGINE") == "" {
 		os.Exit(m.Run())
 	}
-	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", wrapper}, Temp: os.Getenv("PROCESS_TEST_ENGINE")})
+	script := wrapper
+	if os.Getenv("PROCESS_TEST_STOPPED") != "" {
+		script = stubborn
+	}
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", script}, Temp: os.Getenv("PROCESS_TEST_ENGINE")})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -35,6 +39,9 @@ func TestMain(m *testing.M) {
 
 // wrapper prints its own number and its child's, and waits for the child.
 const wrapper = `sleep 600 & echo $$ $!; wait`
+
+// stubborn is a wrapper whose processes ignore the usual signals, and are stopped.
+const stubborn = `trap '' HUP INT QUIT PIPE TERM; sleep 600 & echo $$ $!; kill -STOP $! $$; wait`
 
 func waitGone(t *testing.T, pids []int) {
 	t.Helper()
@@ -80,12 +87,18 @@ func TestKillEndsTheChildrenOfAWrapperToo(t *testing.T) {
 }
 
 func TestNothingStaysBehindWhenTheEngineIsKilled(t *testing.T) {
+	for name, stopped := range map[string]string{"a program": "", "a stopped program that ignores signals": "1"} {
+		t.Run(name, func(t *testing.T) { nothingStays(t, stopped) })
+	}
+}
+
+func nothingStays(t *testing.T, stopped string) {
 	engine := exec.Command(os.Args[0])
 	temp := filepath.Join(t.TempDir(), "with a space")
 	if err := errors.Join(os.Mkdir(temp, 0o700), os.WriteFile(filepath.Join(temp, "socket"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	engine.Env = append(os.Environ(), "PROCESS_TEST_ENGINE="+temp)
+	engine.Env = append(os.Environ(), "PROCESS_TEST_ENGINE="+temp, "PROCESS_TEST_STOPPED="+stopped)
 	out, err := engine.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
