@@ -3,7 +3,6 @@ package author
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -43,7 +42,7 @@ configuration of the provider. The action schema has no request, and answers in 
 func call(ctx context.Context, c *command.Call, subject, input string) command.Outcome {
 	params, err := []byte("{}"), error(nil)
 	if c.Args[0] != "schema" || input != "-" { // of which there is nothing to say
-		params, err = request(c, input)
+		params, err = request(ctx, c, input)
 	}
 	if err != nil {
 		return c.Finish("The request cannot be read", err)
@@ -72,11 +71,11 @@ func call(ctx context.Context, c *command.Call, subject, input string) command.O
 }
 
 // request reads the request. An empty one is that without members.
-func request(c *command.Call, input string) ([]byte, error) {
+func request(ctx context.Context, c *command.Call, input string) ([]byte, error) {
 	var text []byte
 	var err error
 	if input == "-" {
-		text, err = io.ReadAll(c.In.Reader)
+		text, err = c.In.All(ctx, "the request", c.Err)
 	} else {
 		text, err = os.ReadFile(input)
 	}

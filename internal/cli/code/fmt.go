@@ -71,7 +71,10 @@ func (f *formatting) run(ctx context.Context) command.Outcome {
 		f.directory(ctx, ".")
 	case targets[0] == "-":
 		f.list, f.write = false, false
-		src, err := io.ReadAll(c.In.Reader)
+		src, err := c.In.All(ctx, "the configuration", c.Err)
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			f.problem("Failed to read the standard input", err)
 			break

@@ -123,7 +123,7 @@ func (c *Call) plugins(ctx context.Context, project *tombolo.Project, p ProjectO
 		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn, Each: p.EachPlugin,
 		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok || ProgramProviders(set)[p] != "" },
 	})
-	diags = diags.Extend(misspelt(more, wanted))
+	diags = diags.Extend(misaddressed(misspelt(more, wanted), wanted, ProgramProviders(set)))
 	if !p.Terse {
 		diags = diags.Extend(OverrideWarning(set, wanted, "They need not behave as any released version does, and what they write to the state may be unreadable for one."))
 	}
@@ -175,6 +175,28 @@ func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 		for _, d := range diags {
 			if strings.Contains(d.Detail, p.String()+":") {
 				d.Detail += fmt.Sprintf("\n\nIf %q is a slip of the pen: the provider %q is built in.", p.Type, near)
+			}
+		}
+	}
+	return diags
+}
+
+// misaddressed adds to problems with providers the folders that were probably meant: those of a provider with the same type, or nearly the same
+// address, that nothing asks for.
+func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provider]string) diag.List {
+	for _, given := range SortedProviders(folders) {
+		if _, used := wanted[given]; used {
+			continue
+		}
+		for _, p := range SortedProviders(wanted) {
+			if given.Type != p.Type && diag.Nearest(given.String(), []string{p.String()}) == "" {
+				continue
+			}
+			for _, d := range diags {
+				if d.Severity == diag.Error && strings.Contains(d.Detail, p.String()+":") {
+					d.Detail += fmt.Sprintf("\n\nA program provider in %s is called %s, which nothing asks for. If it is the one, call it %s in %s, or in the CLI configuration.",
+						folders[given], given, p, settings.ProgramsVariable)
+				}
 			}
 		}
 	}

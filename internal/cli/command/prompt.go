@@ -65,6 +65,28 @@ func (i *Input) line(ctx context.Context, secret bool) (string, error) {
 	}
 }
 
+// All reads to the end, or to the end of the context. To a person at a terminal it says what it waits for.
+func (i *Input) All(ctx context.Context, what string, tell io.Writer) ([]byte, error) {
+	if i.terminal() {
+		fmt.Fprintf(tell, "Reading %s from the terminal. End it with Ctrl-D, or stop with Ctrl-C.\n", what)
+	}
+	type content struct {
+		text []byte
+		err  error
+	}
+	done := make(chan content, 1)
+	go func() { // a read that the context cut off ends with the process
+		text, err := io.ReadAll(i.Reader)
+		done <- content{text, err}
+	}()
+	select {
+	case all := <-done:
+		return all.text, all.err
+	case <-ctx.Done():
+		return nil, errInterrupted
+	}
+}
+
 var errInterrupted = errors.New("interrupted")
 
 func (i *Input) terminal() bool { return i.file != nil && term.IsTerminal(int(i.file.Fd())) }
