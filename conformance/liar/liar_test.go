@@ -1,0 +1,385 @@
+//go:build unix
+
+package liar
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tombolo-iac/tombolo/internal/program/programtest"
+)
+
+// A tale is one lie in one scene.
+type tale struct {
+	scene    scene
+	lie      string
+	protocol int
+	legacy   bool
+}
+
+func (c tale) name() string {
+	kind := "strict"
+	if c.legacy {
+		kind = "legacy"
+	}
+	return fmt.Sprintf("%s: %s (protocol %d, %s)", c.scene.name, c.lie, c.protocol, kind)
+}
+
+// all gives every case, in an order of its own that spreads scenes and lies.
+func all() (list []tale) {
+	names := slices.Concat(slices.Collect(maps.Keys(lies)), slices.Collect(maps.Keys(rawLies)))
+	for _, s := range scenes {
+		kind := ""
+		for _, f := range fields {
+			if f.name == s.field {
+				kind = f.kind
+			}
+		}
+		for _, lie := range names {
+			for _, protocol := range []int{5, 6} {
+				for _, legacy := range []bool{false, true} {
+					if legacy && (protocol == 6 || s.field != "plan" && s.field != "apply") {
+						continue // the other answers cannot claim it, and nobody does over version 6
+					}
+					if _, raw := rawLies[lie]; !legacy && protocol == 5 && !raw && !strings.Contains(lie, "write-only") {
+						continue // what is the same over both versions
+					}
+					if fits(lie, kind, protocol) {
+						list = append(list, tale{s, lie, protocol, legacy})
+					}
+				}
+			}
+		}
+	}
+	order := func(c tale) uint64 {
+		h := fnv.New64a()
+		h.Write([]byte(c.name()))
+		return h.Sum64()
+	}
+	slices.SortFunc(list, func(a, b tale) int { return cmp.Compare(order(a), order(b)) })
+	return list
+}
+
+// A verdict is what comes of a lie. The titles of errors are kept for those who read the table; they are not compared.
+type verdict struct {
+	Exit   int      `json:"exit"`
+	Errors []string `json:"errors,omitempty"` // their titles, sorted
+	State  []string `json:"state,omitempty"`  // what is in it afterwards
+}
+
+// tell runs a case with a program.
+func (c tale) tell(t testing.TB, bin string) (verdict, error) {
+	dir, home := t.TempDir(), t.TempDir()
+	name := "liar"
+	if c.protocol == 5 {
+		name = "liar5"
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return verdict{}, err
+	}
+	at := filepath.Join(home, ".terraform.d", "plugins", "registry.terraform.io", "tombolo", name, "1.0.0", runtime.GOOS+"_"+runtime.GOARCH)
+	if err := errors.Join(os.MkdirAll(at, 0o777), os.WriteFile(filepath.Join(home, "empty.tfrc"), nil, 0o666)); err != nil {
+		return verdict{}, err
+	}
+	if err := os.Symlink(exe, filepath.Join(at, pluginPrefix+strings.TrimPrefix(name, "liar")+"_v1.0.0")); err != nil {
+		return verdict{}, err
+	}
+	run := func(command string, lying bool) (int, string, string, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		words := strings.Fields(command)
+		words = slices.Concat(words[:1], flagsOf[words[0]], words[1:])
+		cmd := exec.CommandContext(ctx, bin, words...)
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "TF_CLI_CONFIG_FILE=" + filepath.Join(home, "empty.tfrc"), "CHECKPOINT_DISABLE=1"}
+		if c.legacy {
+			cmd.Env = append(cmd.Env, legacyEnv+"=1")
+		}
+		if lying {
+			cmd.Env = append(cmd.Env, lieEnv+"="+c.lie, fieldEnv+"="+c.scene.field)
+		}
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, 10*time.Second
+		programtest.Tie(cmd)
+		err := cmd.Run()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && ctx.Err() == nil {
+			err = nil
+		}
+		return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), err
+	}
+	do := func(s step, lying bool) (verdict, error) {
+		if s.config != "" {
+			if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(c.configuration(name, s.config)), 0o666); err != nil {
+				return verdict{}, err
+			}
+		}
+		exit, _, stderr, err := run(s.command, lying)
+		v := verdict{Exit: exit}
+		for line := range strings.Lines(stderr) {
+			if _, title, ok := strings.Cut(line, "Error: "); ok {
+				v.Errors = append(v.Errors, strings.TrimSpace(title))
+			}
+		}
+		slices.Sort(v.Errors)
+		v.Errors = slices.Compact(v.Errors) // how many more are found before the end is a matter of luck
+		if !lying && exit != 0 {
+			err = errors.Join(err, fmt.Errorf("%s without a lie: %s", s.command, stderr))
+		}
+		return v, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(c.configuration(name, "")), 0o666); err != nil {
+		return verdict{}, err
+	}
+	if _, err := do(step{c.configurationOf(), "init"}, false); err != nil {
+		return verdict{}, err
+	}
+	for _, s := range c.scene.before {
+		if _, err := do(s, false); err != nil {
+			return verdict{}, err
+		}
+	}
+	v, err := do(c.scene.lying, true)
+	if err != nil {
+		return v, err
+	}
+	v.State, err = stateOf(filepath.Join(dir, "terraform.tfstate"))
+	return v, err
+}
+
+// configurationOf is the first configuration of the scene, for init.
+func (c tale) configurationOf() string {
+	for _, s := range c.scene.before {
+		return s.config
+	}
+	return c.scene.lying.config
+}
+
+var flagsOf = map[string][]string{
+	"plan":  {"-input=false", "-no-color", "-lock=false"},
+	"apply": {"-input=false", "-no-color", "-auto-approve", "-lock=false"},
+	"init":  {"-input=false", "-no-color"},
+}
+
+func (c tale) configuration(name, body string) string {
+	nest := "nest = [{ key = \"k\" }]"
+	if c.protocol == 5 {
+		nest = ""
+	}
+	return "terraform {\n  required_providers {\n    liar = {\n      source = \"tombolo/" + name + "\"\n    }\n  }\n}\n" + strings.ReplaceAll(body, "NEST", nest)
+}
+
+// stateOf gives the objects and outputs of a state: the address, whether it is tainted, and the attributes.
+func stateOf(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s struct {
+		Outputs   map[string]struct{ Value json.RawMessage }
+		Resources []struct {
+			Mode, Type, Name string
+			Instances        []struct {
+				Status     string
+				Deposed    string
+				Attributes map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, err
+	}
+	var lines []string
+	for name, o := range s.Outputs {
+		var compact bytes.Buffer
+		_ = json.Compact(&compact, o.Value)
+		lines = append(lines, "output "+name+" "+compact.String())
+	}
+	for _, r := range s.Resources {
+		for _, i := range r.Instances {
+			if r.Type == "terraform_data" {
+				i.Attributes["id"] = "some"
+			}
+			for name, v := range i.Attributes {
+				if v == nil {
+					delete(i.Attributes, name)
+				}
+			}
+			text, err := json.Marshal(i.Attributes)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s.%s %s %s", r.Mode, r.Type, r.Name, i.Status, text)))
+		}
+	}
+	slices.Sort(lines)
+	return lines, nil
+}
+
+// TestEveryLieMeetsTheSameVerdict compares what both programs make of lies.
+func TestEveryLieMeetsTheSameVerdict(t *testing.T) {
+	mode := os.Getenv("TOMBOLO_LIAR")
+	stored, reasons := map[string]verdict{}, map[string]string{}
+	read(t, "verdicts.json", &stored)
+	read(t, "reasons.json", &reasons)
+	list := all()
+	if mode != "fill" {
+		list = slices.DeleteFunc(list, func(c tale) bool { _, known := stored[c.name()]; return !known })
+	}
+	switch {
+	case mode == "" && testing.Short():
+		list = list[:min(8, len(list))]
+	case mode == "":
+		list = list[:min(24, len(list))]
+	}
+	ours := filepath.Join(t.TempDir(), "tombolo")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(exe, ours); err != nil {
+		t.Fatal(err)
+	}
+	theirs := ""
+	if mode == "live" || mode == "fill" {
+		theirs = terraform(t)
+	}
+	var mu sync.Mutex // guards stored and different
+	different := map[string]string{}
+	t.Run("cases", func(t *testing.T) {
+		for _, c := range list {
+			t.Run(c.name(), func(t *testing.T) {
+				t.Parallel()
+				mu.Lock()
+				want, known := stored[c.name()]
+				mu.Unlock()
+				if theirs != "" && (mode == "live" || !known) {
+					got, err := c.tell(t, theirs)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := gocmp.Diff(want, got); known && diff != "" {
+						t.Errorf("terraform's verdict is another than the stored one (-stored +now):\n%s", diff)
+					}
+					mu.Lock()
+					if !known {
+						want, known, stored[c.name()] = got, true, got
+						write(t, "verdicts.json", stored)
+					}
+					mu.Unlock()
+				}
+				if !known {
+					t.Fatal("there is no verdict of terraform in verdicts.json")
+				}
+				got, err := c.tell(t, ours)
+				if err != nil {
+					t.Fatal(err)
+				}
+				diff := gocmp.Diff(want, got, cmpopts.IgnoreFields(verdict{}, "Errors"))
+				if diff != "" {
+					mu.Lock()
+					different[c.name()] = fmt.Sprintf("terraform %d %q\n%s\ntombolo   %d %q\n%s\n", want.Exit, want.Errors, want.State, got.Exit, got.Errors, got.State)
+					mu.Unlock()
+				}
+				why := reason(reasons, c.name())
+				if diff != "" && why == "" {
+					t.Errorf("terraform and tombolo disagree (-terraform +tombolo):\n%s", diff)
+				}
+			})
+		}
+	})
+	if at := os.Getenv("TOMBOLO_LIAR_DIFFERENT"); at != "" {
+		var text strings.Builder
+		for _, name := range slices.Sorted(maps.Keys(different)) {
+			fmt.Fprintf(&text, "== %s\n%s", name, different[name])
+		}
+		if err := os.WriteFile(at, []byte(text.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// reason finds why the verdicts on a case differ: patterns in which * stands for any text.
+func reason(reasons map[string]string, name string) string {
+	for pattern, why := range reasons {
+		if matches(pattern, name) {
+			return why
+		}
+	}
+	return ""
+}
+
+func matches(pattern, name string) bool {
+	parts := strings.Split(pattern, "*")
+	if !strings.HasPrefix(name, parts[0]) {
+		return false
+	}
+	name = name[len(parts[0]):]
+	for _, part := range parts[1:] {
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+	return name == "" || parts[len(parts)-1] == ""
+}
+
+func terraform(t *testing.T) string {
+	path, err := exec.LookPath("terraform")
+	if err != nil {
+		t.Skip("no terraform on PATH")
+	}
+	out, err := exec.Command(path, "version").Output()
+	if first, _, _ := strings.Cut(string(out), "\n"); err != nil || strings.TrimSpace(first) != "Terraform v1.11.4" {
+		t.Skip("the terraform on PATH is not version 1.11.4")
+	}
+	return path
+}
+
+func read(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, name string, v any) {
+	t.Helper()
+	data, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, append(data, '\n'), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
