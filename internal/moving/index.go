@@ -137,14 +137,20 @@ func (x *index) order(statements []*statement) ([]int, [][]*statement) {
 	}
 	for i, s := range statements {
 		from, to := s.from.tokens(), s.to.tokens()
-		x.to.match(from, func(j int, _ bool) { wait(i, j) })
+		arriving := map[int]bool{} // what moves a module to where s is about objects within it
+		x.to.match(from, func(j int, inside bool) {
+			wait(i, j)
+			arriving[j] = inside
+		})
 		x.to.match(to, func(j int, inside bool) {
 			if inside {
 				wait(i, j)
 			}
 		})
+		// What is within a module moves before the module leaves, unless the same is said of where the module goes: a statement of the module
+		// itself holds in all its instances, and when one of them has moved it still does.
 		inner := func(j int, inside bool) {
-			if inside {
+			if inside && !arriving[j] {
 				wait(j, i)
 			}
 		}
