@@ -320,7 +320,7 @@ func (p *Program) edges(s *Slot) []int {
 	case SlotCallClose:
 		if child := s.unit.calls[s.Call.Name]; child != nil {
 			for _, c := range child.slots {
-				if c.Kind != SlotVariable && c.Kind != SlotLocal && c.Kind != SlotCallOutput {
+				if c.Kind != SlotCallOutput { // arguments that nothing uses count too (modules/unused_arguments_are_dependencies)
 					out = append(out, child.base+c.index)
 				}
 			}

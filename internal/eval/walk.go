@@ -507,7 +507,7 @@ func (w *Walk) waits(i *Instance, s *Slot, base map[*Instance]int) []int {
 		for _, key := range call.keys {
 			child := call.children[key]
 			for _, c := range child.Unit.slots {
-				if s.Kind == SlotCallOutput && c.Kind == SlotOutput && c.Name == s.Name || s.Kind == SlotCallClose && c.Kind != SlotVariable && c.Kind != SlotLocal && c.Kind != SlotCallOutput {
+				if s.Kind == SlotCallOutput && c.Kind == SlotOutput && c.Name == s.Name || s.Kind == SlotCallClose && c.Kind != SlotCallOutput {
 					out = append(out, base[child]+c.index)
 				}
 			}
