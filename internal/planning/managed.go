@@ -87,10 +87,11 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 }
 
 // keep is what a refresh-only plan does with an instance: nothing changes, nothing is created. An instance that does not exist has no value:
-// whatever counts or lists the instances of the block sees those alone that do.
+// whatever counts or lists the instances of the block sees those alone that do. Its postconditions are judged all the same, as far as they can be
+// without it (checks/refresh_only_of_more).
 func (m *managed) keep() (cty.Value, error) {
 	if m.prior.null() {
-		return cty.NilVal, nil
+		return cty.NilVal, m.p.walk.Report(m.b.Postconditions(m.key, cty.UnknownVal(m.block.ImpliedType())))
 	}
 	v := value.MarkAt(m.prior.value, value.Sensitive, planValue(m.block, m.prior.value, m.prior.sensitive).Sensitive)
 	return v, m.p.walk.Report(m.b.Postconditions(m.key, v))
