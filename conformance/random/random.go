@@ -58,11 +58,22 @@ func Generate(seed uint64) Case {
 			files = g.mistake(files)
 		}
 		c.versions = append(c.versions, files)
-		s.next(len(c.versions))
+		s.next(len(c.versions), looksOnly(files))
 	}
 	s.end()
 	c.Steps = s.lines
 	return c
+}
+
+// looksOnly reports whether a refresh-only plan goes well: terraform fails where a postcondition asks for what an instance is that is not
+// there yet.
+func looksOnly(files map[string]string) bool {
+	for _, text := range files {
+		if strings.Contains(text, "self.") {
+			return false
+		}
+	}
+	return true
 }
 
 // Archive returns the case as a txtar archive, in the form of the cases in conformance/testdata.

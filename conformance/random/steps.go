@@ -28,16 +28,19 @@ func (s *script) begin() {
 	}
 }
 
-// next goes to another version.
-func (s *script) next(number int) {
+// next goes to another version; looks tells whether refresh-only plans may be among the steps.
+func (s *script) next(number int, looks bool) {
 	s.add("use @v%d", number)
 	s.add("init")
 	s.look()
+	steps := []string{
+		"plan", "plan", "plan -destroy", "plan -refresh=false", "plan -json", "plan -target=" + s.target(), "plan -replace=" + s.target(),
+	}
+	if looks {
+		steps = append(steps, "plan -refresh-only", "apply -refresh-only")
+	}
 	for range 1 + s.g.r.IntN(2) {
-		s.add("%s", pick(s.g, []string{
-			"plan", "plan", "plan -refresh-only", "plan -destroy", "plan -refresh=false", "plan -json",
-			"plan -target=" + s.target(), "plan -replace=" + s.target(), "apply -refresh-only",
-		}))
+		s.add("%s", pick(s.g, steps))
 	}
 	s.make()
 	s.add("plan -detailed-exitcode")
