@@ -258,6 +258,19 @@ func TestAnswersOfExternalResourcesOutliveTheEngine(t *testing.T) {
 	}
 }
 
+// Who settles an operation whose answer has come meanwhile is told that all is well.
+func TestRecoverIsContentWithALateAnswer(t *testing.T) {
+	r := newSpoolRoom(t)
+	r.kill("create", true, "apply", "-auto-approve")
+	if out := r.do("recover", "slow_thing.a", "-retry"); !strings.Contains(out, "needs no recovery any more") {
+		t.Errorf("recover says: %s", out)
+	}
+	if o, _, _ := r.object(); o["id"] != "made" {
+		t.Errorf("got %v", o)
+	}
+	r.clean()
+}
+
 // What the program of a killed run leaves behind holds its answer for as long as it likes: the answer counts all the same.
 func TestAGrandchildDoesNotHoldUpTheNextRun(t *testing.T) {
 	r := newSpoolRoom(t)
