@@ -161,7 +161,7 @@ func parseOption(raw string) (name, text string, diags diag.List) {
 	case !ok:
 		return "", "", diags.Errorf(nil, summary, "The option -var %q must be a name and a value with an equals sign between them, as in -var=\"key=value\".", raw)
 	case strings.HasSuffix(name, " "):
-		return "", "", diags.Errorf(nil, summary, "The name %q ends in a space. Did you mean -var=\"%s=%s\"?", name, strings.TrimSpace(name), strings.TrimSpace(text))
+		return "", "", diags.Errorf(nil, summary, "The name %q ends in a space. Did you mean -var=\"%s=...\"?", name, strings.TrimSpace(name))
 	}
 	return name, text, nil
 }
@@ -225,7 +225,7 @@ func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	}
 	out, err := ctyset.Convert(raw, v.ConstraintType)
 	if err != nil {
-		return cty.UnknownVal(v.Type), errors.New(describeConversion(err))
+		return cty.UnknownVal(v.Type), v.unfit(err)
 	}
 	if ctyset.TooLong(out) { // it became one of a text; what is written as a number is refused by the reader of files
 		return cty.UnknownVal(v.Type), ctyset.ErrTooLong

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -140,12 +142,20 @@ func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diag
 	const summary = "Invalid default value for variable"
 	converted, err := v.convertDefault(raw)
 	if err != nil {
-		return diags.Errorf(&rng, summary, "%s does not fit the type constraint of the variable %q: %s.", what, v.Name, strings.TrimSuffix(describeConversion(err), "."))
+		return diags.Errorf(&rng, summary, "%s does not fit the type constraint of the variable %q: %s.", what, v.Name, strings.TrimSuffix(v.unfit(err).Error(), "."))
 	}
 	if !v.Nullable && converted.IsNull() {
 		return diags.Errorf(&rng, summary, "The default value is null, which nullable = false excludes.")
 	}
 	return nil
+}
+
+// unfit says why a value does not become one of the variable's type. Of a secret it names no part: the keys of a map may be secrets, too.
+func (v *Variable) unfit(err error) error {
+	if v.Sensitive || v.Ephemeral {
+		return fmt.Errorf("it cannot be converted to %s", v.ConstraintType.FriendlyNameForConstraint())
+	}
+	return errors.New(describeConversion(err))
 }
 
 // convertDefault gives a default the variable's type.

@@ -81,14 +81,14 @@ type FuncParam struct {
 // in files that it lacks have no snippet.
 func Diagnostics(list diag.List, sources map[string][]byte) []Diagnostic {
 	out := make([]Diagnostic, 0, len(list))
-	parsed := map[string]*hcl.File{}
+	excerpts := NewExcerpts(sources)
 	for _, d := range list {
-		out = append(out, diagnostic(d, sources, parsed))
+		out = append(out, excerpts.diagnostic(d))
 	}
 	return out
 }
 
-func diagnostic(d *diag.Diagnostic, sources map[string][]byte, parsed map[string]*hcl.File) Diagnostic {
+func (e *Excerpts) diagnostic(d *diag.Diagnostic) Diagnostic {
 	out := Diagnostic{Severity: d.Severity.String(), Summary: d.Summary, Detail: d.Detail, Address: d.Address}
 	if d.Subject == nil {
 		return out
@@ -100,8 +100,8 @@ func diagnostic(d *diag.Diagnostic, sources map[string][]byte, parsed map[string
 		subject.End.Column++
 	}
 	out.Range = &Range{Filename: subject.Filename, Start: position(subject.Start), End: position(subject.End)}
-	source, ok := sources[subject.Filename]
-	if !ok {
+	from := e.of(subject.Filename)
+	if !from.visible {
 		return out
 	}
 	shown := subject
@@ -109,27 +109,22 @@ func diagnostic(d *diag.Diagnostic, sources map[string][]byte, parsed map[string
 		shown = hcl.RangeOver(shown, *d.Context)
 	}
 	out.Snippet = &Snippet{Values: []SnippetValue{}}
-	if context := blockAround(subject, source, parsed); context != "" {
+	if context := from.blockAround(subject); context != "" {
 		out.Snippet.Context = &context
 	}
-	out.Snippet.cut(source, shown, subject)
+	out.Snippet.cut(from.source, shown, subject)
 	out.Snippet.operands(d)
 	return out
 }
 
 func position(p hcl.Pos) Pos { return Pos{Line: p.Line, Column: p.Column, Byte: p.Byte} }
 
-// blockAround gives the header of the innermost top-level block around a range. Files are parsed once.
-func blockAround(rng hcl.Range, source []byte, parsed map[string]*hcl.File) string {
-	file, ok := parsed[rng.Filename]
-	if !ok {
-		file = parseQuietly(source, rng.Filename)
-		parsed[rng.Filename] = file
-	}
-	if file == nil {
+// blockAround gives the header of the innermost top-level block around a range.
+func (x *excerpt) blockAround(rng hcl.Range) string {
+	if x.file == nil {
 		return ""
 	}
-	return hcled.ContextString(file, rng.Start.Byte-1)
+	return hcled.ContextString(x.file, rng.Start.Byte-1)
 }
 
 // cut takes the whole lines of a range out of the source, and finds the subject in them. The offsets decide: in strings of JSON lines

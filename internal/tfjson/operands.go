@@ -8,12 +8,10 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -188,18 +186,4 @@ func signature(name string, f function.Function) *FuncSignature {
 		s.ReturnType = typeJSON(ty)
 	}
 	return s
-}
-
-// parseQuietly parses a file whose problems were reported long ago, to find the blocks in it.
-func parseQuietly(source []byte, filename string) *hcl.File {
-	if nesting.Check(source, filename).HasErrors() {
-		return nil // which is what is being reported
-	}
-	var file *hcl.File
-	if strings.HasSuffix(filename, ".json") {
-		file, _ = json.Parse(source, filename)
-	} else {
-		file, _ = hclsyntax.ParseConfig(source, filename, hcl.InitialPos)
-	}
-	return file
 }

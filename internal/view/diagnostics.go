@@ -13,10 +13,9 @@ import (
 func Diagnostics(o Options, list diag.List) string {
 	var b strings.Builder
 	w := diagnosticWriter{style: style{o.Color}, width: o.width()}
-	sources := o.sources()
+	excerpts := tfjson.NewExcerpts(o.sources())
 	for _, g := range grouped(list) {
-		d := tfjson.Diagnostics(diag.List{g.first}, sources)[0]
-		b.WriteString(w.diagnostic(d, g.others))
+		b.WriteString(w.diagnostic(excerpts.Diagnostic(g.first), g.others))
 	}
 	return b.String()
 }

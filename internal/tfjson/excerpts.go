@@ -1,0 +1,247 @@
+package tfjson
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
+)
+
+// Excerpts cuts the lines that diagnostics speak of out of source files. Each file is parsed once, however many diagnostics point into it.
+//
+// What sets a sensitive or ephemeral variable is covered with stars: in files of values, as a default, in the variables of test files, and as
+// a literal argument of a module. So is what sets a variable that nobody declares, since its name may be mistyped. A file of values that cannot
+// be parsed is not shown at all where there are such variables: nobody can say where in it they are.
+type Excerpts struct {
+	sources map[string][]byte
+	files   map[string]*excerpt
+	// declared are the variables of all modules, and whether they are secret somewhere. It is nil until somebody asks.
+	declared map[string]bool
+}
+
+// excerpt is a file that diagnostics point into.
+type excerpt struct {
+	file    *hcl.File // nil when there is nothing to be understood
+	source  []byte    // what may be shown
+	visible bool
+}
+
+// NewExcerpts takes the text of files by the names that ranges carry.
+func NewExcerpts(sources map[string][]byte) *Excerpts {
+	return &Excerpts{sources: sources, files: map[string]*excerpt{}}
+}
+
+// Diagnostic gives the JSON form of one problem. One in a file that there is no text of has no snippet.
+func (e *Excerpts) Diagnostic(d *diag.Diagnostic) Diagnostic { return e.diagnostic(d) }
+
+// of gives the file that a diagnostic points into.
+func (e *Excerpts) of(name string) *excerpt {
+	if x, ok := e.files[name]; ok {
+		return x
+	}
+	x := &excerpt{}
+	e.files[name] = x
+	source, ok := e.sources[name]
+	if !ok {
+		return x
+	}
+	file, whole := parseQuietly(source, name)
+	x.file, x.source, x.visible = file, source, true
+	switch {
+	case isConfiguration(name):
+		e.coverConfiguration(x, name, whole)
+	case isValues(name) || isTest(name):
+		e.coverValues(x, name, whole)
+	}
+	return x
+}
+
+func isConfiguration(name string) bool {
+	return strings.HasSuffix(name, ".tf") || strings.HasSuffix(name, ".tf.json") || strings.HasSuffix(name, ".tofu")
+}
+
+func isTest(name string) bool {
+	return strings.HasSuffix(name, ".tftest.hcl") || strings.HasSuffix(name, ".tftest.json") || strings.HasSuffix(name, ".tfmock.hcl")
+}
+
+// isValues takes every other file for one with values: -var-file may name any.
+func isValues(name string) bool {
+	for _, other := range []string{".lock.hcl", ".tfrc", "terraformrc", "tombolo-provider.json"} {
+		if strings.HasSuffix(name, other) {
+			return false
+		}
+	}
+	return !isConfiguration(name) && !isTest(name) && !strings.HasPrefix(name, "<")
+}
+
+// parseQuietly parses a file whose problems are known, to find the blocks in it, and tells whether there are none.
+func parseQuietly(source []byte, filename string) (file *hcl.File, whole bool) {
+	if nesting.Check(source, filename).HasErrors() {
+		return nil, false // which is what is being reported
+	}
+	var diags hcl.Diagnostics
+	if strings.HasSuffix(filename, ".json") {
+		file, diags = json.Parse(source, filename)
+	} else {
+		file, diags = hclsyntax.ParseConfig(source, filename, hcl.InitialPos)
+	}
+	return file, !diags.HasErrors()
+}
+
+var secretParts = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+	{Type: "variable", LabelNames: []string{"name"}}, {Type: "module", LabelNames: []string{"name"}},
+	{Type: "run", LabelNames: []string{"name"}}, {Type: "variables"},
+}}
+
+// blocksOf gives the blocks of a body that may hold secrets.
+func blocksOf(body hcl.Body) hcl.Blocks {
+	if body == nil {
+		return nil
+	}
+	content, _, _ := body.PartialContent(secretParts)
+	if content == nil {
+		return nil
+	}
+	return content.Blocks
+}
+
+// secretName reports whether a value for a variable is to be covered. Where no declaration is known at all, every one is.
+func (e *Excerpts) secretName(name string) bool {
+	secret, declared := e.declarations()[name]
+	return secret || !declared
+}
+
+// declarations reads which variables there are.
+func (e *Excerpts) declarations() map[string]bool {
+	if e.declared != nil {
+		return e.declared
+	}
+	e.declared = map[string]bool{}
+	for name, source := range e.sources {
+		if !isConfiguration(name) || !bytes.Contains(source, []byte("variable")) {
+			continue
+		}
+		file, _ := parseQuietly(source, name)
+		if file == nil {
+			continue
+		}
+		for _, b := range blocksOf(file.Body) {
+			if b.Type == "variable" {
+				e.declared[b.Labels[0]] = e.declared[b.Labels[0]] || declaresSecret(b)
+			}
+		}
+	}
+	return e.declared
+}
+
+// declaresSecret reports whether a variable is sensitive or ephemeral, or may be: a flag that cannot be read counts.
+func declaresSecret(b *hcl.Block) bool {
+	attrs, _ := b.Body.JustAttributes()
+	for _, flag := range []string{"sensitive", "ephemeral"} {
+		if attr, ok := attrs[flag]; ok {
+			if v, _ := attr.Expr.Value(nil); !v.IsKnown() || v.IsNull() || v.Type() != cty.Bool || v.True() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// defaultLine finds the default of a variable where the file cannot be parsed.
+var defaultLine = regexp.MustCompile(`(?m)^[ \t]*"?default"?[ \t]*[=:](.*)$`)
+
+func (e *Excerpts) coverConfiguration(x *excerpt, name string, whole bool) {
+	if !whole {
+		if bytes.Contains(x.source, []byte("sensitive")) || bytes.Contains(x.source, []byte("ephemeral")) {
+			for _, at := range defaultLine.FindAllSubmatchIndex(x.source, -1) {
+				x.cover(at[2], at[3])
+			}
+		}
+	}
+	if x.file == nil || !bytes.Contains(x.source, []byte("variable")) && !bytes.Contains(x.source, []byte("module")) {
+		return
+	}
+	for _, b := range blocksOf(x.file.Body) {
+		attrs, _ := b.Body.JustAttributes()
+		switch b.Type {
+		case "variable":
+			if attr := attrs["default"]; attr != nil && (declaresSecret(b) || e.declarations()[b.Labels[0]]) {
+				x.coverExpression(attr)
+			}
+		case "module":
+			for argument, attr := range attrs {
+				if e.declarations()[argument] && len(attr.Expr.Variables()) == 0 {
+					x.coverExpression(attr)
+				}
+			}
+		}
+	}
+}
+
+func (e *Excerpts) coverValues(x *excerpt, name string, whole bool) {
+	if x.file == nil || !whole {
+		x.visible = !e.anySecret()
+		return
+	}
+	cover := func(body hcl.Body) {
+		attrs, _ := body.JustAttributes()
+		for name, attr := range attrs {
+			if e.secretName(name) {
+				x.coverExpression(attr)
+			}
+		}
+	}
+	if isValues(name) {
+		cover(x.file.Body)
+		return
+	}
+	for _, b := range blocksOf(x.file.Body) {
+		switch b.Type {
+		case "variables":
+			cover(b.Body)
+		case "run":
+			for _, inner := range blocksOf(b.Body) {
+				if inner.Type == "variables" {
+					cover(inner.Body)
+				}
+			}
+		}
+	}
+}
+
+// anySecret reports whether some variable is secret, or may be since no declaration is known.
+func (e *Excerpts) anySecret() bool {
+	declared := e.declarations()
+	for _, secret := range declared {
+		if secret {
+			return true
+		}
+	}
+	return len(declared) == 0
+}
+
+func (x *excerpt) coverExpression(attr *hcl.Attribute) {
+	rng := attr.Expr.Range()
+	x.cover(rng.Start.Byte, rng.End.Byte)
+}
+
+// cover replaces a part of the source, keeping its lines and length: places stay where they are.
+func (x *excerpt) cover(from, to int) {
+	from, to = clamp(from, len(x.source)), clamp(to, len(x.source))
+	if from >= to {
+		return
+	}
+	x.source = bytes.Clone(x.source)
+	for i := from; i < to; i++ {
+		if c := x.source[i]; c != '\n' && c != '\r' {
+			x.source[i] = '*'
+		}
+	}
+}
