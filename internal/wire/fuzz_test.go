@@ -103,16 +103,27 @@ func TestSchemasThatMakeNoSenseAreRefused(t *testing.T) {
 		"twice": block(&plugin6.NestedBlock{Name: "b", Nesting: 1}, &plugin6.NestedBlock{Name: "b", Nesting: 1}), "negative": block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MaxItems: -1}),
 		"deep": block(deep), "deep attributes": attr(deepAttr), "function without a type": {Functions: map[string]*plugin6.Function{"f": {}}}, "nil block": block(nil),
 		"set by nobody": attr(&plugin6.Attribute{Name: "a", Type: str}), "required and optional": attr(&plugin6.Attribute{Name: "a", Type: str, Required: true, Optional: true}),
-		"required and computed": attr(&plugin6.Attribute{Name: "a", Type: str, Required: true, Computed: true}),
-		"more than allowed":     block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MinItems: 3, MaxItems: 2}),
-		"nested, set by nobody": attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{Nesting: 1, Attributes: []*plugin6.Attribute{{Name: "b", Type: str}}}}),
-		"version":               {Resources: map[string]*plugin6.Schema{"t": {Version: -1}}},
+		"required and computed":  attr(&plugin6.Attribute{Name: "a", Type: str, Required: true, Computed: true}),
+		"more than allowed":      block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MinItems: 3, MaxItems: 2}),
+		"nested, set by nobody":  attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{Nesting: 1, Attributes: []*plugin6.Attribute{{Name: "b", Type: str}}}}),
+		"no provider":            {Resources: map[string]*plugin6.Schema{"t": {}}},
+		"function":               {Functions: map[string]*plugin6.Function{"a b": called()}},
+		"function without name":  {Functions: map[string]*plugin6.Function{"": called()}},
+		"parameter":              {Functions: map[string]*plugin6.Function{"f": called("a", "1b")}},
+		"parameter without name": {Functions: map[string]*plugin6.Function{"f": called("")}},
+		"two parameters":         {Functions: map[string]*plugin6.Function{"f": called("a", "b", "a")}},
+		"variadic parameter":     {Functions: map[string]*plugin6.Function{"f": variadic("a\n")}},
+		"variadic like another":  {Functions: map[string]*plugin6.Function{"f": variadic("a", "a")}},
+		"version":                {Resources: map[string]*plugin6.Schema{"t": {Version: -1}}},
 	} {
-		if s, errs := decodeSchema(m, nil); len(errs) == 0 {
-			t.Errorf("%s: got %v", name, s)
+		if m.Provider == nil && name != "no provider" {
+			m.Provider = &plugin6.Schema{}
+		}
+		if s, errs := decodeSchema(m, nil); len(errs) != 1 {
+			t.Errorf("%s: got %v, %v", name, s, errs)
 		}
 	}
-	if s, errs := decodeSchema(&plugin6.SchemaResponse{}, map[string]*plugin6.IdentitySchema{"t": {Version: -1}}); len(errs) == 0 {
+	if s, errs := decodeSchema(&plugin6.SchemaResponse{Provider: &plugin6.Schema{}}, map[string]*plugin6.IdentitySchema{"t": {Version: -1}}); len(errs) == 0 {
 		t.Errorf("version of an identity: got %v", s)
 	}
 	five := &plugin5.Block{}
@@ -122,4 +133,20 @@ func TestSchemasThatMakeNoSenseAreRefused(t *testing.T) {
 	if _, errs := decodeSchema(schemaFromFive(&plugin5.SchemaResponse{Provider: &plugin5.Schema{Block: five}}), nil); len(errs) == 0 {
 		t.Error("deep blocks of version 5 are accepted")
 	}
+}
+
+// called gives a function with parameters of the given names.
+func called(names ...string) *plugin6.Function {
+	f := &plugin6.Function{Return: &plugin6.Function_Return{Type: []byte(`"string"`)}}
+	for _, name := range names {
+		f.Parameters = append(f.Parameters, &plugin6.Function_Parameter{Name: name, Type: []byte(`"string"`)})
+	}
+	return f
+}
+
+// variadic is called with one more parameter that takes the rest.
+func variadic(last string, names ...string) *plugin6.Function {
+	f := called(names...)
+	f.VariadicParameter = &plugin6.Function_Parameter{Name: last, Type: []byte(`"string"`)}
+	return f
 }

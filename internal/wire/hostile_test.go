@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/wire/plugin5"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -127,10 +128,26 @@ func TestEmptyAnswersDoNoHarm(t *testing.T) {
 			m.answer = x.resp
 			x.call(p)
 		}
+		empty := l.answer
 		if p, l = connect(t, m, v.number); l == nil {
 			t.Fatal("no connection")
 		}
-		l.answer = func(_ string, m proto.Message) proto.Message { return m.ProtoReflect().New().Interface() }
+		l.answer = empty
+		if schema, diags := p.Schema(t.Context()); !diags.HasErrors() {
+			t.Errorf("no schema at all: %v", schema)
+		}
+		if p, l = connect(t, m, v.number); l == nil {
+			t.Fatal("no connection")
+		}
+		l.answer = func(_ string, m proto.Message) proto.Message {
+			switch m.(type) {
+			case *plugin5.SchemaResponse:
+				return &plugin5.SchemaResponse{Provider: &plugin5.Schema{}}
+			case *plugin6.SchemaResponse:
+				return &plugin6.SchemaResponse{Provider: &plugin6.Schema{}}
+			}
+			return m.ProtoReflect().New().Interface()
+		}
 		schema, diags := p.Schema(t.Context())
 		if diags.HasErrors() || len(schema.Resources) != 0 {
 			t.Errorf("an empty schema: %v, %v", schema, diags)

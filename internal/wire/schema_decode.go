@@ -6,6 +6,9 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
@@ -24,6 +27,12 @@ func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.Iden
 		Functions: decodeEach("function ", m.GetFunctions(), d.function),
 
 		PlanDestroy: caps.GetPlanDestroy(), GetProviderSchemaOptional: caps.GetGetProviderSchemaOptional(), MoveResourceState: caps.GetMoveResourceState(),
+	}
+	if m.GetProvider() == nil {
+		d.fail("provider", errNoSchema)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Functions)) {
+		d.functionNames(name, s.Functions[name])
 	}
 	if m.GetProviderMeta() != nil {
 		d.meta = true
@@ -94,6 +103,8 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 
 var (
 	errName        = errors.New("the name is missing or used twice")
+	errNoSchema    = errors.New("there is no schema for its configuration, not even an empty one")
+	errIdentifier  = errors.New("the name is not an identifier: a letter, then letters, digits, - and _")
 	errNobodySets  = errors.New("it has to be required, optional or computed")
 	errTwoSet      = errors.New("what is required can be neither optional nor computed")
 	errNoType      = errors.New("there has to be either a type or nested attributes")
@@ -205,6 +216,29 @@ func (d *schemaDecoder) function(where string, m *plugin6.Function) *provider.Fu
 		f.VarParam = &p
 	}
 	return f
+}
+
+// functionNames checks that a function can be called and its parameters be told apart.
+func (d *schemaDecoder) functionNames(name string, f *provider.Function) {
+	where := "function " + strconv.Quote(name)
+	if !hclsyntax.ValidIdentifier(name) {
+		d.fail(where, errIdentifier)
+	}
+	params := slices.Clip(f.Params)
+	if f.VarParam != nil {
+		params = append(params, *f.VarParam)
+	}
+	seen := make(map[string]bool, len(params))
+	for i, p := range params {
+		where := fmt.Sprintf("%s, parameter %d %q", where, i+1, p.Name)
+		switch {
+		case !hclsyntax.ValidIdentifier(p.Name):
+			d.fail(where, errIdentifier)
+		case seen[p.Name]:
+			d.fail(where, errName)
+		}
+		seen[p.Name] = true
+	}
 }
 
 func (d *schemaDecoder) parameter(where string, m *plugin6.Function_Parameter) provider.FunctionParam {
