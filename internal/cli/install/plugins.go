@@ -3,6 +3,9 @@ package install
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
@@ -28,7 +31,7 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	}
 	announce(c, "initializing_provider_plugin_message", c.Bold("Initializing provider plugins..."))
 	wanted, more := command.Wanted(project.Config())
-	diags = diags.Extend(more).Extend(wantedByTests(ctx, c, *i.tests, wanted))
+	diags = diags.Extend(more).Extend(wantedByTests(ctx, c, *i.tests, wanted)).Extend(versionsOfBuiltin(wanted))
 	set, more := c.Settings()
 	diags = diags.Extend(more)
 	if i.backend || project.Config().Root.Backend == nil && project.Config().Root.Cloud == nil {
@@ -131,6 +134,17 @@ func showStep(c *command.Call, shown *progress, s plugins.Step) {
 	}
 	shown.ended(s.Provider.ForDisplay())
 	shown.tell(stepText(c, s))
+}
+
+// versionsOfBuiltin refuses constraints of providers that have no version but that of the program which they are part of.
+func versionsOfBuiltin(wanted plugins.Wanted) (diags diag.List) {
+	for _, p := range slices.SortedFunc(maps.Keys(wanted), func(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) }) {
+		if p.IsBuiltin() && !wanted[p].IsEmpty() {
+			diags = diags.Errorf(nil, "Invalid dependency on built-in provider",
+				"%s is part of this program and has no version of its own, but the configuration asks for %q. Remove the version constraint.", p.ForDisplay(), wanted[p])
+		}
+	}
+	return diags
 }
 
 // stepText is the line that tells of a step; programs that read JSON get other words for the same.
