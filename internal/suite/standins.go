@@ -39,10 +39,9 @@ func (s *standIns) Provider(a addr.AbsProviderConfig, real provider.Provider) pr
 	if m == nil || schema == nil {
 		return real
 	}
-	return &mock.Provider{
-		Provider: real, Schemas: schema, Random: random, Other: mock.Values{AtPlan: m.AtPlan},
-		Resources: defaults(m.Resources), Data: defaults(m.Data),
-	}
+	p := mock.NewProvider(real, schema, mock.Values{AtPlan: m.AtPlan}, random)
+	p.Resources, p.Data = defaults(m.Resources), defaults(m.Data)
+	return p
 }
 
 func defaults(from map[string]*testfile.Default) map[string]mock.Values {
@@ -74,7 +73,7 @@ func (s *standIns) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConf
 	if rt == nil {
 		return p
 	}
-	return &mock.Object{Provider: p, Block: rt.Block, Values: mock.Values{Attributes: o.Values, AtPlan: o.AtPlan}, Random: random}
+	return mock.NewObject(p, rt, mock.Values{Attributes: o.Values, AtPlan: o.AtPlan}, random)
 }
 
 // find gives the override of an instance: one for just this instance comes before one for all of its block.

@@ -76,7 +76,7 @@ func (f *filler) attribute(a *provider.Attribute, v cty.Value, given map[string]
 	empty := v.IsNull() && !f.onlyUnknown || !v.IsKnown() && (f.onlyUnknown || !f.open)
 	switch {
 	case a.WriteOnly:
-		return v
+		return cty.NullVal(a.ImpliedType()) // nothing that answers says it again
 	case a.Computed && empty:
 		if f.open {
 			return cty.UnknownVal(a.ImpliedType())

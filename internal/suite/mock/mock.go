@@ -1,15 +1,20 @@
 // Package mock answers in place of providers. A Provider takes the schema of a real one, and knows no world: what a real one would
 // compute is made up, or given. An Object does the same for one object of a provider that is otherwise asked itself.
 //
-//	m := &mock.Provider{Provider: real, Schemas: schema, Resources: map[string]mock.Values{"aws_instance": {Attributes: ...}}}
+//	m := mock.NewProvider(real, schema, mock.Values{}, random)
+//	m.Resources = map[string]mock.Values{"aws_instance": {Attributes: ...}}
 //
 // Both implement provider.Provider, so that the engine cannot tell. Values are checked by the rules for all providers' answers.
+//
+// No object reaches the real provider, which nobody has configured and which knows nothing of it. What may be asked of that is listed in
+// the type schemaOnly; a call that is not there has an answer here, or is refused.
 package mock
 
 import (
 	"context"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -22,13 +27,54 @@ type Values struct {
 	AtPlan bool
 }
 
+// schemaOnly lets through to a real provider what has to do with its schema alone: checks of configurations, and functions. Everything else
+// is refused.
+type schemaOnly struct {
+	provider.Base
+	real provider.Provider
+}
+
+// Schema implements provider.Provider.
+func (s schemaOnly) Schema(ctx context.Context) (*provider.Schema, diag.List) {
+	return s.real.Schema(ctx)
+}
+
+// ValidateResource implements provider.Provider.
+func (s schemaOnly) ValidateResource(ctx context.Context, req provider.ValidateResourceRequest) diag.List {
+	return s.real.ValidateResource(ctx, req)
+}
+
+// CallFunction implements provider.Provider.
+func (s schemaOnly) CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error) {
+	return s.real.CallFunction(ctx, name, args)
+}
+
 // Object answers for one object, or for all of a type.
 type Object struct {
-	provider.Provider // answers everything that needs no object
-	Block             *provider.Block
-	Values            Values
+	schemaOnly // answers what needs no object
+	Type       *provider.ResourceType
+	Values     Values
 	// Random gives a text that is unlikely to be given twice.
 	Random func() string
+}
+
+// NewObject makes what answers for one object in place of a provider.
+func NewObject(real provider.Provider, rt *provider.ResourceType, values Values, random func() string) *Object {
+	return &Object{schemaOnly: schemaOnly{real: real}, Type: rt, Values: values, Random: random}
+}
+
+// UpgradeState reads the object as it was stored: there is nobody who would know how an older schema was meant.
+func (o *Object) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
+	return provider.DecodeStored(o.Type, req)
+}
+
+// UpgradeIdentity reads the identity that an object has which was made before it was overridden.
+func (o *Object) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+	if o.Type.Identity == nil {
+		return o.Base.UpgradeIdentity(ctx, req)
+	}
+	v, err := ctyjson.Unmarshal(req.JSON, o.Type.Identity.ImpliedType())
+	return provider.UpgradeIdentityResponse{Identity: v, Diagnostics: diag.FromError("Invalid identity", err)}
 }
 
 // Read finds the object as it was.
@@ -44,7 +90,7 @@ func (o *Object) Plan(_ context.Context, req provider.PlanRequest) provider.Plan
 	}
 	f := o.filler()
 	f.open = !o.Values.AtPlan
-	resp.Planned = f.block(o.Block, req.Config, o.Values.Attributes)
+	resp.Planned = f.block(o.Type.Block, req.Config, o.Values.Attributes)
 	resp.Diagnostics = f.diags
 	return resp
 }
@@ -56,14 +102,14 @@ func (o *Object) Apply(_ context.Context, req provider.ApplyRequest) provider.Ap
 	}
 	f := o.filler()
 	f.onlyUnknown = true
-	v := f.block(o.Block, req.Planned, o.Values.Attributes)
+	v := f.block(o.Type.Block, req.Planned, o.Values.Attributes)
 	return provider.ApplyResponse{State: v, Private: req.PlannedPrivate, Identity: cty.NilVal, Diagnostics: f.diags}
 }
 
 // ReadData makes up what the data source says.
 func (o *Object) ReadData(_ context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	f := o.filler()
-	v := f.block(o.Block, req.Config, o.Values.Attributes)
+	v := f.block(o.Type.Block, req.Config, o.Values.Attributes)
 	return provider.ReadDataResponse{State: v, Diagnostics: f.diags}
 }
 
@@ -71,11 +117,32 @@ func (o *Object) filler() *filler { return &filler{random: o.Random} }
 
 // Provider answers for all objects of a provider configuration.
 type Provider struct {
-	provider.Provider                  // the real one, which nobody has configured: it checks configurations and calls functions
-	Schemas           *provider.Schema // of the real one
-	Resources, Data   map[string]Values
-	Other             Values // of types that are not in the maps
-	Random            func() string
+	schemaOnly                       // the real one, which nobody has configured: it checks configurations and calls functions
+	Schemas         *provider.Schema // of the real one
+	Resources, Data map[string]Values
+	Other           Values // of types that are not in the maps
+	Random          func() string
+}
+
+// NewProvider makes a mock of a provider.
+func NewProvider(real provider.Provider, schemas *provider.Schema, other Values, random func() string) *Provider {
+	return &Provider{schemaOnly: schemaOnly{real: real}, Schemas: schemas, Other: other, Random: random}
+}
+
+// UpgradeState reads an object as it was stored.
+func (p *Provider) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
+	if o := p.Object(provider.ManagedResource, req.Type); o != nil {
+		return o.UpgradeState(ctx, req)
+	}
+	return provider.UpgradeStateResponse{Diagnostics: unknownType(req.Type)}
+}
+
+// UpgradeIdentity is Object.UpgradeIdentity for the type of the object.
+func (p *Provider) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+	if o := p.Object(provider.ManagedResource, req.Type); o != nil {
+		return o.UpgradeIdentity(ctx, req)
+	}
+	return provider.UpgradeIdentityResponse{Diagnostics: unknownType(req.Type)}
 }
 
 // ValidateConfig accepts everything.
@@ -102,7 +169,7 @@ func (p *Provider) Object(kind provider.ResourceKind, typ string) *Object {
 	if !ok {
 		values = p.Other
 	}
-	return &Object{Provider: p.Provider, Block: rt.Block, Values: values, Random: p.Random}
+	return &Object{schemaOnly: p.schemaOnly, Type: rt, Values: values, Random: p.Random}
 }
 
 func unknownType(typ string) diag.List {

@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/suite/mock"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -14,6 +16,7 @@ import (
 var block = &provider.Block{
 	Attributes: map[string]*provider.Attribute{
 		"name":  {Type: cty.String, Required: true},
+		"once":  {Type: cty.String, Optional: true, WriteOnly: true},
 		"id":    {Type: cty.String, Computed: true},
 		"size":  {Type: cty.Number, Optional: true, Computed: true},
 		"tags":  {Type: cty.Map(cty.String), Computed: true},
@@ -28,12 +31,13 @@ var block = &provider.Block{
 func configuration() cty.Value {
 	vals := block.EmptyValue().AsValueMap()
 	vals["name"] = cty.StringVal("n")
+	vals["once"] = cty.StringVal("secret")
 	vals["disk"] = cty.ListVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"size": cty.NumberIntVal(1), "path": cty.NullVal(cty.String)})})
 	return cty.ObjectVal(vals)
 }
 
 func object(v mock.Values) *mock.Object {
-	return &mock.Object{Block: block, Values: v, Random: func() string { return "random12" }}
+	return mock.NewObject(nil, &provider.ResourceType{Block: block}, v, func() string { return "random12" })
 }
 
 // create plans and applies a new object, and judges both answers as the engine does.
@@ -106,6 +110,61 @@ func TestValuesThatDoNotFitAreReported(t *testing.T) {
 		resp := o.ReadData(context.Background(), provider.ReadDataRequest{Config: configuration()})
 		if !resp.Diagnostics.HasErrors() || len(resp.Diagnostics[0].Path) == 0 {
 			t.Errorf("%s: got %v", name, resp.Diagnostics)
+		}
+	}
+}
+
+// onlySchema fails the test when anything of it is called that is about an object or the world: the interface is nil.
+type onlySchema struct{ provider.Provider }
+
+func (onlySchema) ValidateResource(context.Context, provider.ValidateResourceRequest) diag.List {
+	return nil
+}
+
+// TestNoObjectReachesTheRealProvider makes every call that has to do with an object, of a mock and of an override: the real provider, which
+// nobody has configured, would panic.
+func TestNoObjectReachesTheRealProvider(t *testing.T) {
+	ctx := context.Background()
+	rt := &provider.ResourceType{Block: block, Identity: &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{"id": {Type: cty.String}}}}
+	schema := &provider.Schema{Resources: map[string]*provider.ResourceType{"t": rt}, Data: map[string]*provider.ResourceType{"t": rt}}
+	random := func() string { return "random12" }
+	for name, p := range map[string]provider.Provider{
+		"mock":     mock.NewProvider(onlySchema{}, schema, mock.Values{}, random),
+		"override": mock.NewObject(onlySchema{}, rt, mock.Values{}, random),
+	} {
+		null := cty.NullVal(block.ImpliedType())
+		planned := p.Plan(ctx, provider.PlanRequest{Type: "t", Prior: null, Proposed: value.Propose(block, null, configuration()), Config: configuration()})
+		made := p.Apply(ctx, provider.ApplyRequest{Type: "t", Prior: null, Planned: planned.Planned, Config: configuration()})
+		if made.Diagnostics.HasErrors() || !made.State.GetAttr("once").IsNull() {
+			t.Errorf("%s: %v, %#v", name, made.Diagnostics, made.State)
+		}
+		raw, err := ctyjson.Marshal(made.State, block.ImpliedType())
+		if err != nil {
+			t.Fatal(err)
+		}
+		up := p.UpgradeState(ctx, provider.UpgradeStateRequest{Type: "t", Stored: provider.StoredObject{JSON: raw}})
+		if up.Diagnostics.HasErrors() || !up.State.RawEquals(made.State) {
+			t.Errorf("%s: stored as %s it is upgraded to %#v (%v)", name, raw, up.State, up.Diagnostics)
+		}
+		if id := p.UpgradeIdentity(ctx, provider.UpgradeIdentityRequest{Type: "t", JSON: []byte(`{"id":"i"}`)}); id.Diagnostics.HasErrors() {
+			t.Errorf("%s: %v", name, id.Diagnostics)
+		}
+		p.Read(ctx, provider.ReadRequest{Type: "t", Prior: made.State})
+		p.ReadData(ctx, provider.ReadDataRequest{Type: "t", Config: configuration()})
+		p.Configure(ctx, provider.ConfigureRequest{})
+		if err := p.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		if gone := p.Apply(ctx, provider.ApplyRequest{Type: "t", Prior: made.State, Planned: null}); !gone.State.IsNull() {
+			t.Errorf("%s: a deletion leaves %#v", name, gone.State)
+		}
+		p.MoveState(ctx, provider.MoveStateRequest{TargetType: "t"})
+		p.Import(ctx, provider.ImportRequest{Type: "t"})
+		p.OpenEphemeral(ctx, provider.OpenEphemeralRequest{Type: "t"})
+		p.RenewEphemeral(ctx, provider.RenewEphemeralRequest{Type: "t"})
+		p.CloseEphemeral(ctx, provider.CloseEphemeralRequest{Type: "t"})
+		if err := p.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
