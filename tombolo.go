@@ -316,6 +316,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 	record := funcs.NewFileRecord(nil)
 	pool := p.pool(o.StandIns)
 	defer closing(pool.Pool, &diags)
+	asked := ctx // assertions of tests are evaluated when the walk has ended
 	ctx, done := r.until(ctx, pool.Pool)
 	defer done()
 	if o.Mode != plan.Destroy && o.Import == nil { // to destroy or take over, only providers need a sound configuration
@@ -323,7 +324,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 			return nil, diags.Extend(problems)
 		}
 	}
-	functions := p.functions(ctx, funcs.Options{PlanTime: now, Pure: true, Files: record})
+	functions := p.functions(asked, funcs.Options{PlanTime: now, Pure: true, Files: record})
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
 		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables, VariableRanges: o.VariableRanges,
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
