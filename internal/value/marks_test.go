@@ -126,7 +126,7 @@ func TestWithheldNamesTheStrongerMark(t *testing.T) {
 		want string
 	}{
 		{cty.Zero, ""},
-		{cty.Zero.Mark("foreign"), ""},
+		{cty.Zero.Mark("foreign"), "(sensitive value)"}, // whoever marks a value has a reason
 		{cty.Zero.Mark(Ephemeral), "(ephemeral value)"},
 		{cty.Zero.Mark(Sensitive).Mark(Ephemeral), "(sensitive value)"},
 	} {
