@@ -36,6 +36,9 @@ type ApplyOptions struct {
 	StandIns StandIns
 	// Scope, when set, is filled in to evaluate assertions with what is there now.
 	Scope *Scope
+	// KeepOutputs leaves outputs as they are whose values a refresh-only plan cannot know, instead of storing null where
+	// they refer to what does not exist yet. The command refresh does so, "apply -refresh-only" does not.
+	KeepOutputs bool
 }
 
 // ApplyWith is Apply with more options.
@@ -74,7 +77,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 	until, done := r.until(ctx, pool.Pool)
 	functions := p.functions(p.opts.Abort, funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)})
 	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
-		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
+		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
 		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})

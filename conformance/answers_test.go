@@ -96,6 +96,7 @@ func loadAnswer(dir string, c *Case) (*Answer, error) {
 	if a.Digest != c.digest() || a.Terraform != terraformVersion || len(a.Record.Results) != len(c.Steps) {
 		return nil, nil
 	}
+	a.Record.tidy(c)
 	return a, nil
 }
 
@@ -195,7 +196,7 @@ func (h *harness) ask(t *testing.T, c *Case) *Record {
 	if err != nil {
 		t.Fatalf("terraform: %v", err)
 	}
-	rec.forgetWaits()
+	rec.tidy(c)
 	return rec
 }
 

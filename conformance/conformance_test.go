@@ -124,7 +124,7 @@ func (h *harness) run(t *testing.T, c *Case) {
 	if err != nil {
 		t.Fatalf("tombolo: %v", err)
 	}
-	got.forgetWaits()
+	got.tidy(c)
 	for i, s := range c.Steps {
 		for _, problem := range undecodable(s, got.Results[i]) {
 			t.Errorf("line %d: tombolo: %s", s.Line, problem)

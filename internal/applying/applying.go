@@ -56,6 +56,8 @@ type Options struct {
 	Walked func(*eval.Walk)
 	// RunID stands in the token of every operation.
 	RunID string
+	// KeepOutputs leaves outputs as they are whose values are unknown because they refer to what does not exist yet.
+	KeepOutputs bool
 	// Recorded is told of each operation whose result is durable; it may be nil.
 	Recorded func(op string)
 }
@@ -309,6 +311,8 @@ func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
 	set := &state.SetOutput{Name: s.Name}
 	if !unmarked.IsNull() {
 		switch {
+		case !ctyset.WhollyKnown(unmarked) && a.opts.KeepOutputs:
+			return nil
 		case !ctyset.WhollyKnown(unmarked) && (len(a.plan.Targets) > 0 || a.plan.Mode == plan.RefreshOnly):
 			unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out, or that do not exist yet
 		case !ctyset.WhollyKnown(unmarked):

@@ -307,8 +307,10 @@ func (s Spool) process(root *os.Root) (p running) {
 	return p
 }
 
-// ended reports whether the process is known to be gone.
-func (p running) ended() bool { return p.PID > 0 && p.here() && began(p.PID) != p.Began }
+// ended reports whether the process is known to be gone. One without a beginning was gone already when it was recorded.
+func (p running) ended() bool {
+	return p.PID > 0 && p.here() && (p.Began == "" || began(p.PID) != p.Began)
+}
 
 func (p running) here() bool { return p.Where != "" && p.Where == numberedBy() }
 
@@ -317,7 +319,7 @@ func (s Spool) holders(root *os.Root, out *os.File) []int {
 	if list := whoHas(out); len(list) > 0 {
 		return list
 	}
-	if p := s.process(root); p.PID > 0 && p.here() && began(p.PID) == p.Began {
+	if p := s.process(root); p.PID > 0 && p.here() && !p.ended() {
 		return []int{p.PID}
 	}
 	return nil

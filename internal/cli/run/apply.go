@@ -94,7 +94,7 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 // perform applies a plan and shows what came of it. The diagnostics are what is still to be shown of the planning.
 func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag.List) command.Outcome {
 	c := s.call
-	_, more := s.run.Apply(s.ctx, pl, ephemeral(pl, values))
+	_, more := s.run.ApplyWith(s.ctx, pl, tombolo.ApplyOptions{Ephemeral: ephemeral(pl, values), KeepOutputs: c.Path == "refresh"})
 	diags = slices.DeleteFunc(diags, tombolo.OfCheckBlock).Extend(more) // checks have been made again
 	after := s.run.State()
 	if !s.release() {

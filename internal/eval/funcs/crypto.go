@@ -63,7 +63,7 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 				}
 			}
 			if cost > maxCost {
-				return cty.NilVal, function.NewArgErrorf(1, "the cost is %d, and each more doubles the time that it takes; up to %d are allowed", cost, maxCost)
+				return cty.NilVal, fmt.Errorf("the cost is %d, and each more doubles the time that it takes; up to %d are allowed", cost, maxCost)
 			}
 			type answer struct {
 				hashed []byte
