@@ -115,7 +115,7 @@ func stated(ctx context.Context, p packages.Package, archive lockfile.Hash, hash
 	said := hashes
 	hashes = slices.DeleteFunc(slices.Clone(hashes), func(h string) bool { return !strings.HasPrefix(h, "h1:") && !strings.HasPrefix(h, "zh:") })
 	if len(hashes) == 0 {
-		return packages.Unauthenticated, fmt.Errorf("the mirror states hashes of kinds that cannot be checked here, such as %.100q: expected h1: or zh:", said[0])
+		return packages.Unauthenticated, fmt.Errorf("the mirror states hashes of kinds that cannot be checked here, such as %.100q, and none of the kinds h1 and zh", said[0])
 	}
 	if slices.Contains(hashes, string(archive)) {
 		return packages.Checksum, nil
