@@ -21,7 +21,7 @@ func share(f *os.File, like Info) error {
 	perm := like.Mode.Perm() & 0o666
 	want, ok := like.ID.(fs.FileInfo)
 	if !ok {
-		return f.Chmod(perm)
+		return chmod(f, perm)
 	}
 	is, err := f.Stat()
 	if err != nil {
@@ -30,15 +30,31 @@ func share(f *os.File, like Info) error {
 	from, fromOK := want.Sys().(*syscall.Stat_t)
 	to, toOK := is.Sys().(*syscall.Stat_t)
 	if !fromOK || !toOK {
-		return f.Chmod(perm)
+		return chmod(f, perm)
 	}
 	if from.Uid != to.Uid && f.Chown(int(from.Uid), int(from.Gid)) == nil {
-		return f.Chmod(perm | 0o600)
+		return chmod(f, perm|0o600)
 	}
 	if from.Gid != to.Gid && f.Chown(-1, int(from.Gid)) != nil {
 		perm &^= 0o060
 	}
-	return f.Chmod(perm | 0o600)
+	return chmod(f, perm|0o600)
+}
+
+// chmod gives a file its permissions. Where the file system has its own idea of them, the file keeps what it was made with,
+// which lets nobody else in.
+func chmod(f *os.File, perm fs.FileMode) error {
+	is, err := f.Stat()
+	if err != nil || is.Mode().Perm() == perm {
+		return err
+	}
+	err = f.Chmod(perm)
+	for _, no := range []error{syscall.EPERM, syscall.ENOSYS, syscall.EINVAL, syscall.EROFS, syscall.EOPNOTSUPP, syscall.ENOTSUP} {
+		if errors.Is(err, no) {
+			return nil
+		}
+	}
+	return err
 }
 
 // cannotLock reports whether an error says that there are no locks here.

@@ -1,0 +1,21 @@
+package store
+
+import (
+	"os"
+	"testing"
+)
+
+// The kernel refuses to change the permissions of files of its own, as file systems without permissions do.
+func TestPermissionsThatCannotBeChangedStay(t *testing.T) {
+	f, err := os.Open("/proc/self/status")
+	if err != nil {
+		t.Skip("no /proc here: ", err)
+	}
+	defer f.Close()
+	if err := f.Chmod(0o600); err == nil {
+		t.Skip("this kernel lets the permissions be changed")
+	}
+	if err := chmod(f, 0o600); err != nil {
+		t.Error(err)
+	}
+}
