@@ -90,6 +90,15 @@ func (s *secrets) hide(text string) string {
 	if s == nil || len(s.texts) == 0 || text == "" {
 		return text
 	}
+	out := s.hideQuoted(text)
+	for _, secret := range s.long() {
+		out = strings.ReplaceAll(out, secret, withheld)
+	}
+	return out
+}
+
+// hideQuoted takes the secrets out of what stands in quotes. All else of a title is fixed words, which programs look for.
+func (s *secrets) hideQuoted(text string) string {
 	var b strings.Builder
 	for text != "" {
 		before, rest, ok := strings.Cut(text, `"`)
@@ -109,11 +118,7 @@ func (s *secrets) hide(text string) string {
 		}
 		text = rest[n+1:]
 	}
-	out := b.String()
-	for _, secret := range s.long() {
-		out = strings.ReplaceAll(out, secret, withheld)
-	}
-	return out
+	return b.String()
 }
 
 // hideStatement takes the secrets out of what is said of an operand, where even a number of one digit is the value itself.
@@ -182,7 +187,7 @@ func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) *secrets) {
 	if !s.any {
 		return
 	}
-	d.Summary, d.Detail, d.Redact = s.hide(d.Summary), s.hide(d.Detail), s.hideStatement
+	d.Summary, d.Detail, d.Redact = s.hideQuoted(d.Summary), s.hide(d.Detail), s.hideStatement
 	if d.Subject != nil && strings.HasSuffix(d.Subject.Filename, ".json") && d.EvalContext.Parent() != nil {
 		hideDerived(d)
 	}

@@ -29,7 +29,7 @@ type Excerpts struct {
 // excerpt is a file that diagnostics point into.
 type excerpt struct {
 	file    *hcl.File // nil when there is nothing to be understood
-	source  []byte    // what may be shown
+	source  []byte    // what may be shown, a copy
 	visible bool
 }
 
@@ -53,7 +53,7 @@ func (e *Excerpts) of(name string) *excerpt {
 		return x
 	}
 	file, whole := parseQuietly(source, name)
-	x.file, x.source, x.visible = file, source, true
+	x.file, x.source, x.visible = file, bytes.Clone(source), true
 	switch {
 	case isConfiguration(name):
 		e.coverConfiguration(x, name, whole)
@@ -238,7 +238,6 @@ func (x *excerpt) cover(from, to int) {
 	if from >= to {
 		return
 	}
-	x.source = bytes.Clone(x.source)
 	for i := from; i < to; i++ {
 		if c := x.source[i]; c != '\n' && c != '\r' {
 			x.source[i] = '*'

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -78,4 +79,42 @@ func FuzzNoPieceOfASecretIsLeft(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestTryTellsNothingOfAnElementInJSON(t *testing.T) {
+	vars := map[string]cty.Value{
+		"m": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("canary-secret")}).Mark(value.Sensitive),
+		"n": cty.ListVal([]cty.Value{cty.NumberIntVal(4711)}).Mark(value.Sensitive),
+		"p": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("known")}),
+	}
+	for _, c := range []struct{ text, secret string }{
+		{"${try([for v in m : tonumber(v)])}", "canary"},
+		{"${try([for v in m : tonumber(strrev(v))])}", "terces"},
+		{"${try([for v in m : tonumber(upper(v))])}", "CANARY"},
+		{"${try({for v in [1, 2] : m[\"a\"] => v})}", "canary"},
+		{"${try([for v in n : tobool(\"x${v * 2}\")])}", "9422"},
+		{"${try(1 + [], try([for v in m : tonumber(strrev(v))]))}", "terces"},
+		{"${[for w in [1] : try([for v in m : tonumber(strrev(v))])]}", "terces"},
+	} {
+		e, diags := json.ParseExpression([]byte(`"`+strings.ReplaceAll(c.text, `"`, `\"`)+`"`), "x.tf.json")
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		_, diags = e.Value(&hcl.EvalContext{Functions: Table(Options{}), Variables: vars})
+		if !diags.HasErrors() || strings.Contains(diags.Error(), c.secret) {
+			t.Errorf("%s: %v", c.text, diags)
+		}
+		for _, d := range diags {
+			if strings.Contains(d.Detail, c.secret) {
+				t.Errorf("%s: %s", c.text, d.Detail)
+			}
+		}
+	}
+	e, _ := json.ParseExpression([]byte(`"${try([for v in p : tonumber(strrev(v))])}"`), "x.tf.json")
+	delete(vars, "m")
+	delete(vars, "n")
+	_, diags := e.Value(&hcl.EvalContext{Functions: Table(Options{}), Variables: vars})
+	if strings.Contains(diags.Error(), "withheld") {
+		t.Errorf("nothing is secret here: %v", diags)
+	}
 }

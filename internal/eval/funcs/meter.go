@@ -172,6 +172,9 @@ func (e *loop) Value(ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) 
 			default:
 				panic(r)
 			}
+			if err := c.work.spend(c.fresh); err != nil && !diags.HasErrors() {
+				v, diags = cty.DynamicVal, append(diags, tooMuch(err, e.Expression))
+			}
 		}()
 	}
 	of := *e.of

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2/ext/customdecode"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
 
 // tryFunc and canFunc behave as those of HCL's tryfunc extension, which evaluates every expression twice, to find the
@@ -81,8 +83,29 @@ func noneSucceeded(failures hcl.Diagnostics) error {
 		if failure.Subject != nil {
 			fmt.Fprintf(&text, " (at %s)", failure.Subject)
 		}
-		fmt.Fprintf(&text, "\n  %s\n", failure.Detail)
+		detail := failure.Detail
+		if mayTell(failure) {
+			detail = "The reason is withheld because it could show a value that is sensitive or ephemeral."
+		}
+		fmt.Fprintf(&text, "\n  %s\n", detail)
 	}
 	text.WriteString("\nAt least one expression must produce a successful result")
 	return errors.New(text.String())
+}
+
+// mayTell reports whether a failure may quote something made of a secret: inside of a `for` expression in JSON, elements have lost their marks.
+// Whoever shows the error of try sees only the scope around the call.
+func mayTell(failure *hcl.Diagnostic) bool {
+	ctx := failure.EvalContext
+	if ctx == nil || ctx.Parent() == nil || failure.Subject == nil || !strings.HasSuffix(failure.Subject.Filename, ".json") {
+		return false
+	}
+	for ; ctx != nil; ctx = ctx.Parent() {
+		for _, v := range ctx.Variables {
+			if v != cty.NilVal && ctyset.ContainsMarked(v) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -152,3 +152,20 @@ func TestWorkEndsWithItsContext(t *testing.T) {
 		})
 	}
 }
+
+func TestShortLoopsCount(t *testing.T) {
+	w := NewWork(t.Context())
+	ctx := &hcl.EvalContext{Functions: Table(Options{Work: w})}
+	for range 3 {
+		if _, diags := evaluated(t, `[for x in [1, 2] : [for y in [1, 2, 3] : y]]`, ctx); diags.HasErrors() {
+			t.Fatal(diags)
+		}
+	}
+	if got := w.rounds.Load(); got != 3*(2+2*3) {
+		t.Errorf("%d rounds are counted", got)
+	}
+	w.rounds.Store(maxRounds)
+	if _, diags := evaluated(t, `[for x in [1] : x]`, ctx); !diags.HasErrors() {
+		t.Error("a short loop is not bounded")
+	}
+}
