@@ -115,7 +115,7 @@ func applyIn(t *testing.T, dir string) (actions []string, outputs map[string]str
 func applied(t *testing.T, dir string) (*plan.Plan, *state.State) {
 	t.Helper()
 	ctx := context.Background()
-	project, diags := tombolo.Load(ctx, tombolo.Options{Dir: dir})
+	project, diags := tombolo.Load(ctx, tombolo.Options{Dir: dir, Environ: []string{}})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
@@ -127,7 +127,7 @@ func applied(t *testing.T, dir string) (*plan.Plan, *state.State) {
 	defer run.Close(ctx)
 	p, diags := run.Plan(ctx, tombolo.PlanOptions{})
 	if !diags.HasErrors() {
-		_, diags = run.Apply(ctx, p, nil)
+		_, diags = run.Apply(ctx, p, tombolo.ApplyOptions{})
 	}
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())

@@ -26,7 +26,7 @@ output "greeting" { value = upper(terraform_data.a.output) }
 	}
 
 	ctx := context.Background()
-	project, diags := tombolo.Load(ctx, tombolo.Options{Dir: dir})
+	project, diags := tombolo.Load(ctx, tombolo.Options{Dir: dir, Environ: []string{}})
 	if diags.HasErrors() {
 		log.Fatal(diags.Err())
 	}
@@ -40,7 +40,7 @@ output "greeting" { value = upper(terraform_data.a.output) }
 	if diags.HasErrors() {
 		log.Fatal(diags.Err())
 	}
-	counts, diags := run.Apply(ctx, plan, nil)
+	counts, diags := run.Apply(ctx, plan, tombolo.ApplyOptions{})
 	if diags.HasErrors() {
 		log.Fatal(diags.Err())
 	}

@@ -1,31 +1,32 @@
-// Package tombolo is the library form of the engine: load a project, plan it, apply the plan.
+// Package tombolo is the library form of the engine: install what a project needs, load it, plan, look at the plan, apply it, read its outputs.
 //
-//	project, diags := tombolo.Load(ctx, tombolo.Options{Dir: "examples/quickstart"})
-//	run, diags := project.Open(ctx, tombolo.OpenOptions{})        // takes the state's lock
+//	options := tombolo.Options{Dir: "infra", Variables: map[string]any{"region": "north"}}
+//	project, diags := tombolo.Load(ctx, options)                // configuration, backend, installed providers, values of variables
+//	defer project.Close()
+//	run, diags := project.Open(ctx, tombolo.OpenOptions{})       // takes the lock of the state
 //	defer run.Close(ctx)
 //	p, diags := run.Plan(ctx, tombolo.PlanOptions{})
-//	counts, diags := run.Apply(ctx, p, nil)
+//	err := project.Text(os.Stdout, p)
+//	counts, diags := run.Apply(ctx, p, tombolo.ApplyOptions{})
+//	err = run.Output("address", &address)
 //
-// The command line is a client of this package. Stores, providers, parallelism and the sink of events are options; everything
-// has a useful zero value. The package starts no goroutines that outlive a call.
+// A project is loaded as the command line loads it: by its backend block, its *.tfvars files, the environment (TF_VAR_name, TF_WORKSPACE,
+// TF_DATA_DIR and the others), its lock file and the CLI configuration. Options puts values, providers, a store or functions of the calling
+// program in place of these. docs/library.md is the guide.
 //
-// Contexts work in two steps, because an interrupted apply has to end well: when the context that a method gets ends, nothing new is
-// started and what is under way is awaited; Options.Abort ends the calls under way too.
+// Problems are returned as a diag.List, warnings among them: HasErrors tells whether the call failed, Err makes an error of the list.
+//
+// Contexts work in two steps, because an interrupted apply has to end well: when the context of a call ends, nothing new is started and what is
+// under way is awaited; when Options.Abort ends, the calls under way are cancelled too. The package starts no goroutine that outlives a call.
 package tombolo
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
-	"maps"
+	"io"
+	"log/slog"
 	"os"
-	"slices"
-	"sync/atomic"
-	"time"
+	"path/filepath"
 
-	"github.com/google/uuid"
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
@@ -33,371 +34,217 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/internal/eval"
-	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
-	"github.com/tombolo-iac/tombolo/internal/host"
-	"github.com/tombolo-iac/tombolo/internal/planning"
-	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/mem"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Version is the version of the engine itself. Its first two numbers are the level of the language, so that programs that read them
-// from the first line of `version` find what they compare with; the last one counts our releases of that level. It is never less than
-// that of state.LanguageVersion: whoever asks for 1.11.3 or later is not refused (docs/promises.md).
-const Version = state.LanguageLevel + ".4"
+// Version is the version of the engine. Its first two numbers are the level of the language (docs/promises.md).
+const Version = engine.Version
 
-// Options describe a project and its surroundings.
+// Options describe a project and its surroundings. The zero value is the project in the working directory, with the environment of the process.
 type Options struct {
-	// Dir is the directory of the root module; empty means ".". Relative paths in the configuration start there.
+	// Dir is the directory of the root module; empty means ".". The data folder, the lock file, *.tfvars files and a local state are there.
 	Dir string
-	// DataDir holds what init installed, relative to Dir; empty means ".terraform".
-	DataDir string
-	// OriginalDir is path.cwd; empty means the process's working directory.
-	OriginalDir string
-	// Workspace is the selected workspace; empty means "default".
+	// Environ is the environment, as os.Environ returns it; nil means that of the process, and an empty list none.
+	Environ []string
+	// Workspace is the workspace of the state; empty means the one that is selected.
 	Workspace string
-	// Store keeps the state; nil means the local store at Dir/terraform.tfstate.
+
+	// Variables are values of root input variables. They win over those of files and of the environment. A value is a cty.Value, or anything that
+	// encoding/json can write: a struct, a map, a list, text, a number, a bool, nil. A name that the configuration does not declare is refused.
+	Variables map[string]any
+	// VarFiles are names of files with values, as the option -var-file takes them, relative to Dir.
+	VarFiles []string
+
+	// Store keeps the state in place of what the backend block says; nil means that.
 	Store state.Store
-	// Providers are started on demand, one instance for each provider configuration. They come before the built-in ones.
-	Providers map[addr.Provider]provider.Factory
+	// Providers are providers of the calling program by their source, such as "example/notes". They need not be installed, and come before those
+	// that are.
+	Providers map[string]provider.Factory
+	// Functions are functions of the calling program, by the name under which the configuration calls them. The language's own keep their names.
+	Functions map[string]function.Function
+
 	// Parallelism bounds concurrent provider calls; 0 means 10.
 	Parallelism int
 	// Events receives what happens; nil drops it.
 	Events event.Sink
+	// Log receives what providers write to their logs; nil drops it.
+	Log *slog.Logger
 	// Abort, when it ends, cancels provider calls under way; nil never does.
 	Abort context.Context
-	// MayRead judges a program that is about to run where nothing is to be changed: the program of a provider, or with words the command that
-	// a data source or resource names. An error refuses it. Nil allows all.
-	MayRead func(p addr.Provider, words []string) error
-	// Config replaces the files of Dir by those of a saved plan.
-	Config map[string][]byte
-	// Module is loaded in place of the module in Dir; see config.Options, also for RootProviders.
-	Module        *config.Place
-	RootProviders func(c *config.Config) []*config.ProviderConfig
+	// Saved, a plan from a file, brings the configuration that it was made from: only that is loaded, and only that plan can be applied.
+	Saved *plan.Plan
 }
 
-// Project is a loaded configuration with its store and providers.
-type Project struct {
-	opts     Options
-	config   *config.Config
-	registry *host.Registry
-	program  *eval.Program
-	diags    diag.List
-	store    state.Store
-	secrets  *value.Secrets          // what programs and providers must not show
-	answers  *atomic.Pointer[string] // the folder for answers of programs, once the state is locked
+// surroundings returns what a project takes from outside of its configuration.
+func (o Options) surroundings() *engine.Surroundings {
+	s := &engine.Surroundings{Dir: o.Dir, Environ: o.Environ, ProviderLog: o.Log}
+	if o.Environ == nil {
+		s.Environ = os.Environ()
+	}
+	return s
 }
 
-// Load reads the configuration. Warnings come with a project; with errors there is none.
-func Load(ctx context.Context, o Options) (*Project, diag.List) {
-	if o.Dir == "" {
-		o.Dir = "."
-	}
-	if o.Workspace == "" {
-		o.Workspace = state.DefaultWorkspace
-	}
-	if o.Parallelism == 0 {
-		o.Parallelism = 10
-	}
-	if o.Events == nil {
-		o.Events = event.Discard
-	}
-	if o.Abort == nil {
-		o.Abort = context.Background()
-	}
-	if o.OriginalDir == "" {
-		if wd, err := os.Getwd(); err == nil {
-			o.OriginalDir = wd
+// providers returns the caller's own providers by address.
+func (o Options) providers() (map[addr.Provider]provider.Factory, diag.List) {
+	var diags diag.List
+	out := map[addr.Provider]provider.Factory{}
+	for source, factory := range o.Providers {
+		a, err := addr.ParseProvider(source)
+		if err != nil {
+			diags = diags.AppendError("Invalid source of a provider", err)
+			continue
 		}
-	}
-	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, LanguageVersion: state.LanguageVersion, Module: o.Module, RootProviders: o.RootProviders}
-	if o.Config != nil {
-		load.Files = config.SnapshotFiles(o.Config)
-	}
-	cfg, diags := config.Load(ctx, load)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, secrets: &value.Secrets{}, answers: &atomic.Pointer[string]{}}
-	if p.store == nil {
-		p.store = localStore(o.Dir)
-	}
-	p.registry = host.NewRegistry(o.Abort, p.factories())
-	return p, diags
-}
-
-// Close ends the providers that were started for their schemas.
-func (p *Project) Close() error { return p.registry.Close() }
-
-// Config gives the loaded configuration.
-func (p *Project) Config() *config.Config { return p.config }
-
-// Store gives the store of the project's states.
-func (p *Project) Store() state.Store { return p.store }
-
-// Schema gives the schema of a provider.
-func (p *Project) Schema(a addr.Provider) (*provider.Schema, diag.List) { return p.registry.Schema(a) }
-
-// prepare resolves all references, once.
-func (p *Project) prepare() (*eval.Program, diag.List) {
-	if p.program != nil {
-		return p.program, nil
-	}
-	p.registry.Prepare(used(p.config))
-	prog, diags := eval.New(p.config, p.registry)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	p.program = prog
-	return prog, diags
-}
-
-// used lists the providers whose blocks have to be compiled.
-func used(cfg *config.Config) []addr.Provider {
-	set := map[addr.Provider]bool{}
-	for _, m := range cfg.Modules {
-		for _, r := range m.Resources {
-			set[r.Provider] = true
-		}
-		for _, c := range m.ProviderConfigs {
-			set[c.Provider] = true
-		}
-	}
-	return slices.Collect(maps.Keys(set))
-}
-
-// functions makes the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the root module's
-// directory; relative names in results stay as they were written.
-func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
-	o.BaseDir, o.Work = p.baseDir(), funcs.NewWork(ctx)
-	loose := o
-	loose.Files = nil
-	out := eval.Functions{Table: funcs.Table(o), OfProvider: p.providerFunctions(ctx, o.Files)}
-	if o.Files != nil {
-		out.Loose, out.LooseOfProvider = funcs.Table(loose), p.providerFunctions(ctx, loose.Files)
-	}
-	return out
-}
-
-// providerFunctions gives the functions of providers, with their results in a record unless that is nil.
-func (p *Project) providerFunctions(ctx context.Context, record *funcs.FileRecord) func(addr.Provider) map[string]function.Function {
-	return func(a addr.Provider) map[string]function.Function {
-		of := p.registry.Functions(ctx, a)
-		for name, f := range of {
-			of[name] = funcs.OfProvider("provider::"+a.ForDisplay()+"::"+name, f, record)
-		}
-		return of
-	}
-}
-
-// baseDir is what relative names in the configuration are relative to; empty for the working directory.
-func (p *Project) baseDir() string {
-	if p.opts.Dir == "." {
-		return ""
-	}
-	return p.opts.Dir
-}
-
-// OfCheckBlock tells whether a diagnostic is the result of a check block: one of a plan is outdated when the plan has been applied.
-func OfCheckBlock(d *diag.Diagnostic) bool {
-	_, ok := d.Extra.(eval.OfCheck)
-	return ok
-}
-
-// OpenOptions say how to take the state's lock.
-type OpenOptions struct {
-	// Operation is shown to others who find the lock, such as OperationTypeApply.
-	Operation string
-	// NoLock does without the shared lock; Timeout waits for another holder.
-	NoLock  bool
-	Timeout time.Duration
-	// Reading says that nothing will be written. Without the lock the state is then read even while another run writes it.
-	Reading bool
-}
-
-// Run is a held lock on a project's state. Methods must not be called concurrently.
-type Run struct {
-	project *Project
-	session state.Session
-	ctx     context.Context
-	// ended are the objects of interrupted operations that have ended since, as their programs say.
-	ended []addr.AbsResourceInstance
-}
-
-// Open takes the lock of the workspace's state, repairs what an interrupted run left, and reads the state.
-func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
-	ws, err := p.store.Workspace(p.opts.Workspace)
-	if err != nil {
-		return nil, diag.FromError("Cannot open the workspace", err)
-	}
-	if o.Operation == "" {
-		o.Operation = "OperationTypeApply"
-	}
-	req := state.LockRequest{Unlocked: o.NoLock, Info: state.LockInfo{Operation: o.Operation}}
-	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) { p.opts.Events.Send(event.LockWaiting{Info: l.Info}) })
-	if locked := (*state.LockedError)(nil); o.NoLock && o.Reading && errors.As(err, &locked) {
-		session, err = lookBeside(ctx, ws)
-	}
-	if err != nil {
-		return nil, lockFailed(err)
-	}
-	r := &Run{project: p, session: session, ctx: session.Context()}
-	diags := BlankWarning(session.Snapshot())
-	if at, ok := ws.(spooling); ok && !o.NoLock {
-		dir := at.Answers()
-		p.answers.Store(&dir)
-		diags = diags.Extend(r.foldAnswers(ctx))
-	}
-	if err := r.foldPartial(ctx); err != nil {
-		diags = diags.AppendError("Cannot recover an interrupted run", err)
-	}
-	if diags.HasErrors() {
-		_ = session.Unlock()
-		return nil, diags
-	}
-	return r, diags
-}
-
-// State gives the state as it is now; nil when there is none.
-func (r *Run) State() *state.State { return r.session.Snapshot().State }
-
-// Snapshot gives the state with what an interrupted run left open.
-func (r *Run) Snapshot() *state.Snapshot { return r.session.Snapshot() }
-
-// Session gives the held lock, for commands that edit the state.
-func (r *Run) Session() state.Session { return r.session }
-
-// Close gives the lock back.
-func (r *Run) Close(context.Context) diag.List {
-	if err := r.session.Unlock(); err != nil {
-		return diag.FromError("Error releasing the state lock", err)
-	}
-	return nil
-}
-
-// PlanOptions say what to plan.
-type PlanOptions struct {
-	Mode         plan.Mode
-	SkipRefresh  bool
-	Targets      []addr.Target
-	ForceReplace []addr.AbsResourceInstance
-	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
-	GenerateConfig bool
-	// Strict makes conditions that do not hold errors in plans that only look, too.
-	Strict bool
-	// Import takes over one object, as the command of that name does.
-	Import *Import
-	// Variables are the root input variables as given; config.Values of files and options are made into these by the caller.
-	Variables map[string]cty.Value
-	// VariableRanges tells where values were written, for the messages of validations; others are about the declaration.
-	VariableRanges map[string]hcl.Range
-	// StandIns answer in place of some providers and modules; nil usually.
-	StandIns StandIns
-	// Scope, when set, is filled in to evaluate assertions with what was planned. It is of use even after errors.
-	Scope *Scope
-}
-
-// Import is one object to take over.
-type Import = planning.Import
-
-// Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got, marked as errored.
-func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
-	p := r.project
-	prog, diags := p.prepare()
-	if !diags.HasErrors() {
-		diags = diags.Extend(p.config.CheckRoot())
-	}
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	now := time.Now()
-	record := funcs.NewFileRecord(nil)
-	pool := p.pool(o.StandIns)
-	defer closing(pool.Pool, &diags)
-	asked := ctx // assertions of tests are evaluated when the walk has ended
-	ctx, done := r.until(ctx, pool.Pool)
-	defer done()
-	if o.Mode != plan.Destroy && o.Import == nil { // to destroy or take over, only providers need a sound configuration
-		if problems := p.validate(ctx, prog, pool.Pool); problems.HasErrors() {
-			return nil, diags.Extend(problems)
-		}
-	}
-	functions := p.functions(asked, funcs.Options{PlanTime: now, Pure: true, Files: record})
-	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, ForceReplace: o.ForceReplace, Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables, VariableRanges: o.VariableRanges,
-		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
-		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
-	})
-	diags = diags.Extend(more)
-	if out != nil {
-		out.FunctionResults = record.Results()
-		out.Config = p.config.Snapshot()
-		out.Variables = planVariables(p.config, o.Variables)
-		diags = diags.Extend(r.inFlight())
+		out[a] = factory
 	}
 	return out, diags
 }
 
-// Validate checks the configuration without state, variables or services of providers.
-func (p *Project) Validate(ctx context.Context) (diags diag.List) {
-	prog, diags := p.prepare()
+// Project is a loaded configuration with its store, its providers and the values of its variables.
+type Project struct {
+	engine *engine.Project
+	values config.Values
+}
+
+// Load loads a project. Warnings come with a project; with errors there is none. Whoever gets a project closes it.
+func Load(ctx context.Context, o Options) (*Project, diag.List) {
+	own, diags := o.providers()
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	s := o.surroundings()
+	p, diags := s.Project(ctx, engine.LoadOptions{
+		Workspace: o.Workspace, Parallelism: o.Parallelism, Events: o.Events, Abort: o.Abort, Saved: o.Saved,
+		Store: o.Store, Providers: own, Functions: o.Functions,
+	})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	given, more := o.variables()
+	project := &Project{engine: p}
+	if !more.HasErrors() && o.Saved == nil {
+		var files []config.Option
+		for _, name := range o.VarFiles {
+			files = append(files, config.Option{File: true, Text: filepath.ToSlash(name)})
+		}
+		project.values, more = s.Variables(p.Config().Root, engine.VariableOptions{Given: files, Values: given})
+	}
+	if diags = diags.Extend(more); more.HasErrors() {
+		_ = p.Close()
+		return nil, diags
+	}
+	return project, diags
+}
+
+// variables returns the values of Options.Variables.
+func (o Options) variables() (map[string]cty.Value, diag.List) {
+	var diags diag.List
+	out := map[string]cty.Value{}
+	for name, v := range o.Variables {
+		value, err := toCty(v)
+		if err != nil {
+			diags = diags.Errorf(nil, "Invalid value for input variable", "The value for var.%s set by the calling program cannot be used: %s.", name, err)
+			continue
+		}
+		out[name] = value
+	}
+	return out, diags
+}
+
+// InstallOptions say how to install what a project needs.
+type InstallOptions struct {
+	// Upgrade installs modules anew and chooses the newest allowed version of each provider.
+	Upgrade bool
+	// Progress gets what is done, a line at a time; nil drops it.
+	Progress func(line string)
+}
+
+// Install makes ready what the configuration needs, as the command init does: its modules, its providers, the lock file, and the record of its
+// backend block. Of the options it uses Dir and Environ; providers of the program itself are installed nowhere. It asks nothing, and refuses a
+// backend block that is another one than the recorded one: the command init moves states.
+func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
+	own, diags := o.providers()
 	if diags.HasErrors() {
 		return diags
 	}
-	pool := p.registry.NewPool()
-	defer closing(pool, &diags)
-	return diags.Extend(p.validate(ctx, prog, pool))
+	return o.surroundings().Install(ctx, engine.InstallOptions{Upgrade: how.Upgrade, Progress: how.Progress, Own: own})
 }
 
-// validate finds all that is wrong with the configuration itself. Planning starts with it, so that mistakes come together and before anything is
-// read or asked; what it warns of, planning warns of again with values.
-func (p *Project) validate(ctx context.Context, prog *eval.Program, pool *host.Pool) diag.List {
-	return planning.Validate(ctx, prog, pool, planning.Options{
-		Functions: p.functions(ctx, funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Secrets: p.secrets,
+// Close ends the providers that were started for their schemas.
+func (p *Project) Close() error { return p.engine.Close() }
+
+// Validate checks the configuration without state, variables or services of providers.
+func (p *Project) Validate(ctx context.Context) diag.List { return p.engine.Validate(ctx) }
+
+// Store returns the store of the project's states.
+func (p *Project) Store() state.Store { return p.engine.Store() }
+
+// Schema returns the schema of a provider, by its source.
+func (p *Project) Schema(source string) (*provider.Schema, diag.List) {
+	a, err := addr.ParseProvider(source)
+	if err != nil {
+		return nil, diag.FromError("Invalid source of a provider", err)
+	}
+	return p.engine.Schema(a)
+}
+
+// Text writes a plan as people read it, without colors.
+func (p *Project) Text(w io.Writer, pl *plan.Plan) error {
+	out := &sink{w: w}
+	v := view.New(view.Options{Out: out, Automation: true, Sources: func() map[string][]byte { return p.engine.Config().Files }})
+	v.Plan(pl, p.schemas(pl))
+	v.Close()
+	return out.err
+}
+
+// JSON writes a plan as the document that "show -json PLANFILE" prints.
+func (p *Project) JSON(w io.Writer, pl *plan.Plan) error {
+	return tfjson.Plan(w, pl, pl.Prior(), p.engine.Config(), p.schemas(pl))
+}
+
+// Markdown writes a plan as Markdown, for a comment or a page: a headline with the counts, a line for each change, and the text in a block.
+func (p *Project) Markdown(w io.Writer, pl *plan.Plan) error {
+	return view.Markdown(w, pl, p.schemas(pl))
+}
+
+// Diagnostics writes problems as people read them, with the lines of the configuration that they are about.
+func (p *Project) Diagnostics(w io.Writer, diags diag.List) error {
+	_, err := io.WriteString(w, view.Diagnostics(view.Options{Sources: func() map[string][]byte { return p.engine.Config().Files }}, diags))
+	return err
+}
+
+func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {
+	return p.engine.Schemas(pl.Base, pl.Changes...)
+}
+
+// MemoryStore returns a store that lives as long as somebody refers to it: for tests, and for programs that keep no state.
+func MemoryStore() state.Store { return mem.New() }
+
+// LocalStore returns the store of a project without a backend block: the state in a file, with its journal, lock and backup beside it, and other
+// workspaces in terraform.tfstate.d in the same folder.
+func LocalStore(path string) state.Store {
+	return store.New(store.Options{
+		Path: path, WorkspaceDir: filepath.Join(filepath.Dir(path), "terraform.tfstate.d"), Version: "Tombolo " + Version,
 	})
 }
 
-// planVariables keeps what the caller gave, so that apply evaluates with the same. Ephemeral values are not kept.
-func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]plan.Variable {
-	out := map[string]plan.Variable{}
-	for name, v := range cfg.Root.Variables {
-		pv := plan.Variable{Sensitive: v.Sensitive, Ephemeral: v.Ephemeral}
-		switch value, ok := given[name]; {
-		case !ok:
-		case v.Ephemeral:
-			pv.Given = !value.IsNull()
-		default:
-			pv.Value = value
-		}
-		out[name] = pv
+// sink remembers the first error of a writer.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sink) Write(data []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
 	}
-	return out
+	n, err := s.w.Write(data)
+	s.err = err
+	return n, err
 }
-
-// until gives a context that also ends when the lock is lost. Its end asks the pool's providers to end what they can without harm, so
-// that nobody waits for a program that only reads. The caller must call the function returned.
-func (r *Run) until(ctx context.Context, pool *host.Pool) (context.Context, func()) {
-	both, cancel := context.WithCancelCause(ctx)
-	lost := context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })
-	stopping := context.AfterFunc(both, func() { pool.Stop(r.project.opts.Abort) })
-	return both, func() { stopping(); lost(); cancel(nil) }
-}
-
-func closing(pool *host.Pool, diags *diag.List) {
-	if err := pool.Close(); err != nil {
-		*diags = diags.Warnf(nil, "A provider did not end well", "%s.", err)
-	}
-}
-
-// deposedKey makes a random key of eight hex digits.
-func deposedKey() addr.DeposedKey {
-	var b [4]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		panic("tombolo: no randomness: " + err.Error())
-	}
-	return addr.DeposedKey(hex.EncodeToString(b[:]))
-}
-
-func runID() string { return uuid.NewString() }

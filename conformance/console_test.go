@@ -14,8 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/internal/console"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/store"
@@ -113,18 +113,18 @@ func openConsole(t *testing.T, dirs consoleDirs) *console.Session {
 	t.Helper()
 	t.Chdir(dirs.work)
 	t.Setenv("HOME", dirs.home)
-	project, diags := tombolo.Load(t.Context(), tombolo.Options{
+	project, diags := engine.Load(t.Context(), engine.Options{
 		DataDir: filepath.Join(dirs.home, ".terraform"),
 		Store:   store.New(store.Options{Path: filepath.Join(dirs.home, "terraform.tfstate")}),
 	})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	run, diags := project.Open(t.Context(), tombolo.OpenOptions{})
+	run, diags := project.Open(t.Context(), engine.OpenOptions{})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	evaluator, diags := run.Console(t.Context(), tombolo.ConsoleOptions{})
+	evaluator, diags := run.Console(t.Context(), engine.ConsoleOptions{})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}

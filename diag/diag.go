@@ -134,6 +134,26 @@ func (e listError) Error() string {
 	return strings.Join(parts, "\n")
 }
 
+// OnlyErrors returns the errors of a list.
+func (l List) OnlyErrors() (out List) {
+	for _, d := range l {
+		if d.Severity == Error {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// OnlyWarnings returns what is no error.
+func (l List) OnlyWarnings() (out List) {
+	for _, d := range l {
+		if d.Severity != Error {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // Append adds diagnostics and returns the longer list.
 func (l List) Append(more ...*Diagnostic) List { return append(l, more...) }
 

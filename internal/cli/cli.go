@@ -33,12 +33,13 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
 // Main runs the command that the arguments of the process ask for, and gives its exit code.
 func Main() int {
 	out := &output{to: os.Stdout}
-	a := &command.App{Environ: os.Environ(), In: command.NewInput(os.Stdin), Out: out, Err: os.Stderr}
+	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ()}, In: command.NewInput(os.Stdin), Out: out, Err: os.Stderr}
 	a.Program, a.Title = persona(os.Args[0])
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		a.OutTerminal = true

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -31,7 +31,7 @@ func TestVersionIsReadByPrograms(t *testing.T) {
 	}
 	for program, title := range titles {
 		var out bytes.Buffer
-		a := &command.App{Program: program, Title: title, Out: &out, Err: &out}
+		a := &command.App{Surroundings: engine.Surroundings{Program: program, Title: title}, Out: &out, Err: &out}
 		start(context.Background(), a, []string{"version"})
 		for _, r := range readers {
 			found := regexp.MustCompile(r.pattern).FindStringSubmatch(out.String())
@@ -52,8 +52,8 @@ func TestVersionIsThatOfTheLanguage(t *testing.T) {
 		}
 		return n
 	}
-	if ours, language := last(tombolo.Version), last(state.LanguageVersion); ours < language {
-		t.Errorf("the version %s is less than that of the language, %s", tombolo.Version, state.LanguageVersion)
+	if ours, language := last(engine.Version), last(state.LanguageVersion); ours < language {
+		t.Errorf("the version %s is less than that of the language, %s", engine.Version, state.LanguageVersion)
 	}
 }
 

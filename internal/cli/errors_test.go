@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -164,8 +165,8 @@ func (m *mistake) tombolo(args []string) string {
 	defer in.Close()
 	var out bytes.Buffer
 	a := &command.App{
-		Program: m.program, Title: titles[m.program], Environ: m.environ, StartDir: m.dir,
-		In: command.NewInput(in), Out: &out, Err: &out,
+		Surroundings: engine.Surroundings{Program: m.program, Title: titles[m.program], Environ: m.environ, StartDir: m.dir},
+		In:           command.NewInput(in), Out: &out, Err: &out,
 	}
 	code := survive(a, func() command.Outcome { return start(m.t.Context(), a, args) }).ExitCode()
 	return fmt.Sprintf("%s\n[exit %d]\n", strings.TrimRight(out.String(), "\n"), code)

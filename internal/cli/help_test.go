@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
 // eachCommand calls f with every command, families and those in no list included.
@@ -27,7 +28,7 @@ func eachCommand(f func(path string, cmd *command.Command)) {
 func helpOf(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &command.App{Program: program, Title: map[string]string{"tombolo": "Tombolo", "terraform": "Terraform"}[program], Out: &out, Err: &errs}
+	a := &command.App{Surroundings: engine.Surroundings{Program: program, Title: map[string]string{"tombolo": "Tombolo", "terraform": "Terraform"}[program]}, Out: &out, Err: &errs}
 	if got := start(context.Background(), a, args); got != command.Done || errs.Len() > 0 {
 		t.Errorf("%s %s: outcome %d, want 0; on the standard error output %q", program, strings.Join(args, " "), got, errs.String())
 	}
@@ -47,7 +48,7 @@ func TestEveryCommandHasHelp(t *testing.T) {
 }
 
 func TestHelpDescribesEveryFlag(t *testing.T) {
-	app := &command.App{Program: "tombolo", Title: "Tombolo"}
+	app := &command.App{Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo"}}
 	eachCommand(func(path string, cmd *command.Command) {
 		help := helpOf(t, "tombolo", append(strings.Fields(path), "-help")...)
 		if !strings.HasPrefix(help, "Usage: tombolo [global options] "+path) {
@@ -95,7 +96,7 @@ func TestHelpFitsTheUsualTerminal(t *testing.T) {
 func TestHelpIsWrappedForTheTerminalThatThereIs(t *testing.T) {
 	for _, width := range []int{50, 120} {
 		var out bytes.Buffer
-		a := &command.App{Program: "tombolo", Title: "Tombolo", Out: &out, Width: width}
+		a := &command.App{Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo"}, Out: &out, Width: width}
 		start(context.Background(), a, []string{"state", "mv", "-help"})
 		longest := 0
 		_, text, _ := strings.Cut(out.String(), "\n\n")

@@ -416,6 +416,26 @@ func TestAnInterruptOfTheTerminalLeavesPluginsToTheEngine(t *testing.T) {
 	}
 }
 
+// waitStopped waits until no thread of a process runs any more: the threads see the signal one after the other. Where there is no /proc, it
+// takes that for done.
+func (p *plugged) waitStopped(pid int) {
+	p.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		running := slices.ContainsFunc(threads, func(name string) bool {
+			text, err := os.ReadFile(name)
+			_, rest, _ := strings.Cut(string(text), ") ")
+			return err == nil && !strings.HasPrefix(rest, "T")
+		})
+		if !running {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("process %d does not stop", pid)
+		}
+	}
+}
+
 func TestASecondInterruptEndsAPluginThatHangs(t *testing.T) {
 	for _, c := range []struct {
 		mode, script string
@@ -430,6 +450,7 @@ func TestASecondInterruptEndsAPluginThatHangs(t *testing.T) {
 			for _, pid := range p.pids() {
 				if programtest.Alive(pid) {
 					p.must(syscall.Kill(pid, syscall.SIGSTOP))
+					p.waitStopped(pid)
 				}
 			}
 		}, want: []string{"Request cancelled", "with world_object.slow", "recover 'world_object.slow'"}},

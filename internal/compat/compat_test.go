@@ -19,6 +19,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/cli"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
@@ -54,7 +55,7 @@ func known(t *testing.T, f Facts, used usage) func(Item) bool {
 	for _, o := range cli.GlobalOptions {
 		flags[""] = append(flags[""], o.Name)
 	}
-	app := &command.App{Program: "tombolo", Title: "Tombolo"}
+	app := &command.App{Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo"}}
 	var walk func(prefix string, list []*command.Command)
 	walk = func(prefix string, list []*command.Command) {
 		for _, c := range list {

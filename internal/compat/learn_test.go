@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
@@ -135,7 +135,7 @@ func (o oracle) validate(t *testing.T, dir string) (list []problem) {
 
 // validateHere asks Tombolo.
 func validateHere(t *testing.T, dir string) (list []problem) {
-	project, diags := tombolo.Load(context.Background(), tombolo.Options{Dir: dir, DataDir: filepath.Join(dir, ".terraform"), Workspace: "default"})
+	project, diags := engine.Load(context.Background(), engine.Options{Dir: dir, DataDir: filepath.Join(dir, ".terraform"), Workspace: "default"})
 	if !diags.HasErrors() {
 		defer project.Close()
 		diags = diags.Extend(project.Validate(context.Background()))

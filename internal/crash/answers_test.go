@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
 // objects gives a configuration of n objects, with more arguments for each.
@@ -109,12 +109,12 @@ func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 		cut()
 	}()
 	j := r.job
-	project, diags := j.projectWith(nil, func(o *tombolo.Options) { o.Abort = abort })
+	project, diags := j.projectWith(nil, func(o *engine.Options) { o.Abort = abort })
 	r.noErrors(diags)
 	defer project.Close()
 	run, diags := open(t.Context(), project)
 	r.noErrors(diags)
-	p, diags := run.Plan(t.Context(), tombolo.PlanOptions{})
+	p, diags := run.Plan(t.Context(), engine.PlanOptions{})
 	r.noErrors(diags)
 	if _, diags = run.Apply(ctx, p, nil); !diags.HasErrors() {
 		t.Error("an apply that was cut off passed for a whole one")
@@ -205,7 +205,7 @@ func TestInterruptLeavesWhatWaitsForASlot(t *testing.T) {
 	defer project.Close()
 	run, diags := open(t.Context(), project)
 	r.noErrors(diags)
-	p, diags := run.Plan(t.Context(), tombolo.PlanOptions{})
+	p, diags := run.Plan(t.Context(), engine.PlanOptions{})
 	r.noErrors(diags)
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {

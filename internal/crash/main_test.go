@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
@@ -94,17 +94,17 @@ func (j job) command() *exec.Cmd {
 }
 
 // project loads the project of a job.
-func (j job) project(files store.Files) (*tombolo.Project, diag.List) {
-	return j.projectWith(files, func(*tombolo.Options) {})
+func (j job) project(files store.Files) (*engine.Project, diag.List) {
+	return j.projectWith(files, func(*engine.Options) {})
 }
 
-func (j job) projectWith(files store.Files, change func(*tombolo.Options)) (*tombolo.Project, diag.List) {
-	o := tombolo.Options{
+func (j job) projectWith(files store.Files, change func(*engine.Options)) (*engine.Project, diag.List) {
+	o := engine.Options{
 		Dir: j.Dir, Store: j.store(files), Parallelism: j.Parallelism,
 		Providers: map[addr.Provider]provider.Factory{world.Addr(): world.Factory(world.Options{Dir: j.World})},
 	}
 	change(&o)
-	return tombolo.Load(context.Background(), o)
+	return engine.Load(context.Background(), o)
 }
 
 func (j job) store(files store.Files) state.Store {
@@ -129,9 +129,9 @@ func (j job) run() int {
 
 // open takes the lock. A lock that this process gave back can seem to be held for a moment, when another test starts a process at that
 // very time: until the new process runs its program, it has a copy of the open file.
-func open(ctx context.Context, project *tombolo.Project) (run *tombolo.Run, diags diag.List) {
+func open(ctx context.Context, project *engine.Project) (run *engine.Run, diags diag.List) {
 	for range 3000 {
-		run, diags = project.Open(ctx, tombolo.OpenOptions{})
+		run, diags = project.Open(ctx, engine.OpenOptions{})
 		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "Error acquiring the state lock") {
 			break
 		}
@@ -163,7 +163,7 @@ func (j job) do(ctx context.Context, files store.Files) (diags diag.List) {
 		defer w.Close()
 		return diags.Extend(adopt(ctx, run, w))
 	}
-	options := tombolo.PlanOptions{}
+	options := engine.PlanOptions{}
 	if j.Destroy {
 		options.Mode = plan.Destroy
 	}
@@ -176,7 +176,7 @@ func (j job) do(ctx context.Context, files store.Files) (diags diag.List) {
 }
 
 // adopt ends interrupted creations as a person would who looks into the world.
-func adopt(ctx context.Context, run *tombolo.Run, w *world.World) (diags diag.List) {
+func adopt(ctx context.Context, run *engine.Run, w *world.World) (diags diag.List) {
 	all, err := w.Exists()
 	if err != nil {
 		return diags.AppendError("The world cannot be read", err)
@@ -185,10 +185,10 @@ func adopt(ctx context.Context, run *tombolo.Run, w *world.World) (diags diag.Li
 		if f.Action != "create" {
 			continue
 		}
-		how := tombolo.Recovery{Retry: true}
+		how := engine.Recovery{Retry: true}
 		for _, o := range all {
 			if o.Token == f.Token() {
-				how = tombolo.Recovery{Adopt: o.ID}
+				how = engine.Recovery{Adopt: o.ID}
 			}
 		}
 		diags = diags.Extend(run.Recover(ctx, f.Object.Instance, how, nil))

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -285,7 +285,7 @@ func (r *room) checkSerial(s *state.State) {
 }
 
 // hold takes the lock of the state, in this process.
-func (r *room) hold() (*tombolo.Project, *tombolo.Run) {
+func (r *room) hold() (*engine.Project, *engine.Run) {
 	r.t.Helper()
 	project, diags := r.job.project(nil)
 	r.noErrors(diags)
@@ -440,7 +440,7 @@ func (r *room) settled() {
 	}
 	project, run := r.hold()
 	defer project.Close()
-	p, diags := run.Plan(context.Background(), tombolo.PlanOptions{})
+	p, diags := run.Plan(context.Background(), engine.PlanOptions{})
 	r.noErrors(diags)
 	for _, c := range p.Changes {
 		if c.Action != plan.NoOp {

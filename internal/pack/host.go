@@ -56,7 +56,7 @@ func needsLibraries(name string) bool {
 }
 
 // module is what the binary is made of.
-const module = "github.com/tombolo-iac/tombolo"
+const module = "github.com/tombolo-iac/tombolo/internal/engine"
 
 func same(a, b string) bool {
 	x, err := os.Stat(a)

@@ -168,7 +168,8 @@ func somebody() (uid, gid int, err error) {
 
 func (s *server) stop() {
 	s.lifeline.Close()
-	_ = s.cmd.Wait() // which is told by the folder that is gone
+	_ = s.cmd.Wait()        // it ends the server, and says nothing else
+	_ = os.RemoveAll(s.dir) // which the shell cannot if its user may not write beside it
 }
 
 // Stop ends the server, if one was started: for the end of TestMain. Without it, it ends with the process.

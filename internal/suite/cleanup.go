@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -57,14 +57,14 @@ func (r *fileRun) destroyWith(k *keyed) (*state.State, diag.List) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer context.AfterFunc(r.o.Abort, cancel)()
 	defer cancel()
-	held, diags := a.project.WithStore(k.place.Store).Open(ctx, tombolo.OpenOptions{Operation: "OperationTypeDestroy"})
+	held, diags := a.project.WithStore(k.place.Store).Open(ctx, engine.OpenOptions{Operation: "OperationTypeDestroy"})
 	if diags.HasErrors() {
 		return k.current, diags
 	}
-	pl, more := held.Plan(ctx, tombolo.PlanOptions{Mode: plan.Destroy, Variables: a.options.Variables, VariableRanges: a.options.VariableRanges, StandIns: a.options.StandIns})
+	pl, more := held.Plan(ctx, engine.PlanOptions{Mode: plan.Destroy, Variables: a.options.Variables, VariableRanges: a.options.VariableRanges, StandIns: a.options.StandIns})
 	diags = diags.Extend(more)
 	if pl != nil && !diags.HasErrors() {
-		_, more = held.ApplyWith(ctx, pl, tombolo.ApplyOptions{Ephemeral: a.options.Variables, StandIns: a.options.StandIns})
+		_, more = held.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables, StandIns: a.options.StandIns})
 		diags = diags.Extend(more)
 	}
 	left := held.State()

@@ -6,10 +6,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
@@ -38,12 +38,12 @@ func chosen(f *testfile.File, run *testfile.Run) (out []chosenProvider) {
 
 // loaded keeps the modules that were loaded, so that runs with the same share one.
 type loaded struct {
-	load  func(context.Context, Wanted) (*tombolo.Project, diag.List)
-	known map[string]*tombolo.Project
+	load  func(context.Context, Wanted) (*engine.Project, diag.List)
+	known map[string]*engine.Project
 }
 
 // get loads the module under test of a run.
-func (l *loaded) get(ctx context.Context, a *attempt) (*tombolo.Project, diag.List) {
+func (l *loaded) get(ctx context.Context, a *attempt) (*engine.Project, diag.List) {
 	w, key := Wanted{}, ""
 	if a.run.Module != nil {
 		if a.run.Module.Kind == 0 {
@@ -70,7 +70,7 @@ func (l *loaded) get(ctx context.Context, a *attempt) (*tombolo.Project, diag.Li
 		return nil, diags
 	}
 	if l.known == nil {
-		l.known = map[string]*tombolo.Project{}
+		l.known = map[string]*engine.Project{}
 	}
 	l.known[key] = p
 	return p, diags

@@ -8,10 +8,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/state"
@@ -21,8 +21,8 @@ import (
 type attempt struct {
 	file      *fileRun
 	run       *testfile.Run
-	project   *tombolo.Project
-	options   tombolo.PlanOptions
+	project   *engine.Project
+	options   engine.PlanOptions
 	variables map[string]cty.Value // all that the file has, for assertions
 	expected  []*expectation
 	standIns  *standIns
@@ -38,12 +38,12 @@ func (r *fileRun) execute(out *Outcome) {
 		return
 	}
 	key := r.stateOf(out.Run)
-	held, diags := a.project.WithStore(key.place.Store).Open(r.ctx, tombolo.OpenOptions{Operation: "OperationTypeApply"})
+	held, diags := a.project.WithStore(key.place.Store).Open(r.ctx, engine.OpenOptions{Operation: "OperationTypeApply"})
 	if out.Diags = out.Diags.Extend(diags); diags.HasErrors() {
 		return
 	}
 	defer func() { out.Diags = out.Diags.Extend(held.Close(r.o.Abort)) }()
-	scope := &tombolo.Scope{}
+	scope := &engine.Scope{}
 	a.options.Scope = scope
 	pl, diags := held.Plan(r.ctx, a.options)
 	if out.Run.PlanOnly {
@@ -56,7 +56,7 @@ func (r *fileRun) execute(out *Outcome) {
 			return
 		}
 		key.last, key.order = a, r.next()
-		_, diags = held.ApplyWith(r.ctx, pl, tombolo.ApplyOptions{Ephemeral: a.options.Variables, StandIns: a.options.StandIns, Scope: scope})
+		_, diags = held.ApplyWith(r.ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables, StandIns: a.options.StandIns, Scope: scope})
 		key.current = held.State()
 		out.State = key.current
 		out.Diags = out.Diags.Extend(a.expect(diags, true))
@@ -71,7 +71,7 @@ func (r *fileRun) execute(out *Outcome) {
 func (r *fileRun) next() int { r.order++; return r.order }
 
 // judge runs the assertions, and keeps the output values for later runs.
-func (a *attempt) judge(scope *tombolo.Scope, current *state.State, out *Outcome) Status {
+func (a *attempt) judge(scope *engine.Scope, current *state.State, out *Outcome) Status {
 	outputs := scope.Outputs(current)
 	beside := a.file.beside(a.variables, outputs)
 	status := Pass
@@ -311,7 +311,7 @@ func failing(d *diag.Diagnostic) *diag.Diagnostic {
 // one that keeps it from being made is told of.
 func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 	if !diags.HasErrors() {
-		return slices.DeleteFunc(slices.Clone(diags), tombolo.OfCheckBlock), true // checks are made again
+		return slices.DeleteFunc(slices.Clone(diags), engine.OfCheckBlock), true // checks are made again
 	}
 	for _, d := range diags.Sorted() {
 		if e := a.find(d); e != nil && d.Severity == diag.Error {

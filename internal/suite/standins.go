@@ -5,22 +5,22 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/suite/mock"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// standIns are the mocks and overrides of one run. It implements tombolo.StandIns.
+// standIns are the mocks and overrides of one run. It implements engine.StandIns.
 type standIns struct {
-	project *tombolo.Project
+	project *engine.Project
 	// overrides are those of the run, then those of the file: the first that fits counts.
 	overrides []*testfile.Override
 	mocks     map[addr.AbsProviderConfig]*testfile.Mock
 }
 
-func newStandIns(f *testfile.File, run *testfile.Run, project *tombolo.Project) *standIns {
+func newStandIns(f *testfile.File, run *testfile.Run, project *engine.Project) *standIns {
 	s := &standIns{project: project, mocks: map[addr.AbsProviderConfig]*testfile.Mock{}}
 	s.overrides = append(append(s.overrides, run.Overrides...), f.Overrides...)
 	root := project.Config().Root
@@ -32,7 +32,7 @@ func newStandIns(f *testfile.File, run *testfile.Run, project *tombolo.Project) 
 	return s
 }
 
-// Provider implements tombolo.StandIns.
+// Provider implements engine.StandIns.
 func (s *standIns) Provider(a addr.AbsProviderConfig, real provider.Provider) provider.Provider {
 	schema, _ := s.project.Schema(a.Provider)
 	m := s.mocks[a]
@@ -52,7 +52,7 @@ func defaults(from map[string]*testfile.Default) map[string]mock.Values {
 	return out
 }
 
-// Instance implements tombolo.StandIns.
+// Instance implements engine.StandIns.
 func (s *standIns) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, p provider.Provider) provider.Provider {
 	o := find(s.overrides, a)
 	if m := s.mocks[cfg]; o == nil && m != nil {
@@ -111,7 +111,7 @@ func covers(t, m addr.ModuleInstance) bool {
 	return true
 }
 
-// Outputs implements tombolo.StandIns.
+// Outputs implements engine.StandIns.
 func (s *standIns) Outputs(a addr.ModuleInstance) (map[string]cty.Value, bool) {
 	var found *testfile.Override
 	for _, o := range s.overrides {

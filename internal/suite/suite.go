@@ -16,9 +16,9 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -31,7 +31,7 @@ type Options struct {
 	// Variables gives those from outside of a file: options, environment, files of values.
 	Variables func(file *testfile.File) config.Values
 	// Load loads a module with the provider configurations that a run wants.
-	Load func(ctx context.Context, w Wanted) (*tombolo.Project, diag.List)
+	Load func(ctx context.Context, w Wanted) (*engine.Project, diag.List)
 	// Store gives the place of a state; Emptied is told when everything in a file's states is gone.
 	Store   func(file *testfile.File, key string) Place
 	Emptied func(file *testfile.File)
@@ -80,7 +80,7 @@ type Outcome struct {
 	Plan  *plan.Plan
 	State *state.State
 	// Project has the schemas for them; nil when there is none.
-	Project *tombolo.Project
+	Project *engine.Project
 }
 
 // Result is what came of everything.
@@ -146,7 +146,7 @@ func Run(ctx context.Context, o Options) *Result {
 	projects := &loaded{load: o.Load}
 	defer projects.close()
 	for _, f := range o.Files {
-		r := &fileRun{o: o, ctx: ctx, file: f, given: o.Variables(f), result: &FileResult{File: f, Status: Pending}, projects: projects, states: map[string]*keyed{}, tested: map[*testfile.Run]*tombolo.Project{}, outputs: map[string]map[string]cty.Value{}}
+		r := &fileRun{o: o, ctx: ctx, file: f, given: o.Variables(f), result: &FileResult{File: f, Status: Pending}, projects: projects, states: map[string]*keyed{}, tested: map[*testfile.Run]*engine.Project{}, outputs: map[string]map[string]cty.Value{}}
 		r.run()
 		result.Files = append(result.Files, r.result)
 		result.Status = max(result.Status, r.result.Status)
@@ -166,7 +166,7 @@ type fileRun struct {
 	projects *loaded
 	states   map[string]*keyed
 	order    int
-	tested   map[*testfile.Run]*tombolo.Project
+	tested   map[*testfile.Run]*engine.Project
 	// variables are those of the run that is under way; nil while modules are only loaded and checked.
 	variables map[string]cty.Value
 	// outputs are the output values of the runs that have ended.

@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/reference"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -137,11 +138,11 @@ func offeredHere(ctx context.Context, c *command.Call, address addr.Provider) (a
 		return address, nil, diags
 	}
 	defer project.Close()
-	wanted, more := command.Wanted(project.Config())
+	wanted, more := engine.Wanted(project.Config())
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return address, nil, diags
 	}
-	list := command.SortedProviders(wanted)
+	list := engine.SortedProviders(wanted)
 	var names []string
 	found := false
 	for _, p := range list {

@@ -67,7 +67,7 @@ func plugin(ctx context.Context, c *command.Call, program string, address addr.P
 	if err != nil {
 		return nil, diag.FromError("Cannot find the program", err)
 	}
-	p, err := host.Plugin{Provider: address, Program: full, Log: c.ProviderLog(), Plain: c.PlainPlugins()}.Factory()(ctx)
+	p, err := host.Plugin{Provider: address, Program: full, Log: c.ProviderLog, Plain: c.PlainPlugins()}.Factory()(ctx)
 	if err != nil {
 		return nil, diag.FromError("The provider does not start", err)
 	}

@@ -5,9 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tombolo-iac/tombolo"
-	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/state"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
 // Outcome is what came of a command.
@@ -44,11 +42,7 @@ func (o Outcome) ExitCode() int {
 
 // App is the process: who it is, what it reads and writes. There is one; tests make their own.
 type App struct {
-	Program string // the name of the command: "tombolo" or "terraform"
-	Title   string // the same as a name in sentences
-	Environ []string
-
-	StartDir string // where the process was started, before -chdir
+	engine.Surroundings // Program is the name of the command: "tombolo" or "terraform"
 
 	In       *Input
 	Out, Err io.Writer
@@ -58,39 +52,7 @@ type App struct {
 	// Size asks for the size of the terminal that Out is; nil when it is none.
 	Size func() (columns, rows int)
 
-	logWarned bool        // what is wrong with the log was said
-	memory    state.Store // that of the backend "inmem", once somebody has asked for it
-}
-
-// Getenv gives an environment variable; the last entry of a name counts.
-func (a *App) Getenv(name string) string {
-	value, _ := a.lookupenv(name)
-	return value
-}
-
-func (a *App) lookupenv(name string) (value string, found bool) {
-	for _, entry := range a.Environ {
-		if k, v, ok := strings.Cut(entry, "="); ok && k == name {
-			value, found = v, true
-		}
-	}
-	return value, found
-}
-
-// DataDir is where init puts things.
-func (a *App) DataDir() string {
-	if dir := a.Getenv("TF_DATA_DIR"); dir != "" {
-		return dir
-	}
-	return config.DefaultDataDir
-}
-
-// DataBase is what links in the data directory may not lead out of: the working directory, unless the user has named another place.
-func (a *App) DataBase() string {
-	if dir := a.Getenv("TF_DATA_DIR"); dir != "" {
-		return dir
-	}
-	return "."
+	logWarned bool // what is wrong with the log was said
 }
 
 // InputAllowed tells whether the environment permits questions.
@@ -100,14 +62,6 @@ func (a *App) InputAllowed() bool {
 		return false
 	}
 	return true
-}
-
-// Version is what locks say of the program: under the name of Terraform its version alone, as there.
-func (a *App) Version() string {
-	if a.Program == "terraform" {
-		return state.LanguageVersion
-	}
-	return a.Title + " " + tombolo.Version
 }
 
 // Automated tells whether a program runs the command, which needs no advice on what to do next.

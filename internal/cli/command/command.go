@@ -29,8 +29,6 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/fetch/web"
-	"github.com/tombolo-iac/tombolo/internal/settings"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -73,9 +71,7 @@ type Call struct {
 	noColor bool
 	compact bool
 
-	settings         *settings.Settings // see Settings
-	settingsProblems diag.List
-	web              *web.Client // see Web
+	warned bool // the warnings of the CLI configuration were shown
 }
 
 func (a *App) newCall(cmd *Command, path string) (*Call, Run) {

@@ -5,10 +5,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -56,41 +55,36 @@ func (l *Locking) LockFlags(c *Call) {
 }
 
 // OpenOptions gives the options of opening a project for an operation.
-func (l *Locking) OpenOptions(operation string) tombolo.OpenOptions {
-	return tombolo.OpenOptions{Operation: operation, NoLock: !l.Lock, Timeout: l.Timeout}
+func (l *Locking) OpenOptions(operation string) engine.OpenOptions {
+	return engine.OpenOptions{Operation: operation, NoLock: !l.Lock, Timeout: l.Timeout}
 }
 
 // StateFiles are the flags that say in which files the state is.
-type StateFiles struct{ In, Out, Backup string }
+type StateFiles = engine.StateFiles
 
-// ReadFlags declares the flag of commands that only read the state.
-func (s *StateFiles) ReadFlags(c *Call) {
+// StateReadFlags declares the flag of commands that only read the state.
+func (c *Call) StateReadFlags(s *StateFiles) {
 	c.Flags.StringVar(&s.In, "state", "", "Read the state from `FILE` instead of terraform.tfstate.")
 }
 
-// WriteFlags declares the flags of commands that write the state.
-func (s *StateFiles) WriteFlags(c *Call) {
-	s.EditFlags(c)
+// StateWriteFlags declares the flags of commands that write the state.
+func (c *Call) StateWriteFlags(s *StateFiles) {
+	c.StateEditFlags(s)
 	c.Flags.StringVar(&s.Out, "state-out", "", "Write the state to `FILE` instead of where it was read from.")
 }
 
-// EditFlags declares the flags of commands that change the state where it is.
-func (s *StateFiles) EditFlags(c *Call) {
-	s.ReadFlags(c)
+// StateEditFlags declares the flags of commands that change the state where it is.
+func (c *Call) StateEditFlags(s *StateFiles) {
+	c.StateReadFlags(s)
 	c.Flags.StringVar(&s.Backup, "backup", "", "Keep the former state in `FILE` instead of one with .backup behind its name; - keeps none.")
 }
 
-// Deprecated warns of what is kept for compatibility only.
-func (s *StateFiles) Deprecated() (diags diag.List) {
+// DeprecatedStateFlags warns of what is kept for compatibility only.
+func DeprecatedStateFlags(s StateFiles) (diags diag.List) {
 	if s.In != "" {
 		diags = diags.Warnf(nil, "Deprecated flag: -state", "Say in the configuration where the state is, so that every command finds it: terraform { backend \"local\" { path = %q } }", s.In)
 	}
 	return diags
-}
-
-// Apply writes the files into the options of a store.
-func (s *StateFiles) Apply(o *store.Options) {
-	o.ReadFrom, o.WriteTo, o.BackupTo = s.In, s.Out, s.Backup
 }
 
 // TestFlag declares the flag that says where the files of tests are.

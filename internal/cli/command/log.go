@@ -61,13 +61,11 @@ func (a *App) logWarning(format string, args ...any) {
 	a.logWarned = true
 }
 
-// coreLog is the log of everything but the plugins.
-func (a *App) coreLog() *slog.Logger { return a.log("TF_LOG_CORE") }
-
 // LogStart begins the log of the program with what it is and what it was asked to do.
 func (a *App) LogStart(args []string) {
-	log := a.coreLog()
-	log.Info(a.Title + " version: " + strings.TrimPrefix(a.Version(), a.Title+" "))
+	a.CoreLog, a.ProviderLog = a.log("TF_LOG_CORE"), a.log("TF_LOG_PROVIDER")
+	log := a.CoreLog
+	log.Info(a.Title + " version: " + strings.TrimPrefix(a.StateVersion(), a.Title+" "))
 	log.Info("Go runtime version: " + runtime.Version())
 	log.Info(fmt.Sprintf("CLI args: %q", withoutValues(args)))
 	if a.StartDir != "" {

@@ -4,9 +4,10 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/settings"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -123,11 +124,11 @@ func (c *Call) Finish(summary string, err error) Outcome {
 
 // Interrupted shows what a killed run left open.
 func (c *Call) Interrupted(s *state.Snapshot) {
-	c.beside(tombolo.BlankWarning(s))
+	c.beside(engine.BlankWarning(s))
 	if s == nil || s.Running != nil {
 		return // a run that is under way has operations in flight, as it should
 	}
-	c.beside(tombolo.InterruptedWarnings(s))
+	c.beside(engine.InterruptedWarnings(s))
 }
 
 // beside shows problems that are not of what the command does, on standard error: the output of some commands is read by programs.
@@ -157,4 +158,14 @@ func (c *Call) Green(text string) string {
 		return "\x1b[32m\x1b[1m" + text + "\x1b[0m"
 	}
 	return text
+}
+
+// Settings reads the CLI configuration. Its warnings are shown as it is read: they are not about what the command does.
+func (c *Call) Settings() (*settings.Settings, diag.List) {
+	set, diags := c.Surroundings.Settings()
+	if !c.warned {
+		c.warned = true
+		c.beside(diags.OnlyWarnings())
+	}
+	return set, diags.OnlyErrors()
 }

@@ -1,6 +1,10 @@
 package command
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/engine"
+)
 
 func TestTheLiveDisplayNeedsATerminalThatNobodyRecords(t *testing.T) {
 	size := func() (int, int) { return 80, 24 }
@@ -22,7 +26,7 @@ func TestTheLiveDisplayNeedsATerminalThatNobodyRecords(t *testing.T) {
 		{"automation", []string{"TERM=xterm", "TF_IN_AUTOMATION=1"}, true, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			call := &Call{App: &App{Environ: c.environ, OutTerminal: c.terminal, Size: size}, noColor: c.noColor}
+			call := &Call{App: &App{Surroundings: engine.Surroundings{Environ: c.environ}, OutTerminal: c.terminal, Size: size}, noColor: c.noColor}
 			if got := call.ViewOptions().Size != nil; got != c.want {
 				t.Errorf("got %v", got)
 			}

@@ -12,11 +12,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/term"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/console"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
 // Console is the command console.
@@ -34,7 +34,7 @@ brackets or an open heredoc goes on in the next line.`,
 		Example: `echo 'cidrsubnet("10.0.0.0/8", 8, 2)' | ~ console`,
 		Setup: func(c *command.Call) command.Run {
 			k := &consoleCommand{call: c}
-			k.files.ReadFlags(c)
+			c.StateReadFlags(&k.files)
 			k.variables.VariableFlags(c)
 			c.Flags.BoolVar(&k.plan, "plan", false, "Make a plan first, and evaluate with planned values in place of those of the state.")
 			return func(ctx context.Context) command.Outcome {
@@ -65,7 +65,7 @@ func (k *consoleCommand) run(ctx context.Context) command.Outcome {
 	if !c.Report(diags) {
 		return command.Failed
 	}
-	run, diags := project.Open(ctx, tombolo.OpenOptions{Operation: "OperationTypePlan"})
+	run, diags := project.Open(ctx, engine.OpenOptions{Operation: "OperationTypePlan"})
 	if !c.Report(diags) {
 		return command.Failed
 	}
@@ -90,9 +90,9 @@ func (k *consoleCommand) values(root *config.Module) (map[string]cty.Value, diag
 	return root.RawValues(raw), diags.Extend(more)
 }
 
-func (k *consoleCommand) converse(ctx context.Context, run *tombolo.Run, values map[string]cty.Value) command.Outcome {
+func (k *consoleCommand) converse(ctx context.Context, run *engine.Run, values map[string]cty.Value) command.Outcome {
 	c := k.call
-	evaluator, diags := run.Console(ctx, tombolo.ConsoleOptions{Plan: k.plan, Variables: values})
+	evaluator, diags := run.Console(ctx, engine.ConsoleOptions{Plan: k.plan, Variables: values})
 	if diags.HasErrors() && evaluator != nil {
 		diags = diags.Warnf(nil, "Not everything could be evaluated: expressions that depend on what has failed have no sure result.", "")
 	}

@@ -22,7 +22,7 @@ values are shown only when asked for by name, and in JSON documents.`,
 ~ output -json`,
 		Setup: func(c *command.Call) command.Run {
 			o := &outputs{}
-			o.files.ReadFlags(c)
+			c.StateReadFlags(&o.files)
 			c.Flags.BoolVar(&o.json, "json", false, "Print a JSON document for programs.")
 			c.Flags.BoolVar(&o.raw, "raw", false, "Print one value as it is, without quotes and line end.")
 			return func(ctx context.Context) command.Outcome { return runOutput(ctx, c, o) }

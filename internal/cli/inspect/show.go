@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
@@ -57,19 +57,19 @@ func showState(ctx context.Context, c *command.Call, asJSON bool) command.Outcom
 // showIn shows a state with the schemas of the configuration at hand.
 func showIn(ctx context.Context, c *command.Call, s *state.State, asJSON bool) command.Outcome {
 	project, diags := c.Project(ctx, command.ProjectOptions{})
-	if diags = command.ErrorsOnly(diags); len(diags) > 0 {
+	if diags = diags.OnlyErrors(); len(diags) > 0 {
 		return c.End(diags)
 	}
 	defer project.Close()
 	return printState(c, project, s, asJSON)
 }
 
-func printState(c *command.Call, project *tombolo.Project, s *state.State, asJSON bool) command.Outcome {
+func printState(c *command.Call, project *engine.Project, s *state.State, asJSON bool) command.Outcome {
 	var err error
 	if asJSON {
-		err = tfjson.State(c.Out, s, command.Schemas(project, s))
+		err = tfjson.State(c.Out, s, project.Schemas(s))
 	} else {
-		err = view.State(c.ViewOptions(), s, command.Schemas(project, s))
+		err = view.State(c.ViewOptions(), s, project.Schemas(s))
 	}
 	return c.Finish("Failed to show the state", err)
 }
@@ -102,12 +102,12 @@ func showPlan(ctx context.Context, c *command.Call, name string, asJSON bool) co
 		return c.End(diags)
 	}
 	project, diags := c.Project(ctx, command.ProjectOptions{Saved: pl})
-	if diags = command.ErrorsOnly(diags); len(diags) > 0 {
+	if diags = diags.OnlyErrors(); len(diags) > 0 {
 		return c.End(diags)
 	}
 	defer project.Close()
 	prior := pl.Prior()
-	all := command.Schemas(project, prior, pl.Changes...)
+	all := project.Schemas(prior, pl.Changes...)
 	if asJSON {
 		return c.Finish("Failed to show the plan", tfjson.Plan(c.Out, pl, prior, project.Config(), all))
 	}

@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -33,14 +33,14 @@ func runVersion(c *command.Call, asJSON bool) command.Outcome {
 	if asJSON {
 		info := tfjson.VersionInfo{TerraformVersion: state.LanguageVersion, Platform: platform, ProviderSelections: selections}
 		if c.Program != "terraform" {
-			info.TomboloVersion = tombolo.Version
+			info.TomboloVersion = engine.Version
 		}
 		return c.Finish("Failed to show the version", tfjson.Version(c.Out, info))
 	}
 	if c.Program == "terraform" {
 		fmt.Fprintf(c.Out, "Terraform v%s\non %s\n", state.LanguageVersion, platform)
 	} else {
-		fmt.Fprintf(c.Out, "Tombolo v%s\non %s\nspeaks the language of Terraform v%s\n", tombolo.Version, platform, state.LanguageVersion)
+		fmt.Fprintf(c.Out, "Tombolo v%s\non %s\nspeaks the language of Terraform v%s\n", engine.Version, platform, state.LanguageVersion)
 	}
 	for _, name := range slices.Sorted(maps.Keys(selections)) {
 		fmt.Fprintf(c.Out, "+ provider %s v%s\n", name, selections[name])

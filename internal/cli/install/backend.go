@@ -12,10 +12,11 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/backend"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/state"
@@ -40,7 +41,7 @@ func (s *backendSetup) flags(c *command.Call) {
 
 // run sets up the backend that the root module asks for. The warnings are for the end of init.
 func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Module) (warnings, diags diag.List) {
-	configured, diags := command.BackendOf(root)
+	configured, diags := backend.Of(root)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -67,7 +68,7 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 		return warnings, nil // the block is the one that was set up, perhaps with settings beside it
 	case unchanged || s.reconfigure:
 	case !recorded.Readable():
-		return nil, diags.Errorf(nil, "Backend configuration changed", "%s", command.NoMigration(c.Title, recorded.Type))
+		return nil, diags.Errorf(nil, "Backend configuration changed", "%s", backend.NoMigration(c.Title, recorded.Type))
 	case recorded != nil && !s.migrate && !s.force:
 		return nil, diags.Errorf(nil, "Backend configuration changed", "The place of states is another one than before. To copy the states there, use \"%[1]s init -migrate-state\". To leave them alone and go on with what is at the new place, use \"%[1]s init -reconfigure\".", c.Program)
 	default:
@@ -91,7 +92,7 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 }
 
 // override takes over what the command line says beside the block.
-func (s *backendSetup) override(c *command.Call, b *command.Backend) (diags diag.List) {
+func (s *backendSetup) override(c *command.Call, b *backend.Backend) (diags diag.List) {
 	for _, text := range s.settings {
 		if name, value, ok := strings.Cut(text, "="); ok {
 			if _, known := b.Config[name]; !known {
@@ -123,7 +124,7 @@ func (s *backendSetup) override(c *command.Call, b *command.Backend) (diags diag
 }
 
 // copyStates copies all states that are not empty from one place to another, after asking. The old ones stay where they are, as backups.
-func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to *command.Backend) diag.List {
+func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to *backend.Backend) diag.List {
 	old, new := c.Store(from, from.Options().Store()), c.Store(to, to.Options().Store())
 	names, err := old.Workspaces(ctx)
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *backendSetup) copyState(ctx context.Context, what *state.State, to stat
 	}
 	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
 	if err != nil {
-		return tombolo.LockProblem(err)
+		return engine.LockProblem(err)
 	}
 	err = errors.Join(session.Replace(ctx, what), session.Unlock())
 	return diag.FromError("Error saving the state", err)
@@ -226,7 +227,7 @@ func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root 
 	}
 	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
 	if err != nil {
-		return tombolo.LockProblem(err)
+		return engine.LockProblem(err)
 	}
 	return diag.FromError("Failed to create the workspace", session.Unlock())
 }

@@ -3,16 +3,15 @@ package install
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/fetch"
 	"github.com/tombolo-iac/tombolo/internal/fetch/download"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/view"
-	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Get is the command get.
@@ -60,11 +59,8 @@ func fetchModules(ctx context.Context, c *command.Call, upgrade bool, tests stri
 	for _, run := range testfile.Calls(files) {
 		calls = append(calls, *run.Place())
 	}
-	_, diags = fetch.InstallModules(ctx, ".", filepath.ToSlash(c.DataDir()), fetch.Options{
-		Base: c.DataBase(), LanguageVersion: state.LanguageVersion, Upgrade: upgrade, Progress: func(line string) { announce(c, "", view.Clean(line)) },
-		Packages: fetch.Online(c.Web(), c.Environ), Calls: calls,
-	})
-	return diags
+	progress := func(line string) { announce(c, "", view.Clean(line)) }
+	return c.InstallModules(ctx, engine.ModuleOptions{Upgrade: upgrade, Calls: calls, Progress: progress})
 }
 
 // copyModule fills the working directory with a module, and tells whether that went well.

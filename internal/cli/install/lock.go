@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
@@ -138,7 +139,7 @@ func targets(texts []string) (list []packages.Platform, diags diag.List) {
 
 // lockable gives what the configuration wants of all providers, or of those that are named.
 func lockable(cfg *config.Config, names []string) (plugins.Wanted, diag.List) {
-	all, diags := command.Wanted(cfg)
+	all, diags := engine.Wanted(cfg)
 	if len(names) == 0 || diags.HasErrors() {
 		return all, diags
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 )
@@ -44,7 +45,7 @@ func (m mirroring) run(ctx context.Context, c *command.Call, dir string) diag.Li
 		return diags
 	}
 	defer project.Close()
-	wanted, more := command.Wanted(project.Config())
+	wanted, more := engine.Wanted(project.Config())
 	diags = diags.Extend(more)
 	_, more = c.Settings()
 	diags = diags.Extend(more)

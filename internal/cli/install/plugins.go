@@ -3,19 +3,15 @@ package install
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
-	"github.com/tombolo-iac/tombolo"
-	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
-	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // installProviders makes every provider that configuration and state need available, and writes the lock file.
@@ -25,46 +21,39 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 		return c.Report(diags)
 	}
 	defer project.Close()
-	locked, more := lockfile.Load(".")
-	if diags = diags.Extend(more); more.HasErrors() {
-		return c.Report(diags)
+	if _, more := lockfile.Load("."); more.HasErrors() { // before anything is said of providers
+		return c.Report(diags.Extend(more))
 	}
 	announce(c, "initializing_provider_plugin_message", c.Bold("Initializing provider plugins..."))
-	wanted, more := command.Wanted(project.Config())
-	diags = diags.Extend(more).Extend(wantedByTests(ctx, c, *i.tests, wanted)).Extend(versionsOfBuiltin(wanted))
-	set, more := c.Settings()
-	diags = diags.Extend(more)
-	if i.backend || project.Config().Root.Backend == nil && project.Config().Root.Cloud == nil {
-		diags = diags.Extend(wantedByState(ctx, c, project, wanted))
-	}
-	attached, more := c.Reattached()
-	if diags = diags.Extend(more); diags.HasErrors() {
-		return c.Report(diags)
-	}
-	sources := plugins.NewSources(set, c.SettingsEnvironment().ImpliedMirrors(), c.Web())
-	if len(i.pluginDirs) > 0 {
-		sources = plugins.OnlyFolders(i.pluginDirs)
-	}
+	c.Settings() // shows its warnings
 	shown := newProgress(c)
 	defer shown.close()
-	result, more := plugins.Install(ctx, plugins.Options{
-		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Sources: sources,
-		Cache: packages.Folder{Dir: set.PluginCacheDir}, CacheUnlocked: set.PluginCacheMayBreakLockFile,
-		Overrides: command.Uninstalled(set), BuiltIn: command.BuiltIn, Upgrade: i.upgrade,
-		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok },
-		Progress:  func(s plugins.Step) { showStep(c, shown, s) },
-	})
+	o := engine.ProviderOptions{
+		Upgrade: i.upgrade, Dirs: i.pluginDirs, More: plugins.Wanted{},
+		Progress: func(s plugins.Step) { showStep(c, shown, s) },
+	}
+	diags = diags.Extend(wantedByTests(ctx, c, *i.tests, o.More))
+	if i.backend || project.Config().Root.Backend == nil && project.Config().Root.Cloud == nil {
+		var more diag.List
+		o.State, more = stored(ctx, c, project)
+		diags = diags.Extend(more)
+	}
+	if diags.HasErrors() {
+		_, more := engine.Wanted(project.Config())
+		return c.Report(diags.Extend(more))
+	}
+	installed, more := c.InstallProviders(ctx, project.Config(), o)
 	shown.close()
-	if result.Signed {
+	if installed.Signed {
 		announce(c, "", "Partner and community providers are signed by those who make them, with the keys\nthat the registry names for them.")
 	}
-	diags = diags.Extend(more).Extend(command.OverrideWarning(set, wanted, "Init is not needed for a provider that is under development: the program in that directory is used as it is, and no version of it is locked.")).Extend(command.ProgramNote(set, wanted))
+	diags = diags.Extend(more).Extend(engine.OverrideWarning(installed.Settings, installed.Wanted, "Init is not needed for a provider that is under development: the program in that directory is used as it is, and no version of it is locked.")).Extend(engine.ProgramNote(installed.Settings, installed.Wanted))
 	if more.HasErrors() {
 		return c.Report(diags)
 	}
-	if diags = diags.Extend(writeLock(c, locked, result, i.lockfile == readOnly)); i.prepare && !diags.HasErrors() {
-		diags = diags.Extend(i.prepareProviders(ctx, c, programFolders(ctx, c.PluginFolder(), command.Uninstalled(set), wanted, result.Lock), preparing{
-			refused: set.PlanPrograms.Refusal, ofProject: ofProject(set.Explicit || len(i.pluginDirs) > 0, locked, result.Lock),
+	if diags = diags.Extend(writeLock(c, installed.Before, installed.Result, i.lockfile == readOnly)); i.prepare && !diags.HasErrors() {
+		diags = diags.Extend(i.prepareProviders(ctx, c, programFolders(ctx, c.PluginFolder(), engine.Uninstalled(installed.Settings), installed.Wanted, installed.Lock), preparing{
+			refused: installed.Settings.PlanPrograms.Refusal, ofProject: ofProject(installed.Settings.Explicit || len(i.pluginDirs) > 0, installed.Before, installed.Lock),
 		}))
 	}
 	return c.Report(diags)
@@ -99,10 +88,10 @@ func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plug
 	files, diags := c.TestFiles(dir)
 	for _, run := range testfile.Calls(files) {
 		other, more := c.TestModule(ctx, run)
-		if diags = diags.Extend(command.ErrorsOnly(more)); more.HasErrors() {
+		if diags = diags.Extend(more.OnlyErrors()); more.HasErrors() {
 			continue
 		}
-		need, more := command.Wanted(other)
+		need, more := engine.Wanted(other)
 		diags = diags.Extend(more)
 		for p, constraints := range need {
 			wanted[p] = wanted[p].And(constraints)
@@ -111,20 +100,17 @@ func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plug
 	return diags
 }
 
-// wantedByState adds the providers of objects that the configuration may not mention any more.
-func wantedByState(ctx context.Context, c *command.Call, project *tombolo.Project, wanted plugins.Wanted) diag.List {
+// stored reads the state, whose objects may have providers that the configuration does not mention any more.
+func stored(ctx context.Context, c *command.Call, project *engine.Project) (*state.State, diag.List) {
 	store, diags := c.StoreOf(project.Config().Root, command.StateFiles{})
 	if diags.HasErrors() {
-		return diags
+		return nil, diags
 	}
 	snapshot, more := c.SnapshotOf(ctx, store)
-	if diags = diags.Extend(more); more.HasErrors() || snapshot.State == nil {
-		return diags
+	if diags = diags.Extend(more); more.HasErrors() {
+		return nil, diags
 	}
-	for _, r := range snapshot.State.Resources() {
-		wanted[r.Provider.Provider] = wanted[r.Provider.Provider].And(require.Constraints{})
-	}
-	return diags
+	return snapshot.State, diags
 }
 
 func showStep(c *command.Call, shown *progress, s plugins.Step) {
@@ -134,17 +120,6 @@ func showStep(c *command.Call, shown *progress, s plugins.Step) {
 	}
 	shown.ended(s.Provider.ForDisplay())
 	shown.tell(stepText(c, s))
-}
-
-// versionsOfBuiltin refuses constraints of providers that have no version but that of the program which they are part of.
-func versionsOfBuiltin(wanted plugins.Wanted) (diags diag.List) {
-	for _, p := range slices.SortedFunc(maps.Keys(wanted), func(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) }) {
-		if p.IsBuiltin() && !wanted[p].IsEmpty() {
-			diags = diags.Errorf(nil, "Invalid dependency on built-in provider",
-				"%s is part of this program and has no version of its own, but the configuration asks for %q. Remove the version constraint.", p.ForDisplay(), wanted[p])
-		}
-	}
-	return diags
 }
 
 // stepText is the line that tells of a step; programs that read JSON get other words for the same.

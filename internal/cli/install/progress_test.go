@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
 // screen is what was drawn so far.
@@ -30,7 +31,7 @@ func (s *screen) String() string {
 
 func TestDownloadsShowOnATerminal(t *testing.T) {
 	var out screen
-	c := &command.Call{App: &command.App{Out: &out, OutTerminal: true, Environ: []string{"TERM=xterm"}, Size: func() (int, int) { return 80, 24 }}}
+	c := &command.Call{App: &command.App{Out: &out, OutTerminal: true, Surroundings: engine.Surroundings{Environ: []string{"TERM=xterm"}}, Size: func() (int, int) { return 80, 24 }}}
 	p := newProgress(c)
 	defer p.close()
 	p.tell("Installing corp/thing v1.0.0...")

@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
@@ -43,7 +44,7 @@ func runProviders(ctx context.Context, c *command.Call, tests string) command.Ou
 	if project.Config().IsEmpty() {
 		return c.End(diags.Errorf(nil, "No configuration files", "The directory %s has no configuration (no .tf files).", workingDir()))
 	}
-	_, more := command.Wanted(project.Config())
+	_, more := engine.Wanted(project.Config())
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)
 	}
@@ -86,7 +87,7 @@ type branch struct {
 
 func needs(m *config.Module) *branch {
 	b := &branch{}
-	wanted, _ := command.WantedBy(m) // whose constraints were checked for all modules together
+	wanted, _ := engine.WantedBy(m) // whose constraints were checked for all modules together
 	for p, constraints := range wanted {
 		b.providers = append(b.providers, strings.TrimSpace("provider["+p.String()+"] "+constraints.String()))
 	}
@@ -105,10 +106,10 @@ func needsOfTests(ctx context.Context, c *command.Call, files []*testfile.File) 
 		b := &branch{name: "test." + strings.ReplaceAll(strings.TrimSuffix(f.Name, ".tftest.hcl"), "/", ".")}
 		for _, run := range testfile.Calls([]*testfile.File{f}) {
 			cfg, more := c.TestModule(ctx, run)
-			if diags = diags.Extend(command.ErrorsOnly(more)); more.HasErrors() {
+			if diags = diags.Extend(more.OnlyErrors()); more.HasErrors() {
 				continue
 			}
-			_, more = command.Wanted(cfg)
+			_, more = engine.Wanted(cfg)
 			diags = diags.Extend(more)
 			below := needs(cfg.Root)
 			below.name = "run." + run.Name

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
@@ -32,7 +33,7 @@ func runSchema(ctx context.Context, c *command.Call) command.Outcome {
 		return c.End(diags)
 	}
 	defer project.Close()
-	wanted, more := command.Wanted(project.Config())
+	wanted, more := engine.Wanted(project.Config())
 	diags = diags.Extend(more)
 	snapshot, more := c.SnapshotOf(ctx, project.Store())
 	if diags = diags.Extend(more); diags.HasErrors() {
@@ -48,7 +49,7 @@ func runSchema(ctx context.Context, c *command.Call) command.Outcome {
 		}
 	}
 	schemas := tfjson.Schemas{}
-	for _, p := range command.SortedProviders(needed) {
+	for _, p := range engine.SortedProviders(needed) {
 		schema, more := project.Schema(p)
 		if diags = diags.Extend(more); schema != nil {
 			schemas[p] = schema

@@ -7,9 +7,9 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -41,7 +41,7 @@ func Destroy() *command.Command {
 func setupApply(c *command.Call, destroy bool) func(context.Context) command.Outcome {
 	p := &planning{}
 	p.flags(c)
-	p.StateFiles.WriteFlags(c)
+	c.StateWriteFlags(&p.StateFiles)
 	var approved bool
 	c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
 	return func(ctx context.Context) command.Outcome {
@@ -94,8 +94,8 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 // perform applies a plan and shows what came of it. The diagnostics are what is still to be shown of the planning.
 func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag.List) command.Outcome {
 	c := s.call
-	_, more := s.run.ApplyWith(s.ctx, pl, tombolo.ApplyOptions{Ephemeral: ephemeral(pl, values), KeepOutputs: c.Path == "refresh"})
-	diags = slices.DeleteFunc(diags, tombolo.OfCheckBlock).Extend(more) // checks have been made again
+	_, more := s.run.ApplyWith(s.ctx, pl, engine.ApplyOptions{Ephemeral: ephemeral(pl, values), KeepOutputs: c.Path == "refresh"})
+	diags = slices.DeleteFunc(diags, engine.OfCheckBlock).Extend(more) // checks have been made again
 	after := s.run.State()
 	if !s.release() {
 		c.Report(diags)

@@ -3,10 +3,10 @@ package run
 import (
 	"fmt"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -44,8 +44,8 @@ func (p *planning) limits(c *command.Call) {
 }
 
 // options makes options of the flags; problems are reported.
-func (p *planning) options(c *command.Call) (tombolo.PlanOptions, bool) {
-	o := tombolo.PlanOptions{SkipRefresh: !p.refresh}
+func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
+	o := engine.PlanOptions{SkipRefresh: !p.refresh}
 	switch {
 	case p.parallelism < 0:
 		c.Report(diag.List{}.Errorf(nil, "Invalid parallelism value", "The parallelism must be a positive number, and %d is none.", p.parallelism))

@@ -8,11 +8,11 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -30,7 +30,7 @@ An import block in the configuration does the same as part of a plan, for many o
 			p := &planning{refreshOnly: true, refresh: true, editing: true}
 			p.Variables.VariableFlags(c)
 			p.Locking.LockFlags(c)
-			p.StateFiles.WriteFlags(c)
+			c.StateWriteFlags(&p.StateFiles)
 			var ignored bool
 			c.Flags.StringVar(&p.dir, "config", "", "The `FOLDER` of the configuration, if it is not the working directory.")
 			c.Flags.BoolVar(&p.input, "input", true, "Ask nothing: what is missing is an error.")
@@ -66,7 +66,7 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 	say := func(format string, args ...any) { fmt.Fprintln(c.Out, view.Clean(fmt.Sprintf(format, args...))) }
 	say("%s: Importing from ID %q...", target, id)
 	s.options.SkipRefresh = true
-	s.options.Import = &tombolo.Import{Target: target, ID: id, Found: func() {
+	s.options.Import = &engine.Import{Target: target, ID: id, Found: func() {
 		say("%s: Import prepared!\n  Prepared %s for import", target, target.Resource.Type)
 	}}
 	pl, diags := s.plan()

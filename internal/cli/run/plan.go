@@ -24,7 +24,7 @@ With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
 		Setup: func(c *command.Call) command.Run {
 			p := &planning{}
 			p.flags(c)
-			p.StateFiles.ReadFlags(c)
+			c.StateReadFlags(&p.StateFiles)
 			var out string
 			var detailed bool
 			c.Flags.StringVar(&out, "out", "", "Save the plan to `FILE`.")

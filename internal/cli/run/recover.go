@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -24,9 +24,9 @@ and say what became of them. Options may stand behind the address.`,
 			p := &planning{}
 			p.Variables.VariableFlags(c)
 			p.Locking.LockFlags(c)
-			p.StateFiles.WriteFlags(c)
+			c.StateWriteFlags(&p.StateFiles)
 			c.Flags.BoolVar(&p.input, "input", true, "Ask nothing: what is missing is an error.")
-			var how tombolo.Recovery
+			var how engine.Recovery
 			c.Flags.StringVar(&how.Adopt, "adopt", "", "The object exists: take over the one whose id is `ID`.")
 			c.Flags.BoolVar(&how.Retry, "retry", false, "Nothing has happened: the next apply does it again.")
 			c.Flags.BoolVar(&how.Forget, "forget", false, "Whatever there is, leave it alone: drop it from the state.")
@@ -35,7 +35,7 @@ and say what became of them. Options may stand behind the address.`,
 	}
 }
 
-func runRecover(ctx context.Context, c *command.Call, p *planning, how *tombolo.Recovery) command.Outcome {
+func runRecover(ctx context.Context, c *command.Call, p *planning, how *engine.Recovery) command.Outcome {
 	if len(c.Args) == 0 {
 		return listInterrupted(ctx, c, p)
 	}
@@ -79,7 +79,7 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *tombolo.
 	return command.Done
 }
 
-func recovered(a addr.AbsResourceInstance, how *tombolo.Recovery) string {
+func recovered(a addr.AbsResourceInstance, how *engine.Recovery) string {
 	switch {
 	case how.Adopt != "":
 		return fmt.Sprintf("%s is now in the state, with the id %s. The next plan shows how it differs from the configuration.", a, how.Adopt)

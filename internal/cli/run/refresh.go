@@ -20,7 +20,7 @@ func Refresh() *command.Command {
 			p := &planning{refresh: true, refreshOnly: true}
 			p.Variables.VariableFlags(c)
 			p.Locking.LockFlags(c)
-			p.StateFiles.WriteFlags(c)
+			c.StateWriteFlags(&p.StateFiles)
 			c.StringsFlag(&p.targets, "target", "Refresh only the module, resource or instance at `ADDRESS` and what it depends on. May be given more than once.")
 			p.limits(c)
 			return func(ctx context.Context) command.Outcome {

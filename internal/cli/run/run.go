@@ -7,9 +7,9 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
 )
@@ -18,11 +18,11 @@ import (
 type session struct {
 	call    *command.Call
 	flags   *planning
-	options tombolo.PlanOptions
+	options engine.PlanOptions
 	ctx     context.Context
 	running *command.Running
-	project *tombolo.Project
-	run     *tombolo.Run
+	project *engine.Project
+	run     *engine.Run
 	// warnings of the preparation are shown with those of the plan, below it, where they are seen.
 	warnings diag.List
 }
@@ -34,7 +34,7 @@ func begin(ctx context.Context, c *command.Call, p *planning, operation string) 
 		return nil, false
 	}
 	if !p.editing {
-		c.Report(p.StateFiles.Deprecated())
+		c.Report(command.DeprecatedStateFlags(p.StateFiles))
 	}
 	s := &session{call: c, flags: p, options: options}
 	s.ctx, s.running = c.Interruptible(ctx)
@@ -87,7 +87,7 @@ func (s *session) plan() (*plan.Plan, diag.List) {
 }
 
 func (s *session) schemas(pl *plan.Plan) tfjson.Schemas {
-	return command.Schemas(s.project, pl.Base, pl.Changes...)
+	return s.project.Schemas(pl.Base, pl.Changes...)
 }
 
 // release gives the lock back, and reports when that fails.

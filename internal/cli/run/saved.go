@@ -27,7 +27,7 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name string) 
 	s.ctx, s.running = c.Interruptible(ctx)
 	defer s.end()
 	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Files: p.StateFiles, Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort, Saved: pl})
-	if !c.Report(command.ErrorsOnly(diags)) { // its warnings were shown when it was planned
+	if !c.Report(diags.OnlyErrors()) { // its warnings were shown when it was planned
 		return command.Failed
 	}
 	values, diags := ephemeralValues(s.ctx, c, s, pl)

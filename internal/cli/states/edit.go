@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -38,9 +38,9 @@ type edited struct {
 func (e *editing) flags(c *command.Call) {
 	e.Locking.LockFlags(c)
 	if e.inPlace {
-		e.StateFiles.EditFlags(c)
+		c.StateEditFlags(&e.StateFiles)
 	} else {
-		e.StateFiles.WriteFlags(c)
+		c.StateWriteFlags(&e.StateFiles)
 	}
 	var ignored bool
 	c.Flags.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
@@ -113,7 +113,7 @@ func lockWorkspace(ctx context.Context, c *command.Call, ws state.Workspace, e e
 	req := state.LockRequest{Unlocked: !e.Locking.Lock, Info: state.LockInfo{Operation: e.operation}}
 	session, err := state.Acquire(ctx, ws, req, e.Timeout, func(l *state.LockedError) { c.View().Send(event.LockWaiting{Info: l.Info}) })
 	if err != nil {
-		return nil, tombolo.LockProblem(err)
+		return nil, engine.LockProblem(err)
 	}
 	c.Interrupted(session.Snapshot())
 	return session, nil

@@ -16,7 +16,7 @@ func cmdStateList() *command.Command {
 		Setup: func(c *command.Call) command.Run {
 			var files command.StateFiles
 			var id string
-			files.ReadFlags(c)
+			c.StateReadFlags(&files)
 			c.Flags.StringVar(&id, "id", "", "List only objects whose attribute id is `ID`.")
 			return func(ctx context.Context) command.Outcome { return stateList(ctx, c, files, id) }
 		},

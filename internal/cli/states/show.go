@@ -15,7 +15,7 @@ func cmdStateShow() *command.Command {
 		Example: `~ state show 'terraform_data.a["first"]'`,
 		Setup: func(c *command.Call) command.Run {
 			var files command.StateFiles
-			files.ReadFlags(c)
+			c.StateReadFlags(&files)
 			return func(ctx context.Context) command.Outcome { return stateShow(ctx, c, files) }
 		},
 	}
@@ -30,7 +30,7 @@ func stateShow(ctx context.Context, c *command.Call, files command.StateFiles) c
 		return c.Say("Error parsing instance address: %s\n\n%s See \"%s state list\" for the addresses of all instances.", c.Args[0], diags[0].Detail, c.Program)
 	}
 	project, diags := c.Project(ctx, command.ProjectOptions{Files: files})
-	if diags = command.ErrorsOnly(diags); len(diags) > 0 {
+	if diags = diags.OnlyErrors(); len(diags) > 0 {
 		return c.End(diags)
 	}
 	defer project.Close()
@@ -45,5 +45,5 @@ func stateShow(ctx context.Context, c *command.Call, files command.StateFiles) c
 	if i := s.Instance(a); i == nil || i.Current == nil {
 		return c.Say("No instance found for the given address!\n\nThe state holds nothing at %s. See \"%s state list\" for the addresses of all instances.", a, c.Program)
 	}
-	return c.Finish("Failed to show the instance", view.Object(c.ViewOptions(), s, a, command.Schemas(project, s)))
+	return c.Finish("Failed to show the instance", view.Object(c.ViewOptions(), s, a, project.Schemas(s)))
 }

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/suite"
 	"github.com/tombolo-iac/tombolo/internal/suite/report"
@@ -86,7 +86,7 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 	}
 	t.places = places{call: c}
 	c.Report(t.places.remains(ctx))
-	o := report.Options{View: c.ViewOptions(), Verbose: t.verbose, Schemas: command.Schemas, Diagnostics: func(list diag.List) diag.List {
+	o := report.Options{View: c.ViewOptions(), Verbose: t.verbose, Schemas: (*engine.Project).Schemas, Diagnostics: func(list diag.List) diag.List {
 		c.ReadSources(list)
 		return c.Named(list)
 	}}
@@ -112,7 +112,7 @@ func (t *testing) load(ctx context.Context) diag.List {
 	diags = diags.Extend(more)
 	for _, run := range testfile.Calls(files) {
 		_, more := c.TestModule(ctx, run)
-		diags = diags.Extend(command.ErrorsOnly(more))
+		diags = diags.Extend(more.OnlyErrors())
 	}
 	for _, name := range t.filter {
 		if !slices.ContainsFunc(files, func(f *testfile.File) bool { return f.Name == slashed(name) }) {
@@ -151,7 +151,7 @@ func (t *testing) variables(f *testfile.File) config.Values {
 }
 
 // project loads a module for a run.
-func (t *testing) project(ctx context.Context, w suite.Wanted) (*tombolo.Project, diag.List) {
+func (t *testing) project(ctx context.Context, w suite.Wanted) (*engine.Project, diag.List) {
 	return t.call.Load(ctx, command.ProjectOptions{Module: w.Run.Place(), RootProviders: w.Providers, Events: t.running.Track(), Abort: t.running.Abort})
 }
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/suite"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
@@ -25,7 +25,7 @@ type Options struct {
 	// Verbose shows the plan or state of each run.
 	Verbose bool
 	// Schemas gives the schemas for a plan or state.
-	Schemas func(p *tombolo.Project, s *state.State, changes ...*plan.Change) tfjson.Schemas
+	Schemas func(p *engine.Project, s *state.State, changes ...*plan.Change) tfjson.Schemas
 	// Diagnostics prepares problems to be shown; nil shows them as they are.
 	Diagnostics func(diag.List) diag.List
 }

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	eng "github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/fetch"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/view"
@@ -46,8 +46,8 @@ func header(source addr.Provider) string {
 
 // opened is a project with its lock.
 type opened struct {
-	project *tombolo.Project
-	run     *tombolo.Run
+	project *eng.Project
+	run     *eng.Run
 }
 
 func (o opened) close() {
@@ -66,13 +66,13 @@ func (l *library) open(ctx context.Context) (opened, error) {
 		}
 		l.ready = string(text)
 	}
-	project, diags := tombolo.Load(ctx, tombolo.Options{
+	project, diags := eng.Load(ctx, eng.Options{
 		Dir: l.dir, OriginalDir: l.dir, Providers: map[addr.Provider]provider.Factory{l.source: l.make}, Abort: ctx,
 	})
 	if diags.HasErrors() {
 		return opened{}, l.failure(nil, diags)
 	}
-	run, diags := project.Open(ctx, tombolo.OpenOptions{})
+	run, diags := project.Open(ctx, eng.OpenOptions{})
 	if diags.HasErrors() {
 		project.Close()
 		return opened{}, l.failure(project, diags)
@@ -96,7 +96,7 @@ func (l *library) warn(diags diag.List) {
 }
 
 // failure makes an error of problems, as people see them.
-func (l *library) failure(p *tombolo.Project, diags diag.List) error {
+func (l *library) failure(p *eng.Project, diags diag.List) error {
 	return &failed{view.Diagnostics(view.Options{Width: 120, Sources: func() map[string][]byte {
 		if p != nil {
 			return p.Config().Files
@@ -110,7 +110,7 @@ func (l *library) failure(p *tombolo.Project, diags diag.List) error {
 }
 
 func (l *library) plan(ctx context.Context, m mode) (*planned, error) {
-	options := tombolo.PlanOptions{}
+	options := eng.PlanOptions{}
 	switch m {
 	case refreshing:
 		options.Mode = plan.RefreshOnly
@@ -152,7 +152,7 @@ func (l *library) plan(ctx context.Context, m mode) (*planned, error) {
 }
 
 // schemas gives the schemas of all providers that documents need.
-func (l *library) schemas(p *tombolo.Project, s *state.State, changes []*plan.Change) tfjson.Schemas {
+func (l *library) schemas(p *eng.Project, s *state.State, changes []*plan.Change) tfjson.Schemas {
 	out := tfjson.Schemas{}
 	add := func(a addr.Provider) {
 		if out[a] == nil {
@@ -196,7 +196,7 @@ func (l *library) importObject(ctx context.Context, address, id string) error {
 		return err
 	}
 	defer o.close()
-	pl, diags := o.run.Plan(ctx, tombolo.PlanOptions{Mode: plan.RefreshOnly, SkipRefresh: true, Import: &tombolo.Import{Target: target, ID: id}})
+	pl, diags := o.run.Plan(ctx, eng.PlanOptions{Mode: plan.RefreshOnly, SkipRefresh: true, Import: &eng.Import{Target: target, ID: id}})
 	if !diags.HasErrors() {
 		_, diags = o.run.Apply(ctx, pl, nil)
 	}

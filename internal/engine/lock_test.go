@@ -1,4 +1,4 @@
-package tombolo_test
+package engine_test
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -25,12 +25,12 @@ func TestReadOnlyFolderSaysWhatToDo(t *testing.T) {
 		f.Close()
 		t.Skip("this user may write everywhere")
 	}
-	project, diags := tombolo.Load(t.Context(), tombolo.Options{Dir: dir})
+	project, diags := engine.Load(t.Context(), engine.Options{Dir: dir})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
 	defer project.Close()
-	if _, diags = project.Open(t.Context(), tombolo.OpenOptions{}); !diags.HasErrors() || !strings.Contains(diags[0].Detail, "-lock=false") {
+	if _, diags = project.Open(t.Context(), engine.OpenOptions{}); !diags.HasErrors() || !strings.Contains(diags[0].Detail, "-lock=false") {
 		t.Errorf("a folder without the right to write gave %v", diags)
 	}
 }
@@ -41,12 +41,12 @@ func TestReadingWithoutALockBesideARunThatWrites(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(`resource "terraform_data" "a" {}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	project, diags := tombolo.Load(t.Context(), tombolo.Options{Dir: dir})
+	project, diags := engine.Load(t.Context(), engine.Options{Dir: dir})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
 	defer project.Close()
-	writer, diags := project.Open(t.Context(), tombolo.OpenOptions{})
+	writer, diags := project.Open(t.Context(), engine.OpenOptions{})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
@@ -68,15 +68,15 @@ func TestReadingWithoutALockBesideARunThatWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, diags := project.Open(t.Context(), tombolo.OpenOptions{NoLock: true}); !diags.HasErrors() {
+	if _, diags := project.Open(t.Context(), engine.OpenOptions{NoLock: true}); !diags.HasErrors() {
 		t.Error("a second run that may write was let in")
 	}
-	reader, diags := project.Open(t.Context(), tombolo.OpenOptions{NoLock: true, Reading: true})
+	reader, diags := project.Open(t.Context(), engine.OpenOptions{NoLock: true, Reading: true})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
 	defer reader.Close(t.Context())
-	p, diags := reader.Plan(t.Context(), tombolo.PlanOptions{})
+	p, diags := reader.Plan(t.Context(), engine.PlanOptions{})
 	if len(diags) > 0 || len(p.Changes) != 1 {
 		t.Errorf("got a plan of %d changes with %v; want one change, and no word of what the other run is doing now", len(p.Changes), diags)
 	}

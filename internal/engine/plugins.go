@@ -1,22 +1,17 @@
-package command
+package engine
 
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
-	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/internal/host"
@@ -24,34 +19,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// SettingsEnvironment is what the CLI configuration depends on.
-func (a *App) SettingsEnvironment() settings.Environment {
-	home, _ := os.UserHomeDir() // without one there are no default files
-	if h, ok := a.lookupenv("HOME"); ok {
-		home = h
-	}
-	return settings.Environment{Getenv: a.Getenv, Home: home, OS: runtime.GOOS}
-}
-
-// Settings reads the CLI configuration, once. Its warnings are shown as it is read: they are not about what the command does.
-func (c *Call) Settings() (*settings.Settings, diag.List) {
-	if c.settings == nil {
-		var diags diag.List
-		c.settings, diags = settings.Load(c.SettingsEnvironment())
-		c.settingsProblems = ErrorsOnly(diags)
-		c.beside(slices.DeleteFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error }))
-	}
-	return c.settings, c.settingsProblems
-}
-
-// PluginFolder is where init installs providers.
-func (a *App) PluginFolder() packages.Folder {
-	return packages.Folder{Dir: filepath.Join(a.DataDir(), "providers"), Base: a.DataBase()}
-}
-
 // BuiltIn tells whether this program serves a provider itself when no plugin of it is installed.
 func BuiltIn(p addr.Provider) bool {
-	return slices.ContainsFunc(tombolo.BuiltInProviders(), func(source string) bool {
+	return slices.ContainsFunc(BuiltInProviders(), func(source string) bool {
 		own, err := addr.ParseProvider(source)
 		return err == nil && own == p
 	})
@@ -99,17 +69,28 @@ func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 	return wanted, diags
 }
 
-// PlainPlugins tells whether plugins are talked to without TLS: for those who want to see what is said.
-func (c *Call) PlainPlugins() bool { return c.App.Getenv("TF_DISABLE_PLUGIN_TLS") != "" }
+// PlainPlugins reports whether plugins are talked to without TLS: for those who want to see what is said.
+func (s *Surroundings) PlainPlugins() bool { return s.Getenv("TF_DISABLE_PLUGIN_TLS") != "" }
 
-// plugins gives the providers of a configuration, and of everything that is locked, that are programs of their own.
-func (c *Call) plugins(ctx context.Context, project *tombolo.Project, p ProjectOptions) (map[addr.Provider]provider.Factory, diag.List) {
+// PluginOptions say which providers a project needs.
+type PluginOptions struct {
+	// Each asks for a problem of its own for each installed provider that is missing.
+	Each bool
+	// Terse leaves out the warning of providers under development.
+	Terse bool
+	// Own are the caller's own providers, which go before all others and need not be installed.
+	Own map[addr.Provider]provider.Factory
+}
+
+// Plugins returns the providers of a configuration, and of everything that is locked, that are programs of their own. One that runs already goes
+// before a program provider in its folder, that before one under development, and that before what init installed.
+func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOptions) (map[addr.Provider]provider.Factory, diag.List) {
 	wanted, diags := Wanted(project.Config())
-	set, more := c.Settings()
+	set, more := s.Settings()
+	diags = diags.Extend(more.OnlyErrors())
+	locked, more := lockfile.Load(s.dir())
 	diags = diags.Extend(more)
-	locked, more := lockfile.Load(".")
-	diags = diags.Extend(more)
-	attached, more := c.Reattached()
+	attached, more := s.Reattached()
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
@@ -120,17 +101,21 @@ func (c *Call) plugins(ctx context.Context, project *tombolo.Project, p ProjectO
 		}
 	}
 	programs, more := plugins.Ready(ctx, plugins.ReadyOptions{
-		Wanted: wanted, Locked: locked, Folder: c.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn, Each: p.EachPlugin,
-		Elsewhere: func(p addr.Provider) bool { _, ok := attached[p]; return ok || ProgramProviders(set)[p] != "" },
+		Wanted: wanted, Locked: locked, Folder: s.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn, Each: o.Each,
+		Elsewhere: func(p addr.Provider) bool {
+			_, runs := attached[p]
+			return runs || o.Own[p] != nil || ProgramProviders(set)[p] != ""
+		},
 	})
 	diags = diags.Extend(misaddressed(misspelt(more, wanted), wanted, ProgramProviders(set)))
-	if !p.Terse {
-		diags = diags.Extend(OverrideWarning(set, wanted, "They need not behave as any released version does, and what they write to the state may be unreadable for one."))
+	if !o.Terse {
+		diags = diags.Extend(OverrideWarning(set, wanted,
+			"They need not behave as any released version does, and what they write to the state may be unreadable for one."))
 	}
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
-	log := c.ProviderLog()
+	log := logOrDiscard(s.ProviderLog)
 	for p, program := range programs {
-		plugin := host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact, Plain: c.PlainPlugins()}
+		plugin := host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact, Plain: s.PlainPlugins()}
 		if why := set.PlanPrograms.Refusal(p, nil); why != nil {
 			// A packaged program provider keeps to it (package pack/generic); any other plugin does not know the variable.
 			plugin.Env = append(os.Environ(), "TOMBOLO_PLAN_REFUSED="+why.Error())
@@ -143,12 +128,13 @@ func (c *Call) plugins(ctx context.Context, project *tombolo.Project, p ProjectO
 	for p, r := range attached {
 		out[p] = r.Factory()
 	}
+	maps.Copy(out, o.Own)
 	return out, diags
 }
 
-// Reattached gives the providers that run already, as the environment says.
-func (c *Call) Reattached() (map[addr.Provider]host.Reattachment, diag.List) {
-	attached, err := host.ParseReattach(c.Getenv(host.ReattachVariable))
+// Reattached returns the providers that run already, as the environment says.
+func (s *Surroundings) Reattached() (map[addr.Provider]host.Reattachment, diag.List) {
+	attached, err := host.ParseReattach(s.Getenv(host.ReattachVariable))
 	if err != nil {
 		return nil, diag.List{}.AppendError("Invalid "+host.ReattachVariable, err)
 	}
@@ -162,7 +148,7 @@ func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 		return diags
 	}
 	var known []string
-	for _, source := range tombolo.BuiltInProviders() {
+	for _, source := range BuiltInProviders() {
 		if p, err := addr.ParseProvider(source); err == nil {
 			known = append(known, p.Type)
 		}
@@ -254,9 +240,9 @@ func ProgramNote(set *settings.Settings, wanted plugins.Wanted) diag.List {
 		"The CLI configuration says where these providers are, so nothing of them is installed and no version is locked:\n%s", list)
 }
 
-// Selections gives the version of each provider that the lock file has.
-func (a *App) Selections() map[string]string {
-	locked, _ := lockfile.Load(".") // what is wrong with it is said where it is needed
+// Selections returns the version of each provider that the lock file has.
+func (s *Surroundings) Selections() map[string]string {
+	locked, _ := lockfile.Load(s.dir()) // what is wrong with it is said where it is needed
 	out := map[string]string{}
 	for _, e := range locked.Entries() {
 		out[e.Provider.String()] = e.Version.String()
@@ -268,6 +254,3 @@ func (a *App) Selections() map[string]string {
 func SortedProviders[T any](set map[addr.Provider]T) []addr.Provider {
 	return slices.SortedFunc(maps.Keys(set), func(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) })
 }
-
-// ProviderLog is where providers' logs go: see log.go.
-func (c *Call) ProviderLog() *slog.Logger { return c.log("TF_LOG_PROVIDER") }

@@ -1,4 +1,4 @@
-package tombolo_test
+package engine_test
 
 import (
 	"context"
@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -46,13 +46,13 @@ func newScene(t *testing.T) *scene {
 }
 
 // run plans, and applies unless planOnly, with a configuration; the plan is nil when there is none.
-func (s *scene) run(config string, planOnly bool, options tombolo.PlanOptions) (*plan.Plan, *state.State, diag.List) {
+func (s *scene) run(config string, planOnly bool, options engine.PlanOptions) (*plan.Plan, *state.State, diag.List) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, "main.tf"), []byte(worldHeader+config), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
 	events := make(chan event.Event, 10000)
-	project, diags := tombolo.Load(context.Background(), tombolo.Options{
+	project, diags := engine.Load(context.Background(), engine.Options{
 		Dir: s.dir, Providers: map[addr.Provider]provider.Factory{world.Addr(): world.Factory(world.Options{Dir: filepath.Join(s.dir, "world")})},
 		Events: event.Func(func(e event.Event) { events <- e }),
 	})
@@ -60,7 +60,7 @@ func (s *scene) run(config string, planOnly bool, options tombolo.PlanOptions) (
 		return nil, nil, diags
 	}
 	defer project.Close()
-	run, more := project.Open(context.Background(), tombolo.OpenOptions{})
+	run, more := project.Open(context.Background(), engine.OpenOptions{})
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, nil, diags
 	}
@@ -80,7 +80,7 @@ func (s *scene) run(config string, planOnly bool, options tombolo.PlanOptions) (
 // apply is run without errors.
 func (s *scene) apply(config string) *state.State {
 	s.t.Helper()
-	_, st, diags := s.run(config, false, tombolo.PlanOptions{})
+	_, st, diags := s.run(config, false, engine.PlanOptions{})
 	if diags.HasErrors() {
 		s.t.Fatal(diags.Err())
 	}
@@ -159,12 +159,12 @@ resource "world_object" "free" {
 	if err != nil || !slices.ContainsFunc(all, func(o world.Object) bool { return o.Name == "user" && o.Password == "token-of-l" }) {
 		t.Errorf("the token did not reach the object: %+v (%v)", all, err)
 	}
-	p, _, diags := s.run(config, true, tombolo.PlanOptions{})
+	p, _, diags := s.run(config, true, engine.PlanOptions{})
 	if diags.HasErrors() || p.Applyable() {
 		t.Errorf("a second plan has something to do: %v", diags.Err())
 	}
 	from := s.mark()
-	if _, _, diags := s.run(config, false, tombolo.PlanOptions{Mode: plan.Destroy}); diags.HasErrors() {
+	if _, _, diags := s.run(config, false, engine.PlanOptions{Mode: plan.Destroy}); diags.HasErrors() {
 		t.Error(diags.Err())
 	}
 	for _, line := range s.happened(from) {
@@ -191,7 +191,7 @@ resource "world_object" "a" {
 	s.apply(config)
 	inOrder(t, s.happened(0), "OPENED l", "CLOSED l", "OPENED l", "CREATED a", "CLOSED l")
 	from := s.mark()
-	if _, _, diags := s.run(config, false, tombolo.PlanOptions{Mode: plan.Destroy}); diags.HasErrors() {
+	if _, _, diags := s.run(config, false, engine.PlanOptions{Mode: plan.Destroy}); diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
 	inOrder(t, s.happened(from), "OPENED l", "CLOSED l", "OPENED l", "DELETED a", "CLOSED l")
@@ -246,7 +246,7 @@ resource "world_object" "a" {
   password = ephemeral.world_lease.l.token
   behave   = { delay = "3s" }
 }
-`, false, tombolo.PlanOptions{})
+`, false, engine.PlanOptions{})
 		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "told to fail") {
 			t.Errorf("%s: got %v", fail, diags.Err())
 		}
@@ -274,7 +274,7 @@ resource "world_object" "a" {
   password = ephemeral.world_lease.l.token
   behave   = { fail = "create" }
 }
-`, false, tombolo.PlanOptions{})
+`, false, engine.PlanOptions{})
 	if !diags.HasErrors() {
 		t.Fatal("the creation was to fail")
 	}
@@ -291,7 +291,7 @@ func TestEphemeralValuesAreRefusedWhereTheyWouldBeKept(t *testing.T) {
 }`,
 	} {
 		s := newScene(t)
-		_, _, diags := s.run("ephemeral \"world_lease\" \"l\" { name = \"l\" }\n"+config, true, tombolo.PlanOptions{})
+		_, _, diags := s.run("ephemeral \"world_lease\" \"l\" { name = \"l\" }\n"+config, true, engine.PlanOptions{})
 		if !diags.HasErrors() {
 			t.Errorf("%s: an ephemeral value was accepted", name)
 		} else if strings.Contains(diags.Err().Error(), "token-of") {
@@ -326,7 +326,7 @@ func TestWriteOnlyValuesReachTheProviderAndNothingElse(t *testing.T) {
 		return "resource \"world_object\" \"a\" {\n  name     = \"a\"\n  value = \"v-" + password[:2] + "\"\n password = \"" + password + "\"\n}\n"
 	}
 	for _, password := range []string{"hush-hush", "pst-pst"} {
-		p, _, diags := s.run(config(password), false, tombolo.PlanOptions{})
+		p, _, diags := s.run(config(password), false, engine.PlanOptions{})
 		if diags.HasErrors() {
 			t.Fatal(diags.Err())
 		}
@@ -362,7 +362,7 @@ resource "world_object" "a" {
 			t.Errorf("stored: %+v", o)
 		}
 	}
-	p, _, diags := s.run(strings.ReplaceAll(config, "VALUE", "three"), true, tombolo.PlanOptions{})
+	p, _, diags := s.run(strings.ReplaceAll(config, "VALUE", "three"), true, engine.PlanOptions{})
 	if diags.HasErrors() || len(p.Changes) != 1 || p.Changes[0].BeforeIdentity.GetAttr("id").AsString() != "a-1" || !p.Changes[0].AfterIdentity.IsWhollyKnown() {
 		t.Errorf("planned: %+v (%v)", p.Changes, diags.Err())
 	}

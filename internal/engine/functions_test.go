@@ -1,4 +1,4 @@
-package tombolo_test
+package engine_test
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -75,8 +75,8 @@ func fickleRun(t *testing.T, config string, saved bool) (planned, applied diag.L
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func(dir string) (*tombolo.Project, *tombolo.Run) {
-		project, diags := tombolo.Load(t.Context(), tombolo.Options{Dir: dir, Providers: map[addr.Provider]provider.Factory{
+	open := func(dir string) (*engine.Project, *engine.Run) {
+		project, diags := engine.Load(t.Context(), engine.Options{Dir: dir, Providers: map[addr.Provider]provider.Factory{
 			world.Addr(): world.Factory(world.Options{Dir: filepath.Join(dir, "world")}),
 			source:       func(context.Context) (provider.Provider, error) { return f, nil },
 		}})
@@ -84,7 +84,7 @@ func fickleRun(t *testing.T, config string, saved bool) (planned, applied diag.L
 			t.Fatal(diags.Err())
 		}
 		t.Cleanup(func() { project.Close() })
-		run, diags := project.Open(t.Context(), tombolo.OpenOptions{})
+		run, diags := project.Open(t.Context(), engine.OpenOptions{})
 		if diags.HasErrors() {
 			t.Fatal(diags.Err())
 		}
@@ -92,7 +92,7 @@ func fickleRun(t *testing.T, config string, saved bool) (planned, applied diag.L
 	}
 	_, run := open(dir)
 	defer func() { run.Close(context.Background()) }()
-	p, planned := run.Plan(t.Context(), tombolo.PlanOptions{})
+	p, planned := run.Plan(t.Context(), engine.PlanOptions{})
 	if planned.HasErrors() {
 		return planned, nil, nil, nil
 	}

@@ -1,4 +1,4 @@
-package tombolo
+package engine
 
 import (
 	"maps"
@@ -7,6 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/host"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -51,3 +53,34 @@ func BuiltInProviders() []string {
 
 // LockProblem words why the lock of a state could not be had.
 func LockProblem(err error) diag.List { return lockFailed(err) }
+
+// Schemas returns the schemas of all providers that the configuration, a state and changes mention, as far as they can be had: documents do
+// without the others.
+func (p *Project) Schemas(s *state.State, changes ...*plan.Change) tfjson.Schemas {
+	out := tfjson.Schemas{}
+	add := func(a addr.Provider) {
+		if _, ok := out[a]; ok {
+			return
+		}
+		if schema, diags := p.Schema(a); schema != nil && !diags.HasErrors() {
+			out[a] = schema
+		}
+	}
+	for _, m := range p.config.Modules {
+		for _, r := range m.Resources {
+			add(r.Provider)
+		}
+		for _, c := range m.ProviderConfigs {
+			add(c.Provider)
+		}
+	}
+	if s != nil {
+		for _, r := range s.Resources() {
+			add(r.Provider.Provider)
+		}
+	}
+	for _, c := range changes {
+		add(c.Provider.Provider)
+	}
+	return out
+}

@@ -1,4 +1,7 @@
-package command
+// Package backend knows the places where states can be kept: what a backend block may say, and the record that init keeps of it in the data
+// folder. The record keeps a change of the block from going unnoticed: with another place the state would be missing, and apply would create
+// everything once more. It is Terraform's, byte for byte.
+package backend
 
 import (
 	"encoding/json"
@@ -23,8 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Backend says where states are: the settings of a backend block, or what init recorded of them. The record keeps a change of the
-// block from going unnoticed: with another place the state would be missing, and apply would create everything once more.
+// Backend says where states are: the settings of a backend block, or what init recorded of them.
 type Backend struct {
 	Type   string
 	Config map[string]*string // every setting of the type; nil is null
@@ -38,8 +40,8 @@ var backendTypes = map[string][]string{
 	"inmem": {"lock_id"}, // states live as long as the process; with lock_id there is a lock that nobody gives back
 }
 
-// BackendOf gives what the backend block of a root module says, or nil where there is none.
-func BackendOf(root *config.Module) (*Backend, diag.List) {
+// Of gives what the backend block of a root module says, or nil where there is none.
+func Of(root *config.Module) (*Backend, diag.List) {
 	var diags diag.List
 	switch {
 	case root.Cloud != nil:
@@ -91,7 +93,7 @@ func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 	if b.Type != "local" {
 		return nil
 	}
-	attrs, _ := block.Body.JustAttributes() // BackendOf has reported what is wrong with them
+	attrs, _ := block.Body.JustAttributes() // Of has reported what is wrong with them
 	for _, one := range [][2]string{{"path", "Invalid local state file path"}, {"workspace_dir", "Invalid local workspace directory path"}} {
 		name, summary := one[0], one[1]
 		if text := b.Config[name]; text == nil || *text != "" {
@@ -167,11 +169,13 @@ type backendSection struct {
 	Hash   uint64         `json:"hash"`
 }
 
-func (a *App) backendFile() string { return filepath.Join(a.DataDir(), "terraform.tfstate") }
+// recordName is the record's name in the data folder.
+const recordName = "terraform.tfstate"
 
-// RecordedBackend gives what init recorded, or nil.
-func (a *App) RecordedBackend() (*Backend, error) {
-	text, err := regular.Read(a.backendFile(), regular.Note)
+// Recorded returns what init recorded in a data folder; nil when there is no record, or when it names no backend.
+func Recorded(dataDir string) (*Backend, error) {
+	name := filepath.Join(dataDir, recordName)
+	text, err := regular.Read(name, regular.Note)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -180,7 +184,7 @@ func (a *App) RecordedBackend() (*Backend, error) {
 		err = json.Unmarshal(text, &file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the record of the backend in %s: %w", a.backendFile(), err)
+		return nil, fmt.Errorf("the record of the backend in %s: %w", name, err)
 	}
 	if file.Backend == nil || file.Backend.Type == "" {
 		return nil, nil
@@ -195,8 +199,9 @@ func (a *App) RecordedBackend() (*Backend, error) {
 	return b, nil
 }
 
-// RecordBackend records where states are; nil says that it is the usual place again.
-func (a *App) RecordBackend(b *Backend) error {
+// Record writes down where states are; a nil backend is the layout of the working directory. Links in the name of the data folder may not lead
+// out of base.
+func Record(base, dataDir string, b *Backend) error {
 	file := backendFile{Version: 3, TerraformVersion: state.LanguageVersion}
 	if b != nil {
 		file.Backend = &backendSection{Type: b.Type, Hash: b.Hash, Config: map[string]any{}}
@@ -208,32 +213,8 @@ func (a *App) RecordBackend(b *Backend) error {
 	if err != nil {
 		return err
 	}
-	return replace.Own(a.DataBase(), a.backendFile(), 0o666, func(w io.Writer) error {
+	return replace.Own(base, filepath.Join(dataDir, recordName), 0o666, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
-}
-
-// Backend gives the backend of a root module, which must be the one that init recorded.
-func (c *Call) Backend(root *config.Module) (*Backend, diag.List) {
-	configured, diags := BackendOf(root)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	recorded, err := c.RecordedBackend()
-	if err != nil {
-		return nil, diag.FromError("Failed to read the record of the backend", err)
-	}
-	const initially, again = "Backend initialization required, please run \"%s init\"", "Backend initialization required: please run \"%s init\""
-	switch {
-	case configured == nil && recorded == nil:
-		return nil, nil
-	case configured == nil:
-		return nil, diags.Errorf(nil, fmt.Sprintf(initially, c.Program), "The state was kept where a backend block of the type %q said, and that block is gone. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to the usual place, \"%[2]s init -reconfigure\" starts without it. Nothing was changed.", recorded.Type, c.Program)
-	case recorded == nil:
-		return nil, diags.Errorf(nil, fmt.Sprintf(initially, c.Program), "The configuration has a backend block of the type %q, which was not set up yet. Nothing was changed.", configured.Type)
-	case recorded.Type != configured.Type || recorded.Hash != configured.Hash:
-		return nil, diags.Errorf(nil, fmt.Sprintf(again, c.Program), "The backend block is another one than when it was set up. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to the new place, \"%[1]s init -reconfigure\" starts with what is there. Nothing was changed.", c.Program)
-	}
-	return recorded, nil // which has the settings that init was given beside the block
 }

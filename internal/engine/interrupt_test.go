@@ -1,4 +1,4 @@
-package tombolo_test
+package engine_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tombolo-iac/tombolo"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
 // A program that only reads is ended by the first interrupt: the plan does not wait for it.
@@ -21,12 +21,12 @@ data "external" "slow" {
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	project, diags := tombolo.Load(t.Context(), tombolo.Options{Dir: dir})
+	project, diags := engine.Load(t.Context(), engine.Options{Dir: dir})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
 	defer project.Close()
-	run, diags := project.Open(t.Context(), tombolo.OpenOptions{})
+	run, diags := project.Open(t.Context(), engine.OpenOptions{})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
@@ -43,7 +43,7 @@ data "external" "slow" {
 		}
 	}()
 	start := time.Now()
-	if _, diags = run.Plan(ctx, tombolo.PlanOptions{}); !diags.HasErrors() {
+	if _, diags = run.Plan(ctx, engine.PlanOptions{}); !diags.HasErrors() {
 		t.Error("an interrupted plan passed for a whole one")
 	}
 	if took := time.Since(start); took > 30*time.Second {

@@ -1,4 +1,4 @@
-package tombolo_test
+package engine_test
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo"
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -85,7 +85,7 @@ func TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists(t *testing.T) 
 			if err != nil {
 				t.Fatal(err)
 			}
-			project, diags := tombolo.Load(t.Context(), tombolo.Options{Dir: dir, Providers: map[addr.Provider]provider.Factory{
+			project, diags := engine.Load(t.Context(), engine.Options{Dir: dir, Providers: map[addr.Provider]provider.Factory{
 				source: func(context.Context) (provider.Provider, error) {
 					return &vague{created: &created, answer: tt.answer}, nil
 				},
@@ -95,11 +95,11 @@ func TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists(t *testing.T) 
 			}
 			defer project.Close()
 			for range 2 {
-				run, diags := project.Open(t.Context(), tombolo.OpenOptions{})
+				run, diags := project.Open(t.Context(), engine.OpenOptions{})
 				if diags.HasErrors() {
 					t.Fatal(diags.Err())
 				}
-				if p, diags := run.Plan(t.Context(), tombolo.PlanOptions{}); !diags.HasErrors() {
+				if p, diags := run.Plan(t.Context(), engine.PlanOptions{}); !diags.HasErrors() {
 					_, _ = run.Apply(t.Context(), p, nil)
 				}
 				if got := len(run.Snapshot().InFlight); got != tt.inFlight {

@@ -1,4 +1,4 @@
-package tombolo
+package engine
 
 import (
 	"context"

@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/backend"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch"
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
+	"github.com/tombolo-iac/tombolo/internal/fetch/require"
+	"github.com/tombolo-iac/tombolo/internal/settings"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// ModuleOptions say how to install modules.
+type ModuleOptions struct {
+	Upgrade  bool
+	Progress func(line string) // gets what is done, a line at a time; nil drops it
+	Calls    []config.Place    // modules beside those that the configuration calls
+}
+
+// InstallModules makes every module that the configuration calls available, and records where it is.
+func (s *Surroundings) InstallModules(ctx context.Context, o ModuleOptions) diag.List {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	_, diags := fetch.InstallModules(ctx, s.dir(), filepath.ToSlash(s.DataDir()), fetch.Options{
+		Base: s.DataBase(), LanguageVersion: state.LanguageVersion, Upgrade: o.Upgrade, Progress: o.Progress,
+		Packages: fetch.Online(s.Web(), s.Environ), Calls: o.Calls,
+	})
+	return diags
+}
+
+// ProviderOptions say how to install providers.
+type ProviderOptions struct {
+	Upgrade bool
+	// Dirs, when there are any, are the only places where providers come from.
+	Dirs []string
+	// More are providers that something else than the configuration asks for.
+	More plugins.Wanted
+	// State is the state whose objects' providers are wanted, too; nil for none.
+	State *state.State
+	// Own are providers of the calling program, which are installed nowhere.
+	Own map[addr.Provider]provider.Factory
+	// Progress gets what is done; nil drops it.
+	Progress func(plugins.Step)
+}
+
+// Installation is what came of installing providers. The lock file is not written yet: see its Result.
+type Installation struct {
+	plugins.Result
+	Wanted   plugins.Wanted
+	Before   lockfile.File // the lock file as it is
+	Settings *settings.Settings
+}
+
+// InstallProviders makes every provider that a configuration and a state need available.
+func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config, o ProviderOptions) (*Installation, diag.List) {
+	out := &Installation{}
+	var diags, more diag.List
+	if out.Before, diags = lockfile.Load(s.dir()); diags.HasErrors() {
+		return out, diags
+	}
+	out.Wanted, more = Wanted(cfg)
+	diags = diags.Extend(more)
+	for p, constraints := range o.More {
+		out.Wanted[p] = out.Wanted[p].And(constraints)
+	}
+	diags = diags.Extend(versionsOfBuiltin(out.Wanted))
+	if out.Settings, more = s.Settings(); more.HasErrors() {
+		diags = diags.Extend(more.OnlyErrors())
+	}
+	if o.State != nil {
+		for _, r := range o.State.Resources() {
+			out.Wanted[r.Provider.Provider] = out.Wanted[r.Provider.Provider].And(require.Constraints{})
+		}
+	}
+	attached, more := s.Reattached()
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return out, diags
+	}
+	sources := plugins.NewSources(out.Settings, s.SettingsEnvironment().ImpliedMirrors(), s.Web())
+	if len(o.Dirs) > 0 {
+		sources = plugins.OnlyFolders(o.Dirs)
+	}
+	if o.Progress == nil {
+		o.Progress = func(plugins.Step) {}
+	}
+	out.Result, more = plugins.Install(ctx, plugins.Options{
+		Wanted: out.Wanted, Locked: out.Before, Folder: s.PluginFolder(), Sources: sources,
+		Cache: packages.Folder{Dir: out.Settings.PluginCacheDir}, CacheUnlocked: out.Settings.PluginCacheMayBreakLockFile,
+		Overrides: Uninstalled(out.Settings), BuiltIn: BuiltIn, Upgrade: o.Upgrade,
+		Elsewhere: func(p addr.Provider) bool { _, runs := attached[p]; return runs || o.Own[p] != nil },
+		Progress:  o.Progress,
+	})
+	return out, diags.Extend(more)
+}
+
+// versionsOfBuiltin refuses constraints of providers that have no version but that of the program which they are part of.
+func versionsOfBuiltin(wanted plugins.Wanted) (diags diag.List) {
+	sorted := slices.SortedFunc(maps.Keys(wanted), func(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) })
+	for _, p := range sorted {
+		if p.IsBuiltin() && !wanted[p].IsEmpty() {
+			diags = diags.Errorf(nil, "Invalid dependency on built-in provider",
+				"%s is part of this program and has no version of its own, but the configuration asks for %q. Remove the version constraint.",
+				p.ForDisplay(), wanted[p])
+		}
+	}
+	return diags
+}
+
+// InstallOptions say how to install what a project needs.
+type InstallOptions struct {
+	Upgrade  bool
+	Progress func(line string) // gets what is done, a line at a time; nil drops it
+	// Own are providers of the calling program, which are installed nowhere.
+	Own map[addr.Provider]provider.Factory
+}
+
+// Install makes ready what the configuration in the working directory needs, as the command init does without questions: the record of its
+// backend, its modules, its providers and the lock file. A backend block that is another one than the recorded one is refused: somebody has to
+// say what becomes of the state.
+func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.List {
+	root, diags := s.RootModule(ctx)
+	if diags.HasErrors() {
+		return diags
+	}
+	if diags = diags.Extend(s.recordNewBackend(root.Root)); diags.HasErrors() {
+		return diags
+	}
+	if diags = diags.Extend(s.InstallModules(ctx, ModuleOptions{Upgrade: how.Upgrade, Progress: how.Progress})); diags.HasErrors() {
+		return diags
+	}
+	cfg, diags := config.Load(ctx, config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: state.LanguageVersion})
+	if diags.HasErrors() {
+		return diags
+	}
+	o := ProviderOptions{Upgrade: how.Upgrade, Own: how.Own}
+	if how.Progress != nil {
+		o.Progress = func(step plugins.Step) {
+			if step.Kind == plugins.StepInstalled {
+				how.Progress("Installed " + step.Provider.ForDisplay() + " " + step.Version.String())
+			}
+		}
+	}
+	var more diag.List
+	if o.State, more = s.storedState(ctx, cfg.Root); more.HasErrors() {
+		return diags.Extend(more)
+	}
+	installed, more := s.InstallProviders(ctx, cfg, o)
+	if diags = diags.Extend(more); diags.HasErrors() || installed.Before.Equal(installed.Lock) {
+		return diags
+	}
+	if err := installed.Lock.Save(s.dir()); err != nil {
+		diags = diags.AppendError("Failed to write the dependency lock file", err)
+	}
+	return diags
+}
+
+// recordNewBackend records the backend block if nothing was recorded yet.
+func (s *Surroundings) recordNewBackend(root *config.Module) diag.List {
+	configured, diags := backend.Of(root)
+	if diags.HasErrors() || configured == nil {
+		return diags
+	}
+	if diags = configured.Check(root.Backend); diags.HasErrors() {
+		return diags
+	}
+	recorded, err := s.RecordedBackend()
+	if err != nil {
+		return diag.FromError("Failed to read the record of the backend", err)
+	}
+	if recorded != nil {
+		_, diags = s.Backend(root)
+		return diags
+	}
+	if err := s.RecordBackend(configured); err != nil {
+		return diag.FromError("Failed to record the backend", err)
+	}
+	return nil
+}
+
+// storedState reads the state of the selected workspace without its lock.
+func (s *Surroundings) storedState(ctx context.Context, root *config.Module) (*state.State, diag.List) {
+	st, diags := s.StoreOf(root, StateFiles{})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	ws, diags := s.Selected(st)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	snapshot, err := ws.Read(ctx)
+	if err != nil {
+		return nil, diag.FromError("Error loading the state", err)
+	}
+	return snapshot.State, nil
+}

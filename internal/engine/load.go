@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// LoadOptions say how to load a project from its surroundings.
+type LoadOptions struct {
+	Dir         string // of the configuration; "" is the working directory
+	Workspace   string // "" is the one that is selected
+	Files       StateFiles
+	Parallelism int
+	Events      event.Sink
+	Abort       context.Context
+	Saved       *plan.Plan // take the configuration from here
+	EachPlugin  bool       // report each installed provider that is missing by itself
+	// Module and RootProviders are those of Options.
+	Module        *config.Place
+	RootProviders func(*config.Config) []*config.ProviderConfig
+	NoPlugins     bool // look at the configuration alone: installed providers need not be there
+	// Terse leaves out the warning of providers under development, for commands whose output other programs read.
+	Terse bool
+	// Store, Providers and Functions are the caller's own: in place of the backend's store, before all other providers, and beside the functions
+	// of the language.
+	Store     state.Store
+	Providers map[addr.Provider]provider.Factory
+	Functions map[string]function.Function
+}
+
+// Project loads the configuration with its providers and its store.
+func (s *Surroundings) Project(ctx context.Context, o LoadOptions) (*Project, diag.List) {
+	project, diags := s.Load(ctx, o)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if o.Store != nil {
+		return project.WithStore(o.Store), diags
+	}
+	var st state.Store
+	var more diag.List
+	if o.Saved != nil {
+		st, more = s.StoreOfPlan(project.Config().Root, o.Files)
+	} else {
+		st, more = s.StoreOf(project.Config().Root, o.Files)
+	}
+	if !more.HasErrors() {
+		_, more = s.Selected(st)
+	}
+	if diags = diags.Extend(more); more.HasErrors() {
+		_ = project.Close()
+		return nil, diags
+	}
+	return project.WithStore(st), diags
+}
+
+// Load loads the configuration with its providers and leaves open where the state is.
+func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.List) {
+	name := o.Workspace
+	if name == "" {
+		var err error
+		if name, _, err = s.Workspace(); err != nil {
+			return nil, diag.FromError("Cannot tell which workspace is selected", err)
+		}
+	}
+	if diags := checkFunctions(o.Functions); diags.HasErrors() {
+		return nil, diags
+	}
+	options := Options{
+		Dir: cmp.Or(o.Dir, s.dir()), DataDir: s.DataDir(), OriginalDir: s.StartDir, Workspace: name,
+		Parallelism: max(o.Parallelism, 0), Events: o.Events, Abort: o.Abort, Module: o.Module, RootProviders: o.RootProviders,
+		MayRead: s.MayRead, Functions: o.Functions,
+	}
+	s.Settings() // once, here: MayRead is called from everywhere
+	if o.Saved != nil {
+		options.Config, options.DataDir = o.Saved.Config, "" // a saved configuration has its manifest under the default name
+	}
+	project, diags := Load(ctx, options)
+	if project == nil || diags.HasErrors() || o.NoPlugins {
+		return project, diags
+	}
+	factories, more := s.Plugins(ctx, project, PluginOptions{Each: o.EachPlugin, Terse: o.Terse, Own: o.Providers})
+	if diags = diags.Extend(more); more.HasErrors() {
+		return nil, diags
+	}
+	return project.WithProviders(factories), diags
+}
+
+// checkFunctions refuses functions of the caller that hide those of the language.
+func checkFunctions(own map[string]function.Function) (diags diag.List) {
+	table := funcs.Table(funcs.Options{})
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		if _, taken := table[name]; taken {
+			diags = diags.Errorf(nil, "Function exists already", "The program gives a function named %q, which is one of the language's own. Give it another name.", name)
+		}
+	}
+	return diags
+}
+
+// own adds the functions of the caller to a table.
+func (p *Project) own(table map[string]function.Function, record *funcs.FileRecord) map[string]function.Function {
+	for name, f := range p.opts.Functions {
+		table[name] = funcs.OfProvider(fmt.Sprintf("own %s", name), f, record)
+	}
+	return table
+}

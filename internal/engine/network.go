@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/fetch/credentials"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+)
+
+const defaultRetries = 1
+
+// Web is what asks servers: with the hosts and credentials of the CLI configuration, and the bounds of the environment.
+func (s *Surroundings) Web() *web.Client {
+	if s.web != nil {
+		return s.web
+	}
+	set, _ := s.Settings() // whose problems are reported by who needs the settings
+	tokens := &credentials.Source{Settings: set, Environ: s.Environ, HelperDirs: s.SettingsEnvironment().HelperDirs()}
+	s.web = web.New(web.Options{
+		Credentials: tokens.Token, Services: set.Hosts,
+		Agent:   strings.TrimSpace(cmp.Or(s.Title, "Tombolo") + " " + strings.TrimSpace(s.Getenv("TF_APPEND_USER_AGENT"))),
+		Retries: s.number("TF_REGISTRY_DISCOVERY_RETRY", defaultRetries),
+		Timeout: time.Duration(s.number("TF_REGISTRY_CLIENT_TIMEOUT", 0)) * time.Second, // the default is the client's
+	})
+	return s.web
+}
+
+// most bounds what the environment may ask for.
+const most = 3600
+
+// number reads a variable of the environment; what is no number of use counts as unset.
+func (s *Surroundings) number(variable string, otherwise int) int {
+	n, err := strconv.Atoi(s.Getenv(variable))
+	if err != nil || n < 0 {
+		return otherwise
+	}
+	return min(n, most)
+}

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/backend"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/mem"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// StateFiles are files that take the place of the usual ones: where the state is read from, written to, and kept as it was.
+type StateFiles struct{ In, Out, Backup string }
+
+// Apply writes the files into the options of a store.
+func (f StateFiles) Apply(o *store.Options) {
+	o.ReadFrom, o.WriteTo, o.BackupTo = f.In, f.Out, f.Backup
+}
+
+// RootModule reads the root module alone: it may say where the state is.
+func (s *Surroundings) RootModule(ctx context.Context) (*config.Config, diag.List) {
+	return config.Load(ctx, config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: state.LanguageVersion, RootOnly: true})
+}
+
+// StoreOf returns the store that a root module asks for.
+func (s *Surroundings) StoreOf(root *config.Module, files StateFiles) (state.Store, diag.List) {
+	b, diags := s.Backend(root)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	o := s.storeOptions(b)
+	files.Apply(&o)
+	return s.Store(b, o), nil
+}
+
+// storeOptions returns the options of the store of a backend, with names that the process can use.
+func (s *Surroundings) storeOptions(b *backend.Backend) store.Options {
+	o := b.Options().Store()
+	if s.In("") == "" {
+		return o
+	}
+	o.Path, o.WorkspaceDir = s.In(cmp.Or(o.Path, "terraform.tfstate")), s.In(cmp.Or(o.WorkspaceDir, "terraform.tfstate.d"))
+	return o
+}
+
+// RecordedBackend returns what init recorded, or nil.
+func (s *Surroundings) RecordedBackend() (*backend.Backend, error) {
+	return backend.Recorded(s.In(s.DataDir()))
+}
+
+// RecordBackend records where states are; nil says that it is the usual place again.
+func (s *Surroundings) RecordBackend(b *backend.Backend) error {
+	return backend.Record(s.DataBase(), s.In(s.DataDir()), b)
+}
+
+// Store returns the store of a backend. Options say where files are, if it has any.
+func (s *Surroundings) Store(b *backend.Backend, o store.Options) state.Store {
+	if !b.InMemory() {
+		o.Version = s.StateVersion()
+		return store.New(o)
+	}
+	if s.memory == nil {
+		s.memory = mem.New()
+		if id := b.Config["lock_id"]; id != nil {
+			s.memory = mem.Held(state.LockInfo{ID: *id, Operation: "test", Info: "test config"})
+		}
+	}
+	return s.memory
+}
+
+// StoreOfPlan returns the store of a saved plan: what counts is where the state was when the plan was made.
+func (s *Surroundings) StoreOfPlan(root *config.Module, files StateFiles) (state.Store, diag.List) {
+	b, diags := backend.Of(root)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if recorded, err := s.RecordedBackend(); err == nil && recorded != nil && b != nil && recorded.Hash == b.Hash {
+		b = recorded // it has the settings that init was given beside the block
+	}
+	o := s.storeOptions(b)
+	files.Apply(&o)
+	return s.Store(b, o), nil
+}
+
+// Selected returns the selected workspace of a store.
+func (s *Surroundings) Selected(st state.Store) (state.Workspace, diag.List) {
+	name, overridden, err := s.Workspace()
+	if err != nil {
+		return nil, diag.FromError("Cannot tell which workspace is selected", err)
+	}
+	ws, err := st.Workspace(name)
+	switch {
+	case err != nil && overridden:
+		return nil, diag.FromError("Invalid workspace name set using TF_WORKSPACE", err)
+	case err != nil:
+		return nil, diag.FromError("Invalid workspace name", err)
+	}
+	return ws, nil
+}
+
+// Backend returns the backend of a root module, which must be the one that init recorded.
+func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List) {
+	configured, diags := backend.Of(root)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	recorded, err := s.RecordedBackend()
+	if err != nil {
+		return nil, diag.FromError("Failed to read the record of the backend", err)
+	}
+	const initially, again = "Backend initialization required, please run \"%s init\"", "Backend initialization required: please run \"%s init\""
+	switch {
+	case configured == nil && recorded == nil:
+		return nil, nil
+	case configured == nil:
+		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()), "The state was kept where a backend block of the type %q said, and that block is gone. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to the usual place, \"%[2]s init -reconfigure\" starts without it. Nothing was changed.", recorded.Type, s.program())
+	case recorded == nil:
+		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()), "The configuration has a backend block of the type %q, which was not set up yet. Nothing was changed.", configured.Type)
+	case recorded.Type != configured.Type || recorded.Hash != configured.Hash:
+		return nil, diags.Errorf(nil, fmt.Sprintf(again, s.program()), "The backend block is another one than when it was set up. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to the new place, \"%[1]s init -reconfigure\" starts with what is there. Nothing was changed.", s.program())
+	}
+	return recorded, nil // which has the settings that init was given beside the block
+}

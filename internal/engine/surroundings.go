@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/fetch/web"
+	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/settings"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Surroundings are what a run takes from outside of its configuration: the working directory with its data folder, the environment, the CLI
+// configuration, and the name of the program. The zero value is the working directory of the process with an empty environment. Methods must
+// not be called concurrently, but for MayRead once Settings was called.
+type Surroundings struct {
+	// Dir is the working directory, with the root module, the lock file, the data folder and the usual place of the state. Empty means that of
+	// the process.
+	Dir string
+	// StartDir is path.cwd: where the user started the program. Empty means the working directory of the process.
+	StartDir string
+	// Environ is the environment, as os.Environ returns it.
+	Environ []string
+	// Program is the name of the command, for advice on what to run; Title is the same as a name in sentences. Empty means "tombolo".
+	Program, Title string
+	// ProviderLog and CoreLog receive what plugins and the engine log; nil drops it.
+	ProviderLog, CoreLog *slog.Logger
+
+	memory   state.Store        // that of the backend "inmem", once somebody has asked for it
+	settings *settings.Settings // see Settings
+	problems diag.List
+	web      *web.Client // see Web
+}
+
+// Getenv returns a variable of the environment; the last entry of a name counts.
+func (s *Surroundings) Getenv(name string) string {
+	value, _ := s.lookupenv(name)
+	return value
+}
+
+func (s *Surroundings) lookupenv(name string) (value string, found bool) {
+	for _, entry := range s.Environ {
+		if k, v, ok := strings.Cut(entry, "="); ok && k == name {
+			value, found = v, true
+		}
+	}
+	return value, found
+}
+
+// In returns a name of the working directory as one of the process.
+func (s *Surroundings) In(name string) string {
+	if s.Dir == "" || s.Dir == "." || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(s.Dir, name)
+}
+
+// dir returns the working directory, never empty.
+func (s *Surroundings) dir() string {
+	if s.Dir == "" {
+		return "."
+	}
+	return s.Dir
+}
+
+// program returns the name of the command, for advice on what to run.
+func (s *Surroundings) program() string {
+	if s.Program == "" {
+		return "tombolo"
+	}
+	return s.Program
+}
+
+// DataDir returns the folder in which init keeps what it installs, relative to the working directory: TF_DATA_DIR or ".terraform".
+func (s *Surroundings) DataDir() string {
+	if dir := s.Getenv("TF_DATA_DIR"); dir != "" {
+		return dir
+	}
+	return config.DefaultDataDir
+}
+
+// DataBase returns the folder that links in the data folder may not lead out of: the working directory, unless the user has named another place
+// for the data folder.
+func (s *Surroundings) DataBase() string {
+	if dir := s.Getenv("TF_DATA_DIR"); dir != "" {
+		return s.In(dir)
+	}
+	return s.dir()
+}
+
+// PluginFolder returns where init installs providers.
+func (s *Surroundings) PluginFolder() packages.Folder {
+	return packages.Folder{Dir: s.In(filepath.Join(s.DataDir(), "providers")), Base: s.DataBase()}
+}
+
+// StateVersion returns what locks say of the program: under the name of Terraform its version alone, as there.
+func (s *Surroundings) StateVersion() string {
+	switch {
+	case s.Program == "terraform":
+		return state.LanguageVersion
+	case s.Title != "":
+		return s.Title + " " + Version
+	}
+	return "Tombolo " + Version
+}
+
+// Workspace returns the selected workspace, and reports whether the environment decides.
+func (s *Surroundings) Workspace() (name string, overridden bool, err error) {
+	if name := s.Getenv("TF_WORKSPACE"); name != "" {
+		return name, true, nil
+	}
+	content, err := regular.Read(s.In(filepath.Join(s.DataDir(), "environment")), regular.Note)
+	if os.IsNotExist(err) || err == nil && strings.TrimSpace(string(content)) == "" {
+		return state.DefaultWorkspace, false, nil
+	}
+	return strings.TrimSpace(string(content)), false, err
+}
+
+// SettingsEnvironment returns what the CLI configuration depends on.
+func (s *Surroundings) SettingsEnvironment() settings.Environment {
+	home, _ := os.UserHomeDir() // without one there are no default files
+	if h, ok := s.lookupenv("HOME"); ok {
+		home = h
+	}
+	return settings.Environment{Getenv: s.Getenv, Home: home, OS: runtime.GOOS}
+}
+
+// Settings reads the CLI configuration, once.
+func (s *Surroundings) Settings() (*settings.Settings, diag.List) {
+	if s.settings == nil {
+		s.settings, s.problems = settings.Load(s.SettingsEnvironment())
+	}
+	return s.settings, s.problems
+}
+
+// MayRead judges a program that is about to run where nothing is to be changed, as Options.MayRead does, by the CLI configuration.
+func (s *Surroundings) MayRead(p addr.Provider, words []string) error {
+	set, mistakes := s.Settings()
+	if mistakes.HasErrors() { // they are reported where settings are needed
+		return errors.New("the CLI configuration, which may forbid it, cannot be read")
+	}
+	return set.PlanPrograms.Refusal(p, words)
+}
+
+func logOrDiscard(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return log
+}

@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
+)
+
+// VariableOptions say where the values of variables come from, beside the environment and the files of the working directory.
+type VariableOptions struct {
+	// Given are options of the command line, in the order in which they stand there.
+	Given []config.Option
+	// Values are those of a program that embeds the engine. They win over all others.
+	Values map[string]cty.Value
+	// Ask is called for each required variable that has no value yet, until it returns false; nil asks nobody.
+	Ask func(v *config.Variable) (text string, ok bool)
+	// Sources gets the text of the files that were read; nil drops it.
+	Sources func(map[string][]byte)
+}
+
+// Variables collects the values of the variables of a root module, with Terraform's precedence, and checks them: each is declared, fits its
+// type, and none that is required is missing.
+func (s *Surroundings) Variables(root *config.Module, o VariableOptions) (config.Values, diag.List) {
+	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles(s.dir()), Environ: s.Environ, Options: o.Given})
+	if o.Sources != nil {
+		o.Sources(sources)
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	for name, v := range o.Values {
+		raw[name] = config.RawValue{Origin: config.FromCaller, Value: v}
+	}
+	if o.Ask != nil {
+		for _, v := range root.Unset(raw) {
+			text, ok := o.Ask(v)
+			if !ok {
+				break
+			}
+			raw[v.Name] = config.RawValue{Origin: config.FromInput, Text: text}
+		}
+	}
+	_, more := root.VariableValues(raw)
+	return raw, diags.Extend(more)
+}

@@ -1,0 +1,263 @@
+package tombolo_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/go/packages"
+)
+
+// fenced finds the blocks of a page: a fence of three or more backticks, the language, the text.
+var fenced = regexp.MustCompile("(?ms)^(`{3,})(\\w+)\n(.*?)^(`{3,})\n")
+
+// guide is what docs/library.md holds: files of configuration, and programs with what they print.
+type guide struct {
+	files    map[string]string
+	programs []struct{ source, output string }
+}
+
+func readGuide(t *testing.T) (g guide) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("docs", "library.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.files = map[string]string{}
+	rest := string(text)
+	for {
+		at := fenced.FindStringSubmatchIndex(rest)
+		if at == nil {
+			return g
+		}
+		fence, language := rest[at[2]:at[3]], rest[at[4]:at[5]]
+		body, after, ok := strings.Cut(rest[at[5]+1:], "\n"+fence+"\n")
+		if !ok {
+			t.Fatalf("a block of docs/library.md does not end: %.60s", rest[at[0]:])
+		}
+		rest = after
+		switch body += "\n"; language {
+		case "hcl":
+			name, content, _ := strings.Cut(strings.TrimPrefix(body, "# "), "\n")
+			g.files[name] = content
+		case "go":
+			g.programs = append(g.programs, struct{ source, output string }{source: body})
+		case "text":
+			g.programs[len(g.programs)-1].output = body
+		}
+	}
+}
+
+// The programs of docs/library.md are built in a module of their own, and print what the page says.
+func TestTheGuideToTheLibraryWorksFromOutside(t *testing.T) {
+	g := readGuide(t)
+	if len(g.programs) < 5 || len(g.files) < 2 {
+		t.Fatalf("docs/library.md has %d programs and %d files", len(g.programs), len(g.files))
+	}
+	module := t.TempDir()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The versions that we have been tested with, so that nothing has to be looked up.
+	_, requirements, _ := strings.Cut(string(mod), "\ngo ")
+	if i := strings.Index(requirements, "\ntool "); i >= 0 {
+		requirements = requirements[:i] + "\n"
+	}
+	ours := fmt.Sprintf("module example.com/guide\n\ngo %s\nrequire github.com/tombolo-iac/tombolo v0.0.0\nreplace github.com/tombolo-iac/tombolo => %s\n",
+		requirements, here)
+	write(t, filepath.Join(module, "go.mod"), ours)
+	sums, err := os.ReadFile("go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(module, "go.sum"), string(sums))
+	// All in one, since linking takes the longest: the programs are packages whose Main the first argument chooses.
+	imports, calls := "", ""
+	for i, p := range g.programs {
+		name := fmt.Sprintf("p%d", i)
+		source := strings.Replace(p.source, "package main\n", "package "+name+"\n", 1)
+		write(t, filepath.Join(module, name, "main.go"), strings.Replace(source, "\nfunc main() {", "\nfunc Main() {", 1))
+		imports += fmt.Sprintf("\t%q\n", "example.com/guide/"+name)
+		calls += fmt.Sprintf("\tcase %q:\n\t\t%s.Main()\n", name, name)
+	}
+	write(t, filepath.Join(module, "main.go"), "package main\n\nimport (\n\t\"os\"\n"+imports+
+		")\n\nfunc main() {\n\tname := os.Args[1]\n\tos.Args = os.Args[1:]\n\tswitch name {\n"+calls+"\t}\n}\n")
+	bin := filepath.Join(module, "guide.bin")
+	build := exec.Command("go", "build", "-o", bin, ".")
+	build.Dir = module
+	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s\n%s", err, out)
+	}
+	for i, p := range g.programs {
+		t.Run(fmt.Sprintf("program %d", i), func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range g.files {
+				write(t, filepath.Join(dir, name), text)
+			}
+			run := func(program int) string {
+				t.Helper()
+				cmd := exec.Command(bin, fmt.Sprintf("p%d", program), dir)
+				cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(t.TempDir(), "none.tfrc"))
+				write(t, cmd.Env[len(cmd.Env)-1][len("TF_CLI_CONFIG_FILE="):], "")
+				var out, errs bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &out, &errs
+				if err := cmd.Run(); err != nil {
+					t.Fatalf("%s\n%s%s", err, out.String(), errs.String())
+				}
+				return out.String()
+			}
+			if i > 0 { // the first one installs the module
+				run(0)
+				for _, name := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
+					if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+						t.Fatal(err)
+					}
+				}
+			}
+			if diff := cmp.Diff(p.output, run(i)); diff != "" {
+				t.Errorf("what docs/library.md says, and what it prints (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What an embedder can see of the public packages is public itself.
+func TestPublicPackagesShowNoInternalTypes(t *testing.T) {
+	all, err := packages.Load(&packages.Config{
+		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedExportFile,
+	}, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, p := range all {
+		if p.Name == "main" || strings.Contains(p.PkgPath+"/", "/internal/") || p.Types == nil {
+			continue
+		}
+		relative := strings.TrimPrefix(strings.TrimPrefix(p.PkgPath, modulePath), "/")
+		if first, _, _ := strings.Cut(relative, "/"); first == "bench" || first == "conformance" || first == "examples" || first == "kits" {
+			continue // nobody imports these
+		}
+		seen++
+		scope := p.Types.Scope()
+		for _, name := range scope.Names() {
+			if obj := scope.Lookup(name); obj.Exported() {
+				s := shown{package_: p.Types, done: map[types.Type]bool{}}
+				s.object(obj)
+				for _, found := range s.found {
+					t.Errorf("%s.%s shows %s", p.PkgPath, name, found)
+				}
+			}
+		}
+	}
+	if seen < 8 {
+		t.Errorf("looked at %d packages only", seen)
+	}
+}
+
+// shown collects the internal types that a declaration shows.
+type shown struct {
+	package_ *types.Package
+	done     map[types.Type]bool
+	found    []string
+}
+
+func (s *shown) object(obj types.Object) {
+	s.typ(obj.Type())
+	name, ok := obj.(*types.TypeName)
+	if !ok {
+		return
+	}
+	if alias, ok := name.Type().(*types.Alias); ok {
+		s.typ(alias.Rhs())
+	}
+	named, ok := types.Unalias(name.Type()).(*types.Named)
+	if !ok || named.Obj().Pkg() != s.package_ {
+		return
+	}
+	s.typ(named.Underlying())
+	for i := range named.NumMethods() {
+		if m := named.Method(i); m.Exported() {
+			s.typ(m.Type())
+		}
+	}
+}
+
+// typ looks into a type. Types of other packages are looked at there.
+func (s *shown) typ(t types.Type) {
+	if s.done[t] {
+		return
+	}
+	s.done[t] = true
+	switch t := t.(type) {
+	case *types.Alias:
+		s.named(t.Obj())
+		s.typ(types.Unalias(t))
+	case *types.Named:
+		s.named(t.Obj())
+		for i := range t.TypeArgs().Len() {
+			s.typ(t.TypeArgs().At(i))
+		}
+	case *types.Pointer:
+		s.typ(t.Elem())
+	case *types.Slice:
+		s.typ(t.Elem())
+	case *types.Array:
+		s.typ(t.Elem())
+	case *types.Chan:
+		s.typ(t.Elem())
+	case *types.Map:
+		s.typ(t.Key())
+		s.typ(t.Elem())
+	case *types.Signature:
+		s.typ(t.Params())
+		s.typ(t.Results())
+	case *types.Tuple:
+		for i := range t.Len() {
+			s.typ(t.At(i).Type())
+		}
+	case *types.Struct:
+		for i := range t.NumFields() {
+			if f := t.Field(i); f.Exported() {
+				s.typ(f.Type())
+			}
+		}
+	case *types.Interface:
+		for i := range t.NumMethods() {
+			if m := t.Method(i); m.Exported() {
+				s.typ(m.Type())
+			}
+		}
+	case *types.TypeParam:
+		s.typ(t.Constraint())
+	}
+}
+
+func (s *shown) named(obj *types.TypeName) {
+	if obj.Pkg() != nil && strings.Contains(obj.Pkg().Path()+"/", "/internal/") && strings.HasPrefix(obj.Pkg().Path(), modulePath) {
+		s.found = append(s.found, obj.Pkg().Path()+"."+obj.Name())
+	}
+}

@@ -1,0 +1,200 @@
+package tombolo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// OpenOptions say how to take the lock of a state.
+type OpenOptions struct {
+	// Operation is shown to others who find the lock; empty means "OperationTypeApply".
+	Operation string
+	// NoLock does without the lock; Timeout is how long to wait for another holder.
+	NoLock  bool
+	Timeout time.Duration
+	// Reading says that nothing will be written. Without the lock the state is then read even while another run writes it.
+	Reading bool
+}
+
+// Run is the held lock on the state of a project. Methods must not be called concurrently.
+type Run struct {
+	project *Project
+	engine  *engine.Run
+}
+
+// Open takes the lock of the state, repairs what an interrupted run left, and reads the state. Whoever gets a run closes it.
+func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
+	r, diags := p.engine.Open(ctx, engine.OpenOptions{Operation: o.Operation, NoLock: o.NoLock, Timeout: o.Timeout, Reading: o.Reading})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return &Run{project: p, engine: r}, diags
+}
+
+// Close gives the lock back.
+func (r *Run) Close(ctx context.Context) diag.List { return r.engine.Close(ctx) }
+
+// PlanOptions say what to plan. The zero value plans to make everything what the configuration says.
+type PlanOptions struct {
+	// Mode is plan.Normal, plan.Destroy or plan.RefreshOnly.
+	Mode plan.Mode
+	// SkipRefresh plans with the stored objects, without looking at the real ones.
+	SkipRefresh bool
+	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`; none means everything.
+	Targets []string
+	// Replace are addresses of instances to replace even if nothing of them changed.
+	Replace []string
+	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
+	GenerateConfig bool
+}
+
+// Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got, marked as Errored.
+func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
+	options := r.options()
+	options.Mode, options.SkipRefresh, options.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
+	var diags diag.List
+	for _, text := range o.Targets {
+		target, more := addr.ParseTarget(text)
+		diags = diags.Extend(more)
+		options.Targets = append(options.Targets, target)
+	}
+	for _, text := range o.Replace {
+		instance, more := addr.ParseInstance(text)
+		diags = diags.Extend(more)
+		options.ForceReplace = append(options.ForceReplace, instance)
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return r.engine.Plan(ctx, options)
+}
+
+// options returns the options of a plan with the values of the variables.
+func (r *Run) options() engine.PlanOptions {
+	values := r.project.values
+	return engine.PlanOptions{Variables: r.project.engine.Config().Root.RawValues(values), VariableRanges: values.Ranges()}
+}
+
+// Counts tells how many objects an apply added, changed and destroyed.
+type Counts struct{ Added, Changed, Destroyed int }
+
+// ApplyOptions say how to apply a plan.
+type ApplyOptions struct {
+	// Ephemeral are values of ephemeral variables, which are no part of a plan that was read from a file; see Options.Variables. A plan that this
+	// project made needs none.
+	Ephemeral map[string]any
+}
+
+// Apply performs a plan: exactly its actions. What was done is recorded even when it ends with errors.
+func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts, diag.List) {
+	ephemeral := map[string]cty.Value{}
+	given, diags := Options{Variables: o.Ephemeral}.variables()
+	if diags.HasErrors() {
+		return Counts{}, diags
+	}
+	for name, v := range pl.Variables {
+		if !v.Ephemeral {
+			continue
+		}
+		if value, ok := r.options().Variables[name]; ok {
+			ephemeral[name] = value
+		}
+	}
+	for name, value := range given {
+		ephemeral[name] = value
+	}
+	c, diags := r.engine.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: ephemeral})
+	return Counts{Added: c.Added, Changed: c.Changed, Destroyed: c.Destroyed}, diags
+}
+
+// Import takes an object that exists, by its id, under the address of an instance that the configuration declares, and stores it.
+func (r *Run) Import(ctx context.Context, address, id string) diag.List {
+	target, diags := addr.ParseInstance(address)
+	if diags.HasErrors() {
+		return diags
+	}
+	options := r.options()
+	options.Mode, options.SkipRefresh, options.Import = plan.RefreshOnly, true, &engine.Import{Target: target, ID: id}
+	pl, diags := r.engine.Plan(ctx, options)
+	if diags.HasErrors() {
+		return diags
+	}
+	_, more := r.Apply(ctx, pl, ApplyOptions{})
+	return diags.Extend(more)
+}
+
+// Evaluate evaluates an expression of the language with the state as it is, such as "length(module.net.subnets)", and stores its value in what
+// into points to: see Output.
+func (r *Run) Evaluate(ctx context.Context, expression string, into any) diag.List {
+	expr, problems := hclsyntax.ParseExpression([]byte(expression), "<expression>", hcl.InitialPos)
+	if problems.HasErrors() {
+		return diag.List{}.AppendHCL(problems)
+	}
+	console, diags := r.engine.Console(ctx, engine.ConsoleOptions{Variables: r.options().Variables})
+	if console == nil {
+		return diags
+	}
+	value, more := console.Evaluate(expr, []byte(expression))
+	if diags = diags.Extend(more).Extend(console.Close()); more.HasErrors() {
+		return diags
+	}
+	if err := fromCty(value, into); err != nil {
+		diags = diags.AppendError("Value does not fit", err)
+	}
+	return diags
+}
+
+// Output stores the value of a root output in what into points to: a cty.Value, an any (text, json.Number, bool, []any, map[string]any or nil), or
+// anything that encoding/json can read it into. A sensitive value is given as it is: whoever asks for it by name is to have it.
+func (r *Run) Output(name string, into any) error {
+	var o *state.Output
+	if s := r.State(); s != nil {
+		o = s.Output(name)
+	}
+	if o == nil {
+		return fmt.Errorf("the state has no output named %q: either the configuration does not declare it, or it was not applied yet", name)
+	}
+	if err := fromCty(o.Value, into); err != nil {
+		return fmt.Errorf("output %q: %w", name, err)
+	}
+	return nil
+}
+
+// State returns the state as it is now; nil when there is none.
+func (r *Run) State() *state.State { return r.engine.State() }
+
+// Session returns the held lock, for programs that edit the state.
+func (r *Run) Session() state.Session { return r.engine.Session() }
+
+// Recovery says what became of an operation that a killed run left open. Exactly one field is set.
+type Recovery struct {
+	// Adopt takes over the object that exists under this id.
+	Adopt string
+	// Retry says that nothing happened: the next apply does it again.
+	Retry bool
+	// Forget drops the object from the state, whatever became of it.
+	Forget bool
+}
+
+// Interrupted returns the operations that a killed run left open, whose ends nobody knows.
+func (r *Run) Interrupted() []state.InFlight { return r.engine.Snapshot().InFlight }
+
+// Recover resolves everything that an interrupted run left open at an address.
+func (r *Run) Recover(ctx context.Context, address string, how Recovery) diag.List {
+	instance, diags := addr.ParseInstance(address)
+	if diags.HasErrors() {
+		return diags
+	}
+	return r.engine.Recover(ctx, instance, engine.Recovery(how), r.options().Variables)
+}
