@@ -189,7 +189,7 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 		return p, diags.Extend(cycles)
 	}
 	for _, u := range p.order {
-		u.sort()
+		p.sort(u)
 	}
 	p.findResourceDeps()
 	p.propagateCreateBeforeDestroy()
@@ -304,40 +304,6 @@ func (s *Slot) ResourceDeps() []addr.ConfigResource { return s.resourceDeps }
 // depends on them too.
 func (s *Slot) ImportDeps() []addr.ConfigResource { return s.importDeps }
 
-// edges gives the numbers of the slots that a slot depends on, over the whole program.
-func (p *Program) edges(s *Slot) []int {
-	out := make([]int, 0, len(s.deps)+len(s.outer)+1)
-	for _, d := range s.deps {
-		out = append(out, s.unit.base+d)
-	}
-	for _, d := range s.outer {
-		out = append(out, s.unit.parent.base+d)
-	}
-	switch s.Kind {
-	case SlotCallOutput:
-		child := s.unit.calls[s.Call.Name]
-		out = append(out, child.base+child.outputs[s.Name])
-	case SlotCallClose:
-		if child := s.unit.calls[s.Call.Name]; child != nil {
-			for _, c := range child.slots {
-				if c.Kind != SlotCallOutput { // arguments that nothing uses count too (modules/unused_arguments_are_dependencies)
-					out = append(out, child.base+c.index)
-				}
-			}
-		}
-	case SlotResource:
-		if s.providerUnit != nil && s.providerSlot >= 0 {
-			out = append(out, s.providerUnit.base+s.providerSlot)
-		}
-		out = append(out, s.imports...) // the root module's slots are the first
-	}
-	if s.unit.parent != nil && s.Kind != SlotCallOutput {
-		// Everything inside of a module waits for its expansion.
-		out = append(out, s.unit.parent.base+s.unit.parent.callSlots[s.unit.Module.Call.Name])
-	}
-	return out
-}
-
 // bySlotNumber finds a slot by its number in the whole program.
 func (p *Program) bySlotNumber(n int) *Slot {
 	i := sort.Search(len(p.order), func(i int) bool { return p.order[i].base > n }) - 1
@@ -407,42 +373,4 @@ func ring(members []*Slot, names []string, detail string) (first *hcl.Range, wit
 		detail += "\n\n" + strings.Join(lines, "\n")
 	}
 	return first, detail
-}
-
-// before gives the slots of the same module that have to come before a slot: what it refers to, and the block of its provider.
-func (u *Unit) before(s *Slot) []int {
-	if s.Kind == SlotResource && s.providerUnit == u && s.providerSlot >= 0 {
-		return append(slices.Clone(s.deps), s.providerSlot)
-	}
-	return s.deps
-}
-
-// sort orders the slots of a module so that each comes after what it depends on within the module.
-func (u *Unit) sort() {
-	state := make([]uint8, len(u.slots))
-	type frame struct {
-		slot, next int
-		deps       []int
-	}
-	for i := range u.slots {
-		if state[i] != 0 {
-			continue
-		}
-		stack := []frame{{i, 0, u.before(u.slots[i])}}
-		state[i] = 1
-		for len(stack) > 0 {
-			f := &stack[len(stack)-1]
-			if f.next < len(f.deps) {
-				d := f.deps[f.next]
-				f.next++
-				if state[d] == 0 {
-					state[d] = 1
-					stack = append(stack, frame{d, 0, u.before(u.slots[d])})
-				}
-				continue
-			}
-			u.topo = append(u.topo, f.slot)
-			stack = stack[:len(stack)-1]
-		}
-	}
 }

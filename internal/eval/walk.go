@@ -234,42 +234,6 @@ func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep
 	return i
 }
 
-// dependencies gives the nodes that a slot waits for.
-func (i *Instance) dependencies(s *Slot) []graph.ID {
-	deps := make([]graph.ID, 0, len(s.deps)+len(s.outer)+2)
-	for _, d := range s.deps {
-		deps = append(deps, i.nodes[d])
-	}
-	for _, d := range s.outer {
-		deps = append(deps, i.parent.nodes[d])
-	}
-	if i.parent != nil {
-		deps = append(deps, i.parent.nodes[i.parent.Unit.callSlots[i.Unit.Module.Call.Name]])
-	}
-	if s.Kind == SlotResource && s.providerUnit != nil && s.providerSlot >= 0 {
-		if owner := i.ancestor(s.providerUnit); owner != nil {
-			deps = append(deps, owner.nodes[s.providerSlot])
-		}
-	}
-	if len(s.imports) > 0 && i.parent != nil { // within the root module they are dependencies like others
-		root := i.ancestor(i.walk.Program.units[addr.RootModule])
-		for _, d := range s.imports {
-			deps = append(deps, root.nodes[d])
-		}
-	}
-	return deps
-}
-
-// ancestor finds the instance of an enclosing module.
-func (i *Instance) ancestor(u *Unit) *Instance {
-	for a := i; a != nil; a = a.parent {
-		if a.Unit == u {
-			return a
-		}
-	}
-	return nil
-}
-
 // child makes one instance of a called module.
 func (i *Instance) child(s *Slot, key addr.Key) *Instance {
 	call := i.calls[s.Name]
@@ -277,25 +241,6 @@ func (i *Instance) child(s *Slot, key addr.Key) *Instance {
 	call.keys = append(call.keys, key)
 	call.children[key] = c
 	return c
-}
-
-// connectChildren makes the nodes that stand for outputs and for the end of a call wait for those of all instances.
-func (i *Instance) connectChildren(s *Slot) {
-	call := i.calls[s.Name]
-	r := i.walk.runner
-	for _, key := range call.keys {
-		c := call.children[key]
-		for name, slot := range c.Unit.outputs {
-			r.Depend(i.nodes[i.Unit.outSlots[[2]string{s.Name, name}]], c.nodes[slot])
-		}
-		for _, inner := range c.Unit.slots {
-			switch inner.Kind {
-			case SlotVariable, SlotLocal, SlotCallOutput:
-			default:
-				r.Depend(i.nodes[i.Unit.closes[s.Name]], c.nodes[inner.index])
-			}
-		}
-	}
 }
 
 // task gives the work of a slot.
@@ -478,40 +423,4 @@ func (w *Walk) Graph() (n int, edges [][]int, node func(addr.AbsResource) int) {
 		}
 		return base[i] + slot
 	}
-}
-
-// waits gives the nodes that a slot waits for, as numbers of Graph.
-func (w *Walk) waits(i *Instance, s *Slot, base map[*Instance]int) []int {
-	var out []int
-	for _, d := range s.deps {
-		out = append(out, base[i]+d)
-	}
-	for _, d := range s.outer {
-		out = append(out, base[i.parent]+d)
-	}
-	if i.parent != nil {
-		out = append(out, base[i.parent]+i.parent.Unit.callSlots[i.Unit.Module.Call.Name])
-	}
-	switch s.Kind {
-	case SlotResource:
-		for _, d := range s.imports {
-			out = append(out, base[w.Root]+d)
-		}
-		if s.providerUnit != nil && s.providerSlot >= 0 {
-			if owner := i.ancestor(s.providerUnit); owner != nil {
-				out = append(out, base[owner]+s.providerSlot)
-			}
-		}
-	case SlotCallOutput, SlotCallClose:
-		call := i.calls[s.Call.Name]
-		for _, key := range call.keys {
-			child := call.children[key]
-			for _, c := range child.Unit.slots {
-				if s.Kind == SlotCallOutput && c.Kind == SlotOutput && c.Name == s.Name || s.Kind == SlotCallClose && c.Kind != SlotCallOutput {
-					out = append(out, base[child]+c.index)
-				}
-			}
-		}
-	}
-	return out
 }
