@@ -2,8 +2,6 @@ package diag
 
 import (
 	"fmt"
-	"maps"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
@@ -22,10 +19,7 @@ import (
 //
 // A secret may be a word that every message has. So a text in quotes is hidden when it is a secret or has one of four bytes and more in it,
 // and elsewhere only secrets of eight bytes and more are.
-type secrets struct {
-	texts map[string]bool
-	any   bool // something is marked, which may have no text
-}
+type secrets []*texts
 
 const (
 	inQuotes = 4
@@ -35,70 +29,50 @@ const (
 const withheld = "(sensitive value)"
 
 // secretsOf gathers the secrets of a context and all around it.
-func secretsOf(ctx *hcl.EvalContext) *secrets {
-	s := &secrets{texts: map[string]bool{}}
+func secretsOf(ctx *hcl.EvalContext) secrets {
+	g := newGathering()
 	for ; ctx != nil; ctx = ctx.Parent() {
 		for _, v := range ctx.Variables {
-			s.gather(v, false)
+			g.gather(v, false)
 		}
 	}
-	return s
+	return g.all()
 }
 
-func (s *secrets) gather(v cty.Value, within bool) {
-	if v == cty.NilVal || !within && !ctyset.ContainsMarked(v) {
-		return
+// has reports whether a text is a secret.
+func (s secrets) has(text string) bool {
+	return slices.ContainsFunc(s, func(t *texts) bool { return t.has(text) })
+}
+
+// beginning gives the length of the longest secret that a text begins with, 0 for none.
+func (s secrets) beginning(text string) (n int) {
+	for _, t := range s {
+		n = max(n, t.beginning(text))
 	}
-	v, marks := v.Unmark()
-	within = within || len(marks) > 0
-	s.any = s.any || within
-	switch ty := v.Type(); {
-	case !v.IsKnown() || v.IsNull():
-	case ty == cty.String && within:
-		s.add(v.AsString())
-	case ty == cty.Number && within:
-		s.add(numeral(v.AsBigFloat()))
-	case v.CanIterateElements():
-		for key, element := range ctyset.Each(v) {
-			if within && ty.IsMapType() {
-				s.add(key.AsString())
-			}
-			s.gather(element, within)
+	return n
+}
+
+// hide takes the secrets out of a message. Of secrets that overlap nothing is left.
+func (s secrets) hide(text string) string {
+	text = s.hideQuoted(text)
+	var b strings.Builder
+	end := 0 // of what is hidden
+	for i := range len(text) {
+		switch n := s.beginning(text[i:]); {
+		case n >= anywhere && i >= end:
+			b.WriteString(withheld)
+			fallthrough
+		case n >= anywhere:
+			end = max(end, i+n)
+		case i >= end:
+			b.WriteByte(text[i])
 		}
 	}
-}
-
-// numeral writes a number as messages do; "" for one that nobody writes out.
-func numeral(f *big.Float) string {
-	const maxBits = 4096
-	if exp := f.MantExp(nil); exp > maxBits || exp < -maxBits {
-		return ""
-	}
-	return f.Text('f', -1)
-}
-
-func (s *secrets) add(text string) {
-	for _, part := range append(strings.Split(text, "\n"), text) {
-		if part = strings.TrimSpace(part); part != "" && part != "true" && part != "false" && part != "null" {
-			s.texts[part] = true
-		}
-	}
-}
-
-// hide takes the secrets out of a message.
-func (s *secrets) hide(text string) string {
-	if s == nil || len(s.texts) == 0 || text == "" {
-		return text
-	}
-	out := s.hideQuoted(text)
-	for _, secret := range s.long() {
-		out = strings.ReplaceAll(out, secret, withheld)
-	}
-	return out
+	return b.String()
 }
 
 // hideQuoted takes the secrets out of what stands in quotes. All else of a title is fixed words, which programs look for.
-func (s *secrets) hideQuoted(text string) string {
+func (s secrets) hideQuoted(text string) string {
 	var b strings.Builder
 	for text != "" {
 		before, rest, ok := strings.Cut(text, `"`)
@@ -122,41 +96,29 @@ func (s *secrets) hideQuoted(text string) string {
 }
 
 // hideStatement takes the secrets out of what is said of an operand, where even a number of one digit is the value itself.
-func (s *secrets) hideStatement(text string) string {
-	if is, ok := strings.CutPrefix(text, "is "); ok && s.texts[is] {
+func (s secrets) hideStatement(text string) string {
+	if is, ok := strings.CutPrefix(text, "is "); ok && s.has(is) {
 		return "has a sensitive value"
 	}
 	return s.hide(text)
 }
 
-// long gives the secrets that are hidden wherever they stand, long ones first: one may be a part of another.
-func (s *secrets) long() []string {
-	var list []string
-	for secret := range s.texts {
-		if len(secret) >= anywhere {
-			list = append(list, secret)
-		}
-	}
-	slices.SortFunc(list, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	return list
-}
-
 // tells reports whether what stands in quotes is a secret, or has one in it.
-func (s *secrets) tells(quoted string) bool {
+func (s secrets) tells(quoted string) bool {
 	plain := quoted
 	if text, err := strconv.Unquote(`"` + quoted + `"`); err == nil {
 		plain = text
 	}
-	if s.texts[plain] || s.texts[quoted] {
+	if s.has(plain) || s.has(quoted) {
 		return true
 	}
-	for secret := range maps.Keys(s.texts) {
-		if len(secret) >= inQuotes && (strings.Contains(plain, secret) || strings.Contains(quoted, secret)) {
+	return s.stands(plain) || s.stands(quoted)
+}
+
+// stands reports whether a text has a secret in it that is long enough for quotes.
+func (s secrets) stands(text string) bool {
+	for i := range len(text) {
+		if s.beginning(text[i:]) >= inQuotes {
 			return true
 		}
 	}
@@ -179,12 +141,12 @@ func quotedLen(text string) int {
 }
 
 // hideSecrets takes out of a diagnostic what the context of its expression marks, and keeps it out of the values that are shown with it.
-func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) *secrets) {
+func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) secrets) {
 	if d.EvalContext == nil {
 		return
 	}
 	s := of(d.EvalContext)
-	if !s.any {
+	if len(s) == 0 {
 		return
 	}
 	d.Summary, d.Detail, d.Redact = s.hideQuoted(d.Summary), s.hide(d.Detail), s.hideStatement
@@ -207,10 +169,10 @@ func hideDerived(d *Diagnostic) {
 }
 
 // oneByOne remembers the secrets of the last context that was asked for: problems of one expression come together.
-func oneByOne() func(*hcl.EvalContext) *secrets {
+func oneByOne() func(*hcl.EvalContext) secrets {
 	var last *hcl.EvalContext
-	var s *secrets
-	return func(ctx *hcl.EvalContext) *secrets {
+	var s secrets
+	return func(ctx *hcl.EvalContext) secrets {
 		if ctx != last || s == nil {
 			last, s = ctx, secretsOf(ctx)
 		}

@@ -1,0 +1,183 @@
+package diag
+
+import (
+	"math/big"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyset"
+)
+
+// texts are what is secret in one value. Problems of many instances come with a scope each, which have most values in common: what is found in a
+// large one is found once, and shared by all.
+type texts struct {
+	any bool // something is marked, which may have no text
+
+	collecting map[string]bool
+	once       sync.Once
+	sorted     []string // all texts
+	begins     []int    // for each, which is the longest that it begins with; -1 for none
+}
+
+// manyElements is how many elements make a collection worth remembering.
+const manyElements = 8
+
+// gathering finds what is secret in values.
+type gathering struct {
+	own    *texts // of values that are not worth remembering
+	shared []*texts
+}
+
+// within tells that what is looked at is part of a secret.
+func (g *gathering) gather(v cty.Value, within bool) {
+	if v == cty.NilVal {
+		return
+	}
+	v, marks := v.Unmark()
+	within = within || len(marks) > 0
+	if v.IsKnown() && !v.IsNull() && v.CanIterateElements() && v.LengthInt() >= manyElements && g.remember(v, within) {
+		return
+	}
+	g.own.any = g.own.any || within
+	switch ty := v.Type(); {
+	case !v.IsKnown() || v.IsNull():
+	case ty == cty.String && within:
+		g.own.add(v.AsString())
+	case ty == cty.Number && within:
+		g.own.add(numeral(v.AsBigFloat()))
+	case v.CanIterateElements():
+		g.elements(v, within)
+	}
+}
+
+func (g *gathering) elements(v cty.Value, within bool) {
+	isMap := v.Type().IsMapType()
+	for key, element := range ctyset.Each(v) {
+		if within && isMap {
+			g.own.add(key.AsString())
+		}
+		g.gather(element, within)
+	}
+}
+
+// remembered is what was found in large values, by remembering.
+var remembered sync.Map
+
+type remembering struct {
+	id     ctyset.Identity
+	within bool
+}
+
+type memory struct {
+	ty     cty.Type
+	shared []*texts
+}
+
+// remember finds what is secret in a large value, unless that is known. It reports whether it could.
+func (g *gathering) remember(v cty.Value, within bool) bool {
+	id, at, ok := ctyset.IdentityOf(v)
+	if !ok {
+		return false
+	}
+	key := remembering{id, within}
+	if m, ok := remembered.Load(key); ok && m.(*memory).ty.Equals(v.Type()) {
+		g.shared = append(g.shared, m.(*memory).shared...)
+		return true
+	}
+	m := &memory{ty: v.Type()}
+	if within || ctyset.ContainsMarked(v) {
+		found := newGathering()
+		found.elements(v, within)
+		m.shared = found.all()
+	}
+	if _, had := remembered.Swap(key, m); !had {
+		runtime.AddCleanup(at, func(key remembering) { remembered.Delete(key) }, key)
+	}
+	g.shared = append(g.shared, m.shared...)
+	return true
+}
+
+func newGathering() *gathering { return &gathering{own: &texts{collecting: map[string]bool{}}} }
+
+// all gives everything that was found, each once.
+func (g *gathering) all() []*texts {
+	list := g.shared
+	if g.own.any {
+		list = append(list, g.own)
+	}
+	var out []*texts
+	seen := map[*texts]bool{}
+	for _, t := range list {
+		if !seen[t] {
+			seen[t] = true
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// numeral writes a number as messages do; "" for one that nobody writes out.
+func numeral(f *big.Float) string {
+	const maxBits = 4096
+	if exp := f.MantExp(nil); exp > maxBits || exp < -maxBits {
+		return ""
+	}
+	return f.Text('f', -1)
+}
+
+func (t *texts) add(text string) {
+	for _, part := range append(strings.Split(text, "\n"), text) {
+		if part = strings.TrimSpace(part); part != "" && part != "true" && part != "false" && part != "null" {
+			t.collecting[part] = true
+		}
+	}
+}
+
+// order sorts the texts when they are first asked for.
+func (t *texts) order() {
+	t.once.Do(func() {
+		t.sorted = make([]string, 0, len(t.collecting))
+		for text := range t.collecting {
+			t.sorted = append(t.sorted, text)
+		}
+		slices.Sort(t.sorted)
+		t.collecting = nil
+		t.begins = make([]int, len(t.sorted))
+		for i := range t.sorted {
+			at := i - 1
+			for at >= 0 && !strings.HasPrefix(t.sorted[i], t.sorted[at]) {
+				at = t.begins[at]
+			}
+			t.begins[i] = at
+		}
+	})
+}
+
+// has reports whether a text is one of these.
+func (t *texts) has(text string) bool {
+	t.order()
+	_, found := slices.BinarySearch(t.sorted, text)
+	return found
+}
+
+// beginning gives the length of the longest of these that a text begins with, 0 for none. Whatever the text begins with comes before it in the
+// order, and what comes between the two begins with it as well.
+func (t *texts) beginning(text string) int {
+	t.order()
+	at, found := slices.BinarySearch(t.sorted, text)
+	if found {
+		return len(text)
+	}
+	at--
+	for at >= 0 && !strings.HasPrefix(text, t.sorted[at]) {
+		at = t.begins[at]
+	}
+	if at < 0 {
+		return 0
+	}
+	return len(t.sorted[at])
+}
