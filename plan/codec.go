@@ -33,6 +33,8 @@ type jsonPlan struct {
 	Targets         []string                       `json:"targets,omitempty"`
 	ForceReplace    []string                       `json:"force_replace,omitempty"`
 	Relevant        []jsonRelevant                 `json:"relevant,omitempty"`
+	Exclude         []string                       `json:"exclude,omitempty"`
+	LeftOut         []jsonLeftOut                  `json:"left_out,omitempty"`
 	Unrefreshed     bool                           `json:"unrefreshed,omitempty"`
 	Errored         bool                           `json:"errored,omitempty"`
 	Complete        bool                           `json:"complete,omitempty"`
@@ -100,6 +102,12 @@ type jsonStep struct {
 type jsonRelevant struct {
 	Resource string          `json:"resource"`
 	Path     json.RawMessage `json:"path,omitempty"`
+}
+
+type jsonLeftOut struct {
+	Address string        `json:"address"`
+	Reason  LeftOutReason `json:"reason"`
+	Because string        `json:"because"`
 }
 
 // encoder carries the table of types and the first error.
@@ -187,6 +195,12 @@ func encodePlan(p *Plan) ([]byte, error) {
 	}
 	for _, t := range p.Targets {
 		j.Targets = append(j.Targets, t.String())
+	}
+	for _, t := range p.Exclude {
+		j.Exclude = append(j.Exclude, t.String())
+	}
+	for _, l := range p.LeftOut {
+		j.LeftOut = append(j.LeftOut, jsonLeftOut{l.Address, l.Reason, l.Because.String()})
 	}
 	for _, a := range p.ForceReplace {
 		j.ForceReplace = append(j.ForceReplace, a.String())
@@ -359,6 +373,14 @@ func decodePlan(b []byte) (*Plan, error) {
 		target, diags := addr.ParseTarget(t)
 		d.fail(diags.Err())
 		p.Targets = append(p.Targets, target)
+	}
+	for _, t := range j.Exclude {
+		target, diags := addr.ParseTarget(t)
+		d.fail(diags.Err())
+		p.Exclude = append(p.Exclude, target)
+	}
+	for _, l := range j.LeftOut {
+		p.LeftOut = append(p.LeftOut, LeftOut{Address: l.Address, Reason: l.Reason, Because: d.instance(l.Because)})
 	}
 	for _, a := range j.ForceReplace {
 		p.ForceReplace = append(p.ForceReplace, d.instance(a))

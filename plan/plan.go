@@ -222,6 +222,9 @@ type Plan struct {
 	Targets      []addr.Target
 	ForceReplace []addr.AbsResourceInstance
 	Relevant     []RelevantAttribute
+	// Exclude names what the plan leaves alone, with everything that depends on it; LeftOut lists what that came to.
+	Exclude []addr.Target
+	LeftOut []LeftOut
 
 	// Unrefreshed tells that the plan relied on the stored objects without looking at the world.
 	Unrefreshed bool
@@ -232,6 +235,37 @@ type Plan struct {
 
 	// FunctionResults are hashes of the results of functions that look at files, checked again during apply.
 	FunctionResults map[string]string
+}
+
+// LeftOut is a part of the configuration, or an object, that the plan leaves as it is though it may have to change.
+type LeftOut struct {
+	// Address is that of an instance, a block, a module call or an output value ("output.name").
+	Address string
+	Reason  LeftOutReason
+	// Because is the instance that the plan was told to leave alone: it may be the address itself.
+	Because addr.AbsResourceInstance
+}
+
+// LeftOutReason says why something is left out.
+type LeftOutReason string
+
+// The reasons. What is excluded is left alone itself, a dependent depends on that, and what is needed is kept because what is left alone
+// depends on it.
+const (
+	LeftOutExcluded  LeftOutReason = "excluded"
+	LeftOutDependent LeftOutReason = "depends_on"
+	LeftOutNeeded    LeftOutReason = "needed_by"
+)
+
+// Why says it in a few words.
+func (l LeftOut) Why() string {
+	switch l.Reason {
+	case LeftOutDependent:
+		return "depends on " + l.Because.String()
+	case LeftOutNeeded:
+		return "kept for " + l.Because.String()
+	}
+	return "left alone"
 }
 
 // RelevantAttribute is an attribute of an object that contributed to the plan.

@@ -88,6 +88,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 		}
 		a.byBlock[r][c.Object.Instance.Key] = c
 	}
+	a.exclude = eval.Select(p.Exclude)
 	var targets *eval.Targets
 	if len(p.Targets) > 0 {
 		targets = prog.Targets(p.Targets, p.Prior())
@@ -95,7 +96,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	in := eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
 		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets, Lenient: p.Mode == plan.Destroy,
-		Only: targets.Inputs(), Partial: targets != nil, InUse: map[addr.AbsProviderConfig]bool{}, StandIns: o.StandIns,
+		Only: targets.Inputs(), Partial: targets != nil, Hold: a.holding(), InUse: map[addr.AbsProviderConfig]bool{}, StandIns: o.StandIns,
 	}
 	for _, c := range p.Changes {
 		in.InUse[c.Provider] = true
@@ -149,12 +150,29 @@ type applier struct {
 	slots      chan struct{}
 	ephemerals *ephemeral.Objects
 	byBlock    map[addr.AbsResource]map[addr.Key]*plan.Change
+	exclude    *eval.Selection // what the plan leaves alone
 
 	mu      sync.Mutex // guards what follows
 	counts  Counts
 	ops     int
 	outputs map[string]bool // root outputs that were evaluated
 	broken  bool
+}
+
+// holding is what becomes of what depends on instances that the plan leaves alone: the same as while planning.
+func (a *applier) holding() eval.Hold {
+	switch {
+	case a.exclude == nil || a.plan.Mode == plan.Destroy:
+		return eval.HoldNothing
+	case a.plan.Mode == plan.RefreshOnly:
+		return eval.HoldOutputs
+	}
+	return eval.HoldDependents
+}
+
+// excludes reports whether the plan leaves an instance alone. It may have been named and be planned nevertheless, to be imported.
+func (a *applier) excludes(inst addr.AbsResourceInstance, c *plan.Change) bool {
+	return c == nil && a.exclude.Contains(inst)
 }
 
 // addSteps adds the plan's destroy steps as nodes, and all of its edges.
@@ -227,14 +245,15 @@ func (a *applier) total() int {
 // finish records root outputs and data sources that are gone and the results of checks.
 func (a *applier) finish(complete bool) {
 	var edits []state.Edit
-	if complete && len(a.plan.Targets) == 0 {
+	left := len(a.plan.LeftOut) > 0 && a.plan.Mode == plan.Destroy
+	if complete && len(a.plan.Targets) == 0 && !left {
 		for _, name := range a.plan.Prior().OutputNames() {
 			if !a.outputs[name] && (a.plan.Mode == plan.Destroy || a.prog.Config.Root.Outputs[name] == nil) {
 				edits = append(edits, state.Edit{Output: &state.SetOutput{Name: name}})
 			}
 		}
 	}
-	if a.plan.Mode == plan.Destroy && len(a.plan.Targets) == 0 {
+	if a.plan.Mode == plan.Destroy && len(a.plan.Targets) == 0 && !left {
 		edits = append(edits, a.dropData()...)
 	}
 	results := a.checkResults()
@@ -442,6 +461,11 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	if a.plan.Mode == plan.RefreshOnly {
 		keys = a.withOrphans(b, exp)
 	}
+	for _, key := range exp.Keys {
+		if inst := b.Addr().Instance(key); a.excludes(inst, changes[key]) {
+			b.Hold(inst)
+		}
+	}
 	values := make([]cty.Value, len(keys))
 	n.Fan(len(keys), func(i int) error {
 		v, err := a.instance(b, keys[i], changes[keys[i]])
@@ -509,7 +533,7 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	o := a.journal.Working().Object(addr.Object{Instance: inst})
 	if o == nil {
-		if len(a.plan.Targets) > 0 || a.plan.Mode == plan.RefreshOnly {
+		if len(a.plan.Targets) > 0 || a.exclude.Contains(inst) || a.plan.Mode == plan.RefreshOnly {
 			return cty.NilVal, nil
 		}
 		if a.plan.Mode != plan.Normal {

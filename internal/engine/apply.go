@@ -93,7 +93,40 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 		}
 	}
 	closing(pool.Pool, &diags)
-	return counts, diags
+	return counts, diags.Extend(leftUndone(pl))
+}
+
+// openCreations names the addresses at which a run was killed while it created something, and where nothing is known to be now: a plan
+// leaves them alone.
+func (r *Run) openCreations() (list []addr.Target) {
+	have := r.State()
+	for _, f := range r.Snapshot().InFlight {
+		if openCreation(f, have) {
+			a := f.Object.Instance
+			list = append(list, addr.Target{Module: a.Module, Resource: a.Resource, Key: a.Key, HasKey: !a.Key.IsNone()})
+		}
+	}
+	return list
+}
+
+// openCreation reports whether an interrupted operation may have made an object that the state does not have.
+func openCreation(f state.InFlight, have *state.State) bool {
+	return f.Object.Deposed == "" && f.Action != state.ActionProvision && have.Object(f.Object) == nil
+}
+
+// leftUndone says at the end what a plan left out: whoever runs it has to see that something is still to be done.
+func leftUndone(pl *plan.Plan) (diags diag.List) {
+	if pl.Mode == plan.RefreshOnly {
+		return nil
+	}
+	for _, l := range pl.LeftOut {
+		if l.Reason == plan.LeftOutExcluded {
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Interrupted creation is not resolved", Address: l.Address,
+				Detail: fmt.Sprintf("Everything that has nothing to do with %s has been done. What became of its creation is not known, so it was left alone with what depends on it. "+
+					"Say what became of it, then run apply again:\n%s", l.Address, waysOut(l.Because))})
+		}
+	}
+	return diags
 }
 
 // accepts refuses plans that do not belong to the state at hand.
@@ -117,7 +150,7 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 		return diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was made, so the plan may no longer be right. Make a new plan.")
 	}
 	for _, f := range r.Snapshot().InFlight {
-		if f.Object.Deposed != "" || f.Action == state.ActionProvision || have.Object(f.Object) != nil {
+		if !openCreation(f, have) {
 			continue
 		}
 		for _, c := range pl.Changes {
@@ -189,11 +222,16 @@ func describeInFlight(f state.InFlight) string {
 		return fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so it is not known how far they came. The next apply replaces the object if they belonged to its creation (it is tainted), and destroys it if it was to be destroyed.", f.Run.Started.Format(time.RFC3339), f.Object)
 	}
 	if f.Action == "create" {
-		fmt.Fprintf(&b, " The object may exist. Look for it, then run one of:\n  tombolo recover '%[1]s' --adopt ID    (it exists: take it over)\n  tombolo recover '%[1]s' --retry       (it does not exist: create it again)\n  tombolo recover '%[1]s' --forget      (leave it alone)", f.Object.Instance)
+		fmt.Fprintf(&b, " The object may exist. Look for it, then run one of:\n%s", waysOut(f.Object.Instance))
 	} else {
 		b.WriteString(" The next plan with refresh finds out.")
 	}
 	return b.String()
+}
+
+// waysOut lists the commands that settle an interrupted creation.
+func waysOut(a addr.AbsResourceInstance) string {
+	return fmt.Sprintf("  tombolo recover '%[1]s' --adopt ID    (it exists: take it over)\n  tombolo recover '%[1]s' --retry       (it does not exist: create it again)\n  tombolo recover '%[1]s' --forget      (leave it alone)", a)
 }
 
 func unresolved(f state.InFlight) diag.List {

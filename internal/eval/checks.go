@@ -101,7 +101,7 @@ func (w *Walk) CheckResults() []state.CheckResult {
 // unchecked is the result of what nothing was reported for: with no instances all of them pass, unless the walk did not come there.
 func (w *Walk) unchecked(kind string, s *Slot) state.CheckResult {
 	r := state.CheckResult{Kind: kind, ConfigAddr: configAddr(s), Status: statusPass}
-	if w.Inputs.Partial && !w.Inputs.Only[s] {
+	if w.Inputs.Partial && !w.Inputs.Only[s] || w.heldSlots[s] {
 		r.Status = statusUnknown
 		return r
 	}

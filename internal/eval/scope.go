@@ -479,10 +479,10 @@ func (i *Instance) Outputs() map[string]cty.Value {
 	return out
 }
 
-// Excluded names the output values of the module that the walk leaves out, as they are not among its targets.
+// Excluded names the output values of the module that the walk leaves out: they are not among its targets, or held.
 func (i *Instance) Excluded() (names []string) {
 	for name, slot := range i.Unit.outputs {
-		if only := i.walk.Inputs.Only; only != nil && !only[i.Unit.slots[slot]] {
+		if only := i.walk.Inputs.Only; only != nil && !only[i.Unit.slots[slot]] || i.held != nil && i.held[slot] != nil {
 			names = append(names, name)
 		}
 	}

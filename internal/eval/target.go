@@ -11,18 +11,48 @@ import (
 // Targets is the choice that -target makes: which slots do anything, and which instances of them. Whole blocks are needed by what is
 // chosen; of a block that is chosen itself, only the instances that a target names.
 type Targets struct {
+	Selection
+	direct map[*Slot]bool
+	// Only are the slots that have something to do, closed over what they depend on.
+	Only map[*Slot]bool
+}
+
+// Selection is a set of instances, named by a list of addresses of modules, resources and instances.
+type Selection struct {
 	modules   map[addr.ModuleInstance]bool
 	calls     map[moduleCall]bool // of module targets without a key: all instances
 	resources map[addr.AbsResource]bool
 	instances map[addr.AbsResourceInstance]bool
-	direct    map[*Slot]bool
-	// Only are the slots that have something to do, closed over what they depend on.
-	Only map[*Slot]bool
 }
 
 type moduleCall struct {
 	parent addr.ModuleInstance
 	call   string
+}
+
+// Select gives the instances that a list names; nil for an empty list.
+func Select(list []addr.Target) *Selection {
+	if len(list) == 0 {
+		return nil
+	}
+	t := &Selection{
+		modules: map[addr.ModuleInstance]bool{}, calls: map[moduleCall]bool{}, resources: map[addr.AbsResource]bool{},
+		instances: map[addr.AbsResourceInstance]bool{},
+	}
+	for _, target := range list {
+		parent, last, ok := target.Module.Parent()
+		switch {
+		case target.IsModule() && ok && last.Key.IsNone():
+			t.calls[moduleCall{parent, last.Call}] = true
+		case target.IsModule():
+			t.modules[target.Module] = true
+		case target.HasKey:
+			t.instances[addr.AbsResource{Module: target.Module, Resource: target.Resource}.Instance(target.Key)] = true
+		default:
+			t.resources[addr.AbsResource{Module: target.Module, Resource: target.Resource}] = true
+		}
+	}
+	return t
 }
 
 // Targets works out what a list of targets chooses; nil for an empty list. prior tells the provider configurations of objects that no block
@@ -31,29 +61,13 @@ func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 	if len(list) == 0 {
 		return nil
 	}
-	t := &Targets{
-		modules: map[addr.ModuleInstance]bool{}, calls: map[moduleCall]bool{}, resources: map[addr.AbsResource]bool{},
-		instances: map[addr.AbsResourceInstance]bool{}, direct: map[*Slot]bool{},
-	}
+	t := &Targets{Selection: *Select(list), direct: map[*Slot]bool{}}
 	modules, resources := map[addr.Module]bool{}, map[addr.ConfigResource]bool{}
 	for _, target := range list {
-		switch {
-		case target.IsModule():
+		if target.IsModule() {
 			modules[target.Module.Config()] = true
-			parent, last, ok := target.Module.Parent()
-			if ok && last.Key.IsNone() {
-				t.calls[moduleCall{parent, last.Call}] = true
-			} else {
-				t.modules[target.Module] = true
-			}
-		case target.HasKey:
-			a := addr.AbsResource{Module: target.Module, Resource: target.Resource}
-			resources[a.Config()] = true
-			t.instances[a.Instance(target.Key)] = true
-		default:
-			a := addr.AbsResource{Module: target.Module, Resource: target.Resource}
-			resources[a.Config()] = true
-			t.resources[a] = true
+		} else {
+			resources[addr.AbsResource{Module: target.Module, Resource: target.Resource}.Config()] = true
 		}
 	}
 	inside := map[addr.Module]bool{}
@@ -154,9 +168,17 @@ func (p *Program) judge(start int, only map[*Slot]bool, verdict []outputVerdict)
 	return verdict[start]
 }
 
-// Contains tells whether a target names an instance.
+// Contains tells whether a target names an instance. Without targets everything is.
 func (t *Targets) Contains(a addr.AbsResourceInstance) bool {
-	if t == nil || t.instances[a] || t.resources[a.AbsResource()] {
+	return t == nil || t.Selection.Contains(a)
+}
+
+// Contains tells whether the list names an instance; nil names none.
+func (t *Selection) Contains(a addr.AbsResourceInstance) bool {
+	if t == nil {
+		return false
+	}
+	if t.instances[a] || t.resources[a.AbsResource()] {
 		return true
 	}
 	if len(t.modules) == 0 && len(t.calls) == 0 {

@@ -44,6 +44,8 @@ type Inputs struct {
 	Only map[*Slot]bool
 	// Partial tells that Only leaves out parts of what is wanted: their conditions are listed as unknown.
 	Partial bool
+	// Hold says what becomes of what depends on instances that the driver leaves alone.
+	Hold Hold
 	// InUse are provider configurations that are needed though no block is managed by them: by objects whose blocks are gone.
 	InUse map[addr.AbsProviderConfig]bool
 	// Secrets, when set, are taken out of the texts of all diagnostics: providers may report what they were given.
@@ -86,6 +88,7 @@ type Walk struct {
 	instances map[addr.ModuleInstance]*Instance
 	imports   map[addr.AbsResourceInstance]*Import
 	checks    checkResults
+	heldSlots map[*Slot]bool // what was left out in some module instance
 
 	tablesMu sync.Mutex
 	tables   map[*Unit]map[string]function.Function // of modules that call functions of providers; guarded by tablesMu
@@ -104,6 +107,9 @@ type Instance struct {
 	resources []*resourceValue
 	calls     map[string]*callValue
 	replaced  map[string]cty.Value // output values, where nothing of the module is run
+	// held has, by slot, the instance because of which the slot is left out; nil in walks that hold nothing. Each is written by the
+	// node of its slot alone, before those that wait for it begin.
+	held []*addr.AbsResourceInstance
 }
 
 // NewWalk prepares a run: all nodes of the root module, or of all modules when the expansions are given.
@@ -195,6 +201,9 @@ func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep
 		nodes: make([]graph.ID, len(u.slots)), values: make([]cty.Value, len(u.slots)),
 		resources: make([]*resourceValue, len(u.slots)), calls: map[string]*callValue{},
 	}
+	if w.Inputs.Hold != HoldNothing {
+		i.held = make([]*addr.AbsResourceInstance, len(u.slots))
+	}
 	i.standIn()
 	w.mu.Lock()
 	w.instances[a] = i
@@ -243,8 +252,16 @@ func (i *Instance) child(s *Slot, key addr.Key) *Instance {
 	return c
 }
 
-// task gives the work of a slot.
+// task gives the work of a slot, unless it is held.
 func (i *Instance) task(s *Slot) graph.Task {
+	if i.held == nil {
+		return i.work(s)
+	}
+	return i.unlessHeld(s, i.work(s))
+}
+
+// work gives the work of a slot.
+func (i *Instance) work(s *Slot) graph.Task {
 	if only := i.walk.Inputs.Only; only != nil && !only[s] {
 		return func(*graph.Node) error {
 			i.values[s.index] = cty.DynamicVal

@@ -197,7 +197,7 @@ func notThere(o addr.Object, id string) diag.List {
 func (p *planner) generate() error {
 	var failed error
 	for _, found := range p.walk.UnseenImports() {
-		if p.prog.ResourceSlot(found.Target.Config()) != nil && !p.targets.Contains(found.Target) {
+		if p.prog.ResourceSlot(found.Target.Config()) != nil && (!p.targets.Contains(found.Target) || p.heldBack(found.Target.AbsResource(), addr.AbsProviderConfig{}) != nil) {
 			continue // nobody came there
 		}
 		if err := p.generateOne(found); err != nil {

@@ -48,6 +48,9 @@ func (p *planner) matches(t addr.Target) bool {
 		return p.prog.Unit(t.Module.Config()) != nil && (there || !keyed(t.Module))
 	}
 	slot := p.prog.ResourceSlot(addr.AbsResource{Module: t.Module, Resource: t.Resource}.Config())
+	if p.walk.HeldBlock(addr.AbsResource{Module: t.Module, Resource: t.Resource}) != nil {
+		return true // it is not known which instances there will be
+	}
 	return slot != nil && there && (!t.HasKey || t.Resource.Mode != addr.Managed)
 }
 

@@ -36,7 +36,7 @@ func (p *planner) planOrphans(ctx context.Context) error {
 			continue
 		}
 		slot := p.prog.ResourceSlot(r.Addr.Config())
-		if failed && slot != nil {
+		if failed && slot != nil || p.walk.HeldBlock(r.Addr) != nil && !p.visited[r.Addr] {
 			continue
 		}
 		for _, key := range r.Keys() {
@@ -90,6 +90,10 @@ func (p *planner) planStray(s stray) error {
 	}
 	if err := p.checkStrayProvider(s); err != nil {
 		return err
+	}
+	if c := p.heldBack(s.object.Instance.AbsResource(), s.cfg); c != nil {
+		p.leaveOut(plan.LeftOut{Address: s.object.String(), Because: *c, Reason: plan.LeftOutDependent})
+		return nil
 	}
 	if p.forgets(s.object.Instance) {
 		return p.planForget(s.object, s.cfg, s.reason)

@@ -3,6 +3,7 @@ package planning
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -12,6 +13,19 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
+
+// keepOutputs takes out of the names of stored output values those that stay as they are: what is held and, while not everything is destroyed,
+// all of them.
+func (p *planner) keepOutputs(names map[string]bool, left []plan.LeftOut) {
+	for _, l := range left {
+		if name, ok := strings.CutPrefix(l.Address, "output."); ok {
+			delete(names, name)
+		}
+		if p.opts.Mode == plan.Destroy {
+			clear(names)
+		}
+	}
+}
 
 // planOutputs compares the root output values with the stored ones. With errors, only what was evaluated counts.
 func (p *planner) planOutputs(out *plan.Plan, errored bool) {
@@ -24,6 +38,7 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 		for _, name := range p.prior.OutputNames() {
 			names[name] = true
 		}
+		p.keepOutputs(names, out.LeftOut)
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		c := &plan.OutputChange{Name: name, Before: null, After: null}

@@ -46,9 +46,11 @@ type Providers interface {
 
 // Options say what to plan.
 type Options struct {
-	Mode         plan.Mode
-	SkipRefresh  bool
-	Targets      []addr.Target
+	Mode        plan.Mode
+	SkipRefresh bool
+	Targets     []addr.Target
+	// Exclude names what the plan leaves alone, with everything that depends on it.
+	Exclude      []addr.Target
 	ForceReplace []addr.AbsResourceInstance
 	// Generate asks for configuration of imported objects that have none.
 	Generate bool
@@ -115,6 +117,11 @@ func (p *planner) run(ctx context.Context) error {
 	if i := p.opts.Import; i != nil && !p.tookOver {
 		return p.walk.Report(diag.List{}.Errorf(nil, "Configuration for import target does not exist", "The configuration declares no instance %s: count or for_each of its block, or of a module, leaves it out.", i.Target))
 	}
+	p.listHeld()
+	p.withhold()
+	if p.opts.Mode != plan.RefreshOnly {
+		_ = p.walk.Report(incomplete(p.sortedLeftOut()))
+	}
 	_ = p.walk.Report(p.unmatched())
 	if err := p.walk.Report(p.forgotten()); err != nil || p.walk.Diagnostics().HasErrors() {
 		return err
@@ -145,7 +152,7 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
 		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, changedConfigs: map[addr.ConfigResource]bool{}, fired: map[addr.AbsResource]bool{}, metas: map[*eval.Meta]bool{}, changedModules: map[addr.ModuleInstance]bool{},
 		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
-		evaluated: map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
+		evaluated: map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), exclude: eval.Select(o.Exclude), moves: &moving.Result{},
 		ephemerals: ephemeral.New(calls, o.Events),
 	}
 	for _, a := range o.ForceReplace {
@@ -162,7 +169,7 @@ func (p *planner) inputs() eval.Inputs {
 		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode != plan.Normal && !p.opts.Strict, StrictOutputs: p.opts.Import != nil,
 		StandIns: p.opts.StandIns,
 	}
-	in.InUse = p.inUse()
+	in.InUse, in.Hold = p.inUse(), p.holding()
 	in.Importing = p.opts.Mode == plan.Normal
 	in.Only, in.Partial = p.targets.Inputs(), p.targets != nil
 	if p.opts.Mode == plan.Destroy {
@@ -192,6 +199,7 @@ type planner struct {
 	prior      *state.State // with moves done
 	moves      *moving.Result
 	targets    *eval.Targets                     // nil: everything
+	exclude    *eval.Selection                   // nil: nothing
 	doomed     map[addr.AbsResourceInstance]bool // of a destroy with targets; found when first asked for
 	providers  Providers
 	opts       Options
@@ -216,7 +224,8 @@ type planner struct {
 	visited        map[addr.AbsResource]bool         // blocks whose stored objects have been dealt with
 	replace        map[addr.AbsResourceInstance]bool // -replace
 	rootOutputs    map[string]cty.Value
-	unstorable     diag.List // root outputs that no state could hold
+	leftOutList    []plan.LeftOut // in no order
+	unstorable     diag.List      // root outputs that no state could hold
 }
 
 // Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
@@ -293,6 +302,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	if err := p.walk.Report(p.halfNamed(b, exp)); err != nil {
 		return err
 	}
+	p.hold(b, exp)
 	work := p.workOf(b, exp)
 	values := make(map[addr.Key]cty.Value, len(exp.Keys))
 	var mu sync.Mutex // guards values
@@ -361,7 +371,7 @@ type item struct {
 func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 	work := make([]item, 0, len(exp.Keys))
 	for _, k := range exp.Keys {
-		if p.targets.Wants(b.Slot, b.Addr().Instance(k)) {
+		if a := b.Addr().Instance(k); p.targets.Wants(b.Slot, a) && !p.skips(a) {
 			work = append(work, item{key: k})
 		}
 	}
@@ -371,7 +381,7 @@ func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 	}
 	for _, key := range stored.Keys() {
 		inst := stored.Instances[key]
-		if !p.targets.Wants(b.Slot, b.Addr().Instance(key)) {
+		if a := b.Addr().Instance(key); !p.targets.Wants(b.Slot, a) || p.skips(a) {
 			continue
 		}
 		for _, d := range inst.DeposedKeys() {
@@ -384,9 +394,9 @@ func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 	return work
 }
 
-// leftOut gives the instances of a block that targets leave out the value that they have in the state.
+// leftOut gives the instances of a block that targets leave out, or that are excluded, the value that they have in the state.
 func (p *planner) leftOut(b *eval.Block, exp eval.Expansion, values map[addr.Key]cty.Value) {
-	if p.targets == nil {
+	if p.targets == nil && p.exclude == nil {
 		return
 	}
 	for _, key := range exp.Keys {
@@ -448,8 +458,8 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Mode: p.opts.Mode, Created: p.opts.Now.UTC().Truncate(time.Second), Workspace: p.opts.Workspace,
 		Base: p.base, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
 		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, ForceReplace: p.opts.ForceReplace,
-		Errored: diags.HasErrors(), Complete: len(p.opts.Targets) == 0 && !diags.HasErrors(),
-		Expansions: p.walk.Expansions(), Unrefreshed: p.opts.SkipRefresh,
+		Errored: diags.HasErrors(), Complete: len(p.opts.Targets) == 0 && len(p.leftOutList) == 0 && !diags.HasErrors(),
+		Exclude: p.opts.Exclude, LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(), Unrefreshed: p.opts.SkipRefresh,
 	}
 	p.planOutputs(out, diags.HasErrors())
 	out.Relevant = p.relevant(out)

@@ -45,6 +45,7 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 		s.configuration(cfg, schemas)
 	}
 	s.relevant(p.Relevant)
+	s.leftOut(p.LeftOut)
 	if len(p.Checks) > 0 {
 		s.key("checks")
 		s.checks(p.Checks)
@@ -55,6 +56,23 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	s.memberBool("errored", p.Errored)
 	s.close('}')
 	return s.end()
+}
+
+// leftOut writes what the plan leaves alone. The member is our own: other readers pass over it.
+func (s *stream) leftOut(list []plan.LeftOut) {
+	if len(list) == 0 {
+		return
+	}
+	s.key("left_out")
+	s.open('[')
+	for _, l := range list {
+		s.open('{')
+		s.member("address", l.Address)
+		s.member("reason", string(l.Reason))
+		s.member("because", l.Because.String())
+		s.close('}')
+	}
+	s.close(']')
 }
 
 // SortedChanges gives changes in the order in which documents and texts list them: by address, current objects before deposed ones.

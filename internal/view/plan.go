@@ -40,6 +40,7 @@ func (w *planWriter) plan(p *plan.Plan) {
 	drifted := w.drift(p)
 	changes := shownChanges(p)
 	outputs := w.outputs(p.Outputs)
+	defer w.leftOut(p)
 	if len(changes) == 0 && outputs == "" {
 		w.noChanges(p, drifted)
 		return
@@ -62,6 +63,27 @@ func (w *planWriter) plan(p *plan.Plan) {
 		if len(changes) == 0 {
 			w.paragraph("Apply this plan to save these output values in the %s state. No real infrastructure is changed.", name)
 		}
+	}
+}
+
+// leftOut lists what the plan leaves alone: the interrupted creations, with the way out, and what waits for them.
+func (w *planWriter) leftOut(p *plan.Plan) {
+	if len(p.LeftOut) == 0 {
+		return
+	}
+	w.WriteString("\n" + w.in(bold, w.in(yellow, "Left out")+" because of interrupted creations:") + "\n\n")
+	for _, l := range p.LeftOut {
+		mark := w.in(yellow, "-")
+		if l.Reason == plan.LeftOutExcluded {
+			mark = w.in(yellow, "!")
+		}
+		fmt.Fprintf(w, "  %s %s\n", mark, clean(l.Address))
+		if l.Reason == plan.LeftOutExcluded {
+			fmt.Fprintf(w, "      A run ended in the middle of its creation: it may exist. Run \"%s recover ADDRESS\" with\n", w.o.program())
+			w.WriteString("      --adopt ID, --retry or --forget to say what became of it.\n")
+			continue
+		}
+		fmt.Fprintf(w, "      %s\n", clean(l.Why()))
 	}
 }
 
@@ -103,6 +125,9 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 	case p.Errored:
 		w.WriteString("\nPlanning failed. ")
 		w.WriteString(name + " encountered an error while generating this plan.\n\n")
+	case len(p.LeftOut) > 0 && p.Mode != plan.RefreshOnly:
+		w.WriteByte('\n')
+		w.paragraph("There is nothing that %s could do now. What it leaves out is listed below.", name)
 	case p.Mode == plan.RefreshOnly && drifted:
 		w.WriteByte('\n')
 		w.paragraph("A refresh-only plan changes no real object: %s leaves these as they are. If they are as you expect, apply the plan to record them in the %s state.", name, name)

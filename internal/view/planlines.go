@@ -75,6 +75,21 @@ type summaryLine struct {
 	Import    int    `json:"import"`
 	Remove    int    `json:"remove"`
 	Operation string `json:"operation"`
+	// LeftOut is a member of our own: what the plan leaves alone, as in the plan document.
+	LeftOut []leftOutLine `json:"left_out,omitempty"`
+}
+
+type leftOutLine struct {
+	Address string             `json:"address"`
+	Reason  plan.LeftOutReason `json:"reason"`
+	Because string             `json:"because"`
+}
+
+func leftOutLines(p *plan.Plan) (lines []leftOutLine) {
+	for _, l := range p.LeftOut {
+		lines = append(lines, leftOutLine{l.Address, l.Reason, l.Because.String()})
+	}
+	return lines
 }
 
 // outputLine is one member of the payload of outputs.
@@ -95,7 +110,7 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 	l.Saved(p)
 	s := p.Summary()
 	l.info("Plan:"+summaryText(s), "change_summary", "changes",
-		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Operation: "plan"})
+		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Operation: "plan", LeftOut: leftOutLines(p)})
 	if len(p.Outputs) == 0 {
 		return
 	}

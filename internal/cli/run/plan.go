@@ -6,6 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/plan"
 )
 
 // Plan is the command plan.
@@ -18,7 +19,8 @@ func Plan() *command.Command {
 With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
 		Exits: `0  There is a plan.
 1  There were errors.
-2  With -detailed-exitcode: there is a plan, and it has changes.`,
+2  With -detailed-exitcode: there is a plan, and it has changes, or leaves some out
+   because an interrupted creation has to be settled first.`,
 		Example: `~ plan -out=change.plan
 ~ plan -detailed-exitcode -refresh-only`,
 		Setup: func(c *command.Call) command.Run {
@@ -63,7 +65,7 @@ func runPlan(ctx context.Context, c *command.Call, p *planning, out string, deta
 	switch ok = s.release() && ok; {
 	case !ok || pl == nil:
 		return command.Failed
-	case detailed && pl.Applyable():
+	case detailed && (pl.Applyable() || len(pl.LeftOut) > 0 && pl.Mode != plan.RefreshOnly):
 		return command.Changes
 	}
 	return command.Done

@@ -1,0 +1,431 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// tangle is a random configuration in two versions. The creation of some objects of the first is interrupted; the second changes
+// everything. What may be done then is a question of reachability, which the model answers.
+type tangle struct {
+	nodes []*knot
+	// module p and q, in instances x and y; the p of x may be interrupted. The module depends on a node, and a node on it.
+	module, lostInside bool
+	in, out            int // -1: none
+}
+
+// knot is a block of a tangle.
+type knot struct {
+	name         string
+	before, now  []int // what it depends on, as indices
+	through      bool  // references go through a local value
+	counted      bool  // two instances, of which the second may be interrupted
+	lost         bool
+	isNew, leave bool // is only in the second version, or in the first
+}
+
+func newTangle(r *rand.Rand) *tangle {
+	t := &tangle{in: -1, out: -1, module: r.IntN(2) == 0, lostInside: r.IntN(2) == 0}
+	for i := range 5 + r.IntN(9) {
+		k := &knot{name: fmt.Sprintf("n%d", i), through: r.IntN(3) == 0, counted: r.IntN(4) == 0}
+		switch n := r.IntN(10); {
+		case n < 3 || i == 1:
+			k.lost = true
+		case n < 5:
+			k.isNew = true
+		case n < 7:
+			k.leave = true
+		}
+		for j, other := range t.nodes {
+			if r.IntN(3) > 0 {
+				continue
+			}
+			if !other.isNew && !other.lost && !k.isNew && !(k.lost && other.leave) {
+				k.before = append(k.before, j)
+			}
+			if !other.leave && !k.leave && (!k.lost || !other.isNew && !other.lost) {
+				k.now = append(k.now, j)
+			}
+		}
+		t.nodes = append(t.nodes, k)
+	}
+	for i, k := range t.nodes {
+		if t.in < 0 && !k.lost && !k.leave && !k.isNew {
+			t.in = i
+		} else if t.out < 0 && t.in >= 0 && !k.lost && !k.leave {
+			t.out = i
+		}
+	}
+	return t
+}
+
+// text writes a version, and the module.
+func (t *tangle) text(second bool) (root, module string) {
+	var b strings.Builder
+	version, lost := "v1", `{ half = "lost" }`
+	if second {
+		version, lost = "v2", "{}"
+	}
+	for i, k := range t.nodes {
+		deps := k.before
+		if second {
+			deps = k.now
+		}
+		if second && k.leave || !second && k.isNew {
+			continue
+		}
+		refs := []string{}
+		for _, d := range deps {
+			if t.nodes[d].counted {
+				refs = append(refs, fmt.Sprintf("world_object.%s[*].id", t.nodes[d].name))
+			} else {
+				refs = append(refs, fmt.Sprintf("[world_object.%s.id]", t.nodes[d].name))
+			}
+		}
+		if t.module && second && i == t.out {
+			refs = append(refs, `[module.m["y"].id]`)
+		}
+		list := "[" + strings.Join(refs, ", ") + "]"
+		if k.through {
+			fmt.Fprintf(&b, "locals {\n  l_%s = %s\n}\n", k.name, list)
+			list = "local.l_" + k.name
+		}
+		behave := "{}"
+		count, name := "", k.name
+		if k.counted {
+			count, name = "  count = 2\n", k.name+"-${count.index}"
+		}
+		if k.lost {
+			if behave = lost; k.counted && !second {
+				behave = `count.index == 1 ? tomap(` + lost + `) : tomap({})`
+			}
+		}
+		fmt.Fprintf(&b, "resource \"world_object\" %q {\n%s  name   = %q\n  value  = \"%s-${join(\",\", flatten(%s))}\"\n  behave = %s\n}\n", k.name, count, name, version, list, behave)
+		value := "world_object." + k.name + ".value"
+		if k.counted {
+			value = "world_object." + k.name + "[0].value"
+		}
+		if !k.lost || second {
+			fmt.Fprintf(&b, "output \"o_%s\" {\n  value = %s\n}\n", k.name, value)
+		}
+	}
+	if t.module {
+		in := `""`
+		if t.in >= 0 && t.nodes[t.in].counted {
+			in = "world_object." + t.nodes[t.in].name + "[0].id"
+		} else if t.in >= 0 {
+			in = "world_object." + t.nodes[t.in].name + ".id"
+		}
+		half := "{}"
+		if t.lostInside && !second {
+			half = `each.key == "x" ? tomap(` + lost + `) : tomap({})`
+		}
+		fmt.Fprintf(&b, "module \"m\" {\n  source   = \"./m\"\n  for_each = toset([\"x\", \"y\"])\n  in       = \"%s-${%s}\"\n  key      = each.key\n  behave   = %s\n}\n", version, in, half)
+	}
+	return b.String(), `variable "in" {}
+variable "key" {}
+variable "behave" {}
+resource "world_object" "p" {
+  name   = "p-${var.key}"
+  value  = var.in
+  behave = var.behave
+}
+resource "world_object" "q" {
+  name  = "q-${var.key}"
+  value = "${var.in}-${world_object.p.id}"
+}
+output "id" {
+  value = world_object.q.id
+}
+`
+}
+
+// interrupted reports whether anything is.
+func (t *tangle) interrupted() bool {
+	return t.module && t.lostInside || slices.ContainsFunc(t.nodes, func(k *knot) bool { return k.lost })
+}
+
+// held works out which nodes depend on what was interrupted, themselves included.
+func (t *tangle) held() []bool {
+	held := make([]bool, len(t.nodes))
+	for i, k := range t.nodes { // dependencies come first
+		held[i] = k.lost || t.module && t.lostInside && i == t.out
+		for _, d := range k.now {
+			held[i] = held[i] || held[d]
+		}
+	}
+	return held
+}
+
+// moduleHeld reports whether what the module depends on is held.
+func (t *tangle) moduleHeld() bool { return t.module && t.in >= 0 && t.held()[t.in] }
+
+// wanted gives what may happen to objects in the second version.
+func (t *tangle) wanted(destroy bool) []string {
+	var list []string
+	held := t.held()
+	if t.moduleHeld() && t.out >= 0 {
+		held = t.heldWithModule(held)
+	}
+	kept := make([]bool, len(t.nodes))
+	if t.module && t.lostInside && t.in >= 0 {
+		kept[t.in] = true
+	}
+	for i := len(t.nodes) - 1; i >= 0; i-- { // dependents come first
+		k := t.nodes[i]
+		if k.lost || kept[i] || !destroy && held[i] && !k.isNew {
+			kept[i] = true
+			for _, d := range slices.Concat(k.before, k.now) {
+				kept[d] = true
+			}
+		}
+	}
+	names := func(k *knot) []string {
+		switch {
+		case k.counted && k.lost:
+			return []string{k.name + "-0"} // the second is the interrupted one
+		case k.lost:
+			return nil
+		case k.counted:
+			return []string{k.name + "-0", k.name + "-1"}
+		}
+		return []string{k.name}
+	}
+	for i, k := range t.nodes {
+		verb := "UPDATED "
+		switch {
+		case destroy && (k.isNew || kept[i] && !k.lost):
+			continue
+		case destroy:
+			verb = "DELETED "
+		case k.leave && kept[i]:
+			continue
+		case k.leave:
+			verb = "DELETED "
+		case held[i] && !k.lost, slices.ContainsFunc(k.now, func(d int) bool { return held[d] }):
+			continue
+		case k.isNew:
+			verb = "CREATED "
+		}
+		for _, n := range names(k) {
+			list = append(list, verb+n)
+		}
+	}
+	if t.module && destroy {
+		list = append(list, "DELETED p-y", "DELETED q-y")
+	} else if t.module && !t.moduleHeld() {
+		list = append(list, "UPDATED p-y", "UPDATED q-y")
+	}
+	if t.module && !t.lostInside && destroy {
+		list = append(list, "DELETED p-x", "DELETED q-x")
+	} else if t.module && !t.lostInside && !t.moduleHeld() {
+		list = append(list, "UPDATED p-x", "UPDATED q-x")
+	}
+	slices.Sort(list)
+	return list
+}
+
+// heldWithModule lets a held module hold the node that depends on it, and so on.
+func (t *tangle) heldWithModule(held []bool) []bool {
+	held[t.out] = true
+	for i, k := range t.nodes {
+		for _, d := range k.now {
+			held[i] = held[i] || held[d]
+		}
+	}
+	return held
+}
+
+// interrupt applies the first version and leaves what is lost in flight.
+func (t *tangle) interrupt(test *testing.T) *scene {
+	test.Helper()
+	s := newScene(test)
+	root, module := t.text(false)
+	if t.module {
+		s.file("m/main.tf", worldHeader+module)
+		s.file(".terraform/modules/modules.json", `{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"m","Source":"./m","Dir":"m"}]}`)
+	}
+	_, _, diags := s.run(root, false, engine.PlanOptions{})
+	if diags.HasErrors() != t.interrupted() {
+		test.Fatalf("the first version: %v\n%s", diags.Err(), root)
+	}
+	return s
+}
+
+func TestAnInterruptedCreationHoldsExactlyWhatDependsOnIt(t *testing.T) {
+	seeds := 40
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			tangle := newTangle(rand.New(rand.NewPCG(uint64(seed), 7)))
+			s := tangle.interrupt(t)
+			root, _ := tangle.text(true)
+			before := s.outputs()
+			from := s.mark()
+			p, st, diags := s.run(root, false, engine.PlanOptions{})
+			if p == nil || diags.HasErrors() != tangle.interrupted() {
+				t.Fatalf("errors: %v\n%s", diags.Err(), root)
+			}
+			got := s.happened(from)
+			slices.Sort(got)
+			if want := tangle.wanted(false); !slices.Equal(got, want) {
+				t.Errorf("got:\n%s\nwant:\n%s\nleft out: %v\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), p.LeftOut, root)
+			}
+			held := tangle.held()
+			if tangle.moduleHeld() && tangle.out >= 0 {
+				held = tangle.heldWithModule(held)
+			}
+			for i, k := range tangle.nodes {
+				name := "o_" + k.name
+				o := st.Output(name)
+				switch {
+				case held[i] && (before[name] == "") != (o == nil), held[i] && o != nil && o.Value.AsString() != before[name]:
+					t.Errorf("%s is held, and its stored value changed from %q to %v", name, before[name], o)
+				case !held[i] && !k.leave && (o == nil || !strings.HasPrefix(o.Value.AsString(), "v2")):
+					t.Errorf("%s was not stored: %v", name, o)
+				}
+			}
+		})
+	}
+}
+
+func TestDestroyKeepsWhatAnInterruptedCreationNeeds(t *testing.T) {
+	for seed := range 20 {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			tangle := newTangle(rand.New(rand.NewPCG(uint64(seed), 8)))
+			for _, k := range tangle.nodes {
+				k.leave, k.isNew = false, false // the same configuration twice
+				k.now = k.before
+			}
+			tangle.out = -1
+			s := tangle.interrupt(t)
+			root, _ := tangle.text(true)
+			from := s.mark()
+			p, _, diags := s.run(root, false, engine.PlanOptions{Mode: plan.Destroy})
+			if p == nil || diags.HasErrors() != tangle.interrupted() {
+				t.Fatalf("errors: %v\n%s", diags.Err(), root)
+			}
+			got := s.happened(from)
+			slices.Sort(got)
+			if want := tangle.wanted(true); !slices.Equal(got, want) {
+				t.Errorf("got:\n%s\nwant:\n%s\nleft out: %v\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), p.LeftOut, root)
+			}
+		})
+	}
+}
+
+// file writes a file of the configuration.
+func (s *scene) file(name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// outputs gives the stored output values that are text.
+func (s *scene) outputs() map[string]string {
+	s.t.Helper()
+	_, st, diags := s.run("", true, engine.PlanOptions{Mode: plan.RefreshOnly, SkipRefresh: true})
+	if diags.HasErrors() {
+		s.t.Fatal(diags.Err())
+	}
+	out := map[string]string{}
+	for _, name := range st.OutputNames() {
+		out[name] = st.Output(name).Value.AsString()
+	}
+	return out
+}
+
+const heldConfig = `
+resource "world_object" "a" {
+  name   = "a"
+  behave = { %s }
+}
+resource "world_object" "b" {
+  name  = "b"
+  value = world_object.a.id
+}
+resource "world_object" "free" {
+  name  = "free"
+  value = %q
+}
+output "a" { value = world_object.a.id }
+output "free" { value = world_object.free.value }
+`
+
+// interruptedScene leaves the creation of a in flight.
+func interruptedScene(t *testing.T) *scene {
+	t.Helper()
+	s := newScene(t)
+	if _, _, diags := s.run(fmt.Sprintf(heldConfig, `half = "lost"`, "old"), false, engine.PlanOptions{}); !diags.HasErrors() {
+		t.Fatal("nothing was interrupted")
+	}
+	return s
+}
+
+func summaries(diags diag.List) (list []string) {
+	for _, d := range diags {
+		list = append(list, fmt.Sprintf("%s %s %s", d.Severity, d.Address, d.Summary))
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func TestThePlanNamesWhatItLeavesOut(t *testing.T) {
+	s := interruptedScene(t)
+	p, _, diags := s.run(fmt.Sprintf(heldConfig, "", "new"), true, engine.PlanOptions{})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	left := map[string]string{}
+	for _, l := range p.LeftOut {
+		left[l.Address] = l.Why()
+	}
+	want := map[string]string{"world_object.a": "left alone", "world_object.b": "depends on world_object.a", "output.a": "depends on world_object.a"}
+	if !maps.Equal(left, want) || p.Complete {
+		t.Errorf("left out %v, complete %v", left, p.Complete)
+	}
+	if got := summaries(diags); !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "Plan leaves out") }) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestRefreshOnlyGoesOnBesideAnInterruptedCreation(t *testing.T) {
+	s := interruptedScene(t)
+	objects, err := s.world.Exists()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.Name == "free" {
+			if err := s.world.Remove(o.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_, st, diags := s.run(fmt.Sprintf(heldConfig, "", "new"), false, engine.PlanOptions{Mode: plan.RefreshOnly})
+	if diags.HasErrors() {
+		t.Fatal(diags.Err())
+	}
+	if len(st.Resources()) > 0 || st.Output("free") != nil && !st.Output("free").Value.IsNull() {
+		t.Errorf("what is gone is still there: %v", st.Resources())
+	}
+}

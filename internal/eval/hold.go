@@ -1,0 +1,128 @@
+package eval
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/graph"
+)
+
+// Hold says what a walk does with what depends on instances that its driver leaves alone (see Block.Hold).
+type Hold uint8
+
+// The ways. HoldDependents leaves out everything that depends on such an instance, whatever lies between: blocks, modules whose calls do,
+// provider configurations with all that they manage, values. Within a repeated module only the instance that it stands in is concerned.
+// HoldOutputs evaluates everything, and leaves out the output values of the root module alone.
+const (
+	HoldNothing Hold = iota
+	HoldDependents
+	HoldOutputs
+)
+
+// Hold tells, before Set, that the driver leaves an instance of the block alone: what depends on the block is held. With several
+// instances the least address counts.
+func (b *Block) Hold(a addr.AbsResourceInstance) {
+	held := b.Instance.held
+	if held == nil {
+		return
+	}
+	if first := held[b.Slot.index]; first == nil || a.Compare(*first) < 0 {
+		held[b.Slot.index] = &a
+	}
+}
+
+// cause gives the instance that holds a slot, nil for none. All that the slot waits for has ended.
+func (i *Instance) cause(s *Slot) (first *addr.AbsResourceInstance) {
+	see := func(at *Instance, slot *Slot) {
+		if c := at.held[slot.index]; c != nil && (first == nil || c.Compare(*first) < 0) {
+			first = c
+		}
+	}
+	for n := range i.walk.Program.needs(s) {
+		if !n.each {
+			if owner := i.ancestor(n.slot.unit); owner != nil {
+				see(owner, n.slot)
+			}
+			continue
+		}
+		call := i.calls[s.Call.Name]
+		for _, key := range call.keys {
+			see(call.children[key], n.slot)
+		}
+	}
+	return first
+}
+
+// unlessHeld gives the work of a slot in a walk that holds something.
+func (i *Instance) unlessHeld(s *Slot, work graph.Task) graph.Task {
+	all := i.walk.Inputs.Hold == HoldDependents
+	return func(n *graph.Node) error {
+		c := i.cause(s)
+		if c == nil {
+			return work(n)
+		}
+		i.held[s.index] = c
+		if !all && (s.Kind != SlotOutput || i.parent != nil) {
+			return work(n)
+		}
+		i.values[s.index] = cty.DynamicVal
+		i.walk.mu.Lock()
+		defer i.walk.mu.Unlock()
+		if i.walk.heldSlots == nil {
+			i.walk.heldSlots = map[*Slot]bool{}
+		}
+		i.walk.heldSlots[s] = true
+		return nil
+	}
+}
+
+// HeldBlock gives the instance because of which a block, or a module that it is in, is left out or leaves others out; nil for none. Ask
+// when the walk has ended.
+func (w *Walk) HeldBlock(r addr.AbsResource) *addr.AbsResourceInstance {
+	at := w.Root
+	for _, step := range r.Module.Steps() {
+		slot, ok := at.Unit.callSlots[step.Call]
+		if !ok || at.held == nil {
+			return nil
+		}
+		if c := at.held[slot]; c != nil {
+			return c
+		}
+		if at = at.calls[step.Call].children[step.Key]; at == nil {
+			return nil
+		}
+	}
+	slot, ok := at.Unit.resources[r.Resource]
+	if !ok || at.held == nil {
+		return nil
+	}
+	return at.held[slot]
+}
+
+// HeldProvider gives the instance because of which a provider configuration is not evaluated; nil for none.
+func (w *Walk) HeldProvider(a addr.AbsProviderConfig) *addr.AbsResourceInstance {
+	s := w.Program.ProviderSlot(a)
+	if s == nil {
+		return nil
+	}
+	steps := make([]addr.Step, 0, len(a.Module.Calls()))
+	for _, c := range a.Module.Calls() {
+		steps = append(steps, addr.Step{Call: c})
+	}
+	i := w.Instance(addr.ModuleInstanceOf(steps...)) // modules with provider configurations are not repeated
+	if i == nil || i.held == nil {
+		return nil
+	}
+	return i.held[s.index]
+}
+
+// EachHeld calls f with every slot of the walk that is held, with its cause. Ask when the walk has ended.
+func (w *Walk) EachHeld(f func(i *Instance, s *Slot, cause addr.AbsResourceInstance)) {
+	for _, i := range w.instances {
+		for n, c := range i.held {
+			if c != nil {
+				f(i, i.Unit.slots[n], *c)
+			}
+		}
+	}
+}

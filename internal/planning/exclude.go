@@ -1,0 +1,216 @@
+package planning
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// What is excluded is left alone, and so is everything that depends on it: the walk holds that (eval.Hold). Deletions run the other way
+// round: an object that something left alone depends on is kept.
+
+// excludes reports whether the plan leaves an instance alone. One that an import block takes over is settled by that.
+func (p *planner) excludes(a addr.AbsResourceInstance) bool {
+	return p.exclude.Contains(a) && p.walk.ImportOf(a) == nil
+}
+
+// skips reports whether nothing is planned for an instance because it is excluded. A plan that only looks has nothing to leave out.
+func (p *planner) skips(a addr.AbsResourceInstance) bool {
+	return p.exclude != nil && p.opts.Mode == plan.Normal && p.excludes(a)
+}
+
+// hold tells the walk which of the wanted instances of a block are excluded.
+func (p *planner) hold(b *eval.Block, exp eval.Expansion) {
+	if p.exclude == nil || p.opts.Mode == plan.Destroy {
+		return
+	}
+	for _, k := range exp.Keys {
+		a := b.Addr().Instance(k)
+		if p.excludes(a) {
+			b.Hold(a)
+			p.leaveOut(plan.LeftOut{Address: a.String(), Because: a, Reason: plan.LeftOutExcluded})
+		}
+	}
+}
+
+// holding is the way of the walk.
+func (p *planner) holding() eval.Hold {
+	switch {
+	case p.exclude == nil || p.opts.Mode == plan.Destroy:
+		return eval.HoldNothing
+	case p.opts.Mode == plan.RefreshOnly:
+		return eval.HoldOutputs
+	}
+	return eval.HoldDependents
+}
+
+func (p *planner) leaveOut(l plan.LeftOut) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leftOutList = append(p.leftOutList, l)
+}
+
+// heldBack gives the instance because of which an object without a visited block is left alone: its block, a module that it is in, or its
+// provider's configuration is held.
+func (p *planner) heldBack(a addr.AbsResource, cfg addr.AbsProviderConfig) *addr.AbsResourceInstance {
+	if p.holding() != eval.HoldDependents {
+		return nil
+	}
+	if c := p.walk.HeldBlock(a); c != nil && !p.visited[a] {
+		return c
+	}
+	return p.walk.HeldProvider(cfg)
+}
+
+// listHeld notes what the walk held: blocks, calls of modules that are not expanded, and output values of the root module.
+func (p *planner) listHeld() {
+	if p.holding() == eval.HoldNothing {
+		return
+	}
+	all := p.holding() == eval.HoldDependents
+	p.walk.EachHeld(func(i *eval.Instance, s *eval.Slot, cause addr.AbsResourceInstance) {
+		l := plan.LeftOut{Because: cause, Reason: plan.LeftOutDependent}
+		switch {
+		case s.Kind == eval.SlotOutput && i.Parent() == nil:
+			l.Address = "output." + s.Name
+		case s.Kind == eval.SlotCall && all:
+			l.Address = i.Addr.Child(s.Name, addr.NoKey).String()
+		case s.Kind == eval.SlotResource && all && s.Resource.Addr.Mode != addr.Ephemeral:
+			a := addr.AbsResource{Module: i.Addr, Resource: s.Resource.Addr}
+			if p.visited[a] {
+				return // only others are held because of it
+			}
+			l.Address = a.String()
+		default:
+			return
+		}
+		p.leaveOut(l)
+	})
+}
+
+// withhold takes back the deletion of what something left alone depends on, by what the state and the configuration say.
+func (p *planner) withhold() {
+	if p.exclude == nil || p.opts.Mode == plan.RefreshOnly {
+		return
+	}
+	kept := p.kept()
+	p.changes = slices.DeleteFunc(p.changes, func(c *plan.Change) bool {
+		a := c.Object.Instance
+		cause, keep := kept[a]
+		if !keep || c.Action != plan.Delete {
+			return false
+		}
+		if p.byInstance[a] == c {
+			delete(p.byInstance, a)
+		}
+		l := plan.LeftOut{Address: c.Object.String(), Because: cause, Reason: plan.LeftOutNeeded}
+		if a == cause {
+			l.Reason = plan.LeftOutExcluded
+		}
+		p.leaveOut(l)
+		return true
+	})
+}
+
+// kept gives the instances that are not deleted, each with the excluded instance that it is kept for: whatever is left alone, and all that
+// it depends on.
+func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
+	near := map[nearKey][]addr.AbsResourceInstance{}
+	kept := map[addr.AbsResourceInstance]addr.AbsResourceInstance{}
+	var queue []addr.AbsResourceInstance
+	keep := func(a, cause addr.AbsResourceInstance) {
+		if _, ok := kept[a]; !ok {
+			kept[a] = cause
+			queue = append(queue, a)
+		}
+	}
+	for _, t := range p.opts.Exclude {
+		if a := (addr.AbsResource{Module: t.Module, Resource: t.Resource}).Instance(t.Key); !t.IsModule() && p.excludes(a) {
+			keep(a, a) // it need not be in the state
+			if p.opts.Mode == plan.Destroy {
+				p.leaveOut(plan.LeftOut{Address: a.String(), Because: a, Reason: plan.LeftOutExcluded})
+			}
+		}
+	}
+	for _, r := range p.prior.Resources() {
+		for _, key := range r.Keys() {
+			a := r.Addr.Instance(key)
+			for m, ok := a.Module, true; ok; m, _, ok = m.Parent() {
+				near[nearKey{a.Config(), m}] = append(near[nearKey{a.Config(), m}], a)
+			}
+			cause := p.heldBack(r.Addr, p.prior.ProviderOf(addr.Object{Instance: a}))
+			switch {
+			case p.excludes(a):
+				keep(a, a)
+			case cause != nil:
+				keep(a, *cause)
+			}
+		}
+	}
+	for len(queue) > 0 {
+		a := queue[0]
+		queue = queue[1:]
+		for _, dep := range p.needs(a) {
+			for _, needed := range near[nearKey{dep, commonPrefix(a.Module, dep.Module)}] {
+				keep(needed, kept[a])
+			}
+		}
+	}
+	return kept
+}
+
+// needs gives what an instance depends on: by the state, and by its block if it has one.
+func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource) {
+	if o := p.prior.Object(addr.Object{Instance: a}); o != nil {
+		deps = slices.Clone(o.Dependencies)
+	}
+	if s := p.prog.ResourceSlot(a.Config()); s != nil {
+		deps = append(deps, s.ResourceDeps()...)
+	}
+	return deps
+}
+
+// sortedLeftOut gives what is left out, each address once, in the order of the text of addresses with the excluded first.
+func (p *planner) sortedLeftOut() []plan.LeftOut {
+	slices.SortFunc(p.leftOutList, func(a, b plan.LeftOut) int {
+		if first, second := a.Reason == plan.LeftOutExcluded, b.Reason == plan.LeftOutExcluded; first != second {
+			if first {
+				return -1
+			}
+			return 1
+		}
+		if c := strings.Compare(a.Address, b.Address); c != 0 {
+			return c
+		}
+		return a.Because.Compare(b.Because)
+	})
+	return slices.CompactFunc(p.leftOutList, func(a, b plan.LeftOut) bool { return a.Address == b.Address && a.Reason == b.Reason })
+}
+
+// incomplete names what the plan leaves out because of what is excluded.
+func incomplete(list []plan.LeftOut) diag.List {
+	var names []string
+	for _, l := range list {
+		if l.Reason != plan.LeftOutExcluded {
+			names = append(names, l.Address+" ("+l.Why()+")")
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	more := ""
+	if n := len(names) - maxNamed; n > 0 {
+		names, more = names[:maxNamed], fmt.Sprintf("\n - and %d more", n)
+	}
+	return diag.List{}.Warnf(nil, "Plan leaves out what cannot be done yet",
+		"These depend on objects that the plan leaves alone, or are needed by them, so nothing is planned for them:\n - %s%s\n\nEverything else is planned. Once those objects are settled, plan again.",
+		strings.Join(names, "\n - "), more)
+}
+
+// maxNamed is how many addresses the warning names; the plan lists all.
+const maxNamed = 50
