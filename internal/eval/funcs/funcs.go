@@ -18,12 +18,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
-
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
 )
 
 // Options carries everything that functions take from their surroundings. The zero value is usable: relative paths
@@ -77,25 +74,6 @@ func ambientTable(o Options) map[string]function.Function {
 		table["plantimestamp"] = planTimestampFunc(o.PlanTime)
 	}
 	return table
-}
-
-// What == and != do is a function of the hcl library, which asks cty, and what that says of objects with something unknown in them depends on
-// luck (ctyset.Equals). A plan must not.
-func init() {
-	hclsyntax.OpEqual.Impl = comparison(stdlib.EqualFunc, func(equal cty.Value) cty.Value { return equal })
-	hclsyntax.OpNotEqual.Impl = comparison(stdlib.NotEqualFunc, cty.Value.Not)
-}
-
-func comparison(library function.Function, result func(equal cty.Value) cty.Value) function.Function {
-	return function.New(&function.Spec{
-		Description:  library.Description(),
-		Params:       library.Params(),
-		Type:         function.StaticReturnType(cty.Bool),
-		RefineResult: notNull,
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			return result(ctyset.Equals(args[0], args[1])), nil
-		},
-	})
 }
 
 // fixedTable holds the functions that depend on nothing but their arguments. It is built once for the process.
