@@ -219,21 +219,23 @@ func (b *Block) Recheck(key addr.Key, self cty.Value) diag.List {
 	return b.Preconditions(key).Extend(b.Postconditions(key, self))
 }
 
-// IgnoreChanges takes back from a configuration (without marks) what lifecycle.ignore_changes names.
-func (b *Block) IgnoreChanges(prior, config cty.Value) (cty.Value, diag.List) {
+// IgnoreChanges takes back from a configuration and its marks what lifecycle.ignore_changes names; sensitive are the paths of the
+// prior object.
+func (b *Block) IgnoreChanges(prior cty.Value, sensitive []cty.Path, config cty.Value, marks value.MarkedPaths) (cty.Value, value.MarkedPaths, diag.List) {
 	r := b.Slot.Resource
 	if prior.IsNull() || !r.IgnoreAll && len(r.IgnoreChanges) == 0 {
-		return config, nil
+		return config, marks, nil
 	}
 	paths := make([]cty.Path, 0, len(r.IgnoreChanges))
 	for _, t := range r.IgnoreChanges {
 		path, err := value.TraversalPath(t)
 		if err != nil {
-			return config, diag.List{}.Errorf(r.DeclRange.Ptr(), "Invalid ignore_changes", "%s.", err)
+			return config, marks, diag.List{}.Errorf(r.DeclRange.Ptr(), "Invalid ignore_changes", "%s.", err)
 		}
 		paths = append(paths, path)
 	}
-	return value.IgnoreChanges(b.Slot.Type.Block, prior, config, paths, r.IgnoreAll), nil
+	marks.Sensitive = value.IgnoreMarks(prior, config, sensitive, marks.Sensitive, paths, r.IgnoreAll)
+	return value.IgnoreChanges(b.Slot.Type.Block, prior, config, paths, r.IgnoreAll), marks, nil
 }
 
 // Locate gives diagnostics that a provider answered for an instance its address and a place in the source.

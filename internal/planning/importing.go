@@ -243,7 +243,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 		p: p, inst: found.Target, obj: o, cfg: cfg, rt: rt, block: rt.Block, prov: inst, prior: k,
 		config: sayable(rt.Block, k.value), importing: importing,
 	}
-	m.effective = m.config
+	m.effective, m.kept = m.config, m.marks
 	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: k.object}})
 	change := m.change(plan.NoOp, plan.NoReason, k.value, nil)
 	if err = p.walk.Report(m.inConfig(p.validate(m.inst, m.prov, m.config))); err == nil {

@@ -37,8 +37,9 @@ type managed struct {
 	marks  value.MarkedPaths
 	// importing is set where an import block has just found the object.
 	importing *plan.Importing
-	// effective is the configuration after ignore_changes.
+	// effective is the configuration after ignore_changes, kept its marks.
 	effective cty.Value
+	kept      value.MarkedPaths
 }
 
 // planManaged refreshes and plans one instance and gives its planned value, with marks.
@@ -103,7 +104,7 @@ func (m *managed) evaluate() (err error) {
 		return err
 	}
 	var ignored diag.List
-	m.effective, ignored = m.b.IgnoreChanges(m.prior.value, m.config)
+	m.effective, m.kept, ignored = m.b.IgnoreChanges(m.prior.value, m.prior.sensitive, m.config, m.marks)
 	return m.p.walk.Report(ignored)
 }
 
@@ -165,7 +166,13 @@ func (m *managed) plan() (*plan.Change, error) {
 		c.Private, c.AfterIdentity = resp.Private, resp.Identity
 		return c, nil
 	case tainted:
-		c := m.change(m.replacement(), plan.ReplaceBecauseTainted, after, m.marks.Stored())
+		reason := plan.ReplaceBecauseTainted
+		if triggered, err := m.triggered(); err != nil {
+			return nil, err
+		} else if triggered {
+			reason = plan.ReplaceByTriggers
+		}
+		c := m.change(m.replacement(), reason, after, m.marks.Stored())
 		c.Private, c.AfterIdentity = resp.Private, resp.Identity
 		return c, nil
 	}
@@ -186,19 +193,19 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 	}
 	changed := !ctyset.RawEquals(planned, m.prior.value)
 	switch {
-	case m.p.replace[m.inst]:
-		reason = plan.ReplaceByRequest
 	case triggered:
 		reason = plan.ReplaceByTriggers
+	case m.p.replace[m.inst]:
+		reason = plan.ReplaceByRequest
 	case len(paths) > 0:
 		reason = plan.ReplaceBecauseCannotUpdate
 	}
 	if reason == plan.NoReason {
 		action := plan.NoOp
-		if changed || !value.EqualPaths(m.prior.sensitive, value.SensitivePaths(m.block, planned, m.marks.Stored())) {
+		if changed || !value.EqualPaths(m.prior.sensitive, value.SensitivePaths(m.block, planned, m.kept.Stored())) {
 			action = plan.Update
 		}
-		c := m.change(action, plan.NoReason, planned, m.marks.Stored())
+		c := m.change(action, plan.NoReason, planned, m.kept.Stored())
 		c.Private, c.AfterIdentity = resp.Private, resp.Identity
 		return c, nil
 	}
@@ -237,7 +244,7 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	if resp.Planned == cty.NilVal {
 		resp.Planned = cty.NullVal(m.block.ImpliedType())
 	}
-	errs := value.CheckPlan(m.block, prior, config, resp.Planned, m.marks.Sensitive...)
+	errs := value.CheckPlan(m.block, prior, config, resp.Planned, slices.Concat(m.marks.Sensitive, m.kept.Sensitive)...)
 	if resp.LegacyTypeSystem {
 		errs = value.Intolerable(errs)
 	}

@@ -39,6 +39,40 @@ func IgnorePlanned(prior, planned cty.Value, paths []cty.Path, all bool) cty.Val
 	return keepPrior(prior, planned, paths)
 }
 
+// IgnoreMarks returns the sensitive paths of a configuration in which IgnoreChanges has put the prior value in places: that brings its
+// marks along, and takes those of the configuration away with what they were about.
+func IgnoreMarks(prior, config cty.Value, was, now []cty.Path, paths []cty.Path, all bool) []cty.Path {
+	if all {
+		return was
+	}
+	marks := now
+	for _, path := range paths {
+		if !takesBack(prior, config, path) {
+			continue
+		}
+		marks = slices.DeleteFunc(slices.Clone(marks), func(p cty.Path) bool { return p.HasPrefix(path) })
+		for _, p := range was {
+			switch {
+			case p.HasPrefix(path):
+				marks = append(marks, p)
+			case path.HasPrefix(p):
+				marks = append(marks, path)
+			}
+		}
+	}
+	return marks
+}
+
+// takesBack reports whether ignoring a path puts the prior value there.
+func takesBack(prior, config cty.Value, path cty.Path) bool {
+	if _, ok := mapKey(path); ok {
+		path = path[:len(path)-1]
+	}
+	_, had := exactly(prior, path)
+	v, has := exactly(config, path)
+	return had && has && (v.IsKnown() || !v.Type().IsMapType())
+}
+
 func keepPrior(prior, v cty.Value, paths []cty.Path) cty.Value {
 	if absent(v) || len(paths) == 0 {
 		return v
