@@ -61,6 +61,11 @@ func (m Module) Parent() (parent Module, call string, ok bool) {
 // Compare orders parents before children, then by text.
 func (m Module) Compare(o Module) int { return strings.Compare(m.path, o.path) }
 
+// Contains reports whether o is m or within it.
+func (m Module) Contains(o Module) bool {
+	return m.path == "" || o.path == m.path || strings.HasPrefix(o.path, m.path+".")
+}
+
 // Step is one element of a module instance's path.
 type Step struct {
 	Call string

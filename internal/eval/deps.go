@@ -126,6 +126,26 @@ func (p *Program) closure(start int, near [][]int, seen []int) []addr.ConfigReso
 	return out
 }
 
+// ResourcesBehind returns all resources that a slot depends on, through whatever lies between, however many there are.
+func (p *Program) ResourcesBehind(s *Slot) []addr.ConfigResource {
+	start := s.unit.base + s.index
+	seen := map[int]bool{start: true}
+	var out []addr.ConfigResource
+	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
+		for _, n := range p.valueEdges(queue[0]) {
+			if seen[n] {
+				continue
+			}
+			seen[n] = true
+			queue = append(queue, n)
+			if d := p.bySlotNumber(n); d.Kind == SlotResource {
+				out = append(out, d.ConfigAddr())
+			}
+		}
+	}
+	return out
+}
+
 // propagateCreateBeforeDestroy forces the order on everything that a resource with create_before_destroy depends on: otherwise the
 // old dependency could not be destroyed while the old dependent still uses it.
 func (p *Program) propagateCreateBeforeDestroy() {

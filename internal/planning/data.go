@@ -43,7 +43,11 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 		return value.MarkAt(value.PlannedForData(b.Slot.Type.Block, config), value.Sensitive, marks.Sensitive), nil // it needs what is not there any more
 	}
 	if reason != plan.NoReason {
-		return p.deferData(b, inst, config, marks, reason)
+		planned, err := p.deferData(b, inst, config, marks, reason)
+		if err != nil || planned == cty.NilVal {
+			return planned, err
+		}
+		return planned, p.walk.Report(b.Postconditions(key, planned)) // what is known by now is judged by now
 	}
 	meta, err := p.meta(b.Slot)
 	if err != nil {
@@ -66,7 +70,6 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config
 	if p.opts.Mode == plan.RefreshOnly {
 		return cty.NilVal, nil // there is no object, as in keep
 	}
-	b.Unchecked(inst.Key)
 	change := readLater(b, inst, planned, marks, reason)
 	p.add(change)
 	return value.MarkAt(planned, value.Sensitive, change.After.Sensitive), nil
@@ -123,34 +126,33 @@ func readLater(b *eval.Block, inst addr.AbsResourceInstance, planned cty.Value, 
 	}
 }
 
-// dataMustWait tells whether a managed resource that the block mentions itself, or that depends_on names, has a pending change.
-// Checks on the block ask for more: then whatever it depends on counts.
+// dataMustWait reports whether a managed resource that the block mentions itself, or that depends_on names, has a pending change.
+// A block with conditions waits for more: all that it depends on, through whatever lies between, since its conditions are about
+// what the apply makes of that.
 func (p *planner) dataMustWait(b *eval.Block) bool {
 	direct, explicit := b.ReferencedSlots()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	module := b.Instance.Addr
-	for _, s := range direct {
+	for _, s := range append(direct, explicit...) {
 		if p.pending(module, s) {
 			return true
 		}
 	}
-	for _, s := range explicit {
-		if p.pending(module, s) {
-			return true
-		}
+	if c := b.Config(); c.Addr.Mode == addr.Data && len(c.Preconditions)+len(c.Postconditions) > 0 && p.pendingBehind(module, b.Slot) {
+		return true
 	}
 	wait := false
 	b.Instance.CallDependsOn(func(i *eval.Instance, s *eval.Slot) { wait = wait || p.pending(i.Addr, s) })
 	return wait
 }
 
-// pending tells whether something behind a slot changes; the caller holds mu.
+// pending reports whether something behind a slot changes; the caller holds mu.
 func (p *planner) pending(module addr.ModuleInstance, s *eval.Slot) bool {
 	switch s.Kind {
 	case eval.SlotResource:
-		return s.Resource.Addr.Mode == addr.Managed && p.changed[addr.AbsResource{Module: module, Resource: s.Resource.Addr}] ||
-			s.Resource.Addr.Mode == addr.Data && p.changed[addr.AbsResource{Module: module, Resource: s.Resource.Addr}]
+		a := addr.AbsResource{Module: module, Resource: s.Resource.Addr}
+		return (a.Resource.Mode == addr.Managed || a.Resource.Mode == addr.Data) && p.changed[a]
 	case eval.SlotCallClose:
 		i := p.walk.Instance(module)
 		for _, key := range i.CallKeys(s.Call.Name) {
@@ -159,7 +161,44 @@ func (p *planner) pending(module addr.ModuleInstance, s *eval.Slot) bool {
 			}
 		}
 	case eval.SlotCallOutput:
-		return slices.ContainsFunc(s.ResourceDeps(), func(r addr.ConfigResource) bool { return p.changedConfigs[r] })
+		return p.pendingBehind(module, s)
 	}
 	return false
+}
+
+// A changedBelow is a resource that changes in a module instance or in one below it.
+type changedBelow struct {
+	resource addr.ConfigResource
+	module   addr.ModuleInstance
+}
+
+// noteChanged makes a change known to data sources that depend on the resource; the caller holds mu.
+func (p *planner) noteChanged(a addr.AbsResource, why plan.Reason) {
+	p.changed[a] = true
+	if why == plan.ReadBecauseCheckNested {
+		return // nothing waits for it
+	}
+	for m, ok := a.Module, true; ok && !p.changedModules[m]; m, _, ok = m.Parent() {
+		p.changedModules[m] = true
+	}
+	for m, ok := a.Module, true; ok; m, _, ok = m.Parent() {
+		p.changedBelow[changedBelow{a.Config(), m}] = true
+	}
+}
+
+// pendingBehind reports whether any resource changes that a slot of a module depends on, through whatever lies between: in the innermost
+// module instance that holds both, so that what other instances of the module do has no say; the caller holds mu.
+func (p *planner) pendingBehind(module addr.ModuleInstance, s *eval.Slot) bool {
+	resources, ok := p.behind[s]
+	if !ok {
+		resources = p.prog.ResourcesBehind(s)
+		p.behind[s] = resources
+	}
+	return slices.ContainsFunc(resources, func(r addr.ConfigResource) bool {
+		m := module
+		for !m.Config().Contains(r.Module) {
+			m, _, _ = m.Parent()
+		}
+		return p.changedBelow[changedBelow{r, m}]
+	})
 }

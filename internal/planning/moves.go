@@ -31,9 +31,10 @@ func (p *planner) move() error {
 
 // checkMoves judges the moved blocks, which is possible once everything is expanded.
 func (p *planner) checkMoves() error {
-	if err := p.walk.Report(p.moves.Check(&declared{walk: p.walk})); err != nil {
-		p.void = true // it stands on moves that nobody meant
-		return err
+	if diags := p.moves.Check(&declared{walk: p.walk}); diags.HasErrors() {
+		p.void = true // it stands on moves that nobody meant, and so does all else that it says
+		p.misled = p.before.Extend(diags)
+		return p.walk.Report(diags)
 	}
 	return p.walk.Report(p.moves.Warnings())
 }

@@ -86,7 +86,8 @@ func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, pro
 	}
 	p := newPlanner(calls, prog, prior, providers, o)
 	err := p.run(ctx)
-	_ = p.walk.Report(p.ephemerals.CloseAll()) // what providers use, and what a failure left open
+	closed := p.ephemerals.CloseAll() // what providers use, and what a failure left open
+	_ = p.walk.Report(closed)
 	if o.Walked != nil {
 		o.Walked(p.walk)
 	}
@@ -95,7 +96,7 @@ func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, pro
 		diags = diags.Errorf(nil, "Planning was interrupted", "The plan is incomplete, so it cannot be applied. The state is as it was.")
 	}
 	if p.void {
-		return nil, diags
+		return nil, p.misled.Extend(closed)
 	}
 	return p.finish(diags), diags
 }
@@ -144,13 +145,14 @@ func (p *planner) walkAll(ctx context.Context) error {
 	if err := p.move(); err != nil {
 		return err
 	}
+	p.before = slices.Clip(p.walk.Diagnostics())
 	return p.walk.Run(ctx)
 }
 
 func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) *planner {
 	p := &planner{
 		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
-		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, changedConfigs: map[addr.ConfigResource]bool{}, fired: map[addr.AbsResource]bool{}, metas: map[*eval.Meta]bool{}, changedModules: map[addr.ModuleInstance]bool{},
+		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, changedBelow: map[changedBelow]bool{}, behind: map[*eval.Slot][]addr.ConfigResource{}, fired: map[addr.AbsResource]bool{}, metas: map[*eval.Meta]bool{}, changedModules: map[addr.ModuleInstance]bool{},
 		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
 		evaluated: map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), exclude: eval.Select(o.Exclude), moves: &moving.Result{},
 		ephemerals: ephemeral.New(calls, o.Events),
@@ -206,6 +208,8 @@ type planner struct {
 	calls      context.Context
 	walk       *eval.Walk
 	void       bool          // there is no plan, not even an errored one
+	before     diag.List     // what was reported before the walk
+	misled     diag.List     // what is left to say where there is no plan
 	slots      chan struct{} // bounds provider calls
 	ephemerals *ephemeral.Objects
 
@@ -216,13 +220,14 @@ type planner struct {
 	drift          []*plan.Change
 	refreshed      []state.Edit
 	byInstance     map[addr.AbsResourceInstance]*plan.Change
-	changed        map[addr.AbsResource]bool         // blocks with a pending change
-	changedConfigs map[addr.ConfigResource]bool      // the same, whatever the module instance
-	metas          map[*eval.Meta]bool               // provider_meta blocks that have been come to
-	fired          map[addr.AbsResource]bool         // for blocks named by replace_triggered_by: whether they fire
-	changedModules map[addr.ModuleInstance]bool      // modules with a pending change inside
-	visited        map[addr.AbsResource]bool         // blocks whose stored objects have been dealt with
-	replace        map[addr.AbsResourceInstance]bool // -replace
+	changed        map[addr.AbsResource]bool            // blocks with a pending change
+	changedBelow   map[changedBelow]bool                // the same, by all modules around them
+	behind         map[*eval.Slot][]addr.ConfigResource // what slots depend on, found when first asked for
+	metas          map[*eval.Meta]bool                  // provider_meta blocks that have been come to
+	fired          map[addr.AbsResource]bool            // for blocks named by replace_triggered_by: whether they fire
+	changedModules map[addr.ModuleInstance]bool         // modules with a pending change inside
+	visited        map[addr.AbsResource]bool            // blocks whose stored objects have been dealt with
+	replace        map[addr.AbsResourceInstance]bool    // -replace
 	rootOutputs    map[string]cty.Value
 	leftOutList    []plan.LeftOut // in no order
 	unstorable     diag.List      // root outputs that no state could hold
@@ -432,14 +437,7 @@ func (p *planner) add(c *plan.Change) {
 		p.byInstance[c.Object.Instance] = c
 	}
 	if c.Action != plan.NoOp {
-		p.changed[c.Object.Instance.AbsResource()] = true
-		p.changedConfigs[c.Object.Instance.Config()] = true
-		if c.Reason == plan.ReadBecauseCheckNested {
-			return // nothing waits for it
-		}
-		for m, ok := c.Object.Instance.Module, true; ok && !p.changedModules[m]; m, _, ok = m.Parent() {
-			p.changedModules[m] = true
-		}
+		p.noteChanged(c.Object.Instance.AbsResource(), c.Reason)
 	}
 }
 
