@@ -178,7 +178,10 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 	onlyShared(terraform, tombolo)
 	for _, d := range compareDocuments(terraform, tombolo) {
 		d.Case, d.Step = c.Name, step
-		if !h.isIntended(d, c.Steps[step].Line) {
+		switch intended, ends := h.isIntended(d, c.Steps[step]); {
+		case ends:
+			return nil, false
+		case !intended:
 			unmeant = append(unmeant, d)
 		}
 	}
@@ -212,16 +215,15 @@ func clip(text string) string {
 	return text
 }
 
-func (h *harness) isIntended(d Difference, line int) bool {
+func (h *harness) isIntended(d Difference, s Step) (intended, ends bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	found := false
 	for _, in := range h.intended {
-		if in.covers(d, line) {
-			in.shown, found = true, true
+		if in.covers(d, s) {
+			in.shown, intended, ends = true, true, ends || in.Ends
 		}
 	}
-	return found
+	return intended, ends
 }
 
 // stale gives the entries of intended.json that no longer show. What names a case that did not run, whether for its tier, the sample

@@ -14,6 +14,12 @@ type Intended struct {
 	At     string `json:"at"`   // path of the difference; * stands for any text
 	Step   int    `json:"step"` // line of the step in the steps section; 0 for every step
 	Reason string `json:"reason"`
+	// Command, Terraform and Tombolo narrow it down to steps whose text is like this, and to what each side has there. "" is any text.
+	Command   string `json:"command"`
+	Terraform string `json:"terraform"`
+	Tombolo   string `json:"tombolo"`
+	// Ends is set where a run of terraform has failed by itself: the rest of the step and all that follows cannot be compared.
+	Ends bool `json:"ends"`
 	// Sometimes is set where terraform does as it happens: the difference may not show.
 	Sometimes bool `json:"sometimes"`
 
@@ -42,9 +48,11 @@ func loadIntended(path string) ([]*Intended, error) {
 	return list, nil
 }
 
-// covers says whether d, found at a step on that line, is the difference that in means.
-func (in *Intended) covers(d Difference, line int) bool {
-	return (in.Step == 0 || in.Step == line) && wildcard(in.Case, d.Case) && wildcard(in.At, d.Path)
+// covers says whether d, found at a step, is the difference that in means.
+func (in *Intended) covers(d Difference, s Step) bool {
+	like := func(pattern, text string) bool { return pattern == "" || wildcard(pattern, text) }
+	return (in.Step == 0 || in.Step == s.Line) && wildcard(in.Case, d.Case) && wildcard(in.At, d.Path) &&
+		like(in.Command, s.Text) && like(in.Terraform, d.Terraform) && like(in.Tombolo, d.Tombolo)
 }
 
 // wildcard matches text against a pattern in which * stands for any text. Paths are full of brackets and dots, which

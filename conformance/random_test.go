@@ -172,9 +172,11 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 	for i, s := range c.Steps {
 		want, got := sides[0].Results[i], sides[1].Results[i]
 		found.applied = found.applied || s.Verb == "apply" && want.Runs[0].Exit == 0
-		differences, _ := h.compareStep(c, i, view(s, want, left), view(s, got, right))
+		differences, goesOn := h.compareStep(c, i, view(s, want, left), view(s, got, right))
 		if len(differences) > 0 {
 			found.kind, found.report = kindOf(s, differences), describeStep(s, differences, got)
+		}
+		if len(differences) > 0 || !goesOn {
 			break
 		}
 	}

@@ -334,8 +334,13 @@ func (c *check) write(w *writer) {
 
 func (o *output) write(w *writer, root bool) {
 	w.block(fmt.Sprintf("output %q", o.name), func() {
-		w.line("value = %s", o.e)
-		if o.f&sensitive != 0 && (root || o.t.kind != object) { // a child may pass on what is sensitive without a word
+		e := o.e
+		declared := o.f&sensitive != 0 && (root || o.t.kind != object) // a child may pass on what is sensitive without a word
+		if declared && !root {
+			e = cat("sensitive(", e, ")") // 1.11.4 does not mark what a child only declares
+		}
+		w.line("value = %s", e)
+		if declared {
 			w.line("sensitive = true")
 		}
 		if o.f&ephemeral != 0 {
