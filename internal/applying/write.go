@@ -411,10 +411,10 @@ func paths(list []cty.Path) string {
 	return out
 }
 
-// identify names an object to people.
+// identify names an object to people. An id that no schema keeps secret may have been made of what is.
 func (a *applier) identify(b *provider.Block, v cty.Value, marks value.MarkedPaths) event.ID {
 	key, text := value.Identify(b, v, marks.Sensitive)
-	return event.ID{Key: key, Value: text}
+	return event.ID{Key: key, Value: a.opts.Secrets.Redact(text)}
 }
 
 // intent makes the announcement of an operation durable and gives its id; objects that live in the state alone need none.

@@ -63,6 +63,9 @@ func badPlugin() {
 		if call, ok := strings.CutPrefix(os.Getenv("BAD"), "deferred-"); ok {
 			return deferring{sane, call}, nil
 		}
+		if os.Getenv("BAD") == "tell" {
+			return telling{sane}, nil
+		}
 		return &bad{Provider: sane, mode: os.Getenv("BAD")}, nil
 	}, version)
 	if err != nil {

@@ -219,6 +219,9 @@ func (w *Walk) addImport(s *Slot, ctx *hcl.EvalContext) diag.List {
 	if diags.HasErrors() {
 		return diags
 	}
+	if secret {
+		w.Inputs.Secrets.Add(cty.StringVal(id), []cty.Path{{}})
+	}
 	a := addr.AbsResourceInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -88,7 +88,7 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 	})
 	done := event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started), Planning: true, Failed: resp.Diagnostics.HasErrors()}
 	if !done.Failed && resp.State != cty.NilVal {
-		done.ID = identify(block, resp.State, marks.Sensitive)
+		done.ID = p.identify(block, resp.State, marks.Sensitive)
 	}
 	p.opts.Events.Send(done)
 	diags := inConfig(resp.Diagnostics.Extend(value.Undeferred(o, b.Slot.ProviderConfig, resp.Deferred)))

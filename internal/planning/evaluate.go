@@ -124,6 +124,7 @@ func (v *viewer) object(b *eval.Block, key addr.Key) (cty.Value, error) {
 		if err := v.walk.Report(diags); err != nil {
 			return cty.DynamicVal, err
 		}
+		hideStored(v.walk.Inputs.Secrets, b.Slot.Type, stored)
 		up := inst.UpgradeState(v.calls, provider.UpgradeStateRequest{
 			Type: a.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat},
 		})

@@ -85,9 +85,6 @@ func (m *managed) takeOver() error {
 // announce tells that an object is looked for which an import block names.
 func (p *planner) announce(o addr.Object, found *eval.Import) *plan.Importing {
 	i := &plan.Importing{ID: found.ID, Sensitive: found.Sensitive}
-	if i.Sensitive {
-		p.opts.Secrets.Add(cty.StringVal(i.ID), []cty.Path{{}})
-	}
 	p.opts.Events.Send(event.ImportPrepare{Object: o, ID: event.ID{Key: "id", Value: i.Shown()}})
 	return i
 }

@@ -51,6 +51,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource instance managed by newer provider version",
 			"The state of %s was written by a later version of the provider %s than the one that is selected. Select that version, or a later one.", o, cfg.Provider.ForDisplay()))
 	}
+	hideStored(p.opts.Secrets, rt, stored)
 	up := inst.UpgradeState(p.calls, provider.UpgradeStateRequest{
 		Type: o.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat},
 	})
@@ -157,7 +158,7 @@ func storedIdentity(rt *provider.ResourceType, k known, stored *state.Object) ([
 
 // refresh asks the provider what the object looks like now.
 func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known, meta cty.Value) (known, error) {
-	id := identify(rt.Block, k.value, k.sensitive)
+	id := p.identify(rt.Block, k.value, k.sensitive)
 	p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
 	var resp provider.ReadResponse
 	p.call(func() {
@@ -273,10 +274,10 @@ func planValue(b *provider.Block, v cty.Value, sensitive []cty.Path) plan.Value 
 	return plan.Value{Value: v, Sensitive: value.SensitivePaths(b, v, sensitive)}
 }
 
-// identify names an object to people.
-func identify(b *provider.Block, v cty.Value, sensitive []cty.Path) event.ID {
+// identify names an object to people. An id that no schema keeps secret may have been made of what is.
+func (p *planner) identify(b *provider.Block, v cty.Value, sensitive []cty.Path) event.ID {
 	key, text := value.Identify(b, v, sensitive)
-	return event.ID{Key: key, Value: text}
+	return event.ID{Key: key, Value: p.opts.Secrets.Redact(text)}
 }
 
 // destroyValue gives the value of a block while a destroy is planned: what the state holds, for provider configurations that refer to it.

@@ -1,9 +1,13 @@
 package value
 
 import (
+	"bytes"
+	"encoding/json"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -75,9 +79,33 @@ func (s *Secrets) add(text string) {
 		if s.known == nil {
 			s.known = map[string]bool{}
 		}
-		s.known[part] = true
+		for _, form := range quotations(part) {
+			s.known[form] = true
+		}
 		s.replacer = nil
 	}
+}
+
+// quotations are the forms that a text has in quotes: as it is, as Go quotes it, and as JSON does, with and without what HTML asks for.
+func quotations(text string) []string {
+	forms := []string{text}
+	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= utf8.RuneSelf || strings.ContainsRune("\"\\<>&\x7f", r) }) {
+		return forms
+	}
+	quoted := []string{strconv.Quote(text), strconv.QuoteToASCII(text)}
+	if whole, err := json.Marshal(text); err == nil {
+		quoted = append(quoted, string(whole))
+	}
+	var plain bytes.Buffer
+	e := json.NewEncoder(&plain)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err == nil {
+		quoted = append(quoted, strings.TrimSuffix(plain.String(), "\n"))
+	}
+	for _, q := range quoted {
+		forms = append(forms, q[1:len(q)-1])
+	}
+	return forms
 }
 
 // Redact gives a text in which every secret is replaced.

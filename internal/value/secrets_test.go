@@ -1,6 +1,9 @@
 package value
 
 import (
+	"encoding/json"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -24,5 +27,20 @@ func TestSecretsAreTakenOutOfTextsFromOutside(t *testing.T) {
 	}
 	if got := (*Secrets)(nil).Redact("x"); got != "x" {
 		t.Errorf("no secrets at all changed a text to %q", got)
+	}
+}
+
+func TestSecretsAreFoundInQuotes(t *testing.T) {
+	const secret = "a\"b\\c<é>\t!"
+	var s Secrets
+	s.Add(cty.StringVal(secret), []cty.Path{{}})
+	html, err := json.Marshal(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, quoted := range []string{secret, strconv.Quote(secret), strconv.QuoteToASCII(secret), string(html), `"a\"b\\c<é>\t!"`} {
+		if got := strings.Trim(s.Redact(quoted), `"`); got != "(sensitive value)" {
+			t.Errorf("of %s is left %s", quoted, got)
+		}
 	}
 }
