@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -93,7 +94,7 @@ func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*confi
 			}
 			own := *p.block.ProviderConfig
 			own.LocalName, own.Alias = p.as.LocalName, p.as.Alias
-			own.Body = boundBody{own.Body, r}
+			own.Body = boundBody{own.Body, r, nil}
 			out = append(out, &own)
 		}
 		return out
@@ -104,6 +105,8 @@ func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*confi
 type boundBody struct {
 	hcl.Body
 	run *fileRun
+	// iterators are those of the dynamic blocks around the body.
+	iterators []string
 }
 
 // Content implements hcl.Body.
@@ -115,7 +118,7 @@ func (b boundBody) Content(s *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics
 // PartialContent implements hcl.Body.
 func (b boundBody) PartialContent(s *hcl.BodySchema) (*hcl.BodyContent, hcl.Body, hcl.Diagnostics) {
 	c, rest, diags := b.Body.PartialContent(s)
-	return b.bound(c), boundBody{rest, b.run}, diags
+	return b.bound(c), boundBody{rest, b.run, b.iterators}, diags
 }
 
 // JustAttributes implements hcl.Body.
@@ -128,7 +131,7 @@ func (b boundBody) attributes(attrs hcl.Attributes) hcl.Attributes {
 	out := make(hcl.Attributes, len(attrs))
 	for name, attr := range attrs {
 		own := *attr
-		own.Expr = boundExpression{attr.Expr, b.run}
+		own.Expr = boundExpression{attr.Expr, b.run, b.iterators}
 		out[name] = &own
 	}
 	return out
@@ -143,25 +146,44 @@ func (b boundBody) bound(c *hcl.BodyContent) *hcl.BodyContent {
 	out.Blocks = make(hcl.Blocks, len(c.Blocks))
 	for i, block := range c.Blocks {
 		own := *block
-		own.Body = boundBody{block.Body, b.run}
+		own.Body = boundBody{block.Body, b.run, b.iteratorsIn(block)}
 		out.Blocks[i] = &own
 	}
 	return &out
 }
 
-// boundExpression is an expression that takes variables and runs from the file. All other names, such as those of the iterators of dynamic
-// blocks, are those of whoever evaluates it.
-type boundExpression struct {
-	hcl.Expression
-	run *fileRun
+// iteratorsIn returns the names of the iterators that expressions in a block can use.
+func (b boundBody) iteratorsIn(block *hcl.Block) []string {
+	if block.Type != "dynamic" || len(block.Labels) != 1 {
+		return b.iterators
+	}
+	name := block.Labels[0]
+	// What is wrong with the block is said by whoever expands it.
+	content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "iterator"}}})
+	if a := content.Attributes["iterator"]; a != nil {
+		if keyword := hcl.ExprAsKeyword(a.Expr); keyword != "" {
+			name = keyword
+		}
+	}
+	return append(slices.Clone(b.iterators), name)
 }
 
-func ofFile(t hcl.Traversal) bool { return t.RootName() == "var" || t.RootName() == "run" }
+// boundExpression is an expression that takes variables and runs from the file. The iterators of dynamic blocks are those of whoever
+// evaluates it; nothing else of the module can be referred to.
+type boundExpression struct {
+	hcl.Expression
+	run       *fileRun
+	iterators []string
+}
+
+func (e boundExpression) ofFile(t hcl.Traversal) bool {
+	return !slices.Contains(e.iterators, t.RootName())
+}
 
 // Variables implements hcl.Expression.
 func (e boundExpression) Variables() (out []hcl.Traversal) {
 	for _, t := range e.Expression.Variables() {
-		if !ofFile(t) {
+		if !e.ofFile(t) {
 			out = append(out, t)
 		}
 	}
@@ -173,7 +195,7 @@ func (e boundExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics
 	own := e.run.scope(e.run.variables, e.run.outputs)
 	var diags hcl.Diagnostics
 	for _, t := range e.Expression.Variables() {
-		if !ofFile(t) {
+		if !e.ofFile(t) {
 			continue
 		}
 		for _, d := range e.run.reference(t, own, inProvider) {

@@ -8,7 +8,10 @@ import (
 
 // Review finds what is wrong with a file without running it. of gives the configuration that a run is about; nil when it could not be loaded.
 func Review(f *testfile.File, of func(*testfile.Run) *config.Config) (diags diag.List) {
-	diags = overTargets(f, of)
+	diags = overTargets(of, f.Overrides, f.Runs...)
+	for _, run := range f.Runs {
+		diags = diags.Extend(overTargets(of, run.Overrides, run))
+	}
 	for _, run := range f.Runs {
 		_, more := expectations(run)
 		diags = diags.Extend(more)
@@ -16,25 +19,20 @@ func Review(f *testfile.File, of func(*testfile.Run) *config.Config) (diags diag
 	return diags
 }
 
-// overTargets warns of overrides of what is in none of the configurations that they could be for.
-func overTargets(f *testfile.File, of func(*testfile.Run) *config.Config) (diags diag.List) {
-	check := func(list []*testfile.Override, runs ...*testfile.Run) {
-		for _, o := range list {
-			found, looked := false, false
-			for _, run := range runs {
-				if cfg := of(run); cfg != nil {
-					looked = true
-					found = found || has(cfg, o)
-				}
-			}
-			if looked && !found {
-				diags = diags.Warnf(&o.TargetRange, "Invalid override target", "The configuration under test has no %s, so this override does nothing.", o.Target)
+// overTargets warns of overrides of what is in none of the configurations of the runs that they are for.
+func overTargets(of func(*testfile.Run) *config.Config, list []*testfile.Override, runs ...*testfile.Run) (diags diag.List) {
+	for _, o := range list {
+		found, looked := false, false
+		for _, run := range runs {
+			if cfg := of(run); cfg != nil {
+				looked = true
+				found = found || has(cfg, o)
 			}
 		}
-	}
-	check(f.Overrides, f.Runs...)
-	for _, run := range f.Runs {
-		check(run.Overrides, run)
+		if looked && !found {
+			diags = diags.Warnf(&o.TargetRange, "Invalid override target",
+				"The configuration under test has no %s, so this override does nothing.", o.Target)
+		}
 	}
 	return diags
 }

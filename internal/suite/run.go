@@ -114,6 +114,7 @@ func (a *attempt) prepare() (diags diag.List) {
 		return diags
 	}
 	a.file.tested[a.run] = a.project
+	diags = diags.Extend(overTargets(a.file.configOf, a.run.Overrides, a.run))
 	root := a.project.Config().Root
 	var more diag.List
 	a.expected, more = expectations(a.run)

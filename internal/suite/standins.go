@@ -39,7 +39,7 @@ func (s *standIns) Provider(a addr.AbsProviderConfig, real provider.Provider) pr
 	if m == nil || schema == nil {
 		return real
 	}
-	p := mock.NewProvider(real, schema, mock.Values{AtPlan: m.AtPlan}, random)
+	p := mock.NewProvider(real, schema, mock.Values{}, random)
 	p.Resources, p.Data = defaults(m.Resources), defaults(m.Data)
 	return p
 }

@@ -203,13 +203,16 @@ func (r *fileRun) run() {
 	}
 	r.o.Report.TearingDown(r.file)
 	r.tearDown()
-	r.result.Diags = overTargets(r.file, func(run *testfile.Run) *config.Config {
-		if p := r.tested[run]; p != nil {
-			return p.Config()
-		}
-		return nil
-	})
+	r.result.Diags = overTargets(r.configOf, r.file.Overrides, r.file.Runs...)
 	r.o.Report.FileEnds(r.result)
+}
+
+// configOf returns the configuration that a run is about; nil when it was not loaded.
+func (r *fileRun) configOf(run *testfile.Run) *config.Config {
+	if p := r.tested[run]; p != nil {
+		return p.Config()
+	}
+	return nil
 }
 
 // interval is how often a run that takes long is told of.

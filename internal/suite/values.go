@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -121,9 +120,10 @@ func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
 		}
 		return diags.Errorf(&rng, "Reference to unknown run block", "The file has no run %q.%s", name, diag.DidYouMean(name, r.runNames()))
 	}
-	output, named := nameOf(t, 2)
-	if v, ok := outputs[output]; named && ok && !v.IsKnown() {
-		return diags.Errorf(&rng, "Reference to unknown value", "The value of %s is not known: the run %q only plans, and the output value is known after apply.", fmt.Sprintf("run.%s.%s", name, output), name)
+	// What is wrong with the rest of the reference is said when it is evaluated.
+	if v, more := t[2:].TraverseRel(cty.ObjectVal(outputs)); !more.HasErrors() && !v.IsKnown() {
+		return diags.Errorf(&rng, "Reference to unknown value",
+			"The run %q only plans, and this part of its output values is known after apply. Let it apply, or override the value with \"override_during = plan\".", name)
 	}
 	return nil
 }

@@ -85,10 +85,15 @@ func (o *Object) Read(_ context.Context, req provider.ReadRequest) provider.Read
 // Plan leaves open what is computed.
 func (o *Object) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
 	resp := provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate, Identity: req.PriorIdentity}
-	if req.Proposed == cty.NilVal || req.Proposed.IsNull() || !req.Prior.IsNull() {
+	if req.Proposed == cty.NilVal || req.Proposed.IsNull() {
 		return resp
 	}
 	f := o.filler()
+	if !req.Prior.IsNull() { // what is computed stays as it is
+		f.open, f.onlyUnknown = true, true
+		resp.Planned = f.block(o.Type.Block, req.Proposed, nil)
+		return resp
+	}
 	f.open = !o.Values.AtPlan
 	resp.Planned = f.block(o.Type.Block, req.Config, o.Values.Attributes)
 	resp.Diagnostics = f.diags

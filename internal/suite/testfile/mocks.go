@@ -79,7 +79,11 @@ func (r *reader) mockBlocks(m *Mock, blocks hcl.Blocks, atPlan bool) {
 			to = m.Data
 		}
 		if first := to[b.Labels[0]]; first != nil {
-			r.errorf(b.LabelRanges[0], fmt.Sprintf("Duplicate %s block", b.Type), "A %s block for %s stands at %s already.", b.Type, b.Labels[0], first.Range)
+			summary := fmt.Sprintf("Duplicate %s block", b.Type)
+			if first.Range.Filename != b.DefRange.Filename {
+				summary = "Duplicate mock resource block" // as Terraform calls it between files
+			}
+			r.errorf(b.LabelRanges[0], summary, "A %s block for %s stands at %s already.", b.Type, b.Labels[0], first.Range)
 			continue
 		}
 		content, hclDiags := b.Body.Content(defaultSchema)
