@@ -135,6 +135,9 @@ func (p *planner) dataMustWait(b *eval.Block) bool {
 	defer p.mu.Unlock()
 	module := b.Instance.Addr
 	for _, s := range append(direct, explicit...) {
+		if s.Kind == eval.SlotResource && s.Resource.Addr.Mode == addr.Data {
+			continue // that it waits is no reason to wait for it: what is known of it by now is enough
+		}
 		if p.pending(module, s) {
 			return true
 		}
