@@ -72,8 +72,7 @@ func (p *planner) strayReason(a addr.AbsResourceInstance) plan.Reason {
 		return plan.NoReason
 	case p.prog.ResourceSlot(a.Config()) == nil && p.prevAddr(a) != a:
 		return plan.DeleteBecauseNoMoveTarget
-	}
-	if p.walk.Instance(a.Module) == nil && p.prog.Unit(a.Module.Config()) != nil {
+	case p.prog.ResourceSlot(a.Config()) != nil && p.walk.Instance(a.Module) == nil:
 		return plan.DeleteBecauseNoModule
 	}
 	return plan.DeleteBecauseNoResource
