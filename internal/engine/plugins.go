@@ -160,7 +160,7 @@ func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 		}
 		for _, d := range diags {
 			if strings.Contains(d.Detail, p.String()+":") {
-				d.Detail += fmt.Sprintf("\n\nIf %q is a slip of the pen: the provider %q is built in.", p.Type, near)
+				d.Detail += fmt.Sprintf("\n\nIf %q is a typing mistake: the provider %q is built in.", p.Type, near)
 			}
 		}
 	}

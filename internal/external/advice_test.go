@@ -82,5 +82,5 @@ func TestAnswersThatCannotBeReadSayWhatToChange(t *testing.T) {
 	}
 	w := newWorld(t, Options{})
 	diags := w.apply(t.Context(), attrs{"program": tuple("sh", "-c", `echo "{'id': '7'}"`)})
-	expectProblem(t, diags, sumResults, nil, "print(json.dumps(...))", "What the program did is done all the same")
+	expectProblem(t, diags, sumResults, nil, "print(json.dumps(...))", "The program may already have changed something")
 }

@@ -206,7 +206,7 @@ func (c *command) badResults(res *program.Result, err error) *diag.Diagnostic {
 	switch c.action {
 	case "create", "update":
 		expected = `one JSON object {"id": "...", "arguments": {...}, "result": {...}} in which all values are strings`
-		hint += " What the program did is done all the same: compare the object with the state before the next apply."
+		hint += " The program may already have changed something: compare the object with the state before the next apply."
 	case "read":
 		expected = `one JSON object {"id": "...", "arguments": {...}, "result": {...}} in which all values are strings, or null when the object is gone`
 	}

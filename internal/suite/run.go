@@ -399,7 +399,7 @@ func (a *attempt) unasked(name string, root *config.Module) bool {
 	return a.run.Variables[name] != nil && root.Variables[name] != nil && !mentions(a.run.Variables, name)
 }
 
-// undeclared warns of variables of the run that neither the module nor an assertion knows: a slip of the pen, probably.
+// undeclared warns of variables of the run that neither the module nor an assertion knows: a typing mistake, probably.
 func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
 	asked := map[string]bool{}
 	for _, c := range a.run.Asserts {

@@ -45,7 +45,7 @@ var providerName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 	const cannot = "The provider cannot be written"
 	if !providerName.MatchString(name) {
-		return diags.Errorf(nil, cannot, "The name %q is none for a provider: types begin with it and an underscore, so it has lower-case letters and digits only.", name)
+		return diags.Errorf(nil, cannot, "%q is not a valid provider name: the types of a provider begin with its name and an underscore, so use lower-case letters and digits only.", name)
 	}
 	files := starter.Files(lang, name)
 	if files == nil {

@@ -52,7 +52,7 @@ func (c *Call) SnapshotOf(ctx context.Context, st state.Store) (*state.Snapshot,
 	return s, nil
 }
 
-// StateProblem is an error of reading a state from a file that someone named: the advice on the state of the project is none for it.
+// StateProblem returns an error of reading a state from a file that someone named without the advice, which is about the state of the project.
 func StateProblem(err error) error {
 	var damaged *state.DecodeError
 	if errors.As(err, &damaged) {

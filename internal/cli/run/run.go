@@ -59,7 +59,7 @@ func (s *session) prepare(operation string) (diags diag.List) {
 		return diags
 	}
 	if s.project.Config().IsEmpty() && s.options.Mode != plan.Destroy && operation != "OperationTypeRefresh" {
-		return diags.Errorf(nil, "No configuration files", "This directory has no configuration (no .tf files). Applying nothing would destroy everything, which is hardly meant: to do that, use %s destroy. Otherwise create a .tf file, or change to the directory that has them (-chdir).", c.Program)
+		return diags.Errorf(nil, "No configuration files", "This directory has no configuration (no .tf files). Applying no configuration would destroy every resource. If you meant that, run \"%s destroy\". Otherwise create a .tf file, or change to the directory that has them (-chdir).", c.Program)
 	}
 	given, more := c.Given(s.ctx, s.project.Config().Root, p.Variables.Options, p.input)
 	if diags = diags.Extend(more); diags.HasErrors() {

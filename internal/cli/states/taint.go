@@ -22,7 +22,7 @@ func markCommand(name string) *command.Command {
 	}
 	if name == "untaint" {
 		cmd.Short = "Take back the mark of taint"
-		cmd.Long = "Take back that an instance is not whole: the next apply leaves it alone."
+		cmd.Long = "Remove the taint from a resource instance: the next apply does not replace it."
 	}
 	cmd.Setup = func(c *command.Call) command.Run {
 		e := editing{operation: name}

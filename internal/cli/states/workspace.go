@@ -278,7 +278,7 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	left := managed(session.Snapshot().State)
 	if len(left) > 0 && !force {
 		diags = diags.AppendError("Error releasing the state lock", session.Unlock())
-		return c.End(diags.Errorf(nil, "Workspace is not empty", "The workspace %q knows these objects:\n  - %s\n\nDeleting it would leave them to nobody. Destroy them first, or use -force to delete the workspace all the same.", name, strings.Join(left, "\n  - ")))
+		return c.End(diags.Errorf(nil, "Workspace is not empty", "The workspace %q knows these objects:\n  - %s\n\nDestroy them first, or use -force to delete the workspace and leave them unmanaged.", name, strings.Join(left, "\n  - ")))
 	}
 	if err := deleteLocked(ctx, w.store, name, session); err != nil {
 		return c.Finish("Failed to delete the workspace", err)

@@ -167,7 +167,7 @@ func (r *request) invalid(name, problem string, output []byte) *diag.Diagnostic 
 		detail += "."
 	}
 	if !r.reads && !r.silent {
-		detail += " What the program did is done all the same."
+		detail += " The program may already have changed something."
 	}
 	return r.problem(sumAnswer, fmt.Sprintf("%s\n\nProgram: %s\nOutput: %s", detail, name, r.quote(program.Excerpt([]byte(r.redact(string(output)))))))
 }

@@ -101,7 +101,7 @@ func badAnswers(t *testing.T, d driver) {
 		state string
 		texts []string
 	}{
-		"nothing":                     {"", []string{"printed nothing on standard output", `Expected: {"state": {…}}`, "is done all the same"}},
+		"nothing":                     {"", []string{"printed nothing on standard output", `Expected: {"state": {…}}`, "may already have changed something"}},
 		"no json":                     {"", []string{"line 1, column 1", "messages belong on standard error", "Output: created 42"}},
 		"two values":                  {"a", []string{"line 1, column 24", "something follows after the end"}},
 		"array":                       {"", []string{"an object was expected, not an array"}},

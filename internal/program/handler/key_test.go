@@ -61,7 +61,7 @@ func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 		{"toy_box", `{}`, "nobody knows", `state.id says nothing`},
 		{"toy_box", `{"state": {}}`, "nobody knows", `Expected: {"state": {"id": …}}`},
 		{"toy_box", `{"state": {"id": null}}`, "nobody knows", "state.id says nothing"},
-		{"toy_box", `{"state": {"id": ""}}`, "nobody knows", "What the program did is done all the same"},
+		{"toy_box", `{"state": {"id": ""}}`, "nobody knows", "The program may already have changed something"},
 		{"toy_box", `{"state": {"id": {"a": 1}}}`, "nobody knows", "a string was expected, not an object"},
 		{"toy_box", `{"state": {"id": 7}}`, `"7"`, "a string was expected, not a number"},
 		{"toy_box", `{"state": {"id": "7"}}`, `"7"`, ""},

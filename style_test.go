@@ -1,0 +1,252 @@
+package tombolo_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxColumns is how wide a line may be, with four columns for a tab.
+const maxColumns = 120
+
+// walkFiles calls f for each file of the project with one of the given endings, but for those of other modules, and data of tests.
+func walkFiles(t *testing.T, f func(path, text string), endings ...string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			name := d.Name()
+			if path != "." && (strings.HasPrefix(name, ".") && name != ".ci" || name == "testdata" || name == "node_modules") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() || !slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(path, e) }) {
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		f(filepath.ToSlash(path), string(src))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func columns(line string) int {
+	n := 0
+	for _, r := range line {
+		if r == '\t' {
+			n += 3
+		}
+		n++
+	}
+	return n
+}
+
+// Lines of code are at most 120 columns wide. What stands inside of a raw string of several lines is data, a word that is longer cannot be broken.
+func TestLinesOfCodeAreNarrow(t *testing.T) {
+	walkFiles(t, func(path, text string) {
+		if strings.Contains(text, "// Code generated") {
+			return
+		}
+		data := rawLines(text)
+		for i, line := range strings.Split(text, "\n") {
+			if columns(line) > maxColumns && !data[i] && !unbreakable(line) {
+				t.Errorf("%s:%d has %d columns, at most %d are allowed", path, i+1, columns(line), maxColumns)
+			}
+		}
+	}, ".go")
+}
+
+// rawLines returns the lines that raw strings of several lines are on.
+func rawLines(text string) map[int]bool {
+	out := map[int]bool{}
+	fset := token.NewFileSet()
+	file := fset.AddFile("", fset.Base(), len(text))
+	var s scanner.Scanner
+	s.Init(file, []byte(text), nil, 0)
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return out
+		}
+		if tok == token.STRING && strings.HasPrefix(lit, "`") && strings.Contains(lit, "\n") {
+			first := file.Line(pos) - 1
+			for i := range strings.Count(lit, "\n") + 1 {
+				out[first+i] = true
+			}
+		}
+	}
+}
+
+// unbreakable reports whether one word takes most of a line: an address, a digest, a pattern.
+func unbreakable(line string) bool {
+	for _, word := range strings.Fields(line) {
+		if len(word) > maxColumns*2/3 {
+			return true
+		}
+	}
+	return false
+}
+
+// Lines of documents are at most 120 columns wide, but for tables, blocks of code and lines with a long address.
+func TestLinesOfDocumentsAreNarrow(t *testing.T) {
+	walkFiles(t, func(path, text string) {
+		fence := ""
+		for i, line := range strings.Split(text, "\n") {
+			trimmed := strings.TrimSpace(line)
+			if mark := fenceOf(trimmed); mark != "" && (fence == "" || trimmed == fence) {
+				if fence == "" {
+					fence = mark
+				} else {
+					fence = ""
+				}
+				continue
+			}
+			if fence == "" && !strings.HasPrefix(trimmed, "|") && columns(line) > maxColumns && !unbreakable(line) {
+				t.Errorf("%s:%d has %d columns, at most %d are allowed", path, i+1, columns(line), maxColumns)
+			}
+		}
+	}, ".md")
+}
+
+func fenceOf(line string) string {
+	n := len(line) - len(strings.TrimLeft(line, "`"))
+	if n < 3 {
+		return ""
+	}
+	return line[:n]
+}
+
+// turns are turns of phrase that were taken out, and must not come back. Each has what to write in its place.
+var turns = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`^// \w+ gives\b`), `"returns", or another verb`},
+	{regexp.MustCompile(`^// \w+ tells (whether|if)\b`), `"reports whether"`},
+	{regexp.MustCompile(`^// \w+ tells that\b`), `"means that" or "reports that"`},
+	{regexp.MustCompile(`hardly meant`), "say what to do if it was meant"},
+	{regexp.MustCompile(`\bis none for\b`), `"is not valid" with what is`},
+	{regexp.MustCompile(`leave them to nobody`), `"leave them unmanaged"`},
+	{regexp.MustCompile(`[Tt]ake back that\b`), `"remove", "undo"`},
+	{regexp.MustCompile(`is done all the same`), "say that it may have happened, and what to check"},
+	{regexp.MustCompile(`slip of the pen`), "ask whether the other was meant"},
+}
+
+// No comment, message or document has a turn of the list.
+func TestTurnsThatWereTakenOutStayOut(t *testing.T) {
+	walkFiles(t, func(path, text string) {
+		if path == "style_test.go" {
+			return
+		}
+		for i, line := range strings.Split(text, "\n") {
+			for _, turn := range turns {
+				if turn.pattern.MatchString(strings.TrimSpace(line)) {
+					t.Errorf("%s:%d: write %s: %s", path, i+1, turn.instead, strings.TrimSpace(line))
+				}
+			}
+		}
+	}, ".go", ".md")
+}
+
+var (
+	namedFile       = regexp.MustCompile(`[\w./-]*\b\w+\.(?:go|md|txtar)\b`)
+	namedIdentifier = regexp.MustCompile(`\b([a-z]\w*)\.([A-Z]\w*[a-z]\w*)\b`)
+)
+
+// Comments name files and identifiers of the project that exist.
+func TestCommentsNameWhatExists(t *testing.T) {
+	files := map[string]bool{} // every path, and every base name
+	walkAll(t, func(path string) {
+		files[path] = true
+		files[filepath.Base(path)] = true
+	})
+	declared := map[string]map[string]bool{} // package name -> names
+	type comment struct{ at, dir, text string }
+	var comments []comment
+	walkFiles(t, func(path, text string) {
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, text, parser.ParseComments)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if ast.IsGenerated(file) {
+			return
+		}
+		name := strings.TrimSuffix(file.Name.Name, "_test")
+		if declared[name] == nil {
+			declared[name] = map[string]bool{}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				declared[name][n.Name.Name] = true
+			case *ast.TypeSpec:
+				declared[name][n.Name.Name] = true
+			case *ast.ValueSpec:
+				for _, id := range n.Names {
+					declared[name][id.Name] = true
+				}
+			}
+			return true
+		})
+		for _, group := range file.Comments {
+			comments = append(comments, comment{fset.Position(group.Pos()).String(), filepath.Dir(path), group.Text()})
+		}
+	}, ".go")
+	for _, c := range comments {
+		for _, name := range namedFile.FindAllString(c.text, -1) {
+			exists := files[strings.TrimPrefix(name, "./")] || files[filepath.ToSlash(filepath.Join(c.dir, name))] ||
+				!strings.Contains(name, "/") && files[name]
+			if !exists && !ofUsers.MatchString(name) {
+				t.Errorf("%s: there is no file %s", c.at, name)
+			}
+		}
+		for _, m := range namedIdentifier.FindAllStringSubmatch(c.text, -1) {
+			if names := declared[m[1]]; names != nil && !names[m[2]] && !others[m[1]] {
+				t.Errorf("%s: there is no %s", c.at, m[0])
+			}
+		}
+	}
+}
+
+// ofUsers matches the names that comments use for files of users.
+var ofUsers = regexp.MustCompile(`^/|NAME|^(main|x)\.go$|^(docs|templates|resources)/\w+\.md$|^templates/index\.md$|/seed_\d+\.txtar$|^result\.md$`)
+
+// others are names that packages of ours share with packages of others.
+var others = map[string]bool{
+	"packages": true, "format": true, "plugin": true, "testing": true, "cty": true, "process": true, "user": true, "function": true, "random": true,
+	"config": true, "schema": true, "main": true, "command": true, "run": true,
+}
+
+func walkAll(t *testing.T, f func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != "." && strings.HasPrefix(d.Name(), ".") && d.Name() != ".ci" {
+			return filepath.SkipDir
+		}
+		if err == nil && !d.IsDir() {
+			f(filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
