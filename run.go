@@ -18,8 +18,8 @@ import (
 
 // OpenOptions say how to take the lock of a state.
 type OpenOptions struct {
-	// Operation is shown to others who find the lock; empty means "OperationTypeApply".
-	Operation string
+	// Operation is shown to others who find the lock; empty means state.OperationApply.
+	Operation state.Operation
 	// NoLock does without the lock; Timeout is how long to wait for another holder.
 	NoLock  bool
 	Timeout time.Duration

@@ -70,7 +70,7 @@ func EncodeIntent(i Intent) ([]byte, error) {
 	e.textMember("id", i.ID)
 	e.name("object")
 	e.place(i.Object)
-	e.textMember("action", i.Action)
+	e.textMember("action", string(i.Action))
 	if i.Provider != (addr.AbsProviderConfig{}) {
 		e.textMember("provider", i.Provider.String())
 	}
@@ -99,7 +99,9 @@ func DecodeIntent(b []byte) (i Intent, err error) {
 			p, err = d.place(false)
 			i.Object = p.object()
 		case 2:
-			i.Action, err = d.text()
+			var action string
+			action, err = d.text()
+			i.Action = Action(action)
 		case 3:
 			i.Provider, err = intern(d, &d.providers, parseProvider)
 		case 4:

@@ -44,10 +44,23 @@ type LockRequest struct {
 	Unlocked bool
 }
 
+// Operation is what a run that holds a lock does. The names are Terraform's; other programs may write others.
+type Operation string
+
+// The operations of this program.
+const (
+	OperationPlan    Operation = "OperationTypePlan"
+	OperationApply   Operation = "OperationTypeApply"
+	OperationDestroy Operation = "OperationTypeDestroy"
+	OperationRefresh Operation = "OperationTypeRefresh"
+	OperationImport  Operation = "OperationTypeImport"
+	OperationRecover Operation = "OperationTypeRecover"
+)
+
 // LockInfo describes a lock to people; its JSON form is Terraform's.
 type LockInfo struct {
 	ID        string
-	Operation string
+	Operation Operation
 	Info      string
 	Who       string
 	Version   string
@@ -123,16 +136,24 @@ type RunInfo struct {
 	Started time.Time
 }
 
-// ActionProvision is the action of an intent that covers the provisioners of an object: it is in the state, and as a creation it is
-// tainted until they have ended.
-const ActionProvision = "provision"
+// Action is what an operation does to an object.
+type Action string
+
+// The actions. ActionProvision covers the provisioners of an object: it is in the state, and as a creation it is tainted until they have ended.
+const (
+	ActionCreate    Action = "create"
+	ActionUpdate    Action = "update"
+	ActionDelete    Action = "delete"
+	ActionRead      Action = "read"
+	ActionProvision Action = "provision"
+)
 
 // Intent announces an operation that may change something outside the process.
 type Intent struct {
 	// ID is unique within the run; with the run's id it is the token of the operation.
 	ID       string
 	Object   addr.Object
-	Action   string // create, update, delete, read, provision
+	Action   Action
 	Provider addr.AbsProviderConfig
 	// Planned is the planned value as JSON, unknown values left out; for people who have to find the object.
 	Planned json.RawMessage

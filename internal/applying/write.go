@@ -430,7 +430,7 @@ func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProvider
 		}
 	}
 	id := a.operationID()
-	err := a.journal.Intent(state.Intent{ID: id, Object: o, Action: action.String(), Provider: cfg, Planned: raw, Started: time.Now().UTC()})
+	err := a.journal.Intent(state.Intent{ID: id, Object: o, Action: state.Action(action.String()), Provider: cfg, Planned: raw, Started: time.Now().UTC()})
 	if err != nil {
 		return "", a.breakdown(err)
 	}

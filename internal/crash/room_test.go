@@ -240,7 +240,7 @@ func (r *room) checkBegun(known map[string]stored, open map[string]state.InFligh
 			continue
 		}
 		if f, ok := open[begin.Token]; ok {
-			if f.Action != begin.Op {
+			if string(f.Action) != begin.Op {
 				r.t.Errorf("in flight: %s is called a %s, but it is the %s of %s", begin.Token, f.Action, begin.Op, begin.Name)
 			}
 			continue

@@ -80,7 +80,7 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 			return diags.AppendError("Cannot record what a program answered to an interrupted run", err)
 		}
 		diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "Operation of an interrupted run has ended", Address: f.Object.String(),
-			Detail: "A run ended in the middle of the " + f.Action + " of " + f.Object.String() + ". Its program went on, and what it answered has been stored."})
+			Detail: "A run ended in the middle of the " + string(f.Action) + " of " + f.Object.String() + ". Its program went on, and what it answered has been stored."})
 		r.ended = append(r.ended, f.Object.Instance)
 		r.project.forgetAnswer(f.Token())
 		open = open[:len(open)-1]
@@ -110,7 +110,7 @@ func (r *Run) awaiting(f state.InFlight, pids []int) {
 		which += ")"
 	}
 	line := "the program of an interrupted run is still at work" + which + "; waiting for its end"
-	r.project.opts.Events.Send(event.ProgramOutput{Object: f.Object, Label: f.Action, Line: line})
+	r.project.opts.Events.Send(event.ProgramOutput{Object: f.Object, Label: string(f.Action), Line: line})
 }
 
 // answered turns an answer into an edit of the state; nil when it does not say what there is.
@@ -141,7 +141,7 @@ func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answerin
 	req := provider.ApplyRequest{Type: f.Object.Instance.Resource.Type, Prior: cty.NullVal(ty), Planned: cty.NullVal(ty)}
 	stored := r.State().Object(f.Object)
 	var err error
-	if stored != nil && f.Action != "create" {
+	if stored != nil && f.Action != state.ActionCreate {
 		if req.Prior, err = stored.Value(ty); err != nil {
 			return nil
 		}
@@ -157,9 +157,9 @@ func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answerin
 	switch {
 	case v == cty.NilVal, len(value.Conforms(rt.Block, v)) > 0, !v.IsKnown():
 		return nil // as in a run that waits for its answer, it does not say what exists
-	case v.IsNull() && f.Action == "delete" && !resp.Diagnostics.HasErrors():
+	case v.IsNull() && f.Action == state.ActionDelete && !resp.Diagnostics.HasErrors():
 		return &state.Edit{Drop: &state.DropObject{Addr: f.Object}}
-	case v.IsNull() || f.Action == "delete":
+	case v.IsNull() || f.Action == state.ActionDelete:
 		return nil // nothing to store; a person, or the next plan, finds out
 	}
 	return stands(f, rt, resp, found.Record, stored)

@@ -221,7 +221,7 @@ func describeInFlight(f state.InFlight) string {
 	if f.Action == state.ActionProvision {
 		return fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so it is not known how far they came. The next apply replaces the object if they belonged to its creation (it is tainted), and destroys it if it was to be destroyed.", f.Run.Started.Format(time.RFC3339), f.Object)
 	}
-	if f.Action == "create" {
+	if f.Action == state.ActionCreate {
 		fmt.Fprintf(&b, " The object may exist. Look for it, then run one of:\n%s", waysOut(f.Object.Instance))
 	} else {
 		b.WriteString(" The next plan with refresh finds out.")

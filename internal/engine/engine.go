@@ -205,8 +205,8 @@ func OfCheckBlock(d *diag.Diagnostic) bool {
 
 // OpenOptions say how to take the state's lock.
 type OpenOptions struct {
-	// Operation is shown to others who find the lock, such as OperationTypeApply.
-	Operation string
+	// Operation is shown to others who find the lock, such as state.OperationApply.
+	Operation state.Operation
 	// NoLock does without the shared lock; Timeout waits for another holder.
 	NoLock  bool
 	Timeout time.Duration
@@ -230,7 +230,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 		return nil, diag.FromError("Cannot open the workspace", err)
 	}
 	if o.Operation == "" {
-		o.Operation = "OperationTypeApply"
+		o.Operation = state.OperationApply
 	}
 	req := state.LockRequest{Unlocked: o.NoLock, Info: state.LockInfo{Operation: o.Operation}}
 	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) { p.opts.Events.Send(event.LockWaiting{Info: l.Info}) })

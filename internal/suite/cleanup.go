@@ -57,7 +57,7 @@ func (r *fileRun) destroyWith(k *keyed) (*state.State, diag.List) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer context.AfterFunc(r.o.Abort, cancel)()
 	defer cancel()
-	held, diags := a.project.WithStore(k.place.Store).Open(ctx, engine.OpenOptions{Operation: "OperationTypeDestroy"})
+	held, diags := a.project.WithStore(k.place.Store).Open(ctx, engine.OpenOptions{Operation: state.OperationDestroy})
 	if diags.HasErrors() {
 		return k.current, diags
 	}

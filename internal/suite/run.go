@@ -38,7 +38,7 @@ func (r *fileRun) execute(out *Outcome) {
 		return
 	}
 	key := r.stateOf(out.Run)
-	held, diags := a.project.WithStore(key.place.Store).Open(r.ctx, engine.OpenOptions{Operation: "OperationTypeApply"})
+	held, diags := a.project.WithStore(key.place.Store).Open(r.ctx, engine.OpenOptions{Operation: state.OperationApply})
 	if out.Diags = out.Diags.Extend(diags); diags.HasErrors() {
 		return
 	}

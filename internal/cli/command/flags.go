@@ -55,7 +55,7 @@ func (l *Locking) LockFlags(c *Call) {
 }
 
 // OpenOptions gives the options of opening a project for an operation.
-func (l *Locking) OpenOptions(operation string) engine.OpenOptions {
+func (l *Locking) OpenOptions(operation state.Operation) engine.OpenOptions {
 	return engine.OpenOptions{Operation: operation, NoLock: !l.Lock, Timeout: l.Timeout}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/console"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Console is the command console.
@@ -65,7 +66,7 @@ func (k *consoleCommand) run(ctx context.Context) command.Outcome {
 	if !c.Report(diags) {
 		return command.Failed
 	}
-	run, diags := project.Open(ctx, engine.OpenOptions{Operation: "OperationTypePlan"})
+	run, diags := project.Open(ctx, engine.OpenOptions{Operation: state.OperationPlan})
 	if !c.Report(diags) {
 		return command.Failed
 	}

@@ -67,7 +67,7 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 
 // runApply plans, asks and applies.
 func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) command.Outcome {
-	s, ok := begin(ctx, c, p, "OperationTypeApply")
+	s, ok := begin(ctx, c, p, kind{operation: state.OperationApply})
 	if !ok {
 		return command.Failed
 	}

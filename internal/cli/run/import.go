@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Import is the command import.
@@ -54,7 +55,7 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 	if target.Resource.Mode != addr.Managed {
 		return c.End(diags.Errorf(nil, "A managed resource address is required. Importing into a data resource is not allowed.", "%s is no managed resource.", target))
 	}
-	s, ok := begin(ctx, c, p, "OperationTypeImport")
+	s, ok := begin(ctx, c, p, kind{operation: state.OperationImport})
 	if !ok {
 		return command.Failed
 	}

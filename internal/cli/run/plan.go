@@ -7,6 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Plan is the command plan.
@@ -43,7 +44,7 @@ With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
 }
 
 func runPlan(ctx context.Context, c *command.Call, p *planning, out string, detailed bool) command.Outcome {
-	s, ok := begin(ctx, c, p, "OperationTypePlan")
+	s, ok := begin(ctx, c, p, kind{operation: state.OperationPlan, reading: true})
 	if !ok {
 		return command.Failed
 	}

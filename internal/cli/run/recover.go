@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // Recover is the command recover.
@@ -63,7 +64,7 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *engine.R
 	s := &session{call: c, flags: p}
 	s.ctx, s.running = c.Interruptible(ctx)
 	defer s.end()
-	if diags := s.prepare("OperationTypeRecover"); !c.Report(diags) {
+	if diags := s.prepare(kind{operation: state.OperationRecover}); !c.Report(diags) {
 		return command.Failed
 	}
 	ended := s.run.Ended(a) && !how.Forget

@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // session is a run of plan or apply from its first signal handler to giving the lock back.
@@ -27,8 +28,15 @@ type session struct {
 	warnings diag.List
 }
 
+// kind says what a command does with the state.
+type kind struct {
+	operation            state.Operation // what others who find the lock are told
+	reading              bool            // nothing is written: without the lock it may look while another run writes
+	withoutConfiguration bool            // it makes sense in a directory without configuration
+}
+
 // begin loads the project, collects its variables and takes the lock. Problems are reported; a session must be ended.
-func begin(ctx context.Context, c *command.Call, p *planning, operation string) (*session, bool) {
+func begin(ctx context.Context, c *command.Call, p *planning, k kind) (*session, bool) {
 	options, ok := p.options(c)
 	if !ok {
 		return nil, false
@@ -38,7 +46,7 @@ func begin(ctx context.Context, c *command.Call, p *planning, operation string) 
 	}
 	s := &session{call: c, flags: p, options: options}
 	s.ctx, s.running = c.Interruptible(ctx)
-	diags := s.prepare(operation)
+	diags := s.prepare(k)
 	if diags.HasErrors() {
 		c.Report(diags)
 		s.end()
@@ -48,7 +56,7 @@ func begin(ctx context.Context, c *command.Call, p *planning, operation string) 
 	return s, true
 }
 
-func (s *session) prepare(operation string) (diags diag.List) {
+func (s *session) prepare(k kind) (diags diag.List) {
 	c, p := s.call, s.flags
 	if diags = p.checkGenerate(); diags.HasErrors() {
 		return diags
@@ -58,7 +66,7 @@ func (s *session) prepare(operation string) (diags diag.List) {
 	if diags.HasErrors() {
 		return diags
 	}
-	if s.project.Config().IsEmpty() && s.options.Mode != plan.Destroy && operation != "OperationTypeRefresh" {
+	if s.project.Config().IsEmpty() && s.options.Mode != plan.Destroy && !k.withoutConfiguration {
 		return diags.Errorf(nil, "No configuration files", "This directory has no configuration (no .tf files). Applying no configuration would destroy every resource. If you meant that, run \"%s destroy\". Otherwise create a .tf file, or change to the directory that has them (-chdir).", c.Program)
 	}
 	given, more := c.Given(s.ctx, s.project.Config().Root, p.Variables.Options, p.input)
@@ -66,13 +74,13 @@ func (s *session) prepare(operation string) (diags diag.List) {
 		return diags
 	}
 	s.options.Variables, s.options.VariableRanges = s.project.Config().Root.RawValues(given), given.Ranges()
-	return diags.Extend(s.open(operation))
+	return diags.Extend(s.open(k))
 }
 
 // open takes the lock.
-func (s *session) open(operation string) (diags diag.List) {
-	options := s.flags.Locking.OpenOptions(operation)
-	options.Reading = operation == "OperationTypePlan"
+func (s *session) open(k kind) (diags diag.List) {
+	options := s.flags.Locking.OpenOptions(k.operation)
+	options.Reading = k.reading
 	s.run, diags = s.project.Open(s.ctx, options)
 	return diags
 }

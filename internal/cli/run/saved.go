@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyset"
 	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // applySaved performs a saved plan, with the configuration that it was made from.
@@ -31,7 +32,7 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name string) 
 		return command.Failed
 	}
 	values, diags := ephemeralValues(s.ctx, c, s, pl)
-	if !c.Report(diags) || !c.Report(s.open("OperationTypeApply")) {
+	if !c.Report(diags) || !c.Report(s.open(kind{operation: state.OperationApply})) {
 		return command.Failed
 	}
 	c.Interrupted(s.run.Snapshot())

@@ -18,7 +18,7 @@ import (
 type editing struct {
 	command.Locking
 	command.StateFiles
-	operation string
+	operation state.Operation
 	// stamped keeps the former state in a file with the time in its name, so that every edit can be undone.
 	stamped bool
 	// existing makes it an error that there is no state at all.

@@ -25,7 +25,7 @@ func markCommand(name string) *command.Command {
 		cmd.Long = "Remove the taint from a resource instance: the next apply does not replace it."
 	}
 	cmd.Setup = func(c *command.Call) command.Run {
-		e := editing{operation: name}
+		e := editing{operation: state.Operation(name)}
 		var allowMissing bool
 		e.flags(c)
 		c.Flags.BoolVar(&allowMissing, "allow-missing", false, "Succeed even if there is no such instance.")
