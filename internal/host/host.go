@@ -39,9 +39,12 @@ type entry struct {
 	diags  diag.List
 	// common answers what needs no configuration: it was started for its schema, or is the first of a pool. A pool may take it over, once;
 	// it goes on answering until that pool closes it.
-	common provider.Provider
+	common *started
 	taken  bool
 }
+
+// started is one provider that runs. It is known by its pointer: the values of two providers may be equal, or not comparable at all.
+type started struct{ provider.Provider }
 
 // NewRegistry makes a registry; the map is not copied and must not change. calls carries the cancellation of starts and of schemas that
 // are under way: a schema is asked for once for everyone, so it is nobody's own call.
@@ -101,15 +104,17 @@ func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) 
 		return nil, e.diags
 	}
 	if e.common != nil {
-		return e.common, e.diags
+		return e.common.Provider, e.diags
 	}
 	inst, diags := r.start(r.calls, p)
-	e.common, e.taken = inst, false
-	return inst, diags
+	if e.common, e.taken = inst, false; inst == nil {
+		return nil, diags
+	}
+	return inst.Provider, diags
 }
 
 // take gives a provider that nobody has configured yet.
-func (r *Registry) take(ctx context.Context, p addr.Provider) (provider.Provider, diag.List) {
+func (r *Registry) take(ctx context.Context, p addr.Provider) (*started, diag.List) {
 	e := r.entry(p)
 	e.mu.Lock()
 	if e.common != nil && !e.taken {
@@ -131,7 +136,7 @@ func (r *Registry) take(ctx context.Context, p addr.Provider) (provider.Provider
 }
 
 // end closes a provider that a pool took.
-func (r *Registry) end(p addr.Provider, inst provider.Provider) error {
+func (r *Registry) end(p addr.Provider, inst *started) error {
 	e := r.entry(p)
 	e.mu.Lock()
 	if e.common == inst {
@@ -179,7 +184,7 @@ func (r *Registry) entry(p addr.Provider) *entry {
 	return e
 }
 
-func (r *Registry) start(ctx context.Context, p addr.Provider) (provider.Provider, diag.List) {
+func (r *Registry) start(ctx context.Context, p addr.Provider) (*started, diag.List) {
 	factory := r.factories[p]
 	if factory == nil {
 		return nil, diag.List{}.Errorf(nil, "Missing required provider",
@@ -189,14 +194,14 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (provider.Provide
 	if err != nil {
 		return nil, diag.FromError("Failed to start provider "+p.ForDisplay(), err)
 	}
-	return inst, nil
+	return &started{inst}, nil
 }
 
 // Close ends the providers that no pool took.
 func (r *Registry) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var unused []provider.Provider
+	var unused []*started
 	for _, e := range r.entries {
 		e.mu.Lock()
 		if e.common != nil && !e.taken {
@@ -209,7 +214,7 @@ func (r *Registry) Close() error {
 }
 
 // closeAll closes providers at the same time: those that do not want to end take a while.
-func closeAll(list ...provider.Provider) error {
+func closeAll(list ...*started) error {
 	errs := make([]error, len(list))
 	var closing sync.WaitGroup
 	for i, inst := range list {

@@ -217,3 +217,49 @@ func TestAnEndedContextCutsOffTheFetchingOfASchema(t *testing.T) {
 		t.Errorf("got %v, %v", schema, diags)
 	}
 }
+
+// labelled is a provider that cannot be compared, and is passed by value.
+type labelled struct {
+	counted
+	labels map[string]string
+}
+
+func TestProvidersThatAreValuesAreToldApart(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		make func(c counted) provider.Provider
+	}{
+		{"equal", func(c counted) provider.Provider { return c }},
+		{"not comparable", func(c counted) provider.Provider { return labelled{c, map[string]string{}} }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var n counts
+			a := addr.DefaultProvider("labelled")
+			r := NewRegistry(t.Context(), map[addr.Provider]provider.Factory{a: func(context.Context) (provider.Provider, error) {
+				n.started.Add(1)
+				return tt.make(counted{schemas: &n.schemas, configured: &n.configured, closed: &n.closed}), nil
+			}})
+			first, second := r.NewPool(), r.NewPool()
+			for i, pool := range []*Pool{first, second} {
+				cfg := addr.AbsProviderConfig{Provider: a}
+				pool.SetConfig(cfg, cty.ObjectVal(map[string]cty.Value{"region": cty.StringVal("x")}))
+				if inst, diags := pool.Get(t.Context(), cfg); inst == nil || diags.HasErrors() {
+					t.Fatalf("pool %d: %v", i, diags)
+				}
+			}
+			if err := second.Close(); err != nil {
+				t.Fatal(err)
+			}
+			// What the first pool took answers as long as that is open: nothing is started anew.
+			if _, diags := r.Unconfigured(a); diags.HasErrors() || n.started.Load() != 2 {
+				t.Errorf("%d were started: %v", n.started.Load(), diags)
+			}
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if n.closed.Load() != 2 {
+				t.Errorf("%d of 2 were closed", n.closed.Load())
+			}
+		})
+	}
+}

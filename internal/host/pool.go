@@ -30,7 +30,7 @@ type Pool struct {
 // taken is a provider that ends with the pool.
 type taken struct {
 	provider addr.Provider
-	inst     provider.Provider
+	inst     *started
 }
 
 // poolEntry is a provider configuration.
@@ -149,7 +149,7 @@ func (p *Pool) configure(ctx context.Context, c *configured) {
 	if c.diags = diags; inst == nil {
 		return
 	}
-	c.inst = inst
+	c.inst = inst.Provider
 	p.mu.Lock()
 	p.taken = append(p.taken, taken{c.provider, inst})
 	p.mu.Unlock()
