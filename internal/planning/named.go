@@ -14,7 +14,12 @@ func (p *planner) unmatched() (diags diag.List) {
 		return nil // what is not planned for an error is not there to be matched
 	}
 	for _, t := range p.opts.Targets {
-		if !p.matches(t) {
+		switch {
+		case p.selects(t) || p.held(t):
+		case p.declares(t) && p.comesToNothing(t):
+			diags = diags.Warnf(nil, "Target matches nothing",
+				"-target=%s selects nothing: the configuration has a block at this address, but its count or for_each makes no instances, and the state has none.", shellQuoted(t.String()))
+		case !p.declares(t):
 			diags = diags.Warnf(nil, "Target matches nothing",
 				"-target=%s selects nothing: neither the configuration nor the state has anything at this address.%s", shellQuoted(t.String()), diag.DidYouMean(t.String(), p.addresses()))
 		}
@@ -28,8 +33,8 @@ func (p *planner) unmatched() (diags diag.List) {
 	return diags
 }
 
-// matches reports whether a target selects a block or an object.
-func (p *planner) matches(t addr.Target) bool {
+// selects reports whether a target selects an object that is stored or planned.
+func (p *planner) selects(t addr.Target) bool {
 	only := p.prog.Targets([]addr.Target{t}, p.base)
 	for _, r := range p.base.Resources() {
 		for key := range r.Instances {
@@ -43,15 +48,36 @@ func (p *planner) matches(t addr.Target) bool {
 			return true
 		}
 	}
+	return false
+}
+
+// held reports whether it is not known which instances a target selects, because what decides is left alone.
+func (p *planner) held(t addr.Target) bool {
+	return p.walk.HeldBlock(addr.AbsResource{Module: t.Module, Resource: t.Resource}) != nil
+}
+
+// declares reports whether the configuration has a block at the address of a target.
+func (p *planner) declares(t addr.Target) bool {
 	there := p.opts.Mode == plan.Destroy || p.walk.Instance(t.Module) != nil // to destroy, no module is expanded
 	if t.IsModule() {
 		return p.prog.Unit(t.Module.Config()) != nil && (there || !keyed(t.Module))
 	}
 	slot := p.prog.ResourceSlot(addr.AbsResource{Module: t.Module, Resource: t.Resource}.Config())
-	if p.walk.HeldBlock(addr.AbsResource{Module: t.Module, Resource: t.Resource}) != nil {
-		return true // it is not known which instances there will be
-	}
 	return slot != nil && there && (!t.HasKey || t.Resource.Mode != addr.Managed)
+}
+
+// comesToNothing reports whether a block, or the call of a module, has been expanded and has no instances.
+func (p *planner) comesToNothing(t addr.Target) bool {
+	if !t.IsModule() {
+		exp, expanded := p.walk.Expansion(addr.AbsResource{Module: t.Module, Resource: t.Resource})
+		return expanded && len(exp.Keys) == 0
+	}
+	parent, last, ok := t.Module.Parent()
+	if !ok || p.opts.Mode == plan.Destroy {
+		return false
+	}
+	i := p.walk.Instance(parent)
+	return i != nil && last.Key.IsNone() && len(i.CallKeys(last.Call)) == 0
 }
 
 // keyed reports whether an address names an instance of a module call that has keys.
