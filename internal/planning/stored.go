@@ -88,8 +88,8 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		}
 		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, summary, errs)))
 	}
-	k.sensitive = value.SensitivePaths(rt.Block, k.value, k.sensitive)
-	p.opts.Secrets.Add(k.value, k.sensitive)
+	p.opts.Secrets.Add(k.value, value.SensitivePaths(rt.Block, k.value, k.sensitive))
+	k.sensitive = value.Existing(k.value, k.sensitive) // what the schema says is found out by refreshing (plugins/unmarked_state)
 	current := k
 	if refresh {
 		var err error
@@ -201,6 +201,8 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		return after, nil
 	}
 	same := ctyset.RawEquals(before.value, after.value)
+	// That a state of an older version does not say what is sensitive counts as drift, but nobody asks before a destroy.
+	marked := p.opts.Mode == plan.Destroy || value.EqualPaths(before.sensitive, after.sensitive)
 	deps, cbd := stored.Dependencies, stored.CreateBeforeDestroy
 	if block == nil || p.opts.Mode == plan.Destroy {
 		deps = p.moves.Follow(deps)
@@ -211,7 +213,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 			deps = joinDeps(joinDeps(deps, block.ResourceDeps()), block.ImportDeps())
 		}
 	}
-	if same {
+	if same && marked {
 		p.noteMove(o, cfg, rt, after)
 	}
 	identity, identityVersion, err := storedIdentity(rt, after, stored)
@@ -232,7 +234,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	}
 	after.object = next
 	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: next}})
-	if !same {
+	if !same || !marked {
 		p.addDrift(o, cfg, rt, plan.Update, before, after)
 	}
 	return after, nil

@@ -180,7 +180,8 @@ func (w *planWriter) drift(p *plan.Plan) bool {
 			}
 		}
 		n := compareBlock(w.schema(c), w.sides(c), counts)
-		if n.op == same && !hasMoved(c) || !n.anyChange() && n.op == remove {
+		marksAlone := n.op == same && c.Action == plan.Update && p.Mode == plan.RefreshOnly
+		if n.op == same && !hasMoved(c) && !marksAlone || !n.anyChange() && n.op == remove {
 			continue
 		}
 		if !some {
@@ -192,6 +193,8 @@ func (w *planWriter) drift(p *plan.Plan) bool {
 		w.WriteByte('\n')
 		a := clean(c.Object.String())
 		switch {
+		case marksAlone && !hasMoved(c):
+			w.headline("%s is as it was, and the state will say what of it is sensitive", a)
 		case n.op == same:
 			w.headline("%s has moved to %s", clean(c.PrevAddr.String()), a)
 		case c.Action == plan.Delete:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
@@ -107,7 +108,7 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 			l.info(fmt.Sprintf("%s: Drift detected (%s)", c.Object.Instance, line.Action), "resource_drift", "change", line)
 		}
 	}
-	l.Saved(p)
+	l.planned(shownChanges(p))
 	s := p.Summary()
 	l.info("Plan:"+summaryText(s), "change_summary", "changes",
 		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Operation: "plan", LeftOut: leftOutLines(p)})
@@ -121,9 +122,15 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 	l.info(fmt.Sprintf("Outputs: %d", len(outputs)), "outputs", "outputs", outputs)
 }
 
-// Saved writes a line for each change.
+// Saved writes a line for each change that something is done about. Moves and imports alone were told when the plan was made, and nothing
+// more comes of them (moved/saved_json).
 func (l *lines) Saved(p *plan.Plan) {
-	for _, c := range shownChanges(p) {
+	l.planned(slices.DeleteFunc(slices.Clone(shownChanges(p)), func(c *plan.Change) bool { return c.Action == plan.NoOp }))
+}
+
+// planned writes a line for each change.
+func (l *lines) planned(changes []*plan.Change) {
+	for _, c := range changes {
 		if line, ok := lineOf(c); ok {
 			l.info(fmt.Sprintf("%s: Plan to %s", c.Object.Instance, line.Action), "planned_change", "change", line)
 		}
