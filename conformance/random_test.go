@@ -15,11 +15,23 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/tombolo-iac/tombolo/conformance/random"
+	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
 // TestRandom runs configurations made up by seed through terraform and tombolo. It fails on every difference that neither
 // intended.json nor random_known.json means, and prints the smallest case that still shows it. Each kind of difference is reported once.
 func TestRandom(t *testing.T) {
+	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_SEEDS", randomSample), func(seed uint64) []byte { return random.Generate(seed).Archive() })
+}
+
+// TestRandomTests is TestRandom for configurations with files of tests. It also fails when one of the two programs leaves behind what the
+// other destroys.
+func TestRandomTests(t *testing.T) {
+	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_TESTS", testsSample), random.GenerateTests)
+}
+
+// runRandom runs the cases of seeds.
+func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
 	terraform := findTerraform(t)
 	tombolo := findTombolo(t)
 	known, err := loadIntended("random_known.json")
@@ -27,8 +39,7 @@ func TestRandom(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &harness{terraform: terraform, tombolo: tombolo, intended: known}
-	run := &randomRun{h: h, kinds: map[string][]uint64{}, tries: envNumber(t, "TOMBOLO_RANDOM_TRIES", 150)}
-	list := randomSeeds(t)
+	run := &randomRun{h: h, generate: generate, kinds: map[string][]uint64{}, tries: envNumber(t, "TOMBOLO_RANDOM_TRIES", 150)}
 	seeds := make(chan uint64)
 	var workers sync.WaitGroup
 	for range atOnce {
@@ -53,11 +64,14 @@ func TestRandom(t *testing.T) {
 // randomSample is what runs when nothing is said: seeds that are quick and use much of the language.
 var randomSample = []uint64{2, 5, 11, 12}
 
-// randomSeeds reads TOMBOLO_RANDOM_SEEDS: a number of seeds from 1 on, or "first-last".
-func randomSeeds(t *testing.T) (list []uint64) {
-	text := os.Getenv("TOMBOLO_RANDOM_SEEDS")
+// testsSample is the same for files of tests.
+var testsSample = []uint64{4, 8}
+
+// randomSeeds reads a variable of the environment: a number of seeds from 1 on, or "first-last".
+func randomSeeds(t *testing.T, name string, sample []uint64) (list []uint64) {
+	text := os.Getenv(name)
 	if text == "" {
-		return randomSample
+		return sample
 	}
 	from, to, both := strings.Cut(text, "-")
 	if !both {
@@ -66,7 +80,7 @@ func randomSeeds(t *testing.T) (list []uint64) {
 	first, err := strconv.ParseUint(from, 10, 32)
 	last, lastErr := strconv.ParseUint(to, 10, 32)
 	if err != nil || lastErr != nil {
-		t.Fatalf("TOMBOLO_RANDOM_SEEDS=%q is neither a number nor two with a dash", text)
+		t.Fatalf("%s=%q is neither a number nor two with a dash", name, text)
 	}
 	for seed := first; seed <= last; seed++ {
 		list = append(list, seed)
@@ -76,8 +90,9 @@ func randomSeeds(t *testing.T) (list []uint64) {
 
 // A randomRun is what the seeds of one test share.
 type randomRun struct {
-	h     *harness
-	tries int // how many smaller cases are tried for a difference
+	h        *harness
+	generate func(seed uint64) []byte
+	tries    int // how many smaller cases are tried for a difference
 
 	mu     sync.Mutex
 	kinds  map[string][]uint64 // kind of difference -> seeds
@@ -86,7 +101,7 @@ type randomRun struct {
 }
 
 func (run *randomRun) seed(t *testing.T, seed uint64) {
-	archive := random.Generate(seed).Archive()
+	archive := run.generate(seed)
 	begun := time.Now()
 	found, err := run.h.disagreement(t, archive)
 	if err != nil {
@@ -140,6 +155,9 @@ func randomName(archive []byte) string {
 	if bytes.Contains(archive, []byte("moved {")) {
 		return "random/moved"
 	}
+	if random.IsTests(archive) {
+		return "random/tests"
+	}
 	return "random/others"
 }
 
@@ -180,8 +198,35 @@ func (h *harness) disagreement(t *testing.T, archive []byte) (disagreement, erro
 			break
 		}
 	}
+	if left := [2]string{leftBehind(base, 0), leftBehind(base, 1)}; found.kind == "" && left[0] != left[1] {
+		found.kind = "left behind"
+		found.report = fmt.Sprintf("what exists afterwards\nterraform: %s\ntombolo:   %s", left[0], left[1])
+	}
 	found.archive = withExits(archive, c, sides[0])
 	return found, nil
+}
+
+// leftBehind names the objects that a side of a case has left in its worlds.
+func leftBehind(base string, side int) string {
+	dir := filepath.Join(base, strconv.Itoa(side), "work")
+	ledgers, _ := filepath.Glob(filepath.Join(dir, "*", "ledger")) // the pattern is well-formed
+	var names []string
+	for _, ledger := range ledgers {
+		w, err := world.Open(filepath.Dir(ledger))
+		if err != nil {
+			return err.Error()
+		}
+		objects, err := w.Exists()
+		_ = w.Close()
+		if err != nil {
+			return err.Error()
+		}
+		for _, o := range objects {
+			names = append(names, filepath.Base(filepath.Dir(ledger))+"/"+o.Name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
 }
 
 // kindOf names what is alike in differences that have the same cause: the command, and the path without addresses and keys. Diagnostics say

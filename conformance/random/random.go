@@ -17,6 +17,7 @@
 //	change.go   from one version to the next
 //	faults.go   mistakes
 //	steps.go    which commands run
+//	tests.go    configurations with files of tests
 //	shrink.go   the smallest case that still shows the same
 package random
 

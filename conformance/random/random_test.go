@@ -13,6 +13,9 @@ func TestTheSameSeedGivesTheSameCase(t *testing.T) {
 		if a, b := Generate(seed).Archive(), Generate(seed).Archive(); !bytes.Equal(a, b) {
 			t.Fatalf("seed %d gives two cases:\n%s\n\n%s", seed, a, b)
 		}
+		if a, b := GenerateTests(seed), GenerateTests(seed); !bytes.Equal(a, b) {
+			t.Fatalf("seed %d gives two cases with files of tests:\n%s\n\n%s", seed, a, b)
+		}
 	}
 }
 
@@ -23,6 +26,16 @@ func TestConfigurationsCanBeParsed(t *testing.T) {
 				if strings.HasSuffix(name, ".tf") && len(partsOf(text)) == 0 {
 					t.Errorf("seed %d: %s cannot be parsed:\n%s", seed, name, text)
 				}
+			}
+		}
+	}
+}
+
+func TestFilesOfTestsCanBeParsed(t *testing.T) {
+	for seed := range uint64(40) {
+		for _, f := range txtar.Parse(GenerateTests(seed)).Files {
+			if f.Name != "steps" && len(partsOf(string(f.Data))) == 0 {
+				t.Errorf("seed %d: %s cannot be parsed:\n%s", seed, f.Name, f.Data)
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func (a *attempt) prepare() (diags diag.List) {
 		return diags
 	}
 	a.options.Variables, a.options.VariableRanges = given.values, given.ranges
-	a.variables, a.file.variables = given.all, given.all
+	a.variables, a.file.variables = given.all, given.outer
 	a.standIns = newStandIns(a.file.file, a.run, a.project)
 	a.options.StandIns = a.standIns
 	return diags
@@ -333,6 +333,7 @@ type given struct {
 	values map[string]cty.Value // those that the module declares
 	ranges map[string]hcl.Range
 	all    map[string]cty.Value // and all others
+	outer  map[string]cty.Value // all that do not come from the run itself: what provider blocks of the file can refer to
 }
 
 func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module) (diags diag.List) {
@@ -355,7 +356,7 @@ func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module
 
 // collect gives the run its variables: those from outside, then those of the file, then its own.
 func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
-	g = given{values: map[string]cty.Value{}, ranges: map[string]hcl.Range{}, all: map[string]cty.Value{}}
+	g = given{values: map[string]cty.Value{}, ranges: map[string]hcl.Range{}, all: map[string]cty.Value{}, outer: map[string]cty.Value{}}
 	global, diags := a.file.globals(root)
 	for _, name := range slices.Sorted(maps.Keys(global)) {
 		diags = diags.Extend(g.set(name, global[name], a.file.given[name].Range, root))
@@ -368,6 +369,9 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	for _, name := range slices.Sorted(maps.Keys(a.file.file.Variables)) {
 		attr := a.file.file.Variables[name]
 		if a.unasked(name, root) {
+			if v, more := a.file.value(attr.Expr, ctx, inFile); !more.HasErrors() {
+				g.outer[name] = v
+			}
 			continue
 		}
 		v, more := a.file.value(attr.Expr, ctx, inFile)
@@ -375,6 +379,7 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 			diags = diags.Extend(g.set(name, v, attr.Expr.Range(), root))
 		}
 	}
+	maps.Copy(g.outer, g.all)
 	ctx = a.file.scope(g.all, a.file.outputs)
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
 		attr := a.run.Variables[name]
