@@ -9,7 +9,8 @@ import (
 )
 
 // suiteGen writes a configuration with files of tests. The provider is that of internal/world: what a run makes is in a
-// ledger in the folder "w", or "v" for the configuration with an alias, so that whoever runs the case can see what is left behind.
+// ledger in the folder "w", or "v" for the configuration with an alias, so that whoever runs the case can see
+// what is left behind.
 type suiteGen struct {
 	*gen
 	alias bool // a second configuration, world.b
@@ -221,7 +222,9 @@ func (g *suiteGen) provider(w *writer, alias string) {
 			w.line("override_during = %s", pick(g.gen, []string{"plan", "apply"}))
 		}
 		if g.chance(50) {
-			w.block(`mock_resource "world_object"`, func() { w.line(`defaults = { id = "mock%s", revision = 7 }`, alias) })
+			w.block(`mock_resource "world_object"`, func() {
+				w.line(`defaults = { id = "mock%s", revision = 7 }`, alias)
+			})
 		}
 		if g.chance(20) {
 			w.block(`override_resource`, func() {
@@ -277,7 +280,8 @@ func (g *suiteGen) run(w *writer) {
 		if g.chance(15) {
 			w.block("plan_options", func() {
 				w.line("%s", pick(g.gen, []string{
-					"mode = refresh-only", "refresh = false", "target = [world_object.b]", "replace = [world_object.b]"},
+					"mode = refresh-only", "refresh = false", "target = [world_object.b]",
+					"replace = [world_object.b]"},
 				))
 			})
 		}
