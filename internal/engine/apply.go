@@ -75,7 +75,9 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 	}
 	pool := p.pool(o.StandIns)
 	until, done := r.until(ctx, pool.Pool)
-	functions := p.functions(p.opts.Abort, funcs.Options{PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults)})
+	functions := p.functions(p.opts.Abort, funcs.Options{
+		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewPatientWork(until, p.opts.Abort),
+	})
 	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
 		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,

@@ -168,7 +168,10 @@ func used(cfg *config.Config) []addr.Provider {
 // functions makes the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the root module's
 // directory; relative names in results stay as they were written.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
-	o.BaseDir, o.Work = p.baseDir(), funcs.NewWork(ctx)
+	o.BaseDir = p.baseDir()
+	if o.Work == nil {
+		o.Work = funcs.NewWork(ctx)
+	}
 	loose := o
 	loose.Files = nil
 	out := eval.Functions{Table: p.own(funcs.Table(o), o.Files), OfProvider: p.providerFunctions(ctx, o.Files)}

@@ -43,6 +43,9 @@ func hashFunc(d digest) function.Function {
 	})
 }
 
+// longCost is the cost of bcrypt up to which it takes about a second.
+const longCost = 14
+
 func bcryptFunc(pure bool, work *Work) function.Function {
 	return withheldErrors(function.New(&function.Spec{
 		Params:       []function.Parameter{param("str", cty.String)},
@@ -65,6 +68,12 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 			if cost > maxCost {
 				return cty.NilVal, fmt.Errorf("the cost is %d, and each more doubles the time that it takes; up to %d are allowed", cost, maxCost)
 			}
+			done := work.done(cost > longCost)
+			select {
+			case <-done:
+				return cty.NilVal, ErrStopped
+			default:
+			}
 			type answer struct {
 				hashed []byte
 				err    error
@@ -80,7 +89,7 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 					return cty.NilVal, fmt.Errorf("cannot hash the password: %w", a.err)
 				}
 				return cty.StringVal(string(a.hashed)), nil
-			case <-work.done():
+			case <-done:
 				return cty.NilVal, ErrStopped
 			}
 		},

@@ -69,7 +69,7 @@ func fileHashFunc(by disk, d digest) function.Function {
 		}
 		defer f.Close()
 		h := d.start()
-		if _, err := io.Copy(h, reading{f, by.work}); err != nil {
+		if _, err := io.Copy(h, &reading{file: f, work: by.work}); err != nil {
 			return "", unreadable(quoted(arg), err)
 		}
 		return d.write(h.Sum(nil)), nil
@@ -150,7 +150,7 @@ func fileSetFunc(d disk) function.Function {
 func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value, error) {
 	shown := filepath.Join(dir, pattern)
 	dir = d.join(dir)
-	matches, err := glob(filepath.Join(dir, pattern))
+	matches, err := glob(filepath.Join(dir, pattern), d.work)
 	if err != nil {
 		return nil, fmt.Errorf("failed to glob pattern %s: %w", show(shown), err)
 	}
@@ -199,7 +199,7 @@ func (d disk) read(path, shown string) ([]byte, error) {
 		return nil, function.NewArgError(0, err)
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(reading{f, d.work}, int64(limits.text)+1))
+	content, err := io.ReadAll(io.LimitReader(&reading{file: f, work: d.work}, int64(limits.text)+1))
 	if err == nil && len(content) > limits.text {
 		err = fmt.Errorf("it has more than %d bytes, which is the limit for texts", limits.text)
 	}
@@ -213,13 +213,16 @@ func (d disk) read(path, shown string) ([]byte, error) {
 type reading struct {
 	file *os.File
 	work *Work
+	kib  int64 // that have been read
 }
 
-func (r reading) Read(b []byte) (int, error) {
-	if err := r.work.stopped(); err != nil {
+func (r *reading) Read(b []byte) (int, error) {
+	if err := r.work.stoppedLong(r.kib); err != nil {
 		return 0, err
 	}
-	return r.file.Read(b)
+	n, err := r.file.Read(b)
+	r.kib += int64(n)>>10 + 1
+	return n, err
 }
 
 func (d disk) open(path, shown string) (*os.File, error) {

@@ -16,37 +16,48 @@ var errBadPattern = errors.New("syntax error in pattern")
 // It is written out here because what a pattern finds must not change between engines, and later versions of the library
 // that set the rules (doublestar 1) differ from them. So also their edges are kept: alternatives do not nest, what is left
 // of a pattern at the end of a name may only be *, and an error in a pattern is found when matching gets to it.
-func glob(pattern string) ([]string, error) {
+func glob(pattern string, work *Work) ([]string, error) {
 	dir := "."
 	if filepath.IsAbs(pattern) {
 		dir = filepath.VolumeName(pattern) + string(filepath.Separator)
 		pattern = strings.TrimPrefix(pattern, dir)
 	}
-	var found []string
-	err := globIn(dir, strings.Split(filepath.ToSlash(pattern), "/"), &found)
-	return found, err
+	s := &search{work: work}
+	err := s.in(dir, strings.Split(filepath.ToSlash(pattern), "/"))
+	return s.found, err
 }
 
-func globIn(dir string, names []string, found *[]string) error {
+// search is one search for files. What it looks at is bounded: links that lead back up make a tree of any size.
+type search struct {
+	work   *Work
+	looked int
+	found  []string
+}
+
+// in matches the names of a pattern in a directory.
+func (s *search) in(dir string, names []string) error {
 	name, rest := names[0], names[1:]
 	last := len(rest) == 0
 	switch {
 	case name == "**" && last:
-		everyFile(dir, found)
-		return nil
+		return s.everyFile(dir)
 	case name == "**":
-		return globBelow(dir, rest, found)
+		return s.below(dir, rest)
 	case !strings.ContainsAny(name, `*?[{\`):
 		path := filepath.Join(dir, name)
 		if !last {
-			return globIn(path, rest, found)
+			return s.in(path, rest)
 		}
 		if _, err := os.Lstat(path); err == nil {
-			*found = append(*found, path)
+			s.found = append(s.found, path)
 		}
 		return nil
 	}
-	for _, entry := range readDir(dir) {
+	entries, err := s.readDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
 		matched, err := matchName(name, entry.Name())
 		if err != nil {
 			return err
@@ -55,9 +66,9 @@ func globIn(dir string, names []string, found *[]string) error {
 		switch {
 		case !matched:
 		case last:
-			*found = append(*found, path)
+			s.found = append(s.found, path)
 		case isDir(path, entry):
-			if err := globIn(path, rest, found); err != nil {
+			if err := s.in(path, rest); err != nil {
 				return err
 			}
 		}
@@ -65,14 +76,18 @@ func globIn(dir string, names []string, found *[]string) error {
 	return nil
 }
 
-// globBelow matches the rest of a pattern after ** in a directory and all below it.
-func globBelow(dir string, rest []string, found *[]string) error {
-	if err := globIn(dir, rest, found); err != nil {
+// below matches the rest of a pattern after ** in a directory and all below it.
+func (s *search) below(dir string, rest []string) error {
+	if err := s.in(dir, rest); err != nil {
 		return err
 	}
-	for _, entry := range readDir(dir) {
+	entries, err := s.readDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
 		if path := filepath.Join(dir, entry.Name()); isDir(path, entry) {
-			if err := globBelow(path, rest, found); err != nil {
+			if err := s.below(path, rest); err != nil {
 				return err
 			}
 		}
@@ -81,21 +96,34 @@ func globBelow(dir string, rest []string, found *[]string) error {
 }
 
 // everyFile finds all files in a directory and below it, links to nowhere excepted.
-func everyFile(dir string, found *[]string) {
-	for _, entry := range readDir(dir) {
+func (s *search) everyFile(dir string) error {
+	entries, err := s.readDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
 		if isDir(path, entry) {
-			everyFile(path, found)
+			if err := s.everyFile(path); err != nil {
+				return err
+			}
 		} else if _, err := os.Stat(path); err == nil {
-			*found = append(*found, path)
+			s.found = append(s.found, path)
 		}
 	}
+	return nil
 }
 
 // readDir treats a directory that cannot be read as an empty one.
-func readDir(dir string) []os.DirEntry {
+func (s *search) readDir(dir string) ([]os.DirEntry, error) {
+	if err := s.work.stoppedLong(int64(s.looked) << 6); err != nil { // looking at a file takes longer than a round of a loop
+		return nil, err
+	}
 	entries, _ := os.ReadDir(dir)
-	return entries
+	if s.looked += len(entries) + 1; s.looked > limits.elements {
+		return nil, errEntries()
+	}
+	return entries, nil
 }
 
 // isDir follows links. (A link that leads back up ends when the system finds that there are too many on the way.)

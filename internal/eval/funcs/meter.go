@@ -1,6 +1,7 @@
 package funcs
 
 import (
+	"math"
 	"reflect"
 
 	"github.com/hashicorp/hcl/v2"
@@ -15,12 +16,11 @@ var nativeWork = reflect.TypeFor[Work]()
 // Metered gives an expression that makes the same of everything, except that a text or a `for` expression that gets too large is an error, and
 // that a `for` expression ends with the Work of the functions that it is evaluated with. The expression itself is not changed.
 //
-// Templates and `for` expressions in the JSON syntax are parsed by the library when they are evaluated and are out of reach. What they give is
-// measured as a whole, see CheckSize.
+// What is written in the JSON syntax is parsed here for that.
 func Metered(e hcl.Expression) hcl.Expression {
 	native, ok := e.(hclsyntax.Expression)
 	if !ok {
-		return e
+		return meteredJSON(e)
 	}
 	return metered(native)
 }
@@ -138,14 +138,36 @@ type exceeded struct{ diagnostic *hcl.Diagnostic }
 // counter counts what a `for` expression does, with all that are inside of it.
 type counter struct {
 	work  *Work
-	kept  int
-	fresh int64 // rounds that work does not know of yet
+	held  int       // elements that the loops hold which are going on
+	total int64     // rounds
+	fresh int64     // rounds that work does not know of yet
+	over  *exceeded // what has ended it: functions such as try take a panic for an error
 }
 
 // counterName is the variable through which inner loops find the counter.
 const counterName = "\x00\x00\x00\x00\x00\x00 counter of the loop"
 
 var counterType = cty.Capsule("counter", reflect.TypeFor[counter]())
+
+// counterOf finds the counter of the loop that something is in; nil when it is in none.
+func counterOf(ctx *hcl.EvalContext) *counter {
+	for ; ctx != nil; ctx = ctx.Parent() {
+		if found, ok := ctx.Variables[counterName]; ok {
+			return found.EncapsulatedValue().(*counter)
+		}
+	}
+	return nil
+}
+
+// longText says that a text is too long. It ends the loops that it is in: in the next round it would be as long.
+func longText(ctx *hcl.EvalContext, diags hcl.Diagnostics, at hcl.Expression) (cty.Value, hcl.Diagnostics) {
+	problem := tooMuch(errText(), at)
+	if c := counterOf(ctx); c != nil {
+		c.over = &exceeded{problem}
+		panic(*c.over)
+	}
+	return cty.UnknownVal(cty.String), append(diags, problem)
+}
 
 // loop is a `for` expression.
 type loop struct {
@@ -154,12 +176,7 @@ type loop struct {
 }
 
 func (e *loop) Value(ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) {
-	var c *counter
-	for at := ctx; at != nil && c == nil; at = at.Parent() {
-		if found, ok := at.Variables[counterName]; ok {
-			c = found.EncapsulatedValue().(*counter)
-		}
-	}
+	c := counterOf(ctx)
 	if c == nil {
 		c = &counter{work: workOf(ctx)}
 		ctx = ctx.NewChild()
@@ -167,6 +184,9 @@ func (e *loop) Value(ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) 
 		defer func() {
 			switch r := recover().(type) {
 			case nil:
+				if c.over != nil {
+					v, diags = cty.DynamicVal, hcl.Diagnostics{c.over.diagnostic}
+				}
 			case exceeded:
 				v, diags = cty.DynamicVal, hcl.Diagnostics{r.diagnostic}
 			default:
@@ -194,18 +214,39 @@ type round struct {
 
 func (e *round) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	c, err := e.counter, error(nil)
+	c.total++
 	if c.fresh++; c.fresh == 1<<10 {
-		err, c.fresh = c.work.spend(c.fresh), 0
+		if err, c.fresh = c.work.spend(c.fresh), 0; err == nil {
+			err = c.work.stoppedLong(c.total)
+		}
 	}
 	if e.keeps {
-		if c.kept++; c.kept > limits.elements {
+		if c.held++; c.held > limits.elements {
 			err = errElements()
 		}
 	}
-	if err != nil {
-		panic(exceeded{tooMuch(err, e.Expression)})
+	if err != nil && c.over == nil {
+		c.over = &exceeded{tooMuch(err, e.Expression)}
 	}
-	return e.Expression.Value(ctx)
+	if c.over != nil {
+		panic(*c.over)
+	}
+	before := c.held
+	v, diags := e.Expression.Value(ctx)
+	c.held = before + c.left(v, c.held-before)
+	return v, diags
+}
+
+// left gives how many of the elements that inner loops have made may still be in what came of them.
+func (c *counter) left(v cty.Value, made int) int {
+	if made == 0 || v == cty.NilVal {
+		return 0
+	}
+	s := size{parts: made, text: math.MaxInt}
+	if s.take(v) != nil {
+		return made
+	}
+	return made - max(0, s.parts)
 }
 
 // text is a template with several parts.
@@ -237,7 +278,7 @@ func (e *part) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := e.Expression.Value(ctx)
 	if bare, _ := v.Unmark(); bare.Type() == cty.String && bare.IsKnown() && !bare.IsNull() {
 		if *e.left -= len(bare.AsString()); *e.left < 0 {
-			return cty.UnknownVal(cty.String), append(diags, tooMuch(errText(), e.Expression))
+			return longText(ctx, diags, e.Expression)
 		}
 	}
 	return v, diags
@@ -257,7 +298,7 @@ func (e *join) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 			_, ev := it.Element()
 			if ev, _ = ev.Unmark(); ev.Type() == cty.String && ev.IsKnown() && !ev.IsNull() {
 				if left -= len(ev.AsString()); left < 0 {
-					return cty.UnknownVal(cty.String), append(diags, tooMuch(errText(), e.Expression))
+					return longText(ctx, diags, e.Expression)
 				}
 			}
 		}

@@ -147,10 +147,10 @@ var setProductFunc = wrapped(stdlib.SetProductFunc, func(args []cty.Value) (cty.
 		if !bare.IsKnown() || bare.IsNull() || !bare.CanIterateElements() || bare.LengthInt() == 0 {
 			return stdlib.SetProductFunc.Call(args)
 		}
-		product = min(product*bare.LengthInt(), maxProduct+1)
+		product = min(product*bare.LengthInt(), limits.product+1)
 	}
-	if product > maxProduct {
-		return cty.NilVal, fmt.Errorf("there are more than %d combinations", maxProduct)
+	if product > limits.product {
+		return cty.NilVal, fmt.Errorf("there are more than %d combinations", limits.product)
 	}
 	return stdlib.SetProductFunc.Call(args)
 })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -23,8 +24,10 @@ const (
 	// MaxParts is how many parts a value may have: each text, number, truth value and null counts as often as it can be reached, each collection
 	// once.
 	MaxParts = 1 << 24
-	// MaxElements is how many elements a `for` expression may make, together with those inside of it.
-	MaxElements = 1 << 22
+	// MaxElements is how many elements `for` expressions inside of each other may hold at a time.
+	MaxElements = 1 << 23
+	// patience is after how many elements a `for` expression ends with the first interrupt already.
+	patience = 1 << 20
 	// maxRounds is how often `for` expressions may look at an element in one walk.
 	maxRounds = 1 << 30
 	// maxCost bounds the work of bcrypt, which doubles with each: this is about a minute.
@@ -32,7 +35,7 @@ const (
 )
 
 // limits are what the functions of this package obey; tests lower them.
-var limits = struct{ text, parts, elements int }{MaxText, MaxParts, MaxElements}
+var limits = struct{ text, parts, elements, product, patience int }{MaxText, MaxParts, MaxElements, maxProduct, patience}
 
 // tooLarge is the error of something that is larger than it may be.
 type tooLarge string
@@ -43,12 +46,16 @@ func errText() error {
 	return tooLarge(fmt.Sprintf("the text would be longer than %d bytes, which is the limit", limits.text))
 }
 
+func errEntries() error {
+	return tooLarge(fmt.Sprintf("more than %d files and folders have been looked at, which is the limit", limits.elements))
+}
+
 func errParts() error {
 	return tooLarge(fmt.Sprintf("the value would have more than %d parts, which is the limit", limits.parts))
 }
 
 func errElements() error {
-	return tooLarge(fmt.Sprintf("the for expression would make more than %d elements, which is the limit", limits.elements))
+	return tooLarge(fmt.Sprintf("the for expression would hold more than %d elements, which is the limit", limits.elements))
 }
 
 // ErrStopped is the error of work that an interrupt has ended.
@@ -57,12 +64,16 @@ var ErrStopped = errors.New("the run was interrupted")
 // Work is what the expressions of one walk do, and what may end it. Many goroutines may use it at once; nil bounds nothing.
 type Work struct {
 	ctx     context.Context
+	asked   context.Context // ends when whatever takes long should end
 	rounds  atomic.Int64
 	metered sync.Map // hclsyntax.Expression -> what Metered makes of it
 }
 
 // NewWork gives work that ends with a context.
-func NewWork(ctx context.Context) *Work { return &Work{ctx: ctx} }
+func NewWork(ctx context.Context) *Work { return &Work{ctx: ctx, asked: ctx} }
+
+// NewPatientWork gives work that ends with a context, and before that, when asked ends, what has been going on for long or would.
+func NewPatientWork(asked, ctx context.Context) *Work { return &Work{ctx: ctx, asked: asked} }
 
 // stopped gives the error of work that has to end.
 func (w *Work) stopped() error {
@@ -72,10 +83,21 @@ func (w *Work) stopped() error {
 	return ErrStopped
 }
 
-// done is closed when the work has to end.
-func (w *Work) done() <-chan struct{} {
-	if w == nil {
+// stoppedLong is stopped for what has taken some steps already.
+func (w *Work) stoppedLong(steps int64) error {
+	if w != nil && steps >= int64(limits.patience) && w.asked.Err() != nil {
+		return ErrStopped
+	}
+	return w.stopped()
+}
+
+// done is closed when the work has to end, which is sooner for what takes long.
+func (w *Work) done(long bool) <-chan struct{} {
+	switch {
+	case w == nil:
 		return nil
+	case long:
+		return w.asked.Done()
 	}
 	return w.ctx.Done()
 }
@@ -130,10 +152,10 @@ func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostic
 	if err := w.stopped(); err != nil {
 		return cty.DynamicVal, hcl.Diagnostics{tooMuch(err, e)}
 	}
-	if native, ok := e.(hclsyntax.Expression); ok {
-		known, ok := w.metered.Load(native)
+	if _, native := e.(hclsyntax.Expression); native || reflect.TypeOf(e) == jsonExpression {
+		known, ok := w.metered.Load(e)
 		if !ok {
-			known, _ = w.metered.LoadOrStore(native, Metered(native))
+			known, _ = w.metered.LoadOrStore(e, Metered(e))
 		}
 		e = known.(hcl.Expression)
 	}

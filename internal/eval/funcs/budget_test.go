@@ -1,0 +1,243 @@
+package funcs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/value"
+)
+
+// lower lowers the limits for a test.
+func lower(t *testing.T) {
+	before := limits
+	t.Cleanup(func() { limits = before })
+	limits.text, limits.parts, limits.elements, limits.product, limits.patience = 1<<18, 1<<14, 1<<12, 1<<10, 1<<14
+}
+
+func numbers(n int) cty.Value {
+	list := make([]cty.Value, n)
+	for i := range list {
+		list[i] = cty.NumberIntVal(int64(i))
+	}
+	return cty.ListVal(list)
+}
+
+func TestElementsInPassingDoNotCount(t *testing.T) {
+	lower(t)
+	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(100), "short": numbers(10)})
+	for text, fine := range map[string]bool{
+		`[for i in list : length([for j in list : j])]`:                                            true, // 10 000 in passing
+		`[for i in short : length(flatten([for j in short : [for k in list : k]]))]`:               true,
+		`length(flatten([for i in list : [for j in slice(list, 0, 39) : j]]))`:                     true, // 4 000 at a time
+		`length(flatten([for i in list : [for j in slice(list, 0, 42) : j]]))`:                     false,
+		`[for i in list : { a = [for j in list : j] }]`:                                            false,
+		`[for i in list : length(flatten([for j in list : [for k in list : k]]))]`:                 false,
+		`[for i in list : list if length([for j in list : j]) == 0]`:                               true,
+		`[for i in list : try([for j in list : j][0], [for j in list : j])]`:                       true,
+		`length([for i in [for j in list : [for k in slice(list, 0, 35) : k]] : i])`:               true,
+		`{ for i in list : "k${i}" => length([for j in list : [for k in slice(list, 0, 5) : k]])}`: true,
+	} {
+		_, diags := evaluated(t, text, ctx)
+		if diags.HasErrors() == fine {
+			t.Errorf("%s: %v", text, diags)
+		}
+	}
+}
+
+// inJSON parses a document in JSON as an expression.
+func inJSON(t *testing.T, text string) hcl.Expression {
+	t.Helper()
+	e, diags := json.ParseExpression([]byte(text), "test.tf.json")
+	if diags.HasErrors() {
+		t.Fatalf("%s: %v", text, diags)
+	}
+	return e
+}
+
+func TestWhatIsWrittenInJSONIsAsBefore(t *testing.T) {
+	vars := map[string]cty.Value{
+		"a": cty.StringVal("A"), "u": cty.UnknownVal(cty.String), "s": cty.ListVal([]cty.Value{cty.StringVal("x")}).Mark(value.Sensitive), "n": cty.NullVal(cty.String),
+	}
+	ctx := bounded(t.Context(), t.TempDir(), vars)
+	bare := &hcl.EvalContext{Functions: Table(Options{BaseDir: t.TempDir()}), Variables: vars}
+	for _, text := range []string{
+		`1`, `null`, `true`, `""`, `"x"`, `"${a}"`, `"x${a}y"`, `"${[for x in s : x]}"`, `"%{ for x in [1, 2] }${x},%{ endfor }"`, `["${a}", 1, ["${u}"]]`, `[]`, `{}`,
+		`{"${a}": "${a}", "b": {"c": ["${a}"]}}`, `{"${u}": 1, "b": "${nope}"}`, `{"${n}": 1}`, `{"${[]}": 1}`, `{"a": 1, "a": 2}`, `{"${a}": 1, "A": 2}`, `"${"`, `"${nope}"`,
+		`{"a": "${", "b": "${a}"}`, `"${tonumber(a)}"`, `"${[for x in [1] : tonumber(a)]}"`, `"$${a}"`, `"\u0041${a}\n"`,
+	} {
+		e := inJSON(t, text)
+		got, gotDiags := Evaluate(e, ctx)
+		want, wantDiags := e.Value(bare)
+		if !got.RawEquals(want) || gotDiags.Error() != wantDiags.Error() {
+			t.Errorf("%s: got %#v %v, want %#v %v", text, got, gotDiags, want, wantDiags)
+		}
+		for i, d := range gotDiags {
+			if i < len(wantDiags) && (d.Subject == nil) != (wantDiags[i].Subject == nil) {
+				t.Errorf("%s: at %v, want %v", text, d.Subject, wantDiags[i].Subject)
+			}
+		}
+	}
+}
+
+func TestLoopsInJSONAreMetered(t *testing.T) {
+	lower(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	scope := bounded(ctx, t.TempDir(), map[string]cty.Value{"list": numbers(1000)})
+	const endless = `[for i in list : 0 if [for j in list : 0 if [for k in list : 0 if [for l in list : l] == 0] == 0] == 0]`
+	for _, text := range []string{`"${[for i in list : [for j in list : j]]}"`, `{"a": ["${[for i in list : [for j in list : j]]}"]}`, `{"${length([for i in list : [for j in list : j]])}": 1}`} {
+		if _, diags := Evaluate(inJSON(t, text), scope); !diags.HasErrors() || !strings.Contains(diags.Error(), "limit") {
+			t.Errorf("%s: %v", text, diags)
+		}
+	}
+	work := workOf(scope)
+	done := make(chan hcl.Diagnostics)
+	go func() {
+		_, diags := Evaluate(inJSON(t, `"${`+endless+`}"`), scope)
+		done <- diags
+	}()
+	for work.rounds.Load() < 1<<14 {
+		runtime.Gosched()
+	}
+	cancel()
+	if diags := <-done; !diags.HasErrors() || !strings.Contains(diags.Error(), ErrStopped.Error()) {
+		t.Errorf("got %v", diags)
+	}
+}
+
+// TestTheFirstInterruptEndsWhatTakesLong asks work to end, which short expressions do not hear, and those that go on for ever do.
+func TestTheFirstInterruptEndsWhatTakesLong(t *testing.T) {
+	lower(t)
+	asked, ask := context.WithCancel(t.Context())
+	ask()
+	ctx := &hcl.EvalContext{Functions: Table(Options{BaseDir: t.TempDir(), Work: NewPatientWork(asked, t.Context())}), Variables: map[string]cty.Value{"list": numbers(1000)}}
+	if _, diags := evaluated(t, `[for i in list : length([for j in slice(list, 0, 10) : j])]`, ctx); diags.HasErrors() {
+		t.Error(diags)
+	}
+	for _, text := range []string{`[for i in list : [for j in list : [for k in list : [for l in list : l if l < 0]]]]`, `bcrypt("x", 20)`} {
+		if _, diags := evaluated(t, text, ctx); !diags.HasErrors() || !strings.Contains(diags.Error(), ErrStopped.Error()) {
+			t.Errorf("%s: %v", text, diags)
+		}
+	}
+}
+
+func TestFilesetEndsWhereLinksLeadBack(t *testing.T) {
+	lower(t)
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} { // 2^40 ways, as many as the system follows
+		if err := os.Symlink(".", filepath.Join(dir, name)); err != nil {
+			t.Skip("no links: ", err)
+		}
+	}
+	for _, pattern := range []string{"**", "**/x", "*/*/*/*/*/*/*/*/*/*/*/*/*/*/x"} {
+		_, diags := evaluated(t, fmt.Sprintf("fileset(%q, %q)", dir, pattern), bounded(t.Context(), dir, nil))
+		if !diags.HasErrors() || !strings.Contains(diags.Error(), "limit") {
+			t.Errorf("%s: %v", pattern, diags)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	limits.elements = 1 << 30
+	bounded := bounded(ctx, dir, nil)
+	cancel()
+	if _, err := glob(filepath.Join(dir, "**"), workOf(bounded)); err != ErrStopped {
+		t.Errorf("got %v", err)
+	}
+}
+
+// large gives arguments of a type that are as large as the limits allow, and numbers that ask for much.
+func large(ty cty.Type) []cty.Value {
+	text := cty.StringVal(strings.Repeat("x", 1<<12))
+	switch {
+	case ty == cty.String:
+		return []cty.Value{text, cty.StringVal(strings.Repeat("%s${x}\n", 1<<9)), cty.StringVal(strings.Repeat("[", 1<<12)), cty.StringVal("%999999999d"), cty.StringVal("10.0.0.0/8")}
+	case ty == cty.Number:
+		return []cty.Value{cty.NumberIntVal(1 << 40), cty.NumberIntVal(100000), cty.MustParseNumberVal("1e2000"), cty.NumberIntVal(-1), cty.NumberIntVal(2)}
+	case ty == cty.Bool:
+		return []cty.Value{cty.True}
+	}
+	texts, sets := make([]cty.Value, 1<<5), make([]cty.Value, 1<<3)
+	for i := range texts {
+		texts[i] = cty.StringVal(fmt.Sprintf("%04000d", i))
+	}
+	members := map[string]cty.Value{}
+	for i, v := range texts[:len(sets)] {
+		sets[i], members[fmt.Sprint("k", i)] = cty.SetVal(texts[i:i+2]), v
+	}
+	return []cty.Value{cty.ListVal(texts), cty.SetVal(texts), numbers(1 << 8), cty.ListVal(sets), cty.MapVal(members), cty.ObjectVal(members), cty.TupleVal(texts), text}
+}
+
+// TestNoFunctionAsksForMuch calls every function with large arguments of the types of its parameters, as they are found in the table, and all operators.
+// What comes is within the limits or an error, and takes a bounded amount of memory.
+func TestNoFunctionAsksForMuch(t *testing.T) {
+	lower(t)
+	table := Table(Options{BaseDir: t.TempDir(), Work: NewWork(t.Context())})
+	delete(table, workName)
+	choices := map[cty.Type][]cty.Value{}
+	for _, ty := range []cty.Type{cty.String, cty.Number, cty.Bool, cty.DynamicPseudoType} {
+		choices[ty] = large(ty)
+	}
+	calls := 0
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		f := table[name]
+		params := f.Params()
+		if v := f.VarParam(); v != nil {
+			params = append(slices.Clip(params), *v, *v)
+		}
+		if strings.HasPrefix(name, "core::") || name == "bcrypt" {
+			continue // the same once more; bcrypt is bounded by its cost, see TestWhatIsTooLargeIsAnError
+		}
+		for round := range 5 {
+			for turn := range max(1, len(params)) {
+				args := make([]cty.Value, len(params))
+				for i, p := range params {
+					choice := choices[cty.DynamicPseudoType] // collections, too
+					if p.Type.IsPrimitiveType() {
+						choice = choices[p.Type]
+					}
+					args[i] = choice[(round+i*turn)%len(choice)]
+				}
+				calls++
+				asksForLittle(t, fmt.Sprintf("%s, round %d, turn %d", name, round, turn), func() (cty.Value, error) { return f.Call(args) })
+			}
+		}
+	}
+	if calls < 500 {
+		t.Errorf("only %d calls", calls)
+	}
+	for _, op := range []*hclsyntax.Operation{hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply, hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpEqual, hclsyntax.OpGreaterThan} {
+		for _, a := range choices[cty.Number] {
+			for _, b := range choices[cty.Number] {
+				asksForLittle(t, fmt.Sprintf("operator %v of %#v and %#v", op.Type, a, b), func() (cty.Value, error) { return op.Impl.Call([]cty.Value{a, b}) })
+			}
+		}
+	}
+}
+
+func asksForLittle(t *testing.T, what string, call func() (cty.Value, error)) {
+	t.Helper()
+	const most = 96 << 20 // of memory
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	v, err := call()
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > most {
+		t.Errorf("%s: %d MiB were allocated", what, got>>20)
+	}
+	if err == nil {
+		err = CheckSize(v)
+	}
+	if err != nil && strings.Contains(err.Error(), "goroutine") {
+		t.Errorf("%s: the message is not for people: %.300s", what, err)
+	}
+}
