@@ -24,6 +24,7 @@ type attempt struct {
 	project   *engine.Project
 	options   engine.PlanOptions
 	variables map[string]cty.Value // all that the file has, for assertions
+	outer     map[string]cty.Value // those that provider blocks of the file can refer to
 	expected  []*expectation
 	standIns  *standIns
 }
@@ -128,7 +129,7 @@ func (a *attempt) prepare() (diags diag.List) {
 		return diags
 	}
 	a.options.Variables, a.options.VariableRanges = given.values, given.ranges
-	a.variables, a.file.variables = given.all, given.outer
+	a.variables, a.outer, a.file.variables = given.all, given.outer, given.outer
 	a.standIns = newStandIns(a.file.file, a.run, a.project)
 	a.options.StandIns = a.standIns
 	return diags
