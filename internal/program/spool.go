@@ -21,7 +21,8 @@ import (
 // name, and it is in a session of its own: when we are killed it ends its work as if nothing had happened. It holds a lock on its answer, by
 // which its end is told.
 //
-// The files are for the eyes of the user alone. Whoever has stored the answer elsewhere calls RemoveSpooled.
+// A folder STATE.answers, and what is in it, belongs to those who may use the file STATE: one of them may have to go on
+// where another's run was killed. Whoever has stored the answer elsewhere calls RemoveSpooled.
 //
 // The folder stands in a project, which somebody else may have filled: it must be a folder, not a link to one, and in it only regular files
 // with names of ours are read, written or removed.
@@ -132,6 +133,47 @@ func openSpool(dir string) (*os.Root, error) {
 		return nil, &SpoolError{Dir: dir, Is: "something that was exchanged while it was opened"}
 	}
 	return root, nil
+}
+
+// makeDir opens the folder of answers, which is made when there is none.
+func (s Spool) makeDir() (*os.Root, error) {
+	err := os.MkdirAll(filepath.Dir(s.Dir), 0o700)
+	if err == nil {
+		err = os.Mkdir(s.Dir, 0o700)
+	}
+	made := err == nil
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	root, err := openSpool(s.Dir)
+	if err != nil || !made {
+		return root, err
+	}
+	dir, err := root.Open(".")
+	if err == nil {
+		err = errors.Join(s.share(dir), dir.Close())
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return root, nil
+}
+
+// share lets those who may use the state use the answers. Without a state they stay with the user.
+func (s Spool) share(f *os.File) error {
+	owner, ok := strings.CutSuffix(filepath.Clean(s.Dir), ".answers")
+	if !ok {
+		return nil
+	}
+	like, err := os.Lstat(owner)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !like.Mode().IsRegular() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return regular.Share(f, like)
 }
 
 // ours opens a file of a call; it is nobody's when a link, a pipe or anything else stands there.
@@ -261,7 +303,9 @@ func (s Spool) judge(root *os.Root, exit int, failure error) {
 		f.Close()
 		f, err = root.OpenFile(s.file(spoolStatus), os.O_WRONLY, 0)
 	} else if errors.Is(err, fs.ErrNotExist) {
-		f, err = root.OpenFile(s.file(spoolStatus), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if f, err = root.OpenFile(s.file(spoolStatus), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			_ = s.share(f)
+		}
 	}
 	if err != nil {
 		return // without it, what the program printed has to speak for itself

@@ -57,6 +57,47 @@ func left(t *testing.T, dir, script string) *exec.Cmd {
 	return cmd
 }
 
+// Who may use a state may go on where another's run was killed: its answers have the owner, the group and the
+// permissions of the state.
+func TestSharedStatesHaveSharedAnswers(t *testing.T) {
+	for _, perm := range []os.FileMode{0o600, 0o640, 0o644, 0o660} {
+		state := filepath.Join(t.TempDir(), "terraform.tfstate")
+		if err := errors.Join(os.WriteFile(state, nil, 0o600), os.Chmod(state, perm)); err != nil {
+			t.Fatal(err)
+		}
+		given := os.Chown(state, 12, 34) == nil // root may not always give files away
+		dir := state + ".answers"
+		if _, err := program.Run(t.Context(), spoolScript(dir, `echo '{}'`)); err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			seen++
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			want := perm
+			if e.IsDir() {
+				want |= 0o100 | perm&0o044>>2
+			}
+			if info.Mode().Perm() != want {
+				t.Errorf("%s has mode %v beside a state of mode %v, expected %v", name, info.Mode(), perm, want)
+			}
+			if sys := info.Sys().(*syscall.Stat_t); given && (sys.Uid != 12 || sys.Gid != 34) {
+				t.Errorf("%s belongs to %d:%d, and the state to 12:34", name, sys.Uid, sys.Gid)
+			}
+			return nil
+		})
+		if err != nil || seen != 6 {
+			t.Errorf("%d names, %v", seen, err)
+		}
+	}
+}
+
 // Whatever a stranger's project has in the place of the folder, or of a file in it, stays as it is, and so does what it leads to.
 func TestNothingForeignIsTouchedByASpool(t *testing.T) {
 	calls := map[string]func(dir string) error{

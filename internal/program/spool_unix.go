@@ -76,19 +76,16 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 // one that fills up meanwhile still takes the answer.
 func (s *spooled) makeRoom() (err error) {
 	c := s.limits.Spool
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		if _, linked := openSpool(c.Dir); linked != nil {
-			return linked
-		}
-		return err
-	}
-	if s.root, err = openSpool(c.Dir); err != nil {
+	if s.root, err = c.makeDir(); err != nil {
 		return err
 	}
 	create := func(kind string, text []byte) *os.File {
 		var f *os.File
 		if err == nil {
 			f, err = s.root.OpenFile(c.file(kind), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+		}
+		if err == nil {
+			err = c.share(f)
 		}
 		if err == nil && len(text) > 0 {
 			_, err = f.Write(text)

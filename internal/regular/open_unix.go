@@ -2,7 +2,68 @@
 
 package regular
 
-import "syscall"
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
 
-// dontWait makes opening a named pipe return at once. It means nothing for a regular file.
+// dontWait makes opening a named pipe return at once. A regular file that is leased is refused with it; see Patient.
 const dontWait = syscall.O_NONBLOCK
+
+// leased is what the system answers where it would wait for the end of a lease. It has one number or two.
+const leased = syscall.EWOULDBLOCK
+
+// leaseBreak returns how long a lease can outlast that somebody wants the file, and a little more.
+func leaseBreak() time.Duration {
+	const usual, most, more = 45, 600, 5
+	text, err := os.ReadFile("/proc/sys/fs/lease-break-time")
+	seconds, notNumber := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || notNumber != nil || seconds <= 0 {
+		seconds = usual
+	}
+	return time.Duration(min(seconds, most)+more) * time.Second
+}
+
+// Share gives an open file or folder the owner, the group and the permissions of another file, as far as the system
+// lets us: only its administrator can give files away, and a group can be given by its members alone. Where the group
+// stays another, it gets no rights. Who may read a file may look into the folder that follows it.
+func Share(f *os.File, like os.FileInfo) error {
+	perm := like.Mode().Perm() & 0o666
+	is, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	from, fromOK := like.Sys().(*syscall.Stat_t)
+	to, toOK := is.Sys().(*syscall.Stat_t)
+	if fromOK && toOK {
+		perm |= 0o600
+		given := from.Uid != to.Uid && f.Chown(int(from.Uid), int(from.Gid)) == nil
+		if !given && from.Gid != to.Gid && f.Chown(-1, int(from.Gid)) != nil {
+			perm &^= 0o060
+		}
+	}
+	if is.IsDir() {
+		perm |= perm & 0o444 >> 2
+	}
+	return Permit(f, perm)
+}
+
+// Permit gives an open file its permissions. Where the file system has its own idea of them, the file keeps what it was
+// made with.
+func Permit(f *os.File, perm os.FileMode) error {
+	is, err := f.Stat()
+	if err != nil || is.Mode().Perm() == perm {
+		return err
+	}
+	err = f.Chmod(is.Mode()&(os.ModeSetgid|os.ModeSticky) | perm)
+	for _, no := range []error{syscall.EPERM, syscall.ENOSYS, syscall.EINVAL, syscall.EROFS, syscall.EOPNOTSUPP, syscall.ENOTSUP} {
+		if errors.Is(err, no) {
+			return nil
+		}
+	}
+	return err
+}

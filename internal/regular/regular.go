@@ -6,6 +6,8 @@
 //
 // A symbolic link counts as what it leads to. Whoever must not follow links opens the name below an os.Root and uses
 // OpenIn or ReadIn.
+//
+// Share and Permit give a file that is written its permissions; Patient waits for leases.
 package regular
 
 import (
@@ -75,8 +77,8 @@ func Named(name string, limit int64) ([]byte, error) {
 	return upTo(f, name, limit)
 }
 
-// Open opens a regular file for reading. It never waits: what is no regular file is refused before it is opened, and
-// what becomes something else in between, after that.
+// Open opens a regular file for reading. It waits for nothing but the end of a lease: what is no regular file is refused
+// before it is opened, and what becomes something else in between, after that.
 func Open(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err == nil {
@@ -85,7 +87,7 @@ func Open(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return judged(os.OpenFile(name, os.O_RDONLY|dontWait, 0))
+	return judged(Patient(func() (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|dontWait, 0) }))
 }
 
 // OpenIn is Open for a name below a folder, which the way to the file cannot leave.
@@ -97,7 +99,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return judged(root.OpenFile(name, os.O_RDONLY|dontWait, 0))
+	return judged(Patient(func() (*os.File, error) { return root.OpenFile(name, os.O_RDONLY|dontWait, 0) }))
 }
 
 // judged looks at what was opened.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // Files is every access that the local store makes to files. Everything goes through it, so that faults can be injected at every
@@ -161,7 +163,7 @@ func (OS) Open(name string, flag int, perm fs.FileMode) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(name, flag|noFollow, perm)
+	f, err := regular.Patient(func() (*os.File, error) { return os.OpenFile(name, flag|noFollow, perm) })
 	if err != nil {
 		if fi, statErr := os.Lstat(name); statErr == nil && irregular(name, fi) != nil {
 			return nil, irregular(name, fi) // it came meanwhile
@@ -266,7 +268,12 @@ type osFile struct{ *os.File }
 func (f osFile) Stat() (Info, error) { return infoOf(f.File.Stat()) }
 
 // Share implements File.
-func (f osFile) Share(like Info) error { return share(f.File, like) }
+func (f osFile) Share(like Info) error {
+	if info, ok := like.ID.(fs.FileInfo); ok {
+		return regular.Share(f.File, info)
+	}
+	return regular.Permit(f.File, like.Mode.Perm()&0o666)
+}
 
 // Reserve implements File.
 func (f osFile) Reserve(end int64) error { return reserve(f.File, end) }

@@ -40,9 +40,6 @@ const noFollow = 0
 
 const noWait = 0
 
-// share has nothing to do: files inherit what their folder allows.
-func share(*os.File, Info) error { return nil }
-
 // alive reports whether a process of this machine is there.
 func alive(pid int) bool {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))

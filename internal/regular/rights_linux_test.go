@@ -1,8 +1,10 @@
-package store
+package regular_test
 
 import (
 	"os"
 	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // The kernel refuses to change the permissions of files of its own, as file systems without permissions do.
@@ -15,7 +17,7 @@ func TestPermissionsThatCannotBeChangedStay(t *testing.T) {
 	if err := f.Chmod(0o600); err == nil {
 		t.Skip("this kernel lets the permissions be changed")
 	}
-	if err := chmod(f, 0o600); err != nil {
+	if err := regular.Permit(f, 0o600); err != nil {
 		t.Error(err)
 	}
 }
