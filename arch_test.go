@@ -21,7 +21,7 @@ const (
 )
 
 // everywhere may be imported by every package.
-var everywhere = []string{"diag", "addr", "internal/ctyset", "internal/regular"}
+var everywhere = []string{"diag", "addr", "internal/ctyfast", "internal/regular"}
 
 // tableRow is a line of ARCHITECTURE.md's import table.
 type tableRow struct{ may []string }

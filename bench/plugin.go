@@ -21,7 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/ends"
+	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/provider/serve"
@@ -110,7 +110,7 @@ func recordCalls(o serve.Options, dir string) error {
 		return handle(ctx, req)
 	}
 	goplugin.Serve(&goplugin.ServeConfig{
-		HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Serving(map[int]*wire.Server{6: server}), Logger: hclog.NewNullLogger(),
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Serving(map[int]*wire.Server{6: server}), Logger: hclog.NewNullLogger(),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.UnaryInterceptor(record), grpc.MaxRecvMsgSize(wire.MaxMessage))...)
 		},

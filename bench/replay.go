@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/ends"
+	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 )
 
 // replayParallelism is that of the engines.
@@ -33,11 +33,11 @@ func (bytesCodec) Unmarshal(b []byte, v any) error {
 // itself would do. Calls that prepare others (schema, configuration) run alone. Nobody reads the answers.
 func replay(ctx context.Context, program string, calls []call) error {
 	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Calling(6), Cmd: exec.Command(program), AutoMTLS: true,
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(6), Cmd: exec.Command(program), AutoMTLS: true,
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
 	defer client.Kill()
-	conn, err := ends.Connect(client)
+	conn, err := transport.Connect(client)
 	if err != nil {
 		return err
 	}

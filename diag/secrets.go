@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // secrets are the texts of everything marked that an expression can refer to. They are taken out of what was found when it was evaluated:
@@ -190,10 +190,10 @@ func secretKey(d *Diagnostic) bool {
 		return false
 	}
 	for _, v := range d.EvalContext.Variables { // the key and the element
-		if ctyset.ContainsMarked(v) {
+		if ctyfast.ContainsMarked(v) {
 			return true
 		}
 	}
 	key, _ := d.Expression.Value(d.EvalContext)
-	return ctyset.ContainsMarked(key)
+	return ctyfast.ContainsMarked(key)
 }

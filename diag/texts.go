@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // texts are what is secret in one value. Problems of many instances come with a scope each, which have most values in common: what is found in a
@@ -56,7 +56,7 @@ func (g *gathering) gather(v cty.Value, within bool) {
 
 func (g *gathering) elements(v cty.Value, within bool) {
 	isMap := v.Type().IsMapType()
-	for key, element := range ctyset.Each(v) {
+	for key, element := range ctyfast.Each(v) {
 		if within && isMap {
 			g.own.add(key.AsString())
 		}
@@ -68,7 +68,7 @@ func (g *gathering) elements(v cty.Value, within bool) {
 var remembered sync.Map
 
 type remembering struct {
-	id     ctyset.Identity
+	id     ctyfast.Identity
 	within bool
 }
 
@@ -79,7 +79,7 @@ type memory struct {
 
 // remember finds what is secret in a large value, unless that is known. It reports whether it could.
 func (g *gathering) remember(v cty.Value, within bool) bool {
-	id, at, ok := ctyset.IdentityOf(v)
+	id, at, ok := ctyfast.IdentityOf(v)
 	if !ok {
 		return false
 	}
@@ -89,7 +89,7 @@ func (g *gathering) remember(v cty.Value, within bool) bool {
 		return true
 	}
 	m := &memory{ty: v.Type()}
-	if within || ctyset.ContainsMarked(v) {
+	if within || ctyfast.ContainsMarked(v) {
 		found := newGathering()
 		found.elements(v, within)
 		m.shared = found.all()

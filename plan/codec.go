@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -145,7 +145,7 @@ func (e *encoder) value(v cty.Value, ty cty.Type) []byte {
 	if v == cty.NilVal {
 		return nil
 	}
-	b, err := ctyset.MarshalMsgpack(v, ty)
+	b, err := ctyfast.MarshalMsgpack(v, ty)
 	e.fail(err)
 	return b
 }

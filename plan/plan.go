@@ -15,7 +15,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -295,7 +295,7 @@ func (p *Plan) Applyable() bool {
 		}
 	}
 	for _, o := range p.Outputs {
-		unseen := p.Mode == RefreshOnly && o.Action == Create && !ctyset.WhollyKnown(o.After)
+		unseen := p.Mode == RefreshOnly && o.Action == Create && !ctyfast.WhollyKnown(o.After)
 		if o.Action != NoOp && !unseen { // a new output of what does not exist yet is nothing to store
 			return true
 		}

@@ -10,7 +10,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // Base answers every call except Schema: what needs no work succeeds, what the provider does not have fails with a diagnostic.
@@ -109,7 +109,7 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 			"The stored object of type %q is in the flat format of very old states, which this provider never wrote.", req.Type)}
 	}
 	ty := rt.Block.ImpliedType()
-	if v, ok := ctyset.ReadJSON(req.Stored.JSON, ty); ok {
+	if v, ok := ctyfast.ReadJSON(req.Stored.JSON, ty); ok {
 		return UpgradeStateResponse{State: v}
 	}
 	if !json.Valid(req.Stored.JSON) {
@@ -129,7 +129,7 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 }
 
 func decodeJSON(data []byte, ty cty.Type) (cty.Value, error) {
-	if v, ok := ctyset.ReadJSON(data, ty); ok { // which reads no long numbers
+	if v, ok := ctyfast.ReadJSON(data, ty); ok { // which reads no long numbers
 		return v, nil
 	}
 	if err := CheckNumbers(data, ty, ctyjson.Unmarshal); err != nil {

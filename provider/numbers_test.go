@@ -7,7 +7,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -22,7 +22,7 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 			if err := provider.CheckNumbers([]byte(data), ty, ctyjson.Unmarshal); (err == nil) != ok {
 				t.Errorf("%s: %v", data, err)
 			}
-			if v, read := ctyset.ReadJSON([]byte(data), ty); read && !ok {
+			if v, read := ctyfast.ReadJSON([]byte(data), ty); read && !ok {
 				t.Errorf("%s: was read as %#v", data, v.Type())
 			}
 		}

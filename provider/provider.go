@@ -23,7 +23,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // Provider manages the objects of one kind of remote (or local) system.
@@ -369,7 +369,7 @@ func (f *Function) Spec(call func(args []cty.Value) (cty.Value, error)) function
 			// An argument that is unknown anywhere inside is not sent unless its parameter takes unknown values.
 			for i, a := range args {
 				p := f.param(i)
-				if p != nil && !p.AllowUnknown && !ctyset.WhollyKnown(a) {
+				if p != nil && !p.AllowUnknown && !ctyfast.WhollyKnown(a) {
 					return cty.UnknownVal(ret), nil
 				}
 			}

@@ -16,7 +16,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // Encode writes the state as a version 4 document, byte for byte as Terraform lays it out. A nil state is the empty one.
@@ -274,7 +274,7 @@ func fileKeys(r *Resource) []addr.Key {
 }
 
 func (e *encoder) output(name string, o *Output) {
-	value, err := ctyset.MarshalJSON(o.Value, o.Value.Type())
+	value, err := ctyfast.MarshalJSON(o.Value, o.Value.Type())
 	if err != nil {
 		e.fail(fmt.Errorf("output %s: %w", name, err))
 		return

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -26,7 +26,7 @@ func (s *State) SameContent(o *State) bool {
 }
 
 func sameOutput(a, b *Output) bool {
-	return a == b || a.Sensitive == b.Sensitive && ctyset.RawEquals(a.Value, b.Value)
+	return a == b || a.Sensitive == b.Sensitive && ctyfast.RawEquals(a.Value, b.Value)
 }
 
 func sameResource(a, b *Resource) bool {

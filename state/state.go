@@ -21,7 +21,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // LanguageLevel is the level of the language that the engine speaks: the first two numbers of LanguageVersion and of the engine's own version.
@@ -131,7 +131,7 @@ type decoded struct {
 // NewObject makes an object from a wholly known value of the given type. Marks must have been taken off; their paths belong in
 // Sensitive. The encoding happens here, once.
 func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
-	raw, err := ctyset.MarshalJSON(v, ty)
+	raw, err := ctyfast.MarshalJSON(v, ty)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func unmarshal(raw []byte, ty cty.Type) (v cty.Value, err error) {
 			v, err = cty.NilVal, fmt.Errorf("the value does not fit its type")
 		}
 	}()
-	return ctyset.UnmarshalJSON(raw, ty)
+	return ctyfast.UnmarshalJSON(raw, ty)
 }
 
 // cache gives the object's own cache; nil when it has none.

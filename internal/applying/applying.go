@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/ephemeral"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -330,17 +330,17 @@ func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
 	set := &state.SetOutput{Name: s.Name}
 	if !unmarked.IsNull() {
 		switch {
-		case !ctyset.WhollyKnown(unmarked) && a.opts.KeepOutputs:
+		case !ctyfast.WhollyKnown(unmarked) && a.opts.KeepOutputs:
 			return nil
-		case !ctyset.WhollyKnown(unmarked) && (len(a.plan.Targets) > 0 || a.plan.Mode == plan.RefreshOnly):
+		case !ctyfast.WhollyKnown(unmarked) && (len(a.plan.Targets) > 0 || a.plan.Mode == plan.RefreshOnly):
 			unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out, or that do not exist yet
-		case !ctyset.WhollyKnown(unmarked):
+		case !ctyfast.WhollyKnown(unmarked):
 			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of output %q is still unknown after apply. This is a bug in a provider or in the engine; the former value is kept.", s.Name))
 		}
 		set.Value = &state.Output{Value: unmarked, Sensitive: s.Output.Sensitive}
 	}
 	old := a.journal.Working().Output(s.Name)
-	if old != nil && set.Value != nil && old.Sensitive == set.Value.Sensitive && ctyset.RawEquals(old.Value, set.Value.Value) || old == nil && set.Value == nil {
+	if old != nil && set.Value != nil && old.Sensitive == set.Value.Sensitive && ctyfast.RawEquals(old.Value, set.Value.Value) || old == nil && set.Value == nil {
 		return nil
 	}
 	return a.record(state.Edit{Output: set})

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/provision"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -96,7 +96,7 @@ func (a *applier) provisioning(o addr.Object, cfg addr.AbsProviderConfig, list [
 func (a *applier) runProvisioner(o addr.Object, p *eval.Provisioner, config cty.Value) error {
 	typ, at := p.Config.Type, p.At()
 	unmarked, marks := value.UnmarkDeep(config)
-	if !ctyset.WhollyKnown(unmarked) {
+	if !ctyfast.WhollyKnown(unmarked) {
 		return a.walk.Report(diag.List{}.Errorf(&at, "Unknown value in a provisioner", "An argument of the %s provisioner of %s is not known although everything it depends on has been applied. This is a bug in a provider or in the engine.", typ, o))
 	}
 	a.opts.Events.Send(event.ProvisionStart{Object: o, Type: typ})

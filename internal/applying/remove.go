@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -172,7 +172,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if failed != nil {
 		return cty.DynamicVal, failed
 	}
-	if !ctyset.WhollyKnown(v) {
+	if !ctyfast.WhollyKnown(v) {
 		return w.marked(v), nil // a check has failed with it; what was read before stays
 	}
 	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v, w.marks.Stored())})

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -70,7 +70,7 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 
 // perform makes the object what was planned, with as little as that takes.
 func (w *writing) perform() (cty.Value, error) {
-	if w.action != plan.Update || !ctyset.RawEquals(w.planned, w.prior) {
+	if w.action != plan.Update || !ctyfast.RawEquals(w.planned, w.prior) {
 		return w.apply()
 	}
 	o := w.a.journal.Working().Object(w.c.Object)
@@ -99,7 +99,7 @@ func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.M
 		return cty.DynamicVal, value.MarkedPaths{}, err
 	}
 	config, marks := a.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
-	if ctyset.WhollyKnown(config) {
+	if ctyfast.WhollyKnown(config) {
 		return config, marks, a.walk.Report(b.Storable(key, config))
 	}
 	inst := b.Addr().Instance(key)
@@ -373,7 +373,7 @@ func (w *writing) identified(answered cty.Value) cty.Value {
 func (w *writing) object(v cty.Value, private []byte, status state.Status) (*state.Object, error) {
 	var identity []byte
 	version := int64(0)
-	if s := w.b.Slot.Type.Identity; s != nil && w.identity != cty.NilVal && ctyset.WhollyKnown(w.identity) {
+	if s := w.b.Slot.Type.Identity; s != nil && w.identity != cty.NilVal && ctyfast.WhollyKnown(w.identity) {
 		var err error
 		if identity, err = value.EncodeIdentity(s, w.identity); err != nil {
 			return nil, err
@@ -425,7 +425,7 @@ func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProvider
 	var raw []byte
 	if !planned.IsNull() {
 		var err error
-		if raw, err = ctyset.MarshalJSON(value.UnknownAsNull(planned), ty); err != nil {
+		if raw, err = ctyfast.MarshalJSON(value.UnknownAsNull(planned), ty); err != nil {
 			return "", a.walk.Report(diag.FromError("Cannot note the planned value of "+o.String(), err))
 		}
 	}

@@ -19,8 +19,8 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/ends"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
+	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 	"github.com/tombolo-iac/tombolo/internal/world"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -72,8 +72,8 @@ func badPlugin() {
 		panic(err)
 	}
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  ends.Handshake,
-		VersionedPlugins: ends.Serving(map[int]*wire.Server{version: server}),
+		HandshakeConfig:  transport.Handshake,
+		VersionedPlugins: transport.Serving(map[int]*wire.Server{version: server}),
 		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(1<<30), grpc.MaxSendMsgSize(1<<30), grpc.UnaryInterceptor(answerNonsense))...)
 		},

@@ -15,7 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
@@ -223,12 +223,12 @@ func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	if v.TypeDefaults != nil && !raw.IsNull() {
 		raw = v.TypeDefaults.Apply(raw)
 	}
-	out, err := ctyset.Convert(raw, v.ConstraintType)
+	out, err := ctyfast.Convert(raw, v.ConstraintType)
 	if err != nil {
 		return cty.UnknownVal(v.Type), v.unfit(err)
 	}
-	if ctyset.TooLong(out) { // it became one of a text; what is written as a number is refused by the reader of files
-		return cty.UnknownVal(v.Type), ctyset.ErrTooLong
+	if ctyfast.TooLong(out) { // it became one of a text; what is written as a number is refused by the reader of files
+		return cty.UnknownVal(v.Type), ctyfast.ErrTooLong
 	}
 	if v.Nullable || !out.IsKnown() || !out.IsNull() {
 		return out, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
@@ -163,7 +163,7 @@ func (v *Variable) convertDefault(raw cty.Value) (cty.Value, error) {
 	if v.TypeDefaults != nil && !raw.IsNull() && raw.IsKnown() {
 		raw = v.TypeDefaults.Apply(raw)
 	}
-	return ctyset.Convert(raw, v.ConstraintType)
+	return ctyfast.Convert(raw, v.ConstraintType)
 }
 
 // finish makes the variable out of a block and those that override it.

@@ -238,7 +238,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 	req := state.LockRequest{Unlocked: o.NoLock, Info: state.LockInfo{Operation: o.Operation}}
 	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) { p.opts.Events.Send(event.LockWaiting{Info: l.Info}) })
 	if locked := (*state.LockedError)(nil); o.NoLock && o.Reading && errors.As(err, &locked) {
-		session, err = lookBeside(ctx, ws)
+		session, err = readBesideWriter(ctx, ws)
 	}
 	if err != nil {
 		return nil, lockFailed(err)

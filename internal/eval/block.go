@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -264,17 +264,17 @@ func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 
 // Storable refuses numbers and nesting that no state and no plan can hold, where the object would be stored.
 func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
-	if b.Config().Addr.Mode == addr.Ephemeral || !ctyset.Infinite(config) && !ctyset.TooLong(config) && !ctyset.TooDeep(config) {
+	if b.Config().Addr.Mode == addr.Ephemeral || !ctyfast.Infinite(config) && !ctyfast.TooLong(config) && !ctyfast.TooDeep(config) {
 		return nil
 	}
 	var diags diag.List
 	for _, name := range slices.Sorted(maps.Keys(config.Type().AttributeTypes())) {
-		if v := config.GetAttr(name); ctyset.TooDeep(v) {
+		if v := config.GetAttr(name); ctyfast.TooDeep(v) {
 			path := cty.GetAttrPath(name)
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Value nested too deep", Path: path,
 				Detail: fmt.Sprintf("The value of %s is nested more than %d levels deep, and no state holds that. %s",
-					value.FormatPath(path), ctyset.MaxDepth, "Keep it flat, or store it as text with jsonencode.")})
-		} else if ctyset.Infinite(v) || ctyset.TooLong(v) {
+					value.FormatPath(path), ctyfast.MaxDepth, "Keep it flat, or store it as text with jsonencode.")})
+		} else if ctyfast.Infinite(v) || ctyfast.TooLong(v) {
 			path := cty.GetAttrPath(name)
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Number cannot be stored", Path: path,
 				Detail: "The value of " + value.FormatPath(path) + " is or holds a number that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that gives something else."})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -216,7 +216,7 @@ func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	if a.ty == cty.DynamicPseudoType || v.Type().Equals(a.ty) {
 		return v, diags
 	}
-	converted, err := ctyset.Convert(v, a.want)
+	converted, err := ctyfast.Convert(v, a.want)
 	if err != nil {
 		rng := a.expr.Range()
 		return cty.UnknownVal(a.ty), diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Incorrect attribute value type",

@@ -213,9 +213,9 @@ type Closer interface {
 	CloseEphemeral(a addr.AbsResource) error
 }
 
-// borrowers gives the slots that may use the value of an ephemeral resource, through whatever hands it on; kept tells that a provider's
+// usersOf gives the slots that may use the value of an ephemeral resource, through whatever hands it on; kept tells that a provider's
 // configuration is among them, whose users nobody counts.
-func (p *Program) borrowers(s *Slot) (users []*Slot, kept bool) {
+func (p *Program) usersOf(s *Slot) (users []*Slot, kept bool) {
 	if p.dependents == nil {
 		p.findDependents()
 	}
@@ -261,8 +261,8 @@ func (p *Program) findDependents() {
 	}
 }
 
-// lend adds the node that closes an ephemeral resource of a module instance.
-func (i *Instance) lend(s *Slot, closer Closer) {
+// trackUsers adds the node that closes an ephemeral resource of a module instance.
+func (i *Instance) trackUsers(s *Slot, closer Closer) {
 	users, kept := s.users, s.kept
 	if kept || i.walk.Inputs.Only != nil && !i.walk.Inputs.Only[s] {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -111,7 +111,7 @@ func (item *blockItem) expand(g *blockGroup, ctx *hcl.EvalContext) ([]element, d
 		return []element{{item: item, value: item.body.unknown().WithMarks(marks), unknown: true}}, item.body.diags
 	}
 	var elems []element
-	for key, val := range ctyset.Each(v) {
+	for key, val := range ctyfast.Each(v) {
 		inner := ctx.NewChild()
 		inner.Variables = map[string]cty.Value{item.dynamic.iterator: cty.ObjectVal(map[string]cty.Value{"key": key.WithMarks(marks), "value": val.WithMarks(marks)})}
 		if len(elems) == 0 {

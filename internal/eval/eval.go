@@ -196,7 +196,7 @@ func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	for _, u := range p.order {
 		for _, s := range u.slots {
 			if s.Kind == SlotResource && s.Resource.Addr.Mode == addr.Ephemeral {
-				s.users, s.kept = p.borrowers(s)
+				s.users, s.kept = p.usersOf(s)
 			}
 		}
 	}

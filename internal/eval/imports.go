@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
@@ -145,7 +145,7 @@ func (i *Instance) evalImport(s *Slot) error {
 	if err := i.report(diags); err != nil {
 		return err
 	}
-	for key, elem := range ctyset.Each(v) {
+	for key, elem := range ctyfast.Each(v) {
 		if v.Type().IsSetType() {
 			key = elem
 		}
@@ -165,7 +165,7 @@ func settledIn(ctx *hcl.EvalContext, b *config.Import) bool {
 		e = b.ID
 	}
 	v, diags := funcs.Evaluate(e, ctx)
-	return diags.HasErrors() || ctyset.WhollyKnown(v) && !v.IsNull()
+	return diags.HasErrors() || ctyfast.WhollyKnown(v) && !v.IsNull()
 }
 
 // importEach gives the collection of an import block's for_each.
@@ -186,7 +186,7 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression depends on what is known only after apply. What is imported has to be known while planning.`)
 	case !v.CanIterateElements():
 		return v, problem(b.ForEach, ctx, summary, `The value of "for_each" is no collection: a map, an object or a set is needed.`)
-	case v.Type().IsSetType() && !ctyset.WhollyKnown(v):
+	case v.Type().IsSetType() && !ctyfast.WhollyKnown(v):
 		return v, problem(b.ForEach, ctx, summary, `The "for_each" set holds values that are known only after apply. What is imported has to be known while planning.`)
 	}
 	return v, nil

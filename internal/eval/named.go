@@ -6,7 +6,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -190,11 +190,11 @@ func (i *Instance) handsOnEphemeral(s *Slot) bool {
 // Storable tells of a value of a root output that no state can hold.
 func (s *Slot) Storable(v cty.Value) diag.List {
 	rng := s.Output.Expr.Range()
-	if ctyset.TooDeep(v) {
+	if ctyfast.TooDeep(v) {
 		return diag.List(nil).Errorf(&rng, "Value nested too deep", "The value of the output %q is nested more than %d levels deep, "+
-			"and no state holds that. Keep it flat, or give it as text with jsonencode.", s.Name, ctyset.MaxDepth)
+			"and no state holds that. Keep it flat, or give it as text with jsonencode.", s.Name, ctyfast.MaxDepth)
 	}
-	if !ctyset.Infinite(v) && !ctyset.TooLong(v) {
+	if !ctyfast.Infinite(v) && !ctyfast.TooLong(v) {
 		return nil
 	}
 	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or holds a number that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that gives something else.", s.Name)

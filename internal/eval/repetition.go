@@ -11,7 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
@@ -194,7 +194,7 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 		return none, diags
 	}
 	ty := v.Type()
-	if !v.IsKnown() || ty.IsSetType() && !ctyset.WhollyKnown(v) {
+	if !v.IsKnown() || ty.IsSetType() && !ctyfast.WhollyKnown(v) {
 		if validating {
 			return none, diag.List(nil).AppendHCL(hclDiags)
 		}
@@ -205,7 +205,7 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 	}
 	each := make(map[string]cty.Value, v.LengthInt())
 	keys := make([]addr.Key, 0, v.LengthInt())
-	for k, ev := range ctyset.Each(v) {
+	for k, ev := range ctyfast.Each(v) {
 		if ty.IsSetType() {
 			k = ev
 		}
@@ -242,7 +242,7 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 			advice = " Turn a list of texts into a set with toset(...)."
 		}
 		return bad(`The value of "for_each" is of type %s; a map, an object or a set of strings is needed.%s`, ty.FriendlyName(), advice)
-	case ty.IsSetType() && ctyset.WhollyKnown(v) && v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType:
+	case ty.IsSetType() && ctyfast.WhollyKnown(v) && v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType:
 		return problem(expr, ctx, "Invalid for_each set argument", `The value of "for_each" is a set of %s. Keys of instances are text: use a set of strings, or a map.`, ty.ElementType().FriendlyName())
 	}
 	return nil

@@ -236,7 +236,7 @@ func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep
 	if closer, ok := w.driver.(Closer); ok {
 		for _, s := range u.slots {
 			if s.Kind == SlotResource && s.Resource.Addr.Mode == addr.Ephemeral {
-				i.lend(s, closer)
+				i.trackUsers(s, closer)
 			}
 		}
 	}

@@ -315,7 +315,7 @@ func TestDataWithHostilePrograms(t *testing.T) {
 		"whose child holds the pipes":       {self("parent", `{"a":"b"}`, "0", "after", "2m", ""), "", ""},
 		"that leaves a daemon":              {self("daemon", `{"a":"b"}`, "0", "after", "2m", ""), "", ""},
 		"whose child keeps the answer back": {self("parent", `{"a":`, "0", "after", "2m", ""), sumResults, "unexpected end of JSON input"},
-		"that kills itself":                 {self("suicide"), sumExecution, "signal: killed"},
+		"that kills itself":                 {self("killself"), sumExecution, "signal: killed"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

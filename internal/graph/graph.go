@@ -297,7 +297,7 @@ func (r *Runner) step(id ID) {
 		if err != nil && f.err == nil {
 			f.err = err
 		}
-		r.heed(err)
+		r.noteCanceled(err)
 		f.ended++
 		if f.ended == f.n {
 			r.finishFan(id, f)
@@ -311,7 +311,7 @@ func (r *Runner) step(id ID) {
 	r.mu.Unlock()
 	err := task(&Node{r: r, id: id})
 	r.mu.Lock()
-	r.heed(err)
+	r.noteCanceled(err)
 	f := r.nodes[id].fan
 	switch {
 	case err != nil || f == nil:
@@ -329,8 +329,8 @@ func (r *Runner) step(id ID) {
 	}
 }
 
-// heed stops the run when a task fails whose context has ended: it may have given up because of that, and may be the last.
-func (r *Runner) heed(err error) {
+// noteCanceled stops the run when a task fails whose context has ended: it may have given up because of that, and may be the last.
+func (r *Runner) noteCanceled(err error) {
 	if err != nil && !r.stopped && r.ctx.Err() != nil {
 		r.stop()
 	}
@@ -343,7 +343,7 @@ func (r *Runner) finishFan(id ID, f *fan) {
 		r.mu.Unlock()
 		err = f.then()
 		r.mu.Lock()
-		r.heed(err)
+		r.noteCanceled(err)
 	}
 	r.end(id, err)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/host/process"
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/ends"
+	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -96,8 +96,8 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 	sockets, env := socketFolder()
 	run.env = append(run.env, env...)
 	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig:  ends.Handshake,
-		VersionedPlugins: ends.Calling(protocols...),
+		HandshakeConfig:  transport.Handshake,
+		VersionedPlugins: transport.Calling(protocols...),
 		RunnerFunc:       run.runner,
 		SkipHostEnv:      p.Env != nil,
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: sockets},
@@ -110,7 +110,7 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 		GRPCDialOptions:  []grpc.DialOption{grpc.WithUnaryInterceptor(traced(log))},
 	})
 	stop := context.AfterFunc(ctx, run.kill)
-	conn, err := ends.Connect(client)
+	conn, err := transport.Connect(client)
 	cancelled := !stop()
 	if err != nil {
 		client.Kill()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -130,10 +130,10 @@ func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := &configured{provider: a, config: config}
-	if ctyset.WhollyKnown(config) {
+	if ctyfast.WhollyKnown(config) {
 		key := configHash{a, config.Hash()}
 		for _, other := range p.equal[key] {
-			if ctyset.RawEquals(other.config, config) {
+			if ctyfast.RawEquals(other.config, config) {
 				return other
 			}
 		}

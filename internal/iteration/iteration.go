@@ -15,7 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/ctymarks"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // Guard changes all for expressions in a syntax tree, which nobody may have used yet. Anything but a tree of the native syntax stays as it is.
@@ -93,7 +93,7 @@ func (c *collection) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		}
 		return cty.ObjectVal(members).WithMarks(marks), diags
 	}
-	elements := ctyset.Elements(bare)
+	elements := ctyfast.Elements(bare)
 	marked := make([]cty.Value, len(elements))
 	for i := range elements {
 		marked[i] = elements[i].Mark(m)
@@ -144,7 +144,7 @@ func (b *body) mark(ctx *hcl.EvalContext) (mark, bool) {
 
 // without takes one mark off a value and all that is in it.
 func without(v cty.Value, m mark) cty.Value {
-	if v == cty.NilVal || !ctyset.HasMarkDeep(v, m) {
+	if v == cty.NilVal || !ctyfast.HasMarkDeep(v, m) {
 		return v
 	}
 	bare, err := v.WrangleMarksDeep(func(found any, _ cty.Path) (ctymarks.WrangleAction, error) {

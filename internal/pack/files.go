@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/pack/generic"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
-	"github.com/tombolo-iac/tombolo/internal/program/trial"
+	"github.com/tombolo-iac/tombolo/internal/program/verify"
 )
 
 // file is one that goes into archives.
@@ -144,7 +144,7 @@ func isThere(name string) bool {
 }
 
 func (c *collection) leftOut(name string) bool {
-	if base := path.Base(name); manifest.IsLeftover(base) || base == trial.FileName {
+	if base := path.Base(name); manifest.IsLeftover(base) || base == verify.FileName {
 		return true
 	}
 	for _, pattern := range c.Exclude {

@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -34,7 +34,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	}
 	reason := plan.NoReason
 	switch {
-	case !ctyset.WhollyKnown(config):
+	case !ctyfast.WhollyKnown(config):
 		reason = plan.ReadBecauseConfigUnknown
 	case p.dataMustWait(b):
 		reason = plan.ReadBecauseDependencyPending

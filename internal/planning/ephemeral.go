@@ -5,7 +5,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
@@ -26,7 +26,7 @@ func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	if !ctyset.WhollyKnown(config) || p.dataMustWait(b) {
+	if !ctyfast.WhollyKnown(config) || p.dataMustWait(b) {
 		b.Unchecked(key)
 		return unknown, nil
 	}

@@ -11,7 +11,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -114,7 +114,7 @@ func eachObject(v cty.Value, change func(cty.Value) cty.Value) cty.Value {
 		}
 		return cty.MapVal(vals)
 	}
-	vals := ctyset.Elements(v)
+	vals := ctyfast.Elements(v)
 	for i, elem := range vals {
 		vals[i] = change(elem)
 	}
@@ -168,7 +168,7 @@ func (g *generator) object(n *provider.NestedObject, v cty.Value) {
 		one(v)
 	case v.Type().IsMapType() || v.Type().IsObjectType():
 		g.WriteString("{\n")
-		for key, elem := range ctyset.Each(v) {
+		for key, elem := range ctyfast.Each(v) {
 			g.value(key)
 			g.WriteString(" = ")
 			one(elem)
@@ -232,7 +232,7 @@ func (g *generator) nested(name string, n *provider.NestedBlock, v cty.Value) {
 		one("", v)
 		return
 	}
-	for key, elem := range ctyset.Each(v) {
+	for key, elem := range ctyfast.Each(v) {
 		label := ""
 		if n.Nesting == provider.NestingMap {
 			label = " " + quotedHCL(key.AsString())

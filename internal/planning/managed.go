@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -191,7 +191,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 	if err != nil {
 		return nil, err
 	}
-	changed := !ctyset.RawEquals(planned, m.prior.value)
+	changed := !ctyfast.RawEquals(planned, m.prior.value)
 	switch {
 	case triggered:
 		reason = plan.ReplaceByTriggers
@@ -271,7 +271,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Type: m.block.ImpliedType(), SchemaVersion: m.rt.Version, Private: m.prior.private,
 		Dependencies: m.deps, CreateBeforeDestroy: m.cbd,
 		Importing: m.importing,
-		Settled:   m.config != cty.NilVal && ctyset.WhollyKnown(m.config),
+		Settled:   m.config != cty.NilVal && ctyfast.WhollyKnown(m.config),
 	}
 	c.BeforeIdentity = m.prior.identity
 	if action == plan.NoOp {
@@ -338,7 +338,7 @@ func fires(c *plan.Change, path cty.Path) bool {
 	if err1 != nil || err2 != nil {
 		return (err1 == nil) != (err2 == nil)
 	}
-	return !ctyset.RawEquals(before, after)
+	return !ctyfast.RawEquals(before, after)
 }
 
 // preventDestroy reports deletions of what the configuration protects.

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -65,14 +65,14 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 			c.Action = plan.Delete
 		case p.prior.Output(name) == nil:
 			c.Action = plan.Create
-		case ctyset.RawEquals(c.Before, c.After) && c.Sensitive == c.BeforeSensitive:
+		case ctyfast.RawEquals(c.Before, c.After) && c.Sensitive == c.BeforeSensitive:
 			c.Action = plan.NoOp
 		default:
 			c.Action = plan.Update
 		}
 		out.Outputs = append(out.Outputs, c)
 		// What is wholly known already counts as part of the prior state, as in Terraform.
-		if !errored && p.opts.Mode != plan.Destroy && c.Action != plan.NoOp && c.Action != plan.Delete && ctyset.WhollyKnown(c.After) {
+		if !errored && p.opts.Mode != plan.Destroy && c.Action != plan.NoOp && c.Action != plan.Delete && ctyfast.WhollyKnown(c.After) {
 			set := &state.SetOutput{Name: name}
 			if !c.After.IsNull() {
 				set.Value = &state.Output{Value: c.After, Sensitive: c.Sensitive}

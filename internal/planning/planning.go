@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/ephemeral"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -244,7 +244,7 @@ func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) err
 	p.providers.SetConfig(a, unmarked)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.evaluated[a] = !ctyset.WhollyKnown(unmarked)
+	p.evaluated[a] = !ctyfast.WhollyKnown(unmarked)
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -200,7 +200,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		p.addDrift(o, cfg, rt, plan.Delete, before, after)
 		return after, nil
 	}
-	same := ctyset.RawEquals(before.value, after.value)
+	same := ctyfast.RawEquals(before.value, after.value)
 	// That a state of an older version does not say what is sensitive counts as drift, but nobody asks before a destroy.
 	marked := p.opts.Mode == plan.Destroy || value.EqualPaths(before.sensitive, after.sensitive)
 	deps, cbd := stored.Dependencies, stored.CreateBeforeDestroy

@@ -98,7 +98,7 @@ func TestRunReportsHowAProgramEnded(t *testing.T) {
 	if res.State != "exit status 3" || res.ExitCode != 3 || string(res.Stderr) != "no such thing\n" {
 		t.Errorf("got %+v", res)
 	}
-	res, err = run(t, program.Command{Argv: programtest.Argv("suicide")})
+	res, err = run(t, program.Command{Argv: programtest.Argv("killself")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // constant gives what an expression is without any names, or NilVal. As in Terraform, what is constant in spite of what cannot be evaluated counts: the first of
@@ -17,7 +17,7 @@ func constant(e hcl.Expression, src []byte) cty.Value {
 		e = undecided(native, src)
 	}
 	v, _ := e.Value(nil)
-	if v == cty.NilVal || !ctyset.WhollyKnown(v) {
+	if v == cty.NilVal || !ctyfast.WhollyKnown(v) {
 		return cty.NilVal
 	}
 	v, _ = v.UnmarkDeep()

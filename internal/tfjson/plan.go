@@ -11,7 +11,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -170,7 +170,7 @@ func (s *stream) plannedOutputs(outputs []*plan.OutputChange) {
 		s.key(o.Name)
 		s.open('{')
 		s.memberBool("sensitive", o.Sensitive || o.BeforeSensitive)
-		if present(o.After) && ctyset.WhollyKnown(o.After) {
+		if present(o.After) && ctyfast.WhollyKnown(o.After) {
 			s.key("type")
 			s.typ(o.After.Type())
 			s.key("value")
@@ -243,7 +243,7 @@ func (s *stream) resourceChange(c *plan.Change, schemas Schemas) {
 	s.side("before", c.Before.Value)
 	s.side("after", c.After.Value)
 	s.key("after_unknown")
-	if c.After.Value == cty.NilVal || ctyset.WhollyKnown(c.After.Value) {
+	if c.After.Value == cty.NilVal || ctyfast.WhollyKnown(c.After.Value) {
 		s.raw("{}")
 	} else {
 		s.unknowns(c.After.Value)
@@ -328,7 +328,7 @@ func (s *stream) outputChanges(outputs []*plan.OutputChange) {
 		s.side("before", o.Before)
 		s.side("after", o.After)
 		s.key("after_unknown")
-		if present(o.After) && !ctyset.WhollyKnown(o.After) {
+		if present(o.After) && !ctyfast.WhollyKnown(o.After) {
 			s.unknowns(o.After)
 		} else {
 			s.raw("false")

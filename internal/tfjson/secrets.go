@@ -3,7 +3,7 @@ package tfjson
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -180,7 +180,7 @@ func declaredInNested(s *Secrets, name string, v cty.Value, nesting provider.Nes
 	switch nesting {
 	case provider.NestingSet:
 		inside := &Secrets{} // an element has no name, so a secret in one is one of the set
-		for _, element := range ctyset.Each(v) {
+		for _, element := range ctyfast.Each(v) {
 			each(inside, element)
 		}
 		if inside.Any() {
@@ -188,12 +188,12 @@ func declaredInNested(s *Secrets, name string, v cty.Value, nesting provider.Nes
 		}
 	case provider.NestingList:
 		i := 0
-		for _, element := range ctyset.Each(v) {
+		for _, element := range ctyfast.Each(v) {
 			each(s.child(name).item(i), element)
 			i++
 		}
 	case provider.NestingMap:
-		for key, element := range ctyset.Each(v) {
+		for key, element := range ctyfast.Each(v) {
 			each(s.child(name).child(key.AsString()), element)
 		}
 	default:

@@ -3,7 +3,7 @@ package tfjson
 import (
 	"sort"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -23,7 +23,7 @@ func members(v cty.Value) []string {
 		return names
 	}
 	names := make([]string, 0, v.LengthInt())
-	for key := range ctyset.Each(v) {
+	for key := range ctyfast.Each(v) {
 		names = append(names, key.AsString())
 	}
 	return names
@@ -51,7 +51,7 @@ func (s *stream) value(v cty.Value) {
 		s.bool(v.True())
 	case isSequence(ty):
 		s.open('[')
-		for _, element := range ctyset.Each(v) {
+		for _, element := range ctyfast.Each(v) {
 			s.value(element)
 		}
 		s.close(']')
@@ -114,7 +114,7 @@ func (s *stream) unknowns(v cty.Value) {
 	}
 	if isSequence(v.Type()) {
 		s.open('[')
-		for _, element := range ctyset.Each(v) {
+		for _, element := range ctyfast.Each(v) {
 			s.unknowns(element)
 		}
 		s.close(']')
@@ -156,7 +156,7 @@ func (s *stream) secrets(v cty.Value, secrets *Secrets) {
 		s.open('[')
 		if v.IsKnown() {
 			i := 0
-			for _, element := range ctyset.Each(v) {
+			for _, element := range ctyfast.Each(v) {
 				s.secrets(element, secrets.Item(i))
 				i++
 			}

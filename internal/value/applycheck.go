@@ -6,7 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -78,7 +78,7 @@ func (c *applyChecker) presence(planned, actual cty.Value) bool {
 func (c *applyChecker) object(s shape, planned, actual cty.Value) {
 	for name, a := range s.attrs {
 		pv, av := planned.GetAttr(name), actual.GetAttr(name)
-		if a.WriteOnly || ctyset.RawEquals(pv, av) {
+		if a.WriteOnly || ctyfast.RawEquals(pv, av) {
 			continue
 		}
 		c.enterAttr(name)
@@ -91,7 +91,7 @@ func (c *applyChecker) object(s shape, planned, actual cty.Value) {
 	for name, nb := range s.blocks {
 		pv, av := planned.GetAttr(name), actual.GetAttr(name)
 		// To compare sets means to sort them, every time; their elements are matched by hash below.
-		if nb.Nesting != provider.NestingSet && ctyset.RawEquals(pv, av) {
+		if nb.Nesting != provider.NestingSet && ctyfast.RawEquals(pv, av) {
 			continue
 		}
 		c.enterAttr(name)
@@ -193,7 +193,7 @@ func (c *applyChecker) value(planned, actual cty.Value) {
 	case ty.IsSetType():
 		c.set(planned, actual, c.value)
 	default:
-		if !ctyset.RawEquals(planned, actual) {
+		if !ctyfast.RawEquals(planned, actual) {
 			c.failf("has changed since it was planned")
 		}
 	}
@@ -240,7 +240,7 @@ func (c *applyChecker) sequenceValue(planned, actual cty.Value) {
 // set checks that every planned element has a counterpart among the actual ones and the other way round. Which could belong
 // to which is narrowed down by hash and then tried out with compatible.
 func (c *applyChecker) set(planned, actual cty.Value, compatible func(planned, actual cty.Value)) {
-	plan, act := ctyset.Elements(planned), ctyset.Elements(actual)
+	plan, act := ctyfast.Elements(planned), ctyfast.Elements(actual)
 	if len(act) > len(plan) {
 		c.failf("was planned with %d elements, but has %d now", len(plan), len(act))
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -206,7 +206,7 @@ func brief(b *strings.Builder, v cty.Value, limit int) {
 func briefMembers(b *strings.Builder, v cty.Value, start, end string, limit int) {
 	b.WriteString(start)
 	first := true
-	for k, ev := range ctyset.Each(v) {
+	for k, ev := range ctyfast.Each(v) {
 		if !first {
 			b.WriteString(", ")
 		}

@@ -3,7 +3,7 @@ package value
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -53,7 +53,7 @@ func (c *checker) eachWriteOnly(s shape, nesting provider.Nesting, v cty.Value) 
 		}
 	case v.Type().IsSetType():
 		before := len(c.errs)
-		for _, ev := range ctyset.Each(v) {
+		for _, ev := range ctyfast.Each(v) {
 			c.writeOnlyNull(s, true, ev)
 		}
 		c.inSet(before)
@@ -77,7 +77,7 @@ func CheckKnown(v cty.Value) []PathError {
 
 // UnknownPaths gives the places of all unknown values, sorted. An unknown value in a set is found at the set.
 func UnknownPaths(v cty.Value) []cty.Path {
-	if ctyset.WhollyKnown(v) {
+	if ctyfast.WhollyKnown(v) {
 		return nil
 	}
 	var found []cty.Path
@@ -86,7 +86,7 @@ func UnknownPaths(v cty.Value) []cty.Path {
 		v, _ = v.Unmark()
 		ty := v.Type()
 		switch {
-		case ctyset.WhollyKnown(v):
+		case ctyfast.WhollyKnown(v):
 		case !v.IsKnown() || ty.IsSetType():
 			found = append(found, path.Copy())
 		case ty.IsObjectType():
@@ -94,7 +94,7 @@ func UnknownPaths(v cty.Value) []cty.Path {
 				walk(append(path, cty.GetAttrStep{Name: name}), ev)
 			}
 		default:
-			for k, ev := range ctyset.Each(v) {
+			for k, ev := range ctyfast.Each(v) {
 				walk(append(path, cty.IndexStep{Key: k}), ev)
 			}
 		}

@@ -3,7 +3,7 @@ package value
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -185,7 +185,7 @@ func (c *configChecker) blockCount(nb *provider.NestedBlock, v cty.Value) {
 	case nb.Nesting == provider.NestingGroup:
 	case n < nb.MinItems:
 		c.failf("at least %d blocks required, found %d", nb.MinItems, n)
-	case nb.Nesting == provider.NestingSet && !ctyset.WhollyKnown(v):
+	case nb.Nesting == provider.NestingSet && !ctyfast.WhollyKnown(v):
 		// Elements may turn out to be equal.
 	case nb.MaxItems > 0 && n > nb.MaxItems:
 		c.failf("no more than %d blocks allowed, found %d", nb.MaxItems, n)
@@ -212,7 +212,7 @@ func (c *configChecker) members(s shape, nesting provider.Nesting, v cty.Value) 
 		}
 	case provider.NestingSet:
 		before := len(c.errs)
-		for _, ev := range ctyset.Each(v) {
+		for _, ev := range ctyfast.Each(v) {
 			c.object(s, ev)
 		}
 		c.inSet(before)

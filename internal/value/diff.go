@@ -3,7 +3,7 @@ package value
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -11,7 +11,7 @@ import (
 // that differ or that only one of them has. Sets differ as a whole. Unknown values differ from everything but unknown values
 // of the same type and refinements.
 func Diff(a, b cty.Value) []cty.Path {
-	if ctyset.RawEquals(a, b) {
+	if ctyfast.RawEquals(a, b) {
 		return nil
 	}
 	d := differ{}
@@ -25,7 +25,7 @@ type differ struct{ found []cty.Path }
 func (d *differ) add(path cty.Path) { d.found = append(d.found, path.Copy()) }
 
 func (d *differ) compare(path cty.Path, a, b cty.Value) {
-	if ctyset.RawEquals(a, b) {
+	if ctyfast.RawEquals(a, b) {
 		return
 	}
 	ma, mb := a.IsMarked(), b.IsMarked()

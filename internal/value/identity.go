@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -18,7 +18,7 @@ func CheckIdentity(s *provider.IdentitySchema, v cty.Value, exists bool) []PathE
 		return nil
 	case !v.Type().Equals(s.ImpliedType()):
 		return []PathError{{Problem: fmt.Sprintf("the identity has not the type of its schema: %s", v.Type().FriendlyName())}}
-	case exists && !ctyset.WhollyKnown(v):
+	case exists && !ctyfast.WhollyKnown(v):
 		return []PathError{{Problem: "the identity of an object that exists is not wholly known"}}
 	}
 	return nil
@@ -37,5 +37,5 @@ func DecodeIdentity(s *provider.IdentitySchema, stored []byte) (cty.Value, error
 	if s == nil || len(stored) == 0 {
 		return cty.NilVal, nil
 	}
-	return ctyset.UnmarshalJSON(stored, s.ImpliedType())
+	return ctyfast.UnmarshalJSON(stored, s.ImpliedType())
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -92,14 +92,14 @@ func keepPriorAt(prior, original, v cty.Value, path cty.Path) cty.Value {
 		outer := path[:len(path)-1]
 		was, wok := exactly(prior, outer)
 		now, nok := exactly(original, outer)
-		if !wok || !nok || ctyset.RawEquals(was, now) {
+		if !wok || !nok || ctyfast.RawEquals(was, now) {
 			return v
 		}
 		return updateAt(v, []cty.Path{outer}, func(m cty.Value) cty.Value { return keepPriorKey(was, m, key) })
 	}
 	was, wok := exactly(prior, path)
 	now, nok := exactly(original, path)
-	if !wok || !nok || ctyset.RawEquals(was, now) {
+	if !wok || !nok || ctyfast.RawEquals(was, now) {
 		return v
 	}
 	if now.Type().IsMapType() && !now.IsKnown() {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/ctymarks"
 )
@@ -27,10 +27,10 @@ func IsSensitive(v cty.Value) bool { return v.HasMark(Sensitive) }
 func IsEphemeral(v cty.Value) bool { return v.HasMark(Ephemeral) }
 
 // HasDeepSensitive reports whether the value or anything inside it is sensitive.
-func HasDeepSensitive(v cty.Value) bool { return ctyset.HasMarkDeep(v, Sensitive) }
+func HasDeepSensitive(v cty.Value) bool { return ctyfast.HasMarkDeep(v, Sensitive) }
 
 // HasDeepEphemeral reports whether the value or anything inside it is ephemeral.
-func HasDeepEphemeral(v cty.Value) bool { return ctyset.HasMarkDeep(v, Ephemeral) }
+func HasDeepEphemeral(v cty.Value) bool { return ctyfast.HasMarkDeep(v, Ephemeral) }
 
 // Withheld gives the text that stands for a value that must not be shown, and whether the value is one. It looks at the
 // value itself only; pass the result of a deep question for a whole structure.
@@ -60,7 +60,7 @@ type MarkedPaths struct {
 // UnmarkDeep removes all marks and says where they were. A mark on an element of a set is found at the set itself,
 // because elements of sets have no path that survives a change of value.
 func UnmarkDeep(v cty.Value) (cty.Value, MarkedPaths) {
-	if !ctyset.ContainsMarked(v) {
+	if !ctyfast.ContainsMarked(v) {
 		return v, MarkedPaths{}
 	}
 	unmarked, found := v.UnmarkDeepWithPaths()
@@ -176,7 +176,7 @@ func WithoutMark(v cty.Value, mark Mark) cty.Value {
 
 // WithoutMarkDeep removes one mark from the value and everything inside it and keeps the others.
 func WithoutMarkDeep(v cty.Value, mark Mark) cty.Value {
-	if !ctyset.HasMarkDeep(v, mark) {
+	if !ctyfast.HasMarkDeep(v, mark) {
 		return v
 	}
 	stripped, err := v.WrangleMarksDeep(func(found any, _ cty.Path) (ctymarks.WrangleAction, error) {

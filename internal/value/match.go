@@ -5,7 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -32,7 +32,7 @@ func newSetMatcher(s shape, prior cty.Value, elements int) *setMatcher {
 	if absent(prior) || elements == 0 || prior.LengthInt() == 0 {
 		return m
 	}
-	m.prior = ctyset.Elements(prior)
+	m.prior = ctyfast.Elements(prior)
 	m.taken = make([]bool, len(m.prior))
 	if len(m.prior)*elements < fileFrom {
 		return m
@@ -104,13 +104,13 @@ func attributeCouldComeFrom(a *provider.Attribute, prior, config cty.Value) bool
 	if a.Nested != nil {
 		return membersCouldComeFrom(objectShape(a.Nested), a.Nested.Nesting, prior, config)
 	}
-	return ctyset.RawEquals(config, prior) || a.Computed && config.IsNull() && !a.Type.IsSetType()
+	return ctyfast.RawEquals(config, prior) || a.Computed && config.IsNull() && !a.Type.IsSetType()
 }
 
 func membersCouldComeFrom(s shape, nesting provider.Nesting, prior, config cty.Value) bool {
 	switch {
 	case nesting == provider.NestingSet:
-		return ctyset.RawEquals(config, prior)
+		return ctyfast.RawEquals(config, prior)
 	case absent(prior):
 		return true
 	case nesting == provider.NestingSingle || nesting == provider.NestingGroup:

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -244,7 +244,7 @@ func updateInside(v cty.Value, paths []cty.Path, fn func(cty.Value) cty.Value) c
 	if len(groups) == 0 || v.LengthInt() == 0 {
 		return cty.NilVal
 	}
-	vals := ctyset.Elements(v)
+	vals := ctyfast.Elements(v)
 	for i, rest := range groups {
 		if i < len(vals) {
 			vals[i] = updateAt(vals[i], rest, fn)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -56,7 +56,7 @@ func (c *planChecker) presence(config, planned cty.Value) bool {
 func (c *planChecker) object(s shape, prior, config, planned cty.Value) {
 	for name, a := range s.attrs {
 		cv, pv := attrOfBoth(config, planned, name)
-		if a.WriteOnly || ctyset.RawEquals(cv, pv) {
+		if a.WriteOnly || ctyfast.RawEquals(cv, pv) {
 			continue
 		}
 		c.enterAttr(name)
@@ -67,7 +67,7 @@ func (c *planChecker) object(s shape, prior, config, planned cty.Value) {
 		cv := config.GetAttr(name)
 		pv := planned.GetAttr(name)
 		// Elements of sets are hardly looked at, which is cheaper than to compare them.
-		if nb.Nesting != provider.NestingSet && ctyset.RawEquals(cv, pv) {
+		if nb.Nesting != provider.NestingSet && ctyfast.RawEquals(cv, pv) {
 			continue
 		}
 		c.enterAttr(name)
@@ -80,7 +80,7 @@ func (c *planChecker) attribute(a *provider.Attribute, prior, config, planned ct
 	switch {
 	case sameIgnoringRefinements(planned, config):
 	case a.Computed && !a.Optional:
-	case !prior.IsNull() && !config.IsNull() && ctyset.RawEquals(planned, prior):
+	case !prior.IsNull() && !config.IsNull() && ctyfast.RawEquals(planned, prior):
 	case config.IsNull():
 		// The planned value is not null, or it would be equal.
 		if !a.Computed {
@@ -97,13 +97,13 @@ func (c *planChecker) attribute(a *provider.Attribute, prior, config, planned ct
 
 // sameIgnoringRefinements compares as RawEquals does, except that unknown values of one type are all the same.
 func sameIgnoringRefinements(a, b cty.Value) bool {
-	if ctyset.RawEquals(a, b) {
+	if ctyfast.RawEquals(a, b) {
 		return true
 	}
-	if ctyset.WhollyKnown(a) || ctyset.WhollyKnown(b) || !a.Type().Equals(b.Type()) {
+	if ctyfast.WhollyKnown(a) || ctyfast.WhollyKnown(b) || !a.Type().Equals(b.Type()) {
 		return false
 	}
-	return ctyset.RawEquals(unrefined(a), unrefined(b))
+	return ctyfast.RawEquals(unrefined(a), unrefined(b))
 }
 
 func unrefined(v cty.Value) cty.Value {
@@ -198,8 +198,8 @@ func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned ct
 	case provider.NestingMap:
 		c.keyed(prior, config, planned, func(p, cv, pv cty.Value) { c.element(s, p, cv, pv) })
 	case provider.NestingSet:
-		for _, ev := range ctyset.Each(planned) {
-			if !ev.IsKnown() && !ctyset.RawEquals(planned, config) {
+		for _, ev := range ctyfast.Each(planned) {
+			if !ev.IsKnown() && !ctyfast.RawEquals(planned, config) {
 				c.failf("a nested block must not be planned as unknown as a whole; its attributes may be")
 			}
 		}

@@ -3,7 +3,7 @@ package value
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -93,7 +93,7 @@ func (m merger) object(s shape, prior, config cty.Value) (cty.Value, origin) {
 
 // compareOrigin tells where a value comes from that was taken from the configuration as it is.
 func compareOrigin(prior, config cty.Value) origin {
-	if ctyset.RawEquals(config, prior) {
+	if ctyfast.RawEquals(config, prior) {
 		return fromConfig | fromPrior
 	}
 	return fromConfig
@@ -109,10 +109,10 @@ func (m merger) attribute(a *provider.Attribute, prior, config cty.Value, wanted
 		}
 		v := m.unset(a, was)
 		var from origin
-		if ctyset.RawEquals(v, config) {
+		if ctyfast.RawEquals(v, config) {
 			from |= fromConfig
 		}
-		if ctyset.RawEquals(v, prior) {
+		if ctyfast.RawEquals(v, prior) {
 			from |= fromPrior
 		}
 		return v, from
@@ -149,7 +149,7 @@ func holdsConfigured(o *provider.NestedObject, v cty.Value) bool {
 	if o.Nesting == provider.NestingSingle || o.Nesting == provider.NestingGroup {
 		return objectHoldsConfigured(o, v)
 	}
-	for _, ev := range ctyset.Each(v) {
+	for _, ev := range ctyfast.Each(v) {
 		if objectHoldsConfigured(o, ev) {
 			return true
 		}
@@ -255,7 +255,7 @@ func (m merger) keyed(s shape, prior, config cty.Value) (cty.Value, origin) {
 }
 
 func (m merger) set(s shape, prior, config cty.Value) (cty.Value, origin) {
-	vals := ctyset.Elements(config)
+	vals := ctyfast.Elements(config)
 	all := collectionOrigin(prior, len(vals))
 	match := newSetMatcher(s, prior, len(vals))
 	for i, c := range vals {

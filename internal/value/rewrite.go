@@ -3,7 +3,7 @@ package value
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -182,7 +182,7 @@ func (r rewriter) members(s shape, nesting provider.Nesting, v cty.Value) (cty.V
 	}
 	switch nesting {
 	case provider.NestingList, provider.NestingSet:
-		vals := ctyset.Elements(v)
+		vals := ctyfast.Elements(v)
 		any := false
 		for i, ev := range vals {
 			nv, changed := r.object(s, ev)
@@ -217,7 +217,7 @@ func UnknownAsNull(v cty.Value) cty.Value {
 
 // replaceUnknown replaces unknown values at any depth, whatever the type, and keeps marks.
 func replaceUnknown(v cty.Value, fn func(cty.Value) cty.Value) cty.Value {
-	if ctyset.WhollyKnown(v) {
+	if ctyfast.WhollyKnown(v) {
 		return v
 	}
 	v, marks := v.Unmark()
@@ -232,7 +232,7 @@ func replaceUnknown(v cty.Value, fn func(cty.Value) cty.Value) cty.Value {
 		}
 		v = keyedLike(v, vals)
 	default:
-		vals := ctyset.Elements(v)
+		vals := ctyfast.Elements(v)
 		for i, ev := range vals {
 			vals[i] = replaceUnknown(ev, fn)
 		}

@@ -3,7 +3,7 @@ package value
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -110,7 +110,7 @@ func (f *sensitiveFinder) each(nesting provider.Nesting, path cty.Path, v cty.Va
 		}
 	case v.Type().IsSetType():
 		var inside sensitiveFinder
-		for _, ev := range ctyset.Each(v) {
+		for _, ev := range ctyfast.Each(v) {
 			visit(&inside, nil, ev)
 		}
 		if len(inside.found) > 0 {

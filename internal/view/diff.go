@@ -7,7 +7,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -172,7 +172,7 @@ func (s sides) op() op {
 		return create
 	case isAbsent(s.after):
 		return remove
-	case s.before.IsNull() && s.after.IsNull(), s.after.IsKnown() && ctyset.RawEquals(s.before, s.after):
+	case s.before.IsNull() && s.after.IsNull(), s.after.IsKnown() && ctyfast.RawEquals(s.before, s.after):
 		return same
 	}
 	return update
@@ -304,7 +304,7 @@ func memberNames(values ...cty.Value) []string {
 			}
 			continue
 		}
-		for key := range ctyset.Each(v) {
+		for key := range ctyfast.Each(v) {
 			names = append(names, key.AsString())
 		}
 	}

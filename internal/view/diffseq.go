@@ -3,7 +3,7 @@ package view
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
@@ -21,7 +21,7 @@ func items(v cty.Value, secrets *tfjson.Secrets) []item {
 		return nil
 	}
 	out := make([]item, 0, v.LengthInt())
-	for _, element := range ctyset.Each(v) {
+	for _, element := range ctyfast.Each(v) {
 		out = append(out, item{value: element, secrets: secrets.Item(len(out))})
 	}
 	return out
@@ -38,14 +38,14 @@ func number(lists ...[]item) {
 	for _, list := range lists {
 		for i := range list {
 			it := &list[i]
-			if !ctyset.WhollyKnown(it.value) {
+			if !ctyfast.WhollyKnown(it.value) {
 				it.id = next
 				next++
 				continue
 			}
 			hash := it.value.Hash()
 			for _, c := range classes[hash] {
-				if ctyset.RawEquals(c.value, it.value) && c.secrets.Any() == it.secrets.Any() {
+				if ctyfast.RawEquals(c.value, it.value) && c.secrets.Any() == it.secrets.Any() {
 					it.id = c.id
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -93,7 +93,7 @@ func inChangedSets(v, other cty.Value) map[string]bool {
 	}
 	each(other, func(set cty.Value) { others = append(others, set) })
 	each(v, func(set cty.Value) {
-		if !slices.ContainsFunc(others, func(o cty.Value) bool { return ctyset.RawEquals(o, set) }) {
+		if !slices.ContainsFunc(others, func(o cty.Value) bool { return ctyfast.RawEquals(o, set) }) {
 			add(set)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -118,7 +118,7 @@ func writeItems(b *bytes.Buffer, open, end string, v cty.Value, indent int) {
 	b.WriteString(open)
 	if v.LengthInt() > 0 {
 		b.WriteByte('\n')
-		for _, element := range ctyset.Each(v) {
+		for _, element := range ctyfast.Each(v) {
 			b.WriteString(strings.Repeat(" ", indent+2))
 			writeExpression(b, element, indent+2)
 			b.WriteString(",\n")

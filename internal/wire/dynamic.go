@@ -8,7 +8,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"github.com/zclconf/go-cty/cty/msgpack"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -18,7 +18,7 @@ func encodeValue(v cty.Value, ty cty.Type) (*plugin6.DynamicValue, error) {
 	if v == cty.NilVal {
 		v = cty.NullVal(ty)
 	}
-	b, err := guarded(func() ([]byte, error) { return ctyset.MarshalMsgpack(v, ty) })
+	b, err := guarded(func() ([]byte, error) { return ctyfast.MarshalMsgpack(v, ty) })
 	if err != nil {
 		return nil, describePath(err)
 	}

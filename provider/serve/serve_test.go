@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/wire"
-	"github.com/tombolo-iac/tombolo/internal/wire/ends"
+	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -101,7 +101,7 @@ func (e *echo) ReadData(ctx context.Context, req provider.ReadDataRequest) provi
 
 // connect is what a host does on its side.
 func connect(c *plugin.Client, version func() int) (provider.Provider, error) {
-	conn, err := ends.Connect(c)
+	conn, err := transport.Connect(c)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func command(mode string, args ...string) *exec.Cmd {
 func launch(t *testing.T, mode string, versions ...int) (*plugin.Client, provider.Provider) {
 	t.Helper()
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Calling(versions...), Cmd: command(mode), AutoMTLS: true,
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(versions...), Cmd: command(mode), AutoMTLS: true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(), SyncStdout: io.Discard, SyncStderr: io.Discard,
 	})
 	t.Cleanup(c.Kill)
@@ -175,7 +175,7 @@ func TestHostAndPluginAgreeOnTheBestVersion(t *testing.T) {
 
 func TestHostsWithoutNestedAttributesAreToldSo(t *testing.T) {
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Calling(5), Cmd: command("nested"), AutoMTLS: true,
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(5), Cmd: command("nested"), AutoMTLS: true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
 	defer c.Kill()
@@ -285,7 +285,7 @@ func TestDebuggedPluginServesOneClientAfterAnother(t *testing.T) {
 	reattach := parseReattach(t, found[1])
 	for _, name := range []string{"first ", "second "} {
 		c := plugin.NewClient(&plugin.ClientConfig{
-			HandshakeConfig: ends.Handshake, Plugins: ends.Calling(6)[6], Reattach: reattach,
+			HandshakeConfig: transport.Handshake, Plugins: transport.Calling(6)[6], Reattach: reattach,
 			AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 		})
 		p, err := connect(c, six)
@@ -382,7 +382,7 @@ func startPluginAndWait() {
 		cmd.Env = env
 	}
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Calling(6), Cmd: cmd, SkipHostEnv: true, AutoMTLS: true,
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(6), Cmd: cmd, SkipHostEnv: true, AutoMTLS: true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
 	p, err := connect(c, six)

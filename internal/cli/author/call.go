@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
-	"github.com/tombolo-iac/tombolo/internal/program/asking"
+	"github.com/tombolo-iac/tombolo/internal/program/invoke"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -17,7 +17,7 @@ func cmdCall() *command.Command {
 	return &command.Command{
 		Name: "call", Short: "Make one call of a provider, as JSON", Args: "ACTION [TYPE]", Mixed: true,
 		Long: `Make one call of a provider of any kind: the request is that of the protocol of program providers,
-as JSON on standard input, and so is the answer. ACTION is ` + strings.Join(asking.Actions[:len(asking.Actions)-1], ", ") + ` or ` + asking.Actions[len(asking.Actions)-1] + `;
+as JSON on standard input, and so is the answer. ACTION is ` + strings.Join(invoke.Actions[:len(invoke.Actions)-1], ", ") + ` or ` + invoke.Actions[len(invoke.Actions)-1] + `;
 TYPE is the type that it is about, or the function of the action call.
 
 What a request leaves out is made up: a create or update that has no member "planned" is planned
@@ -55,7 +55,7 @@ func call(ctx context.Context, c *command.Call, subject, input string) command.O
 	if len(c.Args) == 2 {
 		typ = c.Args[1]
 	}
-	answer, ok, err := asking.Ask(ctx, p, c.Args[0], typ, params)
+	answer, ok, err := invoke.Ask(ctx, p, c.Args[0], typ, params)
 	if err == nil {
 		fmt.Fprintf(c.Out, "%s\n", answer)
 	} else {

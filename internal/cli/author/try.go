@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
-	"github.com/tombolo-iac/tombolo/internal/program/trial"
+	"github.com/tombolo-iac/tombolo/internal/program/verify"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/provider/providertest"
@@ -71,7 +71,7 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if o.record != "" && o.replay != "" {
 		return c.Misuse("Contradicting flags", "-record and -replay exclude each other.")
 	}
-	t, diags := trial.Load(ctx, dir)
+	t, diags := verify.Load(ctx, dir)
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
@@ -85,7 +85,7 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if o.verbose {
 		say = said(c)
 	}
-	var noise trial.Noise
+	var noise verify.Noise
 	wrap := noise.Listening
 	switch {
 	case o.replay != "":
@@ -125,14 +125,14 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 }
 
 // tapeFor makes or reads the record, and with it the folder of the objects.
-func tapeFor(o testOptions) (tape *trial.Tape, remove func() error, err error) {
+func tapeFor(o testOptions) (tape *verify.Tape, remove func() error, err error) {
 	if o.replay != "" {
 		f, err := os.Open(o.replay)
 		if err != nil {
 			return nil, nil, err
 		}
 		defer f.Close()
-		tape, err := trial.ReadTape(f)
+		tape, err := verify.ReadTape(f)
 		return tape, func() error { return nil }, err
 	}
 	dir, err := command.TemporaryDir("tombolo-test")
@@ -142,7 +142,7 @@ func tapeFor(o testOptions) (tape *trial.Tape, remove func() error, err error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	return trial.NewTape(dir), func() error { return command.RemoveDir(dir) }, nil
+	return verify.NewTape(dir), func() error { return command.RemoveDir(dir) }, nil
 }
 
 // timed are checks that depend on how long calls take.
@@ -159,7 +159,7 @@ func timed(o providertest.Options) map[string]string {
 }
 
 // probe looks at what the suite does not see: how the program behaves as a program.
-func probe(ctx context.Context, c *command.Call, t *trial.Trial, noise *trial.Noise, s *score) {
+func probe(ctx context.Context, c *command.Call, t *verify.Trial, noise *verify.Noise, s *score) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -261,7 +261,7 @@ func checks(n int) string {
 	return fmt.Sprintf("%d checks", n)
 }
 
-func verdict(ctx context.Context, c *command.Call, t *trial.Trial, s *score, selected bool) (diags diag.List) {
+func verdict(ctx context.Context, c *command.Call, t *verify.Trial, s *score, selected bool) (diags diag.List) {
 	passed, failed := s.passed, s.failed
 	switch {
 	case ctx.Err() != nil:
@@ -271,7 +271,7 @@ func verdict(ctx context.Context, c *command.Call, t *trial.Trial, s *score, sel
 	}
 	fmt.Fprintf(c.Out, "\n%s passed.\n", checks(passed))
 	if untried := t.Untried(); len(untried) > 0 && !selected {
-		diags = diags.Warnf(nil, "Not everything was tried", "%s does not try:\n  %s", trial.FileName, strings.Join(untried, "\n  "))
+		diags = diags.Warnf(nil, "Not everything was tried", "%s does not try:\n  %s", verify.FileName, strings.Join(untried, "\n  "))
 	}
 	return diags
 }

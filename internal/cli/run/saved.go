@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -89,5 +89,5 @@ func planned(pl *plan.Plan, v *config.Variable) cty.Value {
 }
 
 func sameValue(a, b cty.Value) bool {
-	return a != cty.NilVal && b != cty.NilVal && ctyset.RawEquals(a, b)
+	return a != cty.NilVal && b != cty.NilVal && ctyfast.RawEquals(a, b)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // allTrueFunc and anyTrueFunc answer as soon as one element decides, even if others are not known yet. A null element is
@@ -57,7 +57,7 @@ var coalesceFunc = function.New(&function.Spec{
 		for i, arg := range args {
 			types[i] = arg.Type()
 		}
-		common, _ := ctyset.Unify(types)
+		common, _ := ctyfast.Unify(types)
 		if common == cty.NilType {
 			return cty.NilType, errors.New("all arguments must have the same type")
 		}
@@ -66,7 +66,7 @@ var coalesceFunc = function.New(&function.Spec{
 	RefineResult: notNull,
 	Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
 		for _, arg := range args {
-			candidate, err := ctyset.Convert(arg, ty)
+			candidate, err := ctyfast.Convert(arg, ty)
 			switch {
 			case err != nil:
 				return cty.NilVal, err
@@ -93,8 +93,8 @@ var containsFunc = function.New(&function.Spec{
 			return cty.NilVal, errors.New("argument must be list, tuple, or set")
 		}
 		undecided := false
-		for _, element := range ctyset.Each(args[0]) {
-			switch equal := ctyset.Equals(args[1], element); {
+		for _, element := range ctyfast.Each(args[0]) {
+			switch equal := ctyfast.Equals(args[1], element); {
 			case !equal.IsKnown():
 				undecided = true
 			case equal.True():
@@ -121,7 +121,7 @@ var indexFunc = function.New(&function.Spec{
 			return cty.NilVal, errors.New("cannot search an empty list")
 		}
 		for position, element := range args[0].Elements() {
-			switch equal := ctyset.Equals(element, args[1]); {
+			switch equal := ctyfast.Equals(element, args[1]); {
 			case !equal.IsKnown():
 				return cty.UnknownVal(cty.Number), nil
 			case equal.True():
@@ -225,8 +225,8 @@ var sumFunc = function.New(&function.Spec{
 			if err != nil || (number.IsKnown() && number.IsNull()) {
 				return cty.NilVal, function.NewArgErrorf(0, "argument must be list, set, or tuple of number values")
 			}
-			if ctyset.TooLong(number) {
-				return cty.NilVal, function.NewArgError(0, ctyset.ErrTooLong)
+			if ctyfast.TooLong(number) {
+				return cty.NilVal, function.NewArgError(0, ctyfast.ErrTooLong)
 			}
 			if total, err = stdlib.Add(total, number); err != nil {
 				return cty.NilVal, err

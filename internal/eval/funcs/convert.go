@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
@@ -21,19 +21,19 @@ func conversionFunc(want cty.Type) function.Function {
 			AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true,
 		}},
 		Type: func(args []cty.Value) (cty.Type, error) {
-			if _, err := ctyset.Convert(args[0], want); err != nil && convert.GetConversionUnsafe(args[0].Type(), want) == nil {
+			if _, err := ctyfast.Convert(args[0], want); err != nil && convert.GetConversionUnsafe(args[0].Type(), want) == nil {
 				return cty.NilType, cannotConvert(args[0].Type().FriendlyName(), want)
 			}
 			return want, nil // another error is one of the value
 		},
 		Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
-			converted, err := ctyset.Convert(args[0], want)
+			converted, err := ctyfast.Convert(args[0], want)
 			if err != nil {
 				// only the value, not its type, can be wrong here
 				return cty.NilVal, explainConversion(args[0], want)
 			}
-			if ctyset.TooLong(converted) {
-				return cty.NilVal, function.NewArgError(0, ctyset.ErrTooLong)
+			if ctyfast.TooLong(converted) {
+				return cty.NilVal, function.NewArgError(0, ctyfast.ErrTooLong)
 			}
 			return converted, nil
 		},

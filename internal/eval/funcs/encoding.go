@@ -17,7 +17,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/ianaindex"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // textFunc is a function from one string to another. run also gets the argument itself, to show it (quoted) in an error.
@@ -46,10 +46,10 @@ var jsonEncodeFunc = function.New(&function.Spec{
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: notNull,
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		if args[0].IsNull() || !ctyset.WhollyKnown(args[0]) {
+		if args[0].IsNull() || !ctyfast.WhollyKnown(args[0]) {
 			return stdlib.JSONEncodeFunc.Call(args)
 		}
-		encoded, err := ctyset.MarshalJSON(args[0], args[0].Type())
+		encoded, err := ctyfast.MarshalJSON(args[0], args[0].Type())
 		if err != nil {
 			return cty.NilVal, err
 		}

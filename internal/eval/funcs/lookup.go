@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // lookupFunc differs from the library's in that the default may be left out, and in what it does with it. Marks of
@@ -47,7 +47,7 @@ func lookupType(args []cty.Value) (cty.Type, error) {
 		}
 	case ty.IsMapType():
 		if len(args) == 3 {
-			if _, err := ctyset.Convert(args[2], ty.ElementType()); err != nil {
+			if _, err := ctyfast.Convert(args[2], ty.ElementType()); err != nil {
 				return cty.NilType, function.NewArgErrorf(2, "the default value must have the same type as the map elements")
 			}
 		}
@@ -75,7 +75,7 @@ func lookup(args []cty.Value, ty cty.Type) (cty.Value, error) {
 	if len(args) < 3 {
 		return cty.NilVal, fmt.Errorf("lookup failed to find key %s", quoted(args[1]))
 	}
-	fallback, err := ctyset.Convert(args[2], ty)
+	fallback, err := ctyfast.Convert(args[2], ty)
 	if err != nil {
 		return cty.NilVal, function.NewArgErrorf(2, "the default value must have the same type as the map elements")
 	}
@@ -104,11 +104,11 @@ var matchKeysFunc = function.New(&function.Spec{
 			return cty.NilVal, errors.New("length of keys and values should be equal")
 		}
 		common, _ := convert.UnifyUnsafe([]cty.Type{args[1].Type(), args[2].Type()})
-		keys, err := ctyset.Convert(args[1], common)
+		keys, err := ctyfast.Convert(args[1], common)
 		if err != nil {
 			return cty.NilVal, err
 		}
-		wanted, err := ctyset.Convert(args[2], cty.Set(common.ElementType()))
+		wanted, err := ctyfast.Convert(args[2], cty.Set(common.ElementType()))
 		if err != nil {
 			return cty.NilVal, err
 		}
@@ -118,11 +118,11 @@ var matchKeysFunc = function.New(&function.Spec{
 		values := args[0].AsValueSlice()
 		var matched []cty.Value
 		var known valueSet // when all of wanted is known
-		if ctyset.WhollyKnown(wanted) {
-			known = newValueSet(ctyset.Elements(wanted))
+		if ctyfast.WhollyKnown(wanted) {
+			known = newValueSet(ctyfast.Elements(wanted))
 		}
 		for i, key := range keys.AsValueSlice() {
-			if known != nil && ctyset.WhollyKnown(key) {
+			if known != nil && ctyfast.WhollyKnown(key) {
 				if known.has(key) {
 					matched = append(matched, values[i])
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // writableNumbers gives a function that refuses to make numbers out of a text which nobody can write down again. The text of a configuration has
@@ -21,8 +21,8 @@ import (
 func writableNumbers(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		result, err := f.Call(args)
-		if err == nil && ctyset.TooLong(result) {
-			return cty.NilVal, function.NewArgError(0, ctyset.ErrTooLong)
+		if err == nil && ctyfast.TooLong(result) {
+			return cty.NilVal, function.NewArgError(0, ctyfast.ErrTooLong)
 		}
 		return result, err
 	})
@@ -31,8 +31,8 @@ func writableNumbers(f function.Function) function.Function {
 // writableArguments gives a function that refuses to work with such numbers: to count to them takes their digits.
 func writableArguments(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
-		if i := slices.IndexFunc(args, ctyset.TooLong); i >= 0 {
-			return cty.NilVal, function.NewArgError(i, ctyset.ErrTooLong)
+		if i := slices.IndexFunc(args, ctyfast.TooLong); i >= 0 {
+			return cty.NilVal, function.NewArgError(i, ctyfast.ErrTooLong)
 		}
 		return f.Call(args)
 	})
@@ -55,12 +55,12 @@ func writableOperator(f function.Function) function.Function {
 		Type:         function.StaticReturnType(cty.Number),
 		RefineResult: func(b *cty.RefinementBuilder) *cty.RefinementBuilder { return b.NotNull() },
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			if slices.ContainsFunc(args, ctyset.TooLong) {
-				return cty.NilVal, ctyset.ErrTooLong
+			if slices.ContainsFunc(args, ctyfast.TooLong) {
+				return cty.NilVal, ctyfast.ErrTooLong
 			}
 			result, err := f.Call(args)
-			if err == nil && ctyset.TooLong(result) {
-				return cty.NilVal, ctyset.ErrTooLong
+			if err == nil && ctyfast.TooLong(result) {
+				return cty.NilVal, ctyfast.ErrTooLong
 			}
 			return result, notReal(err)
 		},

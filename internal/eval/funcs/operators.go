@@ -7,11 +7,11 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // What == and != do is a function of the hcl library, which asks cty, and what that says of objects with something unknown in them depends on
-// luck (ctyset.Equals). A plan must not.
+// luck (ctyfast.Equals). A plan must not.
 func init() {
 	hclsyntax.OpEqual.Impl = comparison(stdlib.EqualFunc, func(equal cty.Value) cty.Value { return equal })
 	hclsyntax.OpNotEqual.Impl = comparison(stdlib.NotEqualFunc, cty.Value.Not)
@@ -44,7 +44,7 @@ func comparison(library function.Function, result func(equal cty.Value) cty.Valu
 		Type:         function.StaticReturnType(cty.Bool),
 		RefineResult: notNull,
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			return result(ctyset.Equals(args[0], args[1])), nil
+			return result(ctyfast.Equals(args[0], args[1])), nil
 		},
 	})
 }

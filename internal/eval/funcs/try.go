@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // tryFunc and canFunc behave as those of HCL's tryfunc extension, which evaluates every expression twice, to find the
@@ -102,7 +102,7 @@ func mayTell(failure *hcl.Diagnostic) bool {
 	}
 	for ; ctx != nil; ctx = ctx.Parent() {
 		for _, v := range ctx.Variables {
-			if v != cty.NilVal && ctyset.ContainsMarked(v) {
+			if v != cty.NilVal && ctyfast.ContainsMarked(v) {
 				return true
 			}
 		}

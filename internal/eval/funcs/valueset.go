@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // valueSet answers in constant time whether it has a value. The set of the library sorts itself for every question, and its distinct
@@ -28,7 +28,7 @@ func (s valueSet) has(v cty.Value) bool {
 
 func (s valueSet) hasAt(hash int, v cty.Value) bool {
 	for _, candidate := range s[hash] {
-		if ctyset.RawEquals(candidate, v) {
+		if ctyfast.RawEquals(candidate, v) {
 			return true
 		}
 	}
@@ -51,7 +51,7 @@ var distinctFunc = function.New(&function.Spec{
 	Type:         sameType,
 	RefineResult: notNull,
 	Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
-		if !ctyset.WhollyKnown(args[0]) {
+		if !ctyfast.WhollyKnown(args[0]) {
 			return cty.UnknownVal(ty), nil
 		}
 		seen := valueSet{}
@@ -87,14 +87,14 @@ func setOperationFunc(library function.Function, combine func(sets [][]cty.Value
 		Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
 			sets := make([][]cty.Value, len(args))
 			for i, arg := range args {
-				set, err := ctyset.Convert(arg, ty)
+				set, err := ctyfast.Convert(arg, ty)
 				if err != nil {
 					return cty.NilVal, function.NewArgError(i, err)
 				}
-				if !unknownsDoNoHarm && !ctyset.WhollyKnown(set) {
+				if !unknownsDoNoHarm && !ctyfast.WhollyKnown(set) {
 					return cty.UnknownVal(ty), nil
 				}
-				sets[i] = ctyset.Elements(set)
+				sets[i] = ctyfast.Elements(set)
 			}
 			return cty.SetValFromValueSet(setOf(ty.ElementType(), combine(sets))), nil
 		},
@@ -114,7 +114,7 @@ func setOperationType(args []cty.Value) (cty.Type, error) {
 	if len(etys) == 0 {
 		return cty.Set(cty.DynamicPseudoType), nil
 	}
-	common, _ := ctyset.Unify(etys)
+	common, _ := ctyfast.Unify(etys)
 	if common == cty.NilType {
 		return cty.NilType, errors.New("given sets must all have compatible element types")
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // What an expression may make is bounded, so that a mistake in a few lines of configuration is an error and not the end of the machine. The limits are
@@ -193,7 +193,7 @@ func (s *size) take(v cty.Value) error {
 			s.parts -= v.LengthInt()
 			return nil
 		}
-		for _, ev := range ctyset.Each(v) {
+		for _, ev := range ctyfast.Each(v) {
 			if err := s.take(ev); err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ func TestSetWithMapsInsideForcesNoReplacementByChance(t *testing.T) {
 	}
 	attrs := map[string]*provider.Attribute{"items": {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingSet, Attributes: item}}}
 	for range 20 {
-		f := forcing{words: func(a *provider.Attribute) *manifest.Words { return &manifest.Words{ForceNew: a == inner} }}
+		f := replacementFinder{words: func(a *provider.Attribute) *manifest.Words { return &manifest.Words{ForceNew: a == inner} }}
 		f.object(nil, attrs, nil, object("before"), object("after"))
 		if len(f.found) > 0 {
 			t.Fatalf("%#v forces a replacement; only the note of an element has changed", f.found)

@@ -10,15 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/tombolo-iac/tombolo/internal/program/asking"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/invoke"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // askedToList asks for the objects of a type of the toy.
 func askedToList(t *testing.T, d driver, request string) (answer string, ok bool) {
 	t.Helper()
-	text, ok, err := asking.Ask(t.Context(), d.p, "list", "toy_thing", []byte(request))
+	text, ok, err := invoke.Ask(t.Context(), d.p, "list", "toy_thing", []byte(request))
 	if err != nil {
 		return err.Error(), false
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
@@ -61,7 +61,7 @@ func (h *handler) defaultPlan(rt *provider.ResourceType, t *manifest.Type, prior
 	if !t.Does("update") {
 		replace = value.Diff(prior, wanted)
 	} else if t.ForcesNew {
-		f := forcing{words: h.m().Words}
+		f := replacementFinder{words: h.m().Words}
 		f.object(nil, rt.Block.Attributes, rt.Block.Blocks, prior, wanted)
 		replace = f.found
 		value.SortPaths(replace)
@@ -203,7 +203,7 @@ func members(nesting provider.Nesting, path cty.Path, v cty.Value, visit func(ct
 	case provider.NestingSingle, provider.NestingGroup:
 		one(path, v)
 	case provider.NestingMap:
-		for key, ev := range ctyset.Each(v) {
+		for key, ev := range ctyfast.Each(v) {
 			one(path.IndexString(key.AsString()), ev)
 		}
 	case provider.NestingSet:

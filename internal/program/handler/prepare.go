@@ -17,7 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
-	"github.com/tombolo-iac/tombolo/internal/program/once"
+	"github.com/tombolo-iac/tombolo/internal/program/prepared"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
@@ -61,7 +61,7 @@ func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bo
 	if err != nil {
 		return "", false, err
 	}
-	err = once.Do(ctx, once.Work{
+	err = prepared.Do(ctx, prepared.Work{
 		Dir: start.Cache, Again: again,
 		Whole:   func() bool { return !lacks(m, start.Cache) },
 		Waiting: func() { say(fmt.Sprintf("Another process prepares provider %s. Waiting for it...", m.Name)) },

@@ -75,8 +75,8 @@ var modes = map[string]func(args []string){
 		b[len(b)-1] = 1
 		answer(map[string]string{"last": strconv.Itoa(int(b[len(b)-1]))})
 	},
-	// suicide ends by SIGKILL.
-	"suicide": func([]string) {
+	// killself ends by SIGKILL.
+	"killself": func([]string) {
 		self, err := os.FindProcess(os.Getpid())
 		check(err)
 		self.Kill()

@@ -100,12 +100,12 @@ func FromEnv(spec string, inner store.Files) (store.Files, error) {
 		return nil, fmt.Errorf("TOMBOLO_FAULT=%s: expected MODE:CALL, such as kill:17", spec)
 	}
 	f := Wrap(inner, Plan{n, Mode(mode)})
-	f.Die = suicide
+	f.Die = killself
 	return f, nil
 }
 
-// suicide ends the process as kill -9 does: nothing is flushed, nothing deferred runs.
-func suicide() {
+// killself ends the process as kill -9 does: nothing is flushed, nothing deferred runs.
+func killself() {
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		p.Kill()
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/ctyset"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -149,7 +149,7 @@ func (f *filler) given(a *provider.Attribute, v cty.Value) cty.Value {
 	if a.Nested != nil && v.IsKnown() && !v.IsNull() && a.Nested.Nesting == provider.NestingSingle && v.Type().IsObjectType() {
 		v = f.complete(a.Nested, v)
 	}
-	out, err := ctyset.Convert(v, a.ImpliedType())
+	out, err := ctyfast.Convert(v, a.ImpliedType())
 	if err != nil {
 		f.unsuitable(err.Error())
 		return f.made(a)

@@ -1,0 +1,311 @@
+package ctyfast
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// many is the number of members from which on it is worth while to convert one by one.
+const many = 32
+
+// Convert is convert.Convert. To make a collection of a tuple or an object, cty compares the type of each member with that of every other, even when all
+// have long got the same; so what is written out in a configuration takes it the square of its length. Here members are converted one by one.
+func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
+	got := v.Type()
+	if got.Equals(want.WithoutOptionalAttributesDeep()) {
+		return v, nil
+	}
+	if holdsMany(got) || want.IsCollectionType() && isLong(v) {
+		if out, ok := converted(v, want); ok {
+			return out, nil
+		}
+	}
+	out, err := convert.Convert(v, want)
+	if err != nil && unsuitable(got, want) {
+		err = errors.New(mismatch(got, want))
+	}
+	return out, err
+}
+
+// mismatch is convert.MismatchMessage, which names the first of several unsuitable members that it comes upon as Go ranges over a map. Here
+// it is the first by name.
+func mismatch(got, want cty.Type) string {
+	switch {
+	case got.IsObjectType() && want.IsObjectType():
+		wanted := want.AttributeTypes()
+		for name := range wanted {
+			if !got.HasAttribute(name) && !want.AttributeOptional(name) {
+				return convert.MismatchMessage(got, want) // tells all that are missing
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(wanted)) {
+			if got.HasAttribute(name) && unsuitable(got.AttributeType(name), wanted[name]) {
+				return fmt.Sprintf("attribute %q: %s", name, mismatch(got.AttributeType(name), wanted[name]))
+			}
+		}
+	case got.IsTupleType() && (want.IsListType() || want.IsSetType()):
+		for i, ety := range got.TupleElementTypes() {
+			if unsuitable(ety, want.ElementType()) {
+				return fmt.Sprintf("element %d: %s", i, mismatch(ety, want.ElementType()))
+			}
+		}
+	case got.IsObjectType() && want.IsMapType():
+		atys := got.AttributeTypes()
+		for _, name := range slices.Sorted(maps.Keys(atys)) {
+			if unsuitable(atys[name], want.ElementType()) {
+				return fmt.Sprintf("element %q: %s", name, mismatch(atys[name], want.ElementType()))
+			}
+		}
+	case got.IsMapType() && want.IsMapType():
+		return "incorrect map element type: " + mismatch(got.ElementType(), want.ElementType())
+	case want.IsListType() && (got.IsListType() || got.IsSetType()):
+		return "incorrect list element type: " + mismatch(got.ElementType(), want.ElementType())
+	case want.IsSetType() && (got.IsListType() || got.IsSetType()):
+		return "incorrect set element type: " + mismatch(got.ElementType(), want.ElementType())
+	}
+	return convert.MismatchMessage(got, want)
+}
+
+// unsuitable tells whether no value of a type can become one of another.
+func unsuitable(got, want cty.Type) bool {
+	return !got.Equals(want) && convert.GetConversionUnsafe(got, want) == nil
+}
+
+// Unify is convert.UnifyUnsafe, which compares each type with every other even if they are the same.
+//
+// What it finds depends on which types there are, and in which order they first and last appear: of the types that others could become it prefers the more
+// general, and those that are equally so come in the order in which the last of what precedes them comes. So the first and the last of each kind are enough.
+func Unify(types []cty.Type) (cty.Type, []convert.Conversion) {
+	if len(types) < 3 {
+		return convert.UnifyUnsafe(types)
+	}
+	kinds, of := kindsOf(types)
+	edge := make([]cty.Type, 0, 2*len(kinds))
+	place := make([]int, len(kinds)) // of each kind in edge
+	for i, ty := range types {
+		k := of[i]
+		if i == kinds[k].first {
+			place[k] = len(edge)
+		}
+		if i == kinds[k].first || i == kinds[k].last {
+			edge = append(edge, ty)
+		}
+	}
+	common, conversions := convert.UnifyUnsafe(edge)
+	if common == cty.NilType {
+		return common, nil
+	}
+	all := make([]convert.Conversion, len(types))
+	for i, k := range of {
+		all[i] = conversions[place[k]]
+	}
+	return common, all
+}
+
+// kind is a type among others: the first and the last place at which it is.
+type kind struct{ first, last int }
+
+// kindsOf tells which types are the same: the kinds that there are, and which one each type is of.
+func kindsOf(types []cty.Type) (kinds []kind, of []int) {
+	of = make([]int, len(types))
+	byText := map[string][]int{} // types that are not the same may have the same text, such as two of capsules
+	for i, ty := range types {
+		if i > 0 && ty.Equals(types[i-1]) {
+			of[i] = of[i-1]
+			kinds[of[i]].last = i
+			continue
+		}
+		k, text := -1, ty.GoString()
+		for _, other := range byText[text] {
+			if ty.Equals(types[kinds[other].first]) {
+				k = other
+			}
+		}
+		if k < 0 {
+			k = len(kinds)
+			kinds = append(kinds, kind{first: i})
+			byText[text] = append(byText[text], k)
+		}
+		of[i] = k
+		kinds[k].last = i
+	}
+	return kinds, of
+}
+
+// holdsMany tells whether a tuple or object with many members is in values of a type.
+func holdsMany(ty cty.Type) bool {
+	switch {
+	case ty.IsCollectionType():
+		return holdsMany(ty.ElementType())
+	case ty.IsTupleType():
+		etys := ty.TupleElementTypes()
+		if len(etys) >= many {
+			return true
+		}
+		for _, ety := range etys {
+			if holdsMany(ety) {
+				return true
+			}
+		}
+	case ty.IsObjectType():
+		atys := ty.AttributeTypes()
+		if len(atys) >= many {
+			return true
+		}
+		for _, aty := range atys {
+			if holdsMany(aty) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isLong tells whether a value is a collection with many elements.
+func isLong(v cty.Value) bool {
+	if v, _ = v.Unmark(); !v.Type().IsCollectionType() || !v.IsKnown() || v.IsNull() {
+		return false
+	}
+	n := v.Length() // which is unknown for some sets
+	return n.IsKnown() && v.LengthInt() >= many
+}
+
+// converted gives what cty would, or false when it is for cty to say: when members do not fit, and where what it does depends on more than
+// the members and their types. As there, a type with optional attributes is another than the same without.
+func converted(v cty.Value, want cty.Type) (cty.Value, bool) {
+	got := v.Type()
+	if want == cty.DynamicPseudoType || got.Equals(want) {
+		return v, true
+	}
+	if v.IsMarked() {
+		bare, marks := v.Unmark()
+		out, ok := converted(bare, want)
+		if !ok {
+			return cty.NilVal, false
+		}
+		return out.WithMarks(marks), true
+	}
+	if v.IsKnown() && !v.IsNull() {
+		switch {
+		case got.IsTupleType() && want.IsTupleType():
+			return convertedTuple(v, want)
+		case got.IsObjectType() && want.IsObjectType():
+			return convertedObject(v, want)
+		case want.IsMapType() && (got.IsObjectType() || got.IsMapType()):
+			return convertedMap(v, want)
+		case (want.IsListType() || want.IsSetType()) && (got.IsTupleType() || got.IsListType() || got.IsSetType()):
+			return convertedElements(v, want)
+		}
+	}
+	out, err := convert.Convert(v, want)
+	return out, err == nil
+}
+
+func convertedTuple(v cty.Value, want cty.Type) (cty.Value, bool) {
+	wanted := want.TupleElementTypes()
+	elements := v.AsValueSlice()
+	if len(elements) != len(wanted) {
+		return cty.NilVal, false
+	}
+	for i, ty := range wanted {
+		out, ok := converted(elements[i], ty)
+		if !ok {
+			return cty.NilVal, false
+		}
+		elements[i] = out
+	}
+	return cty.TupleVal(elements), true
+}
+
+func convertedObject(v cty.Value, want cty.Type) (cty.Value, bool) {
+	wanted := want.AttributeTypes()
+	members := make(map[string]cty.Value, len(wanted))
+	for name, ty := range wanted {
+		if !v.Type().HasAttribute(name) {
+			if !want.AttributeOptional(name) {
+				return cty.NilVal, false
+			}
+			members[name] = cty.NullVal(ty.WithoutOptionalAttributesDeep())
+			continue
+		}
+		out, ok := converted(v.GetAttr(name), ty)
+		if !ok {
+			return cty.NilVal, false
+		}
+		members[name] = plainNull(out)
+	}
+	return cty.ObjectVal(members), true
+}
+
+func convertedMap(v cty.Value, want cty.Type) (cty.Value, bool) {
+	members := v.AsValueMap()
+	names := slices.Sorted(maps.Keys(members)) // of types that are equally general the first is taken
+	list := make([]cty.Value, len(names))
+	for i, name := range names {
+		list[i] = members[name]
+	}
+	if list = sameType(v.Type(), list, want.ElementType()); list == nil {
+		return cty.NilVal, false
+	}
+	for i, name := range names {
+		members[name] = list[i]
+	}
+	return cty.MapVal(members), true
+}
+
+func convertedElements(v cty.Value, want cty.Type) (cty.Value, bool) {
+	if v.Type().IsSetType() && !WhollyKnown(v) {
+		return cty.NilVal, false // it is not known how many there are
+	}
+	list := sameType(v.Type(), Elements(v), want.ElementType())
+	if list == nil {
+		return cty.NilVal, false
+	}
+	if want.IsSetType() || !v.Type().IsTupleType() {
+		for i, e := range list {
+			list[i] = plainNull(e)
+		}
+	}
+	if want.IsSetType() {
+		return cty.SetVal(list), true
+	}
+	return cty.ListVal(list), true
+}
+
+// sameType gives members of a value the type that the elements of a collection have. None when they come to have different ones, or there are none.
+func sameType(from cty.Type, members []cty.Value, ety cty.Type) []cty.Value {
+	if ety == cty.DynamicPseudoType && !from.IsCollectionType() {
+		types := make([]cty.Type, len(members))
+		for i, m := range members {
+			types[i] = m.Type()
+		}
+		if ety, _ = Unify(types); ety == cty.NilType || ety == cty.DynamicPseudoType {
+			return nil
+		}
+	}
+	out := make([]cty.Value, len(members))
+	for i, m := range members {
+		c, ok := converted(m, ety)
+		if !ok || i > 0 && !c.Type().Equals(out[0].Type()) {
+			return nil
+		}
+		out[i] = c
+	}
+	if len(out) == 0 || !out[0].Type().Equals(out[0].Type().WithoutOptionalAttributesDeep()) {
+		return nil
+	}
+	return out
+}
+
+// plainNull takes the optional attributes from the type of null, and its marks, as cty does.
+func plainNull(v cty.Value) cty.Value {
+	if v.IsNull() {
+		return cty.NullVal(v.Type().WithoutOptionalAttributesDeep())
+	}
+	return v
+}

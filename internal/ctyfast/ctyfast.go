@@ -1,0 +1,266 @@
+// Package ctyfast does with values what cty does, at a cost that does not explode when they hold sets or long tuples. The results are the same, bit for bit.
+//
+// cty sorts a set each time that somebody looks at its elements, and to compare two elements it builds a text of each. A set of a thousand
+// objects takes some 100 ms to look at once, and a plan looks dozens of times: comparing, encoding, asking whether something is unknown.
+// Here the text of an element is built once for each look, where the order matters, and not at all where it does not:
+//
+//	for _, v := range ctyfast.Elements(set)   the order of cty
+//	ctyfast.RawEquals(a, b)                   cty.Value.RawEquals
+//	ctyfast.WhollyKnown(v)                    cty.Value.IsWhollyKnown
+//	ctyfast.HasMarkDeep(v, mark)              cty.Value.HasMarkDeep
+//	ctyfast.MarshalMsgpack                    Marshal of cty/msgpack
+//	ctyfast.MarshalJSON, UnmarshalJSON        those of cty/json, in one pass (write.go, read.go)
+//	ctyfast.ReadJSON                          the same, for those who have to know that nothing was unusual
+//	ctyfast.Convert(v, want)                  convert.Convert
+//	ctyfast.Unify(types)                      convert.UnifyUnsafe
+//	ctyfast.TooLong(v), Infinite(v)           whether there are numbers in it that cannot be written down, or stored
+//
+// cty gives no way to the elements of a set but the one that sorts. So this package looks into its values as they lie in memory (raw.go). Whether they lie
+// there as it expects is checked when the program starts; with a cty for which that is not so everything is left to cty, slower and no different.
+//
+// All functions are pure and safe for concurrent use. What to convert to what, and building values out of others, is left to cty.
+package ctyfast
+
+import (
+	"iter"
+	"math/big"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/set"
+)
+
+// Elements gives the elements of a list, set or tuple that is known, not null and not marked, in the order of cty.
+func Elements(v cty.Value) []cty.Value {
+	ty, raw := open(v)
+	s, ok := raw.(set.Set[any])
+	if !ok || !inside {
+		return v.AsValueSlice()
+	}
+	ety := ty.ElementType()
+	sorted, ok := sortedElements(ety, s)
+	if !ok {
+		return v.AsValueSlice()
+	}
+	vals := make([]cty.Value, len(sorted))
+	for i, e := range sorted {
+		vals[i] = closed(ety, e)
+	}
+	return vals
+}
+
+// Each is cty.Value.Elements: keys and elements of whatever can be iterated over.
+func Each(v cty.Value) iter.Seq2[cty.Value, cty.Value] {
+	if !v.Type().IsSetType() {
+		return v.Elements()
+	}
+	return func(yield func(cty.Value, cty.Value) bool) {
+		for _, e := range Elements(v) {
+			if !yield(e, e) {
+				return
+			}
+		}
+	}
+}
+
+// RawEquals tells whether two values are the same in type, content, marks and what is known of what is unknown.
+func RawEquals(a, b cty.Value) bool {
+	if !inside {
+		return a.RawEquals(b)
+	}
+	ta, ra := open(a)
+	tb, rb := open(b)
+	return ta.Equals(tb) && equal(ta, ra, rb)
+}
+
+func equal(ty cty.Type, a, b any) bool {
+	switch x := a.(type) {
+	case nil:
+		return b == nil
+	case string:
+		y, ok := b.(string)
+		return ok && x == y
+	case bool:
+		y, ok := b.(bool)
+		return ok && x == y
+	case *big.Float:
+		y, ok := b.(*big.Float)
+		return ok && (x == y || equalNumbers(x, y))
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		if len(x) > 0 && &x[0] == &y[0] {
+			return true
+		}
+		in := innerOf(ty)
+		for i := range x {
+			if !equal(in.element(i), x[i], y[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		in := innerOf(ty)
+		for k, xv := range x {
+			if yv, ok := y[k]; !ok || !equal(in.member(k), xv, yv) {
+				return false
+			}
+		}
+		return true
+	case set.Set[any]:
+		y, ok := b.(set.Set[any])
+		return ok && equalSets(ty.ElementType(), x, y)
+	}
+	va, vb := closed(ty, a), closed(ty, b) // unknown, marked or encapsulated
+	if va.IsMarked() && vb.IsMarked() {
+		if !va.HasSameMarks(vb) {
+			return false
+		}
+		va, _ = va.Unmark()
+		vb, _ = vb.Unmark()
+		return RawEquals(va, vb)
+	}
+	return va.RawEquals(vb)
+}
+
+// equalNumbers tells whether two numbers would be written alike, which decides for cty. Those of one precision are if they are the same, and so are whole ones.
+func equalNumbers(x, y *big.Float) bool {
+	if x.Prec() == y.Prec() || x.IsInt() || y.IsInt() {
+		return x.Cmp(y) == 0
+	}
+	return closed(cty.Number, x).RawEquals(closed(cty.Number, y))
+}
+
+// equalSets compares buckets, which need no order, and only where that does not settle it the sorted elements.
+func equalSets(ety cty.Type, a, b set.Set[any]) bool {
+	ba, bb := buckets(a), buckets(b)
+	if a.Length() != b.Length() {
+		return false
+	}
+	settled := len(ba) == len(bb)
+	for id, x := range ba {
+		if !settled {
+			break
+		}
+		y := bb[id]
+		settled = len(x) == 1 && len(y) == 1 && equal(ety, x[0], y[0])
+	}
+	if settled {
+		return true
+	}
+	sa, oka := sortedElements(ety, a)
+	sb, okb := sortedElements(ety, b)
+	if !oka || !okb {
+		return closed(cty.Set(ety), a).RawEquals(closed(cty.Set(ety), b))
+	}
+	for i := range sa {
+		if !equal(ety, sa[i], sb[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// WhollyKnown tells whether nothing in a value is unknown.
+func WhollyKnown(v cty.Value) bool {
+	if !inside {
+		return v.IsWhollyKnown()
+	}
+	ty, raw := open(v)
+	return known(ty, raw)
+}
+
+func known(ty cty.Type, raw any) bool {
+	switch x := raw.(type) {
+	case nil, string, bool, *big.Float:
+		return true
+	case []any:
+		in := innerOf(ty)
+		for i, e := range x {
+			if !known(in.element(i), e) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		in := innerOf(ty)
+		for k, e := range x {
+			if !known(in.member(k), e) {
+				return false
+			}
+		}
+		return true
+	case set.Set[any]:
+		ety := ty.ElementType()
+		for _, bucket := range buckets(x) {
+			for _, e := range bucket {
+				if !known(ety, e) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	v := closed(ty, raw)
+	if v.IsMarked() {
+		v, _ = v.Unmark()
+		return WhollyKnown(v)
+	}
+	return v.IsWhollyKnown()
+}
+
+// HasMarkDeep tells whether a value or something in it has the mark.
+func HasMarkDeep(v cty.Value, mark any) bool {
+	if !inside {
+		return v.HasMarkDeep(mark)
+	}
+	ty, raw := open(v)
+	return marked(ty, raw, func(v cty.Value) bool { return v.HasMark(mark) })
+}
+
+// ContainsMarked tells whether a value or something in it has any mark.
+func ContainsMarked(v cty.Value) bool {
+	if !inside {
+		return v.ContainsMarked()
+	}
+	ty, raw := open(v)
+	return marked(ty, raw, cty.Value.IsMarked)
+}
+
+func marked(ty cty.Type, raw any, is func(cty.Value) bool) bool {
+	switch x := raw.(type) {
+	case nil, string, bool, *big.Float, set.Set[any]: // the marks of what is in a set are those of the set
+		return false
+	case []any:
+		in := innerOf(ty)
+		for i, e := range x {
+			if marked(in.element(i), e, is) {
+				return true
+			}
+		}
+		return false
+	case map[string]any:
+		in := innerOf(ty)
+		for k, e := range x {
+			if marked(in.member(k), e, is) {
+				return true
+			}
+		}
+		return false
+	}
+	v := closed(ty, raw)
+	if is(v) {
+		return true
+	}
+	if v.IsMarked() {
+		v, _ = v.Unmark()
+		_, raw := open(v)
+		return marked(ty, raw, is)
+	}
+	return false
+}

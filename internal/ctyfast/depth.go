@@ -1,0 +1,32 @@
+package ctyfast
+
+import "github.com/zclconf/go-cty/cty"
+
+// MaxDepth is how deep the values may be nested that a state or a plan holds. It is that of what plugins answer; a state names the type of
+// some values beside them, in brackets that are twice as deep, and readers of JSON give up at 10,000 of them.
+const MaxDepth = 1000
+
+// TooDeep reports whether a value is nested deeper than states and plans hold.
+func TooDeep(v cty.Value) bool { return deeper(v.Type(), MaxDepth) }
+
+func deeper(ty cty.Type, left int) bool {
+	switch {
+	case left < 0:
+		return true
+	case ty.IsCollectionType():
+		return deeper(ty.ElementType(), left-1)
+	case ty.IsTupleType():
+		for _, e := range ty.TupleElementTypes() {
+			if deeper(e, left-1) {
+				return true
+			}
+		}
+	case ty.IsObjectType():
+		for _, e := range ty.AttributeTypes() {
+			if deeper(e, left-1) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,40 @@
+package ctyfast
+
+import (
+	"unsafe"
+	"weak"
+
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/set"
+)
+
+// Identity tells the memory of collections apart. Two values with the same identity have the same elements, and once the memory is given
+// back no other value gets the identity. It keeps nothing alive.
+type Identity struct {
+	at  weak.Pointer[byte]
+	len int
+}
+
+// IdentityOf gives the identity of a collection without marks of its own, and the beginning of its memory, with which runtime.AddCleanup
+// tells when it is given back. ok is false for what is no collection, or empty.
+func IdentityOf(v cty.Value) (id Identity, memory *byte, ok bool) {
+	if !inside {
+		return Identity{}, nil, false
+	}
+	n := 0
+	switch _, raw := open(v); raw := raw.(type) {
+	case []any:
+		if n = len(raw); n > 0 {
+			memory = (*byte)(unsafe.Pointer(unsafe.SliceData(raw)))
+		}
+	case map[string]any:
+		n, memory = len(raw), *(**byte)(unsafe.Pointer(&raw))
+	case set.Set[any]:
+		elements := buckets(raw)
+		n, memory = len(elements), *(**byte)(unsafe.Pointer(&elements))
+	}
+	if n == 0 || memory == nil {
+		return Identity{}, nil, false
+	}
+	return Identity{weak.Make(memory), n}, memory, true
+}

@@ -1,0 +1,422 @@
+package ctyfast
+
+import (
+	"encoding/json"
+	"maps"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	"github.com/zclconf/go-cty/cty/set"
+)
+
+const (
+	maxDepth      = 100  // of brackets
+	maxDigits     = 1000 // of a number, with its signs, point and exponent
+	maxNumberBits = 8192 // of the exponent of a number: less than what package provider allows those that come from outside
+)
+
+// UnmarshalJSON decodes a value of a type as cty/json does, which it leaves everything to that ReadJSON gives up on.
+func UnmarshalJSON(data []byte, ty cty.Type) (cty.Value, error) {
+	if v, ok := ReadJSON(data, ty); ok {
+		return v, nil
+	}
+	return ctyjson.Unmarshal(data, ty)
+}
+
+// ReadJSON decodes a value of a type in one pass, where cty/json copies and scans what is in brackets once for each bracket around it. It reads what Marshal
+// writes and what is written otherwise but means the same to every program. Everything else it gives up on: mistakes, for which Unmarshal of cty/json has the
+// words and the path; what that is lenient about, such as text behind the value; numbers that take long to write down; and deep nesting. What it does
+// read Unmarshal reads as the same value. The strings of the value share one copy of the data.
+func ReadJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) {
+	if !inside {
+		return cty.NilVal, false
+	}
+	defer func() {
+		if recover() != nil { // a type in the data contradicts itself; Unmarshal says whether it comes to that
+			v, ok = cty.NilVal, false
+		}
+	}()
+	r := reader{text: string(data)}
+	raw, is, ok := r.value(ty)
+	if r.space(); !ok || r.pos != len(r.text) {
+		return cty.NilVal, false
+	}
+	if is == cty.NilType {
+		is = ty
+	}
+	return closed(is, raw), true
+}
+
+// reader is at a place of a text. Its methods give false for what they cannot read, and nothing is to be read after that.
+type reader struct {
+	text  string
+	pos   int
+	depth int
+}
+
+// at gives the byte that is some places on, and 0 behind the end.
+func (r *reader) at(offset int) byte {
+	if i := r.pos + offset; i < len(r.text) {
+		return r.text[i]
+	}
+	return 0
+}
+
+func (r *reader) space() {
+	for c := r.at(0); c == ' ' || c == '\n' || c == '\t' || c == '\r'; c = r.at(0) {
+		r.pos++
+	}
+}
+
+// take reads a byte that has to come next, after space.
+func (r *reader) take(c byte) bool {
+	r.space()
+	if r.at(0) != c {
+		return false
+	}
+	r.pos++
+	return true
+}
+
+func (r *reader) word(w string) bool {
+	if !strings.HasPrefix(r.text[r.pos:], w) {
+		return false
+	}
+	r.pos += len(w)
+	return true
+}
+
+// value reads a value: what is in it, and its type if that is not the one that was asked for, which leaves it open.
+func (r *reader) value(ty cty.Type) (raw any, is cty.Type, ok bool) {
+	r.space()
+	if r.at(0) == 'n' {
+		return nil, cty.NilType, r.word("null")
+	}
+	switch {
+	case ty == cty.String:
+		s, plain, ok := r.string()
+		if !plain {
+			s = cty.NormalizeString(s)
+		}
+		return s, cty.NilType, ok
+	case ty == cty.Bool:
+		if r.at(0) == 't' {
+			return true, cty.NilType, r.word("true")
+		}
+		return false, cty.NilType, r.word("false")
+	case ty == cty.Number:
+		n, ok := r.number()
+		return n, cty.NilType, ok
+	case ty.IsObjectType():
+		return r.object(ty)
+	case ty.IsMapType():
+		m, ok := r.keyed(ty.ElementType())
+		return m, cty.NilType, ok
+	case ty.IsListType():
+		list, ok := r.elements(ty.ElementType())
+		return list, cty.NilType, ok
+	case ty.IsSetType():
+		s, ok := r.set(ty.ElementType())
+		return s, cty.NilType, ok
+	case ty.IsTupleType():
+		return r.tuple(ty)
+	case ty == cty.DynamicPseudoType:
+		return r.dynamic()
+	}
+	return nil, cty.NilType, false
+}
+
+// members reads what is in brackets; each has to read one member.
+func (r *reader) members(opening, closing byte, each func() bool) bool {
+	if !r.take(opening) || r.depth == maxDepth {
+		return false
+	}
+	if r.take(closing) {
+		return true
+	}
+	r.depth++
+	for each() {
+		if r.take(closing) {
+			r.depth--
+			return true
+		}
+		if !r.take(',') {
+			return false
+		}
+	}
+	return false
+}
+
+// name reads the name of a member and what separates it from its value.
+func (r *reader) name() (name string, plain, ok bool) {
+	r.space()
+	name, plain, ok = r.string()
+	return name, plain, ok && r.take(':')
+}
+
+// object reads an object. What comes twice counts the second time, and what does not come is null.
+func (r *reader) object(ty cty.Type) (any, cty.Type, bool) {
+	if len(ty.OptionalAttributes()) > 0 {
+		return nil, cty.NilType, false
+	}
+	atys := ty.AttributeTypes()
+	vals := make(map[string]any, len(atys))
+	var types map[string]cty.Type // of the attributes, if they are not those that were asked for
+	ok := r.members('{', '}', func() bool {
+		name, _, ok := r.name()
+		aty, known := atys[name]
+		if !ok || !known {
+			return false
+		}
+		raw, is, ok := r.value(aty)
+		vals[name] = raw
+		if is == cty.NilType {
+			is = aty
+		} else if types == nil {
+			types = maps.Clone(atys)
+		}
+		if types != nil {
+			types[name] = is
+		}
+		return ok
+	})
+	if len(vals) < len(atys) {
+		for name := range atys {
+			if _, there := vals[name]; !there {
+				vals[name] = nil
+			}
+		}
+	}
+	if types != nil {
+		return vals, cty.Object(types), ok
+	}
+	return vals, cty.NilType, ok
+}
+
+// keyed reads a map. It gives up on keys that may become the same.
+func (r *reader) keyed(ety cty.Type) (map[string]any, bool) {
+	vals := map[string]any{}
+	ok := r.members('{', '}', func() bool {
+		key, plain, ok := r.name()
+		if !ok || !plain && cty.NormalizeString(key) != key {
+			return false
+		}
+		raw, is, ok := r.value(ety)
+		vals[key] = raw
+		return ok && is == cty.NilType
+	})
+	return vals, ok
+}
+
+// elements reads the elements of a list or set. It gives up on those whose types are not that which was asked for: they have to agree.
+func (r *reader) elements(ety cty.Type) ([]any, bool) {
+	vals := []any{}
+	ok := r.members('[', ']', func() bool {
+		raw, is, ok := r.value(ety)
+		if cap(vals) == 0 {
+			vals = make([]any, 0, 4)
+		}
+		vals = append(vals, raw)
+		return ok && is == cty.NilType
+	})
+	return vals, ok
+}
+
+func (r *reader) set(ety cty.Type) (set.Set[any], bool) {
+	_, empty := open(cty.SetValEmpty(ety))
+	s := empty.(set.Set[any])
+	vals, ok := r.elements(ety)
+	if !ok {
+		return s, false // and the text of a number, which the set asks for, may be long
+	}
+	for _, e := range vals {
+		s.Add(e)
+	}
+	return s, true
+}
+
+func (r *reader) tuple(ty cty.Type) (any, cty.Type, bool) {
+	etys := ty.TupleElementTypes()
+	vals, types, same := make([]any, 0, len(etys)), make([]cty.Type, 0, len(etys)), true
+	ok := r.members('[', ']', func() bool {
+		if len(vals) == len(etys) {
+			return false
+		}
+		ety := etys[len(vals)]
+		raw, is, ok := r.value(ety)
+		if is == cty.NilType {
+			is = ety
+		} else {
+			same = false
+		}
+		vals, types = append(vals, raw), append(types, is)
+		return ok
+	})
+	ok = ok && len(vals) == len(etys)
+	if same || !ok {
+		return vals, cty.NilType, ok
+	}
+	return vals, cty.Tuple(types), ok
+}
+
+// dynamic reads a value and the type that comes with it, behind it where Marshal wrote them.
+func (r *reader) dynamic() (any, cty.Type, bool) {
+	ty, start, end := cty.NilType, -1, -1
+	ok := r.members('{', '}', func() bool {
+		name, _, ok := r.name()
+		r.space()
+		from := r.pos
+		if !ok || !r.skip() {
+			return false
+		}
+		switch {
+		case name == "type" && ty == cty.NilType:
+			return json.Unmarshal([]byte(r.text[from:r.pos]), &ty) == nil
+		case name == "value" && start < 0:
+			start, end = from, r.pos
+			return true
+		}
+		return false
+	})
+	if !ok || ty == cty.NilType || start < 0 {
+		return nil, cty.NilType, false
+	}
+	behind := r.pos
+	r.pos, r.depth = start, r.depth+1
+	raw, is, ok := r.value(ty)
+	ok = ok && r.pos == end
+	r.pos, r.depth = behind, r.depth-1
+	if is == cty.NilType {
+		is = ty
+	}
+	return raw, is, ok
+}
+
+// skip goes to the end of a value that is read later, and makes sure of nothing.
+func (r *reader) skip() bool {
+	from, depth := r.pos, 0
+	for ; r.pos < len(r.text); r.pos++ {
+		switch r.text[r.pos] {
+		case '"':
+			if !r.quoted() {
+				return false
+			}
+			r.pos--
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			if depth == 0 {
+				return r.pos > from
+			}
+			depth--
+		case ',', ' ', '\n', '\t', '\r':
+			if depth == 0 {
+				return true
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			r.pos++
+			return true
+		}
+	}
+	return false
+}
+
+// quoted goes behind the string that begins here.
+func (r *reader) quoted() bool {
+	for r.pos++; r.pos < len(r.text); r.pos++ {
+		switch r.text[r.pos] {
+		case '\\':
+			r.pos++
+		case '"':
+			r.pos++
+			return true
+		}
+	}
+	return false
+}
+
+// string reads a string, and tells whether it is plain: ASCII without escapes.
+func (r *reader) string() (s string, plain, ok bool) {
+	if r.at(0) != '"' {
+		return "", false, false
+	}
+	rest := r.text[r.pos+1:]
+	for i := range len(rest) {
+		switch c := rest[i]; {
+		case c == '"':
+			r.pos += i + 2
+			return rest[:i], true, true
+		case c < ' ' || c >= 0x80 || c == '\\':
+			from := r.pos
+			if !r.quoted() {
+				return "", false, false
+			}
+			// What is to be made of escapes and of what is not UTF-8 is settled where cty/json leaves it to.
+			return s, false, json.Unmarshal([]byte(r.text[from:r.pos]), &s) == nil
+		}
+	}
+	return "", false, false
+}
+
+// number reads a number exactly, as far as the precision of cty goes.
+func (r *reader) number() (*big.Float, bool) {
+	from := r.pos
+	if r.at(0) == '-' {
+		r.pos++
+	}
+	if r.at(0) == '0' {
+		r.pos++
+	} else if !r.digits() {
+		return nil, false
+	}
+	whole := true
+	if r.at(0) == '.' {
+		whole = false
+		if r.pos++; !r.digits() {
+			return nil, false
+		}
+	}
+	if r.at(0)|0x20 == 'e' {
+		whole = false
+		if r.pos++; r.at(0) == '+' || r.at(0) == '-' {
+			r.pos++
+		}
+		if !r.digits() {
+			return nil, false
+		}
+	}
+	text := r.text[from:r.pos]
+	if len(text) > maxDigits {
+		return nil, false
+	}
+	if whole {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n != 0 { // a zero may be a negative one
+			return new(big.Float).SetPrec(512).SetInt64(n), true
+		}
+	}
+	v, err := cty.ParseNumberVal(text)
+	if err != nil {
+		return nil, false
+	}
+	_, raw := open(v)
+	n := raw.(*big.Float)
+	exponent := n.MantExp(nil)
+	return n, !n.IsInf() && -maxNumberBits <= exponent && exponent <= maxNumberBits
+}
+
+// digits reads at least one digit.
+func (r *reader) digits() bool {
+	from := r.pos
+	for c := r.at(0); '0' <= c && c <= '9'; c = r.at(0) {
+		r.pos++
+	}
+	return r.pos > from
+}

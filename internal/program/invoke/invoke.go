@@ -1,0 +1,272 @@
+// Package invoke makes single calls of a provider, of whatever kind, with the JSON of the program protocol: the requests that a program would
+// get, and the answers that it would give (docs/program-protocol.md). It is how authors try a provider without a configuration.
+//
+//	answer, err := asking.Ask(ctx, p, "read", "notes_note", []byte(`{"state": {"path": "/a"}}`))
+//
+// Members that a request leaves out are made up as the engine would: the plan of a create or update from its config, a configuration
+// without attributes. The member "provider" configures the provider before the call.
+package invoke
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/message"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Actions are what can be asked.
+var Actions = slices.Sorted(maps.Keys(actions))
+
+// action is one: the kind of its types, and what it does.
+type action struct {
+	kind provider.ResourceKind
+	// alone is set for actions that have no type.
+	alone bool
+	run   func(*asking) diag.List
+}
+
+var actions = map[string]action{
+	"validate": {kind: provider.ManagedResource, run: (*asking).validate},
+	"plan":     {kind: provider.ManagedResource, run: (*asking).plan},
+	"create":   {kind: provider.ManagedResource, run: (*asking).change},
+	"update":   {kind: provider.ManagedResource, run: (*asking).change},
+	"delete":   {kind: provider.ManagedResource, run: (*asking).remove},
+	"read":     {kind: provider.ManagedResource, run: (*asking).read},
+	"import":   {kind: provider.ManagedResource, run: (*asking).imported},
+	"upgrade":  {kind: provider.ManagedResource, run: (*asking).upgrade},
+	"list":     {kind: provider.ManagedResource, run: (*asking).list},
+	"data":     {kind: provider.DataSource, run: (*asking).data},
+	"open":     {kind: provider.EphemeralResource, run: (*asking).open},
+	"renew":    {kind: provider.EphemeralResource, run: (*asking).renew},
+	"close":    {kind: provider.EphemeralResource, run: (*asking).close},
+	"call":     {alone: true, run: (*asking).call},
+	"schema":   {alone: true},
+	"configure": {alone: true, run: func(*asking) diag.List {
+		return nil // has been done
+	}},
+}
+
+// Ask makes one call. typ is the type, or the function of the action call. The answer is a JSON object, also when the provider answers with
+// errors, which are in it; ok tells whether there are none. err is about what cannot be asked.
+func Ask(ctx context.Context, p provider.Provider, name, typ string, params []byte) (answer []byte, ok bool, err error) {
+	act, known := actions[name]
+	if !known {
+		return nil, false, fmt.Errorf("there is no action %q; there are %s.%s", name, strings.Join(Actions, ", "), diag.DidYouMean(name, Actions))
+	}
+	a := &asking{ctx: ctx, p: p, action: name, typ: typ, out: map[string]json.RawMessage{}}
+	if a.params, err = strictjson.Parse(params); err != nil {
+		return nil, false, fmt.Errorf("the request is no JSON: %w", err)
+	}
+	if a.text = params; a.params.Kind != strictjson.Object {
+		return nil, false, fmt.Errorf("the request must be an object, not %s", a.params.Kind)
+	}
+	schema, diags := p.Schema(ctx)
+	if diags.HasErrors() {
+		return a.answer(diags)
+	}
+	if name == "schema" { // which no configuration has a part in
+		a.describe(schema)
+		return a.answer(diags)
+	}
+	if a.schema = schema; !act.alone {
+		if err := a.find(act.kind); err != nil {
+			return nil, false, err
+		}
+	}
+	if diags = a.configure(); diags.HasErrors() || a.err != nil {
+		return a.answer(diags)
+	}
+	return a.answer(diags.Extend(act.run(a)))
+}
+
+// describe answers with the schema.
+func (a *asking) describe(s *provider.Schema) {
+	var text bytes.Buffer
+	if a.err = tfjson.ProviderSchema(&text, s); a.err == nil {
+		a.out["schema"] = text.Bytes()
+	}
+}
+
+type asking struct {
+	ctx         context.Context
+	p           provider.Provider
+	action, typ string
+	params      *strictjson.Value
+	text        []byte
+	schema      *provider.Schema
+	kind        provider.ResourceKind
+	rt          *provider.ResourceType
+
+	out map[string]json.RawMessage
+	err error // the first thing of the request that cannot be understood
+}
+
+// find finds the type. validate is for types of every kind.
+func (a *asking) find(kind provider.ResourceKind) error {
+	kinds := []provider.ResourceKind{kind}
+	if a.action == "validate" {
+		kinds = []provider.ResourceKind{provider.ManagedResource, provider.DataSource, provider.EphemeralResource}
+	}
+	for _, k := range kinds {
+		if rt := a.schema.Type(k, a.typ); rt != nil {
+			a.kind, a.rt = k, rt
+			return nil
+		}
+	}
+	var names []string
+	for _, k := range kinds {
+		switch k {
+		case provider.DataSource:
+			names = slices.AppendSeq(names, maps.Keys(a.schema.Data))
+		case provider.EphemeralResource:
+			names = slices.AppendSeq(names, maps.Keys(a.schema.Ephemeral))
+		default:
+			names = slices.AppendSeq(names, maps.Keys(a.schema.Resources))
+		}
+	}
+	slices.Sort(names)
+	return fmt.Errorf("the provider has no type %q for %s; it has: %s.%s", a.typ, a.action, strings.Join(names, ", "), diag.DidYouMean(a.typ, names))
+}
+
+func (a *asking) answer(diags diag.List) ([]byte, bool, error) {
+	if a.err != nil {
+		return nil, false, a.err
+	}
+	if len(diags) > 0 {
+		a.out["diagnostics"] = problems(diags)
+	}
+	text, err := json.MarshalIndent(a.out, "", "  ")
+	return text, !diags.HasErrors(), err
+}
+
+// object reads an object of a block from the request, with the tree of what is unknown in it. Without the member it is null.
+func (a *asking) object(name string, b *provider.Block) cty.Value {
+	given := a.params.Get(name)
+	if given == nil || given.Kind == strictjson.Null {
+		return cty.NullVal(b.ImpliedType())
+	}
+	v, wrong := message.Codec{Block: b}.Overlay(b.EmptyValue(), given, a.params.Get(name+"_unknown"), a.text)
+	if len(wrong) > 0 && a.err == nil {
+		a.err = fmt.Errorf("the member %q of the request does not fit the schema: %w", name, wrong[0])
+	}
+	return v
+}
+
+// config is the object config, which may be left out.
+func (a *asking) config() cty.Value {
+	if v := a.object("config", a.rt.Block); !v.IsNull() {
+		return v
+	}
+	return a.rt.Block.EmptyValue()
+}
+
+func (a *asking) string(name string) string {
+	if v := a.params.Get(name); v != nil && v.Kind == strictjson.String {
+		return v.Text
+	}
+	return ""
+}
+
+func (a *asking) raw(name string) []byte {
+	if v := a.params.Get(name); v != nil && v.Kind != strictjson.Null {
+		return a.text[v.Offset:v.End]
+	}
+	return nil
+}
+
+func (a *asking) identity() cty.Value {
+	given := a.params.Get("identity")
+	if given == nil || given.Kind == strictjson.Null || a.rt.Identity == nil {
+		return cty.NilVal
+	}
+	v, wrong := message.DecodeValue(a.rt.Identity.ImpliedType(), given, a.text)
+	if len(wrong) > 0 && a.err == nil {
+		a.err = fmt.Errorf(`the member "identity" of the request does not fit the schema: %w`, wrong[0])
+	}
+	return v
+}
+
+// put adds an object to the answer.
+func (a *asking) put(name string, v cty.Value) {
+	if v == cty.NilVal {
+		return
+	}
+	values, unknown := message.Codec{Block: a.rt.Block}.Encode(v)
+	a.out[name] = values
+	if string(unknown) != "{}" {
+		a.out[name+"_unknown"] = unknown
+	}
+}
+
+// beside adds what goes with an object. Plugins may keep private data that is no JSON.
+func (a *asking) beside(private []byte, identity cty.Value) {
+	if len(private) > 0 {
+		if !json.Valid(private) {
+			private, _ = json.Marshal(private)
+		}
+		a.out["private"] = private
+	}
+	if identity != cty.NilVal && !identity.IsNull() && a.rt.Identity != nil {
+		a.out["identity"], _ = message.EncodeValue(a.rt.Identity.ImpliedType(), identity)
+	}
+}
+
+func (a *asking) time(name string, t time.Time) {
+	if !t.IsZero() {
+		a.out[name] = message.Text(t.UTC().Format(time.RFC3339))
+	}
+}
+
+func problems(diags diag.List) json.RawMessage {
+	type problem struct {
+		Severity  string `json:"severity"`
+		Summary   string `json:"summary"`
+		Detail    string `json:"detail,omitempty"`
+		Attribute []any  `json:"attribute,omitempty"`
+	}
+	list := make([]problem, len(diags))
+	for i, d := range diags {
+		list[i] = problem{Severity: "warning", Summary: d.Summary, Detail: d.Detail}
+		if d.Severity == diag.Error {
+			list[i].Severity = "error"
+		}
+		for _, step := range d.Path {
+			switch s := step.(type) {
+			case cty.GetAttrStep:
+				list[i].Attribute = append(list[i].Attribute, s.Name)
+			case cty.IndexStep:
+				if s.Key.Type() == cty.String {
+					list[i].Attribute = append(list[i].Attribute, s.Key.AsString())
+				} else if s.Key.Type() == cty.Number {
+					list[i].Attribute = append(list[i].Attribute, json.Number(s.Key.AsBigFloat().Text('f', 0)))
+				}
+			}
+		}
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic("asking: " + err.Error()) // strings and numbers alone
+	}
+	return text
+}
+
+// proposed is what the engine would ask to plan.
+func (a *asking) proposed(prior, config cty.Value) cty.Value {
+	if v := a.object("proposed", a.rt.Block); !v.IsNull() {
+		return v
+	}
+	return value.Propose(a.rt.Block, prior, config)
+}

@@ -1,0 +1,11 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows)
+
+package prepared
+
+import "os"
+
+func tryLock(*os.File) bool { return true }
+
+func unlock(*os.File) {}
+
+func inheritable(*os.File) []*os.File { return nil }

@@ -1,0 +1,39 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package prepared_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/program/prepared"
+)
+
+func TestWhatWasLeftBehindDoesNotKeepTheLock(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	child := exec.Command("cat")
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: func(_ context.Context, hold []*os.File) error {
+		child.ExtraFiles = hold
+		return child.Start()
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		_ = child.Wait()
+	}()
+	made := false
+	if err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Again: true, Waiting: func() { t.Error("it is waited for") }, Make: func(context.Context, []*os.File) error {
+		made = true
+		return nil
+	}}); err != nil || !made {
+		t.Errorf("got %v, made is %t", err, made)
+	}
+}

@@ -1,0 +1,136 @@
+// Package prepared makes the content of a folder once for all processes of a machine: what takes long to make, or must not be seen half made.
+//
+// Of several processes one works, under a lock beside the folder, and the others wait for it. That the folder is whole is told by a mark in it,
+// which is written last. What a process that was killed has left behind is removed, and made again from the beginning. A folder that is whole is
+// only looked at, so that it may be on a disk that cannot be written to.
+//
+//	err := once.Do(ctx, once.Work{Dir: dir, Make: func(ctx context.Context, hold []*os.File) error { return unpack(dir) }})
+//
+// Where a file system has no locks nobody waits.
+package prepared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Work is the content of one folder.
+type Work struct {
+	Dir string
+	// Again asks to make it even if it is whole, and over what is there.
+	Again bool
+	// Whole, if it is set, is asked of a folder with a mark: someone may have removed a part of it.
+	Whole func() bool
+	// Waiting is told, once, that another process works.
+	Waiting func()
+	// Make makes the content; the folder is there. What it starts and does not see to its end, because this process is killed, ought to inherit the
+	// files hold: as long as one has them, no other process begins.
+	Make func(ctx context.Context, hold []*os.File) error
+}
+
+// mark is the name of the file that says that a folder is whole.
+const mark = ".whole"
+
+// look is how often it is tried to get the lock.
+const look = 50 * time.Millisecond
+
+// Do sees to it that the folder is whole. The error is that of Make, or of the system, or the cause with which the context has ended.
+func Do(ctx context.Context, w Work) error {
+	if !w.Again && w.done() {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(w.Dir), 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(w.Dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := wait(ctx, lock, w.Waiting); err != nil {
+		return err
+	}
+	defer unlock(lock) // whatever has inherited it
+	switch {
+	case w.Again:
+		if err := os.Remove(filepath.Join(w.Dir, mark)); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	case w.done():
+		return nil
+	default:
+		if err := removeAll(w.Dir); err != nil {
+			return fmt.Errorf("remove what was left unfinished: %w", err)
+		}
+	}
+	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
+		return err
+	}
+	if err := w.Make(ctx, inheritable(lock)); err != nil {
+		return err
+	}
+	return w.finish()
+}
+
+// removeAll removes a folder, and folders in it that nobody may write to, as module caches have them.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+func (w Work) done() bool {
+	info, err := os.Stat(filepath.Join(w.Dir, mark))
+	return err == nil && info.Mode().IsRegular() && (w.Whole == nil || w.Whole())
+}
+
+// finish writes the mark.
+func (w Work) finish() error {
+	f, err := os.CreateTemp(w.Dir, mark+"-*")
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if err2 := f.Close(); err == nil {
+		err = err2
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(w.Dir, mark))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// wait waits for the lock.
+func wait(ctx context.Context, lock *os.File, waiting func()) error {
+	for first := true; ; first = false {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if tryLock(lock) {
+			return nil
+		}
+		if first && waiting != nil {
+			waiting()
+		}
+		select {
+		case <-time.After(look):
+		case <-ctx.Done():
+		}
+	}
+}

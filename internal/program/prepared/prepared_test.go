@@ -1,0 +1,148 @@
+package prepared_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/program/prepared"
+)
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOneWorksAndTheOthersWaitForIt(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	begun, finish := make(chan struct{}), make(chan struct{})
+	var works, waited atomic.Int32
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Waiting: func() {
+				if waited.Add(1) == 3 {
+					close(finish)
+				}
+			}, Make: func(context.Context, []*os.File) error {
+				if works.Add(1) == 1 {
+					close(begun)
+				}
+				<-finish
+				write(t, filepath.Join(dir, "x"), "whole")
+				return nil
+			}})
+			if text, err2 := os.ReadFile(filepath.Join(dir, "x")); err != nil || err2 != nil || string(text) != "whole" {
+				t.Errorf("got %v, %v, %q", err, err2, text)
+			}
+		})
+	}
+	<-begun
+	all.Wait()
+	if works.Load() != 1 {
+		t.Errorf("%d have worked", works.Load())
+	}
+}
+
+func TestWhatWasNotFinishedIsMadeFromTheBeginning(t *testing.T) {
+	dir, broken := filepath.Join(t.TempDir(), "d"), errors.New("broken")
+	try := func(w prepared.Work, err error) (made bool) {
+		w.Dir = dir
+		got := prepared.Do(t.Context(), prepared.Work{Dir: dir, Again: w.Again, Whole: w.Whole, Make: func(context.Context, []*os.File) error {
+			made = true
+			if _, left := os.Stat(filepath.Join(dir, "left")); (left == nil) != w.Again {
+				t.Errorf("what an earlier one has left: %v", left)
+			}
+			write(t, filepath.Join(dir, "left"), "")
+			return err
+		}})
+		if !errors.Is(got, err) {
+			t.Errorf("got %v", got)
+		}
+		return made
+	}
+	for _, step := range []struct {
+		name string
+		work prepared.Work
+		err  error
+		want bool
+	}{
+		{"fails", prepared.Work{}, broken, true},
+		{"made from the beginning", prepared.Work{}, nil, true},
+		{"there", prepared.Work{}, nil, false},
+		{"again", prepared.Work{Again: true}, nil, true},
+		{"there after that", prepared.Work{}, nil, false},
+		{"not whole any more", prepared.Work{Whole: func() bool { return false }}, nil, true},
+		{"again, and fails", prepared.Work{Again: true}, broken, true},
+		{"not trusted after that", prepared.Work{}, nil, true},
+	} {
+		if made := try(step.work, step.err); made != step.want {
+			t.Errorf("%s: made is %t", step.name, made)
+		}
+	}
+}
+
+func TestTheWaitEndsWithTheContext(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: func(context.Context, []*os.File) error {
+		why := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		err := prepared.Do(ctx, prepared.Work{Dir: dir, Waiting: func() { cancel(why) }, Make: func(context.Context, []*os.File) error { return nil }})
+		if !errors.Is(err, why) {
+			t.Errorf("got %v", err)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFolderThatIsWholeNeedNotBeWritable(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "d")
+	make := func(context.Context, []*os.File) error { return nil }
+	if err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: make}); err != nil {
+		t.Fatal(err)
+	}
+	// Without its lock file, which a disk that cannot be written to would not let anybody open.
+	if err := os.Remove(dir + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: make}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir + ".lock"); err == nil {
+		t.Error("the lock was taken to look at it")
+	}
+}
+
+func TestWhatWasNotFinishedIsRemovedEvenIfItsFoldersAreReadOnly(t *testing.T) {
+	dir, broken := filepath.Join(t.TempDir(), "d"), errors.New("broken")
+	cache := filepath.Join(dir, "module", "cache")
+	err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: func(context.Context, []*os.File) error {
+		if err := os.MkdirAll(cache, 0o700); err != nil {
+			return err
+		}
+		write(t, filepath.Join(cache, "x"), "x")
+		return errors.Join(broken, os.Chmod(cache, 0o500), os.Chmod(filepath.Dir(cache), 0o500))
+	}})
+	if !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	err = prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: func(context.Context, []*os.File) error {
+		if _, err := os.Stat(cache); !os.IsNotExist(err) {
+			t.Errorf("it is left: %v", err)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,141 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/session"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Noise finds what a program prints on standard output that is no answer, in calls of any outcome. Such a call may fail for another reason as
+// well, or the program is lucky today: a warning of a library is printed on other machines only.
+type Noise struct {
+	mu    sync.Mutex
+	found map[string]string // by action and type
+}
+
+// Listening gives a caller that listens to what another does.
+func (n *Noise) Listening(c handler.Caller) handler.Caller { return &listening{c, n} }
+
+type listening struct {
+	handler.Caller
+	noise *Noise
+}
+
+// Call implements handler.Caller.
+func (l *listening) Call(ctx context.Context, c handler.Call) (*handler.Answer, error) {
+	a, err := l.Caller.Call(ctx, c)
+	var bad *handler.OutputError
+	switch {
+	case ctx.Err() != nil: // the output may be cut
+	case errors.As(err, &bad):
+		l.noise.note(c, bad.Line)
+	case err == nil && a != nil && len(bytes.TrimSpace(a.Result)) > 0:
+		if _, wrong := strictjson.Parse(a.Result); wrong != nil {
+			l.noise.note(c, a.Result)
+		}
+	}
+	return a, err
+}
+
+func (n *Noise) note(c handler.Call, output []byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.found == nil {
+		n.found = map[string]string{}
+	}
+	n.found[strings.TrimSpace(c.Action+" "+c.Type)] = program.Excerpt(output)
+}
+
+// Problems tells what was found.
+func (n *Noise) Problems() (list []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, call := range slices.Sorted(maps.Keys(n.found)) {
+		list = append(list, fmt.Sprintf("%s printed something on standard output that is no answer: %s\nStandard output is for answers only. Send what is for people, and what commands and libraries print, to standard error.", call, n.found[call]))
+	}
+	return list
+}
+
+// begin is the time that a program of one call gets to begin waiting for its input.
+const begin = time.Second
+
+// Ends starts the program, tells it to end while it waits for its input, and gives what is wrong when it has not ended after the patience, which
+// is when engines kill it. It gives nothing where programs cannot be told.
+func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem string, err error) {
+	if runtime.GOOS == "windows" {
+		return "", nil
+	}
+	if _, _, err := handler.Prepare(ctx, t.manifest, handler.Surroundings{}, false, func(string) {}); err != nil {
+		return "", err
+	}
+	start, err := handler.NewStart(t.manifest, handler.Surroundings{})
+	if err != nil {
+		return "", err
+	}
+	if t.manifest.Mode != manifest.Session {
+		start.Argv = append(start.Argv, t.anyCall()...)
+	}
+	talk, err := program.Converse(program.Command{Argv: start.Argv, Env: start.Env, Grace: time.Second})
+	if err != nil {
+		return "", err
+	}
+	var read sync.WaitGroup
+	defer func() {
+		talk.End(0)
+		read.Wait()
+		talk.Stdout.Close()
+	}()
+	if t.manifest.Mode == manifest.Session {
+		conn := session.New(talk.Stdin, talk.Stdout)
+		hello, err := conn.Begin("initialize", fmt.Appendf(nil, `{"protocol":[%d],"host":"tombolo","log":"info"}`, manifest.Protocol), nil)
+		if err != nil {
+			return "", err
+		}
+		read.Go(func() { _ = conn.Write() })
+		read.Go(func() { conn.Fail(errors.Join(conn.Read(), io.EOF)) })
+		select {
+		case <-hello.Done():
+		case <-time.After(time.Minute):
+		case <-ctx.Done():
+		}
+	} else {
+		read.Go(func() { _, _ = io.Copy(io.Discard, talk.Stdout) })
+		talk.EndedWithin(begin)
+	}
+	talk.Terminate()
+	if talk.EndedWithin(patience) {
+		return "", nil
+	}
+	return fmt.Sprintf("it was sent SIGTERM while it waited for input, and is still there %s later. Engines kill it then: what it was about to make is lost to them. Let the signal end it, or end soon in its handler.", patience), nil
+}
+
+// anyCall gives the arguments of a call, which is not made.
+func (t *Trial) anyCall() []string {
+	for _, of := range []struct {
+		action string
+		types  map[string]*provider.ResourceType
+	}{{"read", t.schema.Resources}, {"data", t.schema.Data}, {"open", t.schema.Ephemeral}} {
+		for _, name := range slices.Sorted(maps.Keys(of.types)) {
+			return []string{of.action, name}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.schema.Functions)) {
+		return []string{"call", name}
+	}
+	return []string{"configure"}
+}

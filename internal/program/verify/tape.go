@@ -1,0 +1,153 @@
+package verify
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+)
+
+// Tape is a record of calls and their answers. The calls of one trial may be made at the same time; a call is found again by what it asks.
+type Tape struct {
+	dir string
+
+	mu      sync.Mutex // guards what follows
+	entries []entry
+	next    map[string][]int // by key: entries that have not been played
+	last    map[string]int
+}
+
+// entry is one call. A tape is a text with one on each line, behind a line that tells the folder.
+type entry struct {
+	Action  string           `json:"action"`
+	Type    string           `json:"type,omitempty"`
+	Params  json.RawMessage  `json:"params"`
+	Result  string           `json:"result"` // as text: it may be no JSON
+	Failure *handler.Failure `json:"failure,omitempty"`
+	Program string           `json:"program,omitempty"`
+}
+
+func (e entry) key() string { return e.Action + " " + e.Type + " " + string(e.Params) }
+
+// NewTape begins a record; dir is the folder of the objects.
+func NewTape(dir string) *Tape { return &Tape{dir: dir} }
+
+type head struct {
+	Dir string `json:"dir"`
+}
+
+// ReadTape reads a record.
+func ReadTape(r io.Reader) (*Tape, error) {
+	t := &Tape{next: map[string][]int{}, last: map[string]int{}}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 128<<20)
+	var h head
+	for number := 1; lines.Scan(); number++ {
+		var e entry
+		var err error
+		if number == 1 {
+			err = json.Unmarshal(lines.Bytes(), &h)
+		} else if err = json.Unmarshal(lines.Bytes(), &e); err == nil {
+			t.next[e.key()] = append(t.next[e.key()], len(t.entries))
+			t.entries = append(t.entries, e)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d of the record: %w", number, err)
+		}
+	}
+	t.dir = h.Dir
+	return t, lines.Err()
+}
+
+// Dir is the folder that the objects were in.
+func (t *Tape) Dir() string { return t.dir }
+
+// WriteTo writes the record.
+func (t *Tape) WriteTo(w io.Writer) (int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(head{t.dir})
+	for _, e := range t.entries {
+		if err == nil {
+			err = enc.Encode(e)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	return out.WriteTo(w)
+}
+
+// Recording gives a caller that keeps what another does.
+func (t *Tape) Recording(c handler.Caller) handler.Caller { return &recording{c, t} }
+
+type recording struct {
+	handler.Caller
+	tape *Tape
+}
+
+func (r *recording) Call(ctx context.Context, c handler.Call) (*handler.Answer, error) {
+	a, err := r.Caller.Call(ctx, c)
+	if err == nil && a != nil {
+		e := entry{Action: c.Action, Type: c.Type, Params: plain(c.Params), Result: string(a.Result), Failure: a.Failure, Program: a.Program}
+		r.tape.mu.Lock()
+		r.tape.entries = append(r.tape.entries, e)
+		r.tape.mu.Unlock()
+	}
+	return a, err
+}
+
+// plain gives params without what differs with the time, and with the members in one order.
+func plain(params []byte) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(params, &members) != nil {
+		return params
+	}
+	delete(members, "deadline")
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(members) != nil {
+		return params
+	}
+	return bytes.TrimSpace(out.Bytes())
+}
+
+// Playing gives a caller that answers from the record. Calls that ask the same are answered in their order, and after the last as that.
+func (t *Tape) Playing(handler.Caller) handler.Caller { return playing{t} }
+
+type playing struct{ tape *Tape }
+
+// Call implements handler.Caller.
+func (p playing) Call(ctx context.Context, c handler.Call) (*handler.Answer, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	t, key := p.tape, entry{Action: c.Action, Type: c.Type, Params: plain(c.Params)}.key()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if list := t.next[key]; len(list) > 0 {
+		t.last[key], t.next[key] = list[0], list[1:]
+	}
+	i, ok := t.last[key]
+	if !ok {
+		return nil, fmt.Errorf("the record has no call of %s with this request: %s", strings.TrimSpace(c.Action+" "+c.Type), plain(c.Params))
+	}
+	e := t.entries[i]
+	return &handler.Answer{Result: []byte(e.Result), Failure: e.Failure, Program: e.Program}, nil
+}
+
+// Prepare implements handler.Caller: no program is needed.
+func (playing) Prepare(context.Context, func(string)) error { return nil }
+
+// Close implements handler.Caller.
+func (playing) Close() error { return nil }

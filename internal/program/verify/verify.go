@@ -1,0 +1,353 @@
+// Package verify takes a program provider through the suite that every provider passes (package providertest), with the values of a file
+// beside its manifest, tombolo-test.json. It is what `tombolo provider test` does.
+//
+// In the strings of the file, {dir} is a folder that the objects of the trial may be in, and {n} a number that no two objects have in
+// common. A trial may be recorded, every call with its answer, and repeated later from the record instead of the program: that shows, with
+// no cloud and no interpreter, that a changed manifest still fits what the program answers (tape.go).
+//
+//	t, diags := trial.Load(ctx, "./notes")
+//	o, err := t.Options(dir, nil, say)
+//	for r := range providertest.Results(ctx, o) { ... }
+package verify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/message"
+	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
+	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/provider/providertest"
+)
+
+// FileName is the name of the file.
+const FileName = "tombolo-test.json"
+
+// file is what it says.
+type file struct {
+	Schema    string          `json:"$schema"` // for editors
+	Provider  json.RawMessage `json:"provider"`
+	Resources []struct {
+		Name   string          `json:"name"`
+		Type   string          `json:"type"`
+		Config json.RawMessage `json:"config"`
+		// Updates and Replacements are changes to the configuration: of the object, and of those that need a new one.
+		Updates      []json.RawMessage `json:"updates"`
+		Replacements []json.RawMessage `json:"replacements"`
+		Invalid      []json.RawMessage `json:"invalid"`
+		Import       string            `json:"import"` // the attribute that the object is imported by
+		Slow         json.RawMessage   `json:"slow"`
+	} `json:"resources"`
+	Data      []read `json:"data"`
+	Ephemeral []read `json:"ephemeral"`
+	Functions []struct {
+		Name string          `json:"name"`
+		Args json.RawMessage `json:"args"`
+		Want json.RawMessage `json:"want"` // nothing: the call has to fail
+	} `json:"functions"`
+}
+
+// read is something to read once.
+type read struct {
+	Name   string          `json:"name"`
+	Type   string          `json:"type"`
+	Config json.RawMessage `json:"config"`
+	Want   json.RawMessage `json:"want"`
+}
+
+// Trial is a provider with what to try it with.
+type Trial struct {
+	manifest *manifest.Manifest
+	schema   *provider.Schema
+	file     file
+}
+
+const badTrial = "Provider cannot be tested"
+
+// Load reads manifest and file of a folder. A program that tells its schema is started for it.
+func Load(ctx context.Context, dir string) (*Trial, diag.List) {
+	m, diags := manifest.Load(dir)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	t := &Trial{manifest: m}
+	text, err := os.ReadFile(filepath.Join(dir, FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, diags.Errorf(nil, badTrial, "There is no %s in %s. It says with which values to try the provider, such as\n\n%s", FileName, dir, sample(m))
+	}
+	if err != nil {
+		return nil, diags.AppendError(badTrial, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t.file); err != nil {
+		return nil, diags.Errorf(nil, badTrial, "%s is not what it must be: %s.", FileName, err)
+	}
+	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{})
+	var more diag.List
+	t.schema, more = p.Schema(ctx)
+	if err := p.Close(); err != nil {
+		more = more.AppendError(badTrial, err)
+	}
+	if diags = diags.Extend(more); diags.HasErrors() {
+		return nil, diags
+	}
+	return t, diags
+}
+
+// sample is a file that could be written for a provider.
+func sample(m *manifest.Manifest) string {
+	typ := m.Name + "_thing"
+	if m.Schema != nil && len(m.Schema.Resources) > 0 {
+		typ = slices.Sorted(maps.Keys(m.Schema.Resources))[0]
+	}
+	return fmt.Sprintf(`  {"resources": [{"type": %q, "config": {"path": "{dir}/{n}"}, "updates": [{"text": "x"}]}]}`, typ)
+}
+
+// Options are those of the suite. Objects are to be in dir. wrap changes how calls are made; nil leaves that as it is.
+func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, say func(handler.Output)) (providertest.Options, error) {
+	v := values{dir: dir}
+	o := providertest.Options{
+		New: func(context.Context) (provider.Provider, error) {
+			caller := handler.NewCaller(t.manifest, handler.Surroundings{})
+			if wrap != nil {
+				caller = wrap(caller)
+			}
+			return handler.New(t.manifest, caller, handler.Options{Output: func(_ context.Context, o handler.Output) { say(o) }}), nil
+		},
+		Config: v.attrs(t.file.Provider, 0), Goroutines: 4,
+	}
+	for _, r := range t.file.Resources {
+		if t.schema.Type(provider.ManagedResource, r.Type) == nil {
+			return o, t.noType("resource", r.Type, slices.Sorted(maps.Keys(t.schema.Resources)))
+		}
+		words := t.manifest.Type(provider.ManagedResource, r.Type)
+		one := providertest.Resource{Name: r.Name, Type: r.Type, Config: func(n int) providertest.Attrs { return v.attrs(r.Config, n) }}
+		for i, text := range slices.Concat(r.Updates, r.Replacements) {
+			one.Updates = append(one.Updates, providertest.Update{
+				Name: names(v.attrs(text, 0)), Vary: func(n int) providertest.Attrs { return v.attrs(text, n) }, Replaces: i >= len(r.Updates),
+			})
+		}
+		for _, text := range r.Invalid {
+			change := v.attrs(text, 0)
+			one.Invalid = append(one.Invalid, providertest.Invalid{Name: names(change), Change: change})
+		}
+		by := r.Import
+		if by == "" && words != nil {
+			by = words.Import
+		}
+		if by == "" && words.Does("import") {
+			by = "id"
+		}
+		if by != "" {
+			one.Import = &providertest.Import{ID: func(state cty.Value) string { return text(state, by) }}
+		}
+		one.Numbers = numbers(t.schema.Resources[r.Type].Block)
+		if r.Slow != nil {
+			one.Slow = v.attrs(r.Slow, 0)
+		}
+		o.Resources = append(o.Resources, one)
+	}
+	for _, d := range t.file.Data {
+		o.Data = append(o.Data, providertest.Data{Name: d.Name, Type: d.Type, Config: v.attrs(d.Config, 0), Want: v.attrs(d.Want, 0)})
+	}
+	for _, e := range t.file.Ephemeral {
+		o.Ephemeral = append(o.Ephemeral, providertest.Ephemeral{Name: e.Name, Type: e.Type, Config: v.attrs(e.Config, 0), Want: v.attrs(e.Want, 0)})
+	}
+	if err := t.functions(&v, &o); err != nil {
+		return o, err
+	}
+	return o, v.err
+}
+
+// numbers gives the attributes and blocks in which a configuration can give a number, at any depth.
+func numbers(b *provider.Block) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
+		if takesNumber(b.Attributes[name]) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
+		if len(numbers(&b.Blocks[name].Block)) > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func takesNumber(a *provider.Attribute) bool {
+	switch {
+	case !a.Required && !a.Optional:
+		return false
+	case a.Nested == nil:
+		return manifest.HoldsNumbers(a.Type)
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Values(a.Nested.Attributes)), takesNumber)
+}
+
+func (t *Trial) noType(kind, name string, known []string) error {
+	return fmt.Errorf("%s tries the %s %q, which the provider does not have; it has: %s.%s", FileName, kind, name, strings.Join(known, ", "), diag.DidYouMean(name, known))
+}
+
+func (t *Trial) functions(v *values, o *providertest.Options) error {
+	for _, f := range t.file.Functions {
+		spec := t.schema.Functions[f.Name]
+		if spec == nil {
+			return t.noType("function", f.Name, slices.Sorted(maps.Keys(t.schema.Functions)))
+		}
+		one := providertest.Function{Name: f.Name, Want: cty.NilVal}
+		text := v.fill(f.Args, 0)
+		args, err := strictjson.Parse(text)
+		if err != nil || args.Kind != strictjson.Array {
+			return fmt.Errorf(`the function %s needs "args" in %s, an array`, f.Name, FileName)
+		}
+		for i, item := range args.Items {
+			param := spec.VarParam
+			if i < len(spec.Params) {
+				param = &spec.Params[i]
+			}
+			if param == nil {
+				return fmt.Errorf("%s gives the function %s %d arguments; it takes %d", FileName, f.Name, len(args.Items), len(spec.Params))
+			}
+			arg, wrong := message.DecodeValue(param.Type, item, text)
+			if len(wrong) > 0 {
+				return fmt.Errorf("argument %d of the function %s in %s: %w", i, f.Name, FileName, wrong[0])
+			}
+			one.Args = append(one.Args, arg)
+		}
+		if f.Want != nil {
+			text := v.fill(f.Want, 0)
+			want, err := strictjson.Parse(text)
+			if err != nil {
+				return err
+			}
+			var wrong []error
+			result, problems := message.DecodeValue(spec.Return, want, text)
+			for _, p := range problems {
+				wrong = append(wrong, p)
+			}
+			if err := errors.Join(wrong...); err != nil {
+				return fmt.Errorf("the result of the function %s in %s: %w", f.Name, FileName, err)
+			}
+			one.Want = result
+		}
+		o.Functions = append(o.Functions, one)
+	}
+	return nil
+}
+
+// Untried lists what the file leaves out: types, and attributes that nothing changes.
+func (t *Trial) Untried() (list []string) {
+	v := values{}
+	for _, name := range slices.Sorted(maps.Keys(t.schema.Resources)) {
+		changed, tried := map[string]bool{}, false
+		for _, r := range t.file.Resources {
+			if r.Type != name {
+				continue
+			}
+			tried = true
+			for _, text := range slices.Concat(r.Updates, r.Replacements) {
+				for attr := range v.attrs(text, 0) {
+					changed[attr] = true
+				}
+			}
+		}
+		if !tried {
+			list = append(list, "resource "+name)
+			continue
+		}
+		block := t.schema.Resources[name].Block
+		for _, attr := range slices.Sorted(maps.Keys(block.Attributes)) {
+			if a := block.Attributes[attr]; (a.Required || a.Optional) && !changed[attr] {
+				list = append(list, "a change of "+name+"."+attr)
+			}
+		}
+	}
+	rest := func(kind string, all map[string]*provider.ResourceType, tried []read) {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if !slices.ContainsFunc(tried, func(r read) bool { return r.Type == name }) {
+				list = append(list, kind+" "+name)
+			}
+		}
+	}
+	rest("data source", t.schema.Data, t.file.Data)
+	rest("ephemeral resource", t.schema.Ephemeral, t.file.Ephemeral)
+	for _, name := range slices.Sorted(maps.Keys(t.schema.Functions)) {
+		if !slices.ContainsFunc(t.file.Functions, func(f struct {
+			Name string          `json:"name"`
+			Args json.RawMessage `json:"args"`
+			Want json.RawMessage `json:"want"`
+		}) bool {
+			return f.Name == name
+		}) {
+			list = append(list, "function "+name)
+		}
+	}
+	return list
+}
+
+// values reads the values of the file, and remembers the first that is none.
+type values struct {
+	dir string
+	err error
+}
+
+func (v *values) fill(text json.RawMessage, n int) []byte {
+	dir := message.Text(v.dir)
+	return []byte(strings.NewReplacer("{dir}", string(dir[1:len(dir)-1]), "{n}", strconv.Itoa(n)).Replace(string(text)))
+}
+
+func (v *values) attrs(text json.RawMessage, n int) providertest.Attrs {
+	if text == nil {
+		return nil
+	}
+	filled := v.fill(text, n)
+	ty, err := ctyjson.ImpliedType(filled)
+	var obj cty.Value
+	if err == nil {
+		obj, err = ctyjson.Unmarshal(filled, ty)
+	}
+	if err == nil && !ty.IsObjectType() {
+		err = errors.New("an object was expected")
+	}
+	if err != nil {
+		v.err = errors.Join(v.err, fmt.Errorf("%s in %s: %w", text, FileName, err))
+		return nil
+	}
+	return obj.AsValueMap()
+}
+
+func names(a providertest.Attrs) string { return strings.Join(slices.Sorted(maps.Keys(a)), ", ") }
+
+// text gives an attribute as the id of an import.
+func text(state cty.Value, attr string) string {
+	if !state.Type().HasAttribute(attr) {
+		return ""
+	}
+	v := state.GetAttr(attr)
+	switch {
+	case v.IsNull() || !v.IsKnown():
+		return ""
+	case v.Type() == cty.String:
+		return v.AsString()
+	case v.Type() == cty.Number:
+		return v.AsBigFloat().Text('f', -1)
+	}
+	return ""
+}

@@ -1,0 +1,101 @@
+package validation
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/sdk/schema"
+)
+
+// IsPortNumber demands the number of a port of TCP or UDP.
+func IsPortNumber(value interface{}, key string) ([]string, []error) {
+	return IntBetween(1, 65535)(value, key)
+}
+
+// IsIPAddress demands an address of either version of the protocol.
+func IsIPAddress(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string { return unless(net.ParseIP(v) != nil, "has to be an IP address, but is %q", v) })(value, key)
+}
+
+// IsCIDR demands a network such as 10.0.0.0/8.
+func IsCIDR(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string {
+		_, err := netip.ParsePrefix(v)
+		return unless(err == nil, "has to be a network such as 10.0.0.0/8, but is %q", v)
+	})(value, key)
+}
+
+// IsURLWithHTTPorHTTPS demands an address of the web.
+func IsURLWithHTTPorHTTPS(value interface{}, key string) ([]string, []error) {
+	return IsURLWithScheme([]string{"http", "https"})(value, key)
+}
+
+// IsURLWithScheme demands a URL with a host, of one of some schemes. The message does not show it: it may hold a password.
+func IsURLWithScheme(schemes []string) schema.SchemaValidateFunc {
+	return check(func(v string) string {
+		u, err := url.Parse(v)
+		return unless(err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme), "has to be a URL with a host and one of the schemes %q", schemes)
+	})
+}
+
+// IsPortNumberOrZero demands a number from 0 to 65535.
+func IsPortNumberOrZero(value interface{}, key string) ([]string, []error) {
+	return IntBetween(0, 65535)(value, key)
+}
+
+// IsIPv4Address demands an address of version 4.
+func IsIPv4Address(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string {
+		a, err := netip.ParseAddr(v)
+		return unless(err == nil && a.Is4(), "has to be an IPv4 address")
+	})(value, key)
+}
+
+// IsIPv6Address demands an address of version 6.
+func IsIPv6Address(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string {
+		a, err := netip.ParseAddr(v)
+		return unless(err == nil && a.Is6() && a.Zone() == "", "has to be an IPv6 address")
+	})(value, key)
+}
+
+// IsMACAddress demands an address of hardware.
+func IsMACAddress(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string {
+		_, err := net.ParseMAC(v)
+		return unless(err == nil, "has to be a MAC address")
+	})(value, key)
+}
+
+// IsURLWithHTTPS demands a URL of a secure server.
+func IsURLWithHTTPS(value interface{}, key string) ([]string, []error) {
+	return IsURLWithScheme([]string{"https"})(value, key)
+}
+
+// IsCIDRNetwork demands a network with a prefix of min to max bits, written with its first address.
+func IsCIDRNetwork(min, max int) schema.SchemaValidateFunc {
+	return check(func(v string) string {
+		p, err := netip.ParsePrefix(v)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("has to be a network such as 10.0.0.0/8, but is %q", v)
+		case p != p.Masked():
+			return fmt.Sprintf("has to be the address of a network: that of %s is %s", v, p.Masked())
+		}
+		return unless(p.Bits() >= min && p.Bits() <= max, "has to have a prefix of %d to %d bits, but %s has %d", min, max, v, p.Bits())
+	})
+}
+
+// IsIPv4Range demands two addresses with a dash between them, the smaller one first.
+func IsIPv4Range(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string {
+		from, to, _ := strings.Cut(v, "-")
+		first, err1 := netip.ParseAddr(from)
+		last, err2 := netip.ParseAddr(to)
+		return unless(err1 == nil && err2 == nil && first.Is4() && last.Is4() && first.Less(last), "has to be a range such as 10.0.0.1-10.0.0.9, but is %q", v)
+	})(value, key)
+}

@@ -1,0 +1,140 @@
+package validation
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tombolo-iac/tombolo/sdk/schema"
+)
+
+// StringInSlice demands one of some texts, in any case of letters if ignoreCase says so.
+func StringInSlice(valid []string, ignoreCase bool) schema.SchemaValidateFunc {
+	return check(func(v string) string {
+		found := slices.ContainsFunc(valid, func(s string) bool { return s == v || ignoreCase && strings.EqualFold(s, v) })
+		return unless(found, "has to be one of %q, but is %q", valid, v)
+	})
+}
+
+// StringNotInSlice refuses some texts.
+func StringNotInSlice(invalid []string, ignoreCase bool) schema.SchemaValidateFunc {
+	return check(func(v string) string {
+		found := slices.ContainsFunc(invalid, func(s string) bool { return s == v || ignoreCase && strings.EqualFold(s, v) })
+		return unless(!found, "must not be any of %q", invalid)
+	})
+}
+
+// StringLenBetween demands a text of min to max characters.
+func StringLenBetween(min, max int) schema.SchemaValidateFunc {
+	return check(func(v string) string {
+		n := utf8.RuneCountInString(v)
+		return unless(n >= min && n <= max, "has to have from %d to %d characters, but has %d", min, max, n)
+	})
+}
+
+// StringMatch demands a text in which an expression is found. The message, if there is one, says so better.
+func StringMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
+	return check(func(v string) string {
+		if message != "" {
+			return unless(r.MatchString(v), "is not as it has to be: %s", message)
+		}
+		return unless(r.MatchString(v), "has to match the expression %s", r)
+	})
+}
+
+// StringDoesNotMatch demands a text in which an expression is not found.
+func StringDoesNotMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
+	return check(func(v string) string {
+		if message != "" {
+			return unless(!r.MatchString(v), "is not as it has to be: %s", message)
+		}
+		return unless(!r.MatchString(v), "must not match the expression %s", r)
+	})
+}
+
+// StringIsNotEmpty refuses the empty text.
+func StringIsNotEmpty(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string { return unless(v != "", "must not be empty") })(value, key)
+}
+
+// StringIsNotWhiteSpace refuses texts of nothing but spaces.
+func StringIsNotWhiteSpace(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string {
+		return unless(strings.TrimSpace(v) != "", "must not be empty or nothing but spaces")
+	})(value, key)
+}
+
+// StringIsJSON demands a JSON document.
+func StringIsJSON(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string { return unless(json.Valid([]byte(v)), "has to be a JSON document") })(value, key)
+}
+
+// StringIsValidRegExp demands a regular expression of Go.
+func StringIsValidRegExp(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string {
+		_, err := regexp.Compile(v)
+		return unless(err == nil, "is no regular expression: %v", err)
+	})(value, key)
+}
+
+// IsRFC3339Time demands a time such as 2026-01-02T03:04:05Z.
+func IsRFC3339Time(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string {
+		_, err := time.Parse(time.RFC3339, v)
+		return unless(err == nil, "has to be a time such as 2026-01-02T03:04:05Z, but is %q", v)
+	})(value, key)
+}
+
+// IsUUID demands a UUID in its usual form.
+func IsUUID(value interface{}, key string) ([]string, []error) {
+	return StringMatch(uuid, "has to be a UUID")(value, key)
+}
+
+// StringIsBase64 demands base64 in its standard form.
+func StringIsBase64(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string {
+		_, err := base64.StdEncoding.DecodeString(v)
+		return unless(err == nil && v != "", "has to be base64")
+	})(value, key)
+}
+
+// StringDoesNotContainAny refuses texts with any of some characters.
+func StringDoesNotContainAny(chars string) schema.SchemaValidateFunc {
+	return check(func(v string) string {
+		return unless(!strings.ContainsAny(v, chars), "must not contain any of %q", chars)
+	})
+}
+
+// StringIsEmpty demands an empty text.
+func StringIsEmpty(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string { return unless(v == "", "has to be empty") })(value, key)
+}
+
+// StringIsWhiteSpace demands nothing but white space.
+func StringIsWhiteSpace(value interface{}, key string) ([]string, []error) {
+	return check(func(v string) string {
+		return unless(strings.TrimSpace(v) == "", "has to be empty or nothing but spaces")
+	})(value, key)
+}
+
+// IsDayOfTheWeek demands the English name of a day.
+func IsDayOfTheWeek(ignoreCase bool) schema.SchemaValidateFunc {
+	var days []string
+	for d := time.Sunday; d <= time.Saturday; d++ {
+		days = append(days, d.String())
+	}
+	return StringInSlice(days, ignoreCase)
+}
+
+// IsMonth demands the English name of a month.
+func IsMonth(ignoreCase bool) schema.SchemaValidateFunc {
+	var months []string
+	for m := time.January; m <= time.December; m++ {
+		months = append(months, m.String())
+	}
+	return StringInSlice(months, ignoreCase)
+}
