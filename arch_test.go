@@ -45,7 +45,8 @@ func readTable(t *testing.T) map[string]tableRow {
 			inside = false
 		}
 		cells := strings.Split(line, "|")
-		if !inside || len(cells) != 5 || strings.HasPrefix(strings.TrimSpace(cells[1]), "-") || strings.TrimSpace(cells[1]) == "package" {
+		if !inside || len(cells) != 5 || strings.HasPrefix(strings.TrimSpace(cells[1]), "-") ||
+			strings.TrimSpace(cells[1]) == "package" {
 			continue
 		}
 		var row tableRow
@@ -119,7 +120,8 @@ func loadPackages(t *testing.T) map[string]*goPackage {
 	return pkgs
 }
 
-// allowed tells whether a row lets a package be imported. A name covers its sub-packages; "any" covers all, "internal" all below internal.
+// allowed reports whether a row lets a package be imported. A name covers its sub-packages; "any" covers all,
+// "internal" all below internal.
 func (r tableRow) allowed(pkg string) bool {
 	if slices.Contains(everywhere, pkg) {
 		return true
@@ -152,7 +154,8 @@ func TestEveryPackageIsInTheTableAndImportsWhatItSays(t *testing.T) {
 				continue // within one room
 			}
 			if !row.allowed(imp) {
-				t.Errorf("%s imports %s, which the row of %s in ARCHITECTURE.md does not allow (%s)", file, imp, name, strings.Join(row.may, ", "))
+				t.Errorf("%s imports %s, which the row of %s in ARCHITECTURE.md does not allow (%s)", file, imp, name,
+					strings.Join(row.may, ", "))
 			}
 		}
 	}
@@ -178,7 +181,8 @@ func TestPackagesAreDocumentedNamedAndOfBoundedSize(t *testing.T) {
 			t.Errorf("package %s: %q says nothing; name what a caller gets", dir, base)
 		}
 		if len(p.files) > maxPackageFiles {
-			t.Errorf("package %s has %d files, at most %d are allowed: split by concept", dir, len(p.files), maxPackageFiles)
+			t.Errorf("package %s has %d files, at most %d are allowed: split by concept", dir, len(p.files),
+				maxPackageFiles)
 		}
 		for _, f := range p.files {
 			src, err := os.ReadFile(f)

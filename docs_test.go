@@ -139,7 +139,8 @@ func applied(t *testing.T, dir string) (*plan.Plan, *state.State) {
 func TestDocumentedReferencesHaveTheValuesThatStandBehind(t *testing.T) {
 	dir := t.TempDir()
 	files := blocks(t, filepath.Join("docs", "references.md"), "file")
-	files = append(files, [2]string{".terraform/modules/modules.json", `{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"child","Source":"./child","Dir":"child"}]}`})
+	files = append(files, [2]string{".terraform/modules/modules.json",
+		`{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"child","Source":"./child","Dir":"child"}]}`})
 	for _, file := range files {
 		path := filepath.Join(dir, filepath.FromSlash(file[0]))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -197,7 +198,8 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 			}
 			found := anchor == ""
 			for _, h := range heading.FindAllStringSubmatch(string(there), -1) {
-				found = found || strings.ReplaceAll(drop.ReplaceAllString(strings.ToLower(strings.TrimSpace(h[1])), ""), " ", "-") == anchor
+				found = found || strings.ReplaceAll(drop.ReplaceAllString(strings.ToLower(strings.TrimSpace(h[1])), ""),
+					" ", "-") == anchor
 			}
 			if !found {
 				t.Errorf("%s: %s has no such heading", page, m[1])

@@ -75,7 +75,8 @@ func TestTheGuideToTheLibraryWorksFromOutside(t *testing.T) {
 	if i := strings.Index(requirements, "\ntool "); i >= 0 {
 		requirements = requirements[:i] + "\n"
 	}
-	ours := fmt.Sprintf("module example.com/guide\n\ngo %s\nrequire github.com/tombolo-iac/tombolo v0.0.0\nreplace github.com/tombolo-iac/tombolo => %s\n",
+	ours := fmt.Sprintf("module example.com/guide\n\ngo %s\nrequire github.com/tombolo-iac/tombolo v0.0.0\nreplace "+
+		"github.com/tombolo-iac/tombolo => %s\n",
 		requirements, here)
 	write(t, filepath.Join(module, "go.mod"), ours)
 	sums, err := os.ReadFile("go.sum")
@@ -88,7 +89,8 @@ func TestTheGuideToTheLibraryWorksFromOutside(t *testing.T) {
 	for i, p := range g.programs {
 		name := fmt.Sprintf("p%d", i)
 		source := strings.Replace(p.source, "package main\n", "package "+name+"\n", 1)
-		write(t, filepath.Join(module, name, "main.go"), strings.Replace(source, "\nfunc main() {", "\nfunc Main() {", 1))
+		write(t, filepath.Join(module, name, "main.go"), strings.Replace(source, "\nfunc main() {", "\nfunc Main() {",
+			1))
 		imports += fmt.Sprintf("\t%q\n", "example.com/guide/"+name)
 		calls += fmt.Sprintf("\tcase %q:\n\t\t%s.Main()\n", name, name)
 	}
@@ -158,7 +160,8 @@ func TestPublicPackagesShowNoInternalTypes(t *testing.T) {
 			continue
 		}
 		relative := strings.TrimPrefix(strings.TrimPrefix(p.PkgPath, modulePath), "/")
-		if first, _, _ := strings.Cut(relative, "/"); first == "bench" || first == "conformance" || first == "examples" || first == "kits" {
+		if first, _, _ := strings.Cut(relative, "/"); first == "bench" || first == "conformance" ||
+			first == "examples" || first == "kits" {
 			continue // nobody imports these
 		}
 		seen++
@@ -257,7 +260,8 @@ func (s *shown) typ(t types.Type) {
 }
 
 func (s *shown) named(obj *types.TypeName) {
-	if obj.Pkg() != nil && strings.Contains(obj.Pkg().Path()+"/", "/internal/") && strings.HasPrefix(obj.Pkg().Path(), modulePath) {
+	if obj.Pkg() != nil && strings.Contains(obj.Pkg().Path()+"/", "/internal/") && strings.HasPrefix(obj.Pkg().Path(),
+		modulePath) {
 		s.found = append(s.found, obj.Pkg().Path()+"."+obj.Name())
 	}
 }

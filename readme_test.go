@@ -9,21 +9,22 @@ import (
 	"testing"
 )
 
-// block gives the fenced text behind a marker comment of the README.
+// block returns the fenced text behind a marker comment of the README.
 func block(t *testing.T, marker string) (args, text string) {
 	t.Helper()
 	found := blocks(t, "README.md", marker)
 	return found[0][0], found[0][1]
 }
 
-// blocks gives the fenced texts behind marker comments of a file: what the marker says, and the text.
+// blocks returns the fenced texts behind marker comments of a file: what the marker says, and the text.
 func blocks(t *testing.T, file, marker string) (found [][2]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile("(?s)<!-- "+marker+": ([^\n]*?) -->\n```[a-z]*\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?s)<!-- "+marker+
+		": ([^\n]*?) -->\n```[a-z]*\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		found = append(found, [2]string{m[1], m[2]})
 	}
 	if found == nil {
@@ -32,7 +33,8 @@ func blocks(t *testing.T, file, marker string) (found [][2]string) {
 	return found
 }
 
-// wantLines checks that the output holds the lines; "..." stands for any number of lines. How long something took depends on the machine.
+// wantLines checks that the output holds the lines; "..." stands for any number of lines. How long something took
+// depends on the machine.
 func wantLines(t *testing.T, got, want string) {
 	t.Helper()
 	rest := regexp.MustCompile(`complete after \d+m?\d*s`).ReplaceAllString(got, "complete after 0s")

@@ -23,7 +23,8 @@ type OpenOptions struct {
 	// NoLock does without the lock; Timeout is how long to wait for another holder.
 	NoLock  bool
 	Timeout time.Duration
-	// Reading says that nothing will be written. Without the lock the state is then read even while another run writes it.
+	// Reading says that nothing will be written. Without the lock the state is then read even while another run writes
+	// it.
 	Reading bool
 }
 
@@ -33,16 +34,18 @@ type Run struct {
 	engine  *engine.Run
 }
 
-// Open takes the lock of the state, repairs what an interrupted run left, and reads the state. Whoever gets a run closes it.
+// Open takes the lock of the state, repairs what an interrupted run left, and reads the state. Whoever gets a run
+// closes it.
 func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
-	r, diags := p.engine.Open(ctx, engine.OpenOptions{Operation: o.Operation, NoLock: o.NoLock, Timeout: o.Timeout, Reading: o.Reading})
+	r, diags := p.engine.Open(ctx, engine.OpenOptions{Operation: o.Operation, NoLock: o.NoLock, Timeout: o.Timeout,
+		Reading: o.Reading})
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	return &Run{project: p, engine: r}, diags
 }
 
-// Close gives the lock back.
+// Close releases the lock.
 func (r *Run) Close(ctx context.Context) diag.List { return r.engine.Close(ctx) }
 
 // PlanOptions say what to plan. The zero value plans to make everything what the configuration says.
@@ -51,7 +54,8 @@ type PlanOptions struct {
 	Mode plan.Mode
 	// SkipRefresh plans with the stored objects, without looking at the real ones.
 	SkipRefresh bool
-	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`; none means everything.
+	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`;
+	// none means everything.
 	Targets []string
 	// Replace are addresses of instances to replace even if nothing of them changed.
 	Replace []string
@@ -59,7 +63,8 @@ type PlanOptions struct {
 	GenerateConfig bool
 }
 
-// Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got, marked as Errored.
+// Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got,
+// marked as Errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	options := r.options()
 	options.Mode, options.SkipRefresh, options.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
@@ -83,7 +88,8 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 // options returns the options of a plan with the values of the variables.
 func (r *Run) options() engine.PlanOptions {
 	values := r.project.values
-	return engine.PlanOptions{Variables: r.project.engine.Config().Root.RawValues(values), VariableRanges: values.Ranges()}
+	return engine.PlanOptions{Variables: r.project.engine.Config().Root.RawValues(values),
+		VariableRanges: values.Ranges()}
 }
 
 // Counts tells how many objects an apply added, changed and destroyed.
@@ -91,8 +97,8 @@ type Counts struct{ Added, Changed, Destroyed int }
 
 // ApplyOptions say how to apply a plan.
 type ApplyOptions struct {
-	// Ephemeral are values of ephemeral variables, which are no part of a plan that was read from a file; see Options.Variables. A plan that this
-	// project made needs none.
+	// Ephemeral are values of ephemeral variables, which are no part of a plan that was read from a file; see
+	// Options.Variables. A plan that this project made needs none.
 	Ephemeral map[string]any
 }
 
@@ -118,7 +124,8 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts,
 	return Counts{Added: c.Added, Changed: c.Changed, Destroyed: c.Destroyed}, diags
 }
 
-// Import takes an object that exists, by its id, under the address of an instance that the configuration declares, and stores it.
+// Import takes an object that exists, by its id, under the address of an instance that the configuration declares, and
+// stores it.
 func (r *Run) Import(ctx context.Context, address, id string) diag.List {
 	target, diags := addr.ParseInstance(address)
 	if diags.HasErrors() {
@@ -134,8 +141,8 @@ func (r *Run) Import(ctx context.Context, address, id string) diag.List {
 	return diags.Extend(more)
 }
 
-// Evaluate evaluates an expression of the language with the state as it is, such as "length(module.net.subnets)", and stores its value in what
-// into points to: see Output.
+// Evaluate evaluates an expression of the language with the state as it is, such as "length(module.net.subnets)", and
+// stores its value in what into points to: see Output.
 func (r *Run) Evaluate(ctx context.Context, expression string, into any) diag.List {
 	expr, problems := hclsyntax.ParseExpression([]byte(expression), "<expression>", hcl.InitialPos)
 	if problems.HasErrors() {
@@ -155,15 +162,17 @@ func (r *Run) Evaluate(ctx context.Context, expression string, into any) diag.Li
 	return diags
 }
 
-// Output stores the value of a root output in what into points to: a cty.Value, an any (text, json.Number, bool, []any, map[string]any or nil), or
-// anything that encoding/json can read it into. A sensitive value is given as it is: whoever asks for it by name is to have it.
+// Output stores the value of a root output in what into points to: a cty.Value, an any (text, json.Number, bool, []any,
+// map[string]any or nil), or anything that encoding/json can read it into. A sensitive value is given as it is: whoever
+// asks for it by name is to have it.
 func (r *Run) Output(name string, into any) error {
 	var o *state.Output
 	if s := r.State(); s != nil {
 		o = s.Output(name)
 	}
 	if o == nil {
-		return fmt.Errorf("the state has no output named %q: either the configuration does not declare it, or it was not applied yet", name)
+		return fmt.Errorf("the state has no output named %q: either the configuration does not declare it, or it was "+
+			"not applied yet", name)
 	}
 	if err := fromCty(o.Value, into); err != nil {
 		return fmt.Errorf("output %q: %w", name, err)

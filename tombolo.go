@@ -1,4 +1,5 @@
-// Package tombolo is the library form of the engine: install what a project needs, load it, plan, look at the plan, apply it, read its outputs.
+// Package tombolo is the library form of the engine: install what a project needs, load it, plan, look at the plan,
+// apply it, read its outputs.
 //
 //	options := tombolo.Options{Dir: "infra", Variables: map[string]any{"region": "north"}}
 //	project, diags := tombolo.Load(ctx, options)                // configuration, backend, installed providers, values of variables
@@ -10,14 +11,16 @@
 //	counts, diags := run.Apply(ctx, p, tombolo.ApplyOptions{})
 //	err = run.Output("address", &address)
 //
-// A project is loaded as the command line loads it: by its backend block, its *.tfvars files, the environment (TF_VAR_name, TF_WORKSPACE,
-// TF_DATA_DIR and the others), its lock file and the CLI configuration. Options puts values, providers, a store or functions of the calling
-// program in place of these. docs/library.md is the guide.
+// A project is loaded as the command line loads it: by its backend block, its *.tfvars files, the environment
+// (TF_VAR_name, TF_WORKSPACE, TF_DATA_DIR and the others), its lock file and the CLI configuration. Options puts
+// values, providers, a store or functions of the calling program in place of these. docs/library.md is the guide.
 //
-// Problems are returned as a diag.List, warnings among them: HasErrors tells whether the call failed, Err makes an error of the list.
+// Problems are returned as a diag.List, warnings among them: HasErrors tells whether the call failed, Err makes an
+// error of the list.
 //
-// Contexts work in two steps, because an interrupted apply has to end well: when the context of a call ends, nothing new is started and what is
-// under way is awaited; when Options.Abort ends, the calls under way are cancelled too. The package starts no goroutine that outlives a call.
+// Contexts work in two steps, because an interrupted apply has to end well: when the context of a call ends, nothing
+// new is started and what is under way is awaited; when Options.Abort ends, the calls under way are cancelled too. The
+// package starts no goroutine that outlives a call.
 package tombolo
 
 import (
@@ -47,27 +50,31 @@ import (
 // Version is the version of the engine. Its first two numbers are the level of the language (docs/promises.md).
 const Version = engine.Version
 
-// Options describe a project and its surroundings. The zero value is the project in the working directory, with the environment of the process.
+// Options describe a project and its surroundings. The zero value is the project in the working directory, with the
+// environment of the process.
 type Options struct {
-	// Dir is the directory of the root module; empty means ".". The data folder, the lock file, *.tfvars files and a local state are there.
+	// Dir is the directory of the root module; empty means ".". The data folder, the lock file, *.tfvars files and a
+	// local state are there.
 	Dir string
 	// Environ is the environment, as os.Environ returns it; nil means that of the process, and an empty list none.
 	Environ []string
 	// Workspace is the workspace of the state; empty means the one that is selected.
 	Workspace string
 
-	// Variables are values of root input variables. They win over those of files and of the environment. A value is a cty.Value, or anything that
-	// encoding/json can write: a struct, a map, a list, text, a number, a bool, nil. A name that the configuration does not declare is refused.
+	// Variables are values of root input variables. They win over those of files and of the environment. A value is a
+	// cty.Value, or anything that encoding/json can write: a struct, a map, a list, text, a number, a bool, nil. A name
+	// that the configuration does not declare is refused.
 	Variables map[string]any
 	// VarFiles are names of files with values, as the option -var-file takes them, relative to Dir.
 	VarFiles []string
 
 	// Store keeps the state in place of what the backend block says; nil means that.
 	Store state.Store
-	// Providers are providers of the calling program by their source, such as "example/notes". They need not be installed, and come before those
-	// that are.
+	// Providers are providers of the calling program by their source, such as "example/notes". They need not be
+	// installed, and come before those that are.
 	Providers map[string]provider.Factory
-	// Functions are functions of the calling program, by the name under which the configuration calls them. The language's own keep their names.
+	// Functions are functions of the calling program, by the name under which the configuration calls them. The
+	// language's own keep their names.
 	Functions map[string]function.Function
 
 	// Parallelism bounds concurrent provider calls; 0 means 10.
@@ -78,7 +85,8 @@ type Options struct {
 	Log *slog.Logger
 	// Abort, when it ends, cancels provider calls under way; nil never does.
 	Abort context.Context
-	// Saved, a plan from a file, brings the configuration that it was made from: only that is loaded, and only that plan can be applied.
+	// Saved, a plan from a file, brings the configuration that it was made from: only that is loaded, and only that
+	// plan can be applied.
 	Saved *plan.Plan
 }
 
@@ -149,7 +157,8 @@ func (o Options) variables() (map[string]cty.Value, diag.List) {
 	for name, v := range o.Variables {
 		value, err := toCty(v)
 		if err != nil {
-			diags = diags.Errorf(nil, "Invalid value for input variable", "The value for var.%s set by the calling program cannot be used: %s.", name, err)
+			diags = diags.Errorf(nil, "Invalid value for input variable",
+				"The value for var.%s set by the calling program cannot be used: %s.", name, err)
 			continue
 		}
 		out[name] = value
@@ -165,9 +174,10 @@ type InstallOptions struct {
 	Progress func(line string)
 }
 
-// Install makes ready what the configuration needs, as the command init does: its modules, its providers, the lock file, and the record of its
-// backend block. Of the options it uses Dir and Environ; providers of the program itself are installed nowhere. It asks nothing, and refuses a
-// backend block that is another one than the recorded one: the command init moves states.
+// Install makes ready what the configuration needs, as the command init does: its modules, its providers, the lock
+// file, and the record of its backend block. Of the options it uses Dir and Environ; providers of the program itself
+// are installed nowhere. It asks nothing, and refuses a backend block that is another one than the recorded one: the
+// command init moves states.
 func Install(ctx context.Context, o Options, how InstallOptions) diag.List {
 	own, diags := o.providers()
 	if diags.HasErrors() {
@@ -197,7 +207,9 @@ func (p *Project) Schema(source string) (*provider.Schema, diag.List) {
 // Text writes a plan as people read it, without colors.
 func (p *Project) Text(w io.Writer, pl *plan.Plan) error {
 	out := &sink{w: w}
-	v := view.New(view.Options{Out: out, Automation: true, Sources: func() map[string][]byte { return p.engine.Config().Files }})
+	v := view.New(view.Options{Out: out, Automation: true, Sources: func() map[string][]byte {
+		return p.engine.Config().Files
+	}})
 	v.Plan(pl, p.schemas(pl))
 	v.Close()
 	return out.err
@@ -208,14 +220,16 @@ func (p *Project) JSON(w io.Writer, pl *plan.Plan) error {
 	return tfjson.Plan(w, pl, pl.Prior(), p.engine.Config(), p.schemas(pl))
 }
 
-// Markdown writes a plan as Markdown, for a comment or a page: a headline with the counts, a line for each change, and the text in a block.
+// Markdown writes a plan as Markdown, for a comment or a page: a headline with the counts, a line for each change, and
+// the text in a block.
 func (p *Project) Markdown(w io.Writer, pl *plan.Plan) error {
 	return view.Markdown(w, pl, p.schemas(pl))
 }
 
 // Diagnostics writes problems as people read them, with the lines of the configuration that they are about.
 func (p *Project) Diagnostics(w io.Writer, diags diag.List) error {
-	_, err := io.WriteString(w, view.Diagnostics(view.Options{Sources: func() map[string][]byte { return p.engine.Config().Files }}, diags))
+	_, err := io.WriteString(w,
+		view.Diagnostics(view.Options{Sources: func() map[string][]byte { return p.engine.Config().Files }}, diags))
 	return err
 }
 
@@ -223,14 +237,16 @@ func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {
 	return p.engine.Schemas(pl.Base, pl.Changes...)
 }
 
-// MemoryStore returns a store that lives as long as somebody refers to it: for tests, and for programs that keep no state.
+// MemoryStore returns a store that lives as long as somebody refers to it: for tests, and for programs that keep no
+// state.
 func MemoryStore() state.Store { return mem.New() }
 
-// LocalStore returns the store of a project without a backend block: the state in a file, with its journal, lock and backup beside it, and other
-// workspaces in terraform.tfstate.d in the same folder.
+// LocalStore returns the store of a project without a backend block: the state in a file, with its journal, lock and
+// backup beside it, and other workspaces in terraform.tfstate.d in the same folder.
 func LocalStore(path string) state.Store {
 	return store.New(store.Options{
-		Path: path, WorkspaceDir: filepath.Join(filepath.Dir(path), "terraform.tfstate.d"), Version: "Tombolo " + Version,
+		Path: path, WorkspaceDir: filepath.Join(filepath.Dir(path), "terraform.tfstate.d"), Version: "Tombolo " +
+			Version,
 	})
 }
 

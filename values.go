@@ -10,7 +10,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// toCty returns a Go value as one of the language. What encoding/json makes of it decides: structs and maps become objects, lists become tuples.
+// toCty returns a Go value as one of the language. What encoding/json makes of it decides: structs and maps become
+// objects, lists become tuples.
 func toCty(v any) (cty.Value, error) {
 	if value, ok := v.(cty.Value); ok {
 		if value == cty.NilVal {

@@ -1,11 +1,11 @@
 // Package addr holds addresses, which name objects, and references, which mention them in expressions.
 //
-// Two families exist and must not be mixed up. Configuration addresses (Module, ConfigResource) name what stands in files:
-// a module call or block, without instance keys. Instance addresses (ModuleInstance, AbsResource, AbsResourceInstance) name
-// what these become: one per element of count and for_each.
+// Two families exist and must not be mixed up. Configuration addresses (Module, ConfigResource) name what stands in
+// files: a module call or block, without instance keys. Instance addresses (ModuleInstance, AbsResource,
+// AbsResourceInstance) name what these become: one per element of count and for_each.
 //
-// All types are small immutable values, comparable with == and usable as map keys. Module paths keep their canonical text,
-// so that comparing, hashing and printing them costs one string.
+// All types are small immutable values, comparable with == and usable as map keys. Module paths keep their canonical
+// text, so that comparing, hashing and printing them costs one string.
 //
 //	r, diags := addr.ParseInstance(`module.net["eu"].terraform_data.a[0]`)
 //	r.Module.String()   // module.net["eu"]
@@ -28,7 +28,7 @@ const (
 	Ephemeral
 )
 
-// String gives the word of the state format: managed, data, ephemeral.
+// String returns the word of the state format: managed, data, ephemeral.
 func (m Mode) String() string {
 	switch m {
 	case Managed:
@@ -48,7 +48,7 @@ type Resource struct {
 	Name string
 }
 
-// String gives `type.name`, with a prefix for data and ephemeral resources.
+// String returns `type.name`, with a prefix for data and ephemeral resources.
 func (r Resource) String() string {
 	switch r.Mode {
 	case Data:
@@ -77,7 +77,7 @@ type ConfigResource struct {
 	Resource Resource
 }
 
-// String gives the address without any instance keys.
+// String returns the address without any instance keys.
 func (r ConfigResource) String() string {
 	if r.Module.IsRoot() {
 		return r.Resource.String()
@@ -99,7 +99,7 @@ type AbsResource struct {
 	Resource Resource
 }
 
-// String gives the address with the keys of its modules.
+// String returns the address with the keys of its modules.
 func (r AbsResource) String() string {
 	if r.Module.IsRoot() {
 		return r.Resource.String()
@@ -107,7 +107,7 @@ func (r AbsResource) String() string {
 	return r.Module.String() + "." + r.Resource.String()
 }
 
-// Config gives the block that the resource comes from.
+// Config returns the block that the resource comes from.
 func (r AbsResource) Config() ConfigResource {
 	return ConfigResource{Module: r.Module.Config(), Resource: r.Resource}
 }
@@ -132,7 +132,7 @@ type AbsResourceInstance struct {
 	Key      Key
 }
 
-// String gives the full address.
+// String returns the full address.
 func (r AbsResourceInstance) String() string {
 	return r.AbsResource().String() + r.Key.String()
 }
@@ -142,7 +142,7 @@ func (r AbsResourceInstance) AbsResource() AbsResource {
 	return AbsResource{Module: r.Module, Resource: r.Resource}
 }
 
-// Config gives the block that the instance comes from.
+// Config returns the block that the instance comes from.
 func (r AbsResourceInstance) Config() ConfigResource { return r.AbsResource().Config() }
 
 // Compare orders by module instance, resource and key.
@@ -153,8 +153,8 @@ func (r AbsResourceInstance) Compare(o AbsResourceInstance) int {
 	return r.Key.Compare(o.Key)
 }
 
-// DeposedKey tells apart the replaced objects of an instance that still wait for their deletion: eight hex digits. The empty
-// key means the current object.
+// DeposedKey tells apart the replaced objects of an instance that still wait for their deletion: eight hex digits. The
+// empty key means the current object.
 type DeposedKey string
 
 // Object names one object of an instance: the current one, or a deposed one.
@@ -163,7 +163,7 @@ type Object struct {
 	Deposed  DeposedKey
 }
 
-// String gives `ADDRESS` or `ADDRESS (deposed object KEY)`.
+// String returns `ADDRESS` or `ADDRESS (deposed object KEY)`.
 func (o Object) String() string {
 	if o.Deposed == "" {
 		return o.Instance.String()
@@ -195,16 +195,16 @@ func IntKey(n int) Key { return Key{kind: intKey, num: n} }
 // StringKey makes the key of a for_each element.
 func StringKey(s string) Key { return Key{kind: stringKey, str: s} }
 
-// IsNone tells whether there is no key.
+// IsNone reports whether there is no key.
 func (k Key) IsNone() bool { return k.kind == noKey }
 
-// Int gives the number and true for a count key.
+// Int returns the number and true for a count key.
 func (k Key) Int() (int, bool) { return k.num, k.kind == intKey }
 
-// Str gives the text and true for a for_each key.
+// Str returns the text and true for a for_each key.
 func (k Key) Str() (string, bool) { return k.str, k.kind == stringKey }
 
-// String gives the key as it stands in an address: nothing, [0] or ["a"].
+// String returns the key as it stands in an address: nothing, [0] or ["a"].
 func (k Key) String() string {
 	switch k.kind {
 	case intKey:
@@ -226,7 +226,8 @@ func (k Key) Compare(o Key) int {
 	return strings.Compare(k.str, o.str)
 }
 
-// quote writes a string as the configuration language would: escapes for what cannot be seen, and template starts doubled.
+// quote writes a string as the configuration language would: escapes for what cannot be seen, and template starts
+// doubled.
 func quote(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)

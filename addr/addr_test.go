@@ -10,9 +10,11 @@ import (
 
 func TestAddressesPrintAsTheyAreRead(t *testing.T) {
 	for _, s := range []string{
-		"a.b", "a.b[0]", `a.b["k"]`, `a.b["quo\"te"]`, `a.b["back\\slash"]`, `a.b["$${x}"]`, `a.b["new\nline"]`, `a.b["é😀"]`, `a.b["a.b[0]"]`,
+		"a.b", "a.b[0]", `a.b["k"]`, `a.b["quo\"te"]`, `a.b["back\\slash"]`, `a.b["$${x}"]`, `a.b["new\nline"]`,
+		`a.b["é😀"]`, `a.b["a.b[0]"]`,
 		`a.b["\u2028\u00a0\u200b\ufeff\u007f\u0001"]`, `a.b["\U000e0001"]`,
-		"data.a.b", "ephemeral.a.b[1]", "module.m.a.b", `module.m["x.y"].module.n[3].data.a.b["z"]`, "module.m", `module.m["]"].module.n`,
+		"data.a.b", "ephemeral.a.b[1]", "module.m.a.b", `module.m["x.y"].module.n[3].data.a.b["z"]`, "module.m",
+		`module.m["]"].module.n`,
 	} {
 		target, diags := ParseTarget(s)
 		if diags.HasErrors() {
@@ -29,7 +31,8 @@ func TestAddressesPrintAsTheyAreRead(t *testing.T) {
 }
 
 func TestWrongAddressesAreRefused(t *testing.T) {
-	for _, s := range []string{"", "a", "a.b.c", "module", "module.m.a", "a.b[-1]", "a.b[1.5]", "a.b[true]", "a.b[*]", "data.a", "a b"} {
+	for _, s := range []string{"", "a", "a.b.c", "module", "module.m.a", "a.b[-1]", "a.b[1.5]", "a.b[true]", "a.b[*]",
+		"data.a", "a b"} {
 		if target, diags := ParseTarget(s); !diags.HasErrors() {
 			t.Errorf("%q was read as %s", s, target)
 		}
@@ -37,7 +40,8 @@ func TestWrongAddressesAreRefused(t *testing.T) {
 }
 
 func TestAddressesSortAsInTheState(t *testing.T) {
-	want := []string{"data.a.b", "a.b", "a.b[2]", "a.b[10]", `a.b["k"]`, "z.b", "module.m.a.b", "module.m[0].a.b", "module.m.module.n.a.b"}
+	want := []string{"data.a.b", "a.b", "a.b[2]", "a.b[10]", `a.b["k"]`, "z.b", "module.m.a.b", "module.m[0].a.b",
+		"module.m.module.n.a.b"}
 	var list []AbsResourceInstance
 	for _, s := range want {
 		a, diags := ParseInstance(s)
@@ -57,7 +61,8 @@ func TestAddressesSortAsInTheState(t *testing.T) {
 
 func TestProviderAddresses(t *testing.T) {
 	for in, want := range map[string]string{
-		"aws": "registry.terraform.io/hashicorp/aws", "Foo/Bar": "registry.terraform.io/foo/bar", "example.com:8080/ns/type": "example.com:8080/ns/type",
+		"aws": "registry.terraform.io/hashicorp/aws", "Foo/Bar": "registry.terraform.io/foo/bar",
+		"example.com:8080/ns/type": "example.com:8080/ns/type",
 	} {
 		if p, err := ParseProvider(in); err != nil || p.String() != want {
 			t.Errorf("%s: %s, %v; want %s", in, p, err, want)
@@ -68,7 +73,8 @@ func TestProviderAddresses(t *testing.T) {
 			t.Errorf("%q was read as %s", in, p)
 		}
 	}
-	for _, s := range []string{`provider["registry.terraform.io/hashicorp/aws"]`, `module.m.module.n.provider["example.com/a/b"].west`} {
+	for _, s := range []string{`provider["registry.terraform.io/hashicorp/aws"]`,
+		`module.m.module.n.provider["example.com/a/b"].west`} {
 		if c, err := ParseAbsProviderConfig(s); err != nil || c.String() != s {
 			t.Errorf("%s: %s, %v", s, c, err)
 		}
@@ -77,8 +83,10 @@ func TestProviderAddresses(t *testing.T) {
 
 func TestReferencesSayWhatTheyMention(t *testing.T) {
 	for src, want := range map[string]string{
-		"var.a.b": "var.a", "local.x": "local.x", "a.b.c": "a.b", "a.b[0].c": "a.b[0]", "data.a.b.c": "data.a.b", "resource.a.b": "a.b", "module.m": "module.m",
-		"module.m.o.x": "module.m.o", `module.m["k"].o`: `module.m["k"].o`, "each.key": "each.key", "self.id": "self", "path.module": "path.module",
+		"var.a.b": "var.a", "local.x": "local.x", "a.b.c": "a.b", "a.b[0].c": "a.b[0]", "data.a.b.c": "data.a.b",
+		"resource.a.b": "a.b", "module.m": "module.m",
+		"module.m.o.x": "module.m.o", `module.m["k"].o`: `module.m["k"].o`, "each.key": "each.key", "self.id": "self",
+		"path.module": "path.module",
 	} {
 		traversal, hclDiags := hclsyntax.ParseTraversalAbs([]byte(src), "", hcl.InitialPos)
 		if hclDiags.HasErrors() {

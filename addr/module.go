@@ -20,10 +20,10 @@ func ModuleOf(calls ...string) Module {
 	return m
 }
 
-// IsRoot tells whether this is the root module.
+// IsRoot reports whether this is the root module.
 func (m Module) IsRoot() bool { return m.path == "" }
 
-// String gives `module.a.module.b`, and nothing for the root.
+// String returns `module.a.module.b`, and nothing for the root.
 func (m Module) String() string { return m.path }
 
 // Child names a module called from this one.
@@ -34,7 +34,7 @@ func (m Module) Child(call string) Module {
 	return Module{m.path + ".module." + call}
 }
 
-// Calls gives the names of the calls, outermost first. (A call name holds no dot, so the text can be cut.)
+// Calls returns the names of the calls, outermost first. (A call name holds no dot, so the text can be cut.)
 func (m Module) Calls() []string {
 	if m.path == "" {
 		return nil
@@ -47,7 +47,7 @@ func (m Module) Calls() []string {
 	return calls
 }
 
-// Parent gives the calling module and the name of the call; ok is false for the root.
+// Parent returns the calling module and the name of the call; ok is false for the root.
 func (m Module) Parent() (parent Module, call string, ok bool) {
 	if m.path == "" {
 		return Module{}, "", false
@@ -72,7 +72,7 @@ type Step struct {
 	Key  Key
 }
 
-// String gives `module.call[key]`.
+// String returns `module.call[key]`.
 func (s Step) String() string { return "module." + s.Call + s.Key.String() }
 
 // ModuleInstance is a path of module calls with the key of each. The zero value is the root module's only instance.
@@ -90,10 +90,10 @@ func ModuleInstanceOf(steps ...Step) ModuleInstance {
 	return m
 }
 
-// IsRoot tells whether this is the root module's instance.
+// IsRoot reports whether this is the root module's instance.
 func (m ModuleInstance) IsRoot() bool { return m.path == "" }
 
-// String gives `module.a["x"].module.b[0]`, and nothing for the root.
+// String returns `module.a["x"].module.b[0]`, and nothing for the root.
 func (m ModuleInstance) String() string { return m.path }
 
 // Child names an instance of a module called from this one.
@@ -150,7 +150,7 @@ func keyEnd(s string) int {
 	panic("addr: module path is not canonical: " + s)
 }
 
-// Parent gives the calling instance and the last step; ok is false for the root.
+// Parent returns the calling instance and the last step; ok is false for the root.
 func (m ModuleInstance) Parent() (parent ModuleInstance, last Step, ok bool) {
 	steps := m.Steps()
 	if len(steps) == 0 {
@@ -168,7 +168,7 @@ func (m ModuleInstance) Config() Module {
 	return c
 }
 
-// Contains tells whether o is this instance or stands below it.
+// Contains reports whether o is this instance or stands below it.
 func (m ModuleInstance) Contains(o ModuleInstance) bool {
 	return m.path == "" || o.path == m.path || strings.HasPrefix(o.path, m.path+".")
 }

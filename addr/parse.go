@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// stepName gives the name of a root or attribute step, and "" for any other.
+// stepName returns the name of a root or attribute step, and "" for any other.
 func stepName(t hcl.Traverser) string {
 	switch t := t.(type) {
 	case hcl.TraverseRoot:
@@ -45,7 +45,7 @@ func keyOf(v cty.Value) (Key, error) {
 // KeyFromValue turns a value such as each.key or count.index into an instance key.
 func KeyFromValue(v cty.Value) (Key, error) { return keyOf(v) }
 
-// Value gives the key as a value: a number, a string, or null for no key.
+// Value returns the key as a value: a number, a string, or null for no key.
 func (k Key) Value() cty.Value {
 	switch k.kind {
 	case intKey:
@@ -75,7 +75,8 @@ func parseCanonicalKey(s string) Key {
 	panic("addr: instance key is not canonical: " + s)
 }
 
-// Target is what -target and similar options name: a module instance (Resource is then zero), all instances of a resource, or one.
+// Target is what -target and similar options name: a module instance (Resource is then zero), all instances of a
+// resource, or one.
 type Target struct {
 	Module   ModuleInstance
 	Resource Resource
@@ -84,10 +85,10 @@ type Target struct {
 	HasKey bool
 }
 
-// IsModule tells whether the target is a module and all that it holds.
+// IsModule reports whether the target is a module and all that it holds.
 func (t Target) IsModule() bool { return t.Resource == Resource{} }
 
-// String gives the address as the user wrote it.
+// String returns the address as the user wrote it.
 func (t Target) String() string {
 	if t.IsModule() {
 		return t.Module.String()
@@ -100,11 +101,15 @@ func ParseTarget(s string) (Target, diag.List) {
 	var diags diag.List
 	traversal, hclDiags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
 	if hclDiags.HasErrors() {
-		return Target{}, diags.Errorf(nil, hclDiags[0].Summary, "%q is no address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s%s", s, hclDiags[0].Detail, quoting(s))
+		return Target{}, diags.Errorf(nil, hclDiags[0].Summary,
+			"%q is no address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s%s", s,
+			hclDiags[0].Detail, quoting(s))
 	}
 	t, problems := TargetFromTraversal(traversal)
 	if problems.HasErrors() { // a text has no place in a file
-		return Target{}, diags.Errorf(nil, "Invalid address", "%q is no address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s", s, problems[0].Detail)
+		return Target{}, diags.Errorf(nil, "Invalid address",
+			"%q is no address such as aws_instance.web, module.net or aws_instance.web[\"a\"]. %s", s,
+			problems[0].Detail)
 	}
 	return t, nil
 }
@@ -112,7 +117,8 @@ func ParseTarget(s string) (Target, diag.List) {
 // quoting tells of quotes that a shell has probably taken away.
 func quoting(s string) string {
 	if strings.Contains(s, "[") && !strings.Contains(s, `"`) {
-		return ` In a shell, put the whole address in single quotes so that its own quotes are kept: 'aws_instance.web["a"]'.`
+		return ` In a shell, put the whole address in single quotes so that its own quotes are kept: ` +
+			`'aws_instance.web["a"]'.`
 	}
 	return ""
 }
@@ -165,7 +171,8 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 	case "resource":
 		rest = rest[1:]
 	case "var", "local", "path", "terraform", "self", "each", "count", "template", "lazy", "arg":
-		return fail("%q has a meaning of its own and cannot start the address of a resource. If it is the type of a resource, write resource.%s.", stepName(rest[0]), stepName(rest[0]))
+		return fail("%q has a meaning of its own and cannot start the address of a resource. If it is the type of a "+
+			"resource, write resource.%s.", stepName(rest[0]), stepName(rest[0]))
 	}
 	if len(rest) < 2 || stepName(rest[0]) == "" || stepName(rest[1]) == "" {
 		return fail("A resource address needs a type and a name, such as aws_instance.web.")
@@ -193,7 +200,8 @@ func ParseInstance(s string) (AbsResourceInstance, diag.List) {
 		return AbsResourceInstance{}, diags
 	}
 	if t.IsModule() {
-		return AbsResourceInstance{}, diags.Errorf(nil, "Invalid address", "%q names a module; a resource instance is needed here, such as %s.aws_instance.web.", s, s)
+		return AbsResourceInstance{}, diags.Errorf(nil, "Invalid address",
+			"%q names a module; a resource instance is needed here, such as %s.aws_instance.web.", s, s)
 	}
 	return AbsResourceInstance{t.Module, t.Resource, t.Key}, diags
 }

@@ -37,12 +37,12 @@ func BuiltinProvider(typ string) Provider {
 	return Provider{BuiltinProviderHost, BuiltinProviderNamespace, typ}
 }
 
-// IsBuiltin tells whether the address is one that every engine has on board.
+// IsBuiltin reports whether the address is one that every engine has on board.
 func (p Provider) IsBuiltin() bool {
 	return p.Host == BuiltinProviderHost && p.Namespace == BuiltinProviderNamespace
 }
 
-// String gives the full address, as state files hold it.
+// String returns the full address, as state files hold it.
 func (p Provider) String() string { return p.Host + "/" + p.Namespace + "/" + p.Type }
 
 // ForDisplay leaves the default host out.
@@ -62,7 +62,9 @@ func ParseProvider(s string) (Provider, error) {
 			label = strings.NewReplacer(".", "", ":", "").Replace(part)
 		}
 		if !validLabel(label) {
-			return Provider{}, fmt.Errorf("%q is not a valid provider source: part %q must consist of letters, digits, dashes and underscores", s, part)
+			return Provider{},
+				fmt.Errorf("%q is not a valid provider source: part %q must consist of letters, digits, dashes and "+
+					"underscores", s, part)
 		}
 		parts[i] = strings.ToLower(part)
 	}
@@ -96,7 +98,7 @@ type LocalProviderConfig struct {
 	Alias     string
 }
 
-// String gives `name` or `name.alias`.
+// String returns `name` or `name.alias`.
 func (c LocalProviderConfig) String() string {
 	if c.Alias == "" {
 		return c.LocalName
@@ -111,7 +113,7 @@ type AbsProviderConfig struct {
 	Alias    string
 }
 
-// String gives `module.m.provider["HOST/NS/TYPE"].alias`.
+// String returns `module.m.provider["HOST/NS/TYPE"].alias`.
 func (c AbsProviderConfig) String() string {
 	s := `provider["` + c.Provider.String() + `"]`
 	if !c.Module.IsRoot() {
@@ -127,7 +129,8 @@ func (c AbsProviderConfig) String() string {
 func ParseAbsProviderConfig(s string) (AbsProviderConfig, error) {
 	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
 	bad := func() (AbsProviderConfig, error) {
-		return AbsProviderConfig{}, fmt.Errorf(`%q is not a provider configuration address: expected provider["HOST/NAMESPACE/TYPE"], optionally with a module path before and an alias behind`, s)
+		return AbsProviderConfig{}, fmt.Errorf(`%q is not a provider configuration address: expected `+
+			`provider["HOST/NAMESPACE/TYPE"], optionally with a module path before and an alias behind`, s)
 	}
 	if diags.HasErrors() {
 		return bad()

@@ -43,7 +43,7 @@ type Reference struct {
 	NameRange hcl.Range
 }
 
-// String gives the reference as the user would write it, without what remains.
+// String returns the reference as the user would write it, without what remains.
 func (r Reference) String() string {
 	key := ""
 	if r.HasKey {
@@ -114,7 +114,8 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 	case "resource":
 		return parseResourceReference(t, 1, Managed, ref)
 	case "template", "lazy", "arg":
-		return ref, diags.Errorf(&rootRange, "Reserved symbol name", "The language keeps the name %[1]q for itself. If a provider has a resource type of that name, refer to its resources as resource.%[1]s.NAME.", root)
+		return ref, diags.Errorf(&rootRange, "Reserved symbol name", "The language keeps the name %[1]q for itself. "+
+			"If a provider has a resource type of that name, refer to its resources as resource.%[1]s.NAME.", root)
 	}
 	return parseResourceReference(t, 0, Managed, ref)
 }
@@ -122,9 +123,12 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 // noAttribute is the error for one of the language's own objects that is not followed by the name of an attribute.
 func noAttribute(t hcl.Traversal) (diags diag.List) {
 	if len(t) > 1 {
-		return diags.Errorf(t[1].SourceRange().Ptr(), "Invalid reference", "The %q object does not support this operation: only attributes of it can be used, such as %s.NAME.", t.RootName(), t.RootName())
+		return diags.Errorf(t[1].SourceRange().Ptr(), "Invalid reference",
+			"The %q object does not support this operation: only attributes of it can be used, such as %s.NAME.",
+			t.RootName(), t.RootName())
 	}
-	return diags.Errorf(t[0].SourceRange().Ptr(), "Invalid reference", "%[1]q is no value of its own, only what is below it: write %[1]s.NAME.", t.RootName())
+	return diags.Errorf(t[0].SourceRange().Ptr(), "Invalid reference",
+		"%[1]q is no value of its own, only what is below it: write %[1]s.NAME.", t.RootName())
 }
 
 func attrAt(t hcl.Traversal, i int) (string, bool) {
@@ -135,8 +139,8 @@ func attrAt(t hcl.Traversal, i int) (string, bool) {
 	return a.Name, ok
 }
 
-// keyAt reads a literal instance key at position i, if one stands there. What can be the key of no instance at all is a problem; a negative
-// number or a key that is not known yet is none.
+// keyAt reads a literal instance key at position i, if one stands there. What can be the key of no instance at all is a
+// problem; a negative number or a key that is not known yet is none.
 func keyAt(t hcl.Traversal, i int) (Key, bool, diag.List) {
 	if i >= len(t) {
 		return NoKey, false, nil
@@ -155,7 +159,8 @@ func keyAt(t hcl.Traversal, i int) (Key, bool, diag.List) {
 			return NoKey, false, nil
 		}
 	}
-	return NoKey, false, diag.List(nil).Errorf(&index.SrcRange, "Invalid index key", "An instance is named by a string, or by a whole number that is not too large. This is neither.")
+	return NoKey, false, diag.List(nil).Errorf(&index.SrcRange, "Invalid index key",
+		"An instance is named by a string, or by a whole number that is not too large. This is neither.")
 }
 
 func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (Reference, diag.List) {
@@ -178,14 +183,18 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 		}
 		switch mode {
 		case Data:
-			return ref, diags.Errorf(&rng, "Invalid reference", `A reference to a data source needs its type and its name: data.TYPE.NAME.`)
+			return ref, diags.Errorf(&rng, "Invalid reference",
+				`A reference to a data source needs its type and its name: data.TYPE.NAME.`)
 		case Ephemeral:
-			return ref, diags.Errorf(&rng, "Invalid reference", `A reference to an ephemeral resource needs its type and its name: ephemeral.TYPE.NAME.`)
+			return ref, diags.Errorf(&rng, "Invalid reference",
+				`A reference to an ephemeral resource needs its type and its name: ephemeral.TYPE.NAME.`)
 		}
 		if at > 0 {
-			return ref, diags.Errorf(&rng, "Invalid reference", `A reference to a resource needs its type and its name: resource.TYPE.NAME.`)
+			return ref, diags.Errorf(&rng, "Invalid reference",
+				`A reference to a resource needs its type and its name: resource.TYPE.NAME.`)
 		}
-		return ref, diags.Errorf(&rng, "Invalid reference", "This is read as a reference to a resource, which needs a type and a name: %[1]s.NAME. If %[1]q is meant as text, put it in double quotes.", typ)
+		return ref, diags.Errorf(&rng, "Invalid reference", "This is read as a reference to a resource, which needs "+
+			"a type and a name: %[1]s.NAME. If %[1]q is meant as text, put it in double quotes.", typ)
 	}
 	ref.Kind, ref.Resource, ref.Remaining = RefResource, Resource{mode, typ, name}, t[at+2:]
 	ref.Range = hcl.RangeBetween(t[0].SourceRange(), t[at+1].SourceRange())
@@ -213,7 +222,8 @@ func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List)
 		next = 3
 		if next < len(t) {
 			if rng := t[next].SourceRange(); !isStep(t[next]) {
-				return ref, diag.List(nil).Errorf(&rng, "Invalid reference", "After the instance key of a module only the name of an output can follow: module.NAME[KEY].OUTPUT.")
+				return ref, diag.List(nil).Errorf(&rng, "Invalid reference", "After the instance key of a module "+
+					"only the name of an output can follow: module.NAME[KEY].OUTPUT.")
 			}
 		}
 	}
@@ -225,7 +235,7 @@ func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List)
 	return ref, diags
 }
 
-// isStep tells whether a step can lead out of a module instance: to an output, or over all of them.
+// isStep reports whether a step can lead out of a module instance: to an output, or over all of them.
 func isStep(step hcl.Traverser) bool {
 	_, index := step.(hcl.TraverseIndex)
 	return !index

@@ -1,6 +1,6 @@
-// Command bench measures tombolo against terraform from the outside. It generates configurations of several shapes and sizes,
-// runs plan, apply, a plan that finds nothing to do, and destroy with each binary in turn, and prints wall time, CPU time, peak
-// memory and their ratios. Both binaries run in one go, interleaved, so that both see the same machine.
+// Command bench measures tombolo against terraform from the outside. It generates configurations of several shapes and
+// sizes, runs plan, apply, a plan that finds nothing to do, and destroy with each binary in turn, and prints wall time,
+// CPU time, peak memory and their ratios. Both binaries run in one go, interleaved, so that both see the same machine.
 //
 //	go run ./bench -n 300 -runs 3
 //	go run ./bench -n 1000 -shapes flat,pairs -markdown result.md
@@ -143,8 +143,10 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	names := flags.String("shapes", "startup,flat,foreach,pairs,shared,separate,chain,modules",
 		"shapes, separated by commas, or all: "+strings.Join(shapeNames(), ","))
 	flags.IntVar(&o.runs, "runs", 3, "runs of each; medians are reported")
-	flags.IntVar(&o.terraformRuns, "terraform-runs", 0, fmt.Sprintf("runs of terraform; 0 means -runs up to n=%d and one above", slowAbove))
-	flags.StringVar(&o.terraform, "terraform", "", "terraform to compare with; none for none; empty for the one on PATH, if any")
+	flags.IntVar(&o.terraformRuns, "terraform-runs", 0,
+		fmt.Sprintf("runs of terraform; 0 means -runs up to n=%d and one above", slowAbove))
+	flags.StringVar(&o.terraform, "terraform", "",
+		"terraform to compare with; none for none; empty for the one on PATH, if any")
 	flags.StringVar(&o.tofu, "tofu", "none", "OpenTofu to compare with as well")
 	flags.StringVar(&o.tombolo, "tombolo", "", "tombolo to measure; empty to build ./cmd/tombolo")
 	flags.DurationVar(&o.timeout, "timeout", 300*time.Second, "limit for each command")
@@ -204,10 +206,12 @@ func (o *options) findContenders(ctx context.Context) error {
 		o.tombolo = filepath.Join(o.workDir, "tombolo")
 		build := exec.CommandContext(ctx, "go", "build", "-o", o.tombolo, "./cmd/tombolo")
 		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("go build ./cmd/tombolo (run bench in the root of the module, or give -tombolo): %w\n%s", err, out)
+			return fmt.Errorf("go build ./cmd/tombolo (run bench in the root of the module, or give -tombolo): %w\n%s",
+				err, out)
 		}
 	}
-	for _, c := range []contender{{"terraform", o.terraform, true}, {"tofu", o.tofu, true}, {"tombolo", o.tombolo, false}} {
+	for _, c := range []contender{{"terraform", o.terraform, true}, {"tofu", o.tofu, true},
+		{"tombolo", o.tombolo, false}} {
 		if c.bin == "none" {
 			continue
 		}

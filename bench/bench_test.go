@@ -129,7 +129,8 @@ func TestExternalShapeComparesWithPlainProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options{runs: 1, timeout: time.Minute, workDir: t.TempDir(), contenders: []contender{{"terraform", bin, true}, {"tombolo", bin, false}}}
+	o := options{runs: 1, timeout: time.Minute, workDir: t.TempDir(), contenders: []contender{{"terraform", bin, true},
+		{"tombolo", bin, false}}}
 	rows, err := measureShape(context.Background(), &o, s, 10, io.Discard)
 	if err != nil {
 		t.Fatal(err)

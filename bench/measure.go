@@ -18,8 +18,8 @@ import (
 type sample struct {
 	Wall time.Duration `json:"wall_ns"`
 	CPU  time.Duration `json:"cpu_ns"` // user and system time of the process and of the children it waited for
-	// RSS is the peak resident size of the process in bytes. The kernel counts from the moment bench forks, so a process
-	// smaller than bench itself, which is a few MB, shows bench's size.
+	// RSS is the peak resident size of the process in bytes. The kernel counts from the moment bench forks, so a
+	// process smaller than bench itself, which is a few MB, shows bench's size.
 	RSS int64 `json:"max_rss_bytes"`
 }
 
@@ -88,10 +88,13 @@ func enter(ctx context.Context, o *options, s shape, n int) ([]*entrant, error) 
 	dir := func(name string) string { return filepath.Join(o.workDir, fmt.Sprintf("%s-%d-%s", s.name, n, name)) }
 	var entrants []*entrant
 	if s.baseline != nil {
-		e := &entrant{contender: contender{name: "xargs -P 10", bin: "sh", reference: true}, dir: dir("baseline"), runs: o.runs}
+		e := &entrant{contender: contender{name: "xargs -P 10", bin: "sh", reference: true}, dir: dir("baseline"),
+			runs: o.runs}
 		e.steps = []step{{name: s.sequence()[0].name, args: []string{"-c", s.baseline(n)}}}
 		e.cells = []cell{{Contender: e.name}}
-		if err := writeSource(filepath.Join(e.dir, "query.json"), func(w io.Writer) { fmt.Fprint(w, `{"index":"1"}`) }); err != nil {
+		if err := writeSource(filepath.Join(e.dir, "query.json"), func(w io.Writer) {
+			fmt.Fprint(w, `{"index":"1"}`)
+		}); err != nil {
 			return nil, err
 		}
 		entrants = append(entrants, e)
@@ -166,7 +169,8 @@ func (e *entrant) prepare(ctx context.Context) {
 
 // environment is the same for all: no CLI configuration of the user, no call to the network.
 func (e *entrant) environment() []string {
-	return append(append(os.Environ(), "TF_CLI_CONFIG_FILE="+e.cliConfig, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"), e.env...)
+	return append(append(os.Environ(), "TF_CLI_CONFIG_FILE="+e.cliConfig, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"),
+		e.env...)
 }
 
 // round runs the whole sequence once, from no state to no state.
@@ -185,7 +189,8 @@ func (e *entrant) round(ctx context.Context, objects int, timeout time.Duration)
 
 // clean leaves the configuration alone.
 func (e *entrant) clean() {
-	left, _ := filepath.Glob(filepath.Join(e.dir, "terraform.tfstate*")) // the pattern is well-formed: there is no other error
+	// the pattern is well-formed: there is no other error
+	left, _ := filepath.Glob(filepath.Join(e.dir, "terraform.tfstate*"))
 	for _, name := range left {
 		os.Remove(name)
 	}
@@ -235,7 +240,7 @@ func endsRight(text string, st step, objects int) bool {
 	return strings.Contains(text, want)
 }
 
-// tail gives the last bytes of a file without reading the rest.
+// tail returns the last bytes of a file without reading the rest.
 func tail(path string, size int64) string {
 	f, err := os.Open(path)
 	if err != nil {
@@ -254,7 +259,7 @@ func tail(path string, size int64) string {
 	return string(bytes.TrimSpace(data))
 }
 
-// median gives the sample that is middle in each measure on its own.
+// median returns the sample that is middle in each measure on its own.
 func (c cell) median() (sample, bool) {
 	if len(c.Samples) == 0 {
 		return sample{}, false

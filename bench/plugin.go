@@ -27,14 +27,15 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// bench is its own plugins, the provider of internal/world and that of wide.go, when it is called by a plugin's name. With recordTo in the environment the plugin
-// also writes down what it is asked, for the driver (replay.go) to ask again.
+// bench is its own plugins, the provider of internal/world and that of wide.go, when it is called by a plugin's name.
+// With recordTo in the environment the plugin also writes down what it is asked, for the driver (replay.go) to ask
+// again.
 
 const (
 	recordTo = "TOMBOLO_BENCH_RECORD" // a directory, in which each process of the plugin makes a file
 )
 
-// isPlugin tells whether this process is to be the plugin.
+// isPlugin reports whether this process is to be the plugin.
 func isPlugin() bool { return strings.HasPrefix(filepath.Base(os.Args[0]), "terraform-provider-") }
 
 // pluginSources are the addresses of the plugins, without the host.
@@ -46,7 +47,10 @@ func pluginName(source string) string { return "terraform-provider-" + path.Base
 func bePlugin() int {
 	o := serve.Options{Address: "registry.terraform.io/" + world.Source, New: world.Factory(world.Options{})}
 	if filepath.Base(os.Args[0]) == pluginName(wideSource) {
-		o = serve.Options{Address: "registry.terraform.io/" + wideSource, New: func(context.Context) (provider.Provider, error) { return wide{}, nil }}
+		o = serve.Options{Address: "registry.terraform.io/" + wideSource, New: func(context.Context) (provider.Provider,
+			error) {
+			return wide{}, nil
+		}}
 	}
 	dir := os.Getenv(recordTo)
 	if dir == "" {
@@ -66,9 +70,11 @@ func installPlugins(mirror string) error {
 		return err
 	}
 	for _, source := range pluginSources {
-		dir := filepath.Join(mirror, "registry.terraform.io", filepath.FromSlash(source), "1.0.0", runtime.GOOS+"_"+runtime.GOARCH)
+		dir := filepath.Join(mirror, "registry.terraform.io", filepath.FromSlash(source), "1.0.0", runtime.GOOS+"_"+
+			runtime.GOARCH)
 		program := filepath.Join(dir, pluginName(source))
-		if err := errors.Join(os.MkdirAll(dir, 0o777), os.Symlink(exe, program), os.Symlink(program, filepath.Join(mirror, pluginName(source)))); err != nil {
+		if err := errors.Join(os.MkdirAll(dir, 0o777), os.Symlink(exe, program),
+			os.Symlink(program, filepath.Join(mirror, pluginName(source)))); err != nil {
 			return err
 		}
 	}
@@ -110,7 +116,8 @@ func recordCalls(o serve.Options, dir string) error {
 		return handle(ctx, req)
 	}
 	goplugin.Serve(&goplugin.ServeConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Serving(map[int]*wire.Server{6: server}), Logger: hclog.NewNullLogger(),
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Serving(map[int]*wire.Server{6: server}),
+		Logger: hclog.NewNullLogger(),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.UnaryInterceptor(record), grpc.MaxRecvMsgSize(wire.MaxMessage))...)
 		},

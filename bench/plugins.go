@@ -48,7 +48,8 @@ func (o *options) driver(ctx context.Context, engine *entrant, s shape, n int, d
 	if err != nil {
 		return nil, err
 	}
-	e := &entrant{contender: contender{name: "replay", bin: exe, reference: true}, dir: dir, runs: o.runs, cliConfig: engine.cliConfig}
+	e := &entrant{contender: contender{name: "replay", bin: exe, reference: true}, dir: dir, runs: o.runs,
+		cliConfig: engine.cliConfig}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
@@ -78,14 +79,16 @@ func writeOverhead(w io.Writer, rows []row) error {
 		if !ok || !okEngine {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%s: %.2f times the wall time of the bare calls\n", r.Step, float64(engine.Wall)/float64(bare.Wall)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %.2f times the wall time of the bare calls\n", r.Step,
+			float64(engine.Wall)/float64(bare.Wall)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reportCalls measures what the host makes of the same plugin: how long until it has answered for the first time, and calls per second.
+// reportCalls measures what the host makes of the same plugin: how long until it has answered for the first time, and
+// calls per second.
 func (o *options) reportCalls(ctx context.Context, w io.Writer) error {
 	dir := filepath.Join(o.workDir, "calls")
 	plugin := host.Plugin{Provider: world.Addr(), Program: o.pluginProgram(world.Source)}
@@ -137,10 +140,12 @@ func planRequest(ctx context.Context, p provider.Provider, dir string) (provider
 	vals := block.EmptyValue().AsValueMap()
 	vals["name"], vals["tags"] = cty.StringVal("a"), cty.MapVal(map[string]cty.Value{"team": cty.StringVal("a")})
 	v := cty.ObjectVal(vals)
-	return provider.PlanRequest{Type: "world_object", Prior: cty.NullVal(block.ImpliedType()), Proposed: v, Config: v}, diags.Err()
+	return provider.PlanRequest{Type: "world_object", Prior: cty.NullVal(block.ImpliedType()), Proposed: v, Config: v},
+		diags.Err()
 }
 
-func callsPerSecond(ctx context.Context, p provider.Provider, req provider.PlanRequest, parallel int, during time.Duration) (float64, error) {
+func callsPerSecond(ctx context.Context, p provider.Provider, req provider.PlanRequest, parallel int,
+	during time.Duration) (float64, error) {
 	var done atomic.Int64
 	errs := make([]error, parallel)
 	var callers sync.WaitGroup

@@ -29,11 +29,13 @@ func (bytesCodec) Unmarshal(b []byte, v any) error {
 	return nil
 }
 
-// replay starts a plugin and makes recorded calls, in their order and as many at once as an engine makes: what an engine that takes no time
-// itself would do. Calls that prepare others (schema, configuration) run alone. Nobody reads the answers.
+// replay starts a plugin and makes recorded calls, in their order and as many at once as an engine makes: what an
+// engine that takes no time itself would do. Calls that prepare others (schema, configuration) run alone. Nobody reads
+// the answers.
 func replay(ctx context.Context, program string, calls []call) error {
 	client := goplugin.NewClient(&goplugin.ClientConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(6), Cmd: exec.Command(program), AutoMTLS: true,
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(6), Cmd: exec.Command(program),
+		AutoMTLS:         true,
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
 	defer client.Kill()
@@ -53,7 +55,8 @@ func replay(ctx context.Context, program string, calls []call) error {
 		under.Go(func() {
 			defer func() { <-slots }()
 			var answer []byte
-			if err := conn.Invoke(ctx, c.Method, &c.Request, &answer, grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(wire.MaxMessage)); err != nil {
+			if err := conn.Invoke(ctx, c.Method, &c.Request, &answer, grpc.ForceCodec(bytesCodec{}),
+				grpc.MaxCallRecvMsgSize(wire.MaxMessage)); err != nil {
 				cancel(fmt.Errorf("%s: %w", c.Method, err))
 			}
 		})

@@ -82,8 +82,8 @@ func markdownTable(w io.Writer, head []string, lines [][]string) error {
 	return err
 }
 
-// writeTable writes the rows of one shape at one size: for each contender wall time, CPU time and peak memory, and for each
-// reference how many times tombolo's wall time and memory it takes.
+// writeTable writes the rows of one shape at one size: for each contender wall time, CPU time and peak memory, and for
+// each reference how many times tombolo's wall time and memory it takes.
 func writeTable(w io.Writer, rows []row, table tableWriter) error {
 	if len(rows) == 0 {
 		return nil
@@ -127,8 +127,8 @@ func writeTable(w io.Writer, rows []row, table tableWriter) error {
 	return nil
 }
 
-// total sums the steps of all contenders: time added, memory at its peak. There is none if a step is missing somewhere, or
-// for the baseline of the external shape, which has one step only.
+// total sums the steps of all contenders: time added, memory at its peak. There is none if a step is missing somewhere,
+// or for the baseline of the external shape, which has one step only.
 func total(rows []row) []string {
 	width := len(rows[0].Cells)
 	sums := make([]sample, width)
@@ -202,8 +202,8 @@ func ratios(reference, tombolo cell) []string {
 
 func times1(f float64) string { return fmt.Sprintf("%.1fx", f) }
 
-// writeGrowth shows, for every shape that ran at several sizes, how many times the time of the smaller size a larger one
-// takes. Growth in proportion shows as the factor between the sizes.
+// writeGrowth shows, for every shape that ran at several sizes, how many times the time of the smaller size a larger
+// one takes. Growth in proportion shows as the factor between the sizes.
 func writeGrowth(w io.Writer, rows []row, table tableWriter) error {
 	var lines [][]string
 	for i, small := range rows {
@@ -211,11 +211,13 @@ func writeGrowth(w io.Writer, rows []row, table tableWriter) error {
 			if large.Shape != small.Shape || large.Step != small.Step || large.N <= small.N {
 				continue
 			}
-			line := []string{small.Shape, small.Step, fmt.Sprintf("%d to %d", small.N, large.N), times1(float64(large.N) / float64(small.N))}
+			line := []string{small.Shape, small.Step, fmt.Sprintf("%d to %d", small.N, large.N),
+				times1(float64(large.N) / float64(small.N))}
 			a, okA := small.Cells[len(small.Cells)-1].median()
 			b, okB := large.Cells[len(large.Cells)-1].median()
 			if okA && okB {
-				lines = append(lines, append(line, times1(float64(b.Wall)/float64(a.Wall)), times1(float64(b.RSS)/float64(max(a.RSS, 1)))))
+				lines = append(lines, append(line, times1(float64(b.Wall)/float64(a.Wall)),
+					times1(float64(b.RSS)/float64(max(a.RSS, 1)))))
 			}
 			break
 		}
@@ -227,7 +229,8 @@ func writeGrowth(w io.Writer, rows []row, table tableWriter) error {
 }
 
 func (r result) writeMarkdown(w io.Writer) error {
-	fmt.Fprintf(w, "%s (%s)\n\nMedians of wall time, CPU time and peak memory.\n\n", r.Header, r.Started.Format(time.DateOnly))
+	fmt.Fprintf(w, "%s (%s)\n\nMedians of wall time, CPU time and peak memory.\n\n", r.Header,
+		r.Started.Format(time.DateOnly))
 	for start := 0; start < len(r.Rows); {
 		end := start
 		for end < len(r.Rows) && r.Rows[end].Shape == r.Rows[start].Shape && r.Rows[end].N == r.Rows[start].N {

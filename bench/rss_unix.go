@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// maxRSS gives the peak resident size of an ended process in bytes, or 0 if it is not known. Linux and the BSDs count in
-// kilobytes, Darwin in bytes.
+// maxRSS returns the peak resident size of an ended process in bytes, or 0 if it is not known. Linux and the BSDs count
+// in kilobytes, Darwin in bytes.
 func maxRSS(state *os.ProcessState) int64 {
 	usage, ok := state.SysUsage().(*syscall.Rusage)
 	if !ok {

@@ -18,10 +18,11 @@ type shape struct {
 	objects func(n int) int // how many managed objects a size makes
 	write   func(w io.Writer, n int)
 	module  func(w io.Writer) // main.tf of ./m, if the shape has one
-	// baseline is set for what the references cannot run without a plugin: a shell command to compare tombolo with instead,
-	// timed as the first step.
+	// baseline is set for what the references cannot run without a plugin: a shell command to compare tombolo with
+	// instead, timed as the first step.
 	baseline func(n int) string
-	// plugin is the source of the plugin whose objects these are: its calls are recorded and made again without an engine, for comparison.
+	// plugin is the source of the plugin whose objects these are: its calls are recorded and made again without an
+	// engine, for comparison.
 	plugin string
 	// steps replaces the usual sequence.
 	steps []step
@@ -40,9 +41,11 @@ type step struct {
 var (
 	usual = []step{
 		{"plan", []string{"plan", "-input=false", "-no-color"}, ""},
-		{"apply", []string{"apply", "-input=false", "-no-color", "-auto-approve"}, "Apply complete! Resources: %d added, 0 changed, 0 destroyed."},
+		{"apply", []string{"apply", "-input=false", "-no-color", "-auto-approve"},
+			"Apply complete! Resources: %d added, 0 changed, 0 destroyed."},
 		{"no-op plan", []string{"plan", "-input=false", "-no-color"}, "No changes."},
-		{"destroy", []string{"destroy", "-input=false", "-no-color", "-auto-approve"}, "Destroy complete! Resources: %d destroyed."},
+		{"destroy", []string{"destroy", "-input=false", "-no-color", "-auto-approve"},
+			"Destroy complete! Resources: %d destroyed."},
 	}
 	startup = []step{
 		{"version", []string{"version"}, ""},
@@ -69,27 +72,31 @@ var shapes = []shape{
 	{
 		name: "flat", about: "one block with count = n", objects: times(1),
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "resource \"terraform_data\" \"a\" {\n  count = %d\n  input = \"item ${count.index}\"\n}\n", n)
+			fmt.Fprintf(w, "resource \"terraform_data\" \"a\" {\n  count = %d\n  input = \"item ${count.index}\"\n}\n",
+				n)
 		},
 	},
 	{
 		name: "foreach", about: "one block with for_each over n strings", objects: times(1),
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "resource \"terraform_data\" \"a\" {\n  for_each = toset(%s)\n  input    = each.key\n}\n", keys(n))
+			fmt.Fprintf(w, "resource \"terraform_data\" \"a\" {\n  for_each = toset(%s)\n  input    = each.key\n}\n",
+				keys(n))
 		},
 	},
 	{
 		name: "pairs", about: "a and b with count = n, b[i] refers to a[i].id", objects: times(2),
 		write: func(w io.Writer, n int) {
 			fmt.Fprintf(w, "resource \"terraform_data\" \"a\" {\n  count = %d\n  input = count.index\n}\n", n)
-			fmt.Fprintf(w, "resource \"terraform_data\" \"b\" {\n  count = %d\n  input = terraform_data.a[count.index].id\n}\n", n)
+			fmt.Fprintf(w,
+				"resource \"terraform_data\" \"b\" {\n  count = %d\n  input = terraform_data.a[count.index].id\n}\n", n)
 		},
 	},
 	{
 		name: "splat", about: "b with count = n, each joins a[*].id: quadratic by its nature", objects: times(2),
 		write: func(w io.Writer, n int) {
 			fmt.Fprintf(w, "resource \"terraform_data\" \"a\" { count = %d }\n", n)
-			fmt.Fprintf(w, "resource \"terraform_data\" \"b\" {\n  count = %d\n  input = length(join(\",\", terraform_data.a[*].id))\n}\n", n)
+			fmt.Fprintf(w, "resource \"terraform_data\" \"b\" {\n  count = %d\n  input = length(join(\",\", "+
+				"terraform_data.a[*].id))\n}\n", n)
 		},
 	},
 	{
@@ -118,9 +125,12 @@ var shapes = []shape{
 		},
 	},
 	{
-		name: "modules", about: "a module with for_each over n/10 keys, ten objects in each", objects: func(n int) int { return n / 10 * 10 },
+		name: "modules", about: "a module with for_each over n/10 keys, ten objects in each", objects: func(n int) int {
+			return n / 10 * 10
+		},
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "module \"m\" {\n  source   = \"./m\"\n  for_each = toset(%s)\n  name     = each.key\n}\n", keys(n/10))
+			fmt.Fprintf(w, "module \"m\" {\n  source   = \"./m\"\n  for_each = toset(%s)\n  name     = each.key\n}\n",
+				keys(n/10))
 			fmt.Fprint(w, "output \"last\" { value = length([for m in module.m : m.last]) }\n")
 		},
 		module: func(w io.Writer) {
@@ -136,26 +146,36 @@ output "last" { value = terraform_data.last.id }
 		},
 	},
 	{
-		name: "plugins", about: "n objects of a plugin that takes up to 100 ms to change one, beside the same calls without an engine", objects: times(1), plugin: world.Source,
+		name:    "plugins",
+		about:   "n objects of a plugin that takes up to 100 ms to change one, beside the same calls without an engine",
+		objects: times(1), plugin: world.Source,
 		write: func(w io.Writer, n int) { writeWorld(w, n, "  seed  = 1\n  delay = \"100ms\"\n") },
 	},
 	{
-		name: "fast-plugins", about: "the same with a plugin that takes no time: what the engine costs", objects: times(1), plugin: world.Source,
+		name: "fast-plugins", about: "the same with a plugin that takes no time: what the engine costs",
+		objects: times(1), plugin: world.Source,
 		write: func(w io.Writer, n int) { writeWorld(w, n, "") },
 	},
 	wideShape("sets", "one object with two sets of n objects of five attributes, and n set blocks", 1, setArguments),
-	wideShape("small-sets", "a hundred objects with sets of n/10 objects", 100, func(n int) string { return setArguments(n / 10) }),
-	wideShape("names", "one object with a set of n strings", 1, func(n int) string { return fmt.Sprintf("  names = %s\n", keys(n)) }),
-	wideShape("collections", "one object with a map of n strings, a map and a list of n objects, and n list blocks", 1, collectionArguments),
+	wideShape("small-sets", "a hundred objects with sets of n/10 objects", 100, func(n int) string {
+		return setArguments(n / 10)
+	}),
+	wideShape("names", "one object with a set of n strings", 1, func(n int) string {
+		return fmt.Sprintf("  names = %s\n", keys(n))
+	}),
+	wideShape("collections", "one object with a map of n strings, a map and a list of n objects, and n list blocks", 1,
+		collectionArguments),
 	wideShape("text", "one object with a text of 100 bytes times n", 1, func(n int) string {
 		return fmt.Sprintf("  text = join(\",\", [for k in %s : \"${k}${format(\"%%090d\", 1)}\"])\n", keys(n))
 	}),
-	{name: "records", about: "n objects of a hundred attributes, of which one is configured", objects: times(1), plugin: wideSource, write: writeRecords},
+	{name: "records", about: "n objects of a hundred attributes, of which one is configured", objects: times(1),
+		plugin: wideSource, write: writeRecords},
 	{
 		name: "external", about: "n data.external that run cat, beside xargs -P 10", objects: times(0),
 		baseline: func(n int) string { return fmt.Sprintf("yes query.json | head -n %d | xargs -P 10 -n 1 cat", n) },
 		write: func(w io.Writer, n int) {
-			fmt.Fprintf(w, "data \"external\" \"a\" {\n  count   = %d\n  program = [\"cat\"]\n  query   = { index = count.index }\n}\n", n)
+			fmt.Fprintf(w, "data \"external\" \"a\" {\n  count   = %d\n  program = [\"cat\"]\n  query   = { index = "+
+				"count.index }\n}\n", n)
 			fmt.Fprint(w, "output \"last\" { value = length(data.external.a) }\n")
 		},
 	},
@@ -165,7 +185,8 @@ output "last" { value = terraform_data.last.id }
 func writeWorld(w io.Writer, n int, more string) {
 	fmt.Fprint(w, "terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n")
 	fmt.Fprintf(w, "provider \"world\" {\n  dir   = \"world\"\n%s}\n", more)
-	fmt.Fprintf(w, "resource \"world_object\" \"a\" {\n  count = %d\n  name  = \"object-${count.index}\"\n  value = \"some text\"\n", n)
+	fmt.Fprintf(w, "resource \"world_object\" \"a\" {\n  count = %d\n  name  = \"object-${count.index}\"\n  value = "+
+		"\"some text\"\n", n)
 	fmt.Fprint(w, "  tags  = { team = \"a\", stage = \"test\" }\n}\n")
 }
 
@@ -209,5 +230,6 @@ func writeSource(path string, write func(io.Writer)) error {
 // keys is an expression for n keys. The range function gives at most 1024 numbers, so it takes two levels.
 func keys(n int) string {
 	rows := (n + 999) / 1000
-	return fmt.Sprintf("slice(flatten([for i in range(%d) : [for j in range(1000) : \"key-${i}-${j}\"]]), 0, %d)", rows, n)
+	return fmt.Sprintf("slice(flatten([for i in range(%d) : [for j in range(1000) : \"key-${i}-${j}\"]]), 0, %d)", rows,
+		n)
 }

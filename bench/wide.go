@@ -11,14 +11,16 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// wide is a provider of objects with much in them: sets of objects in each of the three ways in which a schema can have them, and other
-// large collections. It keeps nothing and takes no time, so what is measured are the engines and the plugin's own reading and writing.
+// wide is a provider of objects with much in them: sets of objects in each of the three ways in which a schema can have
+// them, and other large collections. It keeps nothing and takes no time, so what is measured are the engines and the
+// plugin's own reading and writing.
 type wide struct{ provider.Base }
 
 const wideSource = "tombolo/wide"
 
 // part is what the elements of all collections of objects have.
-var part = map[string]cty.Type{"name": cty.String, "port": cty.Number, "open": cty.Bool, "zone": cty.String, "note": cty.String}
+var part = map[string]cty.Type{"name": cty.String, "port": cty.Number, "open": cty.Bool, "zone": cty.String,
+	"note": cty.String}
 
 func wideSchema() *provider.Schema {
 	attrs := make(map[string]*provider.Attribute, len(part))
@@ -37,10 +39,13 @@ func wideSchema() *provider.Schema {
 		Resources: map[string]*provider.ResourceType{"wide_thing": {Block: &provider.Block{
 			Attributes: map[string]*provider.Attribute{
 				"id": {Type: cty.String, Computed: true}, "text": plain(cty.String),
-				"set": plain(cty.Set(cty.Object(part))), "nested": nested(provider.NestingSet), "names": plain(cty.Set(cty.String)),
-				"list": nested(provider.NestingList), "map": nested(provider.NestingMap), "labels": plain(cty.Map(cty.String)),
+				"set": plain(cty.Set(cty.Object(part))), "nested": nested(provider.NestingSet),
+				"names": plain(cty.Set(cty.String)),
+				"list":  nested(provider.NestingList), "map": nested(provider.NestingMap),
+				"labels": plain(cty.Map(cty.String)),
 			},
-			Blocks: map[string]*provider.NestedBlock{"rule": blocks(provider.NestingSet), "step": blocks(provider.NestingList)},
+			Blocks: map[string]*provider.NestedBlock{"rule": blocks(provider.NestingSet),
+				"step": blocks(provider.NestingList)},
 		}}, "wide_record": {Block: recordBlock()}},
 	}
 }
@@ -51,7 +56,8 @@ var schemaOfWide = wideSchema()
 func recordBlock() *provider.Block {
 	attrs := map[string]*provider.Attribute{"name": {Type: cty.String, Required: true}}
 	for i, ty := range []cty.Type{
-		cty.String, cty.String, cty.String, cty.String, cty.String, cty.Number, cty.Bool, cty.List(cty.String), cty.Map(cty.String), cty.List(cty.Object(part)),
+		cty.String, cty.String, cty.String, cty.String, cty.String, cty.Number, cty.Bool, cty.List(cty.String),
+		cty.Map(cty.String), cty.List(cty.Object(part)),
 	} {
 		for k := range 10 {
 			attrs[fmt.Sprintf("found_%d_%d", i, k)] = &provider.Attribute{Type: ty, Computed: true}
@@ -90,7 +96,8 @@ func (wide) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) pr
 	return provider.DecodeStored(schemaOfWide.Resources[req.Type], req)
 }
 
-// Plan implements provider.Provider: what a new object has by itself is found out when it is made, the rest is as proposed.
+// Plan implements provider.Provider: what a new object has by itself is found out when it is made, the rest is as
+// proposed.
 func (wide) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
 	planned := req.Proposed
 	if req.Prior.IsNull() {
@@ -127,7 +134,8 @@ func wideShape(name, about string, count int, arguments func(n int) string) shap
 			fmt.Fprint(w, "terraform {\n  required_providers {\n    wide = { source = \"tombolo/wide\" }\n  }\n}\n")
 			fmt.Fprint(w, "variable \"change\" { default = \"no\" }\n")
 			fmt.Fprintf(w, "resource \"wide_thing\" \"a\" {\n  count = %d\n%s}\n", count, arguments(n))
-			fmt.Fprint(w, "output \"first\" {\n  value     = wide_thing.a[0]\n  sensitive = true\n}\n") // not to be printed after apply
+			// not to be printed after apply
+			fmt.Fprint(w, "output \"first\" {\n  value     = wide_thing.a[0]\n  sensitive = true\n}\n")
 		},
 	}
 }
@@ -150,7 +158,8 @@ func setArguments(n int) string {
 }
 
 func collectionArguments(n int) string {
-	return fmt.Sprintf("  labels = { for k in %s : k => \"label of ${k}\" }\n  list   = [%s]\n  map    = { %s }\n", keys(n), parts(n, ""), parts(n, "k => ")) +
+	return fmt.Sprintf("  labels = { for k in %s : k => \"label of ${k}\" }\n  list   = [%s]\n  map    = { %s }\n",
+		keys(n), parts(n, ""), parts(n, "k => ")) +
 		blockArguments("step", n)
 }
 

@@ -41,9 +41,10 @@ type suite struct {
 	Skip     []struct{ Tests, Reason string }
 }
 
-// TestAcceptanceSuites runs the acceptance tests of other people's providers, and those of the framework itself. That takes some twenty minutes,
-// so it asks for TOMBOLO_ACCEPTANCE_SUITES: "all", or a part of a module's path. TF_ACC_TERRAFORM_PATH replaces the binary, and what the
-// tests print goes into files below TOMBOLO_ACCEPTANCE_LOG, by which the answers of two binaries can be compared.
+// TestAcceptanceSuites runs the acceptance tests of other people's providers, and those of the framework itself. That
+// takes some twenty minutes, so it asks for TOMBOLO_ACCEPTANCE_SUITES: "all", or a part of a module's path.
+// TF_ACC_TERRAFORM_PATH replaces the binary, and what the tests print goes into files below TOMBOLO_ACCEPTANCE_LOG, by
+// which the answers of two binaries can be compared.
 func TestAcceptanceSuites(t *testing.T) {
 	asked := os.Getenv("TOMBOLO_ACCEPTANCE_SUITES")
 	if asked == "" {
@@ -77,7 +78,8 @@ func (s suite) run(t *testing.T, pkg, settings string) {
 	for _, e := range s.Skip {
 		skip = append(skip, e.Tests)
 	}
-	run := exec.Command(bin, "-test.v", "-test.timeout", "20m", "-test.parallel", "4", "-test.skip", strings.Join(skip, "|"))
+	run := exec.Command(bin, "-test.v", "-test.timeout", "20m", "-test.parallel", "4", "-test.skip",
+		strings.Join(skip, "|"))
 	programtest.Tie(run)
 	run.Dir = dir
 	run.Env = acceptanceEnv(t, settings)
@@ -95,9 +97,9 @@ func (s suite) run(t *testing.T, pkg, settings string) {
 	t.Logf("%d passed, %d skipped", count("PASS"), count("SKIP"))
 }
 
-// inAcceptance runs the go command in the module of the acceptance tests. It works on a copy of go.mod, which the command may complete: the
-// main module, whose requirements count there too, gets new ones without anybody thinking of this. Where modules cannot be had, the test
-// is skipped.
+// inAcceptance runs the go command in the module of the acceptance tests. It works on a copy of go.mod, which the
+// command may complete: the main module, whose requirements count there too, gets new ones without anybody thinking of
+// this. Where modules cannot be had, the test is skipped.
 func inAcceptance(t *testing.T, command string, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -110,7 +112,8 @@ func inAcceptance(t *testing.T, command string, args ...string) string {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("go", append([]string{command, "-mod=mod", "-modfile=" + filepath.Join(dir, "go.mod")}, args...)...)
+	cmd := exec.Command("go", append([]string{command, "-mod=mod", "-modfile=" + filepath.Join(dir, "go.mod")},
+		args...)...)
 	cmd.Dir = acceptanceModule
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -118,7 +121,8 @@ func inAcceptance(t *testing.T, command string, args ...string) string {
 	if err == nil {
 		return strings.TrimSpace(string(out))
 	}
-	for _, sign := range []string{"dial tcp", "no such host", "i/o timeout", "module lookup disabled", "server response: ", "connection refused"} {
+	for _, sign := range []string{"dial tcp", "no such host", "i/o timeout", "module lookup disabled",
+		"server response: ", "connection refused"} {
 		if strings.Contains(stderr.String(), sign) {
 			t.Skipf("the modules that acceptance tests need are not to be had: %v\n%s", err, &stderr)
 		}
@@ -136,11 +140,12 @@ func acceptanceEnv(t *testing.T, settings string) []string {
 	return env
 }
 
-// releases makes a mirror of what providers/build has built, under the versions that the suites ask for too, and gives the path of a CLI
-// configuration that has it as the only place of installation.
+// releases makes a mirror of what providers/build has built, under the versions that the suites ask for too, and gives
+// the path of a CLI configuration that has it as the only place of installation.
 func releases(t *testing.T) string {
 	dir := t.TempDir()
-	for name, versions := range map[string][]string{"random": {"3.5.1", "3.2.0"}, "null": {"3.1.0", "3.1.1", "3.2.4"}, "time": nil} {
+	for name, versions := range map[string][]string{"random": {"3.5.1", "3.2.0"}, "null": {"3.1.0", "3.1.1", "3.2.4"},
+		"time": nil} {
 		p := plugins[name]
 		bin, err := p.built()
 		if err != nil {
@@ -152,7 +157,8 @@ func releases(t *testing.T) string {
 				t.Fatal(err)
 			}
 			program := filepath.Join(folder, fmt.Sprintf("%s%s_v%s", pluginPrefix, name, v))
-			if err := os.Link(bin, program); err != nil { // no symbolic link: the framework copies what is in .terraform, and takes links for folders
+			// no symbolic link: the framework copies what is in .terraform, and takes links for folders
+			if err := os.Link(bin, program); err != nil {
 				data, err := os.ReadFile(bin)
 				if err == nil {
 					err = os.WriteFile(program, data, 0o777)
@@ -164,7 +170,9 @@ func releases(t *testing.T) string {
 		}
 	}
 	settings := filepath.Join(dir, "settings.tfrc")
-	if err := os.WriteFile(settings, fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", dir), 0o666); err != nil {
+	if err := os.WriteFile(settings,
+		fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", dir),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	return settings

@@ -32,7 +32,8 @@ var (
 	recordRuns = flag.Int("answers.runs", 10, "how often terraform is asked about a case")
 )
 
-// An Answer is what terraform did in a case: one run in full, and where other runs of the same case gave something else.
+// An Answer is what terraform did in a case: one run in full, and where other runs of the same case gave something
+// else.
 type Answer struct {
 	Terraform string // version
 	Digest    string // of the case, see digest
@@ -113,7 +114,8 @@ func parseAnswer(data []byte) (*Answer, error) {
 	return &a, json.Unmarshal(text, &a)
 }
 
-// storeAnswer writes an answer beside its final place and renames it, so that a run stopped half way leaves no half answer.
+// storeAnswer writes an answer beside its final place and renames it, so that a run stopped half way leaves no half
+// answer.
 func storeAnswer(dir string, c *Case, a *Answer) error {
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -150,8 +152,8 @@ func (a *Answer) add(c *Case, rec *Record) bool {
 	return len(a.Varies) > before
 }
 
-// container returns the path of the list that an element stands in when it is the element itself that comes and goes, or
-// changes its place: the next run may have yet another one. Any other path is returned as it is.
+// container returns the path of the list that an element stands in when it is the element itself that comes and goes,
+// or changes its place: the next run may have yet another one. Any other path is returned as it is.
 func container(path string) string {
 	path = strings.TrimSuffix(path, ".(order)")
 	if !strings.HasSuffix(path, "]") {

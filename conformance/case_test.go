@@ -42,7 +42,7 @@ type Step struct {
 	Interrupted bool
 	// Global holds options that stand before the command, such as -chdir=x.
 	Global []string
-	// Changes tells that what a plan shows of its changes has to be the same text.
+	// Changes means that what a plan shows of its changes has to be the same text.
 	Changes bool
 }
 
@@ -62,7 +62,8 @@ var harnessVerbs = map[string]int{
 	"service": anyNumber,
 	// package MIRROR SOURCE VERSION [FORM [PLATFORM]]: put a provider's package into a mirror, see mirror_test.go
 	"package": anyNumber,
-	// order 'delete a.b < delete c.d' ...: in the event stream of the step before, the first has ended before the second begins
+	// order 'delete a.b < delete c.d' ...: in the event stream of the step before, the first has ended before the
+	// second begins
 	"order": anyNumber,
 }
 
@@ -99,7 +100,8 @@ func loadCases(root string) ([]*Case, error) {
 
 func parseCase(name string, data []byte) (*Case, error) {
 	sum := sha256.Sum256(data)
-	c := &Case{Name: name, Hash: hex.EncodeToString(sum[:]), sections: map[string]txtar.File{}, varies: map[string][]string{}}
+	c := &Case{Name: name, Hash: hex.EncodeToString(sum[:]), sections: map[string]txtar.File{},
+		varies: map[string][]string{}}
 	var steps string
 	for _, f := range txtar.Parse(data).Files {
 		switch {
@@ -238,7 +240,7 @@ func (c *Case) checkStep(s Step) error {
 	return nil
 }
 
-// under gives the sections below "@dir", keyed by the rest of their names.
+// under returns the sections below "@dir", keyed by the rest of their names.
 func (c *Case) under(dir string) map[string][]byte {
 	out := map[string][]byte{}
 	for name, f := range c.sections {

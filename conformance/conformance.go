@@ -1,7 +1,7 @@
 // Package conformance holds one corpus of configurations that runs through both tombolo and the real terraform, and the
 // harness that compares what the two did. It is black-box: two binaries, two temporary directories, the same steps, and
-// after each step exit code, plan JSON, state files, outputs, diagnostics and the lines of text that scripts read have to
-// be equal, once what must differ (ids, times, directories) has been given the same name on both sides.
+// after each step exit code, plan JSON, state files, outputs, diagnostics and the lines of text that scripts read have
+// to be equal, once what must differ (ids, times, directories) has been given the same name on both sides.
 //
 // The corpus is testdata/<topic>/<case>.txtar; README.md describes its steps. All code of the package is test code:
 //

@@ -18,15 +18,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// currentTier is the highest tier of cases that tombolo is expected to pass. Raise it when a capability is complete:
-// 2 the main job, 3 exactness of the language, 4 lifecycle and commands, 5 plugins, 6 drop-in, 7 providers in Go, 8 programs as
-// providers, 9 finding and installing.
+// currentTier is the highest tier of cases that tombolo is expected to pass. Raise it when a capability is complete: 2
+// the main job, 3 exactness of the language, 4 lifecycle and commands, 5 plugins, 6 drop-in, 7 providers in Go, 8
+// programs as providers, 9 finding and installing.
 const currentTier = 9
 
 // terraformVersion is the oracle. Another version behaves differently and would fail for reasons that are not ours.
 const terraformVersion = "1.11.4"
 
-// shortSample is how many cases -short runs, usualSample how many run when nothing is said: the whole corpus takes some ten minutes.
+// shortSample is how many cases -short runs, usualSample how many run when nothing is said: the whole corpus takes some
+// ten minutes.
 const (
 	shortSample = 12
 	usualSample = 120
@@ -141,7 +142,8 @@ func (h *harness) run(t *testing.T, c *Case) {
 		}
 	}
 	reports := h.compare(c, want, got)
-	for live && len(reports) > 0 && want.Runs < liveRuns { // what terraform itself does not do every time is no difference
+	// what terraform itself does not do every time is no difference
+	for live && len(reports) > 0 && want.Runs < liveRuns {
 		if want.add(c, h.ask(t, c)) {
 			reports = h.compare(c, want, got)
 		}
@@ -151,15 +153,16 @@ func (h *harness) run(t *testing.T, c *Case) {
 	}
 }
 
-// compare gives a report for each step that has differences which are not intended. It stops after a step whose exit codes
-// differ: what follows would only tell the same again.
+// compare returns a report for each step that has differences which are not intended. It stops after a step whose exit
+// codes differ: what follows would only tell the same again.
 func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string) {
 	left, right := newNormaliser(c.varies), newNormaliser(c.varies)
 	for i, s := range c.Steps {
 		varies := func(d Difference) bool {
 			return slices.ContainsFunc(want.Varies, func(p Place) bool { return p.covers(d) })
 		}
-		differences, goesOn := h.compareStep(c, i, view(s, want.Record.Results[i], left), view(s, got.Results[i], right))
+		differences, goesOn := h.compareStep(c, i, view(s, want.Record.Results[i], left),
+			view(s, got.Results[i], right))
 		if differences = slices.DeleteFunc(differences, varies); len(differences) > 0 {
 			reports = append(reports, describeStep(s, differences, got.Results[i]))
 		}
@@ -173,7 +176,7 @@ func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string)
 	return reports
 }
 
-// compareStep gives the differences of one step that are not intended, and whether what follows can be compared.
+// compareStep returns the differences of one step that are not intended, and whether what follows can be compared.
 func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (unmeant []Difference, goesOn bool) {
 	onlyShared(terraform, tombolo)
 	for _, d := range compareDocuments(terraform, tombolo) {
@@ -192,9 +195,11 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 func describeStep(s Step, differences []Difference, got Result) string {
 	var list []string
 	for _, d := range differences[:min(len(differences), 25)] {
-		list = append(list, fmt.Sprintf("  %s\n    terraform: %s\n    tombolo:   %s", d.Path, clip(d.Terraform), clip(d.Tombolo)))
+		list = append(list, fmt.Sprintf("  %s\n    terraform: %s\n    tombolo:   %s", d.Path, clip(d.Terraform),
+			clip(d.Tombolo)))
 	}
-	return fmt.Sprintf("step on line %d, %q: %d differences\n%s\n%s", s.Line, s.Text, len(differences), strings.Join(list, "\n"), stderrOf(got))
+	return fmt.Sprintf("step on line %d, %q: %d differences\n%s\n%s", s.Line, s.Text, len(differences),
+		strings.Join(list, "\n"), stderrOf(got))
 }
 
 func stderrOf(res Result) string {
@@ -226,8 +231,8 @@ func (h *harness) isIntended(d Difference, s Step) (intended, ends bool) {
 	return intended, ends
 }
 
-// stale gives the entries of intended.json that no longer show. What names a case that did not run, whether for its tier, the sample
-// or the pattern of -run, may still show there.
+// stale returns the entries of intended.json that no longer show. What names a case that did not run, whether for its
+// tier, the sample or the pattern of -run, may still show there.
 func (h *harness) stale() (list []*Intended) {
 	for _, in := range h.intended {
 		compared := func(c *Case) bool { return !wildcard(in.Case, c.Name) || slices.Contains(h.done, c.Name) }
@@ -280,7 +285,8 @@ func emptyFile(t *testing.T) string {
 	return path
 }
 
-// findTombolo gives the binary under test: TOMBOLO_BIN, or one that it builds. It is called by the name terraform, as the tools call it.
+// findTombolo returns the binary under test: TOMBOLO_BIN, or one that it builds. It is called by the name terraform, as
+// the tools call it.
 func findTombolo(t *testing.T) string {
 	link := filepath.Join(t.TempDir(), "terraform")
 	if err := os.Symlink(builtTombolo(t), link); err != nil {
@@ -308,8 +314,8 @@ func builtTombolo(t *testing.T) string {
 	return bin
 }
 
-// touchSources lists every directory of the module. The go command then knows that this test depends on them, and does not
-// answer from its cache when only tombolo has changed.
+// touchSources lists every directory of the module. The go command then knows that this test depends on them, and does
+// not answer from its cache when only tombolo has changed.
 func touchSources(t *testing.T) {
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") {
@@ -333,7 +339,9 @@ func sample(cases []*Case, size int) []*Case {
 		sum := sha256.Sum256([]byte(c.Name))
 		return string(sum[:])
 	}
-	picked := slices.SortedFunc(slices.Values(cases), func(a, b *Case) int { return strings.Compare(order(a), order(b)) })[:size]
+	picked := slices.SortedFunc(slices.Values(cases), func(a, b *Case) int {
+		return strings.Compare(order(a), order(b))
+	})[:size]
 	slices.SortFunc(picked, func(a, b *Case) int { return strings.Compare(a.Name, b.Name) })
 	return picked
 }
@@ -350,7 +358,7 @@ func envNumber(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// caseDir gives an empty directory for one side of a case: temporary, or kept below TOMBOLO_CONFORMANCE_KEEP.
+// caseDir returns an empty directory for one side of a case: temporary, or kept below TOMBOLO_CONFORMANCE_KEEP.
 func caseDir(t *testing.T, c *Case, side string) string {
 	keep := os.Getenv("TOMBOLO_CONFORMANCE_KEEP")
 	if keep == "" {

@@ -21,12 +21,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store"
 )
 
-var recordConsole = flag.String("console", "", "ask terraform for the answers of testdata/console/*.txt: `missing` or all")
+var recordConsole = flag.String("console", "",
+	"ask terraform for the answers of testdata/console/*.txt: `missing` or all")
 
 // consoleDirs is a working directory, which expressions are evaluated in, and a home directory.
 type consoleDirs struct{ work, home string }
 
-// consoleFixture makes the directories that the transcripts are about: testdata/console/fixture.ar and what txtar cannot hold.
+// consoleFixture makes the directories that the transcripts are about: testdata/console/fixture.ar and what txtar
+// cannot hold.
 func consoleFixture(t *testing.T) consoleDirs {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -50,12 +52,15 @@ func consoleFixture(t *testing.T) consoleDirs {
 		write(filepath.Join(dirs.work, f.Name), string(f.Data))
 	}
 	for name, content := range map[string]string{
-		"hello.txt": "Hello, World!", "crlf.txt": "a\r\nb\r\n", "bin.dat": "\xff\xfe\x00", "sub/b.txt": "b", "sub/deep/c.md": "c",
-		"é.txt": "accent", ".hidden": "", "we[ird].txt": "", "x,y/g": "", "b{r/f": "", "loop/x": "",
-		"syntax.tftpl": "${", "bool.tftpl": "${true}", "object.tftpl": "${{a = [1]}}", "attr.tftpl": "${a.b.c}", "fail.tftpl": `${tonumber("x")}`,
+		"hello.txt": "Hello, World!", "crlf.txt": "a\r\nb\r\n", "bin.dat": "\xff\xfe\x00", "sub/b.txt": "b",
+		"sub/deep/c.md": "c",
+		"é.txt":         "accent", ".hidden": "", "we[ird].txt": "", "x,y/g": "", "b{r/f": "", "loop/x": "",
+		"syntax.tftpl": "${", "bool.tftpl": "${true}", "object.tftpl": "${{a = [1]}}", "attr.tftpl": "${a.b.c}",
+		"fail.tftpl": `${tonumber("x")}`,
 		"file.tftpl": `${file("hello.txt")}`, "recursive.tftpl": `${templatefile("hello.txt", {})}`,
-		"recursive_core.tftpl": `${core::templatefile("hello.txt", {})}`, "recursive_string.tftpl": `${templatestring(name, {})}`,
-		"funcs.tftpl": `${upper(name)} ${core::upper(name)} ${try(name.nope, 1)}`,
+		"recursive_core.tftpl":   `${core::templatefile("hello.txt", {})}`,
+		"recursive_string.tftpl": `${templatestring(name, {})}`,
+		"funcs.tftpl":            `${upper(name)} ${core::upper(name)} ${try(name.nope, 1)}`,
 	} {
 		write(filepath.Join(dirs.work, name), content)
 	}
@@ -63,7 +68,8 @@ func consoleFixture(t *testing.T) consoleDirs {
 	if err := os.MkdirAll(filepath.Join(dirs.work, "dangling"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for link, target := range map[string]string{"link.txt": "hello.txt", "symdir": "sub", "dangling/broken": "nowhere", "loop/again": "."} {
+	for link, target := range map[string]string{"link.txt": "hello.txt", "symdir": "sub", "dangling/broken": "nowhere",
+		"loop/again": "."} {
 		if err := os.Symlink(target, filepath.Join(dirs.work, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +82,8 @@ func (d consoleDirs) stable(text string) string {
 	return strings.NewReplacer(d.work, "<work>", d.home, "<home>", filepath.Dir(d.work), "<root>").Replace(text)
 }
 
-// TestConsoleAnswersAsRecorded is the corpus of expressions: each is evaluated in process and has to give the recorded text.
+// TestConsoleAnswersAsRecorded is the corpus of expressions: each is evaluated in process and has to give the recorded
+// text.
 func TestConsoleAnswersAsRecorded(t *testing.T) {
 	all, err := loadTranscripts("testdata/console")
 	if err != nil {
@@ -94,7 +101,8 @@ func TestConsoleAnswersAsRecorded(t *testing.T) {
 				count++
 				switch got := dirs.ask(session, e); {
 				case !e.recorded:
-					t.Errorf("%s:%d: %s: not recorded; run with -console=missing", transcript.file, e.line, e.expression())
+					t.Errorf("%s:%d: %s: not recorded; run with -console=missing", transcript.file, e.line,
+						e.expression())
 				case got != e.want():
 					t.Errorf("%s:%d: %s\nwant\n%s\ngot\n%s", transcript.file, e.line, e.expression(), e.want(), got)
 				case e.reason != "" && got == e.answer:
@@ -200,7 +208,8 @@ func TestConsoleRecordsAreTrue(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got != e.answer {
-				t.Errorf("%s:%d: %s: recorded\n%s\nterraform answers\n%s", transcript.file, e.line, e.expression(), e.answer, got)
+				t.Errorf("%s:%d: %s: recorded\n%s\nterraform answers\n%s", transcript.file, e.line, e.expression(),
+					e.answer, got)
 			}
 		}
 	}
@@ -230,7 +239,8 @@ func TestConsoleCommandAnswersAsTheSession(t *testing.T) {
 	}
 }
 
-// consoleOracle asks a binary, one process for an expression: of several lines of input terraform prints the last result only.
+// consoleOracle asks a binary, one process for an expression: of several lines of input terraform prints the last
+// result only.
 type consoleOracle struct {
 	t      testing.TB
 	binary string
@@ -258,7 +268,8 @@ var colors = regexp.MustCompile("\x1b\\[[0-9;]*m")
 var errorSummary = regexp.MustCompile(`(?m)^[│ ]*Error: (.*)$`)
 
 func (o consoleOracle) ask(e *exchange) (answer, error) {
-	stdout, stderr, err := o.run(e.expression()+"\n", "console", "-state="+filepath.Join(o.dirs.home, "terraform.tfstate"))
+	stdout, stderr, err := o.run(e.expression()+"\n", "console", "-state="+filepath.Join(o.dirs.home,
+		"terraform.tfstate"))
 	if err != nil {
 		found := errorSummary.FindStringSubmatch(stderr)
 		if found == nil || stdout != "" {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// marksPart is the part of a Document that tells how diagnostics are marked in the source: by severity, summary and position, what else
-// machine-readable diagnostics have. What is wrong on one side alone is among the diagnostics already, so marks are compared for what both have.
+// marksPart is the part of a Document that tells how diagnostics are marked in the source: by severity, summary and
+// position, what else machine-readable diagnostics have. What is wrong on one side alone is among the diagnostics
+// already, so marks are compared for what both have.
 const marksPart = "marks"
 
 // onlyShared drops the marks of diagnostics that the other side does not have.
@@ -34,8 +35,9 @@ func onlyShared(a, b Document) {
 	}
 }
 
-// withoutMore takes out of a mark in what ours says more than terraform's: which object it is about, and what values the expression works on.
-// Terraform leaves both out where the problem was found in another way than by evaluating, which nothing depends on.
+// withoutMore takes out of a mark in what ours says more than terraform's: which object it is about, and what values
+// the expression works on. Terraform leaves both out where the problem was found in another way than by evaluating,
+// which nothing depends on.
 func withoutMore(terraform, ours map[string]any) {
 	if _, ok := terraform["address"]; !ok {
 		delete(ours, "address")

@@ -17,7 +17,7 @@ type Difference struct {
 
 const nothing = "(nothing)"
 
-// compareDocuments gives every place where two Documents disagree, in the order of their paths.
+// compareDocuments returns every place where two Documents disagree, in the order of their paths.
 func compareDocuments(terraform, tombolo Document) []Difference {
 	var d differ
 	d.objects("", terraform, tombolo)
@@ -76,9 +76,9 @@ func (d *differ) objects(path string, a, b map[string]any) {
 	}
 }
 
-// lists compares elements by what identifies them, so that one missing element is one difference, and reports a different
-// order separately. Lists of strings are compared as bags: the lists of diagnostics and files are such, and for a list in
-// somebody's data the order is then reported as such.
+// lists compares elements by what identifies them, so that one missing element is one difference, and reports a
+// different order separately. Lists of strings are compared as bags: the lists of diagnostics and files are such, and
+// for a list in somebody's data the order is then reported as such.
 func (d *differ) lists(path string, a, b []any) {
 	keysA, keysB := listKeys(a), listKeys(b)
 	if keysA == nil || keysB == nil {
@@ -113,7 +113,7 @@ func (d *differ) lists(path string, a, b []any) {
 	}
 }
 
-// listKeys gives each element's identity, or nil if the elements have none that is unique.
+// listKeys returns each element's identity, or nil if the elements have none that is unique.
 func listKeys(list []any) []string {
 	keys := make([]string, 0, len(list))
 	for _, e := range list {

@@ -10,7 +10,7 @@ import (
 	tfjson "github.com/hashicorp/terraform-json"
 )
 
-// undecodable gives what the library that tools read terraform's documents with has against the documents of a step.
+// undecodable returns what the library that tools read terraform's documents with has against the documents of a step.
 func undecodable(s Step, res Result) (problems []string) {
 	for _, run := range res.Runs {
 		if err := decodeRun(s, run); err != nil {
@@ -47,7 +47,7 @@ func hasEvents(verb string) bool {
 	return slices.Contains([]string{"plan", "apply", "destroy", "refresh", "init", "test"}, verb)
 }
 
-// documentOf gives what to decode a document into; nil where the library knows none.
+// documentOf returns what to decode a document into; nil where the library knows none.
 func documentOf(s Step, run Run) any {
 	switch run.Role {
 	case "show plan":
@@ -59,7 +59,8 @@ func documentOf(s Step, run Run) any {
 	}
 	switch s.Verb {
 	case "show":
-		if fields, _ := decode(run.Stdout).(map[string]any); fields["resource_changes"] != nil || fields["planned_values"] != nil {
+		if fields, _ := decode(run.Stdout).(map[string]any); fields["resource_changes"] != nil ||
+			fields["planned_values"] != nil {
 			return new(tfjson.Plan)
 		}
 		return new(tfjson.State)
@@ -80,8 +81,8 @@ func documentOf(s Step, run Run) any {
 	return nil
 }
 
-// decodeEvents decodes an event stream line by line. The types that the library knows have to be filled: it says nothing of a member
-// that is missing.
+// decodeEvents decodes an event stream line by line. The types that the library knows have to be filled: it says
+// nothing of a member that is missing.
 func decodeEvents(stream string) error {
 	for _, line := range strings.Split(strings.TrimSpace(stream), "\n") {
 		msg, err := tfjson.UnmarshalLogMessage([]byte(line))
@@ -97,7 +98,8 @@ func decodeEvents(stream string) error {
 				return fmt.Errorf("no versions in %s", line)
 			}
 		case tfjson.DiagnosticLogMessage:
-			if msg.Diagnostic.Severity == "" || msg.Diagnostic.Severity == tfjson.DiagnosticSeverityUnknown || msg.Diagnostic.Summary == "" {
+			if msg.Diagnostic.Severity == "" || msg.Diagnostic.Severity == tfjson.DiagnosticSeverityUnknown ||
+				msg.Diagnostic.Summary == "" {
 				return fmt.Errorf("no diagnostic in %s", line)
 			}
 		case tfjson.InitOutputMessage:
@@ -117,7 +119,8 @@ func TestDocumentsThatToolsCannotReadAreFound(t *testing.T) {
 		}
 		return s
 	}
-	const version = `{"@level":"info","@message":"Terraform 1.11.4","@timestamp":"2026-01-01T00:00:00.0Z","terraform":"1.11.4","type":"version","ui":"1.2"}`
+	const version = `{"@level":"info","@message":"Terraform ` +
+		`1.11.4","@timestamp":"2026-01-01T00:00:00.0Z","terraform":"1.11.4","type":"version","ui":"1.2"}`
 	for _, tt := range []struct {
 		name, step string
 		run        Run
@@ -129,11 +132,14 @@ func TestDocumentsThatToolsCannotReadAreFound(t *testing.T) {
 		{"outputs that are a list", "apply", Run{Role: "output", Stdout: `[]`}, true},
 		{"one output", "output -json v", Run{Role: "step", Stdout: `1`}, false},
 		{"text", "output", Run{Role: "step", Stdout: `v = 1`}, false},
-		{"errors of validate", "validate -json", Run{Role: "step", Exit: 1, Stdout: `{"format_version":"1.0","diagnostics":3}`}, true},
+		{"errors of validate", "validate -json",
+			Run{Role: "step", Exit: 1, Stdout: `{"format_version":"1.0","diagnostics":3}`}, true},
 		{"a stream", "plan -json", Run{Role: "step", Stdout: version + "\n"}, false},
 		{"a line that is no event", "plan -json", Run{Role: "step", Stdout: version + "\nhello\n"}, true},
-		{"a foreign version", "plan -json", Run{Role: "step", Stdout: strings.ReplaceAll(version, "1.11.4", "1.0.0")}, true},
-		{"a diagnostic without one", "plan -json", Run{Role: "step", Stdout: strings.ReplaceAll(version, `"version"`, `"diagnostic"`)}, true},
+		{"a foreign version", "plan -json", Run{Role: "step", Stdout: strings.ReplaceAll(version, "1.11.4", "1.0.0")},
+			true},
+		{"a diagnostic without one", "plan -json", Run{Role: "step", Stdout: strings.ReplaceAll(version, `"version"`,
+			`"diagnostic"`)}, true},
 	} {
 		problems := undecodable(step(tt.step), Result{Runs: []Run{tt.run}})
 		if bad := len(problems) > 0; bad != tt.bad {

@@ -12,14 +12,15 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// groups is a provider of files that stand for security groups, written with sdk/schema. Operations on attributes that the file refuse
-// names fail, so that updates can be made to fail half way. GROUPS_PANIC names a callback that panics.
+// groups is a provider of files that stand for security groups, written with sdk/schema. Operations on attributes that
+// the file refuse names fail, so that updates can be made to fail half way. GROUPS_PANIC names a callback that panics.
 func groups() *schema.Provider {
 	return &schema.Provider{
 		Address:      "registry.terraform.io/tombolo/groups",
 		ResourcesMap: map[string]*schema.Resource{"groups_group": group(), "groups_fixed": fixedGroup()},
 		DataSourcesMap: map[string]*schema.Resource{"groups_count": {
-			Schema: map[string]*schema.Schema{"ids": {Type: schema.TypeSet, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}}, "found": {Type: schema.TypeInt, Computed: true}},
+			Schema: map[string]*schema.Schema{"ids": {Type: schema.TypeSet, Optional: true, Elem: &schema.Schema{
+				Type: schema.TypeString}}, "found": {Type: schema.TypeInt, Computed: true}},
 			Read: func(d *schema.ResourceData, _ interface{}) error {
 				n := 0
 				for _, id := range d.Get("ids").(*schema.Set).List() {
@@ -31,8 +32,9 @@ func groups() *schema.Provider {
 			},
 		}},
 		Functions: map[string]*schema.Function{"tagged": {
-			Parameters: []schema.Parameter{{Name: "tags", Type: schema.TypeMap}, {Name: "key", Type: schema.TypeString}},
-			Return:     &schema.Schema{Type: schema.TypeBool},
+			Parameters: []schema.Parameter{{Name: "tags", Type: schema.TypeMap},
+				{Name: "key", Type: schema.TypeString}},
+			Return: &schema.Schema{Type: schema.TypeBool},
 			Call: func(_ context.Context, args []interface{}) (interface{}, error) {
 				if args[1] == "" {
 					return nil, schema.ArgumentError(1, "the key is empty")
@@ -53,8 +55,11 @@ func group() *schema.Resource {
 				"port":  {Type: schema.TypeInt, Required: true},
 				"proto": {Type: schema.TypeString, Optional: true, Default: "tcp"},
 			}}},
-			"vpc":      {Type: schema.TypeString, Optional: true, ForceNew: true, Default: "main"},
-			"note":     {Type: schema.TypeString, Optional: true, DiffSuppressFunc: func(_, was, is string, _ *schema.ResourceData) bool { return strings.EqualFold(was, is) }},
+			"vpc": {Type: schema.TypeString, Optional: true, ForceNew: true, Default: "main"},
+			"note": {Type: schema.TypeString, Optional: true, DiffSuppressFunc: func(_, was, is string,
+				_ *schema.ResourceData) bool {
+				return strings.EqualFold(was, is)
+			}},
 			"secret":   {Type: schema.TypeString, Optional: true, WriteOnly: true},
 			"revision": {Type: schema.TypeInt, Computed: true},
 		},
@@ -69,14 +74,16 @@ func group() *schema.Resource {
 // fixedGroup has no Update: every change replaces it.
 func fixedGroup() *schema.Resource {
 	return &schema.Resource{
-		Schema: map[string]*schema.Schema{"name": {Type: schema.TypeString, Required: true}, "size": {Type: schema.TypeInt, Optional: true}},
+		Schema: map[string]*schema.Schema{"name": {Type: schema.TypeString, Required: true}, "size": {
+			Type: schema.TypeInt, Optional: true}},
 		CreateContext: func(_ context.Context, d *schema.ResourceData, _ interface{}) diag.Diagnostics {
 			d.SetId(d.Get("name").(string))
 			return nil
 		},
 		ReadContext:   func(context.Context, *schema.ResourceData, interface{}) diag.Diagnostics { return nil },
 		DeleteContext: func(context.Context, *schema.ResourceData, interface{}) diag.Diagnostics { return nil },
-		Importer: &schema.ResourceImporter{StateContext: func(_ context.Context, d *schema.ResourceData, _ interface{}) ([]*schema.ResourceData, error) {
+		Importer: &schema.ResourceImporter{StateContext: func(_ context.Context, d *schema.ResourceData,
+			_ interface{}) ([]*schema.ResourceData, error) {
 			return []*schema.ResourceData{d}, d.Set("name", d.Id())
 		}},
 	}

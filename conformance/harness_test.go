@@ -65,8 +65,11 @@ func TestParseCaseRefusesWhatItCannotRun(t *testing.T) {
 }
 
 func TestCompareReportsEachPlaceOnce(t *testing.T) {
-	left := Document{"plan": decode(`{"resource_changes":[{"address":"a","n":1},{"address":"b"}],"l":[1,2],"same":[{}]}`)}
-	right := Document{"plan": decode(`{"resource_changes":[{"address":"b"},{"address":"a","n":2},{"address":"c"}],"l":[1],"same":[{}],"more":null}`)}
+	left := Document{
+		"plan": decode(`{"resource_changes":[{"address":"a","n":1},{"address":"b"}],"l":[1,2],"same":[{}]}`)}
+	right := Document{
+		"plan": decode(
+			`{"resource_changes":[{"address":"b"},{"address":"a","n":2},{"address":"c"}],"l":[1],"same":[{}],"more":null}`)}
 	var got []string
 	for _, d := range compareDocuments(left, right) {
 		got = append(got, d.Path+": "+d.Terraform+" / "+d.Tombolo)
@@ -119,7 +122,8 @@ func TestSerialCountsOnlyAsChangedOrNot(t *testing.T) {
 
 func TestTextDiagnosticsHaveSeveritySummaryPositionAndStream(t *testing.T) {
 	run := Run{
-		Stderr: "\nError: Unsupported attribute\n\n  with terraform_data.a,\n  on m/main.tf line 3, in resource \"terraform_data\" \"a\":\n   3: x\n\nDetail.\n\nError: Cycle: local.b (expand), local.a\n",
+		Stderr: "\nError: Unsupported attribute\n\n  with terraform_data.a,\n  on m/main.tf line 3, in resource " +
+			"\"terraform_data\" \"a\":\n   3: x\n\nDetail.\n\nError: Cycle: local.b (expand), local.a\n",
 		Stdout: "Warning: Deprecated\n\n  on a.tf line 1:\n   1: y\n",
 	}
 	want := []any{
@@ -134,7 +138,8 @@ func TestTextDiagnosticsHaveSeveritySummaryPositionAndStream(t *testing.T) {
 
 func TestStableTextLeavesTheHumanPlanFree(t *testing.T) {
 	s := Step{Verb: "apply"}
-	got := stableText(s, Run{Stdout: "a.b: Refreshing state...\n  # a.b will be created\n\nPlan: 1 to add, 0 to change, 0 to destroy.\nx\nApply complete! Resources: 1 added.\n\nOutputs:\n\no = 1\n"})
+	got := stableText(s, Run{Stdout: "a.b: Refreshing state...\n  # a.b will be created\n\nPlan: 1 to add, 0 to " +
+		"change, 0 to destroy.\nx\nApply complete! Resources: 1 added.\n\nOutputs:\n\no = 1\n"})
 	want := "Plan: 1 to add, 0 to change, 0 to destroy.\nApply complete! Resources: 1 added.\n\nOutputs:\n\no = 1\n"
 	if got != want {
 		t.Errorf("got %q\nwant %q", got, want)
@@ -167,7 +172,8 @@ func TestIntendedDifferencesPassAndStaleOnesAreFound(t *testing.T) {
 	if list := h.stale(); len(list) != 1 {
 		t.Errorf("an entry that did not show: %d stale, want 1", len(list))
 	}
-	h = &harness{corpus: []*Case{c}, intended: []*Intended{{Case: "topic/*", At: "text", Reason: "test"}, {Case: "none/*", At: "text", Reason: "test"}}}
+	h = &harness{corpus: []*Case{c}, intended: []*Intended{{Case: "topic/*", At: "text", Reason: "test"},
+		{Case: "none/*", At: "text", Reason: "test"}}}
 	h.compare(c, &Answer{Record: *want}, want)
 	h.intended = append(h.intended, &Intended{Case: "topic/name", At: "text", Reason: "test", Sometimes: true})
 	h.corpus = []*Case{c, {Name: "topic/other"}}
@@ -177,9 +183,11 @@ func TestIntendedDifferencesPassAndStaleOnesAreFound(t *testing.T) {
 }
 
 func TestWhatOnlySlowMachinesPrintIsForgotten(t *testing.T) {
-	const kept = "{\"type\":\"apply_start\",\"@message\":\"apply_progress\"}\n  Acquiring state lock. This may take a few moments...\n5\n"
+	const kept = "{\"type\":\"apply_start\",\"@message\":\"apply_progress\"}\n  Acquiring state lock. This may take " +
+		"a few moments...\n5\n"
 	rec := Record{Results: []Result{{Runs: []Run{{Stdout: "Acquiring state lock. This may take a few moments...\n" +
-		"{\"@level\":\"info\",\"@message\":\"Releasing\",\"type\":\"state_lock_release\"}\n{\"@message\":\"x\",\"hook\":{},\"type\":\"apply_progress\"}\n" + kept +
+		"{\"@level\":\"info\",\"@message\":\"Releasing\",\"type\":\"state_lock_release\"}\n" +
+		"{\"@message\":\"x\",\"hook\":{},\"type\":\"apply_progress\"}\n" + kept +
 		"Releasing state lock. This may take a few moments...\n"}}}}}
 	if rec.forgetWaits(); rec.Results[0].Runs[0].Stdout != kept {
 		t.Errorf("left is %q", rec.Results[0].Runs[0].Stdout)

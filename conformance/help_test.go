@@ -20,7 +20,8 @@ var (
 	helpCommand = regexp.MustCompile(`(?m)^ {2,4}([a-z][a-z-]*) {2,}`)
 )
 
-// TestEveryFlagOfTerraformIsThere reads the help of every command of terraform, and asks tombolo's for the same commands and flags.
+// TestEveryFlagOfTerraformIsThere reads the help of every command of terraform, and asks tombolo's for the same
+// commands and flags.
 func TestEveryFlagOfTerraformIsThere(t *testing.T) {
 	terraform := findTerraform(t)
 	tombolo := findTombolo(t)
@@ -41,7 +42,8 @@ func TestEveryFlagOfTerraformIsThere(t *testing.T) {
 				t.Errorf("%s: the option -%s is missing", strings.Join(path, " "), flag)
 			}
 		}
-		if len(path) > 0 && !slices.Contains([]string{"metadata", "providers", "state", "workspace"}, path[0]) || len(path) > 1 {
+		if len(path) > 0 && !slices.Contains([]string{"metadata", "providers", "state", "workspace"}, path[0]) ||
+			len(path) > 1 {
 			return // no family: what looks like commands in its help are arguments
 		}
 		for _, name := range names(helpCommand, theirs) {

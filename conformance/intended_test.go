@@ -7,18 +7,20 @@ import (
 	"strings"
 )
 
-// An Intended is a difference that is meant. It stands in intended.json. One that no longer shows in any case that it names
-// fails the test, so the list stays true.
+// An Intended is a difference that is meant. It stands in intended.json. One that no longer shows in any case that it
+// names fails the test, so the list stays true.
 type Intended struct {
 	Case   string `json:"case"` // name of a case; * stands for any text
 	At     string `json:"at"`   // path of the difference; * stands for any text
 	Step   int    `json:"step"` // line of the step in the steps section; 0 for every step
 	Reason string `json:"reason"`
-	// Command, Terraform and Tombolo narrow it down to steps whose text is like this, and to what each side has there. "" is any text.
+	// Command, Terraform and Tombolo narrow it down to steps whose text is like this, and to what each side has there.
+	// "" is any text.
 	Command   string `json:"command"`
 	Terraform string `json:"terraform"`
 	Tombolo   string `json:"tombolo"`
-	// Ends is set where a run of terraform has failed by itself: the rest of the step and all that follows cannot be compared.
+	// Ends is set where a run of terraform has failed by itself: the rest of the step and all that follows cannot be
+	// compared.
 	Ends bool `json:"ends"`
 	// Sometimes is set where terraform does as it happens: the difference may not show.
 	Sometimes bool `json:"sometimes"`

@@ -14,9 +14,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// lab is a provider for what the world does not have: versions of a schema, private data, warnings. LAB_VERSION says which version of
-// itself it is: from version 1 on, label is called name. LAB_WARN names the operations that warn. With LAB_META it takes a provider_meta
-// block, and warns of what each call is told of it; with LAB_TLS it warns of how it is talked to.
+// lab is a provider for what the world does not have: versions of a schema, private data, warnings. LAB_VERSION says
+// which version of itself it is: from version 1 on, label is called name. LAB_WARN names the operations that warn. With
+// LAB_META it takes a provider_meta block, and warns of what each call is told of it; with LAB_TLS it warns of how it
+// is talked to.
 type lab struct{ provider.Base }
 
 func labVersion() (n int64) {
@@ -46,8 +47,9 @@ func labSchema() *provider.Schema {
 	return &provider.Schema{
 		PlanDestroy: true,
 		Meta:        labMeta(),
-		Resources:   map[string]*provider.ResourceType{"lab_thing": {Block: block(), Version: labVersion()}, "lab_gone": {Block: gone}},
-		Data:        map[string]*provider.ResourceType{"lab_thing": {Block: block()}},
+		Resources: map[string]*provider.ResourceType{"lab_thing": {Block: block(), Version: labVersion()},
+			"lab_gone": {Block: gone}},
+		Data: map[string]*provider.ResourceType{"lab_thing": {Block: block()}},
 	}
 }
 
@@ -67,10 +69,12 @@ func told(op string, object, meta cty.Value) diag.List {
 	if labMeta() == nil {
 		return nil
 	}
-	return diag.List{{Severity: diag.Warning, Summary: fmt.Sprintf("Lab is told %s of %s in %s", labText(meta, "team", "count"), labText(object, labName()), op)}}
+	return diag.List{
+		{Severity: diag.Warning, Summary: fmt.Sprintf("Lab is told %s of %s in %s", labText(meta, "team", "count"),
+			labText(object, labName()), op)}}
 }
 
-// either gives what an object is to be, or else what it is.
+// either returns what an object is to be, or else what it is.
 func either(wanted, is cty.Value) cty.Value {
 	if wanted.IsNull() {
 		return is
@@ -90,13 +94,14 @@ func labText(v cty.Value, names ...string) string {
 	return strings.Join(texts, " and ")
 }
 
-// warn gives the warning of an operation.
+// warn returns the warning of an operation.
 func (lab) warn(op string) diag.List {
 	if os.Getenv("LAB_WARN") == "" {
 		return nil
 	}
 	return diag.List{
-		{Severity: diag.Warning, Summary: "Lab warns of " + op, Detail: "At an argument.", Path: cty.GetAttrPath(labName())},
+		{Severity: diag.Warning, Summary: "Lab warns of " + op, Detail: "At an argument.",
+			Path: cty.GetAttrPath(labName())},
 		{Severity: diag.Warning, Summary: "Lab warns of " + op, Detail: "At no argument."},
 	}
 }
@@ -108,11 +113,15 @@ func (l lab) Schema(context.Context) (*provider.Schema, diag.List) { return labS
 func (l lab) Configure(context.Context, provider.ConfigureRequest) provider.ConfigureResponse {
 	switch {
 	case os.Getenv("LAB_TLS") != "":
-		return provider.ConfigureResponse{Diagnostics: diag.List{{Severity: diag.Warning, Summary: fmt.Sprintf("Lab is talked to over TLS: %v", os.Getenv("PLUGIN_CLIENT_CERT") != "")}}}
+		return provider.ConfigureResponse{
+			Diagnostics: diag.List{
+				{Severity: diag.Warning, Summary: fmt.Sprintf("Lab is talked to over TLS: %v",
+					os.Getenv("PLUGIN_CLIENT_CERT") != "")}}}
 	case os.Getenv("LAB_WARN") == "":
 		return provider.ConfigureResponse{}
 	}
-	return provider.ConfigureResponse{Diagnostics: diag.List{{Severity: diag.Warning, Summary: "Lab warns of configure"}}}
+	return provider.ConfigureResponse{
+		Diagnostics: diag.List{{Severity: diag.Warning, Summary: "Lab warns of configure"}}}
 }
 
 // ValidateResource implements provider.Provider.
@@ -126,7 +135,8 @@ func (l lab) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) p
 	if req.Type == "lab_thing" && req.Version == 0 && rt.Version > 0 {
 		var old map[string]any
 		if err := json.Unmarshal(req.Stored.JSON, &old); err != nil {
-			return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.FromError("Cannot upgrade", err)}
+			return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.FromError("Cannot upgrade",
+				err)}
 		}
 		old["name"] = old["label"]
 		delete(old, "label")
@@ -137,7 +147,8 @@ func (l lab) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) p
 	return resp
 }
 
-// Import implements provider.Provider: the id is what the object is called. With commas it lists the types of the objects that are found.
+// Import implements provider.Provider: the id is what the object is called. With commas it lists the types of the
+// objects that are found.
 func (l lab) Import(_ context.Context, req provider.ImportRequest) (resp provider.ImportResponse) {
 	null := cty.NullVal(cty.String)
 	found := provider.ImportedObject{Type: req.Type, State: cty.ObjectVal(map[string]cty.Value{
@@ -155,12 +166,14 @@ func (l lab) Import(_ context.Context, req provider.ImportRequest) (resp provide
 
 // Read implements provider.Provider.
 func (l lab) Read(_ context.Context, req provider.ReadRequest) provider.ReadResponse {
-	return provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity, Diagnostics: append(l.warn("read"), told("read", req.Prior, req.Meta)...)}
+	return provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity,
+		Diagnostics: append(l.warn("read"), told("read", req.Prior, req.Meta)...)}
 }
 
 // Plan implements provider.Provider: what the private data of the object goes through is written down there.
 func (l lab) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
-	resp := provider.PlanResponse{Planned: req.Proposed, Private: append(slices.Clone(req.PriorPrivate), " planned"...), Diagnostics: append(l.warn("plan"), told("plan", either(req.Proposed, req.Prior), req.Meta)...)}
+	resp := provider.PlanResponse{Planned: req.Proposed, Private: append(slices.Clone(req.PriorPrivate), " planned"...),
+		Diagnostics: append(l.warn("plan"), told("plan", either(req.Proposed, req.Prior), req.Meta)...)}
 	if req.Proposed.IsNull() {
 		return resp
 	}
@@ -177,7 +190,8 @@ func (l lab) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResp
 
 // Apply implements provider.Provider.
 func (l lab) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
-	resp := provider.ApplyResponse{State: req.Planned, Diagnostics: append(l.warn("apply"), told("apply", either(req.Planned, req.Prior), req.Meta)...)}
+	resp := provider.ApplyResponse{State: req.Planned, Diagnostics: append(l.warn("apply"),
+		told("apply", either(req.Planned, req.Prior), req.Meta)...)}
 	if req.Planned.IsNull() {
 		if path := os.Getenv("LAB_LAST"); path != "" { // what a deletion is told
 			_ = os.WriteFile(path, req.PlannedPrivate, 0o666)
@@ -194,5 +208,6 @@ func (l lab) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyR
 func (l lab) ReadData(_ context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	vals := req.Config.AsValueMap()
 	vals["history"], vals["past"] = cty.StringVal("read"), cty.StringVal("p")
-	return provider.ReadDataResponse{State: cty.ObjectVal(vals), Diagnostics: append(l.warn("data"), told("data", req.Config, req.Meta)...)}
+	return provider.ReadDataResponse{State: cty.ObjectVal(vals), Diagnostics: append(l.warn("data"),
+		told("data", req.Config, req.Meta)...)}
 }

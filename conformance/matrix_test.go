@@ -28,7 +28,8 @@ var shapes = []shape{
 	{"triangle", []string{"a", "b", "c"}, map[string][]string{"b": {"a"}, "c": {"a", "b"}}},
 }
 
-// The matrix is every shape with every choice of create_before_destroy. The cases are checked in; TOMBOLO_CONFORMANCE_UPDATE=1 writes them.
+// The matrix is every shape with every choice of create_before_destroy. The cases are checked in;
+// TOMBOLO_CONFORMANCE_UPDATE=1 writes them.
 func TestMatrixIsWhatItsGeneratorMakes(t *testing.T) {
 	dir := filepath.Join("testdata", "order")
 	update := os.Getenv("TOMBOLO_CONFORMANCE_UPDATE") != ""
@@ -76,9 +77,12 @@ type matrixCase struct {
 	cbd map[string]bool
 }
 
-// careful tells whether an object is created before it is destroyed: by its own choice or that of a dependent.
+// careful reports whether an object is created before it is destroyed: by its own choice or that of a dependent.
 func (m matrixCase) careful(n string) bool {
-	return m.cbd[n] || slices.ContainsFunc(m.nodes, func(d string) bool { return slices.Contains(m.deps[d], n) && m.careful(d) })
+	return m.cbd[n] || slices.ContainsFunc(m.nodes, func(d string) bool {
+		return slices.Contains(m.deps[d], n) &&
+			m.careful(d)
+	})
 }
 
 // edges calls f with every dependent and what it depends on, through others too.
@@ -149,7 +153,8 @@ func (m matrixCase) allReplaced() (rules []string) {
 		}
 	}
 	m.edges(func(d, r string) {
-		rules = append(rules, op("create", r, "x")+" < "+op("create", d, "x"), op("delete", d, "x")+" < "+op("delete", r, "x"))
+		rules = append(rules, op("create", r, "x")+" < "+op("create", d, "x"), op("delete", d, "x")+" < "+
+			op("delete", r, "x"))
 	})
 	return rules
 }
@@ -162,7 +167,8 @@ func (m matrixCase) text() []byte {
 			careful = append(careful, n)
 		}
 	}
-	fmt.Fprintf(&b, "The shape %s, create_before_destroy in: %s. Made by matrix_test.go.\n-- steps --\ntier: 4\n", m.name, strings.Join(append(careful, "no other"), ", "))
+	fmt.Fprintf(&b, "The shape %s, create_before_destroy in: %s. Made by matrix_test.go.\n-- steps --\ntier: 4\n",
+		m.name, strings.Join(append(careful, "no other"), ", "))
 	order := func(rules []string) {
 		if len(rules) > 0 {
 			fmt.Fprintf(&b, "order '%s'\n", strings.Join(rules, "' '"))
@@ -174,7 +180,8 @@ func (m matrixCase) text() []byte {
 	order(m.replaced())
 	fmt.Fprintln(&b, "plan -var a=3 -var all=2\napply -json -var a=3 -var all=2")
 	order(m.allReplaced())
-	fmt.Fprintln(&b, `plan -var a=3 -var all=2 -var 'keys=["x"]'`+"\n"+`apply -json -var a=3 -var all=2 -var 'keys=["x"]'`)
+	fmt.Fprintln(&b, `plan -var a=3 -var all=2 -var 'keys=["x"]'`+"\n"+
+		`apply -json -var a=3 -var all=2 -var 'keys=["x"]'`)
 	order(m.destroyed("y", m.nodes...))
 	fmt.Fprintln(&b, "write main.tf @without.tf\nplan -var a=3 -var all=2\napply -json -var a=3 -var all=2")
 	order(m.destroyed("x", m.nodes[1:]...))
@@ -185,10 +192,12 @@ func (m matrixCase) text() []byte {
 	return b.Bytes()
 }
 
-// config writes some of the objects. Each refers to what it depends on by its id; two variables replace a, or everything.
+// config writes some of the objects. Each refers to what it depends on by its id; two variables replace a, or
+// everything.
 func (m matrixCase) config(nodes []string) string {
 	var b strings.Builder
-	b.WriteString("variable \"a\" { default = 1 }\nvariable \"all\" { default = 1 }\nvariable \"keys\" {\n  type    = set(string)\n  default = [\"x\", \"y\"]\n}\n")
+	b.WriteString("variable \"a\" { default = 1 }\nvariable \"all\" { default = 1 }\nvariable \"keys\" {\n  type    " +
+		"= set(string)\n  default = [\"x\", \"y\"]\n}\n")
 	for _, n := range nodes {
 		var refs []string
 		for _, r := range m.deps[n] {
@@ -198,7 +207,8 @@ func (m matrixCase) config(nodes []string) string {
 		if n == "a" {
 			trigger = "[var.all, var.a]"
 		}
-		fmt.Fprintf(&b, "resource \"terraform_data\" %q {\n  for_each         = var.keys\n  input            = [%s]\n  triggers_replace = %s\n", n, strings.Join(refs, ", "), trigger)
+		fmt.Fprintf(&b, "resource \"terraform_data\" %q {\n  for_each         = var.keys\n  input            = "+
+			"[%s]\n  triggers_replace = %s\n", n, strings.Join(refs, ", "), trigger)
 		if m.cbd[n] {
 			b.WriteString("  lifecycle { create_before_destroy = true }\n")
 		}

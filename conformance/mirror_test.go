@@ -15,17 +15,19 @@ import (
 	"time"
 )
 
-// Packages that cases put into mirrors with the step "package MIRROR SOURCE VERSION [FORM [PLATFORM]]". They are only installed and never
-// started, so their programs are texts, the same on both sides and in every run.
+// Packages that cases put into mirrors with the step "package MIRROR SOURCE VERSION [FORM [PLATFORM]]". They are only
+// installed and never started, so their programs are texts, the same on both sides and in every run.
 
-// packageForms say what is in a package: its files, by name, and whether they lie in an archive. In names and texts %s is the type.
+// packageForms say what is in a package: its files, by name, and whether they lie in an archive. In names and texts %s
+// is the type.
 var packageForms = map[string]struct {
 	files  map[string]fs.FileMode
 	zipped bool
 	broken bool
 }{
-	"unpacked":    {files: map[string]fs.FileMode{"terraform-provider-%s_v": 0o755}},
-	"packed":      {files: map[string]fs.FileMode{"terraform-provider-%s_v": 0o755, "LICENSE.txt": 0o644}, zipped: true},
+	"unpacked": {files: map[string]fs.FileMode{"terraform-provider-%s_v": 0o755}},
+	"packed": {files: map[string]fs.FileMode{"terraform-provider-%s_v": 0o755, "LICENSE.txt": 0o644},
+		zipped: true},
 	"corrupt":     {zipped: true, broken: true},
 	"empty":       {},
 	"textonly":    {files: map[string]fs.FileMode{"README.md": 0o644}},
@@ -35,7 +37,8 @@ var packageForms = map[string]struct {
 	"plain":       {files: map[string]fs.FileMode{"terraform-provider-%s_v": 0o644}},
 	"two":         {files: map[string]fs.FileMode{"terraform-provider-%s_v0": 0o755, "terraform-provider-%s_v": 0o755}},
 	"unversioned": {files: map[string]fs.FileMode{"terraform-provider-%s": 0o755}},
-	"escaping":    {files: map[string]fs.FileMode{"terraform-provider-%s_v": 0o755, "../../../../../../escaped": 0o644}, zipped: true},
+	"escaping": {files: map[string]fs.FileMode{"terraform-provider-%s_v": 0o755, "../../../../../../escaped": 0o644},
+		zipped: true},
 }
 
 // addPackage performs the step. A mirror whose name begins with ~/ is in the user's home.
@@ -95,7 +98,8 @@ func (r *runner) addPackage(args []string) error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(base, fmt.Sprintf("terraform-provider-%s_%s_%s.zip", typ, version, platform)), archive, 0o666)
+	return os.WriteFile(filepath.Join(base, fmt.Sprintf("terraform-provider-%s_%s_%s.zip", typ, version, platform)),
+		archive, 0o666)
 }
 
 func zipOf(files map[string]fs.FileMode, text []byte) ([]byte, error) {
@@ -116,8 +120,8 @@ func zipOf(files map[string]fs.FileMode, text []byte) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// installLines are what scripts read of the output of init. Terraform installs providers in a random order, so that lines about them
-// are sorted by provider.
+// installLines are what scripts read of the output of init. Terraform installs providers in a random order, so that
+// lines about them are sorted by provider.
 func installLines(text string) string {
 	var out, providers []string
 	for _, line := range strings.Split(plain(text), "\n") {
@@ -127,7 +131,8 @@ func installLines(text string) string {
 			providers = append(providers, line)
 			continue
 		}
-		for _, begin := range []string{"Initializing ", "Upgrading ", "Terraform has been ", "Terraform has created ", "Terraform initialized "} {
+		for _, begin := range []string{"Initializing ", "Upgrading ", "Terraform has been ", "Terraform has created ",
+			"Terraform initialized "} {
 			if strings.HasPrefix(line, begin) {
 				out = append(out, line)
 				break
@@ -147,7 +152,8 @@ func sortByProvider[T any](list []T, text func(T) string) {
 	})
 }
 
-// unorderedTree sorts neighbours in the tree of providers, which terraform prints in a random order, and leaves out diagnostics.
+// unorderedTree sorts neighbours in the tree of providers, which terraform prints in a random order, and leaves out
+// diagnostics.
 func unorderedTree(text string) string {
 	text, _, _ = strings.Cut(plain(text), "\nWarning: ")
 	lines := strings.Split(strings.ReplaceAll(text, "├──", "└──"), "\n")

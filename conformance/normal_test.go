@@ -8,20 +8,22 @@ import (
 	"strings"
 )
 
-// A normaliser gives values that are random or depend on the clock names that are the same on both sides. It lives as long
-// as one side of one case: an id that was named in an earlier step keeps its name, so a reference to the wrong object
-// still shows as a difference.
+// A normaliser gives values that are random or depend on the clock names that are the same on both sides. It lives as
+// long as one side of one case: an id that was named in an earlier step keeps its name, so a reference to the wrong
+// object still shows as a difference.
 type normaliser struct {
 	names   map[string]string // id, lineage or deposed key -> name
 	counts  map[string]int    // how many ids an address has had
 	serials map[string]string // last serial of each state file
 
 	varies map[string][]string // type of resource -> attributes that are another text every time
-	texts  []string            // of such attributes, longest first: they are named wherever they show, inside other texts too
+	// of such attributes, longest first: they are named wherever they show, inside other texts too
+	texts []string
 }
 
 func newNormaliser(varies map[string][]string) *normaliser {
-	return &normaliser{names: map[string]string{}, counts: map[string]int{}, serials: map[string]string{}, varies: varies}
+	return &normaliser{names: map[string]string{}, counts: map[string]int{}, serials: map[string]string{},
+		varies: varies}
 }
 
 var (
@@ -55,7 +57,8 @@ func (n *normaliser) learn(state any) {
 	})
 }
 
-// learnValues names texts that vary in the values of a plan or of show: of data sources that are read while planning, say.
+// learnValues names texts that vary in the values of a plan or of show: of data sources that are read while planning,
+// say.
 func (n *normaliser) learnValues(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -155,8 +158,8 @@ func (n *normaliser) value(v any) any {
 	return v
 }
 
-// state normalises a state file. Terraform's serial counts its intermediate writes, which the other side need not make, so
-// only whether a step changed it is compared.
+// state normalises a state file. Terraform's serial counts its intermediate writes, which the other side need not make,
+// so only whether a step changed it is compared.
 func (n *normaliser) state(file string, state any) any {
 	out := n.value(state)
 	doc, ok := out.(map[string]any)
@@ -201,8 +204,8 @@ func eachInstance(state map[string]any, f func(resource, instance map[string]any
 	}
 }
 
-// hasRandomOrder says whether a state holds lists that terraform writes in an order which changes from run to run. An apply
-// that changes nothing then writes the state again, and raises the serial or not as it happens.
+// hasRandomOrder says whether a state holds lists that terraform writes in an order which changes from run to run. An
+// apply that changes nothing then writes the state again, and raises the serial or not as it happens.
 func hasRandomOrder(state map[string]any) bool {
 	checks, _ := state["check_results"].([]any)
 	random := len(checks) > 1
@@ -268,8 +271,8 @@ var controlSequence = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // colorless takes out the colors, which terraform also writes into files.
 func colorless(s string) string { return controlSequence.ReplaceAllString(s, "") }
 
-// summary normalises the summary of a diagnostic. Terraform names the members of a cycle in an order that changes from run
-// to run, and with the phases of its graph, which are its own affair.
+// summary normalises the summary of a diagnostic. Terraform names the members of a cycle in an order that changes from
+// run to run, and with the phases of its graph, which are its own affair.
 func (n *normaliser) summary(s string) string {
 	s = colorless(n.text(s))
 	rest, isCycle := strings.CutPrefix(s, "Cycle: ")

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// disorder gives what is wrong with the order of operations in an event stream. Each rule is "ACTION ADDRESS < ACTION ADDRESS": the first
-// has ended before the second begins.
+// disorder returns what is wrong with the order of operations in an event stream. Each rule is "ACTION ADDRESS < ACTION
+// ADDRESS": the first has ended before the second begins.
 func disorder(rules []string, res Result) (wrong []string) {
 	run, _ := res.run("step")
 	begins, ends := moments(run.Stdout)
@@ -16,7 +16,8 @@ func disorder(rules []string, res Result) (wrong []string) {
 		begin, begun := begins[second]
 		switch {
 		case !ended || !begun:
-			wrong = append(wrong, fmt.Sprintf("%s: the first has ended: %t, the second has begun: %t", rule, ended, begun))
+			wrong = append(wrong, fmt.Sprintf("%s: the first has ended: %t, the second has begun: %t", rule, ended,
+				begun))
 		case end > begin:
 			wrong = append(wrong, rule+" does not hold")
 		}

@@ -17,8 +17,9 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// A plugin is a provider that a case brings into play with a line "plugin: NAME" among its steps. Of one that is ours the test binary
-// itself is the executable, under another name. Both sides find it in the mirror that they look for in the user's home.
+// A plugin is a provider that a case brings into play with a line "plugin: NAME" among its steps. Of one that is ours
+// the test binary itself is the executable, under another name. Both sides find it in the mirror that they look for in
+// the user's home.
 type plugin struct {
 	source  string // below registry.terraform.io
 	version string
@@ -30,22 +31,26 @@ type plugin struct {
 }
 
 var plugins = map[string]plugin{
-	"external": {source: "hashicorp/external", version: "2.4.0", builtIn: true, new: func(context.Context) (provider.Provider, error) {
-		return external.New(external.Options{}), nil
-	}},
+	"external": {source: "hashicorp/external", version: "2.4.0", builtIn: true,
+		new: func(context.Context) (provider.Provider, error) {
+			return external.New(external.Options{}), nil
+		}},
 	"groups":  {source: "tombolo/groups", version: "1.0.0", new: schema.Factory(groups)},
 	"groups5": {source: "tombolo/groups5", version: "1.0.0", five: true, new: schema.Factory(groups)},
 	"world":   {source: "tombolo/world", version: "1.0.0", new: world.Factory(world.Options{})},
-	"lab":     {source: "tombolo/lab", version: "1.0.0", new: func(context.Context) (provider.Provider, error) { return lab{}, nil }},
-	"world5":  {source: "tombolo/world5", version: "1.0.0", five: true, new: world.Factory(world.Options{Five: true})},
+	"lab": {source: "tombolo/lab", version: "1.0.0", new: func(context.Context) (provider.Provider, error) {
+		return lab{}, nil
+	}},
+	"world5": {source: "tombolo/world5", version: "1.0.0", five: true, new: world.Factory(world.Options{Five: true})},
 
-	"archive":      {source: "hashicorp/archive", version: "1.3.0", folder: "archive"},
-	"cloudinit":    {source: "hashicorp/cloudinit", version: "2.3.5", folder: "cloudinit"},
-	"http":         {source: "hashicorp/http", version: "1.2.0", folder: "http"},
-	"local":        {source: "hashicorp/local", version: "2.9.0", folder: "local"},
-	"notes":        {source: "tombolo/notes", version: "1.0.0", script: "../internal/cli/testdata/plugins/notes.py"},
-	"null":         {source: "hashicorp/null", version: "2.1.2", folder: "null"},
-	"old-external": {source: "published/external", version: "1.2.0", folder: "external"}, // hashicorp/external is built into tombolo
+	"archive":   {source: "hashicorp/archive", version: "1.3.0", folder: "archive"},
+	"cloudinit": {source: "hashicorp/cloudinit", version: "2.3.5", folder: "cloudinit"},
+	"http":      {source: "hashicorp/http", version: "1.2.0", folder: "http"},
+	"local":     {source: "hashicorp/local", version: "2.9.0", folder: "local"},
+	"notes":     {source: "tombolo/notes", version: "1.0.0", script: "../internal/cli/testdata/plugins/notes.py"},
+	"null":      {source: "hashicorp/null", version: "2.1.2", folder: "null"},
+	// hashicorp/external is built into tombolo
+	"old-external": {source: "published/external", version: "1.2.0", folder: "external"},
 	"random":       {source: "hashicorp/random", version: "3.7.2", folder: "random"},
 	"restapi":      {source: "mastercard/restapi", version: "1.20.0", folder: "restapi"},
 	"shapes":       {source: "tombolo/shapes", version: "1.0.0", folder: "framework"},
@@ -73,7 +78,8 @@ func (p plugin) install(home, name string) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(home, ".terraform.d", "plugins", "registry.terraform.io", filepath.FromSlash(p.source), p.version, runtime.GOOS+"_"+runtime.GOARCH)
+	dir := filepath.Join(home, ".terraform.d", "plugins", "registry.terraform.io", filepath.FromSlash(p.source),
+		p.version, runtime.GOOS+"_"+runtime.GOARCH)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
@@ -108,7 +114,7 @@ func (p plugin) executable() (string, error) {
 	return os.Executable()
 }
 
-// installPlugins gives a runner's binary the plugins of its case.
+// installPlugins returns a runner's binary the plugins of its case.
 func (r *runner) installPlugins() error {
 	real, err := filepath.EvalSymlinks(r.bin) // both are called by the name terraform
 	if err != nil {

@@ -14,14 +14,15 @@ import (
 // providersSample is how many of its cases TestProviders runs unless it is told otherwise: each takes seconds.
 const providersSample = 4
 
-// TestProviders runs the corpus of providers/testdata: providers that are not ours, most of them published, under terraform and tombolo.
-// What providers/build has not built is skipped. TOMBOLO_PROVIDERS_SAMPLE says how many cases to run.
+// TestProviders runs the corpus of providers/testdata: providers that are not ours, most of them published, under
+// terraform and tombolo. What providers/build has not built is skipped. TOMBOLO_PROVIDERS_SAMPLE says how many cases to
+// run.
 func TestProviders(t *testing.T) {
 	h := newHarness(t, "providers/testdata", "", "providers/intended.json")
 	h.runAll(t, sample(h.corpus, envNumber(t, "TOMBOLO_PROVIDERS_SAMPLE", providersSample)))
 }
 
-// built gives the program that providers/build left in the user's cache directory.
+// built returns the program that providers/build left in the user's cache directory.
 func (p plugin) built() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -34,7 +35,7 @@ func (p plugin) built() (string, error) {
 	return bin, nil
 }
 
-// python gives the script of a provider in Python, if there is a Python that has what it imports.
+// python returns the script of a provider in Python, if there is a Python that has what it imports.
 func (p plugin) python() (string, error) {
 	source, err := os.ReadFile(p.script)
 	if err != nil {
@@ -47,7 +48,8 @@ func (p plugin) python() (string, error) {
 	return p.script, nil
 }
 
-// key tells builds of different sources apart; the script providers/build has the same rule. It is "" for providers of ours.
+// key tells builds of different sources apart; the script providers/build has the same rule. It is "" for providers of
+// ours.
 func (p plugin) key() string {
 	if p.new != nil {
 		return "" // ours: it is what this test was built from
@@ -72,7 +74,7 @@ func (p plugin) sources() []string {
 	return append([]string{filepath.Join(dir, "go.mod"), filepath.Join(dir, "go.sum")}, list...)
 }
 
-// missing gives why a case cannot run here, or "".
+// missing returns why a case cannot run here, or "".
 func (c *Case) missing() string {
 	for _, name := range c.plugins {
 		if _, err := plugins[name].executable(); err != nil {

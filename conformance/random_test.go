@@ -18,14 +18,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
-// TestRandom runs configurations made up by seed through terraform and tombolo. It fails on every difference that neither
-// intended.json nor random_known.json means, and prints the smallest case that still shows it. Each kind of difference is reported once.
+// TestRandom runs configurations made up by seed through terraform and tombolo. It fails on every difference that
+// neither intended.json nor random_known.json means, and prints the smallest case that still shows it. Each kind of
+// difference is reported once.
 func TestRandom(t *testing.T) {
-	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_SEEDS", randomSample), func(seed uint64) []byte { return random.Generate(seed).Archive() })
+	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_SEEDS", randomSample), func(seed uint64) []byte {
+		return random.Generate(seed).Archive()
+	})
 }
 
-// TestRandomTests is TestRandom for configurations with files of tests. It also fails when one of the two programs leaves behind what the
-// other destroys.
+// TestRandomTests is TestRandom for configurations with files of tests. It also fails when one of the two programs
+// leaves behind what the other destroys.
 func TestRandomTests(t *testing.T) {
 	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_TESTS", testsSample), random.GenerateTests)
 }
@@ -39,7 +42,8 @@ func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
 		t.Fatal(err)
 	}
 	h := &harness{terraform: terraform, tombolo: tombolo, intended: known}
-	run := &randomRun{h: h, generate: generate, kinds: map[string][]uint64{}, tries: envNumber(t, "TOMBOLO_RANDOM_TRIES", 150)}
+	run := &randomRun{h: h, generate: generate, kinds: map[string][]uint64{},
+		tries: envNumber(t, "TOMBOLO_RANDOM_TRIES", 150)}
 	seeds := make(chan uint64)
 	var workers sync.WaitGroup
 	for range atOnce {
@@ -54,7 +58,8 @@ func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
 	}
 	close(seeds)
 	workers.Wait()
-	t.Logf("%d seeds, %d without a change of terraform's that succeeded, %d disagreements", len(list), run.idle, run.failed)
+	t.Logf("%d seeds, %d without a change of terraform's that succeeded, %d disagreements", len(list), run.idle,
+		run.failed)
 	for _, kind := range sortedKeys(run.kinds) {
 		slices.Sort(run.kinds[kind])
 		t.Logf("%4d seeds: %s %v", len(run.kinds[kind]), kind, run.kinds[kind])
@@ -134,7 +139,8 @@ func (run *randomRun) seed(t *testing.T, seed uint64) {
 	}
 	t.Errorf("seed %d: %s\n%s\nThe smallest case found:\n\n%s", seed, found.kind, found.report, found.archive)
 	if dir := os.Getenv("TOMBOLO_RANDOM_OUT"); dir != "" {
-		for name, data := range map[string][]byte{"seed_%d.txtar": found.archive, "seed_%d.report": []byte(found.kind + "\n" + found.report), "seed_%d.whole": archive} {
+		for name, data := range map[string][]byte{"seed_%d.txtar": found.archive,
+			"seed_%d.report": []byte(found.kind + "\n" + found.report), "seed_%d.whole": archive} {
 			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf(name, seed)), data, 0o666); err != nil {
 				t.Error(err)
 			}
@@ -229,8 +235,8 @@ func leftBehind(base string, side int) string {
 	return strings.Join(names, " ")
 }
 
-// kindOf names what is alike in differences that have the same cause: the command, and the path without addresses and keys. Diagnostics say
-// most about a cause, then what is planned.
+// kindOf names what is alike in differences that have the same cause: the command, and the path without addresses and
+// keys. Diagnostics say most about a cause, then what is planned.
 func kindOf(s Step, differences []Difference) string {
 	var kinds []string
 	for _, d := range differences {
@@ -243,7 +249,8 @@ func kindOf(s Step, differences []Difference) string {
 }
 
 func kindRank(kind string) int {
-	for i, start := range []string{"diagnostics[", "text diagnostics[", "exit", "plan.resource_changes", "plan.output_changes"} {
+	for i, start := range []string{"diagnostics[", "text diagnostics[", "exit", "plan.resource_changes",
+		"plan.output_changes"} {
 		if strings.HasPrefix(kind, start) {
 			return i
 		}

@@ -20,17 +20,18 @@ import (
 // commandTimeout bounds one command. Nothing in the corpus is large, so reaching it means a hang.
 const commandTimeout = 2 * time.Minute
 
-// A Record is everything one binary did in one case: a Result for each step. It is plain data, so that it can be cached.
-// The case's directory is already written as "<dir>" in it.
+// A Record is everything one binary did in one case: a Result for each step. It is plain data, so that it can be
+// cached. The case's directory is already written as "<dir>" in it.
 type Record struct {
 	Results []Result
 }
 
 // A Result is what one step printed and left behind. Harness steps leave it empty.
 type Result struct {
-	Runs  []Run             // the command of the step first, then what the harness asked besides
-	Files map[string]string // content of state files, of modules.json and of generated configuration, by slash-separated relative path
-	List  []string          // every file in the case's directory, data directory included
+	Runs []Run // the command of the step first, then what the harness asked besides
+	// content of state files, of modules.json and of generated configuration, by slash-separated relative path
+	Files map[string]string
+	List  []string // every file in the case's directory, data directory included
 }
 
 // A Run is one start of the binary.
@@ -41,8 +42,10 @@ type Run struct {
 	Stderr string
 }
 
-// waits are lines that show on a slow machine only: that a lock takes its time (400 ms for terraform), or an operation (ten seconds).
-var waits = regexp.MustCompile(`(?m)^(?:(?:Acquiring|Releasing) state lock\. This may take a few moments\.\.\.|\{.*"type":"(?:state_lock_\w+|apply_progress|ephemeral_op_progress)".*\})\n`)
+// waits are lines that show on a slow machine only: that a lock takes its time (400 ms for terraform), or an operation
+// (ten seconds).
+var waits = regexp.MustCompile(`(?m)^(?:(?:Acquiring|Releasing) state lock\. This may take a few ` +
+	`moments\.\.\.|\{.*"type":"(?:state_lock_\w+|apply_progress|ephemeral_op_progress)".*\})\n`)
 
 // forgetWaits takes such lines out.
 func (r *Record) forgetWaits() {
@@ -56,7 +59,8 @@ func (r *Record) forgetWaits() {
 // ourHash is the hash of a package in a lock file.
 var ourHash = regexp.MustCompile(`h1:[A-Za-z0-9+/]{43}=`)
 
-// tidy takes out what differs from run to run and means nothing: waits, and the hashes of plugins that are this very test binary.
+// tidy takes out what differs from run to run and means nothing: waits, and the hashes of plugins that are this very
+// test binary.
 func (r *Record) tidy(c *Case) {
 	r.forgetWaits()
 	if !slices.ContainsFunc(c.plugins, func(name string) bool { return plugins[name].new != nil }) {
@@ -93,8 +97,8 @@ type runner struct {
 	service *service // nil when the case has none
 }
 
-// record runs every step of a case with bin below base, which must be an empty directory. Other takes bin's place when a
-// step says so.
+// record runs every step of a case with bin below base, which must be an empty directory. Other takes bin's place when
+// a step says so.
 func record(bin, other, base string, c *Case) (*Record, error) {
 	base, err := filepath.EvalSymlinks(base)
 	if err != nil {
@@ -214,7 +218,8 @@ func (r *runner) command(s Step) (Result, error) {
 				return res, err
 			}
 		}
-		// Columns of diagnostics are only in the JSON form; planning twice changes nothing, unless the first has written a file.
+		// Columns of diagnostics are only in the JSON form; planning twice changes nothing, unless the first has
+		// written a file.
 		if hasDiagnostics(run) && !slices.Contains(s.Args, "-json") && !slices.ContainsFunc(s.Args, generates) {
 			again := append([]string{"plan", "-json", "-input=false"}, withoutOut(s.Args)...)
 			if _, err := ask("diagnostics", again...); err != nil {
@@ -306,8 +311,8 @@ func changesState(s Step) bool {
 	return false
 }
 
-// start runs the binary once, with a closed standard input and an environment of its own. One that is to be interrupted is so once the
-// service lets a request wait.
+// start runs the binary once, with a closed standard input and an environment of its own. One that is to be interrupted
+// is so once the service lets a request wait.
 func (r *runner) start(role string, args []string, interrupt bool) (Run, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
@@ -343,7 +348,8 @@ func (r *runner) start(role string, args []string, interrupt bool) (Run, error) 
 	if err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
 		return Run{}, fmt.Errorf("%s %s: %w", r.bin, strings.Join(args, " "), errors.Join(ctx.Err(), err))
 	}
-	return Run{Role: role, Exit: cmd.ProcessState.ExitCode(), Stdout: r.hide(stdout.String()), Stderr: r.hide(stderr.String())}, nil
+	return Run{Role: role, Exit: cmd.ProcessState.ExitCode(), Stdout: r.hide(stdout.String()),
+		Stderr: r.hide(stderr.String())}, nil
 }
 
 // hide takes the names of temporary directories out of a text, so that records compare and cache.
@@ -383,10 +389,12 @@ const lockFile = ".terraform.lock.hcl"
 // isKept names the files whose content is compared.
 func isKept(rel string) bool {
 	return strings.HasSuffix(rel, ".tfstate") || strings.HasSuffix(rel, ".tfstate.backup") ||
-		strings.HasSuffix(rel, ".terraform/modules/modules.json") || strings.HasSuffix(rel, lockFile) || isGenerated(rel) || isJUnit(rel)
+		strings.HasSuffix(rel, ".terraform/modules/modules.json") || strings.HasSuffix(rel, lockFile) ||
+		isGenerated(rel) || isJUnit(rel)
 }
 
-// isGenerated tells the configuration that -generate-config-out writes by its name: cases call it generated.tf or alike.
+// isGenerated returns the configuration that -generate-config-out writes by its name: cases call it generated.tf or
+// alike.
 func isGenerated(rel string) bool {
 	return strings.HasPrefix(rel, "generated") && strings.HasSuffix(rel, ".tf")
 }

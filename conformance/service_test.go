@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// A service is what a case with a line "service:" gets on each side: an HTTP server on loopback that keeps JSON objects, and that fails
-// or stalls as steps say. POST to a folder makes an object named by its id; GET, PUT and DELETE of a path do what they say.
+// A service is what a case with a line "service:" gets on each side: an HTTP server on loopback that keeps JSON
+// objects, and that fails or stalls as steps say. POST to a folder makes an object named by its id; GET, PUT and DELETE
+// of a path do what they say.
 type service struct {
 	server  *httptest.Server
 	arrived chan struct{} // one value for each request that stalls while somebody waits for it
@@ -41,7 +42,8 @@ func (s *service) close() {
 	s.server.Close()
 }
 
-// do obeys a step: "fail METHOD PATH N", "stall METHOD PATH N", "put PATH TEXT", "delete PATH", "obey" (forget all rules).
+// do obeys a step: "fail METHOD PATH N", "stall METHOD PATH N", "put PATH TEXT", "delete PATH", "obey" (forget all
+// rules).
 func (s *service) do(args []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

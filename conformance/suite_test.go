@@ -10,7 +10,8 @@ import (
 // testLine is what scripts read of the command test: what came of files and runs.
 var testLine = regexp.MustCompile(`(?m)^(?:  run "|[^ \n].*\.tftest\.(?:hcl|json)\.\.\. |Success! |Failure! ).*$`)
 
-// testStream gives the lines that the command test prints, in their order, which is fixed: runs follow one upon the other.
+// testStream returns the lines that the command test prints, in their order, which is fixed: runs follow one upon the
+// other.
 func testStream(stream string, n *normaliser) any {
 	var out []any
 	for _, line := range strings.Split(strings.TrimSpace(stream), "\n") {
@@ -21,10 +22,12 @@ func testStream(stream string, n *normaliser) any {
 		}
 		switch event["type"] {
 		case "diagnostic":
-			event = map[string]any{"diagnostic": describeDiagnostic(event["diagnostic"], n), "file": event["@testfile"], "run": event["@testrun"], "@level": event["@level"]}
+			event = map[string]any{"diagnostic": describeDiagnostic(event["diagnostic"], n), "file": event["@testfile"],
+				"run": event["@testrun"], "@level": event["@level"]}
 		case "test_run":
 			if run, ok := event["test_run"].(map[string]any); ok && run["elapsed"] != nil {
-				if progress := run["progress"]; compact(run["elapsed"]) != "0" && (progress == "running" || progress == "teardown") {
+				if progress := run["progress"]; compact(run["elapsed"]) != "0" &&
+					(progress == "running" || progress == "teardown") {
 					continue // of a run that takes long
 				}
 			}
@@ -38,7 +41,8 @@ func testStream(stream string, n *normaliser) any {
 		case "test_plan", "test_state":
 			for _, kind := range []string{"test_plan", "test_state"} {
 				if doc, ok := event[kind].(map[string]any); ok {
-					delete(doc, "relevant_attributes") // compared in documents of plans; of one that has failed there are those that terraform had come to
+					// compared in documents of plans; of one that has failed there are those that terraform had come to
+					delete(doc, "relevant_attributes")
 					n.learnValues(doc)
 					n.learnRandom(doc["root_module"])
 					n.learnRandom(doc["resource_changes"])

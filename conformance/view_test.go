@@ -28,7 +28,8 @@ func view(s Step, res Result, n *normaliser) Document {
 		}
 		states[name] = decode(text)
 	}
-	for _, name := range sortedKeys(states) { // terraform.tfstate before its .backup, so that current ids are named first
+	// terraform.tfstate before its .backup, so that current ids are named first
+	for _, name := range sortedKeys(states) {
 		if strings.HasSuffix(name, ".tfstate") || strings.HasSuffix(name, ".backup") {
 			n.learn(states[name])
 		}
@@ -77,8 +78,8 @@ func view(s Step, res Result, n *normaliser) Document {
 	return doc
 }
 
-// generatedBlocks gives the blocks that -generate-config-out wrote: terraform writes them in the order in which it happened to make them. The
-// remark above them is ours.
+// generatedBlocks returns the blocks that -generate-config-out wrote: terraform writes them in the order in which it
+// happened to make them. The remark above them is ours.
 func generatedBlocks(text string, n *normaliser) any {
 	const head = "\n\n# __generated__"
 	list := strings.Split(n.text(text), head)
@@ -140,8 +141,8 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 	doc["text diagnostics"] = textDiagnostics(run, n)
 }
 
-// stableText gives the lines that scripts read and that therefore have to be the same; the rest of human output is free, and
-// so is all that a failed command prints besides its diagnostics.
+// stableText returns the lines that scripts read and that therefore have to be the same; the rest of human output is
+// free, and so is all that a failed command prints besides its diagnostics.
 func stableText(s Step, run Run) string {
 	text := run.Stdout
 	if s.Verb == "test" {
@@ -167,7 +168,8 @@ func stableText(s Step, run Run) string {
 		if len(s.Args) > 0 && s.Args[0] == "lock" {
 			return installLines(text)
 		}
-		return unorderedTree(strings.ReplaceAll(text, "\u00a0", " ")) // terraform draws its trees with blanks that do not break
+		// terraform draws its trees with blanks that do not break
+		return unorderedTree(strings.ReplaceAll(text, "\u00a0", " "))
 	case "state":
 		if len(s.Args) > 0 && (s.Args[0] == "list" || s.Args[0] == "show") {
 			return controlSequence.ReplaceAllString(text, "") // terraform shows null in gray even with -no-color
@@ -189,7 +191,8 @@ func stableText(s Step, run Run) string {
 	return ""
 }
 
-// changeLines gives what a plan shows of objects and outputs that change: the blocks with braces, and the list of outputs.
+// changeLines returns what a plan shows of objects and outputs that change: the blocks with braces, and the list of
+// outputs.
 func changeLines(lines []string) (out []any) {
 	end, shown := "", false
 	for i, line := range lines {
@@ -228,7 +231,8 @@ func dropMember(v any, name string) {
 }
 
 // workspaceLine is what scripts read of the workspace commands: the list, the name alone, and what was done.
-var workspaceLine = regexp.MustCompile(`(?m)^(?:[* ] [^ \n]+|[^ \n]+|(?:Created and switched to|Switched to|Deleted) workspace .*|WARNING: .*)$`)
+var workspaceLine = regexp.MustCompile(
+	`(?m)^(?:[* ] [^ \n]+|[^ \n]+|(?:Created and switched to|Switched to|Deleted) workspace .*|WARNING: .*)$`)
 
 // graphComment is what a graph says to people.
 var graphComment = regexp.MustCompile(`(?m)^ *(//.*|/\*.*\*/)\n`)
@@ -244,8 +248,8 @@ func withoutAdvice(lines []string) []string {
 // A position of a diagnostic in text is file and line; the column is only in JSON.
 var textPosition = regexp.MustCompile(`(?m)^  on (.+) line (\d+)(?:, in .*)?:$`)
 
-// initPreamble opens what terraform init says before the errors of a configuration that it cannot read. It looks like one
-// of them and is none.
+// initPreamble opens what terraform init says before the errors of a configuration that it cannot read. It looks like
+// one of them and is none.
 const initPreamble = "Terraform encountered problems during initialisation"
 
 // saidAtRandom is a warning that terraform gives or forgets as it pleases, for the same plan of the same configuration.
@@ -280,7 +284,8 @@ func textDiagnostics(run Run, n *normaliser) any {
 	return bag(found)
 }
 
-// isDetail tells whether a text that begins with the head of a diagnostic ends where its details begin: they may quote an error.
+// isDetail reports whether a text that begins with the head of a diagnostic ends where its details begin: they may
+// quote an error.
 func isDetail(before string) bool {
 	head, rest, _ := strings.Cut(before, "\n")
 	return head != "" && rest == "\n"
@@ -295,7 +300,7 @@ func plain(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// eventGroups gives the lines of an event stream by the object that they are about: what happens to one object has an
+// eventGroups returns the lines of an event stream by the object that they are about: what happens to one object has an
 // order, what happens to two has none. Diagnostics are compared on their own.
 func eventGroups(stream string, n *normaliser) map[string]any {
 	groups := map[string]any{}

@@ -11,37 +11,49 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// advice says what to do about what the hcl library found: it knows what is wrong, but not what people usually meant. The key is the
-// summary; the first entry counts whose text the detail holds.
+// advice says what to do about what the hcl library found: it knows what is wrong, but not what people usually meant.
+// The key is the summary; the first entry counts whose text the detail holds.
 var advice = map[string][]struct{ found, do string }{
 	"Argument or block definition required": {
 		{"equals sign", ""},
 		{"", "A closing brace here has no opening one; a comment begins with #."},
 	},
-	"Attempt to get attribute from null value": {{"", "Set it where it comes from, or allow for null with a condition or try(...)."}},
-	"Attempt to index null value":              {{"", "Set it where it comes from, or allow for null with a condition or try(...)."}},
-	"Incorrect condition type":                 {{"", "Compare the value with another, such as x == \"large\"."}},
-	"Inconsistent conditional result types":    {{"", "Give both results the same type, with the same attributes if they are objects."}},
-	"Invalid block definition":                 {{"content delimited", "To set an argument, put an equals sign between its name and its value."}},
+	"Attempt to get attribute from null value": {
+		{"", "Set it where it comes from, or allow for null with a condition or try(...)."}},
+	"Attempt to index null value": {
+		{"", "Set it where it comes from, or allow for null with a condition or try(...)."}},
+	"Incorrect condition type": {{"", "Compare the value with another, such as x == \"large\"."}},
+	"Inconsistent conditional result types": {
+		{"", "Give both results the same type, with the same attributes if they are objects."}},
+	"Invalid block definition": {
+		{"content delimited", "To set an argument, put an equals sign between its name and its value."}},
 	"Invalid character": {
-		{"This character is not used", "Text stands in double quotes, and only inside of them is ${ } needed around a reference."},
+		{"This character is not used",
+			"Text stands in double quotes, and only inside of them is ${ } needed around a reference."},
 	},
 	"Invalid expression": {
-		{"start of an expression", "A value is a text in double quotes, a number, true, false, null, a list in [ ], a map in { }, or a reference such as var.name."},
+		{"start of an expression", "A value is a text in double quotes, a number, true, false, null, a list in [ ], " +
+			"a map in { }, or a reference such as var.name."},
 	},
-	"Invalid multi-line string":                {{"", "If the string should end on the line that it begins on, its closing quote is missing."}},
+	"Invalid multi-line string": {
+		{"", "If the string should end on the line that it begins on, its closing quote is missing."}},
 	"Invalid single-argument block definition": {{"", "Put each argument on a line of its own."}},
 	"Invalid template interpolation value": {
 		{"null value", "Use coalesce(...) or a condition to say what stands there instead."},
 		{"string required", "Turn it into text with join(\", \", ...) or jsonencode(...), or choose one of its parts."},
 	},
 	"Invalid type specification": {
-		{"not a valid type", "The types are string, number, bool, any, list(...), set(...), map(...), object({...}) and tuple([...])."},
+		{"not a valid type",
+			"The types are string, number, bool, any, list(...), set(...), map(...), object({...}) and tuple([...])."},
 	},
-	"Missing item separator":         {{"", "If no other item was meant, the closing bracket before it is missing."}},
-	"Missing newline after argument": {{"", "Put the next argument on a line of its own; a text has to stand in double quotes."}},
-	"Unterminated template string":   {{"", "A quoted string ends with a quote on the same line, a here document with its marker on a line of its own."}},
-	"Variables not allowed":          {{"", "This is needed before anything is evaluated, so it has to be a constant. What is computed can be a local value instead."}},
+	"Missing item separator": {{"", "If no other item was meant, the closing bracket before it is missing."}},
+	"Missing newline after argument": {
+		{"", "Put the next argument on a line of its own; a text has to stand in double quotes."}},
+	"Unterminated template string": {
+		{"", "A quoted string ends with a quote on the same line, a here document with its marker on a line of its " +
+			"own."}},
+	"Variables not allowed": {{"", "This is needed before anything is evaluated, so it has to be a " +
+		"constant. What is computed can be a local value instead."}},
 }
 
 // advised adds advice to the detail of a diagnostic of the hcl library.
@@ -85,8 +97,8 @@ func between(s, before, after string) (string, bool) {
 	return strings.CutSuffix(s, after)
 }
 
-// missed gives the first step of an expression that leads nowhere, and the value that it was taken from. Neither is there where that would
-// tell of sensitive values.
+// missed returns the first step of an expression that leads nowhere, and the value that it was taken from. Neither is
+// there where that would tell of sensitive values.
 func missed(expr hcl.Expression, ctx *hcl.EvalContext) (within cty.Value, step hcl.Traverser) {
 	var steps hcl.Traversal
 	switch e := expr.(type) {
@@ -115,7 +127,7 @@ func missed(expr hcl.Expression, ctx *hcl.EvalContext) (within cty.Value, step h
 	return cty.NilVal, nil
 }
 
-// membership tells what there is to choose from where an index or key does not exist.
+// membership returns what there is to choose from where an index or key does not exist.
 func membership(expr hcl.Expression, ctx *hcl.EvalContext) string {
 	collection, step := missed(expr, ctx)
 	index, ok := step.(hcl.TraverseIndex)

@@ -1,8 +1,9 @@
 // Package diag is the one currency for problems that a person reads.
 //
-// A Diagnostic says what was found, where, what was expected and what to do about it. Engine code collects them in a List,
-// as many as one pass can find; the view sorts and prints them. A problem that only a program reads is an ordinary error:
-// wrap it once at the boundary and turn it into a Diagnostic where its place in the configuration is known (FromError).
+// A Diagnostic says what was found, where, what was expected and what to do about it. Engine code collects them in a
+// List, as many as one pass can find; the view sorts and prints them. A problem that only a program reads is an
+// ordinary error: wrap it once at the boundary and turn it into a Diagnostic where its place in the configuration is
+// known (FromError).
 //
 // The package knows hcl, because ranges and expressions come from there, and nothing else of the engine.
 //
@@ -29,7 +30,7 @@ const (
 	Warning
 )
 
-// String gives the lower-case word that JSON documents use.
+// String returns the lower-case word that JSON documents use.
 func (s Severity) String() string {
 	switch s {
 	case Error:
@@ -48,30 +49,32 @@ type Diagnostic struct {
 
 	// Address is the object that the problem belongs to, as the user would write it; empty when Subject alone tells.
 	Address string
-	// Within is the instance, of a module or a resource, for which something was evaluated. It is not shown: of problems at one place that
-	// are not said to belong to an object, it tells which comes first.
+	// Within is the instance, of a module or a resource, for which something was evaluated. It is not shown: of
+	// problems at one place that are not said to belong to an object, it tells which comes first.
 	Within string
 	// Subject is the smallest source range that is wrong; Context a larger one worth showing. Both may be nil.
 	Subject *hcl.Range
 	Context *hcl.Range
-	// Path is where in the value of an object the problem is, before a source range is known (providers answer with it).
+	// Path is where in the value of an object the problem is, before a source range is known (providers answer with
+	// it).
 	Path cty.Path
 
 	// Expression and EvalContext let the view show the values of the operands. The view hides sensitive ones.
 	Expression  hcl.Expression
 	EvalContext *hcl.EvalContext
-	// Redact, when set, takes out of the shown values what is secret elsewhere: a provider may give back in a public attribute what
-	// came in as a secret.
+	// Redact, when set, takes out of the shown values what is secret elsewhere: a provider may give back in a public
+	// attribute what came in as a secret.
 	Redact func(string) string
-	// Clean tells that whoever wrote the texts has taken out what is secret, knowing which words were somebody else's: no sentence of our own
-	// is to lose a word that happens to be a secret, too.
+	// Clean means that whoever wrote the texts has taken out what is secret, knowing which words were somebody else's:
+	// no sentence of our own is to lose a word that happens to be a secret, too.
 	Clean bool
 
 	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
 	Extra any
 }
 
-// Cause is an Extra that tells why operands matter which are otherwise passed over when the values of an expression are shown.
+// Cause is an Extra that tells why operands matter which are otherwise passed over when the values of an expression are
+// shown.
 type Cause uint8
 
 // The causes.
@@ -105,7 +108,7 @@ func (d *Diagnostic) Error() string {
 // List is a collection of diagnostics in the order in which they were found. The nil List is empty and ready for use.
 type List []*Diagnostic
 
-// HasErrors tells whether at least one member is an error.
+// HasErrors reports whether at least one member is an error.
 func (l List) HasErrors() bool {
 	for _, d := range l {
 		if d.Severity == Error {
@@ -115,7 +118,7 @@ func (l List) HasErrors() bool {
 	return false
 }
 
-// Err gives the list as an error: nil when it holds no errors.
+// Err returns the list as an error: nil when it holds no errors.
 func (l List) Err() error {
 	if !l.HasErrors() {
 		return nil
@@ -162,15 +165,18 @@ func (l List) Extend(more List) List { return append(l, more...) }
 
 // Errorf adds an error at a range (nil when there is none); the format makes the detail.
 func (l List) Errorf(subject *hcl.Range, summary, format string, args ...any) List {
-	return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: subject})
+	return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: fmt.Sprintf(format, args...),
+		Subject: subject})
 }
 
 // Warnf adds a warning at a range (nil when there is none); the format makes the detail.
 func (l List) Warnf(subject *hcl.Range, summary, format string, args ...any) List {
-	return append(l, &Diagnostic{Severity: Warning, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: subject})
+	return append(l, &Diagnostic{Severity: Warning, Summary: summary, Detail: fmt.Sprintf(format, args...),
+		Subject: subject})
 }
 
-// AppendHCL adds what the hcl library found, with advice on what to do about it, and without the secrets that the expression could refer to.
+// AppendHCL adds what the hcl library found, with advice on what to do about it, and without the secrets that the
+// expression could refer to.
 func (l List) AppendHCL(in hcl.Diagnostics) List {
 	secrets := oneByOne()
 	for _, d := range in {
@@ -235,9 +241,9 @@ func (l List) InInstance(instance string) List {
 	return out
 }
 
-// Sorted gives the members in the order in which people read them: warnings before errors, so that errors stand last on the
-// screen; within a severity first those without a place, then by file, line, column, and those at one place by module instance and address: which
-// instance is evaluated first is chance. Equal ones keep the order of discovery.
+// Sorted returns the members in the order in which people read them: warnings before errors, so that errors stand last
+// on the screen; within a severity first those without a place, then by file, line, column, and those at one place by
+// module instance and address: which instance is evaluated first is chance. Equal ones keep the order of discovery.
 func (l List) Sorted() List {
 	out := make(List, len(l))
 	copy(out, l)

@@ -13,12 +13,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// secrets are the texts of everything marked that an expression can refer to. They are taken out of what was found when it was evaluated:
-// expressions in JSON see the elements of a marked collection without their marks (see internal/iteration for all others), and a message
-// about one quotes it.
+// secrets are the texts of everything marked that an expression can refer to. They are taken out of what was found when
+// it was evaluated: expressions in JSON see the elements of a marked collection without their marks (see
+// internal/iteration for all others), and a message about one quotes it.
 //
-// A secret may be a word that every message has. So a text in quotes is hidden when it is a secret or has one of four bytes and more in it,
-// and elsewhere only secrets of eight bytes and more are.
+// A secret may be a word that every message has. So a text in quotes is hidden when it is a secret or has one of four
+// bytes and more in it, and elsewhere only secrets of eight bytes and more are.
 type secrets []*texts
 
 const (
@@ -44,7 +44,7 @@ func (s secrets) has(text string) bool {
 	return slices.ContainsFunc(s, func(t *texts) bool { return t.has(text) })
 }
 
-// beginning gives the length of the longest secret that a text begins with, 0 for none.
+// beginning returns the length of the longest secret that a text begins with, 0 for none.
 func (s secrets) beginning(text string) (n int) {
 	for _, t := range s {
 		n = max(n, t.beginning(text))
@@ -71,7 +71,8 @@ func (s secrets) hide(text string) string {
 	return b.String()
 }
 
-// hideQuoted takes the secrets out of what stands in quotes. All else of a title is fixed words, which programs look for.
+// hideQuoted takes the secrets out of what stands in quotes. All else of a title is fixed words, which programs look
+// for.
 func (s secrets) hideQuoted(text string) string {
 	var b strings.Builder
 	for text != "" {
@@ -95,7 +96,8 @@ func (s secrets) hideQuoted(text string) string {
 	return b.String()
 }
 
-// hideStatement takes the secrets out of what is said of an operand, where even a number of one digit is the value itself.
+// hideStatement takes the secrets out of what is said of an operand, where even a number of one digit is the value
+// itself.
 func (s secrets) hideStatement(text string) string {
 	if is, ok := strings.CutPrefix(text, "is "); ok && s.has(is) {
 		return "has a sensitive value"
@@ -125,7 +127,7 @@ func (s secrets) stands(text string) bool {
 	return false
 }
 
-// quotedLen gives the length of a text up to the quote that ends it, or -1.
+// quotedLen returns the length of a text up to the quote that ends it, or -1.
 func quotedLen(text string) int {
 	for i := 0; i < len(text); {
 		switch text[i] {
@@ -140,7 +142,8 @@ func quotedLen(text string) int {
 	return -1
 }
 
-// hideSecrets takes out of a diagnostic what the context of its expression marks, and keeps it out of the values that are shown with it.
+// hideSecrets takes out of a diagnostic what the context of its expression marks, and keeps it out of the values that
+// are shown with it.
 func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) secrets) {
 	if d.EvalContext == nil {
 		return
@@ -155,12 +158,14 @@ func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) secrets) {
 	}
 }
 
-// hideDerived takes out of a diagnostic whatever may have been made of a secret. Inside of a for expression in JSON nobody knows what has been.
+// hideDerived takes out of a diagnostic whatever may have been made of a secret. Inside of a for expression in JSON
+// nobody knows what has been.
 func hideDerived(d *Diagnostic) {
 	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](&hcl.Diagnostic{Extra: d.Extra})
 	switch {
 	case ok && call.FunctionCallError() != nil:
-		d.Detail = fmt.Sprintf("Call to function %q failed: the reason is withheld because it could show a value that is sensitive or ephemeral.",
+		d.Detail = fmt.Sprintf("Call to function %q failed: the reason is withheld because it could show a value "+
+			"that is sensitive or ephemeral.",
 			call.CalledFunctionName())
 	case d.Summary == "Duplicate object key":
 		d.Detail = duplicateSecret
@@ -181,7 +186,8 @@ func oneByOne() func(*hcl.EvalContext) secrets {
 }
 
 // duplicateSecret is said of a key that two items of a for expression have, instead of the key.
-const duplicateSecret = "Two different items produced the same key in this 'for' expression. The key is withheld because it could show a value that is sensitive or ephemeral. " +
+const duplicateSecret = "Two different items produced the same key in this 'for' expression. The key is withheld " +
+	"because it could show a value that is sensitive or ephemeral. " +
 	"If duplicates are expected, use the ellipsis (...) after the value expression to enable grouping by key."
 
 // secretKey reports whether the key that two items of a for expression have is to be kept secret.

@@ -2,7 +2,8 @@ package diag
 
 import "github.com/agext/levenshtein"
 
-// Nearest gives the candidate that the user probably meant by given, or "" when none is close: at most two edits away.
+// Nearest returns the candidate that the user probably meant by given, or "" when none is close: at most two edits
+// away.
 func Nearest(given string, candidates []string) string {
 	best, bestDistance := "", 3
 	for _, c := range candidates {
@@ -13,7 +14,7 @@ func Nearest(given string, candidates []string) string {
 	return best
 }
 
-// DidYouMean gives ` Did you mean "x"?` for the nearest candidate, or nothing.
+// DidYouMean returns ` Did you mean "x"?` for the nearest candidate, or nothing.
 func DidYouMean(given string, candidates []string) string {
 	if n := Nearest(given, candidates); n != "" {
 		return ` Did you mean "` + n + `"?`

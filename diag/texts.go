@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// texts are what is secret in one value. Problems of many instances come with a scope each, which have most values in common: what is found in a
-// large one is found once, and shared by all.
+// texts are what is secret in one value. Problems of many instances come with a scope each, which have most values in
+// common: what is found in a large one is found once, and shared by all.
 type texts struct {
 	any bool // something is marked, which may have no text
 
@@ -32,7 +32,7 @@ type gathering struct {
 	shared []*texts
 }
 
-// within tells that what is looked at is part of a secret.
+// within means that what is looked at is part of a secret.
 func (g *gathering) gather(v cty.Value, within bool) {
 	if v == cty.NilVal {
 		return
@@ -103,7 +103,7 @@ func (g *gathering) remember(v cty.Value, within bool) bool {
 
 func newGathering() *gathering { return &gathering{own: &texts{collecting: map[string]bool{}}} }
 
-// all gives everything that was found, each once.
+// all returns everything that was found, each once.
 func (g *gathering) all() []*texts {
 	list := g.shared
 	if g.own.any {
@@ -164,8 +164,8 @@ func (t *texts) has(text string) bool {
 	return found
 }
 
-// beginning gives the length of the longest of these that a text begins with, 0 for none. Whatever the text begins with comes before it in the
-// order, and what comes between the two begins with it as well.
+// beginning returns the length of the longest of these that a text begins with, 0 for none. Whatever the text begins
+// with comes before it in the order, and what comes between the two begins with it as well.
 func (t *texts) beginning(text string) int {
 	t.order()
 	at, found := slices.BinarySearch(t.sorted, text)

@@ -21,11 +21,14 @@ func manySecrets(n int) cty.Value {
 
 // instances are problems of many instances of one block, each with a scope of its own around what they have in common.
 func instances(n int, common cty.Value) (list hcl.Diagnostics) {
-	base := &hcl.EvalContext{Variables: map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{"list": common})}}
+	base := &hcl.EvalContext{Variables: map[string]cty.Value{
+		"var": cty.ObjectVal(map[string]cty.Value{"list": common})}}
 	for i := range n {
 		ctx := base.NewChild()
-		ctx.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(fmt.Sprint(i))})}
-		list = append(list, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Wrong", Detail: fmt.Sprintf("Not the secret with number %d, please.", i), EvalContext: ctx})
+		ctx.Variables = map[string]cty.Value{
+			"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(fmt.Sprint(i))})}
+		list = append(list, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Wrong",
+			Detail: fmt.Sprintf("Not the secret with number %d, please.", i), EvalContext: ctx})
 	}
 	return list
 }
@@ -47,7 +50,8 @@ func TestInstancesAndBlocksShareWhatIsSecret(t *testing.T) {
 	}
 }
 
-// TestInstancesTimesSecretsIsNoProduct counts what is allocated for problems of many instances when nothing is gathered any more.
+// TestInstancesTimesSecretsIsNoProduct counts what is allocated for problems of many instances when nothing is gathered
+// any more.
 func TestInstancesTimesSecretsIsNoProduct(t *testing.T) {
 	cost := func(secrets int) float64 {
 		list := instances(20, manySecrets(secrets))
@@ -103,7 +107,8 @@ func FuzzOnePassFindsWhatManyFind(f *testing.F) {
 		}
 		hidden := s.hide(text)
 		for _, secret := range known {
-			if len(secret) >= anywhere && !strings.Contains(withheld, secret) && strings.Contains(strings.ReplaceAll(hidden, withheld, "\x00"), secret) {
+			if len(secret) >= anywhere && !strings.Contains(withheld, secret) &&
+				strings.Contains(strings.ReplaceAll(hidden, withheld, "\x00"), secret) {
 				t.Errorf("%q is left in %q", secret, hidden)
 			}
 		}

@@ -1,5 +1,5 @@
-// Package event holds what happened, as values. It is the only channel from the engine to what people see: the engine sends
-// events to a Sink, internal/view turns them into text, a live display or JSON lines.
+// Package event holds what happened, as values. It is the only channel from the engine to what people see: the engine
+// sends events to a Sink, internal/view turns them into text, a live display or JSON lines.
 //
 // Events never carry sensitive values: identifying values are left out when the configuration or schema marks them.
 package event
@@ -31,13 +31,13 @@ func (f Func) Send(e Event) { f(e) }
 
 type objectKey struct{}
 
-// InObject gives the context for the calls of a provider that work on an object, so that what is heard of them meanwhile can be
-// told of it.
+// InObject returns the context for the calls of a provider that work on an object, so that what is heard of them
+// meanwhile can be told of it.
 func InObject(ctx context.Context, o addr.Object) context.Context {
 	return context.WithValue(ctx, objectKey{}, o)
 }
 
-// ObjectOf gives the object that InObject set; zero when there is none.
+// ObjectOf returns the object that InObject set; zero when there is none.
 func ObjectOf(ctx context.Context) addr.Object {
 	o, _ := ctx.Value(objectKey{}).(addr.Object)
 	return o
@@ -163,10 +163,10 @@ type Progress struct {
 // Total tells how many operations a run has in all, once that is known.
 type Total struct{ Operations int }
 
-// LockWaiting tells that another holds the state's lock and that we wait.
+// LockWaiting means that another holds the state's lock and that we wait.
 type LockWaiting struct{ Info *state.LockInfo }
 
-// Stopping tells that an interrupt was taken: InFlight operations are awaited, or with Now abandoned and journaled.
+// Stopping means that an interrupt was taken: InFlight operations are awaited, or with Now abandoned and journaled.
 type Stopping struct {
 	InFlight []addr.Object
 	Now      bool

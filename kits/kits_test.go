@@ -76,26 +76,36 @@ func suite(t *testing.T, l language, mode string) {
 	root := t.TempDir()
 	id := func(v cty.Value) string { return v.GetAttr("id").AsString() }
 	providertest.Run(t, providertest.Options{
-		New: l.factory(t, mode), Config: providertest.Attrs{"root": cty.StringVal(root)}, Goroutines: 3, Patience: time.Minute,
-		InvalidConfigs: []providertest.Invalid{{Name: "empty root", Change: providertest.Attrs{"root": cty.StringVal("")}, Path: cty.GetAttrPath("root")}},
+		New: l.factory(t, mode), Config: providertest.Attrs{"root": cty.StringVal(root)}, Goroutines: 3,
+		Patience: time.Minute,
+		InvalidConfigs: []providertest.Invalid{
+			{Name: "empty root", Change: providertest.Attrs{"root": cty.StringVal("")}, Path: cty.GetAttrPath("root")}},
 		Resources: []providertest.Resource{{
 			Type: "kit_item",
 			Config: func(n int) providertest.Attrs {
-				return providertest.Attrs{"name": cty.StringVal(fmt.Sprint("größe ", n)), "amount": cty.MustParseNumberVal(l.amount)}
+				return providertest.Attrs{"name": cty.StringVal(fmt.Sprint("größe ", n)),
+					"amount": cty.MustParseNumberVal(l.amount)}
 			},
 			Updates: []providertest.Update{
 				{Name: "name", Change: providertest.Attrs{"name": cty.StringVal("other")}},
 				{Name: "kind", Change: providertest.Attrs{"kind": cty.StringVal("x")}, Replaces: true},
-				{Name: "tags", Change: providertest.Attrs{"tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("\u2028")})}},
+				{Name: "tags", Change: providertest.Attrs{
+					"tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("\u2028")})}},
 			},
-			Invalid: []providertest.Invalid{{Name: "name", Change: providertest.Attrs{"name": cty.StringVal("bad")}, Path: cty.GetAttrPath("name")}},
-			Import:  &providertest.Import{ID: id, Missing: "missing"},
-			Remove:  func(v cty.Value) error { return os.Remove(filepath.Join(root, id(v)+".json")) },
-			Slow:    providertest.Attrs{"slow": cty.NumberIntVal(120)},
+			Invalid: []providertest.Invalid{{Name: "name", Change: providertest.Attrs{"name": cty.StringVal("bad")},
+				Path: cty.GetAttrPath("name")}},
+			Import: &providertest.Import{ID: id, Missing: "missing"},
+			Remove: func(v cty.Value) error { return os.Remove(filepath.Join(root, id(v)+".json")) },
+			Slow:   providertest.Attrs{"slow": cty.NumberIntVal(120)},
 		}},
-		Data:      []providertest.Data{{Type: "kit_count", Config: providertest.Attrs{"folder": cty.StringVal(t.TempDir())}, Want: providertest.Attrs{"files": cty.Zero}}},
-		Ephemeral: []providertest.Ephemeral{{Type: "kit_token", Config: providertest.Attrs{"scope": cty.StringVal("x")}, Want: providertest.Attrs{"token": cty.StringVal("t-x")}}},
-		Functions: []providertest.Function{{Name: "upper", Args: []cty.Value{cty.StringVal("é")}, Want: cty.StringVal("É")}, {Name: "upper", Args: []cty.Value{cty.StringVal("")}}},
+		Data: []providertest.Data{
+			{Type: "kit_count", Config: providertest.Attrs{"folder": cty.StringVal(t.TempDir())},
+				Want: providertest.Attrs{"files": cty.Zero}}},
+		Ephemeral: []providertest.Ephemeral{{Type: "kit_token", Config: providertest.Attrs{"scope": cty.StringVal("x")},
+			Want: providertest.Attrs{"token": cty.StringVal("t-x")}}},
+		Functions: []providertest.Function{
+			{Name: "upper", Args: []cty.Value{cty.StringVal("é")}, Want: cty.StringVal("É")},
+			{Name: "upper", Args: []cty.Value{cty.StringVal("")}}},
 	})
 }
 
@@ -116,7 +126,8 @@ func TestFailuresTellWhatIsThere(t *testing.T) {
 				defer p.Close()
 				schema, diags := p.Schema(ctx)
 				must(t, diags.Err())
-				must(t, p.Configure(ctx, provider.ConfigureRequest{Config: cty.ObjectVal(map[string]cty.Value{"root": cty.StringVal(t.TempDir())})}).Diagnostics.Err())
+				must(t, p.Configure(ctx, provider.ConfigureRequest{
+					Config: cty.ObjectVal(map[string]cty.Value{"root": cty.StringVal(t.TempDir())})}).Diagnostics.Err())
 				block := schema.Type(provider.ManagedResource, "kit_item").Block
 				attrs := block.EmptyValue().AsValueMap()
 				attrs["name"] = cty.StringVal("half")
@@ -124,10 +135,13 @@ func TestFailuresTellWhatIsThere(t *testing.T) {
 				null := cty.NullVal(block.ImpliedType())
 				attrs["id"], attrs["shout"] = cty.UnknownVal(cty.String), cty.UnknownVal(cty.String)
 				proposed := cty.ObjectVal(attrs)
-				plan := p.Plan(ctx, provider.PlanRequest{Type: "kit_item", Prior: null, Proposed: proposed, Config: config})
+				plan := p.Plan(ctx, provider.PlanRequest{Type: "kit_item", Prior: null, Proposed: proposed,
+					Config: config})
 				must(t, plan.Diagnostics.Err())
-				resp := p.Apply(ctx, provider.ApplyRequest{Type: "kit_item", Prior: null, Planned: plan.Planned, Config: config})
-				if !resp.Diagnostics.HasErrors() || len(resp.Diagnostics) != 2 || resp.State == cty.NilVal || resp.State.IsNull() || resp.State.GetAttr("id").IsNull() {
+				resp := p.Apply(ctx, provider.ApplyRequest{Type: "kit_item", Prior: null, Planned: plan.Planned,
+					Config: config})
+				if !resp.Diagnostics.HasErrors() || len(resp.Diagnostics) != 2 || resp.State == cty.NilVal ||
+					resp.State.IsNull() || resp.State.GetAttr("id").IsNull() {
 					t.Fatalf("got state %#v and %v", resp.State, resp.Diagnostics)
 				}
 				for _, want := range []string{"Only half", "the other half is missing"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// Base answers every call except Schema: what needs no work succeeds, what the provider does not have fails with a diagnostic.
-// Implementations embed it and override what they have.
+// Base answers every call except Schema: what needs no work succeeds, what the provider does not have fails with a
+// diagnostic. Implementations embed it and override what they have.
 type Base struct{}
 
 func missing(what, typ string) diag.List {
@@ -98,15 +98,18 @@ func (Base) Stop(context.Context) error { return nil }
 // Close needs nothing.
 func (Base) Close() error { return nil }
 
-// DecodeStored reads a stored object of the current schema version: what UpgradeState does when there is nothing to upgrade.
-// Attributes that the schema does not know are left out; those that are missing are null.
+// DecodeStored reads a stored object of the current schema version: what UpgradeState does when there is nothing to
+// upgrade. Attributes that the schema does not know are left out; those that are missing are null.
 func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateResponse {
 	if rt == nil {
-		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: missing("upgrade the stored state of", req.Type)}
+		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: missing("upgrade the stored state of",
+			req.Type)}
 	}
 	if req.Stored.JSON == nil {
-		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Unsupported state format",
-			"The stored object of type %q is in the flat format of very old states, which this provider never wrote.", req.Type)}
+		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil,
+			"Unsupported state format",
+			"The stored object of type %q is in the flat format of very old states, which this provider never wrote.",
+			req.Type)}
 	}
 	ty := rt.Block.ImpliedType()
 	if v, ok := ctyfast.ReadJSON(req.Stored.JSON, ty); ok {
@@ -118,7 +121,8 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 	}
 	v, err := decodeJSON(req.Stored.JSON, ty)
 	if err != nil {
-		// A schema may have lost or gained attributes since: what it does not know any more is left out, what was not there is null.
+		// A schema may have lost or gained attributes since: what it does not know any more is left out, what was not
+		// there is null.
 		v, err = decodeJSON(fitted(req.Stored.JSON, ty), ty)
 	}
 	if err != nil {
@@ -138,8 +142,8 @@ func decodeJSON(data []byte, ty cty.Type) (cty.Value, error) {
 	return ctyjson.Unmarshal(data, ty)
 }
 
-// fitted drops the members of a stored object that its type does not have, and adds those that it lacks, at any depth. What is of another
-// kind is left to whoever reads it next.
+// fitted drops the members of a stored object that its type does not have, and adds those that it lacks, at any depth.
+// What is of another kind is left to whoever reads it next.
 func fitted(stored []byte, ty cty.Type) []byte {
 	dec := json.NewDecoder(bytes.NewReader(stored))
 	dec.UseNumber()

@@ -8,7 +8,8 @@ import (
 
 func TestDecodeStoredFitsObjectsOfOtherSchemas(t *testing.T) {
 	block := &Block{
-		Attributes: map[string]*Attribute{"name": {Type: cty.String, Optional: true}, "size": {Type: cty.Number, Optional: true}},
+		Attributes: map[string]*Attribute{"name": {Type: cty.String, Optional: true}, "size": {
+			Type: cty.Number, Optional: true}},
 		Blocks: map[string]*NestedBlock{"rule": {Nesting: NestingList, Block: Block{Attributes: map[string]*Attribute{
 			"port": {Type: cty.Number, Optional: true}, "hint": {Type: cty.String, Optional: true},
 		}}}},
@@ -24,13 +25,17 @@ func TestDecodeStoredFitsObjectsOfOtherSchemas(t *testing.T) {
 		want   cty.Value // NilVal: an error
 	}{
 		"an attribute that is gone": {`{"name":"a","size":1,"old":[{}],"rule":[]}`, cty.ObjectVal(map[string]cty.Value{
-			"name": cty.StringVal("a"), "size": cty.NumberIntVal(1), "rule": cty.ListValEmpty(block.Blocks["rule"].Block.ImpliedType())})},
-		"one that is gone from a block": {`{"name":"a","size":null,"rule":[{"port":80,"hint":null,"old":true}]}`, cty.ObjectVal(map[string]cty.Value{
-			"name": cty.StringVal("a"), "size": noSize, "rule": rule(cty.NumberIntVal(80), noHint)})},
-		"ones that are new, and a long number": {`{"name":"a","rule":[{"port":12345678901234567890123}]}`, cty.ObjectVal(map[string]cty.Value{
-			"name": cty.StringVal("a"), "size": noSize, "rule": rule(big, noHint)})},
+			"name": cty.StringVal("a"), "size": cty.NumberIntVal(1),
+			"rule": cty.ListValEmpty(block.Blocks["rule"].Block.ImpliedType())})},
+		"one that is gone from a block": {`{"name":"a","size":null,"rule":[{"port":80,"hint":null,"old":true}]}`,
+			cty.ObjectVal(map[string]cty.Value{
+				"name": cty.StringVal("a"), "size": noSize, "rule": rule(cty.NumberIntVal(80), noHint)})},
+		"ones that are new, and a long number": {`{"name":"a","rule":[{"port":12345678901234567890123}]}`,
+			cty.ObjectVal(map[string]cty.Value{
+				"name": cty.StringVal("a"), "size": noSize, "rule": rule(big, noHint)})},
 		"a number that takes long to write": {`{"name":"a","size":1e9999}`, cty.ObjectVal(map[string]cty.Value{
-			"name": cty.StringVal("a"), "size": cty.MustParseNumberVal("1e9999"), "rule": cty.NullVal(cty.List(block.Blocks["rule"].Block.ImpliedType()))})},
+			"name": cty.StringVal("a"), "size": cty.MustParseNumberVal("1e9999"),
+			"rule": cty.NullVal(cty.List(block.Blocks["rule"].Block.ImpliedType()))})},
 		"one that takes too long": {`{"name":"a","size":1e99999}`, cty.NilVal},
 		"a value of another type": {`{"name":{},"rule":[]}`, cty.NilVal},
 		"no object":               {`[]`, cty.NilVal},

@@ -6,17 +6,20 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxNumberBits bounds the exponent of numbers that come from outside: that of 1e9999 still fits. The digits of 1e-99999, which are needed
-// wherever it is shown or stored, take a second to write down, and those of 1e99999999 minutes.
+// maxNumberBits bounds the exponent of numbers that come from outside: that of 1e9999 still fits. The digits of
+// 1e-99999, which are needed wherever it is shown or stored, take a second to write down, and those of 1e99999999
+// minutes.
 const maxNumberBits = 40_000
 
 var (
-	errLongNumber = errors.New("a number has an exponent of more than four digits, and would take longer to write down than anyone waits")
-	errInfinite   = errors.New("a number is infinite, and no state or plan can hold that")
+	errLongNumber = errors.New(
+		"a number has an exponent of more than four digits, and would take longer to write down than anyone waits")
+	errInfinite = errors.New("a number is infinite, and no state or plan can hold that")
 )
 
-// CheckNumbers refuses data in which there are numbers that nobody can write down. It goes before the decoder, since a set looks at the digits
-// of its elements; data of the usual kind, in whatever encoding, is only looked through for exponents and what may be infinite.
+// CheckNumbers refuses data in which there are numbers that nobody can write down. It goes before the decoder, since a
+// set looks at the digits of its elements; data of the usual kind, in whatever encoding, is only looked through for
+// exponents and what may be infinite.
 func CheckNumbers(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Value, error)) error {
 	if !hasLongExponent(data) && !hasInfinity(data) {
 		return nil
@@ -47,7 +50,7 @@ func CheckNumbers(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.V
 	})
 }
 
-// withoutSets gives a type for the same data with lists in place of sets.
+// withoutSets returns a type for the same data with lists in place of sets.
 func withoutSets(ty cty.Type) cty.Type {
 	switch {
 	case ty.IsListType() || ty.IsSetType():
@@ -98,8 +101,8 @@ func hasLongExponent(text []byte) bool {
 	return false
 }
 
-// hasInfinity finds what may be an infinite number: a text that is short for one, by the quote or the sign before it or by the length that
-// msgpack puts there, or the bytes of a float.
+// hasInfinity finds what may be an infinite number: a text that is short for one, by the quote or the sign before it or
+// by the length that msgpack puts there, or the bytes of a float.
 func hasInfinity(data []byte) bool {
 	for i, c := range data {
 		rest := data[i+1:]

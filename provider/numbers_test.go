@@ -17,7 +17,8 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 		"1e9999999": false, "-1E-9999999": false, "5.0e+1000000": false,
 	} {
 		for data, ty := range map[string]cty.Type{
-			text: cty.Number, `{"a":[` + text + `]}`: cty.Object(map[string]cty.Type{"a": cty.Set(cty.Number)}), `{"a":["b",` + text + `]}`: cty.Map(cty.Tuple([]cty.Type{cty.String, cty.Number})),
+			text: cty.Number, `{"a":[` + text + `]}`: cty.Object(map[string]cty.Type{"a": cty.Set(cty.Number)}),
+			`{"a":["b",` + text + `]}`: cty.Map(cty.Tuple([]cty.Type{cty.String, cty.Number})),
 		} {
 			if err := provider.CheckNumbers([]byte(data), ty, ctyjson.Unmarshal); (err == nil) != ok {
 				t.Errorf("%s: %v", data, err)

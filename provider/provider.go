@@ -1,8 +1,9 @@
 // Package provider is the one contract between the engine and everything that manages objects.
 //
-// A Provider speaks in values of the type system (cty), never in wire messages: the built-in providers, providers written with
-// sdk/schema, programs in any language and plugins over either protocol version all implement this interface, and the engine
-// cannot tell them apart. package providertest holds the suite that every implementation passes.
+// A Provider speaks in values of the type system (cty), never in wire messages: the built-in providers, providers
+// written with sdk/schema, programs in any language and plugins over either protocol version all implement this
+// interface, and the engine cannot tell them apart. package providertest holds the suite that every implementation
+// passes.
 //
 // Rules for implementers:
 //   - Methods may be called concurrently once Configure has returned; Schema and the Validate methods also before.
@@ -10,9 +11,11 @@
 //   - Values arrive without marks; the engine keeps track of sensitivity.
 //   - Diagnostics carry paths into the object of the call (Diagnostic.Path), never source ranges.
 //   - A context that ends asks for an early return; the answer is still used when there is one.
-//   - Embed Base: it answers every call that the provider does not have, and keeps the implementation compiling when calls are added.
+//   - Embed Base: it answers every call that the provider does not have, and keeps the implementation compiling when
+//     calls are added.
 //
-// The names follow the plugin protocol of the field (tfplugin 5 and 6), of which this is the meaning without the transport.
+// The names follow the plugin protocol of the field (tfplugin 5 and 6), of which this is the meaning without the
+// transport.
 package provider
 
 import (
@@ -31,16 +34,18 @@ type Provider interface {
 	// Schema describes everything that the provider has. It needs no configuration and its answer never changes.
 	Schema(ctx context.Context) (*Schema, diag.List)
 
-	// ValidateConfig checks the provider block, which may hold unknown values, and returns it prepared (protocol 5 providers
-	// may fill in defaults).
+	// ValidateConfig checks the provider block, which may hold unknown values, and returns it prepared (protocol 5
+	// providers may fill in defaults).
 	ValidateConfig(ctx context.Context, req ValidateConfigRequest) ValidateConfigResponse
-	// ValidateResource checks the configuration of a resource, data source or ephemeral resource; it may hold unknown values.
+	// ValidateResource checks the configuration of a resource, data source or ephemeral resource; it may hold unknown
+	// values.
 	ValidateResource(ctx context.Context, req ValidateResourceRequest) diag.List
 
 	// Configure hands over the provider block. It is called at most once, before any call below.
 	Configure(ctx context.Context, req ConfigureRequest) ConfigureResponse
 
-	// UpgradeState brings a stored object to the current schema version. It is called for every stored object, even at the same version.
+	// UpgradeState brings a stored object to the current schema version. It is called for every stored object, even at
+	// the same version.
 	UpgradeState(ctx context.Context, req UpgradeStateRequest) UpgradeStateResponse
 	// UpgradeIdentity does the same for a stored identity.
 	UpgradeIdentity(ctx context.Context, req UpgradeIdentityRequest) UpgradeIdentityResponse
@@ -64,8 +69,8 @@ type Provider interface {
 	RenewEphemeral(ctx context.Context, req RenewEphemeralRequest) RenewEphemeralResponse
 	CloseEphemeral(ctx context.Context, req CloseEphemeralRequest) diag.List
 
-	// CallFunction calls a function of the provider. It works without configuration. A failure of a particular argument is a
-	// function.ArgError.
+	// CallFunction calls a function of the provider. It works without configuration. A failure of a particular argument
+	// is a function.ArgError.
 	CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error)
 
 	// Stop asks running calls to end soon; it returns at once. Close ends the provider and frees what it holds.
@@ -225,8 +230,8 @@ type ReadResponse struct {
 	Diagnostics diag.List
 }
 
-// PlanRequest asks for the planned value of an object. Prior is null for a create, Proposed is null for a delete (asked only of
-// providers with the PlanDestroy capability).
+// PlanRequest asks for the planned value of an object. Prior is null for a create, Proposed is null for a delete (asked
+// only of providers with the PlanDestroy capability).
 type PlanRequest struct {
 	Type          string
 	Prior         cty.Value
@@ -244,8 +249,8 @@ type PlanResponse struct {
 	RequiresReplace []cty.Path
 	Private         []byte
 	Identity        cty.Value
-	// LegacyTypeSystem asks the engine to tolerate what old frameworks cannot avoid: planned values that differ from the
-	// configuration. Violations become log lines then.
+	// LegacyTypeSystem asks the engine to tolerate what old frameworks cannot avoid: planned values that differ from
+	// the configuration. Violations become log lines then.
 	LegacyTypeSystem bool
 	Deferred         DeferredReason
 	Diagnostics      diag.List
@@ -261,19 +266,20 @@ type ApplyRequest struct {
 	Meta            cty.Value
 	PlannedIdentity cty.Value
 
-	// Intent is the engine's token of this operation, unique in a run. A provider whose answer can outlive the engine (a program
-	// whose output is spooled) files it under this token; others ignore it.
+	// Intent is the engine's token of this operation, unique in a run. A provider whose answer can outlive the engine
+	// (a program whose output is spooled) files it under this token; others ignore it.
 	Intent string
-	// Record gives what the engine wants back together with an answer that outlived it; only such a provider asks. It may be nil.
+	// Record holds what the engine wants back together with an answer that outlived it; only such a provider asks. It
+	// may be nil.
 	Record func() []byte
-	// Partial may be called, any number of times, with what is already known of the object (its id, say) while the call goes on.
-	// The engine records it durably before Partial returns. It may be nil.
+	// Partial may be called, any number of times, with what is already known of the object (its id, say) while the call
+	// goes on. The engine records it durably before Partial returns. It may be nil.
 	Partial func(state cty.Value, private []byte)
 }
 
-// ApplyResponse holds what exists after the call: null when nothing does. With errors, State says how far it got; cty.NilVal says
-// that this is not known (the answer was lost): the engine keeps a creation on its list of open operations then. It does the same when
-// State is unknown as a whole, or null although there is no error.
+// ApplyResponse holds what exists after the call: null when nothing does. With errors, State says how far it got;
+// cty.NilVal says that this is not known (the answer was lost): the engine keeps a creation on its list of open
+// operations then. It does the same when State is unknown as a whole, or null although there is no error.
 type ApplyResponse struct {
 	State            cty.Value
 	Private          []byte
@@ -332,7 +338,8 @@ type CloseEphemeralRequest struct {
 	Private []byte
 }
 
-// Function describes a function of a provider. Its Impl, if set, may be called in process; otherwise Provider.CallFunction is.
+// Function describes a function of a provider. Its Impl, if set, may be called in process; otherwise
+// Provider.CallFunction is.
 type Function struct {
 	Params          []FunctionParam
 	VarParam        *FunctionParam
@@ -353,7 +360,8 @@ type FunctionParam struct {
 	DescriptionKind DescriptionKind
 }
 
-// Spec turns the description into one that the evaluator can call; call is usually Provider.CallFunction bound to a name.
+// Spec turns the description into one that the evaluator can call; call is usually Provider.CallFunction bound to a
+// name.
 func (f *Function) Spec(call func(args []cty.Value) (cty.Value, error)) function.Function {
 	param := func(p FunctionParam) function.Parameter {
 		return function.Parameter{
@@ -393,11 +401,12 @@ func (f *Function) param(i int) *FunctionParam {
 	return f.VarParam
 }
 
-// Factory starts a provider. It is called at most once for each provider configuration, and once more for schemas and functions.
+// Factory starts a provider. It is called at most once for each provider configuration, and once more for schemas and
+// functions.
 type Factory func(ctx context.Context) (Provider, error)
 
-// Lister is implemented by providers that can tell which objects exist. It is optional: no block of the language asks for it, and the versions of
-// the plugin protocol that go with the language do not carry it.
+// Lister is implemented by providers that can tell which objects exist. It is optional: no block of the language asks
+// for it, and the versions of the plugin protocol that go with the language do not carry it.
 type Lister interface {
 	List(ctx context.Context, req ListRequest) ListResponse
 }
@@ -405,7 +414,8 @@ type Lister interface {
 // ListRequest asks for the objects of a managed resource type.
 type ListRequest struct {
 	Type string
-	// Config says what to look for: an object whose attributes the provider chooses. Null and cty.NilVal mean everything.
+	// Config says what to look for: an object whose attributes the provider chooses. Null and cty.NilVal mean
+	// everything.
 	Config cty.Value
 	// Limit is how many objects are wanted at most; at least 1.
 	Limit int

@@ -15,7 +15,8 @@ type Schema struct {
 	Ephemeral map[string]*ResourceType
 	Functions map[string]*Function
 
-	// StateOnly tells that applying changes nothing outside of the state (terraform_data): no intent has to be journaled before.
+	// StateOnly means that applying changes nothing outside of the state (terraform_data): no intent has to be
+	// journaled before.
 	StateOnly bool
 	// PlanDestroy: Plan is also called for deletes. GetProviderSchemaOptional and MoveResourceState as in the protocol.
 	PlanDestroy               bool
@@ -169,10 +170,10 @@ func (b *Block) ImpliedType() cty.Type {
 	return b.implied
 }
 
-// HasSensitive tells whether any attribute at any depth is sensitive.
+// HasSensitive reports whether any attribute at any depth is sensitive.
 func (b *Block) HasSensitive() bool { b.prepare(); return b.facts.sensitive }
 
-// HasWriteOnly tells whether any attribute at any depth is write-only.
+// HasWriteOnly reports whether any attribute at any depth is write-only.
 func (b *Block) HasWriteOnly() bool { b.prepare(); return b.facts.writeOnly }
 
 // EmptyValue is the value of a block with nothing set: null attributes, empty collections of blocks.
@@ -247,7 +248,7 @@ func (n Nesting) of(ty cty.Type) cty.Type {
 	return ty
 }
 
-// dynamic tells whether a type holds the dynamic pseudo-type: collections of such blocks must be tuples and objects.
+// dynamic reports whether a type holds the dynamic pseudo-type: collections of such blocks must be tuples and objects.
 func dynamic(ty cty.Type) bool { return ty.HasDynamicTypes() }
 
 // ImpliedType is the type of all nested blocks of the name together.
@@ -292,7 +293,8 @@ func (nb *NestedBlock) EmptyValue() cty.Value {
 	return cty.NullVal(ty)
 }
 
-// AttributeAt finds the attribute that a path leads to or passes through last; nil when the path names a block or nothing.
+// AttributeAt finds the attribute that a path leads to or passes through last; nil when the path names a block or
+// nothing.
 func (b *Block) AttributeAt(path cty.Path) *Attribute {
 	var found *Attribute
 	block := b

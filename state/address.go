@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// The readers of addresses in this file take the common forms apart by hand, because a state may hold 100 000 of them, and
-// leave the rest (escapes in keys, letters beyond ASCII) to package addr.
+// The readers of addresses in this file take the common forms apart by hand, because a state may hold 100 000 of them,
+// and leave the rest (escapes in keys, letters beyond ASCII) to package addr.
 
 // parseModule reads the path of a module instance; nothing is the root.
 func parseModule(s string) (addr.ModuleInstance, error) {
@@ -20,7 +20,8 @@ func parseModule(s string) (addr.ModuleInstance, error) {
 	}
 	t, diags := addr.ParseTarget(s)
 	if diags.HasErrors() || !t.IsModule() {
-		return addr.RootInstance, fmt.Errorf(`%q is not the path of a module instance: expected something like module.net or module.net["eu"].module.db[0]`, s)
+		return addr.RootInstance, fmt.Errorf(`%q is not the path of a module instance: expected something like `+
+			`module.net or module.net["eu"].module.db[0]`, s)
 	}
 	return t.Module, nil
 }
@@ -86,13 +87,16 @@ func parseDependency(s string) (addr.ConfigResource, error) {
 			mode, rest = addr.Data, after
 		}
 		typ, name, _ := strings.Cut(rest, ".")
-		if asciiName(typ) && asciiName(name) && typ != "module" && typ != "data" && typ != "ephemeral" && typ != "resource" {
-			return addr.ConfigResource{Module: m.Config(), Resource: addr.Resource{Mode: mode, Type: typ, Name: name}}, nil
+		if asciiName(typ) && asciiName(name) && typ != "module" && typ != "data" && typ != "ephemeral" &&
+			typ != "resource" {
+			return addr.ConfigResource{Module: m.Config(), Resource: addr.Resource{Mode: mode, Type: typ, Name: name}},
+				nil
 		}
 	}
 	r, diags := addr.ParseInstance(s)
 	if diags.HasErrors() || !r.Key.IsNone() {
-		return addr.ConfigResource{}, fmt.Errorf("%q is not the address of a resource in the configuration: expected something like aws_instance.web or module.net.aws_vpc.main", s)
+		return addr.ConfigResource{}, fmt.Errorf("%q is not the address of a resource in the configuration: expected "+
+			"something like aws_instance.web or module.net.aws_vpc.main", s)
 	}
 	return r.Config(), nil
 }
@@ -109,15 +113,16 @@ func asciiName(s string) bool {
 
 func validName(s string) bool { return asciiName(s) || hclsyntax.ValidIdentifier(s) }
 
-// parseProvider reads a provider configuration address. States of Terraform 0.12 have `provider.NAME` with no source: its
-// address then has the namespace "-", which `state replace-provider` turns into a real one.
+// parseProvider reads a provider configuration address. States of Terraform 0.12 have `provider.NAME` with no source:
+// its address then has the namespace "-", which `state replace-provider` turns into a real one.
 func parseProvider(s string) (addr.AbsProviderConfig, error) {
 	c, err := addr.ParseAbsProviderConfig(s)
 	if err == nil {
 		return c, nil
 	}
 	if strings.Contains(s, `"].`) && strings.HasSuffix(s, "]") || strings.HasSuffix(s, `"]["`) {
-		return c, fmt.Errorf("%s names one of several instances of a provider configuration (for_each in a provider block), which only OpenTofu has", s)
+		return c, fmt.Errorf("%s names one of several instances of a provider configuration (for_each in a provider "+
+			"block), which only OpenTofu has", s)
 	}
 	m, rest, ok := cutModule(s)
 	if legacy, found := strings.CutPrefix(rest, "provider."); ok && found {
@@ -130,7 +135,8 @@ func parseProvider(s string) (addr.AbsProviderConfig, error) {
 	// The same, as Terraform writes it back.
 	const namespace = `"` + addr.DefaultProviderHost + `/-/`
 	if strings.Contains(s, namespace) {
-		if c, err := addr.ParseAbsProviderConfig(strings.Replace(s, namespace, `"`+addr.DefaultProviderHost+`/x/`, 1)); err == nil {
+		if c, err := addr.ParseAbsProviderConfig(strings.Replace(s, namespace, `"`+addr.DefaultProviderHost+`/x/`,
+			1)); err == nil {
 			c.Provider.Namespace = "-"
 			return c, nil
 		}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestAnyValueAtAnyPlaceIsRefusedOrSurvives puts other values into every place of a state: what is taken is written and read unchanged.
+// TestAnyValueAtAnyPlaceIsRefusedOrSurvives puts other values into every place of a state: what is taken is written and
+// read unchanged.
 func TestAnyValueAtAnyPlaceIsRefusedOrSurvives(t *testing.T) {
 	text, err := os.ReadFile("testdata/terraform.tfstate")
 	if err != nil {
@@ -21,7 +22,8 @@ func TestAnyValueAtAnyPlaceIsRefusedOrSurvives(t *testing.T) {
 	for _, instances := range whole["resources"].([]any) {
 		for _, i := range instances.(map[string]any)["instances"].([]any) {
 			for name, v := range map[string]any{
-				"dependencies": []any{"t.empty"}, "private": "eA==", "status": "tainted", "create_before_destroy": true, "provider": `provider["registry.terraform.io/h/t"].a`,
+				"dependencies": []any{"t.empty"}, "private": "eA==", "status": "tainted", "create_before_destroy": true,
+				"provider":                `provider["registry.terraform.io/h/t"].a`,
 				"identity_schema_version": 1, "identity": map[string]any{"id": "1"}, "skip_destroy": true,
 			} {
 				if fields := i.(map[string]any); fields[name] == nil {
@@ -30,7 +32,9 @@ func TestAnyValueAtAnyPlaceIsRefusedOrSurvives(t *testing.T) {
 			}
 		}
 	}
-	others := []any{nil, "", ".", "x", "a.b", "é\u0000", false, true, 0, -1, 1.5, 1e30, json.Number("1e400"), []any{}, []any{nil}, []any{""}, []any{map[string]any{}}, map[string]any{}, map[string]any{"": nil}, map[string]any{"x": ""}}
+	others := []any{nil, "", ".", "x", "a.b", "é\u0000", false, true, 0, -1, 1.5, 1e30, json.Number("1e400"), []any{},
+		[]any{nil}, []any{""}, []any{map[string]any{}}, map[string]any{}, map[string]any{"": nil}, map[string]any{
+			"x": ""}}
 	places, taken := 0, 0
 	try := func() {
 		in, err := json.Marshal(whole)

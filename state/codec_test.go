@@ -16,7 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// testdata/terraform.tfstate was written by Terraform 1.11.4 (state push): it has every field, every order and every kind of key.
+// testdata/terraform.tfstate was written by Terraform 1.11.4 (state push): it has every field, every order and every
+// kind of key.
 
 func TestTerraformStateRoundTripsByteForByte(t *testing.T) {
 	want, err := os.ReadFile("testdata/terraform.tfstate")
@@ -45,7 +46,8 @@ func TestReadGivesTheSameWhateverTheReaderHandsOver(t *testing.T) {
 		t.Errorf("byte by byte:\n%s", cmp.Diff(string(want), got))
 	}
 	broken := errors.New("cable pulled")
-	if _, err := Read(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(want)))); !errors.Is(err, iotest.ErrTimeout) {
+	if _, err := Read(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(want)))); !errors.Is(err,
+		iotest.ErrTimeout) {
 		t.Errorf("an error of the reader became %v", err)
 	}
 	if _, err := Read(iotest.ErrReader(broken)); !errors.Is(err, broken) {
@@ -63,7 +65,8 @@ func TestDecodeKeepsEveryField(t *testing.T) {
 	}
 	r := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t", Name: "inst"}}
 	b := s.Object(addr.Object{Instance: r.Instance(addr.StringKey("b"))})
-	wantPaths := []cty.Path{cty.GetAttrPath("list").IndexInt(0).GetAttr("x"), cty.GetAttrPath("id"), cty.GetAttrPath("m").IndexString("k")}
+	wantPaths := []cty.Path{cty.GetAttrPath("list").IndexInt(0).GetAttr("x"), cty.GetAttrPath("id"),
+		cty.GetAttrPath("m").IndexString("k")}
 	for i, p := range wantPaths {
 		if !b.Sensitive[i].Equals(p) {
 			t.Errorf("sensitive path %d: %#v", i, b.Sensitive[i])
@@ -86,7 +89,8 @@ func TestDecodeKeepsEveryField(t *testing.T) {
 		t.Errorf("checks: %+v", c)
 	}
 	mod, _ := addr.ParseTarget(`module.b["q"]`)
-	if s.Resource(addr.AbsResource{Module: mod.Module, Resource: addr.Resource{Mode: addr.Managed, Type: "t", Name: "z"}}) == nil {
+	if s.Resource(addr.AbsResource{Module: mod.Module, Resource: addr.Resource{Mode: addr.Managed, Type: "t",
+		Name: "z"}}) == nil {
 		t.Error("module path with a key is not found by its address")
 	}
 }
@@ -123,28 +127,29 @@ func TestDecodeReadsProviderAddressesOfOldStates(t *testing.T) {
 	}
 }
 
-// damaged lists documents that must be refused, with the words that the message must have. Terraform 1.11.4 takes those marked
-// with + without a word.
+// damaged lists documents that must be refused, with the words that the message must have. Terraform 1.11.4 takes those
+// marked with + without a word.
 func damaged() map[string][2]string {
 	whole := `{"version":4,"terraform_version":"1.11.4","serial":3,"lineage":"l","outputs":{},"resources":[` +
 		`{"mode":"managed","type":"t","name":"x","provider":"provider[\"registry.terraform.io/h/t\"]","instances":[` +
 		`{"schema_version":0,"attributes":{"id":"1"}}]}],"check_results":null}`
 	edit := func(old, new string) string { return strings.Replace(whole, old, new, 1) }
 	return map[string][2]string{
-		"empty +":             {"", "zero bytes"},
-		"white space":         {" \n", "not a JSON object"},
-		"null":                {"null", "not a JSON object"},
-		"array":               {"[]", "not a JSON object"},
-		"no version":          {"{}", `no "version"`},
-		"cut":                 {whole[:200], "cut off"},
-		"cut in a string":     {whole[:20], "cut off"},
-		"text behind":         {whole + "x", "follows the end"},
-		"NULs behind":         {whole + "\x00\x00", "NUL bytes follow"},
-		"NULs":                {"\x00\x00\x00\x00", "starts with NUL"},
-		"byte order mark":     {"\ufeff" + whole, "byte order mark"},
-		"zip":                 {"PK\x03\x04xxxx", "zip"},
-		"gzip":                {"\x1f\x8b\x08xxx", "gzip"},
-		"encrypted":           {`{"serial":1,"lineage":"l","meta":{},"encrypted_data":"eA==","encryption_version":"v0"}`, "encrypted"},
+		"empty +":         {"", "zero bytes"},
+		"white space":     {" \n", "not a JSON object"},
+		"null":            {"null", "not a JSON object"},
+		"array":           {"[]", "not a JSON object"},
+		"no version":      {"{}", `no "version"`},
+		"cut":             {whole[:200], "cut off"},
+		"cut in a string": {whole[:20], "cut off"},
+		"text behind":     {whole + "x", "follows the end"},
+		"NULs behind":     {whole + "\x00\x00", "NUL bytes follow"},
+		"NULs":            {"\x00\x00\x00\x00", "starts with NUL"},
+		"byte order mark": {"\ufeff" + whole, "byte order mark"},
+		"zip":             {"PK\x03\x04xxxx", "zip"},
+		"gzip":            {"\x1f\x8b\x08xxx", "gzip"},
+		"encrypted": {
+			`{"serial":1,"lineage":"l","meta":{},"encrypted_data":"eA==","encryption_version":"v0"}`, "encrypted"},
 		"show -json":          {`{"format_version":"1.0","values":{}}`, "show -json"},
 		"version 5":           {edit(`"version":4`, `"version":5`), "newer program"},
 		"version 3 +":         {edit(`"version":4`, `"version":3`), "terraform state pull"},
@@ -154,36 +159,46 @@ func damaged() map[string][2]string {
 		"second resources +":  {edit(`"check_results":null`, `"resources":[]`), `"resources" comes twice`},
 		"other letter case +": {edit(`"check_results":null`, `"RESOURCES":[]`), "letter case"},
 		"instances twice +":   {edit(`"instances":[`, `"instances":[],"instances":[`), `"instances" comes twice`},
-		"instance twice":      {edit(`{"schema_version":0,"attributes":{"id":"1"}}`, `{"schema_version":0,"attributes":{}},{"schema_version":0,"attributes":{}}`), "t.x is listed twice"},
-		"deposed twice":       {edit(`{"schema_version":0,"attributes":{"id":"1"}}`, `{"deposed":"0000000a","attributes":{}},{"deposed":"0000000a","attributes":{}}`), "deposed object 0000000a) is listed twice"},
-		"bad deposed key":     {edit(`"schema_version":0`, `"deposed":"zz"`), "eight hexadecimal"},
-		"unknown status":      {edit(`"schema_version":0`, `"status":"odd"`), `unknown status "odd"`},
-		"unknown mode":        {edit(`"managed"`, `"ephemeral"`), `unknown resource mode "ephemeral"`},
-		"unknown path step":   {edit(`"schema_version":0`, `"sensitive_attributes":[[{"type":"jump","value":"x"}]]`), `unknown type "jump"`},
-		"path step of number": {edit(`"schema_version":0`, `"sensitive_attributes":[[{"type":"get_attr","value":1}]]`), "name of an attribute"},
-		"empty dependency":    {edit(`"schema_version":0`, `"dependencies":[""]`), "a dependency is empty"},
-		"no dependency":       {edit(`"schema_version":0`, `"dependencies":[null]`), "a dependency is empty"},
-		"bad private data":    {edit(`"schema_version":0`, `"private":"!!"`), "base64"},
-		"no provider +":       {edit(`,"provider":"provider[\"registry.terraform.io/h/t\"]"`, ""), `no "provider"`},
-		"bad provider +":      {edit(`provider[\"registry.terraform.io/h/t\"]`, "x"), "not a provider configuration address"},
-		"provider instance":   {edit(`h/t\"]`, `h/t\"].r[\"eu\"]`), "OpenTofu"},
-		"bad module":          {edit(`"mode":`, `"module":"a.b","mode":`), "not the path of a module"},
-		"bad name +":          {edit(`"name":"x"`, `"name":"1 x"`), "not a valid name"},
-		"key 1.5 +":           {edit(`"schema_version":0`, `"index_key":1.5`), "whole number"},
-		"key -1 +":            {edit(`"schema_version":0`, `"index_key":-1`), "whole number"},
-		"key true":            {edit(`"schema_version":0`, `"index_key":true`), "must be a string or a whole number"},
-		"schema version -1":   {edit(`"schema_version":0`, `"schema_version":-1`), "whole number"},
-		"serial 1.5":          {edit(`"serial":3`, `"serial":1.5`), "whole number"},
-		"serial too large":    {edit(`"serial":3`, `"serial":18446744073709551616`), "too large"},
-		"dependency with key": {edit(`"schema_version":0`, `"dependencies":["t.x[0]"]`), "not the address of a resource"},
+		"instance twice": {
+			edit(`{"schema_version":0,"attributes":{"id":"1"}}`,
+				`{"schema_version":0,"attributes":{}},{"schema_version":0,"attributes":{}}`), "t.x is listed twice"},
+		"deposed twice": {
+			edit(`{"schema_version":0,"attributes":{"id":"1"}}`,
+				`{"deposed":"0000000a","attributes":{}},{"deposed":"0000000a","attributes":{}}`),
+			"deposed object 0000000a) is listed twice"},
+		"bad deposed key": {edit(`"schema_version":0`, `"deposed":"zz"`), "eight hexadecimal"},
+		"unknown status":  {edit(`"schema_version":0`, `"status":"odd"`), `unknown status "odd"`},
+		"unknown mode":    {edit(`"managed"`, `"ephemeral"`), `unknown resource mode "ephemeral"`},
+		"unknown path step": {edit(`"schema_version":0`, `"sensitive_attributes":[[{"type":"jump","value":"x"}]]`),
+			`unknown type "jump"`},
+		"path step of number": {edit(`"schema_version":0`, `"sensitive_attributes":[[{"type":"get_attr","value":1}]]`),
+			"name of an attribute"},
+		"empty dependency": {edit(`"schema_version":0`, `"dependencies":[""]`), "a dependency is empty"},
+		"no dependency":    {edit(`"schema_version":0`, `"dependencies":[null]`), "a dependency is empty"},
+		"bad private data": {edit(`"schema_version":0`, `"private":"!!"`), "base64"},
+		"no provider +":    {edit(`,"provider":"provider[\"registry.terraform.io/h/t\"]"`, ""), `no "provider"`},
+		"bad provider +": {edit(`provider[\"registry.terraform.io/h/t\"]`, "x"),
+			"not a provider configuration address"},
+		"provider instance": {edit(`h/t\"]`, `h/t\"].r[\"eu\"]`), "OpenTofu"},
+		"bad module":        {edit(`"mode":`, `"module":"a.b","mode":`), "not the path of a module"},
+		"bad name +":        {edit(`"name":"x"`, `"name":"1 x"`), "not a valid name"},
+		"key 1.5 +":         {edit(`"schema_version":0`, `"index_key":1.5`), "whole number"},
+		"key -1 +":          {edit(`"schema_version":0`, `"index_key":-1`), "whole number"},
+		"key true":          {edit(`"schema_version":0`, `"index_key":true`), "must be a string or a whole number"},
+		"schema version -1": {edit(`"schema_version":0`, `"schema_version":-1`), "whole number"},
+		"serial 1.5":        {edit(`"serial":3`, `"serial":1.5`), "whole number"},
+		"serial too large":  {edit(`"serial":3`, `"serial":18446744073709551616`), "too large"},
+		"dependency with key": {edit(`"schema_version":0`, `"dependencies":["t.x[0]"]`),
+			"not the address of a resource"},
 		"output without type": {edit(`"outputs":{}`, `"outputs":{"a":{"value":1}}`), `needs a "value" and a "type"`},
-		"output of other":     {edit(`"outputs":{}`, `"outputs":{"a":{"value":[],"type":"string"}}`), "does not fit its type"},
-		"invalid UTF-8 +":     {edit(`"id":"1"`, "\"id\":\"\xff\""), "not valid UTF-8"},
-		"control in string":   {edit(`"id":"1"`, "\"id\":\"\n\""), "must be escaped"},
-		"bad escape":          {edit(`"id":"1"`, `"id":"\x"`), "invalid escape"},
-		"bad number":          {edit(`"id":"1"`, `"id":01`), "not a number"},
-		"missing comma":       {edit(`,"lineage"`, `"lineage"`), "expected ','"},
-		"deep attributes":     {edit(`"id":"1"`, `"id":`+strings.Repeat("[", 1_000_000)), "nested deeper"},
+		"output of other": {edit(`"outputs":{}`, `"outputs":{"a":{"value":[],"type":"string"}}`),
+			"does not fit its type"},
+		"invalid UTF-8 +":   {edit(`"id":"1"`, "\"id\":\"\xff\""), "not valid UTF-8"},
+		"control in string": {edit(`"id":"1"`, "\"id\":\"\n\""), "must be escaped"},
+		"bad escape":        {edit(`"id":"1"`, `"id":"\x"`), "invalid escape"},
+		"bad number":        {edit(`"id":"1"`, `"id":01`), "not a number"},
+		"missing comma":     {edit(`,"lineage"`, `"lineage"`), "expected ','"},
+		"deep attributes":   {edit(`"id":"1"`, `"id":`+strings.Repeat("[", 1_000_000)), "nested deeper"},
 	}
 }
 
@@ -203,7 +218,8 @@ func TestDecodeRefusesDamagedDocuments(t *testing.T) {
 }
 
 func TestDecodeErrorsSayWhere(t *testing.T) {
-	_, err := Decode([]byte(`{"version":4,"resources":[{"mode":"data","type":"t","name":"x","provider":"provider[\"h/t\"]","instances":[{},{"index_key":1,"status":"q"}]}]}`))
+	_, err := Decode(
+		[]byte(`{"version":4,"resources":[{"mode":"data","type":"t","name":"x","provider":"provider[\"h/t\"]","instances":[{},{"index_key":1,"status":"q"}]}]}`))
 	want := `invalid state at byte 134, in resources[0] (data.t.x).instances[1]: unknown status "q"`
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got  %v\nwant %s...", err, want)
@@ -232,7 +248,8 @@ func TestEncodeRefusesAttributesThatAreNoJSON(t *testing.T) {
 }
 
 func TestEmptyStateIsWhatTerraformWrites(t *testing.T) {
-	want := "{\n  \"version\": 4,\n  \"terraform_version\": \"1.11.4\",\n  \"serial\": 1,\n  \"lineage\": \"x\",\n  \"outputs\": {},\n  \"resources\": [],\n  \"check_results\": null\n}\n"
+	want := "{\n  \"version\": 4,\n  \"terraform_version\": \"1.11.4\",\n  \"serial\": 1,\n  \"lineage\": \"x\",\n  " +
+		"\"outputs\": {},\n  \"resources\": [],\n  \"check_results\": null\n}\n"
 	if got := encode(t, &State{Serial: 1, Lineage: "x"}); got != want {
 		t.Error(cmp.Diff(want, got))
 	}
@@ -320,10 +337,12 @@ func checkEdit(t *testing.T, r *Resource, key addr.Key) {
 	i := r.Instances[key]
 	var edits []Edit
 	if i.Current != nil {
-		edits = append(edits, Edit{Put: &PutObject{Addr: addr.Object{Instance: r.Addr.Instance(key)}, Provider: r.Provider, Object: i.Current}})
+		edits = append(edits, Edit{Put: &PutObject{Addr: addr.Object{Instance: r.Addr.Instance(key)},
+			Provider: r.Provider, Object: i.Current}})
 	}
 	for _, k := range i.DeposedKeys() {
-		edits = append(edits, Edit{Put: &PutObject{Addr: addr.Object{Instance: r.Addr.Instance(key), Deposed: k}, Provider: r.Provider, Object: i.Deposed[k]}})
+		edits = append(edits, Edit{Put: &PutObject{Addr: addr.Object{Instance: r.Addr.Instance(key), Deposed: k},
+			Provider: r.Provider, Object: i.Deposed[k]}})
 	}
 	text, err := EncodeEdits(edits)
 	if err != nil {
@@ -345,11 +364,14 @@ func bigState(n int) *State {
 	provider, _ := addr.ParseAbsProviderConfig(`provider["registry.terraform.io/h/t"]`)
 	for i := range n {
 		r := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t", Name: fmt.Sprintf("r%d", i/1000)}}
-		b.Fold(Edit{Put: &PutObject{Addr: addr.Object{Instance: r.Instance(addr.IntKey(i % 1000))}, Provider: provider, Object: &Object{
-			Attributes:   json.RawMessage(fmt.Sprintf(`{"id":"i-%d","input":{"a":"some text of a usual length","list":[1,2,3],"tags":{"env":"prod","team":"x"}},"output":null}`, i)),
-			Dependencies: []addr.ConfigResource{{Resource: addr.Resource{Mode: addr.Managed, Type: "t", Name: "first"}}},
-			decoded:      nil,
-		}}})
+		b.Fold(Edit{Put: &PutObject{Addr: addr.Object{Instance: r.Instance(addr.IntKey(i % 1000))}, Provider: provider,
+			Object: &Object{
+				Attributes: json.RawMessage(fmt.Sprintf(`{"id":"i-%d","input":{"a":"some text of a usual `+
+					`length","list":[1,2,3],"tags":{"env":"prod","team":"x"}},"output":null}`, i)),
+				Dependencies: []addr.ConfigResource{
+					{Resource: addr.Resource{Mode: addr.Managed, Type: "t", Name: "first"}}},
+				decoded: nil,
+			}}})
 	}
 	return b.State()
 }

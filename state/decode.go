@@ -39,7 +39,7 @@ type DecodeError struct {
 	Advice string
 }
 
-// Error gives one sentence or two.
+// Error returns one sentence or two.
 func (e *DecodeError) Error() string {
 	var b strings.Builder
 	b.WriteString("invalid state")
@@ -56,7 +56,9 @@ func (e *DecodeError) Error() string {
 	return b.String()
 }
 
-const adviceRestore = "Nothing was changed. Restore the file from a backup (the previous state is usually beside it as *.backup) or from the history of its store; do not apply before that, because a run without the state would create everything again"
+const adviceRestore = "Nothing was changed. Restore the file from a backup (the previous state is usually beside it " +
+	"as *.backup) or from the history of its store; do not apply before that, because a run without the state would " +
+	"create everything again"
 
 // Read decodes a state document from a stream. It reads on to the end of the stream: nothing may follow the document.
 // Problems of the document are *DecodeError; others come from the reader.
@@ -73,7 +75,8 @@ func decode(s *scanner) (*State, error) {
 	st, err := d.document()
 	var at *scanError
 	if errors.As(err, &at) {
-		return nil, &DecodeError{Damage: Malformed, Offset: at.offset, Where: d.where(), What: at.msg, Advice: adviceRestore}
+		return nil, &DecodeError{Damage: Malformed, Offset: at.offset, Where: d.where(), What: at.msg,
+			Advice: adviceRestore}
 	}
 	return st, err
 }
@@ -84,7 +87,8 @@ func sniff(s *scanner) error {
 		if !errors.Is(s.readErr, io.EOF) {
 			return s.readErr
 		}
-		return &DecodeError{Damage: Empty, What: "the file is empty (zero bytes), which no tool leaves behind on purpose: it is what a run of Terraform leaves that was killed while it wrote its state",
+		return &DecodeError{Damage: Empty, What: "the file is empty (zero bytes), which no tool leaves behind on " +
+			"purpose: it is what a run of Terraform leaves that was killed while it wrote its state",
 			Advice: adviceRestore + ". If nothing was ever created with this configuration, remove the empty file"}
 	}
 	foreign := func(what string) error {
@@ -193,9 +197,11 @@ func (d *decoder) document() (*State, error) {
 	case err != nil:
 		return nil, err
 	case stranger != "" && version < 0:
-		return nil, &DecodeError{Damage: Foreign, What: stranger, Advice: "Nothing was changed. Give the state file itself"}
+		return nil, &DecodeError{Damage: Foreign, What: stranger,
+			Advice: "Nothing was changed. Give the state file itself"}
 	case version < 0:
-		return nil, &DecodeError{Damage: Foreign, What: `the document has no "version", which every state has`, Advice: adviceRestore}
+		return nil, &DecodeError{Damage: Foreign, What: `the document has no "version", which every state has`,
+			Advice: adviceRestore}
 	}
 	return s, nil
 }
@@ -214,7 +220,9 @@ func (d *decoder) version() (int, error) {
 			Advice: "A newer program wrote it. Use that program, or restore the state as it was before"}
 	case n < FormatVersion:
 		return 0, &DecodeError{Damage: OlderState, Offset: at, Where: "version",
-			What:   fmt.Sprintf("the state has format version %d, of Terraform before 0.12; this program reads version %d", n, FormatVersion),
+			What: fmt.Sprintf(
+				"the state has format version %d, of Terraform before 0.12; this program reads version %d", n,
+				FormatVersion),
 			Advice: "Upgrade it once with Terraform: `terraform state pull > upgraded.tfstate` prints it in version 4"}
 	}
 	return int(n), nil
@@ -278,7 +286,8 @@ func (d *decoder) checks() (out []CheckResult, err error) {
 	err = d.array(func(int) error {
 		var c CheckResult
 		err := d.fields(checkFields, func(i int) error {
-			return [...]func() error{into(&c.Kind, d.text), into(&c.ConfigAddr, d.text), into(&c.Status, d.text), into(&c.Objects, d.checked)}[i]()
+			return [...]func() error{into(&c.Kind, d.text), into(&c.ConfigAddr, d.text), into(&c.Status, d.text),
+				into(&c.Objects, d.checked)}[i]()
 		}, nil)
 		out = append(out, c)
 		return err

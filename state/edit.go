@@ -28,14 +28,15 @@ type PutObject struct {
 // DropObject removes an object; removing what is not there is no error.
 type DropObject struct{ Addr addr.Object }
 
-// DeposeObject turns the current object of an instance into a deposed one. Reverse puts it back, unless there is a new current one.
+// DeposeObject turns the current object of an instance into a deposed one. Reverse puts it back, unless there is a new
+// current one.
 type DeposeObject struct {
 	Instance addr.AbsResourceInstance
 	Key      addr.DeposedKey
 	Reverse  bool
 }
 
-// MoveObject gives an instance, with its deposed objects, another address.
+// MoveObject moves an instance, with its deposed objects, to another address.
 type MoveObject struct{ From, To addr.AbsResourceInstance }
 
 // SetOutput stores a root output value, or removes it when Value is nil.
@@ -47,13 +48,13 @@ type SetOutput struct {
 // SetChecks replaces all check results.
 type SetChecks struct{ Results []CheckResult }
 
-// Builder folds edits into a state. It is safe for concurrent use. State may be called at any time; the next change after it
-// costs a copy of the map of resources. The zero value starts from nothing; State.Builder starts from a state.
+// Builder folds edits into a state. It is safe for concurrent use. State may be called at any time; the next change
+// after it costs a copy of the map of resources. The zero value starts from nothing; State.Builder starts from a state.
 type Builder struct {
 	mu    sync.Mutex
 	state *State
-	// shared tells that state was handed out (or came from outside): its maps must be copied before the next change. fresh
-	// lists the resources that were copied since.
+	// shared means that state was handed out (or came from outside): its maps must be copied before the next change.
+	// fresh lists the resources that were copied since.
 	shared bool
 	fresh  map[addr.AbsResource]bool
 	dirty  bool
@@ -120,7 +121,7 @@ func (b *Builder) fold(e Edit) {
 	}
 }
 
-// own gives a resource that may be changed, made when create says so.
+// own returns a resource that may be changed, made when create says so.
 func (b *Builder) own(a addr.AbsResource, create bool) *Resource {
 	r := b.state.resources[a]
 	switch {
@@ -140,7 +141,8 @@ func (b *Builder) own(a addr.AbsResource, create bool) *Resource {
 	return r
 }
 
-// instanceCopy gives an own copy of an instance within an owned resource. Instances are small: they are copied at each change.
+// instanceCopy returns an own copy of an instance within an owned resource. Instances are small: they are copied at
+// each change.
 func instanceCopy(r *Resource, key addr.Key) *Instance {
 	i := &Instance{}
 	if old := r.Instances[key]; old != nil {
@@ -225,21 +227,21 @@ func (b *Builder) move(m MoveObject) {
 	to.Instances[m.To.Key] = i
 }
 
-// Dirty tells whether anything was folded since the builder was made.
+// Dirty reports whether anything was folded since the builder was made.
 func (b *Builder) Dirty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.dirty
 }
 
-// Object gives an object as it is now; nil when there is none.
+// Object returns an object as it is now; nil when there is none.
 func (b *Builder) Object(a addr.Object) *Object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state.Object(a)
 }
 
-// State gives an immutable state of all that was folded so far. Lineage and serial are those of the start.
+// State returns an immutable state of all that was folded so far. Lineage and serial are those of the start.
 func (b *Builder) State() *State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -250,7 +252,7 @@ func (b *Builder) State() *State {
 	return b.state
 }
 
-// Output gives a root output value as it is now; nil when there is none.
+// Output returns a root output value as it is now; nil when there is none.
 func (b *Builder) Output(name string) *Output {
 	b.mu.Lock()
 	defer b.mu.Unlock()

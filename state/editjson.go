@@ -9,9 +9,10 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// The JSON form of edits, intents and single objects, which journals and plan files hold. Objects look as in a state file.
+// The JSON form of edits, intents and single objects, which journals and plan files hold. Objects look as in a state
+// file.
 
-// EncodeEdits gives edits as a JSON array on one line.
+// EncodeEdits returns edits as a JSON array on one line.
 func EncodeEdits(edits []Edit) ([]byte, error) {
 	e := &encoder{}
 	e.open('[')
@@ -23,13 +24,14 @@ func EncodeEdits(edits []Edit) ([]byte, error) {
 	return e.b, unencodable(e.err)
 }
 
-// EncodingError says that a value cannot be written down: what is wrong is the value, and not the place where it was to go.
+// EncodingError says that a value cannot be written down: what is wrong is the value, and not the place where it was to
+// go.
 type EncodingError struct{ Err error }
 
-// Error tells what cannot be written down.
+// Error returns what cannot be written down.
 func (e *EncodingError) Error() string { return "the value cannot be stored: " + e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *EncodingError) Unwrap() error { return e.Err }
 
 func unencodable(err error) error {
@@ -49,7 +51,7 @@ func DecodeEdits(b []byte) (edits []Edit, err error) {
 	}))
 }
 
-// MarshalJSON gives the edit as EncodeEdits does.
+// MarshalJSON returns the edit as EncodeEdits does.
 func (edit Edit) MarshalJSON() ([]byte, error) {
 	e := &encoder{}
 	e.edit(edit)
@@ -63,7 +65,7 @@ func (edit *Edit) UnmarshalJSON(b []byte) (err error) {
 	return d.whole(err)
 }
 
-// EncodeIntent gives an intent as JSON on one line.
+// EncodeIntent returns an intent as JSON on one line.
 func EncodeIntent(i Intent) ([]byte, error) {
 	e := &encoder{}
 	e.open('{')
@@ -113,7 +115,7 @@ func DecodeIntent(b []byte) (i Intent, err error) {
 	}, nil))
 }
 
-// EncodeObject gives one object as JSON on one line.
+// EncodeObject returns one object as JSON on one line.
 func EncodeObject(o *Object) ([]byte, error) {
 	e := &encoder{}
 	e.object(&Resource{}, addr.NoKey, "", o)
@@ -305,7 +307,8 @@ func (d *decoder) place(withObject bool) (p place, err error) {
 		return err
 	}, nil)
 	p.resource, p.provider = r.Addr, r.Provider
-	if err == nil && (r.Addr.Resource.Mode == 0 || r.Addr.Resource.Type == "" || r.Addr.Resource.Name == "" || withObject && p.stored == nil) {
+	if err == nil && (r.Addr.Resource.Mode == 0 || r.Addr.Resource.Type == "" || r.Addr.Resource.Name == "" ||
+		withObject && p.stored == nil) {
 		err = &scanError{at, "the place of an object is not complete"}
 	}
 	return p, err

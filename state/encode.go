@@ -19,7 +19,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// Encode writes the state as a version 4 document, byte for byte as Terraform lays it out. A nil state is the empty one.
+// Encode writes the state as a version 4 document, byte for byte as Terraform lays it out. A nil state is the empty
+// one.
 func (s *State) Encode(w io.Writer) error {
 	e := &encoder{w: w, indent: true, b: make([]byte, 0, 64<<10+4<<10)}
 	e.document(s)
@@ -256,7 +257,8 @@ func (e *encoder) document(s *State) {
 // module.a[2], unlike the order of addresses.)
 func fileOrder(s *State) []*Resource {
 	return slices.SortedFunc(maps.Values(s.resources), func(a, b *Resource) int {
-		return cmp.Or(cmp.Compare(a.Addr.Module.String(), b.Addr.Module.String()), a.Addr.Resource.Compare(b.Addr.Resource))
+		return cmp.Or(cmp.Compare(a.Addr.Module.String(), b.Addr.Module.String()),
+			a.Addr.Resource.Compare(b.Addr.Resource))
 	})
 }
 
@@ -404,8 +406,8 @@ func (e *encoder) attributes(r *Resource, key addr.Key, o *Object) {
 	}
 }
 
-// value writes raw JSON that came from outside, after a check unless it was checked before: one bad object must not make the
-// whole state unreadable.
+// value writes raw JSON that came from outside, after a check unless it was checked before: one bad object must not
+// make the whole state unreadable.
 func (e *encoder) value(r *Resource, key addr.Key, raw json.RawMessage, checked bool) {
 	if !checked && !json.Valid(raw) {
 		e.fail(fmt.Errorf("the attributes of %s are not valid JSON", r.Addr.Instance(key)))

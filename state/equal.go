@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// SameContent tells whether two states hold the same, whatever their serials, lineages and writers: writing b after a would
-// only change the serial. What both states share costs nothing to compare.
+// SameContent reports whether two states hold the same, whatever their serials, lineages and writers: writing b after a
+// would only change the serial. What both states share costs nothing to compare.
 func (s *State) SameContent(o *State) bool {
 	var none State
 	if s == nil {
@@ -30,7 +30,8 @@ func sameOutput(a, b *Output) bool {
 }
 
 func sameResource(a, b *Resource) bool {
-	return a == b || a.Addr == b.Addr && a.Provider == b.Provider && maps.EqualFunc(a.Instances, b.Instances, sameInstance)
+	return a == b || a.Addr == b.Addr && a.Provider == b.Provider && maps.EqualFunc(a.Instances, b.Instances,
+		sameInstance)
 }
 
 func sameInstance(a, b *Instance) bool {

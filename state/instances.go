@@ -96,7 +96,9 @@ func (d *decoder) readResource() (*Resource, error) {
 				owners = append(owners, o)
 			}
 			if !r.place(key, deposed, o) {
-				return &scanError{at, fmt.Sprintf("%s is listed twice", addr.Object{Instance: r.Addr.Instance(key), Deposed: deposed})}
+				return &scanError{
+					at, fmt.Sprintf("%s is listed twice", addr.Object{Instance: r.Addr.Instance(key),
+						Deposed: deposed})}
 			}
 			return nil
 		})
@@ -165,8 +167,8 @@ func (r *Resource) place(key addr.Key, deposed addr.DeposedKey, o *Object) bool 
 	return free
 }
 
-// settle checks that the resource is whole. OpenTofu may name the provider with each instance instead of with the resource;
-// where that says nothing new, it is taken up to the resource, which is where Terraform looks for it.
+// settle checks that the resource is whole. OpenTofu may name the provider with each instance instead of with the
+// resource; where that says nothing new, it is taken up to the resource, which is where Terraform looks for it.
 func (r *Resource) settle(owners []*Object, total int) string {
 	switch {
 	case r.Addr.Resource.Mode == 0:
@@ -188,8 +190,10 @@ func (r *Resource) settle(owners []*Object, total int) string {
 	return ""
 }
 
-var objectFields = []string{"index_key", "status", "deposed", "schema_version", "attributes", "attributes_flat", "sensitive_attributes",
-	"identity_schema_version", "identity", "private", "dependencies", "create_before_destroy", "provider", "skip_destroy"}
+var objectFields = []string{"index_key", "status", "deposed", "schema_version", "attributes", "attributes_flat",
+	"sensitive_attributes",
+	"identity_schema_version", "identity", "private", "dependencies", "create_before_destroy", "provider",
+	"skip_destroy"}
 
 // readObject reads an element of "instances": one object, current or deposed.
 func (d *decoder) readObject() (key addr.Key, deposed addr.DeposedKey, o *Object, err error) {

@@ -8,14 +8,14 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// pathStep is one step of a path as the state file writes it: {"type":"get_attr","value":"name"}, or "index" with a value
-// that carries its own type.
+// pathStep is one step of a path as the state file writes it: {"type":"get_attr","value":"name"}, or "index" with a
+// value that carries its own type.
 type pathStep struct {
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value"`
 }
 
-// EncodePath gives a path into a value in the form of the state file.
+// EncodePath returns a path into a value in the form of the state file.
 func EncodePath(p cty.Path) ([]byte, error) {
 	steps := make([]pathStep, len(p))
 	for i, step := range p {
@@ -51,13 +51,15 @@ func ParsePath(b []byte) (cty.Path, error) {
 		case "get_attr":
 			var name *string
 			if err := json.Unmarshal(step.Value, &name); err != nil || name == nil {
-				return nil, fmt.Errorf("step %d: the value of get_attr must be the name of an attribute, found %s", i, step.Value)
+				return nil, fmt.Errorf("step %d: the value of get_attr must be the name of an attribute, found %s", i,
+					step.Value)
 			}
 			p[i] = cty.GetAttrStep{Name: *name}
 		case "index":
 			key, err := unmarshal(step.Value, cty.DynamicPseudoType)
 			if err != nil {
-				return nil, fmt.Errorf("step %d: the value of index must be a value with its type, found %s", i, step.Value)
+				return nil, fmt.Errorf("step %d: the value of index must be a value with its type, found %s", i,
+					step.Value)
 			}
 			p[i] = cty.IndexStep{Key: key}
 		default:

@@ -7,11 +7,11 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// Renaming tells under which blocks the objects of a block are found now: several, when they went different ways or some stayed. Dependencies
-// name blocks, so they have to follow what moves.
+// Renaming tells under which blocks the objects of a block are found now: several, when they went different ways or
+// some stayed. Dependencies name blocks, so they have to follow what moves.
 type Renaming map[addr.ConfigResource][]addr.ConfigResource
 
-// Moves gives the renaming that comes of moving instances of a state.
+// Moves returns the renaming that comes of moving instances of a state.
 func (s *State) Moves(moves []MoveObject) Renaming {
 	r := Renaming{}
 	gone := make(map[addr.AbsResourceInstance]bool, len(moves))
@@ -44,7 +44,7 @@ func (r Renaming) Note(was, is addr.ConfigResource) {
 	}
 }
 
-// Follow gives dependencies under their present names, sorted; the same list when nothing in it has another name.
+// Follow returns dependencies under their present names, sorted; the same list when nothing in it has another name.
 func (r Renaming) Follow(deps []addr.ConfigResource) []addr.ConfigResource {
 	if !slices.ContainsFunc(deps, func(d addr.ConfigResource) bool { return r[d] != nil }) {
 		return deps
@@ -79,7 +79,8 @@ func (b *Builder) rename(r Renaming, p addr.AbsProviderConfig, at addr.Object, o
 	}
 }
 
-// Object gives an object with its dependencies under their present names; the same object, which may be nil, when that changes nothing.
+// Object returns an object with its dependencies under their present names; the same object, which may be nil, when
+// that changes nothing.
 func (r Renaming) Object(o *Object) *Object {
 	if o == nil {
 		return nil

@@ -22,7 +22,8 @@ func TestDependenciesFollowWhatMoves(t *testing.T) {
 		for _, d := range deps {
 			o.Dependencies = append(o.Dependencies, instance(d).Config())
 		}
-		b.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: instance(at), Deposed: deposed}, Object: o}})
+		b.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: instance(at), Deposed: deposed},
+			Object: o}})
 	}
 	put("module.b.x.r", "")
 	put("module.b.x.s", "", "module.b.x.r")
@@ -32,7 +33,8 @@ func TestDependenciesFollowWhatMoves(t *testing.T) {
 	put("x.user", "0a0b0c0d", "x.some")
 
 	moves := []state.MoveObject{
-		{From: instance("module.b.x.r"), To: instance("module.c.x.r")}, {From: instance("module.b.x.s"), To: instance("module.c.x.s")},
+		{From: instance("module.b.x.r"), To: instance("module.c.x.r")}, {From: instance("module.b.x.s"),
+			To: instance("module.c.x.s")},
 		{From: instance("x.some[0]"), To: instance("x.one")},
 	}
 	before := b.State()
@@ -42,15 +44,19 @@ func TestDependenciesFollowWhatMoves(t *testing.T) {
 	b.Rename(before.Moves(moves))
 
 	after := b.State()
-	for at, want := range map[string]string{"module.c.x.r": "[]", "module.c.x.s": "[module.c.x.r]", "x.user": "[module.c.x.s x.one x.other x.some]"} {
+	for at, want := range map[string]string{"module.c.x.r": "[]", "module.c.x.s": "[module.c.x.r]",
+		"x.user": "[module.c.x.s x.one x.other x.some]"} {
 		if got := fmt.Sprint(after.Object(addr.Object{Instance: instance(at)}).Dependencies); got != want {
 			t.Errorf("%s depends on %s, want %s", at, got, want)
 		}
 	}
-	if got := fmt.Sprint(after.Object(addr.Object{Instance: instance("x.user"), Deposed: "0a0b0c0d"}).Dependencies); got != "[x.one x.some]" {
+	if got := fmt.Sprint(
+		after.Object(addr.Object{Instance: instance("x.user"),
+			Deposed: "0a0b0c0d"}).Dependencies); got != "[x.one x.some]" {
 		t.Errorf("the deposed object depends on %s", got)
 	}
-	if got := fmt.Sprint(before.Object(addr.Object{Instance: instance("x.user")}).Dependencies); got != "[module.b.x.s x.some x.other]" {
+	if got := fmt.Sprint(
+		before.Object(addr.Object{Instance: instance("x.user")}).Dependencies); got != "[module.b.x.s x.some x.other]" {
 		t.Errorf("the former state was changed: %s", got)
 	}
 }

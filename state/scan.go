@@ -13,9 +13,9 @@ import (
 // maxDepth bounds nesting in state files, so that hostile input ends in an error and not in an exhausted stack.
 const maxDepth = 10_000
 
-// scanner reads JSON from a stream, strictly and in one pass. It exists because a state must not be read the lenient way of
-// encoding/json (duplicate members, other letter case, replaced bytes), and because the attributes of each object have to
-// come out as compact JSON of their own without building anything in between.
+// scanner reads JSON from a stream, strictly and in one pass. It exists because a state must not be read the lenient
+// way of encoding/json (duplicate members, other letter case, replaced bytes), and because the attributes of each
+// object have to come out as compact JSON of their own without building anything in between.
 //
 // Slices that methods return are valid until the next call.
 type scanner struct {
@@ -136,9 +136,10 @@ func (s *scanner) object(each func(name string) error) error {
 	})
 }
 
-// fields reads an object with known members; each gets the index of a member's name and must consume its value. Members of
-// other names are skipped, as Terraform does; other, if not nil, hears of them. Members that come twice or differ in letter case only are refused: programs
-// disagree about what such a document says, and a state may seem empty to one of them.
+// fields reads an object with known members; each gets the index of a member's name and must consume its value. Members
+// of other names are skipped, as Terraform does; other, if not nil, hears of them. Members that come twice or differ in
+// letter case only are refused: programs disagree about what such a document says, and a state may seem empty to one of
+// them.
 func (s *scanner) fields(names []string, each func(i int) error, other func(name string)) error {
 	var seen uint32
 	return s.members('{', '}', func() error {
@@ -151,7 +152,8 @@ func (s *scanner) fields(names []string, each func(i int) error, other func(name
 		if i < 0 {
 			for _, n := range names {
 				if strings.EqualFold(n, string(b)) {
-					return &scanError{at, fmt.Sprintf("the member %q differs from %q in letter case only, so that programs would not agree on what it means", b, n)}
+					return &scanError{at, fmt.Sprintf("the member %q differs from %q in letter case only, so that "+
+						"programs would not agree on what it means", b, n)}
 				}
 			}
 		} else if seen&(1<<i) != 0 {
@@ -356,7 +358,8 @@ func (s *scanner) rawString(dst []byte) ([]byte, error) {
 				dst = append(dst, rest[:i+1]...)
 				s.pos += i + 1
 				if !ascii && !utf8.Valid(dst[start:]) {
-					return nil, &scanError{at, "a string is not valid UTF-8: the file was damaged or written by a broken program"}
+					return nil, &scanError{
+						at, "a string is not valid UTF-8: the file was damaged or written by a broken program"}
 				}
 				return dst, nil
 			case c < 0x20:
@@ -478,7 +481,8 @@ func (s *scanner) finish() error {
 	case err != nil:
 		return err
 	case c == 0:
-		return s.errorf("NUL bytes follow the end of the document, as after a crash of the system while the file was written")
+		return s.errorf(
+			"NUL bytes follow the end of the document, as after a crash of the system while the file was written")
 	}
 	return s.errorf("text follows the end of the document, starting with %s", describe(c))
 }

@@ -1,14 +1,14 @@
-// Package state holds what the engine remembers between runs: the model of a state, its version 4 file format, the edits that
-// change it, and the contracts of the stores that keep it.
+// Package state holds what the engine remembers between runs: the model of a state, its version 4 file format, the
+// edits that change it, and the contracts of the stores that keep it.
 //
-// A State is immutable. It changes in one way only: Edits are folded into a Builder, which gives a new State. A run appends the
-// same Edits to its Journal before anyone relies on them, so that recovering after a crash is folding the journal's edits
-// into the last snapshot, by the same code.
+// A State is immutable. It changes in one way only: Edits are folded into a Builder, which gives a new State. A run
+// appends the same Edits to its Journal before anyone relies on them, so that recovering after a crash is folding the
+// journal's edits into the last snapshot, by the same code.
 //
 // Attributes stay in their stored JSON form until somebody needs them and knows their type; see Object.
 //
-// The package does not touch files: internal/store and its sub-packages implement Store; package storetest holds the suite that
-// every one of them passes.
+// The package does not touch files: internal/store and its sub-packages implement Store; package storetest holds the
+// suite that every one of them passes.
 package state
 
 import (
@@ -24,12 +24,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// LanguageLevel is the level of the language that the engine speaks: the first two numbers of LanguageVersion and of the engine's own version.
-// Raising the level begins here.
+// LanguageLevel is the level of the language that the engine speaks: the first two numbers of LanguageVersion and of
+// the engine's own version. Raising the level begins here.
 const LanguageLevel = "1.11"
 
-// LanguageVersion is the Terraform version whose language, formats and protocols the engine speaks. It stands in states, plans and
-// `version -json`, and is what required_version is judged by.
+// LanguageVersion is the Terraform version whose language, formats and protocols the engine speaks. It stands in
+// states, plans and `version -json`, and is what required_version is judged by.
 const LanguageVersion = LanguageLevel + ".4"
 
 // State is what is known of the objects of one workspace after a run. The zero value is the empty state of no lineage.
@@ -58,7 +58,7 @@ type Resource struct {
 	Instances map[addr.Key]*Instance
 }
 
-// Keys gives the instance keys in order: none, numbers, strings.
+// Keys returns the instance keys in order: none, numbers, strings.
 func (r *Resource) Keys() []addr.Key {
 	keys := make([]addr.Key, 0, len(r.Instances))
 	for k := range r.Instances {
@@ -74,7 +74,7 @@ type Instance struct {
 	Deposed map[addr.DeposedKey]*Object
 }
 
-// DeposedKeys gives the keys of deposed objects in order.
+// DeposedKeys returns the keys of deposed objects in order.
 func (i *Instance) DeposedKeys() []addr.DeposedKey {
 	keys := make([]addr.DeposedKey, 0, len(i.Deposed))
 	for k := range i.Deposed {
@@ -84,7 +84,7 @@ func (i *Instance) DeposedKeys() []addr.DeposedKey {
 	return keys
 }
 
-// Status tells whether an object is whole.
+// Status reports whether an object is whole.
 type Status uint8
 
 // An object is Tainted when its creation did not end well (or a person said so): it is replaced by the next apply.
@@ -93,12 +93,13 @@ const (
 	Tainted
 )
 
-// Object is one remote object as last known. It is immutable; make changed ones with With* or by copying the exported fields
-// into a new literal.
+// Object is one remote object as last known. It is immutable; make changed ones with With* or by copying the exported
+// fields into a new literal.
 type Object struct {
 	Status        Status
 	SchemaVersion int64
-	// Attributes is the value in the JSON form of the type system; nil for states of very old versions, which have Flat.
+	// Attributes is the value in the JSON form of the type system; nil for states of very old versions, which have
+	// Flat.
 	Attributes json.RawMessage
 	Flat       map[string]string
 	// Sensitive lists the paths of values that the configuration made sensitive, in a stable order.
@@ -118,8 +119,9 @@ type Object struct {
 	decoded *decoded
 }
 
-// decoded caches the value for one type. An object that has it also has attributes that are known to be valid JSON: raw. (Copying
-// an object and replacing its attributes leaves a cache behind that is not its own; comparing with raw finds that out.)
+// decoded caches the value for one type. An object that has it also has attributes that are known to be valid JSON:
+// raw. (Copying an object and replacing its attributes leaves a cache behind that is not its own; comparing with raw
+// finds that out.)
 type decoded struct {
 	raw   json.RawMessage
 	once  sync.Once
@@ -128,8 +130,8 @@ type decoded struct {
 	err   error
 }
 
-// NewObject makes an object from a wholly known value of the given type. Marks must have been taken off; their paths belong in
-// Sensitive. The encoding happens here, once.
+// NewObject makes an object from a wholly known value of the given type. Marks must have been taken off; their paths
+// belong in Sensitive. The encoding happens here, once.
 func NewObject(v cty.Value, ty cty.Type, o Object) (*Object, error) {
 	raw, err := ctyfast.MarshalJSON(v, ty)
 	if err != nil {
@@ -157,7 +159,8 @@ func (o *Object) Value(ty cty.Type) (cty.Value, error) {
 	return d.value, d.err
 }
 
-// unmarshal is that of package cty/json, which panics on some values that do not fit their type (an empty list for a tuple).
+// unmarshal is that of package cty/json, which panics on some values that do not fit their type (an empty list for a
+// tuple).
 func unmarshal(raw []byte, ty cty.Type) (v cty.Value, err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -167,7 +170,7 @@ func unmarshal(raw []byte, ty cty.Type) (v cty.Value, err error) {
 	return ctyfast.UnmarshalJSON(raw, ty)
 }
 
-// cache gives the object's own cache; nil when it has none.
+// cache returns the object's own cache; nil when it has none.
 func (o *Object) cache() *decoded {
 	d := o.decoded
 	if d == nil || len(d.raw) == 0 || len(d.raw) != len(o.Attributes) || &d.raw[0] != &o.Attributes[0] {
@@ -176,7 +179,7 @@ func (o *Object) cache() *decoded {
 	return d
 }
 
-// WithStatus gives the same object with another status.
+// WithStatus returns the same object with another status.
 func (o *Object) WithStatus(s Status) *Object {
 	c := *o
 	c.Status = s
@@ -198,12 +201,12 @@ type CheckedObject struct {
 	Failures []string
 }
 
-// IsEmpty tells whether the state holds no objects, outputs or check results.
+// IsEmpty reports whether the state holds no objects, outputs or check results.
 func (s *State) IsEmpty() bool {
 	return s == nil || len(s.resources) == 0 && len(s.outputs) == 0
 }
 
-// Resource gives the instances of a resource; nil when there are none.
+// Resource returns the instances of a resource; nil when there are none.
 func (s *State) Resource(a addr.AbsResource) *Resource {
 	if s == nil {
 		return nil
@@ -211,7 +214,7 @@ func (s *State) Resource(a addr.AbsResource) *Resource {
 	return s.resources[a]
 }
 
-// Instance gives the objects of an instance; nil when there are none.
+// Instance returns the objects of an instance; nil when there are none.
 func (s *State) Instance(a addr.AbsResourceInstance) *Instance {
 	if r := s.Resource(a.AbsResource()); r != nil {
 		return r.Instances[a.Key]
@@ -219,7 +222,7 @@ func (s *State) Instance(a addr.AbsResourceInstance) *Instance {
 	return nil
 }
 
-// Object gives a current or deposed object; nil when there is none.
+// Object returns a current or deposed object; nil when there is none.
 func (s *State) Object(a addr.Object) *Object {
 	i := s.Instance(a.Instance)
 	switch {
@@ -231,7 +234,7 @@ func (s *State) Object(a addr.Object) *Object {
 	return i.Current
 }
 
-// ProviderOf gives the provider configuration that an object was last managed with.
+// ProviderOf returns the provider configuration that an object was last managed with.
 func (s *State) ProviderOf(a addr.Object) addr.AbsProviderConfig {
 	if o := s.Object(a); o != nil && o.Provider != nil {
 		return *o.Provider
@@ -242,7 +245,7 @@ func (s *State) ProviderOf(a addr.Object) addr.AbsProviderConfig {
 	return addr.AbsProviderConfig{}
 }
 
-// Resources gives all resources in the order of their addresses. (The state file has an order of its own, by text.)
+// Resources returns all resources in the order of their addresses. (The state file has an order of its own, by text.)
 func (s *State) Resources() []*Resource {
 	if s == nil {
 		return nil
@@ -261,7 +264,7 @@ func (s *State) Resources() []*Resource {
 	return out
 }
 
-// Output gives a root output value; nil when there is none.
+// Output returns a root output value; nil when there is none.
 func (s *State) Output(name string) *Output {
 	if s == nil {
 		return nil
@@ -269,7 +272,7 @@ func (s *State) Output(name string) *Output {
 	return s.outputs[name]
 }
 
-// OutputNames gives the names of the root output values in order.
+// OutputNames returns the names of the root output values in order.
 func (s *State) OutputNames() []string {
 	if s == nil {
 		return nil
@@ -282,7 +285,7 @@ func (s *State) OutputNames() []string {
 	return names
 }
 
-// Checks gives the stored results of checks.
+// Checks returns the stored results of checks.
 func (s *State) Checks() []CheckResult {
 	if s == nil {
 		return nil

@@ -38,10 +38,12 @@ func addresses(s *State) []string {
 
 func TestStatesDoNotChangeUnderTheirReaders(t *testing.T) {
 	var b Builder
-	b.Fold(put("t.a[0]", `{"id":"1"}`), put("t.b", `{}`), Edit{Output: &SetOutput{Name: "o", Value: &Output{Value: cty.True}}})
+	b.Fold(put("t.a[0]", `{"id":"1"}`), put("t.b", `{}`),
+		Edit{Output: &SetOutput{Name: "o", Value: &Output{Value: cty.True}}})
 	first := b.State()
 	want := encode(t, first)
-	b.Fold(put("t.a[0]", `{"id":"2"}`), put("t.a[1]", `{}`), Edit{Drop: &DropObject{instance("t.b")}}, Edit{Output: &SetOutput{Name: "o"}},
+	b.Fold(put("t.a[0]", `{"id":"2"}`), put("t.a[1]", `{}`), Edit{Drop: &DropObject{instance("t.b")}},
+		Edit{Output: &SetOutput{Name: "o"}},
 		Edit{Depose: &DeposeObject{Instance: instance("t.a[0]").Instance, Key: "00000001"}})
 	second := b.State()
 	other := first.Builder()
@@ -63,15 +65,27 @@ func TestEditsFoldAsTheySay(t *testing.T) {
 		edits []Edit
 		want  []string
 	}{
-		"dropping what is not there":       {[]Edit{{Drop: &DropObject{instance("t.a")}}}, []string{}},
-		"deposing what is not there":       {[]Edit{{Depose: &DeposeObject{Instance: a, Key: "0000000a"}}}, []string{}},
-		"moving what is not there":         {[]Edit{{Move: &MoveObject{From: a, To: instance("t.b").Instance}}}, []string{}},
-		"deposing":                         {[]Edit{put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a"}}}, []string{"t.a 0000000a"}},
-		"deposing back":                    {[]Edit{put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a"}}, {Depose: &DeposeObject{Instance: a, Key: "0000000a", Reverse: true}}}, []string{"t.a"}},
-		"deposing back onto a new one":     {[]Edit{put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a"}}, put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a", Reverse: true}}}, []string{"t.a", "t.a 0000000a"}},
-		"dropping a deposed one":           {[]Edit{put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a"}}, {Drop: &DropObject{addr.Object{Instance: a, Deposed: "0000000a"}}}}, []string{}},
-		"moving takes deposed ones along":  {[]Edit{put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a"}}, put("t.a", "{}"), {Move: &MoveObject{From: a, To: instance("t.b[0]").Instance}}}, []string{"t.b[0]", "t.b[0] 0000000a"}},
-		"the last instance takes all away": {[]Edit{put("t.a[0]", "{}"), put("t.a[1]", "{}"), {Drop: &DropObject{instance("t.a[0]")}}, {Drop: &DropObject{instance("t.a[1]")}}}, []string{}},
+		"dropping what is not there": {[]Edit{{Drop: &DropObject{instance("t.a")}}}, []string{}},
+		"deposing what is not there": {[]Edit{{Depose: &DeposeObject{Instance: a, Key: "0000000a"}}}, []string{}},
+		"moving what is not there": {[]Edit{{Move: &MoveObject{From: a, To: instance("t.b").Instance}}},
+			[]string{}},
+		"deposing": {
+			[]Edit{put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a"}}}, []string{"t.a 0000000a"}},
+		"deposing back": {
+			[]Edit{put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a"}},
+				{Depose: &DeposeObject{Instance: a, Key: "0000000a", Reverse: true}}}, []string{"t.a"}},
+		"deposing back onto a new one": {
+			[]Edit{put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a"}}, put("t.a", "{}"),
+				{Depose: &DeposeObject{Instance: a, Key: "0000000a", Reverse: true}}}, []string{"t.a", "t.a 0000000a"}},
+		"dropping a deposed one": {
+			[]Edit{put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a"}},
+				{Drop: &DropObject{addr.Object{Instance: a, Deposed: "0000000a"}}}}, []string{}},
+		"moving takes deposed ones along": {
+			[]Edit{put("t.a", "{}"), {Depose: &DeposeObject{Instance: a, Key: "0000000a"}}, put("t.a", "{}"),
+				{Move: &MoveObject{From: a, To: instance("t.b[0]").Instance}}}, []string{"t.b[0]", "t.b[0] 0000000a"}},
+		"the last instance takes all away": {
+			[]Edit{put("t.a[0]", "{}"), put("t.a[1]", "{}"), {Drop: &DropObject{instance("t.a[0]")}},
+				{Drop: &DropObject{instance("t.a[1]")}}}, []string{}},
 	} {
 		text, err := EncodeEdits(c.edits)
 		if err != nil {
@@ -94,7 +108,8 @@ func TestEditsFoldAsTheySay(t *testing.T) {
 func TestDecodeEditsRefusesWhatIsNotWhole(t *testing.T) {
 	for _, text := range []string{
 		``, `{}`, `[{}]`, `[{"put":{"mode":"managed","type":"t","name":"a"}}]`, `[{"drop":{"type":"t","name":"a"}}]`,
-		`[{"drop":{"mode":"managed","type":"t","name":"a"},"checks":null}]`, `[{"drop":{"mode":"managed","type":"t","name":"a"}}`,
+		`[{"drop":{"mode":"managed","type":"t","name":"a"},"checks":null}]`,
+		`[{"drop":{"mode":"managed","type":"t","name":"a"}}`,
 		`[] x`, `[{"output":{"name":"o","set":{}}}]`,
 	} {
 		if edits, err := DecodeEdits([]byte(text)); err == nil {
@@ -111,20 +126,25 @@ func TestDecodeEditsRefusesWhatIsNotWhole(t *testing.T) {
 
 func TestIntentsAndObjectsSurviveEncoding(t *testing.T) {
 	provider, _ := addr.ParseAbsProviderConfig(`module.m.provider["h.example/ns/t"].west`)
-	want := Intent{ID: "1", Object: addr.Object{Instance: instance(`module.m["ü"].data.t.x["k\n"]`).Instance, Deposed: "0000beef"}, Action: "delete",
-		Provider: provider, Planned: json.RawMessage(`{"a":[1,2]}`), Started: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
+	want := Intent{ID: "1", Object: addr.Object{Instance: instance(`module.m["ü"].data.t.x["k\n"]`).Instance,
+		Deposed: "0000beef"}, Action: "delete",
+		Provider: provider, Planned: json.RawMessage(`{"a":[1,2]}`), Started: time.Date(2026, 1, 2, 3, 4, 5, 6,
+			time.UTC)}
 	text, err := EncodeIntent(want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := DecodeIntent(text)
-	if err != nil || got.ID != want.ID || got.Object != want.Object || got.Action != want.Action || got.Provider != want.Provider ||
+	if err != nil || got.ID != want.ID || got.Object != want.Object || got.Action != want.Action ||
+		got.Provider != want.Provider ||
 		string(got.Planned) != string(want.Planned) || !got.Started.Equal(want.Started) {
 		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
 	}
-	o := &Object{Status: Tainted, SchemaVersion: 3, Attributes: json.RawMessage(`{"id":"x"}`), Sensitive: []cty.Path{cty.GetAttrPath("id")},
-		Private: []byte{0, 255}, CreateBeforeDestroy: true, Identity: json.RawMessage(`{"i":1}`), IdentityVersion: 2, SkipDestroy: true,
-		Provider: &provider, Dependencies: []addr.ConfigResource{instance("module.m.t.y").Instance.Config()}}
+	o := &Object{Status: Tainted, SchemaVersion: 3, Attributes: json.RawMessage(`{"id":"x"}`), Sensitive: []cty.Path{
+		cty.GetAttrPath("id")},
+		Private: []byte{0, 255}, CreateBeforeDestroy: true, Identity: json.RawMessage(`{"i":1}`), IdentityVersion: 2,
+		SkipDestroy: true,
+		Provider:    &provider, Dependencies: []addr.ConfigResource{instance("module.m.t.y").Instance.Config()}}
 	text, err = EncodeObject(o)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +168,8 @@ func TestPathsSurviveEncoding(t *testing.T) {
 			t.Errorf("%s: %v, %#v", text, err, back)
 		}
 	}
-	for _, text := range []string{`{}`, `[{"type":"get_attr"}]`, `[{"type":"index","value":1}]`, `[{"type":"up","value":"x"}]`} {
+	for _, text := range []string{`{}`, `[{"type":"get_attr"}]`, `[{"type":"index","value":1}]`,
+		`[{"type":"up","value":"x"}]`} {
 		if p, err := ParsePath([]byte(text)); err == nil {
 			t.Errorf("%s was taken for %#v", text, p)
 		}
@@ -188,9 +209,12 @@ func TestSameContentSeesEveryField(t *testing.T) {
 	}
 	whole := encode(t, a)
 	for _, change := range [][2]string{
-		{`"x\u003c`, `"y\u003c`}, {`"sensitive": true`, `"sensitive": false`}, {`"status": "tainted",`, ""}, {`"schema_version": 2`, `"schema_version": 3`},
-		{`"aGVsbG8="`, `"aGVsbG9v"`}, {`"t.z",`, ""}, {`"create_before_destroy": true`, `"create_before_destroy": false`}, {`"tags.%": "0"`, `"tags.%": "1"`},
-		{`"0000ffff"`, `"0000fffe"`}, {`"value": "list"`, `"value": "lost"`}, {`"status": "unknown"`, `"status": "pass"`}, {`"name": "empty"`, `"name": "void"`},
+		{`"x\u003c`, `"y\u003c`}, {`"sensitive": true`, `"sensitive": false`}, {`"status": "tainted",`, ""},
+		{`"schema_version": 2`, `"schema_version": 3`},
+		{`"aGVsbG8="`, `"aGVsbG9v"`}, {`"t.z",`, ""}, {`"create_before_destroy": true`,
+			`"create_before_destroy": false`}, {`"tags.%": "0"`, `"tags.%": "1"`},
+		{`"0000ffff"`, `"0000fffe"`}, {`"value": "list"`, `"value": "lost"`},
+		{`"status": "unknown"`, `"status": "pass"`}, {`"name": "empty"`, `"name": "void"`},
 	} {
 		changed := strings.Replace(whole, change[0], change[1], 1)
 		if changed == whole {
@@ -204,7 +228,8 @@ func TestSameContentSeesEveryField(t *testing.T) {
 
 func TestResourcesComeInTheOrderOfAddresses(t *testing.T) {
 	var b Builder
-	want := []string{"data.t.z", "t.a", `module.a.t.a`, `module.a[2].t.a`, `module.a[10].t.a`, `module.a["x"].t.a`, "module.b.t.a", "module.a.module.b.t.a"}
+	want := []string{"data.t.z", "t.a", `module.a.t.a`, `module.a[2].t.a`, `module.a[10].t.a`, `module.a["x"].t.a`,
+		"module.b.t.a", "module.a.module.b.t.a"}
 	for _, a := range slices.Backward(want) {
 		b.Fold(put(a, "{}"))
 	}

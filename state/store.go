@@ -14,12 +14,12 @@ import (
 // DefaultWorkspace is the workspace that always exists.
 const DefaultWorkspace = "default"
 
-// Store keeps the states of one backend, one for each workspace. Implementations pass package storetest. Methods may be called
-// concurrently.
+// Store keeps the states of one backend, one for each workspace. Implementations pass package storetest. Methods may be
+// called concurrently.
 type Store interface {
 	// Workspaces lists the workspaces that exist; DefaultWorkspace is always among them.
 	Workspaces(ctx context.Context) ([]string, error)
-	// Workspace gives access to one state, which need not exist yet.
+	// Workspace returns access to one state, which need not exist yet.
 	Workspace(name string) (Workspace, error)
 	// DeleteWorkspace removes a workspace and its state. The default workspace cannot be removed.
 	DeleteWorkspace(ctx context.Context, name string) error
@@ -28,10 +28,10 @@ type Store interface {
 // Workspace is one state in a store.
 type Workspace interface {
 	Name() string
-	// Read gives the newest state without a lock: the last snapshot with the journal laid over it. It writes nothing.
+	// Read returns the newest state without a lock: the last snapshot with the journal laid over it. It writes nothing.
 	Read(ctx context.Context) (*Snapshot, error)
-	// Lock takes the lock, repairs and folds what an interrupted run left, and gives the state. It tries once: a lock held by
-	// another is a *LockedError at once (see Acquire for waiting).
+	// Lock takes the lock, repairs and folds what an interrupted run left, and gives the state. It tries once: a lock
+	// held by another is a *LockedError at once (see Acquire for waiting).
 	Lock(ctx context.Context, req LockRequest) (Session, error)
 	// ForceUnlock breaks a lock with the given id, held by another.
 	ForceUnlock(ctx context.Context, id string) error
@@ -86,7 +86,7 @@ func (e *LockedError) Error() string {
 		e.Info.Who, e.Info.Created.Format(time.RFC3339), e.Info.Operation, e.Info.ID)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *LockedError) Unwrap() error { return e.Err }
 
 // Snapshot is a state as read, with what an interrupted run left open.
@@ -95,13 +95,14 @@ type Snapshot struct {
 	State *State
 	// InFlight lists operations that had begun when a run was killed and whose outcome is unknown.
 	InFlight []InFlight
-	// Unfolded lists results that could not be laid over the state, because another tool wrote it since. Nothing is discarded:
-	// they stay in the journal until they are resolved.
+	// Unfolded lists results that could not be laid over the state, because another tool wrote it since. Nothing is
+	// discarded: they stay in the journal until they are resolved.
 	Unfolded []Unfolded
-	// Running is the run that is under way while this is read; nil when there is none. Then InFlight is what it is doing now,
-	// and nothing is wrong.
+	// Running is the run that is under way while this is read; nil when there is none. Then InFlight is what it is
+	// doing now, and nothing is wrong.
 	Running *RunInfo
-	// Blank names a state file of zero bytes that was taken for an empty state: nothing beside it says that there ever was more.
+	// Blank names a state file of zero bytes that was taken for an empty state: nothing beside it says that there ever
+	// was more.
 	Blank string
 }
 
@@ -112,21 +113,24 @@ type Session interface {
 	Snapshot() *Snapshot
 	// Begin opens a journal on top of the snapshot. One journal at a time.
 	Begin(ctx context.Context, run RunInfo) (Journal, error)
-	// Write replaces the whole state at once. The lineage must match unless either has none; the serial must be at least the
-	// stored one, and becomes one more than the given one when the content differs. A mismatch is a *ConflictError.
+	// Write replaces the whole state at once. The lineage must match unless either has none; the serial must be at
+	// least the stored one, and becomes one more than the given one when the content differs. A mismatch is a
+	// *ConflictError.
 	Write(ctx context.Context, s *State) error
 	// Replace is Write without comparing lineage and serial: what `state push -force` asks for.
 	Replace(ctx context.Context, s *State) error
-	// Resolve ends in-flight operations and unfolded results, named by their tokens, with the edits that this takes. While a
-	// journal is open it goes through that journal. A token that names nothing is an error, and then nothing happens.
+	// Resolve ends in-flight operations and unfolded results, named by their tokens, with the edits that this takes.
+	// While a journal is open it goes through that journal. A token that names nothing is an error, and then nothing
+	// happens.
 	Resolve(ctx context.Context, tokens []string, edits ...Edit) error
-	// Unlock gives the lock back. It is an error to unlock with an open journal; the lock is given back all the same, and the
-	// next session recovers what the journal holds.
+	// Unlock releases the lock. It is an error to unlock with an open journal; the lock is given back all the same,
+	// and the next session recovers what the journal holds.
 	Unlock() error
 }
 
-// Deleter is a session that can remove its workspace with all that belongs to it, and end: nobody comes between what the caller has
-// seen in the state and its end. An error leaves the lock given back too. Operations that are still open are an error.
+// Deleter is a session that can remove its workspace with all that belongs to it, and end: nobody comes between what
+// the caller has seen in the state and its end. An error leaves the lock given back too. Operations that are still open
+// are an error.
 type Deleter interface{ Delete() error }
 
 // RunInfo describes a run to whoever finds its journal.
@@ -139,7 +143,8 @@ type RunInfo struct {
 // Action is what an operation does to an object.
 type Action string
 
-// The actions. ActionProvision covers the provisioners of an object: it is in the state, and as a creation it is tainted until they have ended.
+// The actions. ActionProvision covers the provisioners of an object: it is in the state, and as a creation it is
+// tainted until they have ended.
 const (
 	ActionCreate    Action = "create"
 	ActionUpdate    Action = "update"
@@ -185,8 +190,8 @@ type Unfolded struct {
 // Token names the operation, or the record for edits that belong to none.
 func (u Unfolded) Token() string { return Token(u.Run, u.Op) }
 
-// ConflictError says that a state cannot be written because of what is stored: another lineage, a newer serial, or something
-// that another program wrote since the state was read. Nothing was changed.
+// ConflictError says that a state cannot be written because of what is stored: another lineage, a newer serial, or
+// something that another program wrote since the state was read. Nothing was changed.
 type ConflictError struct{ Found, Expected, Advice string }
 
 // Error tells both sides and what to do.
@@ -198,8 +203,8 @@ func (e *ConflictError) Error() string {
 	return msg
 }
 
-// SavedError says that a run could not be stored as it should, and where it was saved instead. Nothing is lost: the next session
-// of the same workspace folds it in.
+// SavedError says that a run could not be stored as it should, and where it was saved instead. Nothing is lost: the
+// next session of the same workspace folds it in.
 type SavedError struct {
 	Where []string
 	Err   error
@@ -207,17 +212,19 @@ type SavedError struct {
 	Then string
 }
 
-// Error tells what happened, where the results are, and what to do.
+// Error returns what happened, where the results are, and what to do.
 func (e *SavedError) Error() string {
 	if e.Then != "" {
 		return fmt.Sprintf("the state could not be brought up to date: %s. The results of this run are in %s. %s",
 			e.Err, strings.Join(e.Where, " and "), e.Then)
 	}
-	return fmt.Sprintf("the state could not be brought up to date: %s. Nothing is lost: the results of this run are in %s. Remove the cause (free space, check the disk), then run any command that locks the state, such as plan: it takes them over",
+	return fmt.Sprintf("the state could not be brought up to date: %s. Nothing is lost: the results of this run are "+
+		"in %s. Remove the cause (free space, check the disk), then run any command that locks the state, such as "+
+		"plan: it takes them over",
 		e.Err, strings.Join(e.Where, " and "))
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *SavedError) Unwrap() error { return e.Err }
 
 // Journal records a run durably. Methods may be called concurrently; those that wait for the disk share one sync.
@@ -227,11 +234,11 @@ type Journal interface {
 	Intent(i Intent) error
 	// Partial records an early result; durable when it returns.
 	Partial(op string, o *Object) error
-	// Result ends an operation with the edits that it caused; durable when it returns. The edits are folded into Working. It
-	// works on a broken journal too, as long as there is any place left to write to.
+	// Result ends an operation with the edits that it caused; durable when it returns. The edits are folded into
+	// Working. It works on a broken journal too, as long as there is any place left to write to.
 	Result(op string, edits ...Edit) error
-	// Record appends edits that no outside effect depends on: ordered before everything later, durable with the next record that
-	// waits, or at Close.
+	// Record appends edits that no outside effect depends on: ordered before everything later, durable with the next
+	// record that waits, or at Close.
 	Record(edits ...Edit) error
 	// Working is the state so far.
 	Working() *Builder
@@ -239,15 +246,17 @@ type Journal interface {
 	Checkpoint(ctx context.Context) error
 	// Err is the first error that broke the journal.
 	Err() error
-	// Close writes the final snapshot when anything changed, or when nothing was ever stored, and ends the journal; operations
-	// without a result stay behind as in flight. When the snapshot cannot be written it is a *SavedError.
+	// Close writes the final snapshot when anything changed, or when nothing was ever stored, and ends the journal;
+	// operations without a result stay behind as in flight. When the snapshot cannot be written it is a *SavedError.
 	Close(ctx context.Context) error
 }
 
-// Acquire locks a workspace, waiting up to timeout for another holder: first after a second, then twice as long each time
-// up to 16 seconds, as Terraform does. A holder of whom nothing is known is waited for as well: it may not have written yet who it is, or
-// no longer hold the lock. waiting is called once when there is something to wait for; it may be nil.
-func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Duration, waiting func(*LockedError)) (Session, error) {
+// Acquire locks a workspace, waiting up to timeout for another holder: first after a second, then twice as long each
+// time up to 16 seconds, as Terraform does. A holder of whom nothing is known is waited for as well: it may not have
+// written yet who it is, or no longer hold the lock. waiting is called once when there is something to wait for; it may
+// be nil.
+func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Duration, waiting func(*LockedError)) (
+	Session, error) {
 	deadline := time.Now().Add(timeout)
 	pause := time.Second
 	for {

@@ -1,5 +1,5 @@
-// Command terraform-provider-external is the provider `external` as a plugin: data and objects that come from programs in any language, for
-// Terraform and OpenTofu. Tombolo has the same provider built in.
+// Command terraform-provider-external is the provider `external` as a plugin: data and objects that come from programs
+// in any language, for Terraform and OpenTofu. Tombolo has the same provider built in.
 package main
 
 import (
@@ -14,12 +14,15 @@ import (
 )
 
 func main() {
-	// What programs write on standard error goes to the host's log: Terraform reads lines of this format from a plugin's.
+	// What programs write on standard error goes to the host's log: Terraform reads lines of this format from a
+	// plugin's.
 	log := hclog.New(&hclog.LoggerOptions{Name: "external", Level: hclog.Trace, Output: os.Stderr, JSONFormat: true})
 	serve.Main(serve.Options{
 		Address: "registry.terraform.io/hashicorp/external",
 		New: func(context.Context) (provider.Provider, error) {
-			return external.New(external.Options{Stderr: func(_ context.Context, label, line string) { log.Trace(line, "program", label) }}), nil
+			return external.New(external.Options{Stderr: func(_ context.Context, label, line string) {
+				log.Trace(line, "program", label)
+			}}), nil
 		},
 	})
 }

@@ -16,7 +16,8 @@ import (
 
 // The test binary is the plugin when it has its name.
 func TestMain(m *testing.M) {
-	if name := filepath.Base(os.Args[0]); strings.HasPrefix(name, "terraform-provider-external") && !strings.HasSuffix(name, ".test") {
+	if name := filepath.Base(os.Args[0]); strings.HasPrefix(name, "terraform-provider-external") &&
+		!strings.HasSuffix(name, ".test") {
 		main()
 	}
 	os.Exit(m.Run())
@@ -64,7 +65,8 @@ func (p *project) terraform(env []string, args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command("terraform", args...)
 	cmd.Dir = p.dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TF_CLI_CONFIG_FILE=" + p.cliConfig, "CHECKPOINT_DISABLE=1"}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TF_CLI_CONFIG_FILE=" + p.cliConfig,
+		"CHECKPOINT_DISABLE=1"}, env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		p.t.Fatalf("terraform %v: %v\n%s", args, err, out)
@@ -90,7 +92,8 @@ func plugin(t *testing.T, dir, name string) {
 func TestTerraformInstallsThePluginFromAMirror(t *testing.T) {
 	mirror := t.TempDir()
 	p := newProject(t, fmt.Sprintf("filesystem_mirror { path = %q }", mirror))
-	plugin(t, filepath.Join(mirror, "registry.terraform.io/hashicorp/external/2.9.0", runtime.GOOS+"_"+runtime.GOARCH), "terraform-provider-external_v2.9.0")
+	plugin(t, filepath.Join(mirror, "registry.terraform.io/hashicorp/external/2.9.0", runtime.GOOS+"_"+runtime.GOARCH),
+		"terraform-provider-external_v2.9.0")
 	p.terraform(nil, "init")
 	lock, err := os.ReadFile(filepath.Join(p.dir, ".terraform.lock.hcl"))
 	if err != nil || !strings.Contains(string(lock), `version = "2.9.0"`) || !strings.Contains(string(lock), `"h1:`) {
@@ -121,8 +124,10 @@ func TestTerraformUsesTheDocumentedResource(t *testing.T) {
 	}
 	mirror := t.TempDir()
 	p := newProject(t, fmt.Sprintf("filesystem_mirror { path = %q }", mirror))
-	plugin(t, filepath.Join(mirror, "registry.terraform.io/tombolo/external/0.1.0", runtime.GOOS+"_"+runtime.GOARCH), "terraform-provider-external_v0.1.0")
-	files := regexp.MustCompile("(?s)<!-- file: resource/([^\n]*?) -->\n```[a-z]*\n(.*?)```").FindAllStringSubmatch(string(docs), -1)
+	plugin(t, filepath.Join(mirror, "registry.terraform.io/tombolo/external/0.1.0", runtime.GOOS+"_"+runtime.GOARCH),
+		"terraform-provider-external_v0.1.0")
+	files := regexp.MustCompile("(?s)<!-- file: resource/([^\n]*?) -->\n```[a-z]*\n(.*?)```").FindAllStringSubmatch(
+		string(docs), -1)
 	requirement := regexp.MustCompile("(?s)```hcl\n(terraform .*?)```").FindStringSubmatch(string(docs))
 	if len(files) != 2 || requirement == nil {
 		t.Fatal("docs/program-protocol.md does not show the resource, its program, and where the provider comes from")
@@ -149,7 +154,8 @@ func TestTerraformRunsThePluginFromADevelopersDirectory(t *testing.T) {
 	dir := t.TempDir()
 	p := newProject(t, fmt.Sprintf("dev_overrides {\n \"hashicorp/external\" = %q\n}", dir))
 	plugin(t, dir, "terraform-provider-external")
-	if out := p.terraform(nil, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, `handshake_variables = "0"`) {
+	if out := p.terraform(nil, "apply", "-auto-approve", "-no-color"); !strings.Contains(out,
+		`handshake_variables = "0"`) {
 		t.Errorf("no result in:\n%s", out)
 	}
 }
@@ -176,7 +182,8 @@ func TestTerraformUsesThePluginThatRunsInADebugger(t *testing.T) {
 		t.Fatal("it does not say how to reach it")
 	}
 	for range 2 { // it outlives a command
-		if out := p.terraform([]string{setting}, "apply", "-auto-approve", "-no-color"); !strings.Contains(out, `handshake_variables = "0"`) {
+		if out := p.terraform([]string{setting}, "apply", "-auto-approve", "-no-color"); !strings.Contains(out,
+			`handshake_variables = "0"`) {
 			t.Errorf("no result in:\n%s", out)
 		}
 	}

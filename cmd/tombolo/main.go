@@ -1,7 +1,7 @@
 // Command tombolo creates, changes and destroys what a configuration in the Terraform language describes.
 //
-// Under the name of a plugin, terraform-provider-NAME, and beside a manifest it is the provider that the manifest describes: see package
-// generic.
+// Under the name of a plugin, terraform-provider-NAME, and beside a manifest it is the provider that the manifest
+// describes: see package generic.
 package main
 
 import (
@@ -14,7 +14,8 @@ import (
 
 func main() {
 	if dir, ok := generic.Started(os.Args[0]); ok {
-		os.Exit(generic.Serve(dir, serve.Options{Debug: len(os.Args) == 2 && (os.Args[1] == "-debug" || os.Args[1] == "--debug")}))
+		os.Exit(generic.Serve(dir, serve.Options{Debug: len(os.Args) == 2 &&
+			(os.Args[1] == "-debug" || os.Args[1] == "--debug")}))
 	}
 	os.Exit(cli.Main())
 }

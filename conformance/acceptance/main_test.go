@@ -16,7 +16,8 @@ import (
 
 const address = "registry.terraform.io/tombolo/world"
 
-// TestMain makes the test binary the plugin, too, when it is started under a plugin's name. All tests find it in one mirror.
+// TestMain makes the test binary the plugin, too, when it is started under a plugin's name. All tests find it in one
+// mirror.
 func TestMain(m *testing.M) {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "terraform-provider-") {
 		serve.Main(serve.Options{Address: address, New: world.Factory(world.Options{})})
@@ -59,7 +60,8 @@ func mirror(dir string) error {
 		}
 	}
 	settings := filepath.Join(dir, "settings.tfrc")
-	text := fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", filepath.Join(dir, "mirror"))
+	text := fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n",
+		filepath.Join(dir, "mirror"))
 	if err := os.WriteFile(settings, []byte(text), 0o666); err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func mirror(dir string) error {
 // providers is what every test case of the world needs.
 var providers = map[string]resource.ExternalProvider{"world": {Source: "tombolo/world", VersionConstraint: "~> 1.0"}}
 
-// in gives a configuration with a provider whose world is in a folder.
+// in returns a configuration with a provider whose world is in a folder.
 func in(dir, config string) string {
 	return fmt.Sprintf("provider \"world\" {\n  dir = %q\n}\n%s", dir, config)
 }

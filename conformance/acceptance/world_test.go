@@ -71,7 +71,8 @@ func TestAnObjectIsMadeChangedReplacedImportedAndDestroyed(t *testing.T) {
 				},
 				ConfigStateChecks: []statecheck.StateCheck{
 					sameID.AddStateValue(object, id),
-					statecheck.ExpectKnownValue(object, tfjsonpath.New("tags").AtMapKey("k"), knownvalue.StringExact("v")),
+					statecheck.ExpectKnownValue(object, tfjsonpath.New("tags").AtMapKey("k"),
+						knownvalue.StringExact("v")),
 					statecheck.ExpectKnownValue(object, tfjsonpath.New("revision"), knownvalue.NotNull()),
 					statecheck.ExpectSensitiveValue(object, tfjsonpath.New("secret")),
 					statecheck.ExpectKnownOutputValue("value", knownvalue.StringExact("first")),
@@ -83,9 +84,10 @@ func TestAnObjectIsMadeChangedReplacedImportedAndDestroyed(t *testing.T) {
 				),
 			},
 			{
-				Config:            in(dir, one("second")),
-				ConfigPlanChecks:  pre(plancheck.ExpectResourceAction(object, plancheck.ResourceActionUpdate)),
-				ConfigStateChecks: []statecheck.StateCheck{sameID.AddStateValue(object, id), otherID.AddStateValue(object, id)},
+				Config:           in(dir, one("second")),
+				ConfigPlanChecks: pre(plancheck.ExpectResourceAction(object, plancheck.ResourceActionUpdate)),
+				ConfigStateChecks: []statecheck.StateCheck{sameID.AddStateValue(object, id),
+					otherID.AddStateValue(object, id)},
 			},
 			{RefreshState: true},
 			{
@@ -100,12 +102,14 @@ func TestAnObjectIsMadeChangedReplacedImportedAndDestroyed(t *testing.T) {
 				},
 			},
 			{ResourceName: object, ImportState: true, ImportStateKind: resource.ImportBlockWithID},
-			{ResourceName: object, ImportState: true, ImportStateId: "nobody", ExpectError: regexp.MustCompile("nobody")},
+			{ResourceName: object, ImportState: true, ImportStateId: "nobody", ExpectError: regexp.MustCompile(
+				"nobody")},
 			{Config: in(dir, one("third")), PlanOnly: true, ExpectNonEmptyPlan: true},
 			{
-				Taint:            []string{object},
-				Config:           in(dir, one("second")),
-				ConfigPlanChecks: pre(plancheck.ExpectResourceAction(object, plancheck.ResourceActionDestroyBeforeCreate)),
+				Taint:  []string{object},
+				Config: in(dir, one("second")),
+				ConfigPlanChecks: pre(plancheck.ExpectResourceAction(object,
+					plancheck.ResourceActionDestroyBeforeCreate)),
 				ConfigStateChecks: []statecheck.StateCheck{
 					otherID.AddStateValue(object, id),
 				},
@@ -164,7 +168,8 @@ resource "world_object" "a" {
 				RefreshState:       true,
 				ExpectNonEmptyPlan: true,
 				RefreshPlanChecks: resource.RefreshPlanChecks{
-					PostRefresh: []plancheck.PlanCheck{plancheck.ExpectResourceAction(object, plancheck.ResourceActionUpdate)},
+					PostRefresh: []plancheck.PlanCheck{
+						plancheck.ExpectResourceAction(object, plancheck.ResourceActionUpdate)},
 				},
 			},
 		},
@@ -179,11 +184,17 @@ func TestErrorsAreFoundByTheirText(t *testing.T) {
 	resource.ParallelTest(t, resource.TestCase{
 		ExternalProviders: providers,
 		Steps: []resource.TestStep{
-			{Config: in(dir, `resource "world_object" "a" { name = "" }`), ExpectError: regexp.MustCompile(`The name must not be empty`)},
-			{Config: in(dir, `resource "world_object" "a" {}`), ExpectError: regexp.MustCompile(`The argument "name" is required`)},
-			{Config: in(dir, `resource "world_object" "a" { nme = "a" }`), ExpectError: regexp.MustCompile(`Unsupported argument`)},
-			{Config: in(dir, "resource \"world_object\" \"a\" {\n  name   = \"a\"\n  behave = { fail = \"create:1\" }\n}"), ExpectError: regexp.MustCompile(`The world refused`)},
-			{Config: in(dir, `output "a" { value = nothing.here }`), PlanOnly: true, ExpectError: regexp.MustCompile(`Reference to undeclared resource`)},
+			{Config: in(dir, `resource "world_object" "a" { name = "" }`), ExpectError: regexp.MustCompile(
+				`The name must not be empty`)},
+			{Config: in(dir, `resource "world_object" "a" {}`), ExpectError: regexp.MustCompile(
+				`The argument "name" is required`)},
+			{Config: in(dir, `resource "world_object" "a" { nme = "a" }`), ExpectError: regexp.MustCompile(
+				`Unsupported argument`)},
+			{Config: in(dir,
+				"resource \"world_object\" \"a\" {\n  name   = \"a\"\n  behave = { fail = \"create:1\" }\n}"),
+				ExpectError: regexp.MustCompile(`The world refused`)},
+			{Config: in(dir, `output "a" { value = nothing.here }`), PlanOnly: true, ExpectError: regexp.MustCompile(
+				`Reference to undeclared resource`)},
 		},
 	})
 }
@@ -201,12 +212,14 @@ func TestWhatIsImportedCanBePersisted(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The framework adds the source of a provider to configurations, but not to those of import steps.
-	kept := in(dir, "terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\nresource \"world_object\" \"a\" {\n  name  = \"a\"\n  value = \"kept\"\n}\n")
+	kept := in(dir, "terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n"+
+		"resource \"world_object\" \"a\" {\n  name  = \"a\"\n  value = \"kept\"\n}\n")
 	resource.ParallelTest(t, resource.TestCase{
 		ExternalProviders: providers,
 		Steps: []resource.TestStep{
 			{
-				Config: kept, ResourceName: object, ImportState: true, ImportStateId: there.ID, ImportStatePersist: true,
+				Config: kept, ResourceName: object, ImportState: true, ImportStateId: there.ID,
+				ImportStatePersist: true,
 				ImportStateCheck: func(list []*terraform.InstanceState) error {
 					if len(list) != 1 || list[0].ID != there.ID {
 						return fmt.Errorf("got %v, want the one object %s", list, there.ID)
@@ -250,8 +263,10 @@ output "ids" {
 				plancheck.ExpectKnownOutputValue("joined", knownvalue.StringExact("a-b")),
 			),
 			ConfigStateChecks: []statecheck.StateCheck{
-				statecheck.CompareValuePairs("data.world_object.x", tfjsonpath.New("id"), "world_object.counted[1]", tfjsonpath.New("id"), compare.ValuesSame()),
-				statecheck.ExpectKnownOutputValueAtPath("ids", tfjsonpath.New("n0"), knownvalue.StringRegexp(regexp.MustCompile("^n0-"))),
+				statecheck.CompareValuePairs("data.world_object.x", tfjsonpath.New("id"), "world_object.counted[1]",
+					tfjsonpath.New("id"), compare.ValuesSame()),
+				statecheck.ExpectKnownOutputValueAtPath("ids", tfjsonpath.New("n0"),
+					knownvalue.StringRegexp(regexp.MustCompile("^n0-"))),
 			},
 			Check: resource.ComposeTestCheckFunc(
 				resource.TestCheckResourceAttr("world_object.counted.1", "name", "n1"),
@@ -280,7 +295,8 @@ resource "echo" "e" {}
 		Steps: []resource.TestStep{{
 			Config: in(dir, lent),
 			ConfigStateChecks: []statecheck.StateCheck{
-				statecheck.ExpectKnownValue("echo.e", tfjsonpath.New("data").AtMapKey("name"), knownvalue.StringExact("l")),
+				statecheck.ExpectKnownValue("echo.e", tfjsonpath.New("data").AtMapKey("name"),
+					knownvalue.StringExact("l")),
 				statecheck.ExpectKnownValue("echo.e", tfjsonpath.New("data").AtMapKey("token"), knownvalue.NotNull()),
 			},
 		}},

@@ -51,7 +51,7 @@ func sourcesHash(t *testing.T, extra string) string {
 	return hex.EncodeToString(h.Sum(nil))[:40]
 }
 
-// findTerraform gives the real terraform, or "".
+// findTerraform returns the real terraform, or "".
 func findTerraform(t *testing.T) string {
 	t.Helper()
 	bin, err := exec.LookPath("terraform")
@@ -130,7 +130,7 @@ func TestTheLibraryDrivesTombolo(t *testing.T) {
 	checkEverythingIsCalled(t, called)
 }
 
-// transcriptOf gives the transcript of the real terraform, from the cache if it is there.
+// transcriptOf returns the transcript of the real terraform, from the cache if it is there.
 func transcriptOf(t *testing.T, real string, play play) (list []string) {
 	t.Helper()
 	var file string
@@ -157,7 +157,8 @@ func transcriptOf(t *testing.T, real string, play play) (list []string) {
 	return list
 }
 
-// keep writes what need not be asked again. Others may write or read the same meanwhile, and where nothing can be written it is asked again.
+// keep writes what need not be asked again. Others may write or read the same meanwhile, and where nothing can be
+// written it is asked again.
 func keep(t *testing.T, file string, text []byte) {
 	t.Helper()
 	temporary := fmt.Sprintf("%s.%d", file, os.Getpid())
@@ -206,7 +207,7 @@ func checkEverythingIsCalled(t *testing.T, called map[string]map[string]bool) {
 	}
 }
 
-// optionsOf gives the methods that make an exported type an option, by what it is an option of.
+// optionsOf returns the methods that make an exported type an option, by what it is an option of.
 func optionsOf(file *ast.File) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, decl := range file.Decls {

@@ -17,7 +17,8 @@ import (
 	tfjson "github.com/hashicorp/terraform-json"
 )
 
-// patience is how long a test waits for what has to happen soon. It is long for loaded machines; nothing is measured by it.
+// patience is how long a test waits for what has to happen soon. It is long for loaded machines; nothing is measured by
+// it.
 const patience = time.Minute
 
 // gently is how a binary ends that was interrupted and came to an end by itself.
@@ -117,7 +118,9 @@ func TestACancelledContextWaitsForWhatIsUnderWayAndForNothingElse(t *testing.T) 
 			_, err := tf.Plan(waiting, tfexec.LockTimeout("1h"))
 			result <- err
 		}()
-		s.until(name+" waits for the lock", func() bool { return strings.Contains(out.String(), "Acquiring state lock") })
+		s.until(name+" waits for the lock", func() bool {
+			return strings.Contains(out.String(), "Acquiring state lock")
+		})
 		cancelWaiting()
 		s.ended(name, result, gently, out)
 	}
@@ -146,7 +149,7 @@ func TestACancelledContextWaitsForWhatIsUnderWayAndForNothingElse(t *testing.T) 
 	s.is("what is stored", s.addresses(), []string{"terraform_data.after", "terraform_data.slow"})
 }
 
-// addresses gives the addresses of the managed objects that are stored.
+// addresses returns the addresses of the managed objects that are stored.
 func (s *session) addresses() (list []string) {
 	s.t.Helper()
 	state := s.ok("Show")[0].(*tfjson.State)
@@ -176,7 +179,8 @@ func TestABinaryThatIsKilledLosesNothingThatIsStored(t *testing.T) {
 	s.write("go", "") // whatever it left behind may end
 	s.is("what is stored", s.addresses(), []string{"terraform_data.slow", "world_object.a", "world_object.b"})
 	s.ok("Apply")
-	s.is("what is stored", s.addresses(), []string{"terraform_data.after", "terraform_data.slow", "world_object.a", "world_object.b"})
+	s.is("what is stored", s.addresses(), []string{"terraform_data.after", "terraform_data.slow", "world_object.a",
+		"world_object.b"})
 }
 
 func TestACancelledContextEndsAProgramThatOnlyReads(t *testing.T) {

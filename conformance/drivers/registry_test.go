@@ -16,11 +16,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// locked is how Terragrunt's cache server tells its own answer, which says that it takes care of a provider, from other errors.
+// locked is how Terragrunt's cache server tells its own answer, which says that it takes care of a provider, from other
+// errors.
 var locked = regexp.MustCompile(`(?smi)423.*Locked`)
 
-// TestTheAnswerOfACacheServerIsShown plays Terragrunt's cache of providers: a registry on this machine, named in the CLI configuration and with
-// a token of its own kind, that answers requests for packages with 423 and fetches them meanwhile. Init has to fail with the code and its name in the output.
+// TestTheAnswerOfACacheServerIsShown plays Terragrunt's cache of providers: a registry on this machine, named in the
+// CLI configuration and with a token of its own kind, that answers requests for packages with 423 and fetches them
+// meanwhile. Init has to fail with the code and its name in the output.
 func TestTheAnswerOfACacheServerIsShown(t *testing.T) {
 	binaries := map[string]string{"tombolo": ours(t, "terraform")}
 	if real := findTerraform(t); real != "" {

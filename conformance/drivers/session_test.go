@@ -46,7 +46,8 @@ func newSession(t *testing.T, bin string, files map[string]string) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{t: t, bin: bin, dir: dir, names: map[string]string{}, heard: &said{}, called: map[string]map[string]bool{}}
+	s := &session{t: t, bin: bin, dir: dir, names: map[string]string{}, heard: &said{},
+		called: map[string]map[string]bool{}}
 	for name, text := range files {
 		s.write(name, text)
 	}
@@ -71,14 +72,17 @@ func installWorld(home string) error {
 	return errors.Join(
 		os.MkdirAll(filepath.Join(home, "bin"), 0o777), os.MkdirAll(folder, 0o777),
 		os.Symlink(exe, filepath.Join(home, "bin", pluginName)),
-		os.WriteFile(filepath.Join(folder, pluginName), []byte("#!/bin/sh\nexec \"$HOME/bin/"+pluginName+"\" \"$@\"\n"), 0o755),
-		os.WriteFile(filepath.Join(home, "rc"), fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror), 0o666),
+		os.WriteFile(filepath.Join(folder, pluginName), []byte("#!/bin/sh\nexec \"$HOME/bin/"+pluginName+"\" \"$@\"\n"),
+			0o755),
+		os.WriteFile(filepath.Join(home, "rc"),
+			fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror), 0o666),
 	)
 }
 
 // environ is the environment of the binary, as the library wants it.
 func (s *session) environ() map[string]string {
-	return map[string]string{"HOME": s.path(".home"), "PATH": os.Getenv("PATH"), "TF_CLI_CONFIG_FILE": s.path(".home/rc"), "CHECKPOINT_DISABLE": "1"}
+	return map[string]string{"HOME": s.path(".home"), "PATH": os.Getenv("PATH"),
+		"TF_CLI_CONFIG_FILE": s.path(".home/rc"), "CHECKPOINT_DISABLE": "1"}
 }
 
 func (s *session) must(err error) {
@@ -114,7 +118,7 @@ var (
 	times   = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.0-9]*(Z|[+-]\d\d:?\d\d| [+-]\d{4} UTC)?`)
 )
 
-// normal gives the same names to what differs from run to run.
+// normal returns the same names to what differs from run to run.
 func (s *session) normal(text string) string {
 	text = strings.ReplaceAll(text, s.dir, "<dir>")
 	text = strings.ReplaceAll(text, "__generated__ by Tombolo", "__generated__ by Terraform")
@@ -243,7 +247,8 @@ var details = regexp.MustCompile(`"detail": "(\\.|[^"\\])*",?`)
 // descriptions are texts for people, in the words of each program.
 var descriptions = regexp.MustCompile(`"description":"(\\.|[^"\\])*",?`)
 
-// noteStream notes a stream of messages: which there are and whom they concern, not their words and not their order, which is free.
+// noteStream notes a stream of messages: which there are and whom they concern, not their words and not their order,
+// which is free.
 func (s *session) noteStream(stream []byte) {
 	var list []string
 	for line := range bytes.Lines(stream) {
@@ -267,7 +272,8 @@ func (s *session) noteStream(stream []byte) {
 		if onlySlowly.MatchString(raw.Type) {
 			continue
 		}
-		text := fmt.Sprintf("  | %T %s %s %s %s %s%s%s%s", msg, raw.Level, raw.Type, raw.UI, raw.Code, raw.Hook, raw.Change, raw.Changes, raw.Outputs)
+		text := fmt.Sprintf("  | %T %s %s %s %s %s%s%s%s", msg, raw.Level, raw.Type, raw.UI, raw.Code, raw.Hook,
+			raw.Change, raw.Changes, raw.Outputs)
 		if raw.Diagnostic != nil {
 			text += " " + raw.Diagnostic.Summary + " " + raw.Diagnostic.Address
 		}

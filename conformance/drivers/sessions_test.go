@@ -185,13 +185,15 @@ func playRun(s *session) {
 	s.fails(`(terraform|tombolo)\s+init`, "Plan")
 	s.ok("Init")
 	s.ok("Validate")
-	s.is("changes", s.ok("Plan", tfexec.Out("p"), tfexec.Var("name=m"), tfexec.VarFile("large.tfvars"), tfexec.Lock(true), tfexec.LockTimeout("1s"), tfexec.Parallelism(3), tfexec.Refresh(true)), []any{true})
+	s.is("changes", s.ok("Plan", tfexec.Out("p"), tfexec.Var("name=m"), tfexec.VarFile("large.tfvars"),
+		tfexec.Lock(true), tfexec.LockTimeout("1s"), tfexec.Parallelism(3), tfexec.Refresh(true)), []any{true})
 	s.ok("ShowPlanFile", "p")
 	s.ok("ShowPlanFile", "p", tfexec.JSONNumber(false))
 	raw, err := s.tf.ShowPlanFileRaw(s.t.Context(), "p")
 	s.must(err)
 	s.called["ShowPlanFileRaw"] = map[string]bool{} // words for people
-	if !strings.Contains(raw, "terraform_data.first will be created") || !strings.Contains(raw, "Plan: 6 to add, 0 to change, 0 to destroy.") || strings.Contains(raw, "s3cret") {
+	if !strings.Contains(raw, "terraform_data.first will be created") ||
+		!strings.Contains(raw, "Plan: 6 to add, 0 to change, 0 to destroy.") || strings.Contains(raw, "s3cret") {
 		s.t.Errorf("the plan is\n%s", raw)
 	}
 	s.drawn(tfexec.GraphPlan("p"), tfexec.GraphType("apply"))
@@ -201,15 +203,21 @@ func playRun(s *session) {
 	s.ok("Output")
 	s.ok("Show")
 	s.ok("ShowStateFile", "terraform.tfstate", tfexec.JSONNumber(true))
-	s.is("changes", s.ok("Plan", tfexec.Out("q"), tfexec.Var("name=other"), tfexec.Target("terraform_data.first"), tfexec.Replace("terraform_data.first")), []any{true})
+	s.is("changes", s.ok("Plan", tfexec.Out("q"), tfexec.Var("name=other"), tfexec.Target("terraform_data.first"),
+		tfexec.Replace("terraform_data.first")), []any{true})
 	s.ok("ShowPlanFile", "q")
 	s.is("changes", s.ok("Plan", tfexec.RefreshOnly(true), tfexec.Refresh(true), tfexec.Var("size=9")), []any{true})
-	s.is("changes", s.ok("Plan", tfexec.Destroy(true), tfexec.Out("d"), tfexec.Var("name=m"), tfexec.VarFile("large.tfvars")), []any{true})
+	s.is("changes", s.ok("Plan", tfexec.Destroy(true), tfexec.Out("d"), tfexec.Var("name=m"),
+		tfexec.VarFile("large.tfvars")), []any{true})
 	s.ok("ShowPlanFile", "d")
-	s.ok("Apply", tfexec.Var("size=4"), tfexec.VarFile("large.tfvars"), tfexec.Backup("before.tfstate"), tfexec.Lock(false), tfexec.LockTimeout("2s"), tfexec.Parallelism(1), tfexec.Refresh(false), tfexec.Replace("terraform_data.each[\"a\"]"), tfexec.Target("terraform_data.each"), tfexec.Target("module.child"))
+	s.ok("Apply", tfexec.Var("size=4"), tfexec.VarFile("large.tfvars"), tfexec.Backup("before.tfstate"),
+		tfexec.Lock(false), tfexec.LockTimeout("2s"), tfexec.Parallelism(1), tfexec.Refresh(false),
+		tfexec.Replace("terraform_data.each[\"a\"]"), tfexec.Target("terraform_data.each"),
+		tfexec.Target("module.child"))
 	s.ok("ShowStateFile", "before.tfstate")
 	s.ok("Apply", tfexec.RefreshOnly(true))
-	s.ok("Refresh", tfexec.Var("size=2"), tfexec.VarFile("large.tfvars"), tfexec.Backup("-"), tfexec.Lock(true), tfexec.LockTimeout("1s"), tfexec.Target("terraform_data.first"))
+	s.ok("Refresh", tfexec.Var("size=2"), tfexec.VarFile("large.tfvars"), tfexec.Backup("-"), tfexec.Lock(true),
+		tfexec.LockTimeout("1s"), tfexec.Target("terraform_data.first"))
 	s.ok("Apply", inState("terraform.tfstate"), tfexec.StateOut("copy.tfstate"))
 	s.ok("ShowStateFile", "copy.tfstate")
 	s.ok("Output", inState("copy.tfstate"))
@@ -222,7 +230,8 @@ func playRun(s *session) {
 	s.fails("exit status 1", "Refresh", tfexec.Dir("child"))
 	s.fails("experiments are not enabled", "Plan", tfexec.AllowDeferral(true))
 	s.fails("experiments are not enabled", "Apply", tfexec.AllowDeferral(true))
-	s.ok("Destroy", tfexec.Var("size=2"), tfexec.VarFile("large.tfvars"), tfexec.Backup("last.tfstate"), tfexec.Lock(true), tfexec.LockTimeout("1s"), tfexec.Parallelism(2), tfexec.Refresh(false))
+	s.ok("Destroy", tfexec.Var("size=2"), tfexec.VarFile("large.tfvars"), tfexec.Backup("last.tfstate"),
+		tfexec.Lock(true), tfexec.LockTimeout("1s"), tfexec.Parallelism(2), tfexec.Refresh(false))
 	s.ok("Show")
 	s.ok("Output")
 	s.ok("Apply", tfexec.Destroy(true))
@@ -271,12 +280,14 @@ func playState(s *session) {
 	s.ok("Untaint", "terraform_data.many[0]", inState("terraform.tfstate"))
 
 	s.ok("StateMv", "terraform_data.many", "terraform_data.lots", tfexec.DryRun(true))
-	s.ok("StateMv", "terraform_data.many", "terraform_data.lots", tfexec.Backup("b1"), tfexec.Lock(true), tfexec.LockTimeout("1s"))
+	s.ok("StateMv", "terraform_data.many", "terraform_data.lots", tfexec.Backup("b1"), tfexec.Lock(true),
+		tfexec.LockTimeout("1s"))
 	s.fails("exit status 1", "StateMv", "terraform_data.many", "terraform_data.third")
 	s.ok("StateMv", "module.child", "module.other")
 	s.ok("Show")
 	s.ok("StateMv", "terraform_data.lots", "terraform_data.many")
-	s.ok("StateMv", "terraform_data.many[1]", "terraform_data.moved", inState("terraform.tfstate"), tfexec.StateOut("out.tfstate"), tfexec.BackupOut("b2"))
+	s.ok("StateMv", "terraform_data.many[1]", "terraform_data.moved", inState("terraform.tfstate"),
+		tfexec.StateOut("out.tfstate"), tfexec.BackupOut("b2"))
 	s.ok("ShowStateFile", "out.tfstate")
 	s.ok("StateRm", "terraform_data.each", tfexec.DryRun(true))
 	s.ok("StateRm", "terraform_data.each[\"a\"]", tfexec.Backup("b3"), tfexec.Lock(true), tfexec.LockTimeout("1s"))
@@ -306,14 +317,16 @@ func playImport(s *session) {
 	s.ok("Apply", tfexec.Var("value=1"))
 	s.ok("StateRm", "world_object.a")
 	id := created.FindStringSubmatch(s.read("w/ledger"))[1]
-	s.ok("Import", "world_object.a", id, tfexec.Var("value=1"), tfexec.Lock(true), tfexec.LockTimeout("1s"), tfexec.Backup("b"))
+	s.ok("Import", "world_object.a", id, tfexec.Var("value=1"), tfexec.Lock(true), tfexec.LockTimeout("1s"),
+		tfexec.Backup("b"))
 	s.fails("exit status 1", "Import", "world_object.a", id) // is there
 	s.fails("exit status 1", "Import", "world_object.nosuch", "x")
 	s.fails("exit status 1", "Import", "world_object.nosuch", id, tfexec.AllowMissingConfig(true)) // not since 1.7
 	s.is("changes", s.ok("Plan", tfexec.Var("value=1")), []any{false})
 	s.ok("StateRm", "world_object.a")
 	s.write("vars", "value = \"1\"\n")
-	s.ok("Import", "world_object.a", id, tfexec.VarFile("vars"), tfexec.Config(s.dir), inState("terraform.tfstate"), tfexec.StateOut("out.tfstate"))
+	s.ok("Import", "world_object.a", id, tfexec.VarFile("vars"), tfexec.Config(s.dir), inState("terraform.tfstate"),
+		tfexec.StateOut("out.tfstate"))
 	s.ok("ShowStateFile", "out.tfstate")
 	s.write("import.tf", "import {\n  to = world_object.c\n  id = \""+id+"\"\n}\n")
 	s.is("changes", s.ok("Plan", tfexec.GenerateConfigOut("generated.tf"), tfexec.Out("p")), []any{true})
@@ -379,9 +392,10 @@ func playWorkspaces(s *session) {
 
 // crooked is code that is not formatted, in two directories.
 var crooked = map[string]string{
-	"main.tf":       "variable   \"x\" {\ndefault=1\n}\nmodule \"m\" {\n  source = \"./m\"\n  x = var.x\n}\n",
-	"good.tf":       "output \"m\" {\n  value = module.m.x\n}\n",
-	"m/main.tf":     "variable \"x\" {}\noutput \"x\" {\n    value = var.x\n}\nresource \"terraform_data\" \"a\" {}\nresource \"terraform_data\" \"b\" {\n  input = terraform_data.a.id\n}\n",
+	"main.tf": "variable   \"x\" {\ndefault=1\n}\nmodule \"m\" {\n  source = \"./m\"\n  x = var.x\n}\n",
+	"good.tf": "output \"m\" {\n  value = module.m.x\n}\n",
+	"m/main.tf": "variable \"x\" {}\noutput \"x\" {\n    value = var.x\n}\nresource \"terraform_data\" \"a\" " +
+		"{}\nresource \"terraform_data\" \"b\" {\n  input = terraform_data.a.id\n}\n",
 	"x.tfvars":      "x    = 2\n",
 	"m/in/other.tf": "locals {\n  a=1\n}\n",
 }
@@ -420,16 +434,19 @@ func playInit(s *session) {
 	s.write("two.tfbackend", "path = \"two.tfstate\"\n")
 	s.ok("Init", tfexec.Backend(true), tfexec.Get(true), tfexec.Upgrade(true), tfexec.BackendConfig("path=one.tfstate"))
 	s.ok("Apply")
-	s.fails("exit status 1", "Init", tfexec.BackendConfig("two.tfbackend")) // something has to be said about the old one
+	// something has to be said about the old one
+	s.fails("exit status 1", "Init", tfexec.BackendConfig("two.tfbackend"))
 	s.ok("Init", tfexec.BackendConfig("two.tfbackend"), tfexec.ForceCopy(true))
 	s.is("changes", s.ok("Plan"), []any{false})
 	s.ok("Init", tfexec.BackendConfig("path=three.tfstate"), tfexec.Reconfigure(true))
 	s.is("changes", s.ok("Plan"), []any{true})
 	s.ok("Init", tfexec.Backend(false), tfexec.Get(false))
-	s.ok("Init", tfexec.PluginDir(s.path("plugins")), tfexec.Reattach(tfexec.ReattachInfo{}), tfexec.BackendConfig("path=three.tfstate"))
+	s.ok("Init", tfexec.PluginDir(s.path("plugins")), tfexec.Reattach(tfexec.ReattachInfo{}),
+		tfexec.BackendConfig("path=three.tfstate"))
 	s.fails("exit status 1", "Init", tfexec.Dir("child"))
 	s.fails("exit status 1", "Init", tfexec.FromModule("./child")) // the directory is not empty
-	for _, gone := range []any{tfexec.Lock(false), tfexec.LockTimeout("1s"), tfexec.GetPlugins(false), tfexec.VerifyPlugins(false)} {
+	for _, gone := range []any{tfexec.Lock(false), tfexec.LockTimeout("1s"), tfexec.GetPlugins(false),
+		tfexec.VerifyPlugins(false)} {
 		s.fails("no longer available", "Init", gone)
 	}
 	s.must(os.Mkdir(s.path("empty"), 0o777))
@@ -445,7 +462,8 @@ func playInit(s *session) {
 
 func playProviders(s *session) {
 	s.fails("exit status 1", "ProvidersSchema")
-	s.ok("ProvidersLock", tfexec.FSMirror(s.path(".home/mirror")), tfexec.Provider("registry.terraform.io/tombolo/world"))
+	s.ok("ProvidersLock", tfexec.FSMirror(s.path(".home/mirror")),
+		tfexec.Provider("registry.terraform.io/tombolo/world"))
 	s.note("%s", s.read(".terraform.lock.hcl"))
 	s.ok("Init")
 	s.note("%s", s.read(".terraform.lock.hcl"))
@@ -464,14 +482,19 @@ func playProviders(s *session) {
 	s.fails("exit status 1", "Import", "world_object.a", "nosuch", tfexec.Reattach(tfexec.ReattachInfo{}))
 }
 
-// playLater calls what version 1.11.4 does not have any more, or not yet, which the library says itself; and Test, without any files of tests.
+// playLater calls what version 1.11.4 does not have any more, or not yet, which the library says itself; and Test,
+// without any files of tests.
 func playLater(s *session) {
 	s.ok("Init")
-	s.fails("unexpected version", "Upgrade012", tfexec.Dir("."), tfexec.Force(true), tfexec.Reattach(tfexec.ReattachInfo{}))
+	s.fails("unexpected version", "Upgrade012", tfexec.Dir("."), tfexec.Force(true),
+		tfexec.Reattach(tfexec.ReattachInfo{}))
 	s.fails("unexpected version", "Upgrade013", tfexec.Dir("."), tfexec.Reattach(tfexec.ReattachInfo{}))
-	s.fails("unexpected version", "QueryJSON", tfexec.Dir("."), tfexec.GenerateConfigOut("x"), tfexec.Reattach(tfexec.ReattachInfo{}), tfexec.Var("a=1"), tfexec.VarFile("x"))
+	s.fails("unexpected version", "QueryJSON", tfexec.Dir("."), tfexec.GenerateConfigOut("x"),
+		tfexec.Reattach(tfexec.ReattachInfo{}), tfexec.Var("a=1"), tfexec.VarFile("x"))
 	s.fails("unexpected version", "WorkspaceListJSON", tfexec.Reattach(tfexec.ReattachInfo{}))
-	s.fails("experiments|unexpected version", "StateMigrateJSON", tfexec.Upgrade(true), tfexec.Reattach(tfexec.ReattachInfo{}), tfexec.SourceProviderLockFile("x"), tfexec.DestinationProviderLockFile("y"))
+	s.fails("experiments|unexpected version", "StateMigrateJSON", tfexec.Upgrade(true),
+		tfexec.Reattach(tfexec.ReattachInfo{}), tfexec.SourceProviderLockFile("x"), tfexec.DestinationProviderLockFile(
+			"y"))
 
 	before := len(s.transcript)
 	_, err := s.call("Test", nil, tfexec.TestsDirectory("tests"))

@@ -1,14 +1,14 @@
-// Package liar holds tests in which a plugin answers wrongly, in one place at a time, to `terraform` and to Tombolo. All code of the
-// package is test code.
+// Package liar holds tests in which a plugin answers wrongly, in one place at a time, to `terraform` and to Tombolo.
+// All code of the package is test code.
 //
-// A scene is a configuration, what is applied to it first, and the command under which the plugin lies (scenes_test.go). A lie is what it puts
-// into one field of one answer (lies_test.go). Every lie that fits the field is told in every scene, over both versions of the plugin protocol,
-// by a provider that claims the legacy type system and by one that does not. The verdict is what comes of it: whether the command fails, and
-// what the state holds then.
+// A scene is a configuration, what is applied to it first, and the command under which the plugin lies
+// (scenes_test.go). A lie is what it puts into one field of one answer (lies_test.go). Every lie that fits the field is
+// told in every scene, over both versions of the plugin protocol, by a provider that claims the legacy type system and
+// by one that does not. The verdict is what comes of it: whether the command fails, and what the state holds then.
 //
-// verdicts.json holds terraform's verdicts, so that the tests need no terraform. Where Tombolo's differ, reasons.json says why. By default a
-// part of the table is looked at, always the same. TOMBOLO_LIAR=all looks at all of it; =live asks the real program again, which has to say
-// what is stored; =fill asks it about what is not stored yet.
+// verdicts.json holds terraform's verdicts, so that the tests need no terraform. Where Tombolo's differ, reasons.json
+// says why. By default a part of the table is looked at, always the same. TOMBOLO_LIAR=all looks at all of it; =live
+// asks the real program again, which has to say what is stored; =fill asks it about what is not stored yet.
 //
 //	TOMBOLO_LIAR=all go test -count=1 -timeout 60m ./conformance/liar
 package liar

@@ -43,7 +43,7 @@ func (c tale) name() string {
 	return fmt.Sprintf("%s: %s (protocol %d, %s)", c.scene.name, c.lie, c.protocol, kind)
 }
 
-// all gives every case, in an order of its own that spreads scenes and lies.
+// all returns every case, in an order of its own that spreads scenes and lies.
 func all() (list []tale) {
 	names := slices.Concat(slices.Collect(maps.Keys(lies)), slices.Collect(maps.Keys(rawLies)))
 	for _, s := range scenes {
@@ -59,7 +59,8 @@ func all() (list []tale) {
 					if legacy && (protocol == 6 || s.field != "plan" && s.field != "apply") {
 						continue // the other answers cannot claim it, and nobody does over version 6
 					}
-					if _, raw := rawLies[lie]; !legacy && protocol == 5 && !raw && !strings.Contains(lie, "write-only") {
+					if _, raw := rawLies[lie]; !legacy && protocol == 5 && !raw &&
+						!strings.Contains(lie, "write-only") {
 						continue // what is the same over both versions
 					}
 					if fits(lie, kind, protocol) {
@@ -96,8 +97,10 @@ func (c tale) tell(t testing.TB, bin string) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	at := filepath.Join(home, ".terraform.d", "plugins", "registry.terraform.io", "tombolo", name, "1.0.0", runtime.GOOS+"_"+runtime.GOARCH)
-	if err := errors.Join(os.MkdirAll(at, 0o777), os.WriteFile(filepath.Join(home, "empty.tfrc"), nil, 0o666)); err != nil {
+	at := filepath.Join(home, ".terraform.d", "plugins", "registry.terraform.io", "tombolo", name, "1.0.0",
+		runtime.GOOS+"_"+runtime.GOARCH)
+	if err := errors.Join(os.MkdirAll(at, 0o777), os.WriteFile(filepath.Join(home, "empty.tfrc"), nil,
+		0o666)); err != nil {
 		return verdict{}, err
 	}
 	if err := os.Symlink(exe, filepath.Join(at, pluginPrefix+strings.TrimPrefix(name, "liar")+"_v1.0.0")); err != nil {
@@ -110,7 +113,8 @@ func (c tale) tell(t testing.TB, bin string) (verdict, error) {
 		words = slices.Concat(words[:1], flagsOf[words[0]], words[1:])
 		cmd := exec.CommandContext(ctx, bin, words...)
 		cmd.Dir = dir
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "TF_CLI_CONFIG_FILE=" + filepath.Join(home, "empty.tfrc"), "CHECKPOINT_DISABLE=1"}
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(),
+			"TF_CLI_CONFIG_FILE=" + filepath.Join(home, "empty.tfrc"), "CHECKPOINT_DISABLE=1"}
 		if c.legacy {
 			cmd.Env = append(cmd.Env, legacyEnv+"=1")
 		}
@@ -129,7 +133,8 @@ func (c tale) tell(t testing.TB, bin string) (verdict, error) {
 	}
 	do := func(s step, lying bool) (verdict, error) {
 		if s.config != "" {
-			if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(c.configuration(name, s.config)), 0o666); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(c.configuration(name, s.config)),
+				0o666); err != nil {
 				return verdict{}, err
 			}
 		}
@@ -185,10 +190,11 @@ func (c tale) configuration(name, body string) string {
 	if c.protocol == 5 {
 		nest = ""
 	}
-	return "terraform {\n  required_providers {\n    liar = {\n      source = \"tombolo/" + name + "\"\n    }\n  }\n}\n" + strings.ReplaceAll(body, "NEST", nest)
+	return "terraform {\n  required_providers {\n    liar = {\n      source = \"tombolo/" + name +
+		"\"\n    }\n  }\n}\n" + strings.ReplaceAll(body, "NEST", nest)
 }
 
-// stateOf gives the objects and outputs of a state: the address, whether it is tainted, and the attributes.
+// stateOf returns the objects and outputs of a state: the address, whether it is tainted, and the attributes.
 func stateOf(path string) ([]string, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -231,7 +237,8 @@ func stateOf(path string) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s.%s %s %s", r.Mode, r.Type, r.Name, i.Status, text)))
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s.%s %s %s", r.Mode, r.Type, r.Name, i.Status,
+				text)))
 		}
 	}
 	slices.Sort(lines)
@@ -300,7 +307,8 @@ func TestEveryLieMeetsTheSameVerdict(t *testing.T) {
 				diff := gocmp.Diff(want, got, cmpopts.IgnoreFields(verdict{}, "Errors"))
 				if diff != "" {
 					mu.Lock()
-					different[c.name()] = fmt.Sprintf("terraform %d %q\n%s\ntombolo   %d %q\n%s\n", want.Exit, want.Errors, want.State, got.Exit, got.Errors, got.State)
+					different[c.name()] = fmt.Sprintf("terraform %d %q\n%s\ntombolo   %d %q\n%s\n", want.Exit,
+						want.Errors, want.State, got.Exit, got.Errors, got.State)
 					mu.Unlock()
 				}
 				why := reason(reasons, c.name())

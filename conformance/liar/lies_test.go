@@ -129,7 +129,9 @@ var lies = map[string]func(cty.Value) cty.Value{
 		return objectVal(vals)
 	},
 	"attribute too many": func(v cty.Value) cty.Value { return with(v, "foreign", cty.StringVal("x")) },
-	"number for text":    func(v cty.Value) cty.Value { return with(v, oneOf(v.AsValueMap(), "opt", "text"), cty.NumberIntVal(1)) },
+	"number for text": func(v cty.Value) cty.Value {
+		return with(v, oneOf(v.AsValueMap(), "opt", "text"), cty.NumberIntVal(1))
+	},
 	"list for text": func(v cty.Value) cty.Value {
 		return with(v, oneOf(v.AsValueMap(), "opt", "text"), cty.ListVal([]cty.Value{cty.StringVal("x")}))
 	},
@@ -176,7 +178,7 @@ var (
 	nestType = cty.Object(map[string]cty.Type{"key": cty.String, "wo": cty.String})
 )
 
-// fits tells whether a lie can be told of what a field holds.
+// fits reports whether a lie can be told of what a field holds.
 func fits(lie, kind string, protocol int) bool {
 	if _, raw := rawLies[lie]; raw {
 		return true
@@ -185,8 +187,10 @@ func fits(lie, kind string, protocol int) bool {
 	for name, of := range map[string][]string{
 		"text": {"inner unknown", "inner other", "inner null"}, "name": {"name other", "name null", "name unknown"},
 		"opt": {"opt other", "opt null", "opt unknown"}, "note": {"note other", "note null", "note unknown"},
-		"id": {"id other", "id null", "id unknown"}, "secret": {"secret other"}, "wo": {"write-only set", "write-only unknown"},
-		"item": {"item write-only set", "item key other", "item made unknown", "items none", "items two", "items null", "items unknown", "item null", "item unknown"},
+		"id": {"id other", "id null", "id unknown"}, "secret": {"secret other"}, "wo": {
+			"write-only set", "write-only unknown"},
+		"item": {"item write-only set", "item key other", "item made unknown", "items none", "items two", "items null",
+			"items unknown", "item null", "item unknown"},
 		"tag":  {"tags none", "tags two", "tag key other"},
 		"nest": {"nest write-only set", "nest key other", "nests none", "nests two", "nests null", "nests unknown"},
 	} {

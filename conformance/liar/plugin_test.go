@@ -20,7 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// The environment tells the plugin what to do: which lie, in which answer, and whether it claims the legacy type system.
+// The environment tells the plugin what to do: which lie, in which answer, and whether it claims the legacy type
+// system.
 const (
 	lieEnv    = "LIAR"
 	fieldEnv  = "LIAR_FIELD"
@@ -52,7 +53,8 @@ func servePlugin(protocol int) {
 		panic(err)
 	}
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Serving(map[int]*wire.Server{protocol: server}),
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Serving(map[int]*wire.Server{
+			protocol: server}),
 		GRPCServer: func(opts []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(opts, grpc.UnaryInterceptor(lying(protocol)))...)
 		},
@@ -82,35 +84,42 @@ func secret(a *provider.Attribute)    { a.Optional, a.Sensitive = true, true }
 func thing(nested bool) *provider.Block {
 	b := &provider.Block{
 		Attributes: map[string]*provider.Attribute{
-			"name": attribute(required), "opt": attribute(optional), "note": attribute(defaulted), "id": attribute(computed),
+			"name": attribute(required), "opt": attribute(optional), "note": attribute(defaulted),
+			"id": attribute(computed),
 			"wo": attribute(writeOnly), "secret": attribute(secret),
 		},
 		Blocks: map[string]*provider.NestedBlock{
 			"item": {Nesting: provider.NestingList, Block: provider.Block{Attributes: map[string]*provider.Attribute{
 				"key": attribute(optional), "made": attribute(computed), "wo": attribute(writeOnly),
 			}}},
-			"tag": {Nesting: provider.NestingSet, Block: provider.Block{Attributes: map[string]*provider.Attribute{"key": attribute(optional)}}},
+			"tag": {Nesting: provider.NestingSet, Block: provider.Block{Attributes: map[string]*provider.Attribute{
+				"key": attribute(optional)}}},
 		},
 	}
 	if nested {
 		b.Attributes["nest"] = &provider.Attribute{Optional: true, Nested: &provider.NestedObject{
-			Nesting: provider.NestingList, Attributes: map[string]*provider.Attribute{"key": attribute(optional), "wo": attribute(writeOnly)},
+			Nesting: provider.NestingList, Attributes: map[string]*provider.Attribute{"key": attribute(optional),
+				"wo": attribute(writeOnly)},
 		}}
 	}
 	return b
 }
 
-// schemaOf gives the schema. All but the identity is what terraform 1.11 knows; that it leaves alone.
+// schemaOf returns the schema. All but the identity is what terraform 1.11 knows; that it leaves alone.
 func schemaOf(nested bool) *provider.Schema {
-	look := &provider.Block{Attributes: map[string]*provider.Attribute{"name": attribute(required), "opt": attribute(optional), "id": attribute(computed)}}
-	lease := &provider.Block{Attributes: map[string]*provider.Attribute{"name": attribute(required), "opt": attribute(optional), "id": attribute(computed)}}
+	look := &provider.Block{Attributes: map[string]*provider.Attribute{"name": attribute(required),
+		"opt": attribute(optional), "id": attribute(computed)}}
+	lease := &provider.Block{Attributes: map[string]*provider.Attribute{"name": attribute(required),
+		"opt": attribute(optional), "id": attribute(computed)}}
 	return &provider.Schema{
-		Provider:  &provider.Block{Attributes: map[string]*provider.Attribute{"name": attribute(optional)}},
-		Resources: map[string]*provider.ResourceType{"liar_thing": {Block: thing(nested)}, "liar_other": {Block: thing(nested)}},
+		Provider: &provider.Block{Attributes: map[string]*provider.Attribute{"name": attribute(optional)}},
+		Resources: map[string]*provider.ResourceType{"liar_thing": {Block: thing(nested)}, "liar_other": {
+			Block: thing(nested)}},
 		Data:      map[string]*provider.ResourceType{"liar_look": {Block: look}},
 		Ephemeral: map[string]*provider.ResourceType{"liar_lease": {Block: lease}},
 		Functions: map[string]*provider.Function{"echo": {
-			Params: []provider.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.Object(map[string]cty.Type{"text": cty.String}),
+			Params: []provider.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.Object(map[string]cty.Type{
+				"text": cty.String}),
 		}},
 		PlanDestroy: true, MoveResourceState: true,
 	}
@@ -127,11 +136,13 @@ func (h honest) MoveState(_ context.Context, req provider.MoveStateRequest) prov
 }
 
 func (h honest) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
-	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: req.Type, State: object(h.nested, req.ID)}}}
+	return provider.ImportResponse{Imported: []provider.ImportedObject{
+		{Type: req.Type, State: object(h.nested, req.ID)}}}
 }
 
 func (h honest) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
-	resp := provider.PlanResponse{Planned: value.NullWriteOnly(schemaOf(h.nested).Resources[req.Type].Block, req.Proposed), LegacyTypeSystem: os.Getenv(legacyEnv) != ""}
+	resp := provider.PlanResponse{Planned: value.NullWriteOnly(schemaOf(h.nested).Resources[req.Type].Block,
+		req.Proposed), LegacyTypeSystem: os.Getenv(legacyEnv) != ""}
 	if req.Proposed.IsNull() {
 		return resp
 	}
@@ -189,7 +200,7 @@ func items(v, made cty.Value) cty.Value {
 	return with(v, "item", cty.ListVal(out))
 }
 
-// with gives an object with another value for an attribute.
+// with returns an object with another value for an attribute.
 func with(v cty.Value, name string, to cty.Value) cty.Value {
 	vals := v.AsValueMap()
 	vals[name] = to
@@ -200,13 +211,16 @@ func with(v cty.Value, name string, to cty.Value) cty.Value {
 func object(nested bool, name string) cty.Value {
 	null := cty.NullVal(cty.String)
 	vals := map[string]cty.Value{
-		"name": cty.StringVal(name), "opt": cty.StringVal("o"), "note": cty.StringVal("noted"), "id": cty.StringVal("id of " + name),
+		"name": cty.StringVal(name), "opt": cty.StringVal("o"), "note": cty.StringVal("noted"),
+		"id": cty.StringVal("id of " + name),
 		"wo": null, "secret": cty.StringVal("hush"),
-		"item": cty.ListVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal("k"), "made": cty.StringVal("made"), "wo": null})}),
-		"tag":  cty.SetVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal("k")})}),
+		"item": cty.ListVal([]cty.Value{
+			cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal("k"), "made": cty.StringVal("made"), "wo": null})}),
+		"tag": cty.SetVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal("k")})}),
 	}
 	if nested {
-		vals["nest"] = cty.ListVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal("k"), "wo": null})})
+		vals["nest"] = cty.ListVal([]cty.Value{
+			cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal("k"), "wo": null})})
 	}
 	return cty.ObjectVal(vals)
 }

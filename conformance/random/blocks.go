@@ -29,7 +29,8 @@ func (g *gen) expansion(sc scope, m mode) expansion {
 	x := expansion{mode: m}
 	switch m {
 	case counted:
-		x.source = pick(g, []*expr{cat("0"), cat("1"), cat("2"), cat("3"), cat("min(3, length(", g.expr(sc, textList, plainly, 2), "))"),
+		x.source = pick(g, []*expr{cat("0"), cat("1"), cat("2"), cat("3"),
+			cat("min(3, length(", g.expr(sc, textList, plainly, 2), "))"),
 			cat("(", g.expr(sc, boolType, plainly, 2), " ? 1 : 0)")})
 	case eachOfSet:
 		x.elem = textType
@@ -265,7 +266,8 @@ func (g *gen) exported(sc scope, b *block) scope {
 }
 
 func (b *block) write(w *writer) {
-	head := map[string]string{"resource": `resource "terraform_data"`, "data": `data "terraform_remote_state"`, "module": "module"}[b.kind]
+	head := map[string]string{"resource": `resource "terraform_data"`, "data": `data "terraform_remote_state"`,
+		"module": "module"}[b.kind]
 	w.block(fmt.Sprintf("%s %q", head, b.name), func() {
 		switch b.x.mode {
 		case counted:

@@ -13,9 +13,9 @@ type functions struct {
 	forms  string
 }
 
-// calls is the table of functions by the type of their results, one form a line: text in which {string}, {list(string)} and so
-// on stand for expressions of that type. What may be null is marked {?string}. Arguments that a function refuses for their
-// value are constants. What reads files or clocks, or answers at random, is not in the table.
+// calls is the table of functions by the type of their results, one form a line: text in which {string}, {list(string)}
+// and so on stand for expressions of that type. What may be null is marked {?string}. Arguments that a function refuses
+// for their value are constants. What reads files or clocks, or answers at random, is not in the table.
 var calls = []functions{
 	{textType, `
 		upper({string})
@@ -177,7 +177,8 @@ func (g *gen) called(sc scope, t *typ, may flags, depth int) *expr {
 
 // holes are the types that stand in forms of calls.
 var holes = map[string]*typ{
-	"string": textType, "number": numberType, "bool": boolType, "list(string)": textList, "set(string)": textSet, "map(string)": textMap,
+	"string": textType, "number": numberType, "bool": boolType, "list(string)": textList, "set(string)": textSet,
+	"map(string)":  textMap,
 	"list(number)": numberList, "list(bool)": listOf(boolType), "list(list(string))": listOfLists,
 }
 

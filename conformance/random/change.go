@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// change takes the configuration to its next version: some values, numbers of instances, names, and what there is at all.
+// change takes the configuration to its next version: some values, numbers of instances, names, and what there is at
+// all.
 func (g *gen) change(root *module) {
 	all := append(slices.Clone(g.modules), root, root, root)
 	for _, m := range all {
@@ -14,7 +15,8 @@ func (g *gen) change(root *module) {
 	for range 2 + g.r.IntN(5) {
 		m := pick(g, all)
 		pick(g, []func(*module){
-			g.changeValues, g.changeValues, g.changeGiven, g.changeInstances, g.changeInstances, g.changeMode, g.rename, g.rename, g.swapNames,
+			g.changeValues, g.changeValues, g.changeGiven, g.changeInstances, g.changeInstances, g.changeMode, g.rename,
+			g.rename, g.swapNames,
 			g.remove, g.add, g.changeOutputs, g.changeLifecycle, g.moveInstance,
 		})(m)
 	}
@@ -52,7 +54,7 @@ func (g *gen) changeInstances(m *module) {
 	}
 }
 
-// changeMode gives a block count or for_each or takes it away, and says in part of all cases where its instances go.
+// changeMode adds count or for_each to a block or removes it, and says in part of all cases where its instances go.
 func (g *gen) changeMode(m *module) {
 	if len(m.blocks) == 0 {
 		return
@@ -73,7 +75,7 @@ func (m *module) moved(from, to string) {
 	m.once = append(m.once, fmt.Sprintf("moved {\n  from = %s\n  to   = %s\n}", from, to))
 }
 
-// rename gives a block another name; most say so.
+// rename renames a block; most say so.
 func (g *gen) rename(m *module) {
 	if len(m.blocks) == 0 {
 		return
@@ -137,7 +139,8 @@ func (g *gen) remove(m *module) {
 		m.moved(b.address(), added.address())
 		return
 	}
-	m.once = append(m.once, fmt.Sprintf("removed {\n  from = %s\n  lifecycle {\n    destroy = %t\n  }\n}", b.address(), g.chance(40)))
+	m.once = append(m.once, fmt.Sprintf("removed {\n  from = %s\n  lifecycle {\n    destroy = %t\n  }\n}", b.address(),
+		g.chance(40)))
 }
 
 // needs reports whether anything in a module refers to a block.
@@ -162,7 +165,8 @@ func (m *module) needs(b *block) bool {
 				return true
 			}
 		}
-		if in(other.input, other.triggers, other.x.source) || in(other.replacedBy...) || slices.Contains(other.after, b) || conditions(other.pre) || conditions(other.post) {
+		if in(other.input, other.triggers, other.x.source) || in(other.replacedBy...) ||
+			slices.Contains(other.after, b) || conditions(other.pre) || conditions(other.post) {
 			return true
 		}
 	}

@@ -19,8 +19,8 @@ const (
 // plainly is what may be where terraform wants a value that it knows and may show.
 const plainly flags = 0
 
-// An expr is text with parts that are written when a version of the configuration is: how a reference looks depends on whether the object
-// that it leads to has count or for_each by then.
+// An expr is text with parts that are written when a version of the configuration is: how a reference looks depends on
+// whether the object that it leads to has count or for_each by then.
 type expr struct {
 	parts []any // string, *expr, *reference
 }
@@ -117,7 +117,8 @@ func (s scope) fitting(may flags, accept func(*typ) bool) scope {
 
 // expr makes up an expression of a type, which is nothing that it may not be.
 func (g *gen) expr(sc scope, t *typ, may flags, depth int) *expr {
-	if t.kind == number || t.kind == boolean || t.has(func(p *typ) bool { return p.kind == set }) { // the order of a set comes of its elements
+	// the order of a set comes of its elements
+	if t.kind == number || t.kind == boolean || t.has(func(p *typ) bool { return p.kind == set }) {
 		may &^= arbitrary
 	}
 	if depth <= 0 {
@@ -127,7 +128,8 @@ func (g *gen) expr(sc scope, t *typ, may flags, depth int) *expr {
 		return g.literal(t, may)
 	}
 	forms := []func(scope, *typ, flags, int) *expr{
-		g.referring, g.referring, g.referring, g.referring, g.element, g.element, g.element, g.constructed, g.constructed, g.constructed,
+		g.referring, g.referring, g.referring, g.referring, g.element, g.element, g.element, g.constructed,
+		g.constructed, g.constructed,
 		g.called, g.called, g.called, g.conditional, g.loop, g.loop, g.operator, g.marked, g.tried, g.spelled,
 	}
 	for range 8 {
@@ -174,7 +176,8 @@ func (g *gen) element(sc scope, t *typ, may flags, depth int) *expr {
 
 func (g *gen) conditional(sc scope, t *typ, may flags, depth int) *expr {
 	cond := g.condition(sc, may&^null, depth-1)
-	return g.perhaps(cat("(", cond, " ? ", g.typed(sc, t, may, depth-1), " : ", g.typed(sc, t, may, depth-1), ")"), t, may)
+	return g.perhaps(cat("(", cond, " ? ", g.typed(sc, t, may, depth-1), " : ", g.typed(sc, t, may, depth-1), ")"), t,
+		may)
 }
 
 // typed makes an expression that has exactly the type, because something converts it.
@@ -213,7 +216,8 @@ func (g *gen) loop(sc scope, t *typ, may flags, depth int) *expr {
 	case t.kind == mapping && g.chance(30): // grouped
 		return cat("{for k, v in {for "+k+", "+v+" in ", source, " : jsonencode("+v+") => ", body, "...} : k => v[0]}")
 	case t.kind == mapping: // the keys may be no texts
-		return cat("try("+pick(g, []string{"", "tomap"})+"({for "+k+", "+v+" in ", source, ` : "${`+k+`}" => `, body, filter, "}), {})")
+		return cat("try("+pick(g, []string{"", "tomap"})+"({for "+k+", "+v+" in ", source, ` : "${`+k+`}" => `, body,
+			filter, "}), {})")
 	case t.kind == set:
 		return g.perhaps(cat("toset([for "+v+" in ", source, " : ", body, filter, "])"), t, may)
 	}
@@ -250,7 +254,8 @@ func (g *gen) operator(sc scope, t *typ, may flags, depth int) *expr {
 			return cat("(", sub(numberType), pick(g, []string{" > ", " >= ", " < ", " <= "}), sub(numberType), ")")
 		case 2:
 			other := g.typ(2)
-			return cat("(", g.expr(sc, other, may, depth-1), pick(g, []string{" == ", " != "}), g.expr(sc, other, may, depth-1), ")")
+			return cat("(", g.expr(sc, other, may, depth-1), pick(g, []string{" == ", " != "}),
+				g.expr(sc, other, may, depth-1), ")")
 		}
 		return cat("(", known(boolType), pick(g, []string{" && ", " || "}), known(boolType), ")")
 	case text:
@@ -306,7 +311,10 @@ func (g *gen) fallback(t *typ) *expr {
 func (g *gen) spelled(sc scope, t *typ, may flags, depth int) *expr {
 	switch t.kind {
 	case list:
-		objects := sc.fitting(may, func(o *typ) bool { return o.elem != nil && o.kind != mapping && o.elem.kind == object })
+		objects := sc.fitting(may, func(o *typ) bool {
+			return o.elem != nil && o.kind != mapping &&
+				o.elem.kind == object
+		})
 		for _, v := range objects {
 			for i, p := range v.t.elem.parts {
 				if same(p, t.elem) && v.f&null == 0 {
@@ -314,12 +322,14 @@ func (g *gen) spelled(sc scope, t *typ, may flags, depth int) *expr {
 				}
 			}
 		}
-		return cat("try(concat(", g.expr(sc, t, may&^null, depth-1), ", ", g.expr(sc, t, may&^null, depth-1), "), ", g.literal(t, may), ")")
+		return cat("try(concat(", g.expr(sc, t, may&^null, depth-1), ", ", g.expr(sc, t, may&^null, depth-1), "), ",
+			g.literal(t, may), ")")
 	case mapping:
 		return cat("merge(", g.expr(sc, t, may, depth-1), ", ", g.expr(sc, t, may, depth-1), ")")
 	case set:
 		name := pick(g, []string{"setunion", "setintersection", "setsubtract"})
-		return cat("try("+name+"(", g.typed(sc, t, may&^null, depth-1), ", ", g.typed(sc, t, may&^null, depth-1), "), ", g.literal(t, may), ")")
+		return cat("try("+name+"(", g.typed(sc, t, may&^null, depth-1), ", ", g.typed(sc, t, may&^null, depth-1), "), ",
+			g.literal(t, may), ")")
 	case object:
 		return cat("jsondecode(jsonencode(", g.expr(sc, t, may, depth-1), "))")
 	}

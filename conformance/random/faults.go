@@ -4,11 +4,16 @@ import "maps"
 
 // wrong is what stands in place of an expression by mistake.
 var wrong = []string{
-	"local.missing", "var.missing", "terraform_data.missing.id", "module.missing.o", "null", `"text"`, "12", "true", "[]", "{}", "[1, \"a\", null]", "each.key", "count.index",
-	"self.id", "path.nowhere", "sensitive(\"s\")", "missing(1)", "upper()", "upper(1, 2)", "length(3)", "tonumber(\"x\")", "[1][4]", "{ a = 1 }.b", "null + 1", "\"a\" + 1", "!3",
-	"{ for k, v in 3 : k => v }", "[for v in null : v]", "{ for v in [1, 1] : v => v }", "data.terraform_remote_state.missing.outputs", "timestamp()", "uuid()", "terraform.workspace",
-	"terraform.missing", "1 / 0", "tolist([1, {}])", "toset([[], {}])", "jsondecode(\"{\")", "file(\"missing\")", "ephemeralasnull(3)", "each.value", "try()", "coalesce()", "\"${[]}\"",
-	"element([], 0)", "provider::terraform::encode_expr(1)", "provider::missing::f()", "var", "local", "terraform_data", "each", "module", "a", "\"%{ for x in 3 }%{ endfor }\"",
+	"local.missing", "var.missing", "terraform_data.missing.id", "module.missing.o", "null", `"text"`, "12", "true",
+	"[]", "{}", "[1, \"a\", null]", "each.key", "count.index",
+	"self.id", "path.nowhere", "sensitive(\"s\")", "missing(1)", "upper()", "upper(1, 2)", "length(3)",
+	"tonumber(\"x\")", "[1][4]", "{ a = 1 }.b", "null + 1", "\"a\" + 1", "!3",
+	"{ for k, v in 3 : k => v }", "[for v in null : v]", "{ for v in [1, 1] : v => v }",
+	"data.terraform_remote_state.missing.outputs", "timestamp()", "uuid()", "terraform.workspace",
+	"terraform.missing", "1 / 0", "tolist([1, {}])", "toset([[], {}])", "jsondecode(\"{\")", "file(\"missing\")",
+	"ephemeralasnull(3)", "each.value", "try()", "coalesce()", "\"${[]}\"",
+	"element([], 0)", "provider::terraform::encode_expr(1)", "provider::missing::f()", "var", "local", "terraform_data",
+	"each", "module", "a", "\"%{ for x in 3 }%{ endfor }\"",
 }
 
 // mistake makes one in a configuration: an expression that is wrong where it stands, or something missing or double.
@@ -30,7 +35,8 @@ func (g *gen) mistake(files map[string]string) map[string]string {
 		case p.kind == expression && g.chance(30):
 			text = pick(g, wrong)
 		case p.kind == attribute && g.chance(20):
-			text = pick(g, []string{"", text + "\n" + text, "missing = 1\n" + text, "depends_on = [local.missing]\n" + text, "count = 1\n" + text})
+			text = pick(g, []string{"", text + "\n" + text, "missing = 1\n" + text, "depends_on = [local.missing]\n" +
+				text, "count = 1\n" + text})
 		case p.kind == body && g.chance(40):
 			text = pick(g, []string{"", text + "\n" + text, text + "\nlifecycle {}", text + "\nmissing \"x\" {}"})
 		default:

@@ -160,7 +160,8 @@ func (g *gen) plainLiteral(t *typ, may flags) *expr {
 }
 
 func (g *gen) addLocal(m *module) {
-	l := &local{name: g.name("l"), t: g.valueType(), f: g.someFlags(sensitive, null, unknown, unknown, arbitrary), scope: m.scope}
+	l := &local{name: g.name("l"), t: g.valueType(), f: g.someFlags(sensitive, null, unknown, unknown, arbitrary),
+		scope: m.scope}
 	if g.chance(5) {
 		l.f |= ephemeral
 	}
@@ -170,7 +171,8 @@ func (g *gen) addLocal(m *module) {
 }
 
 func (g *gen) addResource(m *module) *block {
-	b := &block{kind: "resource", name: g.name("r"), t: g.valueType(), f: g.someFlags(sensitive, null, unknown, unknown, arbitrary)}
+	b := &block{kind: "resource", name: g.name("r"), t: g.valueType(), f: g.someFlags(sensitive, null, unknown, unknown,
+		arbitrary)}
 	if g.chance(35) {
 		b.triggersType, b.triggersMay = g.valueType(), g.someFlags(sensitive, null, unknown)
 	}
@@ -217,7 +219,8 @@ func (g *gen) addBlock(m *module, b *block) {
 }
 
 func (g *gen) addOutput(m *module) *output {
-	o := &output{name: g.name("o"), t: g.valueType(), f: g.someFlags(sensitive, null, unknown, unknown, unknown, arbitrary), scope: m.scope}
+	o := &output{name: g.name("o"), t: g.valueType(), f: g.someFlags(sensitive, null, unknown, unknown, unknown,
+		arbitrary), scope: m.scope}
 	o.e = g.expr(o.scope, o.t, o.f, 4)
 	passing := slices.DeleteFunc(slices.Clone(m.variables), func(v *variable) bool { return v.f&ephemeral == 0 })
 	if !m.root() && len(passing) > 0 && g.chance(25) { // what is declared as ephemeral has to be so
@@ -335,7 +338,8 @@ func (c *check) write(w *writer) {
 func (o *output) write(w *writer, root bool) {
 	w.block(fmt.Sprintf("output %q", o.name), func() {
 		e := o.e
-		declared := o.f&sensitive != 0 && (root || o.t.kind != object) // a child may pass on what is sensitive without a word
+		// a child may pass on what is sensitive without a word
+		declared := o.f&sensitive != 0 && (root || o.t.kind != object)
 		if declared && !root {
 			e = cat("sensitive(", e, ")") // 1.11.4 does not mark what a child only declares
 		}

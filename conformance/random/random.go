@@ -1,13 +1,13 @@
-// Package random writes configurations by seed, to be run through both tombolo and the real terraform: deep types, marks, unknown values,
-// nested modules, expansion, conditions, moves, and a change from one version of the configuration to the next. The same seed gives the
-// same case, an archive in the form of conformance/testdata.
+// Package random writes configurations by seed, to be run through both tombolo and the real terraform: deep types,
+// marks, unknown values, nested modules, expansion, conditions, moves, and a change from one version of the
+// configuration to the next. The same seed gives the same case, an archive in the form of conformance/testdata.
 //
 //	case := random.Generate(17)
 //	os.WriteFile("testdata/random/seed_17.txtar", case.Archive(), 0o666)
 //
-// Expressions are built by type from a scope, and each has bounds on what its value may be (sensitive, unknown, null, ephemeral), so that
-// most configurations are valid; one seed in eight gets a mistake on purpose. Nothing is run here: the test TestRandom of package conformance
-// runs cases and compares, and hands one that fails to Shrink.
+// Expressions are built by type from a scope, and each has bounds on what its value may be (sensitive, unknown, null,
+// ephemeral), so that most configurations are valid; one seed in eight gets a mistake on purpose. Nothing is run here:
+// the test TestRandom of package conformance runs cases and compares, and hands one that fails to Shrink.
 //
 //	types.go    types and literals
 //	expr.go     expressions of a type, from a scope
@@ -66,8 +66,8 @@ func Generate(seed uint64) Case {
 	return c
 }
 
-// looksOnly reports whether a refresh-only plan goes well: terraform fails where a postcondition asks for what an instance is that is not
-// there yet.
+// looksOnly reports whether a refresh-only plan goes well: terraform fails where a postcondition asks for what an
+// instance is that is not there yet.
 func looksOnly(files map[string]string) bool {
 	for _, text := range files {
 		if strings.Contains(text, "self.") {

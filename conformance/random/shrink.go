@@ -49,7 +49,8 @@ func partsOf(src string) []part {
 			add(attribute, a.SrcRange, path+name)
 			hclsyntax.VisitAll(a.Expr, func(n hclsyntax.Node) hcl.Diagnostics {
 				if e, ok := n.(hclsyntax.Expression); ok {
-					if _, isKey := e.(*hclsyntax.ObjectConsKeyExpr); !isKey && e.Range().End.Byte > e.Range().Start.Byte {
+					if _, isKey := e.(*hclsyntax.ObjectConsKeyExpr); !isKey &&
+						e.Range().End.Byte > e.Range().Start.Byte {
 						add(expression, e.Range(), "")
 					}
 				}
@@ -66,11 +67,14 @@ func sortedAttributes(attributes hclsyntax.Attributes) []string {
 	for name := range attributes {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return attributes[a].SrcRange.Start.Byte - attributes[b].SrcRange.Start.Byte })
+	slices.SortFunc(names, func(a, b string) int {
+		return attributes[a].SrcRange.Start.Byte - attributes[b].SrcRange.Start.Byte
+	})
 	return names
 }
 
-// Shrink returns a smaller case for which fails still holds, asking it at most tries times. The case need not be one of Generate's.
+// Shrink returns a smaller case for which fails still holds, asking it at most tries times. The case need not be one of
+// Generate's.
 func Shrink(archive []byte, tries int, fails func([]byte) bool) []byte {
 	s := &shrinker{a: txtar.Parse(archive), tries: tries, fails: fails, seen: map[string]bool{}}
 	for {
@@ -156,7 +160,10 @@ func (s *shrinker) blocks() {
 			}
 			chosen = chosen[at:min(at+size, len(chosen))]
 			if !s.try(s.edited(func(name, text string) string {
-				return without(text, func(p part) bool { return p.kind == body && slices.Contains(chosen, folder(name)+p.key) })
+				return without(text, func(p part) bool {
+					return p.kind == body &&
+						slices.Contains(chosen, folder(name)+p.key)
+				})
 			})) {
 				at += size
 			}
@@ -225,7 +232,8 @@ func (s *shrinker) expressions() {
 
 func (p part) text(src string) string { return src[p.start:p.end] }
 
-// each tries what instead offers for every part of a kind, first wherever the same text stands, then in one place alone.
+// each tries what instead offers for every part of a kind, first wherever the same text stands, then in one place
+// alone.
 func (s *shrinker) each(kind partKind, instead func(text string) []string) {
 	for i := 0; i < len(s.a.Files); i++ {
 		if !strings.HasSuffix(s.a.Files[i].Name, ".tf") {

@@ -34,7 +34,8 @@ func (s *script) next(number int, looks bool) {
 	s.add("init")
 	s.look()
 	steps := []string{
-		"plan", "plan", "plan -destroy", "plan -refresh=false", "plan -json", "plan -target=" + s.target(), "plan -replace=" + s.target(),
+		"plan", "plan", "plan -destroy", "plan -refresh=false", "plan -json", "plan -target=" + s.target(),
+		"plan -replace=" + s.target(),
 	}
 	if looks {
 		steps = append(steps, "plan -refresh-only", "apply -refresh-only")

@@ -19,8 +19,8 @@ const (
 	tuple
 )
 
-// A typ is the type that an expression is generated for. What terraform makes of the expression may be looser: a list may be a tuple,
-// a map an object, until something converts it.
+// A typ is the type that an expression is generated for. What terraform makes of the expression may be looser: a list
+// may be a tuple, a map an object, until something converts it.
 type typ struct {
 	kind  kind
 	elem  *typ     // of list, set, mapping
@@ -115,15 +115,18 @@ func (g *gen) typ(depth int) *typ {
 func (g *gen) valueType() *typ {
 	if g.chance(15) {
 		return pick(g, []*typ{
-			{kind: set, elem: textSet}, {kind: set, elem: &typ{kind: object, names: []string{"a", "b"}, parts: []*typ{textType, numberType}}},
-			mapOf(textSet), listOf(mapOf(textType)), {kind: set, elem: &typ{kind: tuple, parts: []*typ{textType, boolType}}}, mapOf(mapOf(numberType)),
+			{kind: set, elem: textSet}, {kind: set, elem: &typ{kind: object, names: []string{"a", "b"}, parts: []*typ{
+				textType, numberType}}},
+			mapOf(textSet), listOf(mapOf(textType)),
+			{kind: set, elem: &typ{kind: tuple, parts: []*typ{textType, boolType}}}, mapOf(mapOf(numberType)),
 		})
 	}
 	return g.typ(3)
 }
 
 var (
-	texts   = []string{`"a"`, `"b"`, `"c"`, `"x y"`, `"é"`, `""`, `"q\"r"`, `"l1\nl2"`, `"$${x}"`, `"10"`, `"true"`, `"A-b_c"`, `"longer than the others"`}
+	texts = []string{`"a"`, `"b"`, `"c"`, `"x y"`, `"é"`, `""`, `"q\"r"`, `"l1\nl2"`, `"$${x}"`, `"10"`, `"true"`,
+		`"A-b_c"`, `"longer than the others"`}
 	numbers = []string{"0", "1", "2", "3", "-1", "1.5", "10", "100000000000000000000", "0.1"}
 	keys    = []string{"a", "b", "c", "k-1", "x y", "0"}
 )
@@ -183,7 +186,8 @@ func (g *gen) construct(t *typ, may flags, part func(*typ) *expr) *expr {
 	return joined("[", items, ", ", "]")
 }
 
-// some returns how many elements a collection gets. One in another is not empty: terraform could not tell the type that both have.
+// some returns how many elements a collection gets. One in another is not empty: terraform could not tell the type that
+// both have.
 func (g *gen) some(most int) int {
 	if g.nested > 0 {
 		return 1 + g.r.IntN(most)
@@ -200,5 +204,7 @@ func (g *gen) inCollection(part func(*typ) *expr, t *typ) *expr {
 
 // has reports whether a type or a part of it is one that want accepts.
 func (t *typ) has(want func(*typ) bool) bool {
-	return want(t) || t.elem != nil && t.elem.has(want) || slices.ContainsFunc(t.parts, func(p *typ) bool { return p.has(want) })
+	return want(t) || t.elem != nil && t.elem.has(want) || slices.ContainsFunc(t.parts, func(p *typ) bool {
+		return p.has(want)
+	})
 }

@@ -43,7 +43,8 @@ func TestDocumentedConfigurationWorks(t *testing.T) {
 		t.Fatal("docs/providers-in-go.md has no main.tf")
 	}
 	config = strings.Replace(config, `"my-notes"`, fmt.Sprintf("%q", t.TempDir()), 1)
-	schematest.Run(t, schematest.Case{Provider: Provider, Steps: []schematest.Step{{Config: config, Check: schematest.Output("words", 2)}}})
+	schematest.Run(t, schematest.Case{Provider: Provider, Steps: []schematest.Step{
+		{Config: config, Check: schematest.Output("words", 2)}}})
 }
 
 // The reference names every field that an author can set.
@@ -56,7 +57,8 @@ func TestReferenceIsComplete(t *testing.T) {
 	for _, word := range regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(reference, -1) {
 		named[word[1]] = true
 	}
-	for _, v := range []any{schema.Provider{}, schema.Resource{}, schema.ResourceImporter{}, schema.Schema{}, schema.Function{}, schema.Parameter{},
+	for _, v := range []any{schema.Provider{}, schema.Resource{}, schema.ResourceImporter{}, schema.Schema{},
+		schema.Function{}, schema.Parameter{},
 		schema.EphemeralResource{}, schema.ResourceIdentity{}, schematest.Case{}, schematest.Step{}} {
 		for field := range reflect.TypeOf(v).Fields() {
 			if field.IsExported() && !named[field.Name] && !named[strings.TrimSuffix(field.Name, "Context")] {

@@ -38,7 +38,8 @@ func resourceNote() *schema.Resource {
 		Delete:      func(d *schema.ResourceData, meta interface{}) error { return os.Remove(file(d.Id(), meta)) },
 		Importer:    &schema.ResourceImporter{State: schema.ImportStatePassthrough},
 		Schema: map[string]*schema.Schema{
-			"title": {Type: schema.TypeString, Required: true, ForceNew: true, Description: "The title. Another one makes another note."},
+			"title": {Type: schema.TypeString, Required: true, ForceNew: true,
+				Description: "The title. Another one makes another note."},
 			"text":  {Type: schema.TypeString, Required: true, Description: "What the note says."},
 			"words": {Type: schema.TypeInt, Computed: true, Description: "How many words that are."},
 		},

@@ -1,12 +1,12 @@
 // Package applying performs a plan: exactly its actions, in an order that its edges allow, each at most once.
 //
-// It walks the configuration again, now with the values that become known, over a graph that stands before the first node runs:
-// module instances come from the plan, and the plan's steps are added as nodes and edges. The node of a block writes the instances that
-// the plan changes; destroy steps have nodes of their own.
+// It walks the configuration again, now with the values that become known, over a graph that stands before the first
+// node runs: module instances come from the plan, and the plan's steps are added as nodes and edges. The node of a
+// block writes the instances that the plan changes; destroy steps have nodes of their own.
 //
-// Around every provider call stands the journal: an intent is durable before the call leaves, its result before anything that
-// depends on it begins. Objects that exist in the state alone need neither. The first error of the journal stops everything:
-// nothing new begins, what is under way is awaited and recorded.
+// Around every provider call stands the journal: an intent is durable before the call leaves, its result before
+// anything that depends on it begins. Objects that exist in the state alone need neither. The first error of the
+// journal stops everything: nothing new begins, what is under way is awaited and recorded.
 package applying
 
 import (
@@ -65,8 +65,10 @@ type Options struct {
 // Counts tells how many objects were added, changed, destroyed and read.
 type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten int }
 
-// Run applies the plan into the journal. ctx stops the start of anything new; calls carries the cancellation of calls under way.
-func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers Providers, journal state.Journal, o Options) (Counts, diag.List) {
+// Run applies the plan into the journal. ctx stops the start of anything new; calls carries the cancellation of calls
+// under way.
+func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers Providers, journal state.Journal,
+	o Options) (Counts, diag.List) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &applier{
@@ -95,8 +97,10 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	}
 	in := eval.Inputs{
 		Functions: o.Functions, Variables: o.Variables, Workspace: p.Workspace, Cwd: o.Cwd, Applying: true,
-		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets, Lenient: p.Mode == plan.Destroy,
-		Only: targets.Inputs(), Partial: targets != nil, Hold: a.holding(), InUse: map[addr.AbsProviderConfig]bool{}, StandIns: o.StandIns,
+		Expansions: eval.Expansions(p.Expansions), Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
+		Lenient: p.Mode == plan.Destroy,
+		Only:    targets.Inputs(), Partial: targets != nil, Hold: a.holding(), InUse: map[addr.AbsProviderConfig]bool{},
+		StandIns: o.StandIns,
 	}
 	for _, c := range p.Changes {
 		in.InUse[c.Provider] = true
@@ -116,21 +120,27 @@ func Run(ctx, calls context.Context, prog *eval.Program, p *plan.Plan, providers
 	diags = a.walk.Diagnostics().Extend(unwritten(p))
 	if len(p.Targets) > 0 {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
-			"The plan was made with -target, so other changes that the configuration asks for may be left, and output values may be out of date. Run plan again to see what is left.\n\nThe option is there for exceptional situations, such as getting out of an error.")
+			"The plan was made with -target, so other changes that the configuration asks for may be left, and "+
+				"output values may be out of date. Run plan again to see what is left.\n\nThe option is there for "+
+				"exceptional situations, such as getting out of an error.")
 	}
 	if err != nil && !diags.HasErrors() {
-		diags = diags.Errorf(nil, "Apply was interrupted", "Operations that were under way have ended and are recorded in the state; nothing new was started. Run apply again to do the rest.")
+		diags = diags.Errorf(nil, "Apply was interrupted", "Operations that were under way have ended and are "+
+			"recorded in the state; nothing new was started. Run apply again to do the rest.")
 	}
 	return a.counts, diags
 }
 
-// unwritten reports changes that stand on generated configuration: the objects have been imported, but the blocks have to be looked at, and
-// become part of the configuration, before anything is done about them.
+// unwritten reports changes that stand on generated configuration: the objects have been imported, but the blocks have
+// to be looked at, and become part of the configuration, before anything is done about them.
 func unwritten(p *plan.Plan) (diags diag.List) {
 	for _, c := range p.Changes {
 		if c.GeneratedConfig != "" && c.Action != plan.NoOp {
-			diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Generated configuration is not in use yet", Address: c.Object.String(),
-				Detail: "The object has been imported, but it differs from the block that was generated for it (what is sensitive is left out of it, for example). Review the block, make it part of the configuration, and run plan again."})
+			diags = diags.Append(&diag.Diagnostic{
+				Severity: diag.Error, Summary: "Generated configuration is not in use yet", Address: c.Object.String(),
+				Detail: "The object has been imported, but it differs from the block that was generated for it (what " +
+					"is sensitive is left out of it, for example). Review the block, make it part of the " +
+					"configuration, and run plan again."})
 		}
 	}
 	return diags
@@ -170,7 +180,8 @@ func (a *applier) holding() eval.Hold {
 	return eval.HoldDependents
 }
 
-// excludes reports whether the plan leaves an instance alone. It may have been named and be planned nevertheless, to be imported.
+// excludes reports whether the plan leaves an instance alone. It may have been named and be planned nevertheless, to be
+// imported.
 func (a *applier) excludes(inst addr.AbsResourceInstance, c *plan.Change) bool {
 	return c == nil && a.exclude.Contains(inst)
 }
@@ -189,7 +200,9 @@ func (a *applier) addSteps() {
 			deps = a.providerNode(deps, a.plan.Changes[c].Provider)
 		}
 		ids[i] = r.Add(func(n *graph.Node) error {
-			n.Fan(len(s.Changes), func(i int) error { return a.remove(a.plan.Changes[s.Changes[i]], s.Kind == plan.Dispose) }, nil)
+			n.Fan(len(s.Changes), func(i int) error {
+				return a.remove(a.plan.Changes[s.Changes[i]], s.Kind == plan.Dispose)
+			}, nil)
 			return nil
 		}, deps...)
 	}
@@ -224,7 +237,7 @@ func (a *applier) providerNode(deps []graph.ID, cfg addr.AbsProviderConfig) []gr
 	return append(deps, id)
 }
 
-// steps gives the only instance of a module that has provider configurations: such modules are not repeated.
+// steps returns the only instance of a module that has provider configurations: such modules are not repeated.
 func steps(m addr.Module) []addr.Step {
 	var out []addr.Step
 	for _, c := range m.Calls() {
@@ -265,21 +278,23 @@ func (a *applier) finish(complete bool) {
 	}
 }
 
-// dropData gives up the data sources of what was to be destroyed as a whole. Until then provider configurations could refer to them.
+// dropData returns up the data sources of what was to be destroyed as a whole. Until then provider configurations could
+// refer to them.
 func (a *applier) dropData() (edits []state.Edit) {
 	for _, r := range a.journal.Working().State().Resources() {
 		if r.Addr.Resource.Mode != addr.Data {
 			continue
 		}
 		for _, key := range r.Keys() {
-			edits = append(edits, state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: r.Addr.Instance(key)}}})
+			edits = append(edits, state.Edit{
+				Drop: &state.DropObject{Addr: addr.Object{Instance: r.Addr.Instance(key)}}})
 		}
 	}
 	return edits
 }
 
-// checkResults joins what this walk found with what the plan had found: nothing has changed since a plan that only looked, and of what this walk
-// did not judge, the result is unknown.
+// checkResults joins what this walk found with what the plan had found: nothing has changed since a plan that only
+// looked, and of what this walk did not judge, the result is unknown.
 func (a *applier) checkResults() []state.CheckResult {
 	if a.plan.Mode == plan.RefreshOnly {
 		return a.plan.Checks
@@ -335,12 +350,15 @@ func (a *applier) RootOutput(s *eval.Slot, v cty.Value) error {
 		case !ctyfast.WhollyKnown(unmarked) && (len(a.plan.Targets) > 0 || a.plan.Mode == plan.RefreshOnly):
 			unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out, or that do not exist yet
 		case !ctyfast.WhollyKnown(unmarked):
-			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of output %q is still unknown after apply. This is a bug in a provider or in the engine; the former value is kept.", s.Name))
+			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of "+
+				"output %q is still unknown after apply. This is a bug in a provider or in the engine; the former "+
+				"value is kept.", s.Name))
 		}
 		set.Value = &state.Output{Value: unmarked, Sensitive: s.Output.Sensitive}
 	}
 	old := a.journal.Working().Output(s.Name)
-	if old != nil && set.Value != nil && old.Sensitive == set.Value.Sensitive && ctyfast.RawEquals(old.Value, set.Value.Value) || old == nil && set.Value == nil {
+	if old != nil && set.Value != nil && old.Sensitive == set.Value.Sensitive &&
+		ctyfast.RawEquals(old.Value, set.Value.Value) || old == nil && set.Value == nil {
 		return nil
 	}
 	return a.record(state.Edit{Output: set})
@@ -358,8 +376,8 @@ func (a *applier) record(edits ...state.Edit) error {
 	return nil
 }
 
-// unstorable reports a value that cannot be written down, as a problem of its object or output: the journal is in order. An operation that
-// such a value came of stays in flight.
+// unstorable reports a value that cannot be written down, as a problem of its object or output: the journal is in
+// order. An operation that such a value came of stays in flight.
 func (a *applier) unstorable(err error, edits ...state.Edit) error {
 	encoding := (*state.EncodingError)(nil)
 	if !errors.As(err, &encoding) {
@@ -394,11 +412,13 @@ func (a *applier) breakdown(err error) error {
 
 func journalBroken(err error) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot record what was done",
-		"Writing the state's journal failed: %s. Nothing new is started; operations under way are awaited and saved as far as possible. Make room or repair the file system, then run apply again.", err)
+		"Writing the state's journal failed: %s. Nothing new is started; operations under way are awaited and saved "+
+			"as far as possible. Make room or repair the file system, then run apply again.", err)
 }
 
-// slot waits for one of the slots for provider calls. Once the run is being stopped there are none any more: what waits has not
-// begun, so it must not. An operation takes its slot before its intent, so that nothing is announced that does not begin.
+// slot waits for one of the slots for provider calls. Once the run is being stopped there are none any more: what waits
+// has not begun, so it must not. An operation takes its slot before its intent, so that nothing is announced that does
+// not begin.
 func (a *applier) slot() (release func(), err error) {
 	select {
 	case <-a.ctx.Done():
@@ -424,7 +444,7 @@ func (a *applier) call(f func()) error {
 	return nil
 }
 
-// provider gives a configured provider, or reports why there is none.
+// provider returns a configured provider, or reports why there is none.
 func (a *applier) provider(cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema, error) {
 	inst, diags := a.providers.Get(a.calls, cfg)
 	if err := a.walk.Report(a.prog.LocateProvider(cfg, diags)); err != nil {
@@ -437,8 +457,9 @@ func (a *applier) provider(cfg addr.AbsProviderConfig) (provider.Provider, *prov
 	return inst, schema, a.walk.Report(diags)
 }
 
-// providerOf gives what answers for an instance, which need not be the provider of its configuration.
-func (a *applier) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema, error) {
+// providerOf returns what answers for an instance, which need not be the provider of its configuration.
+func (a *applier) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider,
+	*provider.Schema, error) {
 	prov, schema, err := a.provider(cfg)
 	return a.walk.Inputs.ProviderOf(inst, cfg, prov), schema, err
 }
@@ -484,7 +505,8 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// withOrphans gives the instances of a block, with those that exist though the configuration does not want them any more.
+// withOrphans returns the instances of a block, with those that exist though the configuration does not want them any
+// more.
 func (a *applier) withOrphans(b *eval.Block, exp eval.Expansion) []addr.Key {
 	keys := slices.Clip(exp.Keys)
 	if stored := a.journal.Working().State().Resource(b.Addr()); stored != nil && b.Config().Addr.Mode == addr.Managed {
@@ -510,7 +532,8 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 	}
 	switch c.Action {
 	case plan.NoOp:
-		return value.MarkAt(c.After.Value, value.Sensitive, c.After.Sensitive), a.walk.Report(b.Recheck(key, c.After.Value))
+		return value.MarkAt(c.After.Value, value.Sensitive, c.After.Sensitive),
+			a.walk.Report(b.Recheck(key, c.After.Value))
 	case plan.Delete, plan.Forget:
 		// While everything is destroyed, provider configurations still refer to what was.
 		return value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive), nil
@@ -520,7 +543,8 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 	return a.write(b, key, c)
 }
 
-// tookOver tells of an import. The object is in the state already: with what looking at the world changed it is recorded first of all.
+// tookOver tells of an import. The object is in the state already: with what looking at the world changed it is
+// recorded first of all.
 func (a *applier) tookOver(c *plan.Change) {
 	id := event.ID{Key: "id", Value: c.Importing.Shown()}
 	a.opts.Events.Send(event.ImportStart{Object: c.Object, ID: id})
@@ -528,7 +552,7 @@ func (a *applier) tookOver(c *plan.Change) {
 	a.count(func(n *Counts) { n.Imported++ })
 }
 
-// stored gives the value of an instance that the plan does not mention: a data source that was read while planning.
+// stored returns the value of an instance that the plan does not mention: a data source that was read while planning.
 func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	o := a.journal.Working().Object(addr.Object{Instance: inst})
@@ -539,8 +563,10 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 		if a.plan.Mode != plan.Normal {
 			return cty.DynamicVal, nil
 		}
-		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(), "Instance is not in the plan",
-			"The configuration now wants %s, which the plan does not know: count or for_each came to another result than while planning. Make a new plan.", inst))
+		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(),
+			"Instance is not in the plan",
+			"The configuration now wants %s, which the plan does not know: count or for_each came to another result "+
+				"than while planning. Make a new plan.", inst))
 	}
 	v, err := o.Value(b.Slot.Type.Block.ImpliedType())
 	if err != nil {
@@ -557,7 +583,8 @@ func (a *applier) operation(o addr.Object, action plan.Action, id event.ID, f fu
 	if after.Key == "" {
 		after = id
 	}
-	a.opts.Events.Send(event.OperationDone{Object: o, Action: action, ID: after, Elapsed: time.Since(started), Failed: !ok})
+	a.opts.Events.Send(event.OperationDone{Object: o, Action: action, ID: after, Elapsed: time.Since(started),
+		Failed: !ok})
 }
 
 func (a *applier) count(f func(c *Counts)) {

@@ -60,7 +60,8 @@ type lab struct {
 }
 
 func (l *lab) Schema(context.Context) (*provider.Schema, diag.List) {
-	return &provider.Schema{Provider: &provider.Block{}, Resources: map[string]*provider.ResourceType{"lab_thing": {Block: labBlock}}}, nil
+	return &provider.Schema{Provider: &provider.Block{}, Resources: map[string]*provider.ResourceType{
+		"lab_thing": {Block: labBlock}}}, nil
 }
 
 func (l *lab) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
@@ -161,7 +162,8 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	h := &history{}
-	return &site{t: t, h: h, lab: &lab{h: h, answer: map[string]func(provider.ApplyRequest) provider.ApplyResponse{}}, store: mem.New(), breaks: -1}
+	return &site{t: t, h: h, lab: &lab{h: h, answer: map[string]func(provider.ApplyRequest) provider.ApplyResponse{}},
+		store: mem.New(), breaks: -1}
 }
 
 func (s *site) state() *state.State {
@@ -181,7 +183,8 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 	s.t.Helper()
 	s.h.lines = nil
 	ctx := context.Background()
-	cfg, diags := config.Load(ctx, config.Options{Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(src)}), LanguageVersion: state.LanguageVersion})
+	cfg, diags := config.Load(ctx, config.Options{
+		Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(src)}), LanguageVersion: state.LanguageVersion})
 	if diags.HasErrors() {
 		s.t.Fatal(diags.Err())
 	}
@@ -202,7 +205,8 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 	}
 	defer session.Unlock()
 	p, diags := planning.Run(ctx, ctx, prog, session.Snapshot().State, registry.NewPool(), planning.Options{
-		Functions: eval.Functions{Table: funcs.Table(funcs.Options{Pure: true})}, Events: event.Discard, Parallelism: 4, Now: time.Unix(0, 0),
+		Functions: eval.Functions{Table: funcs.Table(funcs.Options{Pure: true})}, Events: event.Discard, Parallelism: 4,
+		Now:        time.Unix(0, 0),
 		DeposedKey: func() addr.DeposedKey { return "00000001" },
 	})
 	if diags.HasErrors() {
@@ -213,7 +217,9 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 		s.t.Fatal(err)
 	}
 	w := &watched{Journal: journal, h: s.h, names: map[string]string{}, left: s.breaks}
-	counts, diags := applying.Run(ctx, ctx, prog, p, registry.NewPool(), w, applying.Options{Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4, RunID: "run"})
+	counts, diags := applying.Run(ctx, ctx, prog, p, registry.NewPool(), w, applying.Options{
+		Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4,
+		RunID: "run"})
 	if err := journal.Close(ctx); err != nil {
 		s.t.Fatal(err)
 	}
@@ -281,7 +287,8 @@ func TestIntentIsDurableBeforeTheCallAndResultBeforeDependents(t *testing.T) {
 	if _, _, diags := s.run(chain); diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	order := []string{"intent create lab_thing.a", "apply a", "result lab_thing.a", "intent create lab_thing.b", "apply b", "result lab_thing.b", "apply c0"}
+	order := []string{"intent create lab_thing.a", "apply a", "result lab_thing.a", "intent create lab_thing.b",
+		"apply b", "result lab_thing.b", "apply c0"}
 	for i := 1; i < len(order); i++ {
 		if before, after := s.h.index(order[i-1]), s.h.index(order[i]); before < 0 || before > after {
 			t.Errorf("%q must come before %q: %v", order[i-1], order[i], s.h.lines)
@@ -295,7 +302,8 @@ func TestFailedCreationWithAnObjectIsStoredAsTaintedAndReplaced(t *testing.T) {
 	s.lab.answer["a"] = func(req provider.ApplyRequest) provider.ApplyResponse {
 		vals := req.Planned.AsValueMap()
 		vals["id"], vals["size"] = cty.StringVal("half"), cty.NullVal(cty.Number)
-		return provider.ApplyResponse{State: cty.ObjectVal(vals), Diagnostics: diag.List{}.Errorf(nil, "Half way", "The object exists but is not whole.")}
+		return provider.ApplyResponse{State: cty.ObjectVal(vals), Diagnostics: diag.List{}.Errorf(nil, "Half way",
+			"The object exists but is not whole.")}
 	}
 	_, _, diags := s.run(chain)
 	if !diags.HasErrors() || diags[0].Address != "lab_thing.a" {
@@ -310,7 +318,8 @@ func TestFailedCreationWithAnObjectIsStoredAsTaintedAndReplaced(t *testing.T) {
 	}
 	delete(s.lab.answer, "a")
 	p, counts, diags := s.run(chain)
-	if diags.HasErrors() || counts.Added != 5 || counts.Destroyed != 1 || p.Changes[0].Reason != plan.ReplaceBecauseTainted {
+	if diags.HasErrors() || counts.Added != 5 || counts.Destroyed != 1 ||
+		p.Changes[0].Reason != plan.ReplaceBecauseTainted {
 		t.Errorf("counts %+v, diagnostics %v", counts, diags)
 	}
 }
@@ -322,18 +331,22 @@ func TestFailedUpdateKeepsWhatTheProviderSaysExists(t *testing.T) {
 		return provider.ApplyResponse{State: req.Prior, Diagnostics: diag.List{}.Errorf(nil, "Quota exceeded", "No.")}
 	}
 	_, _, diags := s.run("resource \"lab_thing\" \"a\" {\n  name  = \"a\"\n  value = \"new\"\n}")
-	if o := s.object("lab_thing.a"); !diags.HasErrors() || o == nil || o.Status != state.Ready || strings.Contains(string(o.Attributes), "new") {
+	if o := s.object("lab_thing.a"); !diags.HasErrors() || o == nil || o.Status != state.Ready ||
+		strings.Contains(string(o.Attributes), "new") {
 		t.Errorf("stored %+v, diagnostics %v", o, diags)
 	}
 }
 
 func TestFailedDeletionKeepsTheObjectWhateverTheAnswerHolds(t *testing.T) {
-	for title, answer := range map[string]cty.Value{"no object": cty.NilVal, "a null object": cty.NullVal(labBlock.ImpliedType())} {
+	for title, answer := range map[string]cty.Value{
+		"no object": cty.NilVal, "a null object": cty.NullVal(labBlock.ImpliedType())} {
 		s := newSite(t)
 		s.run(`resource "lab_thing" "a" { name = "a" }`)
-		s.lab.answer = map[string]func(provider.ApplyRequest) provider.ApplyResponse{"delete a": func(provider.ApplyRequest) provider.ApplyResponse {
-			return provider.ApplyResponse{State: answer, Diagnostics: diag.List{}.Errorf(nil, "Forbidden", "You may not delete this.")}
-		}}
+		s.lab.answer = map[string]func(provider.ApplyRequest) provider.ApplyResponse{
+			"delete a": func(provider.ApplyRequest) provider.ApplyResponse {
+				return provider.ApplyResponse{State: answer, Diagnostics: diag.List{}.Errorf(nil, "Forbidden",
+					"You may not delete this.")}
+			}}
 		if _, _, diags := s.run(""); !diags.HasErrors() {
 			t.Errorf("%s: the failure was not reported", title)
 		}
@@ -399,8 +412,10 @@ func TestInterruptAwaitsWhatRunsAndStartsNothingNew(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		return provider.ApplyResponse{State: done(req)}
 	}
-	cfg, _ := config.Load(ctx, config.Options{Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(chain)}), LanguageVersion: state.LanguageVersion})
-	registry := host.NewRegistry(context.Background(), map[addr.Provider]provider.Factory{addr.DefaultProvider("lab"): func(context.Context) (provider.Provider, error) { return s.lab, nil }})
+	cfg, _ := config.Load(ctx, config.Options{Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(chain)}),
+		LanguageVersion: state.LanguageVersion})
+	registry := host.NewRegistry(context.Background(), map[addr.Provider]provider.Factory{
+		addr.DefaultProvider("lab"): func(context.Context) (provider.Provider, error) { return s.lab, nil }})
 	prog, _ := eval.New(cfg, registry)
 	ws, _ := s.store.Workspace(state.DefaultWorkspace)
 	session, err := ws.Lock(context.Background(), state.LockRequest{})
@@ -408,19 +423,24 @@ func TestInterruptAwaitsWhatRunsAndStartsNothingNew(t *testing.T) {
 		t.Fatal(err)
 	}
 	background := context.Background()
-	p, _ := planning.Run(background, background, prog, nil, registry.NewPool(), planning.Options{Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4, DeposedKey: func() addr.DeposedKey { return "00000001" }})
+	p, _ := planning.Run(background, background, prog, nil, registry.NewPool(), planning.Options{
+		Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4,
+		DeposedKey: func() addr.DeposedKey { return "00000001" }})
 	journal, err := session.Begin(background, state.RunInfo{ID: "run"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, diags := applying.Run(ctx, background, prog, p, registry.NewPool(), journal, applying.Options{Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4, RunID: "run"})
+	_, diags := applying.Run(ctx, background, prog, p, registry.NewPool(), journal, applying.Options{
+		Functions: eval.Functions{Table: funcs.Table(funcs.Options{})}, Events: event.Discard, Parallelism: 4,
+		RunID: "run"})
 	if err := journal.Close(background); err != nil {
 		t.Fatal(err)
 	}
 	if err := session.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	if s.object("lab_thing.a") == nil || s.object("lab_thing.b") != nil || !strings.Contains(fmt.Sprint(diags.Err()), "interrupted") {
+	if s.object("lab_thing.a") == nil || s.object("lab_thing.b") != nil || !strings.Contains(fmt.Sprint(diags.Err()),
+		"interrupted") {
 		t.Errorf("a: %v, b: %v, diagnostics %v", s.object("lab_thing.a"), s.object("lab_thing.b"), diags)
 	}
 }

@@ -22,7 +22,10 @@ func (a *applier) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	}
 	var diags diag.List
 	v := cty.DynamicVal
-	if err := a.call(func() { v, diags = a.ephemerals.Open(inst, prov, b.Slot.Type.Block, config, client) }); err != nil {
+	if err := a.call(func() {
+		v, diags = a.ephemerals.Open(inst, prov, b.Slot.Type.Block, config,
+			client)
+	}); err != nil {
 		return cty.DynamicVal, err
 	}
 	if err := a.walk.Report(b.Locate(diags, key)); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// provision runs the provisioners of an object that has just been created. The state holds it as tainted until the last of them has
-// ended; the intent makes that durable before the first one begins.
+// provision runs the provisioners of an object that has just been created. The state holds it as tainted until the last
+// of them has ended; the intent makes that durable before the first one begins.
 func (w *writing) provision(v cty.Value) error {
 	list := w.b.Slot.When(config.WhenCreate)
 	if w.action != plan.Create || len(list) == 0 {
@@ -43,8 +43,8 @@ func (w *writing) provision(v cty.Value) error {
 	})
 }
 
-// unprovision runs the provisioners for the end of an object. A tainted one never came so far as to need them, and a deposed one has a
-// successor that uses what they would take down.
+// unprovision runs the provisioners for the end of an object. A tainted one never came so far as to need them, and a
+// deposed one has a successor that uses what they would take down.
 func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Object) error {
 	if o.Deposed != "" || stored.Status == state.Tainted {
 		return nil
@@ -65,10 +65,13 @@ func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Objec
 	}, func() ([]state.Edit, error) { return nil, nil })
 }
 
-// provisioning runs provisioners one after the other as one operation of the journal, which ends with the edits of done if all went well.
-func (a *applier) provisioning(o addr.Object, cfg addr.AbsProviderConfig, list []*eval.Provisioner, configOf func(*eval.Provisioner) (cty.Value, diag.List), done func() ([]state.Edit, error)) error {
+// provisioning runs provisioners one after the other as one operation of the journal, which ends with the edits of done
+// if all went well.
+func (a *applier) provisioning(o addr.Object, cfg addr.AbsProviderConfig, list []*eval.Provisioner,
+	configOf func(*eval.Provisioner) (cty.Value, diag.List), done func() ([]state.Edit, error)) error {
 	op := a.operationID()
-	if err := a.journal.Intent(state.Intent{ID: op, Object: o, Action: state.ActionProvision, Provider: cfg, Started: time.Now().UTC()}); err != nil {
+	if err := a.journal.Intent(state.Intent{ID: op, Object: o, Action: state.ActionProvision, Provider: cfg,
+		Started: time.Now().UTC()}); err != nil {
 		return a.breakdown(err)
 	}
 	for _, p := range list {
@@ -97,7 +100,9 @@ func (a *applier) runProvisioner(o addr.Object, p *eval.Provisioner, config cty.
 	typ, at := p.Config.Type, p.At()
 	unmarked, marks := value.UnmarkDeep(config)
 	if !ctyfast.WhollyKnown(unmarked) {
-		return a.walk.Report(diag.List{}.Errorf(&at, "Unknown value in a provisioner", "An argument of the %s provisioner of %s is not known although everything it depends on has been applied. This is a bug in a provider or in the engine.", typ, o))
+		return a.walk.Report(diag.List{}.Errorf(&at, "Unknown value in a provisioner", "An argument of the %s "+
+			"provisioner of %s is not known although everything it depends on has been applied. This is a bug in a "+
+			"provider or in the engine.", typ, o))
 	}
 	a.opts.Events.Send(event.ProvisionStart{Object: o, Type: typ})
 	a.opts.Secrets.Add(unmarked, marks.Sensitive)
@@ -113,7 +118,8 @@ func (a *applier) runProvisioner(o addr.Object, p *eval.Provisioner, config cty.
 	if err == nil || p.Config.Continue && a.calls.Err() == nil {
 		return nil
 	}
-	d := &diag.Diagnostic{Severity: diag.Error, Summary: typ + " provisioner error", Subject: &at, Address: o.Instance.String()}
+	d := &diag.Diagnostic{Severity: diag.Error, Summary: typ + " provisioner error", Subject: &at,
+		Address: o.Instance.String()}
 	var wrong *provision.ArgumentError
 	if errors.As(err, &wrong) {
 		d.Summary = fmt.Sprintf("Invalid %s provisioner %s", typ, wrong.Name)

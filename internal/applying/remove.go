@@ -17,7 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// remove deletes or forgets the object that a change gives up: the current one, a deposed one, or the one that a replacement has deposed.
+// remove deletes or forgets the object that a change gives up: the current one, a deposed one, or the one that a
+// replacement has deposed.
 func (a *applier) remove(c *plan.Change, dispose bool) error {
 	o := c.Object
 	if dispose && c.Action == plan.CreateThenDelete {
@@ -33,11 +34,14 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 	}
 	stored := a.journal.Working().Object(o)
 	if stored == nil {
-		return a.walk.Report(diag.List{}.Errorf(nil, "Object to delete is not in the state", "The plan deletes %s, but the state does not hold it. Make a new plan.", o))
+		return a.walk.Report(diag.List{}.Errorf(nil, "Object to delete is not in the state",
+			"The plan deletes %s, but the state does not hold it. Make a new plan.", o))
 	}
 	rt := schema.Resources[o.Instance.Resource.Type]
 	if rt == nil {
-		return a.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state", "Provider %s has no resource type %q any more, so %s cannot be deleted.", c.Provider.Provider.ForDisplay(), o.Instance.Resource.Type, o))
+		return a.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
+			"Provider %s has no resource type %q any more, so %s cannot be deleted.", c.Provider.Provider.ForDisplay(),
+			o.Instance.Resource.Type, o))
 	}
 	meta, err := a.meta(a.prog.ResourceSlot(o.Instance.Config()))
 	if err != nil {
@@ -56,21 +60,24 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 	release = sync.OnceFunc(release)
 	defer release()
 	var failed error
-	a.operation(o, plan.Delete, a.identify(rt.Block, c.Before.Value, value.MarkedPaths{Sensitive: c.Before.Sensitive}), func() (event.ID, bool) {
-		if failed = a.unprovision(o, c, stored); failed != nil {
-			return event.ID{}, false
-		}
-		var op string
-		if op, failed = a.intent(o, plan.Delete, c.Provider, schema, null, c.Type); failed != nil {
-			return event.ID{}, false
-		}
-		resp := prov.Apply(event.InObject(a.calls, o), provider.ApplyRequest{
-			Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null, PlannedPrivate: private, Meta: meta, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
+	a.operation(o, plan.Delete, a.identify(rt.Block, c.Before.Value, value.MarkedPaths{Sensitive: c.Before.Sensitive}),
+		func() (event.ID, bool) {
+			if failed = a.unprovision(o, c, stored); failed != nil {
+				return event.ID{}, false
+			}
+			var op string
+			if op, failed = a.intent(o, plan.Delete, c.Provider, schema, null, c.Type); failed != nil {
+				return event.ID{}, false
+			}
+			resp := prov.Apply(event.InObject(a.calls, o), provider.ApplyRequest{
+				Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null, Config: null,
+				PlannedPrivate: private,
+				Meta:           meta, Intent: state.Token(state.RunInfo{ID: a.opts.RunID}, op),
+			})
+			release()
+			failed = a.removed(o, c, rt, stored, op, resp)
+			return event.ID{}, failed == nil
 		})
-		release()
-		failed = a.removed(o, c, rt, stored, op, resp)
-		return event.ID{}, failed == nil
-	})
 	if failed == nil {
 		a.count(func(n *Counts) { n.Destroyed++ })
 	}
@@ -78,7 +85,8 @@ func (a *applier) remove(c *plan.Change, dispose bool) error {
 }
 
 // removed judges the answer to a deletion and records it.
-func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceType, stored *state.Object, op string, resp provider.ApplyResponse) error {
+func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceType, stored *state.Object, op string,
+	resp provider.ApplyResponse) error {
 	diags := resp.Diagnostics.InAddress(o.String())
 	v := resp.State
 	if v == cty.NilVal {
@@ -87,25 +95,30 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 	edit := state.Edit{Drop: &state.DropObject{Addr: o}}
 	switch {
 	case len(value.Conforms(rt.Block, v)) > 0:
-		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider produced invalid object", value.Conforms(rt.Block, v)))
+		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider produced invalid object",
+			value.Conforms(rt.Block, v)))
 		return a.keepAfter(op, diags)
 	case !v.IsKnown():
 		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider returned invalid result object after apply",
-			[]value.PathError{{Problem: "the object is unknown as a whole, so that nobody can tell whether it still exists"}}))
+			[]value.PathError{
+				{Problem: "the object is unknown as a whole, so that nobody can tell whether it still exists"}}))
 		return a.keepAfter(op, diags)
 	case v.IsNull() && diags.HasErrors():
-		// Many providers answer a failure with no object at all: it may well exist, and dropping it here would lose it. If it is gone, the
-		// next refresh finds out.
+		// Many providers answer a failure with no object at all: it may well exist, and dropping it here would lose it.
+		// If it is gone, the next refresh finds out.
 		return a.keepAfter(op, diags)
 	case !v.IsNull():
 		if !diags.HasErrors() {
 			diags = diags.Errorf(nil, "Provider returned invalid result object after apply",
-				"After applying a deletion of %s, the provider %s returned an object that still exists. "+value.ProviderBug, o, c.Provider.Provider.ForDisplay())
+				"After applying a deletion of %s, the provider %s returned an object that still exists. "+
+					value.ProviderBug, o, c.Provider.Provider.ForDisplay())
 		}
-		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider produced invalid object", value.CheckWriteOnly(rt.Block, v)))
+		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider produced invalid object",
+			value.CheckWriteOnly(rt.Block, v)))
 		v = value.NullWriteOnly(rt.Block, value.UnknownAsNull(v))
 		next, err := state.NewObject(v, rt.Block.ImpliedType(), state.Object{
-			Status: stored.Status, SchemaVersion: rt.Version, Sensitive: value.SensitivePaths(rt.Block, v, stored.Sensitive), Private: resp.Private,
+			Status: stored.Status, SchemaVersion: rt.Version, Sensitive: value.SensitivePaths(rt.Block, v,
+				stored.Sensitive), Private: resp.Private,
 			Dependencies: stored.Dependencies, CreateBeforeDestroy: stored.CreateBeforeDestroy,
 			IdentityVersion: stored.IdentityVersion, Identity: stored.Identity,
 		})
@@ -150,7 +163,8 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	var v cty.Value
 	var failed error
 	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
-		resp := w.prov.ReadData(event.InObject(a.calls, c.Object), provider.ReadDataRequest{Type: w.inst.Resource.Type, Config: w.config, Meta: w.meta, Client: client})
+		resp := w.prov.ReadData(event.InObject(a.calls, c.Object), provider.ReadDataRequest{Type: w.inst.Resource.Type,
+			Config: w.config, Meta: w.meta, Client: client})
 		release()
 		diags := w.place(resp.Diagnostics.Extend(value.Undeferred(c.Object, c.Provider, resp.Deferred)))
 		if !diags.HasErrors() {
@@ -175,7 +189,8 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if !ctyfast.WhollyKnown(v) {
 		return w.marked(v), nil // a check has failed with it; what was read before stays
 	}
-	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v, w.marks.Stored())})
+	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version,
+		Sensitive: value.SensitivePaths(w.block, v, w.marks.Stored())})
 	if err != nil {
 		return cty.DynamicVal, a.walk.Report(diag.FromError("Cannot store "+w.inst.String(), err))
 	}

@@ -46,7 +46,8 @@ type writing struct {
 
 // write creates or updates one object and gives its value, with marks.
 func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
-	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block, planned: c.After.Value, private: c.Private, identity: c.AfterIdentity}
+	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block, planned: c.After.Value,
+		private: c.Private, identity: c.AfterIdentity}
 	w.action, w.prior = plan.Create, cty.NullVal(w.block.ImpliedType())
 	if c.Action == plan.Update {
 		w.action, w.prior = plan.Update, c.Before.Value
@@ -80,7 +81,7 @@ func (w *writing) perform() (cty.Value, error) {
 	return w.sensitivityOnly()
 }
 
-// meta gives what the module of a block says to the provider of the block; the plan has found nothing wrong with it.
+// meta returns what the module of a block says to the provider of the block; the plan has found nothing wrong with it.
 func (a *applier) meta(block *eval.Slot) (cty.Value, error) {
 	m := block.Meta()
 	if m == nil {
@@ -89,7 +90,8 @@ func (a *applier) meta(block *eval.Slot) (cty.Value, error) {
 	return m.Value, a.walk.Report(slices.Clone(m.Problems))
 }
 
-// configuration evaluates a block for one instance whose preconditions hold, for its provider: what it holds is known by now.
+// configuration evaluates a block for one instance whose preconditions hold, for its provider: what it holds is known
+// by now.
 func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.MarkedPaths, error) {
 	if err := a.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err
@@ -103,11 +105,17 @@ func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.M
 		return config, marks, a.walk.Report(b.Storable(key, config))
 	}
 	inst := b.Addr().Instance(key)
-	return cty.DynamicVal, marks, a.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Configuration contains unknown value", Address: inst.String(), Subject: b.Config().DeclRange.Ptr(),
-		Detail: fmt.Sprintf("The configuration of %s still holds values that are not known, although everything it depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", inst, paths(value.UnknownPaths(config)))}})
+	return cty.DynamicVal, marks,
+		a.walk.Report(diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Configuration contains unknown value",
+			Address: inst.String(), Subject: b.Config().DeclRange.Ptr(),
+			Detail: fmt.Sprintf(
+				"The configuration of %s still holds values that are not known, although everything it "+
+					"depends on has been applied. This is a bug in a provider or in the engine. Unknown: %s.", inst,
+				paths(value.UnknownPaths(config)))}})
 }
 
-// settle evaluates the configuration with what is known now and, where that can change the planned value, asks the provider again.
+// settle evaluates the configuration with what is known now and, where that can change the planned value, asks the
+// provider again.
 func (w *writing) settle(key addr.Key) (err error) {
 	if w.config, w.marks, err = w.a.configuration(w.b, key); err != nil {
 		return err
@@ -115,7 +123,8 @@ func (w *writing) settle(key addr.Key) (err error) {
 	w.a.opts.Secrets.Add(w.c.Before.Value, w.c.Before.Sensitive)
 	if w.c.Action == plan.Update {
 		var diags diag.List
-		if w.config, w.marks, diags = w.b.IgnoreChanges(w.prior, w.c.Before.Sensitive, w.config, w.marks); diags.HasErrors() {
+		if w.config, w.marks, diags = w.b.IgnoreChanges(w.prior, w.c.Before.Sensitive, w.config,
+			w.marks); diags.HasErrors() {
 			return w.a.walk.Report(diags)
 		}
 	}
@@ -125,14 +134,16 @@ func (w *writing) settle(key addr.Key) (err error) {
 	var resp provider.PlanResponse
 	stopped := w.a.call(func() {
 		resp = w.prov.Plan(event.InObject(w.a.calls, w.c.Object), provider.PlanRequest{
-			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(), PriorIdentity: w.priorIdentity(), Meta: w.meta, Client: client,
+			Type: w.inst.Resource.Type, Prior: w.prior, Config: w.config, PriorPrivate: w.priorPrivate(),
+			PriorIdentity: w.priorIdentity(), Meta: w.meta, Client: client,
 			Proposed: value.Propose(w.block, w.prior, w.config),
 		})
 	})
 	if stopped != nil {
 		return stopped
 	}
-	if err := w.a.walk.Report(w.place(resp.Diagnostics.Extend(value.Undeferred(w.c.Object, w.c.Provider, resp.Deferred)))); err != nil {
+	if err := w.a.walk.Report(
+		w.place(resp.Diagnostics.Extend(value.Undeferred(w.c.Object, w.c.Provider, resp.Deferred)))); err != nil {
 		return err
 	}
 	errs := value.CheckPlan(w.block, w.prior, w.config, resp.Planned, w.marks.Sensitive...)
@@ -147,7 +158,8 @@ func (w *writing) settle(key addr.Key) (err error) {
 	return nil
 }
 
-// priorPrivate is the private data that the provider planned from: of the stored object for an update, none for a creation.
+// priorPrivate is the private data that the provider planned from: of the stored object for an update, none for a
+// creation.
 func (w *writing) priorPrivate() []byte {
 	if w.action == plan.Create {
 		return nil
@@ -191,7 +203,8 @@ func (w *writing) apply() (cty.Value, error) {
 	release = sync.OnceFunc(release)
 	defer release()
 	if w.c.Action == plan.CreateThenDelete {
-		if err := w.a.record(state.Edit{Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey}}); err != nil {
+		if err := w.a.record(state.Edit{
+			Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey}}); err != nil {
 			return cty.DynamicVal, err
 		}
 	}
@@ -230,7 +243,8 @@ func (w *writing) apply() (cty.Value, error) {
 
 func (w *writing) call(op string) provider.ApplyResponse {
 	return w.prov.Apply(event.InObject(w.a.calls, w.c.Object), provider.ApplyRequest{
-		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private, PlannedIdentity: w.identity, Meta: w.meta,
+		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
+		PlannedIdentity: w.identity, Meta: w.meta,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
 		Record: w.sketch,
 		Partial: func(v cty.Value, private []byte) {
@@ -245,7 +259,8 @@ func (w *writing) call(op string) provider.ApplyResponse {
 	})
 }
 
-// sketch is the object as it will be stored, but for its attributes. Whoever finds an answer that outlived us makes it whole.
+// sketch is the object as it will be stored, but for its attributes. Whoever finds an answer that outlived us makes it
+// whole.
 func (w *writing) sketch() []byte {
 	o, err := w.object(value.UnknownAsNull(w.planned), nil, w.status())
 	if err != nil {
@@ -291,8 +306,8 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 		diags = diags.AppendError("Cannot store "+w.inst.String(), err)
 	}
 	if w.action == plan.Create && op != "" && (unanswered || err != nil) {
-		// What this made, if anything, is unknown: the operation stays in flight in the journal, until someone has looked. (An update needs
-		// no such care: its object is in the state, and refreshing finds out.)
+		// What this made, if anything, is unknown: the operation stays in flight in the journal, until someone has
+		// looked. (An update needs no such care: its object is in the state, and refreshing finds out.)
 		return v, w.a.walk.Report(diags)
 	}
 	if err := w.a.result(op, edits...); err != nil {
@@ -302,9 +317,10 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 	return v, w.a.walk.Report(diags)
 }
 
-// accept gives what can be stored of an answer, null for nothing, and what no provider is forgiven. unanswered tells that the answer does not
-// say what exists: there is none, it is no object of this type, unknown as a whole, or null although nothing went wrong. A failure without an
-// object means that nothing was made, unless the call was cut off: then it may only mean that nobody waited for the end.
+// accept returns what can be stored of an answer, null for nothing, and what no provider is forgiven. unanswered tells
+// that the answer does not say what exists: there is none, it is no object of this type, unknown as a whole, or null
+// although nothing went wrong. A failure without an object means that nothing was made, unless the call was cut off:
+// then it may only mean that nobody waited for the end.
 func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered bool, diags diag.List) {
 	none := cty.NullVal(w.block.ImpliedType())
 	const summary = "Provider returned invalid result object after apply"
@@ -316,7 +332,9 @@ func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered b
 	}
 	switch {
 	case !v.IsKnown():
-		return none, true, w.bad(summary, []value.PathError{{Problem: "the object is unknown as a whole, so that nobody can tell whether it exists"}})
+		return none, true,
+			w.bad(summary, []value.PathError{
+				{Problem: "the object is unknown as a whole, so that nobody can tell whether it exists"}})
 	case v.IsNull():
 		return v, !resp.Diagnostics.HasErrors() || w.a.calls.Err() != nil, nil
 	}
@@ -336,7 +354,8 @@ func (w *writing) edits(v cty.Value, private []byte, status state.Status, failed
 	if v.IsNull() {
 		switch {
 		case w.c.Action == plan.CreateThenDelete:
-			return []state.Edit{{Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey, Reverse: true}}}, nil
+			return []state.Edit{{Depose: &state.DeposeObject{Instance: w.inst, Key: w.c.DeposedKey, Reverse: true}}},
+				nil
 		case w.action == plan.Create || failed:
 			return nil, nil
 		}
@@ -358,7 +377,7 @@ func (w *writing) edits(v cty.Value, private []byte, status state.Status, failed
 	return []state.Edit{{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}}}, nil
 }
 
-// identified gives the identity of the object as the answer has it, or else as it was known before.
+// identified returns the identity of the object as the answer has it, or else as it was known before.
 func (w *writing) identified(answered cty.Value) cty.Value {
 	switch {
 	case answered != cty.NilVal && !answered.IsNull():
@@ -383,13 +402,14 @@ func (w *writing) object(v cty.Value, private []byte, status state.Status) (*sta
 		}
 	}
 	return state.NewObject(v, w.block.ImpliedType(), state.Object{
-		Status: status, SchemaVersion: w.b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v, w.marks.Stored()), Private: private,
+		Status: status, SchemaVersion: w.b.Slot.Type.Version, Sensitive: value.SensitivePaths(w.block, v,
+			w.marks.Stored()), Private: private,
 		Dependencies: w.c.Dependencies, CreateBeforeDestroy: w.c.CreateBeforeDestroy,
 		Identity: identity, IdentityVersion: version,
 	})
 }
 
-// marked gives a value the sensitivity of configuration and schema.
+// marked returns a value the sensitivity of configuration and schema.
 func (w *writing) marked(v cty.Value) cty.Value {
 	return value.MarkSensitive(v, value.SensitivePaths(w.block, v, w.marks.Stored()))
 }
@@ -417,8 +437,10 @@ func (a *applier) identify(b *provider.Block, v cty.Value, marks value.MarkedPat
 	return event.ID{Key: key, Value: a.opts.Secrets.Redact(text)}
 }
 
-// intent makes the announcement of an operation durable and gives its id; objects that live in the state alone need none.
-func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProviderConfig, schema *provider.Schema, planned cty.Value, ty cty.Type) (string, error) {
+// intent makes the announcement of an operation durable and gives its id; objects that live in the state alone need
+// none.
+func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProviderConfig, schema *provider.Schema,
+	planned cty.Value, ty cty.Type) (string, error) {
 	if schema.StateOnly {
 		return "", nil
 	}
@@ -430,7 +452,8 @@ func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProvider
 		}
 	}
 	id := a.operationID()
-	err := a.journal.Intent(state.Intent{ID: id, Object: o, Action: state.Action(action.String()), Provider: cfg, Planned: raw, Started: time.Now().UTC()})
+	err := a.journal.Intent(state.Intent{ID: id, Object: o, Action: state.Action(action.String()), Provider: cfg,
+		Planned: raw, Started: time.Now().UTC()})
 	if err != nil {
 		return "", a.breakdown(err)
 	}

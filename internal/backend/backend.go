@@ -1,6 +1,6 @@
-// Package backend knows the places where states can be kept: what a backend block may say, and the record that init keeps of it in the data
-// folder. The record keeps a change of the block from going unnoticed: with another place the state would be missing, and apply would create
-// everything once more. It is Terraform's, byte for byte.
+// Package backend knows the places where states can be kept: what a backend block may say, and the record that init
+// keeps of it in the data folder. The record keeps a change of the block from going unnoticed: with another place the
+// state would be missing, and apply would create everything once more. It is Terraform's, byte for byte.
 package backend
 
 import (
@@ -40,7 +40,7 @@ var backendTypes = map[string][]string{
 	"inmem": {"lock_id"}, // states live as long as the process; with lock_id there is a lock that nobody gives back
 }
 
-// Of gives what the backend block of a root module says, or nil where there is none.
+// Of returns what the backend block of a root module says, or nil where there is none.
 func Of(root *config.Module) (*Backend, diag.List) {
 	var diags diag.List
 	switch {
@@ -67,7 +67,9 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		attr := attrs[name]
 		if names := backendTypes[b.Type]; !slices.Contains(names, name) {
-			diags = diags.Errorf(&attr.NameRange, "Unsupported argument", "The backend %q has no argument named %q, only %s.%s", b.Type, name, strings.Join(names, " and "), diag.DidYouMean(name, names))
+			diags = diags.Errorf(&attr.NameRange, "Unsupported argument",
+				"The backend %q has no argument named %q, only %s.%s", b.Type, name, strings.Join(names, " and "),
+				diag.DidYouMean(name, names))
 			continue
 		}
 		v, hclDiags := attr.Expr.Value(nil)
@@ -77,7 +79,8 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 		v, err := convert.Convert(v, cty.String)
 		switch {
 		case err != nil:
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Incorrect attribute value type", "The argument %s of the backend must be a string.", name)
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Incorrect attribute value type",
+				"The argument %s of the backend must be a string.", name)
 		case v.IsNull():
 			b.Config[name] = nil
 		default:
@@ -94,7 +97,8 @@ func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 		return nil
 	}
 	attrs, _ := block.Body.JustAttributes() // Of has reported what is wrong with them
-	for _, one := range [][2]string{{"path", "Invalid local state file path"}, {"workspace_dir", "Invalid local workspace directory path"}} {
+	for _, one := range [][2]string{{"path", "Invalid local state file path"},
+		{"workspace_dir", "Invalid local workspace directory path"}} {
 		name, summary := one[0], one[1]
 		if text := b.Config[name]; text == nil || *text != "" {
 			continue
@@ -103,7 +107,8 @@ func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 		if attr := attrs[name]; attr != nil {
 			at = attr.Expr.Range()
 		}
-		diags = diags.Errorf(&at, summary, "The %q attribute value must not be empty. Leave the argument out for the usual place, or name one.", name)
+		diags = diags.Errorf(&at, summary,
+			"The %q attribute value must not be empty. Leave the argument out for the usual place, or name one.", name)
 	}
 	return diags
 }
@@ -119,7 +124,7 @@ func (b *Backend) hash() uint64 {
 	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(b.Type), cty.ObjectVal(values)}).Hash())
 }
 
-// SamePlace tells whether two backends keep their states at the same place.
+// SamePlace reports whether two backends keep their states at the same place.
 func (b *Backend) SamePlace(other *Backend) bool {
 	if b == nil || other == nil {
 		return b == other
@@ -128,10 +133,10 @@ func (b *Backend) SamePlace(other *Backend) bool {
 	return b.Type == other.Type && maps.EqualFunc(b.Config, other.Config, same)
 }
 
-// InMemory tells that states end with the process.
+// InMemory reports that states end with the process.
 func (b *Backend) InMemory() bool { return b != nil && b.Type == "inmem" }
 
-// Readable tells whether the states of a backend can be read: a record may be of one that only Terraform has.
+// Readable reports whether the states of a backend can be read: a record may be of one that only Terraform has.
 func (b *Backend) Readable() bool { return b == nil || backendTypes[b.Type] != nil }
 
 // Options are those of the store. No backend at all is the layout of the working directory.
@@ -151,7 +156,7 @@ func (b *Backend) Options() (o BackendOptions) {
 // BackendOptions are the part of a store's options that a backend decides.
 type BackendOptions struct{ Path, WorkspaceDir string }
 
-// Store gives the options of a store with all else left as usual.
+// Store returns the options of a store with all else left as usual.
 func (o BackendOptions) Store() store.Options {
 	return store.Options{Path: o.Path, WorkspaceDir: o.WorkspaceDir}
 }
@@ -199,8 +204,8 @@ func Recorded(dataDir string) (*Backend, error) {
 	return b, nil
 }
 
-// Record writes down where states are; a nil backend is the layout of the working directory. Links in the name of the data folder may not lead
-// out of base.
+// Record writes down where states are; a nil backend is the layout of the working directory. Links in the name of the
+// data folder may not lead out of base.
 func Record(base, dataDir string, b *Backend) error {
 	file := backendFile{Version: 3, TerraformVersion: state.LanguageVersion}
 	if b != nil {

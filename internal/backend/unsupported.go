@@ -11,15 +11,18 @@ import (
 
 // elsewhere are the backends of Terraform 1.11 that keep states in a service, with a name for what that is.
 var elsewhere = map[string]string{
-	"azurerm": "Azure Blob Storage", "consul": "Consul", "cos": "Tencent Cloud Object Storage", "gcs": "Google Cloud Storage", "http": "an HTTP service",
-	"kubernetes": "secrets of Kubernetes", "oss": "Alibaba Cloud Object Storage", "pg": "a PostgreSQL database", "s3": "Amazon S3",
+	"azurerm": "Azure Blob Storage", "consul": "Consul", "cos": "Tencent Cloud Object Storage",
+	"gcs": "Google Cloud Storage", "http": "an HTTP service",
+	"kubernetes": "secrets of Kubernetes", "oss": "Alibaba Cloud Object Storage", "pg": "a PostgreSQL database",
+	"s3": "Amazon S3",
 }
 
 // gone are backends that Terraform had once.
 var gone = []string{"artifactory", "azure", "etcd", "etcdv3", "manta", "swift"}
 
 // fetchFirst says how to come here from a backend that is not here.
-const fetchFirst = " Get each state out with a program that has it (\"terraform state pull > terraform.tfstate\"). Then take the block out, or use the backend \"local\", and run init -reconfigure with that file in place."
+const fetchFirst = " Get each state out with a program that has it (\"terraform state pull > terraform.tfstate\"). " +
+	"Then take the block out, or use the backend \"local\", and run init -reconfigure with that file in place."
 
 // noBackend says what a type of backend is that there is not, and what to do instead.
 func noBackend(name string) string {
@@ -27,16 +30,23 @@ func noBackend(name string) string {
 	case name == "remote":
 		return noCloud("The backend \"remote\"")
 	case elsewhere[name] != "":
-		return fmt.Sprintf("The backend %q keeps states in %s. This version keeps them in local files, or in memory for a single run.%s", name, elsewhere[name], fetchFirst)
+		return fmt.Sprintf("The backend %q keeps states in %s. This version keeps them in local files, or in memory "+
+			"for a single run.%s", name, elsewhere[name], fetchFirst)
 	case slices.Contains(gone, name):
-		return fmt.Sprintf("The backend %q was dropped from the language with version 1.3. Get the state out with the last version that had it, and use the backend \"local\".", name)
+		return fmt.Sprintf("The backend %q was dropped from the language with version 1.3. Get the state out with "+
+			"the last version that had it, and use the backend \"local\".", name)
 	}
-	return fmt.Sprintf("There is no backend type named %q. This version has: %s.%s", name, strings.Join(slices.Sorted(maps.Keys(backendTypes)), " and "), diag.DidYouMean(name, slices.Concat(slices.Sorted(maps.Keys(backendTypes)), slices.Sorted(maps.Keys(elsewhere)))))
+	return fmt.Sprintf("There is no backend type named %q. This version has: %s.%s", name,
+		strings.Join(slices.Sorted(maps.Keys(backendTypes)), " and "),
+		diag.DidYouMean(name, slices.Concat(slices.Sorted(maps.Keys(backendTypes)),
+			slices.Sorted(maps.Keys(elsewhere)))))
 }
 
 // noCloud answers what hands runs and states over to HCP Terraform or Terraform Enterprise.
 func noCloud(what string) string {
-	return what + " leaves states, and mostly the runs too, to HCP Terraform or Terraform Enterprise, with which this version does not speak: it runs here and keeps states in local files, or in memory for a single run." + fetchFirst
+	return what + " leaves states, and mostly the runs too, to HCP Terraform or Terraform Enterprise, with which " +
+		"this version does not speak: it runs here and keeps states in local files, or in memory for a single run." +
+		fetchFirst
 }
 
 // NoMigration says that states stay where they are, because nobody here can read them there.
@@ -45,5 +55,6 @@ func NoMigration(title, from string) string {
 	if place == "" {
 		place = fmt.Sprintf("the backend %q", from)
 	}
-	return fmt.Sprintf("The directory was set up for the backend %q, and %s cannot read states in %s, so it cannot copy them. Nothing was changed.%s", from, title, place, fetchFirst)
+	return fmt.Sprintf("The directory was set up for the backend %q, and %s cannot read states in %s, so it cannot "+
+		"copy them. Nothing was changed.%s", from, title, place, fetchFirst)
 }

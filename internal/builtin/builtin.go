@@ -1,5 +1,6 @@
-// Package builtin holds the provider that every engine of the language has on board, terraform.io/builtin/terraform: the resource type
-// terraform_data, the data source terraform_remote_state, and functions that read and write the syntax of the language.
+// Package builtin holds the provider that every engine of the language has on board, terraform.io/builtin/terraform:
+// the resource type terraform_data, the data source terraform_remote_state, and functions that read and write the
+// syntax of the language.
 //
 // It reads states through Stores that the caller hands in, so that it knows no backend itself.
 package builtin
@@ -52,15 +53,24 @@ var dataBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
 }}
 
 var remoteStateBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
-	"backend":   {Type: cty.String, Required: true, Description: "The type of the backend that keeps the state, such as `local`.", DescriptionKind: provider.Markdown},
-	"config":    {Type: cty.DynamicPseudoType, Optional: true, Description: "The arguments of the backend, as they stand in its `backend` block.", DescriptionKind: provider.Markdown},
-	"defaults":  {Type: cty.DynamicPseudoType, Optional: true, Description: "Values of outputs that the state does not have.", DescriptionKind: provider.Markdown},
-	"outputs":   {Type: cty.DynamicPseudoType, Computed: true, Description: "The outputs of the root module in that state, as an object.", DescriptionKind: provider.Markdown},
-	"workspace": {Type: cty.String, Optional: true, Description: "The workspace whose state is read, where the backend has workspaces.", DescriptionKind: provider.Markdown},
+	"backend": {Type: cty.String, Required: true,
+		Description:     "The type of the backend that keeps the state, such as `local`.",
+		DescriptionKind: provider.Markdown},
+	"config": {Type: cty.DynamicPseudoType, Optional: true,
+		Description:     "The arguments of the backend, as they stand in its `backend` block.",
+		DescriptionKind: provider.Markdown},
+	"defaults": {Type: cty.DynamicPseudoType, Optional: true,
+		Description: "Values of outputs that the state does not have.", DescriptionKind: provider.Markdown},
+	"outputs": {Type: cty.DynamicPseudoType, Computed: true,
+		Description: "The outputs of the root module in that state, as an object.", DescriptionKind: provider.Markdown},
+	"workspace": {Type: cty.String, Optional: true,
+		Description:     "The workspace whose state is read, where the backend has workspaces.",
+		DescriptionKind: provider.Markdown},
 }}
 
 // schema is shared: schemas are immutable, and deriving types from one costs something once.
-var types = struct{ data, remoteState *provider.ResourceType }{&provider.ResourceType{Block: dataBlock}, &provider.ResourceType{Block: remoteStateBlock}}
+var types = struct{ data, remoteState *provider.ResourceType }{&provider.ResourceType{Block: dataBlock},
+	&provider.ResourceType{Block: remoteStateBlock}}
 
 // Schema implements provider.Provider.
 func (t *terraform) Schema(context.Context) (*provider.Schema, diag.List) {
@@ -80,7 +90,8 @@ func (t *terraform) UpgradeState(ctx context.Context, req provider.UpgradeStateR
 	return provider.DecodeStored(types.data, req)
 }
 
-// Plan implements provider.Provider for terraform_data: output follows input, and a change of triggers_replace replaces.
+// Plan implements provider.Provider for terraform_data: output follows input, and a change of triggers_replace
+// replaces.
 func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	if req.Type != typeData {
 		return t.Base.Plan(ctx, req)
@@ -138,10 +149,12 @@ func (t *terraform) Import(ctx context.Context, req provider.ImportRequest) prov
 		return t.Base.Import(ctx, req)
 	}
 	if req.ID == "" {
-		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Cannot import terraform_data", "An id is needed; any text that is not empty will do.")}
+		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Cannot import terraform_data",
+			"An id is needed; any text that is not empty will do.")}
 	}
 	v := cty.ObjectVal(map[string]cty.Value{
-		"id": cty.StringVal(req.ID), "input": cty.NullVal(cty.DynamicPseudoType), "output": cty.NullVal(cty.DynamicPseudoType), "triggers_replace": cty.NullVal(cty.DynamicPseudoType),
+		"id": cty.StringVal(req.ID), "input": cty.NullVal(cty.DynamicPseudoType),
+		"output": cty.NullVal(cty.DynamicPseudoType), "triggers_replace": cty.NullVal(cty.DynamicPseudoType),
 	})
 	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: req.Type, State: v}}}
 }

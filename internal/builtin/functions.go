@@ -33,7 +33,8 @@ func signatures() map[string]*provider.Function {
 			described.Return = cty.DynamicPseudoType
 		}
 		for _, p := range f.Params() {
-			described.Params = append(described.Params, provider.FunctionParam{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown})
+			described.Params = append(described.Params, provider.FunctionParam{Name: p.Name, Type: p.Type,
+				AllowNull: p.AllowNull, AllowUnknown: p.AllowUnknown})
 		}
 		out[name] = described
 	}
@@ -50,7 +51,8 @@ func (t *terraform) CallFunction(ctx context.Context, name string, args []cty.Va
 }
 
 var encodeTfvarsFunc = function.New(&function.Spec{
-	Description:  "Writes the attributes of an object, or the elements of a map, as definitions in the syntax of a .tfvars file.",
+	Description: "Writes the attributes of an object, or the elements of a map, as definitions in the syntax of a " +
+		".tfvars file.",
 	Params:       []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType}},
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: (*cty.RefinementBuilder).NotNull,
@@ -66,7 +68,9 @@ var encodeTfvarsFunc = function.New(&function.Spec{
 		for key, v := range vars.Elements() {
 			name := key.AsString()
 			if !hclsyntax.ValidIdentifier(name) {
-				return cty.NilVal, fmt.Errorf("invalid variable name %q: must be a valid identifier, per the rules for names of input variables", name)
+				return cty.NilVal,
+					fmt.Errorf("invalid variable name %q: must be a valid identifier, per the rules for names of "+
+						"input variables", name)
 			}
 			file.Body().SetAttributeValue(name, v)
 		}
@@ -125,7 +129,7 @@ var encodeExprFunc = function.New(&function.Spec{
 	},
 })
 
-// expressionStart gives what the expression for an unknown value begins with. A value that may be null can become the
+// expressionStart returns what the expression for an unknown value begins with. A value that may be null can become the
 // word null, whatever its type.
 func expressionStart(v cty.Value) string {
 	if !v.Range().DefinitelyNotNull() {

@@ -22,8 +22,10 @@ func TestEncodeExprTellsHowUnknownTextBegins(t *testing.T) {
 		{cty.DynamicVal, ""},
 	} {
 		got, err := encodeExprFunc.Call([]cty.Value{test.arg})
-		if err != nil || got.IsKnown() || !got.Range().DefinitelyNotNull() || got.Range().StringPrefix() != test.prefix {
-			t.Errorf("encode_expr(%#v) = %#v, %v; want an unknown string that begins with %q", test.arg, got, err, test.prefix)
+		if err != nil || got.IsKnown() || !got.Range().DefinitelyNotNull() ||
+			got.Range().StringPrefix() != test.prefix {
+			t.Errorf("encode_expr(%#v) = %#v, %v; want an unknown string that begins with %q", test.arg, got, err,
+				test.prefix)
 		}
 	}
 }

@@ -27,18 +27,22 @@ func TestConformance(t *testing.T) {
 		Resources: []providertest.Resource{{
 			Type: "terraform_data",
 			Config: func(n int) providertest.Attrs {
-				return providertest.Attrs{"input": cty.ObjectVal(map[string]cty.Value{"n": cty.NumberIntVal(int64(n)), "list": cty.TupleVal([]cty.Value{cty.True, cty.StringVal("x")})})}
+				return providertest.Attrs{
+					"input": cty.ObjectVal(map[string]cty.Value{"n": cty.NumberIntVal(int64(n)),
+						"list": cty.TupleVal([]cty.Value{cty.True, cty.StringVal("x")})})}
 			},
 			Updates: []providertest.Update{
 				{Name: "input", Change: providertest.Attrs{"input": cty.StringVal("another type")}},
 				{Name: "no input", Change: providertest.Attrs{"input": null}},
-				{Name: "trigger", Change: providertest.Attrs{"triggers_replace": cty.TupleVal([]cty.Value{cty.Zero})}, Replaces: true},
+				{Name: "trigger", Change: providertest.Attrs{"triggers_replace": cty.TupleVal([]cty.Value{cty.Zero})},
+					Replaces: true},
 			},
 			Import: &providertest.Import{
 				ID: func(v cty.Value) string { return v.GetAttr("id").AsString() },
 				// Only the id can be known.
 				Want: func(v cty.Value) cty.Value {
-					return cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "input": null, "output": null, "triggers_replace": null})
+					return cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "input": null, "output": null,
+						"triggers_replace": null})
 				},
 			},
 		}, {
@@ -48,12 +52,16 @@ func TestConformance(t *testing.T) {
 			Import: &providertest.Import{ID: func(v cty.Value) string { return v.GetAttr("id").AsString() }},
 		}},
 		Data: []providertest.Data{{
-			Type:   "terraform_remote_state",
-			Config: providertest.Attrs{"backend": cty.StringVal("local"), "defaults": cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("n")})},
-			Want:   providertest.Attrs{"outputs": cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("n"), "port": cty.NumberIntVal(80)})},
+			Type: "terraform_remote_state",
+			Config: providertest.Attrs{"backend": cty.StringVal("local"),
+				"defaults": cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("n")})},
+			Want: providertest.Attrs{
+				"outputs": cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("n"),
+					"port": cty.NumberIntVal(80)})},
 			Invalid: []providertest.Invalid{
 				{Name: "backend", Change: providertest.Attrs{"backend": cty.StringVal("other")}},
-				{Name: "defaults", Change: providertest.Attrs{"defaults": cty.StringVal("x")}, Path: cty.GetAttrPath("defaults")},
+				{Name: "defaults", Change: providertest.Attrs{"defaults": cty.StringVal("x")},
+					Path: cty.GetAttrPath("defaults")},
 			},
 		}},
 	})

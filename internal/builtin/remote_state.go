@@ -24,20 +24,22 @@ func (t *terraform) ValidateResource(_ context.Context, req provider.ValidateRes
 	if req.Kind != provider.DataSource {
 		for _, name := range []string{"id", "output"} {
 			if !req.Config.GetAttr(name).IsNull() {
-				diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: `"` + name + `" attribute is read-only`, Path: cty.GetAttrPath(name),
+				diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: `"` + name +
+					`" attribute is read-only`, Path: cty.GetAttrPath(name),
 					Detail: "Its value is decided by the provider. Remove the argument."})
 			}
 		}
 		return diags
 	}
 	if v := req.Config.GetAttr("defaults"); !isObject(v) {
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid default values", Path: cty.GetAttrPath("defaults"),
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid default values",
+			Path:   cty.GetAttrPath("defaults"),
 			Detail: "The defaults must be an object or a map, not " + v.Type().FriendlyName() + "."})
 	}
 	return append(diags, t.checkBackend(req.Config.GetAttr("backend"), req.Config.GetAttr("config"))...)
 }
 
-// isObject tells whether v has named members, or may yet turn out to.
+// isObject reports whether v has named members, or may yet turn out to.
 func isObject(v cty.Value) bool {
 	ty := v.Type()
 	return v.IsNull() || ty.IsObjectType() || ty.IsMapType() || ty == cty.DynamicPseudoType
@@ -50,15 +52,18 @@ func (t *terraform) checkBackend(backend, config cty.Value) diag.List {
 	}
 	name := backend.AsString()
 	invalid := func(argument, format string, args ...any) *diag.Diagnostic {
-		return &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid backend configuration", Path: cty.GetAttrPath(argument), Detail: fmt.Sprintf(format, args...)}
+		return &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid backend configuration",
+			Path: cty.GetAttrPath(argument), Detail: fmt.Sprintf(format, args...)}
 	}
 	takes, ok := t.opts.Backends[name]
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(t.opts.Backends)), ", ")
-		return diag.List{invalid("backend", "States of a backend %q cannot be read. This version reads those of: %s.", name, known)}
+		return diag.List{invalid("backend", "States of a backend %q cannot be read. This version reads those of: %s.",
+			name, known)}
 	}
 	if !isObject(config) {
-		return diag.List{invalid("config", "The configuration of the backend %q must be an object, not %s.", name, config.Type().FriendlyName())}
+		return diag.List{invalid("config", "The configuration of the backend %q must be an object, not %s.", name,
+			config.Type().FriendlyName())}
 	}
 	if !config.IsWhollyKnown() || config.IsNull() {
 		return nil
@@ -68,9 +73,11 @@ func (t *terraform) checkBackend(backend, config cty.Value) diag.List {
 		k, v := it.Element()
 		if argument := k.AsString(); !takes.HasAttribute(argument) {
 			names := slices.Sorted(maps.Keys(takes.AttributeTypes()))
-			diags = append(diags, invalid("config", "The backend %q has no argument %q. It takes: %s.", name, argument, strings.Join(names, ", ")))
+			diags = append(diags, invalid("config", "The backend %q has no argument %q. It takes: %s.", name, argument,
+				strings.Join(names, ", ")))
 		} else if _, err := convert.Convert(v, takes.AttributeType(argument)); err != nil {
-			diags = append(diags, invalid("config", "The argument %q of the backend %q is unsuitable: %s.", argument, name, err))
+			diags = append(diags, invalid("config", "The argument %q of the backend %q is unsuitable: %s.", argument,
+				name, err))
 		}
 	}
 	return diags
@@ -87,7 +94,8 @@ func (t *terraform) ReadData(ctx context.Context, req provider.ReadDataRequest) 
 		workspace = w.AsString()
 	}
 	if t.opts.RemoteState == nil {
-		return provider.ReadDataResponse{Diagnostics: diag.List{}.Errorf(nil, "Remote states are not available", "The engine was embedded without access to other states.")}
+		return provider.ReadDataResponse{Diagnostics: diag.List{}.Errorf(nil, "Remote states are not available",
+			"The engine was embedded without access to other states.")}
 	}
 	s, diags := t.opts.RemoteState(ctx, config.GetAttr("backend").AsString(), workspace, config.GetAttr("config"))
 	if diags.HasErrors() {
@@ -101,8 +109,12 @@ func (t *terraform) ReadData(ctx context.Context, req provider.ReadDataRequest) 
 		}
 	}
 	if s == nil { // defaults are for outputs that a state does not have
-		return provider.ReadDataResponse{Diagnostics: append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unable to find remote state", Path: cty.GetAttrPath("workspace"),
-			Detail: "The backend keeps no state for this workspace. Check \"config\" and \"workspace\", or apply the configuration that makes it."})}
+		return provider.ReadDataResponse{
+			Diagnostics: append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unable to find remote state",
+				Path: cty.GetAttrPath("workspace"),
+				Detail: "The backend keeps no state for this workspace. Check \"config\" and \"workspace\", or apply " +
+					"the " +
+					"configuration that makes it."})}
 	}
 	for _, name := range s.OutputNames() {
 		outputs[name] = s.Output(name).Value

@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
-// absent are commands of Terraform that are not here, each with what to do instead. They are in no list; whoever types one, or runs a script
-// that does, gets more than "no such command".
+// absent are commands of Terraform that are not here, each with what to do instead. They are in no list; whoever types
+// one, or runs a script that does, gets more than "no such command".
 func absent() []*command.Command {
 	const tokens = `~~ has no session with a service: it reads tokens from where they are kept. Write one into the
 settings file (.terraformrc in the home directory):
@@ -21,8 +21,10 @@ settings file (.terraformrc in the home directory):
 Tokens that "terraform login" saved in credentials.tfrc.json count as well.`
 	return []*command.Command{
 		instead("login", "Tokens of services are read from the settings file", tokens),
-		instead("logout", "Tokens of services are read from the settings file", tokens+" To take a token back, remove it from the file."),
-		instead("push", "There is no service to push configurations to", `This command was for a service that is gone; Terraform has dropped it as well. Run "~ apply" instead.`),
+		instead("logout", "Tokens of services are read from the settings file",
+			tokens+" To take a token back, remove it from the file."),
+		instead("push", "There is no service to push configurations to",
+			`This command was for a service that is gone; Terraform has dropped it as well. Run "~ apply" instead.`),
 		instead("query", "Lists of objects that are not managed yet are not made", `This command and its files (*.tfquery.hcl) belong to a later version of the language than the one that is
 spoken here. To take over objects that exist, write import blocks; "~ plan -generate-config-out=FILE" writes their configuration.`),
 		instead("stacks", "Stacks belong to a service", `Stacks run in a service of HashiCorp. To run several configurations together, start ~~ in the directory of each:
@@ -35,10 +37,12 @@ the Go package github.com/tombolo-iac/tombolo.`),
 // instead makes a command that says what to do instead.
 func instead(name, short, long string) *command.Command {
 	return &command.Command{
-		Name: name, Short: short, Long: long, Hidden: true, Exits: "1  Always: this command does nothing.", Absent: true,
+		Name: name, Short: short, Long: long, Hidden: true, Exits: "1  Always: this command does nothing.",
+		Absent: true,
 		Setup: func(c *command.Call) command.Run {
 			return func(context.Context) command.Outcome {
-				return c.End(diag.List{}.Errorf(nil, fmt.Sprintf("There is no command %q", name), "%s", c.Words(command.Fill(long))))
+				return c.End(diag.List{}.Errorf(nil, fmt.Sprintf("There is no command %q", name), "%s",
+					c.Words(command.Fill(long))))
 			}
 		},
 	}
@@ -58,7 +62,9 @@ func env(workspace *command.Command) *command.Command {
 		old.Setup = func(c *command.Call) command.Run {
 			run := member.Setup(c)
 			return func(ctx context.Context) command.Outcome {
-				fmt.Fprintf(c.Out, "Warning: the \"%s env\" family of commands is deprecated: run \"%s workspace %s\" instead.\n\n", c.Program, c.Program, member.Name)
+				fmt.Fprintf(c.Out,
+					"Warning: the \"%s env\" family of commands is deprecated: run \"%s workspace %s\" instead.\n\n",
+					c.Program, c.Program, member.Name)
 				return run(ctx)
 			}
 		}

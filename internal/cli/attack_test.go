@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// attack is what a hostile name or value may hold: a title change, colours, a cleared screen, a bell, going back over the line, C1 control
-// codes, reversed writing, what cannot be seen.
+// attack is what a hostile name or value may hold: a title change, colours, a cleared screen, a bell, going back over
+// the line, C1 control codes, reversed writing, what cannot be seen.
 const attack = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\rover\u0085\u009b31m\u202eevil\u2066x\u200bzero\u00adsoft\U000e0041tag\x7f"
 
-// TestNothingFromOutsideControlsTheTerminal plants control characters wherever text comes from outside: values, keys, messages, file
-// names, what programs print, the state. No command may pass them on.
+// TestNothingFromOutsideControlsTheTerminal plants control characters wherever text comes from outside: values, keys,
+// messages, file names, what programs print, the state. No command may pass them on.
 func TestNothingFromOutsideControlsTheTerminal(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("file names of Windows hold no control characters")
@@ -23,19 +23,28 @@ func TestNothingFromOutsideControlsTheTerminal(t *testing.T) {
 	m.write("main.tf", []byte(strings.ReplaceAll(attacked, "ATTACK", value)))
 	m.write("program.sh", []byte("printf '%s\\n' '"+attack+"' >&2\nexit 1\n"))
 	m.write("good.sh", []byte(`echo '{"a": "`+value+`"}'`+"\n"))
-	m.write("broken/x"+attack+".tf", []byte("resource \"terraform_data\" \"a"+attack+"\" {\n  inputt = \""+attack+"\" + nothing.a\n}\n"))
+	m.write("broken/x"+attack+".tf", []byte("resource \"terraform_data\" \"a"+attack+"\" {\n  inputt = \""+attack+
+		"\" + nothing.a\n}\n"))
 	m.write("terraform.tfstate.d/y"+attack+"/terraform.tfstate", nil)
 	m.write("ask/main.tf", []byte("variable \"v\" {\n  description = \""+value+"\"\n}\n"))
 	m.write("values.tfvars", []byte("nosuch"+"ß = \"x\"\n"))
 	for _, line := range []string{
-		"tombolo init", "tombolo validate", "tombolo plan", "tombolo plan -out=p", "tombolo show p", "tombolo apply -auto-approve", "tombolo show",
+		"tombolo init", "tombolo validate", "tombolo plan", "tombolo plan -out=p", "tombolo show p",
+		"tombolo apply -auto-approve", "tombolo show",
 		"tombolo output", "tombolo output text", "tombolo state list", `tombolo state show terraform_data.text`,
-		"tombolo plan -var fail=true", "tombolo plan -var program=true", "tombolo plan -var-file=values.tfvars", "tombolo plan -var 'x" + attack + "=1'",
-		"tombolo plan '-target=a" + attack + "'", "tombolo 'plan" + attack + "'", "tombolo plan '-" + attack + "'", "tombolo show 'x" + attack + "'",
-		"tombolo output 'x" + attack + "'", "tombolo state show 'terraform_data.each[\"" + attack + "\"]'", "tombolo state rm 'x" + attack + "'",
-		"tombolo workspace new 'x" + attack + "'", "tombolo workspace select 'x" + attack + "'", "tombolo state mv 'terraform_data.text' 'x" + attack + "'",
-		"tombolo taint 'terraform_data.x" + attack + "'", "tombolo force-unlock -force 'x" + attack + "'", "tombolo apply 'x" + attack + "'",
-		"tombolo workspace list", "tombolo -chdir=ask plan", "tombolo -chdir=broken fmt", "tombolo -chdir=broken validate", "tombolo '-chdir=x" + attack + "' validate", "tombolo -chdir=broken plan", "tombolo destroy -auto-approve",
+		"tombolo plan -var fail=true", "tombolo plan -var program=true", "tombolo plan -var-file=values.tfvars",
+		"tombolo plan -var 'x" + attack + "=1'",
+		"tombolo plan '-target=a" + attack + "'", "tombolo 'plan" + attack + "'", "tombolo plan '-" + attack + "'",
+		"tombolo show 'x" + attack + "'",
+		"tombolo output 'x" + attack + "'", "tombolo state show 'terraform_data.each[\"" + attack + "\"]'",
+		"tombolo state rm 'x" + attack + "'",
+		"tombolo workspace new 'x" + attack + "'", "tombolo workspace select 'x" + attack + "'",
+		"tombolo state mv 'terraform_data.text' 'x" + attack + "'",
+		"tombolo taint 'terraform_data.x" + attack + "'", "tombolo force-unlock -force 'x" + attack + "'",
+		"tombolo apply 'x" + attack + "'",
+		"tombolo workspace list", "tombolo -chdir=ask plan", "tombolo -chdir=broken fmt",
+		"tombolo -chdir=broken validate", "tombolo '-chdir=x" + attack + "' validate", "tombolo -chdir=broken plan",
+		"tombolo destroy -auto-approve",
 		"tombolo plan -json -var fail=true", "tombolo apply -json -auto-approve",
 	} {
 		if strings.Contains(line, "-chdir") {
@@ -54,7 +63,7 @@ func TestNothingFromOutsideControlsTheTerminal(t *testing.T) {
 	}
 }
 
-// controls tells what a terminal may obey, or what deceives a reader.
+// controls returns what a terminal may obey, or what deceives a reader.
 func controls(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

@@ -25,8 +25,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// badName is the name under which the test binary is a plugin that does what the variable BAD says. Its process, and those that it leaves
-// behind, write their numbers into the file PIDS.
+// badName is the name under which the test binary is a plugin that does what the variable BAD says. Its process, and
+// those that it leaves behind, write their numbers into the file PIDS.
 const badName = "terraform-provider-bad"
 
 func init() { roles[badName] = badPlugin }
@@ -75,7 +75,8 @@ func badPlugin() {
 		HandshakeConfig:  transport.Handshake,
 		VersionedPlugins: transport.Serving(map[int]*wire.Server{version: server}),
 		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(1<<30), grpc.MaxSendMsgSize(1<<30), grpc.UnaryInterceptor(answerNonsense))...)
+			return grpc.NewServer(append(o, grpc.MaxRecvMsgSize(1<<30), grpc.MaxSendMsgSize(1<<30),
+				grpc.UnaryInterceptor(answerNonsense))...)
 		},
 	})
 	if os.Getenv("BAD") == "deaf" {
@@ -92,7 +93,7 @@ func notePID(pid int) {
 	fmt.Fprintln(f, pid)
 }
 
-// answerNonsense gives other answers to the calls that concern the object "bad".
+// answerNonsense returns other answers to the calls that concern the object "bad".
 func answerNonsense(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	if nonsense := nonsenseOnce(req); nonsense != nil {
 		return nonsense, nil
@@ -105,7 +106,8 @@ func answerNonsense(ctx context.Context, req any, info *grpc.UnaryServerInfo, ha
 	case "nothing":
 		return &plugin6.ApplyResponse{}, nil
 	case "garbage":
-		return &plugin6.ApplyResponse{State: &plugin6.DynamicValue{Msgpack: []byte("\xdf\xff\xff\xff\xff\xc1garbage")}}, nil
+		return &plugin6.ApplyResponse{State: &plugin6.DynamicValue{Msgpack: []byte("\xdf\xff\xff\xff\xff\xc1garbage")}},
+			nil
 	case "other-message":
 		// A text where a message belongs.
 		return &plugin6.CallRequest{Name: "\x00\xff\xff\xff"}, nil
@@ -117,7 +119,7 @@ func answerNonsense(ctx context.Context, req any, info *grpc.UnaryServerInfo, ha
 	return handle(ctx, req)
 }
 
-// nonsenseOnce gives other answers to calls that come before anything is applied.
+// nonsenseOnce returns other answers to calls that come before anything is applied.
 func nonsenseOnce(req any) any {
 	switch req.(type) {
 	case *plugin6.UpgradeStateRequest:
@@ -133,9 +135,11 @@ func nonsenseOnce(req any) any {
 			}
 			return &plugin6.PlanResponse{Diagnostics: list}
 		case "plan-long-problem":
-			return &plugin6.PlanResponse{Diagnostics: []*plugin6.Diagnostic{{Severity: plugin6.Diagnostic_ERROR, Summary: "One long", Detail: strings.Repeat("x", 20<<20)}}}
+			return &plugin6.PlanResponse{Diagnostics: []*plugin6.Diagnostic{
+				{Severity: plugin6.Diagnostic_ERROR, Summary: "One long", Detail: strings.Repeat("x", 20<<20)}}}
 		case "plan-infinite":
-			return &plugin6.PlanResponse{Planned: &plugin6.DynamicValue{Msgpack: []byte("\x81\xa4size\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00")}}
+			return &plugin6.PlanResponse{Planned: &plugin6.DynamicValue{
+				Msgpack: []byte("\x81\xa4size\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00")}}
 		}
 	}
 	return nil
@@ -216,7 +220,8 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 	case "talk":
 		secret := req.Config.GetAttr("secret").AsString()
 		for _, line := range []string{
-			`{"@level":"warn","@message":"as warned, with ` + secret + `","@module":"m","key":"` + secret + `","list":["` + secret + `"]}`,
+			`{"@level":"warn","@message":"as warned, with ` + secret + `","@module":"m","key":"` + secret +
+				`","list":["` + secret + `"]}`,
 			`{"@level":"debug","@message":"as debug"}`,
 			"[ERROR] as text " + secret,
 			"plain " + secret,
@@ -230,8 +235,11 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 			select {}
 		}
 	case "escape":
-		syscall.Write(2, []byte("\x1b[2Jon stderr \u009b31m \u202e\n{\"@level\":\"info\",\"@message\":\"m\",\"k\":\"\u009b\u202e\"}\n"))
-		return provider.ApplyResponse{Diagnostics: diag.List{}.Errorf(nil, "Clear \x1b[2J", "The \x1b]0;title\x07 screen \u009b31m \u202e.\r")}
+		syscall.Write(2,
+			[]byte("\x1b[2Jon stderr \u009b31m \u202e\n"+
+				"{\"@level\":\"info\",\"@message\":\"m\",\"k\":\"\u009b\u202e\"}\n"))
+		return provider.ApplyResponse{
+			Diagnostics: diag.List{}.Errorf(nil, "Clear \x1b[2J", "The \x1b]0;title\x07 screen \u009b31m \u202e.\r")}
 	case "big":
 		resp := b.Provider.Apply(ctx, req)
 		vals := resp.State.AsValueMap()
@@ -241,7 +249,8 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 	case "stdin":
 		text, err := io.ReadAll(os.Stdin)
 		if len(text) > 0 || err != nil {
-			return provider.ApplyResponse{Diagnostics: diag.List{}.Errorf(nil, "Standard input", "It holds %q, %v", text, err)}
+			return provider.ApplyResponse{Diagnostics: diag.List{}.Errorf(nil, "Standard input", "It holds %q, %v",
+				text, err)}
 		}
 	case "grandchild":
 		leave(exec.Command("sleep", "600"))
@@ -258,7 +267,8 @@ func (b *bad) Apply(ctx context.Context, req provider.ApplyRequest) provider.App
 func othersBegun() {
 	want, _ := strconv.Atoi(os.Getenv("OTHERS")) // not set: none
 	for range 6000 {
-		if text, _ := os.ReadFile("w/ledger"); strings.Count(string(text), strings.TrimSuffix(begun("slow"), `"`)) >= want {
+		if text, _ := os.ReadFile("w/ledger"); strings.Count(string(text), strings.TrimSuffix(begun("slow"),
+			`"`)) >= want {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

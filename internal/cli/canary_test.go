@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// planted is the secret of these tests. Upper case is looked for as well: what a function makes of a secret is one, too.
+// planted is the secret of these tests. Upper case is looked for as well: what a function makes of a secret is one,
+// too.
 const planted = "c4naryplanted"
 
 // planting is a project in which a secret is planted, and whose outputs, logs and reports are looked through.
@@ -54,7 +55,8 @@ func (p *planting) everything(options ...string) {
 	p.run("init")
 	p.run("validate")
 	p.run("validate", "-json")
-	for _, args := range [][]string{{"plan", "-out=p"}, {"plan", "-json"}, {"apply", "-auto-approve"}, {"apply", "-auto-approve", "-json"}, {"console"},
+	for _, args := range [][]string{{"plan", "-out=p"}, {"plan", "-json"}, {"apply", "-auto-approve"},
+		{"apply", "-auto-approve", "-json"}, {"console"},
 		{"test", "-junit-xml=junit.xml"}, {"test", "-json", "-verbose"}} {
 		p.run(append(args, options...)...)
 	}
@@ -100,7 +102,7 @@ var secretForms = []struct{ arg, expr string }{
 	{`{ (k) = v }`, `[for k, v in var.map : CALL]`},
 }
 
-// calls gives a call of every function with ARG in every place, and something harmless in the others.
+// calls returns a call of every function with ARG in every place, and something harmless in the others.
 func (p *planting) calls() (calls []string) {
 	p.t.Helper()
 	text := p.tombolo([]string{"metadata", "functions", "-json"})
@@ -154,11 +156,12 @@ func harmless(ty any) string {
 	return `"x"`
 }
 
-// TestNoFunctionTellsASecret calls every function with a secret in every place, bare, in loops, in templates, as a key and derived from one,
-// in both syntaxes, and looks for the secret.
+// TestNoFunctionTellsASecret calls every function with a secret in every place, bare, in loops, in templates, as a key
+// and derived from one, in both syntaxes, and looks for the secret.
 func TestNoFunctionTellsASecret(t *testing.T) {
 	p := newPlanting(t)
-	p.environ = append(p.environ, "TF_VAR_text="+planted, `TF_VAR_list=["`+planted+`", "`+planted+`"]`, `TF_VAR_set=["`+planted+`"]`,
+	p.environ = append(p.environ, "TF_VAR_text="+planted, `TF_VAR_list=["`+planted+`", "`+planted+`"]`, `TF_VAR_set=["`+
+		planted+`"]`,
 		`TF_VAR_map={`+planted+`="`+planted+`"}`)
 	var native, asJSON []string
 	for _, call := range p.calls() {
@@ -180,14 +183,20 @@ func TestNoFunctionTellsASecret(t *testing.T) {
 		}
 	}
 	p.write("variables.tf", []byte(canaryVariables))
-	p.failing("main.tf", native, func(lines []string) string { return "locals {\n" + strings.Join(lines, "\n") + "\n}\n" })
+	p.failing("main.tf", native, func(lines []string) string {
+		return "locals {\n" + strings.Join(lines, "\n") +
+			"\n}\n"
+	})
 	if err := os.Remove("main.tf"); err != nil {
 		t.Fatal(err)
 	}
-	p.failing("main.tf.json", asJSON, func(lines []string) string { return "{\"locals\": {\n" + strings.Join(lines, ",\n") + "\n}}\n" })
+	p.failing("main.tf.json", asJSON, func(lines []string) string {
+		return "{\"locals\": {\n" + strings.Join(lines, ",\n") + "\n}}\n"
+	})
 }
 
-// failing plans a file with many lines, without those that are wrong whatever the values are: they would keep the others from being evaluated.
+// failing plans a file with many lines, without those that are wrong whatever the values are: they would keep the
+// others from being evaluated.
 func (p *planting) failing(name string, lines []string, file func([]string) string) {
 	p.t.Helper()
 	p.write(name, []byte(file(lines)))
@@ -218,10 +227,13 @@ func (p *planting) failing(name string, lines []string, file func([]string) stri
 	p.run("plan", "-json")
 }
 
-// TestNoWayOfSettingAVariableTellsASecret sets secret variables in every way, to what they do not take, and looks for the secret.
+// TestNoWayOfSettingAVariableTellsASecret sets secret variables in every way, to what they do not take, and looks for
+// the secret.
 func TestNoWayOfSettingAVariableTellsASecret(t *testing.T) {
 	declare := func(flag, typ, more string) string {
-		return fmt.Sprintf("variable \"v\" {\n  type = %s\n  %s = true\n%s\n}\nresource \"terraform_data\" \"a\" { input = 1 }\n", typ, flag, more)
+		return fmt.Sprintf(
+			"variable \"v\" {\n  type = %s\n  %s = true\n%s\n}\nresource \"terraform_data\" \"a\" { input = 1 }\n", typ,
+			flag, more)
 	}
 	validation := "  validation {\n    condition     = var.v == \"x\"\n    error_message = \"It is ${var.v}.\"\n  }\n"
 	quoted := `"` + planted + `"`
@@ -237,7 +249,8 @@ func TestNoWayOfSettingAVariableTellsASecret(t *testing.T) {
 	} {
 		for _, flag := range []string{"sensitive", "ephemeral"} {
 			for _, way := range []string{"file", "named file", "environment", "option", "default", "argument", "test"} {
-				// What cannot be parsed, or calls something, in a configuration or a test is code: nothing says that it is for a variable.
+				// What cannot be parsed, or calls something, in a configuration or a test is code: nothing says that it
+				// is for a variable.
 				if code := way == "argument" || way == "test"; code && (c.name == "cut off" || c.name == "a call") {
 					continue
 				}
@@ -280,7 +293,8 @@ func (p *planting) brief(options []string) {
 	p.run(append([]string{"test", "-junit-xml=junit.xml"}, options...)...)
 }
 
-// TestNoUseOfAVariableTellsASecret uses secrets wherever a message could quote one: as keys, counts, ids, labels, conditions and in outputs.
+// TestNoUseOfAVariableTellsASecret uses secrets wherever a message could quote one: as keys, counts, ids, labels,
+// conditions and in outputs.
 func TestNoUseOfAVariableTellsASecret(t *testing.T) {
 	for name, use := range map[string]string{
 		"for_each":        `resource "terraform_data" "a" { for_each = var.list }`,
@@ -313,7 +327,8 @@ func TestNoUseOfAVariableTellsASecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlanting(t)
-			p.environ = append(p.environ, "TF_VAR_text="+planted, `TF_VAR_list=["`+planted+`"]`, `TF_VAR_set=["`+planted+`"]`,
+			p.environ = append(p.environ, "TF_VAR_text="+planted, `TF_VAR_list=["`+planted+`"]`, `TF_VAR_set=["`+
+				planted+`"]`,
 				`TF_VAR_map={`+planted+`="`+planted+`"}`)
 			p.write("main.tf", []byte(canaryVariables+use+"\n"))
 			p.everything()

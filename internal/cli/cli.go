@@ -1,10 +1,12 @@
-// Package cli is the command line: the table of commands, their flags, the settings of the environment, and exit codes. It is a client
-// of the root package, which does the work, and of internal/view and internal/tfjson, which say what came of it.
+// Package cli is the command line: the table of commands, their flags, the settings of the environment, and exit codes.
+// It is a client of the root package, which does the work, and of internal/view and internal/tfjson, which say what
+// came of it.
 //
 //	func main() { os.Exit(cli.Main()) }
 //
-// A command is a row of the table (table.go). What a row consists of, and all that commands are built from, is in the package command: flags,
-// questions, interrupts, opening a project or a state, reporting. On it stand the families, in which a command has the file of its name:
+// A command is a row of the table (table.go). What a row consists of, and all that commands are built from, is in the
+// package command: flags, questions, interrupts, opening a project or a state, reporting. On it stand the families, in
+// which a command has the file of its name:
 //
 //	install    what a directory needs: init, get, modules, providers
 //	code       configuration alone: fmt, validate
@@ -39,7 +41,8 @@ import (
 // Main runs the command that the arguments of the process ask for, and gives its exit code.
 func Main() int {
 	out := &output{to: os.Stdout}
-	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ()}, In: command.NewInput(os.Stdin), Out: out, Err: os.Stderr}
+	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ()}, In: command.NewInput(os.Stdin),
+		Out: out, Err: os.Stderr}
 	a.Program, a.Title = persona(os.Args[0])
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		a.OutTerminal = true
@@ -69,7 +72,8 @@ func persona(path string) (program, title string) {
 func survive(a *command.App, run func() command.Outcome) (o command.Outcome) {
 	defer func() {
 		if problem := recover(); problem != nil {
-			fmt.Fprintf(a.Err, "\n%s crashed, which is a bug in it. What it was doing is in the journal beside the state, and the next command says what that is.\n\npanic: %v\n\n%s", a.Title, problem, debug.Stack())
+			fmt.Fprintf(a.Err, "\n%s crashed, which is a bug in it. What it was doing is in the journal beside the "+
+				"state, and the next command says what that is.\n\npanic: %v\n\n%s", a.Title, problem, debug.Stack())
 			o = command.Failed
 		}
 	}()
@@ -83,7 +87,8 @@ type output struct {
 	err error
 }
 
-// Write implements io.Writer. After an error it takes everything and writes nothing: an apply goes on without its audience.
+// Write implements io.Writer. After an error it takes everything and writes nothing: an apply goes on without its
+// audience.
 func (w *output) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,14 +101,16 @@ func (w *output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// check makes a failure of an outcome whose report is not whole. A reader who went away, as head does, has seen what he wanted.
+// check makes a failure of an outcome whose report is not whole. A reader who went away, as head does, has seen what he
+// wanted.
 func (w *output) check(stderr io.Writer, o command.Outcome) command.Outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil || closedByReader(w.err) {
 		return o
 	}
-	fmt.Fprintf(stderr, "\nError: Failed to write the output\n\nThe command has done its work, but not all that it says could be written to standard output: %s.\n", w.err)
+	fmt.Fprintf(stderr, "\nError: Failed to write the output\n\nThe command has done its work, but not all that it "+
+		"says could be written to standard output: %s.\n", w.err)
 	return command.Failed
 }
 

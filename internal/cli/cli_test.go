@@ -86,8 +86,10 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 
 func TestProgramPresentsItselfByTheNameItIsCalledBy(t *testing.T) {
 	for path, want := range map[string]string{
-		"terraform": "terraform", "/usr/bin/terraform": "terraform", "./terraform.exe": "terraform", "Terraform.EXE": "terraform",
-		"tombolo": "tombolo", "tombolo.exe": "tombolo", "/opt/terraform/tombolo": "tombolo", "terraform-1.11": "tombolo", "": "tombolo",
+		"terraform": "terraform", "/usr/bin/terraform": "terraform", "./terraform.exe": "terraform",
+		"Terraform.EXE": "terraform",
+		"tombolo":       "tombolo", "tombolo.exe": "tombolo", "/opt/terraform/tombolo": "tombolo",
+		"terraform-1.11": "tombolo", "": "tombolo",
 	} {
 		if got, _ := persona(path); got != want {
 			t.Errorf("called as %q: %s, want %s", path, got, want)
@@ -105,7 +107,8 @@ func TestSplitWordsIsThatOfAShell(t *testing.T) {
 		{`-var 'a=b c' "d e" f\ g`, []string{"-var", "a=b c", "d e", "f g"}},
 		{`"a\"b\\c\d" 'a\b' ""`, []string{`a"b\c\d`, `a\b`, ""}},
 		{`-var=a='x'"y"`, []string{"-var=a=xy"}},
-		{`-var=a=x;y&z -no-color`, []string{"-var=a=x;y&z", "-no-color"}}, // Terraform drops what is behind the semicolon
+		// Terraform drops what is behind the semicolon
+		{`-var=a=x;y&z -no-color`, []string{"-var=a=x;y&z", "-no-color"}},
 	} {
 		got, err := splitWords(tt.in)
 		if err != nil {
@@ -124,7 +127,8 @@ func TestSplitWordsIsThatOfAShell(t *testing.T) {
 
 // FuzzSplitWords checks that words which are quoted for a shell come out as they went in.
 func FuzzSplitWords(f *testing.F) {
-	for _, line := range []string{"", " ", "a b", `'a b' "c\\"d`, `"\x"`, `\`, "'", "''", "a\r\n\tb", "\xff '\xfe'", "\x00", `"$\$\` + "`" + `"`, "e\u0301\u00a0x", "a'b'c\"d\""} {
+	for _, line := range []string{"", " ", "a b", `'a b' "c\\"d`, `"\x"`, `\`, "'", "''", "a\r\n\tb", "\xff '\xfe'",
+		"\x00", `"$\$\` + "`" + `"`, "e\u0301\u00a0x", "a'b'c\"d\""} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

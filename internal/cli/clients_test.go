@@ -17,8 +17,8 @@ import (
 // titles are the names by which the program is called.
 var titles = map[string]string{"tombolo": "Tombolo", "terraform": "Terraform"}
 
-// TestVersionIsReadByPrograms runs the patterns with which programs that drive Terraform read what `version` prints, under both names. Each
-// has to find the level of the language.
+// TestVersionIsReadByPrograms runs the patterns with which programs that drive Terraform read what `version` prints,
+// under both names. Each has to find the level of the language.
 func TestVersionIsReadByPrograms(t *testing.T) {
 	readers := []struct{ program, pattern string }{
 		{"Terragrunt", `^(?:\S+)\s(v?\d+\.\d+\.\d+)`},
@@ -57,8 +57,9 @@ func TestVersionIsThatOfTheLanguage(t *testing.T) {
 	}
 }
 
-// TestProgramsKnowErrorsByTheirTitles makes errors that programs around Terraform look for: to run a command again, to run init first, to
-// say that somebody holds the lock. What they look for is that of Terraform 1.11; below the title stands what we say.
+// TestProgramsKnowErrorsByTheirTitles makes errors that programs around Terraform look for: to run a command again, to
+// run init first, to say that somebody holds the lock. What they look for is that of Terraform 1.11; below the title
+// stands what we say.
 func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -73,25 +74,39 @@ func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
 		match  []string
 	}{
 		"module not installed": {"module \"a\" {\n  source = \"./a\"\n}\n", []string{"plan"}, []string{
-			`Error: Module not installed`, `This module is not yet installed\. Run\s+"NAME\s+init"`, `(?s)Module not installed.*NAME\s+init`}},
-		"module not downloaded": {"module \"a\" {\n  source = \"http://" + closed + "/x.zip\"\n}\n", []string{"init"}, []string{
-			`(?s).*Failed to download module.*`, `(?s).*Could not download module.*connection\s+refused`, `(?s)Get|dial\s+tcp`}},
-		"provider not found": {"terraform {\n  required_providers {\n    a = { source = \"" + closed + "/a/b\" }\n  }\n}\n", []string{"init"}, []string{
-			`(?s).*(Failed to query available provider packages|Invalid provider registry host).*`, `(?s)connection\s+refused|no registry`}},
+			`Error: Module not installed`, `This module is not yet installed\. Run\s+"NAME\s+init"`,
+			`(?s)Module not installed.*NAME\s+init`}},
+		"module not downloaded": {"module \"a\" {\n  source = \"http://" + closed + "/x.zip\"\n}\n", []string{"init"},
+			[]string{
+				`(?s).*Failed to download module.*`, `(?s).*Could not download module.*connection\s+refused`,
+				`(?s)Get|dial\s+tcp`}},
+		"provider not found": {"terraform {\n  required_providers {\n    a = { source = \"" + closed +
+			"/a/b\" }\n  }\n}\n", []string{"init"}, []string{
+			`(?s).*(Failed to query available provider packages|Invalid provider registry host).*`,
+			`(?s)connection\s+refused|no registry`}},
 		"provider not installed": {"resource \"null_resource\" \"a\" {}\n", []string{"plan"}, []string{
-			`(Inconsistent dependency lock file|Required plugins are not installed|Missing required provider)`, `NAME\s+init`}},
+			`(Inconsistent dependency lock file|Required plugins are not installed|Missing required provider)`,
+			`NAME\s+init`}},
 		"lock": {object, []string{"lock", "plan"}, []string{
-			`Error acquiring the state lock`, `(?s)Lock Info:.*ID:\s+(\S+)`, `(?m)^\s+Who:\s+\S+`, `Path:\s+\S+`, `Operation:\s+\S+`, `Created:\s+\S+`}},
-		"backend": {"terraform {\n  backend \"local\" {\n    path = \"x\"\n  }\n}\n" + object, []string{"plan"}, []string{
-			`Backend initialization required`, `please\s+run\s+"NAME\s+init"`}},
-		"no configuration":         {"", []string{"plan"}, []string{`Error: No configuration files`}},
-		"no value for a variable":  {"variable \"v\" {}\n", []string{"plan -input=false"}, []string{`No value for required variable`, `variable "(.+)"`}},
-		"no such workspace":        {object, []string{"workspace select w"}, []string{`Workspace "w" doesn't exist`}},
-		"workspace exists":         {object, []string{"workspace new w", "workspace new w"}, []string{`Workspace "w" already exists`}},
-		"a plan that is too old":   {object, []string{"plan -out=p", "apply -auto-approve", "apply p"}, []string{`Saved plan is stale`}},
-		"another language version": {"terraform {\n  required_version = \"< 1.0\"\n}\n", []string{"plan"}, []string{`Unsupported Terraform Core version`}},
-		"import of what is there":  {object, []string{"apply -auto-approve", "import terraform_data.a x"}, []string{`Resource already managed by TITLE`}},
-		"an unknown option":        {object, []string{"plan -nope"}, []string{`flag provided but not defined: -nope`, `Failed to parse command-line (flags|options)`}},
+			`Error acquiring the state lock`, `(?s)Lock Info:.*ID:\s+(\S+)`, `(?m)^\s+Who:\s+\S+`, `Path:\s+\S+`,
+			`Operation:\s+\S+`, `Created:\s+\S+`}},
+		"backend": {"terraform {\n  backend \"local\" {\n    path = \"x\"\n  }\n}\n" + object, []string{"plan"},
+			[]string{
+				`Backend initialization required`, `please\s+run\s+"NAME\s+init"`}},
+		"no configuration": {"", []string{"plan"}, []string{`Error: No configuration files`}},
+		"no value for a variable": {"variable \"v\" {}\n", []string{"plan -input=false"}, []string{
+			`No value for required variable`, `variable "(.+)"`}},
+		"no such workspace": {object, []string{"workspace select w"}, []string{`Workspace "w" doesn't exist`}},
+		"workspace exists": {object, []string{"workspace new w", "workspace new w"}, []string{
+			`Workspace "w" already exists`}},
+		"a plan that is too old": {object, []string{"plan -out=p", "apply -auto-approve", "apply p"}, []string{
+			`Saved plan is stale`}},
+		"another language version": {"terraform {\n  required_version = \"< 1.0\"\n}\n", []string{"plan"}, []string{
+			`Unsupported Terraform Core version`}},
+		"import of what is there": {object, []string{"apply -auto-approve", "import terraform_data.a x"}, []string{
+			`Resource already managed by TITLE`}},
+		"an unknown option": {object, []string{"plan -nope"}, []string{`flag provided but not defined: -nope`,
+			`Failed to parse command-line (flags|options)`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for program, title := range titles {
@@ -123,9 +138,11 @@ func TestSavedPlanIsNamedOnOneLine(t *testing.T) {
 	m := newMistake(t)
 	m.environ = m.environ[:1] // without TF_IN_AUTOMATION
 	m.write("main.tf", []byte("resource \"terraform_data\" \"a\" {}\n"))
-	for _, path := range []string{"p", m.dir + "/" + strings.Repeat("long ", 30) + "name.plan", strings.Repeat("x", 200)} {
+	for _, path := range []string{"p", m.dir + "/" + strings.Repeat("long ", 30) + "name.plan",
+		strings.Repeat("x", 200)} {
 		text := m.line("tombolo plan \"-out=" + path + "\"")
-		if !strings.Contains(text, "\nSaved the plan to: "+path+"\n") || !strings.Contains(text, " apply \""+path+"\"\n") {
+		if !strings.Contains(text, "\nSaved the plan to: "+path+"\n") || !strings.Contains(text, " apply \""+path+
+			"\"\n") {
 			t.Errorf("the path %q is not on one line of\n%s", path, text)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// deferring puts off what it is asked by one of its calls, though nobody offers to wait. What it answers beside that looks good.
+// deferring puts off what it is asked by one of its calls, though nobody offers to wait. What it answers beside that
+// looks good.
 type deferring struct {
 	provider.Provider
 	call string
@@ -86,7 +87,8 @@ import {
 		"data":              {"data", data, "data.world_object.a", []string{"plan"}},
 		"data during apply": {"data", later, "data.world_object.a", []string{"apply", "-auto-approve"}},
 		"import":            {"import", taken, "world_object.b", []string{"plan"}},
-		"import command":    {"import", "resource \"world_object\" \"b\" {\n  name = \"b\"\n}", "world_object.b", []string{"import", "world_object.b", "a-1"}},
+		"import command": {"import", "resource \"world_object\" \"b\" {\n  name = \"b\"\n}", "world_object.b",
+			[]string{"import", "world_object.b", "a-1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,17 +22,17 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the errors of testdata/errors look like")
 
-// TestErrorsOfNewUsers runs the mistakes in testdata/errors and compares what people would read. Each archive holds a sentence that says
-// what the mistake is, the commands, the files, and under "terminal" the whole text of the last command with its exit code. Besides
-// the commands of tombolo these lines prepare things:
+// TestErrorsOfNewUsers runs the mistakes in testdata/errors and compares what people would read. Each archive holds a
+// sentence that says what the mistake is, the commands, the files, and under "terminal" the whole text of the last
+// command with its exit code. Besides the commands of tombolo these lines prepare things:
 //
 //	env NAME=VALUE       set a variable of the environment
 //	write FILE @SECTION  replace a file by a section
 //	mode PERM FILE       change the permissions of a file
 //	lock                 take the lock of the state
 //
-// With -update the texts are written anew. Whoever does that reads them: does each say what was found, where, what was expected, and
-// what to do?
+// With -update the texts are written anew. Whoever does that reads them: does each say what was found, where, what was
+// expected, and what to do?
 func TestErrorsOfNewUsers(t *testing.T) {
 	names, err := filepath.Glob("testdata/errors/*.txtar")
 	if err != nil || len(names) < 100 {
@@ -84,18 +84,20 @@ type mistake struct {
 }
 
 func newMistake(t *testing.T) *mistake {
-	m := &mistake{t: t, program: "tombolo", sections: map[string][]byte{}, dir: t.TempDir(), environ: []string{"PATH=" + os.Getenv("PATH"), "TF_IN_AUTOMATION=1"}}
+	m := &mistake{t: t, program: "tombolo", sections: map[string][]byte{}, dir: t.TempDir(), environ: []string{
+		"PATH=" + os.Getenv("PATH"), "TF_IN_AUTOMATION=1"}}
 	t.Chdir(m.dir)
 	return m
 }
 
-// otherNames finds what is said of the other program: under its own name it says Terraform only of what is Terraform's, and under that name it
-// says nothing else.
+// otherNames finds what is said of the other program: under its own name it says Terraform only of what is Terraform's,
+// and under that name it says nothing else.
 func otherNames(program, text string) []string {
 	if program == "terraform" {
 		return regexp.MustCompile(`(?i).*\btombolo\b.*`).FindAllString(text, -1)
 	}
-	text = regexp.MustCompile(`Unsupported Terraform Core version|HCP Terraform|Terraform Enterprise|a run of\s+Terraform|by\s+Terraform\s+or\s+OpenTofu`).ReplaceAllString(text, "")
+	text = regexp.MustCompile(`Unsupported Terraform Core version|HCP Terraform|Terraform Enterprise|a run `+
+		`of\s+Terraform|by\s+Terraform\s+or\s+OpenTofu`).ReplaceAllString(text, "")
 	return regexp.MustCompile(`.*(\bTerraform\b|"terraform ).*`).FindAllString(text, -1)
 }
 
@@ -165,8 +167,9 @@ func (m *mistake) tombolo(args []string) string {
 	defer in.Close()
 	var out bytes.Buffer
 	a := &command.App{
-		Surroundings: engine.Surroundings{Program: m.program, Title: titles[m.program], Environ: m.environ, StartDir: m.dir},
-		In:           command.NewInput(in), Out: &out, Err: &out,
+		Surroundings: engine.Surroundings{Program: m.program, Title: titles[m.program], Environ: m.environ,
+			StartDir: m.dir},
+		In: command.NewInput(in), Out: &out, Err: &out,
 	}
 	code := survive(a, func() command.Outcome { return start(m.t.Context(), a, args) }).ExitCode()
 	return fmt.Sprintf("%s\n[exit %d]\n", strings.TrimRight(out.String(), "\n"), code)
@@ -179,7 +182,8 @@ func (m *mistake) lock() {
 		m.t.Fatal(err)
 	}
 	session, err := state.Acquire(m.t.Context(), ws, state.LockRequest{Info: state.LockInfo{
-		ID: "0f8b5ce6-7d8c-4c5d-9b1e-000000000000", Operation: "OperationTypeApply", Who: "anna@build-7", Version: state.LanguageVersion, Created: time.Now(),
+		ID: "0f8b5ce6-7d8c-4c5d-9b1e-000000000000", Operation: "OperationTypeApply", Who: "anna@build-7",
+		Version: state.LanguageVersion, Created: time.Now(),
 	}}, 0, nil)
 	if err != nil {
 		m.t.Fatal(err)
@@ -192,7 +196,7 @@ var (
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.0-9]*( ?[+-]\d{4}|Z)?( UTC)?`)
 )
 
-// clean gives what differs from run to run one name.
+// clean returns what differs from run to run one name.
 func (m *mistake) clean(text string) string {
 	text = strings.ReplaceAll(text, m.dir, "/home/me/project")
 	text = uuids.ReplaceAllString(text, "<uuid>")

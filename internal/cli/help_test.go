@@ -28,9 +28,11 @@ func eachCommand(f func(path string, cmd *command.Command)) {
 func helpOf(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	a := &command.App{Surroundings: engine.Surroundings{Program: program, Title: map[string]string{"tombolo": "Tombolo", "terraform": "Terraform"}[program]}, Out: &out, Err: &errs}
+	a := &command.App{Surroundings: engine.Surroundings{Program: program, Title: map[string]string{
+		"tombolo": "Tombolo", "terraform": "Terraform"}[program]}, Out: &out, Err: &errs}
 	if got := start(context.Background(), a, args); got != command.Done || errs.Len() > 0 {
-		t.Errorf("%s %s: outcome %d, want 0; on the standard error output %q", program, strings.Join(args, " "), got, errs.String())
+		t.Errorf("%s %s: outcome %d, want 0; on the standard error output %q", program, strings.Join(args, " "), got,
+			errs.String())
 	}
 	return out.String()
 }
@@ -39,7 +41,8 @@ func helpOf(t *testing.T, program string, args ...string) string {
 func TestEveryCommandHasHelp(t *testing.T) {
 	eachCommand(func(path string, cmd *command.Command) {
 		if cmd.Short == "" || cmd.Long == "" || cmd.Setup == nil && cmd.Members == nil {
-			t.Errorf("%s: short %q, long %q, runs %v, members %d", path, cmd.Short, cmd.Long, cmd.Setup != nil, len(cmd.Members))
+			t.Errorf("%s: short %q, long %q, runs %v, members %d", path, cmd.Short, cmd.Long, cmd.Setup != nil,
+				len(cmd.Members))
 		}
 		if strings.HasSuffix(cmd.Short, ".") || len(cmd.Short) > 62 {
 			t.Errorf("%s: %q is no line of a list", path, cmd.Short)
@@ -77,10 +80,12 @@ func TestHelpDescribesEveryFlag(t *testing.T) {
 func TestHelpFitsTheUsualTerminal(t *testing.T) {
 	check := func(program string, args ...string) {
 		for line := range strings.SplitSeq(helpOf(t, program, args...), "\n") {
-			if utf8.RuneCountInString(line) > 80 || strings.TrimRight(line, " ") != line || strings.Contains(line, "~") {
+			if utf8.RuneCountInString(line) > 80 || strings.TrimRight(line, " ") != line ||
+				strings.Contains(line, "~") {
 				t.Errorf("%s %s prints the line %q", program, strings.Join(args, " "), line)
 			}
-			if program == "terraform" && strings.Contains(strings.ReplaceAll(line, "github.com/tombolo-iac/tombolo", ""), "ombolo") {
+			if program == "terraform" && strings.Contains(strings.ReplaceAll(line, "github.com/tombolo-iac/tombolo",
+				""), "ombolo") {
 				t.Errorf("%s %s has the wrong name: %q", program, strings.Join(args, " "), line)
 			}
 		}
@@ -96,7 +101,8 @@ func TestHelpFitsTheUsualTerminal(t *testing.T) {
 func TestHelpIsWrappedForTheTerminalThatThereIs(t *testing.T) {
 	for _, width := range []int{50, 120} {
 		var out bytes.Buffer
-		a := &command.App{Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo"}, Out: &out, Width: width}
+		a := &command.App{Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo"}, Out: &out,
+			Width: width}
 		start(context.Background(), a, []string{"state", "mv", "-help"})
 		longest := 0
 		_, text, _ := strings.Cut(out.String(), "\n\n")

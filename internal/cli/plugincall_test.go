@@ -12,11 +12,13 @@ func TestPluginsAreCalledWithTheJSONOfPrograms(t *testing.T) {
 		call := func(code int, request, action, typ string, words ...string) {
 			t.Helper()
 			p.write("request.json", request)
-			r := p.run(nil, "provider", "call", "-provider", p.path("plugin/"+badName), "-input", "request.json", action, typ)
+			r := p.run(nil, "provider", "call", "-provider", p.path("plugin/"+badName), "-input", "request.json",
+				action, typ)
 			p.wants(r, code, words...)
 		}
 		const block = `"provider": {"dir": "w"}`
-		call(0, `{`+block+`, "config": {"name": "one"}}`, "plan", "world_object", `"name": "one"`, `"planned_unknown": {`, `"id": true`)
+		call(0, `{`+block+`, "config": {"name": "one"}}`, "plan", "world_object", `"name": "one"`,
+			`"planned_unknown": {`, `"id": true`)
 		call(0, `{`+block+`, "config": {"name": "one"}}`, "create", "world_object", `"name": "one"`, `"id": "`)
 		call(1, `{`+block+`, "config": {"nmae": "one"}}`, "create", "world_object", `"nmae"`, `Did you mean "name"?`)
 		call(1, `{`+block+`, "config": {"name": "one"}}`, "create", "world_objekt", `world_objekt`)

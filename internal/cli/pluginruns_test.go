@@ -48,11 +48,14 @@ resource "world_object" "bad" {
 	}{
 		{env: []string{"TF_LOG=trace"}, want: []string{
 			"[WARN] as warned", "[DEBUG] as debug", "[ERROR] [ERROR] as text", "[DEBUG] plain", "over the connection",
-			"answer: provider=registry.terraform.io/tombolo/bad method=/tfplugin6.Provider/ApplyResourceChange duration=", "PlanResourceChange", "ConfigureProvider",
+			"answer: provider=registry.terraform.io/tombolo/bad method=/tfplugin6.Provider/ApplyResourceChange " +
+				"duration=", "PlanResourceChange", "ConfigureProvider",
 		}},
 		{env: []string{"TF_LOG=trace"}, value: "crash", code: 1, want: []string{"[ERROR] panic: with"}},
-		{env: []string{"TF_LOG=json"}, want: []string{`"@level":"warn","@message":"as warned`, `"@level":"trace","@message":"answer","provider":"registry.terraform.io/tombolo/bad","method":"/tfplugin6.Provider/ApplyResourceChange","duration":`}},
-		{env: []string{"TF_LOG=trace", "TF_LOG_CORE=off", "TF_LOG_PROVIDER=warn"}, want: []string{"[WARN] as warned", "[ERROR] [ERROR] as text"}, not: []string{"[DEBUG]", "[TRACE]", "PlanResourceChange"}},
+		{env: []string{"TF_LOG=json"}, want: []string{`"@level":"warn","@message":"as warned`,
+			`"@level":"trace","@message":"answer","provider":"registry.terraform.io/tombolo/bad","method":"/tfplugin6.Provider/ApplyResourceChange","duration":`}},
+		{env: []string{"TF_LOG=trace", "TF_LOG_CORE=off", "TF_LOG_PROVIDER=warn"}, want: []string{
+			"[WARN] as warned", "[ERROR] [ERROR] as text"}, not: []string{"[DEBUG]", "[TRACE]", "PlanResourceChange"}},
 		{env: []string{"TF_LOG_PROVIDER=error"}, want: []string{"[ERROR] [ERROR] as text"}, not: []string{"as warned"}},
 		{env: []string{"TF_LOG_PROVIDER=off", "TF_LOG=trace"}, not: []string{"provider="}},
 	} {
@@ -171,7 +174,9 @@ func attach(t *testing.T, source string, version int, network, address string) s
 		g.Stop()
 		server.Close(context.Background())
 	})
-	return fmt.Sprintf(`%q:{"Protocol":"grpc","ProtocolVersion":%d,"Pid":%d,"Test":true,"Addr":{"Network":%q,"String":%q}}`, source, version, os.Getpid(), network, l.Addr().String())
+	return fmt.Sprintf(
+		`%q:{"Protocol":"grpc","ProtocolVersion":%d,"Pid":%d,"Test":true,"Addr":{"Network":%q,"String":%q}}`, source,
+		version, os.Getpid(), network, l.Addr().String())
 }
 
 func TestProvidersThatRunAlreadyAreUsed(t *testing.T) {
@@ -225,7 +230,8 @@ resource "world_object" "other" {
 	for value, want := range map[string]string{
 		"{" + five + "}": "tombolo/six", // is not installed
 		"{" + five + "," + strings.Replace(six, "127.0.0.1:", "127.0.0.1:1", 1) + "}": "cannot be reached",
-		"{" + five + "," + strings.Replace(six, `"tcp"`, `"udp"`, 1) + "}":            "expected a network of unix or tcp",
+		"{" + five + "," + strings.Replace(six, `"tcp"`, `"udp"`, 1) +
+			"}": "expected a network of unix or tcp",
 		"{" + five: "Invalid TF_REATTACH_PROVIDERS",
 	} {
 		p.env = append(p.env, "TF_REATTACH_PROVIDERS="+value)
@@ -281,7 +287,8 @@ output "words" {
 	p.write("bad.tf", `resource "notes_note" "bad" { title = "x/y" }`)
 	p.wants(p.run(nil, "plan", "-var=body=one"), 1, "Invalid title", "on bad.tf line 1")
 	p.write("bad.tf", "resource \"notes_note\" \"bad\" {\n  title = \"bad\"\n  body  = \"crash\"\n}\n")
-	p.wants(p.run(nil, "apply", "-auto-approve", "-var=body=one"), 1, "Plugin did not respond", "exit status 9", "recover 'notes_note.bad'")
+	p.wants(p.run(nil, "apply", "-auto-approve", "-var=body=one"), 1, "Plugin did not respond", "exit status 9",
+		"recover 'notes_note.bad'")
 	p.must(os.Remove(p.path("bad.tf")))
 	p.wants(p.run(nil, "recover", "notes_note.bad", "--forget"), 0)
 	p.wants(p.run(nil, "destroy", "-auto-approve", "-var=body=one"), 0, "2 destroyed")

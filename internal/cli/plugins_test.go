@@ -65,8 +65,11 @@ func newPlugged(t *testing.T, config string, env ...string) *plugged {
 		p.must(os.Symlink(exe, p.path(name)))
 	}
 	p.write("main.tf", config)
-	p.write("rc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"tombolo/bad\" = %q\n  }\n  direct {}\n}\n", p.path("plugin")))
-	p.env = programtest.Environ("TF_CLI_CONFIG_FILE="+p.path("rc"), "PIDS="+p.path("pids"), "REAL="+p.path("real/"+badName), "HOME="+p.dir, "TF_IN_AUTOMATION=1", "GOTRACEBACK=single")
+	p.write("rc",
+		fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"tombolo/bad\" = %q\n  }\n  direct {}\n}\n",
+			p.path("plugin")))
+	p.env = programtest.Environ("TF_CLI_CONFIG_FILE="+p.path("rc"), "PIDS="+p.path("pids"),
+		"REAL="+p.path("real/"+badName), "HOME="+p.dir, "TF_IN_AUTOMATION=1", "GOTRACEBACK=single")
 	p.env = append(p.env, env...)
 	return p
 }
@@ -129,7 +132,8 @@ func (p *plugged) run(meanwhile func(pid int), args ...string) ran {
 	return ran{code: cmd.ProcessState.ExitCode(), out: out.String(), took: time.Since(begin), megabyte: peak(cmd)}
 }
 
-// peak is how much memory a process took at most. On Linux that begins with what its parent had taken, so 0 stands for no more than this test.
+// peak is how much memory a process took at most. On Linux that begins with what its parent had taken, so 0 stands for
+// no more than this test.
 func peak(cmd *exec.Cmd) int64 {
 	var own syscall.Rusage
 	most := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
@@ -167,7 +171,7 @@ func (p *plugged) nothingStays() int {
 	return len(list)
 }
 
-// stored gives the names of the objects in the state file, and checks that it is one.
+// stored returns the names of the objects in the state file, and checks that it is one.
 func (p *plugged) stored() (names []string) {
 	p.t.Helper()
 	text, err := os.ReadFile(p.path("terraform.tfstate"))
@@ -208,17 +212,19 @@ func (p *plugged) wants(r ran, code int, words ...string) {
 
 func TestAPluginThatDoesNotStartIsNamedWithWhatItSaid(t *testing.T) {
 	for mode, want := range map[string][]string{
-		"start-panic":    {"tombolo/bad", "panic: no licence", "exit status 2"},
-		"start-words":    {"tombolo/bad", "This provider needs python3, which is not installed.", "exit status 1"},
-		"start-plain":    {"tombolo/bad", "no certificate"},
-		"start-old":      {"tombolo/bad", "4"},
-		"start-flood":    {"tombolo/bad", "not the line by which a plugin introduces itself"},
-		"schema-panic":   {"tombolo/bad", "Plugin did not respond", "panic: no schema", "GetProviderSchema"},
-		"schema-exit":    {"tombolo/bad", "Plugin did not respond", "exit status 7", "GetProviderSchema"},
-		"configure-exit": {"tombolo/bad", "Plugin did not respond", "exit status 7", "ConfigureProvider", `provider["registry.terraform.io/tombolo/bad"]`},
+		"start-panic":  {"tombolo/bad", "panic: no licence", "exit status 2"},
+		"start-words":  {"tombolo/bad", "This provider needs python3, which is not installed.", "exit status 1"},
+		"start-plain":  {"tombolo/bad", "no certificate"},
+		"start-old":    {"tombolo/bad", "4"},
+		"start-flood":  {"tombolo/bad", "not the line by which a plugin introduces itself"},
+		"schema-panic": {"tombolo/bad", "Plugin did not respond", "panic: no schema", "GetProviderSchema"},
+		"schema-exit":  {"tombolo/bad", "Plugin did not respond", "exit status 7", "GetProviderSchema"},
+		"configure-exit": {"tombolo/bad", "Plugin did not respond", "exit status 7", "ConfigureProvider",
+			`provider["registry.terraform.io/tombolo/bad"]`},
 		"schema-words":   {"tombolo/bad", "Licence expired"},
 		"schema-version": {"tombolo/bad", "resource world_object: -5 is no version of a schema"},
-		"plan-panic":     {"tombolo/bad", "Plugin did not respond", "panic: no plan", "PlanResourceChange", "with world_object.bad"},
+		"plan-panic": {"tombolo/bad", "Plugin did not respond", "panic: no plan", "PlanResourceChange",
+			"with world_object.bad"},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -238,24 +244,29 @@ func TestAPluginThatDoesNotStartIsNamedWithWhatItSaid(t *testing.T) {
 
 func TestWhatADyingPluginHadInFlightIsListed(t *testing.T) {
 	for mode, want := range map[string][]string{
-		"apply-panic":  {"Stack trace from the terraform-provider-bad plugin: panic: assignment to entry in nil map", "exit status 2"},
+		"apply-panic": {"Stack trace from the terraform-provider-bad plugin: panic: assignment to entry in nil map",
+			"exit status 2"},
 		"apply-exit":   {"cannot go on: the disk is on fire", "exit status 3"},
 		"apply-killed": {"signal: killed"},
 	} {
 		for _, protocol := range []string{"5", "6"} {
 			t.Run(mode+"/"+protocol, func(t *testing.T) {
 				t.Parallel()
-				p := newPlugged(t, strings.ReplaceAll(pluggedConfig, `"2s"`, `"10m"`), "BAD="+mode, "BAD_PROTOCOL="+protocol, "OTHERS=1")
+				p := newPlugged(t, strings.ReplaceAll(pluggedConfig, `"2s"`, `"10m"`), "BAD="+mode, "BAD_PROTOCOL="+
+					protocol, "OTHERS=1")
 				r := p.run(nil, "apply", "-auto-approve")
-				p.wants(r, 1, append(want, "tombolo/bad", "Plugin did not respond", "ApplyResourceChange", "with world_object.bad", "with world_object.slow")...)
-				if n := strings.Count(r.out, "It wrote to standard error") + strings.Count(r.out, "Stack trace"); n > 1 {
+				p.wants(r, 1, append(want, "tombolo/bad", "Plugin did not respond", "ApplyResourceChange",
+					"with world_object.bad", "with world_object.slow")...)
+				if n := strings.Count(r.out, "It wrote to standard error") + strings.Count(r.out,
+					"Stack trace"); n > 1 {
 					t.Errorf("what it wrote is shown %d times", n)
 				}
 				p.nothingStays()
 				if got := p.stored(); !slices.Equal(got, []string{"first"}) {
 					t.Errorf("the state has %v", got)
 				}
-				p.wants(p.run(nil, "state", "list"), 0, "world_object.first", "world_object.bad", "world_object.slow", "recover")
+				p.wants(p.run(nil, "state", "list"), 0, "world_object.first", "world_object.bad", "world_object.slow",
+					"recover")
 				// What may or may not exist is not made a second time.
 				p.env = append(p.env, "BAD=")
 				p.wants(p.run(nil, "apply", "-auto-approve"), 1, "world_object.bad", "world_object.slow")
@@ -369,7 +380,8 @@ func (p *plugged) waitFor(file, words string) {
 
 func TestNoPluginOutlivesAKilledRun(t *testing.T) {
 	for name, script := range map[string]string{
-		"plain": "", "wrapper": `"$REAL" "$@"`, "deaf wrapper": "trap '' TERM INT\nexport BAD=deaf\n\"$REAL\" \"$@\" &\nwait",
+		"plain": "", "wrapper": `"$REAL" "$@"`,
+		"deaf wrapper": "trap '' TERM INT\nexport BAD=deaf\n\"$REAL\" \"$@\" &\nwait",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -405,7 +417,8 @@ func TestAnInterruptOfTheTerminalLeavesPluginsToTheEngine(t *testing.T) {
 				p.must(syscall.Kill(-pid, syscall.SIGINT))
 			}, "apply", "-auto-approve")
 			// The plugin was asked to stop, and answered both calls.
-			p.wants(r, 1, "Interrupt received", "world_object.bad: Creation complete", `"slow" was not created: interrupted`)
+			p.wants(r, 1, "Interrupt received", "world_object.bad: Creation complete",
+				`"slow" was not created: interrupted`)
 			if n := p.nothingStays(); n != 2 && script == "" {
 				t.Errorf("%d processes were started, for planning and for applying", n)
 			}
@@ -416,8 +429,8 @@ func TestAnInterruptOfTheTerminalLeavesPluginsToTheEngine(t *testing.T) {
 	}
 }
 
-// waitStopped waits until no thread of a process runs any more: the threads see the signal one after the other. Where there is no /proc, it
-// takes that for done.
+// waitStopped waits until no thread of a process runs any more: the threads see the signal one after the other. Where
+// there is no /proc, it takes that for done.
 func (p *plugged) waitStopped(pid int) {
 	p.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -443,8 +456,10 @@ func TestASecondInterruptEndsAPluginThatHangs(t *testing.T) {
 		args         []string
 		want         []string
 	}{
-		{mode: "apply-hang", begun: func(p *plugged) { p.waitFor("pids.hung", "bad") }, want: []string{"Request cancelled", "ApplyResourceChange", "with world_object.bad", "recover 'world_object.bad'"}},
-		{mode: "start", script: "sleep 600", begun: func(p *plugged) { p.waitFor("pids", "\n") }, want: []string{"start of provider tombolo/bad was cancelled"}},
+		{mode: "apply-hang", begun: func(p *plugged) { p.waitFor("pids.hung", "bad") }, want: []string{
+			"Request cancelled", "ApplyResourceChange", "with world_object.bad", "recover 'world_object.bad'"}},
+		{mode: "start", script: "sleep 600", begun: func(p *plugged) { p.waitFor("pids", "\n") }, want: []string{
+			"start of provider tombolo/bad was cancelled"}},
 		{mode: "stopped", begun: func(p *plugged) {
 			p.waitBegun("slow")
 			for _, pid := range p.pids() {

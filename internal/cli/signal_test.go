@@ -11,7 +11,8 @@ import (
 )
 
 func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
-	number, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[args[0]]
+	number, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP,
+		"KILL": syscall.SIGKILL}[args[0]]
 	if !ok {
 		ts.Fatalf("no signal %s", args[0])
 	}

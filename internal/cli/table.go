@@ -21,12 +21,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// Commands gives the table of all commands, those that are in no list at its end. It is built when needed, so that starting costs nothing.
+// Commands returns the table of all commands, those that are in no list at its end. It is built when needed, so that
+// starting costs nothing.
 func Commands() []*command.Command {
 	workspace := states.Workspace()
 	return append([]*command.Command{
 		install.Init(), code.Validate(), run.Plan(), run.Apply(), run.Destroy(),
-		complete.Command(), inspect.Console(), code.Fmt(), states.ForceUnlock(), install.Get(), inspect.Graph(), run.Import(), inspect.Metadata(), install.Modules(), inspect.Output(), author.Provider(), install.Providers(), run.Recover(), run.Refresh(), inspect.Show(),
+		complete.Command(), inspect.Console(), code.Fmt(), states.ForceUnlock(), install.Get(), inspect.Graph(),
+		run.Import(), inspect.Metadata(), install.Modules(), inspect.Output(), author.Provider(), install.Providers(),
+		run.Recover(), run.Refresh(), inspect.Show(),
 		states.State(), states.Taint(), states.Untaint(), testing.Test(), inspect.Version(), workspace,
 	}, append(absent(), env(workspace))...)
 }
@@ -84,7 +87,8 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 		}
 		if member == nil {
 			if !g.help && len(rest) > 0 {
-				fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\n", a.Title, path+" "+view.CleanLine(rest[0]), diag.DidYouMean(rest[0], names(cmd.Members)))
+				fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\n", a.Title, path+" "+view.CleanLine(rest[0]),
+					diag.DidYouMean(rest[0], names(cmd.Members)))
 			}
 			a.FamilyHelp(cmd, path)
 			if g.help {
@@ -106,8 +110,8 @@ func start(ctx context.Context, a *command.App, args []string) command.Outcome {
 	return a.Start(ctx, cmd, path, false, rest)
 }
 
-// globals reads the options before the command, and changes the directory when asked to. As with Terraform, asking for help or the version
-// counts wherever it stands: behind a command line that does not work yet is where people type it.
+// globals reads the options before the command, and changes the directory when asked to. As with Terraform, asking for
+// help or the version counts wherever it stands: behind a command line that does not work yet is where people type it.
 func globals(a *command.App, args []string) (g global, rest []string, problem string) {
 	asked := args
 	if end := slices.Index(asked, "--"); end >= 0 {
@@ -118,7 +122,8 @@ func globals(a *command.App, args []string) (g global, rest []string, problem st
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(args[0], "-"), "-"), "=")
 		switch {
 		case name == "chdir" && (!hasValue || value == ""):
-			return g, nil, "Invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example"
+			return g, nil,
+				"Invalid -chdir option: must include an equals sign followed by a directory path, like -chdir=example"
 		case name == "chdir":
 			if err := os.Chdir(value); err != nil {
 				return g, nil, "Error handling -chdir option: " + err.Error()
@@ -131,7 +136,10 @@ func globals(a *command.App, args []string) (g global, rest []string, problem st
 		case g.version:
 			return g, args, "" // options of the command version
 		default:
-			return g, nil, fmt.Sprintf("Unknown option %s before the command. Options of a command stand behind it: %s COMMAND %s.", args[0], a.Program, args[0])
+			return g, nil,
+				fmt.Sprintf(
+					"Unknown option %s before the command. Options of a command stand behind it: %s COMMAND %s.",
+					args[0], a.Program, args[0])
 		}
 		args = args[1:]
 	}
@@ -151,7 +159,8 @@ func environmentArguments(a *command.App, path string, args []string) ([]string,
 	return append(extra, args...), nil
 }
 
-// splitWords splits as a shell does: by white space, with quotes and backslashes, without any substitution. Names of files may hold any byte.
+// splitWords splits as a shell does: by white space, with quotes and backslashes, without any substitution. Names of
+// files may hold any byte.
 func splitWords(s string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -198,7 +207,8 @@ func splitWords(s string) ([]string, error) {
 }
 
 func unknown(a *command.App, name string) command.Outcome {
-	fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\nTo see all of its commands, run:\n  %s -help\n\n", a.Title, name, diag.DidYouMean(name, names(Commands())), a.Program)
+	fmt.Fprintf(a.Err, "%s has no command named %q.%s\n\nTo see all of its commands, run:\n  %s -help\n\n", a.Title,
+		name, diag.DidYouMean(name, names(Commands())), a.Program)
 	return command.Misused
 }
 
@@ -230,7 +240,8 @@ func usage(a *command.App) {
 	for _, o := range GlobalOptions {
 		fmt.Fprintf(a.Out, "  %-24s %s\n", o.Usage(), o.Text)
 	}
-	fmt.Fprintf(a.Out, "\nRun \"%s COMMAND -help\" for what a command does and takes, its exit codes,\nand the variables of the environment that count for it.\n", a.Program)
+	fmt.Fprintf(a.Out, "\nRun \"%s COMMAND -help\" for what a command does and takes, its exit codes,\nand the "+
+		"variables of the environment that count for it.\n", a.Program)
 }
 
 // GlobalOptions are what may stand before the command.

@@ -33,7 +33,8 @@ func told(call string, values ...cty.Value) (list diag.List) {
 				return true, nil
 			}
 			asJSON, _ := json.Marshal(v.AsString())
-			text := fmt.Sprintf("%s and %q and %s and %s", v.AsString(), v.AsString(), asJSON, strconv.QuoteToASCII(v.AsString()))
+			text := fmt.Sprintf("%s and %q and %s and %s", v.AsString(), v.AsString(), asJSON,
+				strconv.QuoteToASCII(v.AsString()))
 			syscall.Write(2, []byte("[WARN] "+call+": "+text+"\n"))
 			list = list.Warnf(nil, call+" "+v.AsString(), "Got %s.", text)
 			list[len(list)-1].Path = path.Copy()
@@ -43,7 +44,8 @@ func told(call string, values ...cty.Value) (list diag.List) {
 	return list
 }
 
-func (p telling) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
+func (p telling) ValidateConfig(ctx context.Context,
+	req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
 	resp := p.Provider.ValidateConfig(ctx, req)
 	resp.Diagnostics = append(resp.Diagnostics, told("ValidateConfig", req.Config)...)
 	return resp
@@ -120,7 +122,8 @@ provider "world" {
 `
 
 // holders are files that are made to hold what is secret.
-var holders = []string{"terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal", "p", "given.tfvars", "given.tfvars.json"}
+var holders = []string{"terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal", "p",
+	"given.tfvars", "given.tfvars.json"}
 
 // tells reports the files below a folder that hold a secret and are not declared to, and looks through a text.
 func (p *plugged) tells(where, text string) {
@@ -176,7 +179,8 @@ var givings = map[string]func(p *plugged) (options []string){
 	"option": func(p *plugged) []string { return []string{"-var", "s=" + hardSecret, "-var", "e=" + hardSecret} },
 }
 
-// uses are what becomes of the secret. A public attribute of a provider, which it declares to be no secret, is shown: none gets it here.
+// uses are what becomes of the secret. A public attribute of a provider, which it declares to be no secret, is shown:
+// none gets it here.
 var uses = map[string]string{
 	"objects": `resource "world_object" "attribute" {
   name  = "attribute"
@@ -247,8 +251,8 @@ resource "world_object" "a" {
 resource "world_object" "a" { name = local.x }`,
 }
 
-// TestNothingThatIsRepeatedTellsASecret gives a secret to a plugin and to programs that repeat it, in every way and to every use, and looks through
-// all that is written.
+// TestNothingThatIsRepeatedTellsASecret hands a secret to a plugin and to programs that repeat it, in every way and to
+// every use, and looks through all that is written.
 func TestNothingThatIsRepeatedTellsASecret(t *testing.T) {
 	for use, config := range uses {
 		for giving, give := range givings {
@@ -260,9 +264,12 @@ func TestNothingThatIsRepeatedTellsASecret(t *testing.T) {
 				p := newPlugged(t, tellingHead+config+"\n", "BAD=tell", "TF_LOG=trace")
 				p.env = append(p.env, "TF_LOG_PATH="+p.path("log"))
 				p.must(os.MkdirAll(p.path("m"), 0o777))
-				p.write("m/main.tf", "terraform {\n  required_providers {\n    world = { source = \"tombolo/bad\" }\n  }\n}\nvariable \"s\" {}\n"+
-					"resource \"world_object\" \"a\" {\n  name = \"m\"\n  value = var.s\n}\noutput \"o\" {\n  value = var.s\n  sensitive = true\n}\n")
-				p.write("a.tftest.hcl", "run \"a\" {\n  command = apply\n  assert {\n    condition     = var.s == \"x\"\n    error_message = \"It is ${var.s}.\"\n  }\n}\n")
+				p.write("m/main.tf", "terraform {\n  required_providers {\n    world = { source = \"tombolo/bad\" "+
+					"}\n  }\n}\nvariable \"s\" {}\n"+
+					"resource \"world_object\" \"a\" {\n  name = \"m\"\n  value = var.s\n}\noutput \"o\" {\n  value "+
+					"= var.s\n  sensitive = true\n}\n")
+				p.write("a.tftest.hcl", "run \"a\" {\n  command = apply\n  assert {\n    condition     = var.s == "+
+					"\"x\"\n    error_message = \"It is ${var.s}.\"\n  }\n}\n")
 				p.everything(give(p))
 			})
 		}
@@ -276,8 +283,10 @@ func (p *plugged) everything(options []string) {
 		args   []string
 		values bool
 	}{
-		{[]string{"plan", "-out=p"}, true}, {[]string{"show", "p"}, false}, {[]string{"apply", "-auto-approve", "-json"}, true},
-		{[]string{"show"}, false}, {[]string{"refresh"}, true}, {[]string{"test", "-junit-xml=junit.xml", "-verbose"}, true},
+		{[]string{"plan", "-out=p"}, true}, {[]string{"show", "p"}, false},
+		{[]string{"apply", "-auto-approve", "-json"}, true},
+		{[]string{"show"}, false}, {[]string{"refresh"}, true}, {[]string{"test", "-junit-xml=junit.xml", "-verbose"},
+			true},
 		{[]string{"destroy", "-auto-approve", "-json"}, true},
 	} {
 		if c.values {
@@ -290,12 +299,13 @@ func (p *plugged) everything(options []string) {
 	}
 }
 
-// TestLinesOfProgressTellNoSecret makes an object whose id a provider makes of a secret: plans and the state show the id, which is public, and the
-// lines that tell what happens do not.
+// TestLinesOfProgressTellNoSecret makes an object whose id a provider makes of a secret: plans and the state show the
+// id, which is public, and the lines that tell what happens do not.
 func TestLinesOfProgressTellNoSecret(t *testing.T) {
 	p := newPlugged(t, tellingHead+"resource \"world_object\" \"a\" { name = var.s }\n", "TF_VAR_s="+hardSecret)
 	p.wants(p.run(nil, "init"), 0)
-	for _, args := range [][]string{{"apply", "-auto-approve", "-json"}, {"refresh"}, {"apply", "-auto-approve", "-json"}, {"destroy", "-auto-approve", "-json"}} {
+	for _, args := range [][]string{{"apply", "-auto-approve", "-json"}, {"refresh"},
+		{"apply", "-auto-approve", "-json"}, {"destroy", "-auto-approve", "-json"}} {
 		r := p.run(nil, args...)
 		p.wants(r, 0)
 		p.tells(args[0], r.out)

@@ -1,13 +1,14 @@
 // Package compat holds what Terraform has, and says of each piece how it is here: docs/compatibility.md.
 //
-// The facts (terraform.json) are a list of names: commands and their flags, the blocks of the language with their arguments, functions,
-// backends, settings and variables of the environment. They were asked of Terraform itself where it answers, by the same tests that
-// compare them with it again where there is one: its help texts, its list of functions, and which names it takes in which block. What no
-// one can ask it for is taken from its documentation.
+// The facts (terraform.json) are a list of names: commands and their flags, the blocks of the language with their
+// arguments, functions, backends, settings and variables of the environment. They were asked of Terraform itself where
+// it answers, by the same tests that compare them with it again where there is one: its help texts, its list of
+// functions, and which names it takes in which block. What no one can ask it for is taken from its documentation.
 //
-// Whether Tombolo knows a name is asked of Tombolo: its table of commands, its table of functions, and the same configurations that
-// Terraform was asked with. A remark (remarks.go) says where it does otherwise, or what it answers instead; a proof is a case
-// in which the piece is used, in the conformance corpus or the scripts of the command line (proofs.json).
+// Whether Tombolo knows a name is asked of Tombolo: its table of commands, its table of functions, and the same
+// configurations that Terraform was asked with. A remark (remarks.go) says where it does otherwise, or what it answers
+// instead; a proof is a case in which the piece is used, in the conformance corpus or the scripts of the command line
+// (proofs.json).
 //
 //	go test ./internal/compat            # does everything still agree?
 //	go test ./internal/compat -update    # write the documents, and proofs where there are none
@@ -29,8 +30,9 @@ var terraformFacts []byte
 
 // Facts are the names of everything that one version of Terraform has.
 type Facts struct {
-	Version     string              `json:"version"`
-	Commands    map[string][]string `json:"commands"`    // flags, without their dash, by the command; "" has those before the command
+	Version string `json:"version"`
+	// flags, without their dash, by the command; "" has those before the command
+	Commands    map[string][]string `json:"commands"`
 	Bodies      map[string]Body     `json:"bodies"`      // by the path of block types that leads to them; "" is a file
 	Functions   []string            `json:"functions"`   //
 	Backends    []string            `json:"backends"`    //
@@ -44,7 +46,7 @@ type Body struct {
 	Blocks    []string `json:"blocks,omitempty"`
 }
 
-// Terraform gives the facts.
+// Terraform returns the facts.
 func Terraform() (f Facts, err error) {
 	err = json.Unmarshal(terraformFacts, &f)
 	return f, err
@@ -72,12 +74,12 @@ const (
 	Variable Kind = "variable"
 )
 
-// String gives the key under which remarks and proofs of the item stand.
+// String returns the key under which remarks and proofs of the item stand.
 func (i Item) String() string {
 	return strings.Join(strings.Fields(string(i.Kind)+" "+i.Of+" "+i.Name), " ")
 }
 
-// Items gives all of them, in the order of the document.
+// Items returns all of them, in the order of the document.
 func (f Facts) Items() (list []Item) {
 	add := func(kind Kind, of string, names ...string) {
 		for _, name := range names {
@@ -119,7 +121,8 @@ type Remark struct {
 	Text  string // what is otherwise, or what to do instead
 }
 
-// RemarkOn gives the remark on an item, or on the command or block that it belongs to; the zero remark if there is nothing to say.
+// RemarkOn returns the remark on an item, or on the command or block that it belongs to; the zero remark if there is
+// nothing to say.
 func RemarkOn(i Item) Remark {
 	if r, ok := remarks[i.String()]; ok {
 		return r
@@ -176,7 +179,8 @@ func (d *document) printf(format string, args ...any) { fmt.Fprintf(&d.text, for
 
 // summary counts.
 func (d *document) summary() {
-	d.printf("\n| | works | differs | answered with an error | not yet | without meaning | with a case |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	d.printf("\n| | works | differs | answered with an error | not yet | without meaning | with a case |\n" +
+		"|---|--:|--:|--:|--:|--:|--:|\n")
 	counts := map[Kind]map[State]int{}
 	proven := map[Kind]int{}
 	for _, i := range d.facts.Items() {
@@ -190,7 +194,8 @@ func (d *document) summary() {
 	}
 	for _, kind := range []Kind{Command, Flag, Block, Argument, Function, Backend, Setting, Variable} {
 		c := counts[kind]
-		d.printf("| %ss | %d | %d | %d | %d | %d | %d |\n", kind, c[Works], c[Differs], c[Refused], c[Absent], c[Moot], proven[kind])
+		d.printf("| %ss | %d | %d | %d | %d | %d | %d |\n", kind, c[Works], c[Differs], c[Refused], c[Absent], c[Moot],
+			proven[kind])
 	}
 }
 
@@ -213,7 +218,8 @@ func (d *document) commands() {
 }
 
 func (d *document) language() {
-	d.printf("\n## Blocks and arguments\n\nBlocks are written `name { }`, arguments without braces. The arguments of a resource that its provider declares are not listed.\n")
+	d.printf("\n## Blocks and arguments\n\nBlocks are written `name { }`, arguments without braces. The arguments of " +
+		"a resource that its provider declares are not listed.\n")
 	for _, path := range slices.Sorted(maps.Keys(d.facts.Bodies)) {
 		body := d.facts.Bodies[path]
 		if path == "" {

@@ -25,10 +25,13 @@ import (
 
 var update = flag.Bool("update", false, "write the documents")
 
-// later are names that versions after the one of the facts take, and some that never were: candidates beside those in the facts.
+// later are names that versions after the one of the facts take, and some that never were: candidates beside those in
+// the facts.
 var later = []string{
-	nobodys, "action", "action_trigger", "actions", "allow_missing", "const", "default_value", "deprecated", "dynamic", "enabled", "identity", "ignore_nested_deprecations",
-	"invoke", "language", "list", "name", "optional", "quiet", "required", "run", "state_store", "store", "test", "timeout", "tags", "values", "when", "workspace",
+	nobodys, "action", "action_trigger", "actions", "allow_missing", "const", "default_value", "deprecated", "dynamic",
+	"enabled", "identity", "ignore_nested_deprecations",
+	"invoke", "language", "list", "name", "optional", "quiet", "required", "run", "state_store", "store", "test",
+	"timeout", "tags", "values", "when", "workspace",
 }
 
 func theFacts(t *testing.T) Facts {
@@ -49,7 +52,7 @@ func candidates(f Facts) (list []string) {
 	return slices.Compact(list)
 }
 
-// known tells which items Tombolo's own tables and decoders know.
+// known returns which items Tombolo's own tables and decoders know.
 func known(t *testing.T, f Facts, used usage) func(Item) bool {
 	flags := map[string][]string{}
 	for _, o := range cli.GlobalOptions {
@@ -73,7 +76,8 @@ func known(t *testing.T, f Facts, used usage) func(Item) bool {
 	walk("", cli.Commands())
 	functions := funcs.Table(funcs.Options{})
 	bodies := probe(t, candidates(f), validateHere)
-	settings, outermost := literals(t, "../settings"), literals(t, "../settings/parse.go") // blocks of our own have arguments in other files
+	// blocks of our own have arguments in other files
+	settings, outermost := literals(t, "../settings"), literals(t, "../settings/parse.go")
 	variables := map[string]bool{}
 	for _, v := range command.Environment {
 		variables[v.Name] = true
@@ -97,10 +101,12 @@ func known(t *testing.T, f Facts, used usage) func(Item) bool {
 			}
 			return outermost[first]
 		case Variable:
-			return variables[i.Name] || variables[strings.TrimSuffix(i.Name, "NAME")] || variables[strings.TrimSuffix(i.Name, "HOST")]
+			return variables[i.Name] || variables[strings.TrimSuffix(i.Name, "NAME")] ||
+				variables[strings.TrimSuffix(i.Name, "HOST")]
 		case Argument, Block:
 			if b, ok := bodies[i.Of]; ok {
-				return i.Kind == Argument && slices.Contains(b.Arguments, i.Name) || i.Kind == Block && slices.Contains(b.Blocks, i.Name)
+				return i.Kind == Argument && slices.Contains(b.Arguments, i.Name) || i.Kind == Block &&
+					slices.Contains(b.Blocks, i.Name)
 			}
 		}
 		if rest, ok := strings.CutPrefix(i.Of, "ephemeral"); ok { // what reads their blocks is the same function
@@ -110,14 +116,15 @@ func known(t *testing.T, f Facts, used usage) func(Item) bool {
 	}
 }
 
-// literals gives the texts in the source below a folder, tests and this package aside.
+// literals returns the texts in the source below a folder, tests and this package aside.
 func literals(t *testing.T, dir string) map[string]bool {
 	found := map[string]bool{}
 	err := filepath.WalkDir(filepath.FromSlash(dir), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "compat" || d.Name() == "conformance" || d.Name() == "bench" || d.Name() == "sdk" || d.Name() == "examples" || d.Name() == ".git") {
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "compat" || d.Name() == "conformance" ||
+			d.Name() == "bench" || d.Name() == "sdk" || d.Name() == "examples" || d.Name() == ".git") {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -272,7 +279,8 @@ func TestTheFactsAreThoseOfTerraform(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range f.Environment {
-		if bare := strings.TrimSuffix(strings.TrimSuffix(name, "_NAME"), "HOST"); !strings.Contains(string(program), bare) {
+		if bare := strings.TrimSuffix(strings.TrimSuffix(name, "_NAME"), "HOST"); !strings.Contains(string(program),
+			bare) {
 			t.Errorf("the variable %s occurs nowhere in the program", name)
 		}
 	}

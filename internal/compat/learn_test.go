@@ -135,7 +135,8 @@ func (o oracle) validate(t *testing.T, dir string) (list []problem) {
 
 // validateHere asks Tombolo.
 func validateHere(t *testing.T, dir string) (list []problem) {
-	project, diags := engine.Load(context.Background(), engine.Options{Dir: dir, DataDir: filepath.Join(dir, ".terraform"), Workspace: "default"})
+	project, diags := engine.Load(context.Background(), engine.Options{
+		Dir: dir, DataDir: filepath.Join(dir, ".terraform"), Workspace: "default"})
 	if !diags.HasErrors() {
 		defer project.Close()
 		diags = diags.Extend(project.Validate(context.Background()))
@@ -150,32 +151,41 @@ func validateHere(t *testing.T, dir string) (list []problem) {
 	return list
 }
 
-// wrappers are configurations around candidates: %d is a number of its own, and %s is their place. Without it they are valid. Bodies that a schema
-// shares with the language (those of resources, provisioners and the like) are not asked for: what they take is known from documentation.
+// wrappers are configurations around candidates: %d is a number of its own, and %s is their place. Without it they are
+// valid. Bodies that a schema shares with the language (those of resources, provisioners and the like) are not asked
+// for: what they take is known from documentation.
 var wrappers = map[string]string{
-	"":                                 "%s",
-	"terraform":                        "terraform {\n%s\n}",
-	"variable":                         "variable \"v%d\" {\n%s\n}",
-	"variable/validation":              "variable \"v%d\" {\nvalidation {\ncondition = var.v%d != 1\nerror_message = \"No.\"\n%s\n}\n}",
-	"output":                           "output \"o%d\" {\nvalue = 1\n%s\n}",
-	"output/precondition":              "output \"o%d\" {\nvalue = 1\nprecondition {\ncondition = terraform_data.base.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}",
-	"resource/lifecycle":               "resource \"terraform_data\" \"r%d\" {\nlifecycle {\n%s\n}\n}",
-	"resource/lifecycle/postcondition": "resource \"terraform_data\" \"r%d\" {\nlifecycle {\npostcondition {\ncondition = self.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}\n}",
-	"resource/lifecycle/precondition":  "resource \"terraform_data\" \"r%d\" {\nlifecycle {\nprecondition {\ncondition = terraform_data.base.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}\n}",
-	"check":                            "check \"c%d\" {\nassert {\ncondition = terraform_data.base.id != \"\"\nerror_message = \"No.\"\n}\n%s\n}",
-	"check/assert":                     "check \"c%d\" {\nassert {\ncondition = terraform_data.base.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}",
-	"moved":                            "moved {\nfrom = terraform_data.from%d\nto = terraform_data.to%d\n%s\n}",
-	"removed":                          "removed {\nfrom = terraform_data.gone%d\n%s\n}",
-	"removed/lifecycle":                "removed {\nfrom = terraform_data.gone%d\nlifecycle {\ndestroy = false\n%s\n}\n}",
-	"import":                           "resource \"terraform_data\" \"i%d\" {\n}\nimport {\nto = terraform_data.i%d\nid = \"x\"\n%s\n}",
+	"":          "%s",
+	"terraform": "terraform {\n%s\n}",
+	"variable":  "variable \"v%d\" {\n%s\n}",
+	"variable/validation": "variable \"v%d\" {\nvalidation {\ncondition = var.v%d != 1\nerror_message = " +
+		"\"No.\"\n%s\n}\n}",
+	"output": "output \"o%d\" {\nvalue = 1\n%s\n}",
+	"output/precondition": "output \"o%d\" {\nvalue = 1\nprecondition {\ncondition = " +
+		"terraform_data.base.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}",
+	"resource/lifecycle": "resource \"terraform_data\" \"r%d\" {\nlifecycle {\n%s\n}\n}",
+	"resource/lifecycle/postcondition": "resource \"terraform_data\" \"r%d\" {\nlifecycle {\npostcondition {\n" +
+		"condition = self.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}\n}",
+	"resource/lifecycle/precondition": "resource \"terraform_data\" \"r%d\" {\nlifecycle {\nprecondition {\n" +
+		"condition = terraform_data.base.id != \"\"\nerror_message = \"No.\"\n%s\n}\n}\n}",
+	"check": "check \"c%d\" {\nassert {\ncondition = terraform_data.base.id != \"\"\n" +
+		"error_message = \"No.\"\n}\n%s\n}",
+	"check/assert": "check \"c%d\" {\nassert {\ncondition = terraform_data.base.id != \"\"\n" +
+		"error_message = \"No.\"\n%s\n}\n}",
+	"moved":   "moved {\nfrom = terraform_data.from%d\nto = terraform_data.to%d\n%s\n}",
+	"removed": "removed {\nfrom = terraform_data.gone%d\n%s\n}",
+	"removed/lifecycle": "removed {\nfrom = terraform_data.gone%d\nlifecycle {\ndestroy = false\n%s\n" +
+		"}\n}",
+	"import": "resource \"terraform_data\" \"i%d\" {\n}\nimport {\nto = " +
+		"terraform_data.i%d\nid = \"x\"\n%s\n}",
 }
 
 // nobodys is a name that is taken nowhere; it shows whether the answers mean anything.
 const nobodys = "zz_nobodys"
 
-// probe finds out which of the candidates a program takes as arguments and as blocks in each body. All of them stand in one body, a line each.
-// Problems with a candidate may hide those that are found later, so candidates that are known but wrong in themselves are taken out, and the
-// rest is asked again.
+// probe finds out which of the candidates a program takes as arguments and as blocks in each body. All of them stand in
+// one body, a line each. Problems with a candidate may hide those that are found later, so candidates that are known
+// but wrong in themselves are taken out, and the rest is asked again.
 func probe(t *testing.T, candidates []string, validate func(t *testing.T, dir string) []problem) map[string]Body {
 	dir := t.TempDir()
 	found := map[string]Body{}
@@ -253,7 +263,7 @@ func probe(t *testing.T, candidates []string, validate func(t *testing.T, dir st
 	return found
 }
 
-// has tells whether a wrapper has an argument in the body in which the candidates stand.
+// has reports whether a wrapper has an argument in the body in which the candidates stand.
 func has(wrapper, name string) bool {
 	lines := strings.Split(wrapper, "\n")
 	for i := slices.Index(lines, "%s") - 1; i >= 0 && !strings.ContainsAny(lines[i], "{}"); i-- {

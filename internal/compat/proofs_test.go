@@ -18,7 +18,8 @@ type usage map[string][]string
 // cases reads the conformance corpus and the scripts of the command line.
 func cases(t *testing.T, f Facts) usage {
 	u := usage{}
-	for prefix, pattern := range map[string]string{"": "../../conformance/testdata/*/*.txtar", "cli/": "../cli/testdata/*.txtar"} {
+	for prefix, pattern := range map[string]string{"": "../../conformance/testdata/*/*.txtar",
+		"cli/": "../cli/testdata/*.txtar"} {
 		files, err := filepath.Glob(filepath.FromSlash(pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("there are no cases in %s", pattern)
@@ -79,7 +80,8 @@ func (u usage) step(f Facts, name string, script bool, words []string) {
 	if len(words) > 1 && words[0] == "env" {
 		variable, _, _ := strings.Cut(words[1], "=")
 		for _, known := range f.Environment {
-			if pattern := regexp.QuoteMeta(known); regexp.MustCompile("^" + strings.NewReplacer("NAME", ".+", "HOST", ".+").Replace(pattern) + "$").MatchString(variable) {
+			if pattern := regexp.QuoteMeta(known); regexp.MustCompile("^" + strings.NewReplacer("NAME", ".+", "HOST",
+				".+").Replace(pattern) + "$").MatchString(variable) {
 				u.add(name, Item{Variable, "", known})
 			}
 		}

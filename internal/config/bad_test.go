@@ -78,14 +78,16 @@ func (c badCase) load(t *testing.T) diag.List {
 		files[name] = src
 	}
 	if _, ok := files[manifestPath]; !ok {
-		manifest, _, _ := fetch.Resolve(context.Background(), config.SnapshotFiles(files), &config.Manifest{}, fetch.Options{})
+		manifest, _, _ := fetch.Resolve(context.Background(), config.SnapshotFiles(files), &config.Manifest{},
+			fetch.Options{})
 		src, err := manifest.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
 		files[manifestPath] = src
 	}
-	cfg, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(files), LanguageVersion: languageVersion})
+	cfg, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(files),
+		LanguageVersion: languageVersion})
 	if cfg != nil {
 		diags = diags.Extend(cfg.CheckCalls()).Extend(cfg.CheckUnpassed())
 	}
@@ -215,12 +217,13 @@ func rewriteWants(archive *txtar.Archive, c badCase, diags diag.List) {
 				last = i
 			}
 		}
-		archive.Files = slices.Insert(archive.Files, last+1, txtar.File{Name: c.name + "/" + wantFile, Data: []byte(strings.Join(rest, ""))})
+		archive.Files = slices.Insert(archive.Files, last+1, txtar.File{Name: c.name + "/" + wantFile,
+			Data: []byte(strings.Join(rest, ""))})
 	}
 }
 
-// TestBadConfigurationsAreJudgedAsByTheRealProgram compares summaries and positions with `terraform validate -json`. What
-// intended.txt lists may differ, and must.
+// TestBadConfigurationsAreJudgedAsByTheRealProgram compares summaries and positions with `terraform validate -json`.
+// What intended.txt lists may differ, and must.
 func TestBadConfigurationsAreJudgedAsByTheRealProgram(t *testing.T) {
 	oracle, err := exec.LookPath("terraform")
 	if err != nil || testing.Short() {
@@ -235,7 +238,8 @@ func TestBadConfigurationsAreJudgedAsByTheRealProgram(t *testing.T) {
 				t.Parallel()
 				got := differences(c.askOracle(t, oracle), c.load(t))
 				if diff := cmp.Diff(intended[id], got); diff != "" {
-					t.Errorf("judged otherwise than intended.txt says (-intended +got):\n%s%s:\n  %s\n", diff, id, strings.Join(got, "\n  "))
+					t.Errorf("judged otherwise than intended.txt says (-intended +got):\n%s%s:\n  %s\n", diff, id,
+						strings.Join(got, "\n  "))
 				}
 			})
 		}
@@ -315,7 +319,9 @@ func (c badCase) askOracle(t *testing.T, oracle string) []string {
 		return out
 	}
 	_, hasManifest := c.files[manifestPath]
-	nested := slices.ContainsFunc(slices.Collect(maps.Keys(c.files)), func(name string) bool { return path.Dir(name) != "." })
+	nested := slices.ContainsFunc(slices.Collect(maps.Keys(c.files)), func(name string) bool {
+		return path.Dir(name) != "."
+	})
 	if nested && !hasManifest {
 		run("init", "-backend=false")
 	}

@@ -14,7 +14,8 @@ var dynamicNull = cty.NullVal(cty.DynamicPseudoType)
 
 var callSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
-		{Name: "source", Required: true}, {Name: "version"}, {Name: "count"}, {Name: "for_each"}, {Name: "depends_on"}, {Name: "providers"},
+		{Name: "source", Required: true}, {Name: "version"}, {Name: "count"}, {Name: "for_each"}, {Name: "depends_on"},
+		{Name: "providers"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{
 		{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}, {Type: "provider", LabelNames: []string{"type"}},
@@ -99,11 +100,13 @@ func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
 		}
 		rng := hcl.RangeBetween(pair.Key.Range(), pair.Value.Range())
 		if first, dup := seen[child]; dup {
-			diags = diags.Errorf(pair.Value.Range().Ptr(), "Duplicate provider address", "A configuration for %s is already passed at %s. The child module takes each only once.", child, first)
+			diags = diags.Errorf(pair.Value.Range().Ptr(), "Duplicate provider address",
+				"A configuration for %s is already passed at %s. The child module takes each only once.", child, first)
 			continue
 		}
 		seen[child] = rng
-		out = append(out, PassedProvider{InChild: child, InParent: parent, InChildRange: pair.Key.Range(), InParentRange: pair.Value.Range()})
+		out = append(out, PassedProvider{InChild: child, InParent: parent, InChildRange: pair.Key.Range(),
+			InParentRange: pair.Value.Range()})
 	}
 	return out, diags
 }
@@ -126,8 +129,9 @@ func (c *callDecl) merge(over *callDecl) {
 
 func (c *callDecl) has(name string) bool { _, ok := c.attrs[name]; return ok }
 
-// CheckCalls gives what is wrong with the arguments of module calls: those that are missing or unknown. Load leaves it to those who are
-// about to evaluate, so that modules can be installed and listed before their arguments are complete.
+// CheckCalls returns what is wrong with the arguments of module calls: those that are missing or unknown. Load leaves
+// it to those who are about to evaluate, so that modules can be installed and listed before their arguments are
+// complete.
 func (c *Config) CheckCalls() diag.List {
 	var diags diag.List
 	for _, m := range c.SortedModules() {
@@ -146,7 +150,8 @@ func (c *ModuleCall) decodeInputs(child *Module) diag.List {
 	c.Inputs = content.Attributes
 	for _, d := range hclDiags {
 		if d.Summary == "Missing required argument" {
-			d.Detail = fmt.Sprintf("%s The module in %s declares it as a variable without a default.", d.Detail, child.Dir)
+			d.Detail = fmt.Sprintf("%s The module in %s declares it as a variable without a default.", d.Detail,
+				child.Dir)
 		}
 	}
 	return diag.List(nil).AppendHCL(hclDiags)

@@ -5,12 +5,12 @@
 //	cfg, diags := config.Load(ctx, config.Options{Dir: ".", LanguageVersion: "1.11.4"})
 //	for _, m := range cfg.SortedModules() { ... }
 //
-// Load reads the called modules from where the module manifest says that they are; putting them there is the business of
-// package fetch. All files of a module are parsed in parallel by goroutines that end before Load returns. The result is
-// immutable.
+// Load reads the called modules from where the module manifest says that they are; putting them there is the business
+// of package fetch. All files of a module are parsed in parallel by goroutines that end before Load returns. The result
+// is immutable.
 //
-// Values of input variables come from elsewhere: values.go reads variable files and the texts of options and environment
-// variables, and converts what was read to the type of a variable.
+// Values of input variables come from elsewhere: values.go reads variable files and the texts of options and
+// environment variables, and converts what was read to the type of a variable.
 package config
 
 import (
@@ -32,7 +32,8 @@ const DefaultDataDir = ".terraform"
 
 // Options tell Load what to read.
 type Options struct {
-	// Dir is the working directory, which holds the root module; "" is that of the process. Names in ranges are relative to it.
+	// Dir is the working directory, which holds the root module; "" is that of the process. Names in ranges are
+	// relative to it.
 	Dir string
 	// Files replaces the file system; Dir is then ignored.
 	Files Files
@@ -40,12 +41,14 @@ type Options struct {
 	DataDir string
 	// LanguageVersion is what required_version is judged by, such as "1.11.4".
 	LanguageVersion string
-	// RootOnly leaves the called modules alone: no manifest is needed, and the tree ends at the root. Installing begins so.
+	// RootOnly leaves the called modules alone: no manifest is needed, and the tree ends at the root. Installing begins
+	// so.
 	RootOnly bool
-	// Module, when set, is loaded as the root module in place of that in Dir: test files run other modules than the one that they belong to.
+	// Module, when set, is loaded as the root module in place of that in Dir: test files run other modules than the one
+	// that they belong to.
 	Module *Place
-	// RootProviders gives the provider configurations that the root module has besides its own, or in place of them, when all modules have been
-	// read; it may be nil.
+	// RootProviders returns the provider configurations that the root module has besides its own, or in place of them,
+	// when all modules have been read; it may be nil.
 	RootProviders func(c *Config) []*ProviderConfig
 }
 
@@ -71,8 +74,8 @@ func (o Options) dataDir() string {
 	return o.DataDir
 }
 
-// Load reads the configuration of a working directory. It finds as many problems as it can; the configuration that comes with
-// errors holds what could be understood, and is nil only if there is no root module at all.
+// Load reads the configuration of a working directory. It finds as many problems as it can; the configuration that
+// comes with errors holds what could be understood, and is nil only if there is no root module at all.
 func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 	l, diags := newLoader(opts)
 	if diags.HasErrors() {
@@ -88,7 +91,8 @@ func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 		path := opts.Module.Path.Calls()
 		l.below = path[:len(path)-1]
 		var moreDiags diag.List
-		if dir, _, moreDiags = l.installedDir(newModule(".", addr.RootModule), opts.Module.Call); moreDiags.HasErrors() {
+		if dir, _, moreDiags = l.installedDir(newModule(".", addr.RootModule),
+			opts.Module.Call); moreDiags.HasErrors() {
 			return nil, diags.Extend(moreDiags)
 		}
 		l.below = path
@@ -189,10 +193,12 @@ func (l *loader) readManifest(name string) diag.List {
 		}
 		return nil
 	}
-	return diag.List(nil).Errorf(nil, "Failed to read module manifest", "The record of installed modules in %s cannot be used: %s. Remove it, and run \"tombolo init\".", name, err)
+	return diag.List(nil).Errorf(nil, "Failed to read module manifest",
+		"The record of installed modules in %s cannot be used: %s. Remove it, and run \"tombolo init\".", name, err)
 }
 
-// children loads the modules that m calls, and theirs. The directories from the root down to m tell a module that calls itself.
+// children loads the modules that m calls, and theirs. The directories from the root down to m tell a module that calls
+// itself.
 func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.List {
 	var diags diag.List
 	if l.rootOnly || m == nil {
@@ -211,7 +217,8 @@ func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.Li
 			continue
 		}
 		if cycle := cycleOf(dirs, dir); cycle != "" {
-			diags = diags.Errorf(&call.Range, "Module calls itself", "The module in %s is called from within itself: %s. A tree of modules must end somewhere.", dir, cycle)
+			diags = diags.Errorf(&call.Range, "Module calls itself",
+				"The module in %s is called from within itself: %s. A tree of modules must end somewhere.", dir, cycle)
 			continue
 		}
 		child, moreDiags := l.module(ctx, dir, m.Path.Child(call.Name))
@@ -226,7 +233,7 @@ func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.Li
 	return diags
 }
 
-// cycleOf tells the way from an earlier mention of dir to the present one, or "".
+// cycleOf returns the way from an earlier mention of dir to the present one, or "".
 func cycleOf(dirs []string, dir string) string {
 	for i, d := range dirs {
 		if d != dir {
@@ -251,19 +258,25 @@ func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed strin
 		return "", "", nil // installing stopped at the problems of this module, which are reported
 	}
 	if !ok {
-		return "", "", diags.Errorf(&call.Range, "Module not installed", "This module is not yet installed. %s %s and all other modules that this configuration needs.", run, path)
+		return "", "", diags.Errorf(&call.Range, "Module not installed",
+			"This module is not yet installed. %s %s and all other modules that this configuration needs.", run, path)
 	}
 	if record.Source != call.Source {
-		return "", "", diags.Errorf(&call.SourceRange, "Module source has changed", "The module was installed from %q; its source is now %q. %s", ShownSource(record.Source), ShownSource(call.Source), advice)
+		return "", "", diags.Errorf(&call.SourceRange, "Module source has changed",
+			"The module was installed from %q; its source is now %q. %s", ShownSource(record.Source),
+			ShownSource(call.Source), advice)
 	}
 	if call.Version.Text != "" {
 		v, err := version.NewVersion(record.Version)
 		if err != nil || !call.Version.Parsed.Check(v) {
-			return "", "", diags.Errorf(&call.Version.Range, "Module version requirements have changed", "Version %s is installed, which %q does not allow. %s", orNone(record.Version), call.Version.Text, advice)
+			return "", "", diags.Errorf(&call.Version.Range, "Module version requirements have changed",
+				"Version %s is installed, which %q does not allow. %s", orNone(record.Version), call.Version.Text,
+				advice)
 		}
 	}
 	if _, err := l.files.ReadDir(record.Dir); err != nil {
-		return "", "", diags.Errorf(&call.Range, "Module not installed", "The directory %s, where the module was installed, cannot be read: %s. %s", record.Dir, reason(err), advice)
+		return "", "", diags.Errorf(&call.Range, "Module not installed",
+			"The directory %s, where the module was installed, cannot be read: %s. %s", record.Dir, reason(err), advice)
 	}
 	return record.Dir, record.Version, nil
 }
@@ -275,7 +288,7 @@ func orNone(s string) string {
 	return s
 }
 
-// reason gives the part of a file system error that does not repeat the path.
+// reason returns the part of a file system error that does not repeat the path.
 func reason(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -284,7 +297,7 @@ func reason(err error) error {
 	return err
 }
 
-// IsEmpty tells whether the root module has no configuration file at all.
+// IsEmpty reports whether the root module has no configuration file at all.
 func (c *Config) IsEmpty() bool {
 	for name := range c.Files {
 		if path.Dir(name) == "." {
@@ -299,7 +312,8 @@ func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Mod
 	var diags diag.List
 	primary, override, err := moduleFiles(l.files, dir)
 	if err != nil {
-		return nil, diags.Errorf(nil, "Unreadable module directory", "The module directory %s cannot be read: %s.", dir, reason(err))
+		return nil, diags.Errorf(nil, "Unreadable module directory", "The module directory %s cannot be read: %s.", dir,
+			reason(err))
 	}
 	parsed := l.parseFiles(ctx, append(primary[:len(primary):len(primary)], override...), len(primary))
 	gate, newer := l.checkVersions(parsed, path)

@@ -25,7 +25,8 @@ func sources(t testing.TB, archive string) map[string][]byte {
 		files[f.Name] = f.Data
 	}
 	if _, ok := files[manifestPath]; !ok {
-		manifest, _, _ := fetch.Resolve(context.Background(), config.SnapshotFiles(files), &config.Manifest{}, fetch.Options{})
+		manifest, _, _ := fetch.Resolve(context.Background(), config.SnapshotFiles(files), &config.Manifest{},
+			fetch.Options{})
 		src, err := manifest.Encode()
 		if err != nil {
 			t.Fatal(err)
@@ -37,7 +38,8 @@ func sources(t testing.TB, archive string) map[string][]byte {
 
 func tryLoad(t testing.TB, archive string) (*config.Config, diag.List) {
 	t.Helper()
-	return config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(sources(t, archive)), LanguageVersion: languageVersion})
+	return config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(sources(t, archive)),
+		LanguageVersion: languageVersion})
 }
 
 // load loads a configuration that must be free of problems.
@@ -69,12 +71,17 @@ func TestModuleHoldsAllThatTheFilesSay(t *testing.T) {
 		`requires rnd = registry.terraform.io/hashicorp/random "~> 3.0" [rnd.other]`,
 		`requires short = registry.terraform.io/hashicorp/short "1.0.0" []`,
 		`backend local {path=cty.StringVal("x") }`,
-		`default cty.ObjectVal(map[string]cty.Value{"a":cty.StringVal("5"), "b":cty.NumberIntVal(7)}) sensitive=true ephemeral=false nullable=false hcl=true ([var.v.b] cty.StringVal("Must be positive."))`,
-		`output o "about o" [local.two] sensitive=true ephemeral=false [rnd_pet.p module.m] ([local.one] cty.StringVal("One."))`,
+		`default cty.ObjectVal(map[string]cty.Value{"a":cty.StringVal("5"), "b":cty.NumberIntVal(7)}) sensitive=true ` +
+			`ephemeral=false nullable=false hcl=true ([var.v.b] cty.StringVal("Must be positive."))`,
+		`output o "about o" [local.two] sensitive=true ephemeral=false [rnd_pet.p module.m] ([local.one] ` +
+			`cty.StringVal("One."))`,
 		`  passes rnd.inner = rnd.west`,
-		`rnd_pet.p provider=rnd.west of registry.terraform.io/hashicorp/random count=cty.NumberIntVal(2) for_each=- [data.rnd_thing.d] check=false`,
-		`  lifecycle cbd=true/true prevent=true ignore=[.length .nested[cty.NumberIntVal(0)].a .tags[cty.StringVal("x")]] all=false triggers=[[data.rnd_thing.d count.index]]`,
-		`  provisioner local-exec destroy=true continue=true {command=[self.id] } connection {host=cty.StringVal("i") }`,
+		`rnd_pet.p provider=rnd.west of registry.terraform.io/hashicorp/random count=cty.NumberIntVal(2) for_each=- ` +
+			`[data.rnd_thing.d] check=false`,
+		`  lifecycle cbd=true/true prevent=true ignore=[.length .nested[cty.NumberIntVal(0)].a ` +
+			`.tags[cty.StringVal("x")]] all=false triggers=[[data.rnd_thing.d count.index]]`,
+		`  provisioner local-exec destroy=true continue=true {command=[self.id] } connection ` +
+			`{host=cty.StringVal("i") }`,
 		`  body {count=cty.NumberIntVal(5) length=cty.NumberIntVal(3) nested{a=cty.NumberIntVal(1) } }`,
 		`data.rnd_thing.inner provider=rnd of registry.terraform.io/hashicorp/random count=- for_each=- [] check=true`,
 		`moved rnd_pet.old to rnd_pet.p[0]`,
@@ -86,13 +93,15 @@ func TestModuleHoldsAllThatTheFilesSay(t *testing.T) {
 		}
 	}
 	child := cfg.Module(addr.ModuleOf("m"))
-	if child.Dir != "mod" || child.Call.Name != "m" || child.Parent != cfg.Root || cfg.Root.Children["m"] != child || cfg.Root.Dir != "." {
+	if child.Dir != "mod" || child.Call.Name != "m" || child.Parent != cfg.Root || cfg.Root.Children["m"] != child ||
+		cfg.Root.Dir != "." {
 		t.Errorf("the child module is not in its place: %+v", child)
 	}
 	if in := child.Call.Inputs["in"]; in == nil || refs(in.Expr) != "[local.one]" {
 		t.Errorf("the input of the call is missing: %v", child.Call.Inputs)
 	}
-	if cfg.Resource(addr.ConfigResource{Module: addr.ModuleOf("m"), Resource: addr.Resource{Mode: addr.Managed, Type: "rnd_pet", Name: "q"}}) == nil {
+	if cfg.Resource(addr.ConfigResource{Module: addr.ModuleOf("m"), Resource: addr.Resource{
+		Mode: addr.Managed, Type: "rnd_pet", Name: "q"}}) == nil {
 		t.Error("the child's resource cannot be found")
 	}
 }
@@ -100,10 +109,12 @@ func TestModuleHoldsAllThatTheFilesSay(t *testing.T) {
 func TestSnapshotGivesTheSameConfiguration(t *testing.T) {
 	first := load(t, everything+"-- notes.txt --\nnot configuration\n")
 	snapshot := first.Snapshot()
-	if want := []string{".terraform/modules/modules.json", "main.tf", "mod/main.tf"}; !cmp.Equal(want, slices.Sorted(maps.Keys(snapshot))) {
+	if want := []string{".terraform/modules/modules.json", "main.tf", "mod/main.tf"}; !cmp.Equal(want,
+		slices.Sorted(maps.Keys(snapshot))) {
 		t.Errorf("the snapshot holds %v, want %v", slices.Sorted(maps.Keys(snapshot)), want)
 	}
-	second, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(snapshot), LanguageVersion: languageVersion})
+	second, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(snapshot),
+		LanguageVersion: languageVersion})
 	if len(diags) > 0 {
 		t.Fatal(diags.Err())
 	}
@@ -273,7 +284,8 @@ resource "x_y" "z" {
 }
 `)
 	for _, r := range cfg.Root.Resources {
-		content, _, _ := r.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "nested"}, {Type: "dynamic", LabelNames: []string{"type"}}}})
+		content, _, _ := r.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+			{Type: "nested"}, {Type: "dynamic", LabelNames: []string{"type"}}}})
 		if len(content.Blocks) != 1 || content.Blocks[0].Type != "dynamic" {
 			t.Errorf("blocks after overriding: %v", content.Blocks)
 		}
@@ -349,17 +361,25 @@ provider "own" {
 		ok     bool
 	}{
 		{addr.RootModule, addr.LocalProviderConfig{LocalName: "p"}, `provider["example.com/a/p"]`, true},
-		{addr.RootModule, addr.LocalProviderConfig{LocalName: "p", Alias: "west"}, `provider["example.com/a/p"].west`, true},
-		{addr.RootModule, addr.LocalProviderConfig{LocalName: "p", Alias: "no"}, `provider["example.com/a/p"].no`, false},
-		{addr.RootModule, addr.LocalProviderConfig{LocalName: "new"}, `provider["registry.terraform.io/hashicorp/new"]`, true},
-		{addr.RootModule, addr.LocalProviderConfig{LocalName: "terraform"}, `provider["terraform.io/builtin/terraform"]`, true},
+		{addr.RootModule, addr.LocalProviderConfig{LocalName: "p", Alias: "west"}, `provider["example.com/a/p"].west`,
+			true},
+		{addr.RootModule, addr.LocalProviderConfig{LocalName: "p", Alias: "no"}, `provider["example.com/a/p"].no`,
+			false},
+		{addr.RootModule, addr.LocalProviderConfig{LocalName: "new"}, `provider["registry.terraform.io/hashicorp/new"]`,
+			true},
+		{addr.RootModule, addr.LocalProviderConfig{LocalName: "terraform"},
+			`provider["terraform.io/builtin/terraform"]`, true},
 		{addr.ModuleOf("one"), addr.LocalProviderConfig{LocalName: "q"}, `provider["example.com/a/p"]`, true},
-		{addr.ModuleOf("one"), addr.LocalProviderConfig{LocalName: "q", Alias: "inner"}, `provider["example.com/a/p"].west`, true},
+		{addr.ModuleOf("one"), addr.LocalProviderConfig{LocalName: "q", Alias: "inner"},
+			`provider["example.com/a/p"].west`, true},
 		{addr.ModuleOf("two"), addr.LocalProviderConfig{LocalName: "r"}, `provider["example.com/a/p"]`, true},
 		{addr.ModuleOf("one", "deep"), addr.LocalProviderConfig{LocalName: "r"}, `provider["example.com/a/p"]`, true},
-		{addr.ModuleOf("one", "deeper"), addr.LocalProviderConfig{LocalName: "p", Alias: "x"}, `provider["example.com/a/p"].west`, true},
-		{addr.ModuleOf("one", "deeper"), addr.LocalProviderConfig{LocalName: "own"}, `module.one.module.deeper.provider["registry.terraform.io/hashicorp/own"]`, true},
-		{addr.ModuleOf("two"), addr.LocalProviderConfig{LocalName: "own"}, `provider["registry.terraform.io/hashicorp/own"]`, true},
+		{addr.ModuleOf("one", "deeper"), addr.LocalProviderConfig{LocalName: "p", Alias: "x"},
+			`provider["example.com/a/p"].west`, true},
+		{addr.ModuleOf("one", "deeper"), addr.LocalProviderConfig{LocalName: "own"},
+			`module.one.module.deeper.provider["registry.terraform.io/hashicorp/own"]`, true},
+		{addr.ModuleOf("two"), addr.LocalProviderConfig{LocalName: "own"},
+			`provider["registry.terraform.io/hashicorp/own"]`, true},
 	} {
 		got, ok := cfg.Module(tt.module).ResolveProvider(tt.ref)
 		if got.String() != tt.want || ok != tt.ok {
@@ -394,18 +414,24 @@ bogus
 
 func TestModulesThatCallThemselvesAreRefused(t *testing.T) {
 	for name, archive := range map[string]string{
-		"child": "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nmodule \"b\" {\n  source = \"../x\"\n}\n",
-		"root":  "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nmodule \"b\" {\n  source = \"../\"\n}\n",
-		"long":  "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nmodule \"b\" {\n  source = \"../y\"\n}\n-- y/main.tf --\nmodule \"b\" {\n  source = \"../x\"\n}\n",
+		"child": "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nmodule \"b\" {\n  source = " +
+			"\"../x\"\n}\n",
+		"root": "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nmodule \"b\" {\n  source = " +
+			"\"../\"\n}\n",
+		"long": "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nmodule \"b\" {\n  source = " +
+			"\"../y\"\n}\n-- y/main.tf --\nmodule \"b\" {\n  source = \"../x\"\n}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			manifest := "-- .terraform/modules/modules.json --\n" + `{"Modules":[{"Key":"a","Source":"./x","Dir":"x"},` +
+			manifest := "-- .terraform/modules/modules.json --\n" +
+				`{"Modules":[{"Key":"a","Source":"./x","Dir":"x"},` +
 				map[string]string{
-					"child": `{"Key":"a.b","Source":"../x","Dir":"x"}`, "root": `{"Key":"a.b","Source":"./..","Dir":"."}`,
-					"long": `{"Key":"a.b","Source":"../y","Dir":"y"},{"Key":"a.b.b","Source":"../x","Dir":"x"}`,
+					"child": `{"Key":"a.b","Source":"../x","Dir":"x"}`,
+					"root":  `{"Key":"a.b","Source":"./..","Dir":"."}`,
+					"long":  `{"Key":"a.b","Source":"../y","Dir":"y"},{"Key":"a.b.b","Source":"../x","Dir":"x"}`,
 				}[name] + "]}\n"
 			_, diags := tryLoad(t, archive+manifest)
-			if len(diags) != 1 || diags[0].Summary != "Module calls itself" || !strings.Contains(diags[0].Detail, " calls ") {
+			if len(diags) != 1 || diags[0].Summary != "Module calls itself" || !strings.Contains(diags[0].Detail,
+				" calls ") {
 				t.Errorf("got %v, want one error that names the cycle", diags.Err())
 			}
 		})
@@ -456,7 +482,8 @@ func TestSourceKinds(t *testing.T) {
 		{"./", false, config.SourceLocal, "./"},
 		{"./x", true, 0, ""},
 		{"hashicorp/consul/aws", true, config.SourceRegistry, "registry.terraform.io/hashicorp/consul/aws"},
-		{"hashicorp/consul/aws//modules/x", false, config.SourceRegistry, "registry.terraform.io/hashicorp/consul/aws//modules/x"},
+		{"hashicorp/consul/aws//modules/x", false, config.SourceRegistry,
+			"registry.terraform.io/hashicorp/consul/aws//modules/x"},
 		{"Example.com/a/b/c", true, config.SourceRegistry, "example.com/a/b/c"},
 		{"example.com:8080/a/b/c", true, config.SourceRegistry, "example.com:8080/a/b/c"},
 		{"github.com/a/b", false, config.SourceRemote, "git::https://github.com/a/b.git"},
@@ -472,23 +499,27 @@ func TestSourceKinds(t *testing.T) {
 	} {
 		kind, got, err := config.ParseSource(tt.raw, tt.version)
 		if kind != tt.kind || got != tt.want || (err != nil) != (tt.kind == 0) {
-			t.Errorf("ParseSource(%q, %t) = %v, %q, %v, want %v, %q", tt.raw, tt.version, kind, got, err, tt.kind, tt.want)
+			t.Errorf("ParseSource(%q, %t) = %v, %q, %v, want %v, %q", tt.raw, tt.version, kind, got, err, tt.kind,
+				tt.want)
 		}
 	}
 }
 
 // TestBodiesServeTheWalkOfExpressions makes sure that bodies of ours can be used where hcl's own can.
 func TestBodiesServeTheWalkOfExpressions(t *testing.T) {
-	cfg := load(t, "-- main.tf --\nresource \"x_y\" \"z\" {\n  a = local.a\n  _ {\n    count = local.b\n  }\n}\nlocals {\n  a = 1\n  b = 2\n}\n-- override.tf --\nresource \"x_y\" \"z\" {\n  a = local.b\n}\n")
+	cfg := load(t, "-- main.tf --\nresource \"x_y\" \"z\" {\n  a = local.a\n  _ {\n    count = local.b\n  }\n}\n"+
+		"locals {\n  a = 1\n  b = 2\n}\n-- override.tf --\nresource \"x_y\" \"z\" {\n  a = local.b\n}\n")
 	for _, r := range cfg.Root.Resources {
-		content, rest, diags := r.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "count"}}})
+		content, rest, diags := r.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+			{Name: "count"}}})
 		if diags.HasErrors() || len(content.Attributes) != 1 || refs(content.Attributes["count"].Expr) != "[local.b]" {
 			t.Errorf("attributes %v, %v", content.Attributes, diags)
 		}
 		if attrs, _ := rest.JustAttributes(); len(attrs) != 1 || refs(attrs["a"].Expr) != "[local.b]" {
 			t.Errorf("attributes left: %v", attrs)
 		}
-		_, diags = r.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "a"}, {Name: "count"}, {Name: "needed", Required: true}}})
+		_, diags = r.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "a"}, {Name: "count"},
+			{Name: "needed", Required: true}}})
 		if len(diags) != 1 || diags[0].Summary != "Missing required argument" {
 			t.Errorf("want one complaint about the missing argument, got %v", diags)
 		}

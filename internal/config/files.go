@@ -12,13 +12,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Files is where Load reads from. Names are relative to the working directory, with forward slashes, and may lead out of it
-// ("../shared/main.tf"); a data directory given as an absolute path makes absolute names. Methods may be called concurrently.
+// Files is where Load reads from. Names are relative to the working directory, with forward slashes, and may lead out
+// of it ("../shared/main.tf"); a data directory given as an absolute path makes absolute names. Methods may be called
+// concurrently.
 type Files interface {
-	// ReadDir gives the names of the entries of a directory that are not directories, in any order. An error that wraps
-	// fs.ErrNotExist tells that there is no such directory.
+	// ReadDir returns the names of the entries of a directory that are not directories, in any order. An error that
+	// wraps fs.ErrNotExist tells that there is no such directory.
 	ReadDir(dir string) ([]string, error)
-	// ReadFile gives the content of a file. An error that wraps fs.ErrNotExist tells that there is none.
+	// ReadFile returns the content of a file. An error that wraps fs.ErrNotExist tells that there is none.
 	ReadFile(name string) ([]byte, error)
 }
 
@@ -57,7 +58,8 @@ func (f osFiles) ReadNamed(name string) ([]byte, error) {
 	return regular.Named(f.path(name), regular.Text)
 }
 
-// readNamed reads a file that a person named. It may be a pipe, such as a shell makes of <(command), which is not read where it was only found.
+// readNamed reads a file that a person named. It may be a pipe, such as a shell makes of <(command), which is not read
+// where it was only found.
 func readNamed(files Files, name string) ([]byte, error) {
 	if f, ok := files.(interface{ ReadNamed(string) ([]byte, error) }); ok {
 		return f.ReadNamed(name)
@@ -65,8 +67,8 @@ func readNamed(files Files, name string) ([]byte, error) {
 	return files.ReadFile(name)
 }
 
-// Snapshot gives everything that Load needs to build this configuration again, by name: the source files, the module manifest
-// under the default data directory, and each module directory without any file as a name that ends in a slash.
+// Snapshot returns everything that Load needs to build this configuration again, by name: the source files, the module
+// manifest under the default data directory, and each module directory without any file as a name that ends in a slash.
 // A plan file carries it; SnapshotFiles reads it.
 func (c *Config) Snapshot() map[string][]byte {
 	out := make(map[string][]byte, len(c.Files)+1)
@@ -117,8 +119,8 @@ func (f snapshotFiles) ReadFile(name string) ([]byte, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// moduleFiles lists the configuration files of a directory in the order in which they count: primary files by name, then
-// override files by name.
+// moduleFiles lists the configuration files of a directory in the order in which they count: primary files by name,
+// then override files by name.
 func moduleFiles(files Files, dir string) (primary, override []string, err error) {
 	names, err := files.ReadDir(dir)
 	if err != nil {
@@ -138,10 +140,11 @@ func moduleFiles(files Files, dir string) (primary, override []string, err error
 	return primary, override, nil
 }
 
-// configStem gives the name of a configuration file without its extension; ok is false for all other files, among them those
-// that editors leave behind.
+// configStem returns the name of a configuration file without its extension; ok is false for all other files, among
+// them those that editors leave behind.
 func configStem(name string) (stem string, ok bool) {
-	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") {
+	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") &&
+		strings.HasSuffix(name, "#") {
 		return "", false
 	}
 	if stem, ok = strings.CutSuffix(name, ".tf"); ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// FuzzLoad feeds a native and a JSON file to Load, the native one as an override file, too: it must end without a panic, and
-// what it gives must hold together.
+// FuzzLoad feeds a native and a JSON file to Load, the native one as an override file, too: it must end without a
+// panic, and what it gives must hold together.
 func FuzzLoad(f *testing.F) {
 	archives, err := filepath.Glob("testdata/bad/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -48,9 +48,11 @@ func FuzzLoad(f *testing.F) {
 			"main.tf": []byte(native), "other.tf.json": []byte(other), "override.tf": []byte(native),
 			"x/main.tf":        []byte(native),
 			"terraform.tfvars": []byte(native), "terraform.tfvars.json": []byte(other),
-			manifestPath: []byte(`{"Modules":[{"Key":"a","Source":"./x","Dir":"x"},{"Key":"m","Source":"./mod","Dir":"x"}]}`),
+			manifestPath: []byte(
+				`{"Modules":[{"Key":"a","Source":"./x","Dir":"x"},{"Key":"m","Source":"./mod","Dir":"x"}]}`),
 		}
-		cfg, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(files), LanguageVersion: languageVersion})
+		cfg, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(files),
+			LanguageVersion: languageVersion})
 		for _, d := range diags {
 			if d.Summary == "" || d.Severity == 0 {
 				t.Errorf("incomplete diagnostic: %+v", d)
@@ -64,7 +66,8 @@ func FuzzLoad(f *testing.F) {
 		if diags.HasErrors() {
 			return
 		}
-		again, moreDiags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(cfg.Snapshot()), LanguageVersion: languageVersion})
+		again, moreDiags := config.Load(context.Background(), config.Options{
+			Files: config.SnapshotFiles(cfg.Snapshot()), LanguageVersion: languageVersion})
 		if len(moreDiags) != len(diags) || len(again.Modules) != len(cfg.Modules) {
 			t.Errorf("the snapshot loads otherwise: %v, before %v", moreDiags.Err(), diags.Err())
 		}
@@ -75,7 +78,8 @@ func FuzzLoad(f *testing.F) {
 func visit(m *config.Module) {
 	for _, r := range m.SortedResources() {
 		m.ResolveProvider(r.ProviderConfig())
-		r.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "input"}}, Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}})
+		r.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "input"}},
+			Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}})
 		for _, c := range append(r.Preconditions, r.Postconditions...) {
 			c.Condition.Variables()
 			c.ErrorMessage.Variables()
@@ -102,11 +106,13 @@ func visit(m *config.Module) {
 	}
 }
 
-// FuzzParseManifest makes sure that a manifest of any content is refused or can be written again without a change of meaning.
+// FuzzParseManifest makes sure that a manifest of any content is refused or can be written again without a change of
+// meaning.
 func FuzzParseManifest(f *testing.F) {
 	for _, seed := range []string{
 		`{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"a.b","Source":"./x","Version":"1.0.0","Dir":"x"}]}`,
-		`{"Modules":null}`, `{}`, `[]`, `{"Modules":[{"Key":1}]}`, `{"Modules":[{"Key":"a","Dir":"x\\y"}]} `, `{"Modules":[{"Key":"b"},{"Key":""},{"Key":"a"}]}`, "\xef\xbb\xbf{}",
+		`{"Modules":null}`, `{}`, `[]`, `{"Modules":[{"Key":1}]}`, `{"Modules":[{"Key":"a","Dir":"x\\y"}]} `,
+		`{"Modules":[{"Key":"b"},{"Key":""},{"Key":"a"}]}`, "\xef\xbb\xbf{}",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -123,7 +129,8 @@ func FuzzParseManifest(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was written cannot be read: %v\n%s", err, written)
 		}
-		byKey := cmpopts.SortSlices(func(a, b config.ManifestModule) bool { return a.Key < b.Key }) // Encode orders them.
+		// Encode orders them.
+		byKey := cmpopts.SortSlices(func(a, b config.ManifestModule) bool { return a.Key < b.Key })
 		if diff := cmp.Diff(manifest, again, byKey, cmpopts.EquateEmpty()); diff != "" {
 			t.Error(diff)
 		}
@@ -133,10 +140,12 @@ func FuzzParseManifest(f *testing.F) {
 // long finds numbers with many digits.
 var long = regexp.MustCompile(`[eE][+-]?\d{4}`)
 
-// FuzzValues feeds texts to every reader of variable values: files in both syntaxes, options, and the conversion to types.
+// FuzzValues feeds texts to every reader of variable values: files in both syntaxes, options, and the conversion to
+// types.
 func FuzzValues(f *testing.F) {
 	for _, seed := range []string{
-		`a = 1`, `{"a": [1, "${x}"]}`, `[1, {b = null}]`, `a = { b = [1], c = "${d}" }`, "a = <<E\nx\nE\n", `{"a": {"b": {}}}`, `"x`, `{a=}`, `tobool("x")`,
+		`a = 1`, `{"a": [1, "${x}"]}`, `[1, {b = null}]`, `a = { b = [1], c = "${d}" }`, "a = <<E\nx\nE\n",
+		`{"a": {"b": {}}}`, `"x`, `{a=}`, `tobool("x")`,
 	} {
 		f.Add(seed)
 	}

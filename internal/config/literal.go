@@ -65,12 +65,13 @@ func checkLocalProviderName(name string, rng hcl.Range) diag.List {
 		return diags.Errorf(&rng, summary, "%q cannot be the local name of a provider: it %s.", name, problem)
 	}
 	if lower := strings.ToLower(name); lower != name {
-		return diags.Errorf(&rng, summary, "Local names of providers are written in lower case: replace %q by %q.", name, lower)
+		return diags.Errorf(&rng, summary, "Local names of providers are written in lower case: replace %q by %q.",
+			name, lower)
 	}
 	return nil
 }
 
-// providerPartProblem tells what is wrong with a part of a provider address, or "".
+// providerPartProblem returns what is wrong with a part of a provider address, or "".
 func providerPartProblem(part string) string {
 	switch {
 	case part == "":
@@ -89,13 +90,13 @@ func providerPartProblem(part string) string {
 	return ""
 }
 
-// isJSON tells whether an expression stands in a JSON file, where strings take the part of bare expressions.
+// isJSON reports whether an expression stands in a JSON file, where strings take the part of bare expressions.
 func isJSON(expr hcl.Expression) bool {
 	_, native := expr.(hclsyntax.Expression)
 	return !native
 }
 
-// literalString gives the text of a string without any interpolation; in native syntax it must stand in quotes.
+// literalString returns the text of a string without any interpolation; in native syntax it must stand in quotes.
 func literalString(expr hcl.Expression) (string, bool) {
 	switch e := expr.(type) {
 	case *hclsyntax.TemplateExpr:
@@ -140,7 +141,8 @@ func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
 		}
 		return parsed, nil
 	}
-	diags = diags.Warnf(&rng, fmt.Sprintf("Quoted %s are deprecated", what), "In this place %s are written as they are. The quotes are from an old version of the language and will be refused one day: remove them.", what)
+	diags = diags.Warnf(&rng, fmt.Sprintf("Quoted %s are deprecated", what), "In this place %s are written as they "+
+		"are. The quotes are from an old version of the language and will be refused one day: remove them.", what)
 	traversal, hclDiags := hclsyntax.ParseTraversalAbs([]byte(text), rng.Filename, start)
 	if hclDiags.HasErrors() {
 		return expr, diags.AppendHCL(hclDiags)
@@ -197,7 +199,8 @@ func checkRepetition(attrs hcl.Attributes) (count, forEach hcl.Expression, diags
 	if attr, ok := attrs["for_each"]; ok {
 		forEach = attr.Expr
 		if count != nil {
-			diags = diags.Errorf(attr.NameRange.Ptr(), `Invalid combination of "count" and "for_each"`, `A block is repeated either by "count" or by "for_each". Remove one of them.`)
+			diags = diags.Errorf(attr.NameRange.Ptr(), `Invalid combination of "count" and "for_each"`,
+				`A block is repeated either by "count" or by "for_each". Remove one of them.`)
 		}
 	}
 	return count, forEach, diags
@@ -207,7 +210,8 @@ func checkRepetition(attrs hcl.Attributes) (count, forEach hcl.Expression, diags
 func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.List) {
 	var diags diag.List
 	if override {
-		return nil, diags.Errorf(block.DefRange.Ptr(), fmt.Sprintf("Can't override %s blocks", block.Type), "An override file may not hold %q blocks. Move it to the file with the original block.", block.Type)
+		return nil, diags.Errorf(block.DefRange.Ptr(), fmt.Sprintf("Can't override %s blocks", block.Type),
+			"An override file may not hold %q blocks. Move it to the file with the original block.", block.Type)
 	}
 	content, hclDiags := block.Body.Content(conditionSchema)
 	diags = diags.AppendHCL(hclDiags)
@@ -215,7 +219,9 @@ func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.Lis
 	if attr, ok := content.Attributes["condition"]; ok {
 		c.Condition = attr.Expr
 		if block.Type != "validation" && len(attr.Expr.Variables()) == 0 {
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), fmt.Sprintf("Invalid %s expression", block.Type), "The condition refers to nothing in the configuration, so it is always the same and checks nothing. It must mention at least one object.")
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), fmt.Sprintf("Invalid %s expression", block.Type),
+				"The condition refers to nothing in the configuration, so it is always the same and checks nothing. "+
+					"It must mention at least one object.")
 		}
 	}
 	if attr, ok := content.Attributes["error_message"]; ok {
@@ -241,7 +247,9 @@ func escaped(rest hcl.Body, blocks hcl.Blocks, owner, meaning string) (hcl.Body,
 			continue
 		}
 		if first != nil {
-			diags = diags.Errorf(block.DefRange.Ptr(), "Duplicate escaping block", "A %s block may have one \"_\" block, whose content is taken as %s even where a name has a meaning in the language. The first one is at %s.", owner, meaning, first.DefRange)
+			diags = diags.Errorf(block.DefRange.Ptr(), "Duplicate escaping block", "A %s block may have one \"_\" "+
+				"block, whose content is taken as %s even where a name has a meaning in the language. The first one "+
+				"is at %s.", owner, meaning, first.DefRange)
 			continue
 		}
 		first = block
@@ -252,5 +260,7 @@ func escaped(rest hcl.Body, blocks hcl.Blocks, owner, meaning string) (hcl.Body,
 
 // reservedBlock is the error for block types that the language keeps for itself.
 func reservedBlock(block *hcl.Block, owner string) diag.List {
-	return diag.List(nil).Errorf(block.TypeRange.Ptr(), fmt.Sprintf("Reserved block type name in %s block", owner), "The block type %q is reserved in %s blocks. If it is meant as an argument of the provider's, put it into a block \"_ { ... }\".", block.Type, owner)
+	return diag.List(nil).Errorf(block.TypeRange.Ptr(), fmt.Sprintf("Reserved block type name in %s block", owner),
+		"The block type %q is reserved in %s blocks. If it is meant as an argument of the provider's, put it into a "+
+			"block \"_ { ... }\".", block.Type, owner)
 }

@@ -28,7 +28,7 @@ type ManifestModule struct {
 	Dir     string `json:"Dir"` // relative to the working directory
 }
 
-// ManifestKey gives the key of a module in the manifest.
+// ManifestKey returns the key of a module in the manifest.
 func ManifestKey(m addr.Module) string { return strings.Join(m.Calls(), ".") }
 
 // ParseManifest reads a manifest file.
@@ -55,7 +55,7 @@ func ParseManifest(src []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Encode gives the content of the manifest file: one line, ordered by key.
+// Encode returns the content of the manifest file: one line, ordered by key.
 func (m *Manifest) Encode() ([]byte, error) {
 	sorted := Manifest{Modules: slices.Clone(m.Modules)}
 	slices.SortFunc(sorted.Modules, func(a, b ManifestModule) int { return strings.Compare(a.Key, b.Key) })

@@ -27,15 +27,15 @@ type Config struct {
 	Manifest []byte
 }
 
-// Module gives the module at a path, or nil.
+// Module returns the module at a path, or nil.
 func (c *Config) Module(path addr.Module) *Module { return c.Modules[path] }
 
-// SortedModules gives every module, parents before their children.
+// SortedModules returns every module, parents before their children.
 func (c *Config) SortedModules() []*Module {
 	return sortedBy(c.Modules, func(a, b addr.Module) int { return a.Compare(b) })
 }
 
-// Resource gives the block behind an address, or nil.
+// Resource returns the block behind an address, or nil.
 func (c *Config) Resource(r addr.ConfigResource) *Resource {
 	m := c.Modules[r.Module]
 	if m == nil {
@@ -74,42 +74,42 @@ type Module struct {
 	Imports   []*Import
 
 	localNames map[addr.Provider]string
-	// partial tells that not all of its files could be understood, so that what is missing proves nothing.
+	// partial means that not all of its files could be understood, so that what is missing proves nothing.
 	partial bool
 	inputs  diag.List // what is wrong with the arguments of the call
-	// faulty tells that reading it found errors.
+	// faulty means that reading it found errors.
 	faulty bool
 }
 
-// SortedVariables gives the variables by name.
+// SortedVariables returns the variables by name.
 func (m *Module) SortedVariables() []*Variable { return sortedBy(m.Variables, strings.Compare) }
 
-// SortedLocals gives the local values by name.
+// SortedLocals returns the local values by name.
 func (m *Module) SortedLocals() []*Local { return sortedBy(m.Locals, strings.Compare) }
 
-// SortedOutputs gives the output values by name.
+// SortedOutputs returns the output values by name.
 func (m *Module) SortedOutputs() []*Output { return sortedBy(m.Outputs, strings.Compare) }
 
-// SortedCalls gives the module calls by name.
+// SortedCalls returns the module calls by name.
 func (m *Module) SortedCalls() []*ModuleCall { return sortedBy(m.Calls, strings.Compare) }
 
-// SortedChildren gives the modules called from here by the name of the call.
+// SortedChildren returns the modules called from here by the name of the call.
 func (m *Module) SortedChildren() []*Module { return sortedBy(m.Children, strings.Compare) }
 
-// SortedChecks gives the check blocks by name.
+// SortedChecks returns the check blocks by name.
 func (m *Module) SortedChecks() []*Check { return sortedBy(m.Checks, strings.Compare) }
 
-// SortedRequiredProviders gives the provider requirements by local name.
+// SortedRequiredProviders returns the provider requirements by local name.
 func (m *Module) SortedRequiredProviders() []*RequiredProvider {
 	return sortedBy(m.RequiredProviders, strings.Compare)
 }
 
-// SortedResources gives the resources by mode, type and name.
+// SortedResources returns the resources by mode, type and name.
 func (m *Module) SortedResources() []*Resource {
 	return sortedBy(m.Resources, func(a, b addr.Resource) int { return a.Compare(b) })
 }
 
-// SortedProviderConfigs gives the provider blocks by local name, then alias.
+// SortedProviderConfigs returns the provider blocks by local name, then alias.
 func (m *Module) SortedProviderConfigs() []*ProviderConfig {
 	return sortedBy(m.ProviderConfigs, compareLocal)
 }
@@ -118,7 +118,7 @@ func compareLocal(a, b addr.LocalProviderConfig) int {
 	return cmp.Or(strings.Compare(a.LocalName, b.LocalName), strings.Compare(a.Alias, b.Alias))
 }
 
-// sortedBy gives the values of a map in the order of their keys.
+// sortedBy returns the values of a map in the order of their keys.
 func sortedBy[K comparable, V any](m map[K]V, compare func(a, b K) int) []V {
 	out := make([]V, 0, len(m))
 	for _, k := range slices.SortedFunc(maps.Keys(m), compare) {
@@ -155,13 +155,13 @@ type ProviderConfig struct {
 	Body       hcl.Body // what is left after alias and version
 	// Proxy tells an empty block of a child module that only names a configuration passed in by its caller.
 	Proxy bool
-	// Mock tells that nothing is to be configured: something else answers for the provider. The block is not evaluated.
+	// Mock means that nothing is to be configured: something else answers for the provider. The block is not evaluated.
 	Mock      bool
 	Range     hcl.Range
 	NameRange hcl.Range
 }
 
-// Addr gives the name of the configuration within its module.
+// Addr returns the name of the configuration within its module.
 func (p *ProviderConfig) Addr() addr.LocalProviderConfig {
 	return addr.LocalProviderConfig{LocalName: p.LocalName, Alias: p.Alias}
 }
@@ -203,8 +203,8 @@ const (
 type Variable struct {
 	Name        string
 	Description string
-	// Type is the type that values are converted to. ConstraintType is the same with the optional attributes marked, and
-	// TypeDefaults the defaults of those (nil without any).
+	// Type is the type that values are converted to. ConstraintType is the same with the optional attributes marked,
+	// and TypeDefaults the defaults of those (nil without any).
 	Type           cty.Type
 	ConstraintType cty.Type
 	TypeDefaults   *typeexpr.Defaults
@@ -219,7 +219,7 @@ type Variable struct {
 	Range       hcl.Range // the block's header
 }
 
-// Required tells whether the caller must set the variable.
+// Required reports whether the caller must set the variable.
 func (v *Variable) Required() bool { return v.Default == cty.NilVal }
 
 // Local is a local value.
@@ -267,8 +267,8 @@ type ModuleCall struct {
 	Providers    []PassedProvider // the providers argument; HasProviders tells an empty one from none
 	HasProviders bool
 
-	// Body holds the values of the input variables, nothing else. Inputs are its arguments that the called module declares,
-	// by name; nil when that module could not be loaded.
+	// Body holds the values of the input variables, nothing else. Inputs are its arguments that the called module
+	// declares, by name; nil when that module could not be loaded.
 	Body   hcl.Body
 	Inputs hcl.Attributes
 	Range  hcl.Range // the block's header
@@ -291,7 +291,8 @@ type Resource struct {
 
 	Count   hcl.Expression // nil without it
 	ForEach hcl.Expression // nil without it
-	// ProviderRef is the provider argument; nil means the default configuration of the provider that the type's prefix names.
+	// ProviderRef is the provider argument; nil means the default configuration of the provider that the type's prefix
+	// names.
 	ProviderRef      *addr.LocalProviderConfig
 	ProviderRefRange hcl.Range
 	Provider         addr.Provider
@@ -317,12 +318,12 @@ type Resource struct {
 	preventDestroySet bool // what an overriding block sets
 }
 
-// ConfigAddr gives the address of the block in the whole configuration.
+// ConfigAddr returns the address of the block in the whole configuration.
 func (r *Resource) ConfigAddr() addr.ConfigResource {
 	return addr.ConfigResource{Module: r.Module.Path, Resource: r.Addr}
 }
 
-// ProviderConfig gives the name, within the module, of the provider configuration that manages the resource.
+// ProviderConfig returns the name, within the module, of the provider configuration that manages the resource.
 func (r *Resource) ProviderConfig() addr.LocalProviderConfig {
 	if r.ProviderRef != nil {
 		return *r.ProviderRef
@@ -330,7 +331,7 @@ func (r *Resource) ProviderConfig() addr.LocalProviderConfig {
 	return addr.LocalProviderConfig{LocalName: impliedProvider(r.Addr.Type)}
 }
 
-// impliedProvider gives the local name of the provider that a resource type belongs to by its prefix.
+// impliedProvider returns the local name of the provider that a resource type belongs to by its prefix.
 func impliedProvider(resourceType string) string {
 	name, _, _ := strings.Cut(resourceType, "_")
 	return name

@@ -56,7 +56,8 @@ func (m *Module) assemble(parsed []*parsedFile) diag.List {
 
 // duplicate reports the second declaration of a name.
 func (a *assembly) duplicate(rng, first hcl.Range, summary, what string) {
-	a.diags = a.diags.Errorf(&rng, summary, "%s was already declared at %s. Rename or remove one of the two.", what, first)
+	a.diags = a.diags.Errorf(&rng, summary, "%s was already declared at %s. Rename or remove one of the two.", what,
+		first)
 }
 
 // addRequirements takes what terraform and provider blocks say.
@@ -71,7 +72,8 @@ func (a *assembly) addRequirements(c *fileContent) {
 	}
 	for _, b := range c.clouds {
 		if a.Cloud != nil {
-			a.duplicate(b.Range, a.Cloud.Range, "Duplicate HCP Terraform configurations", "The cloud block of the module")
+			a.duplicate(b.Range, a.Cloud.Range, "Duplicate HCP Terraform configurations",
+				"The cloud block of the module")
 			continue
 		}
 		a.Cloud = b
@@ -85,7 +87,8 @@ func (a *assembly) addRequirements(c *fileContent) {
 	}
 	for _, r := range c.requirements {
 		if a.requirements != nil {
-			a.duplicate(r.rng, a.requirements.rng, "Duplicate required providers configuration", "The required_providers block of the module")
+			a.duplicate(r.rng, a.requirements.rng, "Duplicate required providers configuration",
+				"The required_providers block of the module")
 			continue
 		}
 		a.requirements = r
@@ -110,19 +113,22 @@ func (a *assembly) addRequirements(c *fileContent) {
 func (a *assembly) addValues(c *fileContent) {
 	for _, v := range c.variables {
 		if first, ok := a.variables[v.Name]; ok {
-			a.duplicate(v.Range, first.Range, "Duplicate variable declaration", fmt.Sprintf("A variable named %q", v.Name))
+			a.duplicate(v.Range, first.Range, "Duplicate variable declaration", fmt.Sprintf("A variable named %q",
+				v.Name))
 		}
 		a.variables[v.Name] = v
 	}
 	for _, l := range c.locals {
 		if first, ok := a.Locals[l.Name]; ok {
-			a.duplicate(l.Range, first.Range, "Duplicate local value definition", fmt.Sprintf("A local value named %q", l.Name))
+			a.duplicate(l.Range, first.Range, "Duplicate local value definition", fmt.Sprintf("A local value named %q",
+				l.Name))
 		}
 		a.Locals[l.Name] = l
 	}
 	for _, o := range c.outputs {
 		if first, ok := a.outputs[o.Name]; ok {
-			a.duplicate(o.Range, first.Range, "Duplicate output definition", fmt.Sprintf("An output value named %q", o.Name))
+			a.duplicate(o.Range, first.Range, "Duplicate output definition", fmt.Sprintf("An output value named %q",
+				o.Name))
 		}
 		a.outputs[o.Name] = o
 	}
@@ -132,7 +138,8 @@ func (a *assembly) addValues(c *fileContent) {
 func (a *assembly) addObjects(c *fileContent) {
 	for _, call := range c.calls {
 		if first, ok := a.calls[call.Name]; ok {
-			a.duplicate(call.Range, first.Range, "Duplicate module call", fmt.Sprintf("A module call named %q", call.Name))
+			a.duplicate(call.Range, first.Range, "Duplicate module call", fmt.Sprintf("A module call named %q",
+				call.Name))
 		}
 		a.calls[call.Name] = call
 	}
@@ -141,7 +148,8 @@ func (a *assembly) addObjects(c *fileContent) {
 	}
 	for _, check := range c.checks {
 		if first, ok := a.Checks[check.Name]; ok {
-			a.duplicate(check.Range, first.Range, fmt.Sprintf("Duplicate check %q configuration", check.Name), fmt.Sprintf("A check block named %q", check.Name))
+			a.duplicate(check.Range, first.Range, fmt.Sprintf("Duplicate check %q configuration", check.Name),
+				fmt.Sprintf("A check block named %q", check.Name))
 			continue
 		}
 		a.Checks[check.Name] = check
@@ -159,7 +167,8 @@ func (a *assembly) addResource(r *Resource) {
 		if r.Addr.Mode == addr.Managed {
 			word = "resource"
 		}
-		a.duplicate(r.DeclRange, first.DeclRange, fmt.Sprintf("Duplicate %s %q configuration", word, r.Addr.Type), "The block "+r.Addr.String())
+		a.duplicate(r.DeclRange, first.DeclRange, fmt.Sprintf("Duplicate %s %q configuration", word, r.Addr.Type),
+			"The block "+r.Addr.String())
 		return
 	}
 	r.Module = a.Module
@@ -183,7 +192,9 @@ func (a *assembly) finish() {
 		}
 	}
 	if a.Backend != nil && a.Cloud != nil {
-		a.diags = a.diags.Errorf(&a.Backend.Range, "Both a backend and cloud configuration are present", "A module can state either where its state is stored or which cloud service runs it. The cloud block stands at %s; remove one of the two.", a.Cloud.Range)
+		a.diags = a.diags.Errorf(&a.Backend.Range, "Both a backend and cloud configuration are present",
+			"A module can state either where its state is stored or which cloud service runs it. The cloud block "+
+				"stands at %s; remove one of the two.", a.Cloud.Range)
 	}
 	a.finishProviders()
 	a.checkImports()
@@ -197,21 +208,24 @@ func (a *assembly) checkImports() {
 			continue
 		}
 		if i.ProviderRef != nil && i.To.Module.IsRoot() && a.Resources[i.To.Resource] != nil {
-			a.diags = a.diags.Errorf(&i.ProviderRefRange, "Invalid import provider argument", "The block %s decides about its provider. The argument here is only for imports whose resource block is to be generated.", i.To)
+			a.diags = a.diags.Errorf(&i.ProviderRefRange, "Invalid import provider argument", "The block %s decides "+
+				"about its provider. The argument here is only for imports whose resource block is to be generated.",
+				i.To)
 		}
 		key, ok := staticText(i.ToExpr)
 		if !ok {
 			continue
 		}
 		if f := first[key]; f != nil {
-			a.diags = a.diags.Errorf(i.ToExpr.Range().Ptr(), fmt.Sprintf("Duplicate import configuration for %q", key), "The import block at %s has the same target. An object can be imported only once.", f.Range)
+			a.diags = a.diags.Errorf(i.ToExpr.Range().Ptr(), fmt.Sprintf("Duplicate import configuration for %q", key),
+				"The import block at %s has the same target. An object can be imported only once.", f.Range)
 			continue
 		}
 		first[key] = i
 	}
 }
 
-// staticText gives the address of an import's target if all of its keys are literal.
+// staticText returns the address of an import's target if all of its keys are literal.
 func staticText(expr hcl.Expression) (string, bool) {
 	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
 	if hclDiags.HasErrors() {

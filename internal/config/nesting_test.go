@@ -14,15 +14,17 @@ func TestDeepNestingIsRefusedBeforeParsing(t *testing.T) {
 	const million = 1000000
 	r := strings.Repeat
 	for name, src := range map[string]string{
-		"brackets":             "locals {\n  a = " + r("[", million) + r("]", million) + "\n}\n",
-		"brackets left open":   "locals {\n  a = " + r("[", million),
-		"parentheses":          "locals {\n  a = " + r("(", million) + "1" + r(")", million) + "\n}\n",
-		"objects":              "locals {\n  a = " + r("{a=", million) + "1" + r("}", million) + "\n}\n",
-		"blocks":               r("a {\n", million) + r("}\n", million),
-		"interpolations":       "locals {\n  a = " + r(`"${`, million) + "1" + r(`}"`, million) + "\n}\n",
-		"calls":                "locals {\n  a = " + r("f(", million) + "1" + r(")", million) + "\n}\n",
-		"directives":           "locals {\n  a = \"" + r("%{ if true }", million) + r("%{ endif }", million) + "\"\n}\n",
-		"directives in text":   "locals {\n  a = <<E\n" + r("%{ for x in y ~}\n", million) + r("%{ endfor }", million) + "\nE\n}\n",
+		"brackets":           "locals {\n  a = " + r("[", million) + r("]", million) + "\n}\n",
+		"brackets left open": "locals {\n  a = " + r("[", million),
+		"parentheses":        "locals {\n  a = " + r("(", million) + "1" + r(")", million) + "\n}\n",
+		"objects":            "locals {\n  a = " + r("{a=", million) + "1" + r("}", million) + "\n}\n",
+		"blocks":             r("a {\n", million) + r("}\n", million),
+		"interpolations":     "locals {\n  a = " + r(`"${`, million) + "1" + r(`}"`, million) + "\n}\n",
+		"calls":              "locals {\n  a = " + r("f(", million) + "1" + r(")", million) + "\n}\n",
+		"directives": "locals {\n  a = \"" + r("%{ if true }", million) + r("%{ endif }", million) +
+			"\"\n}\n",
+		"directives in text": "locals {\n  a = <<E\n" + r("%{ for x in y ~}\n", million) + r("%{ endfor }", million) +
+			"\nE\n}\n",
 		"negations":            "locals {\n  a = " + r("!", million) + "true\n}\n",
 		"signs":                "locals {\n  a = " + r("-", million) + "1\n}\n",
 		"sums":                 "locals {\n  a = 1" + r(" + 1", million) + "\n}\n",
@@ -37,11 +39,13 @@ func TestDeepNestingIsRefusedBeforeParsing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			_, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(src)})})
+			_, diags := config.Load(context.Background(), config.Options{
+				Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(src)})})
 			if len(diags) != 1 || diags[0].Summary != "Nesting too deep" {
 				t.Errorf("got %d diagnostics, want one about the nesting: %.300v", len(diags), diags.Err())
 			}
-			if took := time.Since(start); took > time.Minute { // what grows with the square takes a second or two, what doubles at each level never ends
+			// what grows with the square takes a second or two, what doubles at each level never ends
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
 		})
@@ -62,7 +66,8 @@ func TestDeepNestingIsRefusedInJSON(t *testing.T) {
 		"directives":             `{"locals": {"a": "` + r("%{ if true }", many) + `"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(map[string][]byte{"main.tf.json": []byte(src)})})
+			_, diags := config.Load(context.Background(), config.Options{
+				Files: config.SnapshotFiles(map[string][]byte{"main.tf.json": []byte(src)})})
 			if len(diags) != 1 || diags[0].Summary != "Nesting too deep" {
 				t.Errorf("got %d diagnostics, want one about the nesting: %.300v", len(diags), diags.Err())
 			}
@@ -90,7 +95,8 @@ func TestWhatTheLimitsAllowIsParsedInReasonableTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			cfg, diags := config.Load(context.Background(), config.Options{Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(src)})})
+			cfg, diags := config.Load(context.Background(), config.Options{
+				Files: config.SnapshotFiles(map[string][]byte{"main.tf": []byte(src)})})
 			for _, d := range diags {
 				if d.Summary == "Nesting too deep" {
 					t.Errorf("refused: %v", d)
@@ -100,7 +106,8 @@ func TestWhatTheLimitsAllowIsParsedInReasonableTime(t *testing.T) {
 				l.Expr.Variables()
 				l.Expr.Value(nil)
 			}
-			if took := time.Since(start); took > time.Minute { // what grows with the square takes a second or two, what doubles at each level never ends
+			// what grows with the square takes a second or two, what doubles at each level never ends
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
 		})

@@ -228,18 +228,22 @@ func outline(m *config.Module) string {
 		say("provider %s = %s %s", p.Addr(), p.Provider, bodyOutline(p.Body))
 	}
 	for _, v := range m.SortedVariables() {
-		say("variable %s %q %#v %v default %#v sensitive=%t ephemeral=%t nullable=%t hcl=%t %s", v.Name, v.Description, v.Type,
-			v.TypeDefaults != nil, v.Default, v.Sensitive, v.Ephemeral, v.Nullable, v.ParsingMode == config.ParseHCL, conditions(v.Validations))
+		say("variable %s %q %#v %v default %#v sensitive=%t ephemeral=%t nullable=%t hcl=%t %s", v.Name, v.Description,
+			v.Type,
+			v.TypeDefaults != nil, v.Default, v.Sensitive, v.Ephemeral, v.Nullable, v.ParsingMode == config.ParseHCL,
+			conditions(v.Validations))
 	}
 	for _, l := range m.SortedLocals() {
 		say("local %s %s", l.Name, refs(l.Expr))
 	}
 	for _, o := range m.SortedOutputs() {
-		say("output %s %q %s sensitive=%t ephemeral=%t %s %s", o.Name, o.Description, refs(o.Expr), o.Sensitive, o.Ephemeral,
+		say("output %s %q %s sensitive=%t ephemeral=%t %s %s", o.Name, o.Description, refs(o.Expr), o.Sensitive,
+			o.Ephemeral,
 			traversals(o.DependsOn), conditions(o.Preconditions))
 	}
 	for _, c := range m.SortedCalls() {
-		say("module %s %s %v count=%s for_each=%s %s %s", c.Name, c.Source, c.Kind, refs(c.Count), refs(c.ForEach), traversals(c.DependsOn), bodyOutline(c.Body))
+		say("module %s %s %v count=%s for_each=%s %s %s", c.Name, c.Source, c.Kind, refs(c.Count), refs(c.ForEach),
+			traversals(c.DependsOn), bodyOutline(c.Body))
 		for _, p := range c.Providers {
 			say("  passes %s = %s", p.InChild, p.InParent)
 		}
@@ -263,19 +267,23 @@ func outline(m *config.Module) string {
 }
 
 func resourceOutline(say func(string, ...any), r *config.Resource) {
-	say("%s provider=%s of %s count=%s for_each=%s %s check=%t", r.Addr, r.ProviderConfig(), r.Provider, refs(r.Count), refs(r.ForEach),
+	say("%s provider=%s of %s count=%s for_each=%s %s check=%t", r.Addr, r.ProviderConfig(), r.Provider, refs(r.Count),
+		refs(r.ForEach),
 		traversals(r.DependsOn), r.Check != nil)
 	var triggers []string
 	for _, e := range r.ReplaceTriggeredBy {
 		triggers = append(triggers, refs(e))
 	}
-	say("  lifecycle cbd=%t/%t prevent=%t ignore=%s all=%t triggers=%v pre=%s post=%s", r.CreateBeforeDestroy, r.CreateBeforeDestroySet,
-		r.PreventDestroy, traversals(r.IgnoreChanges), r.IgnoreAll, triggers, conditions(r.Preconditions), conditions(r.Postconditions))
+	say("  lifecycle cbd=%t/%t prevent=%t ignore=%s all=%t triggers=%v pre=%s post=%s", r.CreateBeforeDestroy,
+		r.CreateBeforeDestroySet,
+		r.PreventDestroy, traversals(r.IgnoreChanges), r.IgnoreAll, triggers, conditions(r.Preconditions),
+		conditions(r.Postconditions))
 	if r.Connection != nil {
 		say("  connection %s", bodyOutline(r.Connection.Body))
 	}
 	for _, p := range r.Provisioners {
-		say("  provisioner %s destroy=%t continue=%t %s connection %s", p.Type, p.When == config.WhenDestroy, p.Continue, bodyOutline(p.Body), bodyOutline(p.Connection.Body))
+		say("  provisioner %s destroy=%t continue=%t %s connection %s", p.Type, p.When == config.WhenDestroy,
+			p.Continue, bodyOutline(p.Body), bodyOutline(p.Connection.Body))
 	}
 	say("  body %s", bodyOutline(r.Body))
 }
@@ -320,8 +328,9 @@ func conditions(list []*config.Condition) string {
 // bodyOutline knows the arguments and blocks that the tests use.
 func bodyOutline(body hcl.Body) string {
 	content, diags := body.Content(&hcl.BodySchema{
-		Attributes: []hcl.AttributeSchema{{Name: "a"}, {Name: "x"}, {Name: "path"}, {Name: "in"}, {Name: "length"}, {Name: "host"}, {Name: "command"}, {Name: "count"}},
-		Blocks:     []hcl.BlockHeaderSchema{{Type: "nested"}},
+		Attributes: []hcl.AttributeSchema{{Name: "a"}, {Name: "x"}, {Name: "path"}, {Name: "in"}, {Name: "length"},
+			{Name: "host"}, {Name: "command"}, {Name: "count"}},
+		Blocks: []hcl.BlockHeaderSchema{{Type: "nested"}},
 	})
 	if diags.HasErrors() {
 		return diags.Error()

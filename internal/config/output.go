@@ -8,7 +8,8 @@ import (
 
 var outputSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
-		{Name: "description"}, {Name: "value", Required: true}, {Name: "depends_on"}, {Name: "sensitive"}, {Name: "ephemeral"},
+		{Name: "description"}, {Name: "value", Required: true}, {Name: "depends_on"}, {Name: "sensitive"},
+		{Name: "ephemeral"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
 }
@@ -41,7 +42,8 @@ func decodeOutput(block *hcl.Block, override bool) (*outputDecl, diag.List) {
 	}
 	for _, b := range content.Blocks {
 		if b.Type == "postcondition" {
-			diags = diags.Errorf(b.TypeRange.Ptr(), "Postconditions are not allowed", "An output value can have preconditions only: once its value is known, nothing more happens that could change it.")
+			diags = diags.Errorf(b.TypeRange.Ptr(), "Postconditions are not allowed", "An output value can have "+
+				"preconditions only: once its value is known, nothing more happens that could change it.")
 			continue
 		}
 		c, moreDiags := decodeConditionBlock(b, override)
@@ -73,7 +75,7 @@ func (o *outputDecl) merge(over *outputDecl) {
 
 func (o *outputDecl) has(name string) bool { _, ok := o.attrs[name]; return ok }
 
-// schemaFor gives the schema of a block; those that override need not repeat what is required.
+// schemaFor returns the schema of a block; those that override need not repeat what is required.
 func schemaFor(schema *hcl.BodySchema, override bool) *hcl.BodySchema {
 	if !override {
 		return schema
@@ -92,5 +94,6 @@ func noOverride(attr *hcl.Attribute) diag.List {
 	if hclDiags.HasErrors() || len(exprs) == 0 {
 		return nil // wrong in itself, or without an effect
 	}
-	return diag.List(nil).Errorf(exprs[0].Range().Ptr(), "Unsupported override", "An override file cannot change %s. Change it in the file with the original block.", attr.Name)
+	return diag.List(nil).Errorf(exprs[0].Range().Ptr(), "Unsupported override",
+		"An override file cannot change %s. Change it in the file with the original block.", attr.Name)
 }

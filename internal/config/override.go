@@ -56,7 +56,8 @@ func (a *assembly) override(c *fileContent) {
 			continue
 		}
 		if r.Addr.Mode == addr.Ephemeral { // only a warning, because Terraform passes over them in silence
-			a.diags = a.diags.Warnf(&r.DeclRange, "Missing ephemeral resource to override", "There is no %s in the other files, so this block has no effect.", r.Addr)
+			a.diags = a.diags.Warnf(&r.DeclRange, "Missing ephemeral resource to override",
+				"There is no %s in the other files, so this block has no effect.", r.Addr)
 			continue
 		}
 		a.noBase(r.DeclRange, missingResource[r.Addr.Mode], r.Addr.Mode.String()+" resource", r.Addr.String())
@@ -70,7 +71,9 @@ var missingResource = map[addr.Mode]string{
 }
 
 func (a *assembly) noBase(rng hcl.Range, summary, what, name string) {
-	a.diags = a.diags.Errorf(&rng, summary, "There is no %s %q in the other files. An override file changes what they declare; it cannot add to it.", what, name)
+	a.diags = a.diags.Errorf(&rng, summary,
+		"There is no %s %q in the other files. An override file changes what they declare; it cannot add to it.", what,
+		name)
 }
 
 // overrideBackend lets a backend or cloud block take the place of either.
@@ -84,7 +87,8 @@ func (a *assembly) overrideBackend(c *fileContent) {
 	}
 	for i, b := range c.clouds {
 		if i > 0 {
-			a.duplicate(b.Range, c.clouds[0].Range, "Duplicate HCP Terraform configurations", "The overriding cloud block")
+			a.duplicate(b.Range, c.clouds[0].Range, "Duplicate HCP Terraform configurations",
+				"The overriding cloud block")
 			continue
 		}
 		a.Backend, a.Cloud = nil, b
@@ -105,17 +109,20 @@ func (a *assembly) overrideProvider(p *ProviderConfig) {
 	case p.Alias == "":
 		a.ProviderConfigs[p.Addr()] = p
 	default:
-		a.noBase(p.Range, "Missing base provider configuration for override", "configuration of the provider "+p.LocalName+" with the alias", p.Alias)
+		a.noBase(p.Range, "Missing base provider configuration for override", "configuration of the provider "+
+			p.LocalName+" with the alias", p.Alias)
 	}
 }
 
 // refuseOverrides reports the blocks that only make sense once.
 func (a *assembly) refuseOverrides(c *fileContent) {
 	refuse := func(rng hcl.Range, summary, kind string) {
-		a.diags = a.diags.Errorf(&rng, summary, "An override file cannot hold %s blocks. Move this one to an ordinary file.", kind)
+		a.diags = a.diags.Errorf(&rng, summary,
+			"An override file cannot hold %s blocks. Move this one to an ordinary file.", kind)
 	}
 	for _, b := range c.removed { // only a warning, because Terraform passes over them in silence
-		a.diags = a.diags.Warnf(&b.Range, "Cannot override 'removed' blocks", "Removed blocks in an override file have no effect. Move this one to an ordinary file.")
+		a.diags = a.diags.Warnf(&b.Range, "Cannot override 'removed' blocks",
+			"Removed blocks in an override file have no effect. Move this one to an ordinary file.")
 	}
 	for _, b := range c.checks {
 		refuse(b.Range, "Can't override check blocks", "check")
@@ -131,8 +138,8 @@ func (a *assembly) refuseOverrides(c *fileContent) {
 	}
 }
 
-// overrideBody gives a body in which the arguments of over replace those of base, and the blocks of each type in over replace
-// all blocks of that type in base.
+// overrideBody returns a body in which the arguments of over replace those of base, and the blocks of each type in over
+// replace all blocks of that type in base.
 func overrideBody(base, over hcl.Body) hcl.Body { return mergedBody{base: base, over: over} }
 
 // mergedBody is an hcl.Body on two others.
@@ -146,18 +153,22 @@ func (b mergedBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagn
 	return merged, append(append(diags, moreDiags...), b.missing(schema, merged)...)
 }
 
-// forgivingContent is the content of one of two bodies that make up a block. What the schema does not have is left out with a warning: in an
-// overridden block Terraform drops it without a word, so there are configurations that work with it.
+// forgivingContent is the content of one of two bodies that make up a block. What the schema does not have is left out
+// with a warning: in an overridden block Terraform drops it without a word, so there are configurations that work with
+// it.
 func forgivingContent(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
 	_, _, allowed := body.PartialContent(schema)
 	content, diags := body.Content(schema)
 	for i, d := range diags {
-		if d.Severity != hcl.DiagError || slices.ContainsFunc(allowed, func(a *hcl.Diagnostic) bool { return sameProblem(a, d) }) {
+		if d.Severity != hcl.DiagError || slices.ContainsFunc(allowed, func(a *hcl.Diagnostic) bool {
+			return sameProblem(a, d)
+		}) {
 			continue
 		}
 		dropped := *d
 		dropped.Severity = hcl.DiagWarning
-		dropped.Detail += " What stands here has no effect, because an override file changes the block that it would be a part of."
+		dropped.Detail += " What stands here has no effect, because an override file changes the block that it would " +
+			"be a part of."
 		diags[i] = &dropped
 	}
 	return content, diags
@@ -191,8 +202,9 @@ func (b mergedBody) missing(schema *hcl.BodySchema, content *hcl.BodyContent) (d
 			diags = append(diags, &hcl.Diagnostic{
 				Severity: hcl.DiagError,
 				Summary:  "Missing required argument",
-				Detail:   "The argument \"" + attr.Name + "\" is required, but neither this block nor those that override it set it.",
-				Subject:  b.MissingItemRange().Ptr(),
+				Detail: "The argument \"" + attr.Name +
+					"\" is required, but neither this block nor those that override it set it.",
+				Subject: b.MissingItemRange().Ptr(),
 			})
 		}
 	}

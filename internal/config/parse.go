@@ -51,8 +51,8 @@ type fileContent struct {
 	imports          []*Import
 }
 
-// parseFiles reads and decodes all files of a module, as many at once as there are processors. The first primary files are
-// ordinary ones, the rest override.
+// parseFiles reads and decodes all files of a module, as many at once as there are processors. The first primary files
+// are ordinary ones, the rest override.
 func (l *loader) parseFiles(ctx context.Context, names []string, primary int) []*parsedFile {
 	parsed := make([]*parsedFile, len(names))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -98,7 +98,8 @@ func (f *parsedFile) read(files Files) {
 	f.diags = f.diags.Extend(diags)
 }
 
-// parseBody parses the text of a file by the syntax that its name tells. The body is nil if nothing could be understood.
+// parseBody parses the text of a file by the syntax that its name tells. The body is nil if nothing could be
+// understood.
 func parseBody(src []byte, name string) (hcl.Body, diag.List) {
 	if src == nil {
 		src = []byte{}
@@ -166,21 +167,28 @@ func (f *parsedFile) decodeBlock(block *hcl.Block) diag.List {
 	case "terraform":
 		return c.terraform(block)
 	case "required_providers":
-		return diag.List(nil).Errorf(block.DefRange.Ptr(), "Invalid required_providers block", "A required_providers block stands inside of a terraform block: terraform { required_providers { ... } }.")
+		return diag.List(nil).Errorf(block.DefRange.Ptr(), "Invalid required_providers block",
+			"A required_providers block stands inside of a terraform block: terraform { required_providers { ... } }.")
 	case "provider":
 		return add(&c.providers, block, decodeProvider)
 	case "variable":
-		return add(&c.variables, block, func(b *hcl.Block) (*variableDecl, diag.List) { return decodeVariable(b, f.override) })
+		return add(&c.variables, block, func(b *hcl.Block) (*variableDecl, diag.List) {
+			return decodeVariable(b, f.override)
+		})
 	case "locals":
 		locals, diags := decodeLocals(block)
 		c.locals = append(c.locals, locals...)
 		return diags
 	case "output":
-		return add(&c.outputs, block, func(b *hcl.Block) (*outputDecl, diag.List) { return decodeOutput(b, f.override) })
+		return add(&c.outputs, block, func(b *hcl.Block) (*outputDecl, diag.List) {
+			return decodeOutput(b, f.override)
+		})
 	case "module":
 		return add(&c.calls, block, func(b *hcl.Block) (*callDecl, diag.List) { return decodeCall(b, f.override) })
 	case "resource":
-		return add(&c.resources, block, func(b *hcl.Block) (*Resource, diag.List) { return decodeManaged(b, f.override) })
+		return add(&c.resources, block, func(b *hcl.Block) (*Resource, diag.List) {
+			return decodeManaged(b, f.override)
+		})
 	case "data":
 		return add(&c.resources, block, func(b *hcl.Block) (*Resource, diag.List) {
 			return decodeReadOnly(b, addr.Data, f.override, false)
@@ -210,9 +218,9 @@ func add[T any](list *[]*T, block *hcl.Block, decode func(*hcl.Block) (*T, diag.
 	return diags
 }
 
-// checkVersions judges every required_version of a module. It looks only at that argument, so that a file in the syntax of a
-// newer version still tells which version it needs; newer is true when one is not met. Overriding files replace the
-// constraints of the others.
+// checkVersions judges every required_version of a module. It looks only at that argument, so that a file in the syntax
+// of a newer version still tells which version it needs; newer is true when one is not met. Overriding files replace
+// the constraints of the others.
 func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags diag.List, newer bool) {
 	var constraints []VersionConstraint
 	for _, f := range parsed {
@@ -228,7 +236,9 @@ func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags di
 	}
 	for _, c := range constraints {
 		if bad := prereleaseOf(c.Parsed); bad != "" {
-			diags = diags.Errorf(c.Range.Ptr(), "Invalid required_version constraint", "The constraint %s names a prerelease. Write the version without what follows the dash: prereleases count as the version that they lead to.", bad)
+			diags = diags.Errorf(c.Range.Ptr(), "Invalid required_version constraint", "The constraint %s names a "+
+				"prerelease. Write the version without what follows the dash: prereleases count as the version that "+
+				"they lead to.", bad)
 			continue
 		}
 		if l.version == nil || c.Parsed.Check(l.version) {
@@ -239,7 +249,10 @@ func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags di
 		if !path.IsRoot() {
 			who = path.String()
 		}
-		diags = diags.Errorf(c.Range.Ptr(), "Unsupported Terraform Core version", "%s requires version %s of the language, but this program implements version %s. Use a program that implements a version which fits, or change the constraint if you know that the configuration does not depend on it.", who, c.Text, l.version)
+		diags = diags.Errorf(c.Range.Ptr(), "Unsupported Terraform Core version", "%s requires version %s of the "+
+			"language, but this program implements version %s. Use a program that implements a version which fits, "+
+			"or change the constraint if you know that the configuration does not depend on it.", who, c.Text,
+			l.version)
 	}
 	return diags, newer
 }
@@ -253,7 +266,8 @@ func sniffVersions(body hcl.Body) ([]VersionConstraint, diag.List) {
 		return nil, nil
 	}
 	for _, block := range root.Blocks {
-		content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "required_version"}}})
+		content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{
+			{Name: "required_version"}}})
 		if content == nil {
 			continue
 		}
@@ -269,7 +283,7 @@ func sniffVersions(body hcl.Body) ([]VersionConstraint, diag.List) {
 	return out, diags
 }
 
-// prereleaseOf gives the first constraint on a prerelease, or "".
+// prereleaseOf returns the first constraint on a prerelease, or "".
 func prereleaseOf(constraints version.Constraints) string {
 	for _, c := range constraints {
 		if c.Prerelease() {
@@ -288,7 +302,8 @@ func decodeVersion(attr *hcl.Attribute) (VersionConstraint, diag.List) {
 	}
 	v, err := convert.Convert(v, cty.String)
 	if err != nil {
-		return c, diag.List(nil).Errorf(&c.Range, badConstraint, "The %s argument is a string such as \"~> 1.2\", but this is not: %s.", attr.Name, err)
+		return c, diag.List(nil).Errorf(&c.Range, badConstraint,
+			"The %s argument is a string such as \"~> 1.2\", but this is not: %s.", attr.Name, err)
 	}
 	if v.IsNull() || !v.IsKnown() {
 		return c, nil
@@ -302,7 +317,8 @@ func parseConstraint(text string, rng hcl.Range) (VersionConstraint, diag.List) 
 	c := VersionConstraint{Text: text, Range: rng}
 	parsed, err := version.NewConstraint(text)
 	if err != nil {
-		return c, diag.List(nil).Errorf(&rng, badConstraint, "%q is not a version constraint. Expected comparisons with versions, separated by commas, such as \"~> 1.2\" or \">= 1.0, < 2.0\".", text)
+		return c, diag.List(nil).Errorf(&rng, badConstraint, "%q is not a version constraint. Expected comparisons "+
+			"with versions, separated by commas, such as \"~> 1.2\" or \">= 1.0, < 2.0\".", text)
 	}
 	c.Parsed = parsed
 	return c, nil

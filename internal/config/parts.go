@@ -9,7 +9,8 @@ import (
 
 // What configuration shares with other kinds of files, such as those of tests, is read by the same code.
 
-// ParseBody parses the text of a file by the syntax that its name tells. The body is nil if nothing could be understood.
+// ParseBody parses the text of a file by the syntax that its name tells. The body is nil if nothing could be
+// understood.
 func ParseBody(src []byte, name string) (hcl.Body, diag.List) { return parseBody(src, name) }
 
 // DecodeProvider reads a provider block. The provider that its name means is left open.

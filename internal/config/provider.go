@@ -31,7 +31,8 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	if attr, ok := content.Attributes["alias"]; ok {
 		moreDiags := decodeLiteral(attr.Expr, &p.Alias)
 		if !moreDiags.HasErrors() && !hclsyntax.ValidIdentifier(p.Alias) {
-			moreDiags = moreDiags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider configuration alias", "%q cannot be an alias. %s", p.Alias, nameRule)
+			moreDiags = moreDiags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider configuration alias",
+				"%q cannot be an alias. %s", p.Alias, nameRule)
 		}
 		diags = diags.Extend(moreDiags)
 		if moreDiags.HasErrors() {
@@ -40,14 +41,18 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 		p.AliasRange = attr.Expr.Range().Ptr()
 	}
 	if attr, ok := content.Attributes["version"]; ok {
-		diags = diags.Warnf(attr.Expr.Range().Ptr(), "Version constraints inside provider configuration blocks are deprecated", "State which versions of the provider may be used in the required_providers block of the module instead.")
+		diags = diags.Warnf(attr.Expr.Range().Ptr(),
+			"Version constraints inside provider configuration blocks are deprecated", "State which versions of the "+
+				"provider may be used in the required_providers block of the module instead.")
 		var moreDiags diag.List
 		p.Version, moreDiags = decodeVersion(attr)
 		diags = diags.Extend(moreDiags)
 	}
 	for _, name := range []string{"count", "depends_on", "for_each", "source"} {
 		if attr, ok := content.Attributes[name]; ok {
-			diags = diags.Errorf(attr.NameRange.Ptr(), "Reserved argument name in provider block", "The name %q is reserved in provider blocks. If it is meant as an argument of the provider's, put it into a block \"_ { ... }\".", name)
+			diags = diags.Errorf(attr.NameRange.Ptr(), "Reserved argument name in provider block", "The name %q is "+
+				"reserved in provider blocks. If it is meant as an argument of the provider's, put it into a block "+
+				"\"_ { ... }\".", name)
 		}
 	}
 	for _, b := range content.Blocks {
@@ -60,7 +65,7 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	return p, diags.Extend(moreDiags)
 }
 
-// isEmptyBody tells whether a body sets nothing at all.
+// isEmptyBody reports whether a body sets nothing at all.
 func isEmptyBody(body hcl.Body) bool {
 	content, rest, diags := body.PartialContent(&hcl.BodySchema{})
 	if diags.HasErrors() || len(content.Blocks) > 0 {
@@ -74,7 +79,8 @@ func isEmptyBody(body hcl.Body) bool {
 // argument that it stands in.
 func decodeProviderRef(expr hcl.Expression, argument string) (addr.LocalProviderConfig, diag.List) {
 	rng := expr.Range()
-	advice := "The " + argument + " argument takes the local name of a provider, optionally followed by a dot and an alias."
+	advice := "The " + argument +
+		" argument takes the local name of a provider, optionally followed by a dot and an alias."
 	expr, diags := unquote(expr, "references")
 	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() || hclDiags.HasErrors() {
@@ -112,7 +118,8 @@ func providerRefOf(traversal hcl.Traversal, rng hcl.Range, advice string) (addr.
 	return ref, nil
 }
 
-// ProviderFor gives the provider that a local name means in the module: what required_providers says, else the default.
+// ProviderFor returns the provider that a local name means in the module: what required_providers says, else the
+// default.
 func (m *Module) ProviderFor(localName string) addr.Provider {
 	if r := m.RequiredProviders[localName]; r != nil {
 		return r.Source
@@ -120,13 +127,13 @@ func (m *Module) ProviderFor(localName string) addr.Provider {
 	return addr.DefaultProvider(localName)
 }
 
-// LocalNameFor gives the name that required_providers has for a provider; ok is false when it has none.
+// LocalNameFor returns the name that required_providers has for a provider; ok is false when it has none.
 func (m *Module) LocalNameFor(p addr.Provider) (name string, ok bool) {
 	name, ok = m.localNames[p]
 	return name, ok
 }
 
-// ProviderConfigOf gives the block that configures a provider in this very module, by the provider's address, or nil.
+// ProviderConfigOf returns the block that configures a provider in this very module, by the provider's address, or nil.
 func (m *Module) ProviderConfigOf(p addr.Provider, alias string) *ProviderConfig {
 	var found *ProviderConfig
 	for _, pc := range m.ProviderConfigs {
@@ -138,9 +145,10 @@ func (m *Module) ProviderConfigOf(p addr.Provider, alias string) *ProviderConfig
 	return found
 }
 
-// ResolveProvider follows a mention of a provider configuration to the module that has it: through the providers arguments of
-// the calls on the way up, and, for default configurations, by inheritance. Ends are a block, or the root module's default
-// configuration, which needs no block. When there is no such configuration ok is false and the address is where it should be.
+// ResolveProvider follows a mention of a provider configuration to the module that has it: through the providers
+// arguments of the calls on the way up, and, for default configurations, by inheritance. Ends are a block, or the root
+// module's default configuration, which needs no block. When there is no such configuration ok is false and the address
+// is where it should be.
 func (m *Module) ResolveProvider(ref addr.LocalProviderConfig) (config addr.AbsProviderConfig, ok bool) {
 	return m.resolve(m.ProviderFor(ref.LocalName), ref.Alias)
 }
@@ -165,7 +173,8 @@ func (m *Module) resolve(p addr.Provider, alias string) (addr.AbsProviderConfig,
 	return m.Parent.resolve(p, "")
 }
 
-// ProviderBlock gives the block behind an address that ResolveProvider gave, or nil for an implied default configuration.
+// ProviderBlock returns the block behind an address that ResolveProvider gave, or nil for an implied default
+// configuration.
 func (c *Config) ProviderBlock(a addr.AbsProviderConfig) *ProviderConfig {
 	m := c.Modules[a.Module]
 	if m == nil {
@@ -174,7 +183,7 @@ func (c *Config) ProviderBlock(a addr.AbsProviderConfig) *ProviderConfig {
 	return m.ProviderConfigOf(a.Provider, a.Alias)
 }
 
-// finishProviders gives everything in the module the provider that its local names mean.
+// finishProviders assigns everything in the module the provider that its local names mean.
 func (a *assembly) finishProviders() {
 	a.localNames = map[addr.Provider]string{}
 	for _, r := range a.SortedRequiredProviders() {
@@ -193,7 +202,9 @@ func (a *assembly) finishProviders() {
 		name, listed := a.localNames[r.Provider]
 		if listed && name != local && !warned[r.Provider] {
 			warned[r.Provider] = true
-			a.diags = a.diags.Warnf(&r.DeclRange, "Duplicate required provider", "%s belongs to the provider %s by its name %q, but required_providers calls that provider %q. Rename the entry, or set provider = %s in the block.", r.Addr, r.Provider.ForDisplay(), local, name, name)
+			a.diags = a.diags.Warnf(&r.DeclRange, "Duplicate required provider", "%s belongs to the provider %s by "+
+				"its name %q, but required_providers calls that provider %q. Rename the entry, or set provider = %s "+
+				"in the block.", r.Addr, r.Provider.ForDisplay(), local, name, name)
 		}
 	}
 	for _, i := range a.Imports {
@@ -205,10 +216,11 @@ func (a *assembly) finishProviders() {
 	}
 }
 
-// finishMetas gives provider_meta blocks their providers. Two names of one provider are no reason for two blocks.
+// finishMetas assigns provider_meta blocks their providers. Two names of one provider are no reason for two blocks.
 func (a *assembly) finishMetas() {
 	blocks := sortedBy(a.ProviderMeta, func(x, y string) int {
-		return cmp.Or(strings.Compare(a.ProviderMeta[x].Range.Filename, a.ProviderMeta[y].Range.Filename), a.ProviderMeta[x].Range.Start.Byte-a.ProviderMeta[y].Range.Start.Byte)
+		return cmp.Or(strings.Compare(a.ProviderMeta[x].Range.Filename, a.ProviderMeta[y].Range.Filename),
+			a.ProviderMeta[x].Range.Start.Byte-a.ProviderMeta[y].Range.Start.Byte)
 	})
 	first := map[addr.Provider]*ProviderMeta{}
 	for _, b := range blocks {
@@ -223,7 +235,8 @@ func (a *assembly) finishMetas() {
 }
 
 func (a *assembly) duplicateMeta(b, first *ProviderMeta) {
-	a.duplicate(b.Range, first.Range, "Duplicate provider_meta block", fmt.Sprintf("A provider_meta block for %q", first.LocalName))
+	a.duplicate(b.Range, first.Range, "Duplicate provider_meta block", fmt.Sprintf("A provider_meta block for %q",
+		first.LocalName))
 }
 
 // checkTree finds the problems that only show between modules.
@@ -244,15 +257,16 @@ func checkTree(c *Config) (diags diag.List) {
 	return diags
 }
 
-// lacks tells whether a module refers to a configuration that it does not have. One that it should get from its caller, or its caller
-// from another, is reported where it should have been passed. The root module has no caller, but may be made for one: CheckUnpassed reports it.
+// lacks reports whether a module refers to a configuration that it does not have. One that it should get from its
+// caller, or its caller from another, is reported where it should have been passed. The root module has no caller, but
+// may be made for one: CheckUnpassed reports it.
 func lacks(m *Module, ref addr.LocalProviderConfig) bool {
 	missing, ok := m.ResolveProvider(ref)
 	return !ok && missing.Module == m.Path && !declares(m.RequiredProviders[ref.LocalName], ref)
 }
 
-// CheckUnpassed reports what uses a configuration that the root module wants to be passed. Load leaves it to those who evaluate something: a module that
-// others are to call can be installed and listed by itself.
+// CheckUnpassed reports what uses a configuration that the root module wants to be passed. Load leaves it to those who
+// evaluate something: a module that others are to call can be installed and listed by itself.
 func (c *Config) CheckUnpassed() (diags diag.List) {
 	check := func(ref addr.LocalProviderConfig, rng hcl.Range, who string) {
 		if _, ok := c.Root.ResolveProvider(ref); !ok && declares(c.Root.RequiredProviders[ref.LocalName], ref) {
@@ -272,7 +286,9 @@ func (c *Config) CheckUnpassed() (diags diag.List) {
 
 func notPresent(m *Module, ref addr.LocalProviderConfig, rng hcl.Range, who string) diag.List {
 	missing, _ := m.ResolveProvider(ref)
-	return diag.List(nil).Errorf(&rng, "Provider configuration not present", "%s uses the provider configuration %s, but %s has no provider block for it. Add a block provider %q { alias = %q }, or let the caller of the module pass one.", who, ref, where(missing.Module), ref.LocalName, missing.Alias)
+	return diag.List(nil).Errorf(&rng, "Provider configuration not present", "%s uses the provider configuration %s, "+
+		"but %s has no provider block for it. Add a block provider %q { alias = %q }, or let the caller of the "+
+		"module pass one.", who, ref, where(missing.Module), ref.LocalName, missing.Alias)
 }
 
 func where(m addr.Module) string {
@@ -282,7 +298,8 @@ func where(m addr.Module) string {
 	return m.String()
 }
 
-// checkImportProvider looks at the provider configuration that an import block names for the block that is to be generated.
+// checkImportProvider looks at the provider configuration that an import block names for the block that is to be
+// generated.
 func checkImportProvider(m *Module, i *Import) diag.List {
 	if i.ProviderRef == nil || !i.To.Module.IsRoot() || m.Resources[i.To.Resource] != nil {
 		return nil
@@ -295,11 +312,13 @@ func checkImportProvider(m *Module, i *Import) diag.List {
 
 func checkChild(m *Module) diag.List {
 	var diags diag.List
-	if inputs := m.Call.decodeInputs(m); !m.partial { // or else the variables may stand in the part that was not understood
+	// or else the variables may stand in the part that was not understood
+	if inputs := m.Call.decodeInputs(m); !m.partial {
 		m.inputs = inputs
 	}
 	if m.Backend != nil {
-		diags = diags.Warnf(&m.Backend.Range, "Backend configuration ignored", "Only the backend of the root module counts. This block in %s has no effect.", m.Path)
+		diags = diags.Warnf(&m.Backend.Range, "Backend configuration ignored",
+			"Only the backend of the root module counts. This block in %s has no effect.", m.Path)
 	}
 	configured := false
 	for _, p := range m.SortedProviderConfigs() {
@@ -308,7 +327,9 @@ func checkChild(m *Module) diag.List {
 			continue
 		}
 		p.Proxy = m.passed(p.Addr()) != nil
-		diags = diags.Warnf(&p.Range, "Redundant empty provider block", "An empty provider block in a called module once announced that a configuration is to be passed in. Remove it, and list the provider in required_providers%s.", aliasAdvice(p))
+		diags = diags.Warnf(&p.Range, "Redundant empty provider block", "An empty provider block in a called module "+
+			"once announced that a configuration is to be passed in. Remove it, and list the provider in "+
+			"required_providers%s.", aliasAdvice(p))
 	}
 	if configured {
 		diags = diags.Extend(checkRepeatedCalls(m))
@@ -316,7 +337,9 @@ func checkChild(m *Module) diag.List {
 	for _, r := range m.SortedRequiredProviders() {
 		for _, alias := range r.Aliases {
 			if m.passed(alias) == nil && m.ProviderConfigs[alias] == nil {
-				diags = diags.Errorf(&m.Call.Range, "Missing required provider configuration", "The module in %s needs an additional configuration of the provider %s, which it calls %q. Pass one: providers = { %s = ... }.", m.Dir, r.Source.ForDisplay(), alias, alias)
+				diags = diags.Errorf(&m.Call.Range, "Missing required provider configuration", "The module in %s "+
+					"needs an additional configuration of the provider %s, which it calls %q. Pass one: providers = "+
+					"{ %s = ... }.", m.Dir, r.Source.ForDisplay(), alias, alias)
 			}
 		}
 	}
@@ -326,13 +349,16 @@ func checkChild(m *Module) diag.List {
 	return diags
 }
 
-// CheckRoot reports configurations that the root module wants to be passed. Nobody calls it, so that there is nothing to plan with; as a
-// module of others it may be valid all the same.
+// CheckRoot reports configurations that the root module wants to be passed. Nobody calls it, so that there is nothing
+// to plan with; as a module of others it may be valid all the same.
 func (c *Config) CheckRoot() (diags diag.List) {
 	for _, r := range c.Root.SortedRequiredProviders() {
 		for _, alias := range r.Aliases {
 			if c.Root.ProviderConfigs[alias] == nil {
-				diags = diags.Errorf(&r.Range, "Undefined provider configuration", "The root module wants a configuration of the provider %s to be passed, which it calls %q. Only called modules can be passed one: add a block provider %q { alias = %q }, or call this module from another.", r.Source.ForDisplay(), alias, alias.LocalName, alias.Alias)
+				diags = diags.Errorf(&r.Range, "Undefined provider configuration", "The root module wants a "+
+					"configuration of the provider %s to be passed, which it calls %q. Only called modules can be "+
+					"passed one: add a block provider %q { alias = %q }, or call this module from another.",
+					r.Source.ForDisplay(), alias, alias.LocalName, alias.Alias)
 			}
 		}
 	}
@@ -346,7 +372,7 @@ func aliasAdvice(p *ProviderConfig) string {
 	return " with configuration_aliases = [" + p.Addr().String() + "]"
 }
 
-// passed gives what the caller passes for a configuration of the module, or nil.
+// passed returns what the caller passes for a configuration of the module, or nil.
 func (m *Module) passed(ref addr.LocalProviderConfig) *PassedProvider {
 	for i := range m.Call.Providers {
 		if m.Call.Providers[i].InChild == ref {
@@ -356,8 +382,8 @@ func (m *Module) passed(ref addr.LocalProviderConfig) *PassedProvider {
 	return nil
 }
 
-// checkRepeatedCalls refuses a module with provider configurations of its own below a call that is repeated or has to wait:
-// its configurations would be gone before its objects can be destroyed.
+// checkRepeatedCalls refuses a module with provider configurations of its own below a call that is repeated or has to
+// wait: its configurations would be gone before its objects can be destroyed.
 func checkRepeatedCalls(m *Module) (diags diag.List) {
 	for caller := m; caller.Parent != nil; caller = caller.Parent {
 		call := caller.Call
@@ -372,7 +398,10 @@ func checkRepeatedCalls(m *Module) (diags diag.List) {
 		default:
 			continue
 		}
-		return diags.Errorf(&rng, "Module is incompatible with count, for_each, and depends_on", "The module %s (in %s) configures providers of its own, so no call above it can use count, for_each or depends_on. Move its provider blocks to the root module and pass the configurations by the providers argument.", m.Path, m.Dir)
+		return diags.Errorf(&rng, "Module is incompatible with count, for_each, and depends_on", "The module %s (in "+
+			"%s) configures providers of its own, so no call above it can use count, for_each or depends_on. Move "+
+			"its provider blocks to the root module and pass the configurations by the providers argument.", m.Path,
+			m.Dir)
 	}
 	return nil
 }
@@ -386,17 +415,27 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 	listed, proxy := m.Parent.RequiredProviders[p.InParent.LocalName] != nil, own != nil && own.Proxy
 	switch {
 	case required != nil && p.InChild.Alias != "" && own == nil && !declares(required, p.InChild):
-		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s knows no configuration %s. If it is meant to be passed in, add %s to configuration_aliases of the entry %q in its required_providers.", m.Dir, p.InChild, p.InChild, p.InChild.LocalName)
+		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s knows no configuration %s. If it is meant "+
+			"to be passed in, add %s to configuration_aliases of the entry %q in its required_providers.", m.Dir,
+			p.InChild, p.InChild, p.InChild.LocalName)
 	case required == nil && !proxy && childType != parentType && listed:
-		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name %q in required_providers. To pass a configuration of %s, it has to.", m.Dir, p.InChild.LocalName, parentType.ForDisplay())
+		diags = diags.Errorf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name "+
+			"%q in required_providers. To pass a configuration of %s, it has to.", m.Dir, p.InChild.LocalName,
+			parentType.ForDisplay())
 	case required == nil && !proxy:
-		diags = diags.Warnf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name %q in required_providers, so it is taken for %s. Add an entry there to say so.", m.Dir, p.InChild.LocalName, childType.ForDisplay())
+		diags = diags.Warnf(&p.InChildRange, undefined, "The module in %s does not list a provider under the name %q "+
+			"in required_providers, so it is taken for %s. Add an entry there to say so.", m.Dir, p.InChild.LocalName,
+			childType.ForDisplay())
 	}
 	if own != nil && !proxy {
-		diags = diags.Errorf(&p.InChildRange, "Cannot override provider configuration", "The module in %s has a configuration of its own for %s, so none can be passed to it.", m.Dir, p.InChild)
+		diags = diags.Errorf(&p.InChildRange, "Cannot override provider configuration",
+			"The module in %s has a configuration of its own for %s, so none can be passed to it.", m.Dir, p.InChild)
 	}
-	if configured := m.Parent.ProviderConfigs[p.InParent]; !listed && p.InParent.Alias == "" && (configured == nil || isEmptyBody(configured.Body)) {
-		diags = diags.Warnf(&p.InParentRange, undefined, "%s does not list a provider under the name %q in required_providers, so it is taken for %s. Add an entry there to say so.", upperFirst(where(m.Parent.Path)), p.InParent.LocalName, parentType.ForDisplay())
+	if configured := m.Parent.ProviderConfigs[p.InParent]; !listed && p.InParent.Alias == "" &&
+		(configured == nil || isEmptyBody(configured.Body)) {
+		diags = diags.Warnf(&p.InParentRange, undefined, "%s does not list a provider under the name %q in "+
+			"required_providers, so it is taken for %s. Add an entry there to say so.",
+			upperFirst(where(m.Parent.Path)), p.InParent.LocalName, parentType.ForDisplay())
 	}
 	if childType == parentType {
 		if lacks(m.Parent, p.InParent) {
@@ -405,12 +444,16 @@ func checkPassed(m *Module, p *PassedProvider) (diags diag.List) {
 		return diags
 	}
 	if name, ok := m.LocalNameFor(parentType); ok {
-		return diags.Errorf(&p.InChildRange, mismatch, "A configuration of %s is passed here, but %q stands for %s in the module. Its name for the former is %q.", parentType.ForDisplay(), p.InChild.LocalName, childType.ForDisplay(), name)
+		return diags.Errorf(&p.InChildRange, mismatch,
+			"A configuration of %s is passed here, but %q stands for %s in the module. Its name for the former is %q.",
+			parentType.ForDisplay(), p.InChild.LocalName, childType.ForDisplay(), name)
 	}
-	return diags.Errorf(&p.InParentRange, mismatch, "%q stands for %s in %s, but %q stands for %s in %s. Only a configuration of the same provider can be passed.", p.InParent, parentType.ForDisplay(), where(m.Parent.Path), p.InChild, childType.ForDisplay(), m.Path)
+	return diags.Errorf(&p.InParentRange, mismatch,
+		"%q stands for %s in %s, but %q stands for %s in %s. Only a configuration of the same provider can be passed.",
+		p.InParent, parentType.ForDisplay(), where(m.Parent.Path), p.InChild, childType.ForDisplay(), m.Path)
 }
 
-// declares tells whether an entry lists a configuration among its aliases; the entry may be nil.
+// declares reports whether an entry lists a configuration among its aliases; the entry may be nil.
 func declares(r *RequiredProvider, ref addr.LocalProviderConfig) bool {
 	return r != nil && slices.Contains(r.Aliases, ref)
 }

@@ -22,7 +22,9 @@ func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	p := &Provisioner{Type: block.Labels[0], When: WhenCreate, Range: block.DefRange, TypeRange: block.LabelRanges[0]}
 	if slices.Contains(removedProvisioners, p.Type) {
-		return nil, diags.Errorf(&p.TypeRange, fmt.Sprintf("The %q provisioner has been removed", p.Type), "Provisioners of this type are no longer part of the language. Run the tool by local-exec or remote-exec, or build it into the image.")
+		return nil, diags.Errorf(&p.TypeRange, fmt.Sprintf("The %q provisioner has been removed", p.Type),
+			"Provisioners of this type are no longer part of the language. Run the tool by local-exec or "+
+				"remote-exec, or build it into the image.")
 	}
 	if attr, ok := content.Attributes["when"]; ok {
 		word, moreDiags := decodeKeyword(attr.Expr)
@@ -32,7 +34,8 @@ func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
 		case "destroy":
 			p.When = WhenDestroy
 		default:
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), `Invalid "when" keyword`, `The "when" argument is one of the words create and destroy.`)
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), `Invalid "when" keyword`,
+				`The "when" argument is one of the words create and destroy.`)
 		}
 	}
 	if attr, ok := content.Attributes["on_failure"]; ok {
@@ -43,14 +46,16 @@ func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
 		case "continue":
 			p.Continue = true
 		default:
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), `Invalid "on_failure" keyword`, `The "on_failure" argument is one of the words fail and continue.`)
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), `Invalid "on_failure" keyword`,
+				`The "on_failure" argument is one of the words fail and continue.`)
 		}
 	}
 	for _, b := range content.Blocks {
 		switch b.Type {
 		case "connection":
 			if p.Connection != nil {
-				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block", "This provisioner already has a connection block at %s.", p.Connection.Range)
+				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block",
+					"This provisioner already has a connection block at %s.", p.Connection.Range)
 				continue
 			}
 			p.Connection = &Connection{Body: b.Body, Range: b.DefRange}
@@ -70,8 +75,8 @@ func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
 	return p, diags
 }
 
-// checkDestroyConnection applies the rule for destroy-time provisioners to the connection that they inherit: arguments of their
-// own connection only take the place of those of the same name.
+// checkDestroyConnection applies the rule for destroy-time provisioners to the connection that they inherit: arguments
+// of their own connection only take the place of those of the same name.
 func checkDestroyConnection(c *Connection, provisioners []*Provisioner) diag.List {
 	atDestroy := func(p *Provisioner) bool { return p.When == WhenDestroy }
 	if c == nil || !slices.ContainsFunc(provisioners, atDestroy) {
@@ -80,8 +85,8 @@ func checkDestroyConnection(c *Connection, provisioners []*Provisioner) diag.Lis
 	return checkDestroyRefs(c.Body)
 }
 
-// ConnectionBody gives the connection of the provisioner: the arguments of its own block over those of the block around it.
-// Either may be missing; without both there is no connection, and the result is nil.
+// ConnectionBody returns the connection of the provisioner: the arguments of its own block over those of the block
+// around it. Either may be missing; without both there is no connection, and the result is nil.
 func (p *Provisioner) ConnectionBody(inherited *Connection) hcl.Body {
 	switch {
 	case p.Connection == nil && inherited == nil:
@@ -94,8 +99,8 @@ func (p *Provisioner) ConnectionBody(inherited *Connection) hcl.Body {
 	return overrideBody(inherited.Body, p.Connection.Body)
 }
 
-// checkDestroyRefs refuses references to anything but the object itself: when an object is destroyed, what it once referred to
-// may be gone already.
+// checkDestroyRefs refuses references to anything but the object itself: when an object is destroyed, what it once
+// referred to may be gone already.
 func checkDestroyRefs(body hcl.Body) (diags diag.List) {
 	attrs, _ := body.JustAttributes() // nested blocks are the schema's to judge
 	for _, attr := range inOrder(attrs) {
@@ -106,7 +111,11 @@ func checkDestroyRefs(body hcl.Body) (diags diag.List) {
 			}
 		}
 		if len(bad) > 0 {
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid reference from destroy provisioner", "What runs before an object is destroyed can use only self, count.index, each.key, path and terraform.workspace. Found: %s. Other objects may be gone by then, or their destruction may have to wait for this one's. Keep what is needed in an attribute of the object, or in a terraform_data resource.", strings.Join(bad, ", "))
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid reference from destroy provisioner",
+				"What runs before an object is destroyed can use only self, count.index, each.key, path and "+
+					"terraform.workspace. Found: %s. Other objects may be gone by then, or their destruction may "+
+					"have to wait for this one's. Keep what is needed in an attribute of the object, or in a "+
+					"terraform_data resource.", strings.Join(bad, ", "))
 		}
 	}
 	return diags

@@ -11,7 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from", Required: true}, {Name: "to", Required: true}}}
+var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from", Required: true},
+	{Name: "to", Required: true}}}
 
 func decodeMoved(block *hcl.Block) (*Moved, diag.List) {
 	content, hclDiags := block.Body.Content(movedSchema)
@@ -36,14 +37,16 @@ func decodeMoved(block *hcl.Block) (*Moved, diag.List) {
 		return nil, diags
 	}
 	if m.From.IsModule() != m.To.IsModule() {
-		return nil, diags.Errorf(&m.Range, `Invalid "moved" addresses`, "Both addresses must name resources, or both modules: %s and %s differ in kind.", m.From, m.To)
+		return nil, diags.Errorf(&m.Range, `Invalid "moved" addresses`,
+			"Both addresses must name resources, or both modules: %s and %s differ in kind.", m.From, m.To)
 	}
 	return m, diags
 }
 
 // reservedRoots cannot start the address of a resource.
 var reservedRoots = []string{
-	"var", "local", "path", "terraform", "self", "each", "count", "template", "lazy", "arg", "run", "output", "check", "provider",
+	"var", "local", "path", "terraform", "self", "each", "count", "template", "lazy", "arg", "run", "output", "check",
+	"provider",
 }
 
 // decodeEndpoint reads the static address of a module or resource.
@@ -60,7 +63,8 @@ func decodeEndpoint(expr hcl.Expression) (Endpoint, diag.List) {
 func decodeAddress(traversal hcl.Traversal) (addr.Target, diag.List) {
 	rng := traversal.SourceRange()
 	if root := traversal.RootName(); slices.Contains(reservedRoots, root) {
-		return addr.Target{}, diag.List(nil).Errorf(&rng, "Invalid address", "%q has a meaning of its own and cannot start an address. If it is the type of a resource, write resource.%s.", root, root)
+		return addr.Target{}, diag.List(nil).Errorf(&rng, "Invalid address", "%q has a meaning of its own and cannot "+
+			"start an address. If it is the type of a resource, write resource.%s.", root, root)
 	}
 	return addr.TargetFromTraversal(traversal)
 }
@@ -94,7 +98,8 @@ func decodeRemoved(block *hcl.Block) (*removedDecl, diag.List) {
 		switch b.Type {
 		case "lifecycle":
 			if lifecycle != nil {
-				diags = diags.Warnf(b.DefRange.Ptr(), "Duplicate lifecycle block", "This removed block already has a lifecycle block at %s. The last one counts.", lifecycle.DefRange)
+				diags = diags.Warnf(b.DefRange.Ptr(), "Duplicate lifecycle block",
+					"This removed block already has a lifecycle block at %s. The last one counts.", lifecycle.DefRange)
 			}
 			lifecycle = b
 			lc, hclDiags := b.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "destroy"}}})
@@ -102,9 +107,11 @@ func decodeRemoved(block *hcl.Block) (*removedDecl, diag.List) {
 		case "connection":
 			switch {
 			case ok && !managed:
-				diags = diags.Errorf(b.DefRange.Ptr(), "Invalid connection block", "Only a removed block for a managed resource can have a connection: it is there for provisioners.")
+				diags = diags.Errorf(b.DefRange.Ptr(), "Invalid connection block",
+					"Only a removed block for a managed resource can have a connection: it is there for provisioners.")
 			case r.Connection != nil:
-				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block", "This removed block already has a connection block at %s.", r.Connection.Range)
+				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block",
+					"This removed block already has a connection block at %s.", r.Connection.Range)
 			default:
 				r.Connection = &Connection{Body: b.Body, Range: b.DefRange}
 			}
@@ -122,14 +129,16 @@ func decodeRemoved(block *hcl.Block) (*removedDecl, diag.List) {
 func (r *removedDecl) addProvisioner(b *hcl.Block, managed bool) (diags diag.List) {
 	const summary = "Invalid provisioner block"
 	if !managed {
-		return diags.Errorf(b.DefRange.Ptr(), summary, "Only a removed block for a managed resource can have provisioners.")
+		return diags.Errorf(b.DefRange.Ptr(), summary,
+			"Only a removed block for a managed resource can have provisioners.")
 	}
 	p, diags := decodeProvisioner(b)
 	if p == nil {
 		return diags
 	}
 	if p.When != WhenDestroy {
-		return diags.Errorf(b.DefRange.Ptr(), summary, "In a removed block nothing is created any more, so only provisioners with \"when = destroy\" make sense.")
+		return diags.Errorf(b.DefRange.Ptr(), summary,
+			"In a removed block nothing is created any more, so only provisioners with \"when = destroy\" make sense.")
 	}
 	r.Provisioners = append(r.Provisioners, p)
 	return diags
@@ -156,19 +165,22 @@ func (r *removedDecl) setFrom(expr hcl.Expression) diag.List {
 		if i == len(traversal)-1 && !target.IsModule() {
 			kind = "Resource"
 		}
-		diags = diags.Errorf(index.SrcRange.Ptr(), kind+" instance keys not allowed", "A removed block is about all instances, as the block was that it replaces. Remove the key.")
+		diags = diags.Errorf(index.SrcRange.Ptr(), kind+" instance keys not allowed",
+			"A removed block is about all instances, as the block was that it replaces. Remove the key.")
 	}
 	switch target.Resource.Mode {
 	case addr.Data:
-		diags = diags.Errorf(&r.FromRange, "Data source address not allowed", "Data sources are never destroyed; nothing but removing their block is needed.")
+		diags = diags.Errorf(&r.FromRange, "Data source address not allowed",
+			"Data sources are never destroyed; nothing but removing their block is needed.")
 	case addr.Ephemeral:
-		diags = diags.Errorf(&r.FromRange, "Ephemeral resource address not allowed", "Ephemeral resources are never stored; nothing but removing their block is needed.")
+		diags = diags.Errorf(&r.FromRange, "Ephemeral resource address not allowed",
+			"Ephemeral resources are never stored; nothing but removing their block is needed.")
 	}
 	r.calls, r.Resource = target.Module.Config().Calls(), target.Resource
 	return diags
 }
 
-// in gives the block as seen from the root.
+// in returns the block as seen from the root.
 func (r *removedDecl) in(m addr.Module) *Removed {
 	out := r.Removed
 	out.Module = m
@@ -222,7 +234,8 @@ func (i *Import) setTo(attr *hcl.Attribute) diag.List {
 	}
 	steps, dynamic, ok := addressSteps(expr)
 	if !ok || dynamic && i.ForEach == nil {
-		problem := "The target must be the address of a resource, such as terraform_data.a or module.m.terraform_data.a[0]."
+		problem := "The target must be the address of a resource, such as terraform_data.a or " +
+			"module.m.terraform_data.a[0]."
 		if ok {
 			problem += " Keys that are not literal need a for_each argument."
 		}
@@ -233,14 +246,16 @@ func (i *Import) setTo(attr *hcl.Attribute) diag.List {
 		return diags.Extend(moreDiags)
 	}
 	if target.IsModule() || target.Resource.Mode != addr.Managed {
-		return diags.Errorf(attr.Range.Ptr(), "Invalid import address", "Only managed resources can be imported, but %s is none.", target)
+		return diags.Errorf(attr.Range.Ptr(), "Invalid import address",
+			"Only managed resources can be imported, but %s is none.", target)
 	}
 	i.To = addr.ConfigResource{Module: target.Module.Config(), Resource: target.Resource}
 	i.ToExpr = expr
 	return diags
 }
 
-// addressSteps takes an address expression apart, with each key that is not literal left out; dynamic tells whether there was one.
+// addressSteps takes an address expression apart, with each key that is not literal left out; dynamic tells whether
+// there was one.
 func addressSteps(expr hcl.Expression) (steps hcl.Traversal, dynamic, ok bool) {
 	switch e := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
@@ -271,7 +286,8 @@ func decodeCheck(block *hcl.Block) (*Check, diag.List) {
 		switch b.Type {
 		case "data":
 			if c.Data != nil {
-				diags = diags.Errorf(b.DefRange.Ptr(), "Multiple data resource blocks", "A check block may hold one data block; this one already has one at %s.", c.Data.DeclRange)
+				diags = diags.Errorf(b.DefRange.Ptr(), "Multiple data resource blocks",
+					"A check block may hold one data block; this one already has one at %s.", c.Data.DeclRange)
 				continue
 			}
 			data, moreDiags := decodeReadOnly(b, addr.Data, false, true)
@@ -297,6 +313,7 @@ func decodeCheck(block *hcl.Block) (*Check, diag.List) {
 func importInChild(i *Import, m addr.Module) *diag.Diagnostic {
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: "Invalid import configuration", Subject: &i.Range,
-		Detail: fmt.Sprintf("Import blocks can stand in the root module only, but this one stands in %s. Move it there; its \"to\" can name a resource of the module.", m),
+		Detail: fmt.Sprintf("Import blocks can stand in the root module only, but this one stands in %s. Move it "+
+			"there; its \"to\" can name a resource of the module.", m),
 	}
 }

@@ -43,7 +43,8 @@ func decodeManaged(block *hcl.Block, override bool) (*Resource, diag.List) {
 			diags = diags.Extend(r.decodeLifecycle(b, override))
 		case "connection":
 			if r.Connection != nil {
-				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block", "This resource already has a connection block at %s.", r.Connection.Range)
+				diags = diags.Errorf(b.DefRange.Ptr(), "Duplicate connection block",
+					"This resource already has a connection block at %s.", r.Connection.Range)
 				continue
 			}
 			r.Connection = &Connection{Body: b.Body, Range: b.DefRange}
@@ -69,7 +70,8 @@ func decodeReadOnly(block *hcl.Block, mode addr.Mode, override, nested bool) (*R
 	if nested {
 		for _, name := range []string{"count", "for_each"} {
 			if attr, ok := content.Attributes[name]; ok {
-				diags = diags.Errorf(attr.NameRange.Ptr(), fmt.Sprintf("Invalid %q attribute", name), "A data block in a check block cannot be repeated. Move it out of the check block.")
+				diags = diags.Errorf(attr.NameRange.Ptr(), fmt.Sprintf("Invalid %q attribute", name),
+					"A data block in a check block cannot be repeated. Move it out of the check block.")
 			}
 		}
 	}
@@ -81,7 +83,8 @@ func decodeReadOnly(block *hcl.Block, mode addr.Mode, override, nested bool) (*R
 		case "lifecycle":
 			switch {
 			case nested:
-				diags = diags.Errorf(b.DefRange.Ptr(), "Invalid lifecycle block", "A data block in a check block cannot have a lifecycle block, because the check block around it decides about it.")
+				diags = diags.Errorf(b.DefRange.Ptr(), "Invalid lifecycle block", "A data block in a check block "+
+					"cannot have a lifecycle block, because the check block around it decides about it.")
 			case lifecycle != nil:
 				diags = diags.Extend(twice(b, lifecycle, "This resource"))
 			default:
@@ -96,7 +99,8 @@ func decodeReadOnly(block *hcl.Block, mode addr.Mode, override, nested bool) (*R
 }
 
 func twice(block, first *hcl.Block, owner string) diag.List {
-	return diag.List(nil).Errorf(block.DefRange.Ptr(), fmt.Sprintf("Duplicate %s block", block.Type), "%s already has a %s block at %s.", owner, block.Type, first.DefRange)
+	return diag.List(nil).Errorf(block.DefRange.Ptr(), fmt.Sprintf("Duplicate %s block", block.Type),
+		"%s already has a %s block at %s.", owner, block.Type, first.DefRange)
 }
 
 var nameSummaries = map[addr.Mode][2]string{
@@ -136,7 +140,8 @@ func newResource(block *hcl.Block, mode addr.Mode, content *hcl.BodyContent, ove
 
 var lifecycleSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
-		{Name: "create_before_destroy"}, {Name: "prevent_destroy"}, {Name: "ignore_changes"}, {Name: "replace_triggered_by"},
+		{Name: "create_before_destroy"}, {Name: "prevent_destroy"}, {Name: "ignore_changes"},
+		{Name: "replace_triggered_by"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
 }
@@ -147,7 +152,9 @@ func (r *Resource) decodeLifecycle(block *hcl.Block, override bool) diag.List {
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if r.Addr.Mode != addr.Managed {
 		for _, attr := range inOrder(content.Attributes) {
-			diags = diags.Errorf(attr.NameRange.Ptr(), fmt.Sprintf("Invalid %s resource lifecycle argument", r.Addr.Mode), "The lifecycle argument %q is for managed resources (\"resource\" blocks) only; objects of this kind are never created, changed or destroyed.", attr.Name)
+			diags = diags.Errorf(attr.NameRange.Ptr(), fmt.Sprintf("Invalid %s resource lifecycle argument",
+				r.Addr.Mode), "The lifecycle argument %q is for managed resources (\"resource\" blocks) only; "+
+				"objects of this kind are never created, changed or destroyed.", attr.Name)
 		}
 	} else {
 		diags = diags.Extend(r.decodeManagedLifecycle(content.Attributes))
@@ -181,7 +188,8 @@ func (r *Resource) checkOwnReferences(c *Condition, what string) (diags diag.Lis
 			if what == "postcondition" {
 				advice = "The instance that was planned or changed is called self here."
 			}
-			diags = diags.Errorf(expr.Range().Ptr(), "Invalid reference in "+what, "The conditions of %s cannot refer to it by its address. %s", r.Addr, advice)
+			diags = diags.Errorf(expr.Range().Ptr(), "Invalid reference in "+what,
+				"The conditions of %s cannot refer to it by its address. %s", r.Addr, advice)
 		}
 	}
 	return diags
@@ -225,9 +233,11 @@ func (r *Resource) decodeIgnoreChanges(attr *hcl.Attribute) (diags diag.List) {
 		// Before the word all there was a list with a star.
 		if text, ok := literalString(expr); ok && text == "*" {
 			r.IgnoreAll = true
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid ignore_changes wildcard", "A star in the list is no longer accepted. To ignore changes of all attributes, write ignore_changes = all.")
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid ignore_changes wildcard", "A star in the list is "+
+				"no longer accepted. To ignore changes of all attributes, write ignore_changes = all.")
 			if len(exprs) > 1 {
-				diags = diags.Errorf(expr.Range().Ptr(), "Invalid ignore_changes ruleset", "A star covers everything, so nothing else can stand beside it.")
+				diags = diags.Errorf(expr.Range().Ptr(), "Invalid ignore_changes ruleset",
+					"A star covers everything, so nothing else can stand beside it.")
 			}
 			continue
 		}
@@ -262,14 +272,18 @@ func decodeTrigger(expr hcl.Expression) (hcl.Expression, diag.List) {
 			resources++
 		case ref.Kind == addr.RefCount && ref.Name == "index", ref.Kind == addr.RefEach && ref.Name == "key":
 		case ref.Kind == addr.RefEach:
-			diags = diags.Errorf(&rng, "Invalid each reference in "+what+" expression", "Of the each object only each.key can be used here.")
+			diags = diags.Errorf(&rng, "Invalid each reference in "+what+" expression",
+				"Of the each object only each.key can be used here.")
 		default:
-			diags = diags.Errorf(&rng, "Invalid reference in "+what+" expression", "Only resources, count.index and each.key can be used here. To replace because of a plain value, put it into a terraform_data resource and refer to that.")
+			diags = diags.Errorf(&rng, "Invalid reference in "+what+" expression", "Only resources, count.index and "+
+				"each.key can be used here. To replace because of a plain value, put it into a terraform_data "+
+				"resource and refer to that.")
 		}
 	}
 	switch {
 	case resources == 0 && !diags.HasErrors():
-		diags = diags.Errorf(&rng, "Invalid "+what+" expression", "Each element must refer to a resource, or to an instance or attribute of one.")
+		diags = diags.Errorf(&rng, "Invalid "+what+" expression",
+			"Each element must refer to a resource, or to an instance or attribute of one.")
 	case resources > 1:
 		diags = diags.Errorf(&rng, "Invalid "+what+" expression", "Each element can refer to one resource only.")
 	}

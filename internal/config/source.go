@@ -22,7 +22,9 @@ func ParseSource(raw string, hasVersion bool) (SourceKind, string, error) {
 		return SourceRegistry, normal, nil
 	}
 	if hasVersion {
-		return 0, "", fmt.Errorf("%q is not a registry address, which alone can have a version: expected [HOSTNAME/]NAMESPACE/NAME/SYSTEM", raw)
+		return 0, "",
+			fmt.Errorf("%q is not a registry address, which alone can have a version: expected "+
+				"[HOSTNAME/]NAMESPACE/NAME/SYSTEM", raw)
 	}
 	normal, err := normalRemote(raw)
 	if err != nil {
@@ -52,7 +54,7 @@ func normalLocal(raw string) string {
 	return "./" + clean
 }
 
-// LocalDir gives the directory that a local source means for a module in callerDir.
+// LocalDir returns the directory that a local source means for a module in callerDir.
 func LocalDir(callerDir, source string) string { return path.Join(callerDir, source) }
 
 const defaultModuleHost = "registry.terraform.io"
@@ -60,7 +62,8 @@ const defaultModuleHost = "registry.terraform.io"
 var (
 	registryName   = regexp.MustCompile(`^[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?$`)
 	registrySystem = regexp.MustCompile(`^[0-9a-z]{1,64}$`)
-	registryHost   = regexp.MustCompile(`^[\pL\pN](?:[\pL\pN-]*[\pL\pN])?(?:\.[\pL\pN](?:[\pL\pN-]*[\pL\pN])?)+(?::[0-9]{1,5})?$`)
+	registryHost   = regexp.MustCompile(
+		`^[\pL\pN](?:[\pL\pN-]*[\pL\pN])?(?:\.[\pL\pN](?:[\pL\pN-]*[\pL\pN])?)+(?::[0-9]{1,5})?$`)
 )
 
 // normalRegistry reads [HOST/]NAMESPACE/NAME/SYSTEM[//SUBDIR].
@@ -75,7 +78,8 @@ func normalRegistry(raw string) (string, bool) {
 			return "", false
 		}
 	}
-	if len(parts) != 3 || !registryName.MatchString(parts[0]) || !registryName.MatchString(parts[1]) || !registrySystem.MatchString(parts[2]) {
+	if len(parts) != 3 || !registryName.MatchString(parts[0]) || !registryName.MatchString(parts[1]) ||
+		!registrySystem.MatchString(parts[2]) {
 		return "", false
 	}
 	if len(parts) == 3 && strings.Contains(parts[0], ".") {
@@ -186,7 +190,10 @@ func detect(source string) (string, error) {
 	case strings.HasPrefix(source, "/"):
 		return "file://" + source, nil
 	}
-	return "", fmt.Errorf("%q is neither a local path, a registry address nor a URL. For a directory beside this module write %q", source, "./"+source)
+	return "",
+		fmt.Errorf(
+			"%q is neither a local path, a registry address nor a URL. For a directory beside this module write %q",
+			source, "./"+source)
 }
 
 func withGit(repository string) string { return strings.TrimSuffix(repository, ".git") + ".git" }

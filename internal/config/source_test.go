@@ -40,7 +40,8 @@ func TestSourcesHaveANormalForm(t *testing.T) {
 }
 
 func FuzzParseSource(f *testing.F) {
-	for _, raw := range []string{"./x", "a/b/c//d", "git::https://x/y.git//s?ref=v", "github.com/a/b/c", "git@x:y//z", "/a//b", "a::b::c", "https://x//y//z?a//b", "bitbucket.org/a//b?c", "x.amazonaws.com//.."} {
+	for _, raw := range []string{"./x", "a/b/c//d", "git::https://x/y.git//s?ref=v", "github.com/a/b/c", "git@x:y//z",
+		"/a//b", "a::b::c", "https://x//y//z?a//b", "bitbucket.org/a//b?c", "x.amazonaws.com//.."} {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

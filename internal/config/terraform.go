@@ -39,7 +39,8 @@ func (c *fileContent) terraform(block *hcl.Block) diag.List {
 	}
 	if attr, ok := content.Attributes["experiments"]; ok {
 		if list, hclDiags := hcl.ExprList(attr.Expr); hclDiags.HasErrors() || len(list) > 0 {
-			diags = diags.Errorf(attr.NameRange.Ptr(), "Module uses experimental features", "No release of this program has experimental features. Remove the argument, and whatever depends on it.")
+			diags = diags.Errorf(attr.NameRange.Ptr(), "Module uses experimental features", "No release of this "+
+				"program has experimental features. Remove the argument, and whatever depends on it.")
 		}
 	}
 	for _, b := range content.Blocks {
@@ -49,7 +50,8 @@ func (c *fileContent) terraform(block *hcl.Block) diag.List {
 		case "cloud":
 			c.clouds = append(c.clouds, &Cloud{Body: b.Body, Range: b.DefRange})
 		case "provider_meta":
-			c.providerMetas = append(c.providerMetas, &ProviderMeta{LocalName: b.Labels[0], Body: b.Body, Range: b.DefRange, NameRange: b.LabelRanges[0]})
+			c.providerMetas = append(c.providerMetas, &ProviderMeta{LocalName: b.Labels[0], Body: b.Body,
+				Range: b.DefRange, NameRange: b.LabelRanges[0]})
 			diags = diags.Extend(checkProviderMeta(b))
 		case "required_providers":
 			diags = diags.Extend(add(&c.requirements, b, decodeRequirements))
@@ -58,8 +60,8 @@ func (c *fileContent) terraform(block *hcl.Block) diag.List {
 	return diags
 }
 
-// checkProviderMeta makes sure that a provider_meta block has a name and nothing but constants in it: it says something of the module, and
-// nothing of what the module is used for.
+// checkProviderMeta makes sure that a provider_meta block has a name and nothing but constants in it: it says something
+// of the module, and nothing of what the module is used for.
 func checkProviderMeta(b *hcl.Block) diag.List {
 	diags := checkLocalProviderName(b.Labels[0], b.DefRange)
 	attrs, hclDiags := b.Body.JustAttributes()
@@ -77,9 +79,11 @@ func checkLanguage(attr *hcl.Attribute) diag.List {
 	case languageEdition:
 		return nil
 	case "":
-		return diags.Errorf(&rng, "Invalid language edition", "The language argument takes a bare word. The only edition is %s, which needs no mention.", languageEdition)
+		return diags.Errorf(&rng, "Invalid language edition",
+			"The language argument takes a bare word. The only edition is %s, which needs no mention.", languageEdition)
 	default:
-		return diags.Errorf(&rng, "Unsupported language edition", "This program knows only the language edition %s. The module needs a newer program.", languageEdition)
+		return diags.Errorf(&rng, "Unsupported language edition",
+			"This program knows only the language edition %s. The module needs a newer program.", languageEdition)
 	}
 }
 
@@ -105,7 +109,9 @@ func decodeRequirements(block *hcl.Block) (*requirements, diag.List) {
 			continue
 		}
 		if first, dup := bySource[entry.Source]; dup {
-			diags = diags.Warnf(attr.Expr.Range().Ptr(), "Duplicate required provider", "The provider %s is required twice: as %q and as %q. One name is enough; a second configuration of it is what aliases are for.", entry.Source.ForDisplay(), first, attr.Name)
+			diags = diags.Warnf(attr.Expr.Range().Ptr(), "Duplicate required provider", "The provider %s is required "+
+				"twice: as %q and as %q. One name is enough; a second configuration of it is what aliases are for.",
+				entry.Source.ForDisplay(), first, attr.Name)
 		} else {
 			bySource[entry.Source] = attr.Name
 		}
@@ -114,12 +120,13 @@ func decodeRequirements(block *hcl.Block) (*requirements, diag.List) {
 	return out, diags
 }
 
-// inOrder gives attributes in the order of the file.
+// inOrder returns attributes in the order of the file.
 func inOrder(attrs hcl.Attributes) []*hcl.Attribute {
 	return sortedBy(attrs, func(a, b string) int { return attrs[a].Range.Start.Byte - attrs[b].Range.Start.Byte })
 }
 
-const entryAdvice = "An entry is an object with the attributes source, version and configuration_aliases, or only a version as a string."
+const entryAdvice = "An entry is an object with the attributes source, version and configuration_aliases, or only a " +
+	"version as a string."
 
 // decodeRequirement reads one entry; nil means that it is unusable.
 func decodeRequirement(attr *hcl.Attribute) (*RequiredProvider, diag.List) {
@@ -136,7 +143,8 @@ func decodeRequirement(attr *hcl.Attribute) (*RequiredProvider, diag.List) {
 			continue
 		}
 		if key.IsNull() || key.Type() != cty.String {
-			diags = diags.Errorf(pair.Key.Range().Ptr(), "Invalid required_providers object", "The name of an attribute must be a string. %s", entryAdvice)
+			diags = diags.Errorf(pair.Key.Range().Ptr(), "Invalid required_providers object",
+				"The name of an attribute must be a string. %s", entryAdvice)
 			continue
 		}
 		switch name := key.AsString(); name {
@@ -147,7 +155,9 @@ func decodeRequirement(attr *hcl.Attribute) (*RequiredProvider, diag.List) {
 		case "configuration_aliases":
 			diags = diags.Extend(entry.setAliases(pair.Value))
 		default:
-			diags = diags.Errorf(pair.Key.Range().Ptr(), "Invalid required_providers object", "Unexpected attribute %q. %s Arguments of the provider itself belong into a provider block.", name, entryAdvice)
+			diags = diags.Errorf(pair.Key.Range().Ptr(), "Invalid required_providers object",
+				"Unexpected attribute %q. %s Arguments of the provider itself belong into a provider block.", name,
+				entryAdvice)
 		}
 	}
 	return entry, diags
@@ -164,7 +174,7 @@ func decodeVersionRequirement(entry *RequiredProvider, attr *hcl.Attribute) (*Re
 	return entry, diags
 }
 
-// constString gives the value of a literal string, or tells what is wrong.
+// constString returns the value of a literal string, or tells what is wrong.
 func constString(expr hcl.Expression) (text, problem string) {
 	v, hclDiags := expr.Value(nil)
 	switch {
@@ -179,7 +189,8 @@ func constString(expr hcl.Expression) (text, problem string) {
 func (r *RequiredProvider) setVersion(expr hcl.Expression) (diags diag.List) {
 	text, problem := constString(expr)
 	if problem != "" {
-		return diags.Errorf(expr.Range().Ptr(), "Invalid version constraint", "A version is given as a literal string, such as \"~> 1.2\". %s", problem)
+		return diags.Errorf(expr.Range().Ptr(), "Invalid version constraint",
+			"A version is given as a literal string, such as \"~> 1.2\". %s", problem)
 	}
 	r.Version, diags = parseConstraint(text, expr.Range())
 	return diags
@@ -188,7 +199,8 @@ func (r *RequiredProvider) setVersion(expr hcl.Expression) (diags diag.List) {
 func (r *RequiredProvider) setSource(expr hcl.Expression) (diags diag.List) {
 	text, problem := constString(expr)
 	if problem != "" {
-		return diags.Errorf(expr.Range().Ptr(), "Invalid source", "A source is given as a literal string, such as \"hashicorp/random\". %s", problem)
+		return diags.Errorf(expr.Range().Ptr(), "Invalid source",
+			"A source is given as a literal string, such as \"hashicorp/random\". %s", problem)
 	}
 	r.SourceText = text
 	if summary, detail := providerSourceProblem(text); summary != "" {
@@ -202,11 +214,12 @@ func (r *RequiredProvider) setSource(expr hcl.Expression) (diags diag.List) {
 	return nil
 }
 
-// providerSourceProblem tells what is wrong with a source string.
+// providerSourceProblem returns what is wrong with a source string.
 func providerSourceProblem(text string) (summary, detail string) {
 	parts := strings.Split(text, "/")
 	if text == "" || len(parts) > 3 {
-		return "Invalid provider source string", fmt.Sprintf("%q is not a provider source: expected [HOSTNAME/][NAMESPACE/]TYPE.", text)
+		return "Invalid provider source string",
+			fmt.Sprintf("%q is not a provider source: expected [HOSTNAME/][NAMESPACE/]TYPE.", text)
 	}
 	typ := parts[len(parts)-1]
 	if problem := providerPartProblem(typ); problem != "" {
@@ -217,10 +230,12 @@ func providerSourceProblem(text string) (summary, detail string) {
 	}
 	namespace := parts[len(parts)-2]
 	if problem := providerPartProblem(namespace); problem != "" && namespace != "-" {
-		return "Invalid provider namespace", fmt.Sprintf("The namespace %q in the source %q %s.", namespace, text, problem)
+		return "Invalid provider namespace", fmt.Sprintf("The namespace %q in the source %q %s.", namespace, text,
+			problem)
 	}
 	if short, ok := strings.CutPrefix(typ, "terraform-provider-"); ok {
-		return "Invalid provider type", fmt.Sprintf("The source %q names a repository or program; the provider's type is what follows \"terraform-provider-\". Write %q.", text, strings.TrimSuffix(text, typ)+short)
+		return "Invalid provider type", fmt.Sprintf("The source %q names a repository or program; the provider's "+
+			"type is what follows \"terraform-provider-\". Write %q.", text, strings.TrimSuffix(text, typ)+short)
 	}
 	return "", ""
 }
@@ -241,7 +256,8 @@ func (r *RequiredProvider) setAliases(expr hcl.Expression) diag.List {
 			continue
 		}
 		if ref.LocalName != r.Name {
-			diags = diags.Errorf(e.Range().Ptr(), summary, "The aliases of this entry must start with its own name: %q, not %q.", r.Name, ref.LocalName)
+			diags = diags.Errorf(e.Range().Ptr(), summary,
+				"The aliases of this entry must start with its own name: %q, not %q.", r.Name, ref.LocalName)
 			continue
 		}
 		r.Aliases = append(r.Aliases, ref)

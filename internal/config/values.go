@@ -43,12 +43,12 @@ type RawValue struct {
 	problems diag.List // why the expression in a file has no value
 }
 
-// isText tells whether the value still has to be parsed.
+// isText reports whether the value still has to be parsed.
 func (r RawValue) isText() bool {
 	return r.Origin == FromEnv || r.Origin == FromOption || r.Origin == FromInput
 }
 
-// describe tells the source in a sentence, as in `set using ...`.
+// describe returns the source in a sentence, as in `set using ...`.
 func (r RawValue) describe(name string) string {
 	switch r.Origin {
 	case FromEnv:
@@ -83,9 +83,9 @@ type ValueSources struct {
 // Values are the values of the root module's variables by name.
 type Values map[string]RawValue
 
-// CollectValues reads all sources in the order of their precedence: the environment, terraform.tfvars, terraform.tfvars.json,
-// *.auto.tfvars and *.auto.tfvars.json by name, then the options. The last one that mentions a variable wins. Sources holds
-// the text of the files read, by name.
+// CollectValues reads all sources in the order of their precedence: the environment, terraform.tfvars,
+// terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, then the options. The last one that mentions a
+// variable wins. Sources holds the text of the files read, by name.
 func CollectValues(from ValueSources) (values Values, sources map[string][]byte, diags diag.List) {
 	values, sources = Values{}, map[string][]byte{}
 	for _, entry := range from.Environ {
@@ -159,9 +159,11 @@ func parseOption(raw string) (name, text string, diags diag.List) {
 	name, text, ok := strings.Cut(raw, "=")
 	switch {
 	case !ok:
-		return "", "", diags.Errorf(nil, summary, "The option -var %q must be a name and a value with an equals sign between them, as in -var=\"key=value\".", raw)
+		return "", "", diags.Errorf(nil, summary, "The option -var %q must be a name and a value with an equals sign "+
+			"between them, as in -var=\"key=value\".", raw)
 	case strings.HasSuffix(name, " "):
-		return "", "", diags.Errorf(nil, summary, "The name %q ends in a space. Did you mean -var=\"%s=...\"?", name, strings.TrimSpace(name))
+		return "", "", diags.Errorf(nil, summary, "The name %q ends in a space. Did you mean -var=\"%s=...\"?", name,
+			strings.TrimSpace(name))
 	}
 	return name, text, nil
 }
@@ -172,11 +174,15 @@ func ParseValuesFile(src []byte, name string, origin Origin) (Values, diag.List)
 	if body == nil {
 		return nil, diags
 	}
-	// Blocks are told apart from other mistakes, because files with declarations are easily confused with those with values.
-	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}}})
+	// Blocks are told apart from other mistakes, because files with declarations are easily confused with those with
+	// values.
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+		{Type: "variable", LabelNames: []string{"name"}}}})
 	if content != nil && !strings.HasSuffix(name, ".json") && len(content.Blocks) > 0 {
 		for _, block := range content.Blocks {
-			diags = diags.Errorf(block.TypeRange.Ptr(), "Variable declaration in .tfvars file", "This file sets variables that are declared elsewhere. To declare %q, put the block into a .tf file; to set it here, write: %s = <value>", block.Labels[0], block.Labels[0])
+			diags = diags.Errorf(block.TypeRange.Ptr(), "Variable declaration in .tfvars file", "This file sets "+
+				"variables that are declared elsewhere. To declare %q, put the block into a .tf file; to set it "+
+				"here, write: %s = <value>", block.Labels[0], block.Labels[0])
 		}
 		return nil, diags
 	}
@@ -185,7 +191,8 @@ func ParseValuesFile(src []byte, name string, origin Origin) (Values, diag.List)
 	out := Values{}
 	for _, attr := range inOrder(attrs) {
 		v, hclDiags := attr.Expr.Value(nil)
-		out[attr.Name] = RawValue{Origin: origin, Value: v, Range: attr.Expr.Range(), problems: diag.List(nil).AppendHCL(hclDiags)}
+		out[attr.Name] = RawValue{Origin: origin, Value: v, Range: attr.Expr.Range(),
+			problems: diag.List(nil).AppendHCL(hclDiags)}
 	}
 	return out, diags
 }
@@ -207,12 +214,13 @@ func (v *Variable) ParseText(text string) (cty.Value, diag.List) {
 	return val, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// ErrNull tells that a variable which may not be null got no other value.
+// ErrNull means that a variable which may not be null got no other value.
 var ErrNull = errors.New("the value is null, which nullable = false excludes, and there is no default")
 
-// ConvertValue gives a value the type of the variable: unset (cty.NilVal) becomes the default; the defaults of optional
-// attributes are filled into a value that is not null; then it is converted; null becomes the default where null is not
-// allowed. The value may be unknown and carry marks. Callers who know where the value comes from phrase the error.
+// ConvertValue returns a value the type of the variable: unset (cty.NilVal) becomes the default; the defaults of
+// optional attributes are filled into a value that is not null; then it is converted; null becomes the default where
+// null is not allowed. The value may be unknown and carry marks. Callers who know where the value comes from phrase the
+// error.
 func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	if raw == cty.NilVal {
 		if v.Required() {
@@ -240,7 +248,7 @@ func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	return v.Default.WithMarks(marks), nil
 }
 
-// ErrUnset tells that a variable without a default has no value.
+// ErrUnset means that a variable without a default has no value.
 var ErrUnset = errors.New("there is neither a value nor a default")
 
 // Convert is ConvertValue with a diagnostic about a value of unknown origin.
@@ -262,10 +270,12 @@ func (v *Variable) convertFrom(raw cty.Value, subject *hcl.Range, who string) (c
 }
 
 func (v *Variable) missing() diag.List {
-	return diag.List(nil).Errorf(&v.Range, "No value for required variable", "The root module input variable %q is not set, and has no default. It can be set by -var or -var-file, a *.auto.tfvars file, or the environment variable %s%s.", v.Name, EnvPrefix, v.Name)
+	return diag.List(nil).Errorf(&v.Range, "No value for required variable", "The root module input variable %q is "+
+		"not set, and has no default. It can be set by -var or -var-file, a *.auto.tfvars file, or the environment "+
+		"variable %s%s.", v.Name, EnvPrefix, v.Name)
 }
 
-// Unset gives the variables that must be set and are not, by name: a terminal can be asked for them.
+// Unset returns the variables that must be set and are not, by name: a terminal can be asked for them.
 func (m *Module) Unset(values Values) []*Variable {
 	var out []*Variable
 	for _, v := range m.SortedVariables() {
@@ -279,7 +289,7 @@ func (m *Module) Unset(values Values) []*Variable {
 // maxUndeclared is how many warnings about unknown names are given in full.
 const maxUndeclared = 2
 
-// VariableValues gives every variable of the root module its final value, converted; those with problems are unknown.
+// VariableValues returns every variable of the root module its final value, converted; those with problems are unknown.
 func (m *Module) VariableValues(values Values) (map[string]cty.Value, diag.List) {
 	out := make(map[string]cty.Value, len(m.Variables))
 	diags := m.Undeclared(values)
@@ -309,15 +319,16 @@ func (m *Module) VariableValues(values Values) (map[string]cty.Value, diag.List)
 			}
 			value = parsed
 		}
-		converted, moreDiags := v.convertFrom(value, subject, fmt.Sprintf("The value for var.%s %s", v.Name, raw.describe(v.Name)))
+		converted, moreDiags := v.convertFrom(value, subject, fmt.Sprintf("The value for var.%s %s", v.Name,
+			raw.describe(v.Name)))
 		diags = diags.Extend(moreDiags)
 		out[v.Name] = converted
 	}
 	return out, diags
 }
 
-// RawValues gives the values as they were written: text for variables that take it literally, the expression's value for others. A plan
-// keeps them in this form. Those that cannot be read are left out; VariableValues says why.
+// RawValues returns the values as they were written: text for variables that take it literally, the expression's value
+// for others. A plan keeps them in this form. Those that cannot be read are left out; VariableValues says why.
 func (m *Module) RawValues(values Values) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	for name, raw := range values {
@@ -338,7 +349,8 @@ func (m *Module) RawValues(values Values) map[string]cty.Value {
 	return out
 }
 
-// Ranges tells where in files the values were written, by variable: places to show for values that turn out to be wrong.
+// Ranges returns where in files the values were written, by variable: places to show for values that turn out to be
+// wrong.
 func (v Values) Ranges() map[string]hcl.Range {
 	out := map[string]hcl.Range{}
 	for name, raw := range v {
@@ -349,7 +361,8 @@ func (v Values) Ranges() map[string]hcl.Range {
 	return out
 }
 
-// Undeclared reports values for variables that the module does not have. Those of the environment may be meant for others.
+// Undeclared reports values for variables that the module does not have. Those of the environment may be meant for
+// others.
 func (m *Module) Undeclared(values Values) (diags diag.List) {
 	const summary = "Value for undeclared variable"
 	warned, more := 0, 0
@@ -365,22 +378,26 @@ func (m *Module) Undeclared(values Values) (diags diag.List) {
 		switch raw := values[name]; raw.Origin {
 		case FromEnv:
 		case FromOption, FromInput, FromCaller:
-			diags = diags.Errorf(nil, summary, "The variable %q was %s, but the root module does not declare it. Add a variable block, or do not set it.%s", name, raw.describe(name), hint)
+			diags = diags.Errorf(nil, summary, "The variable %q was %s, but the root module does not declare it. Add "+
+				"a variable block, or do not set it.%s", name, raw.describe(name), hint)
 		default:
 			if warned++; warned > maxUndeclared {
 				more++
 				continue
 			}
-			diags = diags.Warnf(nil, summary, "The file %s sets %q, but the root module does not declare a variable of that name. Add a variable block if the value matters; set values that are meant for many configurations by %s environment variables.%s", raw.Range.Filename, name, EnvPrefix, hint)
+			diags = diags.Warnf(nil, summary, "The file %s sets %q, but the root module does not declare a variable "+
+				"of that name. Add a variable block if the value matters; set values that are meant for many "+
+				"configurations by %s environment variables.%s", raw.Range.Filename, name, EnvPrefix, hint)
 		}
 	}
 	if more > 0 {
-		diags = diags.Warnf(nil, "Values for undeclared variables", "%d more variables are set in files without being declared.", more)
+		diags = diags.Warnf(nil, "Values for undeclared variables",
+			"%d more variables are set in files without being declared.", more)
 	}
 	return diags
 }
 
-// describeConversion tells why a conversion failed, and at which place within the value.
+// describeConversion returns why a conversion failed, and at which place within the value.
 func describeConversion(err error) string {
 	var pathErr cty.PathError
 	if !errors.As(err, &pathErr) {

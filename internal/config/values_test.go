@@ -50,7 +50,8 @@ func TestLaterSourcesOfValuesWin(t *testing.T) {
 		for _, name := range tt.files {
 			files[name] = all[name]
 		}
-		values, _, diags := config.CollectValues(config.ValueSources{Files: config.SnapshotFiles(files), Environ: environ, Options: tt.options})
+		values, _, diags := config.CollectValues(config.ValueSources{Files: config.SnapshotFiles(files),
+			Environ: environ, Options: tt.options})
 		if len(diags) > 0 {
 			t.Errorf("%v: %v", tt.files, diags.Err())
 			continue
@@ -109,7 +110,8 @@ func TestConversionOfValues(t *testing.T) {
 	vars := load(t, declarations).Root.Variables
 	str, num, null := cty.StringVal, cty.NumberIntVal, cty.NullVal(cty.DynamicPseudoType)
 	obj := func(kv map[string]cty.Value) cty.Value { return cty.ObjectVal(kv) }
-	full := obj(map[string]cty.Value{"a": str("1"), "b": obj(map[string]cty.Value{"c": num(5), "d": cty.NullVal(cty.String)})})
+	full := obj(map[string]cty.Value{
+		"a": str("1"), "b": obj(map[string]cty.Value{"c": num(5), "d": cty.NullVal(cty.String)})})
 	for _, tt := range []struct {
 		name string
 		raw  cty.Value
@@ -125,7 +127,8 @@ func TestConversionOfValues(t *testing.T) {
 		{"untyped", cty.EmptyObjectVal, show(cty.EmptyObjectVal)},
 		{"any", cty.EmptyObjectVal, show(cty.EmptyObjectVal)},
 		{"list", cty.TupleVal([]cty.Value{str("a"), num(1)}), show(cty.ListVal([]cty.Value{str("a"), str("1")}))},
-		{"list", cty.TupleVal([]cty.Value{str("a"), cty.EmptyObjectVal}), "element 1: string required, but have object"},
+		{"list", cty.TupleVal([]cty.Value{str("a"), cty.EmptyObjectVal}),
+			"element 1: string required, but have object"},
 		{"strict", null, show(str("d"))},
 		{"strict", null.Mark("m"), show(str("d").Mark("m"))},
 		{"strict", cty.NilVal, show(str("d"))},
@@ -138,8 +141,11 @@ func TestConversionOfValues(t *testing.T) {
 		{"object", null, show(cty.NullVal(vars["object"].Type))},
 		{"object", cty.EmptyObjectVal, `attribute "a" is required`},
 		{"object", obj(map[string]cty.Value{"a": cty.EmptyTupleVal}), `attribute "a": string required, but have tuple`},
-		{"objects", obj(map[string]cty.Value{"k": cty.EmptyObjectVal}), show(cty.MapVal(map[string]cty.Value{"k": obj(map[string]cty.Value{"a": cty.ListVal([]cty.Value{str("x")})})}))},
-		{"objects", obj(map[string]cty.Value{"k": obj(map[string]cty.Value{"a": num(1)})}), `element "k": attribute "a": list of string required, but have number`},
+		{"objects", obj(map[string]cty.Value{"k": cty.EmptyObjectVal}),
+			show(cty.MapVal(map[string]cty.Value{
+				"k": obj(map[string]cty.Value{"a": cty.ListVal([]cty.Value{str("x")})})}))},
+		{"objects", obj(map[string]cty.Value{"k": obj(map[string]cty.Value{"a": num(1)})}),
+			`element "k": attribute "a": list of string required, but have number`},
 	} {
 		got, err := vars[tt.name].ConvertValue(tt.raw)
 		text := show(got)
@@ -196,24 +202,38 @@ func TestProblemsWithValues(t *testing.T) {
 		want    []string
 	}{
 		{"missing", nil, nil, []string{"error main.tf:25: No value for required variable"}},
-		{"bad option", []config.Option{{Text: "needed"}}, nil, []string{"error -: Invalid -var option", "error main.tf:25: No value for required variable"}},
-		{"space", []config.Option{{Text: "needed =x"}, {Text: "needed=x"}}, nil, []string{"error -: Invalid -var option"}},
-		{"undeclared option", []config.Option{{Text: "needed=x"}, {Text: "nope=1"}}, nil, []string{"error -: Value for undeclared variable"}},
+		{"bad option", []config.Option{{Text: "needed"}}, nil, []string{"error -: Invalid -var option",
+			"error main.tf:25: No value for required variable"}},
+		{"space", []config.Option{{Text: "needed =x"}, {Text: "needed=x"}}, nil, []string{
+			"error -: Invalid -var option"}},
+		{"undeclared option", []config.Option{{Text: "needed=x"}, {Text: "nope=1"}}, nil, []string{
+			"error -: Value for undeclared variable"}},
 		{"undeclared in file", []config.Option{{Text: "needed=x"}, {File: true, Text: "undeclared.tfvars"}}, nil,
-			[]string{"warning -: Value for undeclared variable", "warning -: Value for undeclared variable", "warning -: Values for undeclared variables"}},
+			[]string{"warning -: Value for undeclared variable", "warning -: Value for undeclared variable",
+				"warning -: Values for undeclared variables"}},
 		{"undeclared in environment", []config.Option{{Text: "needed=x"}}, []string{"TF_VAR_nope=1"}, nil},
-		{"no file", []config.Option{{Text: "needed=x"}, {File: true, Text: "nope.tfvars"}}, nil, []string{"error -: Failed to read variables file"}},
-		{"declaration", []config.Option{{Text: "needed=x"}, {File: true, Text: "declares.tfvars"}}, nil, []string{"error declares.tfvars:1: Variable declaration in .tfvars file"}},
-		{"twice", []config.Option{{Text: "needed=x"}, {File: true, Text: "twice.tfvars"}}, nil, []string{"error twice.tfvars:2: Attribute redefined", "warning -: Value for undeclared variable"}},
-		{"refers", []config.Option{{Text: "needed=x"}, {File: true, Text: "refers.tfvars"}}, nil, []string{"error refers.tfvars:1: Variables not allowed"}},
-		{"type in file", []config.Option{{Text: "needed=x"}, {File: true, Text: "type.tfvars"}}, nil, []string{"error type.tfvars:1: Invalid value for input variable"}},
-		{"type in option", []config.Option{{Text: "needed=x"}, {Text: "number=x"}}, nil, []string{"error main.tf:5: Invalid value for input variable"}},
-		{"expression in environment", []config.Option{{Text: "needed=x"}}, []string{"TF_VAR_list=x"}, []string{"error <value for var.list>:1: Variables not allowed"}},
-		{"array", []config.Option{{Text: "needed=x"}, {File: true, Text: "array.tfvars.json"}}, nil, []string{"error array.tfvars.json:1: Incorrect JSON value type"}},
-		{"deep", []config.Option{{Text: "needed=x"}, {File: true, Text: "deep.tfvars"}}, nil, []string{"error deep.tfvars:1: Nesting too deep"}},
+		{"no file", []config.Option{{Text: "needed=x"}, {File: true, Text: "nope.tfvars"}}, nil, []string{
+			"error -: Failed to read variables file"}},
+		{"declaration", []config.Option{{Text: "needed=x"}, {File: true, Text: "declares.tfvars"}}, nil, []string{
+			"error declares.tfvars:1: Variable declaration in .tfvars file"}},
+		{"twice", []config.Option{{Text: "needed=x"}, {File: true, Text: "twice.tfvars"}}, nil, []string{
+			"error twice.tfvars:2: Attribute redefined", "warning -: Value for undeclared variable"}},
+		{"refers", []config.Option{{Text: "needed=x"}, {File: true, Text: "refers.tfvars"}}, nil, []string{
+			"error refers.tfvars:1: Variables not allowed"}},
+		{"type in file", []config.Option{{Text: "needed=x"}, {File: true, Text: "type.tfvars"}}, nil, []string{
+			"error type.tfvars:1: Invalid value for input variable"}},
+		{"type in option", []config.Option{{Text: "needed=x"}, {Text: "number=x"}}, nil, []string{
+			"error main.tf:5: Invalid value for input variable"}},
+		{"expression in environment", []config.Option{{Text: "needed=x"}}, []string{"TF_VAR_list=x"}, []string{
+			"error <value for var.list>:1: Variables not allowed"}},
+		{"array", []config.Option{{Text: "needed=x"}, {File: true, Text: "array.tfvars.json"}}, nil, []string{
+			"error array.tfvars.json:1: Incorrect JSON value type"}},
+		{"deep", []config.Option{{Text: "needed=x"}, {File: true, Text: "deep.tfvars"}}, nil, []string{
+			"error deep.tfvars:1: Nesting too deep"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			values, _, diags := config.CollectValues(config.ValueSources{Files: config.SnapshotFiles(files), Environ: tt.environ, Options: tt.options})
+			values, _, diags := config.CollectValues(config.ValueSources{Files: config.SnapshotFiles(files),
+				Environ: tt.environ, Options: tt.options})
 			_, moreDiags := load(t, declarations).Root.VariableValues(values)
 			var got []string
 			for _, d := range diags.Extend(moreDiags) {

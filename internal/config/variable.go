@@ -17,15 +17,18 @@ import (
 
 var variableSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
-		{Name: "description"}, {Name: "default"}, {Name: "type"}, {Name: "sensitive"}, {Name: "ephemeral"}, {Name: "nullable"},
+		{Name: "description"}, {Name: "default"}, {Name: "type"}, {Name: "sensitive"}, {Name: "ephemeral"},
+		{Name: "nullable"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{{Type: "validation"}},
 }
 
 // reservedVariables have a meaning in module blocks, where variables are set.
-var reservedVariables = []string{"source", "version", "providers", "count", "for_each", "lifecycle", "depends_on", "locals", "_"}
+var reservedVariables = []string{"source", "version", "providers", "count", "for_each", "lifecycle", "depends_on",
+	"locals", "_"}
 
-// variableDecl is a variable block before the overriding ones are merged into it: the default is converted once all is known.
+// variableDecl is a variable block before the overriding ones are merged into it: the default is converted once all is
+// known.
 type variableDecl struct {
 	Variable
 	attrs hcl.Attributes
@@ -42,7 +45,9 @@ func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) 
 
 	nameRange := block.LabelRanges[0]
 	if slices.Contains(reservedVariables, v.Name) {
-		diags = diags.Errorf(&nameRange, "Invalid variable name", "A variable cannot be called %q, because that word has a meaning of its own inside of module blocks.", v.Name)
+		diags = diags.Errorf(&nameRange, "Invalid variable name",
+			"A variable cannot be called %q, because that word has a meaning of its own inside of module blocks.",
+			v.Name)
 	} else {
 		diags = diags.Extend(checkName(v.Name, nameRange, "Invalid variable name"))
 	}
@@ -89,7 +94,8 @@ func (v *variableDecl) checkCondition(c *Condition) (diags diag.List) {
 			return nil
 		}
 	}
-	return diags.Errorf(c.Condition.Range().Ptr(), "Invalid variable validation condition", "The condition must refer to var.%s, the variable whose values it is there to judge.", v.Name)
+	return diags.Errorf(c.Condition.Range().Ptr(), "Invalid variable validation condition",
+		"The condition must refer to var.%s, the variable whose values it is there to judge.", v.Name)
 }
 
 // setType reads the type argument.
@@ -125,24 +131,27 @@ func (v *Variable) setType(expr hcl.Expression) diag.List {
 	return diags
 }
 
-// quotedTypeProblem tells what to write instead of the quoted types of old.
+// quotedTypeProblem returns what to write instead of the quoted types of old.
 func quotedTypeProblem(text string, rng hcl.Range) (diags diag.List) {
 	const summary = "Invalid quoted type constraints"
 	switch text {
 	case "string", "number", "bool", "any":
 		return diags.Errorf(&rng, summary, "Types are written without quotes: type = %s.", text)
 	case "list", "map":
-		return diags.Errorf(&rng, summary, "Types are written without quotes and with the type of their elements: type = %s(string).", text)
+		return diags.Errorf(&rng, summary,
+			"Types are written without quotes and with the type of their elements: type = %s(string).", text)
 	}
-	return diags.Errorf(&rng, "Invalid legacy variable type hint", "Types are written without quotes, as bare words or constructor calls such as list(string).")
+	return diags.Errorf(&rng, "Invalid legacy variable type hint",
+		"Types are written without quotes, as bare words or constructor calls such as list(string).")
 }
 
-// checkDefault tells whether a default fits the type; what names it in the text.
+// checkDefault reports whether a default fits the type; what names it in the text.
 func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diags diag.List) {
 	const summary = "Invalid default value for variable"
 	converted, err := v.convertDefault(raw)
 	if err != nil {
-		return diags.Errorf(&rng, summary, "%s does not fit the type constraint of the variable %q: %s.", what, v.Name, strings.TrimSuffix(v.unfit(err).Error(), "."))
+		return diags.Errorf(&rng, summary, "%s does not fit the type constraint of the variable %q: %s.", what, v.Name,
+			strings.TrimSuffix(v.unfit(err).Error(), "."))
 	}
 	if !v.Nullable && converted.IsNull() {
 		return diags.Errorf(&rng, summary, "The default value is null, which nullable = false excludes.")
@@ -150,7 +159,8 @@ func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diag
 	return nil
 }
 
-// unfit says why a value does not become one of the variable's type. Of a secret it names no part: the keys of a map may be secrets, too.
+// unfit says why a value does not become one of the variable's type. Of a secret it names no part: the keys of a map
+// may be secrets, too.
 func (v *Variable) unfit(err error) error {
 	if v.Sensitive || v.Ephemeral {
 		return fmt.Errorf("it cannot be converted to %s", v.ConstraintType.FriendlyNameForConstraint())
@@ -158,7 +168,7 @@ func (v *Variable) unfit(err error) error {
 	return errors.New(describeConversion(err))
 }
 
-// convertDefault gives a default the variable's type.
+// convertDefault returns a default the variable's type.
 func (v *Variable) convertDefault(raw cty.Value) (cty.Value, error) {
 	if v.TypeDefaults != nil && !raw.IsNull() && raw.IsKnown() {
 		raw = v.TypeDefaults.Apply(raw)
@@ -198,7 +208,8 @@ func (v *variableDecl) merge(over *variableDecl) (diags diag.List) {
 		v.raw = over.raw
 	}
 	if over.has("type") {
-		v.Type, v.ConstraintType, v.TypeDefaults, v.ParsingMode = over.Type, over.ConstraintType, over.TypeDefaults, over.ParsingMode
+		v.Type, v.ConstraintType, v.TypeDefaults, v.ParsingMode = over.Type, over.ConstraintType, over.TypeDefaults,
+			over.ParsingMode
 	}
 	if v.raw == cty.NilVal || !v.raw.IsKnown() || !over.has("type") && !over.has("default") && !over.has("nullable") {
 		return nil

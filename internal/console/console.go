@@ -1,9 +1,9 @@
-// Package console is the reading and printing of an interactive session: it takes lines of input, puts those that belong together
-// into one expression, has it evaluated, and prints values in the syntax of the language, as Terraform's console does; but control
-// characters are made visible, as in all that goes to a terminal.
+// Package console is the reading and printing of an interactive session: it takes lines of input, puts those that
+// belong together into one expression, has it evaluated, and prints values in the syntax of the language, as
+// Terraform's console does; but control characters are made visible, as in all that goes to a terminal.
 //
-// It evaluates nothing itself: what an expression means is the business of the Evaluator, which the library form of the engine makes
-// from a project. Reading lines from a terminal or a pipe belongs to the caller.
+// It evaluates nothing itself: what an expression means is the business of the Evaluator, which the library form of the
+// engine makes from a project. Reading lines from a terminal or a pipe belongs to the caller.
 //
 //	s := console.NewSession(evaluate)
 //	for each line {
@@ -35,7 +35,7 @@ const (
 	Continuing = ": "
 )
 
-// Evaluator gives the value of an expression, marks included. src is the text that it was parsed from.
+// Evaluator returns the value of an expression, marks included. src is the text that it was parsed from.
 type Evaluator func(expr hcl.Expression, src []byte) (cty.Value, diag.List)
 
 // Answer is what a session says to one input.
@@ -64,10 +64,11 @@ func (s *Session) Add(line string) {
 	s.depth.add(line)
 }
 
-// Open tells that the lines so far have an open bracket, quoted template or heredoc, so that the expression goes on in the next one.
+// Open reports that the lines so far have an open bracket, quoted template or heredoc, so that the expression goes on
+// in the next one.
 func (s *Session) Open() bool { return s.depth.open() }
 
-// Pending tells that there are lines that have not been answered.
+// Pending reports that there are lines that have not been answered.
 func (s *Session) Pending() bool { return len(s.lines) > 0 }
 
 // Answer evaluates the lines since the last answer.
@@ -121,7 +122,8 @@ func (s *Session) answer(src []byte) (string, diag.List) {
 	}
 	if funcs.ContainsDescribedType(v) {
 		return "", diags.Errorf(nil, "Invalid use of type function",
-			`The function "type" exists at the console only, and only as the whole of what is typed: type(EXPRESSION). Its result cannot be used in another expression.`)
+			`The function "type" exists at the console only, and only as the whole of what is typed: `+
+				`type(EXPRESSION). Its result cannot be used in another expression.`)
 	}
 	return view.FormatValue(v), diags
 }

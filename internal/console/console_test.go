@@ -23,9 +23,13 @@ func constants(expr hcl.Expression, _ []byte) (cty.Value, diag.List) {
 
 func TestSessionIsOpenWhileBracketsOrHeredocsAre(t *testing.T) {
 	for input, open := range map[string]bool{
-		"1": false, "[": true, "[1,": true, "[1]": false, "f(": true, "{": true, "{ a = [": true, "\"${": true, "\"${1}\"": false,
-		"<<EOT": true, "<<EOT\nx": true, "<<EOT\nx\nEOT": false, "<<-EOT\n  x\n  EOT": false, "[<<EOT\nx\nEOT\n": true, "[<<EOT\nx\nEOT\n]": false,
-		")": false, "[1))": false, "# [": false, "\"[\"": false, "[ # ]": true, "<<A\n<<B\nB": true, "<<A\n<<B\nA": false, "/* [ */ 1": false,
+		"1": false, "[": true, "[1,": true, "[1]": false, "f(": true, "{": true, "{ a = [": true, "\"${": true,
+		"\"${1}\"": false,
+		"<<EOT":    true, "<<EOT\nx": true, "<<EOT\nx\nEOT": false, "<<-EOT\n  x\n  EOT": false,
+		"[<<EOT\nx\nEOT\n":  true,
+		"[<<EOT\nx\nEOT\n]": false,
+		")":                 false, "[1))": false, "# [": false, "\"[\"": false, "[ # ]": true, "<<A\n<<B\nB": true,
+		"<<A\n<<B\nA": false, "/* [ */ 1": false,
 	} {
 		s := NewSession(constants)
 		for _, line := range strings.Split(input, "\n") {
@@ -58,8 +62,10 @@ func TestFormatShowsNothingThatIsMarked(t *testing.T) {
 	s := cty.StringVal(secret)
 	for _, mark := range []any{value.Sensitive, value.Ephemeral} {
 		for _, v := range []cty.Value{
-			s.Mark(mark), cty.TupleVal([]cty.Value{s.Mark(mark)}), cty.ObjectVal(map[string]cty.Value{"a": s.Mark(mark)}),
-			cty.SetVal([]cty.Value{s.Mark(mark)}), cty.MapVal(map[string]cty.Value{"a": s}).Mark(mark), cty.StringVal(secret + "\n").Mark(mark),
+			s.Mark(mark), cty.TupleVal([]cty.Value{s.Mark(mark)}),
+			cty.ObjectVal(map[string]cty.Value{"a": s.Mark(mark)}),
+			cty.SetVal([]cty.Value{s.Mark(mark)}), cty.MapVal(map[string]cty.Value{"a": s}).Mark(mark),
+			cty.StringVal(secret + "\n").Mark(mark),
 		} {
 			if text := view.FormatValue(v); strings.Contains(text, secret) {
 				t.Errorf("%#v prints as %s", v, text)
@@ -73,7 +79,8 @@ var long = regexp.MustCompile(`[eE][+-]?\d{4}`)
 
 // FuzzSession types anything: each input is answered or goes on, and nothing panics.
 func FuzzSession(f *testing.F) {
-	for _, seed := range []string{"1", "[1,\n2]", "<<EOT\n${1}\nEOT", "\"%{ if true }x%{ endif }\"", "{a = <<-X\n  y\n  X\n}", "[for x in [1] : x]", ")", "exit", "<<", "\"${\"${1}\"}\""} {
+	for _, seed := range []string{"1", "[1,\n2]", "<<EOT\n${1}\nEOT", "\"%{ if true }x%{ endif }\"",
+		"{a = <<-X\n  y\n  X\n}", "[for x in [1] : x]", ")", "exit", "<<", "\"${\"${1}\"}\""} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, input string) {

@@ -7,15 +7,17 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// depth follows the brackets of an input line by line. Each line is looked at once; only a template that spans lines keeps them.
+// depth follows the brackets of an input line by line. Each line is looked at once; only a template that spans lines
+// keeps them.
 type depth struct {
 	brackets int
-	// text is the present line, or all that has been typed since a heredoc began: its tokens mean something only together.
+	// text is the present line, or all that has been typed since a heredoc began: its tokens mean something only
+	// together.
 	text   []byte
 	marker string // closes the heredoc that is open, if one is
 }
 
-// open tells that the expression goes on. A surplus closing bracket ends it, with an error.
+// open reports that the expression goes on. A surplus closing bracket ends it, with an error.
 func (d *depth) open() bool { return d.brackets > 0 || d.marker != "" }
 
 // add takes a line.
@@ -41,7 +43,8 @@ func scan(text []byte) (brackets int, marker string) {
 	var heredocs []string
 	for _, t := range tokens {
 		switch t.Type {
-		case hclsyntax.TokenOParen, hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+		case hclsyntax.TokenOParen, hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenTemplateInterp,
+			hclsyntax.TokenTemplateControl:
 			brackets++
 		case hclsyntax.TokenCParen, hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenTemplateSeqEnd:
 			brackets--

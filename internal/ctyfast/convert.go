@@ -13,8 +13,9 @@ import (
 // many is the number of members from which on it is worth while to convert one by one.
 const many = 32
 
-// Convert is convert.Convert. To make a collection of a tuple or an object, cty compares the type of each member with that of every other, even when all
-// have long got the same; so what is written out in a configuration takes it the square of its length. Here members are converted one by one.
+// Convert is convert.Convert. To make a collection of a tuple or an object, cty compares the type of each member with
+// that of every other, even when all have long got the same; so what is written out in a configuration takes it the
+// square of its length. Here members are converted one by one.
 func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	got := v.Type()
 	if got.Equals(want.WithoutOptionalAttributesDeep()) {
@@ -32,8 +33,8 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	return out, err
 }
 
-// mismatch is convert.MismatchMessage, which names the first of several unsuitable members that it comes upon as Go ranges over a map. Here
-// it is the first by name.
+// mismatch is convert.MismatchMessage, which names the first of several unsuitable members that it comes upon as Go
+// ranges over a map. Here it is the first by name.
 func mismatch(got, want cty.Type) string {
 	switch {
 	case got.IsObjectType() && want.IsObjectType():
@@ -71,15 +72,16 @@ func mismatch(got, want cty.Type) string {
 	return convert.MismatchMessage(got, want)
 }
 
-// unsuitable tells whether no value of a type can become one of another.
+// unsuitable reports whether no value of a type can become one of another.
 func unsuitable(got, want cty.Type) bool {
 	return !got.Equals(want) && convert.GetConversionUnsafe(got, want) == nil
 }
 
 // Unify is convert.UnifyUnsafe, which compares each type with every other even if they are the same.
 //
-// What it finds depends on which types there are, and in which order they first and last appear: of the types that others could become it prefers the more
-// general, and those that are equally so come in the order in which the last of what precedes them comes. So the first and the last of each kind are enough.
+// What it finds depends on which types there are, and in which order they first and last appear: of the types that
+// others could become it prefers the more general, and those that are equally so come in the order in which the last of
+// what precedes them comes. So the first and the last of each kind are enough.
 func Unify(types []cty.Type) (cty.Type, []convert.Conversion) {
 	if len(types) < 3 {
 		return convert.UnifyUnsafe(types)
@@ -110,7 +112,7 @@ func Unify(types []cty.Type) (cty.Type, []convert.Conversion) {
 // kind is a type among others: the first and the last place at which it is.
 type kind struct{ first, last int }
 
-// kindsOf tells which types are the same: the kinds that there are, and which one each type is of.
+// kindsOf returns which types are the same: the kinds that there are, and which one each type is of.
 func kindsOf(types []cty.Type) (kinds []kind, of []int) {
 	of = make([]int, len(types))
 	byText := map[string][]int{} // types that are not the same may have the same text, such as two of capsules
@@ -137,7 +139,7 @@ func kindsOf(types []cty.Type) (kinds []kind, of []int) {
 	return kinds, of
 }
 
-// holdsMany tells whether a tuple or object with many members is in values of a type.
+// holdsMany reports whether a tuple or object with many members is in values of a type.
 func holdsMany(ty cty.Type) bool {
 	switch {
 	case ty.IsCollectionType():
@@ -166,7 +168,7 @@ func holdsMany(ty cty.Type) bool {
 	return false
 }
 
-// isLong tells whether a value is a collection with many elements.
+// isLong reports whether a value is a collection with many elements.
 func isLong(v cty.Value) bool {
 	if v, _ = v.Unmark(); !v.Type().IsCollectionType() || !v.IsKnown() || v.IsNull() {
 		return false
@@ -175,8 +177,9 @@ func isLong(v cty.Value) bool {
 	return n.IsKnown() && v.LengthInt() >= many
 }
 
-// converted gives what cty would, or false when it is for cty to say: when members do not fit, and where what it does depends on more than
-// the members and their types. As there, a type with optional attributes is another than the same without.
+// converted returns what cty would, or false when it is for cty to say: when members do not fit, and where what it does
+// depends on more than the members and their types. As there, a type with optional attributes is another than the same
+// without.
 func converted(v cty.Value, want cty.Type) (cty.Value, bool) {
 	got := v.Type()
 	if want == cty.DynamicPseudoType || got.Equals(want) {
@@ -277,7 +280,8 @@ func convertedElements(v cty.Value, want cty.Type) (cty.Value, bool) {
 	return cty.ListVal(list), true
 }
 
-// sameType gives members of a value the type that the elements of a collection have. None when they come to have different ones, or there are none.
+// sameType returns members of a value the type that the elements of a collection have. None when they come to have
+// different ones, or there are none.
 func sameType(from cty.Type, members []cty.Value, ety cty.Type) []cty.Value {
 	if ety == cty.DynamicPseudoType && !from.IsCollectionType() {
 		types := make([]cty.Type, len(members))

@@ -12,7 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// written makes values as configurations have them: tuples and objects of few types, null without a type, and the types that variables and functions want.
+// written makes values as configurations have them: tuples and objects of few types, null without a type, and the types
+// that variables and functions want.
 type written struct{ r *rand.Rand }
 
 var names = []string{"a", "b", "c", "d"}
@@ -33,7 +34,8 @@ func (g *written) value(depth int) cty.Value {
 	case 5:
 		v = cty.NullVal(cty.DynamicPseudoType)
 	case 6:
-		v = []cty.Value{cty.DynamicVal, cty.UnknownVal(cty.String), cty.UnknownVal(cty.Number).RefineNotNull(), cty.NullVal(cty.String), capsuleValue}[g.r.IntN(5)]
+		v = []cty.Value{cty.DynamicVal, cty.UnknownVal(cty.String), cty.UnknownVal(cty.Number).RefineNotNull(),
+			cty.NullVal(cty.String), capsuleValue}[g.r.IntN(5)]
 	case 7:
 		v = cty.EmptyTupleVal
 	case 8, 9, 10:
@@ -45,7 +47,8 @@ func (g *written) value(depth int) cty.Value {
 		v = v.Mark("secret")
 	}
 	if ty := v.Type(); g.r.IntN(4) == 0 && depth > 0 {
-		collection := []cty.Type{cty.List(cty.DynamicPseudoType), cty.Set(cty.DynamicPseudoType), cty.Map(cty.DynamicPseudoType)}[g.r.IntN(3)]
+		collection := []cty.Type{cty.List(cty.DynamicPseudoType), cty.Set(cty.DynamicPseudoType),
+			cty.Map(cty.DynamicPseudoType)}[g.r.IntN(3)]
 		if out, err := asked(v, collection); err == nil && !ty.HasDynamicTypes() {
 			v = out
 		}
@@ -176,8 +179,8 @@ func checkConversion(t *testing.T, seed uint64) (ours bool) {
 	if !ok {
 		return false
 	}
-	// Of several types that would do cty takes one by chance when they are those of the members of objects. What comes up once in eight times,
-	// as the second of two members does, comes up in four hundred.
+	// Of several types that would do cty takes one by chance when they are those of the members of objects. What comes
+	// up once in eight times, as the second of two members does, comes up in four hundred.
 	for range 400 {
 		if err == nil && theirs.RawEquals(got) {
 			return true
@@ -278,9 +281,11 @@ func TestLongListsConvertAtOnce(t *testing.T) {
 	list := make([]cty.Value, n)
 	members := map[string]cty.Value{}
 	for i := range list {
-		list[i] = cty.ObjectVal(map[string]cty.Value{"a": cty.NumberIntVal(int64(i)), "b": cty.NullVal(cty.DynamicPseudoType), "c": cty.StringVal("x")})
+		list[i] = cty.ObjectVal(map[string]cty.Value{"a": cty.NumberIntVal(int64(i)),
+			"b": cty.NullVal(cty.DynamicPseudoType), "c": cty.StringVal("x")})
 		if i%2 == 0 {
-			list[i] = cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("8"), "b": cty.StringVal("y"), "c": cty.True})
+			list[i] = cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("8"), "b": cty.StringVal("y"),
+				"c": cty.True})
 		}
 		members[fmt.Sprint(i)] = list[i]
 	}
@@ -307,10 +312,13 @@ func TestLongListsConvertAtOnce(t *testing.T) {
 
 func TestNumbersAreFoundWhereverTheyAre(t *testing.T) {
 	long := cty.MustParseNumberVal("1e-999999")
-	for i, n := range []cty.Value{long, cty.PositiveInfinity, cty.NegativeInfinity, cty.MustParseNumberVal("1e99999"), cty.NullVal(cty.Number), cty.UnknownVal(cty.Number)} {
+	for i, n := range []cty.Value{long, cty.PositiveInfinity, cty.NegativeInfinity, cty.MustParseNumberVal("1e99999"),
+		cty.NullVal(cty.Number), cty.UnknownVal(cty.Number)} {
 		for _, v := range []cty.Value{
-			n, n.Mark("secret"), cty.ListVal([]cty.Value{cty.Zero, n}), cty.TupleVal([]cty.Value{cty.True, n.Mark("secret")}), cty.MapVal(map[string]cty.Value{"a": n}),
-			cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("x"), "b": cty.ListVal([]cty.Value{n}).Mark("secret")}),
+			n, n.Mark("secret"), cty.ListVal([]cty.Value{cty.Zero, n}),
+			cty.TupleVal([]cty.Value{cty.True, n.Mark("secret")}), cty.MapVal(map[string]cty.Value{"a": n}),
+			cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("x"), "b": cty.ListVal([]cty.Value{n}).Mark(
+				"secret")}),
 			cty.TupleVal([]cty.Value{capsuleValue, cty.DynamicVal, n}),
 		} {
 			known := n.IsKnown() && !n.IsNull()
@@ -322,7 +330,8 @@ func TestNumbersAreFoundWhereverTheyAre(t *testing.T) {
 			}
 		}
 	}
-	if !Infinite(cty.SetVal([]cty.Value{cty.Zero, cty.PositiveInfinity})) || TooLong(cty.SetVal([]cty.Value{cty.Zero})) {
+	if !Infinite(cty.SetVal([]cty.Value{cty.Zero, cty.PositiveInfinity})) ||
+		TooLong(cty.SetVal([]cty.Value{cty.Zero})) {
 		t.Error("sets are not looked into")
 	}
 }
@@ -343,14 +352,19 @@ func TestConvertNamesTheFirstOfSeveralUnsuitableMembers(t *testing.T) {
 		{object, ty, `attribute "a": number required, but have tuple`},
 		{object, cty.Map(cty.Number), `element "a": number required, but have tuple`},
 		{cty.TupleVal([]cty.Value{object}), cty.List(ty), `element 0: attribute "a": number required, but have tuple`},
-		{cty.TupleVal([]cty.Value{few}), cty.Set(cty.Object(map[string]cty.Type{"b": cty.Number})), `element 0: attribute "b": number required, but have bool`},
-		{cty.SetVal([]cty.Value{object}), cty.Set(ty), `incorrect set element type: attribute "a": number required, but have tuple`},
-		{cty.SetVal([]cty.Value{object}), cty.List(ty), `incorrect list element type: attribute "a": number required, but have tuple`},
-		{cty.MapVal(map[string]cty.Value{"x": object}), cty.Map(ty), `incorrect map element type: attribute "a": number required, but have tuple`},
+		{cty.TupleVal([]cty.Value{few}), cty.Set(cty.Object(map[string]cty.Type{"b": cty.Number})),
+			`element 0: attribute "b": number required, but have bool`},
+		{cty.SetVal([]cty.Value{object}), cty.Set(ty),
+			`incorrect set element type: attribute "a": number required, but have tuple`},
+		{cty.SetVal([]cty.Value{object}), cty.List(ty),
+			`incorrect list element type: attribute "a": number required, but have tuple`},
+		{cty.MapVal(map[string]cty.Value{"x": object}), cty.Map(ty),
+			`incorrect map element type: attribute "a": number required, but have tuple`},
 		{few, ty, `attributes "a", "c", "d", "e", "f", "g", and "h" are required`},
 		{cty.True, cty.List(cty.Bool), `list of bool required, but have bool`},
 		{cty.TupleVal([]cty.Value{cty.True, few}), cty.List(cty.Bool), `element 1: bool required, but have object`},
-		{object, cty.Map(cty.Object(map[string]cty.Type{"x": cty.Bool})), `element "a": object required, but have tuple`},
+		{object, cty.Map(cty.Object(map[string]cty.Type{"x": cty.Bool})),
+			`element "a": object required, but have tuple`},
 	} {
 		for range 20 {
 			if _, err := Convert(tt.v, tt.want); err == nil || err.Error() != tt.text {

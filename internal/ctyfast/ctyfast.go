@@ -1,8 +1,10 @@
-// Package ctyfast does with values what cty does, at a cost that does not explode when they hold sets or long tuples. The results are the same, bit for bit.
+// Package ctyfast does with values what cty does, at a cost that does not explode when they hold sets or long tuples.
+// The results are the same, bit for bit.
 //
-// cty sorts a set each time that somebody looks at its elements, and to compare two elements it builds a text of each. A set of a thousand
-// objects takes some 100 ms to look at once, and a plan looks dozens of times: comparing, encoding, asking whether something is unknown.
-// Here the text of an element is built once for each look, where the order matters, and not at all where it does not:
+// cty sorts a set each time that somebody looks at its elements, and to compare two elements it builds a text of each.
+// A set of a thousand objects takes some 100 ms to look at once, and a plan looks dozens of times: comparing, encoding,
+// asking whether something is unknown. Here the text of an element is built once for each look, where the order
+// matters, and not at all where it does not:
 //
 //	for _, v := range ctyfast.Elements(set)   the order of cty
 //	ctyfast.RawEquals(a, b)                   cty.Value.RawEquals
@@ -15,10 +17,12 @@
 //	ctyfast.Unify(types)                      convert.UnifyUnsafe
 //	ctyfast.TooLong(v), Infinite(v)           whether there are numbers in it that cannot be written down, or stored
 //
-// cty gives no way to the elements of a set but the one that sorts. So this package looks into its values as they lie in memory (raw.go). Whether they lie
-// there as it expects is checked when the program starts; with a cty for which that is not so everything is left to cty, slower and no different.
+// cty has no way to the elements of a set but the one that sorts. So this package looks into its values as they lie
+// in memory (raw.go). Whether they lie there as it expects is checked when the program starts; with a cty for which
+// that is not so everything is left to cty, slower and no different.
 //
-// All functions are pure and safe for concurrent use. What to convert to what, and building values out of others, is left to cty.
+// All functions are pure and safe for concurrent use. What to convert to what, and building values out of others, is
+// left to cty.
 package ctyfast
 
 import (
@@ -29,7 +33,7 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// Elements gives the elements of a list, set or tuple that is known, not null and not marked, in the order of cty.
+// Elements returns the elements of a list, set or tuple that is known, not null and not marked, in the order of cty.
 func Elements(v cty.Value) []cty.Value {
 	ty, raw := open(v)
 	s, ok := raw.(set.Set[any])
@@ -62,7 +66,7 @@ func Each(v cty.Value) iter.Seq2[cty.Value, cty.Value] {
 	}
 }
 
-// RawEquals tells whether two values are the same in type, content, marks and what is known of what is unknown.
+// RawEquals reports whether two values are the same in type, content, marks and what is known of what is unknown.
 func RawEquals(a, b cty.Value) bool {
 	if !inside {
 		return a.RawEquals(b)
@@ -128,7 +132,8 @@ func equal(ty cty.Type, a, b any) bool {
 	return va.RawEquals(vb)
 }
 
-// equalNumbers tells whether two numbers would be written alike, which decides for cty. Those of one precision are if they are the same, and so are whole ones.
+// equalNumbers reports whether two numbers would be written alike, which decides for cty. Those of one precision are if
+// they are the same, and so are whole ones.
 func equalNumbers(x, y *big.Float) bool {
 	if x.Prec() == y.Prec() || x.IsInt() || y.IsInt() {
 		return x.Cmp(y) == 0
@@ -166,7 +171,7 @@ func equalSets(ety cty.Type, a, b set.Set[any]) bool {
 	return true
 }
 
-// WhollyKnown tells whether nothing in a value is unknown.
+// WhollyKnown reports whether nothing in a value is unknown.
 func WhollyKnown(v cty.Value) bool {
 	if !inside {
 		return v.IsWhollyKnown()
@@ -214,7 +219,7 @@ func known(ty cty.Type, raw any) bool {
 	return v.IsWhollyKnown()
 }
 
-// HasMarkDeep tells whether a value or something in it has the mark.
+// HasMarkDeep reports whether a value or something in it has the mark.
 func HasMarkDeep(v cty.Value, mark any) bool {
 	if !inside {
 		return v.HasMarkDeep(mark)
@@ -223,7 +228,7 @@ func HasMarkDeep(v cty.Value, mark any) bool {
 	return marked(ty, raw, func(v cty.Value) bool { return v.HasMark(mark) })
 }
 
-// ContainsMarked tells whether a value or something in it has any mark.
+// ContainsMarked reports whether a value or something in it has any mark.
 func ContainsMarked(v cty.Value) bool {
 	if !inside {
 		return v.ContainsMarked()

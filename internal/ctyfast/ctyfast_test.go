@@ -58,10 +58,15 @@ func (g *gen) typ(depth int) cty.Type {
 var numbers = func() []cty.Value {
 	big1, _, _ := big.ParseFloat("0.1", 10, 512, big.ToNearestEven)
 	return []cty.Value{
-		cty.Zero, cty.NumberVal(new(big.Float).Neg(new(big.Float))), cty.NumberIntVal(1), cty.NumberIntVal(10), cty.NumberIntVal(-2),
-		cty.NumberFloatVal(0.1), cty.NumberVal(big1), cty.NumberIntVal(12345678901), cty.NumberIntVal(12345678902), cty.NumberIntVal(12345678903), cty.PositiveInfinity,
-		cty.NumberFloatVal(1 << 60), cty.NumberIntVal(math.MinInt64), cty.NumberIntVal(math.MaxInt64), cty.NumberUIntVal(math.MaxUint64), cty.MustParseNumberVal("9223372036854775807"),
-		cty.MustParseNumberVal("-1e30"), cty.MustParseNumberVal("3e18"), cty.NumberVal(new(big.Float).SetPrec(3).SetInt64(1000)), cty.NumberVal(new(big.Float).SetPrec(4).SetInt64(15)), cty.NumberVal(new(big.Float).SetPrec(4).SetInt64(16)),
+		cty.Zero, cty.NumberVal(new(big.Float).Neg(new(big.Float))), cty.NumberIntVal(1), cty.NumberIntVal(10),
+		cty.NumberIntVal(-2),
+		cty.NumberFloatVal(0.1), cty.NumberVal(big1), cty.NumberIntVal(12345678901), cty.NumberIntVal(12345678902),
+		cty.NumberIntVal(12345678903), cty.PositiveInfinity,
+		cty.NumberFloatVal(1 << 60), cty.NumberIntVal(math.MinInt64), cty.NumberIntVal(math.MaxInt64),
+		cty.NumberUIntVal(math.MaxUint64), cty.MustParseNumberVal("9223372036854775807"),
+		cty.MustParseNumberVal("-1e30"), cty.MustParseNumberVal("3e18"),
+		cty.NumberVal(new(big.Float).SetPrec(3).SetInt64(1000)), cty.NumberVal(new(big.Float).SetPrec(4).SetInt64(15)),
+		cty.NumberVal(new(big.Float).SetPrec(4).SetInt64(16)),
 	}
 }()
 
@@ -74,7 +79,8 @@ func (g *gen) value(ty cty.Type) cty.Value {
 	case n == 2 && g.unknown:
 		return cty.UnknownVal(ty).RefineNotNull()
 	case n == 3 && g.unknown && ty.IsCollectionType():
-		return cty.UnknownVal(ty).Refine().NotNull().CollectionLengthLowerBound(1).CollectionLengthUpperBound(9).NewValue()
+		return cty.UnknownVal(ty).Refine().NotNull().CollectionLengthLowerBound(1).CollectionLengthUpperBound(
+			9).NewValue()
 	}
 	n := g.r.IntN(4)
 	if g.r.IntN(5) == 0 {
@@ -89,7 +95,8 @@ func (g *gen) value(ty cty.Type) cty.Value {
 	}
 	switch {
 	case ty == cty.String:
-		return cty.StringVal([]string{"", "a", "b\"\n", "é", "zz", "~", "?", "\u2028", "<&>\\", "\x7f\x00"}[g.r.IntN(10)] + fmt.Sprint(g.r.IntN(3)))
+		return cty.StringVal([]string{"", "a", "b\"\n", "é", "zz", "~", "?", "\u2028", "<&>\\",
+			"\x7f\x00"}[g.r.IntN(10)] + fmt.Sprint(g.r.IntN(3)))
 	case ty == cty.Number:
 		return numbers[g.r.IntN(len(numbers))]
 	case ty == cty.Bool:
@@ -120,7 +127,7 @@ func (g *gen) value(ty cty.Type) cty.Value {
 	return cty.ObjectVal(m)
 }
 
-// at gives the chance for what is at a place: the library visits the members of an object in any order.
+// at returns the chance for what is at a place: the library visits the members of an object in any order.
 func at(seed uint64, path cty.Path) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%#v", path)
@@ -246,9 +253,11 @@ func checkOrder(t *testing.T, seed uint64, v cty.Value) {
 func TestSetsOfCapsulesAreLeftToCty(t *testing.T) {
 	one, two := 1, 2
 	s := cty.SetVal([]cty.Value{
-		cty.ObjectVal(map[string]cty.Value{"c": cty.CapsuleVal(capsule, &one)}), cty.ObjectVal(map[string]cty.Value{"c": cty.CapsuleVal(capsule, &two)}),
+		cty.ObjectVal(map[string]cty.Value{"c": cty.CapsuleVal(capsule, &one)}),
+		cty.ObjectVal(map[string]cty.Value{"c": cty.CapsuleVal(capsule, &two)}),
 	})
-	if got, want := Elements(s), s.AsValueSlice(); len(got) != 2 || !got[0].RawEquals(want[0]) || !RawEquals(s, s) || !WhollyKnown(s) {
+	if got, want := Elements(s), s.AsValueSlice(); len(got) != 2 || !got[0].RawEquals(want[0]) || !RawEquals(s, s) ||
+		!WhollyKnown(s) {
 		t.Errorf("got %#v, want %#v", got, want)
 	}
 }
@@ -273,7 +282,9 @@ func BenchmarkSet(b *testing.B) {
 		{"Elements", func() { Elements(s) }, func() { s.AsValueSlice() }},
 		{"RawEquals", func() { RawEquals(s, other) }, func() { s.RawEquals(other) }},
 		{"WhollyKnown", func() { WhollyKnown(s) }, func() { s.IsWhollyKnown() }},
-		{"MarshalMsgpack", func() { _, _ = MarshalMsgpack(s, s.Type()) }, func() { _, _ = msgpack.Marshal(s, s.Type()) }},
+		{"MarshalMsgpack", func() { _, _ = MarshalMsgpack(s, s.Type()) }, func() {
+			_, _ = msgpack.Marshal(s, s.Type())
+		}},
 		{"MarshalJSON", func() { _, _ = MarshalJSON(s, s.Type()) }, func() { _, _ = ctyjson.Marshal(s, s.Type()) }},
 	} {
 		for name, f := range map[string]func(){"ours": bench.ours, "cty": bench.cty} {

@@ -22,7 +22,8 @@ func TestTooDeepCountsEveryWayOfNesting(t *testing.T) {
 		if ctyfast.TooDeep(v) {
 			t.Errorf("%s: %d levels are too many", name, ctyfast.MaxDepth)
 		}
-		if v = wrap(v); !ctyfast.TooDeep(v) || !ctyfast.TooDeep(v.Mark("m")) || !ctyfast.TooDeep(cty.NullVal(v.Type())) {
+		if v = wrap(v); !ctyfast.TooDeep(v) || !ctyfast.TooDeep(v.Mark("m")) ||
+			!ctyfast.TooDeep(cty.NullVal(v.Type())) {
 			t.Errorf("%s: one level more is not", name)
 		}
 	}

@@ -2,9 +2,10 @@ package ctyfast
 
 import "github.com/zclconf/go-cty/cty"
 
-// Equals is the method of cty of that name, but what it gives never depends on luck. The library compares the members of objects and
-// maps in the order in which Go ranges over them, and ends at the first that is different or unknown: an object in which one member
-// differs and another is unknown is different today and unknown tomorrow. Here it is different, for that it will stay.
+// Equals is the method of cty of that name, but what it gives never depends on luck. The library compares the members
+// of objects and maps in the order in which Go ranges over them, and ends at the first that is different or unknown: an
+// object in which one member differs and another is unknown is different today and unknown tomorrow. Here it is
+// different, for that it will stay.
 func Equals(a, b cty.Value) cty.Value {
 	equal := a.Equals(b)
 	if equal.IsKnown() || !a.IsKnown() || !b.IsKnown() || a.Type().IsPrimitiveType() {
@@ -22,7 +23,7 @@ func Equals(a, b cty.Value) cty.Value {
 	return equal
 }
 
-// differ tells whether two values of which something is unknown are different whatever becomes of it.
+// differ reports whether two values of which something is unknown are different whatever becomes of it.
 func differ(a, b cty.Value) bool {
 	equal := a.Equals(b)
 	if equal.IsKnown() {

@@ -12,8 +12,9 @@ func MarshalMsgpack(v cty.Value, ty cty.Type) ([]byte, error) { return msgpack.M
 // listFrom is the number of elements from which a set is worth being made a list.
 const listFrom = 8
 
-// listed gives a value, and the type that it is to be encoded as, with lists in the place of sets. A set is encoded as the list of its elements.
-// Where the type leaves the choice to the value, which is then written with its own type, nothing may be changed.
+// listed returns a value, and the type that it is to be encoded as, with lists in the place of sets. A set is encoded
+// as the list of its elements. Where the type leaves the choice to the value, which is then written with its own type,
+// nothing may be changed.
 func listed(v cty.Value, ty cty.Type) (cty.Value, cty.Type) {
 	if !inside {
 		return v, ty
@@ -30,7 +31,7 @@ func listed(v cty.Value, ty cty.Type) (cty.Value, cty.Type) {
 	return closed(as, out), wanted
 }
 
-// sizable tells that there is a set somewhere that is worth the trouble.
+// sizable reports that there is a set somewhere that is worth the trouble.
 func sizable(raw any) bool {
 	switch x := raw.(type) {
 	case []any:
@@ -51,7 +52,7 @@ func sizable(raw any) bool {
 	return false
 }
 
-// listTypes gives the type of a value, and the one to encode it as, with lists for sets.
+// listTypes returns the type of a value, and the one to encode it as, with lists for sets.
 func listTypes(vty, ty cty.Type) (as, wanted cty.Type) {
 	switch {
 	case ty == cty.DynamicPseudoType || vty == cty.DynamicPseudoType:
@@ -80,7 +81,8 @@ func listTypes(vty, ty cty.Type) (as, wanted cty.Type) {
 	return vty, ty
 }
 
-// listRaw gives what is in a value with the elements of its sets in order. It fails for sets whose order is cty's secret.
+// listRaw returns what is in a value with the elements of its sets in order. It fails for sets whose order is cty's
+// secret.
 func listRaw(vty, ty cty.Type, raw any) (any, bool) {
 	if ty == cty.DynamicPseudoType || vty == cty.DynamicPseudoType || !holdsSets(vty) {
 		return raw, true
@@ -117,7 +119,7 @@ func listRaw(vty, ty cty.Type, raw any) (any, bool) {
 	return raw, true // what is unknown lies there alike for lists and sets
 }
 
-// holdsSets tells that values of a type may have sets in them.
+// holdsSets reports that values of a type may have sets in them.
 func holdsSets(ty cty.Type) bool {
 	switch {
 	case ty.IsSetType():

@@ -8,14 +8,15 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// maxBits bounds numbers as the text of a configuration does: that of 1e99999 fits. The digits of 1e-9999999, which are needed wherever it is
-// shown, stored, or put into a set, take hours to write down.
+// maxBits bounds numbers as the text of a configuration does: that of 1e99999 fits. The digits of 1e-9999999, which are
+// needed wherever it is shown, stored, or put into a set, take hours to write down.
 const maxBits = 332_200
 
 // ErrTooLong says what TooLong finds.
-var ErrTooLong = errors.New("a number has an exponent of more than 5 digits, and would take longer to write down than anyone waits")
+var ErrTooLong = errors.New(
+	"a number has an exponent of more than 5 digits, and would take longer to write down than anyone waits")
 
-// TooLong tells whether a value has a number in it that nobody can write down.
+// TooLong reports whether a value has a number in it that nobody can write down.
 func TooLong(v cty.Value) bool {
 	ty, raw := reached(v)
 	return anyNumber(ty, raw, func(n *big.Float) bool {
@@ -24,7 +25,7 @@ func TooLong(v cty.Value) bool {
 	})
 }
 
-// Infinite tells whether a value has a number in it that no state, plan or JSON can hold.
+// Infinite reports whether a value has a number in it that no state, plan or JSON can hold.
 func Infinite(v cty.Value) bool {
 	ty, raw := reached(v)
 	return anyNumber(ty, raw, (*big.Float).IsInf)

@@ -12,8 +12,9 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// The order of cty: what is known before what is unknown before what is null; strings, numbers and booleans by their value; other elements
-// by a text that is made of their content. Elements between which that makes no difference keep the order of their buckets.
+// The order of cty: what is known before what is unknown before what is null; strings, numbers and booleans by their
+// value; other elements by a text that is made of their content. Elements between which that makes no difference keep
+// the order of their buckets.
 
 // An element of a set and what it is sorted by.
 type element struct {
@@ -28,7 +29,8 @@ const (
 	classNull
 )
 
-// sortedElements gives the elements of a set in the order of cty. It fails for those few that cty does not order well itself.
+// sortedElements returns the elements of a set in the order of cty. It fails for those few that cty does not order well
+// itself.
 func sortedElements(ety cty.Type, s set.Set[any]) ([]any, bool) {
 	vals := buckets(s)
 	out := make([]any, 0, len(vals))
@@ -135,7 +137,8 @@ func formOf(ty cty.Type) *form {
 	return f
 }
 
-// value writes what is in an element. It gives up where cty's order is not one: a negative zero equals a positive one, and has another text.
+// value writes what is in an element. It gives up where cty's order is not one: a negative zero equals a positive one,
+// and has another text.
 func (w *writer) value(f *form, raw any) bool {
 	switch x := raw.(type) {
 	case nil:

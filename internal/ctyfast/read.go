@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	maxDepth      = 100  // of brackets
-	maxDigits     = 1000 // of a number, with its signs, point and exponent
-	maxNumberBits = 8192 // of the exponent of a number: less than what package provider allows those that come from outside
+	maxDepth  = 100  // of brackets
+	maxDigits = 1000 // of a number, with its signs, point and exponent
+	// of the exponent of a number: less than what package provider allows those that come from outside
+	maxNumberBits = 8192
 )
 
 // UnmarshalJSON decodes a value of a type as cty/json does, which it leaves everything to that ReadJSON gives up on.
@@ -26,9 +27,10 @@ func UnmarshalJSON(data []byte, ty cty.Type) (cty.Value, error) {
 	return ctyjson.Unmarshal(data, ty)
 }
 
-// ReadJSON decodes a value of a type in one pass, where cty/json copies and scans what is in brackets once for each bracket around it. It reads what Marshal
-// writes and what is written otherwise but means the same to every program. Everything else it gives up on: mistakes, for which Unmarshal of cty/json has the
-// words and the path; what that is lenient about, such as text behind the value; numbers that take long to write down; and deep nesting. What it does
+// ReadJSON decodes a value of a type in one pass, where cty/json copies and scans what is in brackets once for each
+// bracket around it. It reads what Marshal writes and what is written otherwise but means the same to every program.
+// Everything else it gives up on: mistakes, for which Unmarshal of cty/json has the words and the path; what that is
+// lenient about, such as text behind the value; numbers that take long to write down; and deep nesting. What it does
 // read Unmarshal reads as the same value. The strings of the value share one copy of the data.
 func ReadJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) {
 	if !inside {
@@ -50,14 +52,15 @@ func ReadJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) {
 	return closed(is, raw), true
 }
 
-// reader is at a place of a text. Its methods give false for what they cannot read, and nothing is to be read after that.
+// reader is at a place of a text. Its methods give false for what they cannot read, and nothing is to be read after
+// that.
 type reader struct {
 	text  string
 	pos   int
 	depth int
 }
 
-// at gives the byte that is some places on, and 0 behind the end.
+// at returns the byte that is some places on, and 0 behind the end.
 func (r *reader) at(offset int) byte {
 	if i := r.pos + offset; i < len(r.text) {
 		return r.text[i]
@@ -211,7 +214,8 @@ func (r *reader) keyed(ety cty.Type) (map[string]any, bool) {
 	return vals, ok
 }
 
-// elements reads the elements of a list or set. It gives up on those whose types are not that which was asked for: they have to agree.
+// elements reads the elements of a list or set. It gives up on those whose types are not that which was asked for: they
+// have to agree.
 func (r *reader) elements(ety cty.Type) ([]any, bool) {
 	vals := []any{}
 	ok := r.members('[', ']', func() bool {

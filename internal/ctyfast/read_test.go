@@ -79,19 +79,29 @@ func TestWhatIsNotPlainIsLeftToCty(t *testing.T) {
 		ty   cty.Type
 		text string
 	}{
-		{cty.String, ``}, {cty.String, `"a" b`}, {cty.String, `"a`}, {cty.String, "\"\n\""}, {cty.String, `"\x"`}, {cty.String, `5`}, {cty.String, `true`}, {cty.String, "\ufeff\"a\""},
-		{cty.Number, `"5"`}, {cty.Number, `05`}, {cty.Number, `5.`}, {cty.Number, `.5`}, {cty.Number, `5e`}, {cty.Number, `-`}, {cty.Number, `+5`}, {cty.Number, `0x5`}, {cty.Number, `1_0`},
-		{cty.Number, `1e99999`}, {cty.Number, `1e-99999`}, {cty.Number, `1e99999999999`}, {cty.Number, strings.Repeat("9", 2000)}, {cty.Number, `Infinity`}, {cty.Number, `"Inf"`},
+		{cty.String, ``}, {cty.String, `"a" b`}, {cty.String, `"a`}, {cty.String, "\"\n\""}, {cty.String, `"\x"`},
+		{cty.String, `5`}, {cty.String, `true`}, {cty.String, "\ufeff\"a\""},
+		{cty.Number, `"5"`}, {cty.Number, `05`}, {cty.Number, `5.`}, {cty.Number, `.5`}, {cty.Number, `5e`},
+		{cty.Number, `-`}, {cty.Number, `+5`}, {cty.Number, `0x5`}, {cty.Number, `1_0`},
+		{cty.Number, `1e99999`}, {cty.Number, `1e-99999`}, {cty.Number, `1e99999999999`},
+		{cty.Number, strings.Repeat("9", 2000)}, {cty.Number, `Infinity`}, {cty.Number, `"Inf"`},
 		{cty.Bool, `"true"`}, {cty.Bool, `1`}, {cty.Bool, `True`}, {cty.Bool, `nul`},
-		{object, `{"b":null}`}, {object, `{"A":"a"}`}, {object, `{"a":"a",}`}, {object, `{"a":"a"}}`}, {object, `{"a" "a"}`}, {object, `{"a":"a" "n":1}`}, {object, `{,"a":"a"}`}, {object, `[]`}, {object, `{"a":1`},
+		{object, `{"b":null}`}, {object, `{"A":"a"}`}, {object, `{"a":"a",}`}, {object, `{"a":"a"}}`},
+		{object, `{"a" "a"}`}, {object, `{"a":"a" "n":1}`}, {object, `{,"a":"a"}`}, {object, `[]`}, {object, `{"a":1`},
 		{optional, `{}`}, {cty.List(optional), `[{"a":"x"}]`},
-		{cty.List(cty.String), `["a",]`}, {cty.List(cty.String), `[,]`}, {cty.List(cty.String), `["a" "b"]`}, {cty.List(cty.String), `["a"}`}, {cty.List(cty.String), `{}`},
+		{cty.List(cty.String), `["a",]`}, {cty.List(cty.String), `[,]`}, {cty.List(cty.String), `["a" "b"]`},
+		{cty.List(cty.String), `["a"}`}, {cty.List(cty.String), `{}`},
 		{cty.Map(cty.String), "{\"e\u0301\":\"a\"}"}, {cty.Map(cty.String), `{"a":1}`}, {cty.Map(cty.String), `[]`},
-		{cty.Tuple([]cty.Type{cty.String}), `["a","b"]`}, {cty.Tuple([]cty.Type{cty.String, cty.String}), `["a"]`}, {cty.Tuple([]cty.Type{cty.String}), `{"a":"b"}`},
-		{dynamic, `"a"`}, {dynamic, `{}`}, {dynamic, `{"value":1}`}, {dynamic, `{"type":"string"}`}, {dynamic, `{"value":1,"type":"number","value":2}`}, {dynamic, `{"type":"string","type":"number","value":1}`},
-		{dynamic, `{"value":1,"type":"number","more":1}`}, {dynamic, `{"value":1,"type":null}`}, {dynamic, `{"value":1 2,"type":"number"}`}, {dynamic, `{"value":[1}],"type":["list","number"]}`},
-		{dynamic, `{"value":{},"type":["object",{},["a"]]}`}, {dynamic, `{"value":"a"b,"type":"string"}`}, {dynamic, `{"value":,"type":"string"}`},
-		{cty.List(dynamic), `[{"value":1,"type":"number"}]`}, {cty.Map(dynamic), `{"a":{"value":1,"type":"number"}}`}, {cty.Set(dynamic), `[{"value":1,"type":"number"}]`},
+		{cty.Tuple([]cty.Type{cty.String}), `["a","b"]`}, {cty.Tuple([]cty.Type{cty.String, cty.String}), `["a"]`},
+		{cty.Tuple([]cty.Type{cty.String}), `{"a":"b"}`},
+		{dynamic, `"a"`}, {dynamic, `{}`}, {dynamic, `{"value":1}`}, {dynamic, `{"type":"string"}`},
+		{dynamic, `{"value":1,"type":"number","value":2}`}, {dynamic, `{"type":"string","type":"number","value":1}`},
+		{dynamic, `{"value":1,"type":"number","more":1}`}, {dynamic, `{"value":1,"type":null}`},
+		{dynamic, `{"value":1 2,"type":"number"}`}, {dynamic, `{"value":[1}],"type":["list","number"]}`},
+		{dynamic, `{"value":{},"type":["object",{},["a"]]}`}, {dynamic, `{"value":"a"b,"type":"string"}`},
+		{dynamic, `{"value":,"type":"string"}`},
+		{cty.List(dynamic), `[{"value":1,"type":"number"}]`}, {cty.Map(dynamic), `{"a":{"value":1,"type":"number"}}`},
+		{cty.Set(dynamic), `[{"value":1,"type":"number"}]`},
 		{capsule, `1`}, {nested(101), strings.Repeat("[", 101) + strings.Repeat("]", 101)},
 	} {
 		if v, ok := ReadJSON([]byte(c.text), c.ty); ok {
@@ -99,13 +109,14 @@ func TestWhatIsNotPlainIsLeftToCty(t *testing.T) {
 		}
 		got, gotErr := guarded(UnmarshalJSON, c.text, c.ty)
 		want, wantErr := guarded(ctyjson.Unmarshal, c.text, c.ty)
-		if place(gotErr) != place(wantErr) || wantErr == nil && c.ty != capsule && c.ty != cty.Number && !got.RawEquals(want) {
+		if place(gotErr) != place(wantErr) || wantErr == nil && c.ty != capsule && c.ty != cty.Number &&
+			!got.RawEquals(want) {
 			t.Errorf("%q as %#v: got %#v, %s, want %#v, %s", c.text, c.ty, got, place(gotErr), want, place(wantErr))
 		}
 	}
 }
 
-// place gives an error with its path.
+// place returns an error with its path.
 func place(err error) string {
 	var at cty.PathError
 	errors.As(err, &at)
@@ -188,14 +199,20 @@ func (g *guess) gap() {
 }
 
 func (g *guess) text() {
-	g.pick(`"a"`, `"a"`, `""`, `"é"`, "\"e\u0301\"", `"e\u0301"`, `"\u00e9"`, `"a\"b\\\/\b\f\n\r\t"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`, `"\ud83dx"`, "\"\xff\"", "\"\xed\xa0\x80\"", "\"a\x00\"",
-		`"\u0000"`, `"\u00zz"`, `"true"`, `"1"`, `"1e5"`, `"K"`, `"\u212a"`, "\"\u212a\"", `"null"`, "\"\u2028<>&\"", `"\'"`, `"type"`, `"value"`, "\"\ufffd\"", `"unknown"`)
+	g.pick(`"a"`, `"a"`, `""`, `"é"`, "\"e\u0301\"", `"e\u0301"`, `"\u00e9"`, `"a\"b\\\/\b\f\n\r\t"`, `"\ud83d\ude00"`,
+		`"\ud83d"`, `"\ude00\ud83d"`, `"\ud83dx"`, "\"\xff\"", "\"\xed\xa0\x80\"", "\"a\x00\"",
+		`"\u0000"`, `"\u00zz"`, `"true"`, `"1"`, `"1e5"`, `"K"`, `"\u212a"`, "\"\u212a\"", `"null"`, "\"\u2028<>&\"",
+		`"\'"`, `"type"`, `"value"`, "\"\ufffd\"", `"unknown"`)
 }
 
 func (g *guess) number() {
-	g.pick("0", "-0", "0.0", "-0.0", "1", "-1", "10", "1.0", "1e1", "1E+1", "10e-1", "0.1", "0.10", "1e-7", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
-		"123456789012345678901234567890.5", "1e400", "1e-400", "1e2466", "1e2467", "1e9999", "1e99999", "1e-99999", "00", "01", "1.", ".1", "1e", "--1", "1e1.0", "-", "0x1p-2", strings.Repeat("1", 999), strings.Repeat("1", 1001),
-		"0."+strings.Repeat("3", 400), "3.141592653589793238462643383279502884197169399375105820974944592307816406286208998628034825342117067982148086513282306647093844609550582231725359408128481117450284102701938521105559644622948954930381964428810975665933446128475648233786783165271201909")
+	g.pick("0", "-0", "0.0", "-0.0", "1", "-1", "10", "1.0", "1e1", "1E+1", "10e-1", "0.1", "0.10", "1e-7",
+		"9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
+		"123456789012345678901234567890.5", "1e400", "1e-400", "1e2466", "1e2467", "1e9999", "1e99999", "1e-99999",
+		"00", "01", "1.", ".1", "1e", "--1", "1e1.0", "-", "0x1p-2", strings.Repeat("1", 999),
+		strings.Repeat("1", 1001),
+		"0."+strings.Repeat("3", 400),
+		"3.141592653589793238462643383279502884197169399375105820974944592307816406286208998628034825342117067982148086513282306647093844609550582231725359408128481117450284102701938521105559644622948954930381964428810975665933446128475648233786783165271201909")
 }
 
 func (g *guess) members(opening, closing string, n int, each func(i int)) {
@@ -287,7 +304,8 @@ func (g *guess) dynamic() {
 	ty := anyType(g.r, g.r.IntN(3))
 	typ, err := ctyjson.MarshalType(ty)
 	if err != nil || g.r.IntN(30) == 0 {
-		typ = []byte([]string{"null", `"strin"`, `["list"]`, `["list",null]`, `["object",{"a":"string"},["b"]]`, `["object",null]`, `["tuple",null]`, `["list","string","string"]`, `{}`}[g.r.IntN(9)])
+		typ = []byte([]string{"null", `"strin"`, `["list"]`, `["list",null]`, `["object",{"a":"string"},["b"]]`,
+			`["object",null]`, `["tuple",null]`, `["list","string","string"]`, `{}`}[g.r.IntN(9)])
 	}
 	parts := []func(){
 		func() { g.b.WriteString(`"value":`); g.gap(); g.value(ty) },
@@ -363,8 +381,12 @@ func BenchmarkJSON(b *testing.B) {
 	for i := range 100 {
 		text := cty.StringVal(fmt.Sprintf("arn:partition:service:region:account:resource/%d", i))
 		vals[fmt.Sprintf("attribute_%d", i)] = []cty.Value{
-			text, text, text, cty.NullVal(cty.String), cty.NumberIntVal(int64(i)), cty.True, cty.ListVal([]cty.Value{text, text}), cty.MapVal(map[string]cty.Value{"Name": text, "Owner": text}),
-			cty.SetVal([]cty.Value{text, cty.StringVal("other")}), cty.ListVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"name": text, "port": cty.NumberIntVal(80), "note": cty.StringVal("a \"b\"\n")})}),
+			text, text, text, cty.NullVal(cty.String), cty.NumberIntVal(int64(i)), cty.True,
+			cty.ListVal([]cty.Value{text, text}), cty.MapVal(map[string]cty.Value{"Name": text, "Owner": text}),
+			cty.SetVal([]cty.Value{text, cty.StringVal("other")}),
+			cty.ListVal([]cty.Value{
+				cty.ObjectVal(map[string]cty.Value{"name": text, "port": cty.NumberIntVal(80),
+					"note": cty.StringVal("a \"b\"\n")})}),
 		}[i%10]
 	}
 	v := cty.ObjectVal(vals)

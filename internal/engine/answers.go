@@ -48,7 +48,8 @@ func (p *Project) forgetAnswers(tokens []string) {
 	}
 }
 
-// foldAnswers takes over what programs of a run that was killed have answered since. Those that are still at work are waited for.
+// foldAnswers takes over what programs of a run that was killed have answered since. Those that are still at work are
+// waited for.
 func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 	dir := r.project.answersFolder()
 	if dir == "" {
@@ -79,8 +80,10 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 		if err := r.session.Resolve(ctx, []string{f.Token()}, *edit); err != nil {
 			return diags.AppendError("Cannot record what a program answered to an interrupted run", err)
 		}
-		diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "Operation of an interrupted run has ended", Address: f.Object.String(),
-			Detail: "A run ended in the middle of the " + string(f.Action) + " of " + f.Object.String() + ". Its program went on, and what it answered has been stored."})
+		diags = diags.Append(&diag.Diagnostic{
+			Severity: diag.Warning, Summary: "Operation of an interrupted run has ended", Address: f.Object.String(),
+			Detail: "A run ended in the middle of the " + string(f.Action) + " of " + f.Object.String() +
+				". Its program went on, and what it answered has been stored."})
 		r.ended = append(r.ended, f.Object.Instance)
 		r.project.forgetAnswer(f.Token())
 		open = open[:len(open)-1]
@@ -90,7 +93,8 @@ func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 		return diags.AppendError("Answers of programs cannot be kept beside the state", err)
 	}
 	if err != nil {
-		diags = diags.Warnf(nil, "Answers of an interrupted run are left behind", "They cannot be removed from %s: %s.", dir, err)
+		diags = diags.Warnf(nil, "Answers of an interrupted run are left behind", "They cannot be removed from %s: %s.",
+			dir, err)
 	}
 	return diags
 }
@@ -114,7 +118,8 @@ func (r *Run) awaiting(f state.InFlight, pids []int) {
 }
 
 // answered turns an answer into an edit of the state; nil when it does not say what there is.
-func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answering, f state.InFlight, found *program.Spooled) *state.Edit {
+func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answering, f state.InFlight,
+	found *program.Spooled) *state.Edit {
 	p, known := providers[f.Provider.Provider]
 	if !known {
 		if factory := r.project.factories()[f.Provider.Provider]; factory != nil {
@@ -138,7 +143,8 @@ func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answerin
 		return nil
 	}
 	ty := rt.Block.ImpliedType()
-	req := provider.ApplyRequest{Type: f.Object.Instance.Resource.Type, Prior: cty.NullVal(ty), Planned: cty.NullVal(ty)}
+	req := provider.ApplyRequest{Type: f.Object.Instance.Resource.Type, Prior: cty.NullVal(ty),
+		Planned: cty.NullVal(ty)}
 	stored := r.State().Object(f.Object)
 	var err error
 	if stored != nil && f.Action != state.ActionCreate {
@@ -165,8 +171,9 @@ func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answerin
 	return stands(f, rt, resp, found.Record, stored)
 }
 
-// stands gives the edit that stores what exists after a creation or an update.
-func stands(f state.InFlight, rt *provider.ResourceType, resp provider.ApplyResponse, record []byte, stored *state.Object) *state.Edit {
+// stands returns the edit that stores what exists after a creation or an update.
+func stands(f state.InFlight, rt *provider.ResourceType, resp provider.ApplyResponse, record []byte,
+	stored *state.Object) *state.Edit {
 	sketch, err := state.DecodeObject(record)
 	if err != nil {
 		return nil
@@ -184,7 +191,8 @@ func stands(f state.InFlight, rt *provider.ResourceType, resp provider.ApplyResp
 		}
 		sketch.IdentityVersion = rt.Identity.Version
 	}
-	o, err := state.NewObject(value.NullWriteOnly(rt.Block, value.UnknownAsNull(resp.State)), rt.Block.ImpliedType(), *sketch)
+	o, err := state.NewObject(value.NullWriteOnly(rt.Block, value.UnknownAsNull(resp.State)), rt.Block.ImpliedType(),
+		*sketch)
 	if err != nil {
 		return nil
 	}

@@ -23,7 +23,8 @@ type Counts = applying.Counts
 
 // Apply performs a plan: exactly its actions. What was done is recorded even when it ends with errors.
 //
-// Values of ephemeral variables are not part of a plan: those that it was made with have to be given again, and no others.
+// Values of ephemeral variables are not part of a plan: those that it was made with have to be given again, and no
+// others.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty.Value) (Counts, diag.List) {
 	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
 }
@@ -36,8 +37,8 @@ type ApplyOptions struct {
 	StandIns StandIns
 	// Scope, when set, is filled in to evaluate assertions with what is there now.
 	Scope *Scope
-	// KeepOutputs leaves outputs as they are whose values a refresh-only plan cannot know, instead of storing null where
-	// they refer to what does not exist yet. The command refresh does so, "apply -refresh-only" does not.
+	// KeepOutputs leaves outputs as they are whose values a refresh-only plan cannot know, instead of storing null
+	// where they refer to what does not exist yet. The command refresh does so, "apply -refresh-only" does not.
 	KeepOutputs bool
 }
 
@@ -76,11 +77,13 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 	pool := p.pool(o.StandIns)
 	until, done := r.until(ctx, pool.Pool)
 	functions := p.functions(p.opts.Abort, funcs.Options{
-		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewPatientWork(until, p.opts.Abort),
+		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewPatientWork(until,
+			p.opts.Abort),
 	})
 	counts, more := applying.Run(until, p.opts.Abort, prog, pl, pool, journal, applying.Options{
 		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table), KeepOutputs: o.KeepOutputs,
-		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism, Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,
+		Variables: variables, Cwd: p.opts.OriginalDir, Dir: p.baseDir(), Parallelism: p.opts.Parallelism,
+		Events: p.opts.Events, Secrets: p.secrets, RunID: run.ID,
 		Recorded: func(op string) { p.forgetAnswer(state.Token(run, op)) },
 	})
 	done()
@@ -98,14 +101,15 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Cou
 	return counts, diags.Extend(leftUndone(pl))
 }
 
-// openCreations names the addresses at which a run was killed while it created something, and where nothing is known to be now: a plan
-// leaves them alone.
+// openCreations names the addresses at which a run was killed while it created something, and where nothing is known to
+// be now: a plan leaves them alone.
 func (r *Run) openCreations() (list []addr.Target) {
 	have := r.State()
 	for _, f := range r.Snapshot().InFlight {
 		if openCreation(f, have) {
 			a := f.Object.Instance
-			list = append(list, addr.Target{Module: a.Module, Resource: a.Resource, Key: a.Key, HasKey: !a.Key.IsNone()})
+			list = append(list, addr.Target{Module: a.Module, Resource: a.Resource, Key: a.Key,
+				HasKey: !a.Key.IsNone()})
 		}
 	}
 	return list
@@ -123,8 +127,10 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 	}
 	for _, l := range pl.LeftOut {
 		if l.Reason == plan.LeftOutExcluded {
-			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Interrupted creation is not resolved", Address: l.Address,
-				Detail: fmt.Sprintf("Everything that has nothing to do with %s has been done. What became of its creation is not known, so it was left alone with what depends on it. "+
+			diags = append(diags, &diag.Diagnostic{
+				Severity: diag.Error, Summary: "Interrupted creation is not resolved", Address: l.Address,
+				Detail: fmt.Sprintf("Everything that has nothing to do with %s has been done. What became of its "+
+					"creation is not known, so it was left alone with what depends on it. "+
 					"Say what became of it, then run apply again:\n%s", l.Address, waysOut(l.Because))})
 		}
 	}
@@ -135,21 +141,27 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 func (r *Run) accepts(pl *plan.Plan) diag.List {
 	var diags diag.List
 	if pl.Errored {
-		return diags.Errorf(nil, "Cannot apply incomplete plan", "The plan ended with errors, so it cannot be applied. Solve these and make a new plan.")
+		return diags.Errorf(nil, "Cannot apply incomplete plan",
+			"The plan ended with errors, so it cannot be applied. Solve these and make a new plan.")
 	}
 	if pl.Workspace != r.project.opts.Workspace {
-		return diags.Errorf(nil, "Incorrect workspace", "The plan was made for workspace %q, but %q is selected. Select the plan's workspace first.", pl.Workspace, r.project.opts.Workspace)
+		return diags.Errorf(nil, "Incorrect workspace",
+			"The plan was made for workspace %q, but %q is selected. Select the plan's workspace first.", pl.Workspace,
+			r.project.opts.Workspace)
 	}
 	have := r.State()
 	switch {
 	case pl.Base == nil && have.IsEmpty():
 		// Nothing to compare; but a first run may have been killed before it had any result.
 	case pl.Base == nil && have != nil:
-		return diags.Errorf(nil, "Saved plan is stale", "There was no state when this plan was made, and now there is one. Make a new plan.")
+		return diags.Errorf(nil, "Saved plan is stale",
+			"There was no state when this plan was made, and now there is one. Make a new plan.")
 	case have == nil, pl.Base.Lineage != have.Lineage && have.Lineage != "" && pl.Base.Lineage != "":
-		return diags.Errorf(nil, "Saved plan does not match the given state", "The plan was made for another state: its lineage is not that of the present one. Apply it where it was made, or make a new plan.")
+		return diags.Errorf(nil, "Saved plan does not match the given state", "The plan was made for another state: "+
+			"its lineage is not that of the present one. Apply it where it was made, or make a new plan.")
 	case pl.Base.Serial != have.Serial:
-		return diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was made, so the plan may no longer be right. Make a new plan.")
+		return diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was "+
+			"made, so the plan may no longer be right. Make a new plan.")
 	}
 	for _, f := range r.Snapshot().InFlight {
 		if !openCreation(f, have) {
@@ -164,7 +176,7 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	return diags
 }
 
-// settled gives the interrupted operations that the plan has an answer to: refreshing saw what became of the object.
+// settled returns the interrupted operations that the plan has an answer to: refreshing saw what became of the object.
 func (r *Run) settled(pl *plan.Plan) []string {
 	var ops []string
 	have := r.State()
@@ -173,8 +185,8 @@ func (r *Run) settled(pl *plan.Plan) []string {
 		acted[c.Object] = c.Action != plan.NoOp
 	}
 	for _, f := range r.Snapshot().InFlight {
-		// A plan that did not look at the world only has an answer for what it acts on. What provisioners did is nothing that a plan finds
-		// out: it is enough that the object is tainted, and has been planned for.
+		// A plan that did not look at the world only has an answer for what it acts on. What provisioners did is
+		// nothing that a plan finds out: it is enough that the object is tainted, and has been planned for.
 		if f.Action == state.ActionProvision {
 			ops = append(ops, f.Token())
 		} else if have.Object(f.Object) != nil && (!pl.Unrefreshed || acted[f.Object]) {
@@ -192,9 +204,11 @@ func BlankWarning(s *state.Snapshot) diag.List {
 	if s == nil || s.Blank == "" {
 		return nil
 	}
-	return diag.List{}.Warnf(nil, "The state file is empty", "%s has zero bytes. Nothing beside it says that it ever had more: "+
-		"there is no backup, no journal and no lock. It is taken for the state of a project that has no objects yet. "+
-		"If it has lost its content, restore it before you apply.", s.Blank)
+	return diag.List{}.Warnf(nil, "The state file is empty",
+		"%s has zero bytes. Nothing beside it says that it ever had more: "+
+			"there is no backup, no journal and no lock. It is taken for the state of a project that has no objects "+
+			"yet. "+
+			"If it has lost its content, restore it before you apply.", s.Blank)
 }
 
 // InterruptedWarnings words what an interrupted run left open; every command shows it.
@@ -207,21 +221,27 @@ func InterruptedWarnings(s *state.Snapshot) diag.List {
 		diags = diags.Extend(interruptedWarning(f))
 	}
 	for _, u := range s.Unfolded {
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Result of an interrupted run does not fit the state",
-			Detail: fmt.Sprintf("Operation %s of run %s has a result that could not be laid over the state: %s. It is kept in the journal until you resolve it with the recover command.", u.Op, u.Run.ID, u.Why)})
+		diags = append(diags, &diag.Diagnostic{
+			Severity: diag.Warning, Summary: "Result of an interrupted run does not fit the state",
+			Detail: fmt.Sprintf("Operation %s of run %s has a result that could not be laid over the state: %s. It "+
+				"is kept in the journal until you resolve it with the recover command.", u.Op, u.Run.ID, u.Why)})
 	}
 	return diags
 }
 
 func interruptedWarning(f state.InFlight) diag.List {
-	return diag.List{{Severity: diag.Warning, Summary: "Operation was interrupted", Address: f.Object.String(), Detail: describeInFlight(f)}}
+	return diag.List{{Severity: diag.Warning, Summary: "Operation was interrupted", Address: f.Object.String(),
+		Detail: describeInFlight(f)}}
 }
 
 func describeInFlight(f state.InFlight) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "A run (%s) ended in the middle of the %s of %s, so it is not known what became of it.", f.Run.Started.Format(time.RFC3339), f.Action, f.Object)
+	fmt.Fprintf(&b, "A run (%s) ended in the middle of the %s of %s, so it is not known what became of it.",
+		f.Run.Started.Format(time.RFC3339), f.Action, f.Object)
 	if f.Action == state.ActionProvision {
-		return fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so it is not known how far they came. The next apply replaces the object if they belonged to its creation (it is tainted), and destroys it if it was to be destroyed.", f.Run.Started.Format(time.RFC3339), f.Object)
+		return fmt.Sprintf("A run (%s) ended while the provisioners of %s ran, so it is not known how far they came. "+
+			"The next apply replaces the object if they belonged to its creation (it is tainted), and destroys it if "+
+			"it was to be destroyed.", f.Run.Started.Format(time.RFC3339), f.Object)
 	}
 	if f.Action == state.ActionCreate {
 		fmt.Fprintf(&b, " The object may exist. Look for it, then run one of:\n%s", waysOut(f.Object.Instance))
@@ -233,11 +253,14 @@ func describeInFlight(f state.InFlight) string {
 
 // waysOut lists the commands that settle an interrupted creation.
 func waysOut(a addr.AbsResourceInstance) string {
-	return fmt.Sprintf("  tombolo recover '%[1]s' --adopt ID    (it exists: take it over)\n  tombolo recover '%[1]s' --retry       (it does not exist: create it again)\n  tombolo recover '%[1]s' --forget      (leave it alone)", a)
+	return fmt.Sprintf("  tombolo recover '%[1]s' --adopt ID    (it exists: take it over)\n  tombolo recover '%[1]s' "+
+		"--retry       (it does not exist: create it again)\n  tombolo recover '%[1]s' --forget      (leave it alone)",
+		a)
 }
 
 func unresolved(f state.InFlight) diag.List {
-	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Interrupted creation is not resolved", Address: f.Object.String(), Detail: describeInFlight(f)}}
+	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Interrupted creation is not resolved",
+		Address: f.Object.String(), Detail: describeInFlight(f)}}
 }
 
 // lockFailed words why the lock could not be had.
@@ -253,11 +276,16 @@ func lockFailed(err error) diag.List {
 	detail := fmt.Sprintf("Error message: %s.", strings.TrimSuffix(err.Error(), "."))
 	if errors.As(err, &locked) && locked.Info != nil && locked.Info.ID != "" {
 		i := locked.Info
-		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two runs cannot write it at the same time. Wait for the other run (-lock-timeout=60s waits for you), or, if you are sure that it has died, use force-unlock with the id above.",
+		detail = fmt.Sprintf("Error message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  "+
+			"Who:       %s\n  Version:   %s\n  Created:   %s\n  Info:      %s\n\nThe state is locked so that two "+
+			"runs cannot write it at the same time. Wait for the other run (-lock-timeout=60s waits for you), or, if "+
+			"you are sure that it has died, use force-unlock with the id above.",
 			err, i.ID, i.Path, i.Operation, i.Who, i.Version, i.Created, i.Info)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		detail += " The lock, the journal and the state stand in that folder, so this user has to be able to write there, and to read and write the state. To look at the plan alone, -lock=false does with reading."
+		detail += " The lock, the journal and the state stand in that folder, so this user has to be able to write " +
+			"there, and to read and write the state. To look at the plan alone, -lock=false does with reading."
 	}
-	return diag.List{}.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Error acquiring the state lock", Detail: detail})
+	return diag.List{}.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Error acquiring the state lock",
+		Detail: detail})
 }

@@ -22,16 +22,16 @@ type ConsoleOptions struct {
 	Variables map[string]cty.Value
 }
 
-// Console evaluates expressions in the scope of the root module. It writes nothing. It must not be used concurrently, and be closed
-// before its Run.
+// Console evaluates expressions in the scope of the root module. It writes nothing. It must not be used concurrently,
+// and be closed before its Run.
 type Console struct {
 	root  *eval.Instance
 	table map[string]function.Function
 	close func() diag.List
 }
 
-// Console evaluates the configuration for a console. Problems of single objects leave these unknown and come as diagnostics with a
-// usable console, which is nil only when nothing can be evaluated at all.
+// Console evaluates the configuration for a console. Problems of single objects leave these unknown and come as
+// diagnostics with a usable console, which is nil only when nothing can be evaluated at all.
 func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.List) {
 	p := r.project
 	prog, diags := p.prepare()
@@ -49,7 +49,8 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 	pool := p.registry.NewPool()
 	ctx, done := r.until(ctx, pool)
 	options := planning.Options{
-		Variables: variables, Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Events: p.opts.Events,
+		Variables: variables, Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism,
+		Events:  p.opts.Events,
 		Secrets: p.secrets, DeposedKey: deposedKey, Functions: p.functions(p.opts.Abort, funcs.Options{}),
 	}
 	var walk *eval.Walk
@@ -70,7 +71,7 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 	return c, diags.Extend(more)
 }
 
-// Evaluate gives the value of an expression, whose text is src, marks included.
+// Evaluate returns the value of an expression, whose text is src, marks included.
 func (c *Console) Evaluate(expr hcl.Expression, src []byte) (cty.Value, diag.List) {
 	return c.root.Expression(expr, src, c.table)
 }

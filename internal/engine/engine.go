@@ -1,11 +1,14 @@
-// Package engine runs projects: it loads a configuration with its surroundings, and validates, plans, applies, imports, recovers and evaluates.
+// Package engine runs projects: it loads a configuration with its surroundings, and validates, plans, applies, imports,
+// recovers and evaluates.
 //
-// Surroundings are what a run takes from outside of the configuration: environment, CLI configuration, installed providers, the store that the
-// backend block names. A Project is a loaded configuration with its store and providers, a Run the held lock on its state. The command line, the
-// command test and the public library (the root package) are its users.
+// Surroundings are what a run takes from outside of the configuration: environment, CLI configuration, installed
+// providers, the store that the backend block names. A Project is a loaded configuration with its store and providers,
+// a Run the held lock on its state. The command line, the command test and the public library (the root package) are
+// its users.
 //
-// Contexts work in two steps, because an interrupted apply has to end well: when the context that a method gets ends, nothing new is started
-// and what is under way is awaited; Options.Abort ends the calls under way too. No goroutine outlives a call.
+// Contexts work in two steps, because an interrupted apply has to end well: when the context that a method gets ends,
+// nothing new is started and what is under way is awaited; Options.Abort ends the calls under way too. No goroutine
+// outlives a call.
 package engine
 
 import (
@@ -38,9 +41,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Version is the version of the engine itself. Its first two numbers are the level of the language, so that programs that read them
-// from the first line of `version` find what they compare with; the last one counts our releases of that level. It is never less than
-// that of state.LanguageVersion: whoever asks for 1.11.3 or later is not refused (docs/promises.md).
+// Version is the version of the engine itself. Its first two numbers are the level of the language, so that programs
+// that read them from the first line of `version` find what they compare with; the last one counts our releases of that
+// level. It is never less than that of state.LanguageVersion: whoever asks for 1.11.3 or later is not refused
+// (docs/promises.md).
 const Version = state.LanguageLevel + ".4"
 
 // Options describe a project and its surroundings.
@@ -55,7 +59,8 @@ type Options struct {
 	Workspace string
 	// Store keeps the state; nil means the local store at Dir/terraform.tfstate.
 	Store state.Store
-	// Providers are started on demand, one instance for each provider configuration. They come before the built-in ones.
+	// Providers are started on demand, one instance for each provider configuration. They come before the built-in
+	// ones.
 	Providers map[addr.Provider]provider.Factory
 	// Parallelism bounds concurrent provider calls; 0 means 10.
 	Parallelism int
@@ -63,8 +68,8 @@ type Options struct {
 	Events event.Sink
 	// Abort, when it ends, cancels provider calls under way; nil never does.
 	Abort context.Context
-	// MayRead judges a program that is about to run where nothing is to be changed: the program of a provider, or with words the command that
-	// a data source or resource names. An error refuses it. Nil allows all.
+	// MayRead judges a program that is about to run where nothing is to be changed: the program of a provider, or with
+	// words the command that a data source or resource names. An error refuses it. Nil allows all.
 	MayRead func(p addr.Provider, words []string) error
 	// Functions are the caller's own, beside those of the language, by name.
 	Functions map[string]function.Function
@@ -109,7 +114,8 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 			o.OriginalDir = wd
 		}
 	}
-	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, LanguageVersion: state.LanguageVersion, Module: o.Module, RootProviders: o.RootProviders}
+	load := config.Options{Dir: o.Dir, DataDir: o.DataDir, LanguageVersion: state.LanguageVersion, Module: o.Module,
+		RootProviders: o.RootProviders}
 	if o.Config != nil {
 		load.Files = config.SnapshotFiles(o.Config)
 	}
@@ -117,7 +123,8 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, secrets: &value.Secrets{}, answers: &atomic.Pointer[string]{}}
+	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, secrets: &value.Secrets{},
+		answers: &atomic.Pointer[string]{}}
 	if p.store == nil {
 		p.store = localStore(o.Dir)
 	}
@@ -128,13 +135,13 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 // Close ends the providers that were started for their schemas.
 func (p *Project) Close() error { return p.registry.Close() }
 
-// Config gives the loaded configuration.
+// Config returns the loaded configuration.
 func (p *Project) Config() *config.Config { return p.config }
 
-// Store gives the store of the project's states.
+// Store returns the store of the project's states.
 func (p *Project) Store() state.Store { return p.store }
 
-// Schema gives the schema of a provider.
+// Schema returns the schema of a provider.
 func (p *Project) Schema(a addr.Provider) (*provider.Schema, diag.List) { return p.registry.Schema(a) }
 
 // prepare resolves all references, once.
@@ -165,8 +172,8 @@ func used(cfg *config.Config) []addr.Provider {
 	return slices.Collect(maps.Keys(set))
 }
 
-// functions makes the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the root module's
-// directory; relative names in results stay as they were written.
+// functions makes the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the
+// root module's directory; relative names in results stay as they were written.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
 	o.BaseDir = p.baseDir()
 	if o.Work == nil {
@@ -181,8 +188,9 @@ func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions
 	return out
 }
 
-// providerFunctions gives the functions of providers, with their results in a record unless that is nil.
-func (p *Project) providerFunctions(ctx context.Context, record *funcs.FileRecord) func(addr.Provider) map[string]function.Function {
+// providerFunctions returns the functions of providers, with their results in a record unless that is nil.
+func (p *Project) providerFunctions(ctx context.Context, record *funcs.FileRecord) func(
+	addr.Provider) map[string]function.Function {
 	return func(a addr.Provider) map[string]function.Function {
 		of := p.registry.Functions(ctx, a)
 		for name, f := range of {
@@ -200,7 +208,8 @@ func (p *Project) baseDir() string {
 	return p.opts.Dir
 }
 
-// OfCheckBlock tells whether a diagnostic is the result of a check block: one of a plan is outdated when the plan has been applied.
+// OfCheckBlock reports whether a diagnostic is the result of a check block: one of a plan is outdated when the plan has
+// been applied.
 func OfCheckBlock(d *diag.Diagnostic) bool {
 	_, ok := d.Extra.(eval.OfCheck)
 	return ok
@@ -213,7 +222,8 @@ type OpenOptions struct {
 	// NoLock does without the shared lock; Timeout waits for another holder.
 	NoLock  bool
 	Timeout time.Duration
-	// Reading says that nothing will be written. Without the lock the state is then read even while another run writes it.
+	// Reading says that nothing will be written. Without the lock the state is then read even while another run writes
+	// it.
 	Reading bool
 }
 
@@ -236,7 +246,9 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 		o.Operation = state.OperationApply
 	}
 	req := state.LockRequest{Unlocked: o.NoLock, Info: state.LockInfo{Operation: o.Operation}}
-	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) { p.opts.Events.Send(event.LockWaiting{Info: l.Info}) })
+	session, err := state.Acquire(ctx, ws, req, o.Timeout, func(l *state.LockedError) {
+		p.opts.Events.Send(event.LockWaiting{Info: l.Info})
+	})
 	if locked := (*state.LockedError)(nil); o.NoLock && o.Reading && errors.As(err, &locked) {
 		session, err = readBesideWriter(ctx, ws)
 	}
@@ -260,16 +272,16 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (*Run, diag.List) {
 	return r, diags
 }
 
-// State gives the state as it is now; nil when there is none.
+// State returns the state as it is now; nil when there is none.
 func (r *Run) State() *state.State { return r.session.Snapshot().State }
 
-// Snapshot gives the state with what an interrupted run left open.
+// Snapshot returns the state with what an interrupted run left open.
 func (r *Run) Snapshot() *state.Snapshot { return r.session.Snapshot() }
 
-// Session gives the held lock, for commands that edit the state.
+// Session returns the held lock, for commands that edit the state.
 func (r *Run) Session() state.Session { return r.session }
 
-// Close gives the lock back.
+// Close releases the lock.
 func (r *Run) Close(context.Context) diag.List {
 	if err := r.session.Unlock(); err != nil {
 		return diag.FromError("Error releasing the state lock", err)
@@ -289,9 +301,11 @@ type PlanOptions struct {
 	Strict bool
 	// Import takes over one object, as the command of that name does.
 	Import *Import
-	// Variables are the root input variables as given; config.Values of files and options are made into these by the caller.
+	// Variables are the root input variables as given; config.Values of files and options are made into these by the
+	// caller.
 	Variables map[string]cty.Value
-	// VariableRanges tells where values were written, for the messages of validations; others are about the declaration.
+	// VariableRanges tells where values were written, for the messages of validations; others are about the
+	// declaration.
 	VariableRanges map[string]hcl.Range
 	// StandIns answer in place of some providers and modules; nil usually.
 	StandIns StandIns
@@ -302,7 +316,8 @@ type PlanOptions struct {
 // Import is one object to take over.
 type Import = planning.Import
 
-// Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got, marked as errored.
+// Plan compares the configuration with the state and the world. The plan comes with errors too, as far as it got,
+// marked as errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags diag.List) {
 	p := r.project
 	prog, diags := p.prepare()
@@ -330,9 +345,12 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (out *plan.Plan, diags di
 		exclude = r.openCreations()
 	}
 	out, more := planning.Run(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Exclude: exclude, ForceReplace: o.ForceReplace, Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables, VariableRanges: o.VariableRanges,
-		Functions: functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
-		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now, Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
+		Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Exclude: exclude, ForceReplace: o.ForceReplace,
+		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Variables: o.Variables,
+		VariableRanges: o.VariableRanges,
+		Functions:      functions, StandIns: o.StandIns, Walked: o.Scope.walked(functions.Table),
+		Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Now: now,
+		Events: p.opts.Events, Secrets: p.secrets, DeposedKey: deposedKey,
 	})
 	diags = diags.Extend(more)
 	if out != nil {
@@ -355,11 +373,12 @@ func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	return diags.Extend(p.validate(ctx, prog, pool))
 }
 
-// validate finds all that is wrong with the configuration itself. Planning starts with it, so that mistakes come together and before anything is
-// read or asked; what it warns of, planning warns of again with values.
+// validate finds all that is wrong with the configuration itself. Planning starts with it, so that mistakes come
+// together and before anything is read or asked; what it warns of, planning warns of again with values.
 func (p *Project) validate(ctx context.Context, prog *eval.Program, pool *host.Pool) diag.List {
 	return planning.Validate(ctx, prog, pool, planning.Options{
-		Functions: p.functions(ctx, funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir, Parallelism: p.opts.Parallelism, Secrets: p.secrets,
+		Functions: p.functions(ctx, funcs.Options{Pure: true}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
+		Parallelism: p.opts.Parallelism, Secrets: p.secrets,
 	})
 }
 
@@ -380,8 +399,8 @@ func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]pl
 	return out
 }
 
-// until gives a context that also ends when the lock is lost. Its end asks the pool's providers to end what they can without harm, so
-// that nobody waits for a program that only reads. The caller must call the function returned.
+// until returns a context that also ends when the lock is lost. Its end asks the pool's providers to end what they can
+// without harm, so that nobody waits for a program that only reads. The caller must call the function returned.
 func (r *Run) until(ctx context.Context, pool *host.Pool) (context.Context, func()) {
 	both, cancel := context.WithCancelCause(ctx)
 	lost := context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })

@@ -15,11 +15,12 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// tangle is a random configuration in two versions. The creation of some objects of the first is interrupted; the second changes
-// everything. What may be done then is a question of reachability, which the model answers.
+// tangle is a random configuration in two versions. The creation of some objects of the first is interrupted; the
+// second changes everything. What may be done then is a question of reachability, which the model answers.
 type tangle struct {
 	nodes []*knot
-	// module p and q, in instances x and y; the p of x may be interrupted. The module depends on a node, and a node on it.
+	// module p and q, in instances x and y; the p of x may be interrupted. The module depends on a node, and a node on
+	// it.
 	module, lostInside bool
 	in, out            int // -1: none
 }
@@ -110,7 +111,8 @@ func (t *tangle) text(second bool) (root, module string) {
 				behave = `count.index == 1 ? tomap(` + lost + `) : tomap({})`
 			}
 		}
-		fmt.Fprintf(&b, "resource \"world_object\" %q {\n%s  name   = %q\n  value  = \"%s-${join(\",\", flatten(%s))}\"\n  behave = %s\n}\n", k.name, count, name, version, list, behave)
+		fmt.Fprintf(&b, "resource \"world_object\" %q {\n%s  name   = %q\n  value  = \"%s-${join(\",\", "+
+			"flatten(%s))}\"\n  behave = %s\n}\n", k.name, count, name, version, list, behave)
 		value := "world_object." + k.name + ".value"
 		if k.counted {
 			value = "world_object." + k.name + "[0].value"
@@ -130,7 +132,8 @@ func (t *tangle) text(second bool) (root, module string) {
 		if t.lostInside && !second {
 			half = `each.key == "x" ? tomap(` + lost + `) : tomap({})`
 		}
-		fmt.Fprintf(&b, "module \"m\" {\n  source   = \"./m\"\n  for_each = toset([\"x\", \"y\"])\n  in       = \"%s-${%s}\"\n  key      = each.key\n  behave   = %s\n}\n", version, in, half)
+		fmt.Fprintf(&b, "module \"m\" {\n  source   = \"./m\"\n  for_each = toset([\"x\", \"y\"])\n  in       = "+
+			"\"%s-${%s}\"\n  key      = each.key\n  behave   = %s\n}\n", version, in, half)
 	}
 	return b.String(), `variable "in" {}
 variable "key" {}
@@ -170,7 +173,7 @@ func (t *tangle) held() []bool {
 // moduleHeld reports whether what the module depends on is held.
 func (t *tangle) moduleHeld() bool { return t.module && t.in >= 0 && t.held()[t.in] }
 
-// wanted gives what may happen to objects in the second version.
+// wanted returns what may happen to objects in the second version.
 func (t *tangle) wanted(destroy bool) []string {
 	var list []string
 	held := t.held()
@@ -253,7 +256,8 @@ func (t *tangle) interrupt(test *testing.T) *scene {
 	root, module := t.text(false)
 	if t.module {
 		s.file("m/main.tf", worldHeader+module)
-		s.file(".terraform/modules/modules.json", `{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"m","Source":"./m","Dir":"m"}]}`)
+		s.file(".terraform/modules/modules.json",
+			`{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"m","Source":"./m","Dir":"m"}]}`)
 	}
 	_, _, diags := s.run(root, false, engine.PlanOptions{})
 	if diags.HasErrors() != t.interrupted() {
@@ -282,7 +286,8 @@ func TestAnInterruptedCreationHoldsExactlyWhatDependsOnIt(t *testing.T) {
 			got := s.happened(from)
 			slices.Sort(got)
 			if want := tangle.wanted(false); !slices.Equal(got, want) {
-				t.Errorf("got:\n%s\nwant:\n%s\nleft out: %v\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), p.LeftOut, root)
+				t.Errorf("got:\n%s\nwant:\n%s\nleft out: %v\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"),
+					p.LeftOut, root)
 			}
 			held := tangle.held()
 			if tangle.moduleHeld() && tangle.out >= 0 {
@@ -292,7 +297,8 @@ func TestAnInterruptedCreationHoldsExactlyWhatDependsOnIt(t *testing.T) {
 				name := "o_" + k.name
 				o := st.Output(name)
 				switch {
-				case held[i] && (before[name] == "") != (o == nil), held[i] && o != nil && o.Value.AsString() != before[name]:
+				case held[i] && (before[name] == "") != (o == nil), held[i] && o != nil &&
+					o.Value.AsString() != before[name]:
 					t.Errorf("%s is held, and its stored value changed from %q to %v", name, before[name], o)
 				case !held[i] && !k.leave && (o == nil || !strings.HasPrefix(o.Value.AsString(), "v2")):
 					t.Errorf("%s was not stored: %v", name, o)
@@ -322,7 +328,8 @@ func TestDestroyKeepsWhatAnInterruptedCreationNeeds(t *testing.T) {
 			got := s.happened(from)
 			slices.Sort(got)
 			if want := tangle.wanted(true); !slices.Equal(got, want) {
-				t.Errorf("got:\n%s\nwant:\n%s\nleft out: %v\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), p.LeftOut, root)
+				t.Errorf("got:\n%s\nwant:\n%s\nleft out: %v\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"),
+					p.LeftOut, root)
 			}
 		})
 	}
@@ -340,7 +347,7 @@ func (s *scene) file(name, text string) {
 	}
 }
 
-// outputs gives the stored output values that are text.
+// outputs returns the stored output values that are text.
 func (s *scene) outputs() map[string]string {
 	s.t.Helper()
 	_, st, diags := s.run("", true, engine.PlanOptions{Mode: plan.RefreshOnly, SkipRefresh: true})
@@ -375,7 +382,8 @@ output "free" { value = world_object.free.value }
 func interruptedScene(t *testing.T) *scene {
 	t.Helper()
 	s := newScene(t)
-	if _, _, diags := s.run(fmt.Sprintf(heldConfig, `half = "lost"`, "old"), false, engine.PlanOptions{}); !diags.HasErrors() {
+	if _, _, diags := s.run(fmt.Sprintf(heldConfig, `half = "lost"`, "old"), false,
+		engine.PlanOptions{}); !diags.HasErrors() {
 		t.Fatal("nothing was interrupted")
 	}
 	return s
@@ -399,11 +407,14 @@ func TestThePlanNamesWhatItLeavesOut(t *testing.T) {
 	for _, l := range p.LeftOut {
 		left[l.Address] = l.Why()
 	}
-	want := map[string]string{"world_object.a": "left alone", "world_object.b": "depends on world_object.a", "output.a": "depends on world_object.a"}
+	want := map[string]string{"world_object.a": "left alone", "world_object.b": "depends on world_object.a",
+		"output.a": "depends on world_object.a"}
 	if !maps.Equal(left, want) || p.Complete {
 		t.Errorf("left out %v, complete %v", left, p.Complete)
 	}
-	if got := summaries(diags); !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "Plan leaves out") }) {
+	if got := summaries(diags); !slices.ContainsFunc(got, func(s string) bool {
+		return strings.Contains(s, "Plan leaves out")
+	}) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// fickle is a provider with functions: tell gives what it was told before, with each call its number, moving gives the number of the phase.
+// fickle is a provider with functions: tell gives what it was told before, with each call its number, moving gives the
+// number of the phase.
 type fickle struct {
 	provider.Base
 	calls, phase *atomic.Int64
@@ -59,7 +60,8 @@ const fickleHeader = `terraform {
 `
 
 // fickleRun plans in one phase and applies, in the same run or from a saved plan, in the next.
-func fickleRun(t *testing.T, config string, saved bool) (planned, applied diag.List, outputs map[string]string, made []string) {
+func fickleRun(t *testing.T, config string, saved bool) (planned, applied diag.List, outputs map[string]string,
+	made []string) {
 	t.Helper()
 	dir := t.TempDir()
 	w, err := world.Open(filepath.Join(dir, "world"))
@@ -76,10 +78,11 @@ func fickleRun(t *testing.T, config string, saved bool) (planned, applied diag.L
 		t.Fatal(err)
 	}
 	open := func(dir string) (*engine.Project, *engine.Run) {
-		project, diags := engine.Load(t.Context(), engine.Options{Dir: dir, Providers: map[addr.Provider]provider.Factory{
-			world.Addr(): world.Factory(world.Options{Dir: filepath.Join(dir, "world")}),
-			source:       func(context.Context) (provider.Provider, error) { return f, nil },
-		}})
+		project, diags := engine.Load(t.Context(), engine.Options{
+			Dir: dir, Providers: map[addr.Provider]provider.Factory{
+				world.Addr(): world.Factory(world.Options{Dir: filepath.Join(dir, "world")}),
+				source:       func(context.Context) (provider.Provider, error) { return f, nil },
+			}})
 		if diags.HasErrors() {
 			t.Fatal(diags.Err())
 		}
@@ -114,7 +117,7 @@ func fickleRun(t *testing.T, config string, saved bool) (planned, applied diag.L
 	return planned, applied, outputs, made
 }
 
-// throughFile gives a plan as it is after it was saved.
+// throughFile returns a plan as it is after it was saved.
 func throughFile(t *testing.T, p *plan.Plan) *plan.Plan {
 	t.Helper()
 	var file bytes.Buffer
@@ -144,12 +147,15 @@ output "steady" { value = provider::fickle::steady("s") }
 		{name: "twice in a plan", planFails: true, config: `
 resource "world_object" "a" { name = provider::fickle::counting("x") }
 output "o" { value = provider::fickle::counting("x") }`},
-		{name: "in a resource", applyFails: true, made: both[1:], config: `resource "world_object" "a" { name = provider::fickle::moving("x") }`},
-		{name: "in an output", applyFails: true, made: both[1:], config: `output "o" { value = provider::fickle::moving("x") }`},
+		{name: "in a resource", applyFails: true, made: both[1:],
+			config: `resource "world_object" "a" { name = provider::fickle::moving("x") }`},
+		{name: "in an output", applyFails: true, made: both[1:],
+			config: `output "o" { value = provider::fickle::moving("x") }`},
 		{name: "in a local value", applyFails: true, made: both[1:], config: `
 locals { l = provider::fickle::moving("x") }
 resource "world_object" "a" { name = local.l }`},
-		{name: "sensitive", applyFails: true, made: both[1:], config: `resource "world_object" "a" { name = provider::fickle::moving(sensitive("hush-hush")) }`},
+		{name: "sensitive", applyFails: true, made: both[1:],
+			config: `resource "world_object" "a" { name = provider::fickle::moving(sensitive("hush-hush")) }`},
 		{name: "arguments that are not known", made: both, config: `
 resource "world_object" "a" { name = provider::fickle::moving(world_object.steady.id) }`},
 		{name: "arguments of a provider block", made: both, config: `
@@ -183,7 +189,8 @@ resource "world_object" "a" { name = "a" }`},
 func wantInconsistent(t *testing.T, diags diag.List) {
 	t.Helper()
 	for _, d := range diags {
-		if d.Severity == diag.Error && !strings.Contains(d.Detail, "inconsistent result") || strings.Contains(d.Detail, "hush-hush") {
+		if d.Severity == diag.Error && !strings.Contains(d.Detail, "inconsistent result") ||
+			strings.Contains(d.Detail, "hush-hush") {
 			t.Errorf("got %s: %s", d.Summary, d.Detail)
 		}
 	}

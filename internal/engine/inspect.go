@@ -13,15 +13,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// WithStore gives the same project with another store: for callers that choose it by what the configuration says.
+// WithStore returns the same project with another store: for callers that choose it by what the configuration says.
 func (p *Project) WithStore(s state.Store) *Project {
 	c := *p
 	c.store = s
 	return &c
 }
 
-// WithProviders gives the same project with more providers, which come before the built-in ones: for callers that choose them by what the
-// configuration needs. It must be called before anything is asked of a provider.
+// WithProviders returns the same project with more providers, which come before the built-in ones: for callers that
+// choose them by what the configuration needs. It must be called before anything is asked of a provider.
 func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Project {
 	c := *p
 	c.opts.Providers = maps.Clone(p.opts.Providers)
@@ -36,7 +36,8 @@ func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Projec
 // Redact takes out of a text, such as what a provider writes to its log, what the project knows to be secret by now.
 func (p *Project) Redact(text string) string { return p.secrets.Redact(text) }
 
-// Dependencies gives everything that the configuration declares, and for each the numbers of what it depends on directly.
+// Dependencies returns everything that the configuration declares, and for each the numbers of what it depends on
+// directly.
 func (p *Project) Dependencies() (slots []*eval.Slot, edges [][]int, diags diag.List) {
 	prog, diags := p.prepare()
 	if diags.HasErrors() {
@@ -54,8 +55,8 @@ func BuiltInProviders() []string {
 // LockProblem words why the lock of a state could not be had.
 func LockProblem(err error) diag.List { return lockFailed(err) }
 
-// Schemas returns the schemas of all providers that the configuration, a state and changes mention, as far as they can be had: documents do
-// without the others.
+// Schemas returns the schemas of all providers that the configuration, a state and changes mention, as far as they can
+// be had: documents do without the others.
 func (p *Project) Schemas(s *state.State, changes ...*plan.Change) tfjson.Schemas {
 	out := tfjson.Schemas{}
 	add := func(a addr.Provider) {

@@ -64,7 +64,8 @@ type Installation struct {
 }
 
 // InstallProviders makes every provider that a configuration and a state need available.
-func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config, o ProviderOptions) (*Installation, diag.List) {
+func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config, o ProviderOptions) (*Installation,
+	diag.List) {
 	out := &Installation{}
 	var diags, more diag.List
 	if out.Before, diags = lockfile.Load(s.dir()); diags.HasErrors() {
@@ -97,21 +98,26 @@ func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config,
 	}
 	out.Result, more = plugins.Install(ctx, plugins.Options{
 		Wanted: out.Wanted, Locked: out.Before, Folder: s.PluginFolder(), Sources: sources,
-		Cache: packages.Folder{Dir: out.Settings.PluginCacheDir}, CacheUnlocked: out.Settings.PluginCacheMayBreakLockFile,
-		Overrides: Uninstalled(out.Settings), BuiltIn: BuiltIn, Upgrade: o.Upgrade,
+		Cache:         packages.Folder{Dir: out.Settings.PluginCacheDir},
+		CacheUnlocked: out.Settings.PluginCacheMayBreakLockFile,
+		Overrides:     Uninstalled(out.Settings), BuiltIn: BuiltIn, Upgrade: o.Upgrade,
 		Elsewhere: func(p addr.Provider) bool { _, runs := attached[p]; return runs || o.Own[p] != nil },
 		Progress:  o.Progress,
 	})
 	return out, diags.Extend(more)
 }
 
-// versionsOfBuiltin refuses constraints of providers that have no version but that of the program which they are part of.
+// versionsOfBuiltin refuses constraints of providers that have no version but that of the program which they are part
+// of.
 func versionsOfBuiltin(wanted plugins.Wanted) (diags diag.List) {
-	sorted := slices.SortedFunc(maps.Keys(wanted), func(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) })
+	sorted := slices.SortedFunc(maps.Keys(wanted), func(a, b addr.Provider) int {
+		return strings.Compare(a.String(), b.String())
+	})
 	for _, p := range sorted {
 		if p.IsBuiltin() && !wanted[p].IsEmpty() {
 			diags = diags.Errorf(nil, "Invalid dependency on built-in provider",
-				"%s is part of this program and has no version of its own, but the configuration asks for %q. Remove the version constraint.",
+				"%s is part of this program and has no version of its own, but the configuration asks for %q. Remove "+
+					"the version constraint.",
 				p.ForDisplay(), wanted[p])
 		}
 	}
@@ -126,9 +132,9 @@ type InstallOptions struct {
 	Own map[addr.Provider]provider.Factory
 }
 
-// Install makes ready what the configuration in the working directory needs, as the command init does without questions: the record of its
-// backend, its modules, its providers and the lock file. A backend block that is another one than the recorded one is refused: somebody has to
-// say what becomes of the state.
+// Install makes ready what the configuration in the working directory needs, as the command init does without
+// questions: the record of its backend, its modules, its providers and the lock file. A backend block that is another
+// one than the recorded one is refused: somebody has to say what becomes of the state.
 func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.List {
 	root, diags := s.RootModule(ctx)
 	if diags.HasErrors() {
@@ -137,10 +143,12 @@ func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.Lis
 	if diags = diags.Extend(s.recordNewBackend(root.Root)); diags.HasErrors() {
 		return diags
 	}
-	if diags = diags.Extend(s.InstallModules(ctx, ModuleOptions{Upgrade: how.Upgrade, Progress: how.Progress})); diags.HasErrors() {
+	if diags = diags.Extend(
+		s.InstallModules(ctx, ModuleOptions{Upgrade: how.Upgrade, Progress: how.Progress})); diags.HasErrors() {
 		return diags
 	}
-	cfg, diags := config.Load(ctx, config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: state.LanguageVersion})
+	cfg, diags := config.Load(ctx, config.Options{Dir: s.dir(), DataDir: s.DataDir(),
+		LanguageVersion: state.LanguageVersion})
 	if diags.HasErrors() {
 		return diags
 	}

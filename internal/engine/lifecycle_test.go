@@ -53,7 +53,8 @@ func (s *scene) run(config string, planOnly bool, options engine.PlanOptions) (*
 	}
 	events := make(chan event.Event, 10000)
 	project, diags := engine.Load(context.Background(), engine.Options{
-		Dir: s.dir, Providers: map[addr.Provider]provider.Factory{world.Addr(): world.Factory(world.Options{Dir: filepath.Join(s.dir, "world")})},
+		Dir: s.dir, Providers: map[addr.Provider]provider.Factory{
+			world.Addr(): world.Factory(world.Options{Dir: filepath.Join(s.dir, "world")})},
 		Events: event.Func(func(e event.Event) { events <- e }),
 	})
 	if diags.HasErrors() {
@@ -151,12 +152,16 @@ resource "world_object" "free" {
 	s.apply(config)
 	got := s.happened(0)
 	inOrder(t, got, "OPENED l", "CLOSED l", "OPENED l", "CREATED user", "CLOSED l", "CREATED free")
-	inOrder(t, got, "OPENED second-token-of-l", "CLOSED second-token-of-l", "OPENED second-token-of-l", "CLOSED second-token-of-l")
+	inOrder(t, got, "OPENED second-token-of-l", "CLOSED second-token-of-l", "OPENED second-token-of-l",
+		"CLOSED second-token-of-l")
 	if text := s.stateText(); strings.Contains(text, "token-of") || strings.Contains(text, `"type": "world_lease"`) {
 		t.Errorf("the state knows of the lease:\n%s", text)
 	}
 	all, err := s.world.Exists()
-	if err != nil || !slices.ContainsFunc(all, func(o world.Object) bool { return o.Name == "user" && o.Password == "token-of-l" }) {
+	if err != nil || !slices.ContainsFunc(all, func(o world.Object) bool {
+		return o.Name == "user" &&
+			o.Password == "token-of-l"
+	}) {
 		t.Errorf("the token did not reach the object: %+v (%v)", all, err)
 	}
 	p, _, diags := s.run(config, true, engine.PlanOptions{})
@@ -323,7 +328,8 @@ func TestEphemeralEventsNameTheObject(t *testing.T) {
 func TestWriteOnlyValuesReachTheProviderAndNothingElse(t *testing.T) {
 	s := newScene(t)
 	config := func(password string) string {
-		return "resource \"world_object\" \"a\" {\n  name     = \"a\"\n  value = \"v-" + password[:2] + "\"\n password = \"" + password + "\"\n}\n"
+		return "resource \"world_object\" \"a\" {\n  name     = \"a\"\n  value = \"v-" + password[:2] +
+			"\"\n password = \"" + password + "\"\n}\n"
 	}
 	for _, password := range []string{"hush-hush", "pst-pst"} {
 		p, _, diags := s.run(config(password), false, engine.PlanOptions{})
@@ -363,7 +369,8 @@ resource "world_object" "a" {
 		}
 	}
 	p, _, diags := s.run(strings.ReplaceAll(config, "VALUE", "three"), true, engine.PlanOptions{})
-	if diags.HasErrors() || len(p.Changes) != 1 || p.Changes[0].BeforeIdentity.GetAttr("id").AsString() != "a-1" || !p.Changes[0].AfterIdentity.IsWhollyKnown() {
+	if diags.HasErrors() || len(p.Changes) != 1 || p.Changes[0].BeforeIdentity.GetAttr("id").AsString() != "a-1" ||
+		!p.Changes[0].AfterIdentity.IsWhollyKnown() {
 		t.Errorf("planned: %+v (%v)", p.Changes, diags.Err())
 	}
 }

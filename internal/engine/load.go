@@ -35,8 +35,8 @@ type LoadOptions struct {
 	NoPlugins     bool // look at the configuration alone: installed providers need not be there
 	// Terse leaves out the warning of providers under development, for commands whose output other programs read.
 	Terse bool
-	// Store, Providers and Functions are the caller's own: in place of the backend's store, before all other providers, and beside the functions
-	// of the language.
+	// Store, Providers and Functions are the caller's own: in place of the backend's store, before all other providers,
+	// and beside the functions of the language.
 	Store     state.Store
 	Providers map[addr.Provider]provider.Factory
 	Functions map[string]function.Function
@@ -82,12 +82,14 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (*Project, diag.
 	}
 	options := Options{
 		Dir: cmp.Or(o.Dir, s.dir()), DataDir: s.DataDir(), OriginalDir: s.StartDir, Workspace: name,
-		Parallelism: max(o.Parallelism, 0), Events: o.Events, Abort: o.Abort, Module: o.Module, RootProviders: o.RootProviders,
-		MayRead: s.MayRead, Functions: o.Functions,
+		Parallelism: max(o.Parallelism, 0), Events: o.Events, Abort: o.Abort, Module: o.Module,
+		RootProviders: o.RootProviders,
+		MayRead:       s.MayRead, Functions: o.Functions,
 	}
 	s.Settings() // once, here: MayRead is called from everywhere
 	if o.Saved != nil {
-		options.Config, options.DataDir = o.Saved.Config, "" // a saved configuration has its manifest under the default name
+		// a saved configuration has its manifest under the default name
+		options.Config, options.DataDir = o.Saved.Config, ""
 	}
 	project, diags := Load(ctx, options)
 	if project == nil || diags.HasErrors() || o.NoPlugins {
@@ -105,7 +107,9 @@ func checkFunctions(own map[string]function.Function) (diags diag.List) {
 	table := funcs.Table(funcs.Options{})
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		if _, taken := table[name]; taken {
-			diags = diags.Errorf(nil, "Function exists already", "The program gives a function named %q, which is one of the language's own. Give it another name.", name)
+			diags = diags.Errorf(nil, "Function exists already",
+				"The program gives a function named %q, which is one of the language's own. Give it another name.",
+				name)
 		}
 	}
 	return diags

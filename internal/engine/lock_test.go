@@ -14,7 +14,8 @@ import (
 // A folder that cannot be written says what has to be possible there, not only which call failed.
 func TestReadOnlyFolderSaysWhatToDo(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(`resource "terraform_data" "a" {}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(`resource "terraform_data" "a" {}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(dir, 0o500); err != nil {
@@ -30,7 +31,8 @@ func TestReadOnlyFolderSaysWhatToDo(t *testing.T) {
 		t.Fatal(diags.Err())
 	}
 	defer project.Close()
-	if _, diags = project.Open(t.Context(), engine.OpenOptions{}); !diags.HasErrors() || !strings.Contains(diags[0].Detail, "-lock=false") {
+	if _, diags = project.Open(t.Context(), engine.OpenOptions{}); !diags.HasErrors() ||
+		!strings.Contains(diags[0].Detail, "-lock=false") {
 		t.Errorf("a folder without the right to write gave %v", diags)
 	}
 }
@@ -38,7 +40,8 @@ func TestReadOnlyFolderSaysWhatToDo(t *testing.T) {
 // A plan without the lock is possible while another run writes; what wants to write is refused, lock or not.
 func TestReadingWithoutALockBesideARunThatWrites(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(`resource "terraform_data" "a" {}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(`resource "terraform_data" "a" {}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	project, diags := engine.Load(t.Context(), engine.Options{Dir: dir})
@@ -64,7 +67,8 @@ func TestReadingWithoutALockBesideARunThatWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := journal.Intent(state.Intent{ID: "1", Object: addr.Object{Instance: other}, Action: "create", Provider: builtin}); err != nil {
+	if err := journal.Intent(state.Intent{ID: "1", Object: addr.Object{Instance: other}, Action: "create",
+		Provider: builtin}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -78,7 +82,8 @@ func TestReadingWithoutALockBesideARunThatWrites(t *testing.T) {
 	defer reader.Close(t.Context())
 	p, diags := reader.Plan(t.Context(), engine.PlanOptions{})
 	if len(diags) > 0 || len(p.Changes) != 1 {
-		t.Errorf("got a plan of %d changes with %v; want one change, and no word of what the other run is doing now", len(p.Changes), diags)
+		t.Errorf("got a plan of %d changes with %v; want one change, and no word of what the other run is doing now",
+			len(p.Changes), diags)
 	}
 	if err := reader.Session().Write(t.Context(), writer.State()); err == nil {
 		t.Error("the reader could write")

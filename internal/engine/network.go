@@ -21,7 +21,8 @@ func (s *Surroundings) Web() *web.Client {
 	tokens := &credentials.Source{Settings: set, Environ: s.Environ, HelperDirs: s.SettingsEnvironment().HelperDirs()}
 	s.web = web.New(web.Options{
 		Credentials: tokens.Token, Services: set.Hosts,
-		Agent:   strings.TrimSpace(cmp.Or(s.Title, "Tombolo") + " " + strings.TrimSpace(s.Getenv("TF_APPEND_USER_AGENT"))),
+		Agent: strings.TrimSpace(cmp.Or(s.Title, "Tombolo") + " " +
+			strings.TrimSpace(s.Getenv("TF_APPEND_USER_AGENT"))),
 		Retries: s.number("TF_REGISTRY_DISCOVERY_RETRY", defaultRetries),
 		Timeout: time.Duration(s.number("TF_REGISTRY_CLIENT_TIMEOUT", 0)) * time.Second, // the default is the client's
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// BuiltIn tells whether this program serves a provider itself when no plugin of it is installed.
+// BuiltIn reports whether this program serves a provider itself when no plugin of it is installed.
 func BuiltIn(p addr.Provider) bool {
 	return slices.ContainsFunc(BuiltInProviders(), func(source string) bool {
 		own, err := addr.ParseProvider(source)
@@ -27,7 +27,7 @@ func BuiltIn(p addr.Provider) bool {
 	})
 }
 
-// Wanted gives what the modules of a configuration ask of each provider, together.
+// Wanted returns what the modules of a configuration ask of each provider, together.
 func Wanted(cfg *config.Config) (plugins.Wanted, diag.List) {
 	wanted := plugins.Wanted{}
 	var diags diag.List
@@ -41,14 +41,15 @@ func Wanted(cfg *config.Config) (plugins.Wanted, diag.List) {
 	return wanted, diags
 }
 
-// WantedBy gives what one module asks: by its requirements, its provider blocks, and what its resources imply.
+// WantedBy returns what one module asks: by its requirements, its provider blocks, and what its resources imply.
 func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 	wanted := plugins.Wanted{}
 	var diags diag.List
 	add := func(p addr.Provider, v config.VersionConstraint) {
 		c, err := require.Parse(v.Text)
 		if err != nil {
-			diags = diags.Errorf(&v.Range, "Invalid version constraint", "The version constraint of provider %s cannot be used: %s.", p.ForDisplay(), err)
+			diags = diags.Errorf(&v.Range, "Invalid version constraint",
+				"The version constraint of provider %s cannot be used: %s.", p.ForDisplay(), err)
 		}
 		wanted[p] = wanted[p].And(c)
 	}
@@ -82,9 +83,11 @@ type PluginOptions struct {
 	Own map[addr.Provider]provider.Factory
 }
 
-// Plugins returns the providers of a configuration, and of everything that is locked, that are programs of their own. One that runs already goes
-// before a program provider in its folder, that before one under development, and that before what init installed.
-func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOptions) (map[addr.Provider]provider.Factory, diag.List) {
+// Plugins returns the providers of a configuration, and of everything that is locked, that are programs of their own.
+// One that runs already goes before a program provider in its folder, that before one under development, and that
+// before what init installed.
+func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOptions) (
+	map[addr.Provider]provider.Factory, diag.List) {
 	wanted, diags := Wanted(project.Config())
 	set, more := s.Settings()
 	diags = diags.Extend(more.OnlyErrors())
@@ -101,7 +104,8 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 		}
 	}
 	programs, more := plugins.Ready(ctx, plugins.ReadyOptions{
-		Wanted: wanted, Locked: locked, Folder: s.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn, Each: o.Each,
+		Wanted: wanted, Locked: locked, Folder: s.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn,
+		Each: o.Each,
 		Elsewhere: func(p addr.Provider) bool {
 			_, runs := attached[p]
 			return runs || o.Own[p] != nil || ProgramProviders(set)[p] != ""
@@ -110,14 +114,16 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	diags = diags.Extend(misaddressed(misspelt(more, wanted), wanted, ProgramProviders(set)))
 	if !o.Terse {
 		diags = diags.Extend(OverrideWarning(set, wanted,
-			"They need not behave as any released version does, and what they write to the state may be unreadable for one."))
+			"They need not behave as any released version does, and what they write to the state may be unreadable "+
+				"for one."))
 	}
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := logOrDiscard(s.ProviderLog)
 	for p, program := range programs {
 		plugin := host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact, Plain: s.PlainPlugins()}
 		if why := set.PlanPrograms.Refusal(p, nil); why != nil {
-			// A packaged program provider keeps to it (package pack/generic); any other plugin does not know the variable.
+			// A packaged program provider keeps to it (package pack/generic); any other plugin does not know the
+			// variable.
 			plugin.Env = append(os.Environ(), "TOMBOLO_PLAN_REFUSED="+why.Error())
 		}
 		out[p] = plugin.Factory()
@@ -141,8 +147,8 @@ func (s *Surroundings) Reattached() (map[addr.Provider]host.Reattachment, diag.L
 	return attached, nil
 }
 
-// misspelt adds to problems with providers the names that were probably meant: a misspelt type of a resource asks for a provider that
-// nobody has heard of.
+// misspelt adds to problems with providers the names that were probably meant: a misspelt type of a resource asks for a
+// provider that nobody has heard of.
 func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 	if !diags.HasErrors() {
 		return diags
@@ -167,8 +173,8 @@ func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 	return diags
 }
 
-// misaddressed adds to problems with providers the folders that were probably meant: those of a provider with the same type, or nearly the same
-// address, that nothing asks for.
+// misaddressed adds to problems with providers the folders that were probably meant: those of a provider with the same
+// type, or nearly the same address, that nothing asks for.
 func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provider]string) diag.List {
 	for _, given := range SortedProviders(folders) {
 		if _, used := wanted[given]; used {
@@ -180,7 +186,8 @@ func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provi
 			}
 			for _, d := range diags {
 				if d.Severity == diag.Error && strings.Contains(d.Detail, p.String()+":") {
-					d.Detail += fmt.Sprintf("\n\nA program provider in %s is called %s, which nothing asks for. If it is the one, call it %s in %s, or in the CLI configuration.",
+					d.Detail += fmt.Sprintf("\n\nA program provider in %s is called %s, which nothing asks for. If "+
+						"it is the one, call it %s in %s, or in the CLI configuration.",
 						folders[given], given, p, settings.ProgramsVariable)
 				}
 			}
@@ -211,7 +218,8 @@ func listed(folders map[addr.Provider]string, wanted plugins.Wanted) string {
 	return strings.Join(list, "\n")
 }
 
-// ProgramProviders gives the folders of providers that are used straight from there. One that is under development goes before.
+// ProgramProviders returns the folders of providers that are used straight from there. One that is under development
+// goes before.
 func ProgramProviders(set *settings.Settings) map[addr.Provider]string {
 	out := maps.Clone(set.ProgramProviders)
 	for p := range set.DevOverrides {
@@ -220,7 +228,7 @@ func ProgramProviders(set *settings.Settings) map[addr.Provider]string {
 	return out
 }
 
-// Uninstalled gives the folders of all providers that nothing is installed of.
+// Uninstalled returns the folders of all providers that nothing is installed of.
 func Uninstalled(set *settings.Settings) map[addr.Provider]string {
 	out := maps.Clone(set.DevOverrides)
 	if out == nil {
@@ -237,7 +245,8 @@ func ProgramNote(set *settings.Settings, wanted plugins.Wanted) diag.List {
 		return nil
 	}
 	return diag.List{}.Warnf(nil, "Program providers are used from their folders",
-		"The CLI configuration says where these providers are, so nothing of them is installed and no version is locked:\n%s", list)
+		"The CLI configuration says where these providers are, so nothing of them is installed and no version is "+
+			"locked:\n%s", list)
 }
 
 // Selections returns the version of each provider that the lock file has.
@@ -250,7 +259,9 @@ func (s *Surroundings) Selections() map[string]string {
 	return out
 }
 
-// SortedProviders gives the keys of a set of providers in the order of their addresses.
+// SortedProviders returns the keys of a set of providers in the order of their addresses.
 func SortedProviders[T any](set map[addr.Provider]T) []addr.Provider {
-	return slices.SortedFunc(maps.Keys(set), func(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(set), func(a, b addr.Provider) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }

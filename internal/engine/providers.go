@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// factories gives the providers of the project: those of the options, then the built-in ones.
+// factories returns the providers of the project: those of the options, then the built-in ones.
 func (p *Project) factories() map[addr.Provider]provider.Factory {
 	out := map[addr.Provider]provider.Factory{
 		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) {
@@ -34,7 +34,8 @@ func (p *Project) factories() map[addr.Provider]provider.Factory {
 		if dir == "." {
 			dir = ""
 		}
-		return external.New(external.Options{Dir: dir, Stderr: p.programOutput, MayRead: p.mayRead, Spool: p.answersFolder}), nil
+		return external.New(external.Options{Dir: dir, Stderr: p.programOutput, MayRead: p.mayRead,
+			Spool: p.answersFolder}), nil
 	}
 	for _, source := range []string{"hashicorp/external", "tombolo/external"} {
 		a, err := addr.ParseProvider(source)
@@ -59,16 +60,17 @@ func (p *Project) mayReadOf(of addr.Provider, words []string) error {
 	return p.opts.MayRead(of, words)
 }
 
-// programOutput shows what a program behind the external provider says. What a level 0 data source says is nothing to keep when it
-// succeeds.
+// programOutput shows what a program behind the external provider says. What a level 0 data source says is nothing to
+// keep when it succeeds.
 func (p *Project) programOutput(ctx context.Context, label, line string) {
 	p.opts.Events.Send(event.ProgramOutput{
-		Object: event.ObjectOf(ctx), Label: label, Line: p.secrets.Redact(line), Fleeting: strings.HasPrefix(label, "external "),
+		Object: event.ObjectOf(ctx), Label: label, Line: p.secrets.Redact(line), Fleeting: strings.HasPrefix(label,
+			"external "),
 	})
 }
 
-// ProgramProvider gives the provider whose manifest is in a folder. What its program says under way is sent as events, and to the log what is
-// meant for those who look for mistakes.
+// ProgramProvider returns the provider whose manifest is in a folder. What its program says under way is sent as
+// events, and to the log what is meant for those who look for mistakes.
 func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger) provider.Factory {
 	return func(context.Context) (provider.Provider, error) {
 		m, diags := manifest.Load(p.inDir(dir))
@@ -110,13 +112,14 @@ func localStore(dir string) state.Store {
 	return store.New(localOptions(dir))
 }
 
-// localOptions gives the places of the local store in a working directory.
+// localOptions returns the places of the local store in a working directory.
 func localOptions(dir string) store.Options {
 	if dir == "." {
 		return store.Options{Version: "Tombolo " + Version}
 	}
 	return store.Options{
-		Path: filepath.Join(dir, "terraform.tfstate"), WorkspaceDir: filepath.Join(dir, "terraform.tfstate.d"), Version: "Tombolo " + Version,
+		Path: filepath.Join(dir, "terraform.tfstate"), WorkspaceDir: filepath.Join(dir, "terraform.tfstate.d"),
+		Version: "Tombolo " + Version,
 	}
 }
 
@@ -135,7 +138,8 @@ var readableBackends = map[string]cty.Type{
 }
 
 // remoteState reads a state for terraform_remote_state, whose configuration the provider has checked.
-func (p *Project) remoteState(ctx context.Context, backend, workspace string, config cty.Value) (*state.State, diag.List) {
+func (p *Project) remoteState(ctx context.Context, backend, workspace string, config cty.Value) (*state.State,
+	diag.List) {
 	if backend == "inmem" {
 		return nil, nil // a process has no states in memory before it writes its own
 	}
@@ -153,7 +157,8 @@ func (p *Project) remoteState(ctx context.Context, backend, workspace string, co
 			switch k.AsString() {
 			case "path":
 				if v.AsString() == "" {
-					return nil, diag.List(nil).Errorf(nil, "Invalid local state file path", `The argument "path" must not be empty. Leave it out to read terraform.tfstate in the working directory.`)
+					return nil, diag.List(nil).Errorf(nil, "Invalid local state file path", `The argument "path" `+
+						`must not be empty. Leave it out to read terraform.tfstate in the working directory.`)
 				}
 				options.Path = p.inDir(v.AsString())
 			case "workspace_dir":

@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// readOnly is the session of a run without a lock that only looks, while another run is writing: it has the state as that run has
-// left it so far, and refuses to write.
+// readOnly is the session of a run without a lock that only looks, while another run is writing: it has the state as
+// that run has left it so far, and refuses to write.
 type readOnly struct {
 	ctx      context.Context
 	snapshot state.Snapshot

@@ -19,14 +19,16 @@ import (
 type Recovery struct {
 	// Adopt takes over the object that exists under this id.
 	Adopt string
-	// Retry says that nothing happened: the state stays as it was before the operation, and the next apply does it again.
+	// Retry says that nothing happened: the state stays as it was before the operation, and the next apply does it
+	// again.
 	Retry bool
 	// Forget drops the object from the state, whatever became of it.
 	Forget bool
 }
 
 // Recover resolves everything that an interrupted run left open at an address.
-func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recovery, variables map[string]cty.Value) diag.List {
+func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recovery,
+	variables map[string]cty.Value) diag.List {
 	var diags diag.List
 	var ops []string
 	var open []state.InFlight
@@ -48,7 +50,8 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 		return diags // what the operation came to is known by now, and stored; Open says so
 	}
 	if len(ops) == 0 {
-		return diags.Errorf(nil, "Nothing to recover", "No interrupted operation is known at %s.%s", a, r.openAddresses())
+		return diags.Errorf(nil, "Nothing to recover", "No interrupted operation is known at %s.%s", a,
+			r.openAddresses())
 	}
 	var edits []state.Edit
 	switch {
@@ -89,7 +92,8 @@ func (r *Run) openAddresses() string {
 	return fmt.Sprintf(" Interrupted are: %s.", strings.Join(list, ", "))
 }
 
-func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, intent state.Intent, id string, variables map[string]cty.Value) (edit state.Edit, diags diag.List) {
+func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, intent state.Intent, id string,
+	variables map[string]cty.Value) (edit state.Edit, diags diag.List) {
 	p := r.project
 	prog, diags := p.prepare()
 	if diags.HasErrors() {
@@ -100,19 +104,22 @@ func (r *Run) adopt(ctx context.Context, a addr.AbsResourceInstance, intent stat
 	ctx, done := r.until(ctx, pool)
 	defer done()
 	edit, more := planning.Adopt(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Variables: variables, Functions: p.functions(ctx, funcs.Options{}), Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
+		Variables: variables, Functions: p.functions(ctx, funcs.Options{}), Workspace: p.opts.Workspace,
+		Cwd:         p.opts.OriginalDir,
 		Parallelism: p.opts.Parallelism, Events: p.opts.Events, DeposedKey: deposedKey,
 	}, a, intent.Provider, id, intent.Planned)
 	return edit, diags.Extend(more)
 }
 
-// foldPartial stores what was known early of objects whose creation was cut off: tainted, so that the next apply replaces them.
+// foldPartial stores what was known early of objects whose creation was cut off: tainted, so that the next apply
+// replaces them.
 func (r *Run) foldPartial(ctx context.Context) error {
 	for _, f := range r.Snapshot().InFlight {
 		if f.Partial == nil || r.State().Object(f.Object) != nil {
 			continue
 		}
-		put := state.Edit{Put: &state.PutObject{Addr: f.Object, Provider: f.Provider, Object: f.Partial.WithStatus(state.Tainted)}}
+		put := state.Edit{Put: &state.PutObject{Addr: f.Object, Provider: f.Provider,
+			Object: f.Partial.WithStatus(state.Tainted)}}
 		if err := r.session.Resolve(ctx, []string{f.Token()}, put); err != nil {
 			return fmt.Errorf("record what is known of %s: %w", f.Object, err)
 		}

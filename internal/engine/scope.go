@@ -25,13 +25,13 @@ type Scope struct {
 	table map[string]function.Function
 }
 
-// Assert judges a condition, of which src is the text. It gives nothing when the condition holds. An error that is marked as eval.Failed says
-// that it does not, another one that it cannot be judged.
+// Assert judges a condition, of which src is the text. It gives nothing when the condition holds. An error that is
+// marked as eval.Failed says that it does not, another one that it cannot be judged.
 func (s *Scope) Assert(c *config.Condition, src []byte, beside eval.Beside) diag.List {
 	return s.root.Assert(c, src, s.table, beside)
 }
 
-// Usable tells whether there is anything to evaluate with: a plan that could not begin leaves nothing.
+// Usable reports whether there is anything to evaluate with: a plan that could not begin leaves nothing.
 func (s *Scope) Usable() bool { return s.root != nil }
 
 // Prepare resolves all references of the configuration, so that copies of the project need not.
@@ -40,8 +40,8 @@ func (p *Project) Prepare() diag.List {
 	return diags
 }
 
-// Outputs gives the output values of the root module, marks included. Those that are not among the targets are as the state has them, or null.
-// Others that could not be evaluated are unknown.
+// Outputs returns the output values of the root module, marks included. Those that are not among the targets are as the
+// state has them, or null. Others that could not be evaluated are unknown.
 func (s *Scope) Outputs(current *state.State) map[string]cty.Value {
 	out := s.root.Outputs()
 	for _, name := range s.root.Excluded() {
@@ -56,7 +56,7 @@ func (s *Scope) Outputs(current *state.State) map[string]cty.Value {
 	return out
 }
 
-// walked gives what fills in a scope when a walk has ended; nil for no scope.
+// walked returns what fills in a scope when a walk has ended; nil for no scope.
 func (s *Scope) walked(table map[string]function.Function) func(*eval.Walk) {
 	if s == nil {
 		return nil
@@ -78,7 +78,7 @@ type pool struct {
 	standIns StandIns
 }
 
-// Get gives the provider of a configuration, or what stands in for it.
+// Get returns the provider of a configuration, or what stands in for it.
 func (p *pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List) {
 	if block := p.config.ProviderBlock(a); block == nil || !block.Mock || p.standIns == nil {
 		return p.Pool.Get(ctx, a)

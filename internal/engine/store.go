@@ -13,7 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// StateFiles are files that take the place of the usual ones: where the state is read from, written to, and kept as it was.
+// StateFiles are files that take the place of the usual ones: where the state is read from, written to, and kept as it
+// was.
 type StateFiles struct{ In, Out, Backup string }
 
 // Apply writes the files into the options of a store.
@@ -23,7 +24,8 @@ func (f StateFiles) Apply(o *store.Options) {
 
 // RootModule reads the root module alone: it may say where the state is.
 func (s *Surroundings) RootModule(ctx context.Context) (*config.Config, diag.List) {
-	return config.Load(ctx, config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: state.LanguageVersion, RootOnly: true})
+	return config.Load(ctx, config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: state.LanguageVersion,
+		RootOnly: true})
 }
 
 // StoreOf returns the store that a root module asks for.
@@ -43,7 +45,8 @@ func (s *Surroundings) storeOptions(b *backend.Backend) store.Options {
 	if s.In("") == "" {
 		return o
 	}
-	o.Path, o.WorkspaceDir = s.In(cmp.Or(o.Path, "terraform.tfstate")), s.In(cmp.Or(o.WorkspaceDir, "terraform.tfstate.d"))
+	o.Path, o.WorkspaceDir = s.In(cmp.Or(o.Path, "terraform.tfstate")),
+		s.In(cmp.Or(o.WorkspaceDir, "terraform.tfstate.d"))
 	return o
 }
 
@@ -112,16 +115,24 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 	if err != nil {
 		return nil, diag.FromError("Failed to read the record of the backend", err)
 	}
-	const initially, again = "Backend initialization required, please run \"%s init\"", "Backend initialization required: please run \"%s init\""
+	const initially, again = "Backend initialization required, please run \"%s init\"",
+		"Backend initialization required: please run \"%s init\""
 	switch {
 	case configured == nil && recorded == nil:
 		return nil, nil
 	case configured == nil:
-		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()), "The state was kept where a backend block of the type %q said, and that block is gone. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to the usual place, \"%[2]s init -reconfigure\" starts without it. Nothing was changed.", recorded.Type, s.program())
+		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()), "The state was kept where a backend block "+
+			"of the type %q said, and that block is gone. Put it back, or say what becomes of the state: \"%s init "+
+			"-migrate-state\" copies it to the usual place, \"%[2]s init -reconfigure\" starts without it. Nothing "+
+			"was changed.", recorded.Type, s.program())
 	case recorded == nil:
-		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()), "The configuration has a backend block of the type %q, which was not set up yet. Nothing was changed.", configured.Type)
+		return nil, diags.Errorf(nil, fmt.Sprintf(initially, s.program()),
+			"The configuration has a backend block of the type %q, which was not set up yet. Nothing was changed.",
+			configured.Type)
 	case recorded.Type != configured.Type || recorded.Hash != configured.Hash:
-		return nil, diags.Errorf(nil, fmt.Sprintf(again, s.program()), "The backend block is another one than when it was set up. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to the new place, \"%[1]s init -reconfigure\" starts with what is there. Nothing was changed.", s.program())
+		return nil, diags.Errorf(nil, fmt.Sprintf(again, s.program()), "The backend block is another one than when "+
+			"it was set up. Put it back, or say what becomes of the state: \"%s init -migrate-state\" copies it to "+
+			"the new place, \"%[1]s init -reconfigure\" starts with what is there. Nothing was changed.", s.program())
 	}
 	return recorded, nil // which has the settings that init was given beside the block
 }

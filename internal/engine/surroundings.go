@@ -18,18 +18,19 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Surroundings are what a run takes from outside of its configuration: the working directory with its data folder, the environment, the CLI
-// configuration, and the name of the program. The zero value is the working directory of the process with an empty environment. Methods must
-// not be called concurrently, but for MayRead once Settings was called.
+// Surroundings are what a run takes from outside of its configuration: the working directory with its data folder, the
+// environment, the CLI configuration, and the name of the program. The zero value is the working directory of the
+// process with an empty environment. Methods must not be called concurrently, but for MayRead once Settings was called.
 type Surroundings struct {
-	// Dir is the working directory, with the root module, the lock file, the data folder and the usual place of the state. Empty means that of
-	// the process.
+	// Dir is the working directory, with the root module, the lock file, the data folder and the usual place of the
+	// state. Empty means that of the process.
 	Dir string
 	// StartDir is path.cwd: where the user started the program. Empty means the working directory of the process.
 	StartDir string
 	// Environ is the environment, as os.Environ returns it.
 	Environ []string
-	// Program is the name of the command, for advice on what to run; Title is the same as a name in sentences. Empty means "tombolo".
+	// Program is the name of the command, for advice on what to run; Title is the same as a name in sentences. Empty
+	// means "tombolo".
 	Program, Title string
 	// ProviderLog and CoreLog receive what plugins and the engine log; nil drops it.
 	ProviderLog, CoreLog *slog.Logger
@@ -79,7 +80,8 @@ func (s *Surroundings) program() string {
 	return s.Program
 }
 
-// DataDir returns the folder in which init keeps what it installs, relative to the working directory: TF_DATA_DIR or ".terraform".
+// DataDir returns the folder in which init keeps what it installs, relative to the working directory: TF_DATA_DIR or
+// ".terraform".
 func (s *Surroundings) DataDir() string {
 	if dir := s.Getenv("TF_DATA_DIR"); dir != "" {
 		return dir
@@ -87,8 +89,8 @@ func (s *Surroundings) DataDir() string {
 	return config.DefaultDataDir
 }
 
-// DataBase returns the folder that links in the data folder may not lead out of: the working directory, unless the user has named another place
-// for the data folder.
+// DataBase returns the folder that links in the data folder may not lead out of: the working directory, unless the user
+// has named another place for the data folder.
 func (s *Surroundings) DataBase() string {
 	if dir := s.Getenv("TF_DATA_DIR"); dir != "" {
 		return s.In(dir)
@@ -141,7 +143,8 @@ func (s *Surroundings) Settings() (*settings.Settings, diag.List) {
 	return s.settings, s.problems
 }
 
-// MayRead judges a program that is about to run where nothing is to be changed, as Options.MayRead does, by the CLI configuration.
+// MayRead judges a program that is about to run where nothing is to be changed, as Options.MayRead does, by the CLI
+// configuration.
 func (s *Surroundings) MayRead(p addr.Provider, words []string) error {
 	set, mistakes := s.Settings()
 	if mistakes.HasErrors() { // they are reported where settings are needed

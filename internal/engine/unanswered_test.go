@@ -22,9 +22,10 @@ type vague struct {
 }
 
 func (vague) Schema(context.Context) (*provider.Schema, diag.List) {
-	return &provider.Schema{Resources: map[string]*provider.ResourceType{"vague_thing": {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
-		"name": {Type: cty.String, Required: true},
-	}}}}}, nil
+	return &provider.Schema{Resources: map[string]*provider.ResourceType{
+		"vague_thing": {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
+			"name": {Type: cty.String, Required: true},
+		}}}}}, nil
 }
 
 func (vague) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
@@ -52,8 +53,14 @@ func TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists(t *testing.T) 
 	}{
 		{"as planned", func(v cty.Value) provider.ApplyResponse { return provider.ApplyResponse{State: v} }, 0, 1},
 		{"nothing", func(v cty.Value) provider.ApplyResponse { return provider.ApplyResponse{} }, 1, 1},
-		{"nothing, and an error", func(v cty.Value) provider.ApplyResponse { return provider.ApplyResponse{Diagnostics: failed} }, 1, 1},
-		{"null", func(v cty.Value) provider.ApplyResponse { return provider.ApplyResponse{State: cty.NullVal(v.Type())} }, 1, 1},
+		{"nothing, and an error", func(v cty.Value) provider.ApplyResponse {
+			return provider.ApplyResponse{
+				Diagnostics: failed}
+		}, 1, 1},
+		{"null", func(v cty.Value) provider.ApplyResponse {
+			return provider.ApplyResponse{
+				State: cty.NullVal(v.Type())}
+		}, 1, 1},
 		{"null, legacy", func(v cty.Value) provider.ApplyResponse {
 			return provider.ApplyResponse{State: cty.NullVal(v.Type()), LegacyTypeSystem: true}
 		}, 1, 1},
@@ -69,15 +76,21 @@ func TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists(t *testing.T) 
 		{"unknown, and an error", func(v cty.Value) provider.ApplyResponse {
 			return provider.ApplyResponse{State: cty.UnknownVal(v.Type()), Diagnostics: failed}
 		}, 1, 1},
-		{"unknown of any type", func(v cty.Value) provider.ApplyResponse { return provider.ApplyResponse{State: cty.DynamicVal} }, 1, 1},
-		{"another type", func(v cty.Value) provider.ApplyResponse { return provider.ApplyResponse{State: cty.True} }, 1, 1},
+		{"unknown of any type", func(v cty.Value) provider.ApplyResponse {
+			return provider.ApplyResponse{
+				State: cty.DynamicVal}
+		}, 1, 1},
+		{"another type", func(v cty.Value) provider.ApplyResponse { return provider.ApplyResponse{State: cty.True} }, 1,
+			1},
 		{"partly unknown", func(v cty.Value) provider.ApplyResponse {
-			return provider.ApplyResponse{State: cty.ObjectVal(map[string]cty.Value{"name": cty.UnknownVal(cty.String)})}
+			return provider.ApplyResponse{
+				State: cty.ObjectVal(map[string]cty.Value{"name": cty.UnknownVal(cty.String)})}
 		}, 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, created := t.TempDir(), 0
-			config := "terraform {\n  required_providers {\n    vague = { source = \"tombolo/vague\" }\n  }\n}\nresource \"vague_thing\" \"a\" { name = \"a\" }\n"
+			config := "terraform {\n  required_providers {\n    vague = { source = \"tombolo/vague\" }\n  }\n}\n" +
+				"resource \"vague_thing\" \"a\" { name = \"a\" }\n"
 			if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(config), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -85,11 +98,12 @@ func TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists(t *testing.T) 
 			if err != nil {
 				t.Fatal(err)
 			}
-			project, diags := engine.Load(t.Context(), engine.Options{Dir: dir, Providers: map[addr.Provider]provider.Factory{
-				source: func(context.Context) (provider.Provider, error) {
-					return &vague{created: &created, answer: tt.answer}, nil
-				},
-			}})
+			project, diags := engine.Load(t.Context(), engine.Options{
+				Dir: dir, Providers: map[addr.Provider]provider.Factory{
+					source: func(context.Context) (provider.Provider, error) {
+						return &vague{created: &created, answer: tt.answer}, nil
+					},
+				}})
 			if diags.HasErrors() {
 				t.Fatal(diags.Err())
 			}

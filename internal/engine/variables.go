@@ -7,7 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// VariableOptions say where the values of variables come from, beside the environment and the files of the working directory.
+// VariableOptions say where the values of variables come from, beside the environment and the files of the working
+// directory.
 type VariableOptions struct {
 	// Given are options of the command line, in the order in which they stand there.
 	Given []config.Option
@@ -19,10 +20,11 @@ type VariableOptions struct {
 	Sources func(map[string][]byte)
 }
 
-// Variables collects the values of the variables of a root module, with Terraform's precedence, and checks them: each is declared, fits its
-// type, and none that is required is missing.
+// Variables collects the values of the variables of a root module, with Terraform's precedence, and checks them: each
+// is declared, fits its type, and none that is required is missing.
 func (s *Surroundings) Variables(root *config.Module, o VariableOptions) (config.Values, diag.List) {
-	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles(s.dir()), Environ: s.Environ, Options: o.Given})
+	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles(s.dir()), Environ: s.Environ,
+		Options: o.Given})
 	if o.Sources != nil {
 		o.Sources(sources)
 	}

@@ -1,7 +1,8 @@
 // Package ephemeral keeps ephemeral objects: those that a provider opens for one run, whose values are never stored.
 //
-// Objects opens them, renews each when the provider asked for it, and closes them: one by one when their last user has ended, or all that
-// are left at the end of a run, however it ended. Each open object has one goroutine, which Close awaits.
+// Objects opens them, renews each when the provider asked for it, and closes them: one by one when their last user has
+// ended, or all that are left at the end of a run, however it ended. Each open object has one goroutine, which Close
+// awaits.
 package ephemeral
 
 import (
@@ -22,8 +23,8 @@ import (
 // closing bounds the closing of an object after the run was aborted: what was lent should be given back even then.
 const closing = 10 * time.Second
 
-// An object is not renewed more often than once in shortest, whatever its provider says. One that is overdue as soon as it has been renewed
-// is left alone for longer and longer, up to longest.
+// An object is not renewed more often than once in shortest, whatever its provider says. One that is overdue as soon as
+// it has been renewed is left alone for longer and longer, up to longest.
 const (
 	shortest = time.Second
 	longest  = time.Minute
@@ -54,11 +55,14 @@ type object struct {
 	ended   chan struct{}
 }
 
-// Open opens an object and gives its value: ephemeral as a whole, and sensitive where the schema says so. The diagnostics have no place yet.
-func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block *provider.Block, config cty.Value, client provider.ClientCapabilities) (cty.Value, diag.List) {
+// Open opens an object and gives its value: ephemeral as a whole, and sensitive where the schema says so. The
+// diagnostics have no place yet.
+func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block *provider.Block, config cty.Value,
+	client provider.ClientCapabilities) (cty.Value, diag.List) {
 	var resp provider.OpenEphemeralResponse
 	_ = s.tell(a, event.Open, func() diag.List {
-		resp = prov.OpenEphemeral(s.calls, provider.OpenEphemeralRequest{Type: a.Resource.Type, Config: config, Client: client})
+		resp = prov.OpenEphemeral(s.calls, provider.OpenEphemeralRequest{Type: a.Resource.Type, Config: config,
+			Client: client})
 		return resp.Diagnostics
 	})
 	if resp.Diagnostics.HasErrors() {
@@ -66,13 +70,17 @@ func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block
 	}
 	diags := resp.Diagnostics
 	if resp.Deferred != provider.NotDeferred {
-		return cty.DynamicVal, diags.Errorf(nil, "Provider deferred changes when deferrals are not allowed", "The provider answered for %s that it cannot open it yet, although the engine did not offer to wait.", a)
+		return cty.DynamicVal, diags.Errorf(nil, "Provider deferred changes when deferrals are not allowed",
+			"The provider answered for %s that it cannot open it yet, although the engine did not offer to wait.", a)
 	}
 	for _, e := range value.CheckData(block, resp.Result) {
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Provider produced invalid ephemeral resource instance", Path: e.Path,
-			Detail: "The provider answered for " + a.String() + " with something that cannot be: " + e.Error() + ".\n\n" + value.ProviderBug})
+		diags = append(diags, &diag.Diagnostic{
+			Severity: diag.Error, Summary: "Provider produced invalid ephemeral resource instance", Path: e.Path,
+			Detail: "The provider answered for " + a.String() + " with something that cannot be: " + e.Error() +
+				".\n\n" + value.ProviderBug})
 	}
-	o := &object{set: s, addr: a, prov: prov, private: resp.Private, stop: make(chan struct{}), ended: make(chan struct{})}
+	o := &object{set: s, addr: a, prov: prov, private: resp.Private, stop: make(chan struct{}),
+		ended: make(chan struct{})}
 	s.mu.Lock()
 	s.open[a] = o
 	s.mu.Unlock()
@@ -103,7 +111,8 @@ func (o *object) renew(at time.Time) {
 		}
 		var resp provider.RenewEphemeralResponse
 		o.diags = o.diags.Extend(o.set.tell(o.addr, event.Renew, func() diag.List {
-			resp = o.prov.RenewEphemeral(o.set.calls, provider.RenewEphemeralRequest{Type: o.addr.Resource.Type, Private: o.private})
+			resp = o.prov.RenewEphemeral(o.set.calls, provider.RenewEphemeralRequest{Type: o.addr.Resource.Type,
+				Private: o.private})
 			return resp.Diagnostics
 		}))
 		if resp.Diagnostics.HasErrors() {

@@ -44,9 +44,12 @@ func TestRenewalsAreNeverCloserThanASecond(t *testing.T) {
 		during time.Duration
 		want   []time.Duration // between one and the next
 	}{
-		{"in time", 10 * time.Second, 31 * time.Second, []time.Duration{10 * time.Second, 10 * time.Second, 10 * time.Second}},
-		{"too often", time.Millisecond, 3500 * time.Millisecond, []time.Duration{time.Second, time.Second, time.Second}},
-		{"in the past", -time.Hour, 128 * time.Second, []time.Duration{1 * time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 60 * time.Second}},
+		{"in time", 10 * time.Second, 31 * time.Second, []time.Duration{10 * time.Second, 10 * time.Second,
+			10 * time.Second}},
+		{"too often", time.Millisecond, 3500 * time.Millisecond, []time.Duration{time.Second, time.Second,
+			time.Second}},
+		{"in the past", -time.Hour, 128 * time.Second, []time.Duration{1 * time.Second, 2 * time.Second,
+			4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 60 * time.Second}},
 		{"in the distant past", -200 * 365 * 24 * time.Hour, 2 * time.Second, []time.Duration{1 * time.Second}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -54,7 +57,8 @@ func TestRenewalsAreNeverCloserThanASecond(t *testing.T) {
 				l := &lender{again: tt.again}
 				set := New(t.Context(), event.Discard)
 				last := time.Now()
-				if _, diags := set.Open(addr.AbsResourceInstance{}, l, &provider.Block{}, cty.EmptyObjectVal, provider.ClientCapabilities{}); diags.HasErrors() {
+				if _, diags := set.Open(addr.AbsResourceInstance{}, l, &provider.Block{}, cty.EmptyObjectVal,
+					provider.ClientCapabilities{}); diags.HasErrors() {
 					t.Fatal(diags.Err())
 				}
 				time.Sleep(tt.during)

@@ -13,7 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 )
 
-// BenchmarkExpression evaluates one expression in a scope that is there already: what each instance of a block pays again.
+// BenchmarkExpression evaluates one expression in a scope that is there already: what each instance of a block pays
+// again.
 func BenchmarkExpression(b *testing.B) {
 	r := fuzzRoom(b, "alpha", "a", "b")
 	for _, c := range []struct{ name, text string }{
@@ -51,7 +52,8 @@ func BenchmarkExpression(b *testing.B) {
 // BenchmarkScope makes the scope of a block: what each block pays once.
 func BenchmarkScope(b *testing.B) {
 	r := fuzzRoom(b, "alpha", "a", "b")
-	for _, text := range []string{"var.s", "lab_thing.some[1].name", "[var.s, var.n, local.map, lab_thing.one.name, lab_thing.some[0].id]"} {
+	for _, text := range []string{"var.s", "lab_thing.some[1].name",
+		"[var.s, var.n, local.map, lab_thing.one.name, lab_thing.some[0].id]"} {
 		expr, _ := hclsyntax.ParseExpression([]byte(text), "x", hcl.InitialPos)
 		var refs []addr.Reference
 		for _, t := range expr.Variables() {
@@ -73,8 +75,10 @@ func BenchmarkBody(b *testing.B) {
 	for _, c := range []struct{ name, text string }{
 		{"shared", "name = \"a\"\nsize = 1\ntags = { a = \"b\" }\nany = [1, 2]\nlist = [\"x\"]\n"},
 		{"each", "name = each.key\nsize = 1\ntags = { a = each.key }\nany = [1, each.key]\nlist = [\"x\"]\n"},
-		{"blocks", "disk {\nlabel = each.key\n}\ndisk {\nsize = 2\n}\nrule {\nport = 1\n}\ndevice \"x\" {\nsize = 1\n}\n"},
-		{"dynamic", "dynamic \"disk\" {\nfor_each = [1, 2, 3]\ncontent {\nlabel = \"${each.key}${disk.value}\"\n}\n}\n"},
+		{"blocks",
+			"disk {\nlabel = each.key\n}\ndisk {\nsize = 2\n}\nrule {\nport = 1\n}\ndevice \"x\" {\nsize = 1\n}\n"},
+		{"dynamic",
+			"dynamic \"disk\" {\nfor_each = [1, 2, 3]\ncontent {\nlabel = \"${each.key}${disk.value}\"\n}\n}\n"},
 	} {
 		file, diags := hclsyntax.ParseConfig([]byte(c.text), "x.tf", hcl.InitialPos)
 		if diags.HasErrors() {

@@ -35,7 +35,7 @@ func (b *Block) Addr() addr.AbsResource {
 	return addr.AbsResource{Module: b.Instance.Addr, Resource: b.Slot.Resource.Addr}
 }
 
-// Config gives the block as it was written.
+// Config returns the block as it was written.
 func (b *Block) Config() *config.Resource { return b.Slot.Resource }
 
 // Expand evaluates count or for_each.
@@ -46,8 +46,8 @@ func (b *Block) Expand() (Expansion, diag.List) {
 	return exp, diags
 }
 
-// Prepare evaluates what all instances share. Call it after Expand and before Evaluate, which tells what is wrong with it: it may be wrong
-// because a precondition does not hold, and then that is what the user has to read.
+// Prepare evaluates what all instances share. Call it after Expand and before Evaluate, which tells what is wrong with
+// it: it may be wrong because a precondition does not hold, and then that is what the user has to read.
 func (b *Block) Prepare() {
 	if b.shared = b.Slot.faulty(b.Slot.Resource, b.Slot.Body); b.shared == nil {
 		b.eval, b.shared = b.Slot.Body.Prepare(b.base)
@@ -57,13 +57,13 @@ func (b *Block) Prepare() {
 	}
 }
 
-// context gives the scope of one instance.
+// context returns the scope of one instance.
 func (b *Block) context(key addr.Key) *hcl.EvalContext {
 	return b.exp.Repetition(key).Context(b.base)
 }
 
-// Evaluate gives the configuration of one instance, with marks; an unknown value when Prepare came to nothing. It reports what is wrong: once
-// for all instances what is wrong with each.
+// Evaluate returns the configuration of one instance, with marks; an unknown value when Prepare came to nothing. It
+// reports what is wrong: once for all instances what is wrong with each.
 func (b *Block) Evaluate(key addr.Key) (cty.Value, error) {
 	walk := b.Instance.walk
 	var err error
@@ -109,7 +109,8 @@ func (b *Block) conditions(list []*config.Condition, summary string, key addr.Ke
 		o.add(r)
 		diags = diags.Extend(r.diags)
 		if r.status == statusFail {
-			diags = append(diags, b.Instance.walk.conditionFailed(Checked{"resource", b.Addr().Instance(key).String()}, summary, r, c, ctx))
+			diags = append(diags, b.Instance.walk.conditionFailed(Checked{"resource", b.Addr().Instance(key).String()},
+				summary, r, c, ctx))
 		}
 	}
 	b.Instance.walk.checks.report("resource", b.Slot.Addr(), b.Addr().Instance(key).String(), o)
@@ -119,19 +120,21 @@ func (b *Block) conditions(list []*config.Condition, summary string, key addr.Ke
 // Unchecked notes that the conditions of an instance cannot be judged yet.
 func (b *Block) Unchecked(key addr.Key) {
 	if r := b.Slot.Resource; len(r.Preconditions)+len(r.Postconditions) > 0 {
-		b.Instance.walk.checks.report("resource", b.Slot.Addr(), b.Addr().Instance(key).String(), outcome{status: statusUnknown})
+		b.Instance.walk.checks.report("resource", b.Slot.Addr(), b.Addr().Instance(key).String(), outcome{
+			status: statusUnknown})
 	}
 }
 
-// Set hands over the values of all instances, marks included: from now on references to the block get them. Instances without a value do not exist,
-// and a plan that changes nothing may have some that exist without being part of the expansion.
+// Set hands over the values of all instances, marks included: from now on references to the block get them. Instances
+// without a value do not exist, and a plan that changes nothing may have some that exist without being part of the
+// expansion.
 func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 	r := b.Instance.resources[b.Slot.index]
 	r.exp, r.byKey = exp, values
 }
 
-// Triggers evaluates the replace_triggered_by references of one instance: each names a resource of the same module, an instance of
-// it when a key stands there, and the attribute path behind.
+// Triggers evaluates the replace_triggered_by references of one instance: each names a resource of the same module, an
+// instance of it when a key stands there, and the attribute path behind.
 func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
 	var out []Trigger
 	diags := b.Slot.faulty(partTriggers)
@@ -149,8 +152,9 @@ func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
 	return out, diags
 }
 
-// ReferencedSlots gives the resource slots of the module that the block's own body mentions, and those that depends_on names; a
-// CallClose slot stands for everything inside of a module, a CallOutput for what an output value depends on.
+// ReferencedSlots returns the resource slots of the module that the block's own body mentions, and those that
+// depends_on names; a CallClose slot stands for everything inside of a module, a CallOutput for what an output value
+// depends on.
 func (b *Block) ReferencedSlots() (direct, explicit []*Slot) {
 	for _, d := range b.Slot.direct {
 		direct = append(direct, b.Instance.Unit.slots[d])
@@ -161,7 +165,8 @@ func (b *Block) ReferencedSlots() (direct, explicit []*Slot) {
 	return direct, explicit
 }
 
-// CallDependsOn gives the slots that the depends_on of the enclosing module calls name, with the instance that they belong to.
+// CallDependsOn returns the slots that the depends_on of the enclosing module calls name, with the instance that they
+// belong to.
 func (i *Instance) CallDependsOn(visit func(*Instance, *Slot)) {
 	for c := i; c.parent != nil; c = c.parent {
 		call := c.parent.Unit.slots[c.parent.Unit.callSlots[c.Unit.Module.Call.Name]]
@@ -171,8 +176,8 @@ func (i *Instance) CallDependsOn(visit func(*Instance, *Slot)) {
 	}
 }
 
-// Provider gives the instance and slot of the provider block that manages the block; ok is false when there is none and the
-// provider has an empty configuration.
+// Provider returns the instance and slot of the provider block that manages the block; ok is false when there is none
+// and the provider has an empty configuration.
 func (b *Block) Provider() (i *Instance, s *Slot, ok bool) {
 	if b.Slot.providerSlot < 0 || b.Slot.providerUnit == nil {
 		return nil, nil, false
@@ -196,7 +201,8 @@ func parseTrigger(e hcl.Expression, ctx *hcl.EvalContext) (Trigger, diag.List) {
 	ref, diags := addr.ParseReference(traversal)
 	if diags.HasErrors() || ref.Kind != addr.RefResource {
 		rng := e.Range()
-		return Trigger{}, diags.Errorf(&rng, "Invalid reference", "replace_triggered_by must refer to managed resources or their attributes.")
+		return Trigger{}, diags.Errorf(&rng, "Invalid reference",
+			"replace_triggered_by must refer to managed resources or their attributes.")
 	}
 	t := Trigger{Resource: ref.Resource, Key: ref.Key, HasKey: ref.HasKey}
 	for _, step := range ref.Remaining {
@@ -219,9 +225,10 @@ func (b *Block) Recheck(key addr.Key, self cty.Value) diag.List {
 	return b.Preconditions(key).Extend(b.Postconditions(key, self))
 }
 
-// IgnoreChanges takes back from a configuration and its marks what lifecycle.ignore_changes names; sensitive are the paths of the
-// prior object.
-func (b *Block) IgnoreChanges(prior cty.Value, sensitive []cty.Path, config cty.Value, marks value.MarkedPaths) (cty.Value, value.MarkedPaths, diag.List) {
+// IgnoreChanges takes back from a configuration and its marks what lifecycle.ignore_changes names; sensitive are the
+// paths of the prior object.
+func (b *Block) IgnoreChanges(prior cty.Value, sensitive []cty.Path, config cty.Value, marks value.MarkedPaths) (
+	cty.Value, value.MarkedPaths, diag.List) {
 	r := b.Slot.Resource
 	if prior.IsNull() || !r.IgnoreAll && len(r.IgnoreChanges) == 0 {
 		return config, marks, nil
@@ -238,7 +245,7 @@ func (b *Block) IgnoreChanges(prior cty.Value, sensitive []cty.Path, config cty.
 	return value.IgnoreChanges(b.Slot.Type.Block, prior, config, paths, r.IgnoreAll), marks, nil
 }
 
-// Locate gives diagnostics that a provider answered for an instance its address and a place in the source.
+// Locate returns diagnostics that a provider answered for an instance its address and a place in the source.
 func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 	if len(diags) == 0 {
 		return nil
@@ -246,8 +253,8 @@ func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 	return b.Slot.Body.Locate(diags).InAddress(b.Addr().Instance(key).String())
 }
 
-// Persistable refuses ephemeral values where the object would be stored with them: everywhere but in write-only attributes and in blocks
-// that are never stored.
+// Persistable refuses ephemeral values where the object would be stored with them: everywhere but in write-only
+// attributes and in blocks that are never stored.
 func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 	if b.Config().Addr.Mode == addr.Ephemeral {
 		return nil
@@ -255,8 +262,10 @@ func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 	var diags diag.List
 	for _, path := range ephemeral {
 		if a := b.Slot.Type.Block.AttributeAt(path); a == nil || !a.WriteOnly {
-			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid use of ephemeral value", Path: path,
-				Detail: "The value of " + value.FormatPath(path) + " would be stored in the state, and an ephemeral value must not be: only write-only attributes take one."})
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid use of ephemeral value",
+				Path: path,
+				Detail: "The value of " + value.FormatPath(path) + " would be stored in the state, and an ephemeral " +
+					"value must not be: only write-only attributes take one."})
 		}
 	}
 	return b.Locate(diags, key)
@@ -264,7 +273,8 @@ func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 
 // Storable refuses numbers and nesting that no state and no plan can hold, where the object would be stored.
 func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
-	if b.Config().Addr.Mode == addr.Ephemeral || !ctyfast.Infinite(config) && !ctyfast.TooLong(config) && !ctyfast.TooDeep(config) {
+	if b.Config().Addr.Mode == addr.Ephemeral || !ctyfast.Infinite(config) && !ctyfast.TooLong(config) &&
+		!ctyfast.TooDeep(config) {
 		return nil
 	}
 	var diags diag.List
@@ -277,17 +287,20 @@ func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
 		} else if ctyfast.Infinite(v) || ctyfast.TooLong(v) {
 			path := cty.GetAttrPath(name)
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Number cannot be stored", Path: path,
-				Detail: "The value of " + value.FormatPath(path) + " is or holds a number that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that gives something else."})
+				Detail: "The value of " + value.FormatPath(path) + " is or holds a number that is infinite, or has " +
+					"an exponent of more than 5 digits. No state can hold that: use a condition that gives something " +
+					"else."})
 		}
 	}
 	return b.Locate(diags, key)
 }
 
-// Meta is what the provider_meta block of a module says to a provider. It goes along with the calls for the objects of that module. As
-// its arguments are constants, there is one for all walks.
+// Meta is what the provider_meta block of a module says to a provider. It goes along with the calls for the objects of
+// that module. As its arguments are constants, there is one for all walks.
 type Meta struct {
 	Value cty.Value // cty.NilVal when there are problems
-	// Problems are reported by plans that come to an object, as the block may be meant for a provider of another version.
+	// Problems are reported by plans that come to an object, as the block may be meant for a provider of another
+	// version.
 	Problems diag.List
 	schema   *provider.Block // nil when the provider takes no such block
 }
@@ -300,7 +313,7 @@ func (s *Slot) Meta() *Meta {
 	return s.meta
 }
 
-// metaOf gives the provider_meta block of a module for a provider, or nil.
+// metaOf returns the provider_meta block of a module for a provider, or nil.
 func (u *Unit) metaOf(a addr.Provider, schema *provider.Schema) *Meta {
 	if m, ok := u.metas[a]; ok {
 		return m
@@ -321,8 +334,10 @@ func (u *Unit) metaOf(a addr.Provider, schema *provider.Schema) *Meta {
 func compileMeta(b *config.ProviderMeta, schema *provider.Schema) *Meta {
 	m := &Meta{schema: schema.Meta}
 	if schema.Meta == nil {
-		m.Problems = m.Problems.Errorf(&b.NameRange, fmt.Sprintf("Provider %s doesn't support provider_meta", b.Provider),
-			"The installed version of the provider %s takes no provider_meta block, but this module has one for it. Remove the block, or select a version of the provider that takes one.", b.Provider.ForDisplay())
+		m.Problems = m.Problems.Errorf(&b.NameRange, fmt.Sprintf("Provider %s doesn't support provider_meta",
+			b.Provider),
+			"The installed version of the provider %s takes no provider_meta block, but this module has one for it. "+
+				"Remove the block, or select a version of the provider that takes one.", b.Provider.ForDisplay())
 		return m
 	}
 	body, problems := CompileBody(b.Body, schema.Meta).Prepare(nil)

@@ -15,8 +15,8 @@ import (
 type blockGroup struct {
 	name   string
 	nested *provider.NestedBlock
-	// ty is the type of the value. For an attribute that is written as blocks it is that of the attribute, and without any block the
-	// value is null.
+	// ty is the type of the value. For an attribute that is written as blocks it is that of the attribute, and without
+	// any block the value is null.
 	ty       cty.Type
 	attrLike bool
 	required bool // an attribute that must be given
@@ -44,7 +44,8 @@ func (b *Body) blockGroups(asBlocks map[string]*provider.NestedBlock) []*blockGr
 	}
 	for _, name := range slices.Sorted(maps.Keys(asBlocks)) {
 		a := b.schema.Attributes[name]
-		out = append(out, &blockGroup{name: name, nested: asBlocks[name], ty: a.ImpliedType(), attrLike: true, required: a.Required, missing: b.rng})
+		out = append(out, &blockGroup{name: name, nested: asBlocks[name], ty: a.ImpliedType(), attrLike: true,
+			required: a.Required, missing: b.rng})
 	}
 	return out
 }
@@ -80,7 +81,8 @@ func (b *Body) compileBlocks(groups []*blockGroup, content *hcl.BodyContent) {
 		b.traversals = append(b.traversals, g.traversals...)
 		if g.attrLike && len(g.items) == 0 {
 			if g.required {
-				b.diags = b.diags.Errorf(&b.rng, "Missing required argument", "The argument %q is required, but no definition was found.", g.name)
+				b.diags = b.diags.Errorf(&b.rng, "Missing required argument",
+					"The argument %q is required, but no definition was found.", g.name)
 			}
 			continue // the attribute is null
 		}
@@ -156,10 +158,12 @@ func (g *blockGroup) collect(elems []element) (cty.Value, diag.List) {
 
 func (g *blockGroup) checkNumber(elems []element) diag.List {
 	if n := len(elems); n < g.nested.MinItems {
-		return diag.List(nil).Errorf(&g.missing, "Insufficient "+g.name+" blocks", "At least %d %q blocks are required.", g.nested.MinItems, g.name)
+		return diag.List(nil).Errorf(&g.missing, "Insufficient "+g.name+" blocks",
+			"At least %d %q blocks are required.", g.nested.MinItems, g.name)
 	} else if limit := g.nested.MaxItems; limit > 0 && n > limit {
 		at := elems[limit].item.body.rng
-		return diag.List(nil).Errorf(&at, "Too many "+g.name+" blocks", "No more than %d %q blocks are allowed.", limit, g.name)
+		return diag.List(nil).Errorf(&at, "Too many "+g.name+" blocks", "No more than %d %q blocks are allowed.", limit,
+			g.name)
 	}
 	return nil
 }
@@ -169,7 +173,8 @@ func (g *blockGroup) single(elems []element) (cty.Value, diag.List) {
 	var diags diag.List
 	switch {
 	case len(elems) > 1:
-		diags = diags.Errorf(&elems[1].item.def, "Duplicate "+g.name+" block", "Only one block of type %q is allowed. The first one is at %s.", g.name, elems[0].item.def)
+		diags = diags.Errorf(&elems[1].item.def, "Duplicate "+g.name+" block",
+			"Only one block of type %q is allowed. The first one is at %s.", g.name, elems[0].item.def)
 	case len(elems) == 1:
 		return elems[0].value, nil
 	case g.nested.MinItems > 0:
@@ -187,7 +192,8 @@ func (g *blockGroup) keyed(elems []element) (cty.Value, diag.List) {
 	marks := cty.ValueMarks{}
 	for _, e := range elems {
 		if _, twice := vals[e.label]; twice {
-			diags = diags.Errorf(&e.item.def, "Duplicate "+g.name+" block", "A block for %s %q was already defined. The %s labels must be unique.", g.name, e.label, g.name)
+			diags = diags.Errorf(&e.item.def, "Duplicate "+g.name+" block",
+				"A block for %s %q was already defined. The %s labels must be unique.", g.name, e.label, g.name)
 			continue
 		}
 		vals[e.label] = e.value
@@ -245,8 +251,9 @@ func (g *blockGroup) item(path cty.Path) (*blockItem, cty.Path) {
 	return nil, nil
 }
 
-// attributesAsBlocks finds the attributes that a body may write as blocks, as old plugin libraries allowed for lists and sets of objects, and
-// describes these blocks. What is written as an attribute is none of them; in JSON syntax that is always so.
+// attributesAsBlocks finds the attributes that a body may write as blocks, as old plugin libraries allowed for lists
+// and sets of objects, and describes these blocks. What is written as an attribute is none of them; in JSON syntax that
+// is always so.
 func attributesAsBlocks(body hcl.Body, schema *provider.Block) map[string]*provider.NestedBlock {
 	var out map[string]*provider.NestedBlock
 	probe := &hcl.BodySchema{}
@@ -275,7 +282,8 @@ func blockOfAttribute(a *provider.Attribute) *provider.NestedBlock {
 	if a.Nested != nil || ty == cty.NilType || !ty.IsListType() && !ty.IsSetType() || !ty.ElementType().IsObjectType() {
 		return nil
 	}
-	nb := &provider.NestedBlock{Nesting: provider.NestingList, Block: provider.Block{Attributes: map[string]*provider.Attribute{}}}
+	nb := &provider.NestedBlock{Nesting: provider.NestingList, Block: provider.Block{
+		Attributes: map[string]*provider.Attribute{}}}
 	if ty.IsSetType() {
 		nb.Nesting = provider.NestingSet
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Body is the content of a block, compiled once against its schema: which expression gives which attribute, and which nested blocks,
-// static or dynamic, make up which value. Evaluating it for an instance looks at no syntax any more.
+// Body is the content of a block, compiled once against its schema: which expression gives which attribute, and which
+// nested blocks, static or dynamic, make up which value. Evaluating it for an instance looks at no syntax any more.
 type Body struct {
 	schema *provider.Block
 	attrs  []bodyAttr
@@ -38,7 +38,8 @@ type bodyAttr struct {
 	rng   hcl.Range
 }
 
-// CompileBody checks a body against a schema and finds its expressions. What does not fit is reported when the body is evaluated.
+// CompileBody checks a body against a schema and finds its expressions. What does not fit is reported when the body is
+// evaluated.
 func CompileBody(body hcl.Body, schema *provider.Block) *Body {
 	b := &Body{schema: schema, nulls: make(map[string]cty.Value, len(schema.Attributes)), rng: body.MissingItemRange()}
 	asBlocks := attributesAsBlocks(body, schema)
@@ -64,7 +65,8 @@ func CompileBody(body hcl.Body, schema *provider.Block) *Body {
 			continue
 		}
 		vars, a := attr.Expr.Variables(), schema.Attributes[name]
-		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, a.ImpliedType(), a.ConfigType(), mentionsLocal(vars), attr.Range})
+		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, a.ImpliedType(), a.ConfigType(), mentionsLocal(vars),
+			attr.Range})
 		b.traversals = append(b.traversals, vars...)
 	}
 	b.compileBlocks(groups, content)
@@ -74,7 +76,8 @@ func CompileBody(body hcl.Body, schema *provider.Block) *Body {
 // maxArguments is how many arguments are worth listing.
 const maxArguments = 12
 
-// withArguments tells what there is to choose from where an argument does not exist and its name is like none that does.
+// withArguments returns what there is to choose from where an argument does not exist and its name is like none that
+// does.
 func withArguments(diags diag.List, schema *provider.Block) diag.List {
 	for _, d := range diags {
 		if d.Summary == "Unsupported block type" && strings.HasSuffix(d.Detail, "are not expected here.") {
@@ -102,7 +105,7 @@ func withArguments(diags diag.List, schema *provider.Block) diag.List {
 	return diags
 }
 
-// blocksOf tells which blocks there are where one is not expected.
+// blocksOf returns which blocks there are where one is not expected.
 func blocksOf(schema *provider.Block) string {
 	switch n := len(schema.Blocks); {
 	case n == 0:
@@ -117,7 +120,7 @@ func notExpected(name string) string {
 	return fmt.Sprintf("An argument named %q is not expected here.", name)
 }
 
-// mentionsLocal tells whether any traversal starts with a name that differs between instances.
+// mentionsLocal reports whether any traversal starts with a name that differs between instances.
 func mentionsLocal(vars []hcl.Traversal) bool {
 	for _, t := range vars {
 		switch t.RootName() {
@@ -128,8 +131,8 @@ func mentionsLocal(vars []hcl.Traversal) bool {
 	return false
 }
 
-// Evaluation evaluates a body for the instances of one block in one module instance. What does not mention each, count or self
-// is evaluated by Prepare, once for all of them.
+// Evaluation evaluates a body for the instances of one block in one module instance. What does not mention each, count
+// or self is evaluated by Prepare, once for all of them.
 type Evaluation struct {
 	body   *Body
 	base   *hcl.EvalContext
@@ -157,7 +160,8 @@ func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 	return e, diags
 }
 
-// Instance evaluates the body for one instance; ctx is a child of the base context with each, count or self, or the base itself.
+// Instance evaluates the body for one instance; ctx is a child of the base context with each, count or self, or the
+// base itself.
 func (e *Evaluation) Instance(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	vals, diags := e.body.values(ctx, e.shared)
 	if diags.HasErrors() {
@@ -219,14 +223,15 @@ func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	converted, err := ctyfast.Convert(v, a.want)
 	if err != nil {
 		rng := a.expr.Range()
-		return cty.UnknownVal(a.ty), diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Incorrect attribute value type",
-			Detail:  `Inappropriate value for attribute "` + a.name + `": ` + conversionMessage(err) + ".",
-			Subject: &rng, Expression: a.expr, EvalContext: ctx})
+		return cty.UnknownVal(a.ty),
+			diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Incorrect attribute value type",
+				Detail:  `Inappropriate value for attribute "` + a.name + `": ` + conversionMessage(err) + ".",
+				Subject: &rng, Expression: a.expr, EvalContext: ctx})
 	}
 	return converted, diags
 }
 
-// conversionMessage gives the reason of a failed conversion with the path inside of the value.
+// conversionMessage returns the reason of a failed conversion with the path inside of the value.
 func conversionMessage(err error) string {
 	if pe, ok := err.(cty.PathError); ok && len(pe.Path) > 0 {
 		return pathText(pe.Path) + ": " + pe.Error()
@@ -259,10 +264,10 @@ func pathText(path cty.Path) string {
 	return out
 }
 
-// Traversals gives everything that the body mentions.
+// Traversals returns everything that the body mentions.
 func (b *Body) Traversals() []hcl.Traversal { return b.traversals }
 
-// mentions gives what an attribute or the nested blocks of one name mention.
+// mentions returns what an attribute or the nested blocks of one name mention.
 func (b *Body) mentions(name string) []hcl.Traversal {
 	for i := range b.attrs {
 		if b.attrs[i].name == name {
@@ -277,8 +282,8 @@ func (b *Body) mentions(name string) []hcl.Traversal {
 	return nil
 }
 
-// Locate gives diagnostics that a provider answered a place in the source: that of the attribute which their path names, or else the
-// beginning of the nearest body.
+// Locate returns diagnostics that a provider answered a place in the source: that of the attribute which their path
+// names, or else the beginning of the nearest body.
 func (b *Body) Locate(diags diag.List) diag.List {
 	for _, d := range diags {
 		if d.Subject == nil {

@@ -34,7 +34,8 @@ type checkResults struct {
 	by   map[[2]string]map[string]*outcome // kind and configuration address; object address
 }
 
-// declare notes a checkable object with no instances yet, report an outcome; later outcomes of an object join earlier ones.
+// declare notes a checkable object with no instances yet, report an outcome; later outcomes of an object join earlier
+// ones.
 func (c *checkResults) report(kind, config, object string, o outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +58,8 @@ func (c *checkResults) report(kind, config, object string, o outcome) {
 	}
 }
 
-// CheckResults gives the outcomes of all conditions of the walk in a stable order. Objects that were not reached are unknown.
+// CheckResults returns the outcomes of all conditions of the walk in a stable order. Objects that were not reached are
+// unknown.
 func (w *Walk) CheckResults() []state.CheckResult {
 	w.checks.mu.Lock()
 	defer w.checks.mu.Unlock()
@@ -98,7 +100,8 @@ func (w *Walk) CheckResults() []state.CheckResult {
 	return out
 }
 
-// unchecked is the result of what nothing was reported for: with no instances all of them pass, unless the walk did not come there.
+// unchecked is the result of what nothing was reported for: with no instances all of them pass, unless the walk did not
+// come there.
 func (w *Walk) unchecked(kind string, s *Slot) state.CheckResult {
 	r := state.CheckResult{Kind: kind, ConfigAddr: configAddr(s), Status: statusPass}
 	if w.Inputs.Partial && !w.Inputs.Only[s] || w.heldSlots[s] {
@@ -114,7 +117,7 @@ func (w *Walk) unchecked(kind string, s *Slot) state.CheckResult {
 	return r
 }
 
-// status gives what an object came to so far.
+// status returns what an object came to so far.
 func (c *checkResults) status(kind, config, object string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +127,7 @@ func (c *checkResults) status(kind, config, object string) string {
 	return ""
 }
 
-// checkable tells whether a slot has conditions of its own, and as what it stands among the results.
+// checkable reports whether a slot has conditions of its own, and as what it stands among the results.
 func (s *Slot) checkable() (kind string, ok bool) {
 	switch s.Kind {
 	case SlotResource:
@@ -145,7 +148,7 @@ type Checked struct {
 	Object string // the address, with all keys
 }
 
-// Condition gives the mark of a diagnostic, whatever else it is marked as; ok is false for other diagnostics.
+// Condition returns the mark of a diagnostic, whatever else it is marked as; ok is false for other diagnostics.
 func Condition(d *diag.Diagnostic) (c Checked, ok bool) {
 	switch extra := d.Extra.(type) {
 	case Checked:
@@ -156,7 +159,8 @@ func Condition(d *diag.Diagnostic) (c Checked, ok bool) {
 	return c, false
 }
 
-// OfCheck marks the diagnostics of check blocks: each is worth reading, and those of a plan are outdated once it has been applied.
+// OfCheck marks the diagnostics of check blocks: each is worth reading, and those of a plan are outdated once it has
+// been applied.
 type OfCheck struct{ Checked }
 
 // DoNotConsolidateDiagnostic keeps the views from folding them together.

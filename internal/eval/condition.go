@@ -33,13 +33,14 @@ type result struct {
 // detail words a failure.
 func (r result) detail() string {
 	if r.message == "" {
-		return "The condition does not hold. Its error message cannot be shown, for the reason that is reported beside this."
+		return "The condition does not hold. Its error message cannot be shown, for the reason that is reported " +
+			"beside this."
 	}
 	return r.message
 }
 
-// evalCondition evaluates a condition and its error message. The message has to be sound even while the condition holds: otherwise
-// the mistake would show on the day when the message is needed.
+// evalCondition evaluates a condition and its error message. The message has to be sound even while the condition
+// holds: otherwise the mistake would show on the day when the message is needed.
 func evalCondition(s *Slot, c *config.Condition, ctx *hcl.EvalContext) result {
 	if d := s.faulty(c.Condition, c.ErrorMessage); d != nil {
 		return result{status: statusError, diags: d}
@@ -56,8 +57,8 @@ func evalCondition(s *Slot, c *config.Condition, ctx *hcl.EvalContext) result {
 	return r
 }
 
-// evalValidation is evalCondition for the validation of a variable: as in Terraform, a message that can be evaluated but not be
-// shown matters only when it is needed, and then a sensitive one is an error.
+// evalValidation is evalCondition for the validation of a variable: as in Terraform, a message that can be evaluated
+// but not be shown matters only when it is needed, and then a sensitive one is an error.
 func evalValidation(c *config.Condition, ctx *hcl.EvalContext) result {
 	r := holds(c, ctx, "Invalid variable validation result")
 	if r.status == statusError {
@@ -83,7 +84,8 @@ func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 	v, _ = v.Unmark()
 	fail := func(detail string) result {
 		r.status = statusError
-		r.diags = append(r.diags, &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Subject: &rng, Expression: c.Condition, EvalContext: ctx})
+		r.diags = append(r.diags, &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail,
+			Subject: &rng, Expression: c.Condition, EvalContext: ctx})
 		return r
 	}
 	if v.IsKnown() && v.IsNull() {
@@ -103,16 +105,18 @@ func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 	return r
 }
 
-// errorMessage evaluates the message of a condition. broken says why it cannot be evaluated, unsuitable why it cannot be shown; leak
-// is how bad it is that it holds a sensitive value.
-func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity) (text string, secret bool, broken, unsuitable diag.List) {
+// errorMessage evaluates the message of a condition. broken says why it cannot be evaluated, unsuitable why it cannot
+// be shown; leak is how bad it is that it holds a sensitive value.
+func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity) (text string, secret bool, broken,
+	unsuitable diag.List) {
 	msg, hclDiags := funcs.Evaluate(c.ErrorMessage, ctx)
 	if broken = broken.AppendHCL(hclDiags); hclDiags.HasErrors() {
 		return "", false, broken, nil
 	}
 	report := func(severity diag.Severity, summary, detail string) {
 		rng := c.ErrorMessage.Range()
-		unsuitable = append(unsuitable, &diag.Diagnostic{Severity: severity, Summary: summary, Detail: detail, Subject: &rng, Expression: c.ErrorMessage, EvalContext: ctx})
+		unsuitable = append(unsuitable, &diag.Diagnostic{Severity: severity, Summary: summary, Detail: detail,
+			Subject: &rng, Expression: c.ErrorMessage, EvalContext: ctx})
 	}
 	sensitive, ephemeral := value.HasDeepSensitive(msg), value.HasDeepEphemeral(msg)
 	msg, _ = msg.UnmarkDeep()
@@ -123,10 +127,13 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 	case str.IsKnown() && str.IsNull():
 		report(diag.Error, "Invalid error message", "The error message is null; it has to be text.")
 	case sensitive:
-		report(leak, "Error message refers to sensitive values", "The expression of this error message refers to sensitive values, so the message will not be shown. Leave them out, or use the function nonsensitive if the message does not reveal them.")
+		report(leak, "Error message refers to sensitive values", "The expression of this error message refers to "+
+			"sensitive values, so the message will not be shown. Leave them out, or use the function nonsensitive if "+
+			"the message does not reveal them.")
 		text = "The error message is not shown because a sensitive value is part of it."
 	case ephemeral:
-		report(leak, "Error message refers to ephemeral values", "The expression of this error message refers to ephemeral values, so the message will not be shown. Leave them out, or use the function ephemeralasnull.")
+		report(leak, "Error message refers to ephemeral values", "The expression of this error message refers to "+
+			"ephemeral values, so the message will not be shown. Leave them out, or use the function ephemeralasnull.")
 		unsuitable[len(unsuitable)-1].Extra = separate{} // as Terraform has it
 		text = "The error message is not shown because an ephemeral value is part of it."
 	case str.IsKnown():
@@ -141,16 +148,19 @@ type separate struct{}
 // DoNotConsolidateDiagnostic keeps the views from it.
 func (separate) DoNotConsolidateDiagnostic() bool { return true }
 
-func (w *Walk) conditionFailed(of Checked, summary string, r result, c *config.Condition, ctx *hcl.EvalContext) *diag.Diagnostic {
+func (w *Walk) conditionFailed(of Checked, summary string, r result, c *config.Condition,
+	ctx *hcl.EvalContext) *diag.Diagnostic {
 	rng := c.Condition.Range()
 	severity := diag.Error
 	if w.Inputs.Lenient {
 		severity = diag.Warning
 	}
-	return &diag.Diagnostic{Severity: severity, Summary: summary, Detail: r.detail(), Subject: &rng, Expression: c.Condition, EvalContext: ctx, Extra: of}
+	return &diag.Diagnostic{Severity: severity, Summary: summary, Detail: r.detail(), Subject: &rng,
+		Expression: c.Condition, EvalContext: ctx, Extra: of}
 }
 
-// evalCheck runs the assertions of a check block: failures are warnings, conditions and messages that cannot be evaluated are errors.
+// evalCheck runs the assertions of a check block: failures are warnings, conditions and messages that cannot be
+// evaluated are errors.
 func (i *Instance) evalCheck(s *Slot) error {
 	if i.walk.checks.status("check", configAddr(s), instanceAddr(i, "check."+s.Name)) == statusFail {
 		return nil // its data source could not be read
@@ -173,8 +183,10 @@ func (i *Instance) evalCheck(s *Slot) error {
 			diags = append(diags, d)
 		case statusUnknown:
 			rng := c.Condition.Range()
-			diags = append(diags, &diag.Diagnostic{Severity: diag.Warning, Summary: "Check block assertion known after apply", Subject: &rng,
-				Detail: "The condition depends on values that are known only after apply, and is judged then.", Expression: c.Condition, EvalContext: ctx, Extra: of})
+			diags = append(diags, &diag.Diagnostic{
+				Severity: diag.Warning, Summary: "Check block assertion known after apply", Subject: &rng,
+				Detail:     "The condition depends on values that are known only after apply, and is judged then.",
+				Expression: c.Condition, EvalContext: ctx, Extra: of})
 		}
 	}
 	i.walk.checks.report("check", configAddr(s), instanceAddr(i, "check."+s.Name), o)
@@ -195,8 +207,8 @@ func validateAsserts(s *Slot, ctx *hcl.EvalContext) diag.List {
 	return diags
 }
 
-// Validate looks at the conditions of a resource and at ignore_changes as far as that goes before anything is known; bodyOK tells that the body
-// of the block is sound.
+// Validate looks at the conditions of a resource and at ignore_changes as far as that goes before anything is known;
+// bodyOK means that the body of the block is sound.
 func (b *Block) Validate(bodyOK bool) diag.List {
 	r := b.Slot.Resource
 	diags := b.Slot.faulty(partDependsOn, partTriggers)

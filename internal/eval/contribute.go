@@ -8,10 +8,10 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// Contributors visits, once each, the resource references that contribute to slots: their own, those of whatever they mention, and so on
-// through variables, local values, outputs and other resources. It looks at the configuration alone, so it also works for modules that have
-// no instance any more. The module that comes with a reference is the one it stands in; a reference to a whole repeated module leads into
-// it without a key.
+// Contributors visits, once each, the resource references that contribute to slots: their own, those of whatever they
+// mention, and so on through variables, local values, outputs and other resources. It looks at the configuration alone,
+// so it also works for modules that have no instance any more. The module that comes with a reference is the one it
+// stands in; a reference to a whole repeated module leads into it without a key.
 type Contributors struct {
 	visit func(addr.ModuleInstance, addr.Reference)
 	seen  map[contributor]bool
@@ -96,7 +96,7 @@ func (c *Contributors) follow(m addr.ModuleInstance, u *Unit, ref addr.Reference
 	}
 }
 
-// OutputSlot gives the slot of an output value of a module; nil when there is none.
+// OutputSlot returns the slot of an output value of a module; nil when there is none.
 func (p *Program) OutputSlot(m addr.Module, name string) *Slot {
 	u := p.units[m]
 	if u == nil {
@@ -108,7 +108,8 @@ func (p *Program) OutputSlot(m addr.Module, name string) *Slot {
 	return nil
 }
 
-// Outputs visits the output values of all module instances but the root's, after a run. Those that are ephemeral make no change.
+// Outputs visits the output values of all module instances but the root's, after a run. Those that are ephemeral make
+// no change.
 func (w *Walk) Outputs(visit func(i *Instance, s *Slot, null bool)) {
 	for _, i := range w.instances {
 		if i.parent == nil {
@@ -123,8 +124,8 @@ func (w *Walk) Outputs(visit func(i *Instance, s *Slot, null bool)) {
 	}
 }
 
-// refs gives what gives a slot, or one attribute of a resource, its value. Conditions and triggers give none, and how often a block is there
-// counts only where it says count or each.
+// refs returns what gives a slot, or one attribute of a resource, its value. Conditions and triggers give none, and how
+// often a block is there counts only where it says count or each.
 func (k contributor) refs() []addr.Reference {
 	s := k.slot
 	switch s.Kind {

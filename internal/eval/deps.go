@@ -9,13 +9,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// maxDependencies bounds how many indirect dependencies are noted for one resource, beside all direct ones. Terraform notes all of
-// them, which makes a chain of n resources cost n*n; the direct ones alone give the same order, and the nearest indirect
-// ones keep it when an object between them has left the state.
+// maxDependencies bounds how many indirect dependencies are noted for one resource, beside all direct ones. Terraform
+// notes all of them, which makes a chain of n resources cost n*n; the direct ones alone give the same order, and the
+// nearest indirect ones keep it when an object between them has left the state.
 const maxDependencies = 32
 
-// findResourceDeps finds, for every resource, the resources that it depends on, nearest first. What the configuration of its provider needs
-// is among them: an object cannot be destroyed when that is gone.
+// findResourceDeps finds, for every resource, the resources that it depends on, nearest first. What the configuration
+// of its provider needs is among them: an object cannot be destroyed when that is gone.
 func (p *Program) findResourceDeps() {
 	near := make([][]int, p.total) // resource slots next to each slot, through other kinds of slots only
 	done := make([]bool, p.total)
@@ -146,8 +146,8 @@ func (p *Program) ResourcesBehind(s *Slot) []addr.ConfigResource {
 	return out
 }
 
-// propagateCreateBeforeDestroy forces the order on everything that a resource with create_before_destroy depends on: otherwise the
-// old dependency could not be destroyed while the old dependent still uses it.
+// propagateCreateBeforeDestroy forces the order on everything that a resource with create_before_destroy depends on:
+// otherwise the old dependency could not be destroyed while the old dependent still uses it.
 func (p *Program) propagateCreateBeforeDestroy() {
 	var stack []int
 	seen := make([]bool, p.total)
@@ -175,7 +175,7 @@ func (p *Program) propagateCreateBeforeDestroy() {
 	}
 }
 
-// ProviderDeps gives the resources that the configuration of a provider depends on.
+// ProviderDeps returns the resources that the configuration of a provider depends on.
 func (p *Program) ProviderDeps(a addr.AbsProviderConfig) []addr.ConfigResource {
 	if s := p.ProviderSlot(a); s != nil {
 		return s.resourceDeps
@@ -183,7 +183,7 @@ func (p *Program) ProviderDeps(a addr.AbsProviderConfig) []addr.ConfigResource {
 	return nil
 }
 
-// LocateProvider gives what a provider says of its configuration a place in the source, if there is a block.
+// LocateProvider returns what a provider says of its configuration a place in the source, if there is a block.
 func (p *Program) LocateProvider(a addr.AbsProviderConfig, diags diag.List) diag.List {
 	if s := p.ProviderSlot(a); s != nil && s.Body != nil {
 		return s.Body.Locate(diags)
@@ -194,7 +194,8 @@ func (p *Program) LocateProvider(a addr.AbsProviderConfig, diags diag.List) diag
 // ProviderSlot finds the block of a provider configuration, or nil.
 func (p *Program) ProviderSlot(a addr.AbsProviderConfig) *Slot { return p.providers[a] }
 
-// Dependencies gives all slots of a program, and for each the numbers of those that it depends on directly. There are no cycles.
+// Dependencies returns all slots of a program, and for each the numbers of those that it depends on directly. There are
+// no cycles.
 func (p *Program) Dependencies() (slots []*Slot, edges [][]int) {
 	slots, edges = make([]*Slot, p.total), make([][]int, p.total)
 	for _, u := range p.order {
@@ -206,15 +207,15 @@ func (p *Program) Dependencies() (slots []*Slot, edges [][]int) {
 	return slots, edges
 }
 
-// Closer is what a Driver implements that opens ephemeral resources: it hears of each block when the last that could use its value has
-// ended well. Whatever a Closer has not heard of when the walk has ended, because something failed or because a provider's configuration uses
-// it, it closes then.
+// Closer is what a Driver implements that opens ephemeral resources: it hears of each block when the last that could
+// use its value has ended well. Whatever a Closer has not heard of when the walk has ended, because something failed or
+// because a provider's configuration uses it, it closes then.
 type Closer interface {
 	CloseEphemeral(a addr.AbsResource) error
 }
 
-// usersOf gives the slots that may use the value of an ephemeral resource, through whatever hands it on; kept tells that a provider's
-// configuration is among them, whose users nobody counts.
+// usersOf returns the slots that may use the value of an ephemeral resource, through whatever hands it on; kept tells
+// that a provider's configuration is among them, whose users nobody counts.
 func (p *Program) usersOf(s *Slot) (users []*Slot, kept bool) {
 	if p.dependents == nil {
 		p.findDependents()
@@ -278,8 +279,8 @@ func (i *Instance) trackUsers(s *Slot, closer Closer) {
 	}, deps...)
 }
 
-// nodeTowards gives the node whose end tells that a slot has ended: its own in this instance or an enclosing one, or else that of the call
-// that leads to it.
+// nodeTowards returns the node whose end tells that a slot has ended: its own in this instance or an enclosing one, or
+// else that of the call that leads to it.
 func (i *Instance) nodeTowards(s *Slot) (graph.ID, bool) {
 	for at := i; at != nil; at = at.parent {
 		if at.Unit == s.unit {

@@ -36,7 +36,8 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 	name := block.Labels[0]
 	g := groups[name]
 	if g == nil {
-		return diag.List(nil).Errorf(&block.LabelRanges[0], "Unsupported block type", "Blocks of type %q are not expected here.", name)
+		return diag.List(nil).Errorf(&block.LabelRanges[0], "Unsupported block type",
+			"Blocks of type %q are not expected here.", name)
 	}
 	schema := dynamicSchema
 	if g.nested.Nesting == provider.NestingMap {
@@ -55,7 +56,8 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 		}
 		if len(t) != 1 {
 			rng := t.SourceRange()
-			return diags.Errorf(&rng, "Invalid dynamic iterator name", "Dynamic iterator must be a single variable name.")
+			return diags.Errorf(&rng, "Invalid dynamic iterator name",
+				"Dynamic iterator must be a single variable name.")
 		}
 		d.iterator = t.RootName()
 	}
@@ -69,16 +71,19 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 			rng = exprs[1].Range()
 			return diags.Errorf(&rng, "Extraneous dynamic block label", "Blocks of type %q require 1 label(s).", name)
 		case len(exprs) == 0:
-			return diags.Errorf(&rng, "Insufficient dynamic block labels", "Blocks of type %q require 1 label(s).", name)
+			return diags.Errorf(&rng, "Insufficient dynamic block labels", "Blocks of type %q require 1 label(s).",
+				name)
 		}
 		d.label = exprs[0]
 	}
 	switch {
 	case len(content.Blocks) == 0:
 		rng := content.MissingItemRange
-		return diags.Errorf(&rng, "Missing dynamic content block", "A \"dynamic\" block needs a \"content\" block in it, which is the body of each block that it makes.")
+		return diags.Errorf(&rng, "Missing dynamic content block",
+			"A \"dynamic\" block needs a \"content\" block in it, which is the body of each block that it makes.")
 	case len(content.Blocks) > 1:
-		return diags.Errorf(&content.Blocks[1].DefRange, "Extraneous dynamic content block", "A \"dynamic\" block has one \"content\" block. Remove this one.")
+		return diags.Errorf(&content.Blocks[1].DefRange, "Extraneous dynamic content block",
+			"A \"dynamic\" block has one \"content\" block. Remove this one.")
 	}
 	item := blockItem{def: block.DefRange, dynamic: d, body: CompileBody(content.Blocks[0].Body, &g.nested.Block)}
 	inside := item.body.traversals
@@ -100,8 +105,8 @@ func without(list []hcl.Traversal, name string) []hcl.Traversal {
 	return out
 }
 
-// expand evaluates a dynamic block: one element for each of its for_each. What the content does wrong counts once, and only if there is
-// any element: a block that a provider does not know yet can be written with an empty for_each.
+// expand evaluates a dynamic block: one element for each of its for_each. What the content does wrong counts once, and
+// only if there is any element: a block that a provider does not know yet can be written with an empty for_each.
 func (item *blockItem) expand(g *blockGroup, ctx *hcl.EvalContext) ([]element, diag.List) {
 	v, marks, diags := item.dynamic.over(ctx)
 	if diags.HasErrors() {
@@ -113,7 +118,9 @@ func (item *blockItem) expand(g *blockGroup, ctx *hcl.EvalContext) ([]element, d
 	var elems []element
 	for key, val := range ctyfast.Each(v) {
 		inner := ctx.NewChild()
-		inner.Variables = map[string]cty.Value{item.dynamic.iterator: cty.ObjectVal(map[string]cty.Value{"key": key.WithMarks(marks), "value": val.WithMarks(marks)})}
+		inner.Variables = map[string]cty.Value{
+			item.dynamic.iterator: cty.ObjectVal(map[string]cty.Value{"key": key.WithMarks(marks),
+				"value": val.WithMarks(marks)})}
 		if len(elems) == 0 {
 			diags = diags.Extend(item.body.diags)
 		}
@@ -133,19 +140,23 @@ func (d *dynamicBlock) over(ctx *hcl.EvalContext) (cty.Value, cty.ValueMarks, di
 		return cty.DynamicVal, nil, diags
 	}
 	if value.IsEphemeral(v) {
-		return v, nil, diags.Extend(problem(d.forEach, ctx, "Invalid use of ephemeral value", "An ephemeral value cannot be used in the for_each of a dynamic block: the number of blocks must be the same in every run."))
+		return v, nil, diags.Extend(problem(d.forEach, ctx, "Invalid use of ephemeral value", "An ephemeral value "+
+			"cannot be used in the for_each of a dynamic block: the number of blocks must be the same in every run."))
 	}
 	v, marks := v.Unmark()
 	switch {
 	case v.IsNull():
-		diags = diags.Extend(problem(d.forEach, ctx, "Invalid dynamic for_each value", "The value of for_each is null. Use an empty collection for no blocks."))
+		diags = diags.Extend(problem(d.forEach, ctx, "Invalid dynamic for_each value",
+			"The value of for_each is null. Use an empty collection for no blocks."))
 	case !v.CanIterateElements() && v.Type() != cty.DynamicPseudoType:
-		diags = diags.Extend(problem(d.forEach, ctx, "Invalid dynamic for_each value", "The value of for_each is a %s; a list, set, map, tuple or object is needed.", v.Type().FriendlyName()))
+		diags = diags.Extend(problem(d.forEach, ctx, "Invalid dynamic for_each value",
+			"The value of for_each is a %s; a list, set, map, tuple or object is needed.", v.Type().FriendlyName()))
 	}
 	return v, marks, diags
 }
 
-// labelOf evaluates the label of one block. That for_each is sensitive makes the whole value sensitive, so it is no reason against its keys.
+// labelOf evaluates the label of one block. That for_each is sensitive makes the whole value sensitive, so it is no
+// reason against its keys.
 func (d *dynamicBlock) labelOf(ctx *hcl.EvalContext, allowed cty.ValueMarks) (string, diag.List) {
 	if d.label == nil {
 		return "", nil

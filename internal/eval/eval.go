@@ -1,15 +1,15 @@
-// Package eval turns the static module tree into values: it finds the references of every block once, orders the work by them,
-// expands modules, and evaluates variables, local values, output values and the bodies of blocks.
+// Package eval turns the static module tree into values: it finds the references of every block once, orders the work
+// by them, expands modules, and evaluates variables, local values, output values and the bodies of blocks.
 //
 // It knows what the language means and nothing of plans or states. What happens to a resource is decided by a Driver:
 // internal/planning plans it, internal/applying applies it, and both hand its value back with SetResource.
 //
-// The unit of work is the slot: one variable, local value, output value, module call, provider configuration, resource block or
-// check of a module. Program holds what is known of all slots before anything runs: New reports cycles, and keeps what is wrong with single
-// parts of a slot, such as unknown names, for the walk that comes to them. Walk runs the slots: one node for each slot of each module
-// instance, on the ready queue of internal/graph. By the time a node runs, all that it refers to has its value, which is computed once and
-// shared. A walk that is Validating expands nothing, takes every variable and object for unknown, and finds all mistakes of the
-// configuration together.
+// The unit of work is the slot: one variable, local value, output value, module call, provider configuration, resource
+// block or check of a module. Program holds what is known of all slots before anything runs: New reports cycles, and
+// keeps what is wrong with single parts of a slot, such as unknown names, for the walk that comes to them. Walk runs
+// the slots: one node for each slot of each module instance, on the ready queue of internal/graph. By the time a node
+// runs, all that it refers to has its value, which is computed once and shared. A walk that is Validating expands
+// nothing, takes every variable and object for unknown, and finds all mistakes of the configuration together.
 //
 //	prog, diags := eval.New(cfg, schemas)
 //	walk := prog.NewWalk(inputs, driver)
@@ -31,7 +31,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Program is a configuration made ready for running: every slot with its dependencies. It is immutable and may be walked many times.
+// Program is a configuration made ready for running: every slot with its dependencies. It is immutable and may be
+// walked many times.
 type Program struct {
 	Config  *config.Config
 	Schemas Schemas
@@ -46,7 +47,7 @@ type Program struct {
 	dependents [][]int
 }
 
-// Schemas gives the schema of a provider. The engine's provider pool implements it.
+// Schemas has the schema of a provider. The engine's provider pool implements it.
 type Schemas interface {
 	Schema(p addr.Provider) (*provider.Schema, diag.List)
 }
@@ -54,8 +55,8 @@ type Schemas interface {
 // SlotKind tells what a slot is.
 type SlotKind uint8
 
-// The kinds of slots. A Call expands a module call; a CallOutput stands for one output value over all instances of the called
-// module; a CallClose for everything inside of it.
+// The kinds of slots. A Call expands a module call; a CallOutput stands for one output value over all instances of the
+// called module; a CallClose for everything inside of it.
 const (
 	SlotVariable SlotKind = iota + 1
 	SlotLocal
@@ -102,8 +103,8 @@ type Slot struct {
 	meta         *Meta
 	// ProviderConfig is the configuration that manages a resource; ProviderSlot its block, or -1.
 	ProviderConfig addr.AbsProviderConfig
-	// Used tells of the block of a provider configuration that some block of the configuration is managed by it. What is wrong with one that
-	// nothing uses keeps nobody from working (Inputs.InUse).
+	// Used tells of the block of a provider configuration that some block of the configuration is managed by it. What
+	// is wrong with one that nothing uses keeps nobody from working (Inputs.InUse).
 	Used         bool
 	providerUnit *Unit
 	providerSlot int
@@ -115,8 +116,8 @@ type Slot struct {
 	// CreateBeforeDestroy is what the block says, or what a dependent that says so forces on it.
 	CreateBeforeDestroy bool
 
-	// resourceDeps are the resources that the slot depends on, nearest first; direct the ones that its own expressions or
-	// depends_on mention.
+	// resourceDeps are the resources that the slot depends on, nearest first; direct the ones that its own expressions
+	// or depends_on mention.
 	resourceDeps []addr.ConfigResource
 	importDeps   []addr.ConfigResource // of the import blocks for the resource
 	direct       []int
@@ -145,10 +146,10 @@ type Unit struct {
 	metas  map[addr.Provider]*Meta
 }
 
-// Slots gives the slots of a module.
+// Slots returns the slots of a module.
 func (u *Unit) Slots() []*Slot { return u.slots }
 
-// Unit gives the slots of a module, or nil.
+// Unit returns the slots of a module, or nil.
 func (p *Program) Unit(m addr.Module) *Unit { return p.units[m] }
 
 // ResourceSlot finds the slot of a resource block, or nil.
@@ -163,10 +164,12 @@ func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
 	return nil
 }
 
-// New prepares a configuration: compiles the bodies against the schemas, resolves every reference, reports dependency cycles. What is
-// wrong with single expressions, such as unknown names, is reported by the walks that come to them: a validating walk finds all of it.
+// New prepares a configuration: compiles the bodies against the schemas, resolves every reference, reports dependency
+// cycles. What is wrong with single expressions, such as unknown names, is reported by the walks that come to them: a
+// validating walk finds all of it.
 func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
-	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{}, providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
+	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{},
+		providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
 	diags := cfg.CheckCalls().Extend(cfg.CheckUnpassed())
 	for _, m := range cfg.SortedModules() {
 		p.addUnit(m)
@@ -229,14 +232,16 @@ func (p *Program) addUnit(m *config.Module) {
 		}
 	}
 	for _, r := range m.SortedResources() {
-		u.resources[r.Addr] = u.add(&Slot{Kind: SlotResource, Name: r.Addr.String(), Resource: r, providerSlot: -1, text: r.ConfigAddr().String()})
+		u.resources[r.Addr] = u.add(&Slot{Kind: SlotResource, Name: r.Addr.String(), Resource: r, providerSlot: -1,
+			text: r.ConfigAddr().String()})
 	}
 	for _, c := range m.SortedCalls() {
 		u.callSlots[c.Name] = u.add(&Slot{Kind: SlotCall, Name: c.Name, Call: c})
 		u.closes[c.Name] = u.add(&Slot{Kind: SlotCallClose, Name: c.Name, Call: c})
 		if child := m.Children[c.Name]; child != nil {
 			for _, o := range child.SortedOutputs() {
-				u.outSlots[[2]string{c.Name, o.Name}] = u.add(&Slot{Kind: SlotCallOutput, Name: o.Name, Call: c, Output: o})
+				u.outSlots[[2]string{c.Name, o.Name}] = u.add(&Slot{Kind: SlotCallOutput, Name: o.Name, Call: c,
+					Output: o})
 			}
 		}
 	}
@@ -294,14 +299,14 @@ func (s *Slot) Addr() string {
 // ConfigAddr is the address of a resource slot.
 func (s *Slot) ConfigAddr() addr.ConfigResource { return s.Resource.ConfigAddr() }
 
-// Unit gives the module of the slot.
+// Unit returns the module of the slot.
 func (s *Slot) Unit() *Unit { return s.unit }
 
-// ResourceDeps gives the resources that the slot depends on, through whatever lies between, sorted for the state.
+// ResourceDeps returns the resources that the slot depends on, through whatever lies between, sorted for the state.
 func (s *Slot) ResourceDeps() []addr.ConfigResource { return s.resourceDeps }
 
-// ImportDeps gives the resources that the import blocks for a resource depend on. As long as an object is left as it was found, it
-// depends on them too.
+// ImportDeps returns the resources that the import blocks for a resource depend on. As long as an object is left as it
+// was found, it depends on them too.
 func (s *Slot) ImportDeps() []addr.ConfigResource { return s.importDeps }
 
 // bySlotNumber finds a slot by its number in the whole program.
@@ -321,21 +326,24 @@ func (p *Program) cycles() diag.List {
 		names := make([]string, 0, len(g))
 		var members []*Slot
 		for _, n := range g {
-			if s := p.bySlotNumber(n); s.Kind != SlotCallOutput { // it only passes on what the output of the module gives
+			// it only passes on what the output of the module gives
+			if s := p.bySlotNumber(n); s.Kind != SlotCallOutput {
 				names = append(names, s.Addr())
 				members = append(members, s)
 			}
 		}
 		sort.Strings(names)
 		d := &diag.Diagnostic{Severity: diag.Error, Summary: "Cycle: " + strings.Join(names, ", "),
-			Detail: "These objects refer to each other in a ring, so none of them can be evaluated first. Remove one of the references."}
+			Detail: "These objects refer to each other in a ring, so none of them can be evaluated first. Remove one " +
+				"of the references."}
 		d.Subject, d.Detail = ring(members, names, d.Detail)
 		diags = append(diags, d)
 	}
 	return diags
 }
 
-// ring finds the references by which members of a cycle refer to each other: the place of the first, and a detail that lists them.
+// ring finds the references by which members of a cycle refer to each other: the place of the first, and a detail that
+// lists them.
 func ring(members []*Slot, names []string, detail string) (first *hcl.Range, with string) {
 	slices.SortFunc(members, func(a, b *Slot) int { return strings.Compare(a.Addr(), b.Addr()) })
 	var lines []string

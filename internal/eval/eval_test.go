@@ -14,9 +14,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 )
 
-// TestConfigurationsGiveTheValuesAndErrorsWrittenBesideThem runs the archives of testdata. A case is a folder: its files are a configuration;
-// "want" lists its output values as show writes them; "# want-error: SUMMARY" stands on the line of each error, or in the file "errors" as
-// FILE:LINE: SUMMARY. A case whose name ends in _validate is walked as validate does it.
+// TestConfigurationsGiveTheValuesAndErrorsWrittenBesideThem runs the archives of testdata. A case is a folder: its
+// files are a configuration; "want" lists its output values as show writes them; "# want-error: SUMMARY" stands on the
+// line of each error, or in the file "errors" as FILE:LINE: SUMMARY. A case whose name ends in _validate is walked as
+// validate does it.
 func TestConfigurationsGiveTheValuesAndErrorsWrittenBesideThem(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -48,7 +49,8 @@ func runCase(t *testing.T, name string, files map[string][]byte) {
 	want, errors := strings.TrimSpace(string(files["want"])), wantErrors(files)
 	delete(files, "want")
 	delete(files, "errors")
-	vars := map[string]cty.Value{"unknown": cty.UnknownVal(cty.DynamicPseudoType), "unknown_list": cty.UnknownVal(cty.List(cty.String))}
+	vars := map[string]cty.Value{"unknown": cty.UnknownVal(cty.DynamicPseudoType), "unknown_list": cty.UnknownVal(
+		cty.List(cty.String))}
 	r := enter(t, files, eval.Inputs{Variables: vars, Validating: strings.HasSuffix(name, "_validate")})
 	got := []string{}
 	for _, d := range r.diags {

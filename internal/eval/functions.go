@@ -22,21 +22,21 @@ import (
 type Functions struct {
 	// Table holds the core functions; see package funcs.
 	Table map[string]function.Function
-	// Loose is the table for provider blocks; nil means Table. What is read there, such as a token, may be another than when the plan
-	// was made.
+	// Loose is the table for provider blocks; nil means Table. What is read there, such as a token, may be another than
+	// when the plan was made.
 	Loose map[string]function.Function
-	// OfProvider gives the functions of a provider by name; nil when it cannot be asked. It is called for providers only whose
-	// functions a module calls, and concurrently.
+	// OfProvider returns the functions of a provider by name; nil when it cannot be asked. It is called for providers
+	// only whose functions a module calls, and concurrently.
 	OfProvider func(addr.Provider) map[string]function.Function
-	// LooseOfProvider gives them for provider blocks; it goes with Loose.
+	// LooseOfProvider returns them for provider blocks; it goes with Loose.
 	LooseOfProvider func(addr.Provider) map[string]function.Function
 }
 
 // providerNamespace begins the names of functions of providers: provider::LOCALNAME::NAME.
 const providerNamespace = "provider::"
 
-// calledProviders finds the local names of providers whose functions a source text may call. Only these providers are asked what
-// they have, which starts them. A name too many does no harm.
+// calledProviders finds the local names of providers whose functions a source text may call. Only these providers are
+// asked what they have, which starts them. A name too many does no harm.
 func calledProviders(src []byte, filename string) []string {
 	if !bytes.Contains(src, []byte("provider")) || !bytes.Contains(src, []byte("::")) {
 		return nil
@@ -62,7 +62,8 @@ func calledInTokens(src []byte, filename string) (names []string) {
 		return t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComment
 	})
 	for i := 0; i+3 < len(tokens); i++ {
-		if tokens[i].Type == hclsyntax.TokenIdent && string(tokens[i].Bytes) == "provider" && tokens[i+1].Type == hclsyntax.TokenDoubleColon &&
+		if tokens[i].Type == hclsyntax.TokenIdent && string(tokens[i].Bytes) == "provider" &&
+			tokens[i+1].Type == hclsyntax.TokenDoubleColon &&
 			tokens[i+2].Type == hclsyntax.TokenIdent && tokens[i+3].Type == hclsyntax.TokenDoubleColon {
 			names = append(names, string(tokens[i+2].Bytes))
 		}
@@ -84,7 +85,7 @@ func (p *Program) findProviderCalls(files map[string][]byte) {
 	}
 }
 
-// functions gives the function table of a module: the core functions and those of the providers that it calls.
+// functions returns the function table of a module: the core functions and those of the providers that it calls.
 func (w *Walk) functions(u *Unit) map[string]function.Function {
 	if len(u.called) == 0 {
 		return w.Inputs.Functions.Table
@@ -103,7 +104,7 @@ func (w *Walk) functions(u *Unit) map[string]function.Function {
 	return table
 }
 
-// loosely gives a scope the functions for provider blocks.
+// loosely returns a scope the functions for provider blocks.
 func (w *Walk) loosely(ctx *hcl.EvalContext, u *Unit) *hcl.EvalContext {
 	if w.Inputs.Functions.Loose == nil {
 		return ctx
@@ -116,9 +117,10 @@ func (w *Walk) loosely(ctx *hcl.EvalContext, u *Unit) *hcl.EvalContext {
 	return ctx
 }
 
-// addProviderFunctions adds the functions of some of a module's required providers. Those that cannot be asked add nothing: the
-// call is then one of an unknown function.
-func addProviderFunctions(table map[string]function.Function, m *config.Module, localNames []string, of func(addr.Provider) map[string]function.Function) {
+// addProviderFunctions adds the functions of some of a module's required providers. Those that cannot be asked add
+// nothing: the call is then one of an unknown function.
+func addProviderFunctions(table map[string]function.Function, m *config.Module, localNames []string,
+	of func(addr.Provider) map[string]function.Function) {
 	if of == nil {
 		return
 	}
@@ -156,9 +158,12 @@ func nameProviderFunction(d *diag.Diagnostic) {
 	case suggestion != "":
 		d.Detail += suggestion
 	case len(have) > 0 && ofProvider:
-		d.Detail += fmt.Sprintf(" The provider %q has the functions %s.", strings.Trim(local, ":"), strings.Join(have, ", "))
+		d.Detail += fmt.Sprintf(" The provider %q has the functions %s.", strings.Trim(local, ":"),
+			strings.Join(have, ", "))
 	case ofProvider:
-		d.Detail += fmt.Sprintf(" No provider with the local name %q that has functions is known to this module: add the provider to its required_providers block, and make sure that the installed version has the function.", strings.Trim(local, ":"))
+		d.Detail += fmt.Sprintf(" No provider with the local name %q that has functions is known to this module: add "+
+			"the provider to its required_providers block, and make sure that the installed version has the function.",
+			strings.Trim(local, ":"))
 	case len(have) == 0:
 		d.Detail += " Functions of providers are called as provider::LOCALNAME::FUNCTION(...)."
 	}

@@ -45,16 +45,24 @@ resource "lab_thing" "each" { for_each = { a = 1, b = 2 } }
 // leaky are the functions that say something about a sensitive value on purpose, or about whether evaluating it fails.
 var leaky = regexp.MustCompile(`nonsensitive|issensitive|try|can|nonephemeral|ephemeralasnull|file|template`)
 
-// FuzzExpression evaluates any text. It must not panic or hang, and what it says without a mark must not depend on a sensitive value.
+// FuzzExpression evaluates any text. It must not panic or hang, and what it says without a mark must not depend on a
+// sensitive value.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
-		"1 + 2", `"x${var.s}y"`, "var.unknown ? 1 : 2", "local.list[*]", "lab_thing.one.disk[*].size", `lab_thing.one.device["x"].size`,
-		"[for k, v in local.map : k => v...]", "{ for k, v in local.map : v => k }", "{for x in var.secrets : x => x...}", "lab_thing.some[*].id",
-		"values(lab_thing.each)[*].id", "var.secret == \"a\" ? 1 : 2", "length(var.secrets)", `"%{ if var.secret == "a" }x%{ else }y%{ endif }"`,
-		"local.mixed.hidden", "local.mixed", "[for x in var.secrets : 1 if x != \"\"]", "var.none[*]", "var.n.x", "upper([])", "merge(local.map, local.mixed)",
-		"<<EOT\n${var.s}\nEOT\n", "lab_thing.some[var.n].id", "-var.n % 2 >= 1 && !true || false", "format(\"%s-%d\", var.secret, 1)",
-		"jsonencode(local.mixed)", "keys(var.secrets)", "tolist(var.secrets)[0]", "contains(var.secrets, \"a\")", "{(var.secret) = 1}", "[[[[1]]]]",
-		"index(var.secrets, \"a\")", "setproduct(var.secrets, [1])", "range(length(var.secrets))", "zipmap(var.secrets, [1, 2])", "sum([1, var.n])",
+		"1 + 2", `"x${var.s}y"`, "var.unknown ? 1 : 2", "local.list[*]", "lab_thing.one.disk[*].size",
+		`lab_thing.one.device["x"].size`,
+		"[for k, v in local.map : k => v...]", "{ for k, v in local.map : v => k }",
+		"{for x in var.secrets : x => x...}", "lab_thing.some[*].id",
+		"values(lab_thing.each)[*].id", "var.secret == \"a\" ? 1 : 2", "length(var.secrets)",
+		`"%{ if var.secret == "a" }x%{ else }y%{ endif }"`,
+		"local.mixed.hidden", "local.mixed", "[for x in var.secrets : 1 if x != \"\"]", "var.none[*]", "var.n.x",
+		"upper([])", "merge(local.map, local.mixed)",
+		"<<EOT\n${var.s}\nEOT\n", "lab_thing.some[var.n].id", "-var.n % 2 >= 1 && !true || false",
+		"format(\"%s-%d\", var.secret, 1)",
+		"jsonencode(local.mixed)", "keys(var.secrets)", "tolist(var.secrets)[0]", "contains(var.secrets, \"a\")",
+		"{(var.secret) = 1}", "[[[[1]]]]",
+		"index(var.secrets, \"a\")", "setproduct(var.secrets, [1])", "range(length(var.secrets))",
+		"zipmap(var.secrets, [1, 2])", "sum([1, var.n])",
 	} {
 		f.Add(seed)
 	}
@@ -71,7 +79,8 @@ func FuzzExpression(f *testing.F) {
 		if hclDiags.HasErrors() {
 			return
 		}
-		alarm := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("%q does not end", text)) }) // no t.Fatal could stop it
+		// no t.Fatal could stop it
+		alarm := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("%q does not end", text)) })
 		defer alarm.Stop()
 		var results [2]cty.Value
 		for i, r := range rooms {
@@ -93,8 +102,8 @@ func FuzzExpression(f *testing.F) {
 // exponent finds the exponents of numbers.
 var exponent = regexp.MustCompile(`[eE][+-]?(\d+)`)
 
-// costly tells of texts that are evaluated for long, and rightly so: loops in loops, long lists, and numbers whose digits take the square of
-// their exponent to write down.
+// costly tells of texts that are evaluated for long, and rightly so: loops in loops, long lists, and numbers whose
+// digits take the square of their exponent to write down.
 func costly(text string) bool {
 	digits := 0
 	for _, m := range exponent.FindAllStringSubmatch(text, -1) {
@@ -104,11 +113,13 @@ func costly(text string) bool {
 		}
 	}
 	return len(text) > 1<<11 || strings.Count(text, "for") > 2 || strings.Count(text, "replace") > 1 ||
-		strings.Contains(text, "range") && (strings.Contains(text, "setproduct") || regexp.MustCompile(`\d{3}`).MatchString(text)) ||
+		strings.Contains(text, "range") && (strings.Contains(text, "setproduct") ||
+			regexp.MustCompile(`\d{3}`).MatchString(text)) ||
 		strings.Contains(text, "setproduct") && strings.Count(text, ",") > 30
 }
 
-// public writes what of a value is not sensitive. The types of what is inside of a collection are left out: one part may be sensitive.
+// public writes what of a value is not sensitive. The types of what is inside of a collection are left out: one part
+// may be sensitive.
 func public(v cty.Value) string {
 	if v.HasMark(value.Sensitive) {
 		return "hidden"
@@ -132,8 +143,11 @@ func public(v cty.Value) string {
 func TestWhatIsPublicIsAllButWhatIsSensitive(t *testing.T) {
 	r := fuzzRoom(t, "alpha", "a", "b")
 	for text, want := range map[string]string{
-		"tolist([1, length(var.secrets)])": "1; hidden", "tomap({a=[1], b=[length(var.secrets)]})": "a=1; b=hidden", "[true, var.secret]": "hidden; true",
-		"var.secrets": "hidden", "local.mixed": "hidden=hidden; open=1", "var.unknown": "?", "toset([1, 2])": "1; 2", "var.none": "null",
+		"tolist([1, length(var.secrets)])": "1; hidden", "tomap({a=[1], b=[length(var.secrets)]})": "a=1; b=hidden",
+		"[true, var.secret]": "hidden; true",
+		"var.secrets":        "hidden", "local.mixed": "hidden=hidden; open=1", "var.unknown": "?",
+		"toset([1, 2])": "1; 2",
+		"var.none":      "null",
 	} {
 		expr, _ := hclsyntax.ParseExpression([]byte(text), "x", hcl.InitialPos)
 		v, diags := r.walk.Root.Expression(expr, []byte(text), table)
@@ -149,7 +163,8 @@ func fuzzRoom(t testing.TB, secret string, secrets ...string) *room {
 		list[i] = cty.StringVal(s)
 	}
 	r := enter(t, map[string][]byte{"main.tf": []byte(fuzzed)}, eval.Inputs{Variables: map[string]cty.Value{
-		"secret": cty.StringVal(secret), "secrets": cty.ListVal(list), "unknown": cty.UnknownVal(cty.DynamicPseudoType), "unknown_list": cty.UnknownVal(cty.List(cty.String)),
+		"secret": cty.StringVal(secret), "secrets": cty.ListVal(list), "unknown": cty.UnknownVal(cty.DynamicPseudoType),
+		"unknown_list": cty.UnknownVal(cty.List(cty.String)),
 	}})
 	if r.diags.HasErrors() {
 		t.Fatal(r.diags.Err())
@@ -158,7 +173,8 @@ func fuzzRoom(t testing.TB, secret string, secrets ...string) *room {
 }
 
 func TestDeepNestingIsRefusedBeforeItIsEvaluated(t *testing.T) {
-	for _, text := range []string{strings.Repeat("[", 100000), strings.Repeat("(", 100000) + strings.Repeat(")", 100000), strings.Repeat("!", 100000) + "true"} {
+	for _, text := range []string{strings.Repeat("[", 100000), strings.Repeat("(", 100000) +
+		strings.Repeat(")", 100000), strings.Repeat("!", 100000) + "true"} {
 		src := []byte("locals {\n x = " + text + "\n}\n")
 		r := enter(t, map[string][]byte{"main.tf": src}, eval.Inputs{})
 		if !r.diags.HasErrors() {

@@ -10,17 +10,18 @@ import (
 // Hold says what a walk does with what depends on instances that its driver leaves alone (see Block.Hold).
 type Hold uint8
 
-// The ways. HoldDependents leaves out everything that depends on such an instance, whatever lies between: blocks, modules whose calls do,
-// provider configurations with all that they manage, values. Within a repeated module only the instance that it stands in is concerned.
-// HoldOutputs evaluates everything, and leaves out the output values of the root module alone.
+// The ways. HoldDependents leaves out everything that depends on such an instance, whatever lies between: blocks,
+// modules whose calls do, provider configurations with all that they manage, values. Within a repeated module only the
+// instance that it stands in is concerned. HoldOutputs evaluates everything, and leaves out the output values of the
+// root module alone.
 const (
 	HoldNothing Hold = iota
 	HoldDependents
 	HoldOutputs
 )
 
-// Hold tells, before Set, that the driver leaves an instance of the block alone: what depends on the block is held. With several
-// instances the least address counts.
+// Hold tells, before Set, that the driver leaves an instance of the block alone: what depends on the block is held.
+// With several instances the least address counts.
 func (b *Block) Hold(a addr.AbsResourceInstance) {
 	held := b.Instance.held
 	if held == nil {
@@ -31,7 +32,7 @@ func (b *Block) Hold(a addr.AbsResourceInstance) {
 	}
 }
 
-// cause gives the instance that holds a slot, nil for none. All that the slot waits for has ended.
+// cause returns the instance that holds a slot, nil for none. All that the slot waits for has ended.
 func (i *Instance) cause(s *Slot) (first *addr.AbsResourceInstance) {
 	see := func(at *Instance, slot *Slot) {
 		if c := at.held[slot.index]; c != nil && (first == nil || c.Compare(*first) < 0) {
@@ -53,7 +54,7 @@ func (i *Instance) cause(s *Slot) (first *addr.AbsResourceInstance) {
 	return first
 }
 
-// unlessHeld gives the work of a slot in a walk that holds something.
+// unlessHeld returns the work of a slot in a walk that holds something.
 func (i *Instance) unlessHeld(s *Slot, work graph.Task) graph.Task {
 	all := i.walk.Inputs.Hold == HoldDependents
 	return func(n *graph.Node) error {
@@ -76,8 +77,8 @@ func (i *Instance) unlessHeld(s *Slot, work graph.Task) graph.Task {
 	}
 }
 
-// HeldBlock gives the instance because of which a block, or a module that it is in, is left out or leaves others out; nil for none. Ask
-// when the walk has ended.
+// HeldBlock returns the instance because of which a block, or a module that it is in, is left out or leaves others out;
+// nil for none. Ask when the walk has ended.
 func (w *Walk) HeldBlock(r addr.AbsResource) *addr.AbsResourceInstance {
 	at := w.Root
 	for _, step := range r.Module.Steps() {
@@ -99,7 +100,7 @@ func (w *Walk) HeldBlock(r addr.AbsResource) *addr.AbsResourceInstance {
 	return at.held[slot]
 }
 
-// HeldProvider gives the instance because of which a provider configuration is not evaluated; nil for none.
+// HeldProvider returns the instance because of which a provider configuration is not evaluated; nil for none.
 func (w *Walk) HeldProvider(a addr.AbsProviderConfig) *addr.AbsResourceInstance {
 	s := w.Program.ProviderSlot(a)
 	if s == nil {

@@ -20,7 +20,7 @@ import (
 type Import struct {
 	Target addr.AbsResourceInstance
 	ID     string
-	// Sensitive tells that the id comes from a sensitive value.
+	// Sensitive means that the id comes from a sensitive value.
 	Sensitive bool
 	Block     *config.Import
 	// Deps are the resources that the block refers to, through whatever lies between.
@@ -58,18 +58,24 @@ func generatable(b *config.Import) (diags diag.List) {
 	at, keyed := b.ToExpr.Range().Ptr(), endsInKey(b.ToExpr)
 	switch {
 	case !b.To.Module.IsRoot():
-		return diags.Errorf(at, summary, "There is no block %s. Write one first: configuration can be generated for resources of the root module only.", b.To)
+		return diags.Errorf(at, summary, "There is no block %s. Write one first: configuration can be generated for "+
+			"resources of the root module only.", b.To)
 	case keyed && b.ForEach != nil:
-		return diags.Errorf(at, "Invalid import 'to' expression", "There is no block %s with a for_each to which these keys could belong, and none can be generated: -generate-config-out does not know for_each. %s, or an import block for each object.", b.To, advice)
+		return diags.Errorf(at, "Invalid import 'to' expression", "There is no block %s with a for_each to which "+
+			"these keys could belong, and none can be generated: -generate-config-out does not know for_each. %s, or "+
+			"an import block for each object.", b.To, advice)
 	case b.ForEach != nil:
-		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out does not know for_each. %s, or an import block for each object.", b.To, advice)
+		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out does "+
+			"not know for_each. %s, or an import block for each object.", b.To, advice)
 	case keyed:
-		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out knows neither count nor for_each. %s.", b.To, advice)
+		return diags.Errorf(at, summary, "There is no block %s, and none can be generated: -generate-config-out "+
+			"knows neither count nor for_each. %s.", b.To, advice)
 	}
 	return nil // plan may generate one
 }
 
-// usedByImport notes that an import block without a resource block, for which configuration may be generated, uses its provider configuration.
+// usedByImport notes that an import block without a resource block, for which configuration may be generated, uses its
+// provider configuration.
 func (p *Program) usedByImport(b *config.Import) {
 	cfg := addr.AbsProviderConfig{Provider: b.Provider}
 	if b.ProviderRef != nil {
@@ -80,7 +86,7 @@ func (p *Program) usedByImport(b *config.Import) {
 	}
 }
 
-// keyProblem tells what is wrong with the key at the end of an address, as far as the text of the block shows.
+// keyProblem returns what is wrong with the key at the end of an address, as far as the text of the block shows.
 func keyProblem(to hcl.Expression, r *config.Resource) string {
 	keyed := endsInKey(to)
 	switch {
@@ -94,7 +100,7 @@ func keyProblem(to hcl.Expression, r *config.Resource) string {
 	return ""
 }
 
-// endsInKey tells whether an address names one instance, by a literal key or by one that has to be evaluated.
+// endsInKey reports whether an address names one instance, by a literal key or by one that has to be evaluated.
 func endsInKey(to hcl.Expression) bool {
 	var steps hcl.Traversal
 	switch e := to.(type) {
@@ -114,13 +120,15 @@ func endsInKey(to hcl.Expression) bool {
 	return keyed
 }
 
-// importBlock adds what an import block mentions. The address is no reference; what stands in its brackets may hold some.
+// importBlock adds what an import block mentions. The address is no reference; what stands in its brackets may hold
+// some.
 func (l *linker) importBlock(b *config.Import) {
 	l.expr(b.ForEach)
 	l.expr(b.ID)
 	l.traversals(b.ToExpr, slices.DeleteFunc(b.ToExpr.Variables(), func(t hcl.Traversal) bool {
 		ref, diags := addr.ParseReference(t)
-		return diags.HasErrors() || ref.Kind == addr.RefResource || ref.Kind == addr.RefModule || ref.Kind == addr.RefOutput
+		return diags.HasErrors() || ref.Kind == addr.RefResource || ref.Kind == addr.RefModule ||
+			ref.Kind == addr.RefOutput
 	}))
 }
 
@@ -158,7 +166,7 @@ func (i *Instance) evalImport(s *Slot) error {
 	return nil
 }
 
-// settledIn tells whether everything that an import block depends on is known: then it can be checked without a plan.
+// settledIn reports whether everything that an import block depends on is known: then it can be checked without a plan.
 func settledIn(ctx *hcl.EvalContext, b *config.Import) bool {
 	e := b.ForEach
 	if e == nil {
@@ -168,7 +176,7 @@ func settledIn(ctx *hcl.EvalContext, b *config.Import) bool {
 	return diags.HasErrors() || ctyfast.WhollyKnown(v) && !v.IsNull()
 }
 
-// importEach gives the collection of an import block's for_each.
+// importEach returns the collection of an import block's for_each.
 func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	const summary = "Invalid for_each argument"
 	v, hclDiags := funcs.Evaluate(b.ForEach, ctx)
@@ -179,15 +187,19 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	case value.IsEphemeral(v):
 		return v, problem(b.ForEach, ctx, summary, `The "for_each" value is ephemeral, which cannot be used here.`)
 	case value.IsSensitive(v):
-		return v, problem(b.ForEach, ctx, summary, `The "for_each" value is sensitive. Its keys would show in the addresses of objects.`)
+		return v, problem(b.ForEach, ctx, summary,
+			`The "for_each" value is sensitive. Its keys would show in the addresses of objects.`)
 	case v.IsNull():
 		return cty.EmptyObjectVal, nil // as Terraform has it
 	case !v.IsKnown():
-		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression depends on what is known only after apply. What is imported has to be known while planning.`)
+		return v, problem(b.ForEach, ctx, summary, `The "for_each" expression depends on what is known only after `+
+			`apply. What is imported has to be known while planning.`)
 	case !v.CanIterateElements():
-		return v, problem(b.ForEach, ctx, summary, `The value of "for_each" is no collection: a map, an object or a set is needed.`)
+		return v, problem(b.ForEach, ctx, summary,
+			`The value of "for_each" is no collection: a map, an object or a set is needed.`)
 	case v.Type().IsSetType() && !ctyfast.WhollyKnown(v):
-		return v, problem(b.ForEach, ctx, summary, `The "for_each" set holds values that are known only after apply. What is imported has to be known while planning.`)
+		return v, problem(b.ForEach, ctx, summary, `The "for_each" set holds values that are known only after apply. `+
+			`What is imported has to be known while planning.`)
 	}
 	return v, nil
 }
@@ -204,10 +216,12 @@ func (w *Walk) addImport(s *Slot, ctx *hcl.EvalContext) diag.List {
 		switch {
 		case !ok:
 		case !index.Key.IsKnown() || index.Key.IsMarked():
-			return problem(b.ToExpr, ctx, "Invalid import 'to' expression", "The keys of the address have to be known while planning, and must not be sensitive.")
+			return problem(b.ToExpr, ctx, "Invalid import 'to' expression",
+				"The keys of the address have to be known while planning, and must not be sensitive.")
 		default:
 			if _, err := addr.KeyFromValue(index.Key); err != nil {
-				return diag.List{}.Errorf(index.SrcRange.Ptr(), "Invalid address", "This cannot be the key of an instance: %s.", err)
+				return diag.List{}.Errorf(index.SrcRange.Ptr(), "Invalid address",
+					"This cannot be the key of an instance: %s.", err)
 			}
 		}
 	}
@@ -231,15 +245,17 @@ func (w *Walk) addImport(s *Slot, ctx *hcl.EvalContext) diag.List {
 	if other := w.imports[a]; other != nil && other.ID != id {
 		summary := "Duplicate import configuration for \"" + a.String() + "\""
 		if secret || other.Sensitive {
-			return problem(b.ToExpr, ctx, summary, "Two different ids are to be imported as %s. An address has one object.", a)
+			return problem(b.ToExpr, ctx, summary,
+				"Two different ids are to be imported as %s. An address has one object.", a)
 		}
-		return problem(b.ToExpr, ctx, summary, "Both %q and %q are to be imported as %s. An address has one object.", other.ID, id, a)
+		return problem(b.ToExpr, ctx, summary, "Both %q and %q are to be imported as %s. An address has one object.",
+			other.ID, id, a)
 	}
 	w.imports[a] = &Import{Target: a, ID: id, Sensitive: secret, Block: b, Deps: s.resourceDeps}
 	return nil
 }
 
-// importID gives the id of an import block, and whether it is sensitive.
+// importID returns the id of an import block, and whether it is sensitive.
 func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, diags diag.List) {
 	const summary = "Invalid import id argument"
 	v, hclDiags := funcs.Evaluate(e, ctx)
@@ -255,7 +271,8 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, d
 	case v.IsNull():
 		return "", false, problem(e, ctx, summary, "The import id cannot be null.")
 	case !v.IsKnown():
-		return "", false, problem(e, ctx, summary, `The import block's "id" depends on what is known only after apply, so the object cannot be looked for while planning.`)
+		return "", false, problem(e, ctx, summary, `The import block's "id" depends on what is known only after `+
+			`apply, so the object cannot be looked for while planning.`)
 	}
 	text, err := convert.Convert(v, cty.String)
 	switch {
@@ -267,7 +284,7 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, d
 	return text.AsString(), secret, nil
 }
 
-// ImportOf gives what an import block says of an instance; nil when none does.
+// ImportOf returns what an import block says of an instance; nil when none does.
 func (w *Walk) ImportOf(a addr.AbsResourceInstance) *Import {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -278,7 +295,7 @@ func (w *Walk) ImportOf(a addr.AbsResourceInstance) *Import {
 	return i
 }
 
-// UnseenImports gives the imports that no block asked for, after a run, in the order of their addresses.
+// UnseenImports returns the imports that no block asked for, after a run, in the order of their addresses.
 func (w *Walk) UnseenImports() []*Import {
 	var out []*Import
 	for _, i := range w.imports {

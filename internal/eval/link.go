@@ -36,7 +36,8 @@ func (p *Program) compile(u *Unit) diag.List {
 	return diags
 }
 
-// schema gives the schema of a provider. What is wrong with the provider is reported at the first block that needs it, once.
+// schema returns the schema of a provider. What is wrong with the provider is reported at the first block that needs
+// it, once.
 func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.List) {
 	schema, diags := p.Schemas.Schema(a)
 	if len(diags) == 0 || p.reported[a] {
@@ -98,12 +99,16 @@ func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
 	case addr.Managed:
 		names = schema.Resources
 		if schema.Data[r.Addr.Type] != nil {
-			other = fmt.Sprintf("\n\nThere is a data source %q: write \"data\" in place of \"resource\" if you meant that.", r.Addr.Type)
+			other = fmt.Sprintf(
+				"\n\nThere is a data source %q: write \"data\" in place of \"resource\" if you meant that.",
+				r.Addr.Type)
 		}
 	case addr.Data:
 		what, names = "data source", schema.Data
 		if schema.Resources[r.Addr.Type] != nil {
-			other = fmt.Sprintf("\n\nThere is a resource type %q: write \"resource\" in place of \"data\" if you meant that.", r.Addr.Type)
+			other = fmt.Sprintf(
+				"\n\nThere is a resource type %q: write \"resource\" in place of \"data\" if you meant that.",
+				r.Addr.Type)
 		}
 	case addr.Ephemeral:
 		what, names = "ephemeral resource", schema.Ephemeral
@@ -116,7 +121,8 @@ func unknownType(schema *provider.Schema, s *Slot, p addr.Provider) diag.List {
 	if other == "" {
 		other = diag.DidYouMean(r.Addr.Type, candidates)
 	}
-	return diag.List{}.Errorf(&rng, "Invalid "+what, "The provider %s does not support %s %q.%s", p.ForDisplay(), what, r.Addr.Type, other)
+	return diag.List{}.Errorf(&rng, "Invalid "+what, "The provider %s does not support %s %q.%s", p.ForDisplay(), what,
+		r.Addr.Type, other)
 }
 
 // problemAt makes an error at the reference that is being resolved.
@@ -150,8 +156,8 @@ func (s *Slot) fault(part any, diags diag.List) {
 	}
 }
 
-// faulty gives what is wrong with parts of a slot before anything is evaluated: references that lead nowhere. A part is an expression, a
-// Body, or one of the values below; who evaluates it reports its faults instead.
+// faulty returns what is wrong with parts of a slot before anything is evaluated: references that lead nowhere. A part
+// is an expression, a Body, or one of the values below; who evaluates it reports its faults instead.
 func (s *Slot) faulty(parts ...any) diag.List {
 	if s.faults == nil {
 		return nil
@@ -208,7 +214,8 @@ func (l *linker) dependsOn(list []hcl.Traversal) {
 		ref, d := addr.ParseReference(t)
 		if !d.HasErrors() && len(ref.Remaining) > 0 {
 			rng := ref.Remaining.SourceRange()
-			d = d.Errorf(&rng, "Invalid depends_on reference", "What depends_on names has to be a whole object, such as a resource or a module, and no attribute of one. Leave out what stands behind its name.")
+			d = d.Errorf(&rng, "Invalid depends_on reference", "What depends_on names has to be a whole object, such "+
+				"as a resource or a module, and no attribute of one. Leave out what stands behind its name.")
 		}
 		if !d.HasErrors() {
 			d = d.Extend(l.dependOn(ref))
@@ -250,17 +257,21 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 	case addr.RefVariable:
 		i, ok := l.u.variables[ref.Name]
 		if !ok {
-			return undeclared("Reference to undeclared input variable", "An input variable with the name %q has not been declared.%s",
+			return undeclared("Reference to undeclared input variable",
+				"An input variable with the name %q has not been declared.%s",
 				ref.Name, suggestOr(ref.Name, l.u.variables, ` Declare it with variable `+quoted(ref.Name)+` {}.`))
 		}
 		l.deps[i] = true
 	case addr.RefLocal:
 		i, ok := l.u.locals[ref.Name]
 		if ok && l.s.Kind == SlotLocal && l.s.index == i {
-			return undeclared("Self-referencing local value", "The expression of local.%s refers to local.%[1]s itself.", ref.Name)
+			return undeclared("Self-referencing local value",
+				"The expression of local.%s refers to local.%[1]s itself.", ref.Name)
 		}
 		if !ok {
-			return undeclared("Reference to undeclared local value", "A local value with the name %q has not been declared.%s", ref.Name, suggestOr(ref.Name, l.u.locals, ""))
+			return undeclared("Reference to undeclared local value",
+				"A local value with the name %q has not been declared.%s", ref.Name, suggestOr(ref.Name, l.u.locals,
+					""))
 		}
 		l.deps[i] = true
 	case addr.RefModule, addr.RefOutput:
@@ -269,22 +280,27 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 		return l.resolveResource(ref, where, undeclared)
 	case addr.RefPath:
 		if ref.Name != "module" && ref.Name != "root" && ref.Name != "cwd" {
-			return undeclared(`Invalid "path" attribute`, `There is no path.%[1]s, only path.module, path.root and path.cwd.%[2]s`, ref.Name, diag.DidYouMean(ref.Name, []string{"module", "root", "cwd"}))
+			return undeclared(`Invalid "path" attribute`,
+				`There is no path.%[1]s, only path.module, path.root and path.cwd.%[2]s`, ref.Name,
+				diag.DidYouMean(ref.Name, []string{"module", "root", "cwd"}))
 		}
 	case addr.RefTerraform:
 		if ref.Name != "workspace" && ref.Name != "applying" {
-			return undeclared(`Invalid "terraform" attribute`, `There is no terraform.%s, only terraform.workspace, the name of the selected workspace, and terraform.applying.`, ref.Name)
+			return undeclared(`Invalid "terraform" attribute`, `There is no terraform.%s, only terraform.workspace, `+
+				`the name of the selected workspace, and terraform.applying.`, ref.Name)
 		}
 	case addr.RefCount:
 		if ref.Name != "index" {
-			return undeclared(`Invalid "count" attribute`, `There is no count.%s, only count.index: the number of the instance, from 0, in a block that has the argument "count".`, ref.Name)
+			return undeclared(`Invalid "count" attribute`, `There is no count.%s, only count.index: the number of `+
+				`the instance, from 0, in a block that has the argument "count".`, ref.Name)
 		}
 		if l.whole || !l.counted() {
 			return undeclared("Reference to \"count\" in non-counted context", "%s", l.noInstance("count"))
 		}
 	case addr.RefEach:
 		if ref.Name != "key" && ref.Name != "value" {
-			return undeclared(`Invalid "each" attribute`, `There is no each.%s, only each.key and each.value: the key and the value of the instance in a block that has the argument "for_each".`, ref.Name)
+			return undeclared(`Invalid "each" attribute`, `There is no each.%s, only each.key and each.value: the `+
+				`key and the value of the instance in a block that has the argument "for_each".`, ref.Name)
 		}
 		if (l.whole || !l.keyed()) && ref.Name == "value" {
 			return undeclared("each.value cannot be used in this context", "%s", l.noInstance("each"))
@@ -297,13 +313,14 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 			return StaticTraversal(ref.Remaining, l.s.Type.Block)
 		}
 		if !l.self {
-			return undeclared(`Invalid "self" reference`, `"self" is the object of the surrounding resource in its provisioner, connection and postcondition blocks. It means nothing here.`)
+			return undeclared(`Invalid "self" reference`, `"self" is the object of the surrounding resource in its `+
+				`provisioner, connection and postcondition blocks. It means nothing here.`)
 		}
 	}
 	return nil
 }
 
-// noInstance tells why what an instance has of its own is not there.
+// noInstance returns why what an instance has of its own is not there.
 func (l *linker) noInstance(name string) string {
 	switch {
 	case l.whole:
@@ -314,8 +331,8 @@ func (l *linker) noInstance(name string) string {
 	return `each.key and each.value are there in blocks that have the argument "for_each". This one has not.`
 }
 
-// counted and keyed tell whether the expressions at hand belong to a block with count or for_each. A module's arguments belong to
-// the call.
+// counted and keyed tell whether the expressions at hand belong to a block with count or for_each. A module's arguments
+// belong to the call.
 func (l *linker) counted() bool {
 	switch l.s.Kind {
 	case SlotVariable:
@@ -338,8 +355,9 @@ func (l *linker) keyed() bool {
 	return false
 }
 
-// wholeModule takes a reference to an output value that a module does not have for one to the module. Evaluating it tells what there is,
-// and what a "try" around it gives instead. So it is with a key where a module has none: it is the name of an output value.
+// wholeModule takes a reference to an output value that a module does not have for one to the module. Evaluating it
+// tells what there is, and what a "try" around it gives instead. So it is with a key where a module has none: it is the
+// name of an output value.
 func (u *Unit) wholeModule(ref addr.Reference) addr.Reference {
 	child := u.calls[ref.Name]
 	if ref.Kind != addr.RefOutput || child == nil {
@@ -355,7 +373,8 @@ func (u *Unit) wholeModule(ref addr.Reference) addr.Reference {
 func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.List {
 	call, ok := l.u.callSlots[ref.Name]
 	if !ok {
-		return undeclared("Reference to undeclared module", "No module call named %q is declared in %s.%s", ref.Name, moduleName(l.u.Module), suggestOr(ref.Name, l.u.callSlots, ""))
+		return undeclared("Reference to undeclared module", "No module call named %q is declared in %s.%s", ref.Name,
+			moduleName(l.u.Module), suggestOr(ref.Name, l.u.callSlots, ""))
 	}
 	l.deps[call] = true
 	child := l.u.calls[ref.Name]
@@ -376,8 +395,9 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 	return nil
 }
 
-// wholeCall adds the dependencies of what uses the value of a whole module call: all output values, and all that is in the module, for it may stand
-// for a use of that. So whoever names a module is created after everything in it, and destroyed before.
+// wholeCall adds the dependencies of what uses the value of a whole module call: all output values, and all that is in
+// the module, for it may stand for a use of that. So whoever names a module is created after everything in it, and
+// destroyed before.
 func (l *linker) wholeCall(call string, child *Unit) {
 	for o := range child.outputs {
 		l.deps[l.u.outSlots[[2]string{call, o}]] = true
@@ -392,10 +412,13 @@ func (l *linker) resolveResource(ref addr.Reference, where string, undeclared pr
 	}
 	target := l.u.slots[i]
 	if l.s.Kind == SlotImport && l.s.Import.To == target.ConfigAddr() {
-		return undeclared("Invalid import id argument", "The import block cannot refer to %s, which is what it imports.", ref.Resource)
+		return undeclared("Invalid import id argument",
+			"The import block cannot refer to %s, which is what it imports.", ref.Resource)
 	}
 	if check := target.Resource.Check; check != nil && (l.s.Kind != SlotCheck || l.s.Check != check) {
-		return undeclared("Reference to scoped resource", "The referenced data resource %q %q is not available from this context.", ref.Resource.Type, ref.Resource.Name)
+		return undeclared("Reference to scoped resource",
+			"The referenced data resource %q %q is not available from this context.", ref.Resource.Type,
+			ref.Resource.Name)
 	}
 	if l.s.Kind == SlotResource && l.s == target {
 		return undeclared("Self-referential block", "Configuration for %s may not refer to itself.", target.Addr())
@@ -408,7 +431,8 @@ func (l *linker) resolveResource(ref addr.Reference, where string, undeclared pr
 }
 
 func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared problemAt) diag.List {
-	word := map[addr.Mode]string{addr.Managed: "managed", addr.Data: "data", addr.Ephemeral: "ephemeral"}[ref.Resource.Mode]
+	word := map[addr.Mode]string{addr.Managed: "managed", addr.Data: "data",
+		addr.Ephemeral: "ephemeral"}[ref.Resource.Mode]
 	candidates := []string{}
 	for r := range l.u.resources {
 		candidates = append(candidates, r.String())
@@ -417,14 +441,17 @@ func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared pro
 	extra := diag.DidYouMean(ref.Resource.String(), candidates)
 	switch ref.Resource.Type {
 	case "check", "run", "output":
-		extra = fmt.Sprintf(" The result of a block %q cannot be referred to from within its module.", ref.Resource.Type)
+		extra = fmt.Sprintf(" The result of a block %q cannot be referred to from within its module.",
+			ref.Resource.Type)
 	}
 	if ref.Resource.Mode == addr.Managed {
-		if _, ok := l.u.resources[addr.Resource{Mode: addr.Data, Type: ref.Resource.Type, Name: ref.Resource.Name}]; ok {
+		if _, ok := l.u.resources[addr.Resource{Mode: addr.Data, Type: ref.Resource.Type,
+			Name: ref.Resource.Name}]; ok {
 			extra = fmt.Sprintf("\n\nDid you mean the data resource data.%s?", ref.Resource)
 		}
 	}
-	return undeclared("Reference to undeclared resource", "A %s resource %q %q has not been declared in %s.%s", word, ref.Resource.Type, ref.Resource.Name, where, extra)
+	return undeclared("Reference to undeclared resource", "A %s resource %q %q has not been declared in %s.%s", word,
+		ref.Resource.Type, ref.Resource.Name, where, extra)
 }
 
 // moduleName says which module is meant, as part of a sentence.
@@ -514,7 +541,8 @@ func (l *linker) resource(s *Slot) {
 	for _, e := range r.ReplaceTriggeredBy {
 		// An index such as each.key is part of the expression, so the variables of it count one by one.
 		for _, t := range e.Variables() {
-			if ref, d := addr.ParseReference(t); !d.HasErrors() && (ref.Kind == addr.RefResource || ref.Kind == addr.RefEach || ref.Kind == addr.RefCount) {
+			if ref, d := addr.ParseReference(t); !d.HasErrors() && (ref.Kind == addr.RefResource ||
+				ref.Kind == addr.RefEach || ref.Kind == addr.RefCount) {
 				l.traversals(partTriggers, []hcl.Traversal{t})
 			}
 		}
@@ -533,7 +561,8 @@ func (p *Program) linkVariable(u *Unit, s *Slot) {
 				continue
 			}
 			for _, t := range e.Variables() {
-				if ref, d := addr.ParseReference(t); !d.HasErrors() && ref.Kind == addr.RefVariable && ref.Name == s.Name {
+				if ref, d := addr.ParseReference(t); !d.HasErrors() && ref.Kind == addr.RefVariable &&
+					ref.Name == s.Name {
 					continue // the variable itself is at hand
 				}
 				inner.traversals(partValidations, []hcl.Traversal{t})

@@ -12,7 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// evalVariable gives an input variable its value: the argument of the call or the caller's input, converted, validated, marked.
+// evalVariable returns an input variable its value: the argument of the call or the caller's input, converted,
+// validated, marked.
 func (i *Instance) evalVariable(s *Slot) error {
 	raw, rng, diags := i.rawVariable(s)
 	v := s.Variable
@@ -30,13 +31,15 @@ func (i *Instance) evalVariable(s *Slot) error {
 		return i.report(diags)
 	}
 	if i.parent != nil && !v.Ephemeral && value.HasDeepEphemeral(val) {
-		return i.report(diags.Errorf(rng, "Ephemeral value not allowed", "The input variable %q does not accept ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name))
+		return i.report(diags.Errorf(rng, "Ephemeral value not allowed", "The input variable %q does not accept "+
+			"ephemeral values, because it is not declared with \"ephemeral = true\".", v.Name))
 	}
 	val = declaredMarks(val, v.Sensitive, v.Ephemeral)
 	i.values[s.index] = val
 	if i.walk.Inputs.Validating {
-		// The configuration has to be sound for every value, so guards such as count = var.on ? 1 : 0 stay open, and what the caller's
-		// argument is marked with counts as little as its value. The variable's own validations judge the argument all the same.
+		// The configuration has to be sound for every value, so guards such as count = var.on ? 1 : 0 stay open, and
+		// what the caller's argument is marked with counts as little as its value. The variable's own validations judge
+		// the argument all the same.
 		i.values[s.index] = declaredMarks(cty.UnknownVal(v.Type), v.Sensitive, v.Ephemeral)
 	}
 	if d := s.faulty(partValidations); d != nil {
@@ -47,7 +50,7 @@ func (i *Instance) evalVariable(s *Slot) error {
 	return i.report(diags)
 }
 
-// rawVariable gives the value before conversion and the range to blame; cty.NilVal when nothing was given.
+// rawVariable returns the value before conversion and the range to blame; cty.NilVal when nothing was given.
 func (i *Instance) rawVariable(s *Slot) (cty.Value, *hcl.Range, diag.List) {
 	rng := s.Variable.Range
 	if i.parent == nil {
@@ -90,7 +93,8 @@ func (i *Instance) validateVariable(s *Slot, val cty.Value, rng hcl.Range) diag.
 		outcome.add(r)
 		diags = diags.Extend(r.diags)
 		if r.status == statusFail {
-			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value for variable", Subject: &rng,
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value for variable",
+				Subject:    &rng,
 				Detail:     r.detail() + "\n\nThis was checked by the validation rule at " + c.Range.String() + ".",
 				Expression: c.Condition, EvalContext: ctx, Extra: Checked{"var", instanceAddr(i, "var."+s.Name)}})
 		}
@@ -103,7 +107,9 @@ func (i *Instance) validateVariable(s *Slot, val cty.Value, rng hcl.Range) diag.
 func (i *Instance) evalOutput(s *Slot) error {
 	o := s.Output
 	if i.parent == nil && o.Ephemeral {
-		return i.report(diag.List(nil).Errorf(&o.Range, "Ephemeral output not allowed", "The outputs of the root module are stored in the state, so %q cannot be ephemeral. Only child modules can have such outputs.", o.Name))
+		return i.report(diag.List(nil).Errorf(&o.Range, "Ephemeral output not allowed", "The outputs of the root "+
+			"module are stored in the state, so %q cannot be ephemeral. Only child modules can have such outputs.",
+			o.Name))
 	}
 	ctx := i.Scope(s.refs)
 	var diags diag.List
@@ -114,7 +120,8 @@ func (i *Instance) evalOutput(s *Slot) error {
 			outcome.add(r)
 			diags = diags.Extend(r.diags)
 			if r.status == statusFail {
-				d := i.walk.conditionFailed(Checked{"output", instanceAddr(i, "output."+s.Name)}, "Module output value precondition failed", r, c, ctx)
+				d := i.walk.conditionFailed(Checked{"output", instanceAddr(i, "output."+s.Name)},
+					"Module output value precondition failed", r, c, ctx)
 				if i.walk.Inputs.StrictOutputs {
 					d.Severity = diag.Error
 				}
@@ -137,13 +144,18 @@ func (i *Instance) evalOutput(s *Slot) error {
 	rng := o.Range
 	exprRange := o.Expr.Range()
 	if !o.Ephemeral && value.HasDeepEphemeral(v) {
-		return i.report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
+		return i.report(diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value comes from something "+
+			"ephemeral, and this output is stored. In a child module add \"ephemeral = true\"."))
 	}
 	if o.Ephemeral && !value.HasDeepEphemeral(v) && !(i.walk.Inputs.Validating && i.handsOnEphemeral(s)) {
-		return i.report(diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".", o.Name))
+		return i.report(diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is "+
+			"declared as ephemeral, but its value is derived from no ephemeral value. Leave out \"ephemeral = true\".",
+			o.Name))
 	}
 	if i.parent == nil && !o.Sensitive && value.HasDeepSensitive(v) {
-		return i.report(diags.Errorf(&rng, "Output refers to sensitive values", "This output would show a sensitive value, or what is derived from one. If it is meant to leave the module, say so with\n    sensitive = true\nand if nothing in it is secret, take the mark off with nonsensitive(...)."))
+		return i.report(diags.Errorf(&rng, "Output refers to sensitive values", "This output would show a sensitive "+
+			"value, or what is derived from one. If it is meant to leave the module, say so with\n    sensitive = "+
+			"true\nand if nothing in it is secret, take the mark off with nonsensitive(...)."))
 	}
 	v = declaredMarks(v, o.Sensitive, o.Ephemeral)
 	i.values[s.index] = v
@@ -167,8 +179,9 @@ func declaredMarks(v cty.Value, sensitive, ephemeral bool) cty.Value {
 	return v
 }
 
-// handsOnEphemeral reports whether the expression of an output value mentions an ephemeral output value of a called module, itself or through
-// local values. While validating those have no marks, but the walk that knows them will find some.
+// handsOnEphemeral reports whether the expression of an output value mentions an ephemeral output value of a called
+// module, itself or through local values. While validating those have no marks, but the walk that knows them will find
+// some.
 func (i *Instance) handsOnEphemeral(s *Slot) bool {
 	u, seen, queue := i.Unit, map[*Slot]bool{s: true}, []*Slot{s}
 	for len(queue) > 0 {
@@ -191,13 +204,16 @@ func (i *Instance) handsOnEphemeral(s *Slot) bool {
 func (s *Slot) Storable(v cty.Value) diag.List {
 	rng := s.Output.Expr.Range()
 	if ctyfast.TooDeep(v) {
-		return diag.List(nil).Errorf(&rng, "Value nested too deep", "The value of the output %q is nested more than %d levels deep, "+
-			"and no state holds that. Keep it flat, or give it as text with jsonencode.", s.Name, ctyfast.MaxDepth)
+		return diag.List(nil).Errorf(&rng, "Value nested too deep",
+			"The value of the output %q is nested more than %d levels deep, "+
+				"and no state holds that. Keep it flat, or give it as text with jsonencode.", s.Name, ctyfast.MaxDepth)
 	}
 	if !ctyfast.Infinite(v) && !ctyfast.TooLong(v) {
 		return nil
 	}
-	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or holds a number that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that gives something else.", s.Name)
+	return diag.List(nil).Errorf(&rng, "Number cannot be stored", "The value of the output %q is or holds a number "+
+		"that is infinite, or has an exponent of more than 5 digits. No state can hold that: use a condition that "+
+		"gives something else.", s.Name)
 }
 
 func configAddr(s *Slot) string { return s.Addr() }
@@ -210,17 +226,20 @@ func instanceAddr(i *Instance, local string) string {
 	return i.Addr.String() + "." + local
 }
 
-// StandIns answer in place of providers and modules, as tests want it. They decide for a walk, and are asked concurrently.
+// StandIns answer in place of providers and modules, as tests want it. They decide for a walk, and are asked
+// concurrently.
 type StandIns interface {
-	// Provider gives what answers for a provider configuration whose block says Mock. real is the provider itself, which nobody has configured.
+	// Provider returns what answers for a provider configuration whose block says Mock. real is the provider itself,
+	// which nobody has configured.
 	Provider(a addr.AbsProviderConfig, real provider.Provider) provider.Provider
-	// Instance gives what answers for an instance: p, which answers otherwise, or something else.
+	// Instance returns what answers for an instance: p, which answers otherwise, or something else.
 	Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, p provider.Provider) provider.Provider
-	// Outputs gives the output values of a module instance of which nothing is to be run; those that are missing are null.
+	// Outputs returns the output values of a module instance of which nothing is to be run; those that are missing are
+	// null.
 	Outputs(a addr.ModuleInstance) (outputs map[string]cty.Value, replaced bool)
 }
 
-// standIn tells whether a module instance is replaced by given output values; all that is inside of one is as well.
+// standIn finds out whether a module instance is replaced by given output values; all that is inside of one is as well.
 func (i *Instance) standIn() {
 	in := i.walk.Inputs
 	if in.StandIns == nil || in.Validating || i.parent == nil {
@@ -238,7 +257,7 @@ func (i *Instance) standIn() {
 	}
 }
 
-// evalReplaced gives the slots of a replaced module instance their values.
+// evalReplaced returns the slots of a replaced module instance their values.
 func (i *Instance) evalReplaced(s *Slot) error {
 	i.values[s.index] = cty.DynamicVal
 	if s.Kind != SlotOutput {
@@ -255,8 +274,9 @@ func (i *Instance) evalReplaced(s *Slot) error {
 	return nil
 }
 
-// ProviderOf gives what answers for an instance.
-func (in Inputs) ProviderOf(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, p provider.Provider) provider.Provider {
+// ProviderOf returns what answers for an instance.
+func (in Inputs) ProviderOf(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
+	p provider.Provider) provider.Provider {
 	if in.StandIns == nil || p == nil {
 		return p
 	}

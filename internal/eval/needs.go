@@ -9,13 +9,14 @@ import (
 // need is one thing that a slot waits for: another slot, in one or several instances of its module.
 type need struct {
 	slot *Slot
-	// each tells that the slot counts in every instance of the module that the waiting slot calls. Otherwise it counts in the one instance of its
-	// module that is, or encloses, the waiting one.
+	// each means that the slot counts in every instance of the module that the waiting slot calls. Otherwise it counts
+	// in the one instance of its module that is, or encloses, the waiting one.
 	each bool
 }
 
-// needs yields everything that a slot waits for. It is the only place that knows: the search for cycles, the order within a module, the
-// dependencies that the state records, the closure of targets and the nodes of a walk are all made of it.
+// needs yields everything that a slot waits for. It is the only place that knows: the search for cycles, the order
+// within a module, the dependencies that the state records, the closure of targets and the nodes of a walk are all made
+// of it.
 func (p *Program) needs(s *Slot) iter.Seq[need] {
 	return func(yield func(need) bool) {
 		for n := range p.slotNeeds(s) {
@@ -59,7 +60,8 @@ func (p *Program) slotNeeds(s *Slot) iter.Seq[need] {
 				}
 			}
 		case SlotResource:
-			if s.providerUnit != nil && s.providerSlot >= 0 && !yield(need{slot: s.providerUnit.slots[s.providerSlot]}) {
+			if s.providerUnit != nil && s.providerSlot >= 0 &&
+				!yield(need{slot: s.providerUnit.slots[s.providerSlot]}) {
 				return
 			}
 			root := p.order[0]
@@ -122,7 +124,8 @@ func (p *Program) sort(u *Unit) {
 	}
 }
 
-// dependencies returns the nodes that the node of a slot waits for as soon as it is made: those of the same and of enclosing module instances.
+// dependencies returns the nodes that the node of a slot waits for as soon as it is made: those of the same and of
+// enclosing module instances.
 func (i *Instance) dependencies(s *Slot) []graph.ID {
 	deps := make([]graph.ID, 0, len(s.deps)+len(s.outer)+2)
 	for n := range i.walk.Program.needs(s) {

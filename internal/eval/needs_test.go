@@ -29,8 +29,8 @@ func union(sets ...waitsFor) waitsFor {
 	return out
 }
 
-// program writes a random configuration, and knows of each resource block which others must have ended before it begins. References go to what
-// stands earlier, so there are no cycles.
+// program writes a random configuration, and knows of each resource block which others must have ended before it
+// begins. References go to what stands earlier, so there are no cycles.
 type program struct {
 	r      *rand.Rand
 	files  map[string]string
@@ -91,7 +91,8 @@ func (p *program) module(path string, variables map[string]waitsFor, inside wait
 	return out
 }
 
-func (p *program) resource(b *strings.Builder, path, text string, waits waitsFor, scope map[string]waitsFor, out *called, inside waitsFor) {
+func (p *program) resource(b *strings.Builder, path, text string, waits waitsFor, scope map[string]waitsFor,
+	out *called, inside waitsFor) {
 	name := fmt.Sprintf("r%d", p.n)
 	fmt.Fprintf(b, "resource \"lab_thing\" %q {\n  any = %s\n", name, text)
 	if p.r.IntN(3) == 0 {
@@ -110,7 +111,8 @@ func (p *program) resource(b *strings.Builder, path, text string, waits waitsFor
 	out.all = union(out.all, waitsFor{full: true})
 }
 
-func (p *program) call(b *strings.Builder, path string, scope map[string]waitsFor, expression func() (string, waitsFor), out *called, inside waitsFor, depth int) {
+func (p *program) call(b *strings.Builder, path string, scope map[string]waitsFor, expression func() (string, waitsFor),
+	out *called, inside waitsFor, depth int) {
 	name := fmt.Sprintf("m%d", p.n)
 	fmt.Fprintf(b, "module %q {\n  source = \"./%s\"\n", name, name)
 	arguments := map[string]waitsFor{}
@@ -197,7 +199,8 @@ func blockName(in addr.ModuleInstance, name string) string {
 	return strings.Join(path, ".") + "/" + name
 }
 
-// Every block begins after the end of all that it refers to, in the instances that count: while instances are found, and when they are known.
+// Every block begins after the end of all that it refers to, in the instances that count: while instances are found,
+// and when they are known.
 func TestBlocksBeginWhenWhatTheyReferToHasEnded(t *testing.T) {
 	order := 0
 	for seed := range uint64(300) {
@@ -207,7 +210,8 @@ func TestBlocksBeginWhenWhatTheyReferToHasEnded(t *testing.T) {
 		for name, text := range p.files {
 			files[name] = []byte(text)
 		}
-		cfg, diags := config.Load(context.Background(), config.Options{Dir: ".", Files: config.SnapshotFiles(nestedSnapshot(p, files)), LanguageVersion: "1.11.4"})
+		cfg, diags := config.Load(context.Background(), config.Options{
+			Dir: ".", Files: config.SnapshotFiles(nestedSnapshot(p, files)), LanguageVersion: "1.11.4"})
 		if diags.HasErrors() {
 			t.Fatalf("seed %d: %v", seed, diags.Err())
 		}
@@ -217,7 +221,8 @@ func TestBlocksBeginWhenWhatTheyReferToHasEnded(t *testing.T) {
 		}
 		var expansions eval.Expansions
 		for range 2 {
-			in := eval.Inputs{Variables: map[string]cty.Value{}, Workspace: "default", Cwd: "/cwd", Expansions: expansions}
+			in := eval.Inputs{Variables: map[string]cty.Value{}, Workspace: "default", Cwd: "/cwd",
+				Expansions: expansions}
 			in.Functions.Table = table
 			w := &watching{driver: &driver{room: &room{outputs: map[string]cty.Value{}}}}
 			walk := prog.NewWalk(in, w)
@@ -266,7 +271,8 @@ func (p *program) check(t *testing.T, seed uint64, moments []moment) (pairs int)
 					continue
 				}
 				if pairs++; later > at {
-					t.Errorf("seed %d: %s in %q began before the end of %s in %q\n%v", seed, m.name, m.in, q, o.in, p.files)
+					t.Errorf("seed %d: %s in %q began before the end of %s in %q\n%v", seed, m.name, m.in, q, o.in,
+						p.files)
 				}
 			}
 		}
@@ -326,7 +332,8 @@ func (p *program) checkGraph(t *testing.T, seed uint64, walk *eval.Walk) {
 	}
 	number := func(m moment) int {
 		_, name, _ := strings.Cut(m.name, "/")
-		return node(addr.AbsResource{Module: m.in, Resource: addr.Resource{Mode: addr.Managed, Type: "lab_thing", Name: name}})
+		return node(addr.AbsResource{Module: m.in, Resource: addr.Resource{Mode: addr.Managed, Type: "lab_thing",
+			Name: name}})
 	}
 	for _, m := range all {
 		for _, o := range all {

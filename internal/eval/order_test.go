@@ -13,7 +13,8 @@ import (
 func TestProblemsOfModuleInstancesComeInTheirOrder(t *testing.T) {
 	for _, tt := range []struct{ body, of string }{
 		{`output "o" { value = tonumber(var.key) }`, ""},
-		{"resource \"lab_thing\" \"r\" {\n  lifecycle {\n    precondition {\n      condition     = var.key == \"\"\n      error_message = \"wrong\"\n    }\n  }\n}", ".lab_thing.r"},
+		{"resource \"lab_thing\" \"r\" {\n  lifecycle {\n    precondition {\n      condition     = var.key == \"\"\n " +
+			"     error_message = \"wrong\"\n    }\n  }\n}", ".lab_thing.r"},
 	} {
 		const many = "abcdefgh"
 		var want []string
@@ -22,9 +23,12 @@ func TestProblemsOfModuleInstancesComeInTheirOrder(t *testing.T) {
 		}
 		for range 10 {
 			r := enter(t, map[string][]byte{
-				"main.tf":                         []byte("module \"m\" {\n  source   = \"./m\"\n  for_each = toset(split(\"\", \"" + many + "\"))\n  key      = each.key\n}\n"),
-				".terraform/modules/modules.json": []byte(`{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"m","Source":"./m","Dir":"m"}]}`),
-				"m/main.tf":                       []byte("variable \"key\" {}\n" + tt.body + "\n"),
+				"main.tf": []byte(
+					"module \"m\" {\n  source   = \"./m\"\n  for_each = toset(split(\"\", \"" + many +
+						"\"))\n  key      = each.key\n}\n"),
+				".terraform/modules/modules.json": []byte(
+					`{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"m","Source":"./m","Dir":"m"}]}`),
+				"m/main.tf": []byte("variable \"key\" {}\n" + tt.body + "\n"),
 			}, eval.Inputs{Variables: map[string]cty.Value{}})
 			var got []string
 			for _, d := range r.diags.Sorted() {

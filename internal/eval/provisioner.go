@@ -17,12 +17,13 @@ import (
 type Provisioner struct {
 	Config *config.Provisioner
 	Body   *Body
-	// refs are what the block itself mentions. One that runs before a destroy mentions nothing that would have to be evaluated before it.
+	// refs are what the block itself mentions. One that runs before a destroy mentions nothing that would have to be
+	// evaluated before it.
 	refs []addr.Reference
 }
 
-// compileProvisioners checks the blocks against their schemas. Those that are known to the language but not to us are refused, not
-// skipped: the object would not be what the configuration says.
+// compileProvisioners checks the blocks against their schemas. Those that are known to the language but not to us are
+// refused, not skipped: the object would not be what the configuration says.
 func compileProvisioners(list []*config.Provisioner) ([]*Provisioner, diag.List) {
 	var out []*Provisioner
 	var diags diag.List
@@ -30,12 +31,18 @@ func compileProvisioners(list []*config.Provisioner) ([]*Provisioner, diag.List)
 		schema := provision.Schema(c.Type)
 		switch {
 		case provision.Remote(c.Type):
-			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Not supported yet", Subject: c.TypeRange.Ptr(),
-				Detail: fmt.Sprintf("The provisioner %q is not built in yet: this version runs programs on this machine only (local-exec). Nothing was changed. A local-exec provisioner can call ssh or scp.", c.Type)})
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Not supported yet",
+				Subject: c.TypeRange.Ptr(),
+				Detail: fmt.Sprintf("The provisioner %q is not built in yet: this version runs programs on this "+
+					"machine only (local-exec). Nothing was changed. A local-exec provisioner can call ssh or scp.",
+					c.Type)})
 			continue
 		case schema == nil:
-			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Missing required provisioner plugin", Subject: c.TypeRange.Ptr(),
-				Detail: fmt.Sprintf("There is no provisioner %q. The provisioners of the language are local-exec, file and remote-exec.%s", c.Type, diag.DidYouMean(c.Type, []string{"file", "local-exec", "remote-exec"}))})
+			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Missing required provisioner plugin",
+				Subject: c.TypeRange.Ptr(),
+				Detail: fmt.Sprintf("There is no provisioner %q. The provisioners of the language are local-exec, "+
+					"file and remote-exec.%s", c.Type,
+					diag.DidYouMean(c.Type, []string{"file", "local-exec", "remote-exec"}))})
 			continue
 		}
 		out = append(out, &Provisioner{Config: c, Body: CompileBody(c.Body, schema)})
@@ -56,11 +63,12 @@ func (l *linker) provisioners(s *Slot) {
 	}
 }
 
-// byOwnName tells whether a provisioner calls its object by name, where that can only mean self.
+// byOwnName reports whether a provisioner calls its object by name, where that can only mean self.
 func (l *linker) byOwnName(t hcl.Traversal) bool {
 	r := l.s.Resource
 	ref, diags := addr.ParseReference(t)
-	return !diags.HasErrors() && ref.Kind == addr.RefResource && ref.Resource == r.Addr && r.Count == nil && r.ForEach == nil
+	return !diags.HasErrors() && ref.Kind == addr.RefResource && ref.Resource == r.Addr && r.Count == nil &&
+		r.ForEach == nil
 }
 
 func (l *linker) connection(c *config.Connection) {
@@ -79,7 +87,8 @@ type ownValue struct {
 	value cty.Value
 }
 
-// Provisioner gives the configuration of a provisioner of an instance that has just been created; self is its value, with marks.
+// Provisioner returns the configuration of a provisioner of an instance that has just been created; self is its value,
+// with marks.
 func (b *Block) Provisioner(p *Provisioner, key addr.Key, self cty.Value) (cty.Value, diag.List) {
 	if d := b.Slot.faulty(p.Body, p.Config.Connection, b.Config().Connection); d != nil {
 		return cty.DynamicVal, d
@@ -89,16 +98,17 @@ func (b *Block) Provisioner(p *Provisioner, key addr.Key, self cty.Value) (cty.V
 	return v, diags.InAddress(b.Addr().Instance(key).String())
 }
 
-// DestroyProvisioner gives the configuration of a provisioner for an object that is about to be destroyed. Its module instance may be gone from
-// the configuration: such a block mentions nothing that it would have had to evaluate.
-func (w *Walk) DestroyProvisioner(u *Unit, p *Provisioner, a addr.AbsResourceInstance, self cty.Value) (cty.Value, diag.List) {
+// DestroyProvisioner returns the configuration of a provisioner for an object that is about to be destroyed. Its module
+// instance may be gone from the configuration: such a block mentions nothing that it would have had to evaluate.
+func (w *Walk) DestroyProvisioner(u *Unit, p *Provisioner, a addr.AbsResourceInstance, self cty.Value) (cty.Value,
+	diag.List) {
 	i := &Instance{Addr: a.Module, Unit: u, walk: w}
 	ctx := Repetition{Key: a.Key, Each: cty.DynamicVal}.Context(i.Scope(p.refs))
 	v, diags := i.evalBody(p.Body, withSelf(ctx, self))
 	return v, diags.InAddress(a.String())
 }
 
-// When gives the provisioners of one end of an object's life.
+// When returns the provisioners of one end of an object's life.
 func (s *Slot) When(when config.ProvisionerWhen) []*Provisioner {
 	var out []*Provisioner
 	for _, p := range s.Provisioners {

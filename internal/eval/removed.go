@@ -10,7 +10,7 @@ import (
 
 // Removal is what removed blocks say of a resource that no block declares any more.
 type Removal struct {
-	// Forget tells that the objects leave the state without being destroyed.
+	// Forget means that the objects leave the state without being destroyed.
 	Forget bool
 	// Provisioners run before the objects are destroyed; Unit is the module in which they stand.
 	Provisioners []*Provisioner
@@ -23,8 +23,8 @@ type removals struct {
 	modules   map[addr.Module]*Removal
 }
 
-// compileRemoved gathers the removed blocks of all modules. Where several name the same, one that forgets wins: what it leaves can still be
-// destroyed by hand.
+// compileRemoved gathers the removed blocks of all modules. Where several name the same, one that forgets wins: what it
+// leaves can still be destroyed by hand.
 func (p *Program) compileRemoved() diag.List {
 	var diags diag.List
 	p.removed = removals{resources: map[addr.ConfigResource]*Removal{}, modules: map[addr.Module]*Removal{}}
@@ -55,7 +55,7 @@ func (p *Program) compileRemoved() diag.List {
 	return diags
 }
 
-// Removal gives what removed blocks say of a resource; nil when they say nothing. The nearest block counts.
+// Removal returns what removed blocks say of a resource; nil when they say nothing. The nearest block counts.
 func (p *Program) Removal(r addr.ConfigResource) *Removal {
 	if found := p.removed.resources[r]; found != nil {
 		return found
@@ -76,7 +76,8 @@ func (p *Program) StillDeclared() diag.List {
 		if !reported[name] {
 			reported[name] = true
 			where.Severity, where.Summary = diag.Error, "Removed "+what+" still exists"
-			where.Detail = fmt.Sprintf("The removed block at %s:%d says that %s is gone, but it is still declared here. Remove one of the two.", b.Range.Filename, b.Range.Start.Line, name)
+			where.Detail = fmt.Sprintf("The removed block at %s:%d says that %s is gone, but it is still declared "+
+				"here. Remove one of the two.", b.Range.Filename, b.Range.Start.Line, name)
 			diags = append(diags, where)
 		}
 	}
@@ -84,7 +85,8 @@ func (p *Program) StillDeclared() diag.List {
 		for _, b := range u.Module.Removed {
 			if b.Resource != (addr.Resource{}) {
 				if s := p.ResourceSlot(addr.ConfigResource{Module: b.Module, Resource: b.Resource}); s != nil {
-					report(b, "resource", s.ConfigAddr().String(), &diag.Diagnostic{Subject: s.Resource.DeclRange.Ptr()})
+					report(b, "resource", s.ConfigAddr().String(), &diag.Diagnostic{
+						Subject: s.Resource.DeclRange.Ptr()})
 				}
 				continue
 			}

@@ -42,7 +42,7 @@ type Repetition struct {
 	unknown RepetitionMode
 }
 
-// Repetition gives what count and each mean for a key.
+// Repetition returns what count and each mean for a key.
 func (e Expansion) Repetition(key addr.Key) Repetition {
 	r := Repetition{Key: key}
 	if e.Mode == Unknown {
@@ -54,7 +54,7 @@ func (e Expansion) Repetition(key addr.Key) Repetition {
 	return r
 }
 
-// Has tells whether the key is one of the expansion's.
+// Has reports whether the key is one of the expansion's.
 func (e Expansion) Has(key addr.Key) bool {
 	switch e.Mode {
 	case Single:
@@ -76,7 +76,8 @@ func (r Repetition) Context(base *hcl.EvalContext) *hcl.EvalContext {
 	if n, ok := r.Key.Int(); ok {
 		vars = map[string]cty.Value{"count": cty.ObjectVal(map[string]cty.Value{"index": cty.NumberIntVal(int64(n))})}
 	} else if s, ok := r.Key.Str(); ok {
-		vars = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(s), "value": r.Each})}
+		vars = map[string]cty.Value{
+			"each": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal(s), "value": r.Each})}
 	} else if r.unknown == Unknown {
 		vars = map[string]cty.Value{
 			"count": cty.ObjectVal(map[string]cty.Value{"index": cty.UnknownVal(cty.Number)}),
@@ -97,8 +98,8 @@ func withSelf(ctx *hcl.EvalContext, self cty.Value) *hcl.EvalContext {
 	return child
 }
 
-// expansion evaluates count or for_each of a slot; at most one of them is set. A validating walk checks them as far as they are known and
-// stands for one instance.
+// expansion evaluates count or for_each of a slot; at most one of them is set. A validating walk checks them as far as
+// they are known and stands for one instance.
 func (i *Instance) expansion(s *Slot, count, forEach hcl.Expression, ctx *hcl.EvalContext) (Expansion, diag.List) {
 	validating := i.walk.Inputs.Validating
 	exp := Expansion{Mode: Single, Keys: []addr.Key{addr.NoKey}}
@@ -123,10 +124,11 @@ func (i *Instance) expansion(s *Slot, count, forEach hcl.Expression, ctx *hcl.Ev
 
 func problem(expr hcl.Expression, ctx *hcl.EvalContext, summary, format string, args ...any) diag.List {
 	rng := expr.Range()
-	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: &rng, Expression: expr, EvalContext: ctx}}
+	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...),
+		Subject: &rng, Expression: expr, EvalContext: ctx}}
 }
 
-// because tells what the operands have to do with the problem.
+// because returns what the operands have to do with the problem.
 func because(cause diag.Cause, diags diag.List) diag.List {
 	for _, d := range diags {
 		d.Extra = cause
@@ -134,8 +136,8 @@ func because(cause diag.Cause, diags diag.List) diag.List {
 	return diags
 }
 
-// maxCount is far more than any run could hold in memory as objects; what is asked for beyond it is a mistake, and would end the
-// process instead of the run.
+// maxCount is far more than any run could hold in memory as objects; what is asked for beyond it is a mistake, and
+// would end the process instead of the run.
 const maxCount = 10_000_000
 
 // expandCount evaluates count. While validating an unknown number is as good as any.
@@ -146,14 +148,19 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 		return none, diag.List(nil).AppendHCL(hclDiags)
 	}
 	if value.HasDeepEphemeral(v) {
-		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" comes from something ephemeral. The number of instances has to be the same in every run.`)
+		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" comes from something `+
+			`ephemeral. The number of instances has to be the same in every run.`)
 	}
 	v, _ = v.Unmark() // sensitive is allowed here
 	switch {
 	case v.IsNull():
-		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" is null. A whole number is needed.`)
+		return none, problem(expr, ctx, "Invalid count argument",
+			`The value of "count" is null. A whole number is needed.`)
 	case !v.IsKnown() && !validating:
-		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid count argument", `The value of "count" depends on attributes that are known only after apply, and how many instances there are has to be known while planning. Compute it from what the configuration says itself, or apply what it depends on first, with -target.`))
+		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid count argument", `The value of `+
+			`"count" depends on attributes that are known only after apply, and how many instances there are has to `+
+			`be known while planning. Compute it from what the configuration says itself, or apply what it depends `+
+			`on first, with -target.`))
 	}
 	num, err := convert.Convert(v, cty.Number)
 	if err != nil {
@@ -171,10 +178,12 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" cannot be used: %s.`, err)
 	}
 	if n < 0 {
-		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" is negative. It is the number of instances, 0 or more.`)
+		return none, problem(expr, ctx, "Invalid count argument",
+			`The value of "count" is negative. It is the number of instances, 0 or more.`)
 	}
 	if n > maxCount {
-		return none, problem(expr, ctx, "Invalid count argument", `The value of "count" is %[2]d, and more than %[1]d instances of a block are not possible.`, maxCount, n)
+		return none, problem(expr, ctx, "Invalid count argument",
+			`The value of "count" is %[2]d, and more than %[1]d instances of a block are not possible.`, maxCount, n)
 	}
 	keys := make([]addr.Key, n)
 	for k := range keys {
@@ -199,9 +208,16 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 			return none, diag.List(nil).AppendHCL(hclDiags)
 		}
 		if ty.IsSetType() {
-			return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `The set in "for_each" holds values that are known only after apply, and its members are the keys of the instances, which have to be known while planning. Use a map: keys that stand in the configuration, and what is known later as values only. Or apply what it depends on first, with -target.`))
+			return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument",
+				`The set in "for_each" holds values that are known only after apply, and its members are the keys of `+
+					`the instances, which have to be known while planning. Use a map: keys that stand in the `+
+					`configuration, and what is known later as values only. Or apply what it depends on first, with `+
+					`-target.`))
 		}
-		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `Keys of the map in "for_each" are known only after apply, and they identify the instances, so they have to be known while planning. Let the keys stand in the configuration, and use what is known later as values only. Or apply what it depends on first, with -target.`))
+		return none, because(diag.CausedByUnknown, problem(expr, ctx, "Invalid for_each argument", `Keys of the map `+
+			`in "for_each" are known only after apply, and they identify the instances, so they have to be known `+
+			`while planning. Let the keys stand in the configuration, and use what is known later as values only. Or `+
+			`apply what it depends on first, with -target.`))
 	}
 	each := make(map[string]cty.Value, v.LengthInt())
 	keys := make([]addr.Key, 0, v.LengthInt())
@@ -210,7 +226,8 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 			k = ev
 		}
 		if k.IsNull() {
-			return none, problem(expr, ctx, "Invalid for_each set argument", `The set in "for_each" holds null, which cannot be the key of an instance.`)
+			return none, problem(expr, ctx, "Invalid for_each set argument",
+				`The set in "for_each" holds null, which cannot be the key of an instance.`)
 		}
 		each[k.AsString()] = ev
 		keys = append(keys, addr.StringKey(k.AsString()))
@@ -225,15 +242,19 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 		return problem(expr, ctx, "Invalid for_each argument", format, args...)
 	}
 	if value.IsEphemeral(v) {
-		return bad(`The value of "for_each" comes from something ephemeral. The instances have to be the same in every run.`)
+		return bad(
+			`The value of "for_each" comes from something ephemeral. The instances have to be the same in every run.`)
 	}
 	if value.IsSensitive(v) {
-		return because(diag.CausedBySensitive, bad("The value of \"for_each\" is sensitive, and its keys would show in the addresses of the instances. If only the values are secret, repeat over the keys, as in nonsensitive(toset(keys(...))), and look the values up by each.key."))
+		return because(diag.CausedBySensitive, bad("The value of \"for_each\" is sensitive, and its keys would show "+
+			"in the addresses of the instances. If only the values are secret, repeat over the keys, as in "+
+			"nonsensitive(toset(keys(...))), and look the values up by each.key."))
 	}
 	ty := v.Type()
 	switch {
 	case v.IsNull():
-		return bad(`The value of "for_each" is null. A map, an object or a set of strings is needed; an empty one makes no instances.`)
+		return bad(`The value of "for_each" is null. A map, an object or a set of strings is needed; an empty one ` +
+			`makes no instances.`)
 	case ty == cty.DynamicPseudoType:
 		return nil // unknown, and so is its type
 	case !(ty.IsMapType() || ty.IsObjectType() || ty.IsSetType()):
@@ -241,9 +262,13 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 		if ty.IsListType() || ty.IsTupleType() {
 			advice = " Turn a list of texts into a set with toset(...)."
 		}
-		return bad(`The value of "for_each" is of type %s; a map, an object or a set of strings is needed.%s`, ty.FriendlyName(), advice)
-	case ty.IsSetType() && ctyfast.WhollyKnown(v) && v.LengthInt() > 0 && ty.ElementType() != cty.String && ty.ElementType() != cty.DynamicPseudoType:
-		return problem(expr, ctx, "Invalid for_each set argument", `The value of "for_each" is a set of %s. Keys of instances are text: use a set of strings, or a map.`, ty.ElementType().FriendlyName())
+		return bad(`The value of "for_each" is of type %s; a map, an object or a set of strings is needed.%s`,
+			ty.FriendlyName(), advice)
+	case ty.IsSetType() && ctyfast.WhollyKnown(v) && v.LengthInt() > 0 && ty.ElementType() != cty.String &&
+		ty.ElementType() != cty.DynamicPseudoType:
+		return problem(expr, ctx, "Invalid for_each set argument",
+			`The value of "for_each" is a set of %s. Keys of instances are text: use a set of strings, or a map.`,
+			ty.ElementType().FriendlyName())
 	}
 	return nil
 }

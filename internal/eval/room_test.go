@@ -23,7 +23,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// room is a configuration with the provider "lab", whose objects are what their configuration says, with an id that is not known.
+// room is a configuration with the provider "lab", whose objects are what their configuration says, with an id that is
+// not known.
 type room struct {
 	prog    *eval.Program
 	walk    *eval.Walk
@@ -35,7 +36,8 @@ type room struct {
 func enter(t testing.TB, files map[string][]byte, in eval.Inputs) *room {
 	t.Helper()
 	r := &room{outputs: map[string]cty.Value{}}
-	cfg, diags := config.Load(context.Background(), config.Options{Dir: ".", Files: config.SnapshotFiles(snapshot(files)), LanguageVersion: "1.11.4"})
+	cfg, diags := config.Load(context.Background(), config.Options{
+		Dir: ".", Files: config.SnapshotFiles(snapshot(files)), LanguageVersion: "1.11.4"})
 	if r.diags = diags; diags.HasErrors() {
 		return r
 	}
@@ -84,7 +86,7 @@ func snapshot(files map[string][]byte) map[string][]byte {
 
 var moduleCall = regexp.MustCompile(`module "(\w+)" \{\s*source\s*=\s*"\./(\w+)"`)
 
-// driver gives every object the value of its configuration.
+// driver assigns every object the value of its configuration.
 type driver struct {
 	room *room
 	walk *eval.Walk
@@ -151,7 +153,8 @@ func (lab) Schema(a addr.Provider) (*provider.Schema, diag.List) { return labSch
 
 func optional(ty cty.Type) *provider.Attribute { return &provider.Attribute{Type: ty, Optional: true} }
 
-func nested(n provider.Nesting, attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock) *provider.NestedBlock {
+func nested(n provider.Nesting, attrs map[string]*provider.Attribute,
+	blocks map[string]*provider.NestedBlock) *provider.NestedBlock {
 	return &provider.NestedBlock{Nesting: n, Block: provider.Block{Attributes: attrs, Blocks: blocks}}
 }
 
@@ -164,13 +167,17 @@ var labSchema = &provider.Schema{
 		"lab_thing": {Block: &provider.Block{
 			Attributes: attributes{
 				"id": {Type: cty.String, Computed: true}, "name": optional(cty.String), "size": optional(cty.Number),
-				"tags": optional(cty.Map(cty.String)), "any": optional(cty.DynamicPseudoType), "list": optional(cty.List(cty.String)),
+				"tags": optional(cty.Map(cty.String)), "any": optional(cty.DynamicPseudoType),
+				"list": optional(cty.List(cty.String)),
 			},
 			Blocks: blocks{
-				"boot":   nested(provider.NestingSingle, attributes{"mode": optional(cty.String)}, blocks{"step": nested(provider.NestingList, attributes{"n": optional(cty.Number)}, nil)}),
+				"boot": nested(provider.NestingSingle, attributes{"mode": optional(cty.String)}, blocks{
+					"step": nested(provider.NestingList, attributes{"n": optional(cty.Number)}, nil)}),
 				"limits": nested(provider.NestingGroup, attributes{"cpu": optional(cty.Number)}, nil),
-				"disk": nested(provider.NestingList, attributes{"size": optional(cty.Number), "label": optional(cty.String)},
-					blocks{"part": nested(provider.NestingSet, attributes{"n": {Type: cty.Number, Required: true}}, nil)}),
+				"disk": nested(provider.NestingList, attributes{"size": optional(cty.Number),
+					"label": optional(cty.String)},
+					blocks{"part": nested(provider.NestingSet, attributes{"n": {Type: cty.Number, Required: true}},
+						nil)}),
 				"rule":   nested(provider.NestingSet, attributes{"port": {Type: cty.Number, Required: true}}, nil),
 				"device": nested(provider.NestingMap, attributes{"size": optional(cty.Number)}, nil),
 				"loose":  nested(provider.NestingList, attributes{"any": optional(cty.DynamicPseudoType)}, nil),
@@ -178,10 +185,13 @@ var labSchema = &provider.Schema{
 			},
 		}},
 		"lab_strict": {Block: &provider.Block{
-			Attributes: attributes{"id": {Type: cty.String, Computed: true}, "name": {Type: cty.String, Required: true}},
+			Attributes: attributes{"id": {Type: cty.String, Computed: true}, "name": {
+				Type: cty.String, Required: true}},
 			Blocks: blocks{
-				"one":  {Nesting: provider.NestingSingle, MinItems: 1, MaxItems: 1, Block: provider.Block{Attributes: attributes{"a": optional(cty.String)}}},
-				"some": {Nesting: provider.NestingList, MinItems: 1, MaxItems: 2, Block: provider.Block{Attributes: attributes{"a": optional(cty.String)}}},
+				"one": {Nesting: provider.NestingSingle, MinItems: 1, MaxItems: 1, Block: provider.Block{
+					Attributes: attributes{"a": optional(cty.String)}}},
+				"some": {Nesting: provider.NestingList, MinItems: 1, MaxItems: 2, Block: provider.Block{
+					Attributes: attributes{"a": optional(cty.String)}}},
 			},
 		}},
 		"lab_old": {Block: &provider.Block{Attributes: attributes{
@@ -191,7 +201,9 @@ var labSchema = &provider.Schema{
 			"egress": optional(cty.Set(cty.Object(map[string]cty.Type{"port": cty.Number}))),
 		}}},
 	},
-	Data: map[string]*provider.ResourceType{"lab_data": {Block: &provider.Block{Attributes: attributes{"id": {Type: cty.String, Computed: true}, "q": optional(cty.String)}}}},
+	Data: map[string]*provider.ResourceType{
+		"lab_data": {Block: &provider.Block{Attributes: attributes{"id": {Type: cty.String, Computed: true},
+			"q": optional(cty.String)}}}},
 }
 
 // show writes a value so that kinds, unknown values and marks can be told apart: ? unknown, !x sensitive.

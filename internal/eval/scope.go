@@ -33,7 +33,8 @@ func (r *resourceValue) value() cty.Value {
 	return r.whole
 }
 
-// keys gives the instances that the value is made of: those of the expansion, and others that exist without being wanted, where nothing is changed.
+// keys returns the instances that the value is made of: those of the expansion, and others that exist without being
+// wanted, where nothing is changed.
 func (r *resourceValue) keys() []addr.Key {
 	keys := slices.Clip(r.exp.Keys)
 	for k := range r.byKey {
@@ -60,8 +61,8 @@ func (r *resourceValue) missing() cty.Value {
 	return cty.UnknownVal(r.slot.Type.Block.ImpliedType())
 }
 
-// collect makes an object, a tuple or an object of objects from the values of instances. Instances without a value are left out; within
-// a tuple they leave a gap.
+// collect makes an object, a tuple or an object of objects from the values of instances. Instances without a value are
+// left out; within a tuple they leave a gap.
 func collect(mode RepetitionMode, keys []addr.Key, byKey map[addr.Key]cty.Value, missing cty.Value) cty.Value {
 	switch mode {
 	case Unknown:
@@ -159,8 +160,8 @@ func (c *callValue) anything() cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// key gives the key of an instance that a reference means: an index is converted to what a collection has, so ["0"] is the first of a
-// list, and [0] is "0" of a map.
+// key returns the key of an instance that a reference means: an index is converted to what a collection has, so ["0"]
+// is the first of a list, and [0] is "0" of a map.
 func (c *callValue) key(k addr.Key) addr.Key {
 	want := cty.Number
 	if c.mode == Keyed {
@@ -229,7 +230,8 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 	return cty.DynamicVal
 }
 
-// Scope makes the context for expressions that mention refs. each, count and self are not in it: see Repetition.Context.
+// Scope makes the context for expressions that mention refs. each, count and self are not in it: see
+// Repetition.Context.
 func (i *Instance) Scope(refs []addr.Reference) *hcl.EvalContext { return i.scope(refs, nil) }
 
 // scope is Scope with the value of an object that has no place in the walk yet, under its name; own may be nil.
@@ -356,7 +358,8 @@ func (i *Instance) terraformValue(name string) cty.Value {
 	return cty.StringVal(i.walk.Inputs.Workspace)
 }
 
-// Settle makes a walk that has ended fit for Expression even where nodes have failed: what they did not compute is unknown.
+// Settle makes a walk that has ended fit for Expression even where nodes have failed: what they did not compute is
+// unknown.
 func (w *Walk) Settle() {
 	for _, i := range w.instances {
 		for n, v := range i.values {
@@ -367,16 +370,18 @@ func (w *Walk) Settle() {
 	}
 }
 
-// Beside are values that an expression can use besides those of a module, by the first two names of a reference, such as "run" and the
-// name of one; cty.NilVal for what has none yet. Variables of the module come before those that are given here.
+// Beside are values that an expression can use besides those of a module, by the first two names of a reference, such
+// as "run" and the name of one; cty.NilVal for what has none yet. Variables of the module come before those that are
+// given here.
 type Beside map[string]map[string]cty.Value
 
-// own tells whether a reference means one of these values, and says what is wrong with one that means none of them.
+// own reports whether a reference means one of these values, and says what is wrong with one that means none of them.
 func (b Beside) own(t hcl.Traversal, u *Unit) (own bool, diags diag.List) {
 	values, ok := b[t.RootName()]
 	if t.RootName() == "check" && len(t) > 1 {
 		rng := hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange())
-		return true, diags.Errorf(&rng, `Reference to "check" in invalid context`, "A check block has no value: it fails by itself where it does not hold. To expect that, name it in expect_failures.")
+		return true, diags.Errorf(&rng, `Reference to "check" in invalid context`, "A check block has no value: it "+
+			"fails by itself where it does not hold. To expect that, name it in expect_failures.")
 	}
 	if !ok {
 		return false, nil
@@ -399,16 +404,19 @@ func (b Beside) own(t hcl.Traversal, u *Unit) (own bool, diags diag.List) {
 	what := map[string]string{"run": "run block", "output": "output value"}[t.RootName()]
 	switch v, ok := values[name]; {
 	case !ok:
-		return true, diags.Errorf(&rng, "Reference to undeclared "+what, "There is no %s named %q here.%s", what, name, suggestOr(name, values, ""))
+		return true, diags.Errorf(&rng, "Reference to undeclared "+what, "There is no %s named %q here.%s", what, name,
+			suggestOr(name, values, ""))
 	case v == cty.NilVal:
-		return true, diags.Errorf(&rng, "Reference to unevaluated "+what, "The %s %q has no value yet: only what stands before can be referred to.", what, name)
+		return true, diags.Errorf(&rng, "Reference to unevaluated "+what,
+			"The %s %q has no value yet: only what stands before can be referred to.", what, name)
 	}
 	return true, nil
 }
 
-// Assert judges, after a walk, a condition that is not part of the configuration: src is the text of it and of its message. It gives nothing
-// when the condition holds.
-func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]function.Function, beside Beside) diag.List {
+// Assert judges, after a walk, a condition that is not part of the configuration: src is the text of it and of its
+// message. It gives nothing when the condition holds.
+func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]function.Function,
+	beside Beside) diag.List {
 	ctx, diags := i.besideScope([]hcl.Expression{c.Condition, c.ErrorMessage}, src, table, beside)
 	if diags.HasErrors() {
 		return diags
@@ -420,10 +428,14 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 	rng := c.Condition.Range()
 	switch {
 	case r.status == statusUnknown:
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unknown condition value", Subject: &rng, Expression: c.Condition, EvalContext: ctx,
-			Detail: `The condition cannot be judged: something in it is known only after apply, and the run only plans. Write "command = apply", leave the value out of the condition, or override it with "override_during = plan".`})
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unknown condition value", Subject: &rng,
+			Expression: c.Condition, EvalContext: ctx,
+			Detail: `The condition cannot be judged: something in it is known only after apply, and the run only ` +
+				`plans. Write "command = apply", leave the value out of the condition, or override it with ` +
+				`"override_during = plan".`})
 	case r.status == statusFail && !broken.HasErrors() && !unsuitable.HasErrors():
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Test assertion failed", Detail: text, Subject: &rng, Expression: c.Condition, EvalContext: ctx, Extra: Failed{}})
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Test assertion failed", Detail: text,
+			Subject: &rng, Expression: c.Condition, EvalContext: ctx, Extra: Failed{}})
 	}
 	return diags
 }
@@ -432,7 +444,8 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 type Failed struct{}
 
 // besideScope makes the scope for expressions that are not part of the configuration.
-func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[string]function.Function, beside Beside) (*hcl.EvalContext, diag.List) {
+func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[string]function.Function, beside Beside) (
+	*hcl.EvalContext, diag.List) {
 	s := &Slot{unit: i.Unit}
 	l := &linker{p: i.walk.Program, u: i.Unit, s: s, deps: map[int]bool{}}
 	var diags diag.List
@@ -464,11 +477,12 @@ func (i *Instance) besideScope(list []hcl.Expression, src []byte, table map[stri
 		ctx.Variables[root] = cty.ObjectVal(all)
 	}
 	ctx.Functions = maps.Clone(table)
-	addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, filename), i.walk.Inputs.Functions.OfProvider)
+	addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, filename),
+		i.walk.Inputs.Functions.OfProvider)
 	return ctx, diags.Extend(s.warnings)
 }
 
-// Outputs gives, after a walk, the output values of the module, marks included.
+// Outputs returns, after a walk, the output values of the module, marks included.
 func (i *Instance) Outputs() map[string]cty.Value {
 	out := make(map[string]cty.Value, len(i.Unit.outputs))
 	for name, slot := range i.Unit.outputs {
@@ -482,15 +496,17 @@ func (i *Instance) Outputs() map[string]cty.Value {
 // Excluded names the output values of the module that the walk leaves out: they are not among its targets, or held.
 func (i *Instance) Excluded() (names []string) {
 	for name, slot := range i.Unit.outputs {
-		if only := i.walk.Inputs.Only; only != nil && !only[i.Unit.slots[slot]] || i.held != nil && i.held[slot] != nil {
+		if only := i.walk.Inputs.Only; only != nil && !only[i.Unit.slots[slot]] || i.held != nil &&
+			i.held[slot] != nil {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// Expression evaluates, after a walk, an expression that is not part of the configuration but uses the names of the module. src is its
-// text, which tells whose functions it calls; table are the core functions, which may be others than those of the configuration.
+// Expression evaluates, after a walk, an expression that is not part of the configuration but uses the names of the
+// module. src is its text, which tells whose functions it calls; table are the core functions, which may be others than
+// those of the configuration.
 func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]function.Function) (cty.Value, diag.List) {
 	s := &Slot{unit: i.Unit}
 	l := &linker{p: i.walk.Program, u: i.Unit, s: s, deps: map[int]bool{}}
@@ -501,7 +517,8 @@ func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]fun
 	}
 	ctx := i.Scope(s.refs)
 	ctx.Functions = maps.Clone(table)
-	addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, e.Range().Filename), i.walk.Inputs.Functions.OfProvider)
+	addProviderFunctions(ctx.Functions, i.Unit.Module, calledProviders(src, e.Range().Filename),
+		i.walk.Inputs.Functions.OfProvider)
 	v, hclDiags := funcs.Evaluate(e, ctx)
 	diags = diags.AppendHCL(hclDiags)
 	for _, d := range diags {

@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Targets is the choice that -target makes: which slots do anything, and which instances of them. Whole blocks are needed by what is
-// chosen; of a block that is chosen itself, only the instances that a target names.
+// Targets is the choice that -target makes: which slots do anything, and which instances of them. Whole blocks are
+// needed by what is chosen; of a block that is chosen itself, only the instances that a target names.
 type Targets struct {
 	Selection
 	direct map[*Slot]bool
@@ -30,7 +30,7 @@ type moduleCall struct {
 	call   string
 }
 
-// Select gives the instances that a list names; nil for an empty list.
+// Select returns the instances that a list names; nil for an empty list.
 func Select(list []addr.Target) *Selection {
 	if len(list) == 0 {
 		return nil
@@ -55,8 +55,8 @@ func Select(list []addr.Target) *Selection {
 	return t
 }
 
-// Targets works out what a list of targets chooses; nil for an empty list. prior tells the provider configurations of objects that no block
-// wants any more.
+// Targets works out what a list of targets chooses; nil for an empty list. prior tells the provider configurations of
+// objects that no block wants any more.
 func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 	if len(list) == 0 {
 		return nil
@@ -168,12 +168,12 @@ func (p *Program) judge(start int, only map[*Slot]bool, verdict []outputVerdict)
 	return verdict[start]
 }
 
-// Contains tells whether a target names an instance. Without targets everything is.
+// Contains reports whether a target names an instance. Without targets everything is.
 func (t *Targets) Contains(a addr.AbsResourceInstance) bool {
 	return t == nil || t.Selection.Contains(a)
 }
 
-// Contains tells whether the list names an instance; nil names none.
+// Contains reports whether the list names an instance; nil names none.
 func (t *Selection) Contains(a addr.AbsResourceInstance) bool {
 	if t == nil {
 		return false
@@ -199,8 +199,8 @@ func (t *Selection) Contains(a addr.AbsResourceInstance) bool {
 	}
 }
 
-// Wants tells whether an instance of a block takes part: all of a block that something needs do, of one that is a target itself those that
-// are named.
+// Wants reports whether an instance of a block takes part: all of a block that something needs do, of one that is a
+// target itself those that are named.
 func (t *Targets) Wants(s *Slot, a addr.AbsResourceInstance) bool {
 	if t == nil {
 		return true
@@ -211,10 +211,10 @@ func (t *Targets) Wants(s *Slot, a addr.AbsResourceInstance) bool {
 	return t.Only[s]
 }
 
-// Includes tells whether a slot takes part.
+// Includes reports whether a slot takes part.
 func (t *Targets) Includes(s *Slot) bool { return t == nil || t.Only[s] }
 
-// Inputs gives the choice of slots for a walk.
+// Inputs returns the choice of slots for a walk.
 func (t *Targets) Inputs() map[*Slot]bool {
 	if t == nil {
 		return nil
@@ -222,7 +222,7 @@ func (t *Targets) Inputs() map[*Slot]bool {
 	return t.Only
 }
 
-// Stored gives the value of a stored object for references to a block, with marks; ok is false where there is none.
+// Stored returns the value of a stored object for references to a block, with marks; ok is false where there is none.
 func (b *Block) Stored(s *state.State, key addr.Key) (v cty.Value, ok bool) {
 	o := s.Object(addr.Object{Instance: b.Addr().Instance(key)})
 	if o == nil || b.Slot.Type == nil {
@@ -235,7 +235,7 @@ func (b *Block) Stored(s *state.State, key addr.Key) (v cty.Value, ok bool) {
 	return value.MarkSensitive(decoded, value.SensitivePaths(b.Slot.Type.Block, decoded, o.Sensitive)), true
 }
 
-// Expansion gives the instances of a block, once it has been expanded.
+// Expansion returns the instances of a block, once it has been expanded.
 func (w *Walk) Expansion(a addr.AbsResource) (Expansion, bool) {
 	i := w.Instance(a.Module)
 	if i == nil {

@@ -32,7 +32,8 @@ type Inputs struct {
 	Importing bool
 	// Validating expands nothing: every repeated block and module stands for one instance with unknown keys and values.
 	Validating bool
-	// Expansions, when set, fixes the instances of every module call beforehand: the whole graph stands before the first node runs.
+	// Expansions, when set, fixes the instances of every module call beforehand: the whole graph stands before the
+	// first node runs.
 	Expansions Expansions
 	// Lenient makes conditions that do not hold warnings: somebody only wants to see what is there.
 	Lenient bool
@@ -40,13 +41,15 @@ type Inputs struct {
 	StrictOutputs bool
 	// Unchecked leaves check blocks out: what they are to warn of does not happen when somebody only asks for values.
 	Unchecked bool
-	// Only, when set, chooses the slots that do anything; the choice must be closed over dependencies (see Program.Needed).
+	// Only, when set, chooses the slots that do anything; the choice must be closed over dependencies (see
+	// Program.Needed).
 	Only map[*Slot]bool
-	// Partial tells that Only leaves out parts of what is wanted: their conditions are listed as unknown.
+	// Partial means that Only leaves out parts of what is wanted: their conditions are listed as unknown.
 	Partial bool
 	// Hold says what becomes of what depends on instances that the driver leaves alone.
 	Hold Hold
-	// InUse are provider configurations that are needed though no block is managed by them: by objects whose blocks are gone.
+	// InUse are provider configurations that are needed though no block is managed by them: by objects whose blocks are
+	// gone.
 	InUse map[addr.AbsProviderConfig]bool
 	// Secrets, when set, are taken out of the texts of all diagnostics: providers may report what they were given.
 	Secrets *value.Secrets
@@ -59,9 +62,9 @@ type Inputs struct {
 // Expansions lists the instance keys of every module call of every module instance.
 type Expansions map[addr.ModuleInstance]map[string][]addr.Key
 
-// Driver decides what happens to resources and provider configurations. Its methods are called concurrently, each once for a
-// node, when everything that the block refers to has its value. An error fails the node; its text is not shown, the
-// diagnostics are.
+// Driver decides what happens to resources and provider configurations. Its methods are called concurrently, each once
+// for a node, when everything that the block refers to has its value. An error fails the node; its text is not shown,
+// the diagnostics are.
 type Driver interface {
 	// Resource must end with a call of Block.Set, unless it fails.
 	Resource(n *graph.Node, b *Block) error
@@ -107,8 +110,8 @@ type Instance struct {
 	resources []*resourceValue
 	calls     map[string]*callValue
 	replaced  map[string]cty.Value // output values, where nothing of the module is run
-	// held has, by slot, the instance because of which the slot is left out; nil in walks that hold nothing. Each is written by the
-	// node of its slot alone, before those that wait for it begin.
+	// held has, by slot, the instance because of which the slot is left out; nil in walks that hold nothing. Each is
+	// written by the node of its slot alone, before those that wait for it begin.
 	held []*addr.AbsResourceInstance
 }
 
@@ -117,7 +120,8 @@ func (p *Program) NewWalk(in Inputs, d Driver) *Walk {
 	if in.Workers == 0 {
 		in.Workers = 16
 	}
-	w := &Walk{Program: p, Inputs: in, driver: d, runner: graph.New(in.Workers), instances: map[addr.ModuleInstance]*Instance{}}
+	w := &Walk{Program: p, Inputs: in, driver: d, runner: graph.New(in.Workers),
+		instances: map[addr.ModuleInstance]*Instance{}}
 	w.checks.walk = w
 	p.hideMetas(in.Secrets)
 	root := p.units[addr.RootModule]
@@ -128,7 +132,7 @@ func (p *Program) NewWalk(in Inputs, d Driver) *Walk {
 // Run runs all nodes. When ctx ends, nothing new starts. What went wrong is in Diagnostics.
 func (w *Walk) Run(ctx context.Context) error { return w.runner.Run(ctx) }
 
-// Diagnostics gives all problems found so far.
+// Diagnostics returns all problems found so far.
 func (w *Walk) Diagnostics() diag.List {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,29 +173,29 @@ func (i *Instance) report(diags diag.List) error {
 	return i.walk.Report(diags.InInstance(i.Addr.String()))
 }
 
-// Instance gives a module instance, or nil when there is none (yet).
+// Instance returns a module instance, or nil when there is none (yet).
 func (w *Walk) Instance(a addr.ModuleInstance) *Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.instances[a]
 }
 
-// Runner gives access to the nodes, for drivers that add edges before Run.
+// Runner returns access to the nodes, for drivers that add edges before Run.
 func (w *Walk) Runner() *graph.Runner { return w.runner }
 
-// CallKeys gives the instance keys of a module call, once it has been expanded.
+// CallKeys returns the instance keys of a module call, once it has been expanded.
 func (i *Instance) CallKeys(call string) []addr.Key { return i.calls[call].keys }
 
-// Node gives the node of a slot.
+// Node returns the node of a slot.
 func (i *Instance) Node(s *Slot) graph.ID { return i.nodes[s.index] }
 
-// Walk gives the run that the instance belongs to.
+// Walk returns the run that the instance belongs to.
 func (i *Instance) Walk() *Walk { return i.walk }
 
-// Parent gives the calling module instance; nil for the root.
+// Parent returns the calling module instance; nil for the root.
 func (i *Instance) Parent() *Instance { return i.parent }
 
-// Repetition gives the key of the module instance and the each value of its call.
+// Repetition returns the key of the module instance and the each value of its call.
 func (i *Instance) Repetition() Repetition { return i.rep }
 
 // instantiate makes the nodes of a module instance. Dependencies within the module come first in topo order.
@@ -224,8 +228,8 @@ func (w *Walk) instantiate(parent *Instance, u *Unit, a addr.ModuleInstance, rep
 	if preset != nil {
 		for _, s := range u.slots {
 			if s.Kind == SlotCall {
-				// Arguments may refer to any slot of this module, so children come after all of its nodes. Everything inside waits for
-				// the call's node, which only fills in what each and count are.
+				// Arguments may refer to any slot of this module, so children come after all of its nodes. Everything
+				// inside waits for the call's node, which only fills in what each and count are.
 				for _, key := range preset[a][s.Name] {
 					i.child(s, key)
 				}
@@ -252,7 +256,7 @@ func (i *Instance) child(s *Slot, key addr.Key) *Instance {
 	return c
 }
 
-// task gives the work of a slot, unless it is held.
+// task returns the work of a slot, unless it is held.
 func (i *Instance) task(s *Slot) graph.Task {
 	if i.held == nil {
 		return i.work(s)
@@ -260,7 +264,7 @@ func (i *Instance) task(s *Slot) graph.Task {
 	return i.unlessHeld(s, i.work(s))
 }
 
-// work gives the work of a slot.
+// work returns the work of a slot.
 func (i *Instance) work(s *Slot) graph.Task {
 	if only := i.walk.Inputs.Only; only != nil && !only[s] {
 		return func(*graph.Node) error {
@@ -328,7 +332,7 @@ func (i *Instance) evalProvider(s *Slot) error {
 	return i.walk.driver.Provider(i, s, v)
 }
 
-// ConfiguredAs gives the address of the configuration that a provider block makes.
+// ConfiguredAs returns the address of the configuration that a provider block makes.
 func (s *Slot) ConfiguredAs() addr.AbsProviderConfig {
 	return addr.AbsProviderConfig{Module: s.unit.Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
 }
@@ -340,7 +344,8 @@ func (i *Instance) evalBody(b *Body, ctx *hcl.EvalContext) (cty.Value, diag.List
 	return v, diags.Extend(more)
 }
 
-// expandCall evaluates count or for_each of a module call and makes, or in a walk with preset expansions completes, its instances.
+// expandCall evaluates count or for_each of a module call and makes, or in a walk with preset expansions completes, its
+// instances.
 func (i *Instance) expandCall(s *Slot) error {
 	call := i.calls[s.Name]
 	if call.unit == nil {
@@ -364,8 +369,8 @@ func (i *Instance) expandCall(s *Slot) error {
 	return nil
 }
 
-// Needed gives the slots that are needed for some of them: the closure over dependencies. A module that nothing needed is in does not expand, so
-// that nobody asks how often it is called.
+// Needed returns the slots that are needed for some of them: the closure over dependencies. A module that nothing
+// needed is in does not expand, so that nobody asks how often it is called.
 func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
 	wanted := map[*Slot]bool{}
 	for _, u := range p.order {
@@ -378,7 +383,7 @@ func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
 	return p.closed(wanted)
 }
 
-// closed gives some slots with all that they depend on.
+// closed returns some slots with all that they depend on.
 func (p *Program) closed(want map[*Slot]bool) map[*Slot]bool {
 	out := make(map[*Slot]bool, len(want))
 	stack := make([]*Slot, 0, len(want))
@@ -399,7 +404,7 @@ func (p *Program) closed(want map[*Slot]bool) map[*Slot]bool {
 	return out
 }
 
-// Expansions gives the instances of all module calls after a run.
+// Expansions returns the instances of all module calls after a run.
 func (w *Walk) Expansions() Expansions {
 	out := Expansions{}
 	for a, i := range w.instances {
@@ -412,11 +417,11 @@ func (w *Walk) Expansions() Expansions {
 	return out
 }
 
-// Instances gives all module instances after a run.
+// Instances returns all module instances after a run.
 func (w *Walk) Instances() map[addr.ModuleInstance]*Instance { return w.instances }
 
-// Graph gives the nodes of the walk and what each waits for, after the walk has expanded everything; node finds the one of a resource
-// block, or -1.
+// Graph returns the nodes of the walk and what each waits for, after the walk has expanded everything; node finds the
+// one of a resource block, or -1.
 func (w *Walk) Graph() (n int, edges [][]int, node func(addr.AbsResource) int) {
 	base := map[*Instance]int{}
 	for _, i := range w.instances {

@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// What follows are sentences that say what to change, each with a space in front; empty where nothing is known. They answer the mistakes that
-// everybody makes who knows shells: there is none here.
+// What follows are sentences that say what to change, each with a space in front; empty where nothing is known. They
+// answer the mistakes that everybody makes who knows shells: there is none here.
 
 // lookupAdvice looks at a program that was not found, or is no executable file.
 func (c *command) lookupAdvice(err *program.LookupError) string {
@@ -31,18 +31,22 @@ func (c *command) lookupAdvice(err *program.LookupError) string {
 	case strings.ContainsAny(name, "|&;<>`") || strings.Contains(name, "$("):
 		return fmt.Sprintf(" There is no shell unless you name one: [\"sh\", \"-c\", %q].", name)
 	case len(strings.Fields(name)) > 1:
-		return fmt.Sprintf(" There is no shell that takes words apart; each is an element of its own: %s.", literal(strings.Fields(name)))
+		return fmt.Sprintf(" There is no shell that takes words apart; each is an element of its own: %s.",
+			literal(strings.Fields(name)))
 	case strings.Contains(name, "$"):
 		return " There is no shell that replaces variables."
 	case !slash && c.exists(name):
-		return fmt.Sprintf(" There is such a file in the current directory: \"./%s\", or from within a module \"${path.module}/%s\".", name, name)
+		return fmt.Sprintf(
+			" There is such a file in the current directory: \"./%s\", or from within a module \"${path.module}/%s\".",
+			name, name)
 	case slash && c.dir != "" && !filepath.IsAbs(name) && c.exists(filepath.Join(c.dir, name)):
-		return fmt.Sprintf(" There is such a file in working_dir, which is not looked at: abspath(%q).", filepath.Join(c.dir, name))
+		return fmt.Sprintf(" There is such a file in working_dir, which is not looked at: abspath(%q).",
+			filepath.Join(c.dir, name))
 	}
 	return ""
 }
 
-// exists tells whether there is something of that name where names with a slash are looked up.
+// exists reports whether there is something of that name where names with a slash are looked up.
 func (c *command) exists(name string) bool {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(c.base, name)
@@ -72,8 +76,8 @@ func startAdvice(err *program.StartError) string {
 	return " " + advice
 }
 
-// answerAdvice looks at an answer that cannot be read, which had to be an object of strings, or of other things. What encoding/json says of it,
-// which people search for, does not tell where to look.
+// answerAdvice looks at an answer that cannot be read, which had to be an object of strings, or of other things. What
+// encoding/json says of it, which people search for, does not tell where to look.
 func answerAdvice(stdout []byte, ofStrings bool) string {
 	if bytes.HasPrefix(bytes.TrimSpace(stdout), []byte("{'")) {
 		return " This is how Python shows a dictionary, not JSON: print(json.dumps(...))."
@@ -86,7 +90,9 @@ func answerAdvice(stdout []byte, ofStrings bool) string {
 		switch kind := program.Kind(object[name]); kind {
 		case "a string", "null":
 		case "an object", "an array":
-			return fmt.Sprintf(" The value of \"%s\" is %s: print it as a string that holds JSON, which jsondecode reads.", program.Excerpt([]byte(name)), kind)
+			return fmt.Sprintf(
+				" The value of \"%s\" is %s: print it as a string that holds JSON, which jsondecode reads.",
+				program.Excerpt([]byte(name)), kind)
 		default:
 			return fmt.Sprintf(" The value of \"%s\" is %s: print it as a string.", program.Excerpt([]byte(name)), kind)
 		}

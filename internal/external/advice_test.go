@@ -31,19 +31,25 @@ func TestProgramsThatCannotRunSayWhatToChange(t *testing.T) {
 		summary string
 		want    string
 	}{
-		"a command line":        {list("python3 ./p.py"), "", sumLookup, `each is an element of its own: ["python3", "./p.py"].`},
-		"a pipe":                {list("ls | cat"), "", sumLookup, `no shell unless you name one: ["sh", "-c", "ls | cat"].`},
-		"a substitution":        {list("$(pwd)/p"), "", sumLookup, `["sh", "-c", "$(pwd)/p"].`},
-		"a variable":            {list("$HOME/p"), "", sumLookup, `no shell that replaces variables.`},
-		"a home directory":      {list("~/p"), "", sumLookup, `pathexpand("~/p").`},
-		"a file that is here":   {list("here"), "", sumLookup, `"./here", or from within a module "${path.module}/here".`},
-		"a file that is there":  {list("./p.sh"), "there", sumLookup, `in working_dir, which is not looked at: abspath("there/p.sh").`},
-		"not executable":        {list("./plain.sh"), "", sumLookup, `(chmod +x), or run it with its interpreter: ["sh", "./plain.sh"].`},
-		"line ends of Windows":  {list("./windows.sh"), "", sumExecution, "Its first line ends in CR LF"},
-		"out of working_dir":    {list("../windows.sh"), "folder", sumLookup, `abspath("windows.sh").`},
-		"a missing interpreter": {list("./no-interpreter"), "", sumExecution, `it is the interpreter in its first line that is not: "/no/such/interpreter".`},
-		"no interpreter":        {list("./no-first-line"), "", sumExecution, `["sh", "./no-first-line"].`},
-		"another system":        {list("./binary"), "", sumExecution, "neither a program for this system nor a script"},
+		"a command line": {list("python3 ./p.py"), "", sumLookup,
+			`each is an element of its own: ["python3", "./p.py"].`},
+		"a pipe": {list("ls | cat"), "", sumLookup,
+			`no shell unless you name one: ["sh", "-c", "ls | cat"].`},
+		"a substitution":   {list("$(pwd)/p"), "", sumLookup, `["sh", "-c", "$(pwd)/p"].`},
+		"a variable":       {list("$HOME/p"), "", sumLookup, `no shell that replaces variables.`},
+		"a home directory": {list("~/p"), "", sumLookup, `pathexpand("~/p").`},
+		"a file that is here": {list("here"), "", sumLookup,
+			`"./here", or from within a module "${path.module}/here".`},
+		"a file that is there": {list("./p.sh"), "there", sumLookup,
+			`in working_dir, which is not looked at: abspath("there/p.sh").`},
+		"not executable": {list("./plain.sh"), "", sumLookup,
+			`(chmod +x), or run it with its interpreter: ["sh", "./plain.sh"].`},
+		"line ends of Windows": {list("./windows.sh"), "", sumExecution, "Its first line ends in CR LF"},
+		"out of working_dir":   {list("../windows.sh"), "folder", sumLookup, `abspath("windows.sh").`},
+		"a missing interpreter": {list("./no-interpreter"), "", sumExecution,
+			`it is the interpreter in its first line that is not: "/no/such/interpreter".`},
+		"no interpreter": {list("./no-first-line"), "", sumExecution, `["sh", "./no-first-line"].`},
+		"another system": {list("./binary"), "", sumExecution, "neither a program for this system nor a script"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,14 +76,16 @@ func TestAdviceLooksWhereProgramsAreLookedUp(t *testing.T) {
 
 func TestAnswersThatCannotBeReadSayWhatToChange(t *testing.T) {
 	for out, want := range map[string]string{
-		`{"b":"x","a":1}`:     `The value of "a" is a number: print it as a string.`,
-		`{"ok":true}`:         `The value of "ok" is a boolean: print it as a string.`,
-		`{"a":{"b":"c"}}`:     `The value of "a" is an object: print it as a string that holds JSON, which jsondecode reads.`,
+		`{"b":"x","a":1}`: `The value of "a" is a number: print it as a string.`,
+		`{"ok":true}`:     `The value of "ok" is a boolean: print it as a string.`,
+		`{"a":{"b":"c"}}`: `The value of "a" is an object: print it as a string that holds JSON, which ` +
+			`jsondecode reads.`,
 		`{"a":["b"]}`:         `The value of "a" is an array: print it as a string that holds JSON`,
 		"{'a': 'b'}\n":        `print(json.dumps(...))`,
 		`{"\u001b[2Jx":true}`: `The value of "\x1b[2Jx" is a boolean`,
 	} {
-		_, diags := readData(t, New(Options{}), typeData, attrs{"program": list("sh", "-c", `printf %s "$1"`, "sh", out)})
+		_, diags := readData(t, New(Options{}), typeData, attrs{
+			"program": list("sh", "-c", `printf %s "$1"`, "sh", out)})
 		expectProblem(t, diags, sumResults, nil, want)
 	}
 	w := newWorld(t, Options{})

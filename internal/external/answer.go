@@ -108,9 +108,9 @@ func member(object map[string]json.RawMessage, name string) (json.RawMessage, er
 	return raw, nil
 }
 
-// salvageID finds the id in an output that is no answer. With it an object that was created can be kept track of. It looks at the first JSON
-// value, and at what begins on the last line that begins with a brace, for programs that print something else first: an object that
-// has other members of an answer beside its id, if there is one.
+// salvageID finds the id in an output that is no answer. With it an object that was created can be kept track of. It
+// looks at the first JSON value, and at what begins on the last line that begins with a brace, for programs that print
+// something else first: an object that has other members of an answer beside its id, if there is one.
 func salvageID(stdout []byte) string {
 	id := ""
 	for _, text := range [][]byte{stdout, lastObject(stdout)} {
@@ -134,7 +134,8 @@ func lastObject(stdout []byte) []byte {
 	return stdout[bytes.LastIndex(stdout, []byte("\n{"))+1:]
 }
 
-// looseID reads an id that may be a number, as many systems have it: a string was asked for, but which object it is is plain.
+// looseID reads an id that may be a number, as many systems have it: a string was asked for, but which object it is is
+// plain.
 func looseID(raw json.RawMessage) string {
 	switch program.Kind(raw) {
 	case "a string":

@@ -46,8 +46,8 @@ type command struct {
 	answered bool
 }
 
-// newCommand puts words together: those of an interpreter, if any, and then those of a program. Null and empty words are
-// dropped, as the published data source does, so that an optional argument can be an empty string.
+// newCommand puts words together: those of an interpreter, if any, and then those of a program. Null and empty words
+// are dropped, as the published data source does, so that an optional argument can be an empty string.
 func newCommand(values ...cty.Value) (*command, *diag.Diagnostic) {
 	c := &command{}
 	for _, v := range values {
@@ -70,7 +70,9 @@ func newCommand(values ...cty.Value) (*command, *diag.Diagnostic) {
 		}
 	}
 	if c.name == "" {
-		return nil, problem(sumMissing, "There is no program to run: all that \"program\" holds is null or empty. Give it the name of a program.")
+		return nil,
+			problem(sumMissing, "There is no program to run: all that \"program\" holds is null or empty. Give it "+
+				"the name of a program.")
 	}
 	return c, nil
 }
@@ -124,7 +126,8 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 			words = append([]string{"cd", c.dir, "&&"}, words...)
 		}
 		if err := may(words); err != nil {
-			return nil, problem("Program is not allowed", fmt.Sprintf("The program %s was not run: %s.", c.purpose(), err))
+			return nil, problem("Program is not allowed", fmt.Sprintf("The program %s was not run: %s.", c.purpose(),
+				err))
 		}
 	}
 	c.base = p.opts.Dir
@@ -155,7 +158,7 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 	return res, c.failure(res, err)
 }
 
-// failure tells why a program did not end with success.
+// failure returns why a program did not end with success.
 func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	var lookup *program.LookupError
 	var start *program.StartError
@@ -164,17 +167,23 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	var stopped *program.StoppedError
 	switch {
 	case errors.As(err, &lookup):
-		return problem(sumLookup, fmt.Sprintf("The program %s was not found, or is no executable file. A name without a slash is "+
-			"searched in the directories of PATH, any other one is relative to the current directory.%s%s\n\n"+
-			"Platform: %s\nProgram: %s\nError: %s", c.purpose(), c.lookupAdvice(lookup), c.origin(false), runtime.GOOS, c.first, lookup.Err))
+		return problem(sumLookup,
+			fmt.Sprintf("The program %s was not found, or is no executable file. A name without a slash is "+
+				"searched in the directories of PATH, any other one is relative to the current directory.%s%s\n\n"+
+				"Platform: %s\nProgram: %s\nError: %s", c.purpose(), c.lookupAdvice(lookup), c.origin(false),
+				runtime.GOOS,
+				c.first, lookup.Err))
 	case errors.As(err, &start):
-		return problem(sumExecution, fmt.Sprintf("The program %s could not be started, so there is no additional error messaging.%s%s\n\n"+
-			"Program: %s\nState: %s", c.purpose(), startAdvice(start), c.origin(false), start.Path, start.Err))
+		return problem(sumExecution,
+			fmt.Sprintf("The program %s could not be started, so there is no additional error messaging.%s%s\n\n"+
+				"Program: %s\nState: %s", c.purpose(), startAdvice(start), c.origin(false), start.Path, start.Err))
 	case errors.As(err, &limit):
 		return c.badResults(res, err)
 	case errors.As(err, &full):
-		return problem(sumResults, fmt.Sprintf("The program %s was run, but %s. Nobody knows what it did: look, before it is done again.\n\nProgram: %s",
-			c.purpose(), err, res.Path))
+		return problem(sumResults,
+			fmt.Sprintf("The program %s was run, but %s. Nobody knows what it did: look, before it is done again.\n"+
+				"\nProgram: %s",
+				c.purpose(), err, res.Path))
 	case errors.As(err, &stopped):
 		intro := sentence("The program %s did not get to its end", c.purpose()) + sentence("Reason: %s", err)
 		if c.action != "" && c.action != "read" {
@@ -182,7 +191,8 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 		}
 		return c.badEnd(res, intro)
 	case err != nil:
-		return problem(sumExecution, fmt.Sprintf("The program %s was not run.\n\nProgram: %s\nState: %s", c.purpose(), c.argv[0], err))
+		return problem(sumExecution, fmt.Sprintf("The program %s was not run.\n\nProgram: %s\nState: %s", c.purpose(),
+			c.argv[0], err))
 	default:
 		return c.badEnd(res, sentence("The program %s ended with a failure", c.purpose()))
 	}
@@ -197,7 +207,8 @@ func (c *command) badEnd(res *program.Result, intro string) *diag.Diagnostic {
 	} else {
 		intro += " It returned no additional error messaging."
 	}
-	return problem(sumExecution, fmt.Sprintf("%s%s\n\nProgram: %s%s\nState: %s", intro, c.origin(true), res.Path, message, res.State))
+	return problem(sumExecution, fmt.Sprintf("%s%s\n\nProgram: %s%s\nState: %s", intro, c.origin(true), res.Path,
+		message, res.State))
 }
 
 // badResults shows what is wrong with the output of a program that ended well.
@@ -206,9 +217,11 @@ func (c *command) badResults(res *program.Result, err error) *diag.Diagnostic {
 	switch c.action {
 	case "create", "update":
 		expected = `one JSON object {"id": "...", "arguments": {...}, "result": {...}} in which all values are strings`
-		hint += " The program may already have changed something: compare the object with the state before the next apply."
+		hint += " The program may already have changed something: compare the object with the state before the next " +
+			"apply."
 	case "read":
-		expected = `one JSON object {"id": "...", "arguments": {...}, "result": {...}} in which all values are strings, or null when the object is gone`
+		expected = `one JSON object {"id": "...", "arguments": {...}, "result": {...}} in which all values are ` +
+			`strings, or null when the object is gone`
 	}
 	return problem(sumResults, fmt.Sprintf("The program %s printed something else on standard output than %s. "+
 		"Messages for people belong on standard error.%s\n\nProgram: %s\nResult Error: %s\nOutput: %s",
@@ -223,8 +236,8 @@ func (c *command) purpose() string {
 	return "that should " + c.action + " the object"
 }
 
-// origin tells where a program comes from that does not stand in the configuration, or not any more; and, where it may not be there any more, what
-// to do. One that its interpreter did not find has run, as far as we can see.
+// origin returns where a program comes from that does not stand in the configuration, or not any more; and, where it
+// may not be there any more, what to do. One that its interpreter did not find has run, as far as we can see.
 func (c *command) origin(ran bool) string {
 	if !c.stored {
 		return ""
@@ -234,7 +247,8 @@ func (c *command) origin(ran bool) string {
 	if ran && !slices.ContainsFunc(c.argv, gone) {
 		return text
 	}
-	return text + " If it has moved since, apply with -refresh=false: that records the program of the configuration, and runs nothing if only the program has changed."
+	return text + " If it has moved since, apply with -refresh=false: that records the program of the configuration, " +
+		"and runs nothing if only the program has changed."
 }
 
 func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) + ". " }
@@ -263,7 +277,8 @@ func validateWords(name string, v cty.Value) diag.List {
 		// Elements that are unknown may be of unknown type too, which no conversion can judge.
 		for _, e := range v.AsValueSlice() {
 			if e.IsKnown() && !e.IsNull() && !e.Type().IsPrimitiveType() {
-				return diag.List{invalidProgram(name, fmt.Errorf("each element must be a string, not %s", e.Type().FriendlyName()))}
+				return diag.List{
+					invalidProgram(name, fmt.Errorf("each element must be a string, not %s", e.Type().FriendlyName()))}
 			}
 		}
 		return nil
@@ -296,7 +311,8 @@ func validateList(v cty.Value) diag.List {
 		return diag.List{missingArgument("program")}
 	case v.IsKnown() && v.LengthInt() == 0:
 		return diag.List{{Severity: diag.Error, Summary: "Invalid Attribute Value",
-			Detail: "Attribute program list must contain at least 1 elements, got: 0", Path: cty.GetAttrPath("program")}}
+			Detail: "Attribute program list must contain at least 1 elements, got: 0",
+			Path:   cty.GetAttrPath("program")}}
 	}
 	return nil
 }

@@ -14,31 +14,40 @@ import (
 
 // What is said of arguments that several types have.
 const (
-	aboutProgram     = "The program to run: a string, or a list of strings that also holds its first arguments. There is no shell."
-	aboutInterpreter = "What the program is an argument of, such as \"python3\": a string, or a list of strings that also holds options."
+	aboutProgram = "The program to run: a string, or a list of strings that also holds its first arguments. " +
+		"There is no shell."
+	aboutInterpreter = "What the program is an argument of, such as \"python3\": a string, or a list of strings that " +
+		"also holds options."
 )
 
 // dataSources describes the data sources, and what configurations may say of them.
 func (p *external) dataSources() *schema.Provider {
-	query := &schema.Schema{Type: schema.TypeMap, Optional: true, Description: "What the program reads on standard input, as a JSON object."}
+	query := &schema.Schema{Type: schema.TypeMap, Optional: true,
+		Description: "What the program reads on standard input, as a JSON object."}
 	result := &schema.Schema{Type: schema.TypeMap, Computed: true, Description: "What the program printed."}
 	id := &schema.Schema{Type: schema.TypeString, Computed: true, Description: "Always \"-\"."}
 	return &schema.Provider{
 		Description: "Programs in any language as data sources and resources.",
 		DataSourcesMap: map[string]*schema.Resource{
 			typeData: {
-				Description: "Runs a program that reads a JSON object of strings and prints another. It must have no side effects.",
+				Description: "Runs a program that reads a JSON object of strings and prints another. It must have no " +
+					"side effects.",
 				Schema: map[string]*schema.Schema{
 					"program": {Type: schema.TypeList, Required: true, Elem: &schema.Schema{Type: schema.TypeString},
-						Description: "The program to run and its arguments. There is no shell; null and empty elements are dropped."},
-					"working_dir": {Type: schema.TypeString, Optional: true, Description: "Where the program runs; by default in the current directory."},
-					"query":       query, "result": result, idAttribute: id,
+						Description: "The program to run and its arguments. There is no shell; null and empty " +
+							"elements are dropped."},
+					"working_dir": {Type: schema.TypeString, Optional: true,
+						Description: "Where the program runs; by default in the current directory."},
+					"query": query, "result": result, idAttribute: id,
 				},
-				ReadContext:                    p.reading(typeData),
-				ValidateRawResourceConfigFuncs: checks(func(config cty.Value) diag.List { return validateList(config.GetAttr("program")) }),
+				ReadContext: p.reading(typeData),
+				ValidateRawResourceConfigFuncs: checks(func(config cty.Value) diag.List {
+					return validateList(config.GetAttr("program"))
+				}),
 			},
 			typeDataSource: {
-				Description: "Runs a program that reads a JSON object of strings and prints another. It must have no side effects, " +
+				Description: "Runs a program that reads a JSON object of strings and prints another. It must have no " +
+					"side effects, " +
 					"and not depend on the directory that it runs in.",
 				Schema: map[string]*schema.Schema{
 					"program":     {Type: schema.TypeAny, Required: true, Description: aboutProgram},
@@ -57,14 +66,15 @@ const idAttribute = "id"
 // checks makes a check of the framework of one that looks at a configuration.
 func checks(check func(config cty.Value) diag.List) []schema.ValidateRawResourceConfigFunc {
 	return []schema.ValidateRawResourceConfigFunc{
-		func(_ context.Context, req schema.ValidateResourceConfigFuncRequest, resp *schema.ValidateResourceConfigFuncResponse) {
+		func(_ context.Context, req schema.ValidateResourceConfigFuncRequest,
+			resp *schema.ValidateResourceConfigFuncResponse) {
 			resp.Diagnostics = check(req.RawConfig)
 		},
 	}
 }
 
-// reading makes the callback of a data source. It reads the configuration as it is: null words are dropped, empty ones too, but they are not
-// the same in messages.
+// reading makes the callback of a data source. It reads the configuration as it is: null words are dropped, empty ones
+// too, but they are not the same in messages.
 func (p *external) reading(typ string) schema.ReadContextFunc {
 	return func(ctx context.Context, d *schema.ResourceData, _ interface{}) diag.List {
 		result, problem := p.readData(ctx, typ, d.GetRawConfig())
@@ -106,7 +116,8 @@ func (p *external) readData(ctx context.Context, typ string, config cty.Value) (
 	return result, nil
 }
 
-// stringsValue makes a map value; nil gives null. Names that are equal once normalised collapse to the last in byte order.
+// stringsValue makes a map value; nil gives null. Names that are equal once normalised collapse to the last in byte
+// order.
 func stringsValue(values map[string]string) cty.Value {
 	if values == nil {
 		return cty.NullVal(cty.Map(cty.String))

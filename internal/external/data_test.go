@@ -41,7 +41,8 @@ func TestDataSendsTheQueryAsCompactSortedJSON(t *testing.T) {
 		"sorted":        {cty.MapVal(map[string]cty.Value{"b": str("2"), "a": str("1")}), `{"a":"1","b":"2"}`},
 		"null elements": {cty.MapVal(map[string]cty.Value{"a": null, "b": str("")}), `{"b":""}`},
 		"all null":      {cty.MapVal(map[string]cty.Value{"a": null}), `{}`},
-		"escapes":       {cty.MapVal(map[string]cty.Value{"a": str("<&>\u2028\u2029é")}), `{"a":"\u003c\u0026\u003e\u2028\u2029é"}`},
+		"escapes": {cty.MapVal(map[string]cty.Value{"a": str("<&>\u2028\u2029é")}),
+			`{"a":"\u003c\u0026\u003e\u2028\u2029é"}`},
 	}
 	p := New(Options{})
 	for name, test := range tests {
@@ -107,12 +108,15 @@ func TestDataLookupFailureNamesTheFirstWordAsWritten(t *testing.T) {
 		program    cty.Value
 		first, err string
 	}{
-		"not in PATH":       {list(`no "such" program`), `"no \"such\" program"`, `exec: "no \"such\" program": executable file not found in $PATH`},
-		"only here":         {list("here"), `"here"`, `exec: "here": executable file not found in $PATH`},
-		"with a slash":      {list("./gone", "x"), `"./gone"`, `exec: "./gone": stat ./gone: no such file or directory`},
-		"not executable":    {list("./plain"), `"./plain"`, `exec: "./plain": permission denied`},
-		"behind an empty":   {list("", "gone"), `""`, `exec: "gone": executable file not found in $PATH`},
-		"behind a null one": {cty.ListVal([]cty.Value{null, cty.StringVal("gone")}), `<null>`, `exec: "gone": executable file not found in $PATH`},
+		"not in PATH": {list(`no "such" program`), `"no \"such\" program"`,
+			`exec: "no \"such\" program": executable file not found in $PATH`},
+		"only here": {list("here"), `"here"`, `exec: "here": executable file not found in $PATH`},
+		"with a slash": {list("./gone", "x"), `"./gone"`,
+			`exec: "./gone": stat ./gone: no such file or directory`},
+		"not executable":  {list("./plain"), `"./plain"`, `exec: "./plain": permission denied`},
+		"behind an empty": {list("", "gone"), `""`, `exec: "gone": executable file not found in $PATH`},
+		"behind a null one": {cty.ListVal([]cty.Value{null, cty.StringVal("gone")}), `<null>`,
+			`exec: "gone": executable file not found in $PATH`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +132,8 @@ func TestDataSearchesRelativeDirectoriesOfPath(t *testing.T) {
 	t.Chdir(t.TempDir())
 	script(t, "here", "#!/bin/sh\necho '{\"ran\":\"'$0'\"}'\n")
 	t.Setenv("PATH", ".:"+os.Getenv("PATH"))
-	expectResult(t, mustRead(t, New(Options{}), typeData, attrs{"program": list("here")}), map[string]string{"ran": "here"})
+	expectResult(t, mustRead(t, New(Options{}), typeData, attrs{"program": list("here")}), map[string]string{
+		"ran": "here"})
 }
 
 func TestDataLooksUpHereAndExecutesInTheWorkingDirectory(t *testing.T) {
@@ -157,7 +162,8 @@ func TestDataRunsInTheWorkingDirectory(t *testing.T) {
 		dir  cty.Value
 		want string
 	}{
-		{cty.NullVal(cty.String), cwd}, {cty.StringVal(""), cwd}, {cty.StringVal("testdata"), cwd + "/testdata"}, {cty.StringVal(dir), dir},
+		{cty.NullVal(cty.String), cwd}, {cty.StringVal(""), cwd}, {cty.StringVal("testdata"), cwd + "/testdata"},
+		{cty.StringVal(dir), dir},
 	} {
 		got := mustRead(t, New(Options{}), typeData, attrs{"program": self("dir"), "working_dir": test.dir})
 		expectResult(t, got, map[string]string{"dir": test.want})
@@ -177,12 +183,14 @@ func TestDataThatCannotStartSaysWhy(t *testing.T) {
 	expectProblem(t, diags, "External Program Execution Failed",
 		[]string{"Program: " + sh, "State: chdir nope: no such file or directory"}, "no additional error messaging")
 	_, diags = readData(t, New(Options{}), typeData, attrs{"program": list("./noshebang")})
-	expectProblem(t, diags, "External Program Execution Failed", []string{"Program: ./noshebang", "State: fork/exec ./noshebang: exec format error"})
+	expectProblem(t, diags, "External Program Execution Failed", []string{
+		"Program: ./noshebang", "State: fork/exec ./noshebang: exec format error"})
 }
 
 func TestDataPassesTheEnvironmentWithoutPluginVariables(t *testing.T) {
 	t.Setenv("EXTERNAL_TEST", "here")
-	for _, name := range []string{"TF_PLUGIN_MAGIC_COOKIE", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_CLIENT_CERT"} {
+	for _, name := range []string{"TF_PLUGIN_MAGIC_COOKIE", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_MIN_PORT",
+		"PLUGIN_MAX_PORT", "PLUGIN_CLIENT_CERT"} {
 		t.Setenv(name, "x")
 	}
 	vars := mustRead(t, New(Options{}), typeData, attrs{"program": self("env")}).AsValueMap()
@@ -208,17 +216,23 @@ func TestDataThatFailsShowsItsMessage(t *testing.T) {
 		lines   []string
 		phrase  string
 	}{
-		"with a message": {sh("echo no such thing >&2; exit 3"), []string{"Error Message: no such thing", "State: exit status 3"}, ""},
-		"in lines":       {sh("printf 'one\n\ntwo' >&2; exit 3"), []string{"Error Message: one", "", "two", "State: exit status 3"}, ""},
-		"silently":       {sh("exit 4"), []string{"State: exit status 4"}, "returned no additional error messaging."},
-		"by a signal":    {sh("kill -9 $$"), []string{"State: signal: killed"}, "returned no additional error messaging."},
-		"with output":    {sh(`echo '{"a":"b"}'; echo bad >&2; exit 1`), []string{"Error Message: bad", "State: exit status 1"}, ""},
-		"in other bytes": {sh(`printf 'a\377b' >&2; exit 1`), []string{"Error Message: a\uFFFDb", "State: exit status 1"}, ""},
+		"with a message": {sh("echo no such thing >&2; exit 3"), []string{"Error Message: no such thing",
+			"State: exit status 3"}, ""},
+		"in lines": {sh("printf 'one\n\ntwo' >&2; exit 3"), []string{"Error Message: one", "", "two",
+			"State: exit status 3"}, ""},
+		"silently": {sh("exit 4"), []string{"State: exit status 4"}, "returned no additional error messaging."},
+		"by a signal": {sh("kill -9 $$"), []string{"State: signal: killed"},
+			"returned no additional error messaging."},
+		"with output": {sh(`echo '{"a":"b"}'; echo bad >&2; exit 1`), []string{
+			"Error Message: bad", "State: exit status 1"}, ""},
+		"in other bytes": {sh(`printf 'a\377b' >&2; exit 1`), []string{"Error Message: a\uFFFDb",
+			"State: exit status 1"}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, diags := readData(t, New(Options{}), typeData, attrs{"program": test.program})
-			expectProblem(t, diags, "External Program Execution Failed", append([]string{"Program: " + path}, test.lines...), test.phrase)
+			expectProblem(t, diags, "External Program Execution Failed", append([]string{"Program: " + path},
+				test.lines...), test.phrase)
 		})
 	}
 }
@@ -267,7 +281,8 @@ func TestDataAcceptsOddAnswers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := mustRead(t, New(Options{}), typeData, attrs{"program": self("print", strings.ReplaceAll(test.out, `\"`, `"`))})
+			got := mustRead(t, New(Options{}), typeData, attrs{
+				"program": self("print", strings.ReplaceAll(test.out, `\"`, `"`))})
 			expectResult(t, got, test.want)
 		})
 	}
@@ -307,15 +322,17 @@ func TestDataWithHostilePrograms(t *testing.T) {
 		summary string // "": success
 		phrase  string
 	}{
-		"that never reads its input":        {self("deaf"), "", ""},
-		"that closes its input":             {self("closing"), "", ""},
-		"that floods its output":            {self("flood", "104857600"), sumResults, "Result Error: the program printed more than 64 MiB on standard output, and was killed"},
-		"that floods standard error":        {self("errflood", "104857600"), "", ""},
-		"that is deep":                      {self("deep", "1000000"), sumResults, "exceeded max depth"},
-		"whose child holds the pipes":       {self("parent", `{"a":"b"}`, "0", "after", "2m", ""), "", ""},
-		"that leaves a daemon":              {self("daemon", `{"a":"b"}`, "0", "after", "2m", ""), "", ""},
-		"whose child keeps the answer back": {self("parent", `{"a":`, "0", "after", "2m", ""), sumResults, "unexpected end of JSON input"},
-		"that kills itself":                 {self("killself"), sumExecution, "signal: killed"},
+		"that never reads its input": {self("deaf"), "", ""},
+		"that closes its input":      {self("closing"), "", ""},
+		"that floods its output": {self("flood", "104857600"), sumResults,
+			"Result Error: the program printed more than 64 MiB on standard output, and was killed"},
+		"that floods standard error":  {self("errflood", "104857600"), "", ""},
+		"that is deep":                {self("deep", "1000000"), sumResults, "exceeded max depth"},
+		"whose child holds the pipes": {self("parent", `{"a":"b"}`, "0", "after", "2m", ""), "", ""},
+		"that leaves a daemon":        {self("daemon", `{"a":"b"}`, "0", "after", "2m", ""), "", ""},
+		"whose child keeps the answer back": {self("parent", `{"a":`, "0", "after", "2m", ""), sumResults,
+			"unexpected end of JSON input"},
+		"that kills itself": {self("killself"), sumExecution, "signal: killed"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -352,7 +369,8 @@ func TestDataEndsWithItsContextOrTheProvider(t *testing.T) {
 				}})
 				schema, _ := p.Schema(ctx)
 				begin := time.Now()
-				resp := p.ReadData(ctx, provider.ReadDataRequest{Type: typeData, Config: attrs{"program": self(mode)}.object(schema.Data[typeData])})
+				resp := p.ReadData(ctx, provider.ReadDataRequest{
+					Type: typeData, Config: attrs{"program": self(mode)}.object(schema.Data[typeData])})
 				if took := time.Since(begin); took > time.Minute {
 					t.Errorf("took %s", took)
 				}
@@ -360,7 +378,8 @@ func TestDataEndsWithItsContextOrTheProvider(t *testing.T) {
 				if how == "stop" {
 					reason = "the run is being interrupted"
 				}
-				expectProblem(t, resp.Diagnostics, sumExecution, nil, "did not get to its end", reason, "State: signal: ")
+				expectProblem(t, resp.Diagnostics, sumExecution, nil, "did not get to its end", reason,
+					"State: signal: ")
 			})
 		}
 	}
@@ -370,9 +389,10 @@ func TestDataSourceOfTheProposal(t *testing.T) {
 	p := New(Options{})
 	sh := testdata(t, "example.sh")
 	for name, a := range map[string]attrs{
-		"program as a list":       {"program": self("args", "x")},
-		"program as a tuple":      {"program": tuple(programtest.Argv("args", "x")...)},
-		"interpreter as a string": {"program": tuple(programtest.Argv("args", "x")...), "interpreter": cty.StringVal("env")},
+		"program as a list":  {"program": self("args", "x")},
+		"program as a tuple": {"program": tuple(programtest.Argv("args", "x")...)},
+		"interpreter as a string": {"program": tuple(programtest.Argv("args", "x")...),
+			"interpreter": cty.StringVal("env")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expectResult(t, mustRead(t, p, typeDataSource, a), map[string]string{"args": "x"})
@@ -380,17 +400,21 @@ func TestDataSourceOfTheProposal(t *testing.T) {
 	}
 	t.Run("program as a string with an interpreter", func(t *testing.T) {
 		needs(t, "bash", "jq")
-		for _, interpreter := range []cty.Value{cty.StringVal("bash"), tuple("bash", "-e"), cty.NullVal(cty.DynamicPseudoType)} {
+		for _, interpreter := range []cty.Value{cty.StringVal("bash"), tuple("bash", "-e"),
+			cty.NullVal(cty.DynamicPseudoType)} {
 			got := mustRead(t, p, typeDataSource, attrs{
-				"program": cty.StringVal(sh), "interpreter": interpreter, "query": strs(map[string]string{"foo": "a", "baz": "$b 'c'"}),
+				"program": cty.StringVal(sh), "interpreter": interpreter,
+				"query": strs(map[string]string{"foo": "a", "baz": "$b 'c'"}),
 			})
 			expectResult(t, got, map[string]string{"foobaz": "a $b 'c'"})
 		}
 	})
 	t.Run("a program that is not there", func(t *testing.T) {
-		_, diags := readData(t, p, typeDataSource, attrs{"program": cty.StringVal("no-such-program"), "interpreter": cty.NullVal(cty.String)})
+		_, diags := readData(t, p, typeDataSource, attrs{"program": cty.StringVal("no-such-program"),
+			"interpreter": cty.NullVal(cty.String)})
 		expectProblem(t, diags, sumLookup, []string{
-			"Platform: " + runtime.GOOS, `Program: "no-such-program"`, `Error: exec: "no-such-program": executable file not found in $PATH`,
+			"Platform: " + runtime.GOOS, `Program: "no-such-program"`,
+			`Error: exec: "no-such-program": executable file not found in $PATH`,
 		})
 	})
 }
@@ -398,7 +422,8 @@ func TestDataSourceOfTheProposal(t *testing.T) {
 func TestExampleInBash(t *testing.T) {
 	needs(t, "bash", "jq")
 	got := mustRead(t, New(Options{}), typeData, attrs{
-		"program": list("bash", testdata(t, "example.sh")), "query": strs(map[string]string{"foo": "Hello", "baz": "wor'ld \"\n"}),
+		"program": list("bash", testdata(t, "example.sh")),
+		"query":   strs(map[string]string{"foo": "Hello", "baz": "wor'ld \"\n"}),
 	})
 	expectResult(t, got, map[string]string{"foobaz": "Hello wor'ld \"\n"})
 }

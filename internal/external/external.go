@@ -1,16 +1,18 @@
 // Package external is the provider `external`: data and objects that come from programs in any language.
 //
-//   - data `external` runs a program that answers one JSON object of strings with another. It is a drop-in for the published
-//     provider of that name; data `external_data_source` is the same, with the program and its interpreter apart.
+//   - data `external` runs a program that answers one JSON object of strings with another. It is a drop-in for the
+//     published provider of that name; data `external_data_source` is the same, with the program and its interpreter
+//     apart.
 //   - resource `external_resource` runs a program with one extra argument, create, read, update or delete.
 //
-// docs/program-protocol.md holds both protocols. The differences from the published data source are deliberate: programs
-// run in a process group of their own, which gets SIGTERM, then SIGKILL; they do not see the variables of the plugin
-// handshake; nobody waits for children that outlive a program whose answer is whole; errors show the beginning of an
-// output that cannot be read.
+// docs/program-protocol.md holds both protocols. The differences from the published data source are deliberate:
+// programs run in a process group of their own, which gets SIGTERM, then SIGKILL; they do not see the variables of the
+// plugin handshake; nobody waits for children that outlive a program whose answer is whole; errors show the beginning
+// of an output that cannot be read.
 //
-// The data sources are written with sdk/schema (data.go). The resource is not: its answers are free to differ from what was planned, which that
-// framework allows nobody. It stands beside them, on the interface of providers itself (resource.go).
+// The data sources are written with sdk/schema (data.go). The resource is not: its answers are free to differ from what
+// was planned, which that framework allows nobody. It stands beside them, on the interface of providers itself
+// (resource.go).
 //
 // The package turns values into requests and answers into values. Running programs, and surviving them, is the business
 // of package program. Nothing here starts a goroutine or keeps state between calls.
@@ -45,14 +47,15 @@ type Options struct {
 	// Grace is the time that a program has to end once it is told to; 0 means 10 s.
 	Grace time.Duration
 	// Stderr gets each line that a program writes on standard error, as it is written, from several goroutines at once.
-	// The label tells type, program and action. Messages of programs that fail are in the diagnostics too; those of programs
-	// that succeed are nowhere else. The context is that of the call that runs the program.
+	// The label tells type, program and action. Messages of programs that fail are in the diagnostics too; those of
+	// programs that succeed are nowhere else. The context is that of the call that runs the program.
 	Stderr func(ctx context.Context, label, line string)
-	// Spool gives the folder in which answers of programs that create and update outlive this process; nil, or an empty name, means that they do
-	// not.
+	// Spool returns the folder in which answers of programs that create and update outlive this process; nil, or an
+	// empty name, means that they do not.
 	Spool func() string
-	// MayRead judges the command line of a program that is to read something, before it is started: an error refuses it. Where the
-	// program runs in another directory, the words begin with those of a shell that goes there: cd, the directory, &&. Nil allows all.
+	// MayRead judges the command line of a program that is to read something, before it is started: an error refuses
+	// it. Where the program runs in another directory, the words begin with those of a shell that goes there: cd, the
+	// directory, &&. Nil allows all.
 	MayRead func(words []string) error
 }
 
@@ -84,8 +87,8 @@ var errStopping = errors.New("the run is being interrupted")
 
 func (p *external) Schema(context.Context) (*provider.Schema, diag.List) { return p.schema, nil }
 
-// Stop ends the programs that only read, by their context. Those that change something are left to finish: cut off, they
-// would leave behind what nobody knows of. A caller that cannot wait for them ends the context of their call.
+// Stop ends the programs that only read, by their context. Those that change something are left to finish: cut off,
+// they would leave behind what nobody knows of. A caller that cannot wait for them ends the context of their call.
 func (p *external) Stop(ctx context.Context) error {
 	p.stop(errStopping)
 	return p.Provider.Stop(ctx)

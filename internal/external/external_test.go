@@ -48,7 +48,8 @@ func readData(t *testing.T, p provider.Provider, typ string, a attrs) (cty.Value
 	t.Helper()
 	schema, _ := p.Schema(t.Context())
 	config := a.object(schema.Data[typ])
-	if diags := p.ValidateResource(t.Context(), provider.ValidateResourceRequest{Kind: provider.DataSource, Type: typ, Config: config}); diags.HasErrors() {
+	if diags := p.ValidateResource(t.Context(), provider.ValidateResourceRequest{Kind: provider.DataSource, Type: typ,
+		Config: config}); diags.HasErrors() {
 		return cty.NilVal, diags
 	}
 	resp := p.ReadData(t.Context(), provider.ReadDataRequest{Type: typ, Config: config})
@@ -80,14 +81,16 @@ func expectResult(t *testing.T, got cty.Value, want map[string]string) {
 	}
 }
 
-// expectProblem compares one diagnostic: its summary, the lines that its detail must end with, and phrases that it must hold.
+// expectProblem compares one diagnostic: its summary, the lines that its detail must end with, and phrases that it must
+// hold.
 func expectProblem(t *testing.T, diags diag.List, summary string, lines []string, phrases ...string) {
 	t.Helper()
 	if len(diags) != 1 {
 		t.Fatalf("got %d diagnostics: %v", len(diags), diags.Err())
 	}
 	d := diags[0]
-	if d.Severity != diag.Error || d.Summary != summary || !cmp.Equal(d.Path, cty.GetAttrPath("program"), cmp.Comparer(cty.Path.Equals)) {
+	if d.Severity != diag.Error || d.Summary != summary || !cmp.Equal(d.Path, cty.GetAttrPath("program"),
+		cmp.Comparer(cty.Path.Equals)) {
 		t.Errorf("got %v %q at %#v, want %q", d.Severity, d.Summary, d.Path, summary)
 	}
 	if want := "\n\n" + strings.Join(lines, "\n"); lines != nil && !strings.HasSuffix(d.Detail, want) {
@@ -148,7 +151,8 @@ func TestSchemaIsThatOfThePublishedDataSource(t *testing.T) {
 		"result": {Computed: true}, "id": {Computed: true},
 	} {
 		a := block.Attributes[name]
-		if a.Required != want.Required || a.Optional != want.Optional || a.Computed != want.Computed || a.Sensitive || a.WriteOnly {
+		if a.Required != want.Required || a.Optional != want.Optional || a.Computed != want.Computed || a.Sensitive ||
+			a.WriteOnly {
 			t.Errorf("%s: got %+v", name, a)
 		}
 		if a.Description == "" {
@@ -167,26 +171,40 @@ func TestValidateJudgesProgramsAsFarAsTheyAreKnown(t *testing.T) {
 		summary string // "": valid
 		detail  string
 	}{
-		"external":                   {typeData, attrs{"program": list("x")}, "", ""},
-		"external, unknown":          {typeData, attrs{"program": cty.UnknownVal(cty.List(cty.String))}, "", ""},
-		"external, all empty":        {typeData, attrs{"program": list("")}, "", ""}, // told when it is read
-		"external, empty":            {typeData, attrs{"program": cty.ListValEmpty(cty.String)}, "Invalid Attribute Value", "Attribute program list must contain at least 1 elements, got: 0"},
-		"external, null":             {typeData, attrs{}, "Missing Configuration for Required Attribute", ""},
-		"string":                     {typeResource, attrs{"program": cty.StringVal("x")}, "", ""},
-		"list":                       {typeResource, attrs{"program": list("x")}, "", ""},
-		"tuple":                      {typeResource, attrs{"program": tuple("x", "y")}, "", ""},
-		"tuple with a number":        {typeResource, attrs{"program": cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.NumberIntVal(1)})}, "", ""},
-		"tuple with something":       {typeResource, attrs{"program": cty.TupleVal([]cty.Value{cty.DynamicVal, cty.StringVal("x")})}, "", ""},
-		"unknown":                    {typeResource, attrs{"program": cty.DynamicVal, "interpreter": cty.UnknownVal(cty.String)}, "", ""},
-		"interpreter":                {typeResource, attrs{"program": cty.StringVal("x"), "interpreter": tuple("env", "python3")}, "", ""},
-		"null":                       {typeResource, attrs{}, "Missing Configuration for Required Attribute", `"program" is null`},
-		"empty":                      {typeResource, attrs{"program": cty.StringVal("")}, sumMissing, "There is no program to run"},
-		"empty tuple":                {typeDataSource, attrs{"program": cty.EmptyTupleVal}, sumMissing, "There is no program to run"},
-		"object":                     {typeDataSource, attrs{"program": cty.EmptyObjectVal}, "Invalid program", "must be a string or a list of strings, not object"},
-		"set":                        {typeDataSource, attrs{"program": cty.SetVal([]cty.Value{cty.StringVal("x")})}, "Invalid program", "not set of string"},
-		"nested":                     {typeDataSource, attrs{"program": cty.TupleVal([]cty.Value{tuple("x")})}, "Invalid program", "must be a string or a list of strings"},
-		"nested, beside unknown":     {typeDataSource, attrs{"program": cty.TupleVal([]cty.Value{tuple("x"), cty.DynamicVal})}, "Invalid program", "each element must be a string, not tuple"},
-		"interpreter of other types": {typeDataSource, attrs{"program": tuple("x"), "interpreter": cty.EmptyObjectVal}, "Invalid interpreter", "not object"},
+		"external":            {typeData, attrs{"program": list("x")}, "", ""},
+		"external, unknown":   {typeData, attrs{"program": cty.UnknownVal(cty.List(cty.String))}, "", ""},
+		"external, all empty": {typeData, attrs{"program": list("")}, "", ""}, // told when it is read
+		"external, empty": {typeData, attrs{"program": cty.ListValEmpty(cty.String)},
+			"Invalid Attribute Value", "Attribute program list must contain at least 1 elements, got: 0"},
+		"external, null": {typeData, attrs{}, "Missing Configuration for Required Attribute", ""},
+		"string":         {typeResource, attrs{"program": cty.StringVal("x")}, "", ""},
+		"list":           {typeResource, attrs{"program": list("x")}, "", ""},
+		"tuple":          {typeResource, attrs{"program": tuple("x", "y")}, "", ""},
+		"tuple with a number": {
+			typeResource, attrs{"program": cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.NumberIntVal(1)})}, "", ""},
+		"tuple with something": {
+			typeResource, attrs{"program": cty.TupleVal([]cty.Value{cty.DynamicVal, cty.StringVal("x")})}, "", ""},
+		"unknown": {
+			typeResource, attrs{"program": cty.DynamicVal, "interpreter": cty.UnknownVal(cty.String)}, "", ""},
+		"interpreter": {
+			typeResource, attrs{"program": cty.StringVal("x"), "interpreter": tuple("env", "python3")}, "", ""},
+		"null": {typeResource, attrs{}, "Missing Configuration for Required Attribute",
+			`"program" is null`},
+		"empty": {typeResource, attrs{"program": cty.StringVal("")}, sumMissing,
+			"There is no program to run"},
+		"empty tuple": {typeDataSource, attrs{"program": cty.EmptyTupleVal}, sumMissing,
+			"There is no program to run"},
+		"object": {typeDataSource, attrs{"program": cty.EmptyObjectVal}, "Invalid program",
+			"must be a string or a list of strings, not object"},
+		"set": {typeDataSource, attrs{"program": cty.SetVal([]cty.Value{cty.StringVal("x")})},
+			"Invalid program", "not set of string"},
+		"nested": {typeDataSource, attrs{"program": cty.TupleVal([]cty.Value{tuple("x")})},
+			"Invalid program", "must be a string or a list of strings"},
+		"nested, beside unknown": {
+			typeDataSource, attrs{"program": cty.TupleVal([]cty.Value{tuple("x"), cty.DynamicVal})}, "Invalid program",
+			"each element must be a string, not tuple"},
+		"interpreter of other types": {typeDataSource, attrs{"program": tuple("x"), "interpreter": cty.EmptyObjectVal},
+			"Invalid interpreter", "not object"},
 	}
 	p := New(Options{})
 	schema, _ := p.Schema(t.Context())

@@ -44,7 +44,8 @@ func TestImportByABareIDUpdatesAtTheNextApply(t *testing.T) {
 	dir, opts := notes(t)
 	w := newWorld(t, opts)
 	w.imports("note-1")
-	w.mustApply(attrs{"program": cty.StringVal(testdata(t, "note.sh")), "arguments": strs(map[string]string{"text": "x"})})
+	w.mustApply(attrs{"program": cty.StringVal(testdata(t, "note.sh")), "arguments": strs(map[string]string{
+		"text": "x"})})
 	w.expect("note-1", map[string]string{"text": "x"}, map[string]string{"bytes": "1"})
 	want := []string{`update {"arguments":{"text":"x"},"id":"ID","old_arguments":{}}`}
 	if diff := cmp.Diff(want, readLog(t, dir, "note-1")); diff != "" {
@@ -63,7 +64,8 @@ func TestImportWithAProgramReadsAtOnce(t *testing.T) {
 	w.imports(`{"id":"note-1","program":["` + sh + `"],"interpreter":"bash","arguments":{"text":"hi"}}`)
 	w.mustRead()
 	w.expect("note-1", map[string]string{"text": "hello"}, map[string]string{"bytes": "5"})
-	w.expectNoChange(attrs{"program": tuple(sh), "interpreter": cty.StringVal("bash"), "arguments": strs(map[string]string{"text": "hello"})})
+	w.expectNoChange(attrs{"program": tuple(sh), "interpreter": cty.StringVal("bash"),
+		"arguments": strs(map[string]string{"text": "hello"})})
 
 	w.imports(`{"id":"note-1","program":"` + sh + `"}`)
 	w.mustRead()
@@ -91,7 +93,8 @@ func TestImportRefusesBadIDs(t *testing.T) {
 		`{"id":"7","id":"8","program":"p"}`:            `two members named "id"`,
 	} {
 		resp := w.p.Import(t.Context(), provider.ImportRequest{Type: typeResource, ID: id})
-		if len(resp.Diagnostics) != 1 || len(resp.Imported) != 0 || !strings.Contains(resp.Diagnostics[0].Detail, phrase) {
+		if len(resp.Diagnostics) != 1 || len(resp.Imported) != 0 || !strings.Contains(resp.Diagnostics[0].Detail,
+			phrase) {
 			t.Errorf("%s: got %v\nwant %s", id, resp.Diagnostics.Err(), phrase)
 		}
 	}

@@ -57,7 +57,8 @@ func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 		t.Fatal(err)
 	}
 	importID := func(v cty.Value) string {
-		b, _ := json.Marshal(map[string]any{"id": text(v, "id"), "program": text(v, "program"), "arguments": map[string]string{"text": "note"}})
+		b, _ := json.Marshal(map[string]any{"id": text(v, "id"), "program": text(v, "program"),
+			"arguments": map[string]string{"text": "note"}})
 		return string(b)
 	}
 	providertest.Run(t, providertest.Options{
@@ -68,29 +69,38 @@ func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 		Resources: []providertest.Resource{{
 			Type: typeResource,
 			Config: func(n int) providertest.Attrs {
-				return providertest.Attrs{"program": program("note.sh"), "arguments": strs("text", fmt.Sprintf("note %d", n))}
+				return providertest.Attrs{"program": program("note.sh"),
+					"arguments": strs("text", fmt.Sprintf("note %d", n))}
 			},
 			Updates: []providertest.Update{
 				{Name: "text", Change: providertest.Attrs{"arguments": strs("text", "longer text")}},
 				{Name: "program", Change: providertest.Attrs{"interpreter": cty.StringVal("bash")}},
 			},
 			Invalid: []providertest.Invalid{
-				{Name: "program of another type", Change: providertest.Attrs{"program": cty.EmptyObjectVal}, Path: cty.GetAttrPath("program")},
+				{Name: "program of another type", Change: providertest.Attrs{"program": cty.EmptyObjectVal},
+					Path: cty.GetAttrPath("program")},
 			},
-			Import: &providertest.Import{ID: importID, Missing: `{"id": "nothing", "program": "` + filepath.Join(here, "note.sh") + `"}`},
+			Import: &providertest.Import{ID: importID, Missing: `{"id": "nothing", "program": "` +
+				filepath.Join(here, "note.sh") + `"}`},
 			Remove: func(v cty.Value) error { return os.Remove(filepath.Join(notes, text(v, "id")+".txt")) },
 			Slow:   providertest.Attrs{"program": cty.StringVal(sleepy)},
 		}},
 		Data: []providertest.Data{{
-			Type:    typeData,
-			Config:  providertest.Attrs{"program": cty.TupleVal([]cty.Value{program("example.sh")}), "query": strs("foo", "a", "baz", "b")},
-			Want:    providertest.Attrs{"result": strs("foobaz", "a b"), "id": cty.StringVal("-")},
-			Invalid: []providertest.Invalid{{Name: "no words", Change: providertest.Attrs{"program": cty.ListValEmpty(cty.String)}, Path: cty.GetAttrPath("program")}},
+			Type: typeData,
+			Config: providertest.Attrs{"program": cty.TupleVal([]cty.Value{program("example.sh")}),
+				"query": strs("foo", "a", "baz", "b")},
+			Want: providertest.Attrs{"result": strs("foobaz", "a b"), "id": cty.StringVal("-")},
+			Invalid: []providertest.Invalid{
+				{Name: "no words", Change: providertest.Attrs{"program": cty.ListValEmpty(cty.String)},
+					Path: cty.GetAttrPath("program")}},
 		}, {
-			Type:    typeDataSource,
-			Config:  providertest.Attrs{"interpreter": cty.StringVal("bash"), "program": program("example.sh"), "query": strs("foo", "a", "baz", "b")},
-			Want:    providertest.Attrs{"result": strs("foobaz", "a b")},
-			Invalid: []providertest.Invalid{{Name: "missing program", Change: providertest.Attrs{"program": cty.StringVal("/no/such/program")}, Path: cty.GetAttrPath("program")}},
+			Type: typeDataSource,
+			Config: providertest.Attrs{"interpreter": cty.StringVal("bash"), "program": program("example.sh"),
+				"query": strs("foo", "a", "baz", "b")},
+			Want: providertest.Attrs{"result": strs("foobaz", "a b")},
+			Invalid: []providertest.Invalid{
+				{Name: "missing program", Change: providertest.Attrs{"program": cty.StringVal("/no/such/program")},
+					Path: cty.GetAttrPath("program")}},
 		}},
 	})
 }

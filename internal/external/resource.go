@@ -15,15 +15,17 @@ import (
 func resourceBlock() *provider.Block {
 	strings := cty.Map(cty.String)
 	return &provider.Block{
-		Description: "An object that a program manages. The program is run with create, read, update or delete as its last " +
+		Description: "An object that a program manages. The program is run with create, read, update or delete as " +
+			"its last " +
 			"argument, and must not depend on the directory that it runs in.",
 		Attributes: map[string]*provider.Attribute{
 			"program":     {Type: cty.DynamicPseudoType, Required: true, Description: aboutProgram},
 			"interpreter": {Type: cty.DynamicPseudoType, Optional: true, Description: aboutInterpreter},
 			"arguments": {Type: strings, Optional: true,
 				Description: "What the object should be like. After apply, what the program says that it is like."},
-			"result":    {Type: strings, Computed: true, Description: "What else the program tells of the object."},
-			idAttribute: {Type: cty.String, Computed: true, Description: "The name that the program gave to the object."},
+			"result": {Type: strings, Computed: true, Description: "What else the program tells of the object."},
+			idAttribute: {Type: cty.String, Computed: true,
+				Description: "The name that the program gave to the object."},
 		},
 	}
 }
@@ -72,10 +74,12 @@ func (o object) with(a answer) object {
 	return o
 }
 
-// wants tells whether applying a configuration needs a run of update: the arguments differ from those that the program
-// reported, or it never reported anything, as after an import by a bare id. A change of the program alone needs none.
+// wants reports whether applying a configuration needs a run of update: the arguments differ from those that the
+// program reported, or it never reported anything, as after an import by a bare id. A change of the program alone needs
+// none.
 func (o object) wants(config object) bool {
-	return o.result.IsNull() || !config.arguments.IsWhollyKnown() || !maps.Equal(stringMap(config.arguments), stringMap(o.arguments))
+	return o.result.IsNull() || !config.arguments.IsWhollyKnown() || !maps.Equal(stringMap(config.arguments),
+		stringMap(o.arguments))
 }
 
 // command prepares a run of the object's program.
@@ -92,13 +96,14 @@ func (o object) command(action string, r request) (*command, *diag.Diagnostic) {
 
 func encoded(arguments cty.Value) []byte { return program.WriteStrings(stringMap(arguments)) }
 
-// Plan asks no program: the protocol has no such action. The answers of programs are free to differ from what is planned
-// and configured, hence the legacy type system.
+// Plan asks no program: the protocol has no such action. The answers of programs are free to differ from what is
+// planned and configured, hence the legacy type system.
 func (p *external) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	if req.Type != typeResource {
 		return p.Provider.Plan(ctx, req)
 	}
-	resp := provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate, Identity: req.PriorIdentity, LegacyTypeSystem: true}
+	resp := provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate, Identity: req.PriorIdentity,
+		LegacyTypeSystem: true}
 	if req.Proposed.IsNull() {
 		return resp
 	}
@@ -123,7 +128,8 @@ func (p *external) Apply(ctx context.Context, req provider.ApplyRequest) provide
 	if req.Type != typeResource {
 		return p.Provider.Apply(ctx, req)
 	}
-	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Identity: req.PlannedIdentity, LegacyTypeSystem: true}
+	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Identity: req.PlannedIdentity,
+		LegacyTypeSystem: true}
 	var planned object
 	if !req.Planned.IsNull() {
 		planned = settled(objectOf(req.Planned), objectOf(req.Config))
@@ -162,7 +168,8 @@ func (p *external) Apply(ctx context.Context, req provider.ApplyRequest) provide
 // settled takes from the configuration, which is known by now, what could not be planned.
 func settled(planned, config object) object {
 	for _, attr := range []struct{ planned, config *cty.Value }{
-		{&planned.program, &config.program}, {&planned.interpreter, &config.interpreter}, {&planned.arguments, &config.arguments},
+		{&planned.program, &config.program}, {&planned.interpreter, &config.interpreter},
+		{&planned.arguments, &config.arguments},
 	} {
 		if !attr.planned.IsWhollyKnown() {
 			*attr.planned = *attr.config
@@ -171,9 +178,11 @@ func settled(planned, config object) object {
 	return planned
 }
 
-// create returns the object beside a problem when the program succeeded with a bad answer that tells at least the id. Without an object it tells
-// whether the program could say that it made none: one that was ended, or whose answer is lost, could not.
-func (p *external) create(ctx context.Context, planned object, spool program.Spool) (_ *object, knows bool, _ *diag.Diagnostic) {
+// create returns the object beside a problem when the program succeeded with a bad answer that tells at least the id.
+// Without an object it tells whether the program could say that it made none: one that was ended, or whose answer is
+// lost, could not.
+func (p *external) create(ctx context.Context, planned object, spool program.Spool) (_ *object, knows bool,
+	_ *diag.Diagnostic) {
 	c, problem := planned.command("create", request{Arguments: encoded(planned.arguments)})
 	if problem != nil {
 		return nil, true, problem
@@ -199,7 +208,7 @@ func (p *external) create(ctx context.Context, planned object, spool program.Spo
 	return half, false, problem
 }
 
-// salvaged gives the object that a bad answer tells at least the id of; nil when there is none.
+// salvaged returns the object that a bad answer tells at least the id of; nil when there is none.
 func (o object) salvaged(output []byte) *object {
 	id := salvageID(output)
 	if id == "" {
@@ -220,15 +229,19 @@ func (p *external) spool(req provider.ApplyRequest) (s program.Spool) {
 	return s
 }
 
-// Answered gives the response to a call of Apply whose program ended when nobody listened any more; deletions are not among them. A state of
-// cty.NilVal means that nobody knows what it did. A program that nobody saw end has succeeded when its answer is whole.
-func (p *external) Answered(_ context.Context, req provider.ApplyRequest, found *program.Spooled) provider.ApplyResponse {
+// Answered returns the response to a call of Apply whose program ended when nobody listened any more; deletions are not
+// among them. A state of cty.NilVal means that nobody knows what it did. A program that nobody saw end has succeeded
+// when its answer is whole.
+func (p *external) Answered(_ context.Context, req provider.ApplyRequest,
+	found *program.Spooled) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: cty.NilVal, LegacyTypeSystem: true}
 	if req.Type != typeResource || req.Planned.IsNull() {
 		return resp
 	}
 	creates, failed := req.Prior.IsNull(), found.Known && found.ExitCode != 0 || found.Refused != nil
-	bad := diag.List{problem(sumExecution, "The program of an interrupted run did not end well, or not with an answer that can be read.")}
+	bad := diag.List{
+		problem(sumExecution,
+			"The program of an interrupted run did not end well, or not with an answer that can be read.")}
 	planned := objectOf(req.Planned)
 	a, err := readAnswer(found.Stdout)
 	switch {
@@ -273,8 +286,11 @@ func (p *external) update(ctx context.Context, prior, planned object, spool prog
 
 func (p *external) delete(ctx context.Context, prior object) *diag.Diagnostic {
 	if prior.program.IsNull() {
-		return problem(sumMissing, fmt.Sprintf("The object %q was imported by its id alone and has not been applied since, so nothing "+
-			"is known of the program that could delete it. Apply its configuration first, or remove it from the state.", idOf(prior)))
+		return problem(sumMissing,
+			fmt.Sprintf("The object %q was imported by its id alone and has not been applied since, so nothing "+
+				"is known of the program that could delete it. Apply its configuration first, or remove it from the "+
+				"state.",
+				idOf(prior)))
 	}
 	arguments := encoded(prior.arguments)
 	c, problem := prior.command("delete", request{ID: idOf(prior), Arguments: arguments, OldArguments: arguments})
@@ -328,8 +344,8 @@ func idOf(o object) string {
 	return o.id.AsString()
 }
 
-// Import takes a bare id, or a JSON object with the program too. With the latter the object can be read at once; with the
-// former it is known by its id until the next apply runs update.
+// Import takes a bare id, or a JSON object with the program too. With the latter the object can be read at once; with
+// the former it is known by its id until the next apply runs update.
 func (p *external) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
 	if req.Type != typeResource {
 		return p.Provider.Import(ctx, req)
@@ -348,8 +364,9 @@ func (p *external) Import(ctx context.Context, req provider.ImportRequest) provi
 	}
 	in, long, err := readImportID(req.ID)
 	if err != nil {
-		return fail("The id is a JSON object, but not one with \"id\", \"program\" and, if need be, \"interpreter\" and "+
-			"\"arguments\": %s.", err)
+		return fail(
+			"The id is a JSON object, but not one with \"id\", \"program\" and, if need be, \"interpreter\" and "+
+				"\"arguments\": %s.", err)
 	}
 	if long {
 		imported.id, imported.program, imported.interpreter = cty.StringVal(in.id), in.program, in.interpreter

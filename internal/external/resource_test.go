@@ -46,11 +46,13 @@ func (w *world) plan(a attrs) cty.Value {
 			vals["id"], vals["result"] = w.state.GetAttr("id"), w.state.GetAttr("result")
 			proposed = cty.ObjectVal(vals)
 		}
-		if diags := w.p.ValidateResource(w.t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: typeResource, Config: config}); len(diags) > 0 {
+		if diags := w.p.ValidateResource(w.t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource,
+			Type: typeResource, Config: config}); len(diags) > 0 {
 			w.t.Fatal(diags.Err())
 		}
 	}
-	resp := w.p.Plan(w.t.Context(), provider.PlanRequest{Type: typeResource, Prior: w.state, Proposed: proposed, Config: config, PriorPrivate: []byte("p")})
+	resp := w.p.Plan(w.t.Context(), provider.PlanRequest{Type: typeResource, Prior: w.state, Proposed: proposed,
+		Config: config, PriorPrivate: []byte("p")})
 	if len(resp.Diagnostics) > 0 {
 		w.t.Fatal(resp.Diagnostics.Err())
 	}
@@ -68,7 +70,8 @@ func (w *world) apply(ctx context.Context, a attrs) diag.List {
 	if a != nil {
 		config = a.object(w.rt)
 	}
-	resp := w.p.Apply(ctx, provider.ApplyRequest{Type: typeResource, Prior: w.state, Planned: planned, Config: config, PlannedPrivate: []byte("p")})
+	resp := w.p.Apply(ctx, provider.ApplyRequest{Type: typeResource, Prior: w.state, Planned: planned, Config: config,
+		PlannedPrivate: []byte("p")})
 	if !resp.LegacyTypeSystem || string(resp.Private) != "p" {
 		w.t.Errorf("apply: got %+v", resp)
 	}
@@ -138,8 +141,9 @@ func TestResourceLivesItsLife(t *testing.T) {
 		needs []string
 		attrs attrs
 	}{
-		"in bash":   {[]string{"bash", "jq"}, attrs{"program": cty.StringVal(testdata(t, "note.sh"))}},
-		"in python": {[]string{"python3"}, attrs{"program": cty.StringVal(testdata(t, "note.py")), "interpreter": cty.StringVal("python3")}},
+		"in bash": {[]string{"bash", "jq"}, attrs{"program": cty.StringVal(testdata(t, "note.sh"))}},
+		"in python": {[]string{"python3"}, attrs{"program": cty.StringVal(testdata(t, "note.py")),
+			"interpreter": cty.StringVal("python3")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			needs(t, test.needs...)
@@ -197,7 +201,8 @@ func TestResourceThatIsGoneIsRemoved(t *testing.T) {
 	needs(t, "bash", "jq")
 	dir, opts := notes(t)
 	w := newWorld(t, opts)
-	w.mustApply(attrs{"program": cty.StringVal(testdata(t, "note.sh")), "arguments": strs(map[string]string{"text": "x"})})
+	w.mustApply(attrs{"program": cty.StringVal(testdata(t, "note.sh")), "arguments": strs(map[string]string{
+		"text": "x"})})
 	if err := os.Remove(filepath.Join(dir, idOf(objectOf(w.state))+".txt")); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +228,8 @@ func printing(t *testing.T, out string) attrs {
 	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return attrs{"program": tuple("sh", "-c", `cat "$0"`, file), "id": cty.StringVal("7"), "result": strs(nil), "arguments": strs(nil)}
+	return attrs{"program": tuple("sh", "-c", `cat "$0"`, file), "id": cty.StringVal("7"), "result": strs(nil),
+		"arguments": strs(nil)}
 }
 
 func configOf(a attrs) attrs { return attrs{"program": a["program"]} }
@@ -241,7 +247,8 @@ func TestResourceTakesTheProgramsWordForIt(t *testing.T) {
 	want()
 	w.mustRead()
 	want()
-	if planned := w.plan(config); planned.GetAttr("result").IsKnown() || !planned.GetAttr("arguments").RawEquals(config["arguments"]) {
+	if planned := w.plan(config); planned.GetAttr("result").IsKnown() || !planned.GetAttr("arguments").RawEquals(
+		config["arguments"]) {
 		t.Errorf("other arguments than configured are not planned to change: %#v", planned)
 	}
 	w.mustApply(config)
@@ -250,22 +257,30 @@ func TestResourceTakesTheProgramsWordForIt(t *testing.T) {
 
 func TestResourceRefusesBadAnswers(t *testing.T) {
 	tests := map[string]struct{ out, err string }{
-		"nothing":                {``, "unexpected end of JSON input"},
-		"text":                   {`done`, "invalid character 'd' looking for beginning of value"},
-		"array":                  {`[]`, "an object was expected, not an array"},
-		"no id":                  {`{"arguments":{},"result":{}}`, `there is no "id".`},
-		"no arguments":           {`{"id":"8","result":{}}`, `there is no "arguments".`},
-		"no result":              {`{"id":"8","arguments":{}}`, `there is no "result".`},
-		"a result misspelt":      {`{"id":"8","arguments":{},"results":{}}`, `there is no "result". Did you mean "results"?`},
-		"a number as id":         {`{"id":8,"arguments":{},"result":{}}`, `"id" must be a string, not a number`},
-		"null arguments":         {`{"id":"8","arguments":null,"result":{}}`, `"arguments" must be an object of strings, not null`},
-		"array arguments":        {`{"id":"8","arguments":[],"result":{}}`, `"arguments" must be an object of strings, not an array`},
-		"a number in result":     {`{"id":"8","arguments":{},"result":{"a":"x","b":1}}`, `"b" in "result" must be a string, not a number`},
-		"an object in arguments": {`{"id":"8","arguments":{"a":{}},"result":{}}`, `"a" in "arguments" must be a string, not an object`},
-		"a member twice":         {`{"id":"8","id":"9","arguments":{},"result":{}}`, `an object has two members named "id"`},
-		"an argument twice":      {`{"id":"8","arguments":{"a":"1","a":"2"},"result":{}}`, `an object has two members named "a"`},
+		"nothing":      {``, "unexpected end of JSON input"},
+		"text":         {`done`, "invalid character 'd' looking for beginning of value"},
+		"array":        {`[]`, "an object was expected, not an array"},
+		"no id":        {`{"arguments":{},"result":{}}`, `there is no "id".`},
+		"no arguments": {`{"id":"8","result":{}}`, `there is no "arguments".`},
+		"no result":    {`{"id":"8","arguments":{}}`, `there is no "result".`},
+		"a result misspelt": {`{"id":"8","arguments":{},"results":{}}`,
+			`there is no "result". Did you mean "results"?`},
+		"a number as id": {`{"id":8,"arguments":{},"result":{}}`, `"id" must be a string, not a number`},
+		"null arguments": {`{"id":"8","arguments":null,"result":{}}`,
+			`"arguments" must be an object of strings, not null`},
+		"array arguments": {`{"id":"8","arguments":[],"result":{}}`,
+			`"arguments" must be an object of strings, not an array`},
+		"a number in result": {`{"id":"8","arguments":{},"result":{"a":"x","b":1}}`,
+			`"b" in "result" must be a string, not a number`},
+		"an object in arguments": {`{"id":"8","arguments":{"a":{}},"result":{}}`,
+			`"a" in "arguments" must be a string, not an object`},
+		"a member twice": {`{"id":"8","id":"9","arguments":{},"result":{}}`,
+			`an object has two members named "id"`},
+		"an argument twice": {`{"id":"8","arguments":{"a":"1","a":"2"},"result":{}}`,
+			`an object has two members named "a"`},
 		"a letter in upper case": {`{"ID":"8","arguments":{},"result":{}}`, `there is no "id". Did you mean "ID"?`},
-		"something behind":       {`{"id":"8","arguments":{},"result":{}} done`, "invalid character 'd' after top-level value"},
+		"something behind": {`{"id":"8","arguments":{},"result":{}} done`,
+			"invalid character 'd' after top-level value"},
 	}
 	sh := lookPath(t, "sh")
 	for name, test := range tests {
@@ -354,7 +369,8 @@ func TestResourceKeepsItsStateWhenTheProgramFails(t *testing.T) {
 		t.Errorf("create stored %#v", w.state)
 	}
 
-	old := attrs{"program": config["program"], "id": cty.StringVal("7"), "arguments": strs(map[string]string{"a": "old"}), "result": strs(nil)}.object(w.rt)
+	old := attrs{"program": config["program"], "id": cty.StringVal("7"), "arguments": strs(map[string]string{
+		"a": "old"}), "result": strs(nil)}.object(w.rt)
 	for action, do := range map[string]func() diag.List{
 		"read":   w.read,
 		"update": func() diag.List { return w.apply(t.Context(), config) },
@@ -373,7 +389,8 @@ func TestResourcePlans(t *testing.T) {
 	str, unknown := cty.StringVal, cty.UnknownVal(cty.Map(cty.String))
 	null := cty.NullVal(cty.DynamicPseudoType)
 	args := func(v string) cty.Value { return strs(map[string]string{"a": v}) }
-	state := attrs{"program": str("p"), "id": str("7"), "arguments": args("1"), "result": strs(map[string]string{"r": "s"})}
+	state := attrs{"program": str("p"), "id": str("7"), "arguments": args("1"),
+		"result": strs(map[string]string{"r": "s"})}
 	prior := state.object(w.rt)
 	tests := map[string]struct {
 		prior  cty.Value
@@ -381,12 +398,16 @@ func TestResourcePlans(t *testing.T) {
 		want   attrs
 	}{
 		"create": {cty.NullVal(prior.Type()), attrs{"program": str("p"), "arguments": args("1")},
-			attrs{"program": str("p"), "interpreter": null, "arguments": args("1"), "id": cty.UnknownVal(cty.String), "result": unknown}},
-		"create with an unknown program": {cty.NullVal(prior.Type()), attrs{"program": cty.DynamicVal, "arguments": unknown},
-			attrs{"program": cty.DynamicVal, "arguments": unknown, "id": cty.UnknownVal(cty.String), "result": unknown}},
+			attrs{"program": str("p"), "interpreter": null, "arguments": args("1"), "id": cty.UnknownVal(cty.String),
+				"result": unknown}},
+		"create with an unknown program": {cty.NullVal(prior.Type()), attrs{"program": cty.DynamicVal,
+			"arguments": unknown},
+			attrs{"program": cty.DynamicVal, "arguments": unknown, "id": cty.UnknownVal(cty.String),
+				"result": unknown}},
 		"no change": {prior, attrs{"program": str("p"), "arguments": args("1")}, state},
 		"no change but for a null argument": {prior,
-			attrs{"program": str("p"), "arguments": cty.MapVal(map[string]cty.Value{"a": str("1"), "b": cty.NullVal(cty.String)})}, state},
+			attrs{"program": str("p"), "arguments": cty.MapVal(map[string]cty.Value{
+				"a": str("1"), "b": cty.NullVal(cty.String)})}, state},
 		"other arguments": {prior, attrs{"program": str("p"), "arguments": args("2")},
 			attrs{"program": str("p"), "id": str("7"), "arguments": args("2"), "result": unknown}},
 		"no arguments": {prior, attrs{"program": str("p")},
@@ -394,7 +415,8 @@ func TestResourcePlans(t *testing.T) {
 		"unknown arguments": {prior, attrs{"program": str("p"), "arguments": unknown},
 			attrs{"program": str("p"), "id": str("7"), "arguments": unknown, "result": unknown}},
 		"another program": {prior, attrs{"program": tuple("q"), "interpreter": str("sh"), "arguments": args("1")},
-			attrs{"program": tuple("q"), "interpreter": str("sh"), "id": str("7"), "arguments": args("1"), "result": state["result"]}},
+			attrs{"program": tuple("q"), "interpreter": str("sh"), "id": str("7"), "arguments": args("1"),
+				"result": state["result"]}},
 		"another program and other arguments": {prior, attrs{"program": str("q"), "arguments": args("2")},
 			attrs{"program": str("q"), "id": str("7"), "arguments": args("2"), "result": unknown}},
 		"imported by a bare id": {attrs{"id": str("7")}.object(w.rt), attrs{"program": str("p")},
@@ -420,7 +442,8 @@ func TestResourceWithoutArgumentsStaysAsItIs(t *testing.T) {
 
 func TestResourceTakesOverAnotherProgramWithoutRunningIt(t *testing.T) {
 	w := newWorld(t, Options{})
-	w.state = attrs{"program": cty.StringVal("gone"), "id": cty.StringVal("7"), "arguments": strs(map[string]string{"a": "1"}), "result": strs(nil)}.object(w.rt)
+	w.state = attrs{"program": cty.StringVal("gone"), "id": cty.StringVal("7"), "arguments": strs(map[string]string{
+		"a": "1"}), "result": strs(nil)}.object(w.rt)
 	w.state = cty.ObjectVal(func() map[string]cty.Value {
 		vals := w.state.AsValueMap()
 		vals["result"] = strs(map[string]string{"r": "s"})
@@ -435,7 +458,8 @@ func TestResourceTakesOverAnotherProgramWithoutRunningIt(t *testing.T) {
 
 func TestResourceTellsThatTheProgramIsThatOfTheState(t *testing.T) {
 	w := newWorld(t, Options{})
-	w.state = attrs{"program": cty.StringVal("no-such-program"), "id": cty.StringVal("7"), "result": strs(map[string]string{})}.object(w.rt)
+	w.state = attrs{"program": cty.StringVal("no-such-program"), "id": cty.StringVal("7"),
+		"result": strs(map[string]string{})}.object(w.rt)
 	expectProblem(t, w.read(), sumLookup, nil, "apply with -refresh=false")
 	expectProblem(t, w.apply(t.Context(), nil), sumLookup, nil, "should delete the object", "apply with -refresh=false")
 
@@ -443,7 +467,8 @@ func TestResourceTellsThatTheProgramIsThatOfTheState(t *testing.T) {
 	t.Chdir(t.TempDir())
 	script(t, "here.sh", "exit 3\n")
 	for name, moved := range map[string]bool{"./here.sh": false, "./gone.sh": true} {
-		w.state = attrs{"interpreter": cty.StringVal("sh"), "program": cty.StringVal(name), "id": cty.StringVal("7"), "result": strs(map[string]string{})}.object(w.rt)
+		w.state = attrs{"interpreter": cty.StringVal("sh"), "program": cty.StringVal(name), "id": cty.StringVal("7"),
+			"result": strs(map[string]string{})}.object(w.rt)
 		diags := w.apply(t.Context(), nil)
 		expectProblem(t, diags, sumExecution, nil, "with which the object was last applied")
 		if got := strings.Contains(diags[0].Detail, "-refresh=false"); got != moved {
@@ -456,11 +481,13 @@ func TestResourceAppliesWhatBecameKnown(t *testing.T) {
 	w := newWorld(t, Options{})
 	config := configOf(printing(t, `{"id":"8","arguments":{},"result":{}}`))
 	planned := w.plan(attrs{"program": cty.DynamicVal, "arguments": cty.UnknownVal(cty.Map(cty.String))})
-	resp := w.p.Apply(t.Context(), provider.ApplyRequest{Type: typeResource, Prior: w.state, Planned: planned, Config: config.object(w.rt)})
+	resp := w.p.Apply(t.Context(), provider.ApplyRequest{Type: typeResource, Prior: w.state, Planned: planned,
+		Config: config.object(w.rt)})
 	if len(resp.Diagnostics) > 0 {
 		t.Fatal(resp.Diagnostics.Err())
 	}
-	want := attrs{"program": config["program"], "id": cty.StringVal("8"), "arguments": strs(map[string]string{}), "result": strs(map[string]string{})}
+	want := attrs{"program": config["program"], "id": cty.StringVal("8"), "arguments": strs(map[string]string{}),
+		"result": strs(map[string]string{})}
 	if !resp.State.RawEquals(want.object(w.rt)) {
 		t.Errorf("got %#v", resp.State)
 	}
@@ -468,8 +495,9 @@ func TestResourceAppliesWhatBecameKnown(t *testing.T) {
 
 func TestResourceDeleteIgnoresTheOutput(t *testing.T) {
 	for name, program := range map[string]cty.Value{
-		"text":                  printing(t, "removed")["program"],
-		"too much":              tuple("sh", "-c", `exec "$0" "$1" "$2"`, programtest.Argv("")[0], "programtest:flood", "104857600"),
+		"text": printing(t, "removed")["program"],
+		"too much": tuple("sh", "-c", `exec "$0" "$1" "$2"`, programtest.Argv("")[0], "programtest:flood",
+			"104857600"),
 		"held back by a child":  tuple("sh", "-c", `sleep 120 & exit 0`),
 		"without reading stdin": tuple("sh", "-c", `exec <&-`),
 	} {
@@ -495,7 +523,8 @@ func TestStopLeavesProgramsThatChangeThingsToFinish(t *testing.T) {
 			t.Error(err)
 		}
 	}})
-	w.mustApply(attrs{"program": tuple("sh", "-c", `echo begun >&2; sleep 0.3; echo '{"id":"7","arguments":{},"result":{}}'`)})
+	w.mustApply(
+		attrs{"program": tuple("sh", "-c", `echo begun >&2; sleep 0.3; echo '{"id":"7","arguments":{},"result":{}}'`)})
 	w.expect("7", map[string]string{}, map[string]string{})
 	expectProblem(t, w.read(), sumExecution, nil, "the run is being interrupted")
 }
@@ -505,7 +534,8 @@ func TestContextStopsProgramsThatChangeThings(t *testing.T) {
 	w := newWorld(t, Options{Grace: 100 * time.Millisecond, Stderr: func(context.Context, string, string) { cancel() }})
 	program := tuple("sh", "-c", `exec "$0" "$1"`, programtest.Argv("")[0], "programtest:stubborn")
 	expectProblem(t, w.apply(ctx, attrs{"program": program}), sumExecution, nil,
-		"should create the object did not get to its end", "What it had done until then is done", "State: signal: killed")
+		"should create the object did not get to its end", "What it had done until then is done",
+		"State: signal: killed")
 }
 
 func TestContextLetsAProgramFinishWithinItsGrace(t *testing.T) {
@@ -522,8 +552,10 @@ func TestContextLetsAProgramFinishWithinItsGrace(t *testing.T) {
 func TestStoredObjectsAreReadBack(t *testing.T) {
 	w := newWorld(t, Options{})
 	stored := `{"program":{"value":["sh","x"],"type":["tuple",["string","string"]]},"interpreter":null,"id":"7","arguments":{"a":"b"},"result":{}}`
-	resp := w.p.UpgradeState(t.Context(), provider.UpgradeStateRequest{Type: typeResource, Stored: provider.StoredObject{JSON: []byte(stored)}})
-	want := attrs{"program": tuple("sh", "x"), "id": cty.StringVal("7"), "arguments": strs(map[string]string{"a": "b"}), "result": strs(map[string]string{})}
+	resp := w.p.UpgradeState(t.Context(), provider.UpgradeStateRequest{
+		Type: typeResource, Stored: provider.StoredObject{JSON: []byte(stored)}})
+	want := attrs{"program": tuple("sh", "x"), "id": cty.StringVal("7"), "arguments": strs(map[string]string{"a": "b"}),
+		"result": strs(map[string]string{})}
 	if len(resp.Diagnostics) > 0 || !resp.State.RawEquals(want.object(w.rt)) {
 		t.Errorf("got %#v, %v", resp.State, resp.Diagnostics.Err())
 	}
@@ -532,7 +564,8 @@ func TestStoredObjectsAreReadBack(t *testing.T) {
 // Whatever a program prints: no panic, and what is accepted has an id.
 func FuzzReadAnswer(f *testing.F) {
 	for _, s := range []string{
-		`{"id":"7","arguments":{"a":"b"},"result":{}}`, `null`, `{"id":null}`, `{"id":"7","id":"8"}`, `{"id":"7","arguments":{"a":{"b":1}}}`, `{"id":"7"} x`,
+		`{"id":"7","arguments":{"a":"b"},"result":{}}`, `null`, `{"id":null}`, `{"id":"7","id":"8"}`,
+		`{"id":"7","arguments":{"a":{"b":1}}}`, `{"id":"7"} x`,
 		`{"id":"7","program":["p",null],"interpreter":"i","arguments":{}}`,
 	} {
 		f.Add([]byte(s))

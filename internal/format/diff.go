@@ -9,8 +9,8 @@ import (
 const (
 	// context is how many unchanged lines stand around changes.
 	context = 3
-	// maxEdits limits the search for the shortest difference, whose cost grows with its square. Beyond it, everything between
-	// the first and the last change counts as changed.
+	// maxEdits limits the search for the shortest difference, whose cost grows with its square. Beyond it, everything
+	// between the first and the last change counts as changed.
 	maxEdits = 2000
 )
 
@@ -35,7 +35,8 @@ func Diff(name string, before, after []byte) []byte {
 	return out.Bytes()
 }
 
-// hunkEnd finds where a hunk ends: behind the changes that have no more unchanged lines between them than belong to the context of both.
+// hunkEnd finds where a hunk ends: behind the changes that have no more unchanged lines between them than belong to the
+// context of both.
 func hunkEnd(edits []edit, first int) int {
 	last := first
 	for i := first; i < len(edits) && i-last <= 2*context+1; i++ {
@@ -88,14 +89,15 @@ func lines(text []byte) [][]byte {
 	return list
 }
 
-// edit is one line of a difference: unchanged (a blank), taken away (-) or added (+), with how many lines of both texts stand before it.
+// edit is one line of a difference: unchanged (a blank), taken away (-) or added (+), with how many lines of both texts
+// stand before it.
 type edit struct {
 	op       byte
 	line     []byte
 	old, new int
 }
 
-// script gives a shortest difference of two texts.
+// script returns a shortest difference of two texts.
 func script(a, b [][]byte) []edit {
 	prefix := 0
 	for prefix < len(a) && prefix < len(b) && bytes.Equal(a[prefix], b[prefix]) {
@@ -114,7 +116,8 @@ func script(a, b [][]byte) []edit {
 		}
 	}
 	keep(prefix)
-	for _, m := range append(common(a[prefix:len(a)-suffix], b[prefix:len(b)-suffix]), match{len(a) - suffix - prefix, len(b) - suffix - prefix, 0}) {
+	for _, m := range append(common(a[prefix:len(a)-suffix], b[prefix:len(b)-suffix]), match{len(a) - suffix - prefix,
+		len(b) - suffix - prefix, 0}) {
 		for x < m.old+prefix {
 			edits = append(edits, edit{'-', a[x], x, y})
 			x++
@@ -132,8 +135,9 @@ func script(a, b [][]byte) []edit {
 // match is a run of lines that two texts have in common.
 type match struct{ old, new, n int }
 
-// common finds the longest common subsequence of two lists of lines by Myers' greedy algorithm: after d steps, reach[k] says how far
-// down one gets on the diagonal k (line of a minus line of b). What was reached at each step tells the way back.
+// common finds the longest common subsequence of two lists of lines by Myers' greedy algorithm: after d steps, reach[k]
+// says how far down one gets on the diagonal k (line of a minus line of b). What was reached at each step tells the way
+// back.
 func common(a, b [][]byte) []match {
 	limit := min(len(a)+len(b), maxEdits)
 	reach := make([]int, 2*limit+3)

@@ -1,16 +1,19 @@
-// Package format writes configuration in the canonical style: the same bytes that "terraform fmt" of the language version writes.
+// Package format writes configuration in the canonical style: the same bytes that "terraform fmt" of the language
+// version writes.
 //
 //	out, diags := format.Source(src, "main.tf")
 //
 // Spaces, indentation and alignment are those of hclwrite. Beyond these, some tokens are written in their modern form:
 //
 //   - labels of blocks are quoted, with as few escapes as possible; comments between labels are lost;
-//   - an argument that consists of one interpolation, "${x}", is the expression itself, in parentheses if it has line breaks;
-//   - the type of a variable block is no longer a string ("string", "list", "map"), and a collection says what it is of (list(any)).
+//   - an argument that consists of one interpolation, "${x}", is the expression itself, in parentheses if it has line
+//     breaks;
+//   - the type of a variable block is no longer a string ("string", "list", "map"), and a collection says what it is of
+//     (list(any)).
 //
-// These rules are applied once from the outside to the inside, as Terraform does: "${"${x}"}" becomes "${x}", and x in another run.
-// There are two differences, where Terraform's output is broken: a comment line before the expression inside an interpolation, and
-// labels with a lone % or $, which Terraform takes away.
+// These rules are applied once from the outside to the inside, as Terraform does: "${"${x}"}" becomes "${x}", and x in
+// another run. There are two differences, where Terraform's output is broken: a comment line before the expression
+// inside an interpolation, and labels with a lone % or $, which Terraform takes away.
 //
 // Text with syntax errors is not formatted. The package reads and writes no files.
 package format
@@ -26,7 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// Source gives the canonical form of a text in native syntax. With syntax errors there is none, and only diagnostics.
+// Source returns the canonical form of a text in native syntax. With syntax errors there is none, and only diagnostics.
 func Source(src []byte, filename string) ([]byte, diag.List) {
 	if diags := nesting.Check(src, filename); diags.HasErrors() {
 		return nil, diags
@@ -52,7 +55,8 @@ const (
 	isOther
 )
 
-// body takes the labels of blocks from the same body as the parser of the language sees it: hclwrite knows none that have several tokens.
+// body takes the labels of blocks from the same body as the parser of the language sees it: hclwrite knows none that
+// have several tokens.
 func body(b *hclwrite.Body, parsed *hclsyntax.Body, at place) {
 	for name, attr := range b.Attributes() {
 		modern := unwrapped
@@ -73,7 +77,8 @@ func body(b *hclwrite.Body, parsed *hclsyntax.Body, at place) {
 	}
 }
 
-// unwrapped gives the expression inside an interpolation that is all there is, or nil if there is more or nothing of the kind.
+// unwrapped returns the expression inside an interpolation that is all there is, or nil if there is more or nothing of
+// the kind.
 func unwrapped(tokens hclwrite.Tokens) hclwrite.Tokens {
 	n := len(tokens)
 	if n < 5 || tokens[0].Type != hclsyntax.TokenOQuote || tokens[1].Type != hclsyntax.TokenTemplateInterp ||
@@ -94,8 +99,10 @@ func unwrapped(tokens hclwrite.Tokens) hclwrite.Tokens {
 	}
 	inside = trimNewlines(inside)
 	for i, token := range inside {
-		// A comment has its line break in it. Behind everything else it does no harm; before it, Terraform leaves the argument without a value.
-		comment := token.Type == hclsyntax.TokenComment && bytes.HasSuffix(token.Bytes, []byte("\n")) && i < len(inside)-1
+		// A comment has its line break in it. Behind everything else it does no harm; before it, Terraform leaves the
+		// argument without a value.
+		comment := token.Type == hclsyntax.TokenComment && bytes.HasSuffix(token.Bytes, []byte("\n")) &&
+			i < len(inside)-1
 		if token.Type == hclsyntax.TokenNewline || comment {
 			return parenthesized(inside)
 		}
@@ -120,7 +127,7 @@ func parenthesized(tokens hclwrite.Tokens) hclwrite.Tokens {
 	return append(out, &hclwrite.Token{Type: hclsyntax.TokenCParen, Bytes: []byte(")")})
 }
 
-// typeExpression gives the modern form of a variable's type, or nil if it is that already.
+// typeExpression returns the modern form of a variable's type, or nil if it is that already.
 func typeExpression(tokens hclwrite.Tokens) hclwrite.Tokens {
 	switch {
 	case len(tokens) == 1 && tokens[0].Type == hclsyntax.TokenIdent:
@@ -128,7 +135,8 @@ func typeExpression(tokens hclwrite.Tokens) hclwrite.Tokens {
 		case "list", "map", "set":
 			return collection(name, "any")
 		}
-	case len(tokens) == 3 && tokens[0].Type == hclsyntax.TokenOQuote && tokens[1].Type == hclsyntax.TokenQuotedLit && tokens[2].Type == hclsyntax.TokenCQuote:
+	case len(tokens) == 3 && tokens[0].Type == hclsyntax.TokenOQuote && tokens[1].Type == hclsyntax.TokenQuotedLit &&
+		tokens[2].Type == hclsyntax.TokenCQuote:
 		switch name := string(tokens[1].Bytes); name {
 		case "string":
 			return hclwrite.Tokens{identifier("string")}

@@ -29,8 +29,10 @@ func hard(t testing.TB) (in, want map[string][]byte) {
 	}
 	in, want = map[string][]byte{}, map[string][]byte{}
 	for _, f := range archive.Files {
-		// A line that ends in CRLF or blanks would not survive an editor: \r and \s at the end of a line stand for them.
-		data := bytes.ReplaceAll(bytes.ReplaceAll(f.Data, []byte("\\r\n"), []byte("\r\n")), []byte("\\s\n"), []byte(" \n"))
+		// A line that ends in CRLF or blanks would not survive an editor: \r and \s at the end of a line stand for
+		// them.
+		data := bytes.ReplaceAll(bytes.ReplaceAll(f.Data, []byte("\\r\n"), []byte("\r\n")), []byte("\\s\n"),
+			[]byte(" \n"))
 		if name, ok := strings.CutSuffix(f.Name, ".in"); ok {
 			in[name] = data
 		} else {
@@ -54,7 +56,8 @@ func TestHardCasesAreFormattedAsRecorded(t *testing.T) {
 	}
 }
 
-// TestCommentsInsideInterpolationsLeaveValidText is the one difference: terraform 1.11.4 writes "a = # c", and b on the next line.
+// TestCommentsInsideInterpolationsLeaveValidText is the one difference: terraform 1.11.4 writes "a = # c", and b on the
+// next line.
 func TestCommentsInsideInterpolationsLeaveValidText(t *testing.T) {
 	got, diags := Source([]byte("a = \"${\n# c\nb}\"\n"), "main.tf")
 	if want := "a = ( # c\nb)\n"; diags.HasErrors() || string(got) != want {
@@ -76,7 +79,7 @@ func TestSyntaxErrorsHaveNoCanonicalForm(t *testing.T) {
 	}
 }
 
-// corpus gives all native syntax of the conformance cases.
+// corpus returns all native syntax of the conformance cases.
 func corpus(t testing.TB) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -123,7 +126,8 @@ func mangle(r *rand.Rand, src []byte) []byte {
 		}
 		gap := src[token.Range.End.Byte:tokens[i+1].Range.Start.Byte]
 		switch next := tokens[i+1].Type; {
-		case token.Type == hclsyntax.TokenNewline || token.Type == hclsyntax.TokenComment && bytes.HasSuffix(token.Bytes, []byte("\n")):
+		case token.Type == hclsyntax.TokenNewline || token.Type == hclsyntax.TokenComment &&
+			bytes.HasSuffix(token.Bytes, []byte("\n")):
 			if r.IntN(8) == 0 {
 				out.WriteString(strings.Repeat("\n", 1+r.IntN(3)))
 			}
@@ -137,7 +141,8 @@ func mangle(r *rand.Rand, src []byte) []byte {
 			out.WriteString([]string{" # note", "// note", " /* note */", "  "}[r.IntN(4)])
 		case r.IntN(3) > 0:
 			out.Write(gap)
-		case len(gap) == 0 && (token.Type == hclsyntax.TokenIdent || token.Type == hclsyntax.TokenNumberLit || next == hclsyntax.TokenColon):
+		case len(gap) == 0 && (token.Type == hclsyntax.TokenIdent || token.Type == hclsyntax.TokenNumberLit ||
+			next == hclsyntax.TokenColon):
 			out.Write(gap) // provider::f and a call's name take no blanks
 		case len(gap) > 0 && (isWord(token.Type) && isWord(next) || r.IntN(2) == 0):
 			out.WriteString([]string{"  ", " ", "\t", "    "}[r.IntN(4)])
@@ -151,14 +156,17 @@ func mangle(r *rand.Rand, src []byte) []byte {
 }
 
 func isWord(t hclsyntax.TokenType) bool {
-	return t == hclsyntax.TokenIdent || t == hclsyntax.TokenNumberLit || t == hclsyntax.TokenOQuote || t == hclsyntax.TokenCQuote
+	return t == hclsyntax.TokenIdent || t == hclsyntax.TokenNumberLit || t == hclsyntax.TokenOQuote ||
+		t == hclsyntax.TokenCQuote
 }
 
-// isOperator tells whether a token might become another one together with what follows.
+// isOperator reports whether a token might become another one together with what follows.
 func isOperator(t hclsyntax.TokenType) bool {
 	switch t {
-	case hclsyntax.TokenBang, hclsyntax.TokenEqual, hclsyntax.TokenSlash, hclsyntax.TokenStar, hclsyntax.TokenLessThan, hclsyntax.TokenGreaterThan,
-		hclsyntax.TokenColon, hclsyntax.TokenDoubleColon, hclsyntax.TokenDot, hclsyntax.TokenEllipsis, hclsyntax.TokenComment, hclsyntax.TokenMinus:
+	case hclsyntax.TokenBang, hclsyntax.TokenEqual, hclsyntax.TokenSlash, hclsyntax.TokenStar, hclsyntax.TokenLessThan,
+		hclsyntax.TokenGreaterThan,
+		hclsyntax.TokenColon, hclsyntax.TokenDoubleColon, hclsyntax.TokenDot, hclsyntax.TokenEllipsis,
+		hclsyntax.TokenComment, hclsyntax.TokenMinus:
 		return true
 	}
 	return false
@@ -169,7 +177,8 @@ var (
 	label     = regexp.MustCompile(`(?m)^(\s*[a-z]\w* )"(\w+)"`)
 )
 
-// outdate writes what a text has in its modern form in the old one: interpolations that are all there is; and it takes the quotes off labels.
+// outdate writes what a text has in its modern form in the old one: interpolations that are all there is; and it takes
+// the quotes off labels.
 func outdate(src []byte) []byte {
 	return label.ReplaceAll(reference.ReplaceAll(src, []byte(`$1"$${$2}"`)), []byte("$1$2"))
 }
@@ -193,7 +202,8 @@ func TestOutputIsThatOfTerraform(t *testing.T) {
 	if testing.Short() {
 		variants = 0
 	}
-	all := map[string][]byte{"no_newline.tf": []byte("a=1"), "only_comment.tf": []byte("  # x"), "bom.tf": []byte("\ufeffa=1\n"), "tabs.tf": []byte("a=1\t\n \t\nb{\t\n}\n")}
+	all := map[string][]byte{"no_newline.tf": []byte("a=1"), "only_comment.tf": []byte("  # x"),
+		"bom.tf": []byte("\ufeffa=1\n"), "tabs.tf": []byte("a=1\t\n \t\nb{\t\n}\n")}
 	for name, src := range inputs {
 		all[name+".tf"] = src
 		r := rand.New(rand.NewPCG(1, uint64(len(src))))
@@ -240,7 +250,8 @@ func TestDeepNestingIsAnErrorAndNoCrash(t *testing.T) {
 // Terraform 1.11.4 writes each of these without the label.
 func TestLabelsWithLoneMarksOfTemplatesStay(t *testing.T) {
 	for in, want := range map[string]string{
-		`a "b%2f" c {}`: `a "b%2f" "c" {}`, `a "$" "%" "%%" {}`: `a "$" "%" "%%" {}`, `a "b$$c\u0064" {}`: `a "b$$cd" {}`, `a "%\n$${%" {}`: `a "%\n$${%" {}`, `a "$${x}" {}`: `a "$${x}" {}`,
+		`a "b%2f" c {}`: `a "b%2f" "c" {}`, `a "$" "%" "%%" {}`: `a "$" "%" "%%" {}`,
+		`a "b$$c\u0064" {}`: `a "b$$cd" {}`, `a "%\n$${%" {}`: `a "%\n$${%" {}`, `a "$${x}" {}`: `a "$${x}" {}`,
 		`a "%%{x}" {}`: `a "%%{x}" {}`, `a "$$$${x" {}`: `a "$$$${x" {}`,
 		"a \"x\" {\n  b \"%a%\" c {\n  }\n}": "a \"x\" {\n  b \"%a%\" \"c\" {\n  }\n}",
 	} {
@@ -250,7 +261,8 @@ func TestLabelsWithLoneMarksOfTemplatesStay(t *testing.T) {
 	}
 }
 
-// FuzzSource checks that formatting only changes what the package says it changes, and that doing it again changes nothing more.
+// FuzzSource checks that formatting only changes what the package says it changes, and that doing it again changes
+// nothing more.
 func FuzzSource(f *testing.F) {
 	in, _ := hard(f)
 	for _, src := range in {
@@ -259,9 +271,12 @@ func FuzzSource(f *testing.F) {
 	f.Add("a = \"${b}\"")
 	f.Add("a \"\x12\" {}")
 	for _, text := range []string{
-		`a "b%2f" c {}`, `a "$" "%%" "%%%{" {}`, "a \"e\u0301\" {}\r\nb = \"\ufffd\"", "\ufeffa = 1", "a = <<-E\n\t${b}\r\n  E\n", "a = \"%{ if b ~}x%{ endif }\"", "a {\n b=1 # c\n bb=2// d\n\n\n c {}}",
-		"a = \"${\nb\n}\"", "a = \"${ # c\nb}\"", "a = (\n# c\n1\n)", "a = [\n1,#c\n2]", "a = {b=1,\nc:2}", "a=b?c:d", "a = -1 - -b", "a=[for a in b:a...]", "a.b[*].c=1", "a = b. c .0.0", "a\t=\u00a01", "a = \"\\u0000\"",
-		"a \"b\xed\xa0\x80\" \"\xff\" {}", "a b\xffc {}", "a \u212a {}", "A\"\"\xd4$\xd40\xd40{}", "a = [0. 00, b. 0 .1]", "a = <<E\n\xff${\xff}\nE", "# \xff",
+		`a "b%2f" c {}`, `a "$" "%%" "%%%{" {}`, "a \"e\u0301\" {}\r\nb = \"\ufffd\"", "\ufeffa = 1",
+		"a = <<-E\n\t${b}\r\n  E\n", "a = \"%{ if b ~}x%{ endif }\"", "a {\n b=1 # c\n bb=2// d\n\n\n c {}}",
+		"a = \"${\nb\n}\"", "a = \"${ # c\nb}\"", "a = (\n# c\n1\n)", "a = [\n1,#c\n2]", "a = {b=1,\nc:2}", "a=b?c:d",
+		"a = -1 - -b", "a=[for a in b:a...]", "a.b[*].c=1", "a = b. c .0.0", "a\t=\u00a01", "a = \"\\u0000\"",
+		"a \"b\xed\xa0\x80\" \"\xff\" {}", "a b\xffc {}", "a \u212a {}", "A\"\"\xd4$\xd40\xd40{}",
+		"a = [0. 00, b. 0 .1]", "a = <<E\n\xff${\xff}\nE", "# \xff",
 	} {
 		f.Add(text)
 	}
@@ -278,7 +293,8 @@ func FuzzSource(f *testing.F) {
 		} else if !bytes.Equal(out, again) && !strings.Contains(string(out), `"${`) {
 			t.Errorf("the canonical form of %q is %q, and of that it is %q", text, out, again)
 		}
-		if strings.Contains(text, "variable") || strings.ContainsAny(text+string(out), `\`) || strings.Contains(text, "/*") {
+		if strings.Contains(text, "variable") || strings.ContainsAny(text+string(out), `\`) ||
+			strings.Contains(text, "/*") {
 			return // other tokens are to be expected: types, and labels with other escapes and without comments
 		}
 		if diff := cmp.Diff(essence([]byte(text)), essence(out)); diff != "" {
@@ -287,21 +303,24 @@ func FuzzSource(f *testing.F) {
 	})
 }
 
-// looseNumber tells whether white space keeps a number from the point beside it: hclwrite takes it out, and then it may be another number.
+// looseNumber reports whether white space keeps a number from the point beside it: hclwrite takes it out, and then it
+// may be another number.
 func looseNumber(src []byte) bool {
 	tokens, _ := hclsyntax.LexConfig(src, "", hcl.InitialPos)
 	for i := range len(tokens) - 1 {
 		a, b := tokens[i], tokens[i+1]
 		dot, number := hclsyntax.TokenDot, hclsyntax.TokenNumberLit
-		if (a.Type == dot && b.Type == number || a.Type == number && b.Type == dot) && a.Range.End.Byte != b.Range.Start.Byte {
+		if (a.Type == dot && b.Type == number || a.Type == number && b.Type == dot) &&
+			a.Range.End.Byte != b.Range.Start.Byte {
 			return true
 		}
 	}
 	return false
 }
 
-// essence gives the tokens of a text, in valid UTF-8 and normalization form C as labels are written, without what the package may add or remove: quotes, interpolation marks, parentheses, line breaks.
-// The literal parts of a string that follow each other are one: where it is cut at a lone $ or % depends on what is no UTF-8 in it.
+// essence returns the tokens of a text, in valid UTF-8 and normalization form C as labels are written, without what the
+// package may add or remove: quotes, interpolation marks, parentheses, line breaks. The literal parts of a string that
+// follow each other are one: where it is cut at a lone $ or % depends on what is no UTF-8 in it.
 func essence(src []byte) (list []string) {
 	tokens, _ := hclsyntax.LexConfig(src, "", hcl.InitialPos)
 	literal := func(i int) bool {
@@ -309,7 +328,8 @@ func essence(src []byte) (list []string) {
 	}
 	for i, token := range tokens {
 		switch token.Type {
-		case hclsyntax.TokenOQuote, hclsyntax.TokenCQuote, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenOParen, hclsyntax.TokenCParen, hclsyntax.TokenNewline:
+		case hclsyntax.TokenOQuote, hclsyntax.TokenCQuote, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateSeqEnd,
+			hclsyntax.TokenOParen, hclsyntax.TokenCParen, hclsyntax.TokenNewline:
 		case hclsyntax.TokenOHeredoc, hclsyntax.TokenCHeredoc, hclsyntax.TokenComment:
 			list = append(list, string(bytes.TrimSpace(token.Bytes)))
 		default:
@@ -331,7 +351,8 @@ func essence(src []byte) (list []string) {
 func TestDiffIsThatOfTheToolDiff(t *testing.T) {
 	for _, tt := range []struct{ before, after, want string }{
 		{"a=1\n", "a = 1\n", "--- old/x\n+++ new/x\n@@ -1 +1 @@\n-a=1\n+a = 1\n"},
-		{"a\n\n@@ 1,1 @@\nb=1", "a\n\n@@ 1,1 @@\nb = 1", "--- old/x\n+++ new/x\n@@ -1,4 +1,4 @@\n a\n \n @@ 1,1 @@\n-b=1\n\\ No newline at end of file\n+b = 1\n\\ No newline at end of file\n"},
+		{"a\n\n@@ 1,1 @@\nb=1", "a\n\n@@ 1,1 @@\nb = 1", "--- old/x\n+++ new/x\n@@ -1,4 +1,4 @@\n a\n \n @@ 1,1 @@\n" +
+			"-b=1\n\\ No newline at end of file\n+b = 1\n\\ No newline at end of file\n"},
 		{"a\n", "a\n", ""},
 	} {
 		if diff := cmp.Diff(tt.want, string(Diff("x", []byte(tt.before), []byte(tt.after)))); diff != "" {

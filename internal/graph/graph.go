@@ -1,9 +1,11 @@
-// Package graph runs interdependent work and finds cycles. It knows nothing of configuration or providers: callers bring functions.
+// Package graph runs interdependent work and finds cycles. It knows nothing of configuration or providers: callers
+// bring functions.
 //
-// A Runner holds nodes and the edges between them. A node becomes ready when everything it depends on has ended well; ready
-// work waits in one queue that a bounded number of workers empties. A running node may add further nodes, make nodes that have
-// not started wait for them, and fan out over many items, which the workers share. Nothing recurses and nothing keeps a goroutine
-// waiting for another: a chain of a hundred thousand nodes costs a hundred thousand queue entries.
+// A Runner holds nodes and the edges between them. A node becomes ready when everything it depends on has ended well;
+// ready work waits in one queue that a bounded number of workers empties. A running node may add further nodes, make
+// nodes that have not started wait for them, and fan out over many items, which the workers share. Nothing recurses and
+// nothing keeps a goroutine waiting for another: a chain of a hundred thousand nodes costs a hundred thousand queue
+// entries.
 //
 // A node that fails fails everything that depends on it, without running it, and names itself as the cause.
 //
@@ -58,11 +60,11 @@ type Node struct {
 	id ID
 }
 
-// ID gives the node's name.
+// ID returns the node's name.
 func (n *Node) ID() ID { return n.id }
 
-// Fan asks for f(0) ... f(count-1) to be called by the workers after the task has returned, and then for then, which may be nil.
-// The node ends after that. The first error fails the node, but every item is run.
+// Fan asks for f(0) ... f(count-1) to be called by the workers after the task has returned, and then for then, which
+// may be nil. The node ends after that. The first error fails the node, but every item is run.
 func (n *Node) Fan(count int, f func(i int) error, then func() error) {
 	n.r.mu.Lock()
 	defer n.r.mu.Unlock()
@@ -95,8 +97,8 @@ func New(workers int) *Runner {
 	return r
 }
 
-// Add adds a node that runs when all of deps have ended well. It may be called before Run and from running tasks; dependencies
-// may have ended already. What a task adds when the run has been stopped is skipped.
+// Add adds a node that runs when all of deps have ended well. It may be called before Run and from running tasks;
+// dependencies may have ended already. What a task adds when the run has been stopped is skipped.
 func (r *Runner) Add(task Task, deps ...ID) ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,8 +116,8 @@ func (r *Runner) Add(task Task, deps ...ID) ID {
 	return id
 }
 
-// Depend makes a node wait for another one too. The node must not have started: call it before Run, or from a task that the node
-// depends on.
+// Depend makes a node wait for another one too. The node must not have started: call it before Run, or from a task that
+// the node depends on.
 func (r *Runner) Depend(id, on ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,8 +157,8 @@ func (r *Runner) push(id ID) {
 	r.hire()
 }
 
-// hire wakes a worker, or starts one while there may be more. A worker that is called counts as busy at once: it wakes up later, and
-// whoever hires another one meanwhile must not take it for idle still.
+// hire wakes a worker, or starts one while there may be more. A worker that is called counts as busy at once: it wakes
+// up later, and whoever hires another one meanwhile must not take it for idle still.
 func (r *Runner) hire() {
 	switch {
 	case r.idle > 0:
@@ -188,8 +190,8 @@ func (r *Runner) skip(id, cause ID) {
 	}
 }
 
-// Run runs everything and returns when all nodes have ended. When ctx ends, nothing new starts; what runs is waited for, and the
-// error is the context's. Failed nodes are not errors of Run: ask Status.
+// Run runs everything and returns when all nodes have ended. When ctx ends, nothing new starts; what runs is waited
+// for, and the error is the context's. Failed nodes are not errors of Run: ask Status.
 func (r *Runner) Run(ctx context.Context) error {
 	r.mu.Lock()
 	if r.started {
@@ -329,7 +331,8 @@ func (r *Runner) step(id ID) {
 	}
 }
 
-// noteCanceled stops the run when a task fails whose context has ended: it may have given up because of that, and may be the last.
+// noteCanceled stops the run when a task fails whose context has ended: it may have given up because of that, and may
+// be the last.
 func (r *Runner) noteCanceled(err error) {
 	if err != nil && !r.stopped && r.ctx.Err() != nil {
 		r.stop()
@@ -367,7 +370,8 @@ func (r *Runner) end(id ID, err error) {
 	}
 }
 
-// Status tells what became of a node; for a skipped one cause is the node that failed, or -1 when the run was stopped.
+// Status returns what became of a node; for a skipped one cause is the node that failed, or -1 when the run was
+// stopped.
 func (r *Runner) Status(id ID) (s Status, cause ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

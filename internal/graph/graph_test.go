@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A random graph whose every node computes 1 + the sum of its dependencies modulo a prime: the answer is known beforehand, every
-// node must run exactly once and never before what it depends on.
+// A random graph whose every node computes 1 + the sum of its dependencies modulo a prime: the answer is known
+// beforehand, every node must run exactly once and never before what it depends on.
 func TestRandomGraphsComputeTheirAnswer(t *testing.T) {
 	for seed := range int64(60) {
 		rng := rand.New(rand.NewSource(seed))
@@ -66,7 +66,8 @@ func TestRandomGraphsComputeTheirAnswer(t *testing.T) {
 		}
 		for i := range n {
 			if got[i] != want[i] || runs[i].Load() != 1 {
-				t.Fatalf("seed %d: node %d = %d after %d runs, want %d after 1", seed, i, got[i], runs[i].Load(), want[i])
+				t.Fatalf("seed %d: node %d = %d after %d runs, want %d after 1", seed, i, got[i], runs[i].Load(),
+					want[i])
 			}
 		}
 	}

@@ -69,7 +69,10 @@ func TestARunWhoseLastTasksGaveUpIsAStoppedOne(t *testing.T) {
 		},
 		"the end of a fan": func(ctx *quiet) Task {
 			return func(n *Node) error {
-				n.Fan(2, func(int) error { return nil }, func() error { ctx.ended.Store(true); return context.Canceled })
+				n.Fan(2, func(int) error { return nil }, func() error {
+					ctx.ended.Store(true)
+					return context.Canceled
+				})
 				return nil
 			}
 		},

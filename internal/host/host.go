@@ -1,9 +1,10 @@
 // Package host starts providers, asks each for its schema once, and hands out configured ones.
 //
-// A Registry knows how to start the provider of an address and lives as long as the project. A Pool belongs to one walk: it
-// remembers the configuration of every provider configuration and starts and configures a provider when the first call needs it, once. The
-// provider that was started for its schema is the first to be configured, and configurations that are equal share one. Closing the pool
-// ends all of them, so that nothing runs while a person thinks about a plan.
+// A Registry knows how to start the provider of an address and lives as long as the project. A Pool belongs to one
+// walk: it remembers the configuration of every provider configuration and starts and configures a provider when the
+// first call needs it, once. The provider that was started for its schema is the first to be configured, and
+// configurations that are equal share one. Closing the pool ends all of them, so that nothing runs while a person
+// thinks about a plan.
 package host
 
 import (
@@ -37,22 +38,24 @@ type entry struct {
 	asked  bool
 	schema *provider.Schema
 	diags  diag.List
-	// common answers what needs no configuration: it was started for its schema, or is the first of a pool. A pool may take it over, once;
-	// it goes on answering until that pool closes it.
+	// common answers what needs no configuration: it was started for its schema, or is the first of a pool. A pool may
+	// take it over, once; it goes on answering until that pool closes it.
 	common *started
 	taken  bool
 }
 
-// started is one provider that runs. It is known by its pointer: the values of two providers may be equal, or not comparable at all.
+// started is one provider that runs. It is known by its pointer: the values of two providers may be equal, or not
+// comparable at all.
 type started struct{ provider.Provider }
 
-// NewRegistry makes a registry; the map is not copied and must not change. calls carries the cancellation of starts and of schemas that
-// are under way: a schema is asked for once for everyone, so it is nobody's own call.
+// NewRegistry makes a registry; the map is not copied and must not change. calls carries the cancellation of starts and
+// of schemas that are under way: a schema is asked for once for everyone, so it is nobody's own call.
 func NewRegistry(calls context.Context, factories map[addr.Provider]provider.Factory) *Registry {
 	return &Registry{calls: calls, factories: factories, entries: map[addr.Provider]*entry{}}
 }
 
-// Prepare asks several providers for their schemas at the same time. What is wrong with them is told when they are needed.
+// Prepare asks several providers for their schemas at the same time. What is wrong with them is told when they are
+// needed.
 func (r *Registry) Prepare(list []addr.Provider) {
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, max(4, runtime.GOMAXPROCS(0))) // starting a large provider takes a core for a second
@@ -66,7 +69,7 @@ func (r *Registry) Prepare(list []addr.Provider) {
 	asking.Wait()
 }
 
-// Schema gives the schema of a provider, asking it once. The schema is nil when there are errors.
+// Schema returns the schema of a provider, asking it once. The schema is nil when there are errors.
 func (r *Registry) Schema(p addr.Provider) (*provider.Schema, diag.List) {
 	e := r.entry(p)
 	e.mu.Lock()
@@ -95,7 +98,8 @@ func (r *Registry) ask(p addr.Provider, e *entry) {
 	e.schema, e.common = schema, inst
 }
 
-// Unconfigured gives a provider for what needs no configuration: validation and functions. It lasts until a pool closes.
+// Unconfigured returns a provider for what needs no configuration: validation and functions. It lasts until a pool
+// closes.
 func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) {
 	e := r.entry(p)
 	e.mu.Lock()
@@ -113,7 +117,7 @@ func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) 
 	return inst.Provider, diags
 }
 
-// take gives a provider that nobody has configured yet.
+// take returns a provider that nobody has configured yet.
 func (r *Registry) take(ctx context.Context, p addr.Provider) (*started, diag.List) {
 	e := r.entry(p)
 	e.mu.Lock()
@@ -146,8 +150,8 @@ func (r *Registry) end(p addr.Provider, inst *started) error {
 	return closeAll(inst)
 }
 
-// Functions gives the functions of a provider by name, as an evaluator can call them; nil when the provider cannot be asked. ctx ends
-// calls under way.
+// Functions returns the functions of a provider by name, as an evaluator can call them; nil when the provider cannot be
+// asked. ctx ends calls under way.
 func (r *Registry) Functions(ctx context.Context, p addr.Provider) map[string]function.Function {
 	schema, _ := r.Schema(p)
 	if schema == nil {
@@ -165,7 +169,9 @@ func (r *Registry) Functions(ctx context.Context, p addr.Provider) map[string]fu
 				return cty.NilVal, err
 			}
 			if problems := result.Type().TestConformance(described.Return); len(problems) > 0 {
-				return cty.NilVal, fmt.Errorf("provider %s answered with a %s where its signature promises a %s; this is a bug in the provider", p.ForDisplay(), result.Type().FriendlyName(), described.Return.FriendlyName())
+				return cty.NilVal,
+					fmt.Errorf("provider %s answered with a %s where its signature promises a %s; this is a bug in "+
+						"the provider", p.ForDisplay(), result.Type().FriendlyName(), described.Return.FriendlyName())
 			}
 			return result, nil
 		})
@@ -188,7 +194,8 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (*started, diag.L
 	factory := r.factories[p]
 	if factory == nil {
 		return nil, diag.List{}.Errorf(nil, "Missing required provider",
-			"This configuration or its state requires provider %s, and it is not there. Run \"tombolo init\" to install it.", p)
+			"This configuration or its state requires provider %s, and it is not there. Run \"tombolo init\" to "+
+				"install it.", p)
 	}
 	inst, err := factory(ctx)
 	if err != nil {

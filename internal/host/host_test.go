@@ -25,7 +25,8 @@ type counted struct {
 
 func (c counted) Schema(context.Context) (*provider.Schema, diag.List) {
 	c.schemas.Add(1)
-	return &provider.Schema{Provider: &provider.Block{Attributes: map[string]*provider.Attribute{"region": {Type: cty.String, Required: true}}}}, nil
+	return &provider.Schema{Provider: &provider.Block{Attributes: map[string]*provider.Attribute{
+		"region": {Type: cty.String, Required: true}}}}, nil
 }
 
 func (c counted) Configure(context.Context, provider.ConfigureRequest) provider.ConfigureResponse {
@@ -42,9 +43,11 @@ type counts struct{ started, schemas, configured, closed atomic.Int32 }
 
 func registry(n *counts, refuse bool) (*Registry, addr.AbsProviderConfig) {
 	a := addr.DefaultProvider("counted")
-	return NewRegistry(context.Background(), map[addr.Provider]provider.Factory{a: func(context.Context) (provider.Provider, error) {
-		return counted{number: n.started.Add(1), schemas: &n.schemas, configured: &n.configured, closed: &n.closed, refuse: refuse}, nil
-	}}), addr.AbsProviderConfig{Provider: a}
+	return NewRegistry(context.Background(), map[addr.Provider]provider.Factory{
+		a: func(context.Context) (provider.Provider, error) {
+			return counted{number: n.started.Add(1), schemas: &n.schemas, configured: &n.configured, closed: &n.closed,
+				refuse: refuse}, nil
+		}}), addr.AbsProviderConfig{Provider: a}
 }
 
 func TestProviderIsAskedForItsSchemaOnceAndConfiguredOncePerConfiguration(t *testing.T) {
@@ -70,7 +73,8 @@ func TestProviderIsAskedForItsSchemaOnceAndConfiguredOncePerConfiguration(t *tes
 	}
 	wg.Wait()
 	if n.started.Load() != 2 || n.schemas.Load() != 1 || n.configured.Load() != 2 {
-		t.Errorf("%d starts, %d schemas and %d configurations, want 2, 1 and 2", n.started.Load(), n.schemas.Load(), n.configured.Load())
+		t.Errorf("%d starts, %d schemas and %d configurations, want 2, 1 and 2", n.started.Load(), n.schemas.Load(),
+			n.configured.Load())
 	}
 	if err := errors.Join(pool.Close(), r.Close()); err != nil || n.closed.Load() != n.started.Load() {
 		t.Errorf("closed %d of %d providers: %v", n.closed.Load(), n.started.Load(), err)
@@ -112,7 +116,8 @@ func TestMissingBlockNamesTheFirstOfSeveralRequiredArguments(t *testing.T) {
 		block.Attributes[name] = &provider.Attribute{Type: cty.String, Required: true}
 	}
 	for range 20 {
-		if _, diags := absent(addr.Provider{Host: "h", Namespace: "n", Type: "t"}, block); !strings.Contains(diags.Err().Error(), `"a"`) {
+		if _, diags := absent(addr.Provider{Host: "h", Namespace: "n", Type: "t"}, block); !strings.Contains(
+			diags.Err().Error(), `"a"`) {
 			t.Fatalf("diagnostics: %v", diags)
 		}
 	}
@@ -122,7 +127,8 @@ func TestAProviderThatIsNotThereComesWithInit(t *testing.T) {
 	var n counts
 	r, _ := registry(&n, false)
 	_, diags := r.Schema(addr.DefaultProvider("nope"))
-	if text := diags.Err().Error(); !strings.Contains(text, "hashicorp/nope") || !strings.Contains(text, "Run \"tombolo init\"") {
+	if text := diags.Err().Error(); !strings.Contains(text, "hashicorp/nope") ||
+		!strings.Contains(text, "Run \"tombolo init\"") {
 		t.Errorf("diagnostics: %v", text)
 	}
 }
@@ -134,7 +140,8 @@ func TestEqualConfigurationsShareAProviderAndEachHearsOfItsProblems(t *testing.T
 		pool := r.NewPool()
 		unknown := cty.UnknownVal(cty.String)
 		got := map[string]provider.Provider{}
-		for alias, region := range map[string]cty.Value{"": cty.StringVal("x"), "same": cty.StringVal("x"), "other": cty.StringVal("y"), "u1": unknown, "u2": unknown} {
+		for alias, region := range map[string]cty.Value{"": cty.StringVal("x"), "same": cty.StringVal("x"),
+			"other": cty.StringVal("y"), "u1": unknown, "u2": unknown} {
 			a := cfg
 			a.Alias = alias
 			pool.SetConfig(a, cty.ObjectVal(map[string]cty.Value{"region": region}))
@@ -235,10 +242,11 @@ func TestProvidersThatAreValuesAreToldApart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var n counts
 			a := addr.DefaultProvider("labelled")
-			r := NewRegistry(t.Context(), map[addr.Provider]provider.Factory{a: func(context.Context) (provider.Provider, error) {
-				n.started.Add(1)
-				return tt.make(counted{schemas: &n.schemas, configured: &n.configured, closed: &n.closed}), nil
-			}})
+			r := NewRegistry(t.Context(), map[addr.Provider]provider.Factory{
+				a: func(context.Context) (provider.Provider, error) {
+					n.started.Add(1)
+					return tt.make(counted{schemas: &n.schemas, configured: &n.configured, closed: &n.closed}), nil
+				}})
 			first, second := r.NewPool(), r.NewPool()
 			for i, pool := range []*Pool{first, second} {
 				cfg := addr.AbsProviderConfig{Provider: a}

@@ -86,7 +86,8 @@ func (p Plugin) Factory() provider.Factory {
 func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Provider, error) {
 	name := p.Provider.ForDisplay()
 	log := p.Log.With("provider", p.Provider.String())
-	run := &running{plugin: p, log: log, read: make(chan struct{}), tail: &tail{max: 16 << 10}, head: &tail{max: 4 << 10, keepFirst: true}}
+	run := &running{plugin: p, log: log, read: make(chan struct{}), tail: &tail{max: 16 << 10}, head: &tail{
+		max: 4 << 10, keepFirst: true}}
 	var err error
 	if p.Plain {
 		run.env = []string{certificateVariable + "="} // one of somebody else's may be around
@@ -134,7 +135,8 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 
 // traced names every call in the log. Messages are not shown: they hold secrets.
 func traced(log *slog.Logger) grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+		opts ...grpc.CallOption) error {
 		if !log.Enabled(ctx, LevelTrace) {
 			return invoke(ctx, method, req, reply, cc, opts...)
 		}

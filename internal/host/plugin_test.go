@@ -22,7 +22,8 @@ import (
 
 // shell is a plugin that is a shell script.
 func shell(script string) host.Plugin {
-	return host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/bin/sh", Args: []string{"-c", script}, StartTimeout: time.Minute}
+	return host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/bin/sh", Args: []string{"-c", script},
+		StartTimeout: time.Minute}
 }
 
 func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
@@ -31,23 +32,36 @@ func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
 		want   []string
 		waits  bool // it is found out when the time for a start is over
 	}{
-		"greeting":              {"echo hello; sleep 600", []string{"not the line by which a plugin introduces itself", "    hello"}, false},
-		"help and exit":         {"echo usage: x; echo need FOO >&2; exit 3", []string{"    usage: x", "    need FOO"}, false},
-		"silent exit":           {"exit 4", []string{"ended without saying how to reach it", "exit status 4"}, false},
-		"words and exit":        {"echo 'python3: not found' >&2; exit 127", []string{"ended without saying", "    python3: not found", "exit status 127"}, false},
-		"hang":                  {"sleep 600", []string{"did not say within 3s how to reach it"}, true},
-		"reads stdin":           {"cat; exit 5", []string{"exit status 5"}, false},
-		"no certificate":        {"echo '1|5|tcp|127.0.0.1:1234|grpc'; sleep 600", []string{"has no certificate in its sixth field"}, false},
-		"padded":                {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 98) + "=='; sleep 600", []string{`leave each "=" at its end out`}, false},
-		"no base64":             {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("-", 100) + "'; sleep 600", []string{"sixth field is no base64 text"}, false},
-		"PEM in base64":         {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + base64.RawStdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")) + "'; sleep 600", []string{"DER in base64 is wanted"}, false},
-		"no certificate at all": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600", []string{"no certificate in the form DER"}, false},
-		"no line end":           {"printf '1|6|tcp|127.0.0.1:1234|grpc|x'; sleep 600", []string{"has no line end", "    1|6|tcp|127.0.0.1:1234|grpc|x"}, true},
-		"old transport":         {"echo '1|5|tcp|127.0.0.1:1234|netrpc'; sleep 600", []string{"does not offer gRPC"}, false},
-		"other version":         {"echo '1|4|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600", []string{"4"}, false},
-		"endless line":          {"yes | tr -d '\\n'", []string{"not the line by which a plugin introduces itself"}, false},
-		"flooded stderr":        {"yes error >&2", []string{"did not say within 3s"}, true},
-		"binary":                {"head -c 100000 /dev/zero; sleep 600", []string{"not the line by which"}, false},
+		"greeting": {"echo hello; sleep 600", []string{"not the line by which a plugin introduces itself",
+			"    hello"}, false},
+		"help and exit": {"echo usage: x; echo need FOO >&2; exit 3", []string{"    usage: x", "    need FOO"},
+			false},
+		"silent exit": {"exit 4", []string{"ended without saying how to reach it", "exit status 4"}, false},
+		"words and exit": {"echo 'python3: not found' >&2; exit 127", []string{
+			"ended without saying", "    python3: not found", "exit status 127"}, false},
+		"hang":        {"sleep 600", []string{"did not say within 3s how to reach it"}, true},
+		"reads stdin": {"cat; exit 5", []string{"exit status 5"}, false},
+		"no certificate": {"echo '1|5|tcp|127.0.0.1:1234|grpc'; sleep 600", []string{
+			"has no certificate in its sixth field"}, false},
+		"padded": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 98) + "=='; sleep 600",
+			[]string{`leave each "=" at its end out`}, false},
+		"no base64": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("-", 100) + "'; sleep 600",
+			[]string{"sixth field is no base64 text"}, false},
+		"PEM in base64": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + base64.RawStdEncoding.EncodeToString(
+			[]byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")) + "'; sleep 600", []string{
+			"DER in base64 is wanted"}, false},
+		"no certificate at all": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600",
+			[]string{"no certificate in the form DER"}, false},
+		"no line end": {"printf '1|6|tcp|127.0.0.1:1234|grpc|x'; sleep 600", []string{
+			"has no line end", "    1|6|tcp|127.0.0.1:1234|grpc|x"}, true},
+		"old transport": {"echo '1|5|tcp|127.0.0.1:1234|netrpc'; sleep 600", []string{"does not offer gRPC"},
+			false},
+		"other version": {"echo '1|4|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600",
+			[]string{"4"}, false},
+		"endless line": {"yes | tr -d '\\n'", []string{"not the line by which a plugin introduces itself"},
+			false},
+		"flooded stderr": {"yes error >&2", []string{"did not say within 3s"}, true},
+		"binary":         {"head -c 100000 /dev/zero; sleep 600", []string{"not the line by which"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +101,8 @@ func TestAPluginThatInsistsOnACertificateIsExplained(t *testing.T) {
 
 func TestAProgramThatTheSystemDoesNotRunIsExplained(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"interpreter missing":    {"#! /nonexistent/python3 -I\nprint()\n", `names to run it is not there: "/nonexistent/python3 -I"`},
+		"interpreter missing": {"#! /nonexistent/python3 -I\nprint()\n",
+			`names to run it is not there: "/nonexistent/python3 -I"`},
 		"windows line ends":      {"#!/bin/sh\r\nexit\r\n", `names to run it is not there: "/bin/sh\r"`},
 		"script without a start": {"import grpc\n", "needs a first line that begins with #!"},
 		"another system":         {"MZ\x90\x00\x03\xff\xff", "another system or processor"},
@@ -102,7 +117,8 @@ func TestAProgramThatTheSystemDoesNotRunIsExplained(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
-	_, err := host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/nonexistent/program"}.Factory()(context.Background())
+	_, err := host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/nonexistent/program"}.Factory()(
+		context.Background())
 	if err == nil || strings.Contains(err.Error(), "It is") {
 		t.Errorf("got %v", err)
 	}
@@ -122,26 +138,31 @@ func TestACancelledStartEndsTheProgram(t *testing.T) {
 }
 
 func TestAMissingProgramIsNamed(t *testing.T) {
-	_, err := host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/nonexistent/terraform-provider-fake"}.Factory()(context.Background())
+	_, err := host.Plugin{Provider: addr.DefaultProvider("fake"),
+		Program: "/nonexistent/terraform-provider-fake"}.Factory()(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "/nonexistent/terraform-provider-fake cannot be started") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestReattachmentsAreReadAsProvidersPrintThem(t *testing.T) {
-	got, err := host.ParseReattach(`{"registry.terraform.io/my-org/my-provider":{"Protocol":"grpc","ProtocolVersion":6,"Pid":3382870,"Test":true,"Addr":{"Network":"unix","String":"/tmp/plugin713096927"}},"hashicorp/old":{"Protocol":"grpc","Pid":1,"Test":true,"Addr":{"Network":"tcp","String":"127.0.0.1:10000"}},"registry.terraform.io/-/old":{"Protocol":"grpc","Pid":1,"Test":true,"Addr":{"Network":"tcp","String":"127.0.0.1:10000"}}}`)
+	got, err := host.ParseReattach(
+		`{"registry.terraform.io/my-org/my-provider":{"Protocol":"grpc","ProtocolVersion":6,"Pid":3382870,"Test":true,"Addr":{"Network":"unix","String":"/tmp/plugin713096927"}},"hashicorp/old":{"Protocol":"grpc","Pid":1,"Test":true,"Addr":{"Network":"tcp","String":"127.0.0.1:10000"}},"registry.terraform.io/-/old":{"Protocol":"grpc","Pid":1,"Test":true,"Addr":{"Network":"tcp","String":"127.0.0.1:10000"}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mine := addr.Provider{Host: addr.DefaultProviderHost, Namespace: "my-org", Type: "my-provider"}
 	want := map[addr.Provider]host.Reattachment{
-		mine:                        {Provider: mine, Protocol: 6, Network: "unix", Address: "/tmp/plugin713096927"},
-		addr.DefaultProvider("old"): {Provider: addr.DefaultProvider("old"), Protocol: 5, Network: "tcp", Address: "127.0.0.1:10000"},
+		mine: {Provider: mine, Protocol: 6, Network: "unix", Address: "/tmp/plugin713096927"},
+		addr.DefaultProvider("old"): {Provider: addr.DefaultProvider("old"), Protocol: 5, Network: "tcp",
+			Address: "127.0.0.1:10000"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, bad := range []string{"x", "[]", `{"a/b/c/d":{}}`, `{"a/b":{"Protocol":"netrpc"}}`, `{"a/b":{"Protocol":"grpc","Addr":{"Network":"udp","String":"x"}}}`, `{"a/b":{"Protocol":"grpc","ProtocolVersion":7,"Addr":{"Network":"unix","String":"x"}}}`} {
+	for _, bad := range []string{"x", "[]", `{"a/b/c/d":{}}`, `{"a/b":{"Protocol":"netrpc"}}`,
+		`{"a/b":{"Protocol":"grpc","Addr":{"Network":"udp","String":"x"}}}`,
+		`{"a/b":{"Protocol":"grpc","ProtocolVersion":7,"Addr":{"Network":"unix","String":"x"}}}`} {
 		if got, err := host.ParseReattach(bad); err == nil {
 			t.Errorf("%s was read as %v", bad, got)
 		}
@@ -177,7 +198,8 @@ func TestAReattachedProviderThatIsGoneIsExplained(t *testing.T) {
 		{"tcp", other.Addr().String(), "does not speak gRPC"},
 		{"tcp", mute.Addr().String(), "does not answer"},
 	} {
-		r := host.Reattachment{Provider: addr.DefaultProvider("gone"), Protocol: 6, Network: c.network, Address: c.address}
+		r := host.Reattachment{Provider: addr.DefaultProvider("gone"), Protocol: 6, Network: c.network,
+			Address: c.address}
 		patience := time.Minute
 		if c.want == "does not answer" {
 			patience = 2 * time.Second

@@ -87,8 +87,8 @@ func (p *Pool) entry(a addr.AbsProviderConfig) *poolEntry {
 	return e
 }
 
-// Get gives the provider of a configuration, started and configured. The diagnostics go to the first caller only; when starting
-// failed, every caller gets nil.
+// Get returns the provider of a configuration, started and configured. The diagnostics go to the first caller only;
+// when starting failed, every caller gets nil.
 func (p *Pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List) {
 	e := p.entry(a)
 	var diags diag.List
@@ -111,7 +111,7 @@ func (p *Pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Prov
 	return e.inst, diags
 }
 
-// absent gives the value of a provider block that is not there.
+// absent returns the value of a provider block that is not there.
 func absent(a addr.Provider, block *provider.Block) (cty.Value, diag.List) {
 	if block == nil {
 		block = &provider.Block{}
@@ -119,7 +119,8 @@ func absent(a addr.Provider, block *provider.Block) (cty.Value, diag.List) {
 	for _, name := range slices.Sorted(maps.Keys(block.Attributes)) {
 		if block.Attributes[name].Required {
 			return cty.NilVal, diag.List{}.Errorf(nil, "Invalid provider configuration",
-				"Provider %q cannot do without configuration: its argument %q is required. Add a provider block with that argument to the root module.", a, name)
+				"Provider %q cannot do without configuration: its argument %q is required. Add a provider block with "+
+					"that argument to the root module.", a, name)
 		}
 	}
 	return block.EmptyValue(), nil
@@ -142,8 +143,8 @@ func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
 	return c
 }
 
-// configure starts and configures a provider. One that refuses stays until the pool is closed, since others may ask it what needs no
-// configuration.
+// configure starts and configures a provider. One that refuses stays until the pool is closed, since others may ask it
+// what needs no configuration.
 func (p *Pool) configure(ctx context.Context, c *configured) {
 	inst, diags := p.registry.take(ctx, c.provider)
 	if c.diags = diags; inst == nil {
@@ -161,7 +162,8 @@ func (p *Pool) configure(ctx context.Context, c *configured) {
 			config = checked.Prepared
 		}
 		c.diags = c.diags.Extend(inst.Configure(ctx, provider.ConfigureRequest{
-			TerraformVersion: state.LanguageVersion, Config: config, Client: provider.ClientCapabilities{WriteOnlyAttributesAllowed: true},
+			TerraformVersion: state.LanguageVersion, Config: config, Client: provider.ClientCapabilities{
+				WriteOnlyAttributesAllowed: true},
 		}).Diagnostics)
 	}
 	if c.diags.HasErrors() {
@@ -178,7 +180,8 @@ func (p *Pool) Stop(ctx context.Context) {
 	asking.Wait()
 }
 
-// Close ends all providers of the pool and, with the last open pool, those that were only asked what needs no configuration.
+// Close ends all providers of the pool and, with the last open pool, those that were only asked what needs no
+// configuration.
 func (p *Pool) Close() error {
 	r, list := p.registry, p.running()
 	errs := make([]error, len(list))

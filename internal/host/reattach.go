@@ -22,7 +22,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// ReattachVariable names the environment variable by which providers are found that run already, in a debugger for example.
+// ReattachVariable names the environment variable by which providers are found that run already, in a debugger for
+// example.
 const ReattachVariable = "TF_REATTACH_PROVIDERS"
 
 // Reattachment says how to reach a provider that runs already. It is not stopped when the run ends.
@@ -33,8 +34,8 @@ type Reattachment struct {
 	Address  string
 }
 
-// legacyNamespace is in addresses of before Terraform 0.13, which no configuration can ask for. Frameworks that test providers say every
-// provider under such an address, too, for whatever version may read it.
+// legacyNamespace is in addresses of before Terraform 0.13, which no configuration can ask for. Frameworks that test
+// providers say every provider under such an address, too, for whatever version may read it.
 const legacyNamespace = "/-/"
 
 // ParseReattach reads the value of ReattachVariable: a JSON object by provider address.
@@ -63,15 +64,18 @@ func ParseReattach(text string) (map[addr.Provider]Reattachment, error) {
 		case given.Protocol != "grpc" && given.Protocol != "":
 			return nil, fmt.Errorf("%s: provider %s speaks %q, expected grpc", ReattachVariable, name, given.Protocol)
 		case given.Addr.Network != "unix" && given.Addr.Network != "tcp" || given.Addr.String == "":
-			return nil, fmt.Errorf("%s: provider %s is at %q %q, expected a network of unix or tcp and an address", ReattachVariable, name, given.Addr.Network, given.Addr.String)
+			return nil, fmt.Errorf("%s: provider %s is at %q %q, expected a network of unix or tcp and an address",
+				ReattachVariable, name, given.Addr.Network, given.Addr.String)
 		}
 		if given.ProtocolVersion == 0 {
 			given.ProtocolVersion = 5 // providers that do not say speak the older one
 		}
 		if !slices.Contains(protocols, given.ProtocolVersion) {
-			return nil, fmt.Errorf("%s: provider %s speaks version %d of the protocol, expected one of %v", ReattachVariable, name, given.ProtocolVersion, protocols)
+			return nil, fmt.Errorf("%s: provider %s speaks version %d of the protocol, expected one of %v",
+				ReattachVariable, name, given.ProtocolVersion, protocols)
 		}
-		out[p] = Reattachment{Provider: p, Protocol: given.ProtocolVersion, Network: given.Addr.Network, Address: given.Addr.String}
+		out[p] = Reattachment{Provider: p, Protocol: given.ProtocolVersion, Network: given.Addr.Network,
+			Address: given.Addr.String}
 	}
 	return out, nil
 }
@@ -89,13 +93,16 @@ func (r Reattachment) Factory() provider.Factory {
 	return func(ctx context.Context) (provider.Provider, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
-		conn, err := grpc.NewClient("passthrough:///provider", grpc.WithContextDialer(dial), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := grpc.NewClient("passthrough:///provider", grpc.WithContextDialer(dial),
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			return nil, err
 		}
 		if err := r.reach(ctx, conn); err != nil {
 			conn.Close()
-			return nil, fmt.Errorf("%s says that the provider runs already and serves version %d of the protocol at %s %s, but there it cannot be reached: %w. Start it again and set the variable to what it prints, or unset the variable",
+			return nil, fmt.Errorf("%s says that the provider runs already and serves version %d of the protocol at "+
+				"%s %s, but there it cannot be reached: %w. Start it again and set the variable to what it prints, "+
+				"or unset the variable",
 				ReattachVariable, r.Protocol, r.Network, r.Address, err)
 		}
 		client, err := wire.NewClient(conn, r.Protocol, wire.Options{
@@ -133,8 +140,8 @@ func (r Reattachment) reach(ctx context.Context, conn *grpc.ClientConn) error {
 	return nil
 }
 
-// holding remembers the configurations that were given to a process that somebody else started. It is one process for all, and so can only
-// hold the last of them.
+// holding remembers the configurations that were given to a process that somebody else started. It is one process for
+// all, and so can only hold the last of them.
 type holding struct {
 	reattachment Reattachment
 
@@ -161,7 +168,9 @@ func (a *attached) Configure(ctx context.Context, req provider.ConfigureRequest)
 	resp := a.Provider.Configure(ctx, req)
 	if differs {
 		resp.Diagnostics = resp.Diagnostics.Warnf(nil, "One process for several provider configurations",
-			"The provider %s runs already, as %s says, so all its configurations use the same process, and that holds only the one that it was given last: objects of the others may be looked for in the wrong place.",
+			"The provider %s runs already, as %s says, so all its configurations use the same process, and that "+
+				"holds only the one that it was given last: objects of the others may be looked for in the wrong "+
+				"place.",
 			h.reattachment.Provider.ForDisplay(), ReattachVariable)
 	}
 	return resp

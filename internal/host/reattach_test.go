@@ -9,8 +9,11 @@ import (
 // FuzzParseReattach reads any text as the variable that says where providers run: what is accepted can be dialled.
 func FuzzParseReattach(f *testing.F) {
 	for _, text := range []string{
-		``, `{}`, `null`, `[]`, `{"a/b": {"Protocol": "grpc", "ProtocolVersion": 6, "Pid": 1, "Test": true, "Addr": {"Network": "unix", "String": "/x"}}}`,
-		`{"A/B": {"addr": {"network": "tcp", "STRING": ":1"}}, "a/b": {"protocolVersion": 1e0}}`, `{"registry.terraform.io/-/x": {}}`, `{"": null}`, `{"a/b": {"Addr": {"Network": "unix", "String": "\u0000"}}}`, "{\"\xff\": {}}",
+		``, `{}`, `null`, `[]`, `{"a/b": {"Protocol": "grpc", "ProtocolVersion": 6, "Pid": 1, "Test": true, "Addr": ` +
+			`{"Network": "unix", "String": "/x"}}}`,
+		`{"A/B": {"addr": {"network": "tcp", "STRING": ":1"}}, "a/b": {"protocolVersion": 1e0}}`,
+		`{"registry.terraform.io/-/x": {}}`, `{"": null}`, `{"a/b": {"Addr": {"Network": "unix", "String": "\u0000"}}}`,
+		"{\"\xff\": {}}",
 	} {
 		f.Add(text)
 	}
@@ -20,7 +23,8 @@ func FuzzParseReattach(f *testing.F) {
 			t.Fatal("an error and providers")
 		}
 		for p, r := range all {
-			if p != r.Provider || r.Protocol != 5 && r.Protocol != 6 || r.Network != "unix" && r.Network != "tcp" || r.Address == "" {
+			if p != r.Provider || r.Protocol != 5 && r.Protocol != 6 || r.Network != "unix" && r.Network != "tcp" ||
+				r.Address == "" {
 				t.Errorf("%q: %s is at %+v", text, p, r)
 			}
 		}

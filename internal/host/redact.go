@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// redacting takes what must not be shown out of the records of a log. What plugins write is theirs to choose, and some write all that they
-// were given.
+// redacting takes what must not be shown out of the records of a log. What plugins write is theirs to choose, and some
+// write all that they were given.
 type redacting struct {
 	slog.Handler
 	redact func(string) string

@@ -30,7 +30,8 @@ import (
 
 // runner makes what go-plugin starts out of what it wants to start: its environment, our program.
 func (r *running) runner(_ hclog.Logger, wanted *exec.Cmd, temp string) (runner.Runner, error) {
-	r.spec = process.Spec{Path: r.plugin.Program, Args: r.plugin.Args, Env: slices.Concat(r.plugin.Env, wanted.Env, r.env), Temp: temp}
+	r.spec = process.Spec{Path: r.plugin.Program, Args: r.plugin.Args, Env: slices.Concat(r.plugin.Env, wanted.Env,
+		r.env), Temp: temp}
 	return r, nil
 }
 
@@ -57,7 +58,8 @@ func (r *running) Start(context.Context) error {
 // maxHandshake bounds the first line: one with a certificate has less than two thousand bytes.
 const maxHandshake = 64 << 10
 
-// listen reads the program's stdout: the first line goes to go-plugin, the rest, which plugins should not write, into the log.
+// listen reads the program's stdout: the first line goes to go-plugin, the rest, which plugins should not write, into
+// the log.
 func (r *running) listen(p *process.Process, hello *io.PipeWriter) {
 	in := bufio.NewReaderSize(io.TeeReader(p.Stdout(), r.head), maxHandshake)
 	line, _ := in.ReadSlice('\n') // what comes without a line's end is judged as it is
@@ -99,18 +101,21 @@ func handshakeProblem(line string, plain bool) string {
 	return "" // whether the versions are known is the library's matter
 }
 
-// certificateProblem says what is wrong with the certificate of a plugin, which those who write the line by hand get wrong in two ways.
+// certificateProblem says what is wrong with the certificate of a plugin, which those who write the line by hand get
+// wrong in two ways.
 func certificateProblem(field string) string {
 	der, err := base64.RawStdEncoding.DecodeString(field)
 	if err != nil {
 		if _, err := base64.StdEncoding.DecodeString(field); err == nil {
-			return `the certificate in its sixth field ends in padding, and hosts take base64 without: leave each "=" at its end out`
+			return `the certificate in its sixth field ends in padding, and hosts take base64 without: leave each ` +
+				`"=" at its end out`
 		}
 		return "its sixth field is no base64 text, as which the certificate has to stand there"
 	}
 	if _, err := x509.ParseCertificate(der); err != nil {
 		if bytes.Contains(der, []byte("-----BEGIN")) {
-			return "the certificate in its sixth field is in the form PEM and was encoded again: DER in base64 is wanted, so the lines between BEGIN and END, put together"
+			return "the certificate in its sixth field is in the form PEM and was encoded again: DER in base64 is " +
+				"wanted, so the lines between BEGIN and END, put together"
 		}
 		return fmt.Sprintf("its sixth field is the base64 of something that is no certificate in the form DER: %s", err)
 	}
@@ -135,8 +140,8 @@ func logLines(from io.Reader, to func(string)) {
 	}
 }
 
-// said gives a writer for what go-plugin receives of a stream of the plugin over the connection: what plugins write by the usual means of
-// their language once they are served.
+// said returns a writer for what go-plugin receives of a stream of the plugin over the connection: what plugins write
+// by the usual means of their language once they are served.
 func (r *running) said(stream string) io.Writer {
 	logged := lineWriter(func(text string) { r.log.Debug("provider wrote to "+stream, "text", text) })
 	if stream == "stderr" {
@@ -253,7 +258,8 @@ func (r *running) HostToPlugin(network, address string) (string, string, error) 
 func (r *running) explainStart(err error) error {
 	p := r.process()
 	if p == nil {
-		return fmt.Errorf("the program %s cannot be started: %w%s", r.plugin.Program, err, unstartable(r.plugin.Program, err))
+		return fmt.Errorf("the program %s cannot be started: %w%s", r.plugin.Program, err,
+			unstartable(r.plugin.Program, err))
 	}
 	fate := p.Fate()
 	r.mu.Lock()
@@ -262,9 +268,12 @@ func (r *running) explainStart(err error) error {
 	var what string
 	switch said, late := strings.TrimSpace(r.head.String()), strings.Contains(err.Error(), "timeout"); {
 	case said != "" && late: // before the end of the program nothing is judged
-		what = fmt.Sprintf("it did not say within %s how to reach it: what it wrote to standard output has no line end\n\n%s", r.plugin.StartTimeout, indent(said))
+		what = fmt.Sprintf(
+			"it did not say within %s how to reach it: what it wrote to standard output has no line end\n\n%s",
+			r.plugin.StartTimeout, indent(said))
 	case said != "" && bad != "":
-		what = fmt.Sprintf("unrecognized remote plugin message: it wrote this to standard output where a plugin introduces itself (%s):\n\n%s", bad, indent(said))
+		what = fmt.Sprintf("unrecognized remote plugin message: it wrote this to standard output where a plugin "+
+			"introduces itself (%s):\n\n%s", bad, indent(said))
 	case late:
 		what = fmt.Sprintf("it did not say within %s how to reach it", r.plugin.StartTimeout)
 	case said == "":
@@ -279,7 +288,8 @@ func (r *running) explainStart(err error) error {
 	return errors.New(text + r.lastWords())
 }
 
-// unstartable says what the system's error does not: it calls a program missing when it lacks the one that is to run it.
+// unstartable says what the system's error does not: it calls a program missing when it lacks the one that is to run
+// it.
 func unstartable(program string, err error) string {
 	var begin [256]byte
 	f, openErr := os.Open(program)
@@ -295,7 +305,8 @@ func unstartable(program string, err error) string {
 	interpreter, script := strings.CutPrefix(line, "#!")
 	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case missing && script:
-		return fmt.Sprintf("\n\nIt is a script, and what its first line names to run it is not there: %q.", strings.Trim(interpreter, " \t"))
+		return fmt.Sprintf("\n\nIt is a script, and what its first line names to run it is not there: %q.",
+			strings.Trim(interpreter, " \t"))
 	case missing:
 		return "\n\nIt is there, but not the loader or libraries that it needs: it was made for another system."
 	case errors.Is(err, syscall.ENOEXEC) && !utf8.Valid(begin[:n]):
@@ -306,7 +317,8 @@ func unstartable(program string, err error) string {
 	return ""
 }
 
-// explain says what became of the program, for a call that got no answer. What it wrote is shown with the first of these calls.
+// explain says what became of the program, for a call that got no answer. What it wrote is shown with the first of
+// these calls.
 func (r *running) explain() string {
 	p := r.process()
 	select {
@@ -332,8 +344,8 @@ func (r *running) explain() string {
 	return text
 }
 
-// lastWords gives the end of what the program wrote to stderr, without its log: a paragraph of its own, or nothing. A crash of a Go program
-// begins where it says panic.
+// lastWords returns the end of what the program wrote to stderr, without its log: a paragraph of its own, or nothing. A
+// crash of a Go program begins where it says panic.
 func (r *running) lastWords() string {
 	select {
 	case <-r.read:
@@ -358,7 +370,8 @@ func (r *running) lastWords() string {
 	if crashed {
 		words = words[:min(most, len(words))]
 		name := filepath.Base(r.plugin.Program)
-		return fmt.Sprintf("\n\nThe %s plugin crashed! That is always a mistake in the plugin, and its maintainers will want to see the following. Stack trace from the %s plugin:\n\n%s", name, name, text())
+		return fmt.Sprintf("\n\nThe %s plugin crashed! That is always a mistake in the plugin, and its maintainers "+
+			"will want to see the following. Stack trace from the %s plugin:\n\n%s", name, name, text())
 	}
 	words = words[max(0, len(words)-most):]
 	return "\n\nIt wrote to standard error:\n\n" + text()
@@ -389,7 +402,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String gives what was kept, as valid text.
+// String returns what was kept, as valid text.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,13 +6,14 @@ import (
 	"slices"
 )
 
-// longestForSockets is how long the name of a folder may be below which plugins put their sockets. Systems take at most 103 bytes of path as the
-// address of a socket; below that folder comes one for the plugin alone, and in it the socket: "/plugin-dir1234567890/plugin1234567890".
+// longestForSockets is how long the name of a folder may be below which plugins put their sockets. Systems take at most
+// 103 bytes of path as the address of a socket; below that folder comes one for the plugin alone, and in it the socket:
+// "/plugin-dir1234567890/plugin1234567890".
 const longestForSockets = 103 - 38
 
-// socketFolder chooses the folder for a plugin's socket: that for temporary files, or, where no socket can be made there because its name is
-// too long or nothing can be written, the system's. The second result is what the environment of the plugin then needs, since older
-// plugins do not ask where their socket belongs.
+// socketFolder chooses the folder for a plugin's socket: that for temporary files, or, where no socket can be made
+// there because its name is too long or nothing can be written, the system's. The second result is what the environment
+// of the plugin then needs, since older plugins do not ask where their socket belongs.
 func socketFolder() (dir string, env []string) {
 	first := os.TempDir()
 	if runtime.GOOS == "windows" {

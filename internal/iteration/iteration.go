@@ -1,12 +1,13 @@
 // Package iteration keeps elements of secret collections secret inside of for expressions.
 //
-// The hcl library takes the marks off a collection, evaluates the parts of the expression with bare elements, and puts the marks on the result.
-// In between, functions and messages see an element as something that anybody may read: [for v in var.l : tonumber(v)] prints it. Guard
-// changes the for expressions of what was parsed, so that in between both the element and its key carry a mark of their own, which is gone
-// again in the result. So results are what they are without it, marks included.
+// The hcl library takes the marks off a collection, evaluates the parts of the expression with bare elements, and puts
+// the marks on the result. In between, functions and messages see an element as something that anybody may read: [for v
+// in var.l : tonumber(v)] prints it. Guard changes the for expressions of what was parsed, so that in between both the
+// element and its key carry a mark of their own, which is gone again in the result. So results are what they are
+// without it, marks included.
 //
-// Directives of templates (%{ for }) are for expressions, too. Expressions in JSON are parsed when they are evaluated and cannot be reached;
-// package diag takes secrets out of messages about them.
+// Directives of templates (%{ for }) are for expressions, too. Expressions in JSON are parsed when they are evaluated
+// and cannot be reached; package diag takes secrets out of messages about them.
 package iteration
 
 import (
@@ -18,7 +19,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// Guard changes all for expressions in a syntax tree, which nobody may have used yet. Anything but a tree of the native syntax stays as it is.
+// Guard changes all for expressions in a syntax tree, which nobody may have used yet. Anything but a tree of the native
+// syntax stays as it is.
 func Guard(tree any) {
 	node, ok := tree.(hclsyntax.Node)
 	if !ok {
@@ -46,8 +48,10 @@ func guard(f *hclsyntax.ForExpr) {
 	}
 }
 
-// With gives a copy of an expression that Guard has put into a tree, around something else than what it is around. ok is false for all others.
-func With(e hclsyntax.Expression, change func(hclsyntax.Expression) hclsyntax.Expression) (_ hclsyntax.Expression, ok bool) {
+// With returns a copy of an expression that Guard has put into a tree, around something else than what it is around. ok
+// is false for all others.
+func With(e hclsyntax.Expression, change func(hclsyntax.Expression) hclsyntax.Expression) (_ hclsyntax.Expression,
+	ok bool) {
 	switch e := e.(type) {
 	case *collection:
 		return &collection{paren(change(e.Expression)), e.of}, true
@@ -74,7 +78,8 @@ type collection struct {
 	of *hclsyntax.ForExpr
 }
 
-// Value gives the collection. The elements of a secret one get the mark; because elements of sets have none, they become a tuple.
+// Value returns the collection. The elements of a secret one get the mark; because elements of sets have none, they
+// become a tuple.
 func (c *collection) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := c.Expression.Value(ctx)
 	if !v.IsMarked() {
@@ -125,7 +130,7 @@ func (b *body) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return without(v, m), diags
 }
 
-// mark gives the mark of the element that the context holds.
+// mark returns the mark of the element that the context holds.
 func (b *body) mark(ctx *hcl.EvalContext) (mark, bool) {
 	if ctx == nil {
 		return mark{}, false

@@ -12,7 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// collections are the kinds of values that can be iterated over, each once as it is, as a secret, and with a secret in it.
+// collections are the kinds of values that can be iterated over, each once as it is, as a secret, and with a secret in
+// it.
 func collections() map[string]cty.Value {
 	text := cty.StringVal
 	kinds := map[string]cty.Value{
@@ -21,13 +22,14 @@ func collections() map[string]cty.Value {
 		"tuple":  cty.TupleVal([]cty.Value{text("a"), cty.NumberIntVal(1), cty.NullVal(cty.String)}),
 		"map":    cty.MapVal(map[string]cty.Value{"a": text("x"), "b": text("y")}),
 		"object": cty.ObjectVal(map[string]cty.Value{"a": text("x"), "b": cty.True}),
-		"deep":   cty.ListVal([]cty.Value{cty.SetVal([]cty.Value{text("a"), text("b")}), cty.SetVal([]cty.Value{text("c")})}),
-		"maps":   cty.SetVal([]cty.Value{cty.MapVal(map[string]cty.Value{"a": text("x")})}),
-		"empty":  cty.SetValEmpty(cty.String),
-		"null":   cty.NullVal(cty.List(cty.String)),
-		"later":  cty.UnknownVal(cty.List(cty.String)),
-		"any":    cty.DynamicVal,
-		"some":   cty.SetVal([]cty.Value{text("a"), cty.UnknownVal(cty.String)}),
+		"deep": cty.ListVal([]cty.Value{cty.SetVal([]cty.Value{text("a"), text("b")}),
+			cty.SetVal([]cty.Value{text("c")})}),
+		"maps":  cty.SetVal([]cty.Value{cty.MapVal(map[string]cty.Value{"a": text("x")})}),
+		"empty": cty.SetValEmpty(cty.String),
+		"null":  cty.NullVal(cty.List(cty.String)),
+		"later": cty.UnknownVal(cty.List(cty.String)),
+		"any":   cty.DynamicVal,
+		"some":  cty.SetVal([]cty.Value{text("a"), cty.UnknownVal(cty.String)}),
 	}
 	out := map[string]cty.Value{}
 	for name, v := range kinds {
@@ -63,18 +65,20 @@ var expressions = []string{
 	`[for c in c : c]`,
 }
 
-// TestResultsAreThoseOfTheLibrary evaluates every expression over every collection as the library does and guarded, and compares values, marks
-// and problems.
+// TestResultsAreThoseOfTheLibrary evaluates every expression over every collection as the library does and guarded, and
+// compares values, marks and problems.
 func TestResultsAreThoseOfTheLibrary(t *testing.T) {
 	same := function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "v", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true, AllowMarked: true, AllowDynamicType: true}},
-		Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
-		Impl:   func(args []cty.Value, _ cty.Type) (cty.Value, error) { return args[0], nil },
+		Params: []function.Parameter{{Name: "v", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true,
+			AllowMarked: true, AllowDynamicType: true}},
+		Type: func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return args[0], nil },
 	})
 	functions := map[string]function.Function{"same": same, "length": stdlib.LengthFunc}
 	for name, c := range collections() {
 		for _, src := range expressions {
-			ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"c": c, "o": cty.StringVal("out")}, Functions: functions}
+			ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"c": c, "o": cty.StringVal("out")},
+				Functions: functions}
 			want, wantDiags := parse(t, src).Value(ctx)
 			guarded := parse(t, src)
 			before := fmt.Sprint(guarded.Variables())
@@ -118,7 +122,8 @@ func TestElementsAndKeysAreMarkedInside(t *testing.T) {
 			"map":   cty.MapVal(map[string]cty.Value{"s": cty.StringVal("s")}),
 		} {
 			checkMarked(t, src, name, c)
-			if keyed := strings.Replace(src, "[for v in c", "[for v, x in c", 1); name != "list" && name != "tuple" && keyed != src {
+			if keyed := strings.Replace(src, "[for v in c", "[for v, x in c", 1); name != "list" && name != "tuple" &&
+				keyed != src {
 				checkMarked(t, keyed, name, c)
 			}
 		}
@@ -140,7 +145,8 @@ func checkMarked(t *testing.T, src, name string, c cty.Value) {
 	})
 	ctx := &hcl.EvalContext{
 		Variables: map[string]cty.Value{"c": c.Mark("sensitive")},
-		Functions: map[string]function.Function{"see": see, "upper": stdlib.UpperFunc, "split": stdlib.SplitFunc, "join": stdlib.JoinFunc},
+		Functions: map[string]function.Function{"see": see, "upper": stdlib.UpperFunc, "split": stdlib.SplitFunc,
+			"join": stdlib.JoinFunc},
 	}
 	e := parse(t, src)
 	Guard(e)

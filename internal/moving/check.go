@@ -14,17 +14,18 @@ import (
 
 // Declared tells what the configuration declares, now that it is expanded.
 type Declared interface {
-	// Modules gives the instances of a module.
+	// Modules returns the instances of a module.
 	Modules(m addr.Module) []addr.ModuleInstance
 	HasModule(m addr.ModuleInstance) bool
-	// HasInstance tells whether a block declares an instance.
+	// HasInstance reports whether a block declares an instance.
 	HasInstance(a addr.AbsResourceInstance) bool
 }
 
-// Check reports moved blocks that make no sense: the same address twice, two ways for one object, cycles, and objects that have not
-// moved at all because they are still declared.
+// Check reports moved blocks that make no sense: the same address twice, two ways for one object, cycles, and objects
+// that have not moved at all because they are still declared.
 func (r *Result) Check(d Declared) diag.List {
-	c := &checker{r: r, declared: d, from: map[site]seen{}, to: map[site]seen{}, modules: map[addr.Module][]addr.ModuleInstance{}}
+	c := &checker{r: r, declared: d, from: map[site]seen{}, to: map[site]seen{},
+		modules: map[addr.Module][]addr.ModuleInstance{}}
 	for _, s := range r.statements {
 		if s.implied {
 			continue
@@ -40,7 +41,8 @@ func (r *Result) Check(d Declared) diag.List {
 	}
 	for _, s := range r.misfits {
 		c.diags = c.diags.Errorf(&s.rng, "Resource mode mismatch",
-			"%s and %s are of different kinds: a managed resource cannot become a data source, nor the other way round. Moving it would lose the object.", s.from.in(addr.RootInstance), s.to.in(addr.RootInstance))
+			"%s and %s are of different kinds: a managed resource cannot become a data source, nor the other way "+
+				"round. Moving it would lose the object.", s.from.in(addr.RootInstance), s.to.in(addr.RootInstance))
 	}
 	if c.diags.HasErrors() {
 		return c.diags
@@ -54,10 +56,13 @@ func (r *Result) Check(d Declared) diag.List {
 		})
 		var list strings.Builder
 		for _, s := range cycle {
-			fmt.Fprintf(&list, "\n  - %s: %s to %s", position(s.rng), s.from.in(addr.RootInstance), s.to.in(addr.RootInstance))
+			fmt.Fprintf(&list, "\n  - %s: %s to %s", position(s.rng), s.from.in(addr.RootInstance),
+				s.to.in(addr.RootInstance))
 		}
 		c.diags = c.diags.Errorf(nil, "Cyclic dependency in move statements",
-			"These moved blocks form a ring, so that there is no last address where an object could stay:%s\n\nA chain of moves has to end at an address that no other block moves away. Nothing was moved.", list.String())
+			"These moved blocks form a ring, so that there is no last address where an object could stay:%s\n\nA "+
+				"chain of moves has to end at an address that no other block moves away. Nothing was moved.",
+			list.String())
 	}
 	return c.diags
 }
@@ -68,8 +73,8 @@ type seen struct {
 	rng   hcl.Range
 }
 
-// site is an address that a statement names: all instances of what has it, or the one without a key. The two are different, so that a chain may move the
-// only instance within a block and then the block.
+// site is an address that a statement names: all instances of what has it, or the one without a key. The two are
+// different, so that a chain may move the only instance within a block and then the block.
 type site struct {
 	address string
 	whole   bool
@@ -86,35 +91,41 @@ type checker struct {
 func (c *checker) statement(s *statement, m addr.ModuleInstance) {
 	from, to := s.from.in(m), s.to.in(m)
 	if from == to {
-		c.diags = c.diags.Errorf(&s.rng, "Redundant move statement", "This block moves %s to its own address, which says nothing. Remove the block.", from)
+		c.diags = c.diags.Errorf(&s.rng, "Redundant move statement",
+			"This block moves %s to its own address, which says nothing. Remove the block.", from)
 		return
 	}
 	for _, e := range []end{s.from, s.to} {
 		if p := c.foreign(e); p != "" {
 			c.diags = c.diags.Errorf(&s.rng, "Cross-package move statement",
-				"%s belongs to the external module package %q. A moved block can only name objects of the package that it stands in.", e.in(m), p)
+				"%s belongs to the external module package %q. A moved block can only name objects of the package "+
+					"that it stands in.", e.in(m), p)
 		}
 	}
 	fromPlace, toPlace := site{from, s.from.whole}, site{to, s.to.whole}
 	if other, ok := c.from[fromPlace]; ok && other.other != to {
 		c.diags = c.diags.Errorf(&s.rng, "Ambiguous move statements",
-			"The block at %s says that %s moved to %s, but this one says that it moved to %s. An object can only move to one address.", position(other.rng), from, other.other, to)
+			"The block at %s says that %s moved to %s, but this one says that it moved to %s. An object can only "+
+				"move to one address.", position(other.rng), from, other.other, to)
 	} else {
 		c.from[fromPlace] = seen{to, s.rng}
 	}
 	if other, ok := c.to[toPlace]; ok && other.other != from {
 		c.diags = c.diags.Errorf(&s.rng, "Ambiguous move statements",
-			"The block at %s says that %s moved to %s, but this one says that %s moved there. Only one object can have moved to an address.", position(other.rng), other.other, to, from)
+			"The block at %s says that %s moved to %s, but this one says that %s moved there. Only one object can "+
+				"have moved to an address.", position(other.rng), other.other, to, from)
 	} else {
 		c.to[toPlace] = seen{from, s.rng}
 	}
 	if what, where := c.exists(s.from, m); what != "" {
 		c.diags = c.diags.Errorf(&s.rng, "Moved object still exists",
-			"This block moves %s, but that %s is still declared at %s. Declare it as %s instead, or remove the moved block.", from, what, position(where), to)
+			"This block moves %s, but that %s is still declared at %s. Declare it as %s instead, or remove the moved "+
+				"block.", from, what, position(where), to)
 	}
 }
 
-// foreign gives the source of the package that the module of an end belongs to, if it is another than that of the statement.
+// foreign returns the source of the package that the module of an end belongs to, if it is another than that of the
+// statement.
 func (c *checker) foreign(e end) string {
 	inner := e.steps
 	if e.isModule() {
@@ -134,7 +145,7 @@ func (c *checker) foreign(e end) string {
 	return ""
 }
 
-// exists tells what an address still names in the configuration, and where that is declared.
+// exists returns what an address still names in the configuration, and where that is declared.
 func (c *checker) exists(e end, m addr.ModuleInstance) (what string, where hcl.Range) {
 	inner := e.steps
 	if e.isModule() {

@@ -14,14 +14,15 @@ type token struct {
 	any  bool // every key
 }
 
-// tokens gives the pattern of an end: all instances of the declaring module, then its own steps.
+// tokens returns the pattern of an end: all instances of the declaring module, then its own steps.
 func (e end) tokens() []token {
 	var out []token
 	for _, c := range e.decl.Calls() {
 		out = append(out, token{name: "module." + c, any: true})
 	}
 	for i, s := range e.steps {
-		out = append(out, token{name: "module." + s.Call, key: s.Key, any: e.whole && e.isModule() && i == len(e.steps)-1})
+		out = append(out, token{name: "module." + s.Call, key: s.Key, any: e.whole && e.isModule() &&
+			i == len(e.steps)-1})
 	}
 	if !e.isModule() {
 		out = append(out, token{name: e.resource.String(), key: e.key, any: e.whole})
@@ -82,13 +83,14 @@ func (b *branch) add(tokens []token, i int) {
 	b.here = append(b.here, i)
 }
 
-// match visits the patterns that overlap with one: those that end where it ends, and with inside set those that it is part of. One instance is part of all
-// instances.
+// match visits the patterns that overlap with one: those that end where it ends, and with inside set those that it is
+// part of. One instance is part of all instances.
 func (b *branch) match(tokens []token, visit func(i int, inside bool)) {
 	b.matchFrom(tokens, false, visit)
 }
 
-// matchFrom is match behind the first tokens; wider tells that the pattern has all instances where the last of those has one.
+// matchFrom is match behind the first tokens; wider tells that the pattern has all instances where the last of those
+// has one.
 func (b *branch) matchFrom(tokens []token, wider bool, visit func(i int, inside bool)) {
 	for _, i := range b.here {
 		visit(i, wider || len(tokens) > 0)
@@ -115,7 +117,7 @@ func (b *branch) matchFrom(tokens []token, wider bool, visit func(i int, inside 
 	}
 }
 
-// mentions tells whether a statement names the resource of an end, whatever the key.
+// mentions reports whether a statement names the resource of an end, whatever the key.
 func (x *index) mentions(e end) bool {
 	tokens := e.tokens()
 	tokens[len(tokens)-1].any = true
@@ -126,8 +128,8 @@ func (x *index) mentions(e end) bool {
 	return found
 }
 
-// order sorts the statements: a chain begins at its beginning, what moves within a module moves before the module does, and what moves
-// within its new place after it. Statements that wait for each other come as cycles.
+// order sorts the statements: a chain begins at its beginning, what moves within a module moves before the module does,
+// and what moves within its new place after it. Statements that wait for each other come as cycles.
 func (x *index) order(statements []*statement) ([]int, [][]*statement) {
 	after := make([][]int, len(statements)) // what comes before each
 	wait := func(later, earlier int) {
@@ -147,8 +149,8 @@ func (x *index) order(statements []*statement) ([]int, [][]*statement) {
 				wait(i, j)
 			}
 		})
-		// What is within a module moves before the module leaves, unless the same is said of where the module goes: a statement of the module
-		// itself holds in all its instances, and when one of them has moved it still does.
+		// What is within a module moves before the module leaves, unless the same is said of where the module goes: a
+		// statement of the module itself holds in all its instances, and when one of them has moved it still does.
 		inner := func(j int, inside bool) {
 			if inside && !arriving[j] {
 				wait(j, i)
@@ -172,7 +174,7 @@ func (x *index) order(statements []*statement) ([]int, [][]*statement) {
 	return sorted(after), nil
 }
 
-// sorted gives an order in which each comes after all that it waits for; there are no cycles.
+// sorted returns an order in which each comes after all that it waits for; there are no cycles.
 func sorted(after [][]int) []int {
 	type frame struct{ i, next int }
 	out := make([]int, 0, len(after))

@@ -1,8 +1,10 @@
-// Package moving finds the new addresses of stored objects: what moved blocks say, and what follows from a block that got or lost its
-// count. It looks at the configuration's text and at the state alone; nothing has to be evaluated for it.
+// Package moving finds the new addresses of stored objects: what moved blocks say, and what follows from a block that
+// got or lost its count. It looks at the configuration's text and at the state alone; nothing has to be evaluated for
+// it.
 //
-// Run gives the edits of the state and remembers where each object was. Whether the blocks themselves make sense is known when
-// modules and resources have been expanded: Check reports it then. What the plan makes of a moved object is internal/planning's matter.
+// Run returns the edits of the state and remembers where each object was. Whether the blocks themselves make sense is
+// known when modules and resources have been expanded: Check reports it then. What the plan makes of a moved object is
+// internal/planning's matter.
 //
 //	moves := moving.Run(cfg, prior)
 //	prior = moves.State
@@ -28,12 +30,12 @@ type Result struct {
 	// State is the prior state with the moves done by Edits.
 	State *state.State
 	Edits []state.Edit
-	// From gives the former address of every instance that moved.
+	// From holds the former address of every instance that moved.
 	From map[addr.AbsResourceInstance]addr.AbsResourceInstance
 	// Blocked lists what could not move because something was in the way.
 	Blocked []Blocked
 
-	// renamed gives the new blocks of those whose objects moved.
+	// renamed holds the new blocks of those whose objects moved.
 	renamed state.Renaming
 
 	statements []*statement
@@ -58,13 +60,13 @@ type end struct {
 	steps    []addr.Step // the way from there to a module, or to the module of a resource
 	resource addr.Resource
 	key      addr.Key
-	// whole tells that every instance is meant: of the resource, or of the module call that is the last step.
+	// whole means that every instance is meant: of the resource, or of the module call that is the last step.
 	whole bool
 }
 
 func (e end) isModule() bool { return e.resource == addr.Resource{} }
 
-// in gives the address within one instance of the declaring module.
+// in returns the address within one instance of the declaring module.
 func (e end) in(m addr.ModuleInstance) string {
 	for _, s := range e.steps {
 		m = m.Child(s.Call, s.Key)
@@ -105,7 +107,8 @@ func Run(cfg *config.Config, prior *state.State) *Result {
 	return r
 }
 
-// explicit makes a statement of a block. Two addresses without keys mean all instances; where one has a key, both mean one instance.
+// explicit makes a statement of a block. Two addresses without keys mean all instances; where one has a key, both mean
+// one instance.
 func explicit(m addr.Module, b *config.Moved) *statement {
 	whole := func(t addr.Target) bool {
 		if t.IsModule() {
@@ -121,8 +124,8 @@ func explicit(m addr.Module, b *config.Moved) *statement {
 	return &statement{from: side(b.From.Target), to: side(b.To.Target), rng: b.Range}
 }
 
-// imply adds the moves of resources whose block got or lost count, unless a block mentions the resource: the only instance becomes
-// number 0, and the other way round.
+// imply adds the moves of resources whose block got or lost count, unless a block mentions the resource: the only
+// instance becomes number 0, and the other way round.
 func (r *Result) imply(cfg *config.Config, x *index) {
 	for _, stored := range r.State.Resources() {
 		m := cfg.Module(stored.Addr.Module.Config())
@@ -146,11 +149,13 @@ func (r *Result) imply(cfg *config.Config, x *index) {
 		if x.mentions(side(from)) {
 			continue
 		}
-		r.statements = append(r.statements, &statement{from: side(from), to: side(to), implied: true, rng: block.DeclRange})
+		r.statements = append(r.statements, &statement{from: side(from), to: side(to), implied: true,
+			rng: block.DeclRange})
 	}
 }
 
-// record compares the places of all objects with their former ones and gives the edits in an order in which each finds its new place free.
+// record compares the places of all objects with their former ones and gives the edits in an order in which each finds
+// its new place free.
 func (r *Result) record(root *place, prior *state.State) {
 	var moved []addr.AbsResourceInstance
 	root.walk(addr.RootInstance, func(now, was addr.AbsResourceInstance) {
@@ -198,17 +203,18 @@ func (r *Result) record(root *place, prior *state.State) {
 	}
 }
 
-func next(to map[addr.AbsResourceInstance]addr.AbsResourceInstance, at addr.AbsResourceInstance) (addr.AbsResourceInstance, bool) {
+func next(to map[addr.AbsResourceInstance]addr.AbsResourceInstance, at addr.AbsResourceInstance) (
+	addr.AbsResourceInstance, bool) {
 	goes, ok := to[at]
 	return goes, ok
 }
 
-// Follow gives the dependencies of a stored object under their present names.
+// Follow returns the dependencies of a stored object under their present names.
 func (r *Result) Follow(deps []addr.ConfigResource) []addr.ConfigResource {
 	return r.renamed.Follow(deps)
 }
 
-// Warnings tells what could not move.
+// Warnings returns what could not move.
 func (r *Result) Warnings() diag.List {
 	if len(r.Blocked) == 0 {
 		return nil
@@ -218,5 +224,8 @@ func (r *Result) Warnings() diag.List {
 		fmt.Fprintf(&list, "\n  - %s could not move to %s", b.From, b.To)
 	}
 	return diag.List{}.Warnf(nil, "Unresolved resource instance address changes",
-		"The configuration says that objects of the state have moved, but other objects are at their new addresses already:%s\n\nThe objects that could not move are planned as if nothing had been said of them, which usually means that they are destroyed. If that is not what you want, solve the conflicts with \"state mv\" or \"state rm\" first, and plan again.", list.String())
+		"The configuration says that objects of the state have moved, but other objects are at their new addresses "+
+			"already:%s\n\nThe objects that could not move are planned as if nothing had been said of them, which "+
+			"usually means that they are destroyed. If that is not what you want, solve the conflicts with \"state "+
+			"mv\" or \"state rm\" first, and plan again.", list.String())
 }

@@ -26,7 +26,8 @@ func load(t testing.TB, files map[string]string) *config.Config {
 	for name, text := range files {
 		src[name] = []byte(text)
 	}
-	cfg, diags := config.Load(context.Background(), config.Options{Dir: ".", DataDir: ".terraform", LanguageVersion: state.LanguageVersion, Files: config.SnapshotFiles(src)})
+	cfg, diags := config.Load(context.Background(), config.Options{Dir: ".", DataDir: ".terraform",
+		LanguageVersion: state.LanguageVersion, Files: config.SnapshotFiles(src)})
 	if diags.HasErrors() {
 		t.Fatalf("load: %v", diags.Err())
 	}
@@ -95,11 +96,13 @@ func TestObjectsFollowMovedBlocks(t *testing.T) {
 		"a module with all that is in it": {
 			moved("module.a", "module.b"),
 			[]string{"module.a.x.r", "module.a[3].x.r", `module.a["k"].module.c.x.r`},
-			[]string{`module.a["k"].module.c.x.r -> module.b["k"].module.c.x.r`, "module.a.x.r -> module.b.x.r", "module.a[3].x.r -> module.b[3].x.r"}, 0,
+			[]string{`module.a["k"].module.c.x.r -> module.b["k"].module.c.x.r`, "module.a.x.r -> module.b.x.r",
+				"module.a[3].x.r -> module.b[3].x.r"}, 0,
 		},
 		"an instance of a module": {
 			moved("module.a", "module.a[0]"),
-			[]string{"module.a.x.r", "module.a[1].x.r"}, []string{"module.a.x.r -> module.a[0].x.r", "module.a[1].x.r -> module.a[1].x.r"}, 0,
+			[]string{"module.a.x.r", "module.a[1].x.r"}, []string{"module.a.x.r -> module.a[0].x.r",
+				"module.a[1].x.r -> module.a[1].x.r"}, 0,
 		},
 		"within a module before the module goes": {
 			moved("module.a", "module.b") + moved("module.a.x.r", "module.a.x.s"),
@@ -120,7 +123,8 @@ func TestObjectsFollowMovedBlocks(t *testing.T) {
 		"modules inside of a blocked module move for themselves": {
 			moved("module.a", "module.b"),
 			[]string{"module.a.x.r", "module.a.module.c.x.r", "module.b.x.r"},
-			[]string{"module.a.module.c.x.r -> module.b.module.c.x.r", "module.a.x.r -> module.a.x.r", "module.b.x.r -> module.b.x.r"}, 1,
+			[]string{"module.a.module.c.x.r -> module.b.module.c.x.r", "module.a.x.r -> module.a.x.r",
+				"module.b.x.r -> module.b.x.r"}, 1,
 		},
 		"into its own inside": {
 			moved("module.a", "module.a.module.a"),
@@ -150,11 +154,13 @@ func TestObjectsFollowMovedBlocks(t *testing.T) {
 	}
 }
 
-// Whatever blocks there are, and whatever is in the way: each object is at one address afterwards, none is lost, the edits lead to the same
-// state that was worked out, and the former addresses are told.
+// Whatever blocks there are, and whatever is in the way: each object is at one address afterwards, none is lost, the
+// edits lead to the same state that was worked out, and the former addresses are told.
 func TestMovesLoseNoObject(t *testing.T) {
-	names := []string{"x.a", "x.b", "x.a[0]", "x.b[1]", "module.m.x.a", "module.m[0].x.a", "module.n.x.b", "module.m.module.n.x.a", "module.n[1].x.a"}
-	ends := append(slices.Clone(names), "module.m", "module.n", "module.m[0]", "module.n[1]", "module.m.module.n", "module.o")
+	names := []string{"x.a", "x.b", "x.a[0]", "x.b[1]", "module.m.x.a", "module.m[0].x.a", "module.n.x.b",
+		"module.m.module.n.x.a", "module.n[1].x.a"}
+	ends := append(slices.Clone(names), "module.m", "module.n", "module.m[0]", "module.n[1]", "module.m.module.n",
+		"module.o")
 	isModule := func(a string) bool { return !strings.Contains(a, "x.") }
 	for seed := range int64(3000) {
 		rng := rand.New(rand.NewSource(seed))
@@ -175,7 +181,8 @@ func TestMovesLoseNoObject(t *testing.T) {
 		r := moving.Run(load(t, map[string]string{"main.tf": blocks}), prior)
 		got := places(r.State)
 		if len(got) != len(objects) {
-			t.Fatalf("seed %d: %d objects became %d:\n%s\n%s\n%v", seed, len(objects), len(got), strings.Join(objects, "\n"), blocks, got)
+			t.Fatalf("seed %d: %d objects became %d:\n%s\n%s\n%v", seed, len(objects), len(got),
+				strings.Join(objects, "\n"), blocks, got)
 		}
 		for _, line := range got {
 			origin, now, _ := strings.Cut(line, " -> ")
@@ -188,7 +195,8 @@ func TestMovesLoseNoObject(t *testing.T) {
 }
 
 func TestDependenciesFollow(t *testing.T) {
-	r := moving.Run(load(t, map[string]string{"main.tf": moved("x.a", "x.b") + moved("x.c[0]", "x.d")}), stored(t, "x.a", "x.c[0]", "x.c[1]"))
+	r := moving.Run(load(t, map[string]string{"main.tf": moved("x.a", "x.b") + moved("x.c[0]", "x.d")}),
+		stored(t, "x.a", "x.c[0]", "x.c[1]"))
 	dep := func(s string) addr.ConfigResource {
 		d, _ := addr.ParseConfigResource(s)
 		return d

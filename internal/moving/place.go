@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// place is a module instance with what is in it now. Objects know where they were; where they are follows from the tree, so that a whole
-// module moves by moving its place.
+// place is a module instance with what is in it now. Objects know where they were; where they are follows from the
+// tree, so that a whole module moves by moving its place.
 type place struct {
 	calls     map[string]map[addr.Key]*place
 	resources map[addr.Resource]map[addr.Key]addr.AbsResourceInstance
@@ -41,7 +41,7 @@ func (p *place) put(r addr.Resource, heap map[addr.Key]addr.AbsResourceInstance)
 	p.resources[r] = heap
 }
 
-// make gives the place at the end of a way, made where it does not exist yet.
+// make returns the place at the end of a way, made where it does not exist yet.
 func (p *place) make(steps []addr.Step) *place {
 	for _, s := range steps {
 		next := p.calls[s.Call][s.Key]
@@ -64,7 +64,7 @@ func (p *place) attach(s addr.Step, child *place) {
 	p.calls[s.Call][s.Key] = child
 }
 
-// find gives the place at the end of a way, or nil.
+// find returns the place at the end of a way, or nil.
 func (p *place) find(steps []addr.Step) *place {
 	for _, s := range steps {
 		if p = p.calls[s.Call][s.Key]; p == nil {
@@ -135,8 +135,8 @@ func (r *Result) moveModules(p *place, way []addr.Step, s *statement) {
 	}
 }
 
-// transfer moves a module instance to the end of a way. Where objects of another one are there already, its own stay; modules inside are
-// moved one by one then.
+// transfer moves a module instance to the end of a way. Where objects of another one are there already, its own stay;
+// modules inside are moved one by one then.
 func (r *Result) transfer(container *place, step addr.Step, p *place, to []addr.Step, from, base addr.ModuleInstance) {
 	source := container.calls[step.Call][step.Key]
 	delete(container.calls[step.Call], step.Key) // the way may lead through its old place
@@ -151,7 +151,8 @@ func (r *Result) transfer(container *place, step addr.Step, p *place, to []addr.
 	switch {
 	case len(source.resources) == 0:
 	case len(there.resources) > 0:
-		r.Blocked = append(r.Blocked, Blocked{From: from.Child(step.Call, step.Key).String(), To: base.Join(to).String()})
+		r.Blocked = append(r.Blocked, Blocked{From: from.Child(step.Call, step.Key).String(),
+			To: base.Join(to).String()})
 	default:
 		there.resources, source.resources = source.resources, nil
 	}

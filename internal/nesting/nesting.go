@@ -1,10 +1,10 @@
-// Package nesting guards parsers that recurse for each level of brackets, templates or operators: an overflown stack cannot be
-// recovered from, so the text is measured before any parser sees it. What is refused no person has written.
+// Package nesting guards parsers that recurse for each level of brackets, templates or operators: an overflown stack
+// cannot be recovered from, so the text is measured before any parser sees it. What is refused no person has written.
 //
 //	if diags := nesting.Check(src, "main.tf"); diags.HasErrors() { return diags }
 //
-// Everything that did not come out of package config's readers must go through here before it is parsed: texts of options, templates
-// read at run time, other files.
+// Everything that did not come out of package config's readers must go through here before it is parsed: texts of
+// options, templates read at run time, other files.
 package nesting
 
 import (
@@ -21,14 +21,15 @@ import (
 const (
 	// maxNesting limits brackets, quotes and template directives within each other.
 	maxNesting = 1000
-	// maxOperators limits the operators and index steps of the expressions around one place: `a + a + a ...` nests as well.
+	// maxOperators limits the operators and index steps of the expressions around one place: `a + a + a ...` nests as
+	// well.
 	maxOperators = 10000
 	// maxExponent limits the digits of a number's exponent: the digits of 1e99999999 take minutes to write down.
 	maxExponent = 5
 )
 
-// Check refuses the text of a file or expression whose brackets or operators nest too deeply for the parsers. JSON is told by the
-// extension of the file name.
+// Check refuses the text of a file or expression whose brackets or operators nest too deeply for the parsers. JSON is
+// told by the extension of the file name.
 func Check(src []byte, filename string) diag.List {
 	if strings.HasSuffix(filename, ".json") {
 		return checkJSON(src, filename)
@@ -51,7 +52,8 @@ type scanner struct {
 }
 
 type frame struct {
-	kind   byte   // ( [ { for brackets, $ for an interpolation or directive, " and < for templates, % for an open directive block
+	// ( [ { for brackets, $ for an interpolation or directive, " and < for templates, % for an open directive block
+	kind   byte
 	ops    int    // operators of the current expression within the frame
 	marker string // closes a heredoc
 }
@@ -264,7 +266,7 @@ func (s *scanner) literal(bare bool) {
 	}
 }
 
-// textFrame gives the template that the current text belongs to: directive blocks stand within one.
+// textFrame returns the template that the current text belongs to: directive blocks stand within one.
 func (s *scanner) textFrame() *frame {
 	i := len(s.stack) - 1
 	for i > 0 && s.stack[i].kind == '%' {
@@ -299,7 +301,8 @@ func (s *scanner) heredocLine(marker string) {
 // directive enters `%{ ... }`. An if or for opens a block of text that its end closes again.
 func (s *scanner) directive() {
 	i := s.pos
-	for i < len(s.src) && (s.src[i] == '~' || s.src[i] == ' ' || s.src[i] == '\t' || s.src[i] == '\n' || s.src[i] == '\r') {
+	for i < len(s.src) && (s.src[i] == '~' || s.src[i] == ' ' || s.src[i] == '\t' || s.src[i] == '\n' ||
+		s.src[i] == '\r') {
 		i++
 	}
 	end := i
@@ -336,7 +339,8 @@ func refuse(filename string, src []byte, pos, base int, summary, detail string) 
 	}
 	at := hcl.Pos{Line: line, Column: column, Byte: base + pos}
 	rng := hcl.Range{Filename: filename, Start: at, End: at}
-	return diag.List(nil).Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Subject: &rng})
+	return diag.List(nil).Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail,
+		Subject: &rng})
 }
 
 const (
@@ -344,9 +348,12 @@ const (
 	summaryLong = "Number too large"
 )
 
-var detailLong = fmt.Sprintf("The exponent of this number has more than %d digits. Writing such a number down would take longer than anyone waits.", maxExponent)
+var detailLong = fmt.Sprintf("The exponent of this number has more than %d digits. Writing such a number down would "+
+	"take longer than anyone waits.", maxExponent)
 
-var detail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a broken generator.", maxNesting, maxOperators)
+var detail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible "+
+	"configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a "+
+	"broken generator.", maxNesting, maxOperators)
 
 // checkJSON does the same for JSON, and for the templates in its strings.
 func checkJSON(src []byte, filename string) diag.List {
@@ -379,7 +386,7 @@ func checkJSON(src []byte, filename string) diag.List {
 	return nil
 }
 
-// jsonStringEnd gives the position behind the string that starts at i.
+// jsonStringEnd returns the position behind the string that starts at i.
 func jsonStringEnd(src []byte, i int) int {
 	for i++; i < len(src); i++ {
 		switch src[i] {
@@ -394,7 +401,8 @@ func jsonStringEnd(src []byte, i int) int {
 	return len(src)
 }
 
-// templateIn scans a JSON string as the template that it may be. Most strings are none: without a brace there is no expression in them.
+// templateIn scans a JSON string as the template that it may be. Most strings are none: without a brace there is no
+// expression in them.
 func templateIn(quoted []byte) (s scanner) {
 	var text string
 	if !bytes.ContainsAny(quoted, `{\`) || json.Unmarshal(quoted, &text) != nil {

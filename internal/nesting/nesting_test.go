@@ -15,17 +15,19 @@ func TestWideTextIsNoDeepText(t *testing.T) {
 	const many = 50000
 	r := strings.Repeat
 	for name, src := range map[string]string{
-		"list":              "locals {\n  a = [" + r("[1], ", many) + "]\n}\n",
-		"lines":             "locals {\n" + lines(many, "  a%d = -1 + x[1] ? 2 : 3\n") + "}\n",
-		"blocks":            lines(many, "resource \"a_b\" \"c%d\" {\n  x = \"${1 + 1}\"\n}\n"),
-		"brackets in text":  "locals {\n  a = \"" + r("[({", many) + "\"\n}\n",
-		"brackets in lines": "locals {\n  a = <<E\n" + r("[({ \" << $${ %%{ \n", many) + "E\n  b = <<-E\n  " + r("[", many) + "\n  E\n}\n",
-		"comments":          "# " + r("[", many) + "\n// " + r("{", many) + "\n/* " + r("(\n", many) + " */ locals {\n}\n",
-		"templates":         "locals {\n  a = <<E\n" + r("%{ if true }${x}%{ else }b%{ endif }\n", many) + "E\n}\n",
-		"object lines":      "locals {\n  a = {\n" + lines(many, "    a%d = { b = [1] }\n") + "  }\n}\n",
-		"attributes":        "locals {\n  a = x" + r(".y", many) + "\n}\n",
-		"deep but legible":  "locals {\n  a = " + r("[", 900) + r("]", 900) + "\n}\n",
-		"quotes":            "locals {\n  a = \"" + r(`\"[`, many) + "\"\n}\n",
+		"list":             "locals {\n  a = [" + r("[1], ", many) + "]\n}\n",
+		"lines":            "locals {\n" + lines(many, "  a%d = -1 + x[1] ? 2 : 3\n") + "}\n",
+		"blocks":           lines(many, "resource \"a_b\" \"c%d\" {\n  x = \"${1 + 1}\"\n}\n"),
+		"brackets in text": "locals {\n  a = \"" + r("[({", many) + "\"\n}\n",
+		"brackets in lines": "locals {\n  a = <<E\n" + r("[({ \" << $${ %%{ \n", many) + "E\n  b = <<-E\n  " +
+			r("[", many) + "\n  E\n}\n",
+		"comments": "# " + r("[", many) + "\n// " + r("{", many) + "\n/* " + r("(\n", many) +
+			" */ locals {\n}\n",
+		"templates":        "locals {\n  a = <<E\n" + r("%{ if true }${x}%{ else }b%{ endif }\n", many) + "E\n}\n",
+		"object lines":     "locals {\n  a = {\n" + lines(many, "    a%d = { b = [1] }\n") + "  }\n}\n",
+		"attributes":       "locals {\n  a = x" + r(".y", many) + "\n}\n",
+		"deep but legible": "locals {\n  a = " + r("[", 900) + r("]", 900) + "\n}\n",
+		"quotes":           "locals {\n  a = \"" + r(`\"[`, many) + "\"\n}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diags := nesting.Check([]byte(src), "main.tf"); len(diags) > 0 {
@@ -33,7 +35,8 @@ func TestWideTextIsNoDeepText(t *testing.T) {
 			}
 		})
 	}
-	if diags := nesting.Check([]byte(`{"a": "`+r("[", many)+`", "b": [`+r(`{"c": "${x[1]}", "d": [[]]},`, many)+`1]}`), "main.tf.json"); len(diags) > 0 {
+	if diags := nesting.Check([]byte(`{"a": "`+r("[", many)+`", "b": [`+r(`{"c": "${x[1]}", "d": [[]]},`, many)+`1]}`),
+		"main.tf.json"); len(diags) > 0 {
 		t.Errorf("refused: %v", diags.Err())
 	}
 }
@@ -41,7 +44,8 @@ func TestWideTextIsNoDeepText(t *testing.T) {
 func TestChainsOfOperatorsAreDeepText(t *testing.T) {
 	for _, op := range []string{"+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "&&", "||"} {
 		t.Run(op, func(t *testing.T) {
-			if diags := nesting.Check([]byte("a = 1"+strings.Repeat(op+"1", 20000)+"\n"), "main.tf"); !diags.HasErrors() {
+			if diags := nesting.Check([]byte("a = 1"+strings.Repeat(op+"1", 20000)+"\n"),
+				"main.tf"); !diags.HasErrors() {
 				t.Error("accepted")
 			}
 		})
@@ -50,8 +54,10 @@ func TestChainsOfOperatorsAreDeepText(t *testing.T) {
 
 func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 	for text, ok := range map[string]bool{
-		"a = 1e99999": true, "a = 12.5E-0001": true, "a = x1e9999999": true, "a = \"1e9999999\"": true, "# 1e9999999": true, "a = 0x1": true,
-		"a = 1e100000": false, "a = [1.5E+9999999]": false, "a = \"${1e-9999999}\"": false, "a = -1e9999999": false, "a = 1e9999999": false,
+		"a = 1e99999": true, "a = 12.5E-0001": true, "a = x1e9999999": true, "a = \"1e9999999\"": true,
+		"# 1e9999999": true, "a = 0x1": true,
+		"a = 1e100000": false, "a = [1.5E+9999999]": false, "a = \"${1e-9999999}\"": false, "a = -1e9999999": false,
+		"a = 1e9999999": false,
 	} {
 		if got := !nesting.Check([]byte(text), "x.tf").HasErrors(); got != ok {
 			t.Errorf("%s: accepted is %t", text, got)
@@ -59,8 +65,9 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 	}
 	for text, ok := range map[string]bool{
 		`{"a": [1e99999, 12.5E-0001, "1e9999999", "a\n1e9999999{}", "$${1e9999999}"]}`: true,
-		`{"a": 1e100000}`: false, `[1.5E+9999999]`: false, `-1e-9999999`: false, `{"a": "${1e9999999}"}`: false, `{"a": "\u0024\u007b1e9999999}"}`: false,
-		`{"a": "%{ if 1e9999999 > 1 }"}`: false,
+		`{"a": 1e100000}`: false, `[1.5E+9999999]`: false, `-1e-9999999`: false, `{"a": "${1e9999999}"}`: false,
+		`{"a": "\u0024\u007b1e9999999}"}`: false,
+		`{"a": "%{ if 1e9999999 > 1 }"}`:  false,
 	} {
 		if got := !nesting.Check([]byte(text), "x.json").HasErrors(); got != ok {
 			t.Errorf("%s: accepted is %t", text, got)
@@ -91,7 +98,8 @@ func BenchmarkCheck(b *testing.B) {
 func FuzzCheck(f *testing.F) {
 	f.Add("a = [{(\"${<<E\n%{ if x }\nE\n}\")}]", true)
 	f.Add(`{"a": ["${[1]}"]}`, false)
-	for _, text := range []string{"1e999999999", "\"${1e9999999}\"", "1e", "0e+", "1.e9999999", "\xff${\xfe", "\\", "\"\\", "<<", "<<-", "<<E", "<<E\n E\r\n", "%{~", "\"%{ endif }", "/*", "/", "${", "}", "\"\n\"["} {
+	for _, text := range []string{"1e999999999", "\"${1e9999999}\"", "1e", "0e+", "1.e9999999", "\xff${\xfe", "\\",
+		"\"\\", "<<", "<<-", "<<E", "<<E\n E\r\n", "%{~", "\"%{ endif }", "/*", "/", "${", "}", "\"\n\"["} {
 		f.Add(text, true)
 		f.Add(text, false)
 	}
@@ -100,9 +108,11 @@ func FuzzCheck(f *testing.F) {
 		if native {
 			name = "x.tf"
 		}
-		if diags := nesting.Check([]byte(text), name); len(diags) > 0 && diags[0].Summary == "Nesting too deep" && len(text) <= 1000 {
+		if diags := nesting.Check([]byte(text), name); len(diags) > 0 && diags[0].Summary == "Nesting too deep" &&
+			len(text) <= 1000 {
 			t.Errorf("a short text cannot be too deep: %v", diags.Err())
-		} else if len(diags) > 0 && diags[0].Summary == "Number too large" && !regexp.MustCompile(`[eE][+-]?\d{6}`).MatchString(text) && !strings.Contains(text, `\u`) {
+		} else if len(diags) > 0 && diags[0].Summary == "Number too large" &&
+			!regexp.MustCompile(`[eE][+-]?\d{6}`).MatchString(text) && !strings.Contains(text, `\u`) {
 			t.Errorf("no number of this is large: %v", diags.Err())
 		}
 	})

@@ -35,7 +35,8 @@ func (b *build) archive(p part, name string) (a Archive, sum string, err error) 
 	if err != nil {
 		return a, "", err
 	}
-	return Archive{Platform: p.on, Path: name, Size: int64(size), Files: len(entries)}, fmt.Sprintf("%x", digest.Sum(nil)), nil
+	return Archive{Platform: p.on, Path: name, Size: int64(size), Files: len(entries)},
+		fmt.Sprintf("%x", digest.Sum(nil)), nil
 }
 
 type counter int64
@@ -45,10 +46,13 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// zipTo writes an archive of files alone: with entries for folders its hash would not be that of what is unpacked from it.
+// zipTo writes an archive of files alone: with entries for folders its hash would not be that of what is unpacked from
+// it.
 func zipTo(w io.Writer, entries []file) error {
 	z := zip.NewWriter(w)
-	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.DefaultCompression) })
+	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(out, flate.DefaultCompression)
+	})
 	for _, f := range entries {
 		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: date}
 		mode := fs.FileMode(filePerm)

@@ -15,8 +15,8 @@ import (
 
 const badFolder = "The folder cannot be made"
 
-// Develop makes a folder for dev_overrides of engines: the plugin, and where the provider is. Nothing of the provider is copied, so that each run
-// uses its files as they are. It gives the folder.
+// Develop makes a folder for dev_overrides of engines: the plugin, and where the provider is. Nothing of the provider
+// is copied, so that each run uses its files as they are. It gives the folder.
 func Develop(dir string, source addr.Provider, out string) (string, diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {
@@ -32,7 +32,8 @@ func Develop(dir string, source addr.Provider, out string) (string, diag.List) {
 		return "", diags.AppendError(badFolder, err)
 	}
 	if isThere(filepath.Join(out, manifest.FileName)) {
-		return "", diags.Errorf(nil, badFolder, "There is a provider in %s, which engines would use in the place of %s. Name another folder, such as -out=%s.", out, m.Dir, filepath.Join(out, "dev"))
+		return "", diags.Errorf(nil, badFolder, "There is a provider in %s, which engines would use in the place of "+
+			"%s. Name another folder, such as -out=%s.", out, m.Dir, filepath.Join(out, "dev"))
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", diags.AppendError(badFolder, err)
@@ -50,7 +51,7 @@ func Develop(dir string, source addr.Provider, out string) (string, diag.List) {
 	return out, diags
 }
 
-// putSelf gives this program another name: by a link, or as a copy where links cannot be made.
+// putSelf returns this program another name: by a link, or as a copy where links cannot be made.
 func putSelf(name string) error {
 	own, err := os.Executable()
 	if err != nil {

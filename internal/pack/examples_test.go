@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/kits"
 )
 
-// linksService starts the service of provider-node, and gives the environment of those who use it. It ends with its standard input, which is also
-// that of a test that was killed.
+// linksService starts the service of provider-node, and gives the environment of those who use it. It ends with its
+// standard input, which is also that of a test that was killed.
 func linksService(t *testing.T) []string {
 	t.Helper()
 	const token = "the-token-of-the-test"
@@ -54,7 +54,8 @@ func plansTable(t *testing.T) []string {
 }
 
 func TestExamplesHaveTheKitsAsTheyAre(t *testing.T) {
-	for name, kit := range map[string][]byte{"provider-node/" + kits.NodeName: kits.Node, "provider-python/" + kits.PythonName: kits.Python} {
+	for name, kit := range map[string][]byte{"provider-node/" + kits.NodeName: kits.Node, "provider-python/" +
+		kits.PythonName: kits.Python} {
 		text, err := os.ReadFile(filepath.Join("../../examples", name))
 		must(t, err)
 		if !bytes.Equal(text, kit) {
@@ -72,6 +73,7 @@ func TestExamplesAreDocumented(t *testing.T) {
 			continue // so short that its manifest says everything
 		}
 		p := newProject(t, example{name: e.name}, "tombolo")
-		p.run("provider", "docs", "-check", "-provider", "example/"+sourceName(e), "-source", dir, "-out", filepath.Join(dir, "docs"), dir)
+		p.run("provider", "docs", "-check", "-provider", "example/"+sourceName(e), "-source", dir, "-out",
+			filepath.Join(dir, "docs"), dir)
 	}
 }

@@ -42,7 +42,8 @@ const (
 // The folders of mirrors among what is made.
 const filesystemMirror, networkMirror = "filesystem-mirror", "network-mirror"
 
-// collect finds the files of a provider. Names that begin with a dot, and what programs leave behind, are no part of it.
+// collect finds the files of a provider. Names that begin with a dot, and what programs leave behind, are no part of
+// it.
 func collect(o Options, m *manifest.Manifest, text []byte) (files, diag.List) {
 	c := &collection{Options: o, manifest: m, root: m.Dir}
 	if real, err := filepath.EvalSymlinks(m.Dir); err == nil {
@@ -53,11 +54,14 @@ func collect(o Options, m *manifest.Manifest, text []byte) (files, diag.List) {
 		c.out = real
 	}
 	if c.out == c.root {
-		return nil, c.diags.Errorf(nil, badPackage, "The packages are to be written to %s, the folder of the provider itself, and would be part of the next ones. Name another folder, such as -out=%s.", o.Out, filepath.Join(o.Out, "dist"))
+		return nil, c.diags.Errorf(nil, badPackage, "The packages are to be written to %s, the folder of the "+
+			"provider itself, and would be part of the next ones. Name another folder, such as -out=%s.", o.Out,
+			filepath.Join(o.Out, "dist"))
 	}
 	for _, pattern := range o.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, c.diags.Errorf(nil, badPackage, "The pattern %q of names to leave out is none: * stands for any characters but a slash, ? for one of them, [a-z] for one of a range.", pattern)
+			return nil, c.diags.Errorf(nil, badPackage, "The pattern %q of names to leave out is none: * stands for "+
+				"any characters but a slash, ? for one of them, [a-z] for one of a range.", pattern)
 		}
 	}
 	if err := filepath.WalkDir(c.root, c.visit); err != nil {
@@ -101,7 +105,9 @@ func (c *collection) visit(full string, d fs.DirEntry, err error) error {
 	case d.IsDir() && isMade(full):
 		return filepath.SkipDir
 	case d.IsDir() && isThere(filepath.Join(full, "pyvenv.cfg")):
-		c.diags = c.diags.Errorf(nil, badPackage, "%s is a virtual environment of Python, which works on the machine that it was made on. Leave it out with -exclude=%[1]s, and name Python in \"requires\", make it with \"prepare\", or make one executable of the program.", name)
+		c.diags = c.diags.Errorf(nil, badPackage, "%s is a virtual environment of Python, which works on the machine "+
+			"that it was made on. Leave it out with -exclude=%[1]s, and name Python in \"requires\", make it with "+
+			"\"prepare\", or make one executable of the program.", name)
 		return filepath.SkipDir
 	case d.IsDir():
 		return nil
@@ -114,12 +120,14 @@ func (c *collection) visit(full string, d fs.DirEntry, err error) error {
 	var bad *linkError
 	switch {
 	case errors.As(err, &bad):
-		c.diags = c.diags.Errorf(nil, badPackage, "%s is a link %s. Archives of providers have no links. Put the file itself there, or leave it out with -exclude=%s.", name, bad.problem, name)
+		c.diags = c.diags.Errorf(nil, badPackage, "%s is a link %s. Archives of providers have no links. Put the "+
+			"file itself there, or leave it out with -exclude=%s.", name, bad.problem, name)
 		return nil
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		c.diags = c.diags.Errorf(nil, badPackage, "%s is neither a file nor a folder. Remove it, or leave it out with -exclude=%s.", name, name)
+		c.diags = c.diags.Errorf(nil, badPackage,
+			"%s is neither a file nor a folder. Remove it, or leave it out with -exclude=%s.", name, name)
 		return nil
 	}
 	f.size = info.Size()
@@ -127,13 +135,14 @@ func (c *collection) visit(full string, d fs.DirEntry, err error) error {
 		return err
 	}
 	if len(c.files) >= maxFiles {
-		return fmt.Errorf("%s has more than %d files; leave out what the provider does not need with -exclude", c.root, maxFiles)
+		return fmt.Errorf("%s has more than %d files; leave out what the provider does not need with -exclude", c.root,
+			maxFiles)
 	}
 	c.files = append(c.files, f)
 	return nil
 }
 
-// isMade tells whether a folder has what was built earlier.
+// isMade reports whether a folder has what was built earlier.
 func isMade(dir string) bool {
 	return isThere(filepath.Join(dir, filesystemMirror)) && isThere(filepath.Join(dir, networkMirror))
 }
@@ -163,7 +172,8 @@ type linkError struct{ problem string }
 
 func (e *linkError) Error() string { return "a link " + e.problem }
 
-// behind finds the file of a link, which is packed in its place: a link to a file of the package is the same content under two names.
+// behind finds the file of a link, which is packed in its place: a link to a file of the package is the same content
+// under two names.
 func (c *collection) behind(full string) (string, fs.FileInfo, error) {
 	real, err := filepath.EvalSymlinks(full)
 	if err != nil {
@@ -179,8 +189,8 @@ func (c *collection) behind(full string) (string, fs.FileInfo, error) {
 	return real, info, err
 }
 
-// executable tells whether a file gets the permission to be run. File systems and systems without such permissions lose it, so that scripts with
-// an interpreter in their first line, and what the command names, have it in any case.
+// executable reports whether a file gets the permission to be run. File systems and systems without such permissions
+// lose it, so that scripts with an interpreter in their first line, and what the command names, have it in any case.
 func (c *collection) executable(f file, info fs.FileInfo) (bool, error) {
 	start, err := firstLine(f.path)
 	if err != nil {
@@ -188,14 +198,17 @@ func (c *collection) executable(f file, info fs.FileInfo) (bool, error) {
 	}
 	script := bytes.HasPrefix(start, []byte("#!"))
 	if script && bytes.HasSuffix(start, []byte("\r")) {
-		c.diags = c.diags.Warnf(nil, oddPackage, "The lines of %s end as they do on Windows. Elsewhere the system looks for an interpreter whose name ends with a carriage return, and does not find it. Save the file with line ends of Unix.", f.name)
+		c.diags = c.diags.Warnf(nil, oddPackage, "The lines of %s end as they do on Windows. Elsewhere the system "+
+			"looks for an interpreter whose name ends with a carriage return, and does not find it. Save the file "+
+			"with line ends of Unix.", f.name)
 	}
 	return info.Mode()&0o111 != 0 || script || c.isCommand(f.name), nil
 }
 
-// isCommand tells whether a command line of the manifest begins with a file.
+// isCommand reports whether a command line of the manifest begins with a file.
 func (c *collection) isCommand(name string) bool {
-	for _, argv := range slices.AppendSeq(slices.Collect(maps.Values(c.manifest.Command)), maps.Values(c.manifest.Prepare)) {
+	for _, argv := range slices.AppendSeq(slices.Collect(maps.Values(c.manifest.Command)),
+		maps.Values(c.manifest.Prepare)) {
 		if len(argv) > 0 && placeholders(strings.TrimPrefix(argv[0], "./")).MatchString(name) {
 			return true
 		}
@@ -203,7 +216,7 @@ func (c *collection) isCommand(name string) bool {
 	return false
 }
 
-// firstLine gives the first line of a file, without its end, or as much of it as matters.
+// firstLine returns the first line of a file, without its end, or as much of it as matters.
 func firstLine(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -219,13 +232,14 @@ func firstLine(name string) ([]byte, error) {
 	return line, nil
 }
 
-// placeholders gives what matches a word of a command line on any platform.
+// placeholders returns what matches a word of a command line on any platform.
 func placeholders(word string) *regexp.Regexp {
 	quoted := strings.NewReplacer(`\{os\}`, `[a-z0-9]+`, `\{arch\}`, `[a-z0-9]+`).Replace(regexp.QuoteMeta(word))
 	return regexp.MustCompile("^" + quoted + "$")
 }
 
-// on gives the files for a platform: without those that stand where the command has the names of platforms, of other ones.
+// on returns the files for a platform: without those that stand where the command has the names of platforms, of other
+// ones.
 func (list files) on(p packages.Platform, m *manifest.Manifest) []file {
 	var any []*regexp.Regexp // places that depend on the platform
 	ours := map[string]bool{}
@@ -252,7 +266,8 @@ func (list files) on(p packages.Platform, m *manifest.Manifest) []file {
 	})
 }
 
-// placeOf gives the file or folder that a word of a command names by the platform, such as bin/{os}_{arch} of ./bin/{os}_{arch}/tool.
+// placeOf returns the file or folder that a word of a command names by the platform, such as bin/{os}_{arch} of
+// ./bin/{os}_{arch}/tool.
 func placeOf(word string) (string, bool) {
 	rest, inside := strings.CutPrefix(word, "./")
 	end := max(strings.LastIndex(rest, "{os}"), strings.LastIndex(rest, "{arch}"))
@@ -277,18 +292,22 @@ func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags 
 			bad("The name %s %s. Rename it, or leave it out with -exclude=%s.", f.name, problem, f.name)
 		}
 		if other, ok := folded[strings.ToLower(f.name)]; ok && on.OS != "linux" {
-			bad("The names %s and %s differ in upper and lower case only, which is one name on %s.", other, f.name, on.OS)
+			bad("The names %s and %s differ in upper and lower case only, which is one name on %s.", other, f.name,
+				on.OS)
 		}
 		folded[strings.ToLower(f.name)] = f.name
 	}
 	if size > maxBytes {
-		bad("Its files have %d MiB together, more than the %d MiB that an archive may have. Leave out what the provider does not need with -exclude.", size>>20, maxBytes>>20)
+		bad("Its files have %d MiB together, more than the %d MiB that an archive may have. Leave out what the "+
+			"provider does not need with -exclude.", size>>20, maxBytes>>20)
 	} else if size > manyMB<<20 {
-		diags = diags.Warnf(nil, oddPackage, "The files for %s have %d MiB together, which every user has to load. Leave out what the provider does not need with -exclude.", on, size>>20)
+		diags = diags.Warnf(nil, oddPackage, "The files for %s have %d MiB together, which every user has to load. "+
+			"Leave out what the provider does not need with -exclude.", on, size>>20)
 	}
 	argv := m.Command.For(on.OS, on.Arch)
 	if argv == nil {
-		bad(`The manifest has no command for %s. Add one to "command", such as "%s" or "default", or do not pack for that platform.`, on, on.OS)
+		bad(`The manifest has no command for %s. Add one to "command", such as "%s" or "default", or do not pack for `+
+			`that platform.`, on, on.OS)
 	}
 	for _, from := range []struct {
 		member string
@@ -296,7 +315,9 @@ func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags 
 	}{{"command", argv}, {"prepare", m.Prepare.For(on.OS, on.Arch)}, {"prepare_from", m.PrepareFrom}} {
 		for _, word := range from.words {
 			name, inside := strings.CutPrefix(word, "./")
-			if inside && !names[path.Clean(name)] && !slices.ContainsFunc(list, func(f file) bool { return strings.HasPrefix(f.name, path.Clean(name)+"/") }) {
+			if inside && !names[path.Clean(name)] && !slices.ContainsFunc(list, func(f file) bool {
+				return strings.HasPrefix(f.name, path.Clean(name)+"/")
+			}) {
 				bad("For %s, %q names the file %s, which is not among those that are packed.", on, from.member, word)
 			}
 		}
@@ -307,7 +328,7 @@ func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags 
 // reserved are names of devices on Windows, with whatever extension.
 var reserved = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
 
-// badName tells why a name is not possible, as the rest of a sentence.
+// badName returns why a name is not possible, as the rest of a sentence.
 func badName(name string, on packages.Platform) string {
 	base, inFolder := path.Base(name), strings.Contains(name, "/")
 	lower := strings.ToLower(base)

@@ -13,8 +13,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// freeze gives the manifest as it is packed: with the schema in it. A program that tells its schema is asked for it now, so that nobody
-// needs its interpreter to validate a configuration, and no release changes its schema under its users.
+// freeze returns the manifest as it is packed: with the schema in it. A program that tells its schema is asked for it
+// now, so that nobody needs its interpreter to validate a configuration, and no release changes its schema under its
+// users.
 func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []byte, diag.List) {
 	text, err := os.ReadFile(m.File)
 	if err != nil {
@@ -56,7 +57,8 @@ func (t *telling) Call(ctx context.Context, c handler.Call) (*handler.Answer, er
 	return a, err
 }
 
-// withSchema puts the member "schema" of an answer into the text of a manifest, and takes the action out of "implements".
+// withSchema puts the member "schema" of an answer into the text of a manifest, and takes the action out of
+// "implements".
 func withSchema(text, answer []byte) ([]byte, error) {
 	whole, err := strictjson.Parse(text)
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// checkHost finds binaries that are not for the platform that they are given for. Every Go binary tells what it was built for, whichever platform
-// reads it.
+// checkHost finds binaries that are not for the platform that they are given for. Every Go binary tells what it was
+// built for, whichever platform reads it.
 func checkHost(name string, on packages.Platform) diag.List {
 	info, err := os.Stat(name)
 	if err != nil || info.IsDir() {
-		return diag.List{}.Errorf(nil, badPackage, "The host for %s, %s, is no file. Expected the tombolo binary of that platform.", on, name)
+		return diag.List{}.Errorf(nil, badPackage,
+			"The host for %s, %s, is no file. Expected the tombolo binary of that platform.", on, name)
 	}
 	built, err := buildinfo.ReadFile(name)
 	if err != nil {
@@ -35,17 +36,21 @@ func checkHost(name string, on packages.Platform) diag.List {
 	case err == nil && same(name, own) && is == on:
 		// Whatever this process is, it hosts providers.
 	case built.Main.Path != module:
-		return diag.List{}.Errorf(nil, badPackage, "The host for %s, %s, is another program: %s. Expected the tombolo binary of that platform.", on, name, built.Path)
+		return diag.List{}.Errorf(nil, badPackage,
+			"The host for %s, %s, is another program: %s. Expected the tombolo binary of that platform.", on, name,
+			built.Path)
 	case is != on:
 		return diag.List{}.Errorf(nil, badPackage, "The host for %s, %s, was built for %s.", on, name, is)
 	}
 	if needsLibraries(name) {
-		return diag.List{}.Warnf(nil, oddPackage, "The host for %s, %s, was linked with the C library of the system that it was built on, and does not start on systems with another one. Releases of Tombolo, and what is built with CGO_ENABLED=0, start everywhere.", on, name)
+		return diag.List{}.Warnf(nil, oddPackage, "The host for %s, %s, was linked with the C library of the system "+
+			"that it was built on, and does not start on systems with another one. Releases of Tombolo, and what is "+
+			"built with CGO_ENABLED=0, start everywhere.", on, name)
 	}
 	return nil
 }
 
-// needsLibraries tells whether an executable for Linux is not complete in itself.
+// needsLibraries reports whether an executable for Linux is not complete in itself.
 func needsLibraries(name string) bool {
 	f, err := elf.Open(name)
 	if err != nil {

@@ -64,7 +64,8 @@ var packed = sync.OnceValues(func() (string, error) {
 			return "", fmt.Errorf("%s: %w", name, err)
 		}
 		_, diags := pack.Build(context.Background(), pack.Options{
-			Dir: filepath.Join("../../examples", e.name), Source: source, Out: out, Exclude: []string{"use", "docs", "examples"},
+			Dir: filepath.Join("../../examples", e.name), Source: source, Out: out, Exclude: []string{
+				"use", "docs", "examples"},
 			Hosts: map[packages.Platform]string{packages.Current(): exe},
 		})
 		if diags.HasErrors() {
@@ -132,7 +133,8 @@ func newProject(t *testing.T, e example, program string) *project {
 		p.dir = real // names that configurations make of it are such
 	}
 	must(t, os.CopyFS(p.dir, os.DirFS(filepath.Join("../../examples", e.name, "use"))))
-	p.env = programtest.Environ("TF_CLI_CONFIG_FILE="+p.file("rc", ""), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "XDG_CACHE_HOME="+t.TempDir())
+	p.env = programtest.Environ("TF_CLI_CONFIG_FILE="+p.file("rc", ""), "TF_IN_AUTOMATION=1", "TF_INPUT=0",
+		"XDG_CACHE_HOME="+t.TempDir())
 	if e.env != nil {
 		p.env = append(p.env, e.env(t)...)
 	}
@@ -168,8 +170,8 @@ func TestExamplesRunFromTheirFolders(t *testing.T) {
 	}
 }
 
-// Packages are installed from a mirror, with a shared cache, locked, and used in folders that nobody may write to. What the programs leave
-// behind must not change the packages, whose hashes are compared whenever they are used.
+// Packages are installed from a mirror, with a shared cache, locked, and used in folders that nobody may write to. What
+// the programs leave behind must not change the packages, whose hashes are compared whenever they are used.
 func TestExamplesRunAsPackages(t *testing.T) {
 	dist, err := packed()
 	must(t, err)
@@ -180,7 +182,9 @@ func TestExamplesRunAsPackages(t *testing.T) {
 				mirror, err := filepath.Abs(filepath.Join(dist, "filesystem-mirror"))
 				must(t, err)
 				cache := t.TempDir()
-				p.file("rc", fmt.Sprintf("plugin_cache_dir = %q\nprovider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", cache, mirror))
+				p.file("rc",
+					fmt.Sprintf("plugin_cache_dir = %q\nprovider_installation {\n  filesystem_mirror {\n    path = "+
+						"%q\n  }\n}\n", cache, mirror))
 				p.run("init")
 				protect(t, cache)
 				p.life(e)
@@ -189,7 +193,8 @@ func TestExamplesRunAsPackages(t *testing.T) {
 				p.run("providers", "schema", "-json")
 				if program == "tombolo" {
 					typ, _, _ := strings.Cut(e.resource, ".")
-					p.says("{}", "provider", "call", "-input", p.file("request.json", e.request), "-provider", "example/"+sourceName(e), "validate", typ)
+					p.says("{}", "provider", "call", "-input", p.file("request.json", e.request), "-provider",
+						"example/"+sourceName(e), "validate", typ)
 				}
 			})
 		}
@@ -204,14 +209,16 @@ func TestPackagesKeepToPlanPrograms(t *testing.T) {
 	must(t, err)
 	p := newProject(t, examples[0], "tombolo")
 	settings := func(provider string) {
-		p.file("rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\nplan_programs {\n  providers = [%q]\n}\n", mirror, provider))
+		p.file("rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n"+
+			"plan_programs {\n  providers = [%q]\n}\n", mirror, provider))
 	}
 	settings("example/other")
 	p.run("init")
 	cmd := exec.Command(p.program, "plan", "-no-color")
 	cmd.Dir, cmd.Env = p.dir, p.env
 	out, err := cmd.CombinedOutput()
-	if text := strings.Join(strings.Fields(string(out)), " "); err == nil || !strings.Contains(text, "does not allow the provider example/notes to run its program") {
+	if text := strings.Join(strings.Fields(string(out)), " "); err == nil ||
+		!strings.Contains(text, "does not allow the provider example/notes to run its program") {
 		t.Errorf("got %v\n%s", err, out)
 	}
 	settings("example/notes")

@@ -16,13 +16,15 @@ import (
 
 // mirrors puts the release into the two mirrors, which keep what they have of earlier ones.
 func (b *build) mirrors(ctx context.Context) error {
-	b.result.FilesystemMirror, b.result.NetworkMirror = filepath.Join(b.Out, filesystemMirror), filepath.Join(b.Out, networkMirror)
+	b.result.FilesystemMirror, b.result.NetworkMirror = filepath.Join(b.Out, filesystemMirror),
+		filepath.Join(b.Out, networkMirror)
 	for _, root := range []string{b.result.FilesystemMirror, b.result.NetworkMirror} {
 		if err := os.MkdirAll(packages.ProviderPath(root, b.Source), 0o755); err != nil {
 			return err
 		}
 		for _, a := range b.result.Archives {
-			to := packages.ArchivePath(root, packages.Wish{Provider: b.Source, Version: b.version, Platform: a.Platform})
+			to := packages.ArchivePath(root, packages.Wish{Provider: b.Source, Version: b.version,
+				Platform: a.Platform})
 			if err := share(a.Path, to); err != nil {
 				return err
 			}
@@ -31,7 +33,8 @@ func (b *build) mirrors(ctx context.Context) error {
 	return b.index(ctx)
 }
 
-// index writes the documents of the network mirror: of all that it has, since an earlier run may have packed for other platforms.
+// index writes the documents of the network mirror: of all that it has, since an earlier run may have packed for other
+// platforms.
 func (b *build) index(ctx context.Context) error {
 	found, err := packages.Search(b.result.NetworkMirror, b.Source)
 	if err != nil {
@@ -65,7 +68,8 @@ func (b *build) index(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := putText(filepath.Join(packages.ProviderPath(b.result.NetworkMirror, b.Source), name), append(text, '\n')); err != nil {
+		if err := putText(filepath.Join(packages.ProviderPath(b.result.NetworkMirror, b.Source), name),
+			append(text, '\n')); err != nil {
 			return err
 		}
 	}

@@ -1,15 +1,15 @@
-// Package pack makes what users of other engines install of a provider that is a program: archives for each platform, the checksums and
-// manifest that registries ask for, and ready mirrors.
+// Package pack makes what users of other engines install of a provider that is a program: archives for each platform,
+// the checksums and manifest that registries ask for, and ready mirrors.
 //
 //	result, diags := pack.Build(ctx, pack.Options{Dir: "./notes", Source: source, Out: "dist", Hosts: map[packages.Platform]string{packages.Current(): tombolo}})
 //
-// An archive holds the files of the provider and, under the name that hosts look for, the generic host: a copy of the tombolo binary for that
-// platform; see package generic. Nothing is compiled, and scripts are the same in all archives, so that one machine packs for all platforms.
-// The same input gives the same bytes.
+// An archive holds the files of the provider and, under the name that hosts look for, the generic host: a copy of the
+// tombolo binary for that platform; see package generic. Nothing is compiled, and scripts are the same in all archives,
+// so that one machine packs for all platforms. The same input gives the same bytes.
 //
-// What hosts stumble over is refused or put right while packing (files.go): links, which archives of providers cannot have; entries for
-// folders, which make the hash of an archive differ from that of its content; names that other systems do not take; files that would be taken
-// for the plugin; permissions.
+// What hosts stumble over is refused or put right while packing (files.go): links, which archives of providers cannot
+// have; entries for folders, which make the hash of an archive differ from that of its content; names that other
+// systems do not take; files that would be taken for the plugin; permissions.
 package pack
 
 import (
@@ -92,7 +92,9 @@ func Build(ctx context.Context, o Options) (*Result, diag.List) {
 	if diags = diags.Extend(more); more.HasErrors() {
 		return nil, diags
 	}
-	hosts := slices.SortedFunc(maps.Keys(o.Hosts), func(a, b packages.Platform) int { return strings.Compare(a.String(), b.String()) })
+	hosts := slices.SortedFunc(maps.Keys(o.Hosts), func(a, b packages.Platform) int {
+		return strings.Compare(a.String(), b.String())
+	})
 	for _, on := range hosts {
 		diags = diags.Extend(checkHost(o.Hosts[on], on))
 	}
@@ -118,10 +120,13 @@ func Build(ctx context.Context, o Options) (*Result, diag.List) {
 // checkNames finds names that would lead nowhere.
 func checkNames(m *manifest.Manifest, source addr.Provider) (diags diag.List) {
 	if m.Version == "" {
-		diags = diags.Errorf(nil, badPackage, `Its manifest %s has no "version", which every release has, such as "version": "0.1.0".`, m.File)
+		diags = diags.Errorf(nil, badPackage,
+			`Its manifest %s has no "version", which every release has, such as "version": "0.1.0".`, m.File)
 	}
 	if source.Type != m.Name {
-		diags = diags.Warnf(nil, oddPackage, "The source %s ends with %q, but the types of the provider begin with %q. Configurations then have to name the provider in every resource.", source.ForDisplay(), source.Type, m.Name)
+		diags = diags.Warnf(nil, oddPackage, "The source %s ends with %q, but the types of the provider begin with "+
+			"%q. Configurations then have to name the provider in every resource.", source.ForDisplay(), source.Type,
+			m.Name)
 	}
 	return diags
 }
@@ -146,7 +151,8 @@ func (b *build) base() string {
 	return fmt.Sprintf("%s%s_%s", generic.Prefix, b.Source.Type, b.version)
 }
 
-// program is the name of the plugin in an archive. Hosts take the first file, in the order of bytes, that begins with the prefix and the name.
+// program is the name of the plugin in an archive. Hosts take the first file, in the order of bytes, that begins with
+// the prefix and the name.
 func (b *build) program(on packages.Platform) string {
 	name := fmt.Sprintf("%s%s_v%s", generic.Prefix, b.Source.Type, b.version)
 	if on.OS == "windows" {
@@ -191,7 +197,8 @@ func (b *build) write(ctx context.Context) error {
 			return err
 		}
 	}
-	names := slices.Concat(slices.Collect(maps.Keys(files)), slices.DeleteFunc(slices.Collect(maps.Keys(sums)), func(n string) bool { return files[n] != nil }))
+	names := slices.Concat(slices.Collect(maps.Keys(files)), slices.DeleteFunc(slices.Collect(maps.Keys(sums)),
+		func(n string) bool { return files[n] != nil }))
 	slices.Sort(names)
 	for _, name := range names {
 		b.result.Files = append(b.result.Files, filepath.Join(b.Out, name))
@@ -199,7 +206,8 @@ func (b *build) write(ctx context.Context) error {
 	return b.mirrors(ctx)
 }
 
-// registryManifest is the document by which registries know the versions of the plugin protocol. It names those that the schema can be told in.
+// registryManifest is the document by which registries know the versions of the plugin protocol. It names those that
+// the schema can be told in.
 func (b *build) registryManifest() ([]byte, error) {
 	var protocols []string
 	for _, v := range wire.Versions() {
@@ -207,6 +215,7 @@ func (b *build) registryManifest() ([]byte, error) {
 			protocols = append(protocols, fmt.Sprintf("%d.0", v))
 		}
 	}
-	text, err := json.MarshalIndent(map[string]any{"version": 1, "metadata": map[string]any{"protocol_versions": protocols}}, "", "  ")
+	text, err := json.MarshalIndent(map[string]any{"version": 1, "metadata": map[string]any{
+		"protocol_versions": protocols}}, "", "  ")
 	return append(text, '\n'), err
 }

@@ -69,7 +69,8 @@ type folder struct {
 	dir string
 }
 
-const simple = `{"protocol": 1, "name": "demo", "version": "1.2.3", "command": ["sh", "./demo.sh"], "schema": {"resource_schemas": {"demo_thing": {"attributes": {"a": {"type": "string", "optional": true}}}}}}`
+const simple = `{"protocol": 1, "name": "demo", "version": "1.2.3", "command": ["sh", "./demo.sh"], "schema": ` +
+	`{"resource_schemas": {"demo_thing": {"attributes": {"a": {"type": "string", "optional": true}}}}}}`
 
 func newFolder(t *testing.T, manifest string) *folder {
 	f := &folder{t, t.TempDir()}
@@ -86,7 +87,7 @@ func (f *folder) write(name, text string, mode os.FileMode) {
 	must(f.t, os.Chmod(path, mode))
 }
 
-// host gives a small host for this platform.
+// host returns a small host for this platform.
 func host(t *testing.T) map[packages.Platform]string {
 	t.Helper()
 	return map[packages.Platform]string{packages.Current(): crossBuilt(t, packages.Current())}
@@ -134,14 +135,16 @@ func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
 	for _, e := range z.File {
 		got = append(got, fmt.Sprint(e.Mode(), " ", e.Name))
 	}
-	want := []string{"-rwxr-xr-x demo.sh", "-rw-r--r-- lib/data.txt", "-rw-r--r-- lib/same.txt", "-rwxr-xr-x lib/tool", "-rwxr-xr-x terraform-provider-demo_v1.2.3", "-rw-r--r-- tombolo-provider.json"}
+	want := []string{"-rwxr-xr-x demo.sh", "-rw-r--r-- lib/data.txt", "-rw-r--r-- lib/same.txt", "-rwxr-xr-x lib/tool",
+		"-rwxr-xr-x terraform-provider-demo_v1.2.3", "-rw-r--r-- tombolo-provider.json"}
 	if packages.Current().OS == "windows" {
 		want[4] += ".exe"
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if name, want := filepath.Base(r.Archives[0].Path), "terraform-provider-demo_1.2.3_"+packages.Current().String()+".zip"; name != want {
+	if name, want := filepath.Base(r.Archives[0].Path), "terraform-provider-demo_1.2.3_"+packages.Current().String()+
+		".zip"; name != want {
 		t.Errorf("got %s, want %s", name, want)
 	}
 
@@ -211,14 +214,16 @@ func read(t *testing.T, name string, into any) {
 }
 
 func TestRegistriesGetWhatTheyAskFor(t *testing.T) {
-	nested := strings.Replace(simple, `"type": "string"`, `"nested_type": {"nesting_mode": "single", "attributes": {"b": {"type": "string", "optional": true}}}`, 1)
+	nested := strings.Replace(simple, `"type": "string"`,
+		`"nested_type": {"nesting_mode": "single", "attributes": {"b": {"type": "string", "optional": true}}}`, 1)
 	for name, c := range map[string]struct {
 		manifest  string
 		protocols []string
 	}{"any": {simple, []string{"5.0", "6.0"}}, "nested attributes": {nested, []string{"6.0"}}} {
 		t.Run(name, func(t *testing.T) {
 			f := newFolder(t, c.manifest)
-			key, err := openpgp.NewEntity("Test", "", "test@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
+			key, err := openpgp.NewEntity("Test", "", "test@example.com", &packet.Config{
+				Algorithm: packet.PubKeyAlgoEdDSA})
 			must(t, err)
 			var private bytes.Buffer
 			must(t, key.SerializePrivate(&private, nil))
@@ -233,14 +238,16 @@ func TestRegistriesGetWhatTheyAskFor(t *testing.T) {
 			for _, name := range []string{r.Archives[0].Path, base + "_manifest.json"} {
 				text, err := os.ReadFile(name)
 				must(t, err)
-				if line := fmt.Sprintf("%x  %s\n", sha256.Sum256(text), filepath.Base(name)); !strings.Contains(string(sums), line) {
+				if line := fmt.Sprintf("%x  %s\n", sha256.Sum256(text), filepath.Base(name)); !strings.Contains(
+					string(sums), line) {
 					t.Errorf("the checksums have no %q:\n%s", line, sums)
 				}
 			}
 			signature, err := os.Open(base + "_SHA256SUMS.sig")
 			must(t, err)
 			defer signature.Close()
-			if _, err := openpgp.CheckDetachedSignature(openpgp.EntityList{key}, bytes.NewReader(sums), signature, nil); err != nil {
+			if _, err := openpgp.CheckDetachedSignature(openpgp.EntityList{key}, bytes.NewReader(sums), signature,
+				nil); err != nil {
 				t.Errorf("the signature is not good: %s", err)
 			}
 			var about struct {
@@ -272,13 +279,17 @@ func TestWhatCannotBePackedIsNamed(t *testing.T) {
 		change func(*folder)
 		want   []string
 	}{
-		"no version":          {file("tombolo-provider.json", strings.Replace(simple, `"version": "1.2.3", `, "", 1)), []string{`has no "version"`}},
-		"bad manifest":        {file("tombolo-provider.json", strings.Replace(simple, "command", "comand", 1)), []string{`Did you mean "command"`}},
-		"link outside":        {link("/etc/hosts", "hosts"), []string{"hosts is a link to /etc/hosts", "outside"}},
-		"link to a folder":    {link(".", "here"), []string{"here is a link to a folder", "-exclude=here"}},
-		"link to nothing":     {link("nothing", "gone"), []string{"gone is a link that leads nowhere"}},
-		"taken for a plugin":  {file("terraform-provider-demo.json", "{}"), []string{"terraform-provider-demo.json begins as that of a plugin does"}},
-		"missing file":        {file("tombolo-provider.json", strings.Replace(simple, "./demo.sh", "./other.sh", 1)), []string{"names the file ./other.sh", "not among"}},
+		"no version": {file("tombolo-provider.json", strings.Replace(simple, `"version": "1.2.3", `, "", 1)),
+			[]string{`has no "version"`}},
+		"bad manifest": {file("tombolo-provider.json", strings.Replace(simple, "command", "comand", 1)),
+			[]string{`Did you mean "command"`}},
+		"link outside":     {link("/etc/hosts", "hosts"), []string{"hosts is a link to /etc/hosts", "outside"}},
+		"link to a folder": {link(".", "here"), []string{"here is a link to a folder", "-exclude=here"}},
+		"link to nothing":  {link("nothing", "gone"), []string{"gone is a link that leads nowhere"}},
+		"taken for a plugin": {file("terraform-provider-demo.json", "{}"), []string{
+			"terraform-provider-demo.json begins as that of a plugin does"}},
+		"missing file": {file("tombolo-provider.json", strings.Replace(simple, "./demo.sh", "./other.sh", 1)),
+			[]string{"names the file ./other.sh", "not among"}},
 		"virtual environment": {file("env/pyvenv.cfg", ""), []string{"env is a virtual environment", "-exclude=env"}},
 		"backslash":           {file(`a\b`, ""), []string{"backslash"}},
 	} {
@@ -315,7 +326,8 @@ func wantProblems(t *testing.T, diags diag.List, want ...string) {
 
 func TestHostsForOtherPlatforms(t *testing.T) {
 	windows, mac := packages.Platform{OS: "windows", Arch: "amd64"}, packages.Platform{OS: "darwin", Arch: "arm64"}
-	f := newFolder(t, strings.Replace(simple, `["sh", "./demo.sh"]`, `{"default": ["sh", "./demo.sh"], "windows": ["./bin/{os}_{arch}/demo.exe"]}`, 1))
+	f := newFolder(t, strings.Replace(simple, `["sh", "./demo.sh"]`,
+		`{"default": ["sh", "./demo.sh"], "windows": ["./bin/{os}_{arch}/demo.exe"]}`, 1))
 	f.write("bin/windows_amd64/demo.exe", "MZ", 0o644)
 	f.write("bin/windows_amd64/demo.dll", "MZ", 0o644)
 	f.write("bin/windows_arm64/demo.exe", "MZ", 0o644)
@@ -348,7 +360,8 @@ func TestHostsForOtherPlatforms(t *testing.T) {
 		}
 		o.Hosts[windows] = crossBuilt(t, windows)
 		_, diags = f.build(o)
-		wantProblems(t, diags, "aux.txt is that of a device", "what? has a character", "differ in upper and lower case only")
+		wantProblems(t, diags, "aux.txt is that of a device", "what? has a character",
+			"differ in upper and lower case only")
 	})
 	t.Run("files of one platform", func(t *testing.T) {
 		o := f.options(t.TempDir())
@@ -367,7 +380,8 @@ func TestHostsForOtherPlatforms(t *testing.T) {
 		}
 		want := [][]string{
 			{"demo.sh", "terraform-provider-demo_v1.2.3", "tombolo-provider.json"},
-			{"bin/windows_amd64/demo.dll", "bin/windows_amd64/demo.exe", "demo.sh", "terraform-provider-demo_v1.2.3.exe", "tombolo-provider.json"},
+			{"bin/windows_amd64/demo.dll", "bin/windows_amd64/demo.exe", "demo.sh",
+				"terraform-provider-demo_v1.2.3.exe", "tombolo-provider.json"},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -377,7 +391,7 @@ func TestHostsForOtherPlatforms(t *testing.T) {
 
 var built = map[packages.Platform]string{} // tests do not run in parallel
 
-// crossBuilt gives a small program of this module's name for a platform.
+// crossBuilt returns a small program of this module's name for a platform.
 func crossBuilt(t *testing.T, on packages.Platform) string {
 	t.Helper()
 	if built[on] != "" {
@@ -385,7 +399,8 @@ func crossBuilt(t *testing.T, on packages.Platform) string {
 	}
 	dir, err := os.MkdirTemp(workspace, "host")
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module github.com/tombolo-iac/tombolo\n\ngo 1.24\n"), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module github.com/tombolo-iac/tombolo\n\ngo 1.24\n"),
+		0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nfunc main() {}\n"), 0o644))
 	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", "host", ".")
 	cmd.Dir = dir
@@ -401,8 +416,10 @@ func TestASchemaThatIsToldIsFrozen(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the program needs sh")
 	}
-	f := newFolder(t, `{"protocol": 1, "name": "demo", "version": "1.2.3", "command": ["sh", "./demo.sh"], "implements": ["configure", "schema"]}`)
-	f.write("demo.sh", `echo '{"schema": {"data_source_schemas": {"demo_x": {"attributes": {"a": {"type": "string", "computed": true, "description": "é"}}}}}}'`, 0o644)
+	f := newFolder(t, `{"protocol": 1, "name": "demo", "version": "1.2.3", "command": ["sh", "./demo.sh"], `+
+		`"implements": ["configure", "schema"]}`)
+	f.write("demo.sh", `echo '{"schema": {"data_source_schemas": {"demo_x": {"attributes": {"a": {"type": "string", `+
+		`"computed": true, "description": "é"}}}}}}'`, 0o644)
 	r := f.mustBuild(f.options(filepath.Join(f.dir, "dist")))
 	z, err := zip.OpenReader(r.Archives[0].Path)
 	must(t, err)
@@ -414,7 +431,8 @@ func TestASchemaThatIsToldIsFrozen(t *testing.T) {
 		Schema     map[string]map[string]any
 	}
 	must(t, json.NewDecoder(in).Decode(&frozen))
-	if frozen.Schema["data_source_schemas"]["demo_x"] == nil || !slices.Equal(frozen.Implements, []string{"configure"}) {
+	if frozen.Schema["data_source_schemas"]["demo_x"] == nil || !slices.Equal(frozen.Implements, []string{
+		"configure"}) {
 		t.Errorf("got %+v", frozen)
 	}
 	own, err := os.ReadFile(filepath.Join(f.dir, "tombolo-provider.json"))

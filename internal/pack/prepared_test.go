@@ -50,7 +50,8 @@ func bare(t *testing.T, program string, env ...string) *project {
 	} else if _, err := exec.LookPath(program); err != nil {
 		t.Skipf("%s is not installed", program)
 	}
-	p.env = programtest.Environ(append([]string{"TF_CLI_CONFIG_FILE=" + p.file("rc", ""), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "XDG_CACHE_HOME=" + t.TempDir()}, env...)...)
+	p.env = programtest.Environ(append([]string{"TF_CLI_CONFIG_FILE=" + p.file("rc", ""), "TF_IN_AUTOMATION=1",
+		"TF_INPUT=0", "XDG_CACHE_HOME=" + t.TempDir()}, env...)...)
 	return p
 }
 
@@ -74,7 +75,8 @@ func TestPackagesAreReadyWhenTheyAreNeeded(t *testing.T) {
 	source, err := addr.ParseProvider("example/demo")
 	must(t, err)
 	dist := t.TempDir()
-	_, diags := pack.Build(t.Context(), pack.Options{Dir: f.dir, Source: source, Out: dist, Hosts: map[packages.Platform]string{packages.Current(): exe}})
+	_, diags := pack.Build(t.Context(), pack.Options{Dir: f.dir, Source: source, Out: dist,
+		Hosts: map[packages.Platform]string{packages.Current(): exe}})
 	must(t, diags.Err())
 	for _, program := range []string{"terraform", "tombolo"} {
 		t.Run(program, func(t *testing.T) {
@@ -87,7 +89,8 @@ func TestPackagesAreReadyWhenTheyAreNeeded(t *testing.T) {
 				}
 			}
 			p := bare(t, program, "DEMO_LOG="+log)
-			p.file("rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", filepath.Join(dist, "filesystem-mirror")))
+			p.file("rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n",
+				filepath.Join(dist, "filesystem-mirror")))
 			p.file("main.tf", readDemo)
 			if program == "tombolo" {
 				p.fails("the index cannot be reached", "init", "-no-color")

@@ -36,7 +36,7 @@ var (
 	databaseMu sync.Mutex
 )
 
-// Database gives the address of a new, empty database.
+// Database returns the address of a new, empty database.
 func Database(t *testing.T) string {
 	t.Helper()
 	serverOnce.Do(func() { theServer, noServer = startServer() })
@@ -66,7 +66,7 @@ func Execute(dsn, sql string, args ...any) error {
 	return err
 }
 
-// Single gives the only value of the only row of a query, as text.
+// Single returns the only value of the only row of a query, as text.
 func Single(dsn, sql string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -97,7 +97,8 @@ func Programs() string {
 	return ""
 }
 
-// startServer makes a database cluster and starts a server, as another user when this one is root, whom the server refuses.
+// startServer makes a database cluster and starts a server, as another user when this one is root, whom the server
+// refuses.
 func startServer() (*server, string) {
 	bin := Programs()
 	if bin == "" {
@@ -125,10 +126,12 @@ func startServer() (*server, string) {
 		return cmd
 	}
 	data := filepath.Join(dir, "data")
-	if out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "tester", "-A", "trust", "-N", "-E", "UTF8").CombinedOutput(); err != nil {
+	if out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "tester", "-A", "trust", "-N", "-E",
+		"UTF8").CombinedOutput(); err != nil {
 		return nil, fmt.Sprintf("initdb: %s\n%s", err, out)
 	}
-	// The shell ends the server, and removes everything, when the other end of its standard input is gone: also when this process was killed.
+	// The shell ends the server, and removes everything, when the other end of its standard input is gone: also when
+	// this process was killed.
 	const script = `"$1" -D "$2" -k "$3" -c listen_addresses= -c fsync=off -c max_connections=200 >"$3/log" 2>&1 &
 pid=$!; cat >/dev/null; kill -INT $pid; wait $pid; rm -rf "$3"`
 	s := &server{dir: dir, log: filepath.Join(dir, "log")}

@@ -15,24 +15,31 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// broad has objects of a hundred attributes and blocks, as those of large clouds are: most of them are found out and not configured.
+// broad has objects of a hundred attributes and blocks, as those of large clouds are: most of them are found out and
+// not configured.
 type broad struct{ provider.Base }
 
 var broadType = &provider.ResourceType{Block: broadBlock()}
 
 func broadBlock() *provider.Block {
-	b := &provider.Block{Attributes: map[string]*provider.Attribute{"any": {Type: cty.DynamicPseudoType, Optional: true}}, Blocks: map[string]*provider.NestedBlock{}}
-	rule := cty.Object(map[string]cty.Type{"from": cty.Number, "to": cty.Number, "protocol": cty.String, "cidr": cty.List(cty.String)})
+	b := &provider.Block{Attributes: map[string]*provider.Attribute{
+		"any": {Type: cty.DynamicPseudoType, Optional: true}}, Blocks: map[string]*provider.NestedBlock{}}
+	rule := cty.Object(map[string]cty.Type{"from": cty.Number, "to": cty.Number, "protocol": cty.String,
+		"cidr": cty.List(cty.String)})
 	for i, ty := range []cty.Type{
-		cty.String, cty.String, cty.String, cty.String, cty.String, cty.Number, cty.Bool, cty.List(cty.String), cty.Map(cty.String), cty.Set(cty.String), cty.List(rule), cty.Set(rule),
+		cty.String, cty.String, cty.String, cty.String, cty.String, cty.Number, cty.Bool, cty.List(cty.String),
+		cty.Map(cty.String), cty.Set(cty.String), cty.List(rule), cty.Set(rule),
 	} {
 		for j := range 8 {
-			b.Attributes[fmt.Sprintf("attribute_%02d_%d", i, j)] = &provider.Attribute{Type: ty, Optional: true, Computed: true}
+			b.Attributes[fmt.Sprintf("attribute_%02d_%d", i, j)] = &provider.Attribute{Type: ty, Optional: true,
+				Computed: true}
 		}
 	}
 	for i := range 3 {
-		b.Blocks[fmt.Sprintf("block_%d", i)] = &provider.NestedBlock{Nesting: provider.NestingList, Block: provider.Block{Attributes: map[string]*provider.Attribute{
-			"name": {Type: cty.String, Optional: true}, "size": {Type: cty.Number, Optional: true}, "on": {Type: cty.Bool, Optional: true}}}}
+		b.Blocks[fmt.Sprintf("block_%d", i)] = &provider.NestedBlock{Nesting: provider.NestingList,
+			Block: provider.Block{Attributes: map[string]*provider.Attribute{
+				"name": {Type: cty.String, Optional: true}, "size": {Type: cty.Number, Optional: true}, "on": {
+					Type: cty.Bool, Optional: true}}}}
 	}
 	return b
 }
@@ -41,7 +48,8 @@ func broadBlock() *provider.Block {
 func broadObject(n int) cty.Value {
 	text := func(s string) cty.Value { return cty.StringVal(fmt.Sprintf("%s-%d", s, n)) }
 	rule := func(i int64) cty.Value {
-		return cty.ObjectVal(map[string]cty.Value{"from": cty.NumberIntVal(1000 * i), "to": cty.NumberIntVal(1000*i + 99), "protocol": cty.StringVal("tcp"),
+		return cty.ObjectVal(map[string]cty.Value{"from": cty.NumberIntVal(1000 * i),
+			"to": cty.NumberIntVal(1000*i + 99), "protocol": cty.StringVal("tcp"),
 			"cidr": cty.ListVal([]cty.Value{cty.StringVal("10.0.0.0/8"), cty.StringVal("192.168.0.0/16")})})
 	}
 	rules := []cty.Value{rule(1), rule(2), rule(3)}
@@ -58,7 +66,8 @@ func broadObject(n int) cty.Value {
 		case a.Type == cty.Bool:
 			vals[name] = cty.True
 		case a.Type.IsMapType():
-			vals[name] = cty.MapVal(map[string]cty.Value{"Name": text("name"), "Environment": cty.StringVal("test"), "Owner": cty.StringVal("someone")})
+			vals[name] = cty.MapVal(map[string]cty.Value{"Name": text("name"), "Environment": cty.StringVal("test"),
+				"Owner": cty.StringVal("someone")})
 		case a.Type.IsListType() && a.Type.ElementType() == cty.String:
 			vals[name] = cty.ListVal(texts)
 		case a.Type.IsSetType() && a.Type.ElementType() == cty.String:
@@ -70,13 +79,16 @@ func broadObject(n int) cty.Value {
 		}
 	}
 	for name := range broadType.Block.Blocks {
-		vals[name] = cty.ListVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(name), "size": cty.NumberIntVal(10), "on": cty.True})})
+		vals[name] = cty.ListVal([]cty.Value{
+			cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(name), "size": cty.NumberIntVal(10),
+				"on": cty.True})})
 	}
 	return cty.ObjectVal(vals)
 }
 
 func (broad) Schema(context.Context) (*provider.Schema, diag.List) {
-	return &provider.Schema{Provider: &provider.Block{}, Resources: map[string]*provider.ResourceType{"broad_thing": broadType}}, nil
+	return &provider.Schema{Provider: &provider.Block{}, Resources: map[string]*provider.ResourceType{
+		"broad_thing": broadType}}, nil
 }
 
 func (broad) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
@@ -91,8 +103,8 @@ func (broad) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResp
 	return provider.PlanResponse{Planned: req.Proposed}
 }
 
-// BenchmarkPlanOfBroadObjects plans 2 000 objects of a hundred attributes to which nothing is to be done. The state is as it comes from
-// a file.
+// BenchmarkPlanOfBroadObjects plans 2 000 objects of a hundred attributes to which nothing is to be done. The state is
+// as it comes from a file.
 func BenchmarkPlanOfBroadObjects(b *testing.B) {
 	const count = 2000
 	var builder = (*state.State)(nil).Builder()
@@ -102,7 +114,8 @@ func BenchmarkPlanOfBroadObjects(b *testing.B) {
 			b.Fatal(err)
 		}
 		a := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "broad_thing", Name: "a"}}
-		builder.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: a.Instance(addr.IntKey(i))}, Provider: addr.AbsProviderConfig{Provider: addr.DefaultProvider("broad")}, Object: object}})
+		builder.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: a.Instance(addr.IntKey(i))},
+			Provider: addr.AbsProviderConfig{Provider: addr.DefaultProvider("broad")}, Object: object}})
 	}
 	var file strings.Builder
 	if err := builder.State().Encode(&file); err != nil {

@@ -36,7 +36,9 @@ locals { list = [1] }
 	for kind, block := range kinds {
 		for message, want := range messages {
 			b := &bench{t: t}
-			_, diags := b.plan(root(src + fmt.Sprintf(block, "\n condition = length(local.list) == 1\n error_message = "+message+"\n")))
+			_, diags := b.plan(
+				root(src + fmt.Sprintf(block, "\n condition = length(local.list) == 1\n error_message = "+message+
+					"\n")))
 			if len(diags) != 1 || diags[0].Severity != want.Severity || diags[0].Summary != want.Summary {
 				t.Errorf("%s with the message %s: %v, want %q", kind, message, diags, want.Summary)
 			}
@@ -44,14 +46,16 @@ locals { list = [1] }
 	}
 }
 
-// A precondition may guard what the block says: an index that is too large is not what the user has to read then. What is wrong for all
-// instances is told once.
+// A precondition may guard what the block says: an index that is too large is not what the user has to read then. What
+// is wrong for all instances is told once.
 func TestPreconditionsGuardWhatInstancesShare(t *testing.T) {
-	const src = "locals { list = [1] }\nresource \"terraform_data\" \"r\" {\n count = 3\n input = local.list[7]\n lifecycle {\n precondition {\n condition = %s\n error_message = \"m\"\n }\n }\n}"
+	const src = "locals { list = [1] }\nresource \"terraform_data\" \"r\" {\n count = 3\n input = local.list[7]\n " +
+		"lifecycle {\n precondition {\n condition = %s\n error_message = \"m\"\n }\n }\n}"
 	for condition, want := range map[string][]string{
-		"length(local.list) == 2": {"Resource precondition failed", "Resource precondition failed", "Resource precondition failed"},
-		"count.index != 1":        {"Invalid index", "Resource precondition failed"},
-		"count.index < 9":         {"Invalid index"},
+		"length(local.list) == 2": {"Resource precondition failed", "Resource precondition failed",
+			"Resource precondition failed"},
+		"count.index != 1": {"Invalid index", "Resource precondition failed"},
+		"count.index < 9":  {"Invalid index"},
 	} {
 		b := &bench{t: t}
 		_, diags := b.plan(root(fmt.Sprintf(src, condition)))
@@ -68,14 +72,18 @@ func TestPreconditionsGuardWhatInstancesShare(t *testing.T) {
 // A failing assertion of a check is a warning; one that cannot be evaluated is an error.
 func TestChecksThatCannotBeEvaluatedAreErrors(t *testing.T) {
 	b := &bench{t: t}
-	b.wantError(root("locals { list = [1] }\ncheck \"c\" {\n assert {\n condition = local.list[7] == 1\n error_message = \"m\"\n }\n}"), "Invalid index")
+	b.wantError(root("locals { list = [1] }\ncheck \"c\" {\n assert {\n condition = local.list[7] == 1\n "+
+		"error_message = \"m\"\n }\n}"), "Invalid index")
 }
 
 // What could not be shown is not recorded as a message of the check.
 func TestHiddenErrorMessagesAreNotRecorded(t *testing.T) {
 	b := &bench{t: t}
-	p, diags := b.plan(root("variable \"s\" {\n sensitive = true\n default = \"hush\"\n}\ncheck \"c\" {\n assert {\n condition = var.s == \"x\"\n error_message = var.s\n }\n}"))
-	if diags.HasErrors() || !slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool { return d.Summary == "Check block assertion failed" }) {
+	p, diags := b.plan(root("variable \"s\" {\n sensitive = true\n default = \"hush\"\n}\ncheck \"c\" {\n assert {\n " +
+		"condition = var.s == \"x\"\n error_message = var.s\n }\n}"))
+	if diags.HasErrors() || !slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool {
+		return d.Summary == "Check block assertion failed"
+	}) {
 		t.Errorf("a failing check gave %v", diags)
 	}
 	for _, r := range p.Checks {

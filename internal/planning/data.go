@@ -17,8 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// planData reads a data source now, or plans to read it during apply: when its configuration is not known yet, or when a managed
-// resource that it depends on still has to change.
+// planData reads a data source now, or plans to read it during apply: when its configuration is not known yet, or when
+// a managed resource that it depends on still has to change.
 func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	prov, err := p.providerOf(inst, b.Slot.ProviderConfig)
@@ -40,7 +40,8 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 		reason = plan.ReadBecauseDependencyPending
 	}
 	if reason != plan.NoReason && p.opts.Mode == plan.Destroy {
-		return value.MarkAt(value.PlannedForData(b.Slot.Type.Block, config), value.Sensitive, marks.Sensitive), nil // it needs what is not there any more
+		// it needs what is not there any more
+		return value.MarkAt(value.PlannedForData(b.Slot.Type.Block, config), value.Sensitive, marks.Sensitive), nil
 	}
 	if reason != plan.NoReason {
 		planned, err := p.deferData(b, inst, config, marks, reason)
@@ -61,7 +62,8 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 }
 
 // deferData plans the read for apply.
-func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config cty.Value, marks value.MarkedPaths, reason plan.Reason) (cty.Value, error) {
+func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config cty.Value, marks value.MarkedPaths,
+	reason plan.Reason) (cty.Value, error) {
 	block := b.Slot.Type.Block
 	planned := value.PlannedForData(block, config)
 	if p.prior.Object(addr.Object{Instance: inst}) != nil {
@@ -76,7 +78,8 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, config
 }
 
 // readData reads the data source and notes its object for the state.
-func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov provider.Provider, config, meta cty.Value, marks value.MarkedPaths) (cty.Value, error) {
+func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov provider.Provider, config, meta cty.Value,
+	marks value.MarkedPaths) (cty.Value, error) {
 	block := b.Slot.Type.Block
 	o := addr.Object{Instance: inst}
 	inConfig := func(diags diag.List) diag.List { return b.Locate(diags, inst.Key) }
@@ -84,9 +87,11 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 	p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
 	var resp provider.ReadDataResponse
 	p.call(func() {
-		resp = prov.ReadData(event.InObject(p.calls, o), provider.ReadDataRequest{Type: inst.Resource.Type, Config: config, Meta: meta, Client: client})
+		resp = prov.ReadData(event.InObject(p.calls, o), provider.ReadDataRequest{Type: inst.Resource.Type,
+			Config: config, Meta: meta, Client: client})
 	})
-	done := event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started), Planning: true, Failed: resp.Diagnostics.HasErrors()}
+	done := event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started), Planning: true,
+		Failed: resp.Diagnostics.HasErrors()}
 	if !done.Failed && resp.State != cty.NilVal {
 		done.ID = p.identify(block, resp.State, marks.Sensitive)
 	}
@@ -94,7 +99,8 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 	diags := inConfig(resp.Diagnostics.Extend(value.Undeferred(o, b.Slot.ProviderConfig, resp.Deferred)))
 	if !diags.HasErrors() {
 		if errs := value.CheckData(block, resp.State); len(errs) > 0 {
-			diags = diags.Extend(inConfig(value.BadAnswer(o, b.Slot.ProviderConfig, "Provider produced invalid object", errs)))
+			diags = diags.Extend(inConfig(value.BadAnswer(o, b.Slot.ProviderConfig, "Provider produced invalid object",
+				errs)))
 		}
 	}
 	result := resp.State
@@ -108,7 +114,8 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 		// Whether the check holds is asked again when everything has been done.
 		p.add(readLater(b, inst, result, marks, plan.ReadBecauseCheckNested))
 	}
-	object, err := state.NewObject(value.UnknownAsNull(result), block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version, Sensitive: value.SensitivePaths(block, result, marks.Sensitive)})
+	object, err := state.NewObject(value.UnknownAsNull(result), block.ImpliedType(), state.Object{
+		SchemaVersion: b.Slot.Type.Version, Sensitive: value.SensitivePaths(block, result, marks.Sensitive)})
 	if err != nil {
 		return cty.DynamicVal, p.walk.Report(diag.FromError("Cannot store "+inst.String(), err))
 	}
@@ -117,18 +124,20 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, prov pr
 }
 
 // readLater is the change that reads a data source during apply.
-func readLater(b *eval.Block, inst addr.AbsResourceInstance, planned cty.Value, marks value.MarkedPaths, reason plan.Reason) *plan.Change {
+func readLater(b *eval.Block, inst addr.AbsResourceInstance, planned cty.Value, marks value.MarkedPaths,
+	reason plan.Reason) *plan.Change {
 	block := b.Slot.Type.Block
 	return &plan.Change{
-		Object: addr.Object{Instance: inst}, PrevAddr: inst, Provider: b.Slot.ProviderConfig, Action: plan.Read, Reason: reason,
+		Object: addr.Object{Instance: inst}, PrevAddr: inst, Provider: b.Slot.ProviderConfig, Action: plan.Read,
+		Reason: reason,
 		Before: plan.Value{Value: cty.NullVal(block.ImpliedType())}, After: planValue(block, planned, marks.Sensitive),
 		Type: block.ImpliedType(), SchemaVersion: b.Slot.Type.Version,
 	}
 }
 
-// dataMustWait reports whether a managed resource that the block mentions itself, or that depends_on names, has a pending change.
-// A block with conditions waits for more: all that it depends on, through whatever lies between, since its conditions are about
-// what the apply makes of that.
+// dataMustWait reports whether a managed resource that the block mentions itself, or that depends_on names, has a
+// pending change. A block with conditions waits for more: all that it depends on, through whatever lies between, since
+// its conditions are about what the apply makes of that.
 func (p *planner) dataMustWait(b *eval.Block) bool {
 	direct, explicit := b.ReferencedSlots()
 	p.mu.Lock()
@@ -142,7 +151,8 @@ func (p *planner) dataMustWait(b *eval.Block) bool {
 			return true
 		}
 	}
-	if c := b.Config(); c.Addr.Mode == addr.Data && len(c.Preconditions)+len(c.Postconditions) > 0 && p.pendingBehind(module, b.Slot) {
+	if c := b.Config(); c.Addr.Mode == addr.Data && len(c.Preconditions)+len(c.Postconditions) > 0 &&
+		p.pendingBehind(module, b.Slot) {
 		return true
 	}
 	wait := false
@@ -189,8 +199,9 @@ func (p *planner) noteChanged(a addr.AbsResource, why plan.Reason) {
 	}
 }
 
-// pendingBehind reports whether any resource changes that a slot of a module depends on, through whatever lies between: in the innermost
-// module instance that holds both, so that what other instances of the module do has no say; the caller holds mu.
+// pendingBehind reports whether any resource changes that a slot of a module depends on, through whatever lies between:
+// in the innermost module instance that holds both, so that what other instances of the module do has no say; the
+// caller holds mu.
 func (p *planner) pendingBehind(module addr.ModuleInstance, s *eval.Slot) bool {
 	resources, ok := p.behind[s]
 	if !ok {

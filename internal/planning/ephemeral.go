@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// openEphemeral opens an ephemeral resource for this run. When its configuration is not known yet, or something that it is to wait for still
-// has to change, it stays closed and its value unknown.
+// openEphemeral opens an ephemeral resource for this run. When its configuration is not known yet, or something that it
+// is to wait for still has to change, it stays closed and its value unknown.
 func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	unknown := cty.UnknownVal(b.Slot.Type.Block.ImpliedType()).Mark(value.Ephemeral)

@@ -15,20 +15,24 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Evaluate evaluates a configuration with resources as the state has them, for looking at. No provider is configured. What the state
-// does not have is unknown. The walk has ended and can be asked for expressions (eval.Instance.Expression); where something went
-// wrong, which the diagnostics tell, the values are unknown.
-func Evaluate(ctx context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*eval.Walk, diag.List) {
+// Evaluate evaluates a configuration with resources as the state has them, for looking at. No provider is configured.
+// What the state does not have is unknown. The walk has ended and can be asked for expressions
+// (eval.Instance.Expression); where something went wrong, which the diagnostics tell, the values are unknown.
+func Evaluate(ctx context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*eval.Walk,
+	diag.List) {
 	v := &viewer{calls: ctx, prior: prior, providers: providers}
 	v.walk = prog.NewWalk(eval.Inputs{
-		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd, Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
+		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd,
+		Workers: max(1, o.Parallelism) + 4, Secrets: o.Secrets,
 		Unchecked: true,
 	}, v)
 	return ended(v.walk, v.walk.Run(ctx))
 }
 
-// Explore plans as Run does, but gives the walk in place of the plan: expressions are then evaluated with planned values.
-func Explore(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*eval.Walk, diag.List) {
+// Explore plans as Run does, but gives the walk in place of the plan: expressions are then evaluated with planned
+// values.
+func Explore(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (
+	*eval.Walk, diag.List) {
 	p := newPlanner(calls, prog, prior, providers, o)
 	err := p.walkAll(ctx)
 	return ended(p.walk, err)
@@ -105,7 +109,7 @@ func (v *viewer) expansion(b *eval.Block) eval.Expansion {
 	return exp
 }
 
-// object gives a stored object in the shape of the present schema.
+// object returns a stored object in the shape of the present schema.
 func (v *viewer) object(b *eval.Block, key addr.Key) (cty.Value, error) {
 	a := addr.Object{Instance: b.Addr().Instance(key)}
 	stored := v.prior.Object(a)
@@ -117,7 +121,8 @@ func (v *viewer) object(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if stored.SchemaVersion == b.Slot.Type.Version && stored.Flat == nil {
 		var err error
 		if decoded, err = stored.Value(block.ImpliedType()); err != nil {
-			return cty.DynamicVal, v.walk.Report(diag.FromError("Cannot read the stored object "+a.String(), err).InAddress(a.String()))
+			return cty.DynamicVal, v.walk.Report(diag.FromError("Cannot read the stored object "+a.String(),
+				err).InAddress(a.String()))
 		}
 	} else {
 		inst, diags := v.providers.Unconfigured(b.Slot.ProviderConfig.Provider)
@@ -126,7 +131,8 @@ func (v *viewer) object(b *eval.Block, key addr.Key) (cty.Value, error) {
 		}
 		hideStored(v.walk.Inputs.Secrets, b.Slot.Type, stored)
 		up := inst.UpgradeState(v.calls, provider.UpgradeStateRequest{
-			Type: a.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat},
+			Type: a.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{
+				JSON: stored.Attributes, Flat: stored.Flat},
 		})
 		if err := v.walk.Report(up.Diagnostics.InAddress(a.String())); err != nil {
 			return cty.DynamicVal, err

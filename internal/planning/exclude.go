@@ -11,15 +11,16 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// What is excluded is left alone, and so is everything that depends on it: the walk holds that (eval.Hold). Deletions run the other way
-// round: an object that something left alone depends on is kept.
+// What is excluded is left alone, and so is everything that depends on it: the walk holds that (eval.Hold). Deletions
+// run the other way round: an object that something left alone depends on is kept.
 
 // excludes reports whether the plan leaves an instance alone. One that an import block takes over is settled by that.
 func (p *planner) excludes(a addr.AbsResourceInstance) bool {
 	return p.exclude.Contains(a) && p.walk.ImportOf(a) == nil
 }
 
-// skips reports whether nothing is planned for an instance because it is excluded. A plan that only looks has nothing to leave out.
+// skips reports whether nothing is planned for an instance because it is excluded. A plan that only looks has nothing
+// to leave out.
 func (p *planner) skips(a addr.AbsResourceInstance) bool {
 	return p.exclude != nil && p.opts.Mode == plan.Normal && p.excludes(a)
 }
@@ -55,8 +56,8 @@ func (p *planner) leaveOut(l plan.LeftOut) {
 	p.leftOutList = append(p.leftOutList, l)
 }
 
-// heldBack gives the instance because of which an object without a visited block is left alone: its block, a module that it is in, or its
-// provider's configuration is held.
+// heldBack returns the instance because of which an object without a visited block is left alone: its block, a module
+// that it is in, or its provider's configuration is held.
 func (p *planner) heldBack(a addr.AbsResource, cfg addr.AbsProviderConfig) *addr.AbsResourceInstance {
 	if p.holding() != eval.HoldDependents {
 		return nil
@@ -67,7 +68,8 @@ func (p *planner) heldBack(a addr.AbsResource, cfg addr.AbsProviderConfig) *addr
 	return p.walk.HeldProvider(cfg)
 }
 
-// listHeld notes what the walk held: blocks, calls of modules that are not expanded, and output values of the root module.
+// listHeld notes what the walk held: blocks, calls of modules that are not expanded, and output values of the root
+// module.
 func (p *planner) listHeld() {
 	if p.holding() == eval.HoldNothing {
 		return
@@ -93,7 +95,8 @@ func (p *planner) listHeld() {
 	})
 }
 
-// withhold takes back the deletion of what something left alone depends on, by what the state and the configuration say.
+// withhold takes back the deletion of what something left alone depends on, by what the state and the configuration
+// say.
 func (p *planner) withhold() {
 	if p.exclude == nil || p.opts.Mode == plan.RefreshOnly {
 		return
@@ -117,8 +120,8 @@ func (p *planner) withhold() {
 	})
 }
 
-// kept gives the instances that are not deleted, each with the excluded instance that it is kept for: whatever is left alone, and all that
-// it depends on.
+// kept returns the instances that are not deleted, each with the excluded instance that it is kept for: whatever is
+// left alone, and all that it depends on.
 func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 	near := map[nearKey][]addr.AbsResourceInstance{}
 	kept := map[addr.AbsResourceInstance]addr.AbsResourceInstance{}
@@ -130,7 +133,8 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 		}
 	}
 	for _, t := range p.opts.Exclude {
-		if a := (addr.AbsResource{Module: t.Module, Resource: t.Resource}).Instance(t.Key); !t.IsModule() && p.excludes(a) {
+		if a := (addr.AbsResource{Module: t.Module, Resource: t.Resource}).Instance(t.Key); !t.IsModule() &&
+			p.excludes(a) {
 			keep(a, a) // it need not be in the state
 			if p.opts.Mode == plan.Destroy {
 				p.leaveOut(plan.LeftOut{Address: a.String(), Because: a, Reason: plan.LeftOutExcluded})
@@ -164,7 +168,7 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 	return kept
 }
 
-// needs gives what an instance depends on: by the state, and by its block if it has one.
+// needs returns what an instance depends on: by the state, and by its block if it has one.
 func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource) {
 	if o := p.prior.Object(addr.Object{Instance: a}); o != nil {
 		deps = slices.Clone(o.Dependencies)
@@ -175,7 +179,8 @@ func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource)
 	return deps
 }
 
-// sortedLeftOut gives what is left out, each address once, in the order of the text of addresses with the excluded first.
+// sortedLeftOut returns what is left out, each address once, in the order of the text of addresses with the excluded
+// first.
 func (p *planner) sortedLeftOut() []plan.LeftOut {
 	slices.SortFunc(p.leftOutList, func(a, b plan.LeftOut) int {
 		if first, second := a.Reason == plan.LeftOutExcluded, b.Reason == plan.LeftOutExcluded; first != second {
@@ -189,7 +194,10 @@ func (p *planner) sortedLeftOut() []plan.LeftOut {
 		}
 		return a.Because.Compare(b.Because)
 	})
-	return slices.CompactFunc(p.leftOutList, func(a, b plan.LeftOut) bool { return a.Address == b.Address && a.Reason == b.Reason })
+	return slices.CompactFunc(p.leftOutList, func(a, b plan.LeftOut) bool {
+		return a.Address == b.Address &&
+			a.Reason == b.Reason
+	})
 }
 
 // incomplete names what the plan leaves out because of what is excluded.
@@ -208,7 +216,8 @@ func incomplete(list []plan.LeftOut) diag.List {
 		names, more = names[:maxNamed], fmt.Sprintf("\n - and %d more", n)
 	}
 	return diag.List{}.Warnf(nil, "Plan leaves out what cannot be done yet",
-		"These depend on objects that the plan leaves alone, or are needed by them, so nothing is planned for them:\n - %s%s\n\nEverything else is planned. Once those objects are settled, plan again.",
+		"These depend on objects that the plan leaves alone, or are needed by them, so nothing is planned for "+
+			"them:\n - %s%s\n\nEverything else is planned. Once those objects are settled, plan again.",
 		strings.Join(names, "\n - "), more)
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// generated writes the resource block that describes an imported object: everything that a configuration can say, with the values that the
-// object has. What is sensitive is left out, with a remark.
+// generated writes the resource block that describes an imported object: everything that a configuration can say, with
+// the values that the object has. What is sensitive is left out, with a remark.
 func generated(r addr.Resource, b *provider.Block, v cty.Value, ref *addr.LocalProviderConfig) string {
 	g := &generator{}
 	g.WriteString("resource " + quotedHCL(r.Type) + " " + quotedHCL(r.Name) + " {\n")
@@ -45,10 +45,10 @@ func (g *generator) block(b *provider.Block, v cty.Value) {
 
 func writable(a *provider.Attribute) bool { return a.Required || a.Optional }
 
-// written tells whether a block gets an argument.
+// written reports whether a block gets an argument.
 func written(a *provider.Attribute) bool { return writable(a) && !a.Deprecated }
 
-// sayable gives the value that the generated block has.
+// sayable returns the value that the generated block has.
 func sayable(b *provider.Block, v cty.Value) cty.Value {
 	if v.IsNull() {
 		return v
@@ -189,7 +189,8 @@ func (g *generator) object(n *provider.NestedObject, v cty.Value) {
 	}
 }
 
-// value writes a value as an expression. A text that holds a JSON document becomes a call of jsonencode, which people can read.
+// value writes a value as an expression. A text that holds a JSON document becomes a call of jsonencode, which people
+// can read.
 func (g *generator) value(v cty.Value) {
 	if !v.IsNull() && v.Type() == cty.String {
 		if decoded, ok := document(v.AsString()); ok {

@@ -17,10 +17,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Adopt finds an existing object by its id and gives the edit that stores it at an address. Only provider configurations are
-// evaluated for that, with what the prior state knows. planned is the planned value of an interrupted creation as JSON, or nil: what the import
-// does not tell is taken from it before the object is read.
-func Adopt(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options, target addr.AbsResourceInstance, cfg addr.AbsProviderConfig, id string, planned []byte) (state.Edit, diag.List) {
+// Adopt finds an existing object by its id and gives the edit that stores it at an address. Only provider
+// configurations are evaluated for that, with what the prior state knows. planned is the planned value of an
+// interrupted creation as JSON, or nil: what the import does not tell is taken from it before the object is read.
+func Adopt(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options,
+	target addr.AbsResourceInstance, cfg addr.AbsProviderConfig, id string, planned []byte) (state.Edit, diag.List) {
 	o.Mode = plan.Destroy // evaluates provider configurations and nothing else
 	p := newPlanner(calls, prog, prior, providers, o)
 	in := p.inputs()
@@ -35,7 +36,8 @@ func Adopt(ctx, calls context.Context, prog *eval.Program, prior *state.State, p
 	return edit, p.walk.Diagnostics()
 }
 
-func (p *planner) adopt(target addr.AbsResourceInstance, cfg addr.AbsProviderConfig, id string, planned []byte) (state.Edit, error) {
+func (p *planner) adopt(target addr.AbsResourceInstance, cfg addr.AbsProviderConfig, id string, planned []byte) (
+	state.Edit, error) {
 	none := state.Edit{}
 	schema, diags := p.providers.Schema(cfg.Provider)
 	if err := p.walk.Report(diags); err != nil {
@@ -43,7 +45,8 @@ func (p *planner) adopt(target addr.AbsResourceInstance, cfg addr.AbsProviderCon
 	}
 	rt := schema.Resources[target.Resource.Type]
 	if rt == nil {
-		return none, p.walk.Report(diag.List{}.Errorf(nil, "Invalid resource type", "Provider %s has no resource type %q.", cfg.Provider.ForDisplay(), target.Resource.Type))
+		return none, p.walk.Report(diag.List{}.Errorf(nil, "Invalid resource type",
+			"Provider %s has no resource type %q.", cfg.Provider.ForDisplay(), target.Resource.Type))
 	}
 	inst, err := p.provider(cfg)
 	if err != nil {
@@ -82,15 +85,15 @@ func (m *managed) takeOver() error {
 	return nil
 }
 
-// announce tells that an object is looked for which an import block names.
+// announce reports that an object is looked for which an import block names.
 func (p *planner) announce(o addr.Object, found *eval.Import) *plan.Importing {
 	i := &plan.Importing{ID: found.ID, Sensitive: found.Sensitive}
 	p.opts.Events.Send(event.ImportPrepare{Object: o, ID: event.ID{Key: "id", Value: i.Shown()}})
 	return i
 }
 
-// found takes what was found for the object of this instance. It was not made from anything that the configuration mentions, so it has no
-// dependencies before the first plan that leaves it or changes it.
+// found takes what was found for the object of this instance. It was not made from anything that the configuration
+// mentions, so it has no dependencies before the first plan that leaves it or changes it.
 func (m *managed) found(k known) {
 	stored := *k.object
 	stored.Dependencies = nil
@@ -113,31 +116,38 @@ func (m *managed) importOne(asked *Import) error {
 }
 
 // imported asks a provider for an existing object and reads it.
-func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, id string, planned []byte) (known, error) {
+func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
+	id string, planned []byte) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	p.mu.Lock()
 	unsettled := p.evaluated[cfg]
 	p.mu.Unlock()
 	if unsettled {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Invalid provider configuration",
-			"To import %s the configuration of %s has to be known, but it depends on what is known only after apply. Apply that first, with -target, or write the values into the configuration.", o, cfg))
+			"To import %s the configuration of %s has to be known, but it depends on what is known only after apply. "+
+				"Apply that first, with -target, or write the values into the configuration.", o, cfg))
 	}
 	var resp provider.ImportResponse
 	p.call(func() {
-		resp = inst.Import(event.InObject(p.calls, o), provider.ImportRequest{Type: o.Instance.Resource.Type, ID: id, Client: client})
+		resp = inst.Import(event.InObject(p.calls, o), provider.ImportRequest{Type: o.Instance.Resource.Type, ID: id,
+			Client: client})
 	})
-	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String()).Extend(value.Undeferred(o, cfg, resp.Deferred))); err != nil {
+	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String()).Extend(
+		value.Undeferred(o, cfg, resp.Deferred))); err != nil {
 		return none, err
 	}
 	if len(resp.Imported) > 1 {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Multiple import states not supported",
-			"Provider %s found %d objects for the id %q (%s), but %s has room for one. Those that have no block would be destroyed by the next apply.",
+			"Provider %s found %d objects for the id %q (%s), but %s has room for one. Those that have no block "+
+				"would be destroyed by the next apply.",
 			cfg.Provider.ForDisplay(), len(resp.Imported), id, typesOf(resp.Imported), o))
 	}
 	k := known{object: &state.Object{}}
 	for _, found := range resp.Imported {
 		if found.Type != o.Instance.Resource.Type {
-			return none, p.walk.Report(diag.List{}.Errorf(nil, "Import of another type", "Provider %s found a %s for the id %q, which is no object for %s. Import it as what it is.", cfg.Provider.ForDisplay(), found.Type, id, o))
+			return none, p.walk.Report(diag.List{}.Errorf(nil, "Import of another type",
+				"Provider %s found a %s for the id %q, which is no object for %s. Import it as what it is.",
+				cfg.Provider.ForDisplay(), found.Type, id, o))
 		}
 		k.value, k.private, k.identity = found.State, found.Private, found.Identity
 	}
@@ -153,7 +163,8 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		}
 		if p.prior.Object(o) != nil {
 			return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource already managed by Tombolo",
-				"The state holds an object for %s already. Remove it from the state first (state rm), or choose another address.", o))
+				"The state holds an object for %s already. Remove it from the state first (state rm), or choose "+
+					"another address.", o))
 		}
 	}
 	k.value = withPlanned(rt.Block, k.value, planned)
@@ -187,14 +198,16 @@ func typesOf(list []provider.ImportedObject) string {
 
 func notThere(o addr.Object, id string) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot import non-existent remote object",
-		"No object with the id %q was found for %s. Only objects that exist can be imported: check the id, and the region, account or endpoint that the provider is configured for.", id, o)
+		"No object with the id %q was found for %s. Only objects that exist can be imported: check the id, and the "+
+			"region, account or endpoint that the provider is configured for.", id, o)
 }
 
 // generate writes configuration for the imported objects that have none, if the plan may.
 func (p *planner) generate() error {
 	var failed error
 	for _, found := range p.walk.UnseenImports() {
-		if p.prog.ResourceSlot(found.Target.Config()) != nil && (!p.targets.Contains(found.Target) || p.heldBack(found.Target.AbsResource(), addr.AbsProviderConfig{}) != nil) {
+		if p.prog.ResourceSlot(found.Target.Config()) != nil && (!p.targets.Contains(found.Target) ||
+			p.heldBack(found.Target.AbsResource(), addr.AbsProviderConfig{}) != nil) {
 			continue // nobody came there
 		}
 		if err := p.generateOne(found); err != nil {
@@ -210,9 +223,12 @@ func (p *planner) generateOne(found *eval.Import) error {
 	const summary = "Configuration for import target does not exist"
 	switch {
 	case p.prog.ResourceSlot(found.Target.Config()) != nil:
-		return p.walk.Report(diag.List{}.Errorf(nil, summary, "The block of %s declares no such instance: its count or for_each leaves it out. Every imported object needs its configuration.", o))
+		return p.walk.Report(diag.List{}.Errorf(nil, summary, "The block of %s declares no such instance: its count "+
+			"or for_each leaves it out. Every imported object needs its configuration.", o))
 	case !p.opts.Generate:
-		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s. Write one, or let plan write it: -generate-config-out=FILE puts a resource block for every imported object that has none into a new file.", o))
+		return p.walk.Report(diag.List{}.Errorf(at, summary, "There is no block for %s. Write one, or let plan write "+
+			"it: -generate-config-out=FILE puts a resource block for every imported object that has none into a new "+
+			"file.", o))
 	case p.prior.Object(o) != nil:
 		return nil // it is planned as an object without a block
 	}

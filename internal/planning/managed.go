@@ -45,8 +45,9 @@ type managed struct {
 // planManaged refreshes and plans one instance and gives its planned value, with marks.
 func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	m := &managed{
-		p: p, b: b, key: key, inst: b.Addr().Instance(key), cfg: b.Slot.ProviderConfig, rt: b.Slot.Type, block: b.Slot.Type.Block,
-		deps: b.Slot.ResourceDeps(), cbd: b.Slot.CreateBeforeDestroy,
+		p: p, b: b, key: key, inst: b.Addr().Instance(key), cfg: b.Slot.ProviderConfig, rt: b.Slot.Type,
+		block: b.Slot.Type.Block,
+		deps:  b.Slot.ResourceDeps(), cbd: b.Slot.CreateBeforeDestroy,
 	}
 	m.obj = addr.Object{Instance: m.inst}
 	var err error
@@ -87,9 +88,9 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	return planned, p.walk.Report(b.Postconditions(key, planned))
 }
 
-// keep is what a refresh-only plan does with an instance: nothing changes, nothing is created. An instance that does not exist has no value:
-// whatever counts or lists the instances of the block sees those alone that do. Its postconditions are judged all the same, as far as they can be
-// without it (checks/refresh_only_of_more).
+// keep is what a refresh-only plan does with an instance: nothing changes, nothing is created. An instance that does
+// not exist has no value: whatever counts or lists the instances of the block sees those alone that do. Its
+// postconditions are judged all the same, as far as they can be without it (checks/refresh_only_of_more).
 func (m *managed) keep() (cty.Value, error) {
 	if m.prior.null() {
 		return cty.NilVal, m.p.walk.Report(m.b.Postconditions(m.key, cty.UnknownVal(m.block.ImpliedType())))
@@ -98,7 +99,7 @@ func (m *managed) keep() (cty.Value, error) {
 	return v, m.p.walk.Report(m.b.Postconditions(m.key, v))
 }
 
-// evaluate gives the configuration of the instance, checked by us and by the provider.
+// evaluate returns the configuration of the instance, checked by us and by the provider.
 func (m *managed) evaluate() (err error) {
 	if m.config, m.marks, err = m.p.configuration(m.b, m.key, m.prov); err != nil {
 		return err
@@ -109,7 +110,8 @@ func (m *managed) evaluate() (err error) {
 }
 
 // configuration evaluates a block for one instance, checked by us and by its provider.
-func (p *planner) configuration(b *eval.Block, key addr.Key, prov provider.Provider) (cty.Value, value.MarkedPaths, error) {
+func (p *planner) configuration(b *eval.Block, key addr.Key, prov provider.Provider) (cty.Value, value.MarkedPaths,
+	error) {
 	marked, err := b.Evaluate(key)
 	if err != nil {
 		return cty.DynamicVal, value.MarkedPaths{}, err
@@ -128,7 +130,7 @@ func (p *planner) validate(inst addr.AbsResourceInstance, prov provider.Provider
 	})
 }
 
-// inConfig gives a provider's diagnostics the place of the block.
+// inConfig returns a provider's diagnostics the place of the block.
 func (m *managed) inConfig(diags diag.List) diag.List {
 	if m.b == nil {
 		return diags.InAddress(m.obj.String())
@@ -185,7 +187,8 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 	paths, invalid := value.FilterReplacePaths(m.block, m.prior.value, planned, resp.RequiresReplace)
 	if len(invalid) > 0 {
 		return nil, m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.cfg, "Provider produced invalid plan",
-			[]value.PathError{{Path: invalid[0], Problem: "a path that requires replacement does not exist in the schema"}})))
+			[]value.PathError{
+				{Path: invalid[0], Problem: "a path that requires replacement does not exist in the schema"}})))
 	}
 	triggered, err := m.triggered()
 	if err != nil {
@@ -232,7 +235,8 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	var resp provider.PlanResponse
 	m.p.call(func() {
 		resp = m.prov.Plan(event.InObject(m.p.calls, m.obj), provider.PlanRequest{
-			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private, PriorIdentity: priorIdentity(prior, m.prior), Meta: m.meta, Client: client,
+			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private,
+			PriorIdentity: priorIdentity(prior, m.prior), Meta: m.meta, Client: client,
 		})
 	})
 	if err := m.p.walk.Report(m.inConfig(resp.Diagnostics)); err != nil {
@@ -250,7 +254,8 @@ func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provi
 	}
 	errs = append(errs, value.CheckIdentity(m.rt.Identity, resp.Identity, false)...)
 	if len(errs) > 0 {
-		return cty.DynamicVal, resp, m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.cfg, "Provider produced invalid plan", errs)))
+		return cty.DynamicVal, resp,
+			m.p.walk.Report(m.inConfig(value.BadAnswer(m.obj, m.cfg, "Provider produced invalid plan", errs)))
 	}
 	return resp.Planned, resp, nil
 }
@@ -263,7 +268,8 @@ func priorIdentity(prior cty.Value, k known) cty.Value {
 	return k.identity
 }
 
-// change makes the change of this instance; after carries no marks, sensitive are the paths that the configuration marks.
+// change makes the change of this instance; after carries no marks, sensitive are the paths that the configuration
+// marks.
 func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value, sensitive []cty.Path) *plan.Change {
 	c := &plan.Change{
 		Object: m.obj, PrevAddr: m.inst, Provider: m.cfg, Action: action, Reason: reason,
@@ -283,7 +289,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 	return c
 }
 
-// triggered tells whether a change named by replace_triggered_by asks for a replacement.
+// triggered reports whether a change named by replace_triggered_by asks for a replacement.
 func (m *managed) triggered() (bool, error) {
 	if m.b == nil || len(m.b.Config().ReplaceTriggeredBy) == 0 {
 		return false, nil
@@ -309,8 +315,8 @@ func (m *managed) triggered() (bool, error) {
 	return false, nil
 }
 
-// firing tells whether any instance of a block triggers replacements. The block is planned by then, so the answer is found once: with the
-// instances of both blocks multiplied it would cost too much. The caller holds the lock.
+// firing reports whether any instance of a block triggers replacements. The block is planned by then, so the answer is
+// found once: with the instances of both blocks multiplied it would cost too much. The caller holds the lock.
 func (p *planner) firing(target addr.AbsResource) bool {
 	if !p.changed[target] {
 		return false
@@ -325,7 +331,7 @@ func (p *planner) firing(target addr.AbsResource) bool {
 	return answer
 }
 
-// fires tells whether a change counts as a trigger: updates and replacements do, at the path if one is named.
+// fires reports whether a change counts as a trigger: updates and replacements do, at the path if one is named.
 func fires(c *plan.Change, path cty.Path) bool {
 	if c == nil || c.Action != plan.Update && !c.Action.IsReplace() {
 		return false
@@ -346,6 +352,9 @@ func preventDestroy(r *config.Resource, c *plan.Change) diag.List {
 	if !r.PreventDestroy || c.Action != plan.Delete && !c.Action.IsReplace() {
 		return nil
 	}
-	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Instance cannot be destroyed", Subject: r.DeclRange.Ptr(), Address: c.Object.String(),
-		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy forbids. Take prevent_destroy out if the object may go; otherwise undo what makes this necessary, or leave the object out with -target.", c.Object)}}
+	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Instance cannot be destroyed",
+		Subject: r.DeclRange.Ptr(), Address: c.Object.String(),
+		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy forbids. Take "+
+			"prevent_destroy out if the object may go; otherwise undo what makes this necessary, or leave the object "+
+			"out with -target.", c.Object)}}
 }

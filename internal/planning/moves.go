@@ -17,8 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// move gives the stored objects the addresses that the configuration has for them now. The edits are the first of the plan, so that
-// applying records them before it does anything.
+// move returns the stored objects the addresses that the configuration has for them now. The edits are the first of the
+// plan, so that applying records them before it does anything.
 func (p *planner) move() error {
 	p.moves = moving.Run(p.prog.Config, p.prior)
 	p.prior = p.moves.State
@@ -39,7 +39,8 @@ func (p *planner) checkMoves() error {
 	return p.walk.Report(p.moves.Warnings())
 }
 
-// targetedMoves asks for targets on both ends of every move: with one end left out, the object would be planned at neither address.
+// targetedMoves asks for targets on both ends of every move: with one end left out, the object would be planned at
+// neither address.
 func (p *planner) targetedMoves() diag.List {
 	if p.targets == nil {
 		return nil
@@ -62,7 +63,8 @@ func (p *planner) targetedMoves() diag.List {
 		fmt.Fprintf(&list, "\n  -target=%s", shellQuoted(a))
 	}
 	return diag.List{}.Errorf(nil, "Moved resource instances excluded by targeting",
-		"Objects of the state have new addresses in the configuration, and the -target options leave some of them out, so that no plan could be right. Remove the options, or add these:%s", list.String())
+		"Objects of the state have new addresses in the configuration, and the -target options leave some of them "+
+			"out, so that no plan could be right. Remove the options, or add these:%s", list.String())
 }
 
 func sortedNames(set map[string]bool) []string {
@@ -82,8 +84,8 @@ func shellQuoted(a string) string {
 	return `"` + a + `"`
 }
 
-// prevAddr gives the address that an object has in the stored state, as far as the plan tells it: before everything is destroyed nobody
-// asks for former addresses.
+// prevAddr returns the address that an object has in the stored state, as far as the plan tells it: before everything
+// is destroyed nobody asks for former addresses.
 func (p *planner) prevAddr(a addr.AbsResourceInstance) addr.AbsResourceInstance {
 	if from, ok := p.moves.From[a]; ok && p.opts.Mode != plan.Destroy {
 		return from
@@ -91,8 +93,9 @@ func (p *planner) prevAddr(a addr.AbsResourceInstance) addr.AbsResourceInstance 
 	return a
 }
 
-// foreign tells whether an object was of another type before it moved, or belonged to another provider.
-func (p *planner) foreign(o addr.Object, cfg addr.AbsProviderConfig) (was addr.AbsResourceInstance, source addr.Provider, foreign bool) {
+// foreign reports whether an object was of another type before it moved, or belonged to another provider.
+func (p *planner) foreign(o addr.Object, cfg addr.AbsProviderConfig) (was addr.AbsResourceInstance,
+	source addr.Provider, foreign bool) {
 	was, moved := p.moves.From[o.Instance]
 	if !moved {
 		return was, source, false
@@ -102,7 +105,8 @@ func (p *planner) foreign(o addr.Object, cfg addr.AbsProviderConfig) (was addr.A
 }
 
 // convert asks a provider to take over an object that foreign tells of.
-func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known) (known, error) {
+func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
+	k known) (known, error) {
 	was, source, _ := p.foreign(o, cfg)
 	stored := k.object
 	schema, diags := p.providers.Schema(cfg.Provider)
@@ -111,19 +115,23 @@ func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	}
 	if !schema.MoveResourceState {
 		return k, p.walk.Report(diag.List{}.Errorf(nil, "Move Resource State Not Supported",
-			"%s moved to %s, which is another type of resource or belongs to another provider. Provider %s cannot take over such objects. Remove the moved block, and use removed and import blocks instead.", was, o.Instance, cfg.Provider.ForDisplay()))
+			"%s moved to %s, which is another type of resource or belongs to another provider. Provider %s cannot "+
+				"take over such objects. Remove the moved block, and use removed and import blocks instead.", was,
+			o.Instance, cfg.Provider.ForDisplay()))
 	}
 	resp := inst.MoveState(event.InObject(p.calls, o), provider.MoveStateRequest{
 		SourceProvider: source.String(), SourceType: was.Resource.Type, SourceVersion: stored.SchemaVersion,
 		Source: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat}, SourcePrivate: stored.Private,
-		SourceIdentity: stored.Identity, SourceIdentityVersion: stored.IdentityVersion, TargetType: o.Instance.Resource.Type,
+		SourceIdentity: stored.Identity, SourceIdentityVersion: stored.IdentityVersion,
+		TargetType: o.Instance.Resource.Type,
 	})
 	if err := p.walk.Report(resp.Diagnostics.InAddress(o.String())); err != nil {
 		return k, err
 	}
 	if resp.State == cty.NilVal || resp.State.IsNull() {
 		return k, p.walk.Report(diag.List{}.Errorf(nil, "Unable to Move Resource State",
-			"Provider %s gave no object for %s, which was %s. This is a bug in the provider.", cfg.Provider.ForDisplay(), o.Instance, was))
+			"Provider %s gave no object for %s, which was %s. This is a bug in the provider.",
+			cfg.Provider.ForDisplay(), o.Instance, was))
 	}
 	if errs := value.CheckIdentity(rt.Identity, resp.Identity, true); len(errs) > 0 {
 		return k, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid identity", errs)))

@@ -8,7 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// unmatched warns of addresses in options that match nothing. A mistyped one would otherwise look like a plan without changes.
+// unmatched warns of addresses in options that match nothing. A mistyped one would otherwise look like a plan without
+// changes.
 func (p *planner) unmatched() (diags diag.List) {
 	if p.walk.Diagnostics().HasErrors() {
 		return nil // what is not planned for an error is not there to be matched
@@ -18,16 +19,19 @@ func (p *planner) unmatched() (diags diag.List) {
 		case p.selects(t) || p.held(t):
 		case p.declares(t) && p.comesToNothing(t):
 			diags = diags.Warnf(nil, "Target matches nothing",
-				"-target=%s selects nothing: the configuration has a block at this address, but its count or for_each makes no instances, and the state has none.", shellQuoted(t.String()))
+				"-target=%s selects nothing: the configuration has a block at this address, but its count or "+
+					"for_each makes no instances, and the state has none.", shellQuoted(t.String()))
 		case !p.declares(t):
 			diags = diags.Warnf(nil, "Target matches nothing",
-				"-target=%s selects nothing: neither the configuration nor the state has anything at this address.%s", shellQuoted(t.String()), diag.DidYouMean(t.String(), p.addresses()))
+				"-target=%s selects nothing: neither the configuration nor the state has anything at this address.%s",
+				shellQuoted(t.String()), diag.DidYouMean(t.String(), p.addresses()))
 		}
 	}
 	for _, a := range p.opts.ForceReplace {
 		if p.byInstance[a] == nil && p.base.Object(addr.Object{Instance: a}) == nil && !p.hasKeys(a) {
 			diags = diags.Warnf(nil, "Object to replace does not exist",
-				"-replace=%s replaces nothing: neither the configuration nor the state has an instance at this address.%s", shellQuoted(a.String()), diag.DidYouMean(a.String(), p.addresses()))
+				"-replace=%s replaces nothing: neither the configuration nor the state has an instance at this "+
+					"address.%s", shellQuoted(a.String()), diag.DidYouMean(a.String(), p.addresses()))
 		}
 	}
 	return diags
@@ -88,7 +92,8 @@ func keyed(m addr.ModuleInstance) bool {
 // hasKeys reports whether the address is that of a block with count or for_each: halfNamed warns of that.
 func (p *planner) hasKeys(a addr.AbsResourceInstance) bool {
 	slot := p.prog.ResourceSlot(a.Config())
-	return slot != nil && a.Key.IsNone() && (slot.Resource.Count != nil || slot.Resource.ForEach != nil) && p.walk.Instance(a.Module) != nil
+	return slot != nil && a.Key.IsNone() && (slot.Resource.Count != nil || slot.Resource.ForEach != nil) &&
+		p.walk.Instance(a.Module) != nil
 }
 
 // addresses lists the instances that there are, for suggestions.

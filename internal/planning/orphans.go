@@ -25,10 +25,11 @@ type stray struct {
 	reason plan.Reason
 }
 
-// planOrphans plans the deletion of every stored object that the walk did not visit: its block or module is gone, or everything is to be
-// destroyed.
+// planOrphans plans the deletion of every stored object that the walk did not visit: its block or module is gone, or
+// everything is to be destroyed.
 func (p *planner) planOrphans(ctx context.Context) error {
-	// After errors a block may not have been visited because it refers to what has failed: its objects are not unwanted.
+	// After errors a block may not have been visited because it refers to what has failed: its objects are not
+	// unwanted.
 	failed := p.opts.Mode != plan.Destroy && p.walk.Diagnostics().HasErrors()
 	var strays []stray
 	for _, r := range p.prior.Resources() {
@@ -46,7 +47,8 @@ func (p *planner) planOrphans(ctx context.Context) error {
 				continue
 			}
 			if inst.Current != nil {
-				strays = append(strays, stray{addr.Object{Instance: a}, p.prior.ProviderOf(addr.Object{Instance: a}), p.strayReason(a)})
+				strays = append(strays, stray{addr.Object{Instance: a}, p.prior.ProviderOf(addr.Object{Instance: a}),
+					p.strayReason(a)})
 			}
 			for _, d := range inst.DeposedKeys() {
 				o := addr.Object{Instance: a, Deposed: d}
@@ -65,7 +67,7 @@ func (p *planner) planOrphans(ctx context.Context) error {
 	return r.Run(ctx)
 }
 
-// strayReason tells why a whole block is not wanted.
+// strayReason returns why a whole block is not wanted.
 func (p *planner) strayReason(a addr.AbsResourceInstance) plan.Reason {
 	switch {
 	case p.opts.Mode == plan.Destroy:
@@ -114,12 +116,14 @@ func (p *planner) checkStrayProvider(s stray) error {
 		return nil
 	}
 	return p.walk.Report(diag.List{}.Errorf(nil, "Provider configuration not present",
-		"%s is still in the state and was made with the provider configuration %s, which is no longer there. Bring that back until %[1]s is destroyed; then it can go.",
+		"%s is still in the state and was made with the provider configuration %s, which is no longer there. Bring "+
+			"that back until %[1]s is destroyed; then it can go.",
 		s.object, s.cfg, s.object))
 }
 
 // planOrphan plans the deletion of a current object. Where nothing is changed it gives the value of the object.
-func (p *planner) planOrphan(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, reason plan.Reason) (cty.Value, error) {
+func (p *planner) planOrphan(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, reason plan.Reason) (cty.Value,
+	error) {
 	if a.Resource.Mode == addr.Data {
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: a}}})
 		return cty.NilVal, nil
@@ -136,7 +140,8 @@ func (p *planner) planDeposed(o addr.Object, cfg addr.AbsProviderConfig) error {
 	return err
 }
 
-// planForget plans that an object leaves the state without being destroyed. It is not looked at: what became of it is no matter any more.
+// planForget plans that an object leaves the state without being destroyed. It is not looked at: what became of it is
+// no matter any more.
 func (p *planner) planForget(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) error {
 	inst, _, rt, err := p.managerOf(o, cfg)
 	if err != nil {
@@ -148,14 +153,15 @@ func (p *planner) planForget(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	}
 	p.add(&plan.Change{
 		Object: o, PrevAddr: o.Instance, Provider: cfg, Action: plan.Forget, Reason: reason,
-		Before: planValue(rt.Block, k.value, k.sensitive), After: plan.Value{Value: cty.NullVal(rt.Block.ImpliedType())},
+		Before: planValue(rt.Block, k.value, k.sensitive), After: plan.Value{
+			Value: cty.NullVal(rt.Block.ImpliedType())},
 		Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version, Private: k.private,
 		Dependencies: k.object.Dependencies, CreateBeforeDestroy: k.object.CreateBeforeDestroy,
 	})
 	return nil
 }
 
-// forgets tells whether a removed block lets an object without a block leave the state undestroyed.
+// forgets reports whether a removed block lets an object without a block leave the state undestroyed.
 func (p *planner) forgets(a addr.AbsResourceInstance) bool {
 	if p.opts.Mode == plan.Destroy || p.prog.ResourceSlot(a.Config()) != nil {
 		return false
@@ -177,11 +183,13 @@ func (p *planner) forgotten() diag.List {
 	}
 	slices.Sort(names)
 	return diag.List{}.Warnf(nil, "Some objects will no longer be managed by Tombolo",
-		"Applying this plan drops these objects from the state, but does not destroy them:\n - %s\n\nAfter that nobody looks after them. To manage them again they have to be imported.", strings.Join(names, "\n - "))
+		"Applying this plan drops these objects from the state, but does not destroy them:\n - %s\n\nAfter that "+
+			"nobody looks after them. To manage them again they have to be imported.", strings.Join(names, "\n - "))
 }
 
-// managerOf gives the provider of a stored object with its schema, and the resource type.
-func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema, *provider.ResourceType, error) {
+// managerOf returns the provider of a stored object with its schema, and the resource type.
+func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema,
+	*provider.ResourceType, error) {
 	inst, err := p.providerOf(o.Instance, cfg)
 	if err != nil {
 		return nil, nil, nil, err
@@ -193,13 +201,15 @@ func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider
 	rt := schema.Resources[o.Instance.Resource.Type]
 	if rt == nil {
 		return nil, nil, nil, p.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
-			"The state holds %s, but provider %s has no resource type %q any more. Use an older version of the provider to destroy it, or remove it from the state.", o, cfg.Provider.ForDisplay(), o.Instance.Resource.Type))
+			"The state holds %s, but provider %s has no resource type %q any more. Use an older version of the "+
+				"provider to destroy it, or remove it from the state.", o, cfg.Provider.ForDisplay(),
+			o.Instance.Resource.Type))
 	}
 	return inst, schema, rt, nil
 }
 
-// planDelete refreshes an object and plans its deletion; one that is gone already just leaves the state. Where nothing is changed it gives the
-// value of the object, with marks.
+// planDelete refreshes an object and plans its deletion; one that is gone already just leaves the state. Where nothing
+// is changed it gives the value of the object, with marks.
 func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) (cty.Value, error) {
 	inst, schema, rt, err := p.managerOf(o, cfg)
 	if err != nil {
@@ -223,16 +233,19 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	}
 	change := &plan.Change{
 		Object: o, PrevAddr: o.Instance, Provider: cfg, Action: plan.Delete, Reason: reason,
-		Before: planValue(rt.Block, k.value, k.sensitive), After: plan.Value{Value: cty.NullVal(rt.Block.ImpliedType())},
+		Before: planValue(rt.Block, k.value, k.sensitive), After: plan.Value{
+			Value: cty.NullVal(rt.Block.ImpliedType())},
 		Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version, Private: private,
-		BeforeIdentity: k.identity, Dependencies: k.object.Dependencies, CreateBeforeDestroy: k.object.CreateBeforeDestroy,
+		BeforeIdentity: k.identity, Dependencies: k.object.Dependencies,
+		CreateBeforeDestroy: k.object.CreateBeforeDestroy,
 	}
 	p.add(change)
 	return cty.NilVal, p.protect(change)
 }
 
 // askDestroy lets a provider that wants it have a say in a deletion.
-func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *provider.Schema, rt *provider.ResourceType, inst provider.Provider, k known) ([]byte, error) {
+func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *provider.Schema,
+	rt *provider.ResourceType, inst provider.Provider, k known) ([]byte, error) {
 	if !schema.PlanDestroy {
 		return k.private, nil
 	}
@@ -244,14 +257,17 @@ func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *
 	var resp provider.PlanResponse
 	p.call(func() {
 		resp = inst.Plan(event.InObject(p.calls, o), provider.PlanRequest{
-			Type: o.Instance.Resource.Type, Prior: k.value, Proposed: null, Config: null, PriorPrivate: k.private, PriorIdentity: k.identity, Meta: meta, Client: client,
+			Type: o.Instance.Resource.Type, Prior: k.value, Proposed: null, Config: null, PriorPrivate: k.private,
+			PriorIdentity: k.identity, Meta: meta, Client: client,
 		})
 	})
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return nil, err
 	}
 	if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
-		return nil, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid plan", []value.PathError{{Problem: "the planned value of a deletion must be null"}})))
+		return nil,
+			p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid plan", []value.PathError{
+				{Problem: "the planned value of a deletion must be null"}})))
 	}
 	return resp.Private, nil
 }
@@ -265,7 +281,7 @@ func (p *planner) protect(c *plan.Change) error {
 	return p.walk.Report(preventDestroy(slot.Resource, c))
 }
 
-// wantsStray tells whether targets include a stored object that no block deals with.
+// wantsStray reports whether targets include a stored object that no block deals with.
 func (p *planner) wantsStray(slot *eval.Slot, a addr.AbsResourceInstance) bool {
 	if p.targets != nil && p.opts.Mode == plan.Destroy {
 		if p.doomed == nil {
@@ -276,7 +292,7 @@ func (p *planner) wantsStray(slot *eval.Slot, a addr.AbsResourceInstance) bool {
 	return p.targets.Wants(slot, a)
 }
 
-// withDependents gives the targets of a destroy with everything that depends on them, by what the state says.
+// withDependents returns the targets of a destroy with everything that depends on them, by what the state says.
 func (p *planner) withDependents() map[addr.AbsResourceInstance]bool {
 	dependents := map[nearKey][]addr.AbsResourceInstance{}
 	doomed := map[addr.AbsResourceInstance]bool{}

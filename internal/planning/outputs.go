@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// keepOutputs takes out of the names of stored output values those that stay as they are: what is held and, while not everything is destroyed,
-// all of them.
+// keepOutputs takes out of the names of stored output values those that stay as they are: what is held and, while not
+// everything is destroyed, all of them.
 func (p *planner) keepOutputs(names map[string]bool, left []plan.LeftOut) {
 	for _, l := range left {
 		if name, ok := strings.CutPrefix(l.Address, "output."); ok {
@@ -72,7 +72,8 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 		}
 		out.Outputs = append(out.Outputs, c)
 		// What is wholly known already counts as part of the prior state, as in Terraform.
-		if !errored && p.opts.Mode != plan.Destroy && c.Action != plan.NoOp && c.Action != plan.Delete && ctyfast.WhollyKnown(c.After) {
+		if !errored && p.opts.Mode != plan.Destroy && c.Action != plan.NoOp && c.Action != plan.Delete &&
+			ctyfast.WhollyKnown(c.After) {
 			set := &state.SetOutput{Name: name}
 			if !c.After.IsNull() {
 				set.Value = &state.Output{Value: c.After, Sensitive: c.Sensitive}

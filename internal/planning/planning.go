@@ -1,13 +1,14 @@
-// Package planning compares what the configuration wants with what exists and decides, through the providers, what has to
-// happen: Run turns a configuration and a prior state into a plan.Plan.
+// Package planning compares what the configuration wants with what exists and decides, through the providers, what has
+// to happen: Run turns a configuration and a prior state into a plan.Plan.
 //
-// It drives a walk of internal/eval. The node of a resource block refreshes the stored objects of the block, evaluates the
-// configuration of each instance, asks the provider for the planned value, judges the answer by the rules of internal/value, and hands
-// the planned value to whatever refers to it. When the walk has ended, objects that no block wants any more are planned for
-// deletion, and the order of the actions is worked out once for the whole plan (steps.go).
+// It drives a walk of internal/eval. The node of a resource block refreshes the stored objects of the block, evaluates
+// the configuration of each instance, asks the provider for the planned value, judges the answer by the rules of
+// internal/value, and hands the planned value to whatever refers to it. When the walk has ended, objects that no block
+// wants any more are planned for deletion, and the order of the actions is worked out once for the whole plan
+// (steps.go).
 //
-// Planning writes nothing. What looking at the world changed is kept in the plan as edits of the state. Provider calls share a
-// semaphore of the given parallelism; all goroutines belong to the walk and have ended when Run returns.
+// Planning writes nothing. What looking at the world changed is kept in the plan as edits of the state. Provider calls
+// share a semaphore of the given parallelism; all goroutines belong to the walk and have ended when Run returns.
 package planning
 
 import (
@@ -54,7 +55,8 @@ type Options struct {
 	ForceReplace []addr.AbsResourceInstance
 	// Generate asks for configuration of imported objects that have none.
 	Generate bool
-	// Strict makes conditions that do not hold errors in plans that only look, too: what was seen is recorded without being shown.
+	// Strict makes conditions that do not hold errors in plans that only look, too: what was seen is recorded without
+	// being shown.
 	Strict bool
 	// Import takes over one object outside of any import block. The mode is RefreshOnly then.
 	Import *Import
@@ -78,11 +80,14 @@ type Options struct {
 	DeposedKey func() addr.DeposedKey
 }
 
-// Run plans. ctx stops the start of anything new; calls carries the cancellation of calls under way. The plan is returned with
-// errors too, as far as it got, and is marked as errored then; there is none where nothing in it would make sense.
-func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (*plan.Plan, diag.List) {
+// Run plans. ctx stops the start of anything new; calls carries the cancellation of calls under way. The plan is
+// returned with errors too, as far as it got, and is marked as errored then; there is none where nothing in it would
+// make sense.
+func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) (
+	*plan.Plan, diag.List) {
 	if len(o.ForceReplace) > 0 && o.Mode != plan.Normal {
-		return nil, diag.List{}.Errorf(nil, "Unsupported plan mode", "Objects can be replaced (-replace) only where the plan makes them what the configuration says, not with -destroy or -refresh-only.")
+		return nil, diag.List{}.Errorf(nil, "Unsupported plan mode", "Objects can be replaced (-replace) only where "+
+			"the plan makes them what the configuration says, not with -destroy or -refresh-only.")
 	}
 	p := newPlanner(calls, prog, prior, providers, o)
 	err := p.run(ctx)
@@ -93,7 +98,8 @@ func Run(ctx, calls context.Context, prog *eval.Program, prior *state.State, pro
 	}
 	diags := p.walk.Diagnostics()
 	if err != nil && ctx.Err() != nil {
-		diags = diags.Errorf(nil, "Planning was interrupted", "The plan is incomplete, so it cannot be applied. The state is as it was.")
+		diags = diags.Errorf(nil, "Planning was interrupted",
+			"The plan is incomplete, so it cannot be applied. The state is as it was.")
 	}
 	if p.void {
 		return nil, p.misled.Extend(closed)
@@ -116,7 +122,9 @@ func (p *planner) run(ctx context.Context) error {
 		return err
 	}
 	if i := p.opts.Import; i != nil && !p.tookOver {
-		return p.walk.Report(diag.List{}.Errorf(nil, "Configuration for import target does not exist", "The configuration declares no instance %s: count or for_each of its block, or of a module, leaves it out.", i.Target))
+		return p.walk.Report(diag.List{}.Errorf(nil, "Configuration for import target does not exist",
+			"The configuration declares no instance %s: count or for_each of its block, or of a module, leaves it out.",
+			i.Target))
 	}
 	p.listHeld()
 	p.withhold()
@@ -140,7 +148,8 @@ func (p *planner) walkAll(ctx context.Context) error {
 	}
 	if p.targets != nil {
 		_ = p.walk.Report(diag.List{}.Warnf(nil, "Resource targeting is in effect",
-			"The plan is limited by -target, so it may leave out changes that the configuration asks for.\n\nThe option is there for exceptional situations, such as getting out of an error, and not for every day."))
+			"The plan is limited by -target, so it may leave out changes that the configuration asks for.\n\nThe "+
+				"option is there for exceptional situations, such as getting out of an error, and not for every day."))
 	}
 	if err := p.move(); err != nil {
 		return err
@@ -149,12 +158,18 @@ func (p *planner) walkAll(ctx context.Context) error {
 	return p.walk.Run(ctx)
 }
 
-func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, providers Providers, o Options) *planner {
+func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, providers Providers,
+	o Options) *planner {
 	p := &planner{
 		prog: prog, base: prior, prior: prior, providers: providers, opts: o, calls: calls,
-		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{}, changedBelow: map[changedBelow]bool{}, behind: map[*eval.Slot][]addr.ConfigResource{}, fired: map[addr.AbsResource]bool{}, metas: map[*eval.Meta]bool{}, changedModules: map[addr.ModuleInstance]bool{},
-		byInstance: map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{}, rootOutputs: map[string]cty.Value{},
-		evaluated: map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{}, targets: prog.Targets(o.Targets, prior), exclude: eval.Select(o.Exclude), moves: &moving.Result{},
+		slots: make(chan struct{}, max(1, o.Parallelism)), changed: map[addr.AbsResource]bool{},
+		changedBelow: map[changedBelow]bool{}, behind: map[*eval.Slot][]addr.ConfigResource{},
+		fired: map[addr.AbsResource]bool{}, metas: map[*eval.Meta]bool{},
+		changedModules: map[addr.ModuleInstance]bool{},
+		byInstance:     map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{},
+		rootOutputs: map[string]cty.Value{},
+		evaluated:   map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{},
+		targets: prog.Targets(o.Targets, prior), exclude: eval.Select(o.Exclude), moves: &moving.Result{},
 		ephemerals: ephemeral.New(calls, o.Events),
 	}
 	for _, a := range o.ForceReplace {
@@ -163,12 +178,15 @@ func newPlanner(calls context.Context, prog *eval.Program, prior *state.State, p
 	return p
 }
 
-// inputs are the surroundings of the walk. To destroy everything, nothing but provider configurations has to be evaluated, with the data
-// sources that they need: what those have stored may be out of date, such as a token that has expired.
+// inputs are the surroundings of the walk. To destroy everything, nothing but provider configurations has to be
+// evaluated, with the data sources that they need: what those have stored may be out of date, such as a token that has
+// expired.
 func (p *planner) inputs() eval.Inputs {
 	in := eval.Inputs{
-		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges, Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
-		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode != plan.Normal && !p.opts.Strict, StrictOutputs: p.opts.Import != nil,
+		Functions: p.opts.Functions, Variables: p.opts.Variables, VariableRanges: p.opts.VariableRanges,
+		Workspace: p.opts.Workspace, Cwd: p.opts.Cwd,
+		Workers: max(1, p.opts.Parallelism) + 4, Secrets: p.opts.Secrets, Lenient: p.opts.Mode != plan.Normal &&
+			!p.opts.Strict, StrictOutputs: p.opts.Import != nil,
 		StandIns: p.opts.StandIns,
 	}
 	in.InUse, in.Hold = p.inUse(), p.holding()
@@ -180,7 +198,7 @@ func (p *planner) inputs() eval.Inputs {
 	return in
 }
 
-// inUse gives the provider configurations of stored objects.
+// inUse returns the provider configurations of stored objects.
 func (p *planner) inUse() map[addr.AbsProviderConfig]bool {
 	used := map[addr.AbsProviderConfig]bool{}
 	for _, r := range p.base.Resources() {
@@ -248,7 +266,8 @@ func (p *planner) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) err
 	return nil
 }
 
-// RootOutput implements eval.Driver. Like in Terraform, a value that cannot be stored only matters when there is no other mistake.
+// RootOutput implements eval.Driver. Like in Terraform, a value that cannot be stored only matters when there is no
+// other mistake.
 func (p *planner) RootOutput(s *eval.Slot, v cty.Value) error {
 	problem := s.Storable(v)
 	p.mu.Lock()
@@ -266,8 +285,8 @@ func (p *planner) call(f func()) {
 	f()
 }
 
-// provider gives a configured provider, or reports why there is none. One whose block could not be evaluated is not asked for: what
-// it would miss then is not what is wrong.
+// provider returns a configured provider, or reports why there is none. One whose block could not be evaluated is not
+// asked for: what it would miss then is not what is wrong.
 func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) {
 	p.mu.Lock()
 	_, evaluated := p.evaluated[a]
@@ -285,7 +304,7 @@ func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) 
 	return inst, nil
 }
 
-// providerOf gives what answers for an instance, which need not be the provider of its configuration.
+// providerOf returns what answers for an instance, which need not be the provider of its configuration.
 func (p *planner) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider, error) {
 	prov, err := p.provider(cfg)
 	return p.walk.Inputs.ProviderOf(inst, cfg, prov), err
@@ -294,7 +313,8 @@ func (p *planner) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProvider
 // Resource implements eval.Driver.
 func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	p.visit(b.Addr())
-	if p.opts.Mode == plan.Destroy && (b.Config().Addr.Mode == addr.Managed || b.Config().Addr.Mode == addr.Data && p.opts.SkipRefresh) {
+	if p.opts.Mode == plan.Destroy && (b.Config().Addr.Mode == addr.Managed || b.Config().Addr.Mode == addr.Data &&
+		p.opts.SkipRefresh) {
 		return p.destroyValue(b)
 	}
 	exp, diags := b.Expand()
@@ -315,7 +335,8 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 		w := work[i]
 		switch {
 		case w.deposed != "":
-			return p.planDeposed(addr.Object{Instance: b.Addr().Instance(w.key), Deposed: w.deposed}, b.Slot.ProviderConfig)
+			return p.planDeposed(addr.Object{Instance: b.Addr().Instance(w.key), Deposed: w.deposed},
+				b.Slot.ProviderConfig)
 		}
 		var v cty.Value
 		var err error
@@ -356,7 +377,9 @@ func (p *planner) halfNamed(b *eval.Block, exp eval.Expansion) diag.List {
 	for _, k := range exp.Keys[:min(len(exp.Keys), 20)] {
 		fmt.Fprintf(&list, "\n  -replace=%s", shellQuoted(b.Addr().Instance(k).String()))
 	}
-	return diag.List{}.Warnf(nil, summary, "-replace=%s replaces nothing: the resource has instances with keys. Name those that you mean:%s", a, list.String())
+	return diag.List{}.Warnf(nil, summary,
+		"-replace=%s replaces nothing: the resource has instances with keys. Name those that you mean:%s", a,
+		list.String())
 }
 
 func (p *planner) visit(a addr.AbsResource) {
@@ -399,7 +422,8 @@ func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 	return work
 }
 
-// leftOut gives the instances of a block that targets leave out, or that are excluded, the value that they have in the state.
+// leftOut holds the instances of a block that targets leave out, or that are excluded, the value that they have in the
+// state.
 func (p *planner) leftOut(b *eval.Block, exp eval.Expansion, values map[addr.Key]cty.Value) {
 	if p.targets == nil && p.exclude == nil {
 		return
@@ -414,7 +438,7 @@ func (p *planner) leftOut(b *eval.Block, exp eval.Expansion, values map[addr.Key
 	}
 }
 
-// orphanReason tells why an instance of an existing block is not wanted.
+// orphanReason returns why an instance of an existing block is not wanted.
 func orphanReason(b *eval.Block, exp eval.Expansion, key addr.Key) plan.Reason {
 	_, isInt := key.Int()
 	_, isStr := key.Str()
@@ -457,7 +481,8 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		Base: p.base, Refreshed: p.refreshed, Changes: p.changes, Drift: p.drift,
 		Checks: p.walk.CheckResults(), Targets: p.opts.Targets, ForceReplace: p.opts.ForceReplace,
 		Errored: diags.HasErrors(), Complete: len(p.opts.Targets) == 0 && len(p.leftOutList) == 0 && !diags.HasErrors(),
-		Exclude: p.opts.Exclude, LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(), Unrefreshed: p.opts.SkipRefresh,
+		Exclude: p.opts.Exclude, LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
+		Unrefreshed: p.opts.SkipRefresh,
 	}
 	p.planOutputs(out, diags.HasErrors())
 	out.Relevant = p.relevant(out)

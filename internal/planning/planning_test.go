@@ -34,9 +34,11 @@ type lab struct {
 func (lab) Schema(context.Context) (*provider.Schema, diag.List) {
 	block := func() *provider.Block {
 		return &provider.Block{Attributes: map[string]*provider.Attribute{
-			"key": {Type: cty.String, Optional: true}, "result": {Type: cty.String, Computed: true}, "secret": {Type: cty.String, Computed: true, Sensitive: true}}}
+			"key": {Type: cty.String, Optional: true}, "result": {Type: cty.String, Computed: true}, "secret": {
+				Type: cty.String, Computed: true, Sensitive: true}}}
 	}
-	return &provider.Schema{Provider: &provider.Block{}, Data: map[string]*provider.ResourceType{"lab_data": {Block: block()}}}, nil
+	return &provider.Schema{Provider: &provider.Block{}, Data: map[string]*provider.ResourceType{
+		"lab_data": {Block: block()}}}, nil
 }
 
 func (l lab) ReadData(_ context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
@@ -45,7 +47,9 @@ func (l lab) ReadData(_ context.Context, req provider.ReadDataRequest) provider.
 		key = k.AsString()
 	}
 	*l.reads = append(*l.reads, key)
-	return provider.ReadDataResponse{State: cty.ObjectVal(map[string]cty.Value{"key": req.Config.GetAttr("key"), "result": cty.StringVal("r-" + key), "secret": cty.StringVal("hush")})}
+	return provider.ReadDataResponse{
+		State: cty.ObjectVal(map[string]cty.Value{"key": req.Config.GetAttr("key"), "result": cty.StringVal("r-" + key),
+			"secret": cty.StringVal("hush")})}
 }
 
 // bench plans configurations in memory.
@@ -63,22 +67,28 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 	for name, src := range files {
 		snapshot[name] = []byte(src)
 	}
-	cfg, diags := config.Load(ctx, config.Options{Files: config.SnapshotFiles(snapshot), LanguageVersion: state.LanguageVersion})
+	cfg, diags := config.Load(ctx, config.Options{Files: config.SnapshotFiles(snapshot),
+		LanguageVersion: state.LanguageVersion})
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	labAddr := addr.DefaultProvider("lab")
 	registry := host.NewRegistry(context.Background(), map[addr.Provider]provider.Factory{
-		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) { return builtin.New(builtin.Options{}), nil },
-		labAddr:                           func(context.Context) (provider.Provider, error) { return lab{reads: &b.reads}, nil },
-		addr.DefaultProvider("broad"):     func(context.Context) (provider.Provider, error) { return broad{}, nil },
+		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) {
+			return builtin.New(builtin.Options{}), nil
+		},
+		labAddr: func(context.Context) (provider.Provider, error) {
+			return lab{reads: &b.reads}, nil
+		},
+		addr.DefaultProvider("broad"): func(context.Context) (provider.Provider, error) { return broad{}, nil },
 	})
 	prog, diags := eval.New(cfg, registry)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	o := b.opts
-	o.Functions, o.Events, o.Parallelism, o.Now = eval.Functions{Table: funcs.Table(funcs.Options{Pure: true})}, event.Discard, 4, time.Unix(0, 0)
+	o.Functions, o.Events, o.Parallelism, o.Now = eval.Functions{Table: funcs.Table(funcs.Options{Pure: true})},
+		event.Discard, 4, time.Unix(0, 0)
 	var keys atomic.Int32
 	o.DeposedKey = func() addr.DeposedKey { return addr.DeposedKey(fmt.Sprintf("%08x", keys.Add(1))) }
 	return planning.Run(ctx, ctx, prog, b.prior, registry.NewPool(), o)
@@ -91,9 +101,11 @@ func (b *bench) with(address, input string, deps ...string) {
 	if diags.HasErrors() {
 		b.t.Fatal(diags.Err())
 	}
-	ty := cty.Object(map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType, "output": cty.DynamicPseudoType, "triggers_replace": cty.DynamicPseudoType})
+	ty := cty.Object(map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType,
+		"output": cty.DynamicPseudoType, "triggers_replace": cty.DynamicPseudoType})
 	in := cty.StringVal(input)
-	v := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("id-" + address), "input": in, "output": in, "triggers_replace": cty.NullVal(cty.DynamicPseudoType)})
+	v := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("id-" + address), "input": in, "output": in,
+		"triggers_replace": cty.NullVal(cty.DynamicPseudoType)})
 	o := state.Object{}
 	for _, d := range deps {
 		c, diags := addr.ParseConfigResource(d)
@@ -107,7 +119,8 @@ func (b *bench) with(address, input string, deps ...string) {
 		b.t.Fatal(err)
 	}
 	builder := b.prior.Builder()
-	builder.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: a}, Provider: addr.AbsProviderConfig{Provider: addr.BuiltinProvider("terraform")}, Object: object}})
+	builder.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: a}, Provider: addr.AbsProviderConfig{
+		Provider: addr.BuiltinProvider("terraform")}, Object: object}})
 	b.prior = builder.State()
 }
 
@@ -335,7 +348,8 @@ output "d" { value = module.nope.x }
 resource "terraform_data" "r" { inputt = 1 }
 resource "terraform_data" "s" {}
 output "e" { value = terraform_data.s.idd }`),
-		"Reference to undeclared input variable", "Reference to undeclared local value", "Reference to undeclared resource",
+		"Reference to undeclared input variable", "Reference to undeclared local value",
+		"Reference to undeclared resource",
 		"Reference to undeclared module", `Did you mean "input"?`, `Did you mean "id"?`)
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// relevant finds the attributes of resources that contributed to the plan's changes: tools use them to tell drift that matters.
+// relevant finds the attributes of resources that contributed to the plan's changes: tools use them to tell drift that
+// matters.
 func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 	type key struct{ resource, path string }
 	seen := map[key]bool{}

@@ -19,12 +19,15 @@ func TestStoredSecretsAreHiddenBeforeAProviderSeesThem(t *testing.T) {
 	made := []cty.Path{cty.GetAttrPath("made").IndexInt(0)}
 	for name, stored := range map[string]*state.Object{
 		"present": {Attributes: []byte(`{"public":"public","made":["hidden-1"],"secret":"hidden-2"}`), Sensitive: made},
-		"other":   {Attributes: []byte(`{"public":"public","made":{"a":"hidden-1"},"secret":["hidden-2"],"gone":1}`), Sensitive: made},
-		"flat":    {Flat: map[string]string{"public": "public", "made.#": "1", "made.0": "hidden-1", "secret": "hidden-2"}, Sensitive: made},
+		"other": {Attributes: []byte(`{"public":"public","made":{"a":"hidden-1"},"secret":["hidden-2"],"gone":1}`),
+			Sensitive: made},
+		"flat": {Flat: map[string]string{"public": "public", "made.#": "1", "made.0": "hidden-1",
+			"secret": "hidden-2"}, Sensitive: made},
 	} {
 		var s value.Secrets
 		hideStored(&s, rt, stored)
-		if got := s.Redact("public hidden-1 hidden-2"); strings.Contains(got, "hidden") || !strings.HasPrefix(got, "public ") {
+		if got := s.Redact("public hidden-1 hidden-2"); strings.Contains(got, "hidden") ||
+			!strings.HasPrefix(got, "public ") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -27,12 +27,13 @@ type stepBuilder struct {
 	p      *planner
 	steps  []plan.Step
 	blocks []*blockSteps
-	// near finds the blocks that a dependency means: those of the resource whose module instance agrees with the dependent's as far
-	// as their paths are the same. Each group has a join for every rule, made when it is first needed.
+	// near finds the blocks that a dependency means: those of the resource whose module instance agrees with the
+	// dependent's as far as their paths are the same. Each group has a join for every rule, made when it is first
+	// needed.
 	near  map[nearKey]*group
 	joins map[joinKey]int
-	// soft edges are given up where they would close a ring: freeAfterWrite first, then others that only make the order nicer, then
-	// updateFirst, then what the state says.
+	// soft edges are given up where they would close a ring: freeAfterWrite first, then others that only make the order
+	// nicer, then updateFirst, then what the state says.
 	soft []softEdge
 }
 
@@ -55,13 +56,17 @@ type joinKey struct {
 
 // The rules of order. D depends on R:
 const (
-	always          uint8 = iota // the halves of a replacement
-	destroyBefore                // what deletes D comes before what deletes R (given up last: a state may hold rings, as when references were turned round)
-	configBefore                 // the same, for an R that only the configuration as it is now knows (soft)
-	updateFirst                  // R creates before it destroys: a D that exists is written before the old R goes (softer than the first)
-	freeBeforeWrite              // a D that goes comes before R is written (soft)
-	destroyedFirst               // R is destroyed before D is written (soft)
-	freeAfterWrite               // a D that goes and was to be created before it is destroyed goes when R has been written (soft)
+	always uint8 = iota // the halves of a replacement
+	// what deletes D comes before what deletes R (given up last: a state may hold rings, as when references were turned
+	// round)
+	destroyBefore
+	configBefore // the same, for an R that only the configuration as it is now knows (soft)
+	// R creates before it destroys: a D that exists is written before the old R goes (softer than the first)
+	updateFirst
+	freeBeforeWrite // a D that goes comes before R is written (soft)
+	destroyedFirst  // R is destroyed before D is written (soft)
+	// a D that goes and was to be created before it is destroyed goes when R has been written (soft)
+	freeAfterWrite
 )
 
 func isSoft(rule uint8) bool { return rule != always }
@@ -83,7 +88,8 @@ func (p *planner) steps(changes []*plan.Change) []plan.Step {
 	return b.steps
 }
 
-// settleSoft adds the soft edges that close no ring: not with the other edges, and not with the references that writes follow.
+// settleSoft adds the soft edges that close no ring: not with the other edges, and not with the references that writes
+// follow.
 func (b *stepBuilder) settleSoft() {
 	if len(b.soft) == 0 {
 		return
@@ -100,7 +106,7 @@ func (b *stepBuilder) settleSoft() {
 	}
 }
 
-// withoutRings gives the soft edges without those that may be given up and are part of a ring.
+// withoutRings returns the soft edges without those that may be given up and are part of a ring.
 func (b *stepBuilder) withoutRings(soft []softEdge, expendable func(rule uint8) bool) []softEdge {
 	n, edges, node := b.p.walk.Graph()
 	id := make([]int, len(b.steps)) // a write is the node of its block
@@ -293,7 +299,7 @@ func (b *stepBuilder) addStoredDeps(to map[addr.ConfigResource]bool, step int, c
 	}
 }
 
-// storedDeps gives what the object that goes depended on.
+// storedDeps returns what the object that goes depended on.
 func (b *stepBuilder) storedDeps(c *plan.Change) []addr.ConfigResource {
 	if stored := b.p.prior.Object(c.Object); stored != nil {
 		return b.p.moves.Follow(stored.Dependencies)
@@ -301,8 +307,8 @@ func (b *stepBuilder) storedDeps(c *plan.Change) []addr.ConfigResource {
 	return nil
 }
 
-// configured gives what the objects of a block depend on while everything is destroyed, by what refreshing found and by what their
-// providers' configurations need.
+// configured returns what the objects of a block depend on while everything is destroyed, by what refreshing found and
+// by what their providers' configurations need.
 func (b *stepBuilder) configured(blk *blockSteps, changes []*plan.Change) map[addr.ConfigResource]bool {
 	out := map[addr.ConfigResource]bool{}
 	if b.p.opts.Mode != plan.Destroy {
@@ -313,7 +319,8 @@ func (b *stepBuilder) configured(blk *blockSteps, changes []*plan.Change) map[ad
 			continue
 		}
 		for _, i := range b.steps[step].Changes {
-			for _, deps := range [][]addr.ConfigResource{b.p.moves.Follow(changes[i].Dependencies), b.p.prog.ProviderDeps(changes[i].Provider)} {
+			for _, deps := range [][]addr.ConfigResource{b.p.moves.Follow(changes[i].Dependencies),
+				b.p.prog.ProviderDeps(changes[i].Provider)} {
 				for _, d := range deps {
 					out[d] = true
 				}
@@ -323,7 +330,7 @@ func (b *stepBuilder) configured(blk *blockSteps, changes []*plan.Change) map[ad
 	return out
 }
 
-// find gives the blocks of a dependency that a block in this place means.
+// find returns the blocks of a dependency that a block in this place means.
 func (b *stepBuilder) find(from addr.AbsResource, dep addr.ConfigResource) (nearKey, *group) {
 	if dep == from.Config() {
 		return nearKey{}, nil
@@ -333,7 +340,7 @@ func (b *stepBuilder) find(from addr.AbsResource, dep addr.ConfigResource) (near
 	return key, b.near[key]
 }
 
-// commonPrefix gives the part of an instance path whose calls a static path shares.
+// commonPrefix returns the part of an instance path whose calls a static path shares.
 func commonPrefix(i addr.ModuleInstance, m addr.Module) addr.ModuleInstance {
 	if i.IsRoot() || m.IsRoot() {
 		return addr.RootInstance
@@ -349,7 +356,7 @@ func commonPrefix(i addr.ModuleInstance, m addr.Module) addr.ModuleInstance {
 	return out
 }
 
-// targets gives the steps of a block that a rule lets wait.
+// targets returns the steps of a block that a rule lets wait.
 func (blk *blockSteps) targets(rule uint8) [2]int {
 	switch rule {
 	case destroyBefore, configBefore, updateFirst:
@@ -380,7 +387,8 @@ func (b *stepBuilder) precede(key nearKey, g *group, rule uint8, first int) {
 	}), first, rule)
 }
 
-// follow makes a step of the dependent wait for every member of a group: for its destruction, or with freeAfterWrite for its being written.
+// follow makes a step of the dependent wait for every member of a group: for its destruction, or with freeAfterWrite
+// for its being written.
 func (b *stepBuilder) follow(key nearKey, g *group, rule uint8, step int) {
 	if step == none {
 		return
@@ -402,7 +410,7 @@ func (b *stepBuilder) follow(key nearKey, g *group, rule uint8, step int) {
 	}), rule)
 }
 
-// join gives the join of a group for a rule, wired to the group when it is made.
+// join returns the join of a group for a rule, wired to the group when it is made.
 func (b *stepBuilder) join(key nearKey, g *group, rule uint8, wire func(int)) int {
 	jk := joinKey{key, rule}
 	if j, ok := b.joins[jk]; ok {

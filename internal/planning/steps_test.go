@@ -78,8 +78,8 @@ func (s shape) source() string {
 	return b.String()
 }
 
-// TestApplyOrderNeverRemovesWhatIsStillUsed runs the steps of random plans in random orders that the edges allow, and looks at the
-// world at each moment.
+// TestApplyOrderNeverRemovesWhatIsStillUsed runs the steps of random plans in random orders that the edges allow, and
+// looks at the world at each moment.
 func TestApplyOrderNeverRemovesWhatIsStillUsed(t *testing.T) {
 	for seed := range int64(1000) {
 		rng := rand.New(rand.NewSource(seed))
@@ -100,7 +100,8 @@ func TestApplyOrderNeverRemovesWhatIsStillUsed(t *testing.T) {
 		}
 		for range 5 {
 			if msg := s.simulate(rng, p); msg != "" {
-				t.Fatalf("seed %d: %s\nconfiguration:\n%s\nold dependencies: %v\nsteps: %+v", seed, msg, s.source(), s.old, p.Steps)
+				t.Fatalf("seed %d: %s\nconfiguration:\n%s\nold dependencies: %v\nsteps: %+v", seed, msg, s.source(),
+					s.old, p.Steps)
 			}
 		}
 	}
@@ -176,10 +177,12 @@ func (s shape) simulate(rng *rand.Rand, p *plan.Plan) string {
 					}
 					switch action[d] {
 					case plan.Delete, plan.DeleteThenCreate, plan.CreateThenDelete:
-						return fmt.Sprintf("the old %s went while the old %s, which has to go too, still used it", name(n), name(d))
+						return fmt.Sprintf("the old %s went while the old %s, which has to go too, still used it",
+							name(n), name(d))
 					case plan.Update:
 						if action[n] == plan.CreateThenDelete && contains(s.deps[d], n) && !written[d] {
-							return fmt.Sprintf("the old %s went before its dependent %s moved over to the new one", name(n), name(d))
+							return fmt.Sprintf("the old %s went before its dependent %s moved over to the new one",
+								name(n), name(d))
 						}
 					}
 				}
@@ -222,7 +225,7 @@ func TestDestroyEdgesAcrossRepeatedModulesAreASum(t *testing.T) {
 	}
 }
 
-// reaches tells whether the first block's destruction comes before the second's in every order.
+// reaches reports whether the first block's destruction comes before the second's in every order.
 func reaches(p *plan.Plan, first, second string) bool {
 	find := func(a string) int {
 		for i, s := range p.Steps {

@@ -29,17 +29,20 @@ type known struct {
 	converted bool // from another type or provider: it has to be stored anew
 }
 
-// null tells that no object exists.
+// null reports that no object exists.
 func (k known) null() bool { return k.object == nil }
 
-// load upgrades a stored object and refreshes it; block is the one that wants it, or nil. It notes the edits that this causes; drift is noted for managed objects.
-func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, block *eval.Slot, refresh bool) (known, error) {
+// load upgrades a stored object and refreshes it; block is the one that wants it, or nil. It notes the edits that this
+// causes; drift is noted for managed objects.
+func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
+	block *eval.Slot, refresh bool) (known, error) {
 	stored := p.prior.Object(o)
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	if stored == nil {
 		return none, nil
 	}
-	k := known{object: stored, sensitive: stored.Sensitive, private: stored.Private, tainted: stored.Status == state.Tainted}
+	k := known{object: stored, sensitive: stored.Sensitive, private: stored.Private,
+		tainted: stored.Status == state.Tainted}
 	if _, _, foreign := p.foreign(o, cfg); foreign {
 		k, err := p.convert(o, cfg, rt, inst, k)
 		if err != nil {
@@ -49,11 +52,13 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	}
 	if stored.SchemaVersion > rt.Version {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Resource instance managed by newer provider version",
-			"The state of %s was written by a later version of the provider %s than the one that is selected. Select that version, or a later one.", o, cfg.Provider.ForDisplay()))
+			"The state of %s was written by a later version of the provider %s than the one that is selected. Select "+
+				"that version, or a later one.", o, cfg.Provider.ForDisplay()))
 	}
 	hideStored(p.opts.Secrets, rt, stored)
 	up := inst.UpgradeState(p.calls, provider.UpgradeStateRequest{
-		Type: o.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{JSON: stored.Attributes, Flat: stored.Flat},
+		Type: o.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{
+			JSON: stored.Attributes, Flat: stored.Flat},
 	})
 	if err := p.walk.Report(p.place(o, up.Diagnostics)); err != nil {
 		return none, err
@@ -61,7 +66,9 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	k.value = up.State
 	if k.value != cty.NilVal && k.value.IsNull() {
 		// Taken for gone, it would be made a second time.
-		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Invalid resource state upgrade", []value.PathError{{Problem: "the stored object became none when it was brought to the present schema"}})))
+		return none,
+			p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Invalid resource state upgrade", []value.PathError{
+				{Problem: "the stored object became none when it was brought to the present schema"}})))
 	}
 	var err error
 	if k.identity, err = p.identityOf(o, cfg, rt, inst, stored); err != nil {
@@ -70,7 +77,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	return p.look(o, cfg, rt, inst, k, block, refresh)
 }
 
-// place gives what a provider says of an object its address and, where the object has a block, a place in the source.
+// place returns what a provider says of an object its address and, where the object has a block, a place in the source.
 func (p *planner) place(o addr.Object, diags diag.List) diag.List {
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil && slot.Body != nil {
 		diags = slot.Body.Locate(diags)
@@ -79,7 +86,8 @@ func (p *planner) place(o addr.Object, diags diag.List) diag.List {
 }
 
 // look refreshes an object at the current schema, unless refreshing is off, and notes what is to be kept of that.
-func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known, block *eval.Slot, refresh bool) (known, error) {
+func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
+	k known, block *eval.Slot, refresh bool) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	if errs := value.CheckRefreshed(rt.Block, k.value); len(errs) > 0 {
 		summary := "Invalid resource state upgrade"
@@ -89,7 +97,8 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 		return none, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, summary, errs)))
 	}
 	p.opts.Secrets.Add(k.value, value.SensitivePaths(rt.Block, k.value, k.sensitive))
-	k.sensitive = value.Existing(k.value, k.sensitive) // what the schema says is found out by refreshing (plugins/unmarked_state)
+	// what the schema says is found out by refreshing (plugins/unmarked_state)
+	k.sensitive = value.Existing(k.value, k.sensitive)
 	current := k
 	if refresh {
 		var err error
@@ -104,8 +113,8 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	return p.noteRefresh(o, cfg, rt, k, current, block)
 }
 
-// meta gives what the module of a block says to the provider of the block. What is wrong with that is reported once, and fails all
-// that comes to it.
+// meta returns what the module of a block says to the provider of the block. What is wrong with that is reported once,
+// and fails all that comes to it.
 func (p *planner) meta(block *eval.Slot) (cty.Value, error) {
 	m := block.Meta()
 	if m == nil {
@@ -124,8 +133,9 @@ func (p *planner) meta(block *eval.Slot) (cty.Value, error) {
 	return m.Value, nil
 }
 
-// identityOf gives the stored identity of an object at the current version of its schema.
-func (p *planner) identityOf(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, stored *state.Object) (cty.Value, error) {
+// identityOf returns the stored identity of an object at the current version of its schema.
+func (p *planner) identityOf(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
+	inst provider.Provider, stored *state.Object) (cty.Value, error) {
 	if rt.Identity == nil || len(stored.Identity) == 0 {
 		return cty.NilVal, nil
 	}
@@ -136,7 +146,8 @@ func (p *planner) identityOf(o addr.Object, cfg addr.AbsProviderConfig, rt *prov
 		}
 		return v, nil
 	}
-	up := inst.UpgradeIdentity(p.calls, provider.UpgradeIdentityRequest{Type: o.Instance.Resource.Type, Version: stored.IdentityVersion, JSON: stored.Identity})
+	up := inst.UpgradeIdentity(p.calls, provider.UpgradeIdentityRequest{Type: o.Instance.Resource.Type,
+		Version: stored.IdentityVersion, JSON: stored.Identity})
 	if err := p.walk.Report(p.place(o, up.Diagnostics)); err != nil {
 		return cty.NilVal, err
 	}
@@ -144,7 +155,7 @@ func (p *planner) identityOf(o addr.Object, cfg addr.AbsProviderConfig, rt *prov
 	return up.Identity, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Invalid resource identity upgrade", errs)))
 }
 
-// storedIdentity gives the stored form of what names an object now, and the version of its schema.
+// storedIdentity returns the stored form of what names an object now, and the version of its schema.
 func storedIdentity(rt *provider.ResourceType, k known, stored *state.Object) ([]byte, int64, error) {
 	switch {
 	case k.converted && k.identity == cty.NilVal:
@@ -157,19 +168,23 @@ func storedIdentity(rt *provider.ResourceType, k known, stored *state.Object) ([
 }
 
 // refresh asks the provider what the object looks like now.
-func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider, k known, meta cty.Value) (known, error) {
+func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
+	k known, meta cty.Value) (known, error) {
 	id := p.identify(rt.Block, k.value, k.sensitive)
 	p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
 	var resp provider.ReadResponse
 	p.call(func() {
-		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type, Prior: k.value, Private: k.private, Identity: k.identity, Meta: meta, Client: client})
+		resp = inst.Read(event.InObject(p.calls, o), provider.ReadRequest{Type: o.Instance.Resource.Type,
+			Prior: k.value, Private: k.private, Identity: k.identity, Meta: meta, Client: client})
 	})
 	p.opts.Events.Send(event.RefreshDone{Object: o, ID: id})
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return k, err
 	}
 	if resp.State == cty.NilVal { // "gone" is null: an answer that was forgotten must not lose the object
-		return k, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid object", []value.PathError{{Problem: "there is no object in the answer; one that is gone is null"}})))
+		return k,
+			p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid object", []value.PathError{
+				{Problem: "there is no object in the answer; one that is gone is null"}})))
 	}
 	if resp.State.IsNull() {
 		return known{value: cty.NullVal(rt.Block.ImpliedType())}, nil
@@ -190,10 +205,11 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 
 var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true}
 
-// noteRefresh keeps the edit and the drift that refreshing caused, and gives the object with what its block says of it now. before is the
-// upgraded object, after what is there now. Until the object is written or turns out to be as wanted, it depends on what it was made from
-// and on what the configuration mentions now.
-func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known, block *eval.Slot) (known, error) {
+// noteRefresh keeps the edit and the drift that refreshing caused, and gives the object with what its block says of it
+// now. before is the upgraded object, after what is there now. Until the object is written or turns out to be as
+// wanted, it depends on what it was made from and on what the configuration mentions now.
+func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known,
+	block *eval.Slot) (known, error) {
 	stored := before.object
 	if after.null() {
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: o}})
@@ -201,7 +217,8 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		return after, nil
 	}
 	same := ctyfast.RawEquals(before.value, after.value)
-	// That a state of an older version does not say what is sensitive counts as drift, but nobody asks before a destroy.
+	// That a state of an older version does not say what is sensitive counts as drift, but nobody asks before a
+	// destroy.
 	marked := p.opts.Mode == plan.Destroy || value.EqualPaths(before.sensitive, after.sensitive)
 	deps, cbd := stored.Dependencies, stored.CreateBeforeDestroy
 	if block == nil || p.opts.Mode == plan.Destroy {
@@ -220,12 +237,15 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	if err != nil {
 		return after, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
 	}
-	if same && bytes.Equal(identity, stored.Identity) && !before.converted && stored.SchemaVersion == rt.Version && bytes.Equal(before.private, after.private) &&
-		value.EqualPaths(stored.Sensitive, after.sensitive) && slices.Equal(stored.Dependencies, deps) && cbd == stored.CreateBeforeDestroy {
+	if same && bytes.Equal(identity, stored.Identity) && !before.converted && stored.SchemaVersion == rt.Version &&
+		bytes.Equal(before.private, after.private) &&
+		value.EqualPaths(stored.Sensitive, after.sensitive) && slices.Equal(stored.Dependencies, deps) &&
+		cbd == stored.CreateBeforeDestroy {
 		return after, nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), state.Object{
-		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: after.sensitive, Private: after.private, Dependencies: deps,
+		Status: stored.Status, SchemaVersion: rt.Version, Sensitive: after.sensitive, Private: after.private,
+		Dependencies:        deps,
 		CreateBeforeDestroy: cbd, IdentityVersion: identityVersion, Identity: identity,
 		Provider: stored.Provider, SkipDestroy: stored.SkipDestroy,
 	})
@@ -240,7 +260,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	return after, nil
 }
 
-// joinDeps gives the dependencies of two lists in the order of the state.
+// joinDeps returns the dependencies of two lists in the order of the state.
 func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
 	if len(b) == 0 || slices.Equal(a, b) {
 		return a
@@ -251,7 +271,8 @@ func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
 }
 
 // settleDeps notes the dependencies of an object that nothing is done to: its stored ones have no say in this run.
-func (p *planner) settleDeps(o addr.Object, cfg addr.AbsProviderConfig, object *state.Object, deps []addr.ConfigResource) {
+func (p *planner) settleDeps(o addr.Object, cfg addr.AbsProviderConfig, object *state.Object,
+	deps []addr.ConfigResource) {
 	if !slices.Equal(object.Dependencies, deps) {
 		next := *object
 		next.Dependencies = deps
@@ -259,15 +280,18 @@ func (p *planner) settleDeps(o addr.Object, cfg addr.AbsProviderConfig, object *
 	}
 }
 
-func (p *planner) addDrift(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, action plan.Action, before, after known) {
+func (p *planner) addDrift(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, action plan.Action,
+	before, after known) {
 	if o.Instance.Resource.Mode != addr.Managed || o.Deposed != "" {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drift = append(p.drift, &plan.Change{
-		Object: o, PrevAddr: p.prevAddr(o.Instance), Provider: cfg, Action: action, Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version,
-		Before: planValue(rt.Block, before.value, before.sensitive), After: planValue(rt.Block, after.value, before.sensitive),
+		Object: o, PrevAddr: p.prevAddr(o.Instance), Provider: cfg, Action: action, Type: rt.Block.ImpliedType(),
+		SchemaVersion: rt.Version,
+		Before:        planValue(rt.Block, before.value, before.sensitive), After: planValue(rt.Block, after.value,
+			before.sensitive),
 	})
 }
 
@@ -282,7 +306,8 @@ func (p *planner) identify(b *provider.Block, v cty.Value, sensitive []cty.Path)
 	return event.ID{Key: key, Value: p.opts.Secrets.Redact(text)}
 }
 
-// destroyValue gives the value of a block while a destroy is planned: what the state holds, for provider configurations that refer to it.
+// destroyValue returns the value of a block while a destroy is planned: what the state holds, for provider
+// configurations that refer to it.
 func (p *planner) destroyValue(b *eval.Block) error {
 	exp, diags := b.Expand()
 	if err := p.walk.Report(diags); err != nil {

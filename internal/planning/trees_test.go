@@ -63,8 +63,8 @@ func (g *tree) call(up, key string, depth int) (name, body string, resources []s
 	return name, fmt.Sprintf("module %q {\n source = %q\n%s}\n", name, up+name, repetition), resources
 }
 
-// Whoever uses a call of a module as a whole depends on every resource below it, on those too that no output value uses: otherwise it would
-// be destroyed after them, or together with them.
+// Whoever uses a call of a module as a whole depends on every resource below it, on those too that no output value
+// uses: otherwise it would be destroyed after them, or together with them.
 func TestUsingAWholeModuleDependsOnAllThatIsInIt(t *testing.T) {
 	for seed := range uint64(80) {
 		g := &tree{r: rand.New(rand.NewPCG(seed, 1)), files: map[string]string{}}
@@ -140,16 +140,23 @@ func TestRefreshOnlyCountsWhatExists(t *testing.T) {
 		for _, key := range inRoot {
 			b.with(fmt.Sprintf("terraform_data.x[%q]", key), "v")
 		}
-		resource := fmt.Sprintf("resource \"terraform_data\" \"x\" {\n for_each = toset(%s)\n input = each.key\n}\n", list(some()))
+		resource := fmt.Sprintf("resource \"terraform_data\" \"x\" {\n for_each = toset(%s)\n input = each.key\n}\n",
+			list(some()))
 		outputs := map[string]string{
-			"keys": "join(\",\", keys(terraform_data.x))", "count": "length(terraform_data.x)", "values": "join(\",\", values(terraform_data.x)[*].id)",
+			"keys": "join(\",\", keys(terraform_data.x))", "count": "length(terraform_data.x)",
+			"values":  "join(\",\", values(terraform_data.x)[*].id)",
 			"modules": "join(\";\", [for k, m in module.m : \"${k}=${m.keys}\"])",
 		}
 		src := resource + fmt.Sprintf("module \"m\" {\n source = \"./m\"\n for_each = toset(%s)\n}\n", list(modules))
 		for name, value := range outputs {
 			src += fmt.Sprintf("output %q {\n value = %s\n}\n", name, value)
 		}
-		p, diags := b.plan(map[string]string{".terraform/modules/modules.json": (&tree{manifest: []string{`{"Key":"m","Source":"./m","Dir":"m"}`}}).installed(), "main.tf": src, "m/main.tf": resource + "output \"keys\" {\n value = join(\",\", keys(terraform_data.x))\n}\n"})
+		installed := (&tree{manifest: []string{`{"Key":"m","Source":"./m","Dir":"m"}`}}).installed()
+		p, diags := b.plan(map[string]string{
+			".terraform/modules/modules.json": installed,
+			"main.tf":                         src,
+			"m/main.tf": resource +
+				"output \"keys\" {\n value = join(\",\", keys(terraform_data.x))\n}\n"})
 		if diags.HasErrors() {
 			t.Fatalf("seed %d: %v\n%s", seed, diags.Err(), src)
 		}
@@ -161,7 +168,8 @@ func TestRefreshOnlyCountsWhatExists(t *testing.T) {
 			parts = append(parts, module+"="+strings.Join(want[module], ","))
 		}
 		expected := map[string]string{
-			"keys": strings.Join(inRoot, ","), "count": fmt.Sprint(len(inRoot)), "values": strings.Join(ids, ","), "modules": strings.Join(parts, ";"),
+			"keys": strings.Join(inRoot, ","), "count": fmt.Sprint(len(inRoot)), "values": strings.Join(ids, ","),
+			"modules": strings.Join(parts, ";"),
 		}
 		for _, o := range p.Outputs {
 			if got := text(o.After); got != expected[o.Name] {

@@ -13,12 +13,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Validate evaluates a configuration as far as it goes without state, variables or providers' services: what would only be known later is
-// unknown, repeated blocks stand for one instance. Providers check their blocks, but are not configured.
+// Validate evaluates a configuration as far as it goes without state, variables or providers' services: what would only
+// be known later is unknown, repeated blocks stand for one instance. Providers check their blocks, but are not
+// configured.
 func Validate(ctx context.Context, prog *eval.Program, providers Providers, o Options) diag.List {
 	v := &validator{ctx: ctx, providers: providers, secrets: o.Secrets}
 	v.walk = prog.NewWalk(eval.Inputs{
-		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd, Workers: max(1, o.Parallelism) + 4, Validating: true, Secrets: o.Secrets,
+		Functions: o.Functions, Variables: o.Variables, Workspace: o.Workspace, Cwd: o.Cwd,
+		Workers: max(1, o.Parallelism) + 4, Validating: true, Secrets: o.Secrets,
 	}, v)
 	if err := v.walk.Run(ctx); err != nil {
 		return v.walk.Diagnostics().AppendError("Operation canceled", err)
@@ -34,8 +36,8 @@ type validator struct {
 	walk      *eval.Walk
 }
 
-// Provider implements eval.Driver: the provider checks its block. One that nothing uses may be incomplete: what it takes may come from an
-// environment that is not needed here.
+// Provider implements eval.Driver: the provider checks its block. One that nothing uses may be incomplete: what it
+// takes may come from an environment that is not needed here.
 func (v *validator) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) error {
 	if !s.Used || s.Provider.Mock {
 		return nil
@@ -56,7 +58,8 @@ func (v *validator) Provider(_ *eval.Instance, s *eval.Slot, config cty.Value) e
 // RootOutput implements eval.Driver.
 func (v *validator) RootOutput(*eval.Slot, cty.Value) error { return nil }
 
-// Resource implements eval.Driver: the provider checks the configuration, whose computed attributes are unknown to others.
+// Resource implements eval.Driver: the provider checks the configuration, whose computed attributes are unknown to
+// others.
 func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
 	b.Prepare()

@@ -25,8 +25,8 @@ func WriteStrings(values map[string]string) []byte {
 // ReadStrings reads an output that must be exactly one JSON object of strings, with nothing but white space around it.
 //
 // Its oddities are those of the published data source, which programs have come to rely on: null stands for "" as a
-// value, and for no map at all as the whole output; of several members with one name the last counts; bytes that are not
-// UTF-8 and lone surrogates become U+FFFD. Error texts are those of encoding/json, which people search for.
+// value, and for no map at all as the whole output; of several members with one name the last counts; bytes that are
+// not UTF-8 and lone surrogates become U+FFFD. Error texts are those of encoding/json, which people search for.
 func ReadStrings(stdout []byte) (map[string]string, error) {
 	var values map[string]string
 	if err := json.Unmarshal(stdout, &values); err != nil {

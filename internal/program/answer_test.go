@@ -56,7 +56,8 @@ func TestReadStringsFailsInTheWordsOfEncodingJSON(t *testing.T) {
 		"top-level string": {`"x"`, "json: cannot unmarshal string into Go value of type map[string]string"},
 		"byte order mark":  {"\ufeff{}", "invalid character 'ï' looking for beginning of value"},
 		"raw NUL":          {"{\"a\":\"\x00\"}", `invalid character '\x00' in string literal`},
-		"too deep":         {strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000), "invalid character '[' exceeded max depth"},
+		"too deep": {strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000),
+			"invalid character '[' exceeded max depth"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -153,8 +154,10 @@ func TestExcerptIsShortAndHarmless(t *testing.T) {
 }
 
 var seeds = []string{
-	`{}`, `null`, `{"a":"b"}`, `{"a":null,"a":"x"}`, `{"a":1}`, `[{"a":1,"a":2}]`, `{} x`, "\ufeff{}", "{\"a\":\"\xff\"}", `{"\ud800":"\udc00"}`,
-	`{"id":"7","arguments":{"foo":"baz"},"result":{}}`, strings.Repeat("[", 11000), `{"a":{"b":[[],{"c":{"d":1e999}}]}}`,
+	`{}`, `null`, `{"a":"b"}`, `{"a":null,"a":"x"}`, `{"a":1}`, `[{"a":1,"a":2}]`, `{} x`, "\ufeff{}",
+	"{\"a\":\"\xff\"}", `{"\ud800":"\udc00"}`,
+	`{"id":"7","arguments":{"foo":"baz"},"result":{}}`, strings.Repeat("[", 11000),
+	`{"a":{"b":[[],{"c":{"d":1e999}}]}}`,
 }
 
 // What is read and written again reads the same, and nothing but one whole JSON value is ever read.

@@ -96,7 +96,8 @@ func TestCancelEndsTheWholeGroup(t *testing.T) {
 func TestCancelGivesChildrenTheGraceToo(t *testing.T) {
 	// The shell dies of the signal at once, its child ends its work within the grace.
 	argv := programtest.Argv("graceful", `{"id":"7"}`, "0")
-	res, err := stop(t, program.Command{Argv: append([]string{"/bin/sh", "-c", `"$@"; exit $?`, "sh"}, argv...)}, "ready")
+	res, err := stop(t, program.Command{Argv: append([]string{"/bin/sh", "-c", `"$@"; exit $?`, "sh"}, argv...)},
+		"ready")
 	if !errors.Is(err, errInterrupted) || string(res.Stdout) != `{"id":"7"}` || res.State != "signal: terminated" {
 		t.Errorf("got %v, %+v", err, res)
 	}

@@ -13,13 +13,13 @@ import (
 	guarded "github.com/tombolo-iac/tombolo/internal/host/process"
 )
 
-// Conversation is a program that lives until it is told to end, and that is talked with meanwhile. Whoever opens one reads Stdout to its
-// end, and calls End. Two goroutines belong to it, which have ended when Ended is closed.
+// Conversation is a program that lives until it is told to end, and that is talked with meanwhile. Whoever opens one
+// reads Stdout to its end, and calls End. Two goroutines belong to it, which have ended when Ended is closed.
 type Conversation struct {
 	// Path is the file that was executed.
 	Path string
-	// Stdin is what the program reads; End closes it. Stdout is what it writes: it ends when the program has ended, even if something
-	// that the program started still holds it.
+	// Stdin is what the program reads; End closes it. Stdout is what it writes: it ends when the program has ended,
+	// even if something that the program started still holds it.
 	Stdin, Stdout *os.File
 
 	proc    *guarded.Process
@@ -31,8 +31,8 @@ type Conversation struct {
 	ending  sync.Once
 }
 
-// Converse starts a program. Of the command, Argv, Dir, Base, Env, Stderr, MaxStderr and Grace count. Errors are *LookupError and
-// *StartError. The program ends when this process dies, however it dies.
+// Converse starts a program. Of the command, Argv, Dir, Base, Env, Stderr, MaxStderr and Grace count. Errors are
+// *LookupError and *StartError. The program ends when this process dies, however it dies.
 func Converse(c Command) (*Conversation, error) {
 	c = c.withDefaults()
 	path, err := LookPath(c.Argv[0], c.Env, c.Base)
@@ -70,8 +70,9 @@ func converse(path, dir string, c Command) (*Conversation, error) {
 	return t, nil
 }
 
-// CatchUp has passed on, when it returns, the lines that the program had written to standard error when it was called. Two pipes have no
-// order: whoever has read an answer calls this to know what was said before it. (On Windows some of it may come later.)
+// CatchUp has passed on, when it returns, the lines that the program had written to standard error when it was called.
+// Two pipes have no order: whoever has read an answer calls this to know what was said before it. (On Windows some of
+// it may come later.)
 func (t *Conversation) CatchUp() { t.stderr.catchUp() }
 
 // watch reads standard error, and sees to it that the streams end with the program.
@@ -85,7 +86,8 @@ func (t *Conversation) watch(shown *lines) {
 	})
 	<-t.proc.Ended()
 	t.closeInput()
-	// What the program wrote is in the pipes. They end when what it left behind has ended too, unless that has left the group.
+	// What the program wrote is in the pipes. They end when what it left behind has ended too, unless that has left the
+	// group.
 	t.proc.Sweep()
 	t.proc.Stdout().SetReadDeadline(time.Now().Add(defaultLinger))
 	t.proc.Stderr().SetReadDeadline(time.Now().Add(defaultLinger))
@@ -99,14 +101,14 @@ func (t *Conversation) closeInput() { t.closing.Do(func() { t.Stdin.Close() }) }
 // Ended is closed when the program has ended and its standard error is read.
 func (t *Conversation) Ended() <-chan struct{} { return t.ended }
 
-// Fate tells how the program ended, such as "exit status 1". Only once Ended is closed.
+// Fate returns how the program ended, such as "exit status 1". Only once Ended is closed.
 func (t *Conversation) Fate() string { return t.proc.Fate() }
 
 // Message is what the program wrote to standard error. Only once Ended is closed.
 func (t *Conversation) Message() []byte { return t.message.bytes() }
 
-// End ends the program: its input ends now, after the patience it is asked to end, and after its grace it is killed. It returns when the
-// program has ended, and may be called by several; the patience of the first counts.
+// End ends the program: its input ends now, after the patience it is asked to end, and after its grace it is killed. It
+// returns when the program has ended, and may be called by several; the patience of the first counts.
 func (t *Conversation) End(patience time.Duration) {
 	t.ending.Do(func() {
 		t.closeInput()
@@ -139,8 +141,8 @@ func (t *Conversation) EndedWithin(d time.Duration) bool {
 	}
 }
 
-// launching starts a program by the given means. A script that was written a moment ago can still be open for writing in a child of ours
-// that another goroutine has forked but that has not reached its exec yet. That passes.
+// launching starts a program by the given means. A script that was written a moment ago can still be open for writing
+// in a child of ours that another goroutine has forked but that has not reached its exec yet. That passes.
 func launching[T any](path string, c Command, launch func(path, dir string, c Command) (T, error)) (T, error) {
 	var none T
 	dir, err := directory(c)

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// group is the process group of a program: the program and those of its descendants that did not leave it, as daemons do.
+// group is the process group of a program: the program and those of its descendants that did not leave it, as daemons
+// do.
 type group struct {
 	id int
 }

@@ -68,7 +68,8 @@ func (g *group) gone() bool {
 	}
 	const basicAccounting = 1
 	var info jobAccounting
-	err := windows.QueryInformationJobObject(g.job, basicAccounting, uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info)), nil)
+	err := windows.QueryInformationJobObject(g.job, basicAccounting, uintptr(unsafe.Pointer(&info)),
+		uint32(unsafe.Sizeof(info)), nil)
 	return err != nil || info.ActiveProcesses == 0
 }
 

@@ -13,7 +13,7 @@ func numberedBy() string {
 	return name
 }
 
-// began tells that there is a process; which one of those that had its number is not known.
+// began reports that there is a process; which one of those that had its number is not known.
 func began(pid int) string {
 	if err := syscall.Kill(pid, 0); err == syscall.ESRCH {
 		return ""

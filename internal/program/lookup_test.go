@@ -30,15 +30,17 @@ func TestRunFindsProgramsInPathOnly(t *testing.T) {
 		want       string // Result.Path; "" = not found
 		err        string
 	}{
-		"absolute entry":                     {"p", filepath.Join(dir, "bin"), filepath.Join(dir, "bin/p"), ""},
-		"relative entry":                     {"p", "/nonexistent:bin", "bin/p", ""},
-		"dot":                                {"here", ".", "here", ""},
-		"empty entry":                        {"here", "/nonexistent:", "here", ""},
-		"not the current directory":          {"here", filepath.Join(dir, "bin"), "", `exec: "here": executable file not found in $PATH`},
-		"no PATH":                            {"here", "", "", `exec: "here": executable file not found in $PATH`},
-		"not executable":                     {"plain", "bin", "", `exec: "plain": executable file not found in $PATH`},
-		"a slash, without PATH":              {"./here", "", "./here", ""},
-		"a slash, missing":                   {"./missing", ".", "", `exec: "./missing": stat ./missing: no such file or directory`},
+		"absolute entry": {"p", filepath.Join(dir, "bin"), filepath.Join(dir, "bin/p"), ""},
+		"relative entry": {"p", "/nonexistent:bin", "bin/p", ""},
+		"dot":            {"here", ".", "here", ""},
+		"empty entry":    {"here", "/nonexistent:", "here", ""},
+		"not the current directory": {"here", filepath.Join(dir, "bin"), "",
+			`exec: "here": executable file not found in $PATH`},
+		"no PATH":               {"here", "", "", `exec: "here": executable file not found in $PATH`},
+		"not executable":        {"plain", "bin", "", `exec: "plain": executable file not found in $PATH`},
+		"a slash, without PATH": {"./here", "", "./here", ""},
+		"a slash, missing": {
+			"./missing", ".", "", `exec: "./missing": stat ./missing: no such file or directory`},
 		"a slash, not executable":            {"bin/plain", "bin", "", `exec: "bin/plain": permission denied`},
 		"a slash, a directory":               {"./bin", "bin", "", `exec: "./bin": is a directory`},
 		"a directory of that name in PATH":   {"bin", ".", "", `exec: "bin": executable file not found in $PATH`},
@@ -109,15 +111,18 @@ func TestRunResolvesAgainstTheBase(t *testing.T) {
 		name, path, dir string
 		want            map[string]string
 	}{
-		"a relative name":        {"./bin/p", "", "", map[string]string{"program": "./bin/p", "dir": base}},
-		"a name in PATH":         {"p", "bin", "", map[string]string{"program": "bin/p", "dir": base}},
-		"a relative directory":   {"./q", "", "there", map[string]string{"program": "./q", "dir": base + "/there"}},
-		"an absolute directory":  {"./q", "", base + "/there", map[string]string{"program": "./q", "dir": base + "/there"}},
-		"an absolute name there": {base + "/q", "", "there", map[string]string{"program": base + "/q", "dir": base + "/there"}},
+		"a relative name":      {"./bin/p", "", "", map[string]string{"program": "./bin/p", "dir": base}},
+		"a name in PATH":       {"p", "bin", "", map[string]string{"program": "bin/p", "dir": base}},
+		"a relative directory": {"./q", "", "there", map[string]string{"program": "./q", "dir": base + "/there"}},
+		"an absolute directory": {"./q", "", base + "/there", map[string]string{
+			"program": "./q", "dir": base + "/there"}},
+		"an absolute name there": {base + "/q", "", "there", map[string]string{"program": base + "/q", "dir": base +
+			"/there"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := mustAnswer(t, program.Command{Argv: []string{test.name}, Base: base, Dir: test.dir, Env: []string{"PATH=" + test.path}})
+			got := mustAnswer(t, program.Command{Argv: []string{test.name}, Base: base, Dir: test.dir, Env: []string{
+				"PATH=" + test.path}})
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -144,11 +149,16 @@ func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 		c    program.Command
 		want string
 	}{
-		"no such directory":  {program.Command{Argv: []string{"/bin/sh"}, Dir: "nope"}, "chdir nope: no such file or directory"},
-		"a file":             {program.Command{Argv: []string{"/bin/sh"}, Dir: "file"}, "fork/exec /bin/sh: not a directory"},
-		"no #! line":         {program.Command{Argv: []string{"./noshebang"}}, "fork/exec ./noshebang: exec format error"},
-		"no such #! program": {program.Command{Argv: []string{"./badshebang"}}, "fork/exec ./badshebang: no such file or directory"},
-		"NUL in an argument": {program.Command{Argv: []string{"/bin/sh", "a\x00b"}}, "fork/exec /bin/sh: invalid argument"},
+		"no such directory": {program.Command{Argv: []string{"/bin/sh"}, Dir: "nope"},
+			"chdir nope: no such file or directory"},
+		"a file": {program.Command{Argv: []string{"/bin/sh"}, Dir: "file"},
+			"fork/exec /bin/sh: not a directory"},
+		"no #! line": {program.Command{Argv: []string{"./noshebang"}},
+			"fork/exec ./noshebang: exec format error"},
+		"no such #! program": {program.Command{Argv: []string{"./badshebang"}},
+			"fork/exec ./badshebang: no such file or directory"},
+		"NUL in an argument": {program.Command{Argv: []string{"/bin/sh", "a\x00b"}},
+			"fork/exec /bin/sh: invalid argument"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -171,8 +181,9 @@ func TestStartErrorsSayWhatIsWrongWithTheFile(t *testing.T) {
 		"no line end":             {"#!/no/such/interpreter", `"/no/such/interpreter"`},
 		"line ends of Windows":    {"#!/bin/sh\r\n", "CR LF"},
 		"Windows, with an option": {"#!/no/such/sh -e\r\n", `"/no/such/sh"`},
-		"a long first line":       {"#!/" + strings.Repeat("x", 100) + strings.Repeat(" x", 5000), strings.Repeat("x", 100)},
-		"no first line":           {"echo\n", "neither a program for this system nor a script"},
+		"a long first line": {"#!/" + strings.Repeat("x", 100) + strings.Repeat(" x", 5000),
+			strings.Repeat("x", 100)},
+		"no first line": {"echo\n", "neither a program for this system nor a script"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,8 @@ func TestAProgramGetsNoMoreMemoryThanItMay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := res.ExitCode == 0; got != enough {
-			t.Errorf("%s bytes with %d at most: %s, stderr %q", grow, limit, res.State, strings.SplitN(string(res.Stderr), "\n", 2)[0])
+			t.Errorf("%s bytes with %d at most: %s, stderr %q", grow, limit, res.State,
+				strings.SplitN(string(res.Stderr), "\n", 2)[0])
 		}
 	}
 }

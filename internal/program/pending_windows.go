@@ -33,7 +33,8 @@ func (h *hearing) read() {
 	}
 }
 
-// catchUp waits for what has been read to be passed on. What is still in the pipe stays there: Windows has no read that never waits.
+// catchUp waits for what has been read to be passed on. What is still in the pipe stays there: Windows has no read that
+// never waits.
 func (h *hearing) catchUp() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -199,8 +199,8 @@ func (p *process) drain(deadline time.Time, enough func() bool) {
 	}
 }
 
-// linger reads what others still write after the program has ended. Those that are waited for without a limit are part of the work: the
-// end of the context is theirs too.
+// linger reads what others still write after the program has ended. Those that are waited for without a limit are part
+// of the work: the end of the context is theirs too.
 func (p *process) linger(ctx context.Context, failure error) error {
 	limit := p.limits.Linger
 	if limit == Unlimited && failure != nil {

@@ -1,13 +1,13 @@
-// Package program runs the programs that act as providers: scripts and executables in any language that take a request as
-// JSON and answer with JSON.
+// Package program runs the programs that act as providers: scripts and executables in any language that take a request
+// as JSON and answer with JSON.
 //
 // Run starts a program once, for one request: standard input is the request, standard output is the answer, standard
 // error is for people. ReadStrings, ReadObject and WriteStrings are the two ends of the simple protocol in which every
 // value is a string. What the requests mean is the business of the callers.
 //
 // Run trusts a program with nothing that it can spoil. A program may flood its output, never read its input, ignore
-// signals, or leave children behind that hold its pipes: Run still returns in bounded time and memory, with no goroutine,
-// file or (in its process group) process left over. It starts its goroutines itself and waits for them.
+// signals, or leave children behind that hold its pipes: Run still returns in bounded time and memory, with no
+// goroutine, file or (in its process group) process left over. It starts its goroutines itself and waits for them.
 //
 //	res, err := program.Run(ctx, program.Command{Argv: []string{"python3", "lookup.py"}, Stdin: []byte(`{"id":"7"}`)})
 //	if err == nil && res.ExitCode == 0 {
@@ -44,8 +44,8 @@ const (
 type Command struct {
 	// Argv is the program and its arguments. See LookPath for how the program is found.
 	Argv []string
-	// Dir is the working directory; empty means Base. A program given by a relative path is executed against it, as execve
-	// does, although it is looked up against Base.
+	// Dir is the working directory; empty means Base. A program given by a relative path is executed against it, as
+	// execve does, although it is looked up against Base.
 	Dir string
 	// Base is what relative names, entries of PATH and Dir are relative to; empty means the directory of this process.
 	Base string
@@ -53,14 +53,14 @@ type Command struct {
 	Env []string
 	// Stdin is all that the program can read. It is never connected to a terminal.
 	Stdin []byte
-	// Whole tells whether the output so far is a whole answer, so that Run need not wait for children that outlive the
-	// program with its standard output open. Nil means: one JSON value.
+	// Whole reports whether the output so far is a whole answer, so that Run need not wait for children that outlive
+	// the program with its standard output open. Nil means: one JSON value.
 	Whole func(stdout []byte) bool
 	// Stderr, when set, gets each line of standard error as it is written, without its line end. Run calls it from one
 	// goroutine at a time; while it blocks, so does the program once the pipe is full.
 	Stderr func(line string)
-	// Joined makes standard output and standard error one stream, in the order in which they were written: that of Stderr. There is no
-	// answer then.
+	// Joined makes standard output and standard error one stream, in the order in which they were written: that of
+	// Stderr. There is no answer then.
 	Joined bool
 
 	// Inherit are files that the program gets beside its standard streams. (Not on Windows.)
@@ -69,7 +69,8 @@ type Command struct {
 	// Detached takes the terminal away from the program, so that it cannot wait there for an answer.
 	Detached bool
 
-	// MaxMemory is how many bytes the program, and each of those that it starts, may allocate. 0 means no limit; systems other than Linux know none.
+	// MaxMemory is how many bytes the program, and each of those that it starts, may allocate. 0 means no limit;
+	// systems other than Linux know none.
 	MaxMemory uint64
 
 	// Spool keeps the answer where it survives this process. Joined and Unlimited cannot be had with it.
@@ -80,8 +81,8 @@ type Command struct {
 	// Linger is how long to go on reading after the program has ended while others hold its pipes and the answer is not
 	// whole; 0 means 2 s, Unlimited as long as anybody holds them: then these are made to end with the context too.
 	Linger time.Duration
-	// MaxStdout is the largest output accepted; 0 means 64 MiB. A program that prints more is killed. Negative means that
-	// the output does not matter: it is read, however long, and dropped.
+	// MaxStdout is the largest output accepted; 0 means 64 MiB. A program that prints more is killed. Negative means
+	// that the output does not matter: it is read, however long, and dropped.
 	MaxStdout int
 	// MaxStderr is how much of standard error is kept: the first half of it and the last. 0 means 2 MiB.
 	MaxStderr int
@@ -95,7 +96,8 @@ type Result struct {
 	// Path is the file that was executed: the place where PATH led to, or the name as given.
 	Path   string
 	Stdout []byte
-	// Stderr is whole unless the program wrote more than MaxStderr; then a line in the middle tells how much is missing.
+	// Stderr is whole unless the program wrote more than MaxStderr; then a line in the middle tells how much is
+	// missing.
 	Stderr []byte
 	// State is how the program ended, in the words of the operating system: "exit status 3", "signal: killed".
 	State string
@@ -199,9 +201,9 @@ func (c Command) withDefaults() Command {
 	return c
 }
 
-// LookPath finds a program. A name with a slash is taken as it is, and must be an executable file as seen from base (empty:
-// the current directory). Any other name is searched in the PATH of env (on Windows: of this process), and there only;
-// entries such as "." work, since whoever wrote them into PATH meant them.
+// LookPath finds a program. A name with a slash is taken as it is, and must be an executable file as seen from base
+// (empty: the current directory). Any other name is searched in the PATH of env (on Windows: of this process), and
+// there only; entries such as "." work, since whoever wrote them into PATH meant them.
 func LookPath(name string, env []string, base string) (string, error) {
 	if strings.Contains(name, "/") || strings.ContainsRune(name, filepath.Separator) {
 		if _, err := exec.LookPath(against(base, name)); err != nil && !errors.Is(err, exec.ErrDot) {
@@ -249,8 +251,8 @@ func lookupFailure(name string, err error) error {
 }
 
 // Environ is the environment that programs get: base without the variables by which plugin hosts and plugins recognise
-// each other (TF_PLUGIN_MAGIC_COOKIE, PLUGIN_*). With them, a program that is itself a plugin, or starts one, would take
-// its parent for its host.
+// each other (TF_PLUGIN_MAGIC_COOKIE, PLUGIN_*). With them, a program that is itself a plugin, or starts one, would
+// take its parent for its host.
 func Environ(base []string) []string {
 	return slices.DeleteFunc(slices.Clone(base), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -270,8 +272,8 @@ func getenv(env []string, name string) string {
 	return ""
 }
 
-// directory gives where the program runs; "" for here. It is asked for beforehand because the failure to change directory is otherwise
-// reported as one to execute the program.
+// directory returns where the program runs; "" for here. It is asked for beforehand because the failure to change
+// directory is otherwise reported as one to execute the program.
 func directory(c Command) (string, error) {
 	dir := against(c.Base, c.Dir)
 	if dir == "" {

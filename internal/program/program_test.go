@@ -126,7 +126,8 @@ func TestRunStartsNothingOnceCancelled(t *testing.T) {
 func TestRunLeavesOutPluginVariables(t *testing.T) {
 	got := mustAnswer(t, program.Command{
 		Argv: programtest.Argv("env"),
-		Env:  []string{"A=1", "TF_PLUGIN_MAGIC_COOKIE=x", "PLUGIN_MIN_PORT=1", "PLUGIN_CLIENT_CERT=y", "TF_PLUGIN_CACHE_DIR=/c", "MY_PLUGIN_X=2"},
+		Env: []string{"A=1", "TF_PLUGIN_MAGIC_COOKIE=x", "PLUGIN_MIN_PORT=1", "PLUGIN_CLIENT_CERT=y",
+			"TF_PLUGIN_CACHE_DIR=/c", "MY_PLUGIN_X=2"},
 	})
 	delete(got, "GOCOVERDIR")
 	want := map[string]string{"A": "1", "TF_PLUGIN_CACHE_DIR": "/c", "MY_PLUGIN_X": "2"}
@@ -230,7 +231,8 @@ func TestRunKillsAProgramThatPrintsTooMuch(t *testing.T) {
 
 func TestRunKillsAChildThatPrintsTooMuchAfterTheProgram(t *testing.T) {
 	within(t, func() {
-		res, err := run(t, program.Command{Argv: programtest.Argv("parent", "", "0", "flood", "1073741824"), MaxStdout: 8 << 20})
+		res, err := run(t, program.Command{Argv: programtest.Argv("parent", "", "0", "flood", "1073741824"),
+			MaxStdout: 8 << 20})
 		var limit *program.LimitError
 		if !errors.As(err, &limit) {
 			t.Fatalf("got error %v", err)
@@ -272,7 +274,8 @@ func TestRunKeepsBothEndsOfAFloodOfMessages(t *testing.T) {
 		t.Fatal(err, res)
 	}
 	text := string(res.Stderr)
-	if !strings.HasPrefix(text, "first\n") || !strings.HasSuffix(text, "last\n") || !strings.Contains(text, "bytes left out here") {
+	if !strings.HasPrefix(text, "first\n") || !strings.HasSuffix(text, "last\n") ||
+		!strings.Contains(text, "bytes left out here") {
 		t.Errorf("lost an end or the note: %.50q ... %.50q", text, text[len(text)-50:])
 	}
 	if want := 1<<14 + 2; lines != want { // a line of 1 GiB comes in pieces of 64 KiB
@@ -291,7 +294,8 @@ func TestRunDoesNotWaitForChildrenOnceTheAnswerIsWhole(t *testing.T) {
 	for _, mode := range []string{"parent", "daemon"} {
 		t.Run(mode, func(t *testing.T) {
 			within(t, func() {
-				res, err := run(t, program.Command{Argv: programtest.Argv(mode, `{"a":"b"}`, "0", "after", "60s", ""), Linger: time.Minute})
+				res, err := run(t, program.Command{Argv: programtest.Argv(mode, `{"a":"b"}`, "0", "after", "60s", ""),
+					Linger: time.Minute})
 				if err != nil || string(res.Stdout) != `{"a":"b"}` || !res.Held {
 					t.Fatalf("%v, %+v", err, res)
 				}
@@ -308,7 +312,9 @@ func TestRunDoesNotWaitForChildrenOnceTheAnswerIsWhole(t *testing.T) {
 func TestRunReadsAllThatTheProgramWroteBeforeItLooksWhetherThatIsWhole(t *testing.T) {
 	// "{}" is whole by itself, what follows must be seen all the same.
 	for range 20 {
-		res, err := run(t, program.Command{Argv: []string{"/bin/sh", "-c", `printf '{}'; sleep 30 & printf %s $! >&2; printf ' x'`}, Linger: 20 * time.Millisecond})
+		res, err := run(t, program.Command{
+			Argv:   []string{"/bin/sh", "-c", `printf '{}'; sleep 30 & printf %s $! >&2; printf ' x'`},
+			Linger: 20 * time.Millisecond})
 		if err != nil || string(res.Stdout) != "{} x" {
 			t.Fatalf("%v, %+v", err, res)
 		}
@@ -320,7 +326,8 @@ func TestRunReadsAllThatTheProgramWroteBeforeItLooksWhetherThatIsWhole(t *testin
 
 func TestRunWaitsAMomentForAnAnswerFromAChild(t *testing.T) {
 	within(t, func() {
-		res, err := run(t, program.Command{Argv: programtest.Argv("parent", `{"a":`, "0", "after", "300ms", `"b"}`), Linger: time.Minute})
+		res, err := run(t, program.Command{Argv: programtest.Argv("parent", `{"a":`, "0", "after", "300ms", `"b"}`),
+			Linger: time.Minute})
 		if err != nil || string(res.Stdout) != `{"a":"b"}` {
 			t.Errorf("%v, %+v", err, res)
 		}
@@ -371,7 +378,8 @@ func TestRunLeaksNothing(t *testing.T) {
 			{Argv: []string{"/bin/sh"}, Dir: "/nonexistent", Stdin: []byte("x")},
 			{Argv: []string{"/bin/sh", "a\x00b"}, Stdin: []byte("x")},
 			{Argv: programtest.Argv("flood", "1000000"), MaxStdout: 1000},
-			{Argv: programtest.Argv("parent", "{}", "0", "after", "300ms", ""), Stdin: bytes.Repeat([]byte("x"), 1<<20)},
+			{Argv: programtest.Argv("parent", "{}", "0", "after", "300ms", ""), Stdin: bytes.Repeat([]byte("x"),
+				1<<20)},
 			{Argv: programtest.Argv("parent", "{", "0", "after", "300ms", ""), Linger: time.Millisecond},
 			{Argv: programtest.Argv("hang"), Grace: -1},
 		} {
@@ -396,7 +404,8 @@ func TestRunLeaksNothing(t *testing.T) {
 		}
 		if try == 1000 {
 			buf := make([]byte, 1<<20)
-			t.Fatalf("goroutines %d, were %d; files %d, were %d\n%s", g, goroutines, f, files, buf[:runtime.Stack(buf, true)])
+			t.Fatalf("goroutines %d, were %d; files %d, were %d\n%s", g, goroutines, f, files,
+				buf[:runtime.Stack(buf, true)])
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

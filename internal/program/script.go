@@ -15,12 +15,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Advice says why the operating system refuses a file that is there, as far as the file tells; empty when it does not. The system itself says
-// "no such file" of a script whose interpreter is missing, which sends people looking in the wrong place.
+// Advice says why the operating system refuses a file that is there, as far as the file tells; empty when it does not.
+// The system itself says "no such file" of a script whose interpreter is missing, which sends people looking in the
+// wrong place.
 func (e *StartError) Advice() string {
 	switch {
 	case errors.Is(e.Err, syscall.ENOEXEC):
-		return "It is neither a program for this system nor a script with a first line that names its interpreter, such as #!/usr/bin/env bash."
+		return "It is neither a program for this system nor a script with a first line that names its interpreter, " +
+			"such as #!/usr/bin/env bash."
 	case !errors.Is(e.Err, fs.ErrNotExist) || e.File == "":
 		return ""
 	}
@@ -30,14 +32,16 @@ func (e *StartError) Advice() string {
 	name, carriageReturn := interpreter(e.File)
 	switch {
 	case carriageReturn:
-		return "Its first line ends in CR LF, as editors on Windows write it, and so names an interpreter with a carriage return at the end: save the file with LF."
+		return "Its first line ends in CR LF, as editors on Windows write it, and so names an interpreter with a " +
+			"carriage return at the end: save the file with LF."
 	case name != "":
 		return fmt.Sprintf("The file is there, so it is the interpreter in its first line that is not: %q.", name)
 	}
-	return "The file is there, so it is something that it needs to start that is not: it may be made for another system."
+	return "The file is there, so it is something that it needs to start that is not: it may be made for another " +
+		"system."
 }
 
-// fileOf gives the file that executing path in dir means, as seen from here.
+// fileOf returns the file that executing path in dir means, as seen from here.
 func fileOf(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -45,7 +49,8 @@ func fileOf(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// interpreter reads from a script which program runs it, and whether its name ends in a carriage return. The name is empty for anything else.
+// interpreter reads from a script which program runs it, and whether its name ends in a carriage return. The name is
+// empty for anything else.
 func interpreter(file string) (name string, carriageReturn bool) {
 	f, err := regular.Open(file)
 	if err != nil {

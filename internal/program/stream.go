@@ -62,7 +62,8 @@ func (s *stream) readPending() (total int) {
 	return total
 }
 
-// hearing reads a pipe into a writer: in the goroutine of read, and for whoever must know all that has been written until now.
+// hearing reads a pipe into a writer: in the goroutine of read, and for whoever must know all that has been written
+// until now.
 type hearing struct {
 	file *os.File
 	mu   sync.Mutex // from the reading of something to the end of its writing, so that nothing overtakes

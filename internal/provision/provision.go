@@ -1,9 +1,9 @@
-// Package provision runs provisioners: programs that the configuration starts when an object has been created or before it is
-// destroyed. There is one, local-exec, which runs a command on this machine.
+// Package provision runs provisioners: programs that the configuration starts when an object has been created or before
+// it is destroyed. There is one, local-exec, which runs a command on this machine.
 //
-// The callers evaluate the block, decide what a failure means and keep the journal; this package runs the program in a process group of its
-// own, passes on what it prints line by line, and makes it end with its descendants when the context ends. Run starts no goroutines
-// beyond those that package program owns.
+// The callers evaluate the block, decide what a failure means and keep the journal; this package runs the program in a
+// process group of its own, passes on what it prints line by line, and makes it end with its descendants when the
+// context ends. Run starts no goroutines beyond those that package program owns.
 //
 //	out, err := provision.Run(ctx, "local-exec", provision.Request{Config: config, Output: func(line string) { ... }})
 package provision
@@ -40,10 +40,11 @@ func Schema(typ string) *provider.Block {
 	return nil
 }
 
-// Remote tells that the language knows the provisioner, as one that works on another machine, but this package does not have it.
+// Remote reports that the language knows the provisioner, as one that works on another machine, but this package does
+// not have it.
 func Remote(typ string) bool { return typ == "file" || typ == "remote-exec" }
 
-// Suppressed gives what stands for every line of a program whose configuration is secret; empty when it is not.
+// Suppressed returns what stands for every line of a program whose configuration is secret; empty when it is not.
 func Suppressed(sensitive, ephemeral bool) string {
 	var why []string
 	if sensitive {
@@ -79,7 +80,8 @@ type ArgumentError struct{ Name, Problem string }
 // Error names the argument.
 func (e *ArgumentError) Error() string { return e.Name + ": " + e.Problem }
 
-// Run runs a provisioner to its end. Errors that are not *ArgumentError are for people: they tell how the program ended, with its output.
+// Run runs a provisioner to its end. Errors that are not *ArgumentError are for people: they tell how the program
+// ended, with its output.
 func Run(ctx context.Context, typ string, req Request) error {
 	if typ != "local-exec" {
 		return fmt.Errorf("there is no provisioner %q", typ)
@@ -111,7 +113,8 @@ func Run(ctx context.Context, typ string, req Request) error {
 		tell(fmt.Sprintf("Executing: %q", argv))
 	}
 	res, err := program.Run(ctx, program.Command{
-		Argv: argv, Dir: get("working_dir"), Base: req.Dir, Env: slices.Concat(os.Environ(), environment(req.Config.GetAttr("environment"))),
+		Argv: argv, Dir: get("working_dir"), Base: req.Dir, Env: slices.Concat(os.Environ(),
+			environment(req.Config.GetAttr("environment"))),
 		Joined: true, Stderr: tell, MaxStderr: maxKept, Linger: program.Unlimited,
 	})
 	var output []byte

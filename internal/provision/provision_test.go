@@ -43,11 +43,13 @@ func run(ctx context.Context, req provision.Request) (lines []string, err error)
 }
 
 func TestLinesOfBothStreamsComeInTheirOrder(t *testing.T) {
-	lines, err := run(t.Context(), provision.Request{Config: command("echo one; echo two >&2; echo; echo three; printf four")})
+	lines, err := run(t.Context(), provision.Request{
+		Config: command("echo one; echo two >&2; echo; echo three; printf four")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`Executing: ["/bin/sh" "-c" "echo one; echo two >&2; echo; echo three; printf four"]`, "one", "two", "three", "four"}
+	want := []string{`Executing: ["/bin/sh" "-c" "echo one; echo two >&2; echo; echo three; printf four"]`, "one",
+		"two", "three", "four"}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Error(diff)
 	}
@@ -59,14 +61,16 @@ func TestArgumentsReachTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines, err := run(t.Context(), provision.Request{Dir: dir, Config: block(map[string]cty.Value{
-		"command": cty.StringVal(`echo "$A-$B"; basename "$(pwd)"; echo $0`), "working_dir": cty.StringVal("sub"), "quiet": cty.True,
+		"command": cty.StringVal(`echo "$A-$B"; basename "$(pwd)"; echo $0`), "working_dir": cty.StringVal("sub"),
+		"quiet":       cty.True,
 		"environment": cty.MapVal(map[string]cty.Value{"A": cty.StringVal("1"), "B": cty.NullVal(cty.String)}),
 		"interpreter": cty.ListVal([]cty.Value{cty.StringVal("/bin/sh"), cty.StringVal("-c")}),
 	})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"local-exec: Executing: Suppressed by quiet=true", "1-", "sub", "/bin/sh"}, lines); diff != "" {
+	if diff := cmp.Diff([]string{"local-exec: Executing: Suppressed by quiet=true", "1-", "sub", "/bin/sh"},
+		lines); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -79,7 +83,8 @@ func TestAFailureTellsStatusAndOutput(t *testing.T) {
 }
 
 func TestASecretBlockShowsNothing(t *testing.T) {
-	lines, err := run(t.Context(), provision.Request{Config: command("echo hush; exit 7"), Instead: provision.Suppressed(true, false)})
+	lines, err := run(t.Context(), provision.Request{Config: command("echo hush; exit 7"),
+		Instead: provision.Suppressed(true, false)})
 	for _, line := range lines {
 		if line != "(output suppressed due to sensitive value in config)" {
 			t.Errorf("shown: %q", line)
@@ -110,7 +115,8 @@ func TestBackgroundProgramsAreWaitedFor(t *testing.T) {
 }
 
 func TestAnEndedContextEndsTheWholeGroup(t *testing.T) {
-	for name, text := range map[string]string{"in the foreground": "sleep 600 & echo $!; wait", "in the background": "sleep 600 & echo $!"} {
+	for name, text := range map[string]string{"in the foreground": "sleep 600 & echo $!; wait",
+		"in the background": "sleep 600 & echo $!"} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -16,7 +16,8 @@ func Signature(name string, f *provider.Function) string {
 	if p := f.VarParam; p != nil {
 		params = append(params, p.Name+" "+strings.ToLower(typeName(p.Type))+"...")
 	}
-	return fenced("text", fmt.Sprintf("%s(%s) %s", name, strings.Join(params, ", "), strings.ToLower(typeName(f.Return))))
+	return fenced("text", fmt.Sprintf("%s(%s) %s", name, strings.Join(params, ", "),
+		strings.ToLower(typeName(f.Return))))
 }
 
 // Arguments lists the parameters of a function; "" when it has none.

@@ -1,11 +1,13 @@
 // Package reference writes what a provider offers as Markdown pages, in the layout that registries of providers show:
-// docs/index.md, docs/resources/NAME.md, docs/data-sources/NAME.md, docs/ephemeral-resources/NAME.md, docs/functions/NAME.md.
+// docs/index.md, docs/resources/NAME.md, docs/data-sources/NAME.md, docs/ephemeral-resources/NAME.md,
+// docs/functions/NAME.md.
 //
 //	pages, err := reference.Pages(schema, reference.Options{Name: "ledger", Source: os.DirFS(".")})
 //
-// A page consists of the schema (schema.go), the signature of a function (function.go), and examples that are files beside the provider's code;
-// an author who wants more than that writes a template (template.go). The same schema and files give the same bytes. The package writes
-// no files: Compare (compare.go) tells what would change in a directory, and leaves alone what was written by hand.
+// A page consists of the schema (schema.go), the signature of a function (function.go), and examples that are files
+// beside the provider's code; an author who wants more than that writes a template (template.go). The same schema and
+// files give the same bytes. The package writes no files: Compare (compare.go) tells what would change in a directory,
+// and leaves alone what was written by hand.
 package reference
 
 import (
@@ -60,7 +62,7 @@ var (
 // folders are the directories of pages that are made of the schema.
 var folders = []string{resources.dir, dataKind.dir, ephemerals.dir, functions.dir}
 
-// Pages gives all pages, in the order of their paths.
+// Pages returns all pages, in the order of their paths.
 func Pages(s *provider.Schema, o Options) ([]Page, error) {
 	o.Title = cmp.Or(o.Title, o.Name)
 	o.Examples, o.Templates = cmp.Or(o.Examples, "examples"), cmp.Or(o.Templates, "templates")
@@ -79,7 +81,8 @@ func Pages(s *provider.Schema, o Options) ([]Page, error) {
 	}{{resources, s.Resources}, {dataKind, s.Data}, {ephemerals, s.Ephemeral}} {
 		for _, name := range slices.Sorted(maps.Keys(family.types)) {
 			t := family.types[name]
-			on := subject{Name: name, block: t.Block, file: shortName(name, o.Name), example: path.Join(family.kind.dir, name, family.kind.example)}
+			on := subject{Name: name, block: t.Block, file: shortName(name, o.Name), example: path.Join(family.kind.dir,
+				name, family.kind.example)}
 			if family.kind == resources {
 				on.identity, on.imports = t.Identity, path.Join(resources.dir, name)
 			}
@@ -87,7 +90,8 @@ func Pages(s *provider.Schema, o Options) ([]Page, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Functions)) {
-		w.page(functions, subject{Name: name, function: s.Functions[name], file: name, example: path.Join(functions.dir, name, functions.example)})
+		w.page(functions, subject{Name: name, function: s.Functions[name], file: name, example: path.Join(functions.dir,
+			name, functions.example)})
 	}
 	w.extra()
 	slices.SortFunc(w.pages, func(a, b Page) int { return strings.Compare(a.Path, b.Path) })
@@ -264,15 +268,18 @@ func (w *writer) importing(s subject) string {
 	var parts []string
 	if s.identity != nil {
 		if text := w.code("terraform", path.Join(dir, "import-by-identity.tf")); text != "" {
-			parts = append(parts, "An [`import` block](https://developer.hashicorp.com/terraform/language/import) takes the identity of the object, in Terraform 1.12 and later:", text)
+			parts = append(parts, "An [`import` block](https://developer.hashicorp.com/terraform/language/import) "+
+				"takes the identity of the object, in Terraform 1.12 and later:", text)
 		}
 		parts = append(parts, strings.TrimSpace(identitySection(s.identity)))
 	}
 	if text := w.code("terraform", path.Join(dir, "import-by-string-id.tf")); text != "" {
-		parts = append(parts, "An [`import` block](https://developer.hashicorp.com/terraform/language/import) takes the id of the object:", text)
+		parts = append(parts, "An [`import` block](https://developer.hashicorp.com/terraform/language/import) takes "+
+			"the id of the object:", text)
 	}
 	if text := w.code("shell", path.Join(dir, "import.sh")); text != "" {
-		parts = append(parts, "The command [`import`](https://developer.hashicorp.com/terraform/cli/commands/import) takes the id of the object:", text)
+		parts = append(parts, "The command [`import`](https://developer.hashicorp.com/terraform/cli/commands/import) "+
+			"takes the id of the object:", text)
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -295,7 +302,7 @@ func fenced(language, text string) string {
 	return fence + language + "\n" + strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n") + "\n" + fence
 }
 
-// read gives the text of a file of the source; false when there is none.
+// read returns the text of a file of the source; false when there is none.
 func (w *writer) read(name string) (string, bool) {
 	if w.options.Source == nil || !fs.ValidPath(name) {
 		return "", false

@@ -30,39 +30,55 @@ func thing() *provider.Block {
 	return &block{
 		Description: `A "thing": is a thing.`, DescriptionKind: provider.Markdown,
 		Attributes: attrs{
-			"id":     {Type: cty.String, Computed: true},
-			"name":   {Type: cty.String, Required: true, Description: "A name.\nTwo lines."},
-			"old":    {Type: cty.String, Optional: true, Deprecated: true, Description: "Old."},
-			"older":  {Type: cty.String, Optional: true, Deprecated: true, Description: "Older.", DeprecationMessage: "Use name."},
+			"id":   {Type: cty.String, Computed: true},
+			"name": {Type: cty.String, Required: true, Description: "A name.\nTwo lines."},
+			"old":  {Type: cty.String, Optional: true, Deprecated: true, Description: "Old."},
+			"older": {Type: cty.String, Optional: true, Deprecated: true, Description: "Older.",
+				DeprecationMessage: "Use name."},
 			"secret": {Type: cty.String, Optional: true, Computed: true, Sensitive: true},
 			"wo":     {Type: cty.String, Optional: true, WriteOnly: true, Description: "Wo."},
-			"wo2":    {Type: cty.String, Required: true, WriteOnly: true, Sensitive: true, Deprecated: true, Description: "Wo."},
-			"tags":   {Type: cty.Map(cty.String), Optional: true},
-			"lm":     {Type: cty.List(cty.Map(cty.Number)), Optional: true},
-			"dyn":    {Type: cty.DynamicPseudoType, Optional: true},
-			"tup":    {Type: cty.Tuple([]cty.Type{cty.String, cty.Number}), Optional: true},
-			"objs":   {Type: cty.List(cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.Object(map[string]cty.Type{"c": cty.Bool})})), Computed: true},
-			"objo": {Type: cty.ObjectWithOptionalAttrs(map[string]cty.Type{"a": cty.String, "b": cty.Set(cty.Object(map[string]cty.Type{"c": cty.Bool}))}, []string{"a"}),
+			"wo2": {Type: cty.String, Required: true, WriteOnly: true, Sensitive: true, Deprecated: true,
+				Description: "Wo."},
+			"tags": {Type: cty.Map(cty.String), Optional: true},
+			"lm":   {Type: cty.List(cty.Map(cty.Number)), Optional: true},
+			"dyn":  {Type: cty.DynamicPseudoType, Optional: true},
+			"tup":  {Type: cty.Tuple([]cty.Type{cty.String, cty.Number}), Optional: true},
+			"objs": {
+				Type: cty.List(
+					cty.Object(map[string]cty.Type{
+						"a": cty.String, "b": cty.Object(map[string]cty.Type{"c": cty.Bool})})), Computed: true},
+			"objo": {
+				Type: cty.ObjectWithOptionalAttrs(map[string]cty.Type{
+					"a": cty.String, "b": cty.Set(cty.Object(map[string]cty.Type{"c": cty.Bool}))}, []string{"a"}),
 				Optional: true},
-			"nested": {Optional: true, Description: "Nested.", Nested: &provider.NestedObject{Nesting: provider.NestingSingle, Attributes: attrs{
-				"x": {Type: cty.String, Required: true, Description: "X."},
-				"deep": {Optional: true, Description: "Deep.", Nested: &provider.NestedObject{Nesting: provider.NestingMap, Attributes: attrs{
-					"y": {Type: cty.Number, Computed: true}}}},
-			}}},
-			"nlist": {Required: true, Nested: &provider.NestedObject{Nesting: provider.NestingList, Attributes: attrs{"x": {Type: cty.String, Required: true}}}},
-			"nset":  {Computed: true, Nested: &provider.NestedObject{Nesting: provider.NestingSet, Attributes: attrs{"x": {Type: cty.String, Computed: true}}}},
+			"nested": {Optional: true, Description: "Nested.", Nested: &provider.NestedObject{
+				Nesting: provider.NestingSingle, Attributes: attrs{
+					"x": {Type: cty.String, Required: true, Description: "X."},
+					"deep": {Optional: true, Description: "Deep.", Nested: &provider.NestedObject{
+						Nesting: provider.NestingMap, Attributes: attrs{
+							"y": {Type: cty.Number, Computed: true}}}},
+				}}},
+			"nlist": {Required: true, Nested: &provider.NestedObject{Nesting: provider.NestingList, Attributes: attrs{
+				"x": {Type: cty.String, Required: true}}}},
+			"nset": {Computed: true, Nested: &provider.NestedObject{Nesting: provider.NestingSet, Attributes: attrs{
+				"x": {Type: cty.String, Computed: true}}}},
 		},
 		Blocks: map[string]*provider.NestedBlock{
 			"rule": {Nesting: provider.NestingList, MinItems: 1, MaxItems: 3, Block: block{
 				Description: "Rules.",
-				Attributes:  attrs{"port": {Type: cty.Number, Required: true, Description: "Port."}, "x": {Type: cty.Number, Optional: true}},
-				Blocks:      map[string]*provider.NestedBlock{"inner": {Nesting: provider.NestingSet, Block: block{Attributes: attrs{"z": {Type: cty.Bool, Optional: true}}}}},
+				Attributes: attrs{"port": {Type: cty.Number, Required: true, Description: "Port."}, "x": {
+					Type: cty.Number, Optional: true}},
+				Blocks: map[string]*provider.NestedBlock{
+					"inner": {Nesting: provider.NestingSet, Block: block{
+						Attributes: attrs{"z": {Type: cty.Bool, Optional: true}}}}},
 			}},
 			"timeouts": {Nesting: provider.NestingSingle, Block: block{Attributes: attrs{"create": text()}}},
 			"grp":      {Nesting: provider.NestingGroup, Block: block{Attributes: attrs{"create": text()}}},
-			"mp":       {Nesting: provider.NestingMap, Block: block{Description: "Old map.", Deprecated: true, Attributes: attrs{"create": text()}}},
-			"robl":     {Nesting: provider.NestingList, Block: block{Attributes: attrs{"create": {Type: cty.String, Computed: true}}}},
-			"one":      {Nesting: provider.NestingList, MaxItems: 1, Block: block{Attributes: attrs{"create": text()}}},
+			"mp": {Nesting: provider.NestingMap, Block: block{Description: "Old map.", Deprecated: true,
+				Attributes: attrs{"create": text()}}},
+			"robl": {Nesting: provider.NestingList, Block: block{
+				Attributes: attrs{"create": {Type: cty.String, Computed: true}}}},
+			"one": {Nesting: provider.NestingList, MaxItems: 1, Block: block{Attributes: attrs{"create": text()}}},
 		},
 	}
 }
@@ -74,18 +90,25 @@ func demo() *provider.Schema {
 			"token": {Type: cty.String, Optional: true, Sensitive: true},
 		}},
 		Resources: map[string]*provider.ResourceType{
-			"demo_thing": {Block: thing(), Identity: &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{
-				"id":     {Type: cty.String, RequiredForImport: true, Description: "The id."},
-				"region": {Type: cty.String, OptionalForImport: true},
-			}}},
+			"demo_thing": {Block: thing(), Identity: &provider.IdentitySchema{
+				Attributes: map[string]*provider.IdentityAttribute{
+					"id":     {Type: cty.String, RequiredForImport: true, Description: "The id."},
+					"region": {Type: cty.String, OptionalForImport: true},
+				}}},
 			"demo":       {Block: &block{Attributes: attrs{"id": {Type: cty.String, Computed: true}}}},
 			"demo_empty": {Block: &block{Deprecated: true}},
 		},
-		Data:      map[string]*provider.ResourceType{"demo_thing": {Block: &block{Description: "First *line*.\n\nSecond para.", Attributes: attrs{"id": {Type: cty.String, Required: true}}}}},
-		Ephemeral: map[string]*provider.ResourceType{"demo_token": {Block: &block{Description: "Token.", Attributes: attrs{"v": {Type: cty.String, Computed: true, Sensitive: true}}}}},
+		Data: map[string]*provider.ResourceType{
+			"demo_thing": {Block: &block{Description: "First *line*.\n\nSecond para.", Attributes: attrs{
+				"id": {Type: cty.String, Required: true}}}}},
+		Ephemeral: map[string]*provider.ResourceType{
+			"demo_token": {
+				Block: &block{Description: "Token.", Attributes: attrs{
+					"v": {Type: cty.String, Computed: true, Sensitive: true}}}}},
 		Functions: map[string]*provider.Function{
 			"add": {Summary: "Adds.", Description: "Add numbers.", Return: cty.Number, Params: []provider.FunctionParam{
-				{Name: "a", Type: cty.Number, Description: "First."}, {Name: "b", Type: cty.List(cty.Map(cty.String)), AllowNull: true},
+				{Name: "a", Type: cty.Number, Description: "First."}, {Name: "b", Type: cty.List(cty.Map(cty.String)),
+					AllowNull: true},
 			}, VarParam: &provider.FunctionParam{Name: "more", Type: cty.Number, Description: "More."}},
 			"now": {Summary: "Now.", Return: cty.Object(map[string]cty.Type{"a": cty.String}), Deprecated: "Use then."},
 		},
@@ -93,14 +116,21 @@ func demo() *provider.Schema {
 }
 
 var examples = fstest.MapFS{
-	"examples/provider/provider.tf":                                 {Data: []byte("provider \"demo\" {\n  url = \"x\"\n}\n")},
-	"examples/resources/demo_thing/resource.tf":                     {Data: []byte("resource \"demo_thing\" \"x\" {\n  note = \"```\"\n}\n\n")},
-	"examples/resources/demo_thing/import.sh":                       {Data: []byte("# by id\r\nterraform import demo_thing.x 1\r\n")},
-	"examples/resources/demo_thing/import-by-string-id.tf":          {Data: []byte("import {\n  to = demo_thing.x\n  id = \"1\"\n}\n")},
-	"examples/resources/demo_thing/import-by-identity.tf":           {Data: []byte("import {\n  to = demo_thing.x\n  identity = {\n    id = \"1\"\n  }\n}\n")},
-	"examples/data-sources/demo_thing/data-source.tf":               {Data: []byte("data \"demo_thing\" \"x\" {}\n")},
-	"examples/ephemeral-resources/demo_token/ephemeral-resource.tf": {Data: []byte("ephemeral \"demo_token\" \"x\" {}\n")},
-	"examples/functions/add/function.tf":                            {Data: []byte("output \"x\" {\n  value = provider::demo::add(1, [])\n}\n")},
+	"examples/provider/provider.tf": {
+		Data: []byte("provider \"demo\" {\n  url = \"x\"\n}\n")},
+	"examples/resources/demo_thing/resource.tf": {
+		Data: []byte("resource \"demo_thing\" \"x\" {\n  note = \"```\"\n}\n\n")},
+	"examples/resources/demo_thing/import.sh": {
+		Data: []byte("# by id\r\nterraform import demo_thing.x 1\r\n")},
+	"examples/resources/demo_thing/import-by-string-id.tf": {
+		Data: []byte("import {\n  to = demo_thing.x\n  id = \"1\"\n}\n")},
+	"examples/resources/demo_thing/import-by-identity.tf": {
+		Data: []byte("import {\n  to = demo_thing.x\n  identity = {\n    id = \"1\"\n  }\n}\n")},
+	"examples/data-sources/demo_thing/data-source.tf": {Data: []byte("data \"demo_thing\" \"x\" {}\n")},
+	"examples/ephemeral-resources/demo_token/ephemeral-resource.tf": {
+		Data: []byte("ephemeral \"demo_token\" \"x\" {}\n")},
+	"examples/functions/add/function.tf": {
+		Data: []byte("output \"x\" {\n  value = provider::demo::add(1, [])\n}\n")},
 }
 
 func pages(t *testing.T, s *provider.Schema, o Options) map[string]string {
@@ -141,8 +171,8 @@ func TestPagesAreAsRecorded(t *testing.T) {
 	}
 }
 
-// testdata/layout.txt holds headings, items and anchors of the pages that the field's generator (terraform-plugin-docs 0.25) makes of the same
-// schema without what it cannot do: groups of blocks and tuples.
+// testdata/layout.txt holds headings, items and anchors of the pages that the field's generator (terraform-plugin-docs
+// 0.25) makes of the same schema without what it cannot do: groups of blocks and tuples.
 func TestLayoutIsThatOfTheField(t *testing.T) {
 	raw, err := os.ReadFile("testdata/layout.txt")
 	if err != nil {
@@ -198,21 +228,27 @@ func TestEveryLinkToASectionHasItsAnchor(t *testing.T) {
 
 func TestTemplatesComeInThePlaceOfGeneratedPages(t *testing.T) {
 	got := pages(t, demo(), Options{Name: "demo", Source: fstest.MapFS{
-		"templates/index.md.tmpl":                   {Data: []byte("---\npage_title: \"{{ .ProviderShortName }}\"\n---\nOurs.\n\n{{ .SchemaMarkdown | trimspace }}\n")},
-		"templates/resources.md.tmpl":               {Data: []byte("# {{ .Type }} {{ .Name }}\n")},
-		"templates/resources/thing.md.tmpl":         {Data: []byte("# special {{ .Name }} {{ .HasImport }}\n{{ tffile .ExampleFile }}\n")},
+		"templates/index.md.tmpl": {
+			Data: []byte(
+				"---\npage_title: \"{{ .ProviderShortName }}\"\n---\nOurs.\n\n{{ .SchemaMarkdown | trimspace }}\n")},
+		"templates/resources.md.tmpl": {Data: []byte("# {{ .Type }} {{ .Name }}\n")},
+		"templates/resources/thing.md.tmpl": {
+			Data: []byte("# special {{ .Name }} {{ .HasImport }}\n{{ tffile .ExampleFile }}\n")},
 		"templates/functions/now.md":                {Data: []byte("# by hand, {{ not a template }}\n")},
 		"templates/guides/first.md.tmpl":            {Data: []byte("# Guide to {{ .ProviderShortName }}\n")},
 		"templates/guides/second.md":                {Data: []byte("# Second\n")},
 		"examples/resources/demo_thing/resource.tf": {Data: []byte("x = 1\n")},
 	}})
 	for name, want := range map[string]string{
-		"index.md":           "---\n" + marker + "\npage_title: \"demo\"\n---\nOurs.\n\n<!-- schema: generated -->\n## Schema\n\n### Required\n\n- `url` (String) Where it is.\n\n### Optional\n\n- `token` (String, Sensitive)\n",
+		"index.md": "---\n" + marker + "\npage_title: \"demo\"\n---\nOurs.\n\n<!-- schema: generated -->\n" +
+			"## Schema\n\n### Required\n\n- `url` (String) Where it is.\n\n### Optional\n\n- `token` (String, " +
+			"Sensitive)\n",
 		"resources/empty.md": "<!-- generated by tombolo provider docs -->\n# Resource demo_empty\n",
-		"resources/thing.md": "<!-- generated by tombolo provider docs -->\n# special demo_thing false\n```terraform\nx = 1\n```\n",
-		"functions/now.md":   "<!-- generated by tombolo provider docs -->\n# by hand, {{ not a template }}\n",
-		"guides/first.md":    "<!-- generated by tombolo provider docs -->\n# Guide to demo\n",
-		"guides/second.md":   "<!-- generated by tombolo provider docs -->\n# Second\n",
+		"resources/thing.md": "<!-- generated by tombolo provider docs -->\n# special demo_thing false\n" +
+			"```terraform\nx = 1\n```\n",
+		"functions/now.md": "<!-- generated by tombolo provider docs -->\n# by hand, {{ not a template }}\n",
+		"guides/first.md":  "<!-- generated by tombolo provider docs -->\n# Guide to demo\n",
+		"guides/second.md": "<!-- generated by tombolo provider docs -->\n# Second\n",
 	} {
 		if diff := cmp.Diff(want, got[name]); diff != "" {
 			t.Errorf("%s differs (-want +got):\n%s", name, diff)
@@ -225,17 +261,21 @@ func TestMistakesAreNamed(t *testing.T) {
 		return Options{Name: "demo", Source: fstest.MapFS{name: {Data: []byte(text)}}}
 	}
 	escaping := &provider.Schema{Resources: map[string]*provider.ResourceType{"../../etc/passwd": {Block: &block{}}}}
-	twice := &provider.Schema{Resources: map[string]*provider.ResourceType{"demo_x": {Block: &block{}}, "x": {Block: &block{}}}}
+	twice := &provider.Schema{Resources: map[string]*provider.ResourceType{"demo_x": {Block: &block{}}, "x": {
+		Block: &block{}}}}
 	for name, c := range map[string]struct {
 		schema  *provider.Schema
 		options Options
 		want    string
 	}{
-		"template that is none":      {demo(), with("templates/index.md.tmpl", "{{ .Name "), "templates/index.md.tmpl"},
-		"field that is none":         {demo(), with("templates/index.md.tmpl", "{{ .Nmae }}"), "Nmae"},
-		"file that is not there":     {demo(), with("templates/index.md.tmpl", `{{ tffile "examples/none.tf" }}`), "examples/none.tf"},
-		"template of what is gone":   {demo(), with("templates/resources/gone.md.tmpl", "x"), "templates/resources/gone.md.tmpl"},
-		"file above the source":      {demo(), with("templates/index.md.tmpl", `{{ tffile "../secret" }}`), "../secret"},
+		"template that is none": {demo(), with("templates/index.md.tmpl", "{{ .Name "), "templates/index.md.tmpl"},
+		"field that is none":    {demo(), with("templates/index.md.tmpl", "{{ .Nmae }}"), "Nmae"},
+		"file that is not there": {demo(), with("templates/index.md.tmpl", `{{ tffile "examples/none.tf" }}`),
+			"examples/none.tf"},
+		"template of what is gone": {demo(), with("templates/resources/gone.md.tmpl", "x"),
+			"templates/resources/gone.md.tmpl"},
+		"file above the source": {demo(), with("templates/index.md.tmpl", `{{ tffile "../secret" }}`),
+			"../secret"},
 		"name that is a path":        {escaping, Options{Name: "demo"}, "../../etc/passwd"},
 		"provider without a name":    {demo(), Options{}, "no name"},
 		"one page for two resources": {twice, Options{Name: "demo"}, "resources/x.md"},
@@ -253,11 +293,12 @@ func TestWhatWasWrittenByHandIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := fstest.MapFS{
-		"index.md":           {Data: []byte("# ours\n")},
-		"resources/thing.md": {Data: []byte("---\n# generated by https://github.com/hashicorp/terraform-plugin-docs\n---\nold\n")},
-		"resources/gone.md":  {Data: []byte("---\r\n" + marker + "\r\n---\r\nold\r\n")},
-		"resources/hand.md":  {Data: []byte("# by hand\n")},
-		"guides/guide.md":    {Data: []byte(marker + "\n")},
+		"index.md": {Data: []byte("# ours\n")},
+		"resources/thing.md": {
+			Data: []byte("---\n# generated by https://github.com/hashicorp/terraform-plugin-docs\n---\nold\n")},
+		"resources/gone.md": {Data: []byte("---\r\n" + marker + "\r\n---\r\nold\r\n")},
+		"resources/hand.md": {Data: []byte("# by hand\n")},
+		"guides/guide.md":   {Data: []byte(marker + "\n")},
 	}
 	for _, p := range list {
 		if p.Path == "resources/demo.md" {
@@ -276,7 +317,8 @@ func TestWhatWasWrittenByHandIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := [][]string{
-			{"data-sources/thing.md", "ephemeral-resources/token.md", "functions/add.md", "functions/now.md", "resources/empty.md"},
+			{"data-sources/thing.md", "ephemeral-resources/token.md", "functions/add.md", "functions/now.md",
+				"resources/empty.md"},
 			{"resources/thing.md"}, {"resources/gone.md"}, {"index.md"},
 		}
 		if overwrite {

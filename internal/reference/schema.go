@@ -227,7 +227,8 @@ func collection(n provider.Nesting) string {
 	return ""
 }
 
-// objectMembers are the attributes of an object type. Whoever gives such an object has to give all that is not optional in it.
+// objectMembers are the attributes of an object type. Whoever gives such an object has to give all that is not optional
+// in it.
 func objectMembers(ty cty.Type, of group) []member {
 	var list []member
 	for name, aty := range ty.AttributeTypes() {

@@ -15,8 +15,8 @@ import (
 //	templates/resources/NAME.md        the page itself
 //	templates/resources.md.tmpl        for all pages of the family that have none of their own
 //
-// and likewise for the other families, templates/index.md.tmpl, and anything else, such as templates/guides/NAME.md. Names of fields and
-// functions are those that authors of providers know, so that existing templates work.
+// and likewise for the other families, templates/index.md.tmpl, and anything else, such as templates/guides/NAME.md.
+// Names of fields and functions are those that authors of providers know, so that existing templates work.
 
 // data is what a template is given.
 type data struct {
@@ -126,7 +126,8 @@ func (w *writer) execute(name, text string, d data) string {
 	return b.String()
 }
 
-// extra adds the pages that are not about one thing of the provider: guides, and whatever else has a place in the templates.
+// extra adds the pages that are not about one thing of the provider: guides, and whatever else has a place in the
+// templates.
 func (w *writer) extra() {
 	if w.options.Source == nil {
 		return
@@ -148,7 +149,8 @@ func (w *writer) extra() {
 			return nil // for pages that have no template of their own
 		}
 		if text, ok := w.read(name); ok {
-			w.add(page, w.execute(name, text, data{ProviderName: "terraform-provider-" + w.options.Name, ProviderShortName: w.options.Name, RenderedProviderName: w.options.Title}))
+			w.add(page, w.execute(name, text, data{ProviderName: "terraform-provider-" + w.options.Name,
+				ProviderShortName: w.options.Name, RenderedProviderName: w.options.Title}))
 		}
 		return nil
 	})

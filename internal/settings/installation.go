@@ -21,7 +21,8 @@ func (r *reader) installation(at *ast.ObjectItem, labels []string, body *ast.Obj
 		return
 	}
 	if r.Explicit {
-		r.errorf(at, "Duplicate provider_installation block", "There can be only one provider_installation block in all CLI configuration files together. Join the two.")
+		r.errorf(at, "Duplicate provider_installation block",
+			"There can be only one provider_installation block in all CLI configuration files together. Join the two.")
 		return
 	}
 	r.Explicit = true
@@ -53,7 +54,9 @@ func (r *reader) method(name string, at *ast.ObjectItem, body *ast.ObjectType) {
 	}
 	known, ok := methods[name]
 	if !ok {
-		r.errorf(at, badMethod, "There is no installation method %q: expected dev_overrides, filesystem_mirror, network_mirror or direct.", name)
+		r.errorf(at, badMethod,
+			"There is no installation method %q: expected dev_overrides, filesystem_mirror, network_mirror or direct.",
+			name)
 		return
 	}
 	m := Method{Kind: known.kind}
@@ -99,7 +102,8 @@ func (r *reader) patterns(item *ast.ObjectItem) []Pattern {
 
 func (r *reader) overrides(at *ast.ObjectItem, body *ast.ObjectType) {
 	if len(r.Installation) > 0 {
-		r.errorf(at, badMethod, "The block dev_overrides must stand before all other installation methods, because it always goes before them.")
+		r.errorf(at, badMethod, "The block dev_overrides must stand before all other installation methods, because "+
+			"it always goes before them.")
 		return
 	}
 	r.folders(body, "The development override", &r.DevOverrides)
@@ -125,7 +129,8 @@ func (r *reader) folders(body *ast.ObjectType, what string, to *map[addr.Provide
 	}
 }
 
-// programProviders reads a program_providers block. Relative folders are those of the file, which may be read from anywhere.
+// programProviders reads a program_providers block. Relative folders are those of the file, which may be read from
+// anywhere.
 func (r *reader) programProviders(_ *ast.ObjectItem, _ []string, body *ast.ObjectType) {
 	var here map[addr.Provider]string
 	r.folders(body, "The program provider", &here)
@@ -137,8 +142,8 @@ func (r *reader) programProviders(_ *ast.ObjectItem, _ []string, body *ast.Objec
 	}
 }
 
-// ProgramsVariable names the environment variable that adds program providers, and goes before the files: NAMESPACE/NAME=FOLDER, and more
-// after commas.
+// ProgramsVariable names the environment variable that adds program providers, and goes before the files:
+// NAMESPACE/NAME=FOLDER, and more after commas.
 const ProgramsVariable = "TOMBOLO_PROGRAM_PROVIDERS"
 
 func (s *Settings) programs(text string) (diags diag.List) {
@@ -151,7 +156,8 @@ func (s *Settings) programs(text string) (diags diag.List) {
 		switch {
 		case strings.TrimSpace(part) == "":
 		case !ok || dir == "":
-			diags = diags.Errorf(nil, "Invalid "+ProgramsVariable, "%q is not of the form NAMESPACE/NAME=FOLDER, such as example/notes=./notes.", part)
+			diags = diags.Errorf(nil, "Invalid "+ProgramsVariable,
+				"%q is not of the form NAMESPACE/NAME=FOLDER, such as example/notes=./notes.", part)
 		case err != nil:
 			diags = diags.Errorf(nil, "Invalid "+ProgramsVariable, "The program provider cannot be used: %s.", err)
 		default:
@@ -168,7 +174,7 @@ func (s *Settings) addProgram(p addr.Provider, dir string) {
 	s.ProgramProviders[p] = dir
 }
 
-// CheckMirrorURL tells why a text is not the address of a network mirror.
+// CheckMirrorURL returns why a text is not the address of a network mirror.
 func CheckMirrorURL(text string) error {
 	u, err := url.Parse(text)
 	switch {

@@ -27,7 +27,8 @@ type reader struct {
 // add reads one more file. err is what happened when it was opened.
 func (s *Settings) add(path string, src []byte, err error) diag.List {
 	if err != nil {
-		return diag.List{}.Errorf(nil, "Unreadable CLI configuration", "The CLI configuration file %s cannot be read: %s.", path, err)
+		return diag.List{}.Errorf(nil, "Unreadable CLI configuration",
+			"The CLI configuration file %s cannot be read: %s.", path, err)
 	}
 	root, diags := parse(path, src)
 	if diags.HasErrors() {
@@ -40,13 +41,15 @@ func (s *Settings) add(path string, src []byte, err error) diag.List {
 	return r.diags
 }
 
-// parse gives the tree of a file. The library was not made for hostile input, so nesting is bounded before and panics are caught.
+// parse returns the tree of a file. The library was not made for hostile input, so nesting is bounded before and panics
+// are caught.
 func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
 	if diags := nesting.Check(src, path); diags.HasErrors() {
 		return nil, diags
 	}
 	bad := func(problem any) diag.List {
-		return diag.List{}.Errorf(nil, "Invalid CLI configuration", "The CLI configuration file %s cannot be parsed: %v.", path, problem)
+		return diag.List{}.Errorf(nil, "Invalid CLI configuration",
+			"The CLI configuration file %s cannot be parsed: %v.", path, problem)
 	}
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -64,8 +67,8 @@ func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
 	return list, nil
 }
 
-// endsEarly tells that a native text ends where a value has to follow. The parser takes such an end for the end of the file, and
-// gives what stood before the unfinished setting without a word.
+// endsEarly reports that a native text ends where a value has to follow. The parser takes such an end for the end of
+// the file, and gives what stood before the unfinished setting without a word.
 func endsEarly(src []byte) bool {
 	if bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) {
 		return false // JSON, for the library too
@@ -98,7 +101,8 @@ func (r *reader) errorf(node ast.Node, summary, format string, args ...any) {
 	r.diags = r.diags.Errorf(r.at(node.Pos()), summary, format, args...)
 }
 
-// item reads one setting or block of the top level. Unknown ones are left alone: files are shared between versions and tools.
+// item reads one setting or block of the top level. Unknown ones are left alone: files are shared between versions and
+// tools.
 func (r *reader) item(item *ast.ObjectItem) {
 	name, labels := keys(item)
 	switch name {
@@ -127,7 +131,7 @@ func (r *reader) item(item *ast.ObjectItem) {
 	}
 }
 
-// keys gives the name of an item and its labels.
+// keys returns the name of an item and its labels.
 func keys(item *ast.ObjectItem) (name string, labels []string) {
 	for i, key := range item.Keys {
 		text := valueOf(key.Token)
@@ -140,7 +144,8 @@ func keys(item *ast.ObjectItem) (name string, labels []string) {
 	return name, labels
 }
 
-// valueOf gives the text that a token stands for, or as it is written where that is none: the parser lets escapes pass which it then panics at.
+// valueOf returns the text that a token stands for, or as it is written where that is none: the parser lets escapes
+// pass which it then panics at.
 func valueOf(t token.Token) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -155,7 +160,8 @@ func valueOf(t token.Token) (text string) {
 }
 
 // blocks calls f for each body of an item: JSON writes several blocks as a list.
-func (r *reader) blocks(item *ast.ObjectItem, labels []string, f func(item *ast.ObjectItem, labels []string, body *ast.ObjectType)) {
+func (r *reader) blocks(item *ast.ObjectItem, labels []string, f func(item *ast.ObjectItem, labels []string,
+	body *ast.ObjectType)) {
 	switch value := item.Val.(type) {
 	case *ast.ObjectType:
 		f(item, labels, value)
@@ -174,7 +180,8 @@ func (r *reader) blocks(item *ast.ObjectItem, labels []string, f func(item *ast.
 }
 
 // labelled calls f for blocks with one label; in JSON the label is a key one level down.
-func (r *reader) labelled(item *ast.ObjectItem, labels []string, f func(at ast.Node, label string, body *ast.ObjectType)) {
+func (r *reader) labelled(item *ast.ObjectItem, labels []string, f func(at ast.Node, label string,
+	body *ast.ObjectType)) {
 	r.blocks(item, labels, func(item *ast.ObjectItem, labels []string, body *ast.ObjectType) {
 		if len(labels) > 0 {
 			f(item, labels[0], body)
@@ -235,7 +242,8 @@ func (r *reader) hostname(at ast.Node, label string) (string, bool) {
 	if p, err := addr.ParseProvider(label + "/any/any"); err == nil && label != "" {
 		return p.Host, true
 	}
-	r.errorf(at, "Invalid hostname", "%q is not a hostname, optionally with a port, such as example.com or example.com:8443.", label)
+	r.errorf(at, "Invalid hostname",
+		"%q is not a hostname, optionally with a port, such as example.com or example.com:8443.", label)
 	return "", false
 }
 
@@ -258,7 +266,9 @@ func (r *reader) credentials(at ast.Node, label string, body *ast.ObjectType) {
 
 func (r *reader) helper(at ast.Node, label string, body *ast.ObjectType) {
 	if r.Helper != nil {
-		r.errorf(at, "Duplicate credentials_helper", "There is a credentials helper %q already, and only one can be used. Remove one of the blocks.", r.Helper.Name)
+		r.errorf(at, "Duplicate credentials_helper",
+			"There is a credentials helper %q already, and only one can be used. Remove one of the blocks.",
+			r.Helper.Name)
 		return
 	}
 	r.Helper = &CredentialsHelper{Name: label}

@@ -11,7 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// PlanPrograms says which programs a configuration may have run where nothing is to be changed: while planning, validating and reading.
+// PlanPrograms says which programs a configuration may have run where nothing is to be changed: while planning,
+// validating and reading.
 type PlanPrograms struct {
 	// Commands are command lines for data sources and resources that name a program themselves.
 	Commands []string
@@ -34,7 +35,8 @@ func (r *reader) planPrograms(_ *ast.ObjectItem, _ []string, body *ast.ObjectTyp
 			for _, text := range r.texts(item) {
 				for _, word := range strings.Fields(text) {
 					if _, err := path.Match(word, ""); err != nil {
-						r.errorf(item, "Invalid CLI configuration", "The command %q cannot be used: the word %q is no pattern.", text, word)
+						r.errorf(item, "Invalid CLI configuration",
+							"The command %q cannot be used: the word %q is no pattern.", text, word)
 					}
 				}
 				p.Commands = append(p.Commands, text)
@@ -42,13 +44,14 @@ func (r *reader) planPrograms(_ *ast.ObjectItem, _ []string, body *ast.ObjectTyp
 		case "providers":
 			p.Providers = append(p.Providers, r.patterns(item)...)
 		default:
-			r.errorf(item, "Invalid CLI configuration", `The block plan_programs has no argument %q. It has "commands" and "providers".`, name)
+			r.errorf(item, "Invalid CLI configuration",
+				`The block plan_programs has no argument %q. It has "commands" and "providers".`, name)
 		}
 	}
 }
 
-// Refusal tells why a program may not run where nothing is to be changed; nil when it may. The words are the command line of a data source or
-// resource that names its program; without any, the program is that of the provider.
+// Refusal returns why a program may not run where nothing is to be changed; nil when it may. The words are the command
+// line of a data source or resource that names its program; without any, the program is that of the provider.
 func (p *PlanPrograms) Refusal(of addr.Provider, words []string) error {
 	if p == nil {
 		return nil
@@ -58,15 +61,19 @@ func (p *PlanPrograms) Refusal(of addr.Provider, words []string) error {
 		if slices.ContainsFunc(p.Providers, func(pattern Pattern) bool { return pattern.Matches(of) }) {
 			return nil
 		}
-		return fmt.Errorf("the block plan_programs in %s does not allow the provider %s to run its program while nothing is to be changed. Whoever trusts it adds %q to \"providers\" there", where, of.ForDisplay(), of.ForDisplay())
+		return fmt.Errorf("the block plan_programs in %s does not allow the provider %s to run its program while "+
+			"nothing is to be changed. Whoever trusts it adds %q to \"providers\" there", where, of.ForDisplay(),
+			of.ForDisplay())
 	}
 	if slices.ContainsFunc(p.Commands, func(command string) bool { return fits(strings.Fields(command), words) }) {
 		return nil
 	}
-	return fmt.Errorf("the block plan_programs in %s does not allow the command %q while nothing is to be changed. Whoever trusts it adds it to \"commands\" there", where, strings.Join(words, " "))
+	return fmt.Errorf("the block plan_programs in %s does not allow the command %q while nothing is to be changed. "+
+		"Whoever trusts it adds it to \"commands\" there", where, strings.Join(words, " "))
 }
 
-// fits compares words one by one: * stands for any characters but a slash. A pattern that ends with the word ... takes any further ones.
+// fits compares words one by one: * stands for any characters but a slash. A pattern that ends with the word ... takes
+// any further ones.
 func fits(pattern, words []string) bool {
 	if n := len(pattern) - 1; n >= 0 && pattern[n] == "..." {
 		pattern = pattern[:n]

@@ -24,12 +24,14 @@ func loadText(t *testing.T, src string) (*settings.Settings, string) {
 }
 
 func TestOnlyAllowedProgramsRunWhilePlanning(t *testing.T) {
-	s, problem := loadText(t, "plan_programs {\n  commands = [\"jq ...\", \"./scripts/*.sh\", \"python3 ./x.py a*\", \"cd sub && ./y\"]\n  providers = [\"example/*\"]\n}\n")
+	s, problem := loadText(t, "plan_programs {\n  commands = [\"jq ...\", \"./scripts/*.sh\", \"python3 ./x.py a*\", "+
+		"\"cd sub && ./y\"]\n  providers = [\"example/*\"]\n}\n")
 	if problem != "" {
 		t.Fatal(problem)
 	}
 	for command, want := range map[string]bool{
-		"jq": true, "jq .a -n": true, "./scripts/a.sh": true, "./scripts/b/a.sh": false, "./scripts/a.sh x": false, "python3 ./x.py abc": true, "python3 ./x.py": false,
+		"jq": true, "jq .a -n": true, "./scripts/a.sh": true, "./scripts/b/a.sh": false, "./scripts/a.sh x": false,
+		"python3 ./x.py abc": true, "python3 ./x.py": false,
 		"python3 ./y.py a": false, "jqq": false, "cd sub && ./y": true, "./y": false, "cd evil && jq": false,
 	} {
 		err := s.PlanPrograms.Refusal(addr.Provider{}, strings.Fields(command))
@@ -60,7 +62,8 @@ func TestWithoutThatBlockAllProgramsRunAndAnEmptyOneAllowsNone(t *testing.T) {
 	if err := s.PlanPrograms.Refusal(addr.Provider{}, []string{"x"}); err == nil || problem != "" {
 		t.Errorf("an empty block allows a program (%s)", problem)
 	}
-	for _, bad := range []string{"plan_programs { command = [\"x\"] }", "plan_programs { commands = \"x\" }", "plan_programs { commands = [\"[\"] }", "plan_programs { providers = [\"x\"] }"} {
+	for _, bad := range []string{"plan_programs { command = [\"x\"] }", "plan_programs { commands = \"x\" }",
+		"plan_programs { commands = [\"[\"] }", "plan_programs { providers = [\"x\"] }"} {
 		if _, problem := loadText(t, bad+"\n"); problem == "" {
 			t.Errorf("%s: no error", bad)
 		}

@@ -1,13 +1,15 @@
-// Package settings reads the CLI configuration: how providers are installed, credentials and services of hosts, the plugin cache.
+// Package settings reads the CLI configuration: how providers are installed, credentials and services of hosts, the
+// plugin cache.
 //
-// The files are those of terraform: the one that TF_CLI_CONFIG_FILE names, or else ~/.terraformrc (%APPDATA%\terraform.rc on Windows)
-// together with *.tfrc and *.tfrc.json in ~/.terraform.d. Their syntax is the first version of HCL, in which a key may be quoted, so the
-// library of that version reads them.
+// The files are those of terraform: the one that TF_CLI_CONFIG_FILE names, or else ~/.terraformrc
+// (%APPDATA%\terraform.rc on Windows) together with *.tfrc and *.tfrc.json in ~/.terraform.d. Their syntax is the first
+// version of HCL, in which a key may be quoted, so the library of that version reads them.
 //
 //	s, diags := settings.Load(settings.Environment{Getenv: os.Getenv, Home: home})
 //
-// Problems never make Load give nothing: what was understood is there beside the diagnostics, because most commands need no settings.
-// A command that installs providers must not go on after an error: it would take them from somewhere else than was said.
+// Problems never make Load give nothing: what was understood is there beside the diagnostics, because most commands
+// need no settings. A command that installs providers must not go on after an error: it would take them from somewhere
+// else than was said.
 package settings
 
 import (
@@ -75,7 +77,7 @@ type Method struct {
 	Exclude  []Pattern
 }
 
-// Covers tells whether the method is meant for a provider: included (or nothing is said) and not excluded.
+// Covers reports whether the method is meant for a provider: included (or nothing is said) and not excluded.
 func (m Method) Covers(p addr.Provider) bool {
 	matches := func(pattern Pattern) bool { return pattern.Matches(p) }
 	return (len(m.Include) == 0 || slices.ContainsFunc(m.Include, matches)) && !slices.ContainsFunc(m.Exclude, matches)
@@ -88,7 +90,10 @@ type Pattern struct{ Host, Namespace, Type string }
 func ParsePattern(text string) (Pattern, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) < 2 || len(parts) > 3 {
-		return Pattern{}, fmt.Errorf("%q must have two or three parts with slashes between them, such as hashicorp/* or example.com/*/*", text)
+		return Pattern{},
+			fmt.Errorf(
+				"%q must have two or three parts with slashes between them, such as hashicorp/* or example.com/*/*",
+				text)
 	}
 	if len(parts) == 2 {
 		parts = slices.Insert(parts, 0, addr.DefaultProviderHost)
@@ -105,12 +110,14 @@ func ParsePattern(text string) (Pattern, error) {
 	case p.Namespace == "" && p.Type != "":
 		return Pattern{}, fmt.Errorf("%q: the namespace can be * only if the type is * too", text)
 	}
-	sample, err := addr.ParseProvider(or(p.Host, "example.com") + "/" + or(p.Namespace, "any") + "/" + or(p.Type, "any"))
+	sample, err := addr.ParseProvider(or(p.Host, "example.com") + "/" + or(p.Namespace, "any") + "/" +
+		or(p.Type, "any"))
 	if err != nil {
 		return Pattern{}, err
 	}
 	// The address comes back in its normal form.
-	return Pattern{Host: keep(p.Host, sample.Host), Namespace: keep(p.Namespace, sample.Namespace), Type: keep(p.Type, sample.Type)}, nil
+	return Pattern{Host: keep(p.Host, sample.Host), Namespace: keep(p.Namespace, sample.Namespace),
+		Type: keep(p.Type, sample.Type)}, nil
 }
 
 func or(text, otherwise string) string {
@@ -127,9 +134,10 @@ func keep(asked, normal string) string {
 	return normal
 }
 
-// Matches tells whether an address fits.
+// Matches reports whether an address fits.
 func (p Pattern) Matches(a addr.Provider) bool {
-	return (p.Host == "" || p.Host == a.Host) && (p.Namespace == "" || p.Namespace == a.Namespace) && (p.Type == "" || p.Type == a.Type)
+	return (p.Host == "" || p.Host == a.Host) && (p.Namespace == "" || p.Namespace == a.Namespace) &&
+		(p.Type == "" || p.Type == a.Type)
 }
 
 // Environment is what Load reads of the process.
@@ -148,7 +156,8 @@ func Load(env Environment) (*Settings, diag.List) {
 	if path, variable := env.named(); path != "" {
 		src, err := regular.Named(path, maxSize)
 		if errors.Is(err, fs.ErrNotExist) {
-			diags = diags.Warnf(nil, "Unable to open CLI configuration file", "The CLI configuration file at %q, which %s names, does not exist.", path, variable)
+			diags = diags.Warnf(nil, "Unable to open CLI configuration file",
+				"The CLI configuration file at %q, which %s names, does not exist.", path, variable)
 		} else {
 			diags = diags.Extend(s.add(path, src, err))
 		}
@@ -170,16 +179,19 @@ func Load(env Environment) (*Settings, diag.List) {
 	if dir := s.PluginCacheDir; dir != "" {
 		switch info, err := os.Stat(dir); {
 		case errors.Is(err, fs.ErrNotExist):
-			diags = diags.Warnf(nil, "Plugin cache directory does not exist", "The plugin cache directory %s is not there. It is made when a provider is installed; check that the name is the one that you mean.", dir)
+			diags = diags.Warnf(nil, "Plugin cache directory does not exist", "The plugin cache directory %s is not "+
+				"there. It is made when a provider is installed; check that the name is the one that you mean.", dir)
 		case err != nil || !info.IsDir():
-			diags = diags.Errorf(nil, "Plugin cache directory cannot be used", "The plugin cache directory %s is not a directory that can be opened. Create it, or remove the setting.", dir)
+			diags = diags.Errorf(nil, "Plugin cache directory cannot be used", "The plugin cache directory %s is not "+
+				"a directory that can be opened. Create it, or remove the setting.", dir)
 			s.PluginCacheDir = ""
 		}
 	}
 	return s, diags
 }
 
-// named gives the file that the environment names, and the variable that does; the second one is an old name of the first.
+// named returns the file that the environment names, and the variable that does; the second one is an old name of the
+// first.
 func (env Environment) named() (path, variable string) {
 	for _, variable := range []string{"TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"} {
 		if path := env.Getenv(variable); path != "" {
@@ -189,7 +201,7 @@ func (env Environment) named() (path, variable string) {
 	return "", ""
 }
 
-// files gives the places of the default files, the main one first.
+// files returns the places of the default files, the main one first.
 func (env Environment) files() []string {
 	if env.Home == "" {
 		return nil
@@ -212,7 +224,7 @@ func (env Environment) files() []string {
 // maxSize bounds what is read of a file.
 const maxSize = 4 << 20
 
-// HelperDirs gives the folders in which a credentials helper is looked for.
+// HelperDirs returns the folders in which a credentials helper is looked for.
 func (env Environment) HelperDirs() []string {
 	dir := filepath.Join(env.Home, ".terraform.d", "plugins")
 	switch {
@@ -224,8 +236,8 @@ func (env Environment) HelperDirs() []string {
 	return []string{dir, filepath.Join(dir, env.OS+"_"+runtime.GOARCH)}
 }
 
-// ImpliedMirrors gives the folders in which providers are looked for when nothing is said about installation, in their order. They need not
-// exist.
+// ImpliedMirrors returns the folders in which providers are looked for when nothing is said about installation, in
+// their order. They need not exist.
 func (env Environment) ImpliedMirrors() []string {
 	list := []string{filepath.Join("terraform.d", "plugins")}
 	if env.Home != "" {
@@ -233,7 +245,8 @@ func (env Environment) ImpliedMirrors() []string {
 	}
 	if env.OS == "windows" {
 		if appData := env.Getenv("APPDATA"); appData != "" {
-			list = append(list, filepath.Join(appData, "terraform.d", "plugins"), filepath.Join(appData, "HashiCorp", "Terraform", "plugins"))
+			list = append(list, filepath.Join(appData, "terraform.d", "plugins"), filepath.Join(appData, "HashiCorp",
+				"Terraform", "plugins"))
 		}
 		return list
 	}

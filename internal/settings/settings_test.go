@@ -54,8 +54,10 @@ provider_installation {
 }]}`
 	corp := settings.Pattern{Host: "example.com"}
 	want := []settings.Method{
-		{Kind: settings.FilesystemMirror, Location: "/usr/share/providers", Include: []settings.Pattern{corp, {Host: addr.DefaultProviderHost, Namespace: "foo", Type: "bar"}}},
-		{Kind: settings.NetworkMirror, Location: "https://mirror.example.com/providers/", Exclude: []settings.Pattern{{}}},
+		{Kind: settings.FilesystemMirror, Location: "/usr/share/providers", Include: []settings.Pattern{
+			corp, {Host: addr.DefaultProviderHost, Namespace: "foo", Type: "bar"}}},
+		{Kind: settings.NetworkMirror, Location: "https://mirror.example.com/providers/", Exclude: []settings.Pattern{
+			{}}},
 		{Kind: settings.Direct, Exclude: []settings.Pattern{corp}},
 	}
 	overrides := map[addr.Provider]string{
@@ -84,7 +86,8 @@ func TestAMethodCoversWhatIsIncludedAndNotExcluded(t *testing.T) {
 		}
 		return p
 	}
-	m := settings.Method{Include: []settings.Pattern{pattern("hashicorp/*"), pattern("example.com/*/*")}, Exclude: []settings.Pattern{pattern("hashicorp/null")}}
+	m := settings.Method{Include: []settings.Pattern{pattern("hashicorp/*"), pattern("example.com/*/*")},
+		Exclude: []settings.Pattern{pattern("hashicorp/null")}}
 	for text, want := range map[string]bool{
 		"hashicorp/random": true, "hashicorp/null": false, "foo/random": false,
 		"example.com/a/b": true, "example.org/a/b": false, "example.org/hashicorp/random": false,
@@ -135,23 +138,30 @@ host "example.com" {
 	}
 }
 
-// Terraform 1.11.4 reports an error for each of these too, but for a text that does not parse at all, which it ignores without a word.
+// Terraform 1.11.4 reports an error for each of these too, but for a text that does not parse at all, which it ignores
+// without a word.
 func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"plugin_cache_dir =", `cannot be parsed`},
 		{"provider_installation \"x\" {\n}", `:1,1-1: Invalid provider_installation block`},
 		{"provider_installation {\n}\nprovider_installation {}", `:3,1-1: Duplicate provider_installation block`},
-		{"provider_installation {\n zork {}\n}", `:2,2-2: Invalid provider_installation method block; There is no installation method "zork"`},
+		{"provider_installation {\n zork {}\n}",
+			`:2,2-2: Invalid provider_installation method block; There is no installation method "zork"`},
 		{"provider_installation {\n filesystem_mirror {}\n}", `needs the argument "path"`},
-		{"provider_installation {\n filesystem_mirror {\n path = 3\n }\n}", `:3,2-2: Invalid CLI configuration; "path" must be a string`},
-		{"provider_installation {\n filesystem_mirror {\n path = \"x\"\n foo = 1\n }\n}", `:4,2-2: Invalid provider_installation method block; The block "filesystem_mirror" has no argument "foo"`},
+		{"provider_installation {\n filesystem_mirror {\n path = 3\n }\n}",
+			`:3,2-2: Invalid CLI configuration; "path" must be a string`},
+		{"provider_installation {\n filesystem_mirror {\n path = \"x\"\n foo = 1\n }\n}",
+			`:4,2-2: Invalid provider_installation method block; The block "filesystem_mirror" has no argument "foo"`},
 		{"provider_installation {\n direct {\n path = \"x\"\n }\n}", `has no argument "path"`},
 		{"provider_installation {\n network_mirror {}\n}", `needs the argument "url"`},
-		{"provider_installation {\n network_mirror {\n url = \"http://x\"\n }\n}", `:2,2-2: Invalid URL for provider installation source`},
+		{"provider_installation {\n network_mirror {\n url = \"http://x\"\n }\n}",
+			`:2,2-2: Invalid URL for provider installation source`},
 		{"provider_installation {\n \"x\" = 1\n}", `"x" must be a block`},
-		{"provider_installation {\n direct {}\n dev_overrides {}\n}", `:3,2-2: Invalid provider_installation method block; The block dev_overrides must stand before`},
+		{"provider_installation {\n direct {}\n dev_overrides {}\n}",
+			`:3,2-2: Invalid provider_installation method block; The block dev_overrides must stand before`},
 		{"provider_installation {\n dev_overrides {\n \"a/b/c/d\" = \"x\"\n }\n}", `Invalid provider source address`},
-		{"provider_installation {\n direct {\n include = [\"*/*/x\"]\n }\n}", `:3,2-2: Invalid provider source patterns`},
+		{"provider_installation {\n direct {\n include = [\"*/*/x\"]\n }\n}",
+			`:3,2-2: Invalid provider source patterns`},
 		{"provider_installation {\n direct {\n include = [\"*\"]\n }\n}", `Invalid provider source patterns`},
 		{"provider_installation {\n direct {\n include = \"a/b\"\n }\n}", `must be a list of strings`},
 		{"host \"x y\" {}", `:1,1-1: Invalid hostname`},
@@ -200,11 +210,13 @@ func TestDefaultFilesAreReadTogether(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	if diff := cmp.Diff(map[string]string{"a.example": "1", "b.example": "2", "c.example": "3"}, s.Credentials); diff != "" {
+	if diff := cmp.Diff(map[string]string{"a.example": "1", "b.example": "2", "c.example": "3"},
+		s.Credentials); diff != "" {
 		t.Error(diff)
 	}
 	missing := filepath.Join(home, "missing")
-	s, diags = settings.Load(settings.Environment{Getenv: getenv(map[string]string{"TF_CLI_CONFIG_FILE": missing}), Home: home})
+	s, diags = settings.Load(settings.Environment{Getenv: getenv(map[string]string{"TF_CLI_CONFIG_FILE": missing}),
+		Home: home})
 	if diags.HasErrors() || len(diags) != 1 || len(s.Credentials) != 0 {
 		t.Errorf("a named file that is missing: %v, %v", s, diags)
 	}
@@ -213,9 +225,13 @@ func TestDefaultFilesAreReadTogether(t *testing.T) {
 func TestImpliedMirrorsFollowTheUsualFolders(t *testing.T) {
 	variables := map[string]string{"XDG_DATA_HOME": "relative", "XDG_DATA_DIRS": "/a:relative:/b", "APPDATA": "/app"}
 	for system, want := range map[string][]string{
-		"linux":   {"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/home/u/.local/share/terraform/plugins", "/a/terraform/plugins", "/b/terraform/plugins"},
-		"darwin":  {"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/home/u/Library/Application Support/io.terraform/plugins", "/Library/Application Support/io.terraform/plugins"},
-		"windows": {"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/app/terraform.d/plugins", "/app/HashiCorp/Terraform/plugins"},
+		"linux": {"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/home/u/.local/share/terraform/plugins",
+			"/a/terraform/plugins", "/b/terraform/plugins"},
+		"darwin": {"terraform.d/plugins", "/home/u/.terraform.d/plugins",
+			"/home/u/Library/Application Support/io.terraform/plugins",
+			"/Library/Application Support/io.terraform/plugins"},
+		"windows": {"terraform.d/plugins", "/home/u/.terraform.d/plugins", "/app/terraform.d/plugins",
+			"/app/HashiCorp/Terraform/plugins"},
 	} {
 		env := settings.Environment{Home: "/home/u", OS: system, Getenv: getenv(variables)}
 		if diff := cmp.Diff(want, env.ImpliedMirrors()); diff != "" {
@@ -253,12 +269,14 @@ func TestProgramProvidersComeFromFilesAndTheEnvironment(t *testing.T) {
 	for p, dir := range s.ProgramProviders {
 		got[p.ForDisplay()] = dir
 	}
-	want := map[string]string{"example/notes": filepath.Join(filepath.Dir(path), "notes"), "example.com/a/b": "c", "tombolo/d": filepath.FromSlash("/e")}
+	want := map[string]string{"example/notes": filepath.Join(filepath.Dir(path), "notes"), "example.com/a/b": "c",
+		"tombolo/d": filepath.FromSlash("/e")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, bad := range []string{"notes", "a/b=", "not valid!/x=y"} {
-		_, diags := settings.Load(settings.Environment{Getenv: getenv(map[string]string{settings.ProgramsVariable: bad})})
+		_, diags := settings.Load(settings.Environment{
+			Getenv: getenv(map[string]string{settings.ProgramsVariable: bad})})
 		if !diags.HasErrors() {
 			t.Errorf("%q: no error", bad)
 		}

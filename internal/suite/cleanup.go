@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// tearDown destroys what the runs of the file have made: the state that was changed last comes first. An interrupt does not keep it from that; the
-// second one does.
+// tearDown destroys what the runs of the file have made: the state that was changed last comes first. An interrupt does
+// not keep it from that; the second one does.
 func (r *fileRun) tearDown() {
 	var list []*keyed
 	for _, k := range r.states {
@@ -61,17 +61,19 @@ func (r *fileRun) destroyWith(k *keyed) (*state.State, diag.List) {
 	if diags.HasErrors() {
 		return k.current, diags
 	}
-	pl, more := held.Plan(ctx, engine.PlanOptions{Mode: plan.Destroy, Variables: a.options.Variables, VariableRanges: a.options.VariableRanges, StandIns: a.options.StandIns})
+	pl, more := held.Plan(ctx, engine.PlanOptions{Mode: plan.Destroy, Variables: a.options.Variables,
+		VariableRanges: a.options.VariableRanges, StandIns: a.options.StandIns})
 	diags = diags.Extend(more)
 	if pl != nil && !diags.HasErrors() {
-		_, more = held.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables, StandIns: a.options.StandIns})
+		_, more = held.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables,
+			StandIns: a.options.StandIns})
 		diags = diags.Extend(more)
 	}
 	left := held.State()
 	return left, diags.Extend(held.Close(ctx))
 }
 
-// holds tells whether a state has objects that are somewhere in the world.
+// holds reports whether a state has objects that are somewhere in the world.
 func holds(s *state.State) bool {
 	for _, r := range s.Resources() {
 		if r.Addr.Resource.Mode == addr.Managed {

@@ -21,7 +21,7 @@ type chosenProvider struct {
 	mock  *testfile.Mock // nil for a real one
 }
 
-// chosen gives the provider configurations that a run gets from its file: those that it names, or all.
+// chosen returns the provider configurations that a run gets from its file: those that it names, or all.
 func chosen(f *testfile.File, run *testfile.Run) (out []chosenProvider) {
 	for _, p := range f.Providers {
 		if len(run.Providers) == 0 {
@@ -83,8 +83,8 @@ func (l *loaded) close() {
 	}
 }
 
-// providers makes provider configurations of the module under test out of those of the file. Providers that the module has nothing to do
-// with are left out: their blocks may refer to runs that are still to come.
+// providers makes provider configurations of the module under test out of those of the file. Providers that the module
+// has nothing to do with are left out: their blocks may refer to runs that are still to come.
 func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*config.ProviderConfig {
 	return func(c *config.Config) (out []*config.ProviderConfig) {
 		uses := c.Uses()
@@ -101,7 +101,8 @@ func (r *fileRun) providers(list []chosenProvider) func(*config.Config) []*confi
 	}
 }
 
-// boundBody is the body of a provider block of the file: what it refers to is of the file, not of the module that gets it.
+// boundBody is the body of a provider block of the file: what it refers to is of the file, not of the module that gets
+// it.
 type boundBody struct {
 	hcl.Body
 	run *fileRun
@@ -168,8 +169,8 @@ func (b boundBody) iteratorsIn(block *hcl.Block) []string {
 	return append(slices.Clone(b.iterators), name)
 }
 
-// boundExpression is an expression that takes variables and runs from the file. The iterators of dynamic blocks are those of whoever
-// evaluates it; nothing else of the module can be referred to.
+// boundExpression is an expression that takes variables and runs from the file. The iterators of dynamic blocks are
+// those of whoever evaluates it; nothing else of the module can be referred to.
 type boundExpression struct {
 	hcl.Expression
 	run       *fileRun
@@ -199,7 +200,8 @@ func (e boundExpression) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics
 			continue
 		}
 		for _, d := range e.run.reference(t, own, inProvider) {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: d.Summary, Detail: d.Detail, Subject: d.Subject, Expression: e.Expression, EvalContext: own})
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: d.Summary, Detail: d.Detail,
+				Subject: d.Subject, Expression: e.Expression, EvalContext: own})
 		}
 	}
 	if diags.HasErrors() {

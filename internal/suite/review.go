@@ -6,7 +6,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
-// Review finds what is wrong with a file without running it. of gives the configuration that a run is about; nil when it could not be loaded.
+// Review finds what is wrong with a file without running it. of gives the configuration that a run is about; nil when
+// it could not be loaded.
 func Review(f *testfile.File, of func(*testfile.Run) *config.Config) (diags diag.List) {
 	diags = overTargets(of, f.Overrides, f.Runs...)
 	for _, run := range f.Runs {
@@ -20,7 +21,8 @@ func Review(f *testfile.File, of func(*testfile.Run) *config.Config) (diags diag
 }
 
 // overTargets warns of overrides of what is in none of the configurations of the runs that they are for.
-func overTargets(of func(*testfile.Run) *config.Config, list []*testfile.Override, runs ...*testfile.Run) (diags diag.List) {
+func overTargets(of func(*testfile.Run) *config.Config, list []*testfile.Override, runs ...*testfile.Run) (
+	diags diag.List) {
 	for _, o := range list {
 		found, looked := false, false
 		for _, run := range runs {
@@ -37,7 +39,7 @@ func overTargets(of func(*testfile.Run) *config.Config, list []*testfile.Overrid
 	return diags
 }
 
-// has tells whether a configuration has the block that an override is for.
+// has reports whether a configuration has the block that an override is for.
 func has(c *config.Config, o *testfile.Override) bool {
 	m := c.Module(o.Target.Module.Config())
 	return m != nil && (o.Target.IsModule() || m.Resources[o.Target.Resource] != nil)

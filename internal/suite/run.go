@@ -57,7 +57,8 @@ func (r *fileRun) execute(out *Outcome) {
 			return
 		}
 		key.last, key.order = a, r.next()
-		_, diags = held.ApplyWith(r.ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables, StandIns: a.options.StandIns, Scope: scope})
+		_, diags = held.ApplyWith(r.ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables,
+			StandIns: a.options.StandIns, Scope: scope})
 		key.current = held.State()
 		out.State = key.current
 		out.Diags = out.Diags.Extend(a.expect(diags, true))
@@ -93,7 +94,7 @@ func (a *attempt) judge(scope *engine.Scope, current *state.State, out *Outcome)
 	return status
 }
 
-// sourceOf gives the text of a condition and its message.
+// sourceOf returns the text of a condition and its message.
 func (r *fileRun) sourceOf(c *config.Condition) []byte {
 	src := r.file.Sources[r.file.Name]
 	var out []byte
@@ -148,10 +149,12 @@ func (a *attempt) targets() (diags diag.List) {
 			continue
 		}
 		if target.IsModule() || target.Resource.Mode != addr.Managed {
-			diags = diags.Errorf(t.SourceRange().Ptr(), "Invalid address", "Only instances of resources can be replaced, and %s is none.", target)
+			diags = diags.Errorf(t.SourceRange().Ptr(), "Invalid address",
+				"Only instances of resources can be replaced, and %s is none.", target)
 			continue
 		}
-		a.options.ForceReplace = append(a.options.ForceReplace, addr.AbsResourceInstance{Module: target.Module, Resource: target.Resource, Key: target.Key})
+		a.options.ForceReplace = append(a.options.ForceReplace, addr.AbsResourceInstance{
+			Module: target.Module, Resource: target.Resource, Key: target.Key})
 	}
 	return diags
 }
@@ -174,8 +177,11 @@ func (a *attempt) wantedProviders() (diags diag.List) {
 	for _, p := range a.run.Providers {
 		if a.file.providerBlock(p.InParent) == nil {
 			rng := p.InParentRange // of its name alone
-			rng.End.Column, rng.End.Byte = rng.Start.Column+len(p.InParent.LocalName), rng.Start.Byte+len(p.InParent.LocalName)
-			diags = diags.Errorf(&rng, "Missing provider definition for "+p.InParent.String(), "The file has no block for the provider configuration %s. Add one: provider %q { ... }.", p.InParent, p.InParent.LocalName)
+			rng.End.Column, rng.End.Byte = rng.Start.Column+len(p.InParent.LocalName), rng.Start.Byte+
+				len(p.InParent.LocalName)
+			diags = diags.Errorf(&rng, "Missing provider definition for "+p.InParent.String(),
+				"The file has no block for the provider configuration %s. Add one: provider %q { ... }.", p.InParent,
+				p.InParent.LocalName)
 		}
 	}
 	return diags
@@ -190,7 +196,7 @@ func (r *fileRun) providerBlock(a addr.LocalProviderConfig) *testfile.Provider {
 	return r.file.Providers[i]
 }
 
-// stateOf gives the state that a run works on.
+// stateOf returns the state that a run works on.
 func (r *fileRun) stateOf(run *testfile.Run) *keyed {
 	key := run.StateKey
 	if key == "" && run.Module != nil {
@@ -212,9 +218,10 @@ type expectation struct {
 	seen   bool
 }
 
-// matches tells whether a condition is that of the object, or of an instance of it.
+// matches reports whether a condition is that of the object, or of an instance of it.
 func (e *expectation) matches(c eval.Checked) bool {
-	return c.Kind == e.kind && (c.Object == e.object || len(c.Object) > len(e.object) && c.Object[:len(e.object)] == e.object && c.Object[len(e.object)] == '[')
+	return c.Kind == e.kind && (c.Object == e.object || len(c.Object) > len(e.object) &&
+		c.Object[:len(e.object)] == e.object && c.Object[len(e.object)] == '[')
 }
 
 // expectations reads expect_failures.
@@ -248,7 +255,8 @@ func expectations(run *testfile.Run) (out []*expectation, diags diag.List) {
 		case ref.Kind == addr.RefResource && ref.Resource.Mode != addr.Ephemeral:
 			e.kind, e.object = "resource", ref.String()
 		default:
-			diags = diags.Errorf(&e.rng, "Invalid `expect_failures` reference", "%s has no conditions that could fail. Those of input variables, output values, check blocks, resources and data sources can.", ref)
+			diags = diags.Errorf(&e.rng, "Invalid `expect_failures` reference", "%s has no conditions that could "+
+				"fail. Those of input variables, output values, check blocks, resources and data sources can.", ref)
 			continue
 		}
 		add(e)
@@ -264,7 +272,7 @@ func nameAt(t hcl.Traversal, i int) (string, bool) {
 	return a.Name, ok && len(t) == i+1
 }
 
-// find gives the expectation that a diagnostic fulfils, or nil.
+// find returns the expectation that a diagnostic fulfils, or nil.
 func (a *attempt) find(d *diag.Diagnostic) *expectation {
 	c, ok := eval.Condition(d)
 	if !ok {
@@ -278,7 +286,8 @@ func (a *attempt) find(d *diag.Diagnostic) *expectation {
 	return nil
 }
 
-// expect drops the failures that are expected, makes errors of those of checks that are not, and reports those that are missing.
+// expect drops the failures that are expected, makes errors of those of checks that are not, and reports those that are
+// missing.
 func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
 	for _, d := range diags.Sorted() {
 		if e := a.find(d); e != nil {
@@ -292,8 +301,9 @@ func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
 	}
 	for _, e := range a.expected {
 		if !e.seen {
-			out = append(out, &diag.Diagnostic{Severity: diag.Error, Summary: "Missing expected failure", Subject: e.rng.Ptr(),
-				Detail: fmt.Sprintf("The conditions of %s were to fail, and did not.", e.object)})
+			out = append(out, &diag.Diagnostic{Severity: diag.Error, Summary: "Missing expected failure",
+				Subject: e.rng.Ptr(),
+				Detail:  fmt.Sprintf("The conditions of %s were to fail, and did not.", e.object)})
 		}
 	}
 	return out
@@ -309,8 +319,8 @@ func failing(d *diag.Diagnostic) *diag.Diagnostic {
 	return &failed
 }
 
-// expectPlanned looks at the problems of the plan of a run that applies. Failures that are expected have to come from the apply, so that
-// one that keeps it from being made is told of.
+// expectPlanned looks at the problems of the plan of a run that applies. Failures that are expected have to come from
+// the apply, so that one that keeps it from being made is told of.
 func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 	if !diags.HasErrors() {
 		return slices.DeleteFunc(slices.Clone(diags), engine.OfCheckBlock), true // checks are made again
@@ -321,8 +331,11 @@ func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 			if e.kind != "resource" {
 				at = &e.rng
 			}
-			out = append(out, &diag.Diagnostic{Severity: diag.Warning, Summary: "Expected failure while planning", Subject: at,
-				Detail: fmt.Sprintf("A condition of %s failed while planning, as was expected. But the run was to apply, and could not: so it has failed. Write \"command = plan\" to expect failures of plans.", e.object)})
+			out = append(out, &diag.Diagnostic{Severity: diag.Warning, Summary: "Expected failure while planning",
+				Subject: at,
+				Detail: fmt.Sprintf("A condition of %s failed while planning, as was expected. But the run was to "+
+					"apply, and could not: so it has failed. Write \"command = plan\" to expect failures of plans.",
+					e.object)})
 		}
 		out = append(out, d)
 	}
@@ -334,7 +347,8 @@ type given struct {
 	values map[string]cty.Value // those that the module declares
 	ranges map[string]hcl.Range
 	all    map[string]cty.Value // and all others
-	outer  map[string]cty.Value // all that do not come from the run itself: what provider blocks of the file can refer to
+	// all that do not come from the run itself: what provider blocks of the file can refer to
+	outer map[string]cty.Value
 }
 
 func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module) (diags diag.List) {
@@ -344,7 +358,8 @@ func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module
 		return nil
 	}
 	alone := config.Module{Variables: map[string]*config.Variable{name: declared}}
-	if _, diags = alone.VariableValues(config.Values{name: {Origin: config.FromNamedFile, Value: v, Range: rng}}); diags.HasErrors() {
+	if _, diags = alone.VariableValues(config.Values{
+		name: {Origin: config.FromNamedFile, Value: v, Range: rng}}); diags.HasErrors() {
 		return diags
 	}
 	g.values[name] = v
@@ -355,9 +370,10 @@ func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module
 	return nil
 }
 
-// collect gives the run its variables: those from outside, then those of the file, then its own.
+// collect returns the run its variables: those from outside, then those of the file, then its own.
 func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
-	g = given{values: map[string]cty.Value{}, ranges: map[string]hcl.Range{}, all: map[string]cty.Value{}, outer: map[string]cty.Value{}}
+	g = given{values: map[string]cty.Value{}, ranges: map[string]hcl.Range{}, all: map[string]cty.Value{},
+		outer: map[string]cty.Value{}}
 	global, diags := a.file.globals(root)
 	for _, name := range slices.Sorted(maps.Keys(global)) {
 		diags = diags.Extend(g.set(name, global[name], a.file.given[name].Range, root))
@@ -394,13 +410,15 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	}
 	for _, v := range root.SortedVariables() {
 		if _, ok := g.values[v.Name]; !ok && v.Required() {
-			diags = diags.Errorf(&v.Range, "No value for required variable", "The module that the run %q is about has the variable %q, which has no default, and nothing sets it. Set it in a block variables of the run or the file, or with -var or -var-file.", a.run.Name, v.Name)
+			diags = diags.Errorf(&v.Range, "No value for required variable", "The module that the run %q is about "+
+				"has the variable %q, which has no default, and nothing sets it. Set it in a block variables of the "+
+				"run or the file, or with -var or -var-file.", a.run.Name, v.Name)
 		}
 	}
 	return g, diags
 }
 
-// unasked tells whether nobody asks for a variable of the file, because the run sets it anew.
+// unasked reports whether nobody asks for a variable of the file, because the run sets it anew.
 func (a *attempt) unasked(name string, root *config.Module) bool {
 	return a.run.Variables[name] != nil && root.Variables[name] != nil && !mentions(a.run.Variables, name)
 }
@@ -418,7 +436,8 @@ func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
 		if root.Variables[name] == nil && !asked[name] {
 			rng := a.run.Variables[name].Expr.Range()
-			diags = diags.Warnf(&rng, "Value for undeclared variable", "The run %q sets %q, but the module that it is about does not declare a variable of that name, and no assertion mentions it.", a.run.Name, name)
+			diags = diags.Warnf(&rng, "Value for undeclared variable", "The run %q sets %q, but the module that it "+
+				"is about does not declare a variable of that name, and no assertion mentions it.", a.run.Name, name)
 		}
 	}
 	return diags
@@ -444,7 +463,7 @@ func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Modu
 	return diags
 }
 
-// mentions tells whether expressions refer to a variable.
+// mentions reports whether expressions refer to a variable.
 func mentions(attrs hcl.Attributes, name string) bool {
 	for _, attr := range attrs {
 		for _, t := range attr.Expr.Variables() {

@@ -53,7 +53,8 @@ func defaults(from map[string]*testfile.Default) map[string]mock.Values {
 }
 
 // Instance implements engine.StandIns.
-func (s *standIns) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, p provider.Provider) provider.Provider {
+func (s *standIns) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
+	p provider.Provider) provider.Provider {
 	o := find(s.overrides, a)
 	if m := s.mocks[cfg]; o == nil && m != nil {
 		o = find(m.Overrides, a)
@@ -76,7 +77,7 @@ func (s *standIns) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConf
 	return mock.NewObject(p, rt, mock.Values{Attributes: o.Values, AtPlan: o.AtPlan}, random)
 }
 
-// find gives the override of an instance: one for just this instance comes before one for all of its block.
+// find returns the override of an instance: one for just this instance comes before one for all of its block.
 func find(list []*testfile.Override, a addr.AbsResourceInstance) *testfile.Override {
 	var found *testfile.Override
 	for _, o := range list {
@@ -94,7 +95,7 @@ func find(list []*testfile.Override, a addr.AbsResourceInstance) *testfile.Overr
 	return found
 }
 
-// covers tells whether a module instance is meant: a call without a key means all of its instances.
+// covers reports whether a module instance is meant: a call without a key means all of its instances.
 func covers(t, m addr.ModuleInstance) bool {
 	if t == m {
 		return true

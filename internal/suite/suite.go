@@ -1,13 +1,15 @@
-// Package suite runs the tests of modules: files of run blocks (package testfile), each of which plans or applies a module and judges
-// assertions with what came of it.
+// Package suite runs the tests of modules: files of run blocks (package testfile), each of which plans or applies a
+// module and judges assertions with what came of it.
 //
 //	result := suite.Run(ctx, suite.Options{Files: files, Load: load, Store: store, Report: report})
 //
-// It is a client of the engine as the commands plan and apply are: what runs differ in are variables, provider configurations, and what stands
-// in for providers (package mock). Each state key of a file has a state of its own. At the end of a file everything that its runs
-// made is destroyed, in the reverse order; what cannot be destroyed is reported and stays in its store.
+// It is a client of the engine as the commands plan and apply are: what runs differ in are variables, provider
+// configurations, and what stands in for providers (package mock). Each state key of a file has a state of its own. At
+// the end of a file everything that its runs made is destroyed, in the reverse order; what cannot be destroyed is
+// reported and stays in its store.
 //
-// Runs follow one upon the other. The package starts one goroutine for the reports of a run that takes long, and waits for its end.
+// Runs follow one upon the other. The package starts one goroutine for the reports of a run that takes long, and waits
+// for its end.
 package suite
 
 import (
@@ -28,11 +30,11 @@ import (
 // Options say what to run, and with what.
 type Options struct {
 	Files []*testfile.File
-	// Variables gives those from outside of a file: options, environment, files of values.
+	// Variables returns those from outside of a file: options, environment, files of values.
 	Variables func(file *testfile.File) config.Values
 	// Load loads a module with the provider configurations that a run wants.
 	Load func(ctx context.Context, w Wanted) (*engine.Project, diag.List)
-	// Store gives the place of a state; Emptied is told when everything in a file's states is gone.
+	// Store returns the place of a state; Emptied is told when everything in a file's states is gone.
 	Store   func(file *testfile.File, key string) Place
 	Emptied func(file *testfile.File)
 	Report  Report
@@ -48,7 +50,8 @@ type Place struct {
 
 // Wanted tells which module a run needs.
 type Wanted struct {
-	Run       *testfile.Run                                   // with the module to load; nil for that of the working directory
+	// with the module to load; nil for that of the working directory
+	Run       *testfile.Run
 	Providers func(c *config.Config) []*config.ProviderConfig // nil for those of the module alone
 }
 
@@ -87,7 +90,7 @@ type Outcome struct {
 type Result struct {
 	Files  []*FileResult
 	Status Status
-	// Interrupted tells that somebody asked for an early end.
+	// Interrupted means that somebody asked for an early end.
 	Interrupted bool
 }
 
@@ -99,7 +102,7 @@ type FileResult struct {
 	Diags  diag.List // of the file itself
 }
 
-// Count gives the number of runs of a status.
+// Count returns the number of runs of a status.
 func (r *Result) Count(s Status) (n int) {
 	for _, f := range r.Files {
 		for _, o := range f.Runs {
@@ -146,7 +149,9 @@ func Run(ctx context.Context, o Options) *Result {
 	projects := &loaded{load: o.Load}
 	defer projects.close()
 	for _, f := range o.Files {
-		r := &fileRun{o: o, ctx: ctx, file: f, given: o.Variables(f), result: &FileResult{File: f, Status: Pending}, projects: projects, states: map[string]*keyed{}, tested: map[*testfile.Run]*engine.Project{}, outputs: map[string]map[string]cty.Value{}}
+		r := &fileRun{o: o, ctx: ctx, file: f, given: o.Variables(f), result: &FileResult{File: f, Status: Pending},
+			projects: projects, states: map[string]*keyed{}, tested: map[*testfile.Run]*engine.Project{},
+			outputs: map[string]map[string]cty.Value{}}
 		r.run()
 		result.Files = append(result.Files, r.result)
 		result.Status = max(result.Status, r.result.Status)

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// globals gives the variables from outside of the files. Texts are read by the declaration of the module; where there is none they are what
-// they are.
+// globals returns the variables from outside of the files. Texts are read by the declaration of the module; where there
+// is none they are what they are.
 func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List) {
 	declared, others := config.Values{}, map[string]cty.Value{}
 	for name, raw := range r.given {
@@ -29,7 +29,8 @@ func (r *fileRun) globals(root *config.Module) (map[string]cty.Value, diag.List)
 	}
 	var diags diag.List
 	for _, name := range slices.Sorted(maps.Keys(declared)) { // those that are missing may come from the files
-		_, more := (&config.Module{Variables: map[string]*config.Variable{name: root.Variables[name]}}).VariableValues(config.Values{name: declared[name]})
+		_, more := (&config.Module{Variables: map[string]*config.Variable{name: root.Variables[name]}}).VariableValues(
+			config.Values{name: declared[name]})
 		diags = diags.Extend(more)
 	}
 	for name, v := range root.RawValues(declared) {
@@ -86,23 +87,27 @@ func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 	switch {
 	case t.RootName() == "var" && named:
 		if !ctx.Variables["var"].Type().HasAttribute(name) {
-			return diags.Errorf(&rng, "Reference to unavailable variable", "The variable %q is not available here: only those of the file, and those that options, files of values and the environment set, are.", name)
+			return diags.Errorf(&rng, "Reference to unavailable variable", "The variable %q is not available here: "+
+				"only those of the file, and those that options, files of values and the environment set, are.", name)
 		}
 		return nil
 	case t.RootName() == "run" && named && at == inFile:
-		return diags.Errorf(&rng, "Invalid reference", "The variables of the file are there before any run, so they cannot refer to one. Put the variable into the run that needs it.")
+		return diags.Errorf(&rng, "Invalid reference", "The variables of the file are there before any run, so they "+
+			"cannot refer to one. Put the variable into the run that needs it.")
 	case t.RootName() == "run" && named:
 		return r.runReference(t, name)
 	}
 	what := map[place]string{
-		inFile:     "the variables of the file can only refer to variables that options, files of values and the environment set",
-		inRun:      "the variables of a run can only refer to earlier runs, and to variables of the file and from outside",
+		inFile: "the variables of the file can only refer to variables that options, files of values and the " +
+			"environment set",
+		inRun: "the variables of a run can only refer to earlier runs, and to variables of the file and from " +
+			"outside",
 		inProvider: "provider blocks of the file can only refer to earlier runs and variables",
 	}
 	return diags.Errorf(&rng, "Invalid reference", "There is no %s here: %s.", t.RootName(), what[at])
 }
 
-// shortRange gives the place of what a reference names, without what follows.
+// shortRange returns the place of what a reference names, without what follows.
 func shortRange(t hcl.Traversal) (hcl.Range, diag.List) {
 	ref, diags := addr.ParseReference(t)
 	return ref.Range, diags
@@ -115,15 +120,19 @@ func (r *fileRun) runReference(t hcl.Traversal, name string) (diags diag.List) {
 	if !done {
 		for _, run := range r.file.Runs {
 			if run.Name == name {
-				return diags.Errorf(&rng, "Reference to unavailable run block", "The run %q has not been executed yet. A run can refer to those that stand before it in its file.", name)
+				return diags.Errorf(&rng, "Reference to unavailable run block",
+					"The run %q has not been executed yet. A run can refer to those that stand before it in its file.",
+					name)
 			}
 		}
-		return diags.Errorf(&rng, "Reference to unknown run block", "The file has no run %q.%s", name, diag.DidYouMean(name, r.runNames()))
+		return diags.Errorf(&rng, "Reference to unknown run block", "The file has no run %q.%s", name,
+			diag.DidYouMean(name, r.runNames()))
 	}
 	// What is wrong with the rest of the reference is said when it is evaluated.
 	if v, more := t[2:].TraverseRel(cty.ObjectVal(outputs)); !more.HasErrors() && !v.IsKnown() {
 		return diags.Errorf(&rng, "Reference to unknown value",
-			"The run %q only plans, and this part of its output values is known after apply. Let it apply, or override the value with \"override_during = plan\".", name)
+			"The run %q only plans, and this part of its output values is known after apply. Let it apply, or "+
+				"override the value with \"override_during = plan\".", name)
 	}
 	return nil
 }

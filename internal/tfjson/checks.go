@@ -11,7 +11,9 @@ import (
 // checks writes the results of conditions and check blocks, in the order of their addresses.
 func (s *stream) checks(results []state.CheckResult) {
 	byAddress := slices.Clone(results)
-	slices.SortStableFunc(byAddress, func(a, b state.CheckResult) int { return strings.Compare(a.ConfigAddr, b.ConfigAddr) })
+	slices.SortStableFunc(byAddress, func(a, b state.CheckResult) int {
+		return strings.Compare(a.ConfigAddr, b.ConfigAddr)
+	})
 	s.open('[')
 	for _, r := range byAddress {
 		s.open('{')
@@ -22,7 +24,9 @@ func (s *stream) checks(results []state.CheckResult) {
 			s.key("instances")
 			s.open('[')
 			objects := slices.Clone(r.Objects)
-			slices.SortStableFunc(objects, func(a, b state.CheckedObject) int { return strings.Compare(a.Addr, b.Addr) })
+			slices.SortStableFunc(objects, func(a, b state.CheckedObject) int {
+				return strings.Compare(a.Addr, b.Addr)
+			})
 			for _, o := range objects {
 				s.checkedObject(r.Kind, o)
 			}

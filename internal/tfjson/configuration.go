@@ -14,9 +14,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// configuration writes what stands in the files, unevaluated: expressions as constants or as lists of what they mention.
+// configuration writes what stands in the files, unevaluated: expressions as constants or as lists of what they
+// mention.
 func (s *stream) configuration(cfg *config.Config, schemas Schemas) {
-	c := configWriter{stream: s, files: cfg.Files, schemas: schemas, keys: map[*config.Module]map[addr.LocalProviderConfig]string{}}
+	c := configWriter{stream: s, files: cfg.Files, schemas: schemas,
+		keys: map[*config.Module]map[addr.LocalProviderConfig]string{}}
 	c.collectProviders(cfg.Root)
 	s.open('{')
 	c.providerConfigs()
@@ -43,8 +45,9 @@ type providerEntry struct {
 	block   *config.ProviderConfig
 }
 
-// collectProviders finds the entries of a module and those below it. A module's own blocks have entries, also those that only announce that
-// something is passed; other names that its caller passes, or has itself, lead to the caller's; any other name that it uses has an entry without a block.
+// collectProviders finds the entries of a module and those below it. A module's own blocks have entries, also those
+// that only announce that something is passed; other names that its caller passes, or has itself, lead to the caller's;
+// any other name that it uses has an entry without a block.
 func (c *configWriter) collectProviders(m *config.Module) {
 	if c.entries == nil {
 		c.entries = map[string]providerEntry{}
@@ -59,7 +62,8 @@ func (c *configWriter) collectProviders(m *config.Module) {
 		keys[e.local], c.entries[key] = key, e
 	}
 	for _, p := range m.SortedProviderConfigs() {
-		add(providerEntry{local: p.Addr(), source: p.Provider, module: m.Path, version: versionOf(m, p.LocalName, p), block: p})
+		add(providerEntry{local: p.Addr(), source: p.Provider, module: m.Path, version: versionOf(m, p.LocalName, p),
+			block: p})
 	}
 	if m.Call != nil {
 		for _, passed := range m.Call.Providers {
@@ -94,7 +98,8 @@ func (c *configWriter) collectProviders(m *config.Module) {
 	}
 }
 
-// usedProviders gives the local names of the providers that a module requires or configures, or whose resources it has.
+// usedProviders returns the local names of the providers that a module requires or configures, or whose resources it
+// has.
 func usedProviders(m *config.Module) map[string]addr.Provider {
 	used := map[string]addr.Provider{}
 	for name, r := range m.RequiredProviders {
@@ -185,7 +190,8 @@ func (c *configWriter) module(m *config.Module) {
 	c.close('}')
 }
 
-// stored gives the resources that have objects in the state, in the order of this document, which is not that of state and changes.
+// stored returns the resources that have objects in the state, in the order of this document, which is not that of
+// state and changes.
 func stored(resources []*config.Resource) []*config.Resource {
 	resources = slices.DeleteFunc(resources, func(r *config.Resource) bool { return r.Addr.Mode == addr.Ephemeral })
 	slices.SortStableFunc(resources, func(a, b *config.Resource) int { return cmp.Compare(a.Addr.Mode, b.Addr.Mode) })

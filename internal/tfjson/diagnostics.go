@@ -77,8 +77,8 @@ type FuncParam struct {
 	Type json.RawMessage `json:"type"`
 }
 
-// Diagnostics gives the JSON form of a list in its order. sources holds the text of files by the names that ranges carry; diagnostics
-// in files that it lacks have no snippet.
+// Diagnostics returns the JSON form of a list in its order. sources holds the text of files by the names that ranges
+// carry; diagnostics in files that it lacks have no snippet.
 func Diagnostics(list diag.List, sources map[string][]byte) []Diagnostic {
 	out := make([]Diagnostic, 0, len(list))
 	excerpts := NewExcerpts(sources)
@@ -119,7 +119,7 @@ func (e *Excerpts) diagnostic(d *diag.Diagnostic) Diagnostic {
 
 func position(p hcl.Pos) Pos { return Pos{Line: p.Line, Column: p.Column, Byte: p.Byte} }
 
-// blockAround gives the header of the innermost top-level block around a range.
+// blockAround returns the header of the innermost top-level block around a range.
 func (x *excerpt) blockAround(rng hcl.Range) string {
 	if x.file == nil {
 		return ""
@@ -127,8 +127,9 @@ func (x *excerpt) blockAround(rng hcl.Range) string {
 	return hcled.ContextString(x.file, rng.Start.Byte-1)
 }
 
-// cut takes the whole lines of a range out of the source, and finds the subject in them. The offsets decide: in strings of JSON lines
-// are counted as if their line breaks were real ones. A range that covers a line break shows the line behind it, too.
+// cut takes the whole lines of a range out of the source, and finds the subject in them. The offsets decide: in strings
+// of JSON lines are counted as if their line breaks were real ones. A range that covers a line break shows the line
+// behind it, too.
 func (s *Snippet) cut(source []byte, shown, subject hcl.Range) {
 	first := clamp(shown.Start.Byte, len(source))
 	last := max(clamp(shown.End.Byte, len(source)), first)
@@ -143,8 +144,8 @@ func (s *Snippet) cut(source []byte, shown, subject hcl.Range) {
 	s.HighlightEndOffset = max(clamp(subject.End.Byte-start, len(s.Code)), s.HighlightStartOffset)
 }
 
-// MarshalJSON leaves out lines without any character and carriage returns at the ends of lines, as Terraform does; the offsets are those
-// of what is left. What is shown to people keeps them, so that its lines have the right numbers.
+// MarshalJSON leaves out lines without any character and carriage returns at the ends of lines, as Terraform does; the
+// offsets are those of what is left. What is shown to people keeps them, so that its lines have the right numbers.
 func (s Snippet) MarshalJSON() ([]byte, error) {
 	type plain Snippet
 	out, at := plain(s), 0
@@ -154,7 +155,8 @@ func (s Snippet) MarshalJSON() ([]byte, error) {
 		if kept != "" && len(code) > 0 {
 			code = append(code, '\n')
 		}
-		for _, offset := range []struct{ from, to *int }{{&s.HighlightStartOffset, &out.HighlightStartOffset}, {&s.HighlightEndOffset, &out.HighlightEndOffset}} {
+		for _, offset := range []struct{ from, to *int }{{&s.HighlightStartOffset, &out.HighlightStartOffset},
+			{&s.HighlightEndOffset, &out.HighlightEndOffset}} {
 			if *offset.from >= at {
 				*offset.to = len(code) + min(*offset.from-at, len(kept))
 			}

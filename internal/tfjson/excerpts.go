@@ -14,11 +14,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// Excerpts cuts the lines that diagnostics speak of out of source files. Each file is parsed once, however many diagnostics point into it.
+// Excerpts cuts the lines that diagnostics speak of out of source files. Each file is parsed once, however many
+// diagnostics point into it.
 //
-// What sets a sensitive or ephemeral variable is covered with stars: in files of values, as a default, in the variables of test files, and as
-// a literal argument of a module. So is what sets a variable that nobody declares, since its name may be mistyped. A file of values that cannot
-// be parsed is not shown at all where there are such variables: nobody can say where in it they are.
+// What sets a sensitive or ephemeral variable is covered with stars: in files of values, as a default, in the variables
+// of test files, and as a literal argument of a module. So is what sets a variable that nobody declares, since its name
+// may be mistyped. A file of values that cannot be parsed is not shown at all where there are such variables: nobody
+// can say where in it they are.
 type Excerpts struct {
 	sources map[string][]byte
 	files   map[string]*excerpt
@@ -38,10 +40,10 @@ func NewExcerpts(sources map[string][]byte) *Excerpts {
 	return &Excerpts{sources: sources, files: map[string]*excerpt{}}
 }
 
-// Diagnostic gives the JSON form of one problem. One in a file that there is no text of has no snippet.
+// Diagnostic returns the JSON form of one problem. One in a file that there is no text of has no snippet.
 func (e *Excerpts) Diagnostic(d *diag.Diagnostic) Diagnostic { return e.diagnostic(d) }
 
-// of gives the file that a diagnostic points into.
+// of returns the file that a diagnostic points into.
 func (e *Excerpts) of(name string) *excerpt {
 	if x, ok := e.files[name]; ok {
 		return x
@@ -68,7 +70,8 @@ func isConfiguration(name string) bool {
 }
 
 func isTest(name string) bool {
-	return strings.HasSuffix(name, ".tftest.hcl") || strings.HasSuffix(name, ".tftest.json") || strings.HasSuffix(name, ".tfmock.hcl")
+	return strings.HasSuffix(name, ".tftest.hcl") || strings.HasSuffix(name, ".tftest.json") ||
+		strings.HasSuffix(name, ".tfmock.hcl")
 }
 
 // isValues takes every other file for one with values: -var-file may name any.
@@ -100,7 +103,7 @@ var secretParts = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "run", LabelNames: []string{"name"}}, {Type: "variables"},
 }}
 
-// blocksOf gives the blocks of a body that may hold secrets.
+// blocksOf returns the blocks of a body that may hold secrets.
 func blocksOf(body hcl.Body) hcl.Blocks {
 	if body == nil {
 		return nil
@@ -112,7 +115,8 @@ func blocksOf(body hcl.Body) hcl.Blocks {
 	return content.Blocks
 }
 
-// secretName reports whether a value for a variable is to be covered. Where no declaration is known at all, every one is.
+// secretName reports whether a value for a variable is to be covered. Where no declaration is known at all, every one
+// is.
 func (e *Excerpts) secretName(name string) bool {
 	secret, declared := e.declarations()[name]
 	return secret || !declared

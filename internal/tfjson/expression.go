@@ -41,7 +41,8 @@ func contentOf(body hcl.Body, block *provider.Block) bodyContent {
 		}
 		schema.Blocks = append(schema.Blocks, header)
 	}
-	if block.Blocks["dynamic"] == nil { // these are not written, but in an override file they take the place of others, which then are not written either
+	// these are not written, but in an override file they take the place of others, which then are not written either
+	if block.Blocks["dynamic"] == nil {
 		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
 	}
 	content, _, _ := body.PartialContent(schema) // problems were reported when the configuration was validated
@@ -104,8 +105,8 @@ func (c *configWriter) optionalExpression(name string, e hcl.Expression) {
 	}
 }
 
-// expression writes a constant as what it is, and of any other expression what it mentions. One that calls functions but mentions
-// nothing has neither.
+// expression writes a constant as what it is, and of any other expression what it mentions. One that calls functions
+// but mentions nothing has neither.
 func (c *configWriter) expression(e hcl.Expression) { c.understood(c.understand(e)) }
 
 // understanding is what can be said of an expression without evaluating it.
@@ -140,8 +141,8 @@ func (c *configWriter) understood(x understanding) {
 	c.close('}')
 }
 
-// mentioned lists references from the most to the least particular: terraform_data.a[0].output.x, terraform_data.a[0].output,
-// terraform_data.a[0], terraform_data.a.
+// mentioned lists references from the most to the least particular: terraform_data.a[0].output.x,
+// terraform_data.a[0].output, terraform_data.a[0], terraform_data.a.
 func mentioned(variables []hcl.Traversal) []string {
 	var out []string
 	for _, t := range variables {

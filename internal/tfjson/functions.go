@@ -40,10 +40,12 @@ func Functions(w io.Writer, table map[string]function.Function) error {
 	return json.NewEncoder(w).Encode(doc)
 }
 
-// documented makes the signatures of functions that are stricter or freer than Terraform 1.11's into what that documents.
+// documented makes the signatures of functions that are stricter or freer than Terraform 1.11's into what that
+// documents.
 func documented(name string, doc *functionDoc) {
 	switch name {
-	case "format", "formatlist": // the result has the one type even when an argument's type is not known yet; there it has none
+	// the result has the one type even when an argument's type is not known yet; there it has none
+	case "format", "formatlist":
 		doc.ReturnType = typeJSON(cty.DynamicPseudoType)
 	case "templatestring": // takes any value so as to say what is wrong with it
 		doc.Parameters[0].Type = typeJSON(cty.String)

@@ -24,7 +24,8 @@ func Modules(w io.Writer, root *config.Module) error {
 	var add func(m *config.Module)
 	add = func(m *config.Module) {
 		for _, child := range m.SortedChildren() {
-			doc.Modules = append(doc.Modules, declaredModule{Key: child.Call.Name, Source: config.ShownSource(child.Call.Source), Version: child.Version})
+			doc.Modules = append(doc.Modules, declaredModule{
+				Key: child.Call.Name, Source: config.ShownSource(child.Call.Source), Version: child.Version})
 			add(child)
 		}
 	}

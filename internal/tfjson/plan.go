@@ -16,8 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Plan writes the plan document on one line: what `show -json PLANFILE` prints. prior is p.Prior(), which the caller may hold already;
-// cfg is the configuration of the plan, or nil when there is none (the document then has no configuration member).
+// Plan writes the plan document on one line: what `show -json PLANFILE` prints. prior is p.Prior(), which the caller
+// may hold already; cfg is the configuration of the plan, or nil when there is none (the document then has no
+// configuration member).
 func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, schemas Schemas) error {
 	s := newStream(w)
 	s.open('{')
@@ -75,7 +76,8 @@ func (s *stream) leftOut(list []plan.LeftOut) {
 	s.close(']')
 }
 
-// SortedChanges gives changes in the order in which documents and texts list them: by address, current objects before deposed ones.
+// SortedChanges returns changes in the order in which documents and texts list them: by address, current objects before
+// deposed ones.
 func SortedChanges(changes []*plan.Change) []*plan.Change {
 	compare := func(a, b *plan.Change) int {
 		if c := a.Object.Instance.Compare(b.Object.Instance); c != 0 {
@@ -197,10 +199,10 @@ func sortedOutputs(outputs []*plan.OutputChange) []*plan.OutputChange {
 	return sorted
 }
 
-// present tells that a value is set at all; a null of any type is.
+// present reports that a value is set at all; a null of any type is.
 func present(v cty.Value) bool { return v != cty.NilVal }
 
-// absent tells that a side of a change has no object.
+// absent reports that a side of a change has no object.
 func absent(v plan.Value) bool { return v.Value == cty.NilVal || v.Value.IsNull() }
 
 // secretsOfSide finds what is sensitive in one side of a change.

@@ -33,7 +33,9 @@ func (s *stream) schemas(schemas Schemas) {
 	}
 	s.key("provider_schemas")
 	s.open('{')
-	for _, p := range slices.SortedFunc(maps.Keys(schemas), func(a, b addr.Provider) int { return cmp.Compare(a.String(), b.String()) }) {
+	for _, p := range slices.SortedFunc(maps.Keys(schemas), func(a, b addr.Provider) int {
+		return cmp.Compare(a.String(), b.String())
+	}) {
 		s.key(p.String())
 		s.providerSchema(schemas[p])
 	}

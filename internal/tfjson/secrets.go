@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Secrets tells which parts of one value are sensitive. The nil *Secrets has none. Elements of sets cannot be told apart by a path
-// that means anything, so a secret inside a set makes the whole set one.
+// Secrets tells which parts of one value are sensitive. The nil *Secrets has none. Elements of sets cannot be told
+// apart by a path that means anything, so a secret inside a set makes the whole set one.
 type Secrets struct {
 	self  bool
 	names map[string]*Secrets // attributes of objects and elements of maps
@@ -27,10 +27,10 @@ func SecretsOf(v cty.Value, paths []cty.Path, block *provider.Block) *Secrets {
 	return s
 }
 
-// Self tells whether the value as a whole is sensitive.
+// Self reports whether the value as a whole is sensitive.
 func (s *Secrets) Self() bool { return s != nil && s.self }
 
-// Any tells whether anything in the value is sensitive.
+// Any reports whether anything in the value is sensitive.
 func (s *Secrets) Any() bool {
 	if s == nil || s.self {
 		return s != nil
@@ -48,7 +48,7 @@ func (s *Secrets) Any() bool {
 	return false
 }
 
-// Name gives the secrets of an attribute or map element, Item those of an element of a list or tuple.
+// Name returns the secrets of an attribute or map element, Item those of an element of a list or tuple.
 func (s *Secrets) Name(name string) *Secrets {
 	if s == nil {
 		return nil
@@ -56,7 +56,7 @@ func (s *Secrets) Name(name string) *Secrets {
 	return s.names[name]
 }
 
-// Item gives the secrets of an element of a list or tuple.
+// Item returns the secrets of an element of a list or tuple.
 func (s *Secrets) Item(i int) *Secrets {
 	if s == nil {
 		return nil
@@ -84,7 +84,8 @@ func (s *Secrets) add(path cty.Path, v cty.Value) *Secrets {
 	return s
 }
 
-// step gives the part that a step leads to; ok is false where the step has no meaning of its own, so that the whole is meant.
+// step returns the part that a step leads to; ok is false where the step has no meaning of its own, so that the whole
+// is meant.
 func (s *Secrets) step(step cty.PathStep) (part *Secrets, ok bool) {
 	switch step := step.(type) {
 	case cty.GetAttrStep:
@@ -102,7 +103,8 @@ func (s *Secrets) step(step cty.PathStep) (part *Secrets, ok bool) {
 	return nil, false
 }
 
-// follow gives the value behind a step, or NilVal where there is none: the path of a secret may lead further than the value.
+// follow returns the value behind a step, or NilVal where there is none: the path of a secret may lead further than the
+// value.
 func follow(v cty.Value, step cty.PathStep) cty.Value {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
 		return cty.NilVal

@@ -14,7 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// State writes the state document on one line: what `show -json` prints. A nil or empty state gives the document of no state.
+// State writes the state document on one line: what `show -json` prints. A nil or empty state gives the document of no
+// state.
 func State(w io.Writer, s *state.State, schemas Schemas) error {
 	out := newStream(w)
 	if err := out.state(s, schemas, !bare(s) && len(s.Checks()) > 0); err != nil {
@@ -35,7 +36,9 @@ func (s *stream) state(st *state.State, schemas Schemas, checks bool) error {
 		s.stateOutputs(st)
 		s.key("root_module")
 		tree := moduleTree(st.Resources(), func(r *state.Resource) addr.ModuleInstance { return r.Addr.Module })
-		if err := writeModule(s, tree, func(r *state.Resource) error { return s.stateResource(r, schemas) }); err != nil {
+		if err := writeModule(s, tree, func(r *state.Resource) error {
+			return s.stateResource(r, schemas)
+		}); err != nil {
 			return err
 		}
 		s.close('}')
@@ -48,7 +51,7 @@ func (s *stream) state(st *state.State, schemas Schemas, checks bool) error {
 	return nil
 }
 
-// bare tells whether a state holds no values: check results alone are not shown.
+// bare reports whether a state holds no values: check results alone are not shown.
 func bare(st *state.State) bool { return len(st.Resources()) == 0 && len(st.OutputNames()) == 0 }
 
 func (s *stream) stateOutputs(st *state.State) {
@@ -88,7 +91,8 @@ type modules[T any] struct {
 	children []*modules[T]
 }
 
-// moduleTree sorts items into their modules. Items of one module keep their order; modules come in the order of their addresses.
+// moduleTree sorts items into their modules. Items of one module keep their order; modules come in the order of their
+// addresses.
 func moduleTree[T any](items []T, of func(T) addr.ModuleInstance) *modules[T] {
 	root := &modules[T]{}
 	byAddress := map[addr.ModuleInstance]*modules[T]{addr.RootInstance: root}
@@ -160,7 +164,8 @@ func (s *stream) stateResource(r *state.Resource, schemas Schemas) error {
 	return nil
 }
 
-func (s *stream) stateObject(r *state.Resource, key addr.Key, deposed addr.DeposedKey, o *state.Object, schemas Schemas) error {
+func (s *stream) stateObject(r *state.Resource, key addr.Key, deposed addr.DeposedKey, o *state.Object,
+	schemas Schemas) error {
 	instance := r.Addr.Instance(key)
 	p := r.Provider.Provider
 	if o.Provider != nil {

@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// stream writes one JSON document as it is made. The first error of the writer sticks in the bufio.Writer and shows at the flush.
+// stream writes one JSON document as it is made. The first error of the writer sticks in the bufio.Writer and shows at
+// the flush.
 type stream struct {
 	w *bufio.Writer
-	// comma tells that a value stands before the next one.
+	// comma means that a value stands before the next one.
 	comma bool
 	buf   []byte
 }
@@ -87,8 +88,8 @@ func (s *stream) end() error {
 	return s.w.Flush()
 }
 
-// appendQuoted writes a string as JSON. Control characters, the line separators of JavaScript and what is not UTF-8 are escaped, so
-// that a document can be shown on a terminal as it is.
+// appendQuoted writes a string as JSON. Control characters, the line separators of JavaScript and what is not UTF-8 are
+// escaped, so that a document can be shown on a terminal as it is.
 func appendQuoted(b []byte, v string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -121,7 +122,8 @@ func appendQuoted(b []byte, v string) []byte {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			b = append(append(b, v[start:i]...), `\ufffd`...)
-		case r >= 0x80 && r < 0xa0, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
+		case r >= 0x80 && r < 0xa0, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f,
+			r == 0x061c:
 			b = append(append(b, v[start:i]...), '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 		default:
 			i += size

@@ -1,13 +1,13 @@
-// Package tfjson writes the stable machine documents of the field: plan, state, outputs, provider schemas, diagnostics, validation and
-// version, in the JSON forms that tools built for Terraform 1.11 read.
+// Package tfjson writes the stable machine documents of the field: plan, state, outputs, provider schemas, diagnostics,
+// validation and version, in the JSON forms that tools built for Terraform 1.11 read.
 //
 //	err := tfjson.Plan(w, p, p.Prior(), cfg, schemas)    // show -json PLANFILE
 //	err := tfjson.State(w, s, schemas)                   // show -json
 //	err := tfjson.Outputs(w, s)                          // output -json
 //
-// Documents are written as they are made: memory does not grow with the number of objects, and the cost is a sum over them. They hold
-// sensitive values in clear beside maps that say which ones they are, because that is their definition; whoever calls this package
-// has been asked for the document by name. Only diagnostics never hold them.
+// Documents are written as they are made: memory does not grow with the number of objects, and the cost is a sum over
+// them. They hold sensitive values in clear beside maps that say which ones they are, because that is their definition;
+// whoever calls this package has been asked for the document by name. Only diagnostics never hold them.
 //
 // The package knows nothing of files or commands, and starts no goroutines.
 package tfjson

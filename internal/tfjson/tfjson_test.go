@@ -62,8 +62,8 @@ func TestPlanDocumentIsAsRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, want := tfjsontest.Parse(t, out.String()), c.Document(t, "plan.json")
-			// What refreshing found is part of the recorded prior state but not of the file that Base was read from; states are
-			// compared below. The order of checks and of relevant attributes has no meaning.
+			// What refreshing found is part of the recorded prior state but not of the file that Base was read from;
+			// states are compared below. The order of checks and of relevant attributes has no meaning.
 			for _, doc := range []map[string]any{got, want} {
 				delete(doc, "prior_state")
 			}
@@ -75,7 +75,8 @@ func TestPlanDocumentIsAsRecorded(t *testing.T) {
 	}
 }
 
-// replacedSecrets takes the sensitive parts of replaced objects out of the comparison: Terraform forgets there what the schema declares.
+// replacedSecrets takes the sensitive parts of replaced objects out of the comparison: Terraform forgets there what the
+// schema declares.
 func replacedSecrets(p *plan.Plan, docs ...map[string]any) {
 	replaced := map[string]bool{}
 	for _, c := range p.Changes {
@@ -137,7 +138,8 @@ func TestDiagnosticsOfTextThatIsTooDeepNeedNoParser(t *testing.T) {
 	} {
 		at := hcl.Pos{Line: 1, Column: 7, Byte: 6}
 		list := diag.List(nil).Errorf(&hcl.Range{Filename: name, Start: at, End: at}, "Nesting too deep", "Too deep.")
-		if doc := tfjson.Diagnostics(list, map[string][]byte{name: []byte(source)}); doc[0].Snippet == nil || doc[0].Snippet.Context != nil {
+		if doc := tfjson.Diagnostics(list, map[string][]byte{name: []byte(source)}); doc[0].Snippet == nil ||
+			doc[0].Snippet.Context != nil {
 			t.Errorf("%s: snippet %+v", name, doc[0].Snippet)
 		}
 	}
@@ -155,7 +157,8 @@ func TestSnippetsInJSONHaveNoEmptyLines(t *testing.T) {
 		{"a = x\n\n  \n\ny", "a = x\n  \ny", 4, 5, 4, 5},
 		{"", "", 0, 0, 0, 0},
 	} {
-		b, err := json.Marshal(tfjson.Snippet{Code: tt.code, HighlightStartOffset: tt.start, HighlightEndOffset: tt.end})
+		b, err := json.Marshal(tfjson.Snippet{Code: tt.code, HighlightStartOffset: tt.start,
+			HighlightEndOffset: tt.end})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +167,8 @@ func TestSnippetsInJSONHaveNoEmptyLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Code != tt.want || got.HighlightStartOffset != tt.wantStart || got.HighlightEndOffset != tt.wantEnd {
-			t.Errorf("%q %d-%d: got %q %d-%d, want %q %d-%d", tt.code, tt.start, tt.end, got.Code, got.HighlightStartOffset, got.HighlightEndOffset, tt.want, tt.wantStart, tt.wantEnd)
+			t.Errorf("%q %d-%d: got %q %d-%d, want %q %d-%d", tt.code, tt.start, tt.end, got.Code,
+				got.HighlightStartOffset, got.HighlightEndOffset, tt.want, tt.wantStart, tt.wantEnd)
 		}
 	}
 }

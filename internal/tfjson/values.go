@@ -12,7 +12,7 @@ func isSequence(ty cty.Type) bool { return ty.IsListType() || ty.IsSetType() || 
 
 func isMapping(ty cty.Type) bool { return ty.IsObjectType() || ty.IsMapType() }
 
-// members gives the members of an object or map in the order of their names.
+// members returns the members of an object or map in the order of their names.
 func members(v cty.Value) []string {
 	if ty := v.Type(); ty.IsObjectType() {
 		names := make([]string, 0, len(ty.AttributeTypes()))
@@ -36,8 +36,8 @@ func memberOf(v cty.Value, name string) cty.Value {
 	return v.Index(cty.StringVal(name))
 }
 
-// value writes the known parts of a value: unknown members of objects and maps are left out, unknown elements of sequences are null. A
-// value that is unknown as a whole is null; callers leave it out.
+// value writes the known parts of a value: unknown members of objects and maps are left out, unknown elements of
+// sequences are null. A value that is unknown as a whole is null; callers leave it out.
 func (s *stream) value(v cty.Value) {
 	ty := v.Type()
 	switch {
@@ -79,8 +79,8 @@ func (s *stream) knownMembers(v cty.Value) bool {
 	return some
 }
 
-// A marks document has the shape of a value, with true where something holds. What is false is left out of objects, so a scalar of
-// which nothing can be said has no document: mark reports that instead of writing false.
+// A marks document has the shape of a value, with true where something holds. What is false is left out of objects, so
+// a scalar of which nothing can be said has no document: mark reports that instead of writing false.
 type mark int
 
 const (
@@ -89,7 +89,7 @@ const (
 	markTree // the parts have to be looked at
 )
 
-// unknownMark tells how a value appears in a document of unknown parts.
+// unknownMark returns how a value appears in a document of unknown parts.
 func unknownMark(v cty.Value) mark {
 	switch {
 	case !v.IsKnown():
@@ -185,7 +185,8 @@ func (s *stream) path(p cty.Path) {
 		case cty.GetAttrStep:
 			s.str(step.Name)
 		case cty.IndexStep:
-			if step.Key.IsKnown() && !step.Key.IsNull() && (step.Key.Type() == cty.String || step.Key.Type() == cty.Number) {
+			if step.Key.IsKnown() && !step.Key.IsNull() && (step.Key.Type() == cty.String ||
+				step.Key.Type() == cty.Number) {
 				s.value(step.Key)
 				continue
 			}

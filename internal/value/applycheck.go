@@ -10,9 +10,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// CheckApplied tells whether the result of an apply is what was planned: what was known is the same, what was unknown has
-// become a known value of its type that its refinements admit. Elements of sets are matched with planned ones in which
-// whatever is unknown fits anything; a set may shrink when its elements become known and turn out to be equal, never grow.
+// CheckApplied reports whether the result of an apply is what was planned: what was known is the same, what was unknown
+// has become a known value of its type that its refinements admit. Elements of sets are matched with planned ones in
+// which whatever is unknown fits anything; a set may shrink when its elements become known and turn out to be equal,
+// never grow.
 //
 // Values at the hidden paths, and those that the schema declares sensitive, appear in no message.
 func CheckApplied(block *provider.Block, planned, actual cty.Value, hidden ...cty.Path) []PathError {
@@ -28,9 +29,9 @@ func CheckApplied(block *provider.Block, planned, actual cty.Value, hidden ...ct
 	return c.result()
 }
 
-// CheckReplanned tells whether the plan made during apply, with configuration known by then, keeps what the first plan
-// promised. It compares as CheckApplied does, but what was unknown may still be. Nothing is tolerable here, whatever the
-// provider's type system.
+// CheckReplanned reports whether the plan made during apply, with configuration known by then, keeps what the first
+// plan promised. It compares as CheckApplied does, but what was unknown may still be. Nothing is tolerable here,
+// whatever the provider's type system.
 func CheckReplanned(block *provider.Block, planned, replanned cty.Value, hidden ...cty.Path) []PathError {
 	c := applyChecker{checker{block: block, hidden: hidden}}
 	if c.start(block, planned, replanned) {
@@ -237,8 +238,8 @@ func (c *applyChecker) sequenceValue(planned, actual cty.Value) {
 	}
 }
 
-// set checks that every planned element has a counterpart among the actual ones and the other way round. Which could belong
-// to which is narrowed down by hash and then tried out with compatible.
+// set checks that every planned element has a counterpart among the actual ones and the other way round. Which could
+// belong to which is narrowed down by hash and then tried out with compatible.
 func (c *applyChecker) set(planned, actual cty.Value, compatible func(planned, actual cty.Value)) {
 	plan, act := ctyfast.Elements(planned), ctyfast.Elements(actual)
 	if len(act) > len(plan) {
@@ -313,7 +314,7 @@ func (f *elementFiles) candidates(planned cty.Value) []int {
 	return f.files[f.key(planned)]
 }
 
-// certainKey gives a hash of what is primitive and known in all of the values; nil when there is nothing.
+// certainKey returns a hash of what is primitive and known in all of the values; nil when there is nothing.
 func certainKey(vals []cty.Value) func(cty.Value) uint64 {
 	for _, v := range vals {
 		if absent(v) {
@@ -335,7 +336,9 @@ func certainKey(vals []cty.Value) func(cty.Value) uint64 {
 	}
 	var names []string
 	for name, aty := range ty.AttributeTypes() {
-		if aty.IsPrimitiveType() && !slices.ContainsFunc(vals, func(v cty.Value) bool { return !v.GetAttr(name).IsKnown() }) {
+		if aty.IsPrimitiveType() && !slices.ContainsFunc(vals, func(v cty.Value) bool {
+			return !v.GetAttr(name).IsKnown()
+		}) {
 			names = append(names, name)
 		}
 	}

@@ -34,24 +34,39 @@ func TestCheckApplied(t *testing.T) {
 			block: attr(cty.String), planned: a(nullS), actual: a("x"),
 			want: []string{`.a: was planned as null, but is "x" now`},
 		},
-		"unknown becomes anything":    {block: attr(cty.String), planned: a(unknownS), actual: a("x")},
-		"unknown becomes null":        {block: attr(cty.String), planned: a(unknownS), actual: a(nullS)},
-		"numbers are equal by value":  {block: attr(cty.Number), planned: a(cty.MustParseNumberVal("0.10")), actual: a(cty.NumberFloatVal(0.1))},
-		"not null was promised":       {block: attr(cty.String), planned: a(unknownS.RefineNotNull()), actual: a(nullS), want: []string{`.a: is null now, which the plan had excluded for the unknown value`}},
-		"a prefix was promised":       {block: attr(cty.String), planned: a(unknownS.Refine().StringPrefixFull("id-").NewValue()), actual: a("name"), want: []string{`.a: is "name" now, which the plan had excluded for the unknown value`}},
-		"the prefix is kept":          {block: attr(cty.String), planned: a(unknownS.Refine().StringPrefixFull("id-").NewValue()), actual: a("id-1")},
-		"a length was promised":       {block: attr(cty.List(cty.String)), planned: a(cty.UnknownVal(cty.List(cty.String)).Refine().CollectionLengthUpperBound(1).NewValue()), actual: a(list("x", "y")), want: []string{`.a: is ["x", "y"] now, which the plan had excluded for the unknown value`}},
-		"a number range was promised": {block: attr(cty.Number), planned: a(cty.UnknownVal(cty.Number).Refine().NumberRangeLowerBound(val(1), true).NewValue()), actual: a(0), want: []string{`.a: is 0 now, which the plan had excluded for the unknown value`}},
+		"unknown becomes anything": {block: attr(cty.String), planned: a(unknownS), actual: a("x")},
+		"unknown becomes null":     {block: attr(cty.String), planned: a(unknownS), actual: a(nullS)},
+		"numbers are equal by value": {block: attr(cty.Number), planned: a(cty.MustParseNumberVal("0.10")),
+			actual: a(cty.NumberFloatVal(0.1))},
+		"not null was promised": {block: attr(cty.String), planned: a(unknownS.RefineNotNull()), actual: a(nullS),
+			want: []string{`.a: is null now, which the plan had excluded for the unknown value`}},
+		"a prefix was promised": {
+			block: attr(cty.String), planned: a(unknownS.Refine().StringPrefixFull("id-").NewValue()),
+			actual: a("name"), want: []string{`.a: is "name" now, which the plan had excluded for the unknown value`}},
+		"the prefix is kept": {
+			block: attr(cty.String), planned: a(unknownS.Refine().StringPrefixFull("id-").NewValue()),
+			actual: a("id-1")},
+		"a length was promised": {block: attr(cty.List(cty.String)),
+			planned: a(cty.UnknownVal(cty.List(cty.String)).Refine().CollectionLengthUpperBound(1).NewValue()),
+			actual:  a(list("x", "y")), want: []string{
+				`.a: is ["x", "y"] now, which the plan had excluded for the unknown value`}},
+		"a number range was promised": {
+			block: attr(cty.Number), planned: a(cty.UnknownVal(cty.Number).Refine().NumberRangeLowerBound(val(1),
+				true).NewValue()), actual: a(0), want: []string{
+				`.a: is 0 now, which the plan had excluded for the unknown value`}},
 		"nothing is unknown in the end": {
-			block: attr(cty.List(cty.String)), planned: a(cty.UnknownVal(cty.List(cty.String))), actual: a(list("x", unknownS)),
-			want: []string{`.a[1]: the value is still unknown`},
+			block: attr(cty.List(cty.String)), planned: a(cty.UnknownVal(cty.List(cty.String))),
+			actual: a(list("x", unknownS)),
+			want:   []string{`.a[1]: the value is still unknown`},
 		},
-		"a value of no announced type may be of any": {block: attr(cty.DynamicPseudoType), planned: a(cty.DynamicVal), actual: a(list(1))},
+		"a value of no announced type may be of any": {block: attr(cty.DynamicPseudoType), planned: a(cty.DynamicVal),
+			actual: a(list(1))},
 		"a value of an announced type keeps it": {
 			block: attr(cty.DynamicPseudoType), planned: a(unknownS), actual: a(1),
 			want: []string{`.a: was planned as string, but is number now`},
 		},
-		"null of no type promises nothing": {block: attr(cty.DynamicPseudoType), planned: a(cty.NullVal(cty.DynamicPseudoType)), actual: a("x")},
+		"null of no type promises nothing": {block: attr(cty.DynamicPseudoType),
+			planned: a(cty.NullVal(cty.DynamicPseudoType)), actual: a("x")},
 		"lists are compared by index": {
 			block: attr(cty.List(cty.String)), planned: a(list("x", unknownS, "z")), actual: a(list("x", "y", "w")),
 			want: []string{`.a[2]: was planned as "z", but is "w" now`},
@@ -61,8 +76,10 @@ func TestCheckApplied(t *testing.T) {
 			want: []string{`.a[1]: was not planned, but has appeared as "y"`},
 		},
 		"maps keep their keys": {
-			block: attr(cty.Map(cty.String)), planned: a(mapping("k", "x", "l", "y")), actual: a(mapping("k", "z", "m", "y")),
-			want: []string{`.a["k"]: was planned as "x", but is "z" now`, `.a["l"]: was planned as "y", but has vanished`, `.a["m"]: was not planned, but has appeared as "y"`},
+			block: attr(cty.Map(cty.String)), planned: a(mapping("k", "x", "l", "y")),
+			actual: a(mapping("k", "z", "m", "y")),
+			want: []string{`.a["k"]: was planned as "x", but is "z" now`,
+				`.a["l"]: was planned as "y", but has vanished`, `.a["m"]: was not planned, but has appeared as "y"`},
 		},
 		"objects are compared by attribute": {
 			block:   attr(cty.Object(map[string]cty.Type{"x": cty.String, "y": cty.String})),
@@ -77,11 +94,14 @@ func TestCheckApplied(t *testing.T) {
 			block: attr(cty.Set(cty.String)), planned: a(set("x", unknownS)), actual: a(set("x", "y", "z")),
 			want: []string{`.a: was planned with 2 elements, but has 3 now`},
 		},
-		"unknown elements may turn out to be equal": {block: attr(cty.Set(cty.String)), planned: a(set("x", unknownS, cty.UnknownVal(cty.String).RefineNotNull())), actual: a(set("x"))},
-		"unknown elements match whatever is left":   {block: attr(cty.Set(cty.String)), planned: a(set("x", unknownS)), actual: a(set("x", "y"))},
+		"unknown elements may turn out to be equal": {block: attr(cty.Set(cty.String)),
+			planned: a(set("x", unknownS, cty.UnknownVal(cty.String).RefineNotNull())), actual: a(set("x"))},
+		"unknown elements match whatever is left": {block: attr(cty.Set(cty.String)), planned: a(set("x", unknownS)),
+			actual: a(set("x", "y"))},
 		"blocks of a set match with unknown parts": {
 			block:   withBlocks(provider.NestingSet, rule),
-			planned: object("b", set(one("a", unknownS), one("b", unknownS))), actual: object("b", set(one("b", "1"), one("a", "2"))),
+			planned: object("b", set(one("a", unknownS), one("b", unknownS))),
+			actual:  object("b", set(one("b", "1"), one("a", "2"))),
 		},
 		"blocks of a set keep what is known": {
 			block:   withBlocks(provider.NestingSet, rule),
@@ -90,8 +110,10 @@ func TestCheckApplied(t *testing.T) {
 		},
 		"a block that corresponds to no planned one": {
 			block:   withBlocks(provider.NestingSet, rule),
-			planned: object("b", set(one("a", unknownS), one("a", "2"))), actual: object("b", set(one("a", "2"), one("z", "1"))),
-			want: []string{`.b: the element {id = "1", name = "z"} has appeared, which corresponds to no planned one`},
+			planned: object("b", set(one("a", unknownS), one("a", "2"))),
+			actual:  object("b", set(one("a", "2"), one("z", "1"))),
+			want: []string{
+				`.b: the element {id = "1", name = "z"} has appeared, which corresponds to no planned one`},
 		},
 		"blocks of a list keep their number": {
 			block:   withBlocks(provider.NestingList, rule),
@@ -109,7 +131,8 @@ func TestCheckApplied(t *testing.T) {
 		},
 		"unknown blocks may become any number": {
 			block:   withBlocks(provider.NestingList, rule),
-			planned: object("b", cty.UnknownVal(cty.List(ruleType))), actual: object("b", list(one("a", "1"), one("b", "2"))),
+			planned: object("b", cty.UnknownVal(cty.List(ruleType))),
+			actual:  object("b", list(one("a", "1"), one("b", "2"))),
 		},
 		"an unknown single block may become none": {
 			block:   withBlocks(provider.NestingSingle, rule),
@@ -165,24 +188,29 @@ func TestCheckReplanned(t *testing.T) {
 		replanned cty.Value
 		want      []string
 	}{
-		"still unknown":  {replanned: planned},
-		"known by now":   {replanned: object("a", "x", "l", set("x", "y"))},
-		"partly known":   {replanned: object("a", unknownS.RefineNotNull(), "l", set("x", unknownS.RefineNotNull()))},
-		"other elements": {object("a", unknownS, "l", set("y", unknownS)), []string{`.l: the planned element "x" has no counterpart now`}},
-		"more elements":  {object("a", unknownS, "l", set("x", "y", "z")), []string{`.l: was planned with 2 elements, but has 3 now`}},
+		"still unknown": {replanned: planned},
+		"known by now":  {replanned: object("a", "x", "l", set("x", "y"))},
+		"partly known":  {replanned: object("a", unknownS.RefineNotNull(), "l", set("x", unknownS.RefineNotNull()))},
+		"other elements": {object("a", unknownS, "l", set("y", unknownS)), []string{
+			`.l: the planned element "x" has no counterpart now`}},
+		"more elements": {object("a", unknownS, "l", set("x", "y", "z")), []string{
+			`.l: was planned with 2 elements, but has 3 now`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantErrors(t, CheckReplanned(b, planned, test.replanned), test.want...)
 		})
 	}
 	known := object("a", "x", "l", set("x"))
-	wantErrors(t, CheckReplanned(b, known, object("a", unknownS, "l", set("x"))), `.a: was planned as "x", but is unknown now`)
-	wantErrors(t, CheckReplanned(b, known, cty.UnknownVal(b.ImpliedType())), `the object: was planned, but is unknown as a whole now`)
+	wantErrors(t, CheckReplanned(b, known, object("a", unknownS, "l", set("x"))),
+		`.a: was planned as "x", but is unknown now`)
+	wantErrors(t, CheckReplanned(b, known, cty.UnknownVal(b.ImpliedType())),
+		`the object: was planned, but is unknown as a whole now`)
 }
 
 // Sets are matched by hash from a certain size on; the verdict must not depend on it.
 func TestLargeSetsAreMatchedLikeSmallOnes(t *testing.T) {
-	b := withBlocks(provider.NestingSet, attrs{"name": required(cty.String), "port": optional(cty.Number), "id": computed(cty.String)})
+	b := withBlocks(provider.NestingSet, attrs{"name": required(cty.String), "port": optional(cty.Number),
+		"id": computed(cty.String)})
 	for _, n := range []int{2, 5, 8, 9, 50, 200} {
 		var planned, actual []any
 		for i := range n {
@@ -219,12 +247,15 @@ func TestCheckRefreshedAndData(t *testing.T) {
 		in   cty.Value
 		want []string
 	}{
-		"complete":   {in: object("tags", mapping("a", set("x")), "b", list(one(nullS, "1")))},
-		"unknown":    {object("tags", mapping("a", set("x", unknownS)), "b", list(one(nullS, unknownS))), []string{`.b[0].id: the value is still unknown`, `.tags["a"]: the value is still unknown`}},
-		"write-only": {object("tags", tags, "b", list(one("x", "1"))), []string{`.b[0].s: the attribute is write-only, but the provider gave it a value; it must be null`}},
-		"type":       {object("tags", tags, "b", "x"), []string{`.b: list of object required, found string`}},
-		"missing":    {object("tags", tags), []string{`.b: the attribute is missing (one without a value must be null)`}},
-		"no value":   {cty.NilVal, []string{`the object: no value was given`}},
+		"complete": {in: object("tags", mapping("a", set("x")), "b", list(one(nullS, "1")))},
+		"unknown": {object("tags", mapping("a", set("x", unknownS)), "b", list(one(nullS, unknownS))), []string{
+			`.b[0].id: the value is still unknown`, `.tags["a"]: the value is still unknown`}},
+		"write-only": {object("tags", tags, "b", list(one("x", "1"))), []string{
+			`.b[0].s: the attribute is write-only, but the provider gave it a value; it must be null`}},
+		"type": {object("tags", tags, "b", "x"), []string{`.b: list of object required, found string`}},
+		"missing": {object("tags", tags), []string{
+			`.b: the attribute is missing (one without a value must be null)`}},
+		"no value": {cty.NilVal, []string{`the object: no value was given`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,15 +13,18 @@ const ProviderBug = "The mistake is in the provider: please tell those who maint
 func BadAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs []PathError) diag.List {
 	var diags diag.List
 	for _, e := range errs {
-		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: summary, Address: o.String(), Path: e.Path,
-			Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() + " with something that cannot be: " + e.Error() +
+		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: summary, Address: o.String(),
+			Path: e.Path,
+			Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() +
+				" with something that cannot be: " + e.Error() +
 				".\n\n" + ProviderBug})
 	}
 	return diags
 }
 
-// Undeferred is the problem of an answer that puts the question off, which no provider may do here: the engine never offers to wait. What
-// else such an answer holds is not what the provider knows of the object. No problem when the answer is none of those.
+// Undeferred is the problem of an answer that puts the question off, which no provider may do here: the engine never
+// offers to wait. What else such an answer holds is not what the provider knows of the object. No problem when the
+// answer is none of those.
 func Undeferred(o addr.Object, cfg addr.AbsProviderConfig, reason provider.DeferredReason) diag.List {
 	var why string
 	switch reason {
@@ -36,7 +39,9 @@ func Undeferred(o addr.Object, cfg addr.AbsProviderConfig, reason provider.Defer
 	default:
 		why = "it gave no reason"
 	}
-	return diag.List{{Severity: diag.Error, Summary: "Provider deferred changes when deferrals are not allowed", Address: o.String(),
-		Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() + " that it cannot say anything yet (" + why +
+	return diag.List{{Severity: diag.Error, Summary: "Provider deferred changes when deferrals are not allowed",
+		Address: o.String(),
+		Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() +
+			" that it cannot say anything yet (" + why +
 			"), although it was told that nobody waits.\n\n" + ProviderBug}}
 }

@@ -55,10 +55,12 @@ func bigBlock() *provider.Block {
 			"cidrs": {Type: cty.List(cty.String), Optional: true}, "id": {Type: cty.String, Computed: true},
 		}
 	}
-	list, set := &provider.NestedBlock{Nesting: provider.NestingList}, &provider.NestedBlock{Nesting: provider.NestingSet}
+	list, set := &provider.NestedBlock{Nesting: provider.NestingList}, &provider.NestedBlock{
+		Nesting: provider.NestingSet}
 	list.Attributes, set.Attributes = rule(), rule()
 	b.Blocks["listed"], b.Blocks["unordered"] = list, set
-	b.Attributes["nested"] = &provider.Attribute{Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingMap, Attributes: rule()}}
+	b.Attributes["nested"] = &provider.Attribute{Optional: true, Nested: &provider.NestedObject{
+		Nesting: provider.NestingMap, Attributes: rule()}}
 	return b
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// checker is one run of a check over an object. It keeps the way from the root, from which a path is only made when there
-// is something to report.
+// checker is one run of a check over an object. It keeps the way from the root, from which a path is only made when
+// there is something to report.
 type checker struct {
 	block  *provider.Block
 	hidden []cty.Path
@@ -57,8 +57,8 @@ func (c *checker) path() cty.Path {
 	return path
 }
 
-// failf reports a problem at the present place. Values among the arguments are shown in short, or not at all if anything
-// here is secret.
+// failf reports a problem at the present place. Values among the arguments are shown in short, or not at all if
+// anything here is secret.
 func (c *checker) failf(format string, args ...any) {
 	c.failed = true
 	if c.probing {
@@ -76,15 +76,18 @@ func (c *checker) failf(format string, args ...any) {
 			}
 		}
 	}
-	c.errs = append(c.errs, PathError{Path: path, Problem: fmt.Sprintf(format, args...), Quoted: quoted, Tolerable: !c.hard})
+	c.errs = append(c.errs, PathError{Path: path, Problem: fmt.Sprintf(format, args...), Quoted: quoted,
+		Tolerable: !c.hard})
 }
 
-// secret tells whether a value at a path must not be shown: it lies in something sensitive or holds something sensitive.
+// secret reports whether a value at a path must not be shown: it lies in something sensitive or holds something
+// sensitive.
 func (c *checker) secret(path cty.Path) bool {
-	return slices.ContainsFunc(c.hidden, func(h cty.Path) bool { return Overlap(h, path) }) || touchesSensitive(c.block, path)
+	return slices.ContainsFunc(c.hidden, func(h cty.Path) bool { return Overlap(h, path) }) ||
+		touchesSensitive(c.block, path)
 }
 
-// touchesSensitive tells whether the schema declares anything sensitive on the way along a path or below its end.
+// touchesSensitive reports whether the schema declares anything sensitive on the way along a path or below its end.
 func touchesSensitive(block *provider.Block, path cty.Path) bool {
 	s := blockShape(block)
 	var at *provider.Attribute
@@ -152,7 +155,7 @@ func (c *checker) probe(check func()) (ok bool) {
 // done tells a probing check that it may stop.
 func (c *checker) done() bool { return c.probing && c.failed }
 
-// result gives the problems in the order of their paths; schemas are maps, whose order changes from run to run.
+// result returns the problems in the order of their paths; schemas are maps, whose order changes from run to run.
 func (c *checker) result() []PathError {
 	slices.SortStableFunc(c.errs, func(a, b PathError) int { return comparePaths(a.Path, b.Path) })
 	return c.errs

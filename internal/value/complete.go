@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// CheckWriteOnly tells whether all write-only attributes are null, as they must be in whatever a provider answers.
+// CheckWriteOnly reports whether all write-only attributes are null, as they must be in whatever a provider answers.
 func CheckWriteOnly(block *provider.Block, v cty.Value) []PathError {
 	c := checker{block: block, hard: true}
 	c.writeOnlyNull(blockShape(block), block.HasWriteOnly(), v)
@@ -75,7 +75,7 @@ func CheckKnown(v cty.Value) []PathError {
 	return errs
 }
 
-// UnknownPaths gives the places of all unknown values, sorted. An unknown value in a set is found at the set.
+// UnknownPaths returns the places of all unknown values, sorted. An unknown value in a set is found at the set.
 func UnknownPaths(v cty.Value) []cty.Path {
 	if ctyfast.WhollyKnown(v) {
 		return nil
@@ -104,9 +104,9 @@ func UnknownPaths(v cty.Value) []cty.Path {
 	return found
 }
 
-// CheckRefreshed tells whether an object that was read may take the place of the prior one: conforming, wholly known, and
-// without values for write-only attributes. A null object means that the real one is gone. Differences to the prior object
-// are what reading is for; none is a problem.
+// CheckRefreshed reports whether an object that was read may take the place of the prior one: conforming, wholly known,
+// and without values for write-only attributes. A null object means that the real one is gone. Differences to the prior
+// object are what reading is for; none is a problem.
 func CheckRefreshed(block *provider.Block, v cty.Value) []PathError {
 	c := checker{block: block, hard: true}
 	if !c.conforms(v) {
@@ -117,7 +117,7 @@ func CheckRefreshed(block *provider.Block, v cty.Value) []PathError {
 	return c.result()
 }
 
-// CheckData tells whether the object of a data source is complete: as CheckRefreshed, and not null.
+// CheckData reports whether the object of a data source is complete: as CheckRefreshed, and not null.
 func CheckData(block *provider.Block, v cty.Value) []PathError {
 	if errs := CheckRefreshed(block, v); len(errs) > 0 {
 		return errs

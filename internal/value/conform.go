@@ -7,12 +7,12 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Conforms tells whether a value is of the type that a block implies. It is asked of everything that comes from outside
-// before anything else is; null and unknown objects conform.
+// Conforms reports whether a value is of the type that a block implies. It is asked of everything that comes from
+// outside before anything else is; null and unknown objects conform.
 //
-// It looks a little further than the type: where a list or map of nested blocks holds attributes of any type, the schema
-// can only say that it is something, and the other functions of this package would not cope with something else than a
-// tuple or object of such blocks.
+// It looks a little further than the type: where a list or map of nested blocks holds attributes of any type, the
+// schema can only say that it is something, and the other functions of this package would not cope with something else
+// than a tuple or object of such blocks.
 func Conforms(block *provider.Block, v cty.Value) []PathError {
 	c := checker{block: block, hard: true}
 	c.conforms(v)
@@ -36,7 +36,8 @@ func (c *checker) conforms(v cty.Value) bool {
 	return len(c.errs) == before
 }
 
-// conformingType compares types as far as possible member by member, so that the message is about the part that is wrong.
+// conformingType compares types as far as possible member by member, so that the message is about the part that is
+// wrong.
 func (c *checker) conformingType(got, want cty.Type) {
 	switch {
 	case want == cty.DynamicPseudoType || got.Equals(want):
@@ -126,9 +127,9 @@ func (c *checker) conformingBlock(b *provider.Block, v cty.Value) {
 	}
 }
 
-// CheckConfig tells whether a configuration has the shape that its block asks for: conforming, required attributes set,
-// attributes that only the provider decides unset, and neither too few nor too many nested blocks. Unknown values are given
-// the benefit of the doubt.
+// CheckConfig reports whether a configuration has the shape that its block asks for: conforming, required attributes
+// set, attributes that only the provider decides unset, and neither too few nor too many nested blocks. Unknown values
+// are given the benefit of the doubt.
 func CheckConfig(block *provider.Block, config cty.Value) []PathError {
 	c := configChecker{checker{block: block, hard: true}}
 	if c.conforms(config) {

@@ -22,19 +22,24 @@ func TestDiff(t *testing.T) {
 		a, b cty.Value
 		want []string
 	}{
-		"equal values":           {object("a", list(1, 2)), object("a", list(1, 2)), nil},
-		"attributes":             {object("a", 1, "b", 2, "c", 3), object("a", 1, "b", 3, "c", nullN), []string{".b", ".c"}},
-		"deep inside":            {object("a", list(object("x", mapping("k", 1)))), object("a", list(object("x", mapping("k", 2)))), []string{`.a[0].x["k"]`}},
-		"keys come and go":       {mapping("a", 1, "b", 1), mapping("b", 1, "c", 1), []string{`["a"]`, `["c"]`}},
-		"elements come":          {list(1), list(1, 2, 3), []string{"[1]", "[2]"}},
-		"elements in order":      {list(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), list(0, 1, 3, 3, 4, 5, 6, 7, 8, 9, 11), []string{"[2]", "[10]"}},
+		"equal values": {object("a", list(1, 2)), object("a", list(1, 2)), nil},
+		"attributes": {object("a", 1, "b", 2, "c", 3), object("a", 1, "b", 3, "c", nullN), []string{
+			".b", ".c"}},
+		"deep inside": {object("a", list(object("x", mapping("k", 1)))),
+			object("a", list(object("x", mapping("k", 2)))), []string{`.a[0].x["k"]`}},
+		"keys come and go": {mapping("a", 1, "b", 1), mapping("b", 1, "c", 1), []string{`["a"]`, `["c"]`}},
+		"elements come":    {list(1), list(1, 2, 3), []string{"[1]", "[2]"}},
+		"elements in order": {list(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), list(0, 1, 3, 3, 4, 5, 6, 7, 8, 9, 11),
+			[]string{"[2]", "[10]"}},
 		"sets differ as a whole": {object("s", set(object("a", 1))), object("s", set(object("a", 2))), []string{".s"}},
-		"unknown":                {object("a", unknownS, "b", unknownS), object("a", unknownS, "b", unknownS.RefineNotNull()), []string{".b"}},
-		"known and unknown":      {object("a", list("x")), object("a", cty.UnknownVal(cty.List(cty.String))), []string{".a"}},
-		"types":                  {object("d", list(1)), object("d", tuple(1)), []string{".d"}},
-		"types of maps":          {object("d", mapping("k", 1)), object("d", object("k", 1)), []string{".d"}},
-		"sensitivity":            {object("a", cty.StringVal("x").Mark(Sensitive)), object("a", "x"), []string{".a"}},
-		"the whole":              {nullS, cty.StringVal("x"), []string{""}},
+		"unknown": {object("a", unknownS, "b", unknownS),
+			object("a", unknownS, "b", unknownS.RefineNotNull()), []string{".b"}},
+		"known and unknown": {object("a", list("x")), object("a", cty.UnknownVal(cty.List(cty.String))), []string{
+			".a"}},
+		"types":         {object("d", list(1)), object("d", tuple(1)), []string{".d"}},
+		"types of maps": {object("d", mapping("k", 1)), object("d", object("k", 1)), []string{".d"}},
+		"sensitivity":   {object("a", cty.StringVal("x").Mark(Sensitive)), object("a", "x"), []string{".a"}},
+		"the whole":     {nullS, cty.StringVal("x"), []string{""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantPaths(t, Diff(test.a, test.b), test.want...)
@@ -65,8 +70,9 @@ func TestFilterReplacePaths(t *testing.T) {
 		"write-only always":           {prior, prior, paths(t, "w", "a"), []string{".w"}, nil},
 		"into a set":                  {prior, planned, []cty.Path{inSet, cty.GetAttrPath("b")}, []string{".b"}, nil},
 		"into a set that is the same": {prior, prior, []cty.Path{inSet}, nil, nil},
-		"a place that nothing has":    {prior, planned, paths(t, "zz", `m["q"]`, "a.b"), nil, []string{".a.b", `.m["q"]`, ".zz"}},
-		"a create":                    {cty.NullVal(b.ImpliedType()), planned, paths(t, "m"), nil, nil},
+		"a place that nothing has": {prior, planned, paths(t, "zz", `m["q"]`, "a.b"), nil, []string{
+			".a.b", `.m["q"]`, ".zz"}},
+		"a create": {cty.NullVal(b.ImpliedType()), planned, paths(t, "m"), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept, invalid := FilterReplacePaths(b, test.prior, test.planned, test.paths)

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// gen makes random schemas and values from a seed. Values are drawn from few candidates, so that equal ones, which are what
-// the rules are about, are frequent.
+// gen makes random schemas and values from a seed. Values are drawn from few candidates, so that equal ones, which are
+// what the rules are about, are frequent.
 type gen struct {
 	r *rand.Rand
 	// unknown is the chance, in percent, that a configured value is unknown.
@@ -68,7 +68,8 @@ func (g *gen) attribute(depth int, inSet, inCollection bool) *provider.Attribute
 	}
 	a.Sensitive = g.chance(10)
 	if depth > 0 && g.chance(35) {
-		modes := []provider.Nesting{provider.NestingSingle, provider.NestingList, provider.NestingSet, provider.NestingMap}
+		modes := []provider.Nesting{provider.NestingSingle, provider.NestingList, provider.NestingSet,
+			provider.NestingMap}
 		o := &provider.NestedObject{Nesting: modes[g.r.IntN(len(modes))], Attributes: map[string]*provider.Attribute{}}
 		set := inSet || o.Nesting == provider.NestingSet
 		for i := range 1 + g.r.IntN(3) {
@@ -258,7 +259,7 @@ func (g *gen) prior(b *provider.Block) cty.Value {
 	return g.complete(SetUnknowns(b, v))
 }
 
-// complete gives every unknown value a known one that its refinements allow, or null where they allow it.
+// complete returns every unknown value a known one that its refinements allow, or null where they allow it.
 func (g *gen) complete(v cty.Value) cty.Value {
 	if v.IsWhollyKnown() {
 		return v

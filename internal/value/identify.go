@@ -6,8 +6,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Identify gives the attribute by which people know an object, id or else name, and its value. Both are empty when there is none that may
-// be shown: sensitive lists the paths that the configuration hides, the schema's own are hidden too.
+// Identify returns the attribute by which people know an object, id or else name, and its value. Both are empty when
+// there is none that may be shown: sensitive lists the paths that the configuration hides, the schema's own are hidden
+// too.
 func Identify(b *provider.Block, v cty.Value, sensitive []cty.Path) (key, text string) {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
 		return "", ""

@@ -9,7 +9,8 @@ import (
 )
 
 func TestObjectsAreIdentifiedByWhatMayBeShown(t *testing.T) {
-	b := &provider.Block{Attributes: map[string]*provider.Attribute{"id": {Type: cty.String, Computed: true}, "name": {Type: cty.String, Optional: true}}}
+	b := &provider.Block{Attributes: map[string]*provider.Attribute{"id": {Type: cty.String, Computed: true}, "name": {
+		Type: cty.String, Optional: true}}}
 	v := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("i-1"), "name": cty.StringVal("web")})
 	for _, c := range []struct {
 		hidden    []cty.Path

@@ -10,21 +10,22 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// CheckIdentity judges an identity that a provider answered with: it has the type of the schema, and as part of an object that exists it is
-// wholly known. None at all is fine.
+// CheckIdentity judges an identity that a provider answered with: it has the type of the schema, and as part of an
+// object that exists it is wholly known. None at all is fine.
 func CheckIdentity(s *provider.IdentitySchema, v cty.Value, exists bool) []PathError {
 	switch {
 	case s == nil || v == cty.NilVal || v.IsNull():
 		return nil
 	case !v.Type().Equals(s.ImpliedType()):
-		return []PathError{{Problem: fmt.Sprintf("the identity has not the type of its schema: %s", v.Type().FriendlyName())}}
+		return []PathError{
+			{Problem: fmt.Sprintf("the identity has not the type of its schema: %s", v.Type().FriendlyName())}}
 	case exists && !ctyfast.WhollyKnown(v):
 		return []PathError{{Problem: "the identity of an object that exists is not wholly known"}}
 	}
 	return nil
 }
 
-// EncodeIdentity gives the form in which the state stores an identity; nil for none.
+// EncodeIdentity returns the form in which the state stores an identity; nil for none.
 func EncodeIdentity(s *provider.IdentitySchema, v cty.Value) ([]byte, error) {
 	if s == nil || v == cty.NilVal || v.IsNull() {
 		return nil, nil

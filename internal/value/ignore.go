@@ -9,14 +9,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// IgnoreChanges takes the changes that a user wants to ignore out of a configuration, before Propose: at each path the prior
-// value takes the place of the configured one. A path that ends in a key of a map takes back, adds or removes that one key.
-// A path that the prior object or the configuration does not have is passed over.
+// IgnoreChanges takes the changes that a user wants to ignore out of a configuration, before Propose: at each path the
+// prior value takes the place of the configured one. A path that ends in a key of a map takes back, adds or removes
+// that one key. A path that the prior object or the configuration does not have is passed over.
 //
 // With all, the whole prior object stands in for the configuration, without what only the provider decides.
 //
-// Ignoring applies to existing objects: with a null prior object, or for the second plan of a replacement, the configuration
-// stays as it is.
+// Ignoring applies to existing objects: with a null prior object, or for the second plan of a replacement, the
+// configuration stays as it is.
 func IgnoreChanges(block *provider.Block, prior, config cty.Value, paths []cty.Path, all bool) cty.Value {
 	if prior.IsNull() {
 		return config
@@ -27,8 +27,8 @@ func IgnoreChanges(block *provider.Block, prior, config cty.Value, paths []cty.P
 	return keepPrior(prior, config, paths)
 }
 
-// IgnorePlanned does the same to the planned object of a provider with the legacy type system, which may have brought back
-// what was ignored. With all, the plan is the prior object.
+// IgnorePlanned does the same to the planned object of a provider with the legacy type system, which may have brought
+// back what was ignored. With all, the plan is the prior object.
 func IgnorePlanned(prior, planned cty.Value, paths []cty.Path, all bool) cty.Value {
 	switch {
 	case prior.IsNull():
@@ -39,8 +39,8 @@ func IgnorePlanned(prior, planned cty.Value, paths []cty.Path, all bool) cty.Val
 	return keepPrior(prior, planned, paths)
 }
 
-// IgnoreMarks returns the sensitive paths of a configuration in which IgnoreChanges has put the prior value in places: that brings its
-// marks along, and takes those of the configuration away with what they were about.
+// IgnoreMarks returns the sensitive paths of a configuration in which IgnoreChanges has put the prior value in places:
+// that brings its marks along, and takes those of the configuration away with what they were about.
 func IgnoreMarks(prior, config cty.Value, was, now []cty.Path, paths []cty.Path, all bool) []cty.Path {
 	if all {
 		return was
@@ -109,7 +109,7 @@ func keepPriorAt(prior, original, v cty.Value, path cty.Path) cty.Value {
 	return updateAt(v, []cty.Path{path}, func(cty.Value) cty.Value { return was })
 }
 
-// mapKey gives the key in which a path ends, if it ends in one.
+// mapKey returns the key in which a path ends, if it ends in one.
 func mapKey(path cty.Path) (string, bool) {
 	if len(path) == 0 {
 		return "", false
@@ -121,15 +121,15 @@ func mapKey(path cty.Path) (string, bool) {
 	return index.Key.AsString(), true
 }
 
-// exactly follows a path to its end and takes every step for what it is: an attribute of an object, a key of a map, an index
-// of a list. A path into a set leads nowhere.
+// exactly follows a path to its end and takes every step for what it is: an attribute of an object, a key of a map, an
+// index of a list. A path into a set leads nowhere.
 func exactly(v cty.Value, path cty.Path) (cty.Value, bool) {
 	found, err := path.Apply(v)
 	return found, err == nil
 }
 
-// keepPriorKey gives a map one key as it was, or without the key if it was not there. What is no map has no keys that could
-// come and go: a["key"] of an object stands for the whole of it, as in Terraform.
+// keepPriorKey returns a map one key as it was, or without the key if it was not there. What is no map has no keys that
+// could come and go: a["key"] of an object stands for the whole of it, as in Terraform.
 func keepPriorKey(was, now cty.Value, key string) cty.Value {
 	ty := now.Type()
 	switch {

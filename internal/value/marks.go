@@ -32,8 +32,8 @@ func HasDeepSensitive(v cty.Value) bool { return ctyfast.HasMarkDeep(v, Sensitiv
 // HasDeepEphemeral reports whether the value or anything inside it is ephemeral.
 func HasDeepEphemeral(v cty.Value) bool { return ctyfast.HasMarkDeep(v, Ephemeral) }
 
-// Withheld gives the text that stands for a value that must not be shown, and whether the value is one. It looks at the
-// value itself only; pass the result of a deep question for a whole structure.
+// Withheld returns the text that stands for a value that must not be shown, and whether the value is one. It looks at
+// the value itself only; pass the result of a deep question for a whole structure.
 func Withheld(v cty.Value) (string, bool) {
 	switch {
 	case IsSensitive(v):
@@ -92,7 +92,8 @@ func (p MarkedPaths) None() bool {
 	return len(p.Sensitive) == 0 && len(p.Ephemeral) == 0 && len(p.Other) == 0
 }
 
-// Stored gives the sensitive places of what is planned and stored: an ephemeral value is null there, so that nothing is left to keep secret.
+// Stored returns the sensitive places of what is planned and stored: an ephemeral value is null there, so that nothing
+// is left to keep secret.
 func (p MarkedPaths) Stored() []cty.Path {
 	if len(p.Ephemeral) == 0 {
 		return p.Sensitive
@@ -118,7 +119,7 @@ func (p MarkedPaths) Apply(v cty.Value) cty.Value {
 	return markAll(v, append(all, p.Other...))
 }
 
-// MarkAt gives the parts of the value at the paths the mark. Paths that the value does not have are passed over.
+// MarkAt returns the parts of the value at the paths the mark. Paths that the value does not have are passed over.
 func MarkAt(v cty.Value, mark Mark, paths []cty.Path) cty.Value {
 	if len(paths) == 0 {
 		return v
@@ -130,8 +131,8 @@ func MarkAt(v cty.Value, mark Mark, paths []cty.Path) cty.Value {
 	return markAll(v, all)
 }
 
-// markAll is what cty's MarkWithPaths should be: there only the first marks count if a path comes twice, and the cost is
-// the number of parts of the value times the number of paths.
+// markAll is what cty's MarkWithPaths should be: there only the first marks count if a path comes twice, and the cost
+// is the number of parts of the value times the number of paths.
 func markAll(v cty.Value, all []cty.PathValueMarks) cty.Value {
 	slices.SortStableFunc(all, func(a, b cty.PathValueMarks) int { return comparePaths(a.Path, b.Path) })
 	merged := all[:0]

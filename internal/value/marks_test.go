@@ -48,7 +48,8 @@ func TestUnmarkDeepSortsPathsByMark(t *testing.T) {
 		if plain.ContainsMarked() {
 			t.Fatal("marks are left")
 		}
-		if diff := cmp.Diff([]string{".a[2]", ".b", ".m[k]", ".m[z]", ".n", ".s"}, pathStrings(paths.Sensitive)); diff != "" {
+		if diff := cmp.Diff([]string{".a[2]", ".b", ".m[k]", ".m[z]", ".n", ".s"},
+			pathStrings(paths.Sensitive)); diff != "" {
 			t.Fatalf("sensitive (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{".a[0]", ".a[2]"}, pathStrings(paths.Ephemeral)); diff != "" {
@@ -109,10 +110,12 @@ func TestQuestionsAboutMarks(t *testing.T) {
 
 func TestWithoutMarkKeepsOthers(t *testing.T) {
 	both := cty.TupleVal([]cty.Value{cty.Zero.Mark(Sensitive)}).Mark(Sensitive).Mark(Ephemeral)
-	if got, want := WithoutMark(both, Sensitive), cty.TupleVal([]cty.Value{cty.Zero.Mark(Sensitive)}).Mark(Ephemeral); !got.RawEquals(want) {
+	if got, want := WithoutMark(both, Sensitive), cty.TupleVal([]cty.Value{cty.Zero.Mark(Sensitive)}).Mark(
+		Ephemeral); !got.RawEquals(want) {
 		t.Errorf("shallow: got %#v, want %#v", got, want)
 	}
-	if got, want := WithoutMarkDeep(both, Sensitive), cty.TupleVal([]cty.Value{cty.Zero}).Mark(Ephemeral); !got.RawEquals(want) {
+	if got, want := WithoutMarkDeep(both, Sensitive), cty.TupleVal([]cty.Value{cty.Zero}).Mark(
+		Ephemeral); !got.RawEquals(want) {
 		t.Errorf("deep: got %#v, want %#v", got, want)
 	}
 	if !both.HasMark(Sensitive) {

@@ -10,11 +10,11 @@ import (
 )
 
 // setMatcher finds the prior object of a configured set element. Elements of a set have no name, so an element's prior
-// object is the first one, not taken by an element before it, that the configuration could have led to: equal everywhere
-// except where a computed attribute is not configured.
+// object is the first one, not taken by an element before it, that the configuration could have led to: equal
+// everywhere except where a computed attribute is not configured.
 //
-// Comparing every element with every other would cost the product of two counts. Objects can only match if they are equal
-// in the attributes that are not computed, so they are filed by a hash of the simple ones of those.
+// Comparing every element with every other would cost the product of two counts. Objects can only match if they are
+// equal in the attributes that are not computed, so they are filed by a hash of the simple ones of those.
 type setMatcher struct {
 	shape shape
 	prior []cty.Value
@@ -75,11 +75,11 @@ func (m *setMatcher) take(config cty.Value) (cty.Value, bool) {
 	return cty.NilVal, false
 }
 
-// couldComeFrom tells whether a prior object may be what became of a configured one.
+// couldComeFrom reports whether a prior object may be what became of a configured one.
 //
 // The rule is Terraform's, odd corners included, because plans must agree: everything in the prior object must have a
-// counterpart in the configuration, but not the other way round, so an element to which a nested block was added is still
-// the same; sets inside are never looked into, so even a computed one that is not configured makes a difference.
+// counterpart in the configuration, but not the other way round, so an element to which a nested block was added is
+// still the same; sets inside are never looked into, so even a computed one that is not configured makes a difference.
 func couldComeFrom(s shape, prior, config cty.Value) bool {
 	switch {
 	case absent(prior):
@@ -160,8 +160,8 @@ func hashPrimitive(h *maphash.Hash, v cty.Value) {
 	case v.Type() == cty.String:
 		h.WriteString(v.AsString())
 	case v.Type() == cty.Number:
-		// Numbers count as equal when they are written alike, whatever their precision; only of whole numbers is it sure that
-		// they are the same then.
+		// Numbers count as equal when they are written alike, whatever their precision; only of whole numbers is it
+		// sure that they are the same then.
 		if i, accuracy := v.AsBigFloat().Int64(); accuracy == 0 {
 			maphash.WriteComparable(h, i)
 		}

@@ -18,12 +18,12 @@ type PathError struct {
 	Problem string
 	// Quoted are the parts of the problem that are not our words: values, and names that somebody else made up.
 	Quoted []string
-	// Tolerable problems are accepted of a provider that answers with LegacyTypeSystem, whose framework cannot avoid them.
-	// All others are errors whatever the provider says of itself.
+	// Tolerable problems are accepted of a provider that answers with LegacyTypeSystem, whose framework cannot avoid
+	// them. All others are errors whatever the provider says of itself.
 	Tolerable bool
 }
 
-// Intolerable gives the problems that are errors even under the legacy type system.
+// Intolerable returns the problems that are errors even under the legacy type system.
 func Intolerable(errs []PathError) []PathError {
 	var hard []PathError
 	for _, e := range errs {
@@ -71,14 +71,14 @@ func formatKey(key cty.Value) string {
 	return "[*]"
 }
 
-// ComparePaths orders paths step by step: attributes by name before indexes, numbers before strings, and a path before the
-// paths that continue it. It is the order of every list of paths that the engine stores or prints.
+// ComparePaths orders paths step by step: attributes by name before indexes, numbers before strings, and a path before
+// the paths that continue it. It is the order of every list of paths that the engine stores or prints.
 func ComparePaths(a, b cty.Path) int { return comparePaths(a, b) }
 
 // SortPaths sorts in place by ComparePaths.
 func SortPaths(paths []cty.Path) { slices.SortFunc(paths, comparePaths) }
 
-// UnionPaths gives all paths of the lists, each once, sorted. The lists themselves stay as they are.
+// UnionPaths returns all paths of the lists, each once, sorted. The lists themselves stay as they are.
 func UnionPaths(lists ...[]cty.Path) []cty.Path {
 	n := 0
 	for _, l := range lists {
@@ -95,19 +95,19 @@ func UnionPaths(lists ...[]cty.Path) []cty.Path {
 	return slices.CompactFunc(all, func(a, b cty.Path) bool { return comparePaths(a, b) == 0 })
 }
 
-// SubtractPaths gives the paths of a that are not in b, sorted.
+// SubtractPaths returns the paths of a that are not in b, sorted.
 func SubtractPaths(a, b []cty.Path) []cty.Path {
 	drop := UnionPaths(b)
 	return slices.DeleteFunc(UnionPaths(a), func(p cty.Path) bool { return HasPath(drop, p) })
 }
 
-// HasPath tells whether a sorted list holds a path.
+// HasPath reports whether a sorted list holds a path.
 func HasPath(sorted []cty.Path, path cty.Path) bool {
 	_, ok := slices.BinarySearchFunc(sorted, path, comparePaths)
 	return ok
 }
 
-// EqualPaths tells whether two lists name the same places, whatever their order.
+// EqualPaths reports whether two lists name the same places, whatever their order.
 func EqualPaths(a, b []cty.Path) bool {
 	if len(a) == 0 && len(b) == 0 {
 		return true
@@ -115,13 +115,13 @@ func EqualPaths(a, b []cty.Path) bool {
 	return slices.EqualFunc(UnionPaths(a), UnionPaths(b), func(x, y cty.Path) bool { return comparePaths(x, y) == 0 })
 }
 
-// CoveredByAny tells whether a path is one of the given ones or lies inside one. Steps into sets match each other, because
-// their elements have no name that survives a change.
+// CoveredByAny reports whether a path is one of the given ones or lies inside one. Steps into sets match each other,
+// because their elements have no name that survives a change.
 func CoveredByAny(path cty.Path, outer []cty.Path) bool {
 	return slices.ContainsFunc(outer, func(o cty.Path) bool { return covers(o, path) })
 }
 
-// Overlap tells whether one path lies inside the other or both are the same.
+// Overlap reports whether one path lies inside the other or both are the same.
 func Overlap(a, b cty.Path) bool { return covers(a, b) || covers(b, a) }
 
 func covers(outer, inner cty.Path) bool {
@@ -148,14 +148,14 @@ func sameStep(a, b cty.PathStep) bool {
 	return false
 }
 
-// namesElement tells that a key is one of a list or map. A set of strings or numbers looks the same, which only makes
+// namesElement reports that a key is one of a list or map. A set of strings or numbers looks the same, which only makes
 // sameStep stricter there.
 func namesElement(key cty.Value) bool {
 	return !key.IsMarked() && !absent(key) && (key.Type() == cty.String || key.Type() == cty.Number)
 }
 
-// TraversalPath turns the steps of a static reference, such as a member of ignore_changes, into a path. A root name counts
-// as an attribute. It fails for splats and for indexes that are not known numbers or strings.
+// TraversalPath turns the steps of a static reference, such as a member of ignore_changes, into a path. A root name
+// counts as an attribute. It fails for splats and for indexes that are not known numbers or strings.
 func TraversalPath(traversal hcl.Traversal) (cty.Path, error) {
 	path := make(cty.Path, 0, len(traversal))
 	for _, step := range traversal {
@@ -176,9 +176,9 @@ func TraversalPath(traversal hcl.Traversal) (cty.Path, error) {
 	return path, nil
 }
 
-// updateAt replaces the parts of a value at the given paths by what fn makes of them and rebuilds only what leads there.
-// Paths that the value does not have are passed over. A step into a set, or an index of one, stands for the whole set.
-// Nested paths are updated from the inside out.
+// updateAt replaces the parts of a value at the given paths by what fn makes of them and rebuilds only what leads
+// there. Paths that the value does not have are passed over. A step into a set, or an index of one, stands for the
+// whole set. Nested paths are updated from the inside out.
 func updateAt(v cty.Value, paths []cty.Path, fn func(cty.Value) cty.Value) cty.Value {
 	if len(paths) == 0 {
 		return v
@@ -253,8 +253,8 @@ func updateInside(v cty.Value, paths []cty.Path, fn func(cty.Value) cty.Value) c
 	return sequenceLike(v, vals)
 }
 
-// nameOf reads the name out of a step into an object or map. Both forms of step are taken for both kinds of value, as in
-// the language, where a.b and a["b"] are the same.
+// nameOf reads the name out of a step into an object or map. Both forms of step are taken for both kinds of value, as
+// in the language, where a.b and a["b"] are the same.
 func nameOf(step cty.PathStep, ty cty.Type) (string, bool) {
 	name := ""
 	switch step := step.(type) {

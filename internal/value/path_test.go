@@ -71,7 +71,8 @@ func TestPathSets(t *testing.T) {
 			t.Errorf("%s in %v: %v", FormatPath(test.path), formatAll(test.outer), got)
 		}
 	}
-	if !Overlap(path(t, "a"), path(t, "a.b")) || !Overlap(path(t, "a.b"), path(t, "a")) || Overlap(path(t, "a.b"), path(t, "a.c")) {
+	if !Overlap(path(t, "a"), path(t, "a.b")) || !Overlap(path(t, "a.b"), path(t, "a")) ||
+		Overlap(path(t, "a.b"), path(t, "a.c")) {
 		t.Error("Overlap")
 	}
 }
@@ -80,10 +81,12 @@ func TestTraversalPathRefusesWhatIsNotStatic(t *testing.T) {
 	if _, err := TraversalPath(hcl.Traversal{hcl.TraverseAttr{Name: "a"}, hcl.TraverseSplat{}}); err == nil {
 		t.Error("a splat was taken")
 	}
-	if _, err := TraversalPath(hcl.Traversal{hcl.TraverseAttr{Name: "a"}, hcl.TraverseIndex{Key: unknownS}}); err == nil {
+	if _, err := TraversalPath(hcl.Traversal{hcl.TraverseAttr{Name: "a"}, hcl.TraverseIndex{
+		Key: unknownS}}); err == nil {
 		t.Error("an unknown index was taken")
 	}
-	got, err := TraversalPath(hcl.Traversal{hcl.TraverseAttr{Name: "a"}, hcl.TraverseIndex{Key: val(0)}, hcl.TraverseAttr{Name: "b"}})
+	got, err := TraversalPath(hcl.Traversal{hcl.TraverseAttr{Name: "a"}, hcl.TraverseIndex{Key: val(0)},
+		hcl.TraverseAttr{Name: "b"}})
 	if err != nil || FormatPath(got) != ".a[0].b" {
 		t.Errorf("got %v, %v", FormatPath(got), err)
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// CheckPlan tells whether a planned object is one that the configuration allows. Prior is null for a create.
+// CheckPlan reports whether a planned object is one that the configuration allows. Prior is null for a create.
 //
-// An attribute that is configured must be planned as configured, or keep its prior value (the provider says then that both
-// mean the same). One that is not configured must be planned as null unless it is computed; then the provider may plan
-// anything, unknown included. Write-only attributes are null in every plan. There are as many nested objects as configured,
-// and none of them is unknown as a whole unless it is so in the configuration. Which element of a set belongs to which
-// configured one cannot be told: of a nested attribute only the number of elements is checked, of nested blocks, whose
-// number old providers change, not even that. Refinements of unknown values do not count.
+// An attribute that is configured must be planned as configured, or keep its prior value (the provider says then that
+// both mean the same). One that is not configured must be planned as null unless it is computed; then the provider may
+// plan anything, unknown included. Write-only attributes are null in every plan. There are as many nested objects as
+// configured, and none of them is unknown as a whole unless it is so in the configuration. Which element of a set
+// belongs to which configured one cannot be told: of a nested attribute only the number of elements is checked, of
+// nested blocks, whose number old providers change, not even that. Refinements of unknown values do not count.
 //
 // Values at the hidden paths, and those that the schema declares sensitive, appear in no message.
 func CheckPlan(block *provider.Block, prior, config, planned cty.Value, hidden ...cty.Path) []PathError {
@@ -41,8 +41,8 @@ func CheckPlan(block *provider.Block, prior, config, planned cty.Value, hidden .
 
 type planChecker struct{ checker }
 
-// presence reports an object that is planned but not configured, or the other way round. It gives false if there is nothing
-// more to compare.
+// presence reports an object that is planned but not configured, or the other way round. It gives false if there is
+// nothing more to compare.
 func (c *planChecker) presence(config, planned cty.Value) bool {
 	switch {
 	case planned.IsNull() && !config.IsNull():
@@ -84,14 +84,16 @@ func (c *planChecker) attribute(a *provider.Attribute, prior, config, planned ct
 	case config.IsNull():
 		// The planned value is not null, or it would be equal.
 		if !a.Computed {
-			c.failf("planned %s, but the attribute is not configured and the schema does not let the provider compute it", planned)
+			c.failf("planned %s, but the attribute is not configured and the schema does not let the provider "+
+				"compute it", planned)
 		}
 	case a.Nested != nil:
 		c.nested(a.Nested, prior, config, planned)
 	case prior.IsNull():
 		c.failf("planned %s, but the configuration says %s", planned, config)
 	default:
-		c.failf("planned %s, which is neither what the configuration says, %s, nor the prior value %s", planned, config, prior)
+		c.failf("planned %s, which is neither what the configuration says, %s, nor the prior value %s", planned, config,
+			prior)
 	}
 }
 
@@ -141,8 +143,8 @@ func attrOfBoth(a, b cty.Value, name string) (cty.Value, cty.Value) {
 	return av, attrOf(b, name, av)
 }
 
-// nestedElement checks one object of a nested attribute against the configured one. One that is null or unknown as a whole
-// is as good as one of which everything is.
+// nestedElement checks one object of a nested attribute against the configured one. One that is null or unknown as a
+// whole is as good as one of which everything is.
 func (c *planChecker) nestedElement(s shape, prior, config, planned cty.Value) {
 	if !config.IsNull() || !planned.IsNull() {
 		c.object(s, prior, config, planned)

@@ -35,20 +35,24 @@ func TestCheckPlan(t *testing.T) {
 		"a third value is neither": {
 			block: block(attrs{"a": either(cty.String)}),
 			prior: object("a", "x"), config: object("a", "y"), planned: object("a", unknownS),
-			want: []string{`.a: planned (known after apply), which is neither what the configuration says, "y", nor the prior value "x"`},
+			want: []string{`.a: planned (known after apply), which is neither what the configuration says, "y", nor ` +
+				`the prior value "x"`},
 		},
 		"a removed attribute must not keep its prior value": {
 			block: block(attrs{"a": optional(cty.String)}),
 			prior: object("a", "x"), config: object("a", nullS), planned: object("a", "x"),
-			want: []string{`.a: planned "x", but the attribute is not configured and the schema does not let the provider compute it`},
+			want: []string{`.a: planned "x", but the attribute is not configured and the schema does not let the ` +
+				`provider compute it`},
 		},
 		"computed attributes may be planned as anything": {
 			block: block(attrs{"a": computed(cty.String), "b": either(cty.Number)}),
-			prior: object("a", "x", "b", 1), config: object("a", nullS, "b", nullN), planned: object("a", "y", "b", cty.UnknownVal(cty.Number)),
+			prior: object("a", "x", "b", 1), config: object("a", nullS, "b", nullN), planned: object("a", "y", "b",
+				cty.UnknownVal(cty.Number)),
 		},
 		"refinements of unknown values do not matter": {
-			block:  block(attrs{"a": optional(cty.String), "l": optional(cty.List(cty.String))}),
-			config: object("a", unknownS.RefineNotNull(), "l", list("x", unknownS.RefineNotNull())), planned: object("a", unknownS, "l", list("x", unknownS)),
+			block:   block(attrs{"a": optional(cty.String), "l": optional(cty.List(cty.String))}),
+			config:  object("a", unknownS.RefineNotNull(), "l", list("x", unknownS.RefineNotNull())),
+			planned: object("a", unknownS, "l", list("x", unknownS)),
 		},
 		"an unknown configured value must not be planned as known": {
 			block:  block(attrs{"a": either(cty.String)}),
@@ -89,9 +93,10 @@ func TestCheckPlan(t *testing.T) {
 			config: object("s", "secret"), planned: object("s", nullS),
 		},
 		"nested objects are checked inside": {
-			block:  block(attrs{"n": nested(provider.NestingList, rule)}),
-			config: object("n", list(one("a", nullS), one("b", nullS))), planned: object("n", list(one("a", unknownS), one("c", "1"))),
-			want: []string{`.n[1].name: planned "c", but the configuration says "b"`},
+			block:   block(attrs{"n": nested(provider.NestingList, rule)}),
+			config:  object("n", list(one("a", nullS), one("b", nullS))),
+			planned: object("n", list(one("a", unknownS), one("c", "1"))),
+			want:    []string{`.n[1].name: planned "c", but the configuration says "b"`},
 		},
 		"nested lists keep their length": {
 			block:  block(attrs{"n": nested(provider.NestingList, rule)}),
@@ -101,7 +106,8 @@ func TestCheckPlan(t *testing.T) {
 		"nested maps keep their keys": {
 			block:  block(attrs{"n": nested(provider.NestingMap, rule)}),
 			config: object("n", mapping("x", one("a", nullS))), planned: object("n", mapping("y", one("a", nullS))),
-			want: []string{`.n["x"]: in the configuration, but not planned`, `.n["y"]: planned, but not in the configuration`},
+			want: []string{`.n["x"]: in the configuration, but not planned`,
+				`.n["y"]: planned, but not in the configuration`},
 		},
 		"nested sets keep their length": {
 			block:  block(attrs{"n": nested(provider.NestingSet, rule)}),
@@ -147,8 +153,9 @@ func TestCheckPlan(t *testing.T) {
 			want: []string{`.b[0]: a nested object must not be planned as unknown as a whole; its attributes may be`},
 		},
 		"blocks of an unknown dynamic block stay unknown": {
-			block:  withBlocks(provider.NestingSet, rule),
-			config: object("b", cty.UnknownVal(cty.Set(ruleType))), planned: object("b", cty.UnknownVal(cty.Set(ruleType)).RefineNotNull()),
+			block:   withBlocks(provider.NestingSet, rule),
+			config:  object("b", cty.UnknownVal(cty.Set(ruleType))),
+			planned: object("b", cty.UnknownVal(cty.Set(ruleType)).RefineNotNull()),
 		},
 		"blocks of an unknown dynamic block must not be made up": {
 			block:  withBlocks(provider.NestingSet, rule),
@@ -160,9 +167,11 @@ func TestCheckPlan(t *testing.T) {
 			config: object("b", set(one("a", nullS))), planned: object("b", set(one("x", "1"), one("y", "2"))),
 		},
 		"labelled blocks keep their labels": {
-			block:  withBlocks(provider.NestingMap, rule),
-			config: object("b", mapping("x", one("a", nullS))), planned: object("b", mapping("x", one("z", nullS), "y", one("a", nullS))),
-			want: []string{`.b["x"].name: planned "z", but the configuration says "a"`, `.b["y"]: planned, but not in the configuration`},
+			block:   withBlocks(provider.NestingMap, rule),
+			config:  object("b", mapping("x", one("a", nullS))),
+			planned: object("b", mapping("x", one("z", nullS), "y", one("a", nullS))),
+			want: []string{`.b["x"].name: planned "z", but the configuration says "a"`,
+				`.b["y"]: planned, but not in the configuration`},
 		},
 		"a single block comes and goes with the configuration": {
 			block:  withBlocks(provider.NestingSingle, rule),
@@ -170,7 +179,8 @@ func TestCheckPlan(t *testing.T) {
 			want: []string{`.b: planned to be absent, but the configuration wants it`},
 		},
 		"blocks of any type are compared one by one": {
-			block:  withBlocks(provider.NestingList, attrs{"any": optional(cty.DynamicPseudoType), "id": computed(cty.String)}),
+			block: withBlocks(provider.NestingList, attrs{"any": optional(cty.DynamicPseudoType),
+				"id": computed(cty.String)}),
 			config: object("b", tuple(object("any", 1, "id", nullS), object("any", "s", "id", nullS))),
 			planned: object("b", tuple(object("any", 1, "id", "x"),
 				object("any", true, "id", nullS))),
@@ -185,7 +195,8 @@ func TestCheckPlan(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := test.block
-			wantErrors(t, CheckPlan(b, orNull(b, test.prior), orNull(b, test.config), orNull(b, test.planned)), test.want...)
+			wantErrors(t, CheckPlan(b, orNull(b, test.prior), orNull(b, test.config), orNull(b, test.planned)),
+				test.want...)
 		})
 	}
 }
@@ -228,14 +239,16 @@ func TestNoMessageShowsASensitiveValue(t *testing.T) {
 	one := func(v any) cty.Value { return object("pass", v, "id", nullS) }
 	b := block(attrs{
 		"plain": optional(cty.String), "pass": sensitive(optional(cty.String)), "map": optional(cty.Map(cty.String)),
-		"list": nested(provider.NestingList, rule()), "set": nested(provider.NestingSet, rule()), "whole": nestedEither(provider.NestingSet, rule()),
+		"list": nested(provider.NestingList, rule()), "set": nested(provider.NestingSet, rule()),
+		"whole": nestedEither(provider.NestingSet, rule()),
 		"outer": sensitive(nested(provider.NestingSingle, attrs{"in": optional(cty.String)})),
 	})
 	nb := &provider.NestedBlock{Nesting: provider.NestingSet}
 	nb.Attributes = rule()
 	b.Blocks = map[string]*provider.NestedBlock{"blocks": nb}
 	make := func(s string, more ...any) cty.Value {
-		return object("plain", s, "pass", s, "map", mapping("k", s), "list", list(one(s)), "set", set(append(more, one(s))...),
+		return object("plain", s, "pass", s, "map", mapping("k", s), "list", list(one(s)), "set",
+			set(append(more, one(s))...),
 			"whole", set(one(s)), "outer", object("in", s), "blocks", set(append(more, one(s))...))
 	}
 	hidden := []cty.Path{cty.GetAttrPath("plain"), cty.GetAttrPath("map").IndexString("k")}

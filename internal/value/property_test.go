@@ -115,8 +115,10 @@ func TestNothingPanicsOnAnyAnswer(t *testing.T) {
 		CheckReplanned(b, answer, prior)
 		CheckRefreshed(b, answer)
 		CheckConfig(b, answer)
-		for _, v := range []cty.Value{Propose(b, prior, config), Propose(b, prior, answer), PlannedForData(b, answer), NormalizeRead(b, answer),
-			IgnoreChanges(b, prior, config, Diff(prior, config), false), MarkSensitive(answer, SensitivePaths(b, answer, nil))} {
+		for _, v := range []cty.Value{Propose(b, prior, config), Propose(b, prior, answer), PlannedForData(b, answer),
+			NormalizeRead(b, answer),
+			IgnoreChanges(b, prior, config, Diff(prior, config), false),
+			MarkSensitive(answer, SensitivePaths(b, answer, nil))} {
 			if v, _ = UnmarkDeep(v); len(Conforms(b, v)) > 0 {
 				t.Error(Conforms(b, v))
 			}
@@ -178,7 +180,8 @@ func TestRewritesAreIdempotentAndConform(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		v := g.config(blockShape(b), false)
 		for name, rewrite := range map[string]func(*provider.Block, cty.Value) cty.Value{
-			"NullWriteOnly": NullWriteOnly, "SetUnknowns": SetUnknowns, "NullReadOnly": NullReadOnly, "NormalizeRead": NormalizeRead,
+			"NullWriteOnly": NullWriteOnly, "SetUnknowns": SetUnknowns, "NullReadOnly": NullReadOnly,
+			"NormalizeRead": NormalizeRead,
 		} {
 			once := rewrite(b, v)
 			if errs := Conforms(b, once); len(errs) > 0 {
@@ -219,9 +222,9 @@ func formatAll(paths []cty.Path) []string {
 	return out
 }
 
-// hasAmbiguousSet tells that a set holds elements that cannot be told apart without what the provider computed, so that each
-// may be the prior object of the other's configuration, or that hold sets themselves or nested objects that are not
-// configured, whose elements are never matched.
+// hasAmbiguousSet reports that a set holds elements that cannot be told apart without what the provider computed, so
+// that each may be the prior object of the other's configuration, or that hold sets themselves or nested objects that
+// are not configured, whose elements are never matched.
 func hasAmbiguousSet(v cty.Value) bool {
 	found := false
 	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
@@ -254,12 +257,16 @@ func TestProposeUnsetDecidesWhateverIsComputedAndNotConfigured(t *testing.T) {
 		config := g.config(blockShape(b), false)
 		null := cty.NullVal(b.ImpliedType())
 		want := SetUnknowns(b, config)
-		got := ProposeUnset(b, null, config, func(a *provider.Attribute, _ cty.Value) cty.Value { return cty.UnknownVal(a.ImpliedType()) })
+		got := ProposeUnset(b, null, config, func(a *provider.Attribute, _ cty.Value) cty.Value {
+			return cty.UnknownVal(a.ImpliedType())
+		})
 		if !got.RawEquals(want) {
 			t.Errorf("of a new object: differs at %v\nconfig  %#v", formatAll(Diff(want, got)), config)
 		}
 		prior := g.prior(b)
-		planned := NullWriteOnly(b, ProposeUnset(b, prior, config, func(a *provider.Attribute, _ cty.Value) cty.Value { return cty.UnknownVal(a.ImpliedType()) }))
+		planned := NullWriteOnly(b, ProposeUnset(b, prior, config, func(a *provider.Attribute, _ cty.Value) cty.Value {
+			return cty.UnknownVal(a.ImpliedType())
+		}))
 		if errs := CheckPlan(b, prior, config, planned); len(errs) > 0 {
 			t.Errorf("of a stored one: %v\nprior   %#v\nconfig  %#v\nplanned %#v", errs, prior, config, planned)
 		}

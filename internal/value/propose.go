@@ -10,19 +10,21 @@ import (
 // Propose merges a prior object and a configuration into the object that a provider is asked to plan for.
 //
 // The configuration wins wherever it may speak: an attribute that is not computed takes the configuration's value, null
-// included. A computed attribute that the configuration leaves null keeps its prior value; on a create (prior is null) it
-// stays null, for the provider to fill in or to declare unknown. Lists of nested objects are matched by index, maps by key,
-// sets by everything in them that is not computed; an object without a counterpart is new. A null configuration proposes
-// absence.
+// included. A computed attribute that the configuration leaves null keeps its prior value; on a create (prior is null)
+// it stays null, for the provider to fill in or to declare unknown. Lists of nested objects are matched by index, maps
+// by key, sets by everything in them that is not computed; an object without a counterpart is new. A null configuration
+// proposes absence.
 func Propose(block *provider.Block, prior, config cty.Value) cty.Value {
 	v, _ := merger{}.object(blockShape(block), prior, config)
 	return v
 }
 
-// ProposeUnset is Propose for those who know more of an object than that it keeps what is not configured: unset gives the value of each
-// computed attribute that the configuration leaves null, at any depth and of new objects too. It is told what Propose would take, which
-// is null where there is no prior value, and has to answer with a value of the same type.
-func ProposeUnset(block *provider.Block, prior, config cty.Value, unset func(a *provider.Attribute, prior cty.Value) cty.Value) cty.Value {
+// ProposeUnset is Propose for those who know more of an object than that it keeps what is not configured: unset gives
+// the value of each computed attribute that the configuration leaves null, at any depth and of new objects too. It is
+// told what Propose would take, which is null where there is no prior value, and has to answer with a value of the same
+// type.
+func ProposeUnset(block *provider.Block, prior, config cty.Value, unset func(a *provider.Attribute,
+	prior cty.Value) cty.Value) cty.Value {
 	v, _ := merger{unset}.object(blockShape(block), prior, config)
 	return v
 }
@@ -32,12 +34,12 @@ type merger struct {
 	unset func(a *provider.Attribute, prior cty.Value) cty.Value
 }
 
-// PlannedForData gives the object that stands for a data source until it can be read: its configuration, in which every
-// computed attribute that is not configured is unknown. (Terraform forgets those inside of sets and maps and plans them as
-// null, which what depends on them cannot rely on.)
+// PlannedForData returns the object that stands for a data source until it can be read: its configuration, in which
+// every computed attribute that is not configured is unknown. (Terraform forgets those inside of sets and maps and
+// plans them as null, which what depends on them cannot rely on.)
 func PlannedForData(block *provider.Block, config cty.Value) cty.Value {
-	// An unknown prior object answers every question with an unknown value, so the ordinary merge puts one in every place
-	// that a prior value would fill.
+	// An unknown prior object answers every question with an unknown value, so the ordinary merge puts one in every
+	// place that a prior value would fill.
 	return Propose(block, cty.UnknownVal(block.ImpliedType()), config)
 }
 
@@ -56,8 +58,8 @@ func (m merger) object(s shape, prior, config cty.Value) (cty.Value, origin) {
 	case prior.IsNull() && m.unset == nil:
 		return config, fromConfig // there is nothing to merge, at any depth
 	}
-	// Members are kept beside each other until it is clear that a new object must be built; a map made for nothing is what
-	// most objects would cost otherwise.
+	// Members are kept beside each other until it is clear that a new object must be built; a map made for nothing is
+	// what most objects would cost otherwise.
 	type member struct {
 		name string
 		val  cty.Value
@@ -91,7 +93,7 @@ func (m merger) object(s shape, prior, config cty.Value) (cty.Value, origin) {
 	return cty.ObjectVal(vals), all
 }
 
-// compareOrigin tells where a value comes from that was taken from the configuration as it is.
+// compareOrigin returns where a value comes from that was taken from the configuration as it is.
 func compareOrigin(prior, config cty.Value) origin {
 	if ctyfast.RawEquals(config, prior) {
 		return fromConfig | fromPrior
@@ -99,8 +101,8 @@ func compareOrigin(prior, config cty.Value) origin {
 	return fromConfig
 }
 
-// proposeAttribute merges one attribute. The question whether the configuration equals the prior value is only asked while
-// it can still matter, as wanted says.
+// proposeAttribute merges one attribute. The question whether the configuration equals the prior value is only asked
+// while it can still matter, as wanted says.
 func (m merger) attribute(a *provider.Attribute, prior, config cty.Value, wanted origin) (cty.Value, origin) {
 	if a.Computed && config.IsNull() && m.unset != nil {
 		was := prior
@@ -135,9 +137,9 @@ func (m merger) attribute(a *provider.Attribute, prior, config cty.Value, wanted
 	return config, compareOrigin(prior, config)
 }
 
-// cameFromConfig tells that a prior value of an optional nested attribute was written by the user, at least in part: it
-// holds something that only a configuration can set. Such a value goes when the configuration does, although the attribute
-// is computed too.
+// cameFromConfig reports that a prior value of an optional nested attribute was written by the user, at least in part:
+// it holds something that only a configuration can set. Such a value goes when the configuration does, although the
+// attribute is computed too.
 func cameFromConfig(a *provider.Attribute, prior cty.Value) bool {
 	return a.Optional && a.Nested != nil && holdsConfigured(a.Nested, prior)
 }
@@ -269,7 +271,7 @@ func (m merger) set(s shape, prior, config cty.Value) (cty.Value, origin) {
 	return setLike(config, vals), all
 }
 
-// unchanged gives the collection that a merged one is equal to, if there is one.
+// unchanged returns the collection that a merged one is equal to, if there is one.
 func unchanged(all origin, prior, config cty.Value) (cty.Value, bool) {
 	switch {
 	case all&fromConfig != 0:

@@ -136,7 +136,8 @@ func TestPropose(t *testing.T) {
 			want:   object("b", list(one("a", "1"))),
 		},
 		"blocks with attributes of any type make a tuple": {
-			block: withBlocks(provider.NestingList, attrs{"any": optional(cty.DynamicPseudoType), "id": computed(cty.String)}),
+			block: withBlocks(provider.NestingList, attrs{"any": optional(cty.DynamicPseudoType),
+				"id": computed(cty.String)}),
 			prior: object("b", tuple(object("any", 1, "id", "1"), object("any", true, "id", "2"))),
 			config: object("b", tuple(object("any", "one", "id", nullS), object("any", true, "id", nullS),
 				object("any", 3, "id", nullS))),
@@ -144,16 +145,21 @@ func TestPropose(t *testing.T) {
 				object("any", 3, "id", nullS))),
 		},
 		"labelled blocks with attributes of any type make an object": {
-			block:  withBlocks(provider.NestingMap, attrs{"any": optional(cty.DynamicPseudoType), "id": computed(cty.String)}),
+			block: withBlocks(provider.NestingMap, attrs{"any": optional(cty.DynamicPseudoType),
+				"id": computed(cty.String)}),
 			prior:  object("b", object("x", object("any", 1, "id", "1"), "y", object("any", 2, "id", "2"))),
 			config: object("b", object("x", object("any", "s", "id", nullS), "z", object("any", 3, "id", nullS))),
 			want:   object("b", object("x", object("any", "s", "id", "1"), "z", object("any", 3, "id", nullS))),
 		},
 		"blocks in a set match by what is not computed": {
-			block:  withBlocks(provider.NestingSet, attrs{"name": required(cty.String), "id": computed(cty.String), "size": either(cty.Number)}),
-			prior:  object("b", set(object("name", "a", "id", "1", "size", 5), object("name", "b", "id", "2", "size", 6))),
-			config: object("b", set(object("name", "a", "id", nullS, "size", nullN), object("name", "b", "id", nullS, "size", 7))),
-			want:   object("b", set(object("name", "a", "id", "1", "size", 5), object("name", "b", "id", nullS, "size", 7))),
+			block: withBlocks(provider.NestingSet, attrs{"name": required(cty.String), "id": computed(cty.String),
+				"size": either(cty.Number)}),
+			prior: object("b", set(object("name", "a", "id", "1", "size", 5), object("name", "b", "id", "2", "size",
+				6))),
+			config: object("b", set(object("name", "a", "id", nullS, "size", nullN), object("name", "b", "id", nullS,
+				"size", 7))),
+			want: object("b", set(object("name", "a", "id", "1", "size", 5), object("name", "b", "id", nullS, "size",
+				7))),
 		},
 		"each prior element of a set is used once": {
 			block:  withBlocks(provider.NestingSet, attrs{"name": either(cty.String), "id": computed(cty.String)}),
@@ -162,7 +168,8 @@ func TestPropose(t *testing.T) {
 			want:   object("b", set(one("a", "1"), object("name", nullS, "id", nullS))),
 		},
 		"computed sets inside of set elements prevent a match": {
-			block: withBlocks(provider.NestingSet, attrs{"name": required(cty.String), "tags": computed(cty.Set(cty.String))}),
+			block: withBlocks(provider.NestingSet, attrs{"name": required(cty.String),
+				"tags": computed(cty.Set(cty.String))}),
 			prior: object("b", set(object("name", "a", "tags", set("x")))),
 			config: object("b", set(object("name", "a", "tags",
 				cty.NullVal(cty.Set(cty.String))))),
@@ -197,7 +204,8 @@ func TestProposeAbsence(t *testing.T) {
 
 func TestProposeMatchesLargeSetsInAnyOrder(t *testing.T) {
 	b := withBlocks(provider.NestingSet, attrs{
-		"name": required(cty.String), "port": optional(cty.Number), "on": optional(cty.Bool), "id": computed(cty.String)})
+		"name": required(cty.String), "port": optional(cty.Number), "on": optional(cty.Bool),
+		"id": computed(cty.String)})
 	var config, prior []any
 	for i := range 500 {
 		name, port, on := fmt.Sprintf("rule %d", i/3), i%3, i%2 == 0
@@ -223,13 +231,15 @@ func TestPlannedForDataLeavesComputedAttributesUnknown(t *testing.T) {
 	rule := attrs{"name": optional(cty.String), "id": computed(cty.String)}
 	one := func(name, id any) cty.Value { return object("name", name, "id", id) }
 	b := block(attrs{
-		"id": computed(cty.String), "filter": optional(cty.String), "zone": either(cty.String), "region": either(cty.String),
+		"id": computed(cty.String), "filter": optional(cty.String), "zone": either(cty.String),
+		"region": either(cty.String),
 		"single": nested(provider.NestingSingle, rule), "list": nested(provider.NestingList, rule),
 		"map": nested(provider.NestingMap, rule), "set": nested(provider.NestingSet, rule),
 		"whole": {Computed: true, Nested: &provider.NestedObject{Nesting: provider.NestingList, Attributes: rule}},
 	})
 	config := object("id", nullS, "filter", nullS, "zone", "z", "region", nullS,
-		"single", one("a", nullS), "list", list(one("b", nullS)), "map", mapping("k", one("c", nullS)), "set", set(one("d", nullS)),
+		"single", one("a", nullS), "list", list(one("b", nullS)), "map", mapping("k", one("c", nullS)), "set",
+		set(one("d", nullS)),
 		"whole", cty.NullVal(b.Attributes["whole"].ImpliedType()))
 	want := object("id", unknownS, "filter", nullS, "zone", "z", "region", unknownS,
 		"single", one("a", unknownS), "list", list(one("b", unknownS)), "map", mapping("k", one("c", unknownS)),

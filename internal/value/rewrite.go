@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// NullWriteOnly gives the value with all write-only attributes null, as it may be planned and stored.
+// NullWriteOnly returns the value with all write-only attributes null, as it may be planned and stored.
 func NullWriteOnly(block *provider.Block, v cty.Value) cty.Value {
 	if !block.HasWriteOnly() {
 		return v
@@ -22,9 +22,9 @@ func NullWriteOnly(block *provider.Block, v cty.Value) cty.Value {
 	return v
 }
 
-// SetUnknowns gives the value with every computed attribute that is null, at any depth, unknown: what a provider without
-// better knowledge plans for an object that it is going to create. Null objects stay null, and so do the attributes that
-// only the configuration may set.
+// SetUnknowns returns the value with every computed attribute that is null, at any depth, unknown: what a provider
+// without better knowledge plans for an object that it is going to create. Null objects stay null, and so do the
+// attributes that only the configuration may set.
 func SetUnknowns(block *provider.Block, v cty.Value) cty.Value {
 	return SetUnknownsWhere(block, v, func(a *provider.Attribute) bool { return a.Computed })
 }
@@ -39,8 +39,8 @@ func SetUnknownsWhere(block *provider.Block, v cty.Value, where func(*provider.A
 	})
 }
 
-// Fill gives the value with what the function gives in the places of attributes that are null, at any depth. For cty.NilVal they
-// stay as they are.
+// Fill returns the value with what the function gives in the places of attributes that are null, at any depth. For
+// cty.NilVal they stay as they are.
 func Fill(block *provider.Block, v cty.Value, with func(*provider.Attribute) cty.Value) cty.Value {
 	r := rewriter{attr: func(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
 		if !v.IsNull() {
@@ -55,8 +55,8 @@ func Fill(block *provider.Block, v cty.Value, with func(*provider.Attribute) cty
 	return v
 }
 
-// NullReadOnly gives the value with every attribute null that a configuration cannot set. What is left of a stored object
-// can stand in for its configuration.
+// NullReadOnly returns the value with every attribute null that a configuration cannot set. What is left of a stored
+// object can stand in for its configuration.
 func NullReadOnly(block *provider.Block, v cty.Value) cty.Value {
 	r := rewriter{attr: func(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
 		if a.Computed && !a.Optional && !v.IsNull() {
@@ -68,9 +68,10 @@ func NullReadOnly(block *provider.Block, v cty.Value) cty.Value {
 	return v
 }
 
-// NormalizeRead repairs what old providers cannot tell apart: lists, sets and groups of nested blocks that are null become
-// empty, and an unknown one becomes a single block of which nothing is known. Maps of blocks, which old providers do not have,
-// stay as they are, and so do blocks with attributes of any type. It is applied to every object that was read, and to plans and results under the legacy type system.
+// NormalizeRead repairs what old providers cannot tell apart: lists, sets and groups of nested blocks that are null
+// become empty, and an unknown one becomes a single block of which nothing is known. Maps of blocks, which old
+// providers do not have, stay as they are, and so do blocks with attributes of any type. It is applied to every object
+// that was read, and to plans and results under the legacy type system.
 func NormalizeRead(block *provider.Block, v cty.Value) cty.Value {
 	if len(block.Blocks) == 0 {
 		return v
@@ -114,8 +115,8 @@ func unknownBlock(b *provider.Block) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// rewriter changes single attributes or block collections of an object, guided by its schema, and rebuilds only what leads
-// to a change. The functions tell whether they changed the value; what they changed is not looked into.
+// rewriter changes single attributes or block collections of an object, guided by its schema, and rebuilds only what
+// leads to a change. The functions tell whether they changed the value; what they changed is not looked into.
 type rewriter struct {
 	leave func(*provider.NestedBlock) bool // nil: look into all blocks
 	attr  func(*provider.Attribute, cty.Value) (cty.Value, bool)
@@ -210,7 +211,8 @@ func (r rewriter) members(s shape, nesting provider.Nesting, v cty.Value) (cty.V
 	return r.object(s, v)
 }
 
-// UnknownAsNull gives the value with everything unknown inside null: how much of an object can be stored after a failure.
+// UnknownAsNull returns the value with everything unknown inside null: how much of an object can be stored after a
+// failure.
 func UnknownAsNull(v cty.Value) cty.Value {
 	return replaceUnknown(v, func(u cty.Value) cty.Value { return cty.NullVal(u.Type()) })
 }

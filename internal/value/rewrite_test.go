@@ -8,7 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// everyNesting makes a block with the given attributes and a nested block of every nesting mode with the same attributes.
+// everyNesting makes a block with the given attributes and a nested block of every nesting mode with the same
+// attributes.
 func everyNesting(a attrs) *provider.Block {
 	b := &provider.Block{Attributes: a, Blocks: map[string]*provider.NestedBlock{}}
 	for name, n := range map[string]provider.Nesting{"single": provider.NestingSingle, "group": provider.NestingGroup,
@@ -24,7 +25,7 @@ func everyNesting(a attrs) *provider.Block {
 	return b
 }
 
-// everywhere gives an object of everyNesting with the same object in every place.
+// everywhere returns an object of everyNesting with the same object in every place.
 func everywhere(o cty.Value) cty.Value {
 	vals := o.AsValueMap()
 	vals["single"], vals["group"], vals["list"], vals["set"], vals["map"] = o, o, list(o), set(o), mapping("k", o)
@@ -44,9 +45,10 @@ func TestRewritesReachEveryPlace(t *testing.T) {
 		rewrite  func(*provider.Block, cty.Value) cty.Value
 		in, want cty.Value
 	}{
-		"NullWriteOnly":           {NullWriteOnly, one("s", "i", "e", "o", "x"), one(nullS, "i", "e", "o", "x")},
-		"NullReadOnly":            {NullReadOnly, one("s", "i", "e", "o", "x"), one("s", nullS, "e", "o", nullS)},
-		"SetUnknowns":             {SetUnknowns, one(nullS, nullS, nullS, nullS, nullS), one(nullS, unknownS, unknownS, nullS, unknownS)},
+		"NullWriteOnly": {NullWriteOnly, one("s", "i", "e", "o", "x"), one(nullS, "i", "e", "o", "x")},
+		"NullReadOnly":  {NullReadOnly, one("s", "i", "e", "o", "x"), one("s", nullS, "e", "o", nullS)},
+		"SetUnknowns": {SetUnknowns, one(nullS, nullS, nullS, nullS, nullS), one(nullS, unknownS, unknownS,
+			nullS, unknownS)},
 		"SetUnknowns on the full": {SetUnknowns, one("s", "i", "e", "o", "x"), one("s", "i", "e", "o", "x")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +89,8 @@ func TestNormalizeRead(t *testing.T) {
 }
 
 func TestUnknownAsNull(t *testing.T) {
-	in := object("a", unknownS.Mark(Sensitive), "l", list("x", unknownS), "t", tuple(1, cty.DynamicVal), "m", mapping("k", unknownS),
+	in := object("a", unknownS.Mark(Sensitive), "l", list("x", unknownS), "t", tuple(1, cty.DynamicVal), "m",
+		mapping("k", unknownS),
 		"s", set("x", unknownS), "e", cty.ListValEmpty(cty.String), "n", nullS)
 	want := object("a", nullS.Mark(Sensitive), "l", list("x", nullS), "t", tuple(1, cty.NullVal(cty.DynamicPseudoType)),
 		"m", mapping("k", nullS), "s", set("x", nullS), "e", cty.ListValEmpty(cty.String), "n", nullS)

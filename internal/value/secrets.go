@@ -23,15 +23,16 @@ const maxBits = 4096
 // common are words that are longer, and no secrets: they say no more than that there is a value.
 var common = map[string]bool{"true": true, "false": true, "null": true, "none": true}
 
-// Secrets is a collection of strings that must not be shown, for texts that come from outside: what a program prints, what a provider
-// reports. The zero value is empty and ready for use, also by many goroutines at once.
+// Secrets is a collection of strings that must not be shown, for texts that come from outside: what a program prints,
+// what a provider reports. The zero value is empty and ready for use, also by many goroutines at once.
 type Secrets struct {
 	mu       sync.Mutex
 	known    map[string]bool
 	replacer *strings.Replacer // made when needed
 }
 
-// Add takes in every string and every number of the parts of a value that are sensitive. Marks of the value are passed over; the paths count.
+// Add takes in every string and every number of the parts of a value that are sensitive. Marks of the value are passed
+// over; the paths count.
 func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 	if s == nil || len(paths) == 0 {
 		return
@@ -57,8 +58,9 @@ func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 	}
 }
 
-// Unmark takes the marks off the configuration of something, as UnmarkDeep does, for those who are to see what is in it, and takes in what
-// is secret there: by its schema, by where its values come from, or because it is ephemeral. Without a schema nothing is taken in.
+// Unmark takes the marks off the configuration of something, as UnmarkDeep does, for those who are to see what is in
+// it, and takes in what is secret there: by its schema, by where its values come from, or because it is ephemeral.
+// Without a schema nothing is taken in.
 func (s *Secrets) Unmark(block *provider.Block, config cty.Value) (cty.Value, MarkedPaths) {
 	v, marks := UnmarkDeep(config)
 	if s != nil && block != nil {
@@ -86,10 +88,14 @@ func (s *Secrets) add(text string) {
 	}
 }
 
-// quotations are the forms that a text has in quotes: as it is, as Go quotes it, and as JSON does, with and without what HTML asks for.
+// quotations are the forms that a text has in quotes: as it is, as Go quotes it, and as JSON does, with and without
+// what HTML asks for.
 func quotations(text string) []string {
 	forms := []string{text}
-	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= utf8.RuneSelf || strings.ContainsRune("\"\\<>&\x7f", r) }) {
+	if !strings.ContainsFunc(text, func(r rune) bool {
+		return r < ' ' || r >= utf8.RuneSelf ||
+			strings.ContainsRune("\"\\<>&\x7f", r)
+	}) {
 		return forms
 	}
 	quoted := []string{strconv.Quote(text), strconv.QuoteToASCII(text)}
@@ -108,7 +114,7 @@ func quotations(text string) []string {
 	return forms
 }
 
-// Redact gives a text in which every secret is replaced.
+// Redact returns a text in which every secret is replaced.
 func (s *Secrets) Redact(text string) string {
 	if s == nil {
 		return text
@@ -136,7 +142,7 @@ func (s *Secrets) Redact(text string) string {
 	return r.Replace(text)
 }
 
-// Any tells whether there is anything to hide.
+// Any reports whether there is anything to hide.
 func (s *Secrets) Any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,10 +12,12 @@ import (
 func TestSecretsAreTakenOutOfTextsFromOutside(t *testing.T) {
 	var s Secrets
 	v := cty.ObjectVal(map[string]cty.Value{
-		"password": cty.StringVal("hunter2").Mark(Sensitive), "plain": cty.StringVal("visible"), "short": cty.StringVal("abc"),
-		"key": cty.MapVal(map[string]cty.Value{"pem": cty.StringVal("first line\nsecond line")}),
+		"password": cty.StringVal("hunter2").Mark(Sensitive), "plain": cty.StringVal("visible"),
+		"short": cty.StringVal("abc"),
+		"key":   cty.MapVal(map[string]cty.Value{"pem": cty.StringVal("first line\nsecond line")}),
 	})
-	s.Add(v, []cty.Path{cty.GetAttrPath("password"), cty.GetAttrPath("short"), cty.GetAttrPath("key"), cty.GetAttrPath("nosuch")})
+	s.Add(v, []cty.Path{cty.GetAttrPath("password"), cty.GetAttrPath("short"), cty.GetAttrPath("key"),
+		cty.GetAttrPath("nosuch")})
 	for in, want := range map[string]string{
 		"debug: {\"password\":\"hunter2\"}": "debug: {\"password\":\"(sensitive value)\"}",
 		"visible abc":                       "visible abc",
@@ -38,7 +40,8 @@ func TestSecretsAreFoundInQuotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, quoted := range []string{secret, strconv.Quote(secret), strconv.QuoteToASCII(secret), string(html), `"a\"b\\c<é>\t!"`} {
+	for _, quoted := range []string{secret, strconv.Quote(secret), strconv.QuoteToASCII(secret), string(html),
+		`"a\"b\\c<é>\t!"`} {
 		if got := strings.Trim(s.Redact(quoted), `"`); got != "(sensitive value)" {
 			t.Errorf("of %s is left %s", quoted, got)
 		}

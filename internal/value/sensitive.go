@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// SchemaSensitivePaths gives the places in a value that its schema declares sensitive, sorted. What is inside of a null or
-// unknown object has no place. Sensitive attributes of elements of a set are found at the set.
+// SchemaSensitivePaths returns the places in a value that its schema declares sensitive, sorted. What is inside of a
+// null or unknown object has no place. Sensitive attributes of elements of a set are found at the set.
 func SchemaSensitivePaths(block *provider.Block, v cty.Value) []cty.Path {
 	if !block.HasSensitive() {
 		return nil
@@ -18,8 +18,8 @@ func SchemaSensitivePaths(block *provider.Block, v cty.Value) []cty.Path {
 	return UnionPaths(f.found)
 }
 
-// SensitivePaths gives all sensitive places of a value: those of the schema, and those of the configured paths that the
-// value has.
+// SensitivePaths returns all sensitive places of a value: those of the schema, and those of the configured paths that
+// the value has.
 func SensitivePaths(block *provider.Block, v cty.Value, configured []cty.Path) []cty.Path {
 	paths := SchemaSensitivePaths(block, v)
 	if len(configured) == 0 {
@@ -28,7 +28,7 @@ func SensitivePaths(block *provider.Block, v cty.Value, configured []cty.Path) [
 	return UnionPaths(paths, Existing(v, configured))
 }
 
-// Existing gives those of the paths that a value has, sorted. A path into a set becomes the path of the set.
+// Existing returns those of the paths that a value has, sorted. A path into a set becomes the path of the set.
 func Existing(v cty.Value, paths []cty.Path) []cty.Path {
 	var have []cty.Path
 	for _, p := range paths {
@@ -39,7 +39,7 @@ func Existing(v cty.Value, paths []cty.Path) []cty.Path {
 	return UnionPaths(have)
 }
 
-// insideUnknown tells whether a path leads through something that is unknown as a whole and so has no parts to mark.
+// insideUnknown reports whether a path leads through something that is unknown as a whole and so has no parts to mark.
 func insideUnknown(v cty.Value, path cty.Path) bool {
 	for n := range path {
 		if at, _, ok := lookup(v, path[:n]); ok {
@@ -51,8 +51,8 @@ func insideUnknown(v cty.Value, path cty.Path) bool {
 	return false
 }
 
-// MarkSensitive gives a value with the mark Sensitive at all the paths. Paths that the value does not have are passed over; a
-// path into a set marks the set. The value may carry marks already. Only what leads to a mark is rebuilt.
+// MarkSensitive returns a value with the mark Sensitive at all the paths. Paths that the value does not have are passed
+// over; a path into a set marks the set. The value may carry marks already. Only what leads to a mark is rebuilt.
 func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value {
 	return updateAt(v, paths, func(v cty.Value) cty.Value {
 		if IsSensitive(v) {
@@ -72,15 +72,16 @@ func (f *sensitiveFinder) block(b *provider.Block, path cty.Path, v cty.Value) {
 	f.attributes(b.Attributes, path, v, true)
 	for name, nb := range b.Blocks {
 		if nb.HasSensitive() {
-			f.each(nb.Nesting, path.GetAttr(name), v.GetAttr(name), func(f *sensitiveFinder, path cty.Path, v cty.Value) {
+			f.each(nb.Nesting, path.GetAttr(name), v.GetAttr(name), func(f *sensitiveFinder, path cty.Path,
+				v cty.Value) {
 				f.block(&nb.Block, path, v)
 			})
 		}
 	}
 }
 
-// attributes finds what is sensitive among the attributes of a block or nested object. Only the attributes of blocks are
-// looked into if they are sensitive themselves; what that adds is no more secret, but it is what Terraform stores.
+// attributes finds what is sensitive among the attributes of a block or nested object. Only the attributes of blocks
+// are looked into if they are sensitive themselves; what that adds is no more secret, but it is what Terraform stores.
 func (f *sensitiveFinder) attributes(attrs map[string]*provider.Attribute, path cty.Path, v cty.Value, ofBlock bool) {
 	for name, a := range attrs {
 		if a.Sensitive {
@@ -89,7 +90,8 @@ func (f *sensitiveFinder) attributes(attrs map[string]*provider.Attribute, path 
 		if a.Nested == nil || !attributeHasSensitive(a) || a.Sensitive && !ofBlock {
 			continue
 		}
-		f.each(a.Nested.Nesting, path.GetAttr(name), v.GetAttr(name), func(f *sensitiveFinder, path cty.Path, v cty.Value) {
+		f.each(a.Nested.Nesting, path.GetAttr(name), v.GetAttr(name), func(f *sensitiveFinder, path cty.Path,
+			v cty.Value) {
 			if v, _ = v.Unmark(); !absent(v) {
 				f.attributes(a.Nested.Attributes, path, v, false)
 			}
@@ -98,7 +100,8 @@ func (f *sensitiveFinder) attributes(attrs map[string]*provider.Attribute, path 
 }
 
 // each visits the objects of a nested attribute or of blocks.
-func (f *sensitiveFinder) each(nesting provider.Nesting, path cty.Path, v cty.Value, visit func(*sensitiveFinder, cty.Path, cty.Value)) {
+func (f *sensitiveFinder) each(nesting provider.Nesting, path cty.Path, v cty.Value,
+	visit func(*sensitiveFinder, cty.Path, cty.Value)) {
 	v, _ = v.Unmark()
 	switch {
 	case absent(v):

@@ -12,17 +12,17 @@
 //	CheckApplied    is the result what was planned, unknown parts aside? (also: second plan against first)
 //	CheckRefreshed, CheckData  is what was read complete?
 //
-// Around these stand the rules for single properties: write-only attributes (NullWriteOnly), attributes to be decided by
-// the provider (SetUnknowns), sensitivity (SensitivePaths, MarkSensitive and the marks themselves), null collections of old
-// providers (NormalizeRead), and paths (FormatPath, SortPaths, UnionPaths).
+// Around these stand the rules for single properties: write-only attributes (NullWriteOnly), attributes to be decided
+// by the provider (SetUnknowns), sensitivity (SensitivePaths, MarkSensitive and the marks themselves), null collections
+// of old providers (NormalizeRead), and paths (FormatPath, SortPaths, UnionPaths).
 //
-// Values given to these functions carry no marks, unless a function says so: UnmarkDeep takes them off and remembers where
-// they were. The checks accept such paths as hidden, so that no message shows what the configuration declared sensitive;
-// what the schema declares sensitive they hide by themselves. Object values conform to the type of their block (see
-// Conforms); a value that does not is a broken invariant and panics.
+// Values given to these functions carry no marks, unless a function says so: UnmarkDeep takes them off and remembers
+// where they were. The checks accept such paths as hidden, so that no message shows what the configuration declared
+// sensitive; what the schema declares sensitive they hide by themselves. Object values conform to the type of their
+// block (see Conforms); a value that does not is a broken invariant and panics.
 //
-// What the package leaves out: it calls no provider, knows no addresses and writes no diagnostics. A PathError says where
-// in the object the problem is and what was found; the caller knows which object and whose fault.
+// What the package leaves out: it calls no provider, knows no addresses and writes no diagnostics. A PathError says
+// where in the object the problem is and what was found; the caller knows which object and whose fault.
 //
 // All functions are pure and safe for concurrent use. They are called once or more for every instance of a run, so the
 // ordinary cases (nothing nested, nothing sensitive, nothing changed) are decided without building new values: Propose
@@ -44,7 +44,7 @@ type shape struct {
 func blockShape(b *provider.Block) shape         { return shape{attrs: b.Attributes, blocks: b.Blocks} }
 func objectShape(o *provider.NestedObject) shape { return shape{attrs: o.Attributes} }
 
-// absent tells that there is nothing inside a value to look at: it is null or unknown as a whole.
+// absent reports that there is nothing inside a value to look at: it is null or unknown as a whole.
 func absent(v cty.Value) bool { return v.IsNull() || !v.IsKnown() }
 
 // attrOf reads an attribute of an object that may be null; the attribute is null then.
@@ -70,7 +70,7 @@ func intKey(i int) cty.Value {
 	return cty.NumberIntVal(int64(i))
 }
 
-// isSequence tells that the elements of a value are found by number: it is a list or a tuple.
+// isSequence reports that the elements of a value are found by number: it is a list or a tuple.
 func isSequence(v cty.Value) bool { return v.Type().IsListType() || v.Type().IsTupleType() }
 
 // elementByKey finds an element of a map, or an attribute of an object that stands for a map of dynamic blocks.
@@ -100,7 +100,8 @@ func elementAt(v cty.Value, i int) (cty.Value, bool) {
 	return v.Index(intKey(i)), true
 }
 
-// sequenceLike builds a list or tuple of the kind of the given one. Elements whose types have become different make a tuple.
+// sequenceLike builds a list or tuple of the kind of the given one. Elements whose types have become different make a
+// tuple.
 func sequenceLike(like cty.Value, vals []cty.Value) cty.Value {
 	switch {
 	case like.Type().IsTupleType() || !cty.CanListVal(vals):

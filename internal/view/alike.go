@@ -16,8 +16,8 @@ type alike struct {
 	more  []*plan.Change
 }
 
-// changes writes all changes. For people at a terminal, instances of one resource to which the very same happens are written once: nobody
-// reads ten thousand equal blocks. Anything else that reads the output gets each of them.
+// changes writes all changes. For people at a terminal, instances of one resource to which the very same happens are
+// written once: nobody reads ten thousand equal blocks. Anything else that reads the output gets each of them.
 func (w *planWriter) changes(list []*plan.Change) {
 	var g alike
 	for _, c := range list {
@@ -45,10 +45,13 @@ func (w *planWriter) changes(list []*plan.Change) {
 	w.flush()
 }
 
-// sameInstances tells whether two changes are of one resource and for one reason, with nothing to tell of the single instance.
+// sameInstances reports whether two changes are of one resource and for one reason, with nothing to tell of the single
+// instance.
 func sameInstances(a, b *plan.Change) bool {
-	return a.Object.Instance.AbsResource() == b.Object.Instance.AbsResource() && a.Action == b.Action && a.Reason == b.Reason &&
-		a.Object.Deposed == "" && b.Object.Deposed == "" && a.Importing == nil && b.Importing == nil && !hasMoved(a) && !hasMoved(b)
+	return a.Object.Instance.AbsResource() == b.Object.Instance.AbsResource() && a.Action == b.Action &&
+		a.Reason == b.Reason &&
+		a.Object.Deposed == "" && b.Object.Deposed == "" && a.Importing == nil && b.Importing == nil && !hasMoved(a) &&
+		!hasMoved(b)
 }
 
 func (w *planWriter) endGroup(g *alike) {

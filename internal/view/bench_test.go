@@ -16,10 +16,12 @@ import (
 
 // many is a plan that updates n objects of terraform_data.
 func many(n int) *plan.Plan {
-	ty := cty.Object(map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType, "output": cty.DynamicPseudoType, "triggers_replace": cty.DynamicPseudoType})
+	ty := cty.Object(map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType,
+		"output": cty.DynamicPseudoType, "triggers_replace": cty.DynamicPseudoType})
 	value := func(i int, text string) plan.Value {
 		return plan.Value{Value: cty.ObjectVal(map[string]cty.Value{
-			"id": cty.StringVal(fmt.Sprint(i)), "input": cty.StringVal(text), "output": cty.StringVal(text), "triggers_replace": cty.NullVal(cty.DynamicPseudoType),
+			"id": cty.StringVal(fmt.Sprint(i)), "input": cty.StringVal(text), "output": cty.StringVal(text),
+			"triggers_replace": cty.NullVal(cty.DynamicPseudoType),
 		})}
 	}
 	p := &plan.Plan{Complete: true}
@@ -27,7 +29,8 @@ func many(n int) *plan.Plan {
 		r := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "terraform_data", Name: "a"}}
 		a := r.Instance(addr.IntKey(i))
 		p.Changes = append(p.Changes, &plan.Change{
-			Object: addr.Object{Instance: a}, PrevAddr: a, Provider: addr.AbsProviderConfig{Provider: addr.BuiltinProvider("terraform")},
+			Object: addr.Object{Instance: a}, PrevAddr: a, Provider: addr.AbsProviderConfig{
+				Provider: addr.BuiltinProvider("terraform")},
 			Action: plan.Update, Type: ty, Before: value(i, "before"), After: value(i, "after"),
 		})
 	}

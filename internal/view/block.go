@@ -35,8 +35,8 @@ type blockGroup struct {
 	pendingOp op
 }
 
-// compareBlock gives the difference of two objects of a schema. relevant, when it is not nil, names the attributes and blocks that count:
-// all others are taken for unchanged.
+// compareBlock returns the difference of two objects of a schema. relevant, when it is not nil, names the attributes
+// and blocks that count: all others are taken for unchanged.
 func compareBlock(b *provider.Block, s sides, relevant *pathSet) *blockNode {
 	n := &blockNode{op: s.container(), replace: s.replace.isHere()}
 	parent := n.op
@@ -71,7 +71,7 @@ func compareBlock(b *provider.Block, s sides, relevant *pathSet) *blockNode {
 	return n
 }
 
-// empty tells that there is nothing to write between the braces.
+// empty reports that there is nothing to write between the braces.
 func (n *blockNode) empty() bool { return !n.secret && len(n.attributes) == 0 && len(n.groups) == 0 }
 
 func (n *blockNode) changed(o op) {
@@ -127,7 +127,7 @@ func compareBlocks(name string, nb *provider.NestedBlock, s sides) blockGroup {
 	return g
 }
 
-// widen gives the secrets of a part: those of the whole where these cover all of it.
+// widen returns the secrets of a part: those of the whole where these cover all of it.
 func widen(whole, part *tfjson.Secrets) *tfjson.Secrets {
 	if whole.Self() {
 		return whole
@@ -182,7 +182,8 @@ func (r *renderer) block(n *blockNode, depth int, all bool) {
 	r.WriteByte('}')
 }
 
-// nestedBlocks writes the blocks inside of a block. An empty line stands before each name's, unless they are the first in it.
+// nestedBlocks writes the blocks inside of a block. An empty line stands before each name's, unless they are the first
+// in it.
 func (r *renderer) nestedBlocks(n *blockNode, depth int, all, first bool) {
 	hidden, gap := 0, !first
 	for _, g := range n.groups {
@@ -229,7 +230,7 @@ func (r *renderer) nestedBlocks(n *blockNode, depth int, all, first bool) {
 	}
 }
 
-// objectSides gives the sides of a whole object: a null one is absent.
+// objectSides returns the sides of a whole object: a null one is absent.
 func objectSides(before, after cty.Value, hadSecret, secret *tfjson.Secrets) sides {
 	return sides{before: nullAsAbsent(before), after: nullAsAbsent(after), hadSecret: hadSecret, secret: secret}
 }

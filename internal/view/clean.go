@@ -6,8 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes text from outside harmless for a terminal and honest for a reader: control characters other than line end and tab, those
-// that change the direction of writing and those that cannot be seen become visible escapes. Carriage returns at line ends are dropped.
+// clean makes text from outside harmless for a terminal and honest for a reader: control characters other than line end
+// and tab, those that change the direction of writing and those that cannot be seen become visible escapes. Carriage
+// returns at line ends are dropped.
 func clean(s string) string {
 	i := firstUnsafe(s)
 	if i < 0 {
@@ -45,10 +46,11 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// isJoiner tells the two invisible characters that writings other than Latin need inside of words.
+// isJoiner returns the two invisible characters that writings other than Latin need inside of words.
 func isJoiner(r rune) bool { return r == 0x200c || r == 0x200d }
 
-// Clean is for commands that write a text by themselves: it makes what comes from outside harmless, as everything in this package is.
+// Clean is for commands that write a text by themselves: it makes what comes from outside harmless, as everything in
+// this package is.
 func Clean(s string) string { return clean(s) }
 
 // CleanLine is Clean for what has to stay on one line.
@@ -63,8 +65,8 @@ func cleanLine(s string) string {
 	return s
 }
 
-// outputLines cuts what a program printed as one line where it went back to the beginning of the line, as progress bars do: each is a
-// line of its own, empty ones are left out. Tabs stay.
+// outputLines cuts what a program printed as one line where it went back to the beginning of the line, as progress bars
+// do: each is a line of its own, empty ones are left out. Tabs stay.
 func outputLines(s string) []string {
 	var out []string
 	for part := range strings.SplitSeq(strings.TrimRight(s, "\r\n"), "\r") {
@@ -95,8 +97,10 @@ func unsafeRune(r rune) bool {
 		return true
 	case r == 0x061c || r == 0x200e || r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x206f:
 		return true // direction, lines
-	case r == 0x00ad, r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x180e, r == 0x200b, isJoiner(r),
-		r >= 0x2060 && r <= 0x2064, r == 0x3164, r == 0xfeff, r == 0xffa0, r >= 0xfff9 && r <= 0xfffb, r >= 0xe0000 && r <= 0xe007f:
+	case r == 0x00ad, r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x180e, r == 0x200b,
+		isJoiner(r),
+		r >= 0x2060 && r <= 0x2064, r == 0x3164, r == 0xfeff, r == 0xffa0, r >= 0xfff9 && r <= 0xfffb, r >= 0xe0000 &&
+			r <= 0xe007f:
 		return true // not to be seen
 	}
 	return false

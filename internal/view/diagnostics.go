@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
-// Diagnostics gives problems as text, in their order: each begins with an empty line, or stands in a frame when the options ask for
-// colour. Warnings with the same summary are shown once, and counted.
+// Diagnostics returns problems as text, in their order: each begins with an empty line, or stands in a frame when the
+// options ask for colour. Warnings with the same summary are shown once, and counted.
 func Diagnostics(o Options, list diag.List) string {
 	var b strings.Builder
 	w := diagnosticWriter{style: style{o.Color}, width: o.width()}
@@ -36,8 +36,8 @@ type group struct {
 // doNotConsolidate is what the Extra of a diagnostic says when each of its kind is worth reading.
 type doNotConsolidate interface{ DoNotConsolidateDiagnostic() bool }
 
-// grouped folds warnings with the same summary together: a deprecated argument that is used a hundred times is one thing to know. Those
-// that point nowhere are often different behind the same summary, and stay apart.
+// grouped folds warnings with the same summary together: a deprecated argument that is used a hundred times is one
+// thing to know. Those that point nowhere are often different behind the same summary, and stay apart.
 func grouped(list diag.List) []group {
 	var out []group
 	at := map[string]int{}
@@ -62,7 +62,7 @@ type diagnosticWriter struct {
 	width int
 }
 
-// diagnostic gives one problem with its frame or without.
+// diagnostic returns one problem with its frame or without.
 func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, others int) string {
 	color, word := red, "Error: "
 	if d.Severity == diag.Warning.String() {
@@ -95,8 +95,8 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, others int) string {
 	return framed.String()
 }
 
-// heading gives a summary that may have several lines: providers hand on the errors of others in it. Those below the first are indented,
-// so that none looks like the beginning of another diagnostic.
+// heading returns a summary that may have several lines: providers hand on the errors of others in it. Those below the
+// first are indented, so that none looks like the beginning of another diagnostic.
 func heading(summary string) string {
 	lines := strings.Split(strings.TrimSpace(clean(summary)), "\n")
 	for i := range lines {
@@ -115,7 +115,7 @@ func similar(n int) string {
 	return fmt.Sprintf("(and %d more similar warnings elsewhere)", n)
 }
 
-// place tells where the problem is, with the lines of source and what the operands were.
+// place returns where the problem is, with the lines of source and what the operands were.
 func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 	var b strings.Builder
 	if d.Address != "" {
@@ -191,7 +191,8 @@ func (w diagnosticWriter) operands(b *strings.Builder, s *tfjson.Snippet) {
 	bar := "    " + w.in(gray, "│") + " "
 	b.WriteString("    " + w.in(gray, "├────────────────") + "\n")
 	if f := s.FunctionCall; f != nil {
-		b.WriteString(bar + "while calling " + w.in(bold, cleanLine(f.CalledAs)) + "(" + parameters(f.Signature) + ")\n")
+		b.WriteString(bar + "while calling " + w.in(bold, cleanLine(f.CalledAs)) + "(" + parameters(f.Signature) +
+			")\n")
 	}
 	for _, v := range s.Values {
 		b.WriteString(bar + w.in(bold, cleanLine(v.Traversal)) + " " + cleanLine(v.Statement) + "\n")
@@ -212,7 +213,7 @@ func parameters(s *tfjson.FuncSignature) string {
 	return strings.Join(names, ", ")
 }
 
-// CompactWarnings gives warnings as a list of their summaries.
+// CompactWarnings returns warnings as a list of their summaries.
 func CompactWarnings(o Options, list diag.List) string {
 	var b strings.Builder
 	s := style{o.Color}
@@ -227,6 +228,7 @@ func CompactWarnings(o Options, list diag.List) string {
 			b.WriteByte('\n')
 		}
 	}
-	b.WriteString("\n" + wrap("To see the full warning notes, run "+o.title()+" without -compact-warnings.", o.width()-1) + "\n")
+	b.WriteString("\n" + wrap("To see the full warning notes, run "+o.title()+" without -compact-warnings.",
+		o.width()-1) + "\n")
 	return b.String()
 }

@@ -59,7 +59,8 @@ var evalContext = &hcl.EvalContext{
 			"unknown": cty.DynamicVal,
 		}),
 	},
-	Functions: map[string]function.Function{"tonumber": stdlib.MakeToFunc(cty.Number), "format": stdlib.FormatFunc, "cidr": stdlib.StrlenFunc},
+	Functions: map[string]function.Function{"tonumber": stdlib.MakeToFunc(cty.Number), "format": stdlib.FormatFunc,
+		"cidr": stdlib.StrlenFunc},
 }
 
 // found evaluates every attribute of a file and collects what goes wrong.
@@ -82,8 +83,10 @@ func found(t *testing.T, source string) diag.List {
 			if name == "refused" { // as an engine does that finds a value which it cannot use
 				rng := e.Range()
 				list = append(list, &diag.Diagnostic{
-					Severity: diag.Error, Summary: "Invalid for_each argument", Detail: "The value cannot be used here.",
-					Subject: &rng, Expression: e, EvalContext: evalContext, Extra: cause{unknown: true, sensitive: true},
+					Severity: diag.Error, Summary: "Invalid for_each argument",
+					Detail:  "The value cannot be used here.",
+					Subject: &rng, Expression: e, EvalContext: evalContext, Extra: cause{
+						unknown: true, sensitive: true},
 				})
 			}
 		}
@@ -126,17 +129,21 @@ func TestDiagnosticsShowPlaceSourceAndOperands(t *testing.T) {
 
 func TestDiagnosticsText(t *testing.T) {
 	rng := func(line int) *hcl.Range {
-		return &hcl.Range{Filename: "main.tf", Start: hcl.Pos{Line: line, Column: 1, Byte: 0}, End: hcl.Pos{Line: line, Column: 2, Byte: 1}}
+		return &hcl.Range{Filename: "main.tf", Start: hcl.Pos{Line: line, Column: 1, Byte: 0}, End: hcl.Pos{
+			Line: line, Column: 2, Byte: 1}}
 	}
-	long := "The name warn is odd and this text is long enough to be wrapped because it runs beyond the width of an ordinary terminal.\n\n" +
+	long := "The name warn is odd and this text is long enough to be wrapped because it runs beyond the width of an " +
+		"ordinary terminal.\n\n" +
 		"  preformatted stays as it is, even if it is very long, beyond the width of an ordinary terminal.\n\nEnd."
 	for _, c := range []struct {
 		name string
 		list diag.List
 		want string
 	}{
-		{"summary alone", diag.List{{Severity: diag.Error, Summary: "No destroying today"}}, "\nError: No destroying today\n\n"},
-		{"address alone", diag.List{{Severity: diag.Error, Summary: "S", Detail: "D.", Address: "t.a[0]"}}, "\nError: S\n\n  with t.a[0]\n\nD.\n"},
+		{"summary alone", diag.List{{Severity: diag.Error, Summary: "No destroying today"}},
+			"\nError: No destroying today\n\n"},
+		{"address alone", diag.List{{Severity: diag.Error, Summary: "S", Detail: "D.", Address: "t.a[0]"}},
+			"\nError: S\n\n  with t.a[0]\n\nD.\n"},
 		{
 			"no source", diag.List{{Severity: diag.Error, Summary: "S", Detail: "D.", Address: "t.a", Subject: rng(3)}},
 			"\nError: S\n\n  with t.a,\n  on main.tf line 3:\n  (source code not available)\n\nD.\n",
@@ -145,14 +152,17 @@ func TestDiagnosticsText(t *testing.T) {
 			"wrapped", diag.List{{Severity: diag.Warning, Summary: "Odd name", Detail: long}},
 			"\nWarning: Odd name\n\nThe name warn is odd and this text is long enough to be wrapped because it\n" +
 				"runs beyond the width of an ordinary terminal.\n\n" +
-				"  preformatted stays as it is, even if it is very long, beyond the width of an ordinary terminal.\n\nEnd.\n",
+				"  preformatted stays as it is, even if it is very long, beyond the width of an ordinary terminal.\n" +
+				"\nEnd.\n",
 		},
 		{
 			"similar warnings", diag.List{
-				{Severity: diag.Warning, Summary: "W", Subject: rng(1)}, {Severity: diag.Warning, Summary: "W", Subject: rng(2)},
+				{Severity: diag.Warning, Summary: "W", Subject: rng(1)}, {Severity: diag.Warning, Summary: "W",
+					Subject: rng(2)},
 				{Severity: diag.Warning, Summary: "V", Subject: rng(2)},
 			},
-			"\nWarning: W\n\n  on main.tf line 1:\n  (source code not available)\n\n\n(and one more similar warning elsewhere)\n" +
+			"\nWarning: W\n\n  on main.tf line 1:\n  (source code not available)\n\n\n(and one more similar warning " +
+				"elsewhere)\n" +
 				"\nWarning: V\n\n  on main.tf line 2:\n  (source code not available)\n\n",
 		},
 	} {
@@ -174,7 +184,8 @@ func TestDiagnosticsGoWhereTheyBelong(t *testing.T) {
 	}
 	out.Reset()
 	v.Diagnostics(list[1:])
-	if want := "\nWarnings:\n\n- W\n\nTo see the full warning notes, run Tombolo without -compact-warnings.\n"; out.String() != want {
+	want := "\nWarnings:\n\n- W\n\nTo see the full warning notes, run Tombolo without -compact-warnings.\n"
+	if out.String() != want {
 		t.Errorf("compact: got %q, want %q", out.String(), want)
 	}
 }

@@ -42,7 +42,7 @@ const (
 type node struct {
 	kind kind
 	op   op
-	// replace tells that this part made an update impossible.
+	// replace means that this part made an update impossible.
 	replace bool
 
 	before, after cty.Value // of scalars; NilVal where absent
@@ -53,7 +53,8 @@ type node struct {
 
 	// ofNested and ofObjects tell what the elements of a collection are.
 	ofNested, ofObjects bool
-	// exposure tells that a secret becomes one (+1) or stops being one (-1) and unchanged that nothing else happens to it.
+	// exposure means that a secret becomes one (+1) or stops being one (-1) and unchanged that nothing else happens to
+	// it.
 	exposure  int8
 	unchanged bool
 }
@@ -124,7 +125,7 @@ func (p *pathSet) isHere() bool { return p != nil && p.here }
 
 func isAbsent(v cty.Value) bool { return v == cty.NilVal }
 
-// nullAsAbsent gives NilVal for null: what attributes and parts of objects mean by it.
+// nullAsAbsent returns NilVal for null: what attributes and parts of objects mean by it.
 func nullAsAbsent(v cty.Value) cty.Value {
 	if v != cty.NilVal && v.IsNull() {
 		return cty.NilVal
@@ -152,7 +153,8 @@ func part(v cty.Value, name string) cty.Value {
 }
 
 func (s sides) part(name string) sides {
-	return sides{part(s.before, name), part(s.after, name), s.hadSecret.Name(name), s.secret.Name(name), s.replace.at(name)}
+	return sides{part(s.before, name), part(s.after, name), s.hadSecret.Name(name), s.secret.Name(name),
+		s.replace.at(name)}
 }
 
 // attribute is part with null meaning absent.
@@ -162,10 +164,10 @@ func (s sides) attribute(name string) sides {
 	return c
 }
 
-// isEmpty tells that neither side has anything: such parts are not shown at all.
+// isEmpty reports that neither side has anything: such parts are not shown at all.
 func (s sides) isEmpty() bool { return isAbsent(s.before) && isAbsent(s.after) }
 
-// op tells what happens where nothing but presence and equality count.
+// op returns what happens where nothing but presence and equality count.
 func (s sides) op() op {
 	switch {
 	case isAbsent(s.before):
@@ -178,7 +180,7 @@ func (s sides) op() op {
 	return update
 }
 
-// compareAttribute gives the difference of an attribute; nil when it is on neither side.
+// compareAttribute returns the difference of an attribute; nil when it is on neither side.
 func compareAttribute(a *provider.Attribute, s sides, parent op) *node {
 	if a.WriteOnly {
 		return &node{kind: writeOnly, op: writeOnlyOp(parent), replace: s.replace.isHere()}
@@ -202,7 +204,7 @@ func writeOnlyOp(parent op) op {
 	return same
 }
 
-// hidden gives the difference of a value that cannot be shown: secret or not known yet. It is nil for any other.
+// hidden returns the difference of a value that cannot be shown: secret or not known yet. It is nil for any other.
 func (s sides) hidden(ty cty.Type) *node {
 	if s.hadSecret.Self() || s.secret.Self() {
 		n := &node{kind: secret, op: s.op(), replace: s.replace.isHere()}
@@ -226,7 +228,7 @@ func (s sides) hidden(ty cty.Type) *node {
 	return nil
 }
 
-// compare gives the difference of two values of a type.
+// compare returns the difference of two values of a type.
 func compare(ty cty.Type, s sides) *node {
 	if n := s.hidden(ty); n != nil {
 		return n
@@ -241,14 +243,16 @@ func compare(ty cty.Type, s sides) *node {
 	case ty.IsSetType():
 		return compareBag(s, func(s sides) *node { return compare(ty.ElementType(), s) })
 	case ty.IsMapType():
-		return compareMapping(s, ty.ElementType().IsObjectType(), func(s sides) *node { return compare(ty.ElementType(), s) })
+		return compareMapping(s, ty.ElementType().IsObjectType(), func(s sides) *node {
+			return compare(ty.ElementType(), s)
+		})
 	case ty.IsObjectType():
 		return compareObject(ty, s)
 	}
 	return &node{kind: scalar, op: s.op(), before: s.before, after: s.after, replace: s.replace.isHere()}
 }
 
-// shape tells which JSON kind a value of a dynamic attribute has.
+// shape returns which JSON kind a value of a dynamic attribute has.
 func shape(v cty.Value) kind {
 	switch ty := v.Type(); {
 	case v.IsNull() || !v.IsKnown():
@@ -261,8 +265,9 @@ func shape(v cty.Value) kind {
 	return scalar
 }
 
-// compareDynamic compares values without a schema: by what they look like in JSON, where lists, sets and tuples are one thing, and maps
-// and objects another. Here a null is a value, and what made a replacement necessary is only known of the whole.
+// compareDynamic compares values without a schema: by what they look like in JSON, where lists, sets and tuples are one
+// thing, and maps and objects another. Here a null is a value, and what made a replacement necessary is only known of
+// the whole.
 func compareDynamic(s sides) *node {
 	s.replace = nil
 	var is kind
@@ -291,7 +296,7 @@ func compareDynamic(s sides) *node {
 	return &node{kind: scalar, op: s.op(), before: s.before, after: s.after}
 }
 
-// memberNames gives the names of the members of either side in order.
+// memberNames returns the names of the members of either side in order.
 func memberNames(values ...cty.Value) []string {
 	var names []string
 	for _, v := range values {
@@ -312,7 +317,8 @@ func memberNames(values ...cty.Value) []string {
 	return slices.Compact(names)
 }
 
-// compareMembers makes a node of what compare finds for each name; names without a difference to speak of (nil) are left out.
+// compareMembers makes a node of what compare finds for each name; names without a difference to speak of (nil) are
+// left out.
 func compareMembers(s sides, k kind, names []string, compare func(string, sides) *node) *node {
 	n := &node{kind: k, op: s.container(), replace: s.replace.isHere()}
 	for _, name := range names {

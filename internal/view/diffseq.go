@@ -27,7 +27,7 @@ func items(v cty.Value, secrets *tfjson.Secrets) []item {
 	return out
 }
 
-// number gives items ids. Secret items are only the same as equal secret ones; unknown ones are the same as none.
+// number assigns items ids. Secret items are only the same as equal secret ones; unknown ones are the same as none.
 func number(lists ...[]item) {
 	type class struct {
 		item
@@ -91,9 +91,9 @@ func (n *node) add(c *node) {
 	}
 }
 
-// compareElements compares sequences. element gives the difference of two elements, of which one index may be -1; objects tells whether
-// two elements are objects, which are better compared with each other than shown as one gone and one new. Sets come here too, in dynamic
-// values, so elements are found among the items and never by index.
+// compareElements compares sequences. element gives the difference of two elements, of which one index may be -1;
+// objects reports whether two elements are objects, which are better compared with each other than shown as one gone
+// and one new. Sets come here too, in dynamic values, so elements are found among the items and never by index.
 func compareElements(s sides, element func(i, j int, s sides) *node, objects func(before, after item) bool) *node {
 	n := &node{kind: sequence, op: s.container(), replace: s.replace.isHere()}
 	before, after := items(s.before, s.hadSecret), items(s.after, s.secret)
@@ -129,8 +129,8 @@ func compareElements(s sides, element func(i, j int, s sides) *node, objects fun
 	return n
 }
 
-// byPosition tells that two sequences are best compared element by element: when they are equally long and something that was there is
-// not there any more, elements were changed rather than moved.
+// byPosition reports that two sequences are best compared element by element: when they are equally long and something
+// that was there is not there any more, elements were changed rather than moved.
 func byPosition(before, after []item) bool {
 	if len(before) != len(after) {
 		return false
@@ -172,8 +172,8 @@ func align(before, after []item, objects func(before, after item) bool, add func
 	}
 }
 
-// tableLimit bounds the table of longestCommon. Longer sequences are compared without their common ends, and if that is not enough,
-// as if the rest had nothing in common: a diff of that length is not read for its beauty.
+// tableLimit bounds the table of longestCommon. Longer sequences are compared without their common ends, and if that is
+// not enough, as if the rest had nothing in common: a diff of that length is not read for its beauty.
 const tableLimit = 4 << 20
 
 func longestCommon(before, after []item) []int {
@@ -198,7 +198,8 @@ func longestCommon(before, after []item) []int {
 	return head
 }
 
-// commonByTable is the textbook algorithm; of several longest subsequences it takes the one that ends earliest in after.
+// commonByTable is the textbook algorithm; of several longest subsequences it takes the one that ends earliest in
+// after.
 func commonByTable(before, after []item) []int {
 	width := len(after) + 1
 	table := make([]int32, (len(before)+1)*width)

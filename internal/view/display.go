@@ -13,8 +13,8 @@ import (
 // signs stand before the tasks of the live display, as they do in plans.
 var signs = map[plan.Action]string{plan.Create: "+", plan.Update: "~", plan.Delete: "-", plan.Read: "<"}
 
-// display shows an event on the live display. Beginnings are only to be seen there; what has ended leaves a line, and so does what
-// programs print.
+// display shows an event on the live display. Beginnings are only to be seen there; what has ended leaves a line, and
+// so does what programs print.
 func (t *text) display(e event.Event) {
 	switch e := e.(type) {
 	case event.Total:
@@ -28,7 +28,8 @@ func (t *text) display(e event.Event) {
 		t.live.End(refreshKey(e.Object), "")
 	case event.OperationStart:
 		t.live.Start(operationKey(e.Object, e.Action), live.Task{
-			Sign: signs[e.Action], Name: cleanLine(e.Object.String()), Verb: verbsOf[e.Action].still, Started: e.Started,
+			Sign: signs[e.Action], Name: cleanLine(e.Object.String()), Verb: verbsOf[e.Action].still,
+			Started: e.Started,
 		})
 	case event.OperationDone:
 		t.count(e)
@@ -63,7 +64,7 @@ func (t *text) sayOutput(o addr.Object, line string) {
 	t.say(o, strings.ReplaceAll(lines[len(lines)-1], "\t", " "))
 }
 
-// ended gives the line that something leaves behind.
+// ended returns the line that something leaves behind.
 func (t *text) ended(o addr.Object, what string, failed bool) string {
 	code := bold
 	if failed {

@@ -18,8 +18,8 @@ import (
 
 var sequences = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// TestTheLiveDisplayLeavesALogOfWhatEnded looks at what is written when the display is on: beginnings only while something runs, a line
-// for each end, output as it comes, and diagnostics in one piece.
+// TestTheLiveDisplayLeavesALogOfWhatEnded looks at what is written when the display is on: beginnings only while
+// something runs, a line for each end, output as it comes, and diagnostics in one piece.
 func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
 	var out bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -37,11 +37,13 @@ func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
 		v.Send(event.ProvisionOutput{Object: a, Type: "local-exec", Line: "step 1\x1b[2J"})
 		time.Sleep(1050 * time.Millisecond)
 		synctest.Wait()
-		if got := out.String(); !strings.Contains(got, "creating") || !strings.Contains(got, "0 of 2 done, 2 in flight, 1s") {
+		if got := out.String(); !strings.Contains(got, "creating") ||
+			!strings.Contains(got, "0 of 2 done, 2 in flight, 1s") {
 			t.Errorf("what is in flight does not show:\n%q", got)
 		}
 		out.Reset()
-		v.Send(event.OperationDone{Object: a, Action: plan.Create, Elapsed: time.Second, ID: event.ID{Key: "id", Value: "x"}})
+		v.Send(event.OperationDone{Object: a, Action: plan.Create, Elapsed: time.Second, ID: event.ID{
+			Key: "id", Value: "x"}})
 		v.Send(event.OperationDone{Object: b, Action: plan.Delete, Elapsed: time.Second, Failed: true})
 		v.Diagnostics(diag.List{}.Errorf(nil, "Cannot delete", "It is in use."))
 		v.Close()

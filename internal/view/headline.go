@@ -13,7 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// change writes one change: what happens to which object, why, and its block. It gives the number of bytes before the block.
+// change writes one change: what happens to which object, why, and its block. It gives the number of bytes before the
+// block.
 func (w *planWriter) change(c *plan.Change) int {
 	before := w.Len()
 	if c.Action == plan.Forget {
@@ -87,7 +88,7 @@ func importedFrom(i *plan.Importing) string {
 	return quoted(i.ID)
 }
 
-// reasonText tells why an object goes or is read late.
+// reasonText returns why an object goes or is read late.
 func reasonText(c *plan.Change) string {
 	a := c.Object.Instance
 	switch c.Reason {
@@ -108,7 +109,8 @@ func reasonText(c *plan.Change) string {
 	case plan.DeleteBecauseEachKey:
 		return "because key " + clean(a.Key.String()) + " is not in for_each map"
 	case plan.DeleteBecauseNoMoveTarget:
-		return "because " + clean(c.PrevAddr.String()) + " was moved to " + clean(a.String()) + ", which is not in configuration"
+		return "because " + clean(c.PrevAddr.String()) + " was moved to " + clean(a.String()) +
+			", which is not in configuration"
 	case plan.ReadBecauseConfigUnknown:
 		return "config refers to values not yet known"
 	case plan.ReadBecauseDependencyPending:
@@ -124,7 +126,8 @@ func reasonText(c *plan.Change) string {
 
 // forget writes an object that is left alone from now on: as it is, one column to the left of changes.
 func (w *planWriter) forget(c *plan.Change) {
-	w.WriteString(" " + w.in(bold, "# "+clean(c.Object.String())+" will no longer be managed by "+w.o.title()+", but will not be destroyed") + "\n")
+	w.WriteString(" " + w.in(bold, "# "+clean(c.Object.String())+" will no longer be managed by "+w.o.title()+
+		", but will not be destroyed") + "\n")
 	w.WriteString(" # (destroy = false is set in the configuration)\n")
 	s := w.sides(c)
 	s.after, s.secret, s.replace = s.before, s.hadSecret, nil

@@ -82,7 +82,8 @@ func escapeUnsafe(b []byte) []byte {
 	return out
 }
 
-// WriteLine writes one line of the JSON form, for reports of other packages. members come in pairs of a name and a value.
+// WriteLine writes one line of the JSON form, for reports of other packages. members come in pairs of a name and a
+// value.
 func WriteLine(o Options, level, message, kind string, members ...any) {
 	(&lines{o: o}).write(level, message, kind, "", nil, members...)
 }
@@ -194,7 +195,8 @@ func (l *lines) Send(e event.Event) {
 		if e.Fleeting {
 			return
 		}
-		l.info(programName(e)+e.Line, "program_output", "hook", hook{Resource: resourceOf(e.Object.Instance), Label: e.Label, Output: e.Line})
+		l.info(programName(e)+e.Line, "program_output", "hook", hook{Resource: resourceOf(e.Object.Instance),
+			Label: e.Label, Output: e.Line})
 	case event.Progress:
 		h := hook{Resource: resourceOf(e.Object.Instance), Message: e.Message}
 		if e.Fraction >= 0 {
@@ -209,7 +211,8 @@ func (l *lines) Send(e event.Event) {
 }
 
 func (l *lines) provision(o addr.Object, typ, message, kind, output string) {
-	l.info(o.String()+": "+message, kind, "hook", hook{Resource: resourceOf(o.Instance), Provisioner: typ, Output: output})
+	l.info(o.String()+": "+message, kind, "hook", hook{Resource: resourceOf(o.Instance), Provisioner: typ,
+		Output: output})
 }
 
 func (l *lines) started(e event.OperationStart) {

@@ -35,7 +35,7 @@ func docs(t *testing.T, text string) []map[string]any {
 	return out
 }
 
-// ofTypes gives the lines of some types in an order of their own: that of the original has no meaning.
+// ofTypes returns the lines of some types in an order of their own: that of the original has no meaning.
 func ofTypes(all []map[string]any, types ...string) []string {
 	var out []string
 	for _, d := range all {
@@ -78,7 +78,8 @@ func TestPlanLinesAreAsRecorded(t *testing.T) {
 func replay(t *testing.T, all []map[string]any, send func(event.Event)) {
 	t.Helper()
 	word := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
-	actions := map[string]plan.Action{"create": plan.Create, "update": plan.Update, "delete": plan.Delete, "read": plan.Read}
+	actions := map[string]plan.Action{"create": plan.Create, "update": plan.Update, "delete": plan.Delete,
+		"read": plan.Read}
 	for _, d := range all {
 		h, ok := d["hook"].(map[string]any)
 		if !ok {
@@ -97,14 +98,16 @@ func replay(t *testing.T, all []map[string]any, send func(event.Event)) {
 		case "apply_start":
 			send(event.OperationStart{Object: object, Action: actions[word(h, "action")], ID: id})
 		case "apply_complete", "apply_errored":
-			send(event.OperationDone{Object: object, Action: actions[word(h, "action")], ID: id, Failed: d["type"] == "apply_errored"})
+			send(event.OperationDone{Object: object, Action: actions[word(h, "action")], ID: id,
+				Failed: d["type"] == "apply_errored"})
 		}
 	}
 }
 
 func TestProgressLinesAreAsRecorded(t *testing.T) {
 	schemas := tfjsontest.Schemas(t)
-	types := []string{"version", "refresh_start", "refresh_complete", "apply_start", "apply_complete", "apply_errored", "change_summary", "outputs"}
+	types := []string{"version", "refresh_start", "refresh_complete", "apply_start", "apply_complete", "apply_errored",
+		"change_summary", "outputs"}
 	for _, c := range tfjsontest.Cases(t) {
 		if c.Files["apply.jsonl"] == "" {
 			continue
@@ -146,7 +149,8 @@ func fixedClock() time.Time { return time.Date(2030, 1, 2, 3, 4, 5, 6000, time.U
 
 func TestEveryLineIsOneDocumentWithoutControlCharacters(t *testing.T) {
 	evil := "a\x1b[31m\u009b1m\u202eb\nc"
-	object := addr.Object{Instance: addr.AbsResourceInstance{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: "n"}, Key: addr.StringKey(evil)}}
+	object := addr.Object{Instance: addr.AbsResourceInstance{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x",
+		Name: "n"}, Key: addr.StringKey(evil)}}
 	id := event.ID{Key: "id", Value: evil}
 	for _, json := range []bool{true, false} {
 		var out bytes.Buffer
@@ -157,20 +161,28 @@ func TestEveryLineIsOneDocumentWithoutControlCharacters(t *testing.T) {
 			event.OperationStart{Object: object, Action: plan.Update, ID: id},
 			event.OperationDone{Object: object, Action: plan.Update, ID: id, Elapsed: 3 * time.Second},
 			event.OperationDone{Object: object, Action: plan.Read, ID: id, Failed: true},
-			event.ProvisionStart{Object: object, Type: "local-exec"}, event.ProvisionOutput{Object: object, Type: "local-exec", Line: evil},
-			event.ProvisionDone{Object: object, Type: "local-exec", Failed: true}, event.ProvisionDone{Object: object, Type: "local-exec"},
+			event.ProvisionStart{Object: object, Type: "local-exec"}, event.ProvisionOutput{
+				Object: object, Type: "local-exec", Line: evil},
+			event.ProvisionDone{Object: object, Type: "local-exec", Failed: true}, event.ProvisionDone{
+				Object: object, Type: "local-exec"},
 			event.ProgramOutput{Object: object, Line: evil}, event.ProgramOutput{Label: evil, Line: evil},
-			event.Progress{Object: object, Message: evil, Fraction: 0.5}, event.Progress{Object: object, Message: evil, Fraction: -1},
-			event.Total{Operations: 3}, event.LockWaiting{}, event.Stopping{InFlight: []addr.Object{object}}, event.Stopping{Now: true},
+			event.Progress{Object: object, Message: evil, Fraction: 0.5}, event.Progress{Object: object, Message: evil,
+				Fraction: -1},
+			event.Total{Operations: 3}, event.LockWaiting{}, event.Stopping{InFlight: []addr.Object{object}},
+			event.Stopping{Now: true},
 		} {
 			v.Send(e)
 		}
-		v.Diagnostics(diag.List{{Severity: diag.Error, Summary: evil, Detail: evil, Address: evil}, {Severity: diag.Warning, Summary: evil}})
+		v.Diagnostics(diag.List{{Severity: diag.Error, Summary: evil, Detail: evil, Address: evil},
+			{Severity: diag.Warning, Summary: evil}})
 		v.Message(evil)
-		value := plan.Value{Value: cty.ObjectVal(map[string]cty.Value{evil: cty.StringVal(evil), "lines": cty.StringVal(evil + "\n" + evil)})}
+		value := plan.Value{
+			Value: cty.ObjectVal(map[string]cty.Value{evil: cty.StringVal(evil),
+				"lines": cty.StringVal(evil + "\n" + evil)})}
 		p := &plan.Plan{
 			Changes: []*plan.Change{{
-				Object: object, PrevAddr: object.Instance, Action: plan.Create, After: value, Before: plan.Value{Value: cty.NullVal(value.Value.Type())},
+				Object: object, PrevAddr: object.Instance, Action: plan.Create, After: value, Before: plan.Value{
+					Value: cty.NullVal(value.Value.Type())},
 				Type: value.Value.Type(),
 			}},
 			Outputs: []*plan.OutputChange{{Name: "o", Action: plan.Create, After: cty.StringVal(evil)}},
@@ -213,7 +225,8 @@ func ExampleNew() {
 	a, _ := addr.ParseInstance("terraform_data.a")
 	object := addr.Object{Instance: a}
 	v.Send(event.OperationStart{Object: object, Action: plan.Create})
-	v.Send(event.OperationDone{Object: object, Action: plan.Create, ID: event.ID{Key: "id", Value: "x"}, Elapsed: time.Second})
+	v.Send(event.OperationDone{Object: object, Action: plan.Create, ID: event.ID{Key: "id", Value: "x"},
+		Elapsed: time.Second})
 	v.Applied(&plan.Plan{}, nil)
 	fmt.Print(out.String())
 	// Output:
@@ -239,9 +252,11 @@ func TestInvisibleCharactersAreEscapedInValidJSON(t *testing.T) {
 func TestEphemeralAndImportEvents(t *testing.T) {
 	o := objectAt(t, "terraform_data.a")
 	events := []event.Event{
-		event.ImportPrepare{Object: o, ID: event.ID{Key: "id", Value: "abc"}}, event.ImportStart{Object: o, ID: event.ID{Key: "id", Value: "abc"}},
+		event.ImportPrepare{Object: o, ID: event.ID{Key: "id", Value: "abc"}}, event.ImportStart{
+			Object: o, ID: event.ID{Key: "id", Value: "abc"}},
 		event.ImportDone{Object: o, ID: event.ID{Key: "id", Value: "abc"}},
-		event.EphemeralStart{Object: o, Op: event.Open}, event.EphemeralDone{Object: o, Op: event.Open, Elapsed: 2 * time.Second},
+		event.EphemeralStart{Object: o, Op: event.Open}, event.EphemeralDone{Object: o, Op: event.Open,
+			Elapsed: 2 * time.Second},
 		event.EphemeralStart{Object: o, Op: event.Close}, event.EphemeralDone{Object: o, Op: event.Close, Failed: true},
 	}
 	var text, lines bytes.Buffer
@@ -251,7 +266,8 @@ func TestEphemeralAndImportEvents(t *testing.T) {
 		}
 		v.Close()
 	}
-	want := "terraform_data.a: Preparing import... [id=abc]\nterraform_data.a: Importing... [id=abc]\nterraform_data.a: Import complete [id=abc]\n" +
+	want := "terraform_data.a: Preparing import... [id=abc]\nterraform_data.a: Importing... [id=abc]\n" +
+		"terraform_data.a: Import complete [id=abc]\n" +
 		"terraform_data.a: Opening...\nterraform_data.a: Opening complete after 2s\nterraform_data.a: Closing...\n"
 	if text.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", text.String(), want)
@@ -260,7 +276,8 @@ func TestEphemeralAndImportEvents(t *testing.T) {
 	for _, d := range docs(t, lines.String()) {
 		kinds = append(kinds, d["type"].(string)+" "+d["hook"].(map[string]any)["action"].(string))
 	}
-	if d := cmp.Diff([]string{"ephemeral_op_start open", "ephemeral_op_complete open", "ephemeral_op_start close", "ephemeral_op_errored close"}, kinds); d != "" {
+	if d := cmp.Diff([]string{"ephemeral_op_start open", "ephemeral_op_complete open", "ephemeral_op_start close",
+		"ephemeral_op_errored close"}, kinds); d != "" {
 		t.Error(d)
 	}
 }
@@ -270,15 +287,17 @@ func TestOutputThatGoesBackOverItsLineIsShownInFull(t *testing.T) {
 	v := New(Options{Out: &out})
 	v.Send(event.ProvisionOutput{Object: objectAt(t, "t_x.a"), Type: "local-exec", Line: "10%\r\t50%\r\r100%\x1b[K\r"})
 	v.Close()
-	if want := "t_x.a (local-exec): 10%\nt_x.a (local-exec): \t50%\nt_x.a (local-exec): 100%\\u001b[K\n"; out.String() != want {
+	want := "t_x.a (local-exec): 10%\nt_x.a (local-exec): \t50%\nt_x.a (local-exec): 100%\\u001b[K\n"
+	if out.String() != want {
 		t.Errorf("got %q", out.String())
 	}
 }
 
 func TestJoinersStayInWordsThatNeedThem(t *testing.T) {
 	for in, want := range map[string]string{
-		"pay\u200dpal": `pay\u200dpal`, "\u200dx": `\u200dx`, "👩\u200d💻": "👩\u200d💻", "می\u200cخواهم": "می\u200cخواهم", "soft\u00adhyphen": `soft\u00adhyphen`,
-		"tag\U000e0041": `tag\U000e0041`, "é": "é", "日本": "日本", "a\r\nb\rc": "a\nb\\rc", "\xff": `\xff`,
+		"pay\u200dpal": `pay\u200dpal`, "\u200dx": `\u200dx`, "👩\u200d💻": "👩\u200d💻", "می\u200cخواهم": "می\u200cخواهم",
+		"soft\u00adhyphen": `soft\u00adhyphen`,
+		"tag\U000e0041":    `tag\U000e0041`, "é": "é", "日本": "日本", "a\r\nb\rc": "a\nb\\rc", "\xff": `\xff`,
 	} {
 		if got := clean(in); got != want {
 			t.Errorf("clean(%q) = %q, want %q", in, got, want)

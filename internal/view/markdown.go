@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// Markdown writes a plan as Markdown for a comment or a page: a headline with the counts, a table with a row for each change, and the plan as
-// text, folded, in a fenced block.
+// Markdown writes a plan as Markdown for a comment or a page: a headline with the counts, a table with a row for each
+// change, and the plan as text, folded, in a fenced block.
 func Markdown(w io.Writer, p *plan.Plan, schemas tfjson.Schemas) error {
 	var text bytes.Buffer
 	v := New(Options{Out: &text, Automation: true})
@@ -80,7 +80,8 @@ func markdownAction(c *plan.Change) string {
 	return strings.ToLower(c.Action.String())
 }
 
-// codeCell writes text as code in a cell of a table: a longer fence than any inside, and no bar, which would end the cell.
+// codeCell writes text as code in a cell of a table: a longer fence than any inside, and no bar, which would end the
+// cell.
 func codeCell(text string) string {
 	fence := strings.Repeat("`", longestRun(text, '`')+1)
 	space := ""
@@ -92,7 +93,8 @@ func codeCell(text string) string {
 
 // textCell writes text that may hold anything in a cell of a table.
 func textCell(text string) string {
-	return strings.NewReplacer("\n", " ", "|", `\|`, "<", "&lt;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`).Replace(text)
+	return strings.NewReplacer("\n", " ", "|", `\|`, "<", "&lt;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`).Replace(
+		text)
 }
 
 // longestRun returns how often a byte stands in a row, at most.

@@ -11,12 +11,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// pairs makes schemas, values of them, and what becomes of the values. Every string and number in a value holds a token that is in no
-// other, so that a text tells which of them it shows. What is made follows from bytes: those of a seed, or those of a fuzzer.
+// pairs makes schemas, values of them, and what becomes of the values. Every string and number in a value holds a token
+// that is in no other, so that a text tells which of them it shows. What is made follows from bytes: those of a seed,
+// or those of a fuzzer.
 type pairs struct {
 	data  []byte
 	count int
-	// disordered are tokens of sequences in which more than one thing happened: which elements are taken for moved is free.
+	// disordered are tokens of sequences in which more than one thing happened: which elements are taken for moved is
+	// free.
 	disordered map[string]bool
 	known      bool // no value is unknown
 	blocks     bool // what is changed are nested blocks, which are compared place by place
@@ -24,7 +26,7 @@ type pairs struct {
 
 func newPairs(data []byte) *pairs { return &pairs{data: data, disordered: map[string]bool{}} }
 
-// n gives a number below limit; without further bytes always 0, which is the simplest choice everywhere.
+// n returns a number below limit; without further bytes always 0, which is the simplest choice everywhere.
 func (p *pairs) n(limit int) int {
 	if len(p.data) == 0 {
 		return 0
@@ -77,7 +79,7 @@ func (p *pairs) typ(depth int, dynamic bool) cty.Type {
 	return cty.String
 }
 
-// concrete gives a type without dynamic parts, as values have them.
+// concrete returns a type without dynamic parts, as values have them.
 func (p *pairs) concrete(ty cty.Type) cty.Type {
 	switch {
 	case ty == cty.DynamicPseudoType:
@@ -107,7 +109,7 @@ func (p *pairs) concrete(ty cty.Type) cty.Type {
 // enough is how many names and leaves a pair gets before no collection gets further elements.
 const enough = 400
 
-// some gives how many elements something gets: below limit.
+// some returns how many elements something gets: below limit.
 func (p *pairs) some(limit int) int {
 	if p.count > enough {
 		return 0
@@ -243,7 +245,7 @@ func (p *pairs) mutate(ty cty.Type, v cty.Value) cty.Value {
 	return p.collection(v)
 }
 
-// memberType gives the declared type of a member of a tuple or object, where there is one.
+// memberType returns the declared type of a member of a tuple or object, where there is one.
 func memberType(ty cty.Type, i int, name string, v cty.Value) cty.Type {
 	switch {
 	case ty.IsTupleType():
@@ -299,8 +301,8 @@ func (p *pairs) collection(v cty.Value) cty.Value {
 	return out
 }
 
-// block makes a schema. Dynamic attributes are in blocks directly below the outermost, where object and changed know what they make of
-// collections of such blocks.
+// block makes a schema. Dynamic attributes are in blocks directly below the outermost, where object and changed know
+// what they make of collections of such blocks.
 func (p *pairs) block(depth int, dynamic bool) *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}, Blocks: map[string]*provider.NestedBlock{}}
 	for range 1 + p.n(4) {
@@ -325,7 +327,8 @@ func (p *pairs) block(depth int, dynamic bool) *provider.Block {
 func (p *pairs) attribute(depth int, dynamic bool) *provider.Attribute {
 	a := &provider.Attribute{Optional: true, Sensitive: p.one(12)}
 	if depth > 0 && p.one(3) {
-		modes := [...]provider.Nesting{provider.NestingSingle, provider.NestingList, provider.NestingSet, provider.NestingMap}
+		modes := [...]provider.Nesting{provider.NestingSingle, provider.NestingList, provider.NestingSet,
+			provider.NestingMap}
 		a.Nested = &provider.NestedObject{Nesting: modes[p.n(4)], Attributes: map[string]*provider.Attribute{}}
 		for range 1 + p.n(3) {
 			inner := p.attribute(depth-1, dynamic && a.Nested.Nesting == provider.NestingSingle)

@@ -61,7 +61,8 @@ func (w *planWriter) plan(p *plan.Plan) {
 	if outputs != "" {
 		w.WriteString("\nChanges to Outputs:\n" + outputs)
 		if len(changes) == 0 {
-			w.paragraph("Apply this plan to save these output values in the %s state. No real infrastructure is changed.", name)
+			w.paragraph(
+				"Apply this plan to save these output values in the %s state. No real infrastructure is changed.", name)
 		}
 	}
 }
@@ -79,7 +80,9 @@ func (w *planWriter) leftOut(p *plan.Plan) {
 		}
 		fmt.Fprintf(w, "  %s %s\n", mark, clean(l.Address))
 		if l.Reason == plan.LeftOutExcluded {
-			fmt.Fprintf(w, "      A run ended in the middle of its creation: it may exist. Run \"%s recover ADDRESS\" with\n", w.o.program())
+			fmt.Fprintf(w,
+				"      A run ended in the middle of its creation: it may exist. Run \"%s recover ADDRESS\" with\n",
+				w.o.program())
 			w.WriteString("      --adopt ID, --retry or --forget to say what became of it.\n")
 			continue
 		}
@@ -96,7 +99,8 @@ func summaryText(s plan.Summary) string {
 	return text
 }
 
-// shownChanges gives the changes worth showing, in order. A refresh-only plan shows what happened outside, and changes nothing itself.
+// shownChanges returns the changes worth showing, in order. A refresh-only plan shows what happened outside, and
+// changes nothing itself.
 func shownChanges(p *plan.Plan) []*plan.Change {
 	if p.Mode == plan.RefreshOnly {
 		return nil
@@ -130,23 +134,27 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 		w.paragraph("There is nothing that %s could do now. What it leaves out is listed below.", name)
 	case p.Mode == plan.RefreshOnly && drifted:
 		w.WriteByte('\n')
-		w.paragraph("A refresh-only plan changes no real object: %s leaves these as they are. If they are as you expect, apply the plan to record them in the %s state.", name, name)
+		w.paragraph("A refresh-only plan changes no real object: %s leaves these as they are. If they are as you "+
+			"expect, apply the plan to record them in the %s state.", name, name)
 	case p.Mode == plan.RefreshOnly:
 		say("Your infrastructure still matches the configuration.",
 			"%s compared the real objects with the state and found no differences.", name)
 	case p.Mode == plan.Destroy && len(p.Targets) > 0 && managed(p.Prior()) > 0:
 		say("No objects need to be destroyed.",
-			"The %s state has objects (%d), but none of them is selected by -target: they all stay as they are.", name, managed(p.Prior()))
+			"The %s state has objects (%d), but none of them is selected by -target: they all stay as they are.", name,
+			managed(p.Prior()))
 	case p.Mode == plan.Destroy:
 		say("No objects need to be destroyed.",
 			"There are no objects in the %s state: nothing was created yet, or everything is gone.", name)
 	case drifted:
 		w.rule()
 		say("Your infrastructure matches the configuration.",
-			"The configuration agrees with the changes shown above, so applying this plan only records them in the %s state and changes no real infrastructure.", name)
+			"The configuration agrees with the changes shown above, so applying this plan only records them in the "+
+				"%s state and changes no real infrastructure.", name)
 	default:
 		say("Your infrastructure matches the configuration.",
-			"%s compared your real infrastructure with your configuration and found no differences. Nothing has to be done.", name)
+			"%s compared your real infrastructure with your configuration and found no differences. Nothing has to "+
+				"be done.", name)
 	}
 }
 
@@ -164,7 +172,8 @@ func (w *planWriter) rule() {
 	w.WriteString("\n" + w.in(gray, strings.Repeat("─", w.o.width()-1)) + "\n")
 }
 
-// drift writes what changed outside since the last run, as far as it matters to the plan, and reports whether there was any.
+// drift writes what changed outside since the last run, as far as it matters to the plan, and reports whether there was
+// any.
 func (w *planWriter) drift(p *plan.Plan) bool {
 	relevant := map[addr.AbsResourceInstance][]cty.Path{}
 	for _, r := range p.Relevant {
@@ -174,7 +183,8 @@ func (w *planWriter) drift(p *plan.Plan) bool {
 	for _, c := range tfjson.SortedChanges(p.Drift) {
 		var counts *pathSet
 		if p.Mode != plan.RefreshOnly {
-			paths := append(relevant[c.Object.Instance], relevant[c.Object.Instance.AbsResource().Instance(addr.NoKey)]...)
+			paths := append(relevant[c.Object.Instance],
+				relevant[c.Object.Instance.AbsResource().Instance(addr.NoKey)]...)
 			if counts = pathSetOf(paths); counts == nil {
 				continue
 			}
@@ -186,7 +196,8 @@ func (w *planWriter) drift(p *plan.Plan) bool {
 		}
 		if !some {
 			w.WriteString("\n" + w.in(bold, w.in(cyan, "Note:")+" Objects have changed outside of "+w.o.title()) + "\n")
-			w.paragraph("%s found these changes, which were made outside of %s since the last %q and may be the reason for parts of this plan:",
+			w.paragraph("%s found these changes, which were made outside of %s since the last %q and may be the "+
+				"reason for parts of this plan:",
 				w.o.title(), w.o.title(), w.o.program()+" apply")
 			some = true
 		}
@@ -237,10 +248,12 @@ func headerOp(o op) plan.Action {
 func (w *planWriter) afterDrift(p *plan.Plan) {
 	w.WriteByte('\n')
 	if p.Mode == plan.RefreshOnly {
-		w.paragraph("A refresh-only plan changes no real object: %s leaves these as they are. If they are as you expect, apply the plan to record them in the %s state.", w.o.title(), w.o.title())
+		w.paragraph("A refresh-only plan changes no real object: %s leaves these as they are. If they are as you "+
+			"expect, apply the plan to record them in the %s state.", w.o.title(), w.o.title())
 		return
 	}
-	w.paragraph("The plan below may undo them or respond to them. To keep them, make the same changes in your configuration, or name the attributes in ignore_changes.")
+	w.paragraph("The plan below may undo them or respond to them. To keep them, make the same changes in your " +
+		"configuration, or name the attributes in ignore_changes.")
 	w.rule()
 }
 
@@ -255,7 +268,8 @@ func (w *planWriter) legend(changes []*plan.Change) {
 	if len(used) == 0 {
 		return
 	}
-	w.paragraph("%s compared the state with the configuration and made this execution plan. Its signs mean:", w.o.title())
+	w.paragraph("%s compared the state with the configuration and made this execution plan. Its signs mean:",
+		w.o.title())
 	for _, l := range []struct {
 		action plan.Action
 		text   string
@@ -276,7 +290,7 @@ func (w *planWriter) legend(changes []*plan.Change) {
 	}
 }
 
-// sign gives the three columns that stand before a resource.
+// sign returns the three columns that stand before a resource.
 func (w *planWriter) sign(a plan.Action) string {
 	switch a {
 	case plan.Create:
@@ -305,7 +319,7 @@ func (w *planWriter) remark(format string, args ...any) {
 	w.WriteString("  # " + fmt.Sprintf(format, args...) + "\n")
 }
 
-// schema gives the schema of a change, or one made from its type when there is none.
+// schema returns the schema of a change, or one made from its type when there is none.
 func (w *planWriter) schema(c *plan.Change) *provider.Block {
 	if b := blockOf(w.schemas, c.Provider.Provider, c.Object.Instance.Resource); b != nil {
 		return b
@@ -316,7 +330,8 @@ func (w *planWriter) schema(c *plan.Change) *provider.Block {
 func (w *planWriter) sides(c *plan.Change) sides {
 	b := w.schema(c)
 	s := objectSides(c.Before.Value, c.After.Value,
-		tfjson.SecretsOf(orNull(c.Before.Value), c.Before.Sensitive, b), tfjson.SecretsOf(orNull(c.After.Value), c.After.Sensitive, b))
+		tfjson.SecretsOf(orNull(c.Before.Value), c.Before.Sensitive, b), tfjson.SecretsOf(orNull(c.After.Value),
+			c.After.Sensitive, b))
 	s.replace = pathSetOf(c.ReplacePaths)
 	return s
 }
@@ -347,7 +362,7 @@ func blockWord(m addr.Mode) string {
 	return "resource"
 }
 
-// outputs gives the lines of the root output values that change.
+// outputs returns the lines of the root output values that change.
 func (w *planWriter) outputs(outputs []*plan.OutputChange) string {
 	sorted := sortedOutputs(outputs)
 	width := 0

@@ -39,7 +39,9 @@ func creations(n int, input func(i int) string) *plan.Plan {
 	p := &plan.Plan{}
 	ty := cty.Object(map[string]cty.Type{"input": cty.String})
 	for i := range n {
-		o := addr.Object{Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: "a"}}.Instance(addr.IntKey(i))}
+		o := addr.Object{
+			Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: "a"}}.Instance(
+				addr.IntKey(i))}
 		p.Changes = append(p.Changes, &plan.Change{
 			Object: o, PrevAddr: o.Instance, Action: plan.Create, Type: ty, Before: plan.Value{Value: cty.NullVal(ty)},
 			After: plan.Value{Value: cty.ObjectVal(map[string]cty.Value{"input": cty.StringVal(input(i))})},
@@ -58,10 +60,12 @@ func TestEqualInstancesAreWrittenOnceForPeople(t *testing.T) {
 		want  int // headlines
 		more  string
 	}{
-		{"terminal", Options{Size: terminal}, 1000, func(int) string { return "x" }, 1, "(and the same for 999 more: t_x.a[1] to t_x.a[999])"},
+		{"terminal", Options{Size: terminal}, 1000, func(int) string { return "x" }, 1,
+			"(and the same for 999 more: t_x.a[1] to t_x.a[999])"},
 		{"few", Options{Size: terminal}, 3, func(int) string { return "x" }, 3, ""},
 		{"different", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i) }, 20, ""},
-		{"one is different", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i == 10) }, 3, "(and the same for 8 more: t_x.a[12] to t_x.a[19])"},
+		{"one is different", Options{Size: terminal}, 20, func(i int) string { return fmt.Sprint(i == 10) }, 3,
+			"(and the same for 8 more: t_x.a[12] to t_x.a[19])"},
 		{"log", Options{}, 1000, func(int) string { return "x" }, 1000, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,7 +74,8 @@ func TestEqualInstancesAreWrittenOnceForPeople(t *testing.T) {
 			v := New(c.o)
 			v.Plan(creations(c.n, c.input), nil)
 			v.Close()
-			if got := strings.Count(out.String(), "will be created"); got != c.want || !strings.Contains(out.String(), c.more) || c.more == "" && strings.Contains(out.String(), "the same for") {
+			if got := strings.Count(out.String(), "will be created"); got != c.want || !strings.Contains(out.String(),
+				c.more) || c.more == "" && strings.Contains(out.String(), "the same for") {
 				t.Errorf("%d headlines, want %d:\n%.2000s", got, c.want, out.String())
 			}
 			if !strings.Contains(out.String(), fmt.Sprintf("Plan: %d to add", c.n)) {
@@ -98,8 +103,10 @@ func TestLongTextsShowTheNeighbourhoodOfChanges(t *testing.T) {
 	})
 	r := renderer{}
 	r.value(compare(cty.String, sides{before: before, after: after}), 0, how{})
-	want := "<<-EOT\n    # (9 unchanged lines hidden)\n    line 9\n    line 10\n    line 11\n  - line 12\n  + another\n    line 13\n    line 14\n    line 15\n" +
-		"    line 16\n    line 17\n  - line 18\n  + another\n    line 19\n    line 20\n    line 21\n    # (18 unchanged lines hidden)\nEOT"
+	want := "<<-EOT\n    # (9 unchanged lines hidden)\n    line 9\n    line 10\n    line 11\n  - line 12\n  + " +
+		"another\n    line 13\n    line 14\n    line 15\n" +
+		"    line 16\n    line 17\n  - line 18\n  + another\n    line 19\n    line 20\n    line 21\n    # (18 " +
+		"unchanged lines hidden)\nEOT"
 	if d := cmp.Diff(want, r.String()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -111,7 +118,9 @@ func TestLongValuesThatBecomeUnknownAreShortForPeople(t *testing.T) {
 		elements[i] = cty.NumberIntVal(int64(i))
 	}
 	ty := cty.Object(map[string]cty.Type{"list": cty.List(cty.Number)})
-	o := addr.Object{Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: "a"}}.Instance(addr.NoKey)}
+	o := addr.Object{
+		Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: "a"}}.Instance(
+			addr.NoKey)}
 	p := &plan.Plan{Changes: []*plan.Change{{Object: o, PrevAddr: o.Instance, Action: plan.Update, Type: ty,
 		Before: plan.Value{Value: cty.ObjectVal(map[string]cty.Value{"list": cty.ListVal(elements)})},
 		After:  plan.Value{Value: cty.ObjectVal(map[string]cty.Value{"list": cty.UnknownVal(cty.List(cty.Number))})},
@@ -121,7 +130,8 @@ func TestLongValuesThatBecomeUnknownAreShortForPeople(t *testing.T) {
 		want string
 	}{
 		{nil, "          - 19,\n        ] -> (known after apply)"},
-		{func() (int, int) { return 80, 24 }, "      ~ list = [\n            # (20 lines of the present value hidden)\n        ] -> (known after apply)"},
+		{func() (int, int) { return 80, 24 },
+			"      ~ list = [\n            # (20 lines of the present value hidden)\n        ] -> (known after apply)"},
 	} {
 		var out bytes.Buffer
 		v := New(Options{Out: &out, Program: "tombolo", Size: c.size})

@@ -30,7 +30,8 @@ type importing struct {
 // lineOf describes a change; ok is false for one that nobody needs to hear of.
 func lineOf(c *plan.Change) (line changeLine, ok bool) {
 	line = changeLine{
-		Resource: resourceOf(c.Object.Instance), Action: c.Action.String(), Reason: lineReason(c.Reason), GeneratedConfig: c.GeneratedConfig,
+		Resource: resourceOf(c.Object.Instance), Action: c.Action.String(), Reason: lineReason(c.Reason),
+		GeneratedConfig: c.GeneratedConfig,
 	}
 	switch {
 	case c.Action == plan.NoOp && hasMoved(c):
@@ -54,7 +55,7 @@ func lineOf(c *plan.Change) (line changeLine, ok bool) {
 	return line, true
 }
 
-// lineReason gives the word for a reason in this format, which names those of replacements in its own way.
+// lineReason returns the word for a reason in this format, which names those of replacements in its own way.
 func lineReason(r plan.Reason) string {
 	switch r {
 	case plan.ReplaceBecauseTainted:
@@ -105,27 +106,32 @@ type outputLine struct {
 func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 	for _, c := range tfjson.SortedChanges(p.Drift) {
 		if line, ok := lineOf(c); ok {
-			l.info(fmt.Sprintf("%s: Drift detected (%s)", c.Object.Instance, line.Action), "resource_drift", "change", line)
+			l.info(fmt.Sprintf("%s: Drift detected (%s)", c.Object.Instance, line.Action), "resource_drift", "change",
+				line)
 		}
 	}
 	l.planned(shownChanges(p))
 	s := p.Summary()
 	l.info("Plan:"+summaryText(s), "change_summary", "changes",
-		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Operation: "plan", LeftOut: leftOutLines(p)})
+		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Operation: "plan",
+			LeftOut: leftOutLines(p)})
 	if len(p.Outputs) == 0 {
 		return
 	}
 	outputs := map[string]outputLine{}
 	for _, o := range p.Outputs {
-		outputs[o.Name] = outputLine{Sensitive: o.Sensitive || o.BeforeSensitive, Action: strings.ReplaceAll(o.Action.String(), "-", "")}
+		outputs[o.Name] = outputLine{Sensitive: o.Sensitive || o.BeforeSensitive,
+			Action: strings.ReplaceAll(o.Action.String(), "-", "")}
 	}
 	l.info(fmt.Sprintf("Outputs: %d", len(outputs)), "outputs", "outputs", outputs)
 }
 
-// Saved writes a line for each change that something is done about. Moves and imports alone were told when the plan was made, and nothing
-// more comes of them (moved/saved_json).
+// Saved writes a line for each change that something is done about. Moves and imports alone were told when the plan was
+// made, and nothing more comes of them (moved/saved_json).
 func (l *lines) Saved(p *plan.Plan) {
-	l.planned(slices.DeleteFunc(slices.Clone(shownChanges(p)), func(c *plan.Change) bool { return c.Action == plan.NoOp }))
+	l.planned(slices.DeleteFunc(slices.Clone(shownChanges(p)), func(c *plan.Change) bool {
+		return c.Action == plan.NoOp
+	}))
 }
 
 // planned writes a line for each change.
@@ -148,7 +154,8 @@ func (l *lines) Applied(p *plan.Plan, s *state.State) {
 	}
 	if l.o.Command != "refresh" {
 		l.info(completed(l.o, p, done), "change_summary", "changes",
-			summaryLine{Add: done.add, Change: done.change, Import: imports(p), Remove: done.destroy, Operation: operation})
+			summaryLine{Add: done.add, Change: done.change, Import: imports(p), Remove: done.destroy,
+				Operation: operation})
 	}
 	if operation == "destroy" {
 		return

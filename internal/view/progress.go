@@ -39,7 +39,7 @@ func ephemeralText(e event.EphemeralDone) string {
 	return text + " after " + seconds(e.Elapsed)
 }
 
-// identity gives ` [id=...]`, or nothing.
+// identity returns ` [id=...]`, or nothing.
 func identity(id event.ID) string {
 	if id.Key == "" {
 		return ""
@@ -94,7 +94,8 @@ func (c *counts) done(e event.OperationDone) {
 	}
 }
 
-// watch mentions operations that take long. One goroutine serves all of them; it runs while there are any, and stop waits for its end.
+// watch mentions operations that take long. One goroutine serves all of them; it runs while there are any, and stop
+// waits for its end.
 type watch struct {
 	now  func() time.Time
 	tell func(event.OperationStart, time.Duration)
@@ -166,7 +167,7 @@ func (w *watch) loop(quit, ended chan struct{}) {
 	}
 }
 
-// due gives the operations that have to be mentioned now.
+// due returns the operations that have to be mentioned now.
 func (w *watch) due() []operation {
 	now := w.now()
 	w.mu.Lock()

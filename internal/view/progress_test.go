@@ -30,11 +30,13 @@ func TestLongOperationsAreMentionedEveryTenSeconds(t *testing.T) {
 		v := New(Options{Out: &out})
 		a, b := objectAt(t, "terraform_data.a"), objectAt(t, "terraform_data.b")
 		v.Send(event.OperationStart{Object: a, Action: plan.Create, Started: time.Now()})
-		v.Send(event.OperationStart{Object: b, Action: plan.Delete, ID: event.ID{Key: "id", Value: "x"}, Started: time.Now()})
+		v.Send(event.OperationStart{Object: b, Action: plan.Delete, ID: event.ID{Key: "id", Value: "x"},
+			Started: time.Now()})
 		time.Sleep(15 * time.Second)
 		v.Send(event.OperationDone{Object: b, Action: plan.Delete, Elapsed: 15 * time.Second})
 		time.Sleep(10 * time.Second)
-		v.Send(event.OperationDone{Object: a, Action: plan.Create, Elapsed: 25 * time.Second, ID: event.ID{Key: "id", Value: "y"}})
+		v.Send(event.OperationDone{Object: a, Action: plan.Create, Elapsed: 25 * time.Second, ID: event.ID{
+			Key: "id", Value: "y"}})
 		time.Sleep(30 * time.Second)
 		v.Close()
 		counts := map[string]int{}
@@ -43,7 +45,8 @@ func TestLongOperationsAreMentionedEveryTenSeconds(t *testing.T) {
 		}
 		for _, want := range []string{
 			"terraform_data.a: Creating...", "terraform_data.b: Destroying... [id=x]",
-			"terraform_data.a: Still creating... [10s elapsed]", "terraform_data.b: Still destroying... [id=x, 10s elapsed]",
+			"terraform_data.a: Still creating... [10s elapsed]",
+			"terraform_data.b: Still destroying... [id=x, 10s elapsed]",
 			"terraform_data.b: Destruction complete after 15s", "terraform_data.a: Still creating... [20s elapsed]",
 			"terraform_data.a: Creation complete after 25s [id=y]",
 		} {
@@ -75,7 +78,8 @@ func TestTheEndTellsWhatWasDone(t *testing.T) {
 	}
 	b := (*state.State)(nil).Builder()
 	b.Fold(
-		state.Edit{Output: &state.SetOutput{Name: "a", Value: &state.Output{Value: cty.StringVal("tops3cret"), Sensitive: true}}},
+		state.Edit{Output: &state.SetOutput{Name: "a", Value: &state.Output{Value: cty.StringVal("tops3cret"),
+			Sensitive: true}}},
 		state.Edit{Output: &state.SetOutput{Name: "b", Value: &state.Output{Value: cty.NumberIntVal(1)}}},
 	)
 	withOutputs := b.State()
@@ -86,9 +90,11 @@ func TestTheEndTellsWhatWasDone(t *testing.T) {
 		state *state.State
 		want  string
 	}{
-		{"apply", Options{}, plan.Normal, withOutputs, "\nApply complete! Resources: 1 added, 1 changed, 1 destroyed.\n\nOutputs:\n\na = <sensitive>\nb = 1\n"},
+		{"apply", Options{}, plan.Normal, withOutputs,
+			"\nApply complete! Resources: 1 added, 1 changed, 1 destroyed.\n\nOutputs:\n\na = <sensitive>\nb = 1\n"},
 		{"destroy", Options{Command: "destroy"}, plan.Destroy, nil, "\nDestroy complete! Resources: 1 destroyed.\n"},
-		{"apply -destroy", Options{Command: "apply"}, plan.Destroy, nil, "\nApply complete! Resources: 1 added, 1 changed, 1 destroyed.\n"},
+		{"apply -destroy", Options{Command: "apply"}, plan.Destroy, nil,
+			"\nApply complete! Resources: 1 added, 1 changed, 1 destroyed.\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -117,7 +123,8 @@ func TestNextStepTellsHowToApply(t *testing.T) {
 		want string
 	}{
 		{"unsaved", Options{Program: "terraform"}, NextStep{Plan: todo}, rule +
-			"\nNote: This plan was not saved with -out, so Terraform may do something else\nif you run \"terraform apply\" and things have changed by then.\n"},
+			"\nNote: This plan was not saved with -out, so Terraform may do something else\nif you run \"terraform " +
+			"apply\" and things have changed by then.\n"},
 		{"saved", Options{Program: "terraform"}, NextStep{Plan: todo, PlanFile: "p1"}, rule +
 			"\nSaved the plan to: p1\n\nTo perform exactly these actions, run:\n    terraform apply \"p1\"\n"},
 		{"nothing to do", Options{}, NextStep{Plan: &plan.Plan{}, PlanFile: "p1"}, ""},

@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// renderer writes differences as text. Depth counts levels of four columns; the sign of a change stands two columns before its line's
-// text.
+// renderer writes differences as text. Depth counts levels of four columns; the sign of a change stands two columns
+// before its line's text.
 type renderer struct {
 	bytes.Buffer
 	style
@@ -133,13 +133,16 @@ func (r *renderer) warnings(n *node, depth int, what string) {
 	var lines [2]string
 	switch {
 	case what == "block" && n.exposure > 0:
-		lines = [2]string{"this block will be marked as sensitive and will not", "display in UI output after applying this change."}
+		lines = [2]string{"this block will be marked as sensitive and will not",
+			"display in UI output after applying this change."}
 	case what == "block":
 		lines = [2]string{"this block will no longer be marked as sensitive", "after applying this change."}
 	case n.exposure > 0:
-		lines = [2]string{"this attribute value will be marked as sensitive and will not", "display in UI output after applying this change" + end}
+		lines = [2]string{"this attribute value will be marked as sensitive and will not",
+			"display in UI output after applying this change" + end}
 	default:
-		lines = [2]string{"this attribute value will no longer be marked as sensitive", "after applying this change" + end}
+		lines = [2]string{"this attribute value will no longer be marked as sensitive", "after applying this change" +
+			end}
 	}
 	r.pad(4*depth - 2)
 	r.WriteString(r.in(yellow, "# Warning:") + " " + lines[0] + "\n")
@@ -170,7 +173,7 @@ func (r *renderer) sequence(n *node, depth int, h how) {
 	r.WriteString("]" + r.nullNote(n, h))
 }
 
-// nearChange tells whether an element stands beside one that changes. Nested attributes are too long to be context.
+// nearChange reports whether an element stands beside one that changes. Nested attributes are too long to be context.
 func (n *node) nearChange(i int) bool {
 	if n.ofNested {
 		return false

@@ -23,7 +23,8 @@ import (
 // tokenPattern finds the tokens of package pairs in texts and values.
 var tokenPattern = regexp.MustCompile(`tok\d+x|\b7\d{6}\b`)
 
-// leaves gives the tokens of a value with the places where they are: elements of sequences and sets have none of their own.
+// leaves returns the tokens of a value with the places where they are: elements of sequences and sets have none of
+// their own.
 func leaves(v cty.Value) map[string]string {
 	found := map[string]string{}
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
@@ -62,7 +63,7 @@ func place(path cty.Path) string {
 	return b.String() + "/"
 }
 
-// onlyIn gives the tokens of one value that the other has not.
+// onlyIn returns the tokens of one value that the other has not.
 func onlyIn(v, other cty.Value) map[string]string {
 	out, others := leaves(v), leaves(other)
 	for token := range out {
@@ -73,8 +74,8 @@ func onlyIn(v, other cty.Value) map[string]string {
 	return out
 }
 
-// inChangedSets gives the tokens of elements of sets that are not in the set on the other side, and of those of sets in dynamic values of
-// which as many come as go: these are compared place by place, as the lists that they are in JSON.
+// inChangedSets returns the tokens of elements of sets that are not in the set on the other side, and of those of sets
+// in dynamic values of which as many come as go: these are compared place by place, as the lists that they are in JSON.
 func inChangedSets(v, other cty.Value) map[string]bool {
 	out := map[string]bool{}
 	add := func(v cty.Value) {
@@ -100,7 +101,7 @@ func inChangedSets(v, other cty.Value) map[string]bool {
 	return out
 }
 
-// secretPlaces gives the places of what is sensitive on either side.
+// secretPlaces returns the places of what is sensitive on either side.
 func secretPlaces(b *provider.Block, values ...plan.Value) (places []string) {
 	for _, v := range values {
 		if v.Value == cty.NilVal || v.Value.IsNull() {
@@ -117,7 +118,7 @@ func under(at string, places []string) bool {
 	return slices.ContainsFunc(places, func(p string) bool { return strings.HasPrefix(at, p) })
 }
 
-// secretTokens gives the tokens in what is sensitive in a value.
+// secretTokens returns the tokens in what is sensitive in a value.
 func secretTokens(b *provider.Block, v plan.Value) map[string]bool {
 	out := map[string]bool{}
 	if v.Value.IsNull() {
@@ -133,7 +134,7 @@ func secretTokens(b *provider.Block, v plan.Value) map[string]bool {
 	return out
 }
 
-// pending gives the places of blocks that are not known yet: what they were is not shown.
+// pending returns the places of blocks that are not known yet: what they were is not shown.
 func pending(b *provider.Block, v cty.Value) (places []string) {
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
 		if !v.IsKnown() && len(path) > 0 {
@@ -199,7 +200,8 @@ func inJSON(v cty.Value, token string) bool {
 }
 
 var renderedActions = []plan.Action{
-	plan.Update, plan.Update, plan.Create, plan.Delete, plan.DeleteThenCreate, plan.CreateThenDelete, plan.Forget, plan.NoOp, plan.Read,
+	plan.Update, plan.Update, plan.Create, plan.Delete, plan.DeleteThenCreate, plan.CreateThenDelete, plan.Forget,
+	plan.NoOp, plan.Read,
 }
 
 // renderPair makes a pair and looks at every text that shows it.

@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// scalar writes the difference of two scalars. Strings that hold JSON are compared as what they hold, strings of several lines line by
-// line.
+// scalar writes the difference of two scalars. Strings that hold JSON are compared as what they hold, strings of
+// several lines line by line.
 func (r *renderer) scalar(n *node, depth int, h how) {
 	if isText(n.before) || isText(n.after) {
 		if r.embedded(n, depth, h) || r.lines(n, depth, h) {
@@ -33,7 +33,7 @@ func isText(v cty.Value) bool {
 	return !isAbsent(v) && v.IsKnown() && !v.IsNull() && v.Type() == cty.String
 }
 
-// sideOf gives the difference that adds or removes one side of a scalar alone.
+// sideOf returns the difference that adds or removes one side of a scalar alone.
 func sideOf(n *node, o op) *node {
 	if o == create {
 		return &node{kind: scalar, op: create, after: n.after}
@@ -41,8 +41,8 @@ func sideOf(n *node, o op) *node {
 	return &node{kind: scalar, op: remove, before: n.before}
 }
 
-// parseEmbedded reads a string that holds a JSON object or array. What it holds is anyone's: neither its depth nor its numbers may keep this
-// program from showing it.
+// parseEmbedded reads a string that holds a JSON object or array. What it holds is anyone's: neither its depth nor its
+// numbers may keep this program from showing it.
 func parseEmbedded(v cty.Value) (cty.Value, bool) {
 	if !isText(v) {
 		return cty.NilVal, false

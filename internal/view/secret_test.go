@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// TestSecretsNeverShow plants a secret at every kind of place, as before, after and both, under every action, and looks for it in every
-// output of a view.
+// TestSecretsNeverShow plants a secret at every kind of place, as before, after and both, under every action, and looks
+// for it in every output of a view.
 func TestSecretsNeverShow(t *testing.T) {
 	secret := cty.StringVal("x " + tfjsontest.Canary)
 	pair := cty.ObjectVal(map[string]cty.Value{"k": secret, "open": cty.StringVal("y")})
@@ -28,26 +28,35 @@ func TestSecretsNeverShow(t *testing.T) {
 			"set":      {Type: cty.Set(cty.String), Optional: true},
 			"map":      {Type: cty.Map(cty.String), Optional: true},
 			"json":     {Type: cty.String, Optional: true},
-			"nested":   {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingList, Attributes: map[string]*provider.Attribute{"k": {Type: cty.String, Sensitive: true}}}},
-			"nestset":  {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingSet, Attributes: map[string]*provider.Attribute{"k": {Type: cty.String, Sensitive: true}}}},
+			"nested": {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingList,
+				Attributes: map[string]*provider.Attribute{"k": {Type: cty.String, Sensitive: true}}}},
+			"nestset": {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingSet,
+				Attributes: map[string]*provider.Attribute{"k": {Type: cty.String, Sensitive: true}}}},
 		},
 		Blocks: map[string]*provider.NestedBlock{
-			"one":  {Nesting: provider.NestingSingle, Block: provider.Block{Attributes: map[string]*provider.Attribute{"k": {Type: cty.String, Sensitive: true}}}},
-			"bag":  {Nesting: provider.NestingSet, Block: provider.Block{Attributes: map[string]*provider.Attribute{"k": {Type: cty.String, Sensitive: true}}}},
-			"many": {Nesting: provider.NestingList, Block: provider.Block{Attributes: map[string]*provider.Attribute{"k": {Type: cty.String}}}},
+			"one": {Nesting: provider.NestingSingle, Block: provider.Block{Attributes: map[string]*provider.Attribute{
+				"k": {Type: cty.String, Sensitive: true}}}},
+			"bag": {Nesting: provider.NestingSet, Block: provider.Block{Attributes: map[string]*provider.Attribute{
+				"k": {Type: cty.String, Sensitive: true}}}},
+			"many": {Nesting: provider.NestingList, Block: provider.Block{Attributes: map[string]*provider.Attribute{
+				"k": {Type: cty.String}}}},
 		},
 	}
 	one := cty.ObjectVal(map[string]cty.Value{"k": secret})
 	v := cty.ObjectVal(map[string]cty.Value{
-		"declared": secret, "any": cty.TupleVal([]cty.Value{pair, cty.StringVal("y")}), "list": cty.ListVal([]cty.Value{cty.StringVal("y"), secret}),
-		"set": cty.SetVal([]cty.Value{secret, cty.StringVal("y")}), "map": cty.MapVal(map[string]cty.Value{"k": secret, "open": cty.StringVal("y")}),
+		"declared": secret, "any": cty.TupleVal([]cty.Value{pair, cty.StringVal("y")}),
+		"list": cty.ListVal([]cty.Value{cty.StringVal("y"), secret}),
+		"set":  cty.SetVal([]cty.Value{secret, cty.StringVal("y")}), "map": cty.MapVal(map[string]cty.Value{
+			"k": secret, "open": cty.StringVal("y")}),
 		"json":   cty.StringVal(`{"k":"` + tfjsontest.Canary + `"}`),
 		"nested": cty.ListVal([]cty.Value{one}), "nestset": cty.SetVal([]cty.Value{one}),
 		"one": one, "bag": cty.SetVal([]cty.Value{one}), "many": cty.ListVal([]cty.Value{one}),
 	})
 	paths := []cty.Path{
-		cty.GetAttrPath("any").IndexInt(0).GetAttr("k"), cty.GetAttrPath("list").IndexInt(1), cty.GetAttrPath("set").Index(secret),
-		cty.GetAttrPath("map").IndexString("k"), cty.GetAttrPath("json"), cty.GetAttrPath("many").IndexInt(0).GetAttr("k"),
+		cty.GetAttrPath("any").IndexInt(0).GetAttr("k"), cty.GetAttrPath("list").IndexInt(1),
+		cty.GetAttrPath("set").Index(secret),
+		cty.GetAttrPath("map").IndexString("k"), cty.GetAttrPath("json"), cty.GetAttrPath("many").IndexInt(0).GetAttr(
+			"k"),
 	}
 	ty := block.ImpliedType()
 	p := addr.DefaultProvider("t")
@@ -61,11 +70,14 @@ func TestSecretsNeverShow(t *testing.T) {
 		action        plan.Action
 		before, after plan.Value
 	}{
-		{plan.Create, none, whole}, {plan.Delete, whole, none}, {plan.Update, whole, other}, {plan.Update, other, whole},
-		{plan.DeleteThenCreate, whole, other}, {plan.Forget, whole, none}, {plan.NoOp, whole, whole}, {plan.Read, none, whole},
+		{plan.Create, none, whole}, {plan.Delete, whole, none}, {plan.Update, whole, other},
+		{plan.Update, other, whole},
+		{plan.DeleteThenCreate, whole, other}, {plan.Forget, whole, none}, {plan.NoOp, whole, whole},
+		{plan.Read, none, whole},
 	} {
 		change := &plan.Change{
-			Object: object, PrevAddr: objectAt(t, "t_x.old").Instance, Provider: addr.AbsProviderConfig{Provider: p}, Action: c.action,
+			Object: object, PrevAddr: objectAt(t, "t_x.old").Instance, Provider: addr.AbsProviderConfig{Provider: p},
+			Action: c.action,
 			Before: c.before, After: c.after, Type: ty,
 		}
 		pl := &plan.Plan{

@@ -59,7 +59,8 @@ type stateWriter struct {
 }
 
 // module writes the resources of a module instance, and below them those of the modules that it calls.
-func (w *stateWriter) module(m addr.ModuleInstance, of map[addr.ModuleInstance][]*state.Resource, children map[addr.ModuleInstance][]addr.ModuleInstance) error {
+func (w *stateWriter) module(m addr.ModuleInstance, of map[addr.ModuleInstance][]*state.Resource,
+	children map[addr.ModuleInstance][]addr.ModuleInstance) error {
 	for i, r := range of[m] {
 		if i > 0 {
 			w.WriteByte('\n')

@@ -31,7 +31,8 @@ func TestStateTextIsAsRecorded(t *testing.T) {
 			if d := diffLines(c.Files["state.txt"], out.String()); d != "" {
 				t.Errorf("text differs (-want +got):\n%s", d)
 			}
-			if strings.Contains(out.String(), tfjsontest.Canary) && !strings.Contains(c.Files["state.txt"], tfjsontest.Canary) {
+			if strings.Contains(out.String(), tfjsontest.Canary) && !strings.Contains(c.Files["state.txt"],
+				tfjsontest.Canary) {
 				t.Errorf("a secret was written:\n%s", out.String())
 			}
 		})
@@ -69,7 +70,8 @@ func TestValuesAreExpressionsThatGiveThemAgain(t *testing.T) {
 		{cty.StringVal("EOT\nEOT_\n"), "<<EOT__\nEOT\nEOT_\n\nEOT__"},
 		{cty.ListValEmpty(cty.String), "tolist([])"},
 		{cty.StringVal("EOTX\n_EOT_"), "<<EOT\nEOTX\n_EOT_\nEOT"},
-		{cty.TupleVal([]cty.Value{cty.NumberIntVal(1), cty.StringVal("x\ny")}), "[\n  1,\n  <<-EOT\n  x\n  y\n  EOT,\n]"},
+		{cty.TupleVal([]cty.Value{cty.NumberIntVal(1), cty.StringVal("x\ny")}),
+			"[\n  1,\n  <<-EOT\n  x\n  y\n  EOT,\n]"},
 		{cty.MapVal(map[string]cty.Value{"a b": cty.True}), "tomap({\n  \"a b\" = true\n})"},
 		{cty.ObjectVal(map[string]cty.Value{"a": cty.EmptyObjectVal}), "{\n  \"a\" = {}\n}"},
 		{cty.NumberFloatVal(1.5e-7), "0.00000015"},

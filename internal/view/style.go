@@ -14,7 +14,7 @@ const (
 	gray      = "\x1b[90m"
 )
 
-// in gives a text in a style.
+// in returns a text in a style.
 func (s style) in(code, text string) string {
 	if !s.on || text == "" || code == "" {
 		return text
@@ -22,7 +22,7 @@ func (s style) in(code, text string) string {
 	return code + text + reset
 }
 
-// symbol gives the sign of an op.
+// symbol returns the sign of an op.
 func (s style) symbol(o op) string {
 	switch o {
 	case create:

@@ -21,8 +21,8 @@ type text struct {
 	o Options
 	style
 	watch *watch
-	// live is the display of what is in flight, nil where there is no terminal for it. It has a mutex of its own, which is taken
-	// inside of mu and never around it.
+	// live is the display of what is in flight, nil where there is no terminal for it. It has a mutex of its own, which
+	// is taken inside of mu and never around it.
 	live *live.Display
 
 	mu        sync.Mutex // holds Out and Err together, so that texts do not mix
@@ -57,8 +57,8 @@ func (t *text) write(w io.Writer, s string) {
 	t.exclusively(func() { _, _ = io.WriteString(w, s) })
 }
 
-// exclusively runs what writes to Out or Err, with the live display out of its way. Errors of writing are the business of whoever gave
-// us the writer.
+// exclusively runs what writes to Out or Err, with the live display out of its way. Errors of writing are the business
+// of whoever gave us the writer.
 func (t *text) exclusively(write func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +154,7 @@ func provisionText(e event.ProvisionStart) string {
 	return "Provisioning with '" + cleanLine(e.Type) + "'..."
 }
 
-// programName tells what a program works on, to stand before a line of it.
+// programName returns what a program works on, to stand before a line of it.
 func programName(e event.ProgramOutput) string {
 	name := e.Label
 	if e.Object.Instance.Resource.Type != "" {
@@ -176,10 +176,13 @@ func progressText(e event.Progress) string {
 
 func stoppingText(e event.Stopping, o Options) string {
 	if e.Now {
-		return "\nTwo interrupts received. Exiting immediately. Operations in flight stay in the journal and are named by the next command.\n"
+		return "\nTwo interrupts received. Exiting immediately. Operations in flight stay in the journal and are " +
+			"named by the next command.\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nInterrupt received.\nPlease wait for %s to exit or data loss may occur.\nGracefully shutting down...\n", o.title())
+	fmt.Fprintf(&b,
+		"\nInterrupt received.\nPlease wait for %s to exit or data loss may occur.\nGracefully shutting down...\n",
+		o.title())
 	for i, object := range e.InFlight {
 		if i == 10 {
 			fmt.Fprintf(&b, "  and %d more\n", len(e.InFlight)-i)
@@ -217,7 +220,8 @@ func (t *text) Diagnostics(list diag.List) {
 // Plan shows what would change.
 func (t *text) Plan(p *plan.Plan, schemas tfjson.Schemas) {
 	t.exclusively(func() {
-		w := planWriter{renderer: renderer{style: t.style, brief: t.o.Size != nil}, out: t.o.Out, o: t.o, schemas: schemas}
+		w := planWriter{renderer: renderer{style: t.style, brief: t.o.Size != nil}, out: t.o.Out, o: t.o,
+			schemas: schemas}
 		w.plan(p)
 	})
 }
@@ -234,10 +238,13 @@ func (t *text) NextStep(n NextStep) {
 	b.WriteString("\n" + t.in(gray, strings.Repeat("─", t.o.width()-1)) + "\n")
 	say := func(s string) { b.WriteString("\n" + wrap(s, t.o.width()-1) + "\n") }
 	if n.GeneratedConfig != "" {
-		say(fmt.Sprintf("%s wrote generated configuration to %s. Read it, and edit what needs it, before you commit it.", t.o.title(), cleanLine(n.GeneratedConfig)))
+		say(fmt.Sprintf(
+			"%s wrote generated configuration to %s. Read it, and edit what needs it, before you commit it.",
+			t.o.title(), cleanLine(n.GeneratedConfig)))
 	}
 	if n.PlanFile == "" {
-		say(fmt.Sprintf("Note: This plan was not saved with -out, so %s may do something else if you run \"%s apply\" and things have changed by then.", t.o.title(), t.o.program()))
+		say(fmt.Sprintf("Note: This plan was not saved with -out, so %s may do something else if you run \"%s "+
+			"apply\" and things have changed by then.", t.o.title(), t.o.program()))
 	} else {
 		b.WriteString("\nSaved the plan to: " + cleanLine(n.PlanFile) + "\n")
 		say(fmt.Sprintf("To perform exactly these actions, run:\n    %s apply %s", t.o.program(), quoted(n.PlanFile)))
@@ -253,17 +260,20 @@ func (t *text) Applied(p *plan.Plan, s *state.State) {
 	var b bytes.Buffer
 	b.WriteString("\n" + t.in(bold, t.in(green, completed(t.o, p, done))) + "\n")
 	if t.o.StatePath != "" && t.o.Command == "apply" {
-		b.WriteString("\n" + wrap(fmt.Sprintf("The state has been saved to the path below. It is needed to change and destroy what was made, so keep it safe. To see all of it use the command \"%s show\".", t.o.program()), t.o.width()-1) + "\n\n")
+		b.WriteString("\n" + wrap(fmt.Sprintf("The state has been saved to the path below. It is needed to change "+
+			"and destroy what was made, so keep it safe. To see all of it use the command \"%s show\".", t.o.program()),
+			t.o.width()-1) + "\n\n")
 		b.WriteString("State path: " + cleanLine(t.o.StatePath) + "\n")
 	}
-	if destroyed := p != nil && p.Mode == plan.Destroy && t.o.Command != "apply"; !destroyed && len(s.OutputNames()) > 0 {
+	if destroyed := p != nil && p.Mode == plan.Destroy && t.o.Command != "apply"; !destroyed &&
+		len(s.OutputNames()) > 0 {
 		b.WriteString("\n" + t.in(bold, t.in(green, "Outputs:")) + "\n\n")
 		_ = Outputs(&b, s) // a buffer takes everything
 	}
 	t.write(t.o.Out, b.String())
 }
 
-// completed gives the sentence at the end of an apply or destroy.
+// completed returns the sentence at the end of an apply or destroy.
 func completed(o Options, p *plan.Plan, done counts) string {
 	if p != nil && p.Mode == plan.Destroy && o.Command != "apply" {
 		return fmt.Sprintf("Destroy complete! Resources: %d destroyed.", done.destroy)
@@ -272,7 +282,8 @@ func completed(o Options, p *plan.Plan, done counts) string {
 	if n := imports(p); n > 0 {
 		imported = fmt.Sprintf("%d imported, ", n)
 	}
-	return fmt.Sprintf("Apply complete! Resources: %s%d added, %d changed, %d destroyed.", imported, done.add, done.change, done.destroy)
+	return fmt.Sprintf("Apply complete! Resources: %s%d added, %d changed, %d destroyed.", imported, done.add,
+		done.change, done.destroy)
 }
 
 func imports(p *plan.Plan) int {

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Outputs writes the root output values as text, sensitive ones withheld: what `output` prints. It writes nothing for a state
-// without outputs.
+// Outputs writes the root output values as text, sensitive ones withheld: what `output` prints. It writes nothing for a
+// state without outputs.
 func Outputs(w io.Writer, s *state.State) error {
 	var b bytes.Buffer
 	for _, name := range s.OutputNames() {
@@ -37,14 +37,16 @@ func OutputValue(w io.Writer, o *state.Output) error {
 	return err
 }
 
-// RawOutput writes one value as it is, without a line end: what `output -raw NAME` prints. It fails for what has no single text form:
-// null, unknown, and anything but strings, numbers and bools. The text is not filtered: it is for programs.
+// RawOutput writes one value as it is, without a line end: what `output -raw NAME` prints. It fails for what has no
+// single text form: null, unknown, and anything but strings, numbers and bools. The text is not filtered: it is for
+// programs.
 func RawOutput(w io.Writer, name string, o *state.Output) error {
 	v := o.Value
 	var text string
 	switch ty := v.Type(); {
 	case v.IsNull():
-		return fmt.Errorf("the value of output %q is null, which has no raw form: -raw prints strings, numbers and bools only", name)
+		return fmt.Errorf(
+			"the value of output %q is null, which has no raw form: -raw prints strings, numbers and bools only", name)
 	case !v.IsKnown():
 		return fmt.Errorf("the value of output %q is not known until the next apply", name)
 	case ty == cty.String:
@@ -52,13 +54,15 @@ func RawOutput(w io.Writer, name string, o *state.Output) error {
 	case ty == cty.Number, ty == cty.Bool:
 		text = literal(v)
 	default:
-		return fmt.Errorf("output %q is %s, which has no raw form: -raw prints strings, numbers and bools only; use -json for this one", name, ty.FriendlyName())
+		return fmt.Errorf("output %q is %s, which has no raw form: -raw prints strings, numbers and bools only; use "+
+			"-json for this one", name, ty.FriendlyName())
 	}
 	_, err := io.WriteString(w, text)
 	return err
 }
 
-// FormatValue gives a value in the syntax of the language, as `output NAME` and the console print it. Marked values are withheld.
+// FormatValue returns a value in the syntax of the language, as `output NAME` and the console print it. Marked values
+// are withheld.
 func FormatValue(v cty.Value) string {
 	var b bytes.Buffer
 	writeExpression(&b, v, 0)
@@ -97,7 +101,7 @@ func writeExpression(b *bytes.Buffer, v cty.Value, indent int) {
 	}
 }
 
-// nullExpression gives a null so that its type shows.
+// nullExpression returns a null so that its type shows.
 func nullExpression(ty cty.Type) string {
 	switch {
 	case ty == cty.DynamicPseudoType:

@@ -1,5 +1,5 @@
-// Package view turns what happened into what people and programs read: every output of a command has a text form and, with -json, a
-// JSON form, and both are written here.
+// Package view turns what happened into what people and programs read: every output of a command has a text form and,
+// with -json, a JSON form, and both are written here.
 //
 //	v := view.New(view.Options{Out: os.Stdout, Err: os.Stderr, Program: "terraform"})
 //	defer v.Close()
@@ -9,11 +9,11 @@
 //	v.Diagnostics(diags)
 //	v.NextStep(view.NextStep{PlanFile: "tfplan"})
 //
-// A View serves one run of one command. The commands that print one document (show, output, state show) call State, Object, Outputs and
-// their like instead; the JSON documents of those are in internal/tfjson.
+// A View serves one run of one command. The commands that print one document (show, output, state show) call State,
+// Object, Outputs and their like instead; the JSON documents of those are in internal/tfjson.
 //
-// All text that comes from outside (addresses, values, messages of providers and programs) passes one filter for control characters
-// before it is written, and values that are marked sensitive are never written.
+// All text that comes from outside (addresses, values, messages of providers and programs) passes one filter for
+// control characters before it is written, and values that are marked sensitive are never written.
 //
 // Send starts at most one goroutine, which writes the "still creating" lines; Close ends it and waits for it.
 package view
@@ -40,11 +40,11 @@ type Options struct {
 	Color bool
 	// Width is the number of columns to wrap text at; 0 means 78.
 	Width int
-	// Size gives the columns and rows of the terminal that Out is, and permits the live display, which moves the cursor. Nil means a
-	// line for each beginning and end, as logs want it.
+	// Size returns the columns and rows of the terminal that Out is, and permits the live display, which moves the
+	// cursor. Nil means a line for each beginning and end, as logs want it.
 	Size func() (columns, rows int)
-	// Command is the command that runs, such as "apply": it decides whether an end is called an apply or a destroy. Empty means what
-	// the mode of the plan says.
+	// Command is the command that runs, such as "apply": it decides whether an end is called an apply or a destroy.
+	// Empty means what the mode of the plan says.
 	Command string
 	// Program is the name that the texts call the command by, such as "terraform"; empty means "tombolo".
 	Program string
@@ -54,8 +54,8 @@ type Options struct {
 	Automation bool
 	// CompactWarnings shows warnings without their details when there are no errors.
 	CompactWarnings bool
-	// Sources gives the text of the source files, by the names that ranges carry, when a diagnostic is to be shown: usually
-	// Config.Files once there is a configuration. It may be nil, and may give nil.
+	// Sources returns the text of the source files, by the names that ranges carry, when a diagnostic is to be shown:
+	// usually Config.Files once there is a configuration. It may be nil, and may give nil.
 	Sources func() map[string][]byte
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -103,20 +103,22 @@ type View interface {
 	Start()
 	// Diagnostics shows problems, sorted: in text errors on Err and warnings on Out.
 	Diagnostics(list diag.List)
-	// Plan shows what would change. In JSON these are the lines resource_drift, planned_change, change_summary and outputs.
+	// Plan shows what would change. In JSON these are the lines resource_drift, planned_change, change_summary and
+	// outputs.
 	Plan(p *plan.Plan, schemas tfjson.Schemas)
-	// Saved names the changes of a saved plan that is about to be performed: in JSON the lines planned_change. The text form says nothing.
+	// Saved names the changes of a saved plan that is about to be performed: in JSON the lines planned_change. The text
+	// form says nothing.
 	Saved(p *plan.Plan)
-	// NextStep follows Plan in the plan command: where the plan was saved and how to apply it. Nothing in JSON, or for a plan
-	// without changes.
+	// NextStep follows Plan in the plan command: where the plan was saved and how to apply it. Nothing in JSON, or for
+	// a plan without changes.
 	NextStep(n NextStep)
-	// Applied ends an apply, destroy or refresh without errors: the counts of what was done, as the events told, and the root
-	// output values of the new state. p is the plan that was applied.
+	// Applied ends an apply, destroy or refresh without errors: the counts of what was done, as the events told, and
+	// the root output values of the new state. p is the plan that was applied.
 	Applied(p *plan.Plan, s *state.State)
 	// Message shows a sentence or paragraph of the command itself; in JSON a log line.
 	Message(text string)
-	// InitOutput shows a text of the command init as it is; in JSON it is a line of a type of its own, with the code that programs know the
-	// text by.
+	// InitOutput shows a text of the command init as it is; in JSON it is a line of a type of its own, with the code
+	// that programs know the text by.
 	InitOutput(code, text string)
 	// Close ends the goroutine behind the progress lines. Nothing may be called after it.
 	Close()
@@ -132,7 +134,7 @@ type NextStep struct {
 	GeneratedConfig string
 }
 
-// New gives the view that the options ask for.
+// New returns the view that the options ask for.
 func New(o Options) View {
 	if o.JSON {
 		return newLines(o)

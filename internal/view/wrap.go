@@ -12,8 +12,8 @@ const defaultWidth = 78
 // Wrap breaks the lines of a text as those of diagnostics are, for a terminal of a width or, if that is 0, none.
 func Wrap(text string, width int) string { return wrap(text, cmp.Or(width, defaultWidth)) }
 
-// wrap breaks the lines of a text at spaces so that they fit the width. Lines that begin with a space are taken for examples and stay as
-// they are, and so do words that are too long.
+// wrap breaks the lines of a text at spaces so that they fit the width. Lines that begin with a space are taken for
+// examples and stay as they are, and so do words that are too long.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	b.Grow(len(text) + len(text)/40)

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// echoing gives back what it gets.
+// echoing returns what it gets.
 type echoing struct {
 	provider.Base
 	schema *provider.Schema
@@ -49,7 +49,8 @@ func (c bytesConn) Invoke(_ context.Context, _ string, _, resp any, _ ...grpc.Ca
 	return nil
 }
 
-// FuzzCalls hands bytes to one end as the message of the other: as each request to a server, and as each answer to a client.
+// FuzzCalls hands bytes to one end as the message of the other: as each request to a server, and as each answer to a
+// client.
 func FuzzCalls(f *testing.F) {
 	for seed := range uint64(4) {
 		r := newRandom(seed)
@@ -75,9 +76,14 @@ func FuzzCalls(f *testing.F) {
 		if five {
 			protocol = 5
 		}
-		server := must(NewServer(func(context.Context) (provider.Provider, error) { return echoing{schema: schema}, nil }, protocol))
+		server := must(NewServer(func(context.Context) (provider.Provider, error) {
+			return echoing{schema: schema},
+				nil
+		}, protocol))
 		m := serverMethods[int(which)%len(serverMethods)]
-		answer, err := m.Handler(server, context.Background(), func(in any) error { return proto.Unmarshal(data, in.(proto.Message)) }, nil)
+		answer, err := m.Handler(server, context.Background(), func(in any) error {
+			return proto.Unmarshal(data, in.(proto.Message))
+		}, nil)
 		if err == nil {
 			if _, err := proto.Marshal(answer.(proto.Message)); err != nil {
 				t.Fatalf("%s: the answer cannot be sent: %v", m.MethodName, err)

@@ -23,7 +23,8 @@ type Options struct {
 	Name string
 	// Schema is what another process of the same plugin told of itself. It saves asking, where the plugin permits that.
 	Schema *provider.Schema
-	// Explain tells what became of the plugin, in full sentences, when a call got no answer; nil or "" when there is nothing to tell.
+	// Explain returns what became of the plugin, in full sentences, when a call got no answer; nil or "" when there is
+	// nothing to tell.
 	Explain func() string
 	// Close ends the plugin and frees the connection.
 	Close func() error
@@ -84,16 +85,21 @@ func (c *client) failed(method string, err error) diag.List {
 	switch s.Code() {
 	case codes.Unavailable:
 		return diag.List{}.Errorf(nil, "Plugin did not respond",
-			"Provider %s did not answer the call %s: %s. Its log may tell why.%s", c.opts.Name, method, message(s), more)
+			"Provider %s did not answer the call %s: %s. Its log may tell why.%s", c.opts.Name, method, message(s),
+			more)
 	case codes.Canceled:
-		return diag.List{}.Errorf(nil, "Request cancelled", "The call %s of provider %s was cancelled before it was answered: %s.", method, c.opts.Name, message(s))
+		return diag.List{}.Errorf(nil, "Request cancelled",
+			"The call %s of provider %s was cancelled before it was answered: %s.", method, c.opts.Name, message(s))
 	case codes.Unimplemented:
-		return diag.List{}.Errorf(nil, "Unsupported plugin method", "Provider %s does not support the call %s: a newer version of it may.", c.opts.Name, method)
+		return diag.List{}.Errorf(nil, "Unsupported plugin method",
+			"Provider %s does not support the call %s: a newer version of it may.", c.opts.Name, method)
 	}
-	return diag.List{}.Errorf(nil, "Plugin error", "Provider %s answered the call %s with an unexpected error, %s: %s.%s", c.opts.Name, method, s.Code(), message(s), more)
+	return diag.List{}.Errorf(nil, "Plugin error",
+		"Provider %s answered the call %s with an unexpected error, %s: %s.%s", c.opts.Name, method, s.Code(),
+		message(s), more)
 }
 
-// explain tells what became of the plugin, as a paragraph of its own.
+// explain returns what became of the plugin, as a paragraph of its own.
 func (c *client) explain() string {
 	if c.opts.Explain == nil {
 		return ""
@@ -119,7 +125,8 @@ func message(s *status.Status) string {
 func (c *client) bad(method, field string, err error) *diag.Diagnostic {
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: "Provider produced an invalid answer",
-		Detail: fmt.Sprintf("Provider %s answered the call %s with something that makes no sense: %s: %s. This is a bug in the provider.",
+		Detail: fmt.Sprintf("Provider %s answered the call %s with something that makes no sense: %s: %s. This is a "+
+			"bug in the provider.",
 			c.opts.Name, c.version.method(method), field, err),
 	}
 }
@@ -144,7 +151,8 @@ func (c *client) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 		return nil, diags
 	}
 	var identities plugin6.IdentitySchemasResponse
-	if _, err := c.invoke(ctx, methodIdentities, &plugin6.Nothing{}, &identities); status.Code(err) != codes.Unimplemented {
+	if _, err := c.invoke(ctx, methodIdentities, &plugin6.Nothing{}, &identities); status.Code(
+		err) != codes.Unimplemented {
 		diags = diags.Extend(c.failed(methodIdentities, err)).Extend(decodeDiagnostics(identities.GetDiagnostics()))
 	}
 	schema, errs := decodeSchema(answer, identities.GetIdentities())
@@ -156,8 +164,8 @@ func (c *client) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 	return schema, diags
 }
 
-// adopt uses a schema that is known. Plugins that do not say that they need not be asked are asked all the same, since they may
-// prepare themselves while answering; the answer is not read.
+// adopt uses a schema that is known. Plugins that do not say that they need not be asked are asked all the same, since
+// they may prepare themselves while answering; the answer is not read.
 func (c *client) adopt(ctx context.Context, known *provider.Schema) (*provider.Schema, diag.List) {
 	if !known.GetProviderSchemaOptional {
 		if diags := c.call(ctx, methodSchema, &plugin6.Nothing{}, &plugin6.Nothing{}); diags != nil {
@@ -169,7 +177,8 @@ func (c *client) adopt(ctx context.Context, known *provider.Schema) (*provider.S
 }
 
 // typeOf finds a type of a family in the schema.
-func (c *client) typeOf(ctx context.Context, kind provider.ResourceKind, name string) (*provider.ResourceType, diag.List) {
+func (c *client) typeOf(ctx context.Context, kind provider.ResourceKind, name string) (*provider.ResourceType,
+	diag.List) {
 	schema, diags := c.Schema(ctx)
 	if schema == nil {
 		return nil, diags
@@ -181,7 +190,8 @@ func (c *client) typeOf(ctx context.Context, kind provider.ResourceKind, name st
 }
 
 var kindNames = map[provider.ResourceKind]string{
-	provider.ManagedResource: "resource type", provider.DataSource: "data source", provider.EphemeralResource: "ephemeral resource type",
+	provider.ManagedResource: "resource type", provider.DataSource: "data source",
+	provider.EphemeralResource: "ephemeral resource type",
 }
 
 // Stop implements provider.Provider.
@@ -216,7 +226,8 @@ type writer struct {
 func (w *writer) value(field string, v cty.Value, ty cty.Type) *plugin6.DynamicValue {
 	m, err := encodeValue(v, ty)
 	if err != nil {
-		w.diags = w.diags.Errorf(nil, "Value cannot be sent", "The call %s of provider %s cannot be made: %s: %s.", w.c.version.method(w.method), w.c.opts.Name, field, err)
+		w.diags = w.diags.Errorf(nil, "Value cannot be sent", "The call %s of provider %s cannot be made: %s: %s.",
+			w.c.version.method(w.method), w.c.opts.Name, field, err)
 	}
 	return m
 }
@@ -248,7 +259,7 @@ func (c *client) reader(method string, diags []*plugin6.Diagnostic) *reader {
 	return &reader{c: c, method: method, diags: decodeDiagnostics(diags)}
 }
 
-// value gives the fallback for what cannot be read.
+// value returns the fallback for what cannot be read.
 func (r *reader) value(field string, m *plugin6.DynamicValue, ty cty.Type, fallback cty.Value) cty.Value {
 	v, err := decodeValue(m, ty)
 	if err != nil {
@@ -279,7 +290,8 @@ func (r *reader) paths(in []*plugin6.Path) []cty.Path {
 }
 
 func encodeClient(c provider.ClientCapabilities) *plugin6.ClientCapabilities {
-	return &plugin6.ClientCapabilities{DeferralAllowed: c.DeferralAllowed, WriteOnlyAttributesAllowed: c.WriteOnlyAttributesAllowed}
+	return &plugin6.ClientCapabilities{DeferralAllowed: c.DeferralAllowed,
+		WriteOnlyAttributesAllowed: c.WriteOnlyAttributesAllowed}
 }
 
 func decodeDeferred(m *plugin6.Deferred) provider.DeferredReason {

@@ -16,7 +16,8 @@ import (
 
 // The calls of the contract. Each looks up its types, writes the request, makes the call, reads the answer.
 
-func (c *client) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
+func (c *client) ValidateConfig(ctx context.Context,
+	req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
 	resp := provider.ValidateConfigResponse{Prepared: req.Config}
 	schema, diags := c.Schema(ctx)
 	if schema == nil {
@@ -42,7 +43,8 @@ func (c *client) ValidateConfig(ctx context.Context, req provider.ValidateConfig
 }
 
 var validateMethods = map[provider.ResourceKind]string{
-	provider.ManagedResource: methodValidateResource, provider.DataSource: methodValidateData, provider.EphemeralResource: methodValidateEphemeral,
+	provider.ManagedResource: methodValidateResource, provider.DataSource: methodValidateData,
+	provider.EphemeralResource: methodValidateEphemeral,
 }
 
 func (c *client) ValidateResource(ctx context.Context, req provider.ValidateResourceRequest) diag.List {
@@ -104,12 +106,14 @@ func (c *client) UpgradeState(ctx context.Context, req provider.UpgradeStateRequ
 	return resp
 }
 
-func (c *client) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+func (c *client) UpgradeIdentity(ctx context.Context,
+	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	rt, diags := c.typeOf(ctx, provider.ManagedResource, req.Type)
 	if rt == nil {
 		return provider.UpgradeIdentityResponse{Diagnostics: diags}
 	}
-	in := &plugin6.UpgradeIdentityRequest{Type: req.Type, Version: req.Version, Stored: &plugin6.StoredValue{Json: req.JSON}}
+	in := &plugin6.UpgradeIdentityRequest{Type: req.Type, Version: req.Version, Stored: &plugin6.StoredValue{
+		Json: req.JSON}}
 	var m plugin6.UpgradeIdentityResponse
 	if diags := c.call(ctx, methodUpgradeIdentity, in, &m); diags != nil {
 		return provider.UpgradeIdentityResponse{Diagnostics: diags}
@@ -124,7 +128,8 @@ func (c *client) MoveState(ctx context.Context, req provider.MoveStateRequest) p
 		return provider.MoveStateResponse{Diagnostics: diags}
 	}
 	in := &plugin6.MoveRequest{
-		SourceProvider: req.SourceProvider, SourceType: req.SourceType, SourceVersion: req.SourceVersion, Source: encodeStored(req.Source),
+		SourceProvider: req.SourceProvider, SourceType: req.SourceType, SourceVersion: req.SourceVersion,
+		Source:        encodeStored(req.Source),
 		SourcePrivate: req.SourcePrivate, TargetType: req.TargetType, SourceIdentityVersion: req.SourceIdentityVersion,
 	}
 	if req.SourceIdentity != nil {
@@ -136,7 +141,8 @@ func (c *client) MoveState(ctx context.Context, req provider.MoveStateRequest) p
 	}
 	r := c.reader(methodMove, m.GetDiagnostics())
 	resp := provider.MoveStateResponse{
-		State: r.value("target state", m.GetState(), rt.Block.ImpliedType(), cty.NilVal), Private: m.GetPrivate(), Identity: r.identity(m.GetIdentity(), rt),
+		State: r.value("target state", m.GetState(), rt.Block.ImpliedType(), cty.NilVal), Private: m.GetPrivate(),
+		Identity: r.identity(m.GetIdentity(), rt),
 	}
 	resp.Diagnostics = r.diags
 	return resp
@@ -148,7 +154,8 @@ func (c *client) Import(ctx context.Context, req provider.ImportRequest) provide
 		return provider.ImportResponse{Diagnostics: diags}
 	}
 	w := &writer{c: c, method: methodImport}
-	in := &plugin6.ImportRequest{Type: req.Type, Id: text(req.ID), ClientCapabilities: encodeClient(req.Client), Identity: w.identity(req.Identity, rt)}
+	in := &plugin6.ImportRequest{Type: req.Type, Id: text(req.ID), ClientCapabilities: encodeClient(req.Client),
+		Identity: w.identity(req.Identity, rt)}
 	if w.diags != nil {
 		return provider.ImportResponse{Diagnostics: w.diags}
 	}
@@ -165,7 +172,8 @@ func (c *client) Import(ctx context.Context, req provider.ImportRequest) provide
 			continue
 		}
 		before := len(r.diags)
-		found := provider.ImportedObject{Type: o.GetType(), Private: o.GetPrivate(), Identity: r.identity(o.GetIdentity(), rt)}
+		found := provider.ImportedObject{Type: o.GetType(), Private: o.GetPrivate(),
+			Identity: r.identity(o.GetIdentity(), rt)}
 		found.State = r.value("imported state", o.GetState(), rt.Block.ImpliedType(), cty.NilVal)
 		if len(r.diags) == before {
 			resp.Imported = append(resp.Imported, found)
@@ -183,7 +191,8 @@ func (c *client) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 	}
 	w := &writer{c: c, method: methodRead}
 	in := &plugin6.ReadRequest{
-		Type: req.Type, State: w.value("prior state", req.Prior, rt.Block.ImpliedType()), Private: req.Private, ProviderMeta: w.meta(req.Meta),
+		Type: req.Type, State: w.value("prior state", req.Prior, rt.Block.ImpliedType()), Private: req.Private,
+		ProviderMeta:       w.meta(req.Meta),
 		ClientCapabilities: encodeClient(req.Client), Identity: w.identity(req.Identity, rt),
 	}
 	if resp.Diagnostics = w.diags; w.diags != nil {
@@ -200,7 +209,8 @@ func (c *client) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 	} else if !empty(m.GetState()) {
 		resp.State = r.value("new state", m.GetState(), rt.Block.ImpliedType(), req.Prior)
 	}
-	resp.Private, resp.Identity, resp.Deferred = m.GetPrivate(), r.identity(m.GetIdentity(), rt), decodeDeferred(m.GetDeferred())
+	resp.Private, resp.Identity, resp.Deferred = m.GetPrivate(), r.identity(m.GetIdentity(), rt),
+		decodeDeferred(m.GetDeferred())
 	resp.Diagnostics = r.diags
 	return resp
 }
@@ -214,7 +224,8 @@ func (c *client) Plan(ctx context.Context, req provider.PlanRequest) provider.Pl
 	ty := rt.Block.ImpliedType()
 	w := &writer{c: c, method: methodPlan}
 	in := &plugin6.PlanRequest{
-		Type: req.Type, Prior: w.value("prior state", req.Prior, ty), Proposed: w.value("proposed state", req.Proposed, ty),
+		Type: req.Type, Prior: w.value("prior state", req.Prior, ty), Proposed: w.value("proposed state", req.Proposed,
+			ty),
 		Config: w.value("config", req.Config, ty), Private: req.PriorPrivate, ProviderMeta: w.meta(req.Meta),
 		ClientCapabilities: encodeClient(req.Client), Identity: w.identity(req.PriorIdentity, rt),
 	}
@@ -228,13 +239,14 @@ func (c *client) Plan(ctx context.Context, req provider.PlanRequest) provider.Pl
 	r := c.reader(w.method, m.GetDiagnostics())
 	resp.Planned = r.value("planned state", m.GetPlanned(), ty, req.Proposed)
 	resp.RequiresReplace = r.paths(m.GetRequiresReplace())
-	resp.Private, resp.Identity, resp.Deferred = m.GetPrivate(), r.identity(m.GetIdentity(), rt), decodeDeferred(m.GetDeferred())
+	resp.Private, resp.Identity, resp.Deferred = m.GetPrivate(), r.identity(m.GetIdentity(), rt),
+		decodeDeferred(m.GetDeferred())
 	resp.LegacyTypeSystem = m.GetLegacyTypeSystem()
 	resp.Diagnostics = r.diags
 	return resp
 }
 
-// Apply gives cty.NilVal as the state, for "not known", when the plugin got the call and there is no readable answer.
+// Apply returns cty.NilVal as the state, for "not known", when the plugin got the call and there is no readable answer.
 func (c *client) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate}
 	rt, diags := c.typeOf(ctx, provider.ManagedResource, req.Type)
@@ -244,8 +256,10 @@ func (c *client) Apply(ctx context.Context, req provider.ApplyRequest) provider.
 	ty := rt.Block.ImpliedType()
 	w := &writer{c: c, method: methodApply}
 	in := &plugin6.ApplyRequest{
-		Type: req.Type, Prior: w.value("prior state", req.Prior, ty), Planned: w.value("planned state", req.Planned, ty),
-		Config: w.value("config", req.Config, ty), Private: req.PlannedPrivate, ProviderMeta: w.meta(req.Meta), Identity: w.identity(req.PlannedIdentity, rt),
+		Type: req.Type, Prior: w.value("prior state", req.Prior, ty), Planned: w.value("planned state", req.Planned,
+			ty),
+		Config: w.value("config", req.Config, ty), Private: req.PlannedPrivate, ProviderMeta: w.meta(req.Meta),
+		Identity: w.identity(req.PlannedIdentity, rt),
 	}
 	if resp.Diagnostics = w.diags; w.diags != nil {
 		return resp
@@ -266,7 +280,8 @@ func (c *client) Apply(ctx context.Context, req provider.ApplyRequest) provider.
 		return resp
 	}
 	resp.State = r.value("new state", m.GetState(), ty, cty.NilVal)
-	resp.Private, resp.Identity, resp.LegacyTypeSystem = m.GetPrivate(), r.identity(m.GetIdentity(), rt), m.GetLegacyTypeSystem()
+	resp.Private, resp.Identity, resp.LegacyTypeSystem = m.GetPrivate(), r.identity(m.GetIdentity(), rt),
+		m.GetLegacyTypeSystem()
 	resp.Diagnostics = r.diags
 	return resp
 }
@@ -278,7 +293,8 @@ func (c *client) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 	}
 	w := &writer{c: c, method: methodReadData}
 	in := &plugin6.ReadDataRequest{
-		Type: req.Type, Config: w.value("config", req.Config, rt.Block.ImpliedType()), ProviderMeta: w.meta(req.Meta), ClientCapabilities: encodeClient(req.Client),
+		Type: req.Type, Config: w.value("config", req.Config, rt.Block.ImpliedType()), ProviderMeta: w.meta(req.Meta),
+		ClientCapabilities: encodeClient(req.Client),
 	}
 	if w.diags != nil {
 		return provider.ReadDataResponse{Diagnostics: w.diags}
@@ -289,7 +305,8 @@ func (c *client) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 	}
 	r := c.reader(w.method, m.GetDiagnostics())
 	resp := provider.ReadDataResponse{
-		State: r.value("state", m.GetState(), rt.Block.ImpliedType(), cty.NilVal), Deferred: decodeDeferred(m.GetDeferred()),
+		State:    r.value("state", m.GetState(), rt.Block.ImpliedType(), cty.NilVal),
+		Deferred: decodeDeferred(m.GetDeferred()),
 	}
 	resp.Diagnostics = r.diags
 	return resp
@@ -302,7 +319,8 @@ func (c *client) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRe
 	}
 	ty := rt.Block.ImpliedType()
 	w := &writer{c: c, method: methodOpen}
-	in := &plugin6.OpenRequest{Type: req.Type, Config: w.value("config", req.Config, ty), ClientCapabilities: encodeClient(req.Client)}
+	in := &plugin6.OpenRequest{Type: req.Type, Config: w.value("config", req.Config, ty),
+		ClientCapabilities: encodeClient(req.Client)}
 	if w.diags != nil {
 		return provider.OpenEphemeralResponse{Diagnostics: w.diags}
 	}
@@ -319,16 +337,19 @@ func (c *client) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRe
 	return resp
 }
 
-func (c *client) RenewEphemeral(ctx context.Context, req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
+func (c *client) RenewEphemeral(ctx context.Context,
+	req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
 	if _, diags := c.Schema(ctx); diags.HasErrors() {
 		return provider.RenewEphemeralResponse{Diagnostics: diags}
 	}
 	var m plugin6.RenewResponse
-	if diags := c.call(ctx, methodRenew, &plugin6.RenewRequest{Type: req.Type, Private: req.Private}, &m); diags != nil {
+	if diags := c.call(ctx, methodRenew, &plugin6.RenewRequest{Type: req.Type, Private: req.Private},
+		&m); diags != nil {
 		return provider.RenewEphemeralResponse{Diagnostics: diags}
 	}
 	return provider.RenewEphemeralResponse{
-		Private: m.GetPrivate(), RenewAt: decodeTime(m.GetRenewAt()), Diagnostics: decodeDiagnostics(m.GetDiagnostics()),
+		Private: m.GetPrivate(), RenewAt: decodeTime(m.GetRenewAt()), Diagnostics: decodeDiagnostics(
+			m.GetDiagnostics()),
 	}
 }
 
@@ -337,7 +358,8 @@ func (c *client) CloseEphemeral(ctx context.Context, req provider.CloseEphemeral
 		return diags
 	}
 	var m plugin6.DiagnosticsFirst
-	if diags := c.call(ctx, methodClose, &plugin6.CloseRequest{Type: req.Type, Private: req.Private}, &m); diags != nil {
+	if diags := c.call(ctx, methodClose, &plugin6.CloseRequest{Type: req.Type, Private: req.Private},
+		&m); diags != nil {
 		return diags
 	}
 	return decodeDiagnostics(m.GetDiagnostics())
@@ -350,7 +372,8 @@ func (c *client) CallFunction(ctx context.Context, name string, args []cty.Value
 	}
 	f := schema.Functions[name]
 	if f == nil {
-		return cty.NilVal, diag.List{}.Errorf(nil, "No such function", "Provider %s has no function %q.", c.opts.Name, name).Err()
+		return cty.NilVal, diag.List{}.Errorf(nil, "No such function", "Provider %s has no function %q.", c.opts.Name,
+			name).Err()
 	}
 	in := &plugin6.CallRequest{Name: name}
 	for i, arg := range args {

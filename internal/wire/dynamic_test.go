@@ -44,12 +44,14 @@ func must[T any](v T, err error) T {
 
 func TestJSONIsAccepted(t *testing.T) {
 	ty := cty.Object(map[string]cty.Type{"n": cty.Number, "d": cty.DynamicPseudoType, "s": cty.Set(cty.String)})
-	got, err := decodeValue(&plugin6.DynamicValue{Json: []byte(`{"n":12345678901234567890123,"d":{"type":"string","value":"x"},"s":["a","a"]}`)}, ty)
+	got, err := decodeValue(&plugin6.DynamicValue{
+		Json: []byte(`{"n":12345678901234567890123,"d":{"type":"string","value":"x"},"s":["a","a"]}`)}, ty)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := cty.ObjectVal(map[string]cty.Value{
-		"n": cty.MustParseNumberVal("12345678901234567890123"), "d": cty.StringVal("x"), "s": cty.SetVal([]cty.Value{cty.StringVal("a")}),
+		"n": cty.MustParseNumberVal("12345678901234567890123"), "d": cty.StringVal("x"),
+		"s": cty.SetVal([]cty.Value{cty.StringVal("a")}),
 	})
 	if !got.RawEquals(want) {
 		t.Errorf("got %#v, want %#v", got, want)
@@ -87,9 +89,14 @@ func TestNonsenseIsAnError(t *testing.T) {
 		{"attribute unknown to the schema", "83a161a0a16201a163a0", object, `the attribute "c" is not in the schema`},
 		{"attribute under another name", "82a161a0a163a0", object, `the attribute "c" is not in the schema`},
 		{"attribute twice", "82a161a0a161a0", object, `the attribute "a" is not in the schema, or there twice`},
-		{"attribute missing deep inside", "9181a161dc000281a161a0", cty.List(cty.Map(cty.List(cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.String})))), "middle"},
-		{"attribute missing in an element", "9181a16b92c082a161a0a16201", cty.List(cty.Map(cty.List(cty.Object(map[string]cty.Type{"a": cty.String, "c": cty.Number})))), `[0]["k"][1]: the attribute "b" is not in the schema`},
-		{"attribute missing in an attribute", "82a16181a16bc0a16201", cty.Object(map[string]cty.Type{"a": cty.Object(map[string]cty.Type{"k": cty.Bool, "l": cty.Bool}), "b": cty.Number}), `a: the attribute "l" is missing`},
+		{"attribute missing deep inside", "9181a161dc000281a161a0",
+			cty.List(cty.Map(cty.List(cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.String})))), "middle"},
+		{"attribute missing in an element", "9181a16b92c082a161a0a16201",
+			cty.List(cty.Map(cty.List(cty.Object(map[string]cty.Type{"a": cty.String, "c": cty.Number})))),
+			`[0]["k"][1]: the attribute "b" is not in the schema`},
+		{"attribute missing in an attribute", "82a16181a16bc0a16201",
+			cty.Object(map[string]cty.Type{"a": cty.Object(map[string]cty.Type{"k": cty.Bool, "l": cty.Bool}),
+				"b": cty.Number}), `a: the attribute "l" is missing`},
 		{"empty array for a tuple", "90", cty.Tuple([]cty.Type{cty.String}), "elements"},
 		{"string for a number", "a161", cty.Number, "number is required"},
 		{"not a number", "cb7ff8000000000001", cty.Number, "contradictory"},
@@ -101,11 +108,15 @@ func TestNonsenseIsAnError(t *testing.T) {
 		{"trailing data", "c0c0", cty.String, "more data"},
 		{"no such code", "c1", cty.String, "0xc1"},
 		{"too deep", deep("91", 2000) + "c0", cty.DynamicPseudoType, "levels deep"},
-		{"dynamic in dynamic, too deep", deep("92c4092264796e616d696322", 2000) + "c0", cty.DynamicPseudoType, "levels deep"},
+		{"dynamic in dynamic, too deep", deep("92c4092264796e616d696322", 2000) + "c0", cty.DynamicPseudoType,
+			"levels deep"},
 		{"dynamic of three parts", "93c0c0c0", cty.DynamicPseudoType, "two elements"},
 		{"dynamic with a bad type", "92c402227bc0", cty.DynamicPseudoType, ""},
-		{"dynamic with a type that is too deep", "92c5" + hex.EncodeToString(append([]byte{0x13, 0x88}, bytes.Repeat([]byte("["), 5000)...)) + "c0", cty.DynamicPseudoType, "levels deep"},
-		{"list of different types", "9292c40822737472696e6722a16192c40822" + hex.EncodeToString([]byte("number")) + "2201", cty.List(cty.DynamicPseudoType), "contradictory"},
+		{"dynamic with a type that is too deep",
+			"92c5" + hex.EncodeToString(append([]byte{0x13, 0x88}, bytes.Repeat([]byte("["), 5000)...)) + "c0",
+			cty.DynamicPseudoType, "levels deep"},
+		{"list of different types", "9292c40822737472696e6722a16192c40822" + hex.EncodeToString([]byte("number")) +
+			"2201", cty.List(cty.DynamicPseudoType), "contradictory"},
 		{"bounds that exclude each other", "c7090c8203920ac304920" + "1c3", cty.Number, ""},
 		{"bound of another type", "c7040c8105a161", cty.String, "refinement"},
 		{"refinements beyond all measure", "c8ffff0c" + strings.Repeat("00", 65535), cty.String, "refinement"},
@@ -125,7 +136,9 @@ func TestNonsenseIsAnError(t *testing.T) {
 		ty         cty.Type
 	}{
 		{"another type", `"x"`, object}, {"cut", `{"a":`, object}, {"extra", `{"a":"x","b":1,"c":1}`, object},
-		{"too long", `{"a":"x","b":1e9999999}`, object}, {"too deep", strings.Repeat("[", 100000), cty.DynamicPseudoType}, {"too deep behind a string", `{"\"[":` + strings.Repeat(`{"a":`, 2000), cty.DynamicPseudoType},
+		{"too long", `{"a":"x","b":1e9999999}`, object}, {"too deep", strings.Repeat("[", 100000),
+			cty.DynamicPseudoType}, {"too deep behind a string", `{"\"[":` + strings.Repeat(`{"a":`, 2000),
+			cty.DynamicPseudoType},
 	} {
 		if v, err := decodeValue(&plugin6.DynamicValue{Json: []byte(tt.json)}, tt.ty); err == nil {
 			t.Errorf("JSON, %s: got %#v", tt.name, v)
@@ -136,7 +149,8 @@ func TestNonsenseIsAnError(t *testing.T) {
 func TestProblemsOfValuesNameThePlace(t *testing.T) {
 	ty := cty.Object(map[string]cty.Type{"list": cty.List(cty.Object(map[string]cty.Type{"n": cty.Number}))})
 	bad := must(msgpack.Marshal(cty.ObjectVal(map[string]cty.Value{"list": cty.ListVal([]cty.Value{
-		cty.ObjectVal(map[string]cty.Value{"n": cty.StringVal("1")}), cty.ObjectVal(map[string]cty.Value{"n": cty.StringVal("x")}),
+		cty.ObjectVal(map[string]cty.Value{"n": cty.StringVal("1")}),
+		cty.ObjectVal(map[string]cty.Value{"n": cty.StringVal("x")}),
 	})}), cty.Object(map[string]cty.Type{"list": cty.List(cty.Object(map[string]cty.Type{"n": cty.String}))})))
 	_, err := decodeValue(&plugin6.DynamicValue{Msgpack: bad}, ty)
 	if err == nil || !strings.HasPrefix(err.Error(), `["list"][1]["n"]: `) {
@@ -146,8 +160,10 @@ func TestProblemsOfValuesNameThePlace(t *testing.T) {
 
 // fuzzTypes are what fuzzed data is read as.
 var fuzzTypes = []cty.Type{
-	cty.DynamicPseudoType, cty.String, cty.Number, cty.List(cty.DynamicPseudoType), cty.Set(cty.Object(map[string]cty.Type{"a": cty.Number, "b": cty.String})),
-	cty.Map(cty.List(cty.Bool)), cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.Tuple([]cty.Type{cty.Number, cty.DynamicPseudoType})}),
+	cty.DynamicPseudoType, cty.String, cty.Number, cty.List(cty.DynamicPseudoType),
+	cty.Set(cty.Object(map[string]cty.Type{"a": cty.Number, "b": cty.String})),
+	cty.Map(cty.List(cty.Bool)),
+	cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.Tuple([]cty.Type{cty.Number, cty.DynamicPseudoType})}),
 }
 
 func FuzzDecodeValue(f *testing.F) {
@@ -161,8 +177,12 @@ func FuzzDecodeValue(f *testing.F) {
 	f.Add([]byte(`{"a":"x","b":[1,{"type":"string","value":"y"}]}`), byte(6), true)
 	for i := range fuzzTypes {
 		for _, text := range []string{
-			`1e9999999`, `-0`, `1e-400`, `{"type":"number","value":-1e-999999}`, `{"type":["set","dynamic"],"value":[]}`, `{"type":"dynamic","value":null}`, `[{"a":1,"b":"\ud800"},{"a":1.0,"b":"\ufffd"}]`,
-			`{"a":"e\u0301","a":null,"A":1,"b":[null,null]}`, `{"\u00e9":[true],"e\u0301":[false]}`, `"\u0000"`, ``, `null`, `{"value":[{"type":["object",{"":"any"}],"value":{"":1}}]}`, `{"type":["object",{"a":"string"},["a"]],"value":{}}`,
+			`1e9999999`, `-0`, `1e-400`, `{"type":"number","value":-1e-999999}`,
+			`{"type":["set","dynamic"],"value":[]}`, `{"type":"dynamic","value":null}`,
+			`[{"a":1,"b":"\ud800"},{"a":1.0,"b":"\ufffd"}]`,
+			`{"a":"e\u0301","a":null,"A":1,"b":[null,null]}`, `{"\u00e9":[true],"e\u0301":[false]}`, `"\u0000"`, ``,
+			`null`, `{"value":[{"type":["object",{"":"any"}],"value":{"":1}}]}`,
+			`{"type":["object",{"a":"string"},["a"]],"value":{}}`,
 		} {
 			f.Add([]byte(text), byte(i), true)
 			f.Add(append([]byte{0xa0 | byte(len(text)&0x1f)}, text...), byte(i), false)

@@ -23,7 +23,8 @@ func TestMessagesAreThoseOfTheField(t *testing.T) {
 		if !strings.Contains(out, "disabled by GOPROXY=off") {
 			t.Fatal(out)
 		}
-		t.Skipf("the modules of conformance/providers/descriptors are not at hand (go mod download there gets them): %s", out)
+		t.Skipf("the modules of conformance/providers/descriptors are not at hand (go mod download there gets them): "+
+			"%s", out)
 	}
 	if out, err := run("test", "./..."); err != nil {
 		t.Error(out)

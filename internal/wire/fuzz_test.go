@@ -57,9 +57,11 @@ func FuzzDecodeSchema(f *testing.F) {
 
 func FuzzDecodeProblems(f *testing.F) {
 	for seed := range uint64(6) {
-		f.Add(must(proto.Marshal(&plugin6.DiagnosticsFirst{Diagnostics: encodeDiagnostics(newRandom(seed).problems())})))
+		f.Add(must(proto.Marshal(&plugin6.DiagnosticsFirst{
+			Diagnostics: encodeDiagnostics(newRandom(seed).problems())})))
 	}
-	f.Add(must(proto.Marshal(&plugin6.DiagnosticsFirst{Diagnostics: []*plugin6.Diagnostic{{Detail: "only a detail"}, {}}})))
+	f.Add(must(proto.Marshal(&plugin6.DiagnosticsFirst{Diagnostics: []*plugin6.Diagnostic{{Detail: "only a detail"},
+		{}}})))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var m plugin6.DiagnosticsFirst
 		if proto.Unmarshal(data, &m) != nil {
@@ -82,30 +84,47 @@ func FuzzDecodeProblems(f *testing.F) {
 func TestSchemasThatMakeNoSenseAreRefused(t *testing.T) {
 	str := []byte(`"string"`)
 	attr := func(a *plugin6.Attribute) *plugin6.SchemaResponse {
-		return &plugin6.SchemaResponse{Resources: map[string]*plugin6.Schema{"t": {Block: &plugin6.Block{Attributes: []*plugin6.Attribute{a}}}}}
+		return &plugin6.SchemaResponse{Resources: map[string]*plugin6.Schema{
+			"t": {Block: &plugin6.Block{Attributes: []*plugin6.Attribute{a}}}}}
 	}
 	block := func(b ...*plugin6.NestedBlock) *plugin6.SchemaResponse {
-		return &plugin6.SchemaResponse{Provider: &plugin6.Schema{Block: &plugin6.Block{Blocks: b, Attributes: []*plugin6.Attribute{{Name: "a", Type: str, Optional: true}}}}}
+		return &plugin6.SchemaResponse{
+			Provider: &plugin6.Schema{Block: &plugin6.Block{Blocks: b, Attributes: []*plugin6.Attribute{
+				{Name: "a", Type: str, Optional: true}}}}}
 	}
 	deep := &plugin6.NestedBlock{Name: "b", Nesting: plugin6.NestingMode_NESTING_LIST}
 	for range 300 {
-		deep = &plugin6.NestedBlock{Name: "b", Nesting: plugin6.NestingMode_NESTING_LIST, Block: &plugin6.Block{Blocks: []*plugin6.NestedBlock{deep}}}
+		deep = &plugin6.NestedBlock{Name: "b", Nesting: plugin6.NestingMode_NESTING_LIST, Block: &plugin6.Block{
+			Blocks: []*plugin6.NestedBlock{deep}}}
 	}
 	deepAttr := &plugin6.Attribute{Name: "a", Type: str, Optional: true}
 	for range 300 {
-		deepAttr = &plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{Nesting: plugin6.NestingMode_NESTING_SINGLE, Attributes: []*plugin6.Attribute{deepAttr}}}
+		deepAttr = &plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{
+			Nesting: plugin6.NestingMode_NESTING_SINGLE, Attributes: []*plugin6.Attribute{deepAttr}}}
 	}
 	for name, m := range map[string]*plugin6.SchemaResponse{
-		"no type": attr(&plugin6.Attribute{Name: "a", Optional: true}), "no name": attr(&plugin6.Attribute{Type: str, Optional: true}), "type that is none": attr(&plugin6.Attribute{Name: "a", Optional: true, Type: []byte(`"x"`)}),
-		"cut type": attr(&plugin6.Attribute{Name: "a", Optional: true, Type: []byte(`["list"`)}), "both": attr(&plugin6.Attribute{Name: "a", Optional: true, Type: str, Nested: &plugin6.NestedAttributes{}}),
-		"nesting": attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{Nesting: 77}}), "group": attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{Nesting: 5}}),
-		"no nesting": block(&plugin6.NestedBlock{Name: "b"}), "name of an attribute": block(&plugin6.NestedBlock{Name: "a", Nesting: 1}),
-		"twice": block(&plugin6.NestedBlock{Name: "b", Nesting: 1}, &plugin6.NestedBlock{Name: "b", Nesting: 1}), "negative": block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MaxItems: -1}),
-		"deep": block(deep), "deep attributes": attr(deepAttr), "function without a type": {Functions: map[string]*plugin6.Function{"f": {}}}, "nil block": block(nil),
-		"set by nobody": attr(&plugin6.Attribute{Name: "a", Type: str}), "required and optional": attr(&plugin6.Attribute{Name: "a", Type: str, Required: true, Optional: true}),
-		"required and computed":  attr(&plugin6.Attribute{Name: "a", Type: str, Required: true, Computed: true}),
-		"more than allowed":      block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MinItems: 3, MaxItems: 2}),
-		"nested, set by nobody":  attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{Nesting: 1, Attributes: []*plugin6.Attribute{{Name: "b", Type: str}}}}),
+		"no type": attr(&plugin6.Attribute{Name: "a", Optional: true}),
+		"no name": attr(&plugin6.Attribute{Type: str, Optional: true}), "type that is none": attr(&plugin6.Attribute{
+			Name: "a", Optional: true, Type: []byte(`"x"`)}),
+		"cut type": attr(&plugin6.Attribute{Name: "a", Optional: true, Type: []byte(`["list"`)}),
+		"both": attr(&plugin6.Attribute{Name: "a", Optional: true, Type: str,
+			Nested: &plugin6.NestedAttributes{}}),
+		"nesting": attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{
+			Nesting: 77}}),
+		"group": attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{
+			Nesting: 5}}),
+		"no nesting": block(&plugin6.NestedBlock{Name: "b"}), "name of an attribute": block(&plugin6.NestedBlock{
+			Name: "a", Nesting: 1}),
+		"twice":    block(&plugin6.NestedBlock{Name: "b", Nesting: 1}, &plugin6.NestedBlock{Name: "b", Nesting: 1}),
+		"negative": block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MaxItems: -1}),
+		"deep":     block(deep), "deep attributes": attr(deepAttr), "function without a type": {
+			Functions: map[string]*plugin6.Function{"f": {}}}, "nil block": block(nil),
+		"set by nobody": attr(&plugin6.Attribute{Name: "a", Type: str}), "required and optional": attr(
+			&plugin6.Attribute{Name: "a", Type: str, Required: true, Optional: true}),
+		"required and computed": attr(&plugin6.Attribute{Name: "a", Type: str, Required: true, Computed: true}),
+		"more than allowed":     block(&plugin6.NestedBlock{Name: "b", Nesting: 2, MinItems: 3, MaxItems: 2}),
+		"nested, set by nobody": attr(&plugin6.Attribute{Name: "a", Optional: true, Nested: &plugin6.NestedAttributes{
+			Nesting: 1, Attributes: []*plugin6.Attribute{{Name: "b", Type: str}}}}),
 		"no provider":            {Resources: map[string]*plugin6.Schema{"t": {}}},
 		"function":               {Functions: map[string]*plugin6.Function{"a b": called()}},
 		"function without name":  {Functions: map[string]*plugin6.Function{"": called()}},
@@ -123,19 +142,21 @@ func TestSchemasThatMakeNoSenseAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, %v", name, s, errs)
 		}
 	}
-	if s, errs := decodeSchema(&plugin6.SchemaResponse{Provider: &plugin6.Schema{}}, map[string]*plugin6.IdentitySchema{"t": {Version: -1}}); len(errs) == 0 {
+	if s, errs := decodeSchema(&plugin6.SchemaResponse{Provider: &plugin6.Schema{}}, map[string]*plugin6.IdentitySchema{
+		"t": {Version: -1}}); len(errs) == 0 {
 		t.Errorf("version of an identity: got %v", s)
 	}
 	five := &plugin5.Block{}
 	for range 300 {
 		five = &plugin5.Block{Blocks: []*plugin5.NestedBlock{{Name: "b", Nesting: 2, Block: five}}}
 	}
-	if _, errs := decodeSchema(schemaFromFive(&plugin5.SchemaResponse{Provider: &plugin5.Schema{Block: five}}), nil); len(errs) == 0 {
+	if _, errs := decodeSchema(schemaFromFive(&plugin5.SchemaResponse{Provider: &plugin5.Schema{Block: five}}),
+		nil); len(errs) == 0 {
 		t.Error("deep blocks of version 5 are accepted")
 	}
 }
 
-// called gives a function with parameters of the given names.
+// called returns a function with parameters of the given names.
 func called(names ...string) *plugin6.Function {
 	f := &plugin6.Function{Return: &plugin6.Function_Return{Type: []byte(`"string"`)}}
 	for _, name := range names {

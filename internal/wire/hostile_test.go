@@ -81,7 +81,8 @@ func problemsOf(answer any) diag.List {
 }
 
 // carriesValues are the exchanges whose answers hold values.
-var carriesValues = []string{"upgrade", "upgrade identity", "move", "import", "read", "plan", "apply", "read data", "open", "call"}
+var carriesValues = []string{"upgrade", "upgrade identity", "move", "import", "read", "plan", "apply", "read data",
+	"open", "call"}
 
 func TestNonsenseFromAPluginIsAProblemThatNamesIt(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
@@ -91,7 +92,9 @@ func TestNonsenseFromAPluginIsAProblemThatNamesIt(t *testing.T) {
 		if _, diags := p.Schema(t.Context()); diags.HasErrors() {
 			t.Fatal(diags.Err())
 		}
-		l.answer = func(_ string, m proto.Message) proto.Message { return spoil(m, []byte{0xdd, 0xff, 0xff, 0xff, 0xff}) }
+		l.answer = func(_ string, m proto.Message) proto.Message {
+			return spoil(m, []byte{0xdd, 0xff, 0xff, 0xff, 0xff})
+		}
 		found := 0
 		for _, x := range exchanges(r, m.schema) {
 			m.answer = x.resp
@@ -101,7 +104,8 @@ func TestNonsenseFromAPluginIsAProblemThatNamesIt(t *testing.T) {
 					continue
 				}
 				found++
-				if err := problemsOf(got).Err(); err == nil || !strings.Contains(err.Error(), "example/mirror") || !strings.Contains(err.Error(), "middle of a value") {
+				if err := problemsOf(got).Err(); err == nil || !strings.Contains(err.Error(), "example/mirror") ||
+					!strings.Contains(err.Error(), "middle of a value") {
 					t.Errorf("%s: got %v", x.name, err)
 				}
 			}
@@ -153,7 +157,8 @@ func TestEmptyAnswersDoNoHarm(t *testing.T) {
 			t.Errorf("an empty schema: %v, %v", schema, diags)
 		}
 		for _, x := range exchanges(r, m.schema) { // nothing of it exists
-			if x.name != "validate config" && x.name != "configure" && !problemsOf(x.call(p)).HasErrors() && !strings.HasPrefix(x.name, "close") && x.name != "renew" {
+			if x.name != "validate config" && x.name != "configure" && !problemsOf(x.call(p)).HasErrors() &&
+				!strings.HasPrefix(x.name, "close") && x.name != "renew" {
 				t.Errorf("%s of a provider that has nothing succeeds", x.name)
 			}
 		}
@@ -168,7 +173,8 @@ func TestNonsenseFromAClientIsAProblem(t *testing.T) {
 		if _, diags := p.Schema(t.Context()); diags.HasErrors() {
 			t.Fatal(diags.Err())
 		}
-		bad := map[string]string{"apply": methodApply, "plan": methodPlan, "read": methodRead, "read data": methodReadData, "configure": methodConfigure, "call": methodCall}
+		bad := map[string]string{"apply": methodApply, "plan": methodPlan, "read": methodRead,
+			"read data": methodReadData, "configure": methodConfigure, "call": methodCall}
 		for _, x := range exchanges(r, m.schema) {
 			method, ok := bad[x.name]
 			if !ok {
@@ -201,7 +207,9 @@ func TestLackOfAnAnswerSaysWhatHappened(t *testing.T) {
 	_, l := connect(t, m, 6)
 	var refusal error
 	refusing := &refusingConn{loop: l, err: &refusal}
-	p := must(NewClient(refusing, 6, Options{Name: "example/mirror", Schema: m.schema, Explain: func() string { return "It was killed." }}))
+	p := must(NewClient(refusing, 6, Options{Name: "example/mirror", Schema: m.schema, Explain: func() string {
+		return "It was killed."
+	}}))
 	req := provider.ApplyRequest{Type: "t", Prior: cty.NullVal(m.schema.Resources["t"].Block.ImpliedType())}
 	for _, tt := range []struct {
 		code    codes.Code
@@ -212,7 +220,8 @@ func TestLackOfAnAnswerSaysWhatHappened(t *testing.T) {
 	}{
 		{codes.Unavailable, "connection refused", "Plugin did not respond", true, true},
 		{codes.Canceled, "by the host", "cancelled before it was answered: by the host", false, false},
-		{codes.DeadlineExceeded, "the service is slow", "an unexpected error, DeadlineExceeded: the service is slow", false, false},
+		{codes.DeadlineExceeded, "the service is slow", "an unexpected error, DeadlineExceeded: the service is slow",
+			false, false},
 		{codes.Unimplemented, "x", "Unsupported plugin method", false, false},
 		{codes.ResourceExhausted, "too large " + strings.Repeat("x", 10000) + "\xff", "too large", false, false},
 		{codes.Internal, "", "Plugin error", false, true},
@@ -282,7 +291,8 @@ func TestWhatApplyDoesNotKnowIsNotCalledGone(t *testing.T) {
 	ty := schema.Resources["t"].Block.ImpliedType()
 	prior, early := schema.Resources["t"].Block.EmptyValue(), newRandom(8).value(ty)
 	for _, told := range []bool{false, true} {
-		m := &mirror{schema: schema, answer: provider.ApplyResponse{Diagnostics: diag.FromError("lost", context.Canceled)}}
+		m := &mirror{schema: schema, answer: provider.ApplyResponse{
+			Diagnostics: diag.FromError("lost", context.Canceled)}}
 		p, _ := connect(t, &tellingMirror{mirror: m, told: told, early: early}, 6)
 		resp := p.Apply(t.Context(), provider.ApplyRequest{Type: "t", Prior: prior, Planned: early, Config: early})
 		want := prior

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// loop is a connection without a network: calls are encoded, handed to a server's methods, and their answers encoded back. answer, if set,
-// may change an answer on its way.
+// loop is a connection without a network: calls are encoded, handed to a server's methods, and their answers encoded
+// back. answer, if set, may change an answer on its way.
 type loop struct {
 	methods map[string]grpc.MethodDesc
 	server  any

@@ -8,14 +8,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// odd says which attribute a value in msgpack lacks, or has without its type: the decoder only counts them. It is "" when there is none, or
-// none that shows; b has been checked.
+// odd says which attribute a value in msgpack lacks, or has without its type: the decoder only counts them. It is ""
+// when there is none, or none that shows; b has been checked.
 func odd(b []byte, ty cty.Type) string {
 	_, what := oddMember(b, ty, nil)
 	return what
 }
 
-// oddMember looks through the value at the beginning of b and gives its size. Below dynamic values nothing is looked at.
+// oddMember looks through the value at the beginning of b and gives its size. Below dynamic values nothing is looked
+// at.
 func oddMember(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 	size, members, err := msgpackItem(b)
 	if err != nil {
@@ -55,7 +56,8 @@ func oddMember(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 	if seen != nil {
 		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) {
 			if !seen[name] {
-				return size, fmt.Sprintf("%sthe attribute %q is missing; one without a value is sent as nil", prefix(at), name)
+				return size, fmt.Sprintf("%sthe attribute %q is missing; one without a value is sent as nil",
+					prefix(at), name)
 			}
 		}
 	}
@@ -69,12 +71,13 @@ func prefix(at cty.Path) string {
 	return pathText(at) + ": "
 }
 
-// stringItem gives the text of an item that is one string; "" for another.
+// stringItem returns the text of an item that is one string; "" for another.
 func stringItem(b []byte) string {
 	for _, form := range []struct {
 		from, to byte
 		head     int
-	}{{0xa0, 0xbf, 1}, {0xd9, 0xd9, 2}, {0xda, 0xda, 3}, {0xdb, 0xdb, 5}, {0xc4, 0xc4, 2}, {0xc5, 0xc5, 3}, {0xc6, 0xc6, 5}} {
+	}{{0xa0, 0xbf, 1}, {0xd9, 0xd9, 2}, {0xda, 0xda, 3}, {0xdb, 0xdb, 5}, {0xc4, 0xc4, 2}, {0xc5, 0xc5, 3},
+		{0xc6, 0xc6, 5}} {
 		if b[0] >= form.from && b[0] <= form.to {
 			return text(string(b[form.head:]))
 		}

@@ -38,7 +38,8 @@ const (
 	maxProblemText = 256 << 10
 )
 
-// decodeDiagnostics takes a severity that it does not know for an error: the worst that can be meant. What it leaves out, it counts.
+// decodeDiagnostics takes a severity that it does not know for an error: the worst that can be meant. What it leaves
+// out, it counts.
 func decodeDiagnostics(in []*plugin6.Diagnostic) diag.List {
 	if len(in) == 0 {
 		return nil
@@ -53,7 +54,8 @@ func decodeDiagnostics(in []*plugin6.Diagnostic) diag.List {
 		if count[severity]++; count[severity] > maxProblems {
 			continue
 		}
-		d := &diag.Diagnostic{Severity: severity, Summary: shortened(m.GetSummary()), Detail: shortened(m.GetDetail()), Path: decodePath(m.GetPath())}
+		d := &diag.Diagnostic{Severity: severity, Summary: shortened(m.GetSummary()), Detail: shortened(m.GetDetail()),
+			Path: decodePath(m.GetPath())}
 		switch { // nothing is shown without a headline
 		case d.Summary == "" && d.Detail == "":
 			d.Summary = "The provider reported a problem without saying which"
@@ -64,8 +66,11 @@ func decodeDiagnostics(in []*plugin6.Diagnostic) diag.List {
 	}
 	for _, severity := range []diag.Severity{diag.Warning, diag.Error} {
 		if more := count[severity] - maxProblems; more > 0 {
-			out = append(out, &diag.Diagnostic{Severity: severity, Summary: "The provider reported more problems than are shown",
-				Detail: fmt.Sprintf("The answer holds %d problems as severe as this one. The first %d of them are shown.", count[severity], maxProblems)})
+			out = append(out, &diag.Diagnostic{
+				Severity: severity, Summary: "The provider reported more problems than are shown",
+				Detail: fmt.Sprintf(
+					"The answer holds %d problems as severe as this one. The first %d of them are shown.",
+					count[severity], maxProblems)})
 		}
 	}
 	return out
@@ -79,13 +84,15 @@ func shortened(s string) string {
 	return strings.ToValidUTF8(s[:maxProblemText], "") + fmt.Sprintf("... (%d bytes more)", len(s)-maxProblemText)
 }
 
-// encodePath writes a path up to the first step that messages cannot express: an element of a set, whose key is an object.
+// encodePath writes a path up to the first step that messages cannot express: an element of a set, whose key is an
+// object.
 func encodePath(path cty.Path) *plugin6.Path {
 	m := &plugin6.Path{}
 	for _, step := range path {
 		switch step := step.(type) {
 		case cty.GetAttrStep:
-			m.Steps = append(m.Steps, &plugin6.Path_Step{Step: &plugin6.Path_Step_Attribute{Attribute: text(step.Name)}})
+			m.Steps = append(m.Steps, &plugin6.Path_Step{Step: &plugin6.Path_Step_Attribute{
+				Attribute: text(step.Name)}})
 		case cty.IndexStep:
 			s := encodeIndex(step.Key)
 			if s == nil {

@@ -25,9 +25,11 @@ func TestMoreProblemsThanAnyoneReadsAreCounted(t *testing.T) {
 
 func TestLongTextsOfProblemsAreCut(t *testing.T) {
 	long := strings.Repeat("ä", 1<<20)
-	d := decodeDiagnostics([]*plugin6.Diagnostic{{Severity: plugin6.Diagnostic_ERROR, Summary: long, Detail: "x" + long}})[0]
+	d := decodeDiagnostics([]*plugin6.Diagnostic{{Severity: plugin6.Diagnostic_ERROR, Summary: long, Detail: "x" +
+		long}})[0]
 	for _, text := range []string{d.Summary, d.Detail} {
-		if len(text) > maxProblemText+100 || !strings.HasSuffix(text, " bytes more)") || text != strings.ToValidUTF8(text, "?") {
+		if len(text) > maxProblemText+100 || !strings.HasSuffix(text, " bytes more)") ||
+			text != strings.ToValidUTF8(text, "?") {
 			t.Errorf("%d bytes that end in %q", len(text), text[len(text)-40:])
 		}
 	}

@@ -62,7 +62,8 @@ func (r random) typ(depth int, dynamic bool) cty.Type {
 }
 
 var numbers = []string{
-	"0", "-1", "127", "128", "-129", "65536", "9223372036854775807", "-9223372036854775808", "18446744073709551615", "0.1", "1.5", "-2.25", "1e300", "1e-300",
+	"0", "-1", "127", "128", "-129", "65536", "9223372036854775807", "-9223372036854775808", "18446744073709551615",
+	"0.1", "1.5", "-2.25", "1e300", "1e-300",
 	"12345678901234567890123", "3.14159265358979323846264338327950288419716939937510582097494459", "1e1000",
 }
 
@@ -135,7 +136,8 @@ func (r random) unknown(ty cty.Type) cty.Value {
 	case ty == cty.String && r.chance(50):
 		return b.StringPrefixFull("prefix-" + r.text()).NewValue()
 	case ty == cty.Number && r.chance(50):
-		return b.NumberRangeLowerBound(cty.MustParseNumberVal("-1.5"), r.chance(50)).NumberRangeUpperBound(cty.MustParseNumberVal("12345678901234567890123"), r.chance(50)).NewValue()
+		return b.NumberRangeLowerBound(cty.MustParseNumberVal("-1.5"), r.chance(50)).NumberRangeUpperBound(
+			cty.MustParseNumberVal("12345678901234567890123"), r.chance(50)).NewValue()
 	case ty.IsCollectionType() && r.chance(50):
 		return b.NotNull().CollectionLengthLowerBound(1).CollectionLengthUpperBound(5).NewValue()
 	default:
@@ -151,9 +153,11 @@ func (r random) schema(v *version) *provider.Schema {
 	s := &provider.Schema{
 		Provider: r.block(v, 1), Meta: r.block(v, 1), Resources: types(), Data: types(), Ephemeral: types(),
 		Functions: map[string]*provider.Function{"f": {
-			Params: []provider.FunctionParam{{Name: "p", Type: r.typ(1, true), AllowNull: r.chance(50), AllowUnknown: r.chance(50), Description: r.text()}},
-			Return: r.typ(2, true), Summary: r.text(), Description: r.text(), DescriptionKind: provider.Markdown, Deprecated: r.text(),
-			VarParam: &provider.FunctionParam{Name: "more", Type: r.typ(1, false)},
+			Params: []provider.FunctionParam{{Name: "p", Type: r.typ(1, true), AllowNull: r.chance(50),
+				AllowUnknown: r.chance(50), Description: r.text()}},
+			Return: r.typ(2, true), Summary: r.text(), Description: r.text(), DescriptionKind: provider.Markdown,
+			Deprecated: r.text(),
+			VarParam:   &provider.FunctionParam{Name: "more", Type: r.typ(1, false)},
 		}},
 		PlanDestroy: r.chance(50), GetProviderSchemaOptional: r.chance(50), MoveResourceState: r.chance(50),
 	}
@@ -175,7 +179,8 @@ func (r random) fill(b *provider.Block, v *version, depth int) {
 	b.DeprecationMessage = r.text()
 	b.Attributes, b.Blocks = r.attributes(v, depth, true), map[string]*provider.NestedBlock{}
 	for i := range r.IntN(3) * depth {
-		nb := &provider.NestedBlock{Nesting: provider.Nesting(1 + r.IntN(5)), MinItems: r.IntN(2), MaxItems: 2 * r.IntN(2)}
+		nb := &provider.NestedBlock{Nesting: provider.Nesting(1 + r.IntN(5)), MinItems: r.IntN(2),
+			MaxItems: 2 * r.IntN(2)}
 		if nb.Nesting == provider.NestingSet {
 			nb.Block.Attributes, nb.Block.Blocks = r.attributes(v, 0, false), map[string]*provider.NestedBlock{}
 		} else {
@@ -190,12 +195,16 @@ func (r random) attributes(v *version, depth int, dynamic bool) map[string]*prov
 	for i := range r.IntN(4) {
 		set := r.IntN(4) // required, or else optional, computed, or both
 		a := &provider.Attribute{
-			Required: set == 0, Optional: set&1 > 0, Computed: set&2 > 0, Sensitive: r.chance(20), WriteOnly: r.chance(10),
-			Description: r.text(), DescriptionKind: provider.DescriptionKind(r.IntN(2)), Deprecated: r.chance(10), DeprecationMessage: r.text(),
+			Required: set == 0, Optional: set&1 > 0, Computed: set&2 > 0, Sensitive: r.chance(20),
+			WriteOnly:   r.chance(10),
+			Description: r.text(), DescriptionKind: provider.DescriptionKind(r.IntN(2)), Deprecated: r.chance(10),
+			DeprecationMessage: r.text(),
 		}
 		if v.nestedAttributes && depth > 0 && r.chance(40) {
-			nesting := []provider.Nesting{provider.NestingSingle, provider.NestingList, provider.NestingSet, provider.NestingMap}[r.IntN(4)]
-			a.Nested = &provider.NestedObject{Nesting: nesting, Attributes: r.attributes(v, depth-1, nesting == provider.NestingSingle && dynamic)}
+			nesting := []provider.Nesting{provider.NestingSingle, provider.NestingList, provider.NestingSet,
+				provider.NestingMap}[r.IntN(4)]
+			a.Nested = &provider.NestedObject{
+				Nesting: nesting, Attributes: r.attributes(v, depth-1, nesting == provider.NestingSingle && dynamic)}
 		} else {
 			a.Type = r.typ(2, dynamic)
 		}

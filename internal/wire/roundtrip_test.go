@@ -44,7 +44,8 @@ func (m *mirror) Configure(_ context.Context, req provider.ConfigureRequest) pro
 func (m *mirror) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	return put[provider.UpgradeStateResponse](m, req)
 }
-func (m *mirror) UpgradeIdentity(_ context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+func (m *mirror) UpgradeIdentity(_ context.Context,
+	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	return put[provider.UpgradeIdentityResponse](m, req)
 }
 func (m *mirror) MoveState(_ context.Context, req provider.MoveStateRequest) provider.MoveStateResponse {
@@ -118,7 +119,8 @@ func exchanges(r random, s *provider.Schema) []exchange {
 	rt := s.Resources["t"]
 	ty, data, ephemeral := rt.Block.ImpliedType(), s.Data["t"].Block.ImpliedType(), s.Ephemeral["t"].Block.ImpliedType()
 	object := func() cty.Value { return r.value(ty) }
-	identity := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("i" + r.text()), "more": cty.ListVal([]cty.Value{cty.Zero})})
+	identity := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("i" + r.text()),
+		"more": cty.ListVal([]cty.Value{cty.Zero})})
 	client := provider.ClientCapabilities{DeferralAllowed: r.chance(50), WriteOnlyAttributesAllowed: r.chance(50)}
 	meta := r.value(s.Meta.ImpliedType())
 	deferred := []provider.DeferredReason{0, 1, 2, 3, provider.DeferredUnknownReason}[r.IntN(5)]
@@ -130,24 +132,31 @@ func exchanges(r random, s *provider.Schema) []exchange {
 	config := r.value(s.Provider.ImpliedType())
 	validate := func(kind provider.ResourceKind, v cty.Value, c provider.ClientCapabilities) exchange {
 		req := provider.ValidateResourceRequest{Kind: kind, Type: "t", Config: v, Client: c}
-		return exchange{"validate " + kindNames[kind], req, r.problems(), func(p provider.Provider) any { return p.ValidateResource(ctx, req) }}
+		return exchange{"validate " + kindNames[kind], req, r.problems(), func(p provider.Provider) any {
+			return p.ValidateResource(ctx, req)
+		}}
 	}
 	validateConfig := provider.ValidateConfigRequest{Config: config}
 	configure := provider.ConfigureRequest{TerraformVersion: "1.11.4", Config: config, Client: client}
 	upgrade := provider.UpgradeStateRequest{Type: "t", Version: r.Int64N(5), Stored: stored}
 	upgradeIdentity := provider.UpgradeIdentityRequest{Type: "t", Version: r.Int64N(5), JSON: []byte(`{}`)}
 	move := provider.MoveStateRequest{
-		SourceProvider: "a/b", SourceType: "s", SourceVersion: 3, Source: stored, SourcePrivate: r.bytes(), SourceIdentity: []byte(`{}`), SourceIdentityVersion: 1, TargetType: "t",
+		SourceProvider: "a/b", SourceType: "s", SourceVersion: 3, Source: stored, SourcePrivate: r.bytes(),
+		SourceIdentity: []byte(`{}`), SourceIdentityVersion: 1, TargetType: "t",
 	}
 	imports := provider.ImportRequest{Type: "t", ID: r.text(), Client: client}
 	byIdentity := provider.ImportRequest{Type: "t", Identity: identity, Client: client}
-	imported := []provider.ImportedObject{{Type: "t", State: object(), Private: r.bytes(), Identity: identity}, {Type: "t", State: object()}}
-	read := provider.ReadRequest{Type: "t", Prior: object(), Private: r.bytes(), Meta: meta, Identity: identity, Client: client}
+	imported := []provider.ImportedObject{{Type: "t", State: object(), Private: r.bytes(), Identity: identity},
+		{Type: "t", State: object()}}
+	read := provider.ReadRequest{Type: "t", Prior: object(), Private: r.bytes(), Meta: meta, Identity: identity,
+		Client: client}
 	plan := provider.PlanRequest{
-		Type: "t", Prior: object(), Proposed: object(), Config: object(), PriorPrivate: r.bytes(), Meta: meta, PriorIdentity: identity, Client: client,
+		Type: "t", Prior: object(), Proposed: object(), Config: object(), PriorPrivate: r.bytes(), Meta: meta,
+		PriorIdentity: identity, Client: client,
 	}
 	apply := provider.ApplyRequest{
-		Type: "t", Prior: object(), Planned: object(), Config: object(), PlannedPrivate: r.bytes(), Meta: meta, PlannedIdentity: identity,
+		Type: "t", Prior: object(), Planned: object(), Config: object(), PlannedPrivate: r.bytes(), Meta: meta,
+		PlannedIdentity: identity,
 	}
 	readData := provider.ReadDataRequest{Type: "t", Config: r.value(data), Meta: meta, Client: client}
 	open := provider.OpenEphemeralRequest{Type: "t", Config: r.value(ephemeral), Client: client}
@@ -156,24 +165,47 @@ func exchanges(r random, s *provider.Schema) []exchange {
 	f := s.Functions["f"]
 	args := []cty.Value{r.value(f.Params[0].Type), r.value(f.VarParam.Type), r.value(f.VarParam.Type)}
 	return []exchange{
-		{"validate config", validateConfig, provider.ValidateConfigResponse{Prepared: config, Diagnostics: r.problems()}, func(p provider.Provider) any { return p.ValidateConfig(ctx, validateConfig) }},
+		{"validate config", validateConfig, provider.ValidateConfigResponse{
+			Prepared: config, Diagnostics: r.problems()}, func(p provider.Provider) any {
+			return p.ValidateConfig(ctx, validateConfig)
+		}},
 		validate(provider.ManagedResource, object(), client),
 		validate(provider.DataSource, r.value(data), provider.ClientCapabilities{}),
 		validate(provider.EphemeralResource, r.value(ephemeral), provider.ClientCapabilities{}),
-		{"configure", configure, provider.ConfigureResponse{Diagnostics: r.problems()}, func(p provider.Provider) any { return p.Configure(ctx, configure) }},
-		{"upgrade", upgrade, provider.UpgradeStateResponse{State: object(), Diagnostics: r.warnings()}, func(p provider.Provider) any { return p.UpgradeState(ctx, upgrade) }},
-		{"upgrade identity", upgradeIdentity, provider.UpgradeIdentityResponse{Identity: identity, Diagnostics: r.problems()}, func(p provider.Provider) any { return p.UpgradeIdentity(ctx, upgradeIdentity) }},
-		{"move", move, provider.MoveStateResponse{State: object(), Private: r.bytes(), Identity: identity, Diagnostics: r.warnings()}, func(p provider.Provider) any { return p.MoveState(ctx, move) }},
-		{"import", imports, provider.ImportResponse{Imported: imported, Deferred: deferred, Diagnostics: r.problems()}, func(p provider.Provider) any { return p.Import(ctx, imports) }},
-		{"import by identity", byIdentity, provider.ImportResponse{Imported: imported}, func(p provider.Provider) any { return p.Import(ctx, byIdentity) }},
-		{"read", read, provider.ReadResponse{State: object(), Private: r.bytes(), Identity: identity, Deferred: deferred, Diagnostics: r.problems()}, func(p provider.Provider) any { return p.Read(ctx, read) }},
+		{"configure", configure, provider.ConfigureResponse{Diagnostics: r.problems()}, func(p provider.Provider) any {
+			return p.Configure(ctx, configure)
+		}},
+		{"upgrade", upgrade, provider.UpgradeStateResponse{State: object(), Diagnostics: r.warnings()},
+			func(p provider.Provider) any { return p.UpgradeState(ctx, upgrade) }},
+		{"upgrade identity", upgradeIdentity, provider.UpgradeIdentityResponse{
+			Identity: identity, Diagnostics: r.problems()}, func(p provider.Provider) any {
+			return p.UpgradeIdentity(ctx, upgradeIdentity)
+		}},
+		{"move", move, provider.MoveStateResponse{State: object(), Private: r.bytes(), Identity: identity,
+			Diagnostics: r.warnings()}, func(p provider.Provider) any { return p.MoveState(ctx, move) }},
+		{"import", imports, provider.ImportResponse{Imported: imported, Deferred: deferred, Diagnostics: r.problems()},
+			func(p provider.Provider) any { return p.Import(ctx, imports) }},
+		{"import by identity", byIdentity, provider.ImportResponse{Imported: imported}, func(p provider.Provider) any {
+			return p.Import(ctx, byIdentity)
+		}},
+		{"read", read, provider.ReadResponse{State: object(), Private: r.bytes(), Identity: identity,
+			Deferred: deferred, Diagnostics: r.problems()}, func(p provider.Provider) any { return p.Read(ctx, read) }},
 		{"plan", plan, provider.PlanResponse{
-			Planned: object(), RequiresReplace: []cty.Path{r.path(), r.path()}, Private: r.bytes(), Identity: identity, LegacyTypeSystem: r.chance(50), Deferred: deferred, Diagnostics: r.problems(),
+			Planned: object(), RequiresReplace: []cty.Path{r.path(), r.path()}, Private: r.bytes(), Identity: identity,
+			LegacyTypeSystem: r.chance(50), Deferred: deferred, Diagnostics: r.problems(),
 		}, func(p provider.Provider) any { return p.Plan(ctx, plan) }},
-		{"apply", apply, provider.ApplyResponse{State: object(), Private: r.bytes(), Identity: identity, LegacyTypeSystem: r.chance(50), Diagnostics: r.problems()}, func(p provider.Provider) any { return p.Apply(ctx, apply) }},
-		{"read data", readData, provider.ReadDataResponse{State: r.value(data), Deferred: deferred, Diagnostics: r.problems()}, func(p provider.Provider) any { return p.ReadData(ctx, readData) }},
-		{"open", open, provider.OpenEphemeralResponse{Result: r.value(ephemeral), Private: r.bytes(), RenewAt: at, Deferred: deferred, Diagnostics: r.problems()}, func(p provider.Provider) any { return p.OpenEphemeral(ctx, open) }},
-		{"renew", renew, provider.RenewEphemeralResponse{Private: r.bytes(), RenewAt: at, Diagnostics: r.problems()}, func(p provider.Provider) any { return p.RenewEphemeral(ctx, renew) }},
+		{"apply", apply, provider.ApplyResponse{State: object(), Private: r.bytes(), Identity: identity,
+			LegacyTypeSystem: r.chance(50), Diagnostics: r.problems()}, func(p provider.Provider) any {
+			return p.Apply(ctx, apply)
+		}},
+		{"read data", readData, provider.ReadDataResponse{State: r.value(data), Deferred: deferred,
+			Diagnostics: r.problems()}, func(p provider.Provider) any { return p.ReadData(ctx, readData) }},
+		{"open", open, provider.OpenEphemeralResponse{Result: r.value(ephemeral), Private: r.bytes(), RenewAt: at,
+			Deferred: deferred, Diagnostics: r.problems()}, func(p provider.Provider) any {
+			return p.OpenEphemeral(ctx, open)
+		}},
+		{"renew", renew, provider.RenewEphemeralResponse{Private: r.bytes(), RenewAt: at, Diagnostics: r.problems()},
+			func(p provider.Provider) any { return p.RenewEphemeral(ctx, renew) }},
 		{"close", closing, r.problems(), func(p provider.Provider) any { return p.CloseEphemeral(ctx, closing) }},
 		{"call", callOf{"f", args}, r.value(f.Return), func(p provider.Provider) any {
 			v, err := p.CallFunction(ctx, "f", args)
@@ -215,7 +247,8 @@ func TestEverythingPassesUnchanged(t *testing.T) {
 func TestFailuresOfFunctionsKeepTheirArgument(t *testing.T) {
 	m := &mirror{schema: newRandom(1).schema(versions[6])}
 	p, _ := connect(t, m, 6)
-	args := []cty.Value{cty.NullVal(m.schema.Functions["f"].Params[0].Type), cty.NullVal(m.schema.Functions["f"].VarParam.Type)}
+	args := []cty.Value{cty.NullVal(m.schema.Functions["f"].Params[0].Type),
+		cty.NullVal(m.schema.Functions["f"].VarParam.Type)}
 	m.err = function.NewArgErrorf(1, "no \xff good")
 	_, err := p.CallFunction(t.Context(), "f", args)
 	var arg function.ArgError
@@ -248,7 +281,8 @@ func TestConfiguringAgainGivesAnotherProvider(t *testing.T) {
 	server.Register(l)
 	p := must(NewClient(l, 6, Options{}))
 	for range 2 {
-		if diags := p.Configure(t.Context(), provider.ConfigureRequest{Config: cty.NullVal(schema.Provider.ImpliedType())}).Diagnostics; diags != nil {
+		if diags := p.Configure(t.Context(), provider.ConfigureRequest{
+			Config: cty.NullVal(schema.Provider.ImpliedType())}).Diagnostics; diags != nil {
 			t.Fatal(diags.Err())
 		}
 	}
@@ -258,7 +292,8 @@ func TestConfiguringAgainGivesAnotherProvider(t *testing.T) {
 	if err := server.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(made) != 2 || cmp.Diff(made[0].calls, []string{"close"}) != "" || cmp.Diff(made[1].calls, []string{"stop", "close"}) != "" {
+	if len(made) != 2 || cmp.Diff(made[0].calls, []string{"close"}) != "" ||
+		cmp.Diff(made[1].calls, []string{"stop", "close"}) != "" {
 		t.Errorf("%d providers were made: %+v", len(made), made)
 	}
 	if _, diags := must(NewClient(l, 6, Options{})).Schema(t.Context()); !diags.HasErrors() {

@@ -16,7 +16,8 @@ import (
 )
 
 // decodeSchema reads a schema. It finds all problems, and gives a schema only when there are none.
-func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.IdentitySchema) (*provider.Schema, []error) {
+func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.IdentitySchema) (*provider.Schema,
+	[]error) {
 	d := &schemaDecoder{}
 	caps := m.GetServerCapabilities()
 	s := &provider.Schema{
@@ -26,7 +27,8 @@ func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.Iden
 		Ephemeral: decodeEach("ephemeral resource ", m.GetEphemeralResources(), d.top),
 		Functions: decodeEach("function ", m.GetFunctions(), d.function),
 
-		PlanDestroy: caps.GetPlanDestroy(), GetProviderSchemaOptional: caps.GetGetProviderSchemaOptional(), MoveResourceState: caps.GetMoveResourceState(),
+		PlanDestroy: caps.GetPlanDestroy(), GetProviderSchemaOptional: caps.GetGetProviderSchemaOptional(),
+		MoveResourceState: caps.GetMoveResourceState(),
 	}
 	if m.GetProvider() == nil {
 		d.fail("provider", errNoSchema)
@@ -92,9 +94,11 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 			d.fail(where, errName)
 			continue
 		}
-		nb := &provider.NestedBlock{Nesting: d.nesting(where, nm.GetNesting()), MinItems: d.count(where, nm.GetMinItems()), MaxItems: d.count(where, nm.GetMaxItems())}
+		nb := &provider.NestedBlock{Nesting: d.nesting(where, nm.GetNesting()),
+			MinItems: d.count(where, nm.GetMinItems()), MaxItems: d.count(where, nm.GetMaxItems())}
 		if nb.MaxItems > 0 && nb.MinItems > nb.MaxItems {
-			d.fail(where, fmt.Errorf("at least %d blocks are demanded and at most %d allowed", nb.MinItems, nb.MaxItems))
+			d.fail(where, fmt.Errorf("at least %d blocks are demanded and at most %d allowed", nb.MinItems,
+				nb.MaxItems))
 		}
 		d.block(where, nm.GetBlock(), &nb.Block, depth+1)
 		b.Blocks[name] = nb
@@ -127,7 +131,8 @@ func (d *schemaDecoder) attributes(where string, in []*plugin6.Attribute, depth 
 
 func (d *schemaDecoder) attribute(where string, m *plugin6.Attribute, depth int) *provider.Attribute {
 	a := &provider.Attribute{
-		Required: m.GetRequired(), Optional: m.GetOptional(), Computed: m.GetComputed(), Sensitive: m.GetSensitive(), WriteOnly: m.GetWriteOnly(),
+		Required: m.GetRequired(), Optional: m.GetOptional(), Computed: m.GetComputed(), Sensitive: m.GetSensitive(),
+		WriteOnly:   m.GetWriteOnly(),
 		Description: m.GetDescription(), DescriptionKind: decodeKind(m.GetDescriptionKind()),
 		Deprecated: m.GetDeprecated(), DeprecationMessage: m.GetDeprecationMessage(),
 	}
@@ -149,7 +154,8 @@ func (d *schemaDecoder) attribute(where string, m *plugin6.Attribute, depth int)
 	case depth > maxSchemaDepth:
 		d.fail(where, errSchemaDepth)
 	default:
-		a.Nested = &provider.NestedObject{Nesting: d.nesting(where, nested.GetNesting()), Attributes: d.attributes(where, nested.GetAttributes(), depth+1)}
+		a.Nested = &provider.NestedObject{Nesting: d.nesting(where, nested.GetNesting()),
+			Attributes: d.attributes(where, nested.GetAttributes(), depth+1)}
 		if a.Nested.Nesting == provider.NestingGroup {
 			d.fail(where, errors.New("attributes cannot be nested as a group"))
 		}
@@ -184,7 +190,8 @@ func (d *schemaDecoder) version(where string, n int64) int64 {
 }
 
 func (d *schemaDecoder) identity(where string, m *plugin6.IdentitySchema) *provider.IdentitySchema {
-	s := &provider.IdentitySchema{Version: d.version(where, m.GetVersion()), Attributes: map[string]*provider.IdentityAttribute{}}
+	s := &provider.IdentitySchema{Version: d.version(where, m.GetVersion()),
+		Attributes: map[string]*provider.IdentityAttribute{}}
 	for _, am := range m.GetAttributes() {
 		name := am.GetName()
 		where := where + ", attribute " + name
@@ -195,7 +202,8 @@ func (d *schemaDecoder) identity(where string, m *plugin6.IdentitySchema) *provi
 		ty, err := decodeType(am.GetType())
 		d.fail(where, err)
 		s.Attributes[name] = &provider.IdentityAttribute{
-			Type: ty, Description: am.GetDescription(), RequiredForImport: am.GetRequiredForImport(), OptionalForImport: am.GetOptionalForImport(),
+			Type: ty, Description: am.GetDescription(), RequiredForImport: am.GetRequiredForImport(),
+			OptionalForImport: am.GetOptionalForImport(),
 		}
 	}
 	return s
@@ -261,7 +269,8 @@ func decodeKind(k plugin6.TextKind) provider.DescriptionKind {
 func schemaProblems(name string, errs []error) diag.List {
 	var diags diag.List
 	for _, err := range errs {
-		diags = diags.Errorf(nil, "Invalid provider schema", "Provider %s describes itself in a way that makes no sense: %s. This is a bug in the provider.", name, err)
+		diags = diags.Errorf(nil, "Invalid provider schema",
+			"Provider %s describes itself in a way that makes no sense: %s. This is a bug in the provider.", name, err)
 	}
 	return diags
 }

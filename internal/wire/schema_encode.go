@@ -28,7 +28,8 @@ func encodeSchema(s *provider.Schema, v *version) (*plugin6.SchemaResponse, erro
 
 func encodeCapabilities(s *provider.Schema) *plugin6.ServerCapabilities {
 	return &plugin6.ServerCapabilities{
-		PlanDestroy: s.PlanDestroy, GetProviderSchemaOptional: s.GetProviderSchemaOptional, MoveResourceState: s.MoveResourceState,
+		PlanDestroy: s.PlanDestroy, GetProviderSchemaOptional: s.GetProviderSchemaOptional,
+		MoveResourceState: s.MoveResourceState,
 	}
 }
 
@@ -68,7 +69,8 @@ func (e *schemaEncoder) fail(where string, err error) {
 	}
 }
 
-func encodeEach[T, M any](e *schemaEncoder, what string, in map[string]T, encode func(where string, v T) M) map[string]M {
+func encodeEach[T, M any](e *schemaEncoder, what string, in map[string]T,
+	encode func(where string, v T) M) map[string]M {
 	out := make(map[string]M, len(in))
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		out[name] = encode(what+name, in[name])
@@ -92,7 +94,8 @@ func (e *schemaEncoder) block(where string, b *provider.Block) *plugin6.Block {
 	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
 		nb := b.Blocks[name]
 		m.Blocks = append(m.Blocks, &plugin6.NestedBlock{
-			Name: name, Block: e.block(where+", block "+name, &nb.Block), Nesting: e.nesting(where+", block "+name, nb.Nesting),
+			Name: name, Block: e.block(where+", block "+name, &nb.Block), Nesting: e.nesting(where+", block "+name,
+				nb.Nesting),
 			MinItems: int64(nb.MinItems), MaxItems: int64(nb.MaxItems),
 		})
 	}
@@ -109,7 +112,8 @@ func (e *schemaEncoder) attributes(where string, in map[string]*provider.Attribu
 
 func (e *schemaEncoder) attribute(where, name string, a *provider.Attribute) *plugin6.Attribute {
 	m := &plugin6.Attribute{
-		Name: name, Required: a.Required, Optional: a.Optional, Computed: a.Computed, Sensitive: a.Sensitive, WriteOnly: a.WriteOnly,
+		Name: name, Required: a.Required, Optional: a.Optional, Computed: a.Computed, Sensitive: a.Sensitive,
+		WriteOnly:   a.WriteOnly,
 		Description: text(a.Description), DescriptionKind: encodeKind(a.DescriptionKind),
 		Deprecated: a.Deprecated, DeprecationMessage: text(a.DeprecationMessage),
 	}
@@ -122,7 +126,8 @@ func (e *schemaEncoder) attribute(where, name string, a *provider.Attribute) *pl
 	if !e.version.nestedAttributes {
 		e.fail(where, fmt.Errorf("version %d of the plugin protocol has no nested attributes", e.version.number))
 	}
-	m.Nested = &plugin6.NestedAttributes{Attributes: e.attributes(where, a.Nested.Attributes), Nesting: e.nesting(where, a.Nested.Nesting)}
+	m.Nested = &plugin6.NestedAttributes{Attributes: e.attributes(where, a.Nested.Attributes),
+		Nesting: e.nesting(where, a.Nested.Nesting)}
 	return m
 }
 

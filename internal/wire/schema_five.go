@@ -5,7 +5,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 )
 
-// schemaFromFive and schemaToFive move a schema between the messages of version 5 and 6, whose attributes are numbered differently.
+// schemaFromFive and schemaToFive move a schema between the messages of version 5 and 6, whose attributes are numbered
+// differently.
 
 func schemaFromFive(m *plugin5.SchemaResponse) *plugin6.SchemaResponse {
 	return &plugin6.SchemaResponse{
@@ -58,8 +59,10 @@ func blockFromFive(m *plugin5.Block, depth int) *plugin6.Block {
 	}
 	for _, a := range m.GetAttributes() {
 		out.Attributes = append(out.Attributes, &plugin6.Attribute{
-			Name: a.GetName(), Type: a.GetType(), Description: a.GetDescription(), DescriptionKind: a.GetDescriptionKind(),
-			Required: a.GetRequired(), Optional: a.GetOptional(), Computed: a.GetComputed(), Sensitive: a.GetSensitive(),
+			Name: a.GetName(), Type: a.GetType(), Description: a.GetDescription(),
+			DescriptionKind: a.GetDescriptionKind(),
+			Required:        a.GetRequired(), Optional: a.GetOptional(), Computed: a.GetComputed(),
+			Sensitive:  a.GetSensitive(),
 			Deprecated: a.GetDeprecated(), WriteOnly: a.GetWriteOnly(), DeprecationMessage: a.GetDeprecationMessage(),
 		})
 	}
@@ -68,7 +71,8 @@ func blockFromFive(m *plugin5.Block, depth int) *plugin6.Block {
 	}
 	for _, b := range m.GetBlocks() {
 		out.Blocks = append(out.Blocks, &plugin6.NestedBlock{
-			Name: b.GetName(), Block: blockFromFive(b.GetBlock(), depth+1), Nesting: b.GetNesting(), MinItems: b.GetMinItems(), MaxItems: b.GetMaxItems(),
+			Name: b.GetName(), Block: blockFromFive(b.GetBlock(), depth+1), Nesting: b.GetNesting(),
+			MinItems: b.GetMinItems(), MaxItems: b.GetMaxItems(),
 		})
 	}
 	return out
@@ -81,14 +85,17 @@ func blockToFive(m *plugin6.Block) *plugin5.Block {
 	}
 	for _, a := range m.GetAttributes() {
 		out.Attributes = append(out.Attributes, &plugin5.Attribute{
-			Name: a.GetName(), Type: a.GetType(), Description: a.GetDescription(), DescriptionKind: a.GetDescriptionKind(),
-			Required: a.GetRequired(), Optional: a.GetOptional(), Computed: a.GetComputed(), Sensitive: a.GetSensitive(),
+			Name: a.GetName(), Type: a.GetType(), Description: a.GetDescription(),
+			DescriptionKind: a.GetDescriptionKind(),
+			Required:        a.GetRequired(), Optional: a.GetOptional(), Computed: a.GetComputed(),
+			Sensitive:  a.GetSensitive(),
 			Deprecated: a.GetDeprecated(), WriteOnly: a.GetWriteOnly(), DeprecationMessage: a.GetDeprecationMessage(),
 		})
 	}
 	for _, b := range m.GetBlocks() {
 		out.Blocks = append(out.Blocks, &plugin5.NestedBlock{
-			Name: b.GetName(), Block: blockToFive(b.GetBlock()), Nesting: b.GetNesting(), MinItems: b.GetMinItems(), MaxItems: b.GetMaxItems(),
+			Name: b.GetName(), Block: blockToFive(b.GetBlock()), Nesting: b.GetNesting(), MinItems: b.GetMinItems(),
+			MaxItems: b.GetMaxItems(),
 		})
 	}
 	return out

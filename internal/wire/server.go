@@ -17,9 +17,9 @@ import (
 
 // Server offers a provider over one version of the protocol.
 //
-// The protocol lets a client configure a server again, which happens to plugins that outlive one command, while the contract has
-// providers configured once: every further Configure gets a provider of its own from the factory. Calls that are under way keep theirs, and
-// the last of them closes it.
+// The protocol lets a client configure a server again, which happens to plugins that outlive one command, while the
+// contract has providers configured once: every further Configure gets a provider of its own from the factory. Calls
+// that are under way keep theirs, and the last of them closes it.
 type Server struct {
 	version *version
 	factory provider.Factory
@@ -88,7 +88,8 @@ var serverMethods = []grpc.MethodDesc{
 
 // method makes a gRPC method of one of ours.
 func method[Q any, M proto.Message](name string, f func(*Server, context.Context, *Q) M) grpc.MethodDesc {
-	handle := func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+	handle := func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any,
+		error) {
 		s, req := srv.(*Server), new(Q)
 		if err := decode(req); err != nil {
 			return nil, err
@@ -97,12 +98,16 @@ func method[Q any, M proto.Message](name string, f func(*Server, context.Context
 			return f(s, ctx, req), nil
 		}
 		info := &grpc.UnaryServerInfo{Server: srv, FullMethod: s.version.path(name)}
-		return interceptor(ctx, req, info, func(ctx context.Context, req any) (any, error) { return f(s, ctx, req.(*Q)), nil })
+		return interceptor(ctx, req, info, func(ctx context.Context, req any) (any, error) {
+			return f(s, ctx, req.(*Q)),
+				nil
+		})
 	}
 	return grpc.MethodDesc{MethodName: name, Handler: handle}
 }
 
-// Close ends the provider once no call uses it, and waits for that as long as the context lasts. Calls that come later fail.
+// Close ends the provider once no call uses it, and waits for that as long as the context lasts. Calls that come later
+// fail.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	first, old := !s.closed, s.current
@@ -124,7 +129,7 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(s.errs...)
 }
 
-// acquire gives the current provider to a call, which has to release it.
+// acquire returns the current provider to a call, which has to release it.
 func (s *Server) acquire(ctx context.Context) (*instance, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +197,8 @@ func (s *Server) release(i *instance) {
 	}
 }
 
-// session is one call: its provider, the schema, and the problems that were found while reading the request and writing the answer.
+// session is one call: its provider, the schema, and the problems that were found while reading the request and writing
+// the answer.
 type session struct {
 	s      *Server
 	inst   *instance
@@ -201,7 +207,8 @@ type session struct {
 	diags  diag.List
 }
 
-// begin starts a call. The session is usable, and has to end, even when problems were found; ok tells that there are none.
+// begin starts a call. The session is usable, and has to end, even when problems were found; ok tells that there are
+// none.
 func (s *Server) begin(ctx context.Context, method string) (c *session, ok bool) {
 	c = &session{s: s, method: method}
 	inst, err := s.acquire(ctx)
@@ -243,7 +250,8 @@ func (c *session) end() {
 
 // fail adds a problem of the client's making.
 func (c *session) fail(field string, err error) {
-	c.diags = c.diags.Errorf(nil, "Invalid request", "The call %s cannot be served: %s: %s.", c.s.version.method(c.method), field, err)
+	c.diags = c.diags.Errorf(nil, "Invalid request", "The call %s cannot be served: %s: %s.",
+		c.s.version.method(c.method), field, err)
 }
 
 // typeOf finds a type.
@@ -271,7 +279,8 @@ func (c *session) write(field string, v cty.Value, ty cty.Type) *plugin6.Dynamic
 	}
 	m, err := encodeValue(v, ty)
 	if err != nil {
-		c.diags = c.diags.Errorf(nil, "Invalid answer of the provider", "The answer to the call %s cannot be sent: %s: %s. This is a bug in the provider.",
+		c.diags = c.diags.Errorf(nil, "Invalid answer of the provider",
+			"The answer to the call %s cannot be sent: %s: %s. This is a bug in the provider.",
 			c.s.version.method(c.method), field, err)
 		return nil
 	}
@@ -305,7 +314,8 @@ func (c *session) problems(more diag.List) []*plugin6.Diagnostic {
 }
 
 func decodeClient(m *plugin6.ClientCapabilities) provider.ClientCapabilities {
-	return provider.ClientCapabilities{DeferralAllowed: m.GetDeferralAllowed(), WriteOnlyAttributesAllowed: m.GetWriteOnlyAttributesAllowed()}
+	return provider.ClientCapabilities{DeferralAllowed: m.GetDeferralAllowed(),
+		WriteOnlyAttributesAllowed: m.GetWriteOnlyAttributesAllowed()}
 }
 
 func encodeDeferred(r provider.DeferredReason) *plugin6.Deferred {

@@ -114,14 +114,16 @@ func (s *Server) configure(ctx context.Context, req *plugin6.ConfigureRequest) *
 	defer c.end()
 	inst, err := s.forConfiguring(ctx)
 	if err != nil {
-		return &plugin6.DiagnosticsFirst{Diagnostics: encodeDiagnostics(diag.FromError("The provider cannot start", err))}
+		return &plugin6.DiagnosticsFirst{
+			Diagnostics: encodeDiagnostics(diag.FromError("The provider cannot start", err))}
 	}
 	var answer diag.List
 	if c.use(ctx, inst) {
 		config := c.read("config", req.GetConfig(), c.schema.Provider.ImpliedType())
 		if c.diags == nil {
 			answer = inst.Configure(ctx, provider.ConfigureRequest{
-				TerraformVersion: req.GetTerraformVersion(), Config: config, Client: decodeClient(req.GetClientCapabilities()),
+				TerraformVersion: req.GetTerraformVersion(), Config: config,
+				Client: decodeClient(req.GetClientCapabilities()),
 			}).Diagnostics
 		}
 	}
@@ -146,7 +148,8 @@ func (s *Server) stop(ctx context.Context, _ *plugin6.Nothing) *plugin6.StopResp
 	return &plugin6.StopResponse{}
 }
 
-func validateAs(kind provider.ResourceKind) func(*Server, context.Context, *plugin6.ValidateRequest) *plugin6.DiagnosticsFirst {
+func validateAs(kind provider.ResourceKind) func(*Server, context.Context,
+	*plugin6.ValidateRequest) *plugin6.DiagnosticsFirst {
 	return func(s *Server, ctx context.Context, req *plugin6.ValidateRequest) *plugin6.DiagnosticsFirst {
 		c, ok := s.begin(ctx, validateMethods[kind])
 		defer c.end()
@@ -156,7 +159,8 @@ func validateAs(kind provider.ResourceKind) func(*Server, context.Context, *plug
 				config := c.read("config", req.GetConfig(), rt.Block.ImpliedType())
 				if c.diags == nil {
 					answer = c.inst.ValidateResource(ctx, provider.ValidateResourceRequest{
-						Kind: kind, Type: req.GetType(), Config: config, Client: decodeClient(req.GetClientCapabilities()),
+						Kind: kind, Type: req.GetType(), Config: config,
+						Client: decodeClient(req.GetClientCapabilities()),
 					})
 				}
 			}
@@ -222,11 +226,13 @@ func (s *Server) readData(ctx context.Context, req *plugin6.ReadDataRequest) *pl
 		if rt := c.typeOf(provider.DataSource, req.GetType()); rt != nil {
 			ty := rt.Block.ImpliedType()
 			in := provider.ReadDataRequest{
-				Type: req.GetType(), Config: c.read("config", req.GetConfig(), ty), Meta: c.readMeta(req.GetProviderMeta()), Client: decodeClient(req.GetClientCapabilities()),
+				Type: req.GetType(), Config: c.read("config", req.GetConfig(), ty),
+				Meta: c.readMeta(req.GetProviderMeta()), Client: decodeClient(req.GetClientCapabilities()),
 			}
 			if c.diags == nil {
 				resp := c.inst.ReadData(ctx, in)
-				m.State, m.Deferred, answer = c.write("state", resp.State, ty), encodeDeferred(resp.Deferred), resp.Diagnostics
+				m.State, m.Deferred, answer = c.write("state", resp.State, ty), encodeDeferred(resp.Deferred),
+					resp.Diagnostics
 			}
 		}
 	}
@@ -244,8 +250,10 @@ func (s *Server) open(ctx context.Context, req *plugin6.OpenRequest) *plugin6.Op
 			ty := rt.Block.ImpliedType()
 			config := c.read("config", req.GetConfig(), ty)
 			if c.diags == nil {
-				resp := c.inst.OpenEphemeral(ctx, provider.OpenEphemeralRequest{Type: req.GetType(), Config: config, Client: decodeClient(req.GetClientCapabilities())})
-				m.Result, m.Private, m.RenewAt = c.write("result", resp.Result, ty), resp.Private, encodeTime(resp.RenewAt)
+				resp := c.inst.OpenEphemeral(ctx, provider.OpenEphemeralRequest{Type: req.GetType(), Config: config,
+					Client: decodeClient(req.GetClientCapabilities())})
+				m.Result, m.Private, m.RenewAt = c.write("result", resp.Result, ty), resp.Private,
+					encodeTime(resp.RenewAt)
 				m.Deferred, answer = encodeDeferred(resp.Deferred), resp.Diagnostics
 			}
 		}
@@ -261,7 +269,8 @@ func (s *Server) renew(ctx context.Context, req *plugin6.RenewRequest) *plugin6.
 		return &plugin6.RenewResponse{Diagnostics: c.problems(nil)}
 	}
 	resp := c.inst.RenewEphemeral(ctx, provider.RenewEphemeralRequest{Type: req.GetType(), Private: req.GetPrivate()})
-	return &plugin6.RenewResponse{Private: resp.Private, RenewAt: encodeTime(resp.RenewAt), Diagnostics: c.problems(resp.Diagnostics)}
+	return &plugin6.RenewResponse{Private: resp.Private, RenewAt: encodeTime(resp.RenewAt),
+		Diagnostics: c.problems(resp.Diagnostics)}
 }
 
 func (s *Server) closeEphemeral(ctx context.Context, req *plugin6.CloseRequest) *plugin6.DiagnosticsFirst {
@@ -270,7 +279,9 @@ func (s *Server) closeEphemeral(ctx context.Context, req *plugin6.CloseRequest) 
 	if !ok {
 		return &plugin6.DiagnosticsFirst{Diagnostics: c.problems(nil)}
 	}
-	return &plugin6.DiagnosticsFirst{Diagnostics: c.problems(c.inst.CloseEphemeral(ctx, provider.CloseEphemeralRequest{Type: req.GetType(), Private: req.GetPrivate()}))}
+	return &plugin6.DiagnosticsFirst{
+		Diagnostics: c.problems(c.inst.CloseEphemeral(ctx, provider.CloseEphemeralRequest{
+			Type: req.GetType(), Private: req.GetPrivate()}))}
 }
 
 func encodeTime(t time.Time) *timestamppb.Timestamp {

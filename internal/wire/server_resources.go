@@ -11,7 +11,8 @@ import (
 )
 
 // onResource runs the part of a call that needs a resource type, unless the request is already known to be bad.
-func (s *Server) onResource(ctx context.Context, method, name string, f func(c *session, rt *provider.ResourceType, ty cty.Type)) []*plugin6.Diagnostic {
+func (s *Server) onResource(ctx context.Context, method, name string, f func(c *session, rt *provider.ResourceType,
+	ty cty.Type)) []*plugin6.Diagnostic {
 	c, ok := s.begin(ctx, method)
 	defer c.end()
 	if ok {
@@ -24,8 +25,10 @@ func (s *Server) onResource(ctx context.Context, method, name string, f func(c *
 
 func (s *Server) upgradeState(ctx context.Context, req *plugin6.UpgradeStateRequest) *plugin6.UpgradeStateResponse {
 	m := &plugin6.UpgradeStateResponse{}
-	m.Diagnostics = s.onResource(ctx, methodUpgradeState, req.GetType(), func(c *session, _ *provider.ResourceType, ty cty.Type) {
-		resp := c.inst.UpgradeState(ctx, provider.UpgradeStateRequest{Type: req.GetType(), Version: req.GetVersion(), Stored: decodeStored(req.GetStored())})
+	m.Diagnostics = s.onResource(ctx, methodUpgradeState, req.GetType(), func(c *session, _ *provider.ResourceType,
+		ty cty.Type) {
+		resp := c.inst.UpgradeState(ctx, provider.UpgradeStateRequest{Type: req.GetType(), Version: req.GetVersion(),
+			Stored: decodeStored(req.GetStored())})
 		c.diags = resp.Diagnostics
 		if !c.diags.HasErrors() {
 			m.State = c.write("upgraded state", resp.State, ty)
@@ -34,10 +37,13 @@ func (s *Server) upgradeState(ctx context.Context, req *plugin6.UpgradeStateRequ
 	return m
 }
 
-func (s *Server) upgradeIdentity(ctx context.Context, req *plugin6.UpgradeIdentityRequest) *plugin6.UpgradeIdentityResponse {
+func (s *Server) upgradeIdentity(ctx context.Context,
+	req *plugin6.UpgradeIdentityRequest) *plugin6.UpgradeIdentityResponse {
 	m := &plugin6.UpgradeIdentityResponse{}
-	m.Diagnostics = s.onResource(ctx, methodUpgradeIdentity, req.GetType(), func(c *session, rt *provider.ResourceType, _ cty.Type) {
-		resp := c.inst.UpgradeIdentity(ctx, provider.UpgradeIdentityRequest{Type: req.GetType(), Version: req.GetVersion(), JSON: req.GetStored().GetJson()})
+	m.Diagnostics = s.onResource(ctx, methodUpgradeIdentity, req.GetType(), func(c *session, rt *provider.ResourceType,
+		_ cty.Type) {
+		resp := c.inst.UpgradeIdentity(ctx, provider.UpgradeIdentityRequest{
+			Type: req.GetType(), Version: req.GetVersion(), JSON: req.GetStored().GetJson()})
 		c.diags = resp.Diagnostics
 		m.Identity = c.writeIdentity(resp.Identity, rt)
 	})
@@ -46,11 +52,14 @@ func (s *Server) upgradeIdentity(ctx context.Context, req *plugin6.UpgradeIdenti
 
 func (s *Server) move(ctx context.Context, req *plugin6.MoveRequest) *plugin6.MoveResponse {
 	m := &plugin6.MoveResponse{}
-	m.Diagnostics = s.onResource(ctx, methodMove, req.GetTargetType(), func(c *session, rt *provider.ResourceType, ty cty.Type) {
+	m.Diagnostics = s.onResource(ctx, methodMove, req.GetTargetType(), func(c *session, rt *provider.ResourceType,
+		ty cty.Type) {
 		resp := c.inst.MoveState(ctx, provider.MoveStateRequest{
-			SourceProvider: req.GetSourceProvider(), SourceType: req.GetSourceType(), SourceVersion: req.GetSourceVersion(), Source: decodeStored(req.GetSource()),
-			SourcePrivate: req.GetSourcePrivate(), SourceIdentity: req.GetSourceIdentity().GetJson(), SourceIdentityVersion: req.GetSourceIdentityVersion(),
-			TargetType: req.GetTargetType(),
+			SourceProvider: req.GetSourceProvider(), SourceType: req.GetSourceType(),
+			SourceVersion: req.GetSourceVersion(), Source: decodeStored(req.GetSource()),
+			SourcePrivate: req.GetSourcePrivate(), SourceIdentity: req.GetSourceIdentity().GetJson(),
+			SourceIdentityVersion: req.GetSourceIdentityVersion(),
+			TargetType:            req.GetTargetType(),
 		})
 		c.diags = resp.Diagnostics
 		if !c.diags.HasErrors() {
@@ -63,8 +72,10 @@ func (s *Server) move(ctx context.Context, req *plugin6.MoveRequest) *plugin6.Mo
 
 func (s *Server) importObjects(ctx context.Context, req *plugin6.ImportRequest) *plugin6.ImportResponse {
 	m := &plugin6.ImportResponse{}
-	m.Diagnostics = s.onResource(ctx, methodImport, req.GetType(), func(c *session, rt *provider.ResourceType, _ cty.Type) {
-		in := provider.ImportRequest{Type: req.GetType(), ID: req.GetId(), Identity: c.readIdentity(req.GetIdentity(), rt), Client: decodeClient(req.GetClientCapabilities())}
+	m.Diagnostics = s.onResource(ctx, methodImport, req.GetType(), func(c *session, rt *provider.ResourceType,
+		_ cty.Type) {
+		in := provider.ImportRequest{Type: req.GetType(), ID: req.GetId(), Identity: c.readIdentity(req.GetIdentity(),
+			rt), Client: decodeClient(req.GetClientCapabilities())}
 		if c.diags != nil {
 			return
 		}
@@ -76,7 +87,8 @@ func (s *Server) importObjects(ctx context.Context, req *plugin6.ImportRequest) 
 				continue
 			}
 			m.Imported = append(m.Imported, &plugin6.ImportResponse_Object{
-				Type: o.Type, State: c.write("imported state", o.State, rt.Block.ImpliedType()), Private: o.Private, Identity: c.writeIdentity(o.Identity, rt),
+				Type: o.Type, State: c.write("imported state", o.State, rt.Block.ImpliedType()), Private: o.Private,
+				Identity: c.writeIdentity(o.Identity, rt),
 			})
 		}
 	})
@@ -86,9 +98,11 @@ func (s *Server) importObjects(ctx context.Context, req *plugin6.ImportRequest) 
 func (s *Server) read(ctx context.Context, req *plugin6.ReadRequest) *plugin6.ReadResponse {
 	// A request that cannot be served leaves the object as it was.
 	m := &plugin6.ReadResponse{State: req.GetState(), Private: req.GetPrivate(), Identity: req.GetIdentity()}
-	m.Diagnostics = s.onResource(ctx, methodRead, req.GetType(), func(c *session, rt *provider.ResourceType, ty cty.Type) {
+	m.Diagnostics = s.onResource(ctx, methodRead, req.GetType(), func(c *session, rt *provider.ResourceType,
+		ty cty.Type) {
 		in := provider.ReadRequest{
-			Type: req.GetType(), Prior: c.read("current state", req.GetState(), ty), Private: req.GetPrivate(), Meta: c.readMeta(req.GetProviderMeta()),
+			Type: req.GetType(), Prior: c.read("current state", req.GetState(), ty), Private: req.GetPrivate(),
+			Meta:     c.readMeta(req.GetProviderMeta()),
 			Identity: c.readIdentity(req.GetIdentity(), rt), Client: decodeClient(req.GetClientCapabilities()),
 		}
 		if c.diags != nil {
@@ -97,7 +111,8 @@ func (s *Server) read(ctx context.Context, req *plugin6.ReadRequest) *plugin6.Re
 		resp := c.inst.Read(ctx, in)
 		c.diags = resp.Diagnostics
 		if resp.State == cty.NilVal && !c.diags.HasErrors() { // null would say that the object is gone
-			c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "The result is not known", Detail: "The provider does not say what became of the object."})
+			c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "The result is not known",
+				Detail: "The provider does not say what became of the object."})
 		}
 		if resp.State == cty.NilVal {
 			return
@@ -105,17 +120,21 @@ func (s *Server) read(ctx context.Context, req *plugin6.ReadRequest) *plugin6.Re
 		if state := c.write("new state", resp.State, ty); state != nil {
 			m.State = state
 		}
-		m.Private, m.Identity, m.Deferred = resp.Private, c.writeIdentity(resp.Identity, rt), encodeDeferred(resp.Deferred)
+		m.Private, m.Identity, m.Deferred = resp.Private, c.writeIdentity(resp.Identity, rt),
+			encodeDeferred(resp.Deferred)
 	})
 	return m
 }
 
 func (s *Server) plan(ctx context.Context, req *plugin6.PlanRequest) *plugin6.PlanResponse {
 	m := &plugin6.PlanResponse{Planned: req.GetProposed(), Private: req.GetPrivate(), Identity: req.GetIdentity()}
-	m.Diagnostics = s.onResource(ctx, methodPlan, req.GetType(), func(c *session, rt *provider.ResourceType, ty cty.Type) {
+	m.Diagnostics = s.onResource(ctx, methodPlan, req.GetType(), func(c *session, rt *provider.ResourceType,
+		ty cty.Type) {
 		in := provider.PlanRequest{
-			Type: req.GetType(), Prior: c.read("prior state", req.GetPrior(), ty), Proposed: c.read("proposed state", req.GetProposed(), ty),
-			Config: c.read("config", req.GetConfig(), ty), PriorPrivate: req.GetPrivate(), Meta: c.readMeta(req.GetProviderMeta()),
+			Type: req.GetType(), Prior: c.read("prior state", req.GetPrior(), ty), Proposed: c.read("proposed state",
+				req.GetProposed(), ty),
+			Config: c.read("config", req.GetConfig(), ty), PriorPrivate: req.GetPrivate(),
+			Meta:          c.readMeta(req.GetProviderMeta()),
 			PriorIdentity: c.readIdentity(req.GetIdentity(), rt), Client: decodeClient(req.GetClientCapabilities()),
 		}
 		if c.diags != nil {
@@ -129,7 +148,8 @@ func (s *Server) plan(ctx context.Context, req *plugin6.PlanRequest) *plugin6.Pl
 		for _, path := range resp.RequiresReplace {
 			m.RequiresReplace = append(m.RequiresReplace, encodePath(path))
 		}
-		m.Private, m.Identity, m.Deferred = resp.Private, c.writeIdentity(resp.Identity, rt), encodeDeferred(resp.Deferred)
+		m.Private, m.Identity, m.Deferred = resp.Private, c.writeIdentity(resp.Identity, rt),
+			encodeDeferred(resp.Deferred)
 		m.LegacyTypeSystem = resp.LegacyTypeSystem
 	})
 	return m
@@ -137,10 +157,13 @@ func (s *Server) plan(ctx context.Context, req *plugin6.PlanRequest) *plugin6.Pl
 
 func (s *Server) apply(ctx context.Context, req *plugin6.ApplyRequest) *plugin6.ApplyResponse {
 	m := &plugin6.ApplyResponse{State: req.GetPrior(), Private: req.GetPrivate(), Identity: req.GetIdentity()}
-	m.Diagnostics = s.onResource(ctx, methodApply, req.GetType(), func(c *session, rt *provider.ResourceType, ty cty.Type) {
+	m.Diagnostics = s.onResource(ctx, methodApply, req.GetType(), func(c *session, rt *provider.ResourceType,
+		ty cty.Type) {
 		in := provider.ApplyRequest{
-			Type: req.GetType(), Prior: c.read("prior state", req.GetPrior(), ty), Planned: c.read("planned state", req.GetPlanned(), ty),
-			Config: c.read("config", req.GetConfig(), ty), PlannedPrivate: req.GetPrivate(), Meta: c.readMeta(req.GetProviderMeta()),
+			Type: req.GetType(), Prior: c.read("prior state", req.GetPrior(), ty), Planned: c.read("planned state",
+				req.GetPlanned(), ty),
+			Config: c.read("config", req.GetConfig(), ty), PlannedPrivate: req.GetPrivate(),
+			Meta:            c.readMeta(req.GetProviderMeta()),
 			PlannedIdentity: c.readIdentity(req.GetIdentity(), rt),
 		}
 		if c.diags != nil {
@@ -153,14 +176,17 @@ func (s *Server) apply(ctx context.Context, req *plugin6.ApplyRequest) *plugin6.
 	return m
 }
 
-// answerApply writes the answer of Apply. Where the provider does not know what exists now, which the protocol cannot say, the answer is
-// what it told while the call went on, and failing that the object as it was: a client takes null for "gone".
-func (s *Server) answerApply(c *session, m *plugin6.ApplyResponse, rt *provider.ResourceType, ty cty.Type, resp provider.ApplyResponse, known *partial) {
+// answerApply writes the answer of Apply. Where the provider does not know what exists now, which the protocol cannot
+// say, the answer is what it told while the call went on, and failing that the object as it was: a client takes null
+// for "gone".
+func (s *Server) answerApply(c *session, m *plugin6.ApplyResponse, rt *provider.ResourceType, ty cty.Type,
+	resp provider.ApplyResponse, known *partial) {
 	c.diags = resp.Diagnostics
 	m.LegacyTypeSystem = resp.LegacyTypeSystem
 	if resp.State == cty.NilVal {
 		if !c.diags.HasErrors() {
-			c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "The result is not known", Detail: "The provider does not know what became of the object."})
+			c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "The result is not known",
+				Detail: "The provider does not know what became of the object."})
 		}
 		if state, private, ok := known.last(); ok {
 			m.State, m.Private = c.write("new state", state, ty), private

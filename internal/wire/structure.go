@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// The decoders of the value library recurse as deep as the data says and allocate what lengths in the data announce. So the shape of
-// whatever a peer sent is checked first, without recursion or allocation in proportion to anything but the data itself.
+// The decoders of the value library recurse as deep as the data says and allocate what lengths in the data announce. So
+// the shape of whatever a peer sent is checked first, without recursion or allocation in proportion to anything but the
+// data itself.
 
 var (
 	errCut      = errors.New("the data ends in the middle of a value")
@@ -15,7 +16,8 @@ var (
 	errDeep     = fmt.Errorf("the value is nested more than %d levels deep", maxValueDepth)
 )
 
-// checkMsgpack tells whether data is exactly one msgpack value, nested no deeper than allowed, whose lengths are true.
+// checkMsgpack reports whether data is exactly one msgpack value, nested no deeper than allowed, whose lengths are
+// true.
 func checkMsgpack(b []byte) error {
 	var open [maxValueDepth]uint64 // how many values each open array or map still lacks
 	depth := 0
@@ -61,7 +63,7 @@ func checkMsgpack(b []byte) error {
 	}
 }
 
-// msgpackItem gives the size of the first item, without the members of an array or map, and the number of these.
+// msgpackItem returns the size of the first item, without the members of an array or map, and the number of these.
 func msgpackItem(b []byte) (size int, members uint64, err error) {
 	c := b[0]
 	switch {
@@ -135,7 +137,8 @@ func length(b []byte, width int) (uint64, bool) {
 	return uint64(binary.BigEndian.Uint32(b[1:])), true
 }
 
-// checkJSON tells whether a JSON document is nested no deeper than allowed. Everything else about it is the decoder's business.
+// checkJSON reports whether a JSON document is nested no deeper than allowed. Everything else about it is the decoder's
+// business.
 func checkJSON(b []byte) error {
 	depth, inString := 0, false
 	for i := 0; i < len(b); i++ {

@@ -1,18 +1,19 @@
-// Package wire carries provider.Provider over the plugin protocol of the Terraform language, versions 5 and 6, in both directions.
+// Package wire carries provider.Provider over the plugin protocol of the Terraform language, versions 5 and 6, in both
+// directions.
 //
-// NewClient turns a gRPC connection into a provider; NewServer offers a provider on a gRPC server. Both share one conversion
-// between values, schemas, problems and their messages, and one set of messages: the versions differ in what the table versions
-// says and nowhere else. Processes, handshakes and certificates are not known here: package host starts plugins, package
-// provider/serve is one.
+// NewClient turns a gRPC connection into a provider; NewServer offers a provider on a gRPC server. Both share one
+// conversion between values, schemas, problems and their messages, and one set of messages: the versions differ in what
+// the table versions says and nowhere else. Processes, handshakes and certificates are not known here: package host
+// starts plugins, package provider/serve is one.
 //
-// Whatever a peer sends ends in values that conform to the schema, or in diagnostics that name provider, call and field; never in a
-// panic, unbounded recursion or an allocation that the size of the message does not justify.
+// Whatever a peer sends ends in values that conform to the schema, or in diagnostics that name provider, call and
+// field; never in a panic, unbounded recursion or an allocation that the size of the message does not justify.
 //
 //	p, err := wire.NewClient(conn, 6, wire.Options{Name: "registry.terraform.io/hashicorp/random"})
 //	schema, diags := p.Schema(ctx)
 //
-// The package starts no goroutines. What the protocol cannot carry is lost on the way: ApplyRequest.Intent and Partial, Schema.StateOnly,
-// and paths beyond an element of a set.
+// The package starts no goroutines. What the protocol cannot carry is lost on the way: ApplyRequest.Intent and Partial,
+// Schema.StateOnly, and paths beyond an element of a set.
 package wire
 
 import (
@@ -30,7 +31,8 @@ import (
 // MaxMessage is the size of the largest message that either side accepts.
 const MaxMessage = 256 << 20
 
-// Limits on how deep things may be nested. Real schemas stay below ten; values of dynamic types are as deep as the JSON in them.
+// Limits on how deep things may be nested. Real schemas stay below ten; values of dynamic types are as deep as the JSON
+// in them.
 const (
 	maxSchemaDepth = 100
 	maxValueDepth  = 1000
@@ -66,7 +68,7 @@ const (
 type version struct {
 	number  int
 	service string
-	// renamed gives the names of methods that are called otherwise than in version 6.
+	// renamed holds the names of methods that are called otherwise than in version 6.
 	renamed map[string]string
 	// prepares: the provider answers its validated block with defaults filled in.
 	prepares bool
@@ -108,7 +110,7 @@ var versions = map[int]*version{
 // Versions are the versions of the protocol that the package speaks, the best one last.
 func Versions() []int { return []int{5, 6} }
 
-// Serves tells whether a version of the protocol can express a schema: nil, or what it cannot.
+// Serves reports whether a version of the protocol can express a schema: nil, or what it cannot.
 func Serves(protocol int, s *provider.Schema) error {
 	v, err := versionOf(protocol)
 	if err != nil {

@@ -9,8 +9,10 @@ import (
 )
 
 func TestEveryMethodExistsInTheProtocol(t *testing.T) {
-	services := map[int]string{5: string(plugin5.File_plugin5_tombolo_plugin5_proto.Services().Get(0).FullName()), 6: string(plugin6.File_plugin6_tombolo_plugin6_proto.Services().Get(0).FullName())}
-	if want := (map[int]string{5: "tombolo.plugin5.Provider", 6: "tombolo.plugin6.Provider"}); fmt.Sprint(services) != fmt.Sprint(want) {
+	services := map[int]string{5: string(plugin5.File_plugin5_tombolo_plugin5_proto.Services().Get(0).FullName()),
+		6: string(plugin6.File_plugin6_tombolo_plugin6_proto.Services().Get(0).FullName())}
+	if want := (map[int]string{5: "tombolo.plugin5.Provider", 6: "tombolo.plugin6.Provider"}); fmt.Sprint(
+		services) != fmt.Sprint(want) {
 		t.Errorf("the proto services are %v, want %v", services, want)
 	}
 	for _, number := range Versions() {

@@ -27,7 +27,8 @@ func (p *world) Apply(ctx context.Context, req provider.ApplyRequest) provider.A
 
 // failed answers with what exists after a failure.
 func failed(o *Object, format string, args ...any) provider.ApplyResponse {
-	resp := provider.ApplyResponse{State: cty.NullVal(objectType()), Diagnostics: problem(nil, "The world refused", format, args...)}
+	resp := provider.ApplyResponse{State: cty.NullVal(objectType()), Diagnostics: problem(nil, "The world refused",
+		format, args...)}
 	if o != nil {
 		resp.State, resp.Identity = o.value(), o.identity()
 	}
@@ -69,7 +70,8 @@ func (p *world) create(ctx context.Context, req provider.ApplyRequest) provider.
 		return failed(nil, "The object %q was not created: %s.", o.Name, err)
 	}
 	o.ID, o.Revision = fmt.Sprintf("%s-%d", o.Name, try), 1
-	if err := p.world.append(Event{Kind: Created, Op: "create", Name: o.Name, ID: o.ID, Token: req.Intent, Object: &o}); err != nil {
+	if err := p.world.append(Event{Kind: Created, Op: "create", Name: o.Name, ID: o.ID, Token: req.Intent,
+		Object: &o}); err != nil {
 		return failed(nil, "The object %q may have been created: %s.", o.Name, err)
 	}
 	if b.early && req.Partial != nil {
@@ -107,14 +109,17 @@ func (p *world) update(ctx context.Context, req provider.ApplyRequest) provider.
 	}
 	there, err := p.world.Object(o.ID)
 	if err != nil || there == nil {
-		return withPrivate(failed(&before, "The object %q was not updated, because it is not there any more.", o.ID), req.PlannedPrivate)
+		return withPrivate(failed(&before, "The object %q was not updated, because it is not there any more.", o.ID),
+			req.PlannedPrivate)
 	}
 	o.Revision, o.Drifted, o.Token = there.Revision+1, there.Drifted, there.Token
-	if err := p.world.append(Event{Kind: Updated, Op: "update", Name: o.Name, ID: o.ID, Token: req.Intent, Object: &o}); err != nil {
+	if err := p.world.append(Event{Kind: Updated, Op: "update", Name: o.Name, ID: o.ID, Token: req.Intent,
+		Object: &o}); err != nil {
 		return withPrivate(failed(&before, "The object %q may have been updated: %s.", o.ID, err), req.PlannedPrivate)
 	}
 	if err := b.pause(ctx, p.stopped); err != nil {
-		return withPrivate(failed(&o, "The object %q was updated, but not finished: %s.", o.ID, err), req.PlannedPrivate)
+		return withPrivate(failed(&o, "The object %q was updated, but not finished: %s.", o.ID, err),
+			req.PlannedPrivate)
 	}
 	return provider.ApplyResponse{State: o.value(), Private: req.PlannedPrivate, Identity: o.identity()}
 }
@@ -149,7 +154,8 @@ func (p *world) delete(ctx context.Context, req provider.ApplyRequest) provider.
 
 // objectOf reads a value; what is unknown is left out.
 func objectOf(v cty.Value) Object {
-	o := Object{ID: text(v.GetAttr("id")), Name: text(v.GetAttr("name")), Value: textOrNil(v.GetAttr("value")), Secret: textOrNil(v.GetAttr("secret"))}
+	o := Object{ID: text(v.GetAttr("id")), Name: text(v.GetAttr("name")), Value: textOrNil(v.GetAttr("value")),
+		Secret: textOrNil(v.GetAttr("secret"))}
 	o.Tags, o.Behave = stringMap(v.GetAttr("tags")), stringMap(v.GetAttr("behave"))
 	if size := v.GetAttr("size"); size.IsKnown() && !size.IsNull() {
 		o.Size = size.AsBigFloat().Text('f', -1)
@@ -164,8 +170,10 @@ func objectOf(v cty.Value) Object {
 // value is the object as the resource type describes it.
 func (o *Object) value() cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{
-		"id": cty.StringVal(o.ID), "name": cty.StringVal(o.Name), "value": nullableText(o.Value), "secret": nullableText(o.Secret),
-		"size": cty.MustParseNumberVal(o.Size), "tags": mapValue(o.Tags), "behave": mapValue(o.Behave), "revision": cty.NumberIntVal(int64(o.Revision)),
+		"id": cty.StringVal(o.ID), "name": cty.StringVal(o.Name), "value": nullableText(o.Value),
+		"secret": nullableText(o.Secret),
+		"size":   cty.MustParseNumberVal(o.Size), "tags": mapValue(o.Tags), "behave": mapValue(o.Behave),
+		"revision": cty.NumberIntVal(int64(o.Revision)),
 		"password": cty.NullVal(cty.String),
 	})
 }

@@ -16,7 +16,8 @@ import (
 // behaviour is what the directives of an object and the rates of the provider come to for one call.
 type behaviour struct {
 	delay time.Duration
-	// fail fails before the effect. half says how a creation fails after it: "error" tells what exists, "lost" has no answer to that.
+	// fail fails before the effect. half says how a creation fails after it: "error" tells what exists, "lost" has no
+	// answer to that.
 	fail  bool
 	half  string
 	drift string
@@ -27,8 +28,10 @@ type behaviour struct {
 // directives are the keys of `behave`, with what they take.
 var directives = map[string]string{
 	"delay": "a duration such as 50ms",
-	"fail":  "create, update, delete or read, or several of them with commas between; with :2 behind for the first two tries",
-	"half":  "error (fails after creating, and tells what it created), lost (the same, and its answer does not say what exists) or early (tells the id before it goes on)",
+	"fail": "create, update, delete or read, or several of them with commas between; with :2 behind for the first " +
+		"two tries",
+	"half": "error (fails after creating, and tells what it created), lost (the same, and its answer does not say " +
+		"what exists) or early (tells the id before it goes on)",
 	"drift": "value or removed: what happens to the object before it is read next, once",
 	"deaf":  "yes: interruptions are not heard",
 }
@@ -105,7 +108,7 @@ type rates struct {
 	fail, half, drift float64
 }
 
-// of gives what happens to one call. It depends on the call alone, not on what happens elsewhere at the same time.
+// of returns what happens to one call. It depends on the call alone, not on what happens elsewhere at the same time.
 func (r rates) of(b behaviour, op, name string, try int) behaviour {
 	if b.delay == 0 && r.delay > 0 {
 		b.delay = time.Duration(r.dice("delay", op, name, try) * float64(r.delay))
@@ -120,7 +123,7 @@ func (r rates) of(b behaviour, op, name string, try int) behaviour {
 	return b
 }
 
-// dice gives a number from 0 to below 1.
+// dice returns a number from 0 to below 1.
 func (r rates) dice(what, op, name string, try int) float64 {
 	h := fnv.New64a()
 	var seed [8]byte

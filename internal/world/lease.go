@@ -11,7 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// leaseName is the type of ephemeral resources: a token that is lent for a while. The ledger tells when it was opened, renewed and closed.
+// leaseName is the type of ephemeral resources: a token that is lent for a while. The ledger tells when it was opened,
+// renewed and closed.
 const leaseName = "world_lease"
 
 // The kinds of events of leases.
@@ -31,16 +32,19 @@ func (p *world) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralReq
 	if req.Type != leaseName {
 		return p.Base.OpenEphemeral(ctx, req)
 	}
-	name, fail, every := text(req.Config.GetAttr("name")), text(req.Config.GetAttr("fail")), text(req.Config.GetAttr("renew"))
+	name, fail, every := text(req.Config.GetAttr("name")), text(req.Config.GetAttr("fail")),
+		text(req.Config.GetAttr("renew"))
 	if fail == "open" {
-		return provider.OpenEphemeralResponse{Diagnostics: problem(nil, "No lease", "The lease %q was told to fail.", name)}
+		return provider.OpenEphemeralResponse{Diagnostics: problem(nil, "No lease", "The lease %q was told to fail.",
+			name)}
 	}
 	if err := p.world.append(Event{Kind: Opened, Op: "open", Name: name}); err != nil {
 		return provider.OpenEphemeralResponse{Diagnostics: problem(nil, "The world is broken", "%s.", err)}
 	}
 	vals := req.Config.AsValueMap()
 	vals["token"] = cty.StringVal("token-of-" + name)
-	return provider.OpenEphemeralResponse{Result: cty.ObjectVal(vals), Private: []byte(name + "\n" + fail + "\n" + every), RenewAt: after(every)}
+	return provider.OpenEphemeralResponse{Result: cty.ObjectVal(vals), Private: []byte(name + "\n" + fail + "\n" +
+		every), RenewAt: after(every)}
 }
 
 func after(every string) time.Time {
@@ -61,7 +65,8 @@ func leaseOf(private []byte) (name, fail, every string) {
 func (p *world) RenewEphemeral(_ context.Context, req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
 	name, fail, every := leaseOf(req.Private)
 	if fail == "renew" {
-		return provider.RenewEphemeralResponse{Diagnostics: problem(nil, "No renewal", "The lease %q was told to fail.", name)}
+		return provider.RenewEphemeralResponse{Diagnostics: problem(nil, "No renewal", "The lease %q was told to fail.",
+			name)}
 	}
 	if err := p.world.append(Event{Kind: Renewed, Op: "renew", Name: name}); err != nil {
 		return provider.RenewEphemeralResponse{Diagnostics: problem(nil, "The world is broken", "%s.", err)}

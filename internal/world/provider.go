@@ -74,26 +74,33 @@ func computed(a *provider.Attribute)  { a.Computed = true }
 func defaulted(a *provider.Attribute) { a.Optional, a.Computed = true, true }
 func secret(a *provider.Attribute)    { a.Optional, a.Sensitive = true, true }
 
-var identityOf = &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{"id": {Type: cty.String, RequiredForImport: true, Description: "The id."}}}
+var identityOf = &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{
+	"id": {Type: cty.String, RequiredForImport: true, Description: "The id."}}}
 
 var schema = &provider.Schema{
 	Provider: &provider.Block{Attributes: map[string]*provider.Attribute{
 		"dir": attr(cty.String, optional), "seed": attr(cty.Number, optional), "delay": attr(cty.String, optional),
-		"fail_rate": attr(cty.Number, optional), "half_rate": attr(cty.Number, optional), "drift_rate": attr(cty.Number, optional),
+		"fail_rate": attr(cty.Number, optional), "half_rate": attr(cty.Number, optional), "drift_rate": attr(cty.Number,
+			optional),
 	}},
-	Resources: map[string]*provider.ResourceType{typeName: {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
-		"name": attr(cty.String, required), "value": attr(cty.String, optional), "size": attr(cty.Number, defaulted),
-		"tags": attr(cty.Map(cty.String), optional), "secret": attr(cty.String, secret), "behave": attr(cty.Map(cty.String), optional),
-		"password": attr(cty.String, func(a *provider.Attribute) { a.Optional, a.WriteOnly = true, true }),
-		"id":       attr(cty.String, computed), "revision": attr(cty.Number, computed),
-	}}, Identity: identityOf}, blocksName: blocksType, nestedName: nestedType},
+	Resources: map[string]*provider.ResourceType{
+		typeName: {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
+			"name": attr(cty.String, required), "value": attr(cty.String, optional),
+			"size": attr(cty.Number, defaulted),
+			"tags": attr(cty.Map(cty.String), optional), "secret": attr(cty.String, secret),
+			"behave":   attr(cty.Map(cty.String), optional),
+			"password": attr(cty.String, func(a *provider.Attribute) { a.Optional, a.WriteOnly = true, true }),
+			"id":       attr(cty.String, computed), "revision": attr(cty.Number, computed),
+		}}, Identity: identityOf}, blocksName: blocksType, nestedName: nestedType},
 	Functions: functions,
 	Ephemeral: map[string]*provider.ResourceType{leaseName: leaseType},
-	Data: map[string]*provider.ResourceType{typeName: {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
-		"name": attr(cty.String, required), "id": attr(cty.String, computed), "value": attr(cty.String, computed), "size": attr(cty.Number, computed),
-		"tags": attr(cty.Map(cty.String), computed), "revision": attr(cty.Number, computed),
-		"secret": attr(cty.String, func(a *provider.Attribute) { a.Computed, a.Sensitive = true, true }),
-	}}}},
+	Data: map[string]*provider.ResourceType{
+		typeName: {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
+			"name": attr(cty.String, required), "id": attr(cty.String, computed), "value": attr(cty.String, computed),
+			"size": attr(cty.Number, computed),
+			"tags": attr(cty.Map(cty.String), computed), "revision": attr(cty.Number, computed),
+			"secret": attr(cty.String, func(a *provider.Attribute) { a.Computed, a.Sensitive = true, true }),
+		}}}},
 	MoveResourceState: true,
 }
 
@@ -129,11 +136,13 @@ func shaped(name string) *provider.ResourceType {
 func (p *world) ValidateConfig(_ context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
 	resp := provider.ValidateConfigResponse{Prepared: req.Config}
 	if dir := req.Config.GetAttr("dir"); dir.IsNull() && p.opts.Dir == "" {
-		resp.Diagnostics = problem(cty.GetAttrPath("dir"), "No world", "The provider needs to know the folder of its world: set dir.")
+		resp.Diagnostics = problem(cty.GetAttrPath("dir"), "No world",
+			"The provider needs to know the folder of its world: set dir.")
 	}
 	if d := req.Config.GetAttr("delay"); d.IsKnown() && !d.IsNull() {
 		if _, err := time.ParseDuration(d.AsString()); err != nil {
-			resp.Diagnostics = append(resp.Diagnostics, problem(cty.GetAttrPath("delay"), "Invalid delay", "Expected a duration such as 50ms: %s.", err)...)
+			resp.Diagnostics = append(resp.Diagnostics, problem(cty.GetAttrPath("delay"), "Invalid delay",
+				"Expected a duration such as 50ms: %s.", err)...)
 		}
 	}
 	return resp
@@ -144,7 +153,8 @@ func (p *world) Configure(_ context.Context, req provider.ConfigureRequest) prov
 	dir := p.opts.Dir
 	if v := req.Config.GetAttr("dir"); !v.IsNull() {
 		if !v.IsKnown() {
-			return provider.ConfigureResponse{Diagnostics: problem(cty.GetAttrPath("dir"), "No world", "The folder of the world must be known.")}
+			return provider.ConfigureResponse{Diagnostics: problem(cty.GetAttrPath("dir"), "No world",
+				"The folder of the world must be known.")}
 		}
 		if dir = v.AsString(); !filepath.IsAbs(dir) {
 			dir = filepath.Join(p.opts.Base, dir)
@@ -158,13 +168,15 @@ func (p *world) Configure(_ context.Context, req provider.ConfigureRequest) prov
 		f, _ := v.AsBigFloat().Float64()
 		return f
 	}
-	p.rates = rates{seed: int64(number("seed")), fail: number("fail_rate"), half: number("half_rate"), drift: number("drift_rate")}
+	p.rates = rates{seed: int64(number("seed")), fail: number("fail_rate"), half: number("half_rate"),
+		drift: number("drift_rate")}
 	if d := req.Config.GetAttr("delay"); !d.IsNull() && d.IsKnown() {
 		p.rates.delay, _ = time.ParseDuration(d.AsString())
 	}
 	var err error
 	if p.world, err = Open(dir); err != nil {
-		return provider.ConfigureResponse{Diagnostics: problem(cty.GetAttrPath("dir"), "No world", "The world cannot be opened: %s.", err)}
+		return provider.ConfigureResponse{Diagnostics: problem(cty.GetAttrPath("dir"), "No world",
+			"The world cannot be opened: %s.", err)}
 	}
 	return provider.ConfigureResponse{}
 }
@@ -201,7 +213,8 @@ func (p *world) UpgradeState(_ context.Context, req provider.UpgradeStateRequest
 }
 
 // UpgradeIdentity implements provider.Provider: there is one version.
-func (p *world) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+func (p *world) UpgradeIdentity(ctx context.Context,
+	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	if schema.Resources[req.Type] == nil {
 		return p.Base.UpgradeIdentity(ctx, req)
 	}
@@ -231,9 +244,11 @@ func (p *world) Plan(ctx context.Context, req provider.PlanRequest) provider.Pla
 	}
 	switch {
 	case req.Prior.IsNull():
-		vals["id"], vals["revision"] = cty.UnknownVal(cty.String).RefineNotNull(), cty.UnknownVal(cty.Number).RefineNotNull()
+		vals["id"], vals["revision"] = cty.UnknownVal(cty.String).RefineNotNull(),
+			cty.UnknownVal(cty.Number).RefineNotNull()
 	case !vals["name"].RawEquals(req.Prior.GetAttr("name")):
-		vals["id"], vals["revision"] = cty.UnknownVal(cty.String).RefineNotNull(), cty.UnknownVal(cty.Number).RefineNotNull()
+		vals["id"], vals["revision"] = cty.UnknownVal(cty.String).RefineNotNull(),
+			cty.UnknownVal(cty.Number).RefineNotNull()
 		resp.RequiresReplace = []cty.Path{cty.GetAttrPath("name")}
 	case !cty.ObjectVal(vals).RawEquals(req.Prior):
 		vals["revision"] = cty.UnknownVal(cty.Number).RefineNotNull()
@@ -246,7 +261,8 @@ func (p *world) Plan(ctx context.Context, req provider.PlanRequest) provider.Pla
 func (p *world) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
 	rt := schema.Resources[req.Type]
 	if rt == nil {
-		return provider.ReadResponse{State: req.Prior, Diagnostics: problem(nil, "No such type", "The world has no %q.", req.Type)}
+		return provider.ReadResponse{State: req.Prior, Diagnostics: problem(nil, "No such type", "The world has no %q.",
+			req.Type)}
 	}
 	resp := provider.ReadResponse{State: req.Prior, Private: req.Private}
 	id := text(req.Prior.GetAttr("id"))
@@ -272,13 +288,14 @@ func (p *world) Read(ctx context.Context, req provider.ReadRequest) provider.Rea
 		return resp
 	}
 	if resp.State, err = o.valueOf(req.Type, rt); err != nil {
-		return provider.ReadResponse{State: req.Prior, Private: req.Private, Diagnostics: problem(nil, "The world is broken", "%s.", err)}
+		return provider.ReadResponse{State: req.Prior, Private: req.Private,
+			Diagnostics: problem(nil, "The world is broken", "%s.", err)}
 	}
 	resp.Identity = o.identity()
 	return resp
 }
 
-// valueOf gives an object as a resource type describes it.
+// valueOf returns an object as a resource type describes it.
 func (o *Object) valueOf(typ string, rt *provider.ResourceType) (cty.Value, error) {
 	if typ == typeName {
 		return o.value(), nil
@@ -321,13 +338,15 @@ func (p *world) Import(ctx context.Context, req provider.ImportRequest) provider
 		return provider.ImportResponse{Diagnostics: problem(nil, "The world is broken", "%s.", err)}
 	}
 	if o == nil {
-		return provider.ImportResponse{Diagnostics: problem(nil, "No such object", "The world has no object with the id %q.", req.ID)}
+		return provider.ImportResponse{
+			Diagnostics: problem(nil, "No such object", "The world has no object with the id %q.", req.ID)}
 	}
 	state, err := o.valueOf(req.Type, rt)
 	if err != nil {
 		return provider.ImportResponse{Diagnostics: problem(nil, "The world is broken", "%s.", err)}
 	}
-	return provider.ImportResponse{Imported: []provider.ImportedObject{{Type: req.Type, State: state, Identity: o.identity()}}}
+	return provider.ImportResponse{Imported: []provider.ImportedObject{
+		{Type: req.Type, State: state, Identity: o.identity()}}}
 }
 
 // ReadData implements provider.Provider: it finds the newest object of a name.
@@ -346,11 +365,14 @@ func (p *world) ReadData(ctx context.Context, req provider.ReadDataRequest) prov
 		}
 		if o, err := p.world.Object(e.ID); err == nil && o != nil {
 			vals := o.value().AsValueMap()
-			maps.DeleteFunc(vals, func(k string, _ cty.Value) bool { return schema.Data[typeName].Block.Attributes[k] == nil })
+			maps.DeleteFunc(vals, func(k string, _ cty.Value) bool {
+				return schema.Data[typeName].Block.Attributes[k] == nil
+			})
 			return provider.ReadDataResponse{State: cty.ObjectVal(vals)}
 		}
 	}
-	return provider.ReadDataResponse{Diagnostics: problem(cty.GetAttrPath("name"), "No such object", "The world has no object with the name %q.", name)}
+	return provider.ReadDataResponse{Diagnostics: problem(cty.GetAttrPath("name"), "No such object",
+		"The world has no object with the name %q.", name)}
 }
 
 // Stop implements provider.Provider.

@@ -20,7 +20,8 @@ var functions = map[string]*provider.Function{
 	},
 	"describe": {
 		Summary: "Describe a value", Deprecated: "Use jsonencode.",
-		Params: []provider.FunctionParam{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true}}, Return: cty.DynamicPseudoType,
+		Params: []provider.FunctionParam{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true}},
+		Return: cty.DynamicPseudoType,
 	},
 }
 
@@ -41,7 +42,8 @@ func (p *world) CallFunction(ctx context.Context, name string, args []cty.Value)
 		if err != nil {
 			return cty.NilVal, err
 		}
-		return cty.ObjectVal(map[string]cty.Value{"type": cty.StringVal(args[0].Type().FriendlyName()), "json": cty.StringVal(string(b)), "value": args[0]}), nil
+		return cty.ObjectVal(map[string]cty.Value{"type": cty.StringVal(args[0].Type().FriendlyName()),
+			"json": cty.StringVal(string(b)), "value": args[0]}), nil
 	}
 	return p.Base.CallFunction(ctx, name, args)
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Shaped objects have every form that a schema can give a value: blocks of each nesting mode in world_blocks, nested attributes of each mode,
-// a dynamic and a write-only one in world_nested. They know no trouble: world_object is for that. The world keeps their whole value.
+// Shaped objects have every form that a schema can give a value: blocks of each nesting mode in world_blocks, nested
+// attributes of each mode, a dynamic and a write-only one in world_nested. They know no trouble: world_object is for
+// that. The world keeps their whole value.
 const (
 	blocksName = "world_blocks"
 	nestedName = "world_nested"
@@ -43,41 +44,55 @@ var blocksType = &provider.ResourceType{Version: 1, Identity: identityOf, Block:
 	Blocks: blocks{
 		"rule": {Nesting: provider.NestingList, MaxItems: 4, Block: provider.Block{
 			Attributes: attributes{
-				"port": attr(cty.Number, required), "comment": attr(cty.String, optional), "protocol": attr(cty.String, defaulted), "address": attr(cty.String, computed),
+				"port": attr(cty.Number, required), "comment": attr(cty.String, optional),
+				"protocol": attr(cty.String, defaulted), "address": attr(cty.String, computed),
 			},
-			Blocks: blocks{"match": {Nesting: provider.NestingSet, Block: provider.Block{Attributes: attributes{"key": attr(cty.String, required), "values": attr(cty.Set(cty.String), optional)}}}},
+			Blocks: blocks{"match": {Nesting: provider.NestingSet, Block: provider.Block{
+				Attributes: attributes{"key": attr(cty.String, required), "values": attr(cty.Set(cty.String),
+					optional)}}}},
 		}},
-		"label": {Nesting: provider.NestingSet, Block: provider.Block{Attributes: attributes{"key": attr(cty.String, required), "value": attr(cty.String, secret)}}},
+		"label": {Nesting: provider.NestingSet, Block: provider.Block{
+			Attributes: attributes{"key": attr(cty.String, required), "value": attr(cty.String, secret)}}},
 		"zone": {Nesting: provider.NestingMap, Block: provider.Block{
-			Description: "A zone.", Attributes: attributes{"size": attr(cty.Number, optional), "tier": attr(cty.String, defaulted), "address": attr(cty.String, computed)},
+			Description: "A zone.", Attributes: attributes{"size": attr(cty.Number, optional),
+				"tier": attr(cty.String, defaulted), "address": attr(cty.String, computed)},
 		}},
-		"limits":  {Nesting: provider.NestingSingle, Block: provider.Block{Attributes: attributes{"cpu": attr(cty.Number, optional), "memory": attr(cty.String, defaulted)}}},
-		"options": {Nesting: provider.NestingGroup, Block: provider.Block{Attributes: attributes{"fast": attr(cty.Bool, optional), "mode": attr(cty.String, optional)}}},
+		"limits": {Nesting: provider.NestingSingle, Block: provider.Block{
+			Attributes: attributes{"cpu": attr(cty.Number, optional), "memory": attr(cty.String, defaulted)}}},
+		"options": {Nesting: provider.NestingGroup, Block: provider.Block{
+			Attributes: attributes{"fast": attr(cty.Bool, optional), "mode": attr(cty.String, optional)}}},
 		"legacy": {Nesting: provider.NestingList, MaxItems: 1, Block: provider.Block{
-			Attributes: attributes{"text": attr(cty.String, optional)}, Deprecated: true, DeprecationMessage: "Nobody reads it.",
+			Attributes: attributes{"text": attr(cty.String, optional)}, Deprecated: true,
+			DeprecationMessage: "Nobody reads it.",
 		}},
 	},
 }}
 
 var nestedType = &provider.ResourceType{Identity: identityOf, Block: &provider.Block{Attributes: attributes{
-	"name": attr(cty.String, required), "id": attr(cty.String, computed), "loose": attr(cty.DynamicPseudoType, optional),
+	"name": attr(cty.String, required), "id": attr(cty.String, computed), "loose": attr(cty.DynamicPseudoType,
+		optional),
 	"owner": nested(provider.NestingSingle, optional, attributes{
 		"name": attr(cty.String, required), "email": attr(cty.String, defaulted), "token": attr(cty.String, secret),
 		"password": attr(cty.String, func(a *provider.Attribute) { a.Optional, a.WriteOnly = true, true }),
 	}),
-	"steps": nested(provider.NestingList, optional, attributes{"run": attr(cty.String, required), "env": attr(cty.Map(cty.String), optional), "address": attr(cty.String, computed)}),
-	"tags":  nested(provider.NestingSet, optional, attributes{"key": attr(cty.String, required), "value": attr(cty.String, optional)}),
+	"steps": nested(provider.NestingList, optional, attributes{"run": attr(cty.String, required),
+		"env": attr(cty.Map(cty.String), optional), "address": attr(cty.String, computed)}),
+	"tags": nested(provider.NestingSet, optional, attributes{"key": attr(cty.String, required),
+		"value": attr(cty.String, optional)}),
 	"regions": nested(provider.NestingMap, optional, attributes{
 		"size": attr(cty.Number, optional), "tier": attr(cty.String, defaulted),
-		"replicas": nested(provider.NestingList, optional, attributes{"zone": attr(cty.String, required), "pair": attr(cty.Tuple([]cty.Type{cty.String, cty.Number}), optional)}),
+		"replicas": nested(provider.NestingList, optional, attributes{"zone": attr(cty.String, required),
+			"pair": attr(cty.Tuple([]cty.Type{cty.String, cty.Number}), optional)}),
 	}),
-	"status": nested(provider.NestingSingle, computed, attributes{"address": attr(cty.String, computed), "history": attr(cty.List(cty.String), computed)}),
+	"status": nested(provider.NestingSingle, computed, attributes{"address": attr(cty.String, computed),
+		"history": attr(cty.List(cty.String), computed)}),
 }}}
 
 // defaults are the values of attributes that are left out, by name.
 var defaults = map[string]string{"protocol": "tcp", "tier": "small", "memory": "1G", "email": "nobody@example.org"}
 
-// walk calls f for each attribute in a value, at any depth, those that are made of nested attributes after what is in them.
+// walk calls f for each attribute in a value, at any depth, those that are made of nested attributes after what is in
+// them.
 func walk(b *provider.Block, v cty.Value, f func(a *provider.Attribute, at cty.Path, v cty.Value) cty.Value) cty.Value {
 	out, _ := cty.Transform(v, func(at cty.Path, v cty.Value) (cty.Value, error) {
 		if len(at) == 0 {
@@ -118,7 +133,8 @@ func (p *world) planShaped(rt *provider.ResourceType, req provider.PlanRequest) 
 		return cty.UnknownVal(a.ImpliedType()).RefineNotNull()
 	})
 	if rt == blocksType && !req.Prior.IsNull() {
-		resp.RequiresReplace = append(resp.RequiresReplace, changedTiers(req.Prior.GetAttr("zone"), resp.Planned.GetAttr("zone"))...)
+		resp.RequiresReplace = append(resp.RequiresReplace, changedTiers(req.Prior.GetAttr("zone"),
+			resp.Planned.GetAttr("zone"))...)
 	}
 	resp.Identity = cty.ObjectVal(map[string]cty.Value{"id": resp.Planned.GetAttr("id")})
 	return resp
@@ -159,7 +175,8 @@ func (p *world) applyShaped(rt *provider.ResourceType, req provider.ApplyRequest
 			event.ID = fmt.Sprintf("%s-%d", event.Name, try)
 		}
 		resp.State = walk(rt.Block, req.Planned, told(event.ID))
-		event.Object = &Object{ID: event.ID, Name: event.Name, Size: "0", Token: req.Intent, Type: req.Type, Password: writeOnly(rt.Block, req.Config)}
+		event.Object = &Object{ID: event.ID, Name: event.Name, Size: "0", Token: req.Intent, Type: req.Type,
+			Password: writeOnly(rt.Block, req.Config)}
 		event.Object.Body, err = ctyjson.Marshal(resp.State, rt.Block.ImpliedType())
 	} else {
 		resp.State = req.Planned
@@ -168,7 +185,8 @@ func (p *world) applyShaped(rt *provider.ResourceType, req provider.ApplyRequest
 		err = p.world.append(event)
 	}
 	if err != nil {
-		return provider.ApplyResponse{State: req.Prior, Diagnostics: problem(nil, "The world refused", "The %s of %q failed: %s.", event.Op, event.Name, err)}
+		return provider.ApplyResponse{State: req.Prior, Diagnostics: problem(nil, "The world refused",
+			"The %s of %q failed: %s.", event.Op, event.Name, err)}
 	}
 	if event.Object != nil {
 		resp.Identity = event.Object.identity()
@@ -176,7 +194,7 @@ func (p *world) applyShaped(rt *provider.ResourceType, req provider.ApplyRequest
 	return resp
 }
 
-// told gives what the world knows of the object with an id.
+// told returns what the world knows of the object with an id.
 func told(id string) func(*provider.Attribute, cty.Path, cty.Value) cty.Value {
 	return func(a *provider.Attribute, at cty.Path, v cty.Value) cty.Value {
 		switch {
@@ -185,7 +203,8 @@ func told(id string) func(*provider.Attribute, cty.Path, cty.Value) cty.Value {
 		case nameOf(at) == "id":
 			return cty.StringVal(id)
 		case nameOf(at) == "status":
-			return cty.ObjectVal(map[string]cty.Value{"address": cty.StringVal("status of " + id), "history": cty.ListVal([]cty.Value{cty.StringVal("created")})})
+			return cty.ObjectVal(map[string]cty.Value{"address": cty.StringVal("status of " + id),
+				"history": cty.ListVal([]cty.Value{cty.StringVal("created")})})
 		}
 		return cty.StringVal("address of " + id)
 	}
@@ -202,7 +221,7 @@ func writeOnly(b *provider.Block, config cty.Value) (found string) {
 	return found
 }
 
-// readShaped gives an object in one of the shapes. One of another type has only its name and id in it.
+// readShaped returns an object in one of the shapes. One of another type has only its name and id in it.
 func (o *Object) readShaped(typ string, rt *provider.ResourceType) (cty.Value, error) {
 	if o.Type == typ {
 		return ctyjson.Unmarshal(o.Body, rt.Block.ImpliedType())
@@ -221,7 +240,8 @@ func validateShaped(rt *provider.ResourceType, config cty.Value) (diags diag.Lis
 		switch nameOf(at) {
 		case "port", "size":
 			if v.LessThan(cty.Zero).True() {
-				diags = append(diags, problem(at.Copy(), "Negative number", "A %s cannot be less than zero.", nameOf(at))...)
+				diags = append(diags, problem(at.Copy(), "Negative number", "A %s cannot be less than zero.",
+					nameOf(at))...)
 			}
 		case "key", "run":
 			if v.AsString() == "" {

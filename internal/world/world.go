@@ -1,8 +1,8 @@
 // Package world is a fake cloud for tests, and the provider `world` that manages objects in it.
 //
-// A World lives in a folder. Its only file is a ledger to which every request and every change is appended and synced before
-// anyone hears of it; what exists is what the ledger says. So a test can kill an engine at any moment and still know exactly
-// what exists, and how many times each thing was created. Many processes may use one world at once.
+// A World lives in a folder. Its only file is a ledger to which every request and every change is appended and synced
+// before anyone hears of it; what exists is what the ledger says. So a test can kill an engine at any moment and still
+// know exactly what exists, and how many times each thing was created. Many processes may use one world at once.
 //
 //	ledger    one line for each event: BEGIN, CREATED, UPDATED, DELETED or FAILED, then JSON
 //
@@ -25,10 +25,11 @@
 //	  behave = { delay = "1s", fail = "update:2,delete", half = "error", drift = "value", deaf = "yes" }
 //	}
 //
-// Two more types, world_blocks and world_nested, have every form of value that a schema can describe (shapes.go), and there are functions (say.go).
+// Two more types, world_blocks and world_nested, have every form of value that a schema can describe (shapes.go), and
+// there are functions (say.go).
 //
-// Changes take place half way through the delay: whoever is killed while it waits may or may not have made the change. Nothing
-// here starts a goroutine.
+// Changes take place half way through the delay: whoever is killed while it waits may or may not have made the change.
+// Nothing here starts a goroutine.
 package world
 
 import (
@@ -48,7 +49,8 @@ import (
 // Kind is what an event tells.
 type Kind string
 
-// The kinds of events. Every change begins with Begin and ends with one of the others, unless whoever made it was killed.
+// The kinds of events. Every change begins with Begin and ends with one of the others, unless whoever made it was
+// killed.
 const (
 	Begin   Kind = "BEGIN"
 	Created Kind = "CREATED"
@@ -121,8 +123,8 @@ func Open(dir string) (*World, error) {
 // Close closes the ledger.
 func (w *World) Close() error { return w.file.Close() }
 
-// append writes an event and makes it durable. The line break comes first: what a killed writer left half done then stands on a
-// line of its own, which nobody can read.
+// append writes an event and makes it durable. The line break comes first: what a killed writer left half done then
+// stands on a line of its own, which nobody can read.
 func (w *World) append(e Event) error {
 	e.PID = os.Getpid()
 	b, err := json.Marshal(e)
@@ -234,7 +236,7 @@ func (w *World) Events() (all []Event, err error) {
 	return all, err
 }
 
-// Creations tells how many objects of a name were ever created.
+// Creations returns how many objects of a name were ever created.
 func (w *World) Creations(name string) (n int, err error) {
 	err = w.look(func() {
 		for _, e := range w.events {

@@ -62,7 +62,8 @@ func newClient(t *testing.T, config map[string]cty.Value) *client {
 		vals[k] = v
 	}
 	p := New(Options{})
-	if diags := p.Configure(t.Context(), provider.ConfigureRequest{Config: cty.ObjectVal(vals)}).Diagnostics; diags.HasErrors() {
+	if diags := p.Configure(t.Context(), provider.ConfigureRequest{
+		Config: cty.ObjectVal(vals)}).Diagnostics; diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
 	t.Cleanup(func() { p.Close() })
@@ -92,17 +93,19 @@ func (c *client) apply(ctx context.Context, prior, config cty.Value, token strin
 		if !prior.IsNull() {
 			vals["id"] = prior.GetAttr("id")
 		}
-		plan := c.p.Plan(ctx, provider.PlanRequest{Type: typeName, Prior: prior, Proposed: cty.ObjectVal(vals), Config: config})
+		plan := c.p.Plan(ctx, provider.PlanRequest{Type: typeName, Prior: prior, Proposed: cty.ObjectVal(vals),
+			Config: config})
 		if plan.Diagnostics.HasErrors() {
 			c.t.Fatal(plan.Diagnostics.Err())
 		}
 		planned = plan.Planned
 	}
-	return c.p.Apply(ctx, provider.ApplyRequest{Type: typeName, Prior: prior, Planned: planned, Config: config, Intent: token, Partial: func(cty.Value, []byte) {
-		if c.partial != nil {
-			c.partial()
-		}
-	}})
+	return c.p.Apply(ctx, provider.ApplyRequest{Type: typeName, Prior: prior, Planned: planned, Config: config,
+		Intent: token, Partial: func(cty.Value, []byte) {
+			if c.partial != nil {
+				c.partial()
+			}
+		}})
 }
 
 func (c *client) names() string {
@@ -218,7 +221,8 @@ func TestDirectivesMakeTrouble(t *testing.T) {
 		t.Run(strings.Join(tc.directives, " "), func(t *testing.T) {
 			c := newClient(t, nil)
 			resp := c.create(t.Context(), "a", "", tc.directives...)
-			if got := fmt.Sprint(resp.Diagnostics.Err()); (tc.err == "") != (resp.Diagnostics.Err() == nil) || !strings.Contains(got, tc.err) {
+			if got := fmt.Sprint(resp.Diagnostics.Err()); (tc.err == "") != (resp.Diagnostics.Err() == nil) ||
+				!strings.Contains(got, tc.err) {
 				t.Errorf("error %v, want %q", got, tc.err)
 			}
 			if got := c.names(); got != tc.exists || (resp.State != cty.NilVal && !resp.State.IsNull()) != tc.known {
@@ -247,7 +251,8 @@ func TestInterruptedCreationTellsWhatExists(t *testing.T) {
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
 	c.partial = cancel
-	if resp := c.create(ctx, "late", "", "delay", "50ms", "half", "early"); resp.State.IsNull() || !resp.Diagnostics.HasErrors() {
+	if resp := c.create(ctx, "late", "", "delay", "50ms", "half", "early"); resp.State.IsNull() ||
+		!resp.Diagnostics.HasErrors() {
 		t.Errorf("interrupted after the effect: %+v", resp)
 	}
 	if resp := c.create(ctx, "deaf", "", "delay", "10ms", "deaf", "yes"); resp.Diagnostics.HasErrors() {
@@ -279,7 +284,8 @@ func TestObjectsDriftOnce(t *testing.T) {
 
 func TestSeedDecidesWhatFails(t *testing.T) {
 	outcome := func(seed int64) string {
-		c := newClient(t, map[string]cty.Value{"seed": cty.NumberIntVal(seed), "fail_rate": cty.NumberFloatVal(0.3), "half_rate": cty.NumberFloatVal(0.3)})
+		c := newClient(t, map[string]cty.Value{"seed": cty.NumberIntVal(seed), "fail_rate": cty.NumberFloatVal(0.3),
+			"half_rate": cty.NumberFloatVal(0.3)})
 		var out strings.Builder
 		for i := range 40 {
 			resp := c.create(t.Context(), fmt.Sprint("o", i), "")

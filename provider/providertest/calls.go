@@ -31,7 +31,8 @@ func checkConfigure(s *session) {
 		checked := s.p.ValidateConfig(s.ctx, provider.ValidateConfigRequest{Config: config})
 		diags := checked.Diagnostics
 		if !diags.HasErrors() {
-			diags = diags.Extend(s.p.Configure(s.ctx, provider.ConfigureRequest{TerraformVersion: "1.11.4", Config: config, Client: client}).Diagnostics)
+			diags = diags.Extend(s.p.Configure(s.ctx, provider.ConfigureRequest{TerraformVersion: "1.11.4",
+				Config: config, Client: client}).Diagnostics)
 		}
 		s.refuses("invalid provider configuration "+bad.Name, block, diags, bad.Path)
 	}
@@ -70,31 +71,39 @@ func checkWrongNames(s *session) {
 	null := cty.NullVal(cty.EmptyObject)
 	calls := map[string]func() diag.List{
 		"upgrade": func() diag.List {
-			return s.p.UpgradeState(s.ctx, provider.UpgradeStateRequest{Type: noSuch, Stored: provider.StoredObject{JSON: []byte(`{}`)}}).Diagnostics
+			return s.p.UpgradeState(s.ctx, provider.UpgradeStateRequest{Type: noSuch, Stored: provider.StoredObject{
+				JSON: []byte(`{}`)}}).Diagnostics
 		},
 		"upgrade the identity": func() diag.List {
-			return s.p.UpgradeIdentity(s.ctx, provider.UpgradeIdentityRequest{Type: noSuch, JSON: []byte(`{}`)}).Diagnostics
+			return s.p.UpgradeIdentity(s.ctx, provider.UpgradeIdentityRequest{
+				Type: noSuch, JSON: []byte(`{}`)}).Diagnostics
 		},
 		"move": func() diag.List {
-			return s.p.MoveState(s.ctx, provider.MoveStateRequest{SourceProvider: "example.com/a/b", SourceType: noSuch, Source: provider.StoredObject{JSON: []byte(`{}`)}, TargetType: noSuch}).Diagnostics
+			return s.p.MoveState(s.ctx, provider.MoveStateRequest{SourceProvider: "example.com/a/b", SourceType: noSuch,
+				Source: provider.StoredObject{JSON: []byte(`{}`)}, TargetType: noSuch}).Diagnostics
 		},
 		"import": func() diag.List {
 			return s.p.Import(s.ctx, provider.ImportRequest{Type: noSuch, ID: "x", Client: client}).Diagnostics
 		},
 		"plan": func() diag.List {
-			return s.p.Plan(s.ctx, provider.PlanRequest{Type: noSuch, Prior: null, Proposed: object, Config: object, Client: client}).Diagnostics
+			return s.p.Plan(s.ctx, provider.PlanRequest{Type: noSuch, Prior: null, Proposed: object, Config: object,
+				Client: client}).Diagnostics
 		},
 		"apply": func() diag.List {
-			return s.p.Apply(s.ctx, provider.ApplyRequest{Type: noSuch, Prior: null, Planned: object, Config: object}).Diagnostics
+			return s.p.Apply(s.ctx, provider.ApplyRequest{Type: noSuch, Prior: null, Planned: object,
+				Config: object}).Diagnostics
 		},
 		"delete": func() diag.List {
-			return s.p.Apply(s.ctx, provider.ApplyRequest{Type: noSuch, Prior: object, Planned: null, Config: null}).Diagnostics
+			return s.p.Apply(s.ctx, provider.ApplyRequest{Type: noSuch, Prior: object, Planned: null,
+				Config: null}).Diagnostics
 		},
 		"read a data source": func() diag.List {
-			return s.p.ReadData(s.ctx, provider.ReadDataRequest{Type: noSuch, Config: object, Client: client}).Diagnostics
+			return s.p.ReadData(s.ctx, provider.ReadDataRequest{Type: noSuch, Config: object,
+				Client: client}).Diagnostics
 		},
 		"open": func() diag.List {
-			return s.p.OpenEphemeral(s.ctx, provider.OpenEphemeralRequest{Type: noSuch, Config: object, Client: client}).Diagnostics
+			return s.p.OpenEphemeral(s.ctx, provider.OpenEphemeralRequest{Type: noSuch, Config: object,
+				Client: client}).Diagnostics
 		},
 		"call a function": func() diag.List {
 			_, err := s.p.CallFunction(s.ctx, noSuch, nil)
@@ -114,9 +123,11 @@ func checkWrongNames(s *session) {
 		resp := s.p.Read(s.ctx, provider.ReadRequest{Type: noSuch, Prior: object, Client: client})
 		s.proper("read of an unknown type", nil, resp.Diagnostics)
 	})
-	for _, kind := range []provider.ResourceKind{provider.ManagedResource, provider.DataSource, provider.EphemeralResource} {
+	for _, kind := range []provider.ResourceKind{provider.ManagedResource, provider.DataSource,
+		provider.EphemeralResource} {
 		s.safely("validate an unknown type", func() {
-			s.proper("validate an unknown type", nil, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{Kind: kind, Type: noSuch, Config: object, Client: client}))
+			s.proper("validate an unknown type", nil, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{
+				Kind: kind, Type: noSuch, Config: object, Client: client}))
 		})
 	}
 }
@@ -134,19 +145,24 @@ func checkCancelled(s *session) {
 		o := s.object(&r)
 		planned, _ := o.ask(o.null(), o.config, nil)
 		s.within("validate", func() {
-			s.p.ValidateResource(ctx, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: r.Type, Config: o.config, Client: client})
+			s.p.ValidateResource(ctx, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: r.Type,
+				Config: o.config, Client: client})
 		})
 		s.within("plan", func() {
-			s.p.Plan(ctx, provider.PlanRequest{Type: r.Type, Prior: o.null(), Config: o.config, Client: client, Proposed: value.Propose(o.rt.Block, o.null(), value.NullWriteOnly(o.rt.Block, o.config))})
+			s.p.Plan(ctx, provider.PlanRequest{Type: r.Type, Prior: o.null(), Config: o.config, Client: client,
+				Proposed: value.Propose(o.rt.Block, o.null(), value.NullWriteOnly(o.rt.Block, o.config))})
 		})
 		s.within("apply", func() {
-			o.interrupted(s.p.Apply(ctx, provider.ApplyRequest{Type: r.Type, Prior: o.null(), Planned: planned.Planned, Config: o.config, PlannedPrivate: planned.Private, PlannedIdentity: planned.Identity, Intent: "providertest/cancelled"}), planned)
+			o.interrupted(s.p.Apply(ctx, provider.ApplyRequest{Type: r.Type, Prior: o.null(), Planned: planned.Planned,
+				Config: o.config, PlannedPrivate: planned.Private, PlannedIdentity: planned.Identity,
+				Intent: "providertest/cancelled"}), planned)
 		})
 		if o.state.IsNull() {
 			o.apply(o.config)
 		}
 		s.within("read", func() {
-			resp := s.p.Read(ctx, provider.ReadRequest{Type: r.Type, Prior: o.state, Private: o.private, Identity: o.identity, Client: client})
+			resp := s.p.Read(ctx, provider.ReadRequest{Type: r.Type, Prior: o.state, Private: o.private,
+				Identity: o.identity, Client: client})
 			if !resp.Diagnostics.HasErrors() && (resp.State == cty.NilVal || resp.State.IsNull()) {
 				s.Errorf("read: the context has ended, and the object is said to be gone")
 			}
@@ -156,7 +172,8 @@ func checkCancelled(s *session) {
 	for _, d := range s.o.Data {
 		s.within("read a data source", func() {
 			rt := s.schema.Data[d.Type]
-			resp := s.p.ReadData(ctx, provider.ReadDataRequest{Type: d.Type, Config: s.complete(rt.Block, d.Config), Client: client})
+			resp := s.p.ReadData(ctx, provider.ReadDataRequest{Type: d.Type, Config: s.complete(rt.Block, d.Config),
+				Client: client})
 			if !resp.Diagnostics.HasErrors() {
 				if errs := value.CheckData(rt.Block, resp.State); len(errs) > 0 {
 					s.Errorf("read a data source: the context has ended, and the answer has no error: %s", errs[0])
@@ -218,12 +235,14 @@ func readData(s *session, d *Data) cty.Value {
 		s.Fatalf("the schema has no data source %q", d.Type)
 	}
 	config := s.complete(rt.Block, d.Config)
-	s.succeeds("validate", rt.Block, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{Kind: provider.DataSource, Type: d.Type, Config: config, Client: client}))
+	s.succeeds("validate", rt.Block, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{
+		Kind: provider.DataSource, Type: d.Type, Config: config, Client: client}))
 	resp := s.p.ReadData(s.ctx, provider.ReadDataRequest{Type: d.Type, Config: config, Client: client})
 	s.secrets.learn(rt.Block, resp.State)
 	s.succeeds("read", rt.Block, resp.Diagnostics)
 	s.judge("read", value.CheckData(rt.Block, resp.State))
-	s.judge("read: compared with the configuration", value.CheckApplied(rt.Block, value.PlannedForData(rt.Block, config), resp.State))
+	s.judge("read: compared with the configuration",
+		value.CheckApplied(rt.Block, value.PlannedForData(rt.Block, config), resp.State))
 	return resp.State
 }
 
@@ -234,7 +253,8 @@ func checkData(s *session, d *Data) {
 	s.holds(got, d.Want)
 	rt := s.schema.Data[d.Type]
 	validate := func(config cty.Value) diag.List {
-		return s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{Kind: provider.DataSource, Type: d.Type, Config: config, Client: client})
+		return s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{Kind: provider.DataSource, Type: d.Type,
+			Config: config, Client: client})
 	}
 	for what, config := range inOrder(unknowns(rt.Block, s.complete(rt.Block, d.Config))) {
 		s.succeeds("validate with "+what+" unknown", rt.Block, validate(config))
@@ -243,7 +263,8 @@ func checkData(s *session, d *Data) {
 		config := s.complete(rt.Block, d.Config, bad.Change)
 		diags := validate(config)
 		if !diags.HasErrors() {
-			diags = diags.Extend(s.p.ReadData(s.ctx, provider.ReadDataRequest{Type: d.Type, Config: config, Client: client}).Diagnostics)
+			diags = diags.Extend(s.p.ReadData(s.ctx, provider.ReadDataRequest{Type: d.Type, Config: config,
+				Client: client}).Diagnostics)
 		}
 		s.refuses("invalid configuration "+bad.Name, rt.Block, diags, bad.Path)
 	}
@@ -274,12 +295,14 @@ func checkEphemeral(s *session, e *Ephemeral) {
 		s.Fatalf("the schema has no ephemeral resource type %q", e.Type)
 	}
 	config := s.complete(rt.Block, e.Config)
-	s.succeeds("validate", rt.Block, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{Kind: provider.EphemeralResource, Type: e.Type, Config: config, Client: client}))
+	s.succeeds("validate", rt.Block, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{
+		Kind: provider.EphemeralResource, Type: e.Type, Config: config, Client: client}))
 	resp := s.p.OpenEphemeral(s.ctx, provider.OpenEphemeralRequest{Type: e.Type, Config: config, Client: client})
 	s.secrets.learn(rt.Block, resp.Result)
 	s.succeeds("open", rt.Block, resp.Diagnostics)
 	s.judge("open", value.CheckData(rt.Block, resp.Result))
-	s.judge("open: compared with the configuration", value.CheckApplied(rt.Block, value.PlannedForData(rt.Block, config), resp.Result))
+	s.judge("open: compared with the configuration",
+		value.CheckApplied(rt.Block, value.PlannedForData(rt.Block, config), resp.Result))
 	s.holds(resp.Result, e.Want)
 	private := resp.Private
 	if !resp.RenewAt.IsZero() {
@@ -287,7 +310,8 @@ func checkEphemeral(s *session, e *Ephemeral) {
 		s.succeeds("renew", rt.Block, renewed.Diagnostics)
 		private = renewed.Private
 	}
-	s.succeeds("close", rt.Block, s.p.CloseEphemeral(s.ctx, provider.CloseEphemeralRequest{Type: e.Type, Private: private}))
+	s.succeeds("close", rt.Block, s.p.CloseEphemeral(s.ctx, provider.CloseEphemeralRequest{
+		Type: e.Type, Private: private}))
 }
 
 // checkFunction calls a function, with and without configuration.
@@ -307,7 +331,8 @@ func checkFunction(s *session, f *Function) {
 	case !got.RawEquals(f.Want):
 		s.Errorf("%s: got %s, want %s", call(f), show(got), show(f.Want))
 	case desc.Return != cty.DynamicPseudoType && !got.Type().Equals(desc.Return):
-		s.Errorf("%s: the result is of type %s, the schema says %s", call(f), got.Type().FriendlyName(), desc.Return.FriendlyName())
+		s.Errorf("%s: the result is of type %s, the schema says %s", call(f), got.Type().FriendlyName(),
+			desc.Return.FriendlyName())
 	}
 }
 

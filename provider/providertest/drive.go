@@ -31,7 +31,8 @@ var objects counter
 func (s *session) begin() {
 	s.Helper()
 	s.launch()
-	schemaChecker{func(format string, args ...any) { s.Fatalf("the schema is not sane: "+format, args...) }}.schema(s.schema)
+	schemaChecker{func(format string, args ...any) { s.Fatalf("the schema is not sane: "+format, args...) }}.schema(
+		s.schema)
 }
 
 // launch starts a provider and gets its schema.
@@ -179,15 +180,18 @@ func (s *session) proper(what string, block *provider.Block, diags diag.List) {
 			s.Errorf("%s: a diagnostic has no summary: %q", what, d.Detail)
 		}
 		if d.Subject != nil || d.Context != nil || d.Expression != nil || d.Address != "" {
-			s.Errorf("%s: the diagnostic %q has a source range, an expression or an address; a provider knows paths only", what, d.Summary)
+			s.Errorf(
+				"%s: the diagnostic %q has a source range, an expression or an address; a provider knows paths only",
+				what, d.Summary)
 		}
 		if block != nil && !leads(block.ImpliedType(), d.Path) {
-			s.Errorf("%s: the diagnostic %q is about %s, which the schema does not have", what, d.Summary, value.FormatPath(d.Path))
+			s.Errorf("%s: the diagnostic %q is about %s, which the schema does not have", what, d.Summary,
+				value.FormatPath(d.Path))
 		}
 	}
 }
 
-// leads tells whether a path leads to something in values of a type.
+// leads reports whether a path leads to something in values of a type.
 func leads(ty cty.Type, path cty.Path) bool {
 	for _, step := range path {
 		get, isGet := step.(cty.GetAttrStep)
@@ -303,7 +307,7 @@ func (s *session) object(r *Resource, changes ...Attrs) *object {
 	return o
 }
 
-// updated gives the configuration with an update.
+// updated returns the configuration with an update.
 func (o *object) updated(u Update) cty.Value {
 	o.s.Helper()
 	if u.Vary != nil {
@@ -312,7 +316,7 @@ func (o *object) updated(u Update) cty.Value {
 	return o.changed(u.Change)
 }
 
-// changed gives the configuration with a change.
+// changed returns the configuration with a change.
 func (o *object) changed(change Attrs) cty.Value {
 	o.s.Helper()
 	given := Attrs(o.config.AsValueMap())
@@ -324,10 +328,12 @@ func (o *object) changed(change Attrs) cty.Value {
 func (o *object) null() cty.Value { return cty.NullVal(o.rt.Block.ImpliedType()) }
 
 func (o *object) validate(config cty.Value) diag.List {
-	return o.s.p.ValidateResource(o.s.ctx, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: o.r.Type, Config: config, Client: client})
+	return o.s.p.ValidateResource(o.s.ctx, provider.ValidateResourceRequest{Kind: provider.ManagedResource,
+		Type: o.r.Type, Config: config, Client: client})
 }
 
-// ask asks for a plan and judges it. replaces tells whether the provider wants a replacement; the answer is about an update then.
+// ask asks for a plan and judges it. replaces tells whether the provider wants a replacement; the answer is about an
+// update then.
 func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.PlanResponse, replaces bool) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
@@ -362,7 +368,8 @@ func (o *object) apply(config cty.Value) (replaced bool) {
 		resp, _ = o.ask(o.null(), config, nil)
 	}
 	if !o.state.IsNull() && resp.Planned.RawEquals(o.state) {
-		// Nothing is to be changed, as when a value that the provider may choose is not configured any more: engines do not apply that.
+		// Nothing is to be changed, as when a value that the provider may choose is not configured any more: engines do
+		// not apply that.
 		o.config = config
 		return false
 	}
@@ -381,8 +388,9 @@ func (o *object) attempt(config cty.Value, planned provider.PlanResponse) provid
 	s, block := o.s, o.rt.Block
 	s.Helper()
 	return s.p.Apply(s.ctx, provider.ApplyRequest{
-		Type: o.r.Type, Prior: o.state, Planned: planned.Planned, Config: config, PlannedPrivate: planned.Private, PlannedIdentity: planned.Identity,
-		Intent: fmt.Sprintf("providertest/%d", s.next.take()),
+		Type: o.r.Type, Prior: o.state, Planned: planned.Planned, Config: config, PlannedPrivate: planned.Private,
+		PlannedIdentity: planned.Identity,
+		Intent:          fmt.Sprintf("providertest/%d", s.next.take()),
 		Partial: func(v cty.Value, _ []byte) {
 			if errs := value.Conforms(block, v); len(errs) > 0 {
 				s.Errorf("apply: what it tells early does not fit the schema: %s", errs[0])
@@ -424,7 +432,8 @@ func (o *object) identify(what string, identity cty.Value) {
 		o.s.Errorf("%s: the identity is %s, not of the type of its schema", what, show(identity))
 		return
 	case o.identity != cty.NilVal && !o.identity.IsNull() && !o.identity.RawEquals(identity):
-		o.s.Errorf("%s: the identity of the object changed:\n%s", what, differences("before", o.identity, "now", identity))
+		o.s.Errorf("%s: the identity of the object changed:\n%s", what, differences("before", o.identity, "now",
+			identity))
 	}
 	o.identity = identity
 }
@@ -433,7 +442,8 @@ func (o *object) identify(what string, identity cty.Value) {
 func (o *object) read() (cty.Value, []byte) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
-	resp := s.p.Read(s.ctx, provider.ReadRequest{Type: o.r.Type, Prior: o.state, Private: o.private, Identity: o.identity, Client: client})
+	resp := s.p.Read(s.ctx, provider.ReadRequest{Type: o.r.Type, Prior: o.state, Private: o.private,
+		Identity: o.identity, Client: client})
 	s.secrets.learn(block, resp.State)
 	s.succeeds("read", block, resp.Diagnostics)
 	s.judge("read", value.CheckRefreshed(block, resp.State))
@@ -449,14 +459,16 @@ func (o *object) settled() {
 	s.Helper()
 	now, private := o.read()
 	if !now.RawEquals(o.state) {
-		s.Fatalf("read: the object is not what apply left:\n%s", differences("apply left", marked(o.rt.Block, o.state), "read found", marked(o.rt.Block, now)))
+		s.Fatalf("read: the object is not what apply left:\n%s", differences("apply left", marked(o.rt.Block, o.state),
+			"read found", marked(o.rt.Block, now)))
 	}
 	if !bytes.Equal(private, o.private) {
 		s.Errorf("read: the private data changed from %q to %q", o.private, private)
 	}
 	resp, replaces := o.ask(o.state, o.config, o.private)
 	if kept := value.NullWriteOnly(o.rt.Block, o.state); replaces || !resp.Planned.RawEquals(kept) {
-		s.Fatalf("plan: the same configuration asks for a change (replacement %t):\n%s", replaces, differences("there is", marked(o.rt.Block, kept), "planned", marked(o.rt.Block, resp.Planned)))
+		s.Fatalf("plan: the same configuration asks for a change (replacement %t):\n%s", replaces,
+			differences("there is", marked(o.rt.Block, kept), "planned", marked(o.rt.Block, resp.Planned)))
 	}
 }
 
@@ -466,7 +478,8 @@ func (o *object) destroy() {
 	s.Helper()
 	private := o.private
 	if s.schema.PlanDestroy {
-		resp := s.p.Plan(s.ctx, provider.PlanRequest{Type: o.r.Type, Prior: o.state, Proposed: o.null(), Config: o.null(), PriorPrivate: private, PriorIdentity: o.identity, Client: client})
+		resp := s.p.Plan(s.ctx, provider.PlanRequest{Type: o.r.Type, Prior: o.state, Proposed: o.null(),
+			Config: o.null(), PriorPrivate: private, PriorIdentity: o.identity, Client: client})
 		s.succeeds("plan a deletion", block, resp.Diagnostics)
 		if resp.Planned != cty.NilVal && !resp.Planned.IsNull() {
 			s.Fatalf("plan a deletion: the planned value is %s, not null", show(marked(block, resp.Planned)))
@@ -474,8 +487,9 @@ func (o *object) destroy() {
 		private = resp.Private
 	}
 	resp := s.p.Apply(s.ctx, provider.ApplyRequest{
-		Type: o.r.Type, Prior: o.state, Planned: o.null(), Config: o.null(), PlannedPrivate: private, PlannedIdentity: o.identity,
-		Intent: fmt.Sprintf("providertest/%d", s.next.take()),
+		Type: o.r.Type, Prior: o.state, Planned: o.null(), Config: o.null(), PlannedPrivate: private,
+		PlannedIdentity: o.identity,
+		Intent:          fmt.Sprintf("providertest/%d", s.next.take()),
 	})
 	s.succeeds("delete", block, resp.Diagnostics)
 	s.conforms("delete", block, resp.State)
@@ -487,7 +501,8 @@ func (o *object) destroy() {
 	if s.schema.StateOnly {
 		return // what exists in the state only cannot be looked for
 	}
-	after := s.p.Read(s.ctx, provider.ReadRequest{Type: o.r.Type, Prior: was, Private: hadPrivate, Identity: o.identity, Client: client})
+	after := s.p.Read(s.ctx, provider.ReadRequest{Type: o.r.Type, Prior: was, Private: hadPrivate, Identity: o.identity,
+		Client: client})
 	s.succeeds("read what was deleted", block, after.Diagnostics)
 	s.conforms("read what was deleted", block, after.State)
 	if !after.State.IsNull() {

@@ -95,7 +95,7 @@ func (d discreet) Skipf(format string, args ...any) {
 	d.tb.Skipf("%s", d.secrets.hide(fmt.Sprintf(format, args...)))
 }
 
-// marked gives a value in which show finds what is sensitive.
+// marked returns a value in which show finds what is sensitive.
 func marked(block *provider.Block, v cty.Value) cty.Value {
 	if v == cty.NilVal {
 		return v
@@ -115,7 +115,8 @@ func (m *made) add(o *object) {
 	m.list = append(m.list, o)
 }
 
-// newSession begins a check: what it says is discreet, and what it leaves behind is deleted when it has ended, however it ends.
+// newSession begins a check: what it says is discreet, and what it leaves behind is deleted when it has ended, however
+// it ends.
 func newSession(ctx context.Context, t tb, o *Options, next *counter) *session {
 	known := &secrets{seen: map[string]bool{}}
 	s := &session{tb: discreet{t, known}, o: o, ctx: ctx, next: next, secrets: known, made: &made{}}
@@ -123,7 +124,8 @@ func newSession(ctx context.Context, t tb, o *Options, next *counter) *session {
 	return s
 }
 
-// sweep deletes what the check left, with a provider that has not seen the trouble yet, and names what cannot be deleted.
+// sweep deletes what the check left, with a provider that has not seen the trouble yet, and names what cannot be
+// deleted.
 func (s *session) sweep() {
 	left := slices.DeleteFunc(s.made.list, func(o *object) bool { return o.state == cty.NilVal || o.state.IsNull() })
 	if len(left) == 0 {
@@ -179,7 +181,8 @@ func (o *object) name() string {
 	return o.r.Type + " " + show(marked(o.rt.Block, o.state))
 }
 
-// imported gives the id that an import would need. The function that knows it may not expect what a provider in trouble answers.
+// imported returns the id that an import would need. The function that knows it may not expect what a provider in
+// trouble answers.
 func (o *object) imported() (id string) {
 	defer func() { _ = recover() }()
 	if o.r.Import != nil && o.r.Import.ID != nil {
@@ -191,7 +194,8 @@ func (o *object) imported() (id string) {
 // keep notes what an answer says to exist, before anybody judges it.
 func (o *object) keep(resp provider.ApplyResponse) {
 	o.s.secrets.learn(o.rt.Block, resp.State)
-	if resp.State == cty.NilVal || !resp.State.IsKnown() || resp.State.IsNull() || len(value.Conforms(o.rt.Block, resp.State)) > 0 {
+	if resp.State == cty.NilVal || !resp.State.IsKnown() || resp.State.IsNull() ||
+		len(value.Conforms(o.rt.Block, resp.State)) > 0 {
 		return
 	}
 	o.state, o.private = value.UnknownAsNull(resp.State), resp.Private

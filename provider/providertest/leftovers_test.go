@@ -19,9 +19,11 @@ const canary = "xK9-canary-\"42\""
 // troubles are mistakes in every answer about an object, each with the words of a provider that says too much.
 var troubles = map[string]func(*spoiled){
 	"apply fails with an object": func(p *spoiled) {
-		p.apply = func(_ context.Context, req provider.ApplyRequest, resp provider.ApplyResponse) provider.ApplyResponse {
+		p.apply = func(_ context.Context, req provider.ApplyRequest,
+			resp provider.ApplyResponse) provider.ApplyResponse {
 			if !resp.State.IsNull() {
-				resp.Diagnostics = diag.List{{Severity: diag.Error, Summary: "No DNS", Detail: "the token is " + canary}}
+				resp.Diagnostics = diag.List{{Severity: diag.Error, Summary: "No DNS", Detail: "the token is " +
+					canary}}
 			}
 			return resp
 		}
@@ -96,9 +98,11 @@ func TestNoCheckSaysASecretOrLeavesAnObjectBehind(t *testing.T) {
 
 func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
 	o := toyOptions(func(p *toy) provider.Provider {
-		return &spoiled{toy: p, apply: func(_ context.Context, req provider.ApplyRequest, resp provider.ApplyResponse) provider.ApplyResponse {
+		return &spoiled{toy: p, apply: func(_ context.Context, req provider.ApplyRequest,
+			resp provider.ApplyResponse) provider.ApplyResponse {
 			if req.Planned.IsNull() {
-				return provider.ApplyResponse{State: req.Prior, Diagnostics: diag.List{{Severity: diag.Error, Summary: "It is locked"}}}
+				return provider.ApplyResponse{State: req.Prior, Diagnostics: diag.List{
+					{Severity: diag.Error, Summary: "It is locked"}}}
 			}
 			return resp
 		}}
@@ -113,7 +117,8 @@ func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
 func TestLivesAreCheckedFirst(t *testing.T) {
 	names := Names(toyOptions(func(p *toy) provider.Provider { return p }))
 	life := slices.Index(names, "resource toy_thing: create, read, plan again, destroy")
-	for _, later := range []string{"calls return when their context has ended", "parallel calls", "resource toy_thing: validate"} {
+	for _, later := range []string{"calls return when their context has ended", "parallel calls",
+		"resource toy_thing: validate"} {
 		if at := slices.Index(names, later); life < 0 || at < life {
 			t.Errorf("%q is %d, the life of an object %d", later, at, life)
 		}

@@ -34,14 +34,15 @@ func checkValidate(s *session, r *Resource) {
 		config := o.changed(bad.Change)
 		diags := o.validate(config)
 		if !diags.HasErrors() {
-			diags = diags.Extend(s.p.Plan(s.ctx, provider.PlanRequest{Type: r.Type, Prior: o.null(), Config: config, Client: client,
+			diags = diags.Extend(s.p.Plan(s.ctx, provider.PlanRequest{Type: r.Type, Prior: o.null(), Config: config,
+				Client:   client,
 				Proposed: value.Propose(o.rt.Block, o.null(), config)}).Diagnostics)
 		}
 		s.refuses("invalid configuration "+bad.Name, o.rt.Block, diags, bad.Path)
 	}
 }
 
-// unknowns gives configurations in which one of the given attributes is unknown, and one in which all of them are.
+// unknowns returns configurations in which one of the given attributes is unknown, and one in which all of them are.
 func unknowns(block *provider.Block, config cty.Value) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	all := config.AsValueMap()
@@ -92,7 +93,7 @@ func checkUnknown(s *session, r *Resource) {
 	}
 }
 
-// unknownIn gives the attributes of a configuration that are unknown.
+// unknownIn returns the attributes of a configuration that are unknown.
 func unknownIn(config cty.Value) Attrs {
 	out := Attrs{}
 	for name, v := range config.AsValueMap() {
@@ -138,7 +139,8 @@ func checkBig(s *session, r *Resource, name string) {
 	}
 	refused("validate", o.validate(o.config))
 	refused("plan", s.p.Plan(s.ctx, provider.PlanRequest{
-		Type: r.Type, Prior: o.null(), Config: o.config, Client: client, Proposed: value.Propose(o.rt.Block, o.null(), value.NullWriteOnly(o.rt.Block, o.config)),
+		Type: r.Type, Prior: o.null(), Config: o.config, Client: client, Proposed: value.Propose(o.rt.Block, o.null(),
+			value.NullWriteOnly(o.rt.Block, o.config)),
 	}).Diagnostics)
 	planned, _ := o.ask(o.null(), o.config, nil)
 	resp := o.attempt(o.config, planned)
@@ -155,8 +157,9 @@ func checkBig(s *session, r *Resource, name string) {
 	o.destroy()
 }
 
-// enlarged gives a value with big in the place of all of its numbers, or what its type allows to make of that one number. It is cty.NilVal when
-// there is no number, and no place for one that could be found without knowing more of the provider.
+// enlarged returns a value with big in the place of all of its numbers, or what its type allows to make of that one
+// number. It is cty.NilVal when there is no number, and no place for one that could be found without knowing more of
+// the provider.
 func enlarged(v cty.Value) cty.Value {
 	n, found := cty.MustParseNumberVal(big), false
 	out, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
@@ -208,12 +211,15 @@ func checkUpgrade(s *session, r *Resource) {
 	s.succeeds("upgrade", o.rt.Block, resp.Diagnostics)
 	s.conforms("upgrade", o.rt.Block, resp.State)
 	if !resp.State.RawEquals(o.state) {
-		s.Errorf("upgrade: the object of the current version changed:\n%s", differences("stored", marked(o.rt.Block, o.state), "upgraded", marked(o.rt.Block, resp.State)))
+		s.Errorf("upgrade: the object of the current version changed:\n%s",
+			differences("stored", marked(o.rt.Block, o.state), "upgraded", marked(o.rt.Block, resp.State)))
 	}
 	for what, bad := range inOrder(map[string]string{
-		"cut JSON": string(stored[:len(stored)/2]), "another type of value": `[1, 2]`, "an attribute of a wrong type": `{"` + anyAttribute(o.rt.Block) + `": {"x": [{}]}}`,
+		"cut JSON": string(stored[:len(stored)/2]), "another type of value": `[1, 2]`,
+		"an attribute of a wrong type": `{"` + anyAttribute(o.rt.Block) + `": {"x": [{}]}}`,
 	}) {
-		if what == "an attribute of a wrong type" && o.rt.Block.Attributes[anyAttribute(o.rt.Block)].Type == cty.DynamicPseudoType {
+		if what == "an attribute of a wrong type" &&
+			o.rt.Block.Attributes[anyAttribute(o.rt.Block)].Type == cty.DynamicPseudoType {
 			continue
 		}
 		s.safely("upgrade "+what, func() {
@@ -231,14 +237,15 @@ func (s *session) upgradeIdentity(o *object) {
 	if err != nil {
 		s.Fatalf("the identity cannot be stored: %s", err)
 	}
-	resp := s.p.UpgradeIdentity(s.ctx, provider.UpgradeIdentityRequest{Type: o.r.Type, Version: o.rt.Identity.Version, JSON: stored})
+	resp := s.p.UpgradeIdentity(s.ctx, provider.UpgradeIdentityRequest{Type: o.r.Type, Version: o.rt.Identity.Version,
+		JSON: stored})
 	s.succeeds("upgrade the identity", nil, resp.Diagnostics)
 	if resp.Identity == cty.NilVal || !resp.Identity.RawEquals(o.identity) {
 		s.Errorf("upgrade the identity: got %s, want %s", show(resp.Identity), show(o.identity))
 	}
 }
 
-// anyAttribute gives the first attribute that is not of any type, or the first of all.
+// anyAttribute returns the first attribute that is not of any type, or the first of all.
 func anyAttribute(block *provider.Block) string {
 	names := slices.Sorted(maps.Keys(block.Attributes))
 	for _, name := range names {
@@ -265,13 +272,16 @@ func checkImport(s *session, r *Resource) {
 	}
 	s.imports(o, "import by id", provider.ImportRequest{Type: r.Type, ID: r.Import.ID(o.state), Client: client}, want)
 	if o.rt.Identity != nil {
-		s.imports(o, "import by identity", provider.ImportRequest{Type: r.Type, Identity: o.identity, Client: client}, want)
+		s.imports(o, "import by identity", provider.ImportRequest{Type: r.Type, Identity: o.identity, Client: client},
+			want)
 	}
 	if id := r.Import.Missing; id != "" {
 		resp := s.p.Import(s.ctx, provider.ImportRequest{Type: r.Type, ID: id, Client: client})
 		s.proper("import of a missing object", nil, resp.Diagnostics)
 		if !resp.Diagnostics.HasErrors() && !s.gone(o, resp) {
-			s.Errorf("import of the missing object %q: neither an error, nor does the read afterwards find that it is gone", id)
+			s.Errorf(
+				"import of the missing object %q: neither an error, nor does the read afterwards find that it is gone",
+				id)
 		}
 	}
 	o.destroy()
@@ -286,13 +296,15 @@ func (s *session) imports(o *object, what string, req provider.ImportRequest, wa
 	}
 	found := resp.Imported[0]
 	s.conforms(what, o.rt.Block, found.State)
-	again := &object{s: s, r: o.r, rt: o.rt, config: o.config, state: found.State, private: found.Private, identity: found.Identity}
+	again := &object{s: s, r: o.r, rt: o.rt, config: o.config, state: found.State, private: found.Private,
+		identity: found.Identity}
 	if o.rt.Identity != nil && (found.Identity == cty.NilVal || found.Identity.IsNull()) {
 		again.identity = cty.NilVal
 	}
 	now, _ := again.read()
 	if !now.RawEquals(want) {
-		s.Errorf("%s: reading what was imported finds another object:\n%s", what, differences("got", marked(o.rt.Block, now), "want", marked(o.rt.Block, want)))
+		s.Errorf("%s: reading what was imported finds another object:\n%s", what,
+			differences("got", marked(o.rt.Block, now), "want", marked(o.rt.Block, want)))
 	}
 	if o.rt.Identity != nil && !again.identity.RawEquals(o.identity) {
 		s.Errorf("%s: the identity is %s, want %s", what, show(again.identity), show(o.identity))
@@ -305,7 +317,8 @@ func (s *session) gone(o *object, resp provider.ImportResponse) bool {
 		if i.State.IsNull() {
 			continue
 		}
-		read := s.p.Read(s.ctx, provider.ReadRequest{Type: i.Type, Prior: i.State, Private: i.Private, Identity: i.Identity, Client: client})
+		read := s.p.Read(s.ctx, provider.ReadRequest{Type: i.Type, Prior: i.State, Private: i.Private,
+			Identity: i.Identity, Client: client})
 		if !read.Diagnostics.HasErrors() && !read.State.IsNull() {
 			return false
 		}
@@ -331,8 +344,8 @@ func checkRemoved(s *session, r *Resource) {
 	o.destroy()
 }
 
-// checkSlow interrupts a creation: by the end of its context, and once after a call of Stop, which may end it earlier but need not.
-// What the answer says to exist must exist.
+// checkSlow interrupts a creation: by the end of its context, and once after a call of Stop, which may end it earlier
+// but need not. What the answer says to exist must exist.
 func checkSlow(s *session, r *Resource) {
 	for _, how := range []string{"context", "Stop"} {
 		s.start()
@@ -352,7 +365,8 @@ func checkSlow(s *session, r *Resource) {
 		})
 		s.within("a creation interrupted by "+how, func() {
 			o.interrupted(s.p.Apply(ctx, provider.ApplyRequest{
-				Type: r.Type, Prior: o.null(), Planned: planned.Planned, Config: o.config, PlannedPrivate: planned.Private, PlannedIdentity: planned.Identity, Intent: "providertest/slow-" + how,
+				Type: r.Type, Prior: o.null(), Planned: planned.Planned, Config: o.config,
+				PlannedPrivate: planned.Private, PlannedIdentity: planned.Identity, Intent: "providertest/slow-" + how,
 			}), planned)
 		})
 		timer.Stop()

@@ -1,9 +1,9 @@
 // Package providertest is the suite that every provider.Provider passes, whatever it is made of.
 //
-// The suite drives a provider as the engine does (schema, validate, configure, plan, apply, read, upgrade, import, delete) and judges
-// every answer by the rules of internal/value, so an implementation that passes gets along with the engine. It knows nothing
-// about what the provider manages: the caller brings configurations that work, changes to them, and ways to meddle with objects
-// behind the provider's back.
+// The suite drives a provider as the engine does (schema, validate, configure, plan, apply, read, upgrade, import,
+// delete) and judges every answer by the rules of internal/value, so an implementation that passes gets along with the
+// engine. It knows nothing about what the provider manages: the caller brings configurations that work, changes to
+// them, and ways to meddle with objects behind the provider's back.
 //
 //	func TestProvider(t *testing.T) {
 //		providertest.Run(t, providertest.Options{
@@ -16,8 +16,8 @@
 //		})
 //	}
 //
-// Every check is a subtest of its own with a provider of its own. Run it with -race: one of the checks uses a provider from many
-// goroutines at once.
+// Every check is a subtest of its own with a provider of its own. Run it with -race: one of the checks uses a provider
+// from many goroutines at once.
 package providertest
 
 import (
@@ -30,8 +30,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Attrs are attributes and nested blocks of a configuration. What is left out is null or, for blocks, empty; values are converted
-// to the types of the schema.
+// Attrs are attributes and nested blocks of a configuration. What is left out is null or, for blocks, empty; values are
+// converted to the types of the schema.
 type Attrs map[string]cty.Value
 
 // Options describe a provider to the suite. Only New is needed; what is left out is not checked.
@@ -63,7 +63,8 @@ type Resource struct {
 	// Name tells cases of one type apart; empty means the type.
 	Name string
 	Type string
-	// Config gives the configuration of the n-th object, wholly known. Objects of different numbers can exist side by side.
+	// Config returns the configuration of the n-th object, wholly known. Objects of different numbers can exist side by
+	// side.
 	Config func(n int) Attrs
 	// Updates are changes to that configuration, each applied to an object that was just created.
 	Updates []Update
@@ -73,12 +74,12 @@ type Resource struct {
 	Import *Import
 	// Remove removes an object behind the provider's back: the next read has to find that it is gone. Nil skips this.
 	Remove func(state cty.Value) error
-	// Slow is a change that makes the creation of an object take longer than Options.Patience, so that it can be interrupted: by the
-	// end of its context, with and without a call of Stop before.
+	// Slow is a change that makes the creation of an object take longer than Options.Patience, so that it can be
+	// interrupted: by the end of its context, with and without a call of Stop before.
 	Slow Attrs
-	// Numbers names attributes and blocks in which all numbers that Config gives become one which no machine's number holds. Where it gives
-	// none, an attribute that is a number, or a collection of numbers, is given one. It may be refused, which skips the check; what is taken has
-	// to be kept as it is.
+	// Numbers names attributes and blocks in which all numbers that Config gives become one which no machine's number
+	// holds. Where it gives none, an attribute that is a number, or a collection of numbers, is given one. It may be
+	// refused, which skips the check; what is taken has to be kept as it is.
 	Numbers []string
 }
 
@@ -86,7 +87,7 @@ type Resource struct {
 type Update struct {
 	Name   string
 	Change Attrs
-	// Vary gives the change of the n-th object, in the place of Change.
+	// Vary returns the change of the n-th object, in the place of Change.
 	Vary     func(n int) Attrs
 	Replaces bool
 }
@@ -100,9 +101,9 @@ type Invalid struct {
 
 // Import tells how an object is found by an id.
 type Import struct {
-	// ID gives the id of an object.
+	// ID returns the id of an object.
 	ID func(state cty.Value) string
-	// Want gives what an import followed by a read must find; nil means the state itself.
+	// Want returns what an import followed by a read must find; nil means the state itself.
 	Want func(state cty.Value) cty.Value
 	// Missing is an id that no object has: import or the read after it must say so. Empty skips this.
 	Missing string

@@ -17,7 +17,8 @@ type Result struct {
 	Skipped  string   // why, when it was
 }
 
-// Results runs the suite where there is no test, such as in a command: one check after the other, until the context ends.
+// Results runs the suite where there is no test, such as in a command: one check after the other, until the context
+// ends.
 func Results(ctx context.Context, o Options) iter.Seq[Result] {
 	return func(yield func(Result) bool) {
 		for i, c := range checks(&o) {

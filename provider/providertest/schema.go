@@ -17,7 +17,8 @@ var validName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 // reserved are the names that a block of the configuration has for itself.
 var reserved = map[string]bool{
-	"count": true, "for_each": true, "provider": true, "depends_on": true, "lifecycle": true, "connection": true, "provisioner": true,
+	"count": true, "for_each": true, "provider": true, "depends_on": true, "lifecycle": true, "connection": true,
+	"provisioner": true,
 }
 
 // checkSchema looks for descriptions that the engine could not work with.
@@ -68,7 +69,8 @@ func (c schemaChecker) resourceType(word, name string, rt *provider.ResourceType
 	for _, attr := range slices.Sorted(maps.Keys(rt.Identity.Attributes)) {
 		a := rt.Identity.Attributes[attr]
 		if a.Type == cty.NilType || a.RequiredForImport == a.OptionalForImport {
-			c.errorf("%s: identity attribute %q needs a type, and is either required or optional for import", where, attr)
+			c.errorf("%s: identity attribute %q needs a type, and is either required or optional for import", where,
+				attr)
 		}
 	}
 }
@@ -109,7 +111,8 @@ func (c schemaChecker) nestedBlock(at string, nb *provider.NestedBlock) {
 		c.errorf("%s: between %d and %d blocks is not possible", at, nb.MinItems, nb.MaxItems)
 	case (nb.Nesting == provider.NestingSingle) && (nb.MinItems != nb.MaxItems && nb.MaxItems > 1 || nb.MinItems > 1):
 		c.errorf("%s: a single block can be there once", at)
-	case (nb.Nesting == provider.NestingGroup || nb.Nesting == provider.NestingMap) && (nb.MinItems != 0 || nb.MaxItems != 0):
+	case (nb.Nesting == provider.NestingGroup || nb.Nesting == provider.NestingMap) &&
+		(nb.MinItems != 0 || nb.MaxItems != 0):
 		c.errorf("%s: limits have no meaning in this nesting mode", at)
 	}
 	c.block(at, &nb.Block, nil)
@@ -146,7 +149,8 @@ func (c schemaChecker) attribute(at, name string, a *provider.Attribute) {
 	if a.Nested == nil {
 		return
 	}
-	if a.Nested.Nesting < provider.NestingSingle || a.Nested.Nesting > provider.NestingMap || a.Nested.Nesting == provider.NestingGroup {
+	if a.Nested.Nesting < provider.NestingSingle || a.Nested.Nesting > provider.NestingMap ||
+		a.Nested.Nesting == provider.NestingGroup {
 		c.errorf("%s: %d is no nesting mode of attributes", at, a.Nested.Nesting)
 		return
 	}
@@ -227,7 +231,8 @@ func (s *session) sameSchema(before string) {
 // fingerprint writes a schema down, so that two can be compared.
 func fingerprint(schema *provider.Schema) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "state only %t, plan destroy %t, optional %t, move %t\n", schema.StateOnly, schema.PlanDestroy, schema.GetProviderSchemaOptional, schema.MoveResourceState)
+	fmt.Fprintf(&b, "state only %t, plan destroy %t, optional %t, move %t\n", schema.StateOnly, schema.PlanDestroy,
+		schema.GetProviderSchemaOptional, schema.MoveResourceState)
 	printBlock(&b, schema.Provider)
 	printBlock(&b, schema.Meta)
 	for _, types := range []map[string]*provider.ResourceType{schema.Resources, schema.Data, schema.Ephemeral} {
@@ -266,7 +271,8 @@ func printAttributes(b *strings.Builder, attrs map[string]*provider.Attribute) {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		a := attrs[name]
 		fmt.Fprintf(b, "%s required %t optional %t computed %t sensitive %t write-only %t %q %t %q ",
-			name, a.Required, a.Optional, a.Computed, a.Sensitive, a.WriteOnly, a.Description, a.Deprecated, a.DeprecationMessage)
+			name, a.Required, a.Optional, a.Computed, a.Sensitive, a.WriteOnly, a.Description, a.Deprecated,
+			a.DeprecationMessage)
 		if a.Nested == nil {
 			fmt.Fprintf(b, "%#v\n", a.Type)
 			continue

@@ -46,32 +46,38 @@ func toyBlock() *provider.Block {
 			"note":     {Type: cty.DynamicPseudoType, Optional: true},
 			"delay":    {Type: cty.String, Optional: true},
 			"id":       {Type: cty.String, Computed: true},
-			"settings": {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingSingle, Attributes: map[string]*provider.Attribute{
-				"mode": {Type: cty.String, Optional: true},
-				"tags": {Type: cty.Set(cty.String), Optional: true, Sensitive: true},
-			}}},
+			"settings": {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingSingle,
+				Attributes: map[string]*provider.Attribute{
+					"mode": {Type: cty.String, Optional: true},
+					"tags": {Type: cty.Set(cty.String), Optional: true, Sensitive: true},
+				}}},
 		},
 		Blocks: map[string]*provider.NestedBlock{
-			"rule": {Nesting: provider.NestingList, MaxItems: 3, Block: provider.Block{Attributes: map[string]*provider.Attribute{
-				"port": {Type: cty.Number, Required: true},
-				"text": {Type: cty.String, Optional: true},
-			}}},
+			"rule": {Nesting: provider.NestingList, MaxItems: 3, Block: provider.Block{
+				Attributes: map[string]*provider.Attribute{
+					"port": {Type: cty.Number, Required: true},
+					"text": {Type: cty.String, Optional: true},
+				}}},
 		},
 	}
 }
 
 var toySchema = &provider.Schema{
 	Provider: &provider.Block{Attributes: map[string]*provider.Attribute{"region": {Type: cty.String, Required: true}}},
-	Resources: map[string]*provider.ResourceType{"toy_thing": {Version: 3, Block: toyBlock(), Identity: &provider.IdentitySchema{
-		Attributes: map[string]*provider.IdentityAttribute{"id": {Type: cty.String, RequiredForImport: true}},
-	}}},
-	Data: map[string]*provider.ResourceType{"toy_count": {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
-		"prefix": {Type: cty.String, Required: true}, "count_of": {Type: cty.Number, Computed: true},
-	}}}},
-	Ephemeral: map[string]*provider.ResourceType{"toy_token": {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
-		"user": {Type: cty.String, Required: true}, "token": {Type: cty.String, Computed: true, Sensitive: true},
-	}}}},
-	Functions:   map[string]*provider.Function{"shout": {Params: []provider.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.String}},
+	Resources: map[string]*provider.ResourceType{
+		"toy_thing": {Version: 3, Block: toyBlock(), Identity: &provider.IdentitySchema{
+			Attributes: map[string]*provider.IdentityAttribute{"id": {Type: cty.String, RequiredForImport: true}},
+		}}},
+	Data: map[string]*provider.ResourceType{
+		"toy_count": {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
+			"prefix": {Type: cty.String, Required: true}, "count_of": {Type: cty.Number, Computed: true},
+		}}}},
+	Ephemeral: map[string]*provider.ResourceType{
+		"toy_token": {Block: &provider.Block{Attributes: map[string]*provider.Attribute{
+			"user": {Type: cty.String, Required: true}, "token": {Type: cty.String, Computed: true, Sensitive: true},
+		}}}},
+	Functions: map[string]*provider.Function{
+		"shout": {Params: []provider.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.String}},
 	PlanDestroy: true,
 }
 
@@ -105,7 +111,8 @@ func (t *toy) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) 
 	return provider.DecodeStored(toySchema.Resources[req.Type], req)
 }
 
-func (t *toy) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+func (t *toy) UpgradeIdentity(ctx context.Context,
+	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	if req.Type != "toy_thing" {
 		return t.Base.UpgradeIdentity(ctx, req)
 	}
@@ -224,7 +231,8 @@ func (t *toy) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralReque
 	}
 	vals := req.Config.AsValueMap()
 	vals["token"] = cty.StringVal("secret")
-	return provider.OpenEphemeralResponse{Result: cty.ObjectVal(vals), Private: []byte("p"), RenewAt: time.Now().Add(time.Hour)}
+	return provider.OpenEphemeralResponse{Result: cty.ObjectVal(vals), Private: []byte("p"),
+		RenewAt: time.Now().Add(time.Hour)}
 }
 
 func (t *toy) RenewEphemeral(_ context.Context, req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
@@ -252,16 +260,19 @@ var errRefused = errors.New("refused")
 func toyOptions(wrap func(*toy) provider.Provider) Options {
 	w := newToys()
 	return Options{
-		New:            func(context.Context) (provider.Provider, error) { return wrap(newToy(w)), nil },
-		Config:         Attrs{"region": cty.StringVal("here")},
-		InvalidConfigs: []Invalid{{Name: "region", Change: Attrs{"region": cty.StringVal("nowhere")}, Path: cty.GetAttrPath("region")}},
+		New:    func(context.Context) (provider.Provider, error) { return wrap(newToy(w)), nil },
+		Config: Attrs{"region": cty.StringVal("here")},
+		InvalidConfigs: []Invalid{{Name: "region", Change: Attrs{"region": cty.StringVal("nowhere")},
+			Path: cty.GetAttrPath("region")}},
 		Resources: []Resource{{
 			Type: "toy_thing",
 			Config: func(n int) Attrs {
 				return Attrs{
-					"name": cty.StringVal(fmt.Sprintf("thing-%d", n)), "password": cty.StringVal("hush"), "note": cty.TupleVal([]cty.Value{cty.True}),
+					"name": cty.StringVal(fmt.Sprintf("thing-%d", n)), "password": cty.StringVal("hush"),
+					"note":     cty.TupleVal([]cty.Value{cty.True}),
 					"settings": cty.ObjectVal(map[string]cty.Value{"mode": cty.StringVal("fast")}),
-					"rule":     cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"port": cty.NumberIntVal(80)})}),
+					"rule": cty.TupleVal([]cty.Value{
+						cty.ObjectVal(map[string]cty.Value{"port": cty.NumberIntVal(80)})}),
 				}
 			},
 			Updates: []Update{
@@ -269,8 +280,9 @@ func toyOptions(wrap func(*toy) provider.Provider) Options {
 				{Name: "rules", Change: Attrs{"rule": cty.EmptyTupleVal}},
 				{Name: "name", Change: Attrs{"name": cty.StringVal("other")}, Replaces: true},
 			},
-			Invalid: []Invalid{{Name: "empty name", Change: Attrs{"name": cty.StringVal("")}, Path: cty.GetAttrPath("name")}},
-			Import:  &Import{ID: func(v cty.Value) string { return v.GetAttr("id").AsString() }, Missing: "toy-0"},
+			Invalid: []Invalid{{Name: "empty name", Change: Attrs{"name": cty.StringVal("")},
+				Path: cty.GetAttrPath("name")}},
+			Import: &Import{ID: func(v cty.Value) string { return v.GetAttr("id").AsString() }, Missing: "toy-0"},
 			Remove: func(v cty.Value) error {
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -280,8 +292,10 @@ func toyOptions(wrap func(*toy) provider.Provider) Options {
 			Slow:    Attrs{"delay": cty.StringVal("1m")},
 			Numbers: []string{"size"},
 		}},
-		Data:      []Data{{Type: "toy_count", Config: Attrs{"prefix": cty.StringVal("nothing-")}, Want: Attrs{"count_of": cty.NumberIntVal(0)}}},
-		Ephemeral: []Ephemeral{{Type: "toy_token", Config: Attrs{"user": cty.StringVal("eve")}, Want: Attrs{"token": cty.StringVal("secret")}}},
+		Data: []Data{{Type: "toy_count", Config: Attrs{"prefix": cty.StringVal("nothing-")}, Want: Attrs{
+			"count_of": cty.NumberIntVal(0)}}},
+		Ephemeral: []Ephemeral{{Type: "toy_token", Config: Attrs{"user": cty.StringVal("eve")}, Want: Attrs{
+			"token": cty.StringVal("secret")}}},
 		Functions: []Function{
 			{Name: "shout", Args: []cty.Value{cty.StringVal("hey")}, Want: cty.StringVal("HEY")},
 			{Name: "shout", Args: []cty.Value{cty.StringVal("")}},

@@ -11,7 +11,8 @@ import (
 
 func TestAnAttachedProviderServesUntilItIsDetached(t *testing.T) {
 	t.Parallel()
-	value, detach, err := serve.Attach(t.Context(), serve.Options{Address: world.Addr().String(), New: world.Factory(world.Options{Dir: t.TempDir()})})
+	value, detach, err := serve.Attach(t.Context(), serve.Options{Address: world.Addr().String(),
+		New: world.Factory(world.Options{Dir: t.TempDir()})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/transport"
 )
 
-// linger is how long the plugin waits for another client after the last has gone. Hosts keep a stream open as long as they live.
+// linger is how long the plugin waits for another client after the last has gone. Hosts keep a stream open as long as
+// they live.
 const linger = 5 * time.Second
 
 // running is a plugin that runs.
@@ -87,7 +88,8 @@ func (p *running) serve(ctx context.Context) error {
 // serveDebug serves whoever is told of the plugin, until the context ends.
 func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
 	// A person reads along here, and not a host: what the library tells of each step is left out.
-	value, done, err := p.listen(ctx, hclog.New(&hclog.LoggerOptions{Name: "plugin", Level: hclog.Warn, Output: os.Stderr}))
+	value, done,
+		err := p.listen(ctx, hclog.New(&hclog.LoggerOptions{Name: "plugin", Level: hclog.Warn, Output: os.Stderr}))
 	if err != nil {
 		return err
 	}
@@ -98,8 +100,8 @@ func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
 	return p.close()
 }
 
-// listen begins to serve whoever is told of the plugin, and gives what to tell them. The channel is closed when the context has ended and
-// nothing is served any more.
+// listen begins to serve whoever is told of the plugin, and gives what to tell them. The channel is closed when the
+// context has ended and nothing is served any more.
 func (p *running) listen(ctx context.Context, log hclog.Logger) (value string, done <-chan struct{}, err error) {
 	c := config(map[int]*wire.Server{p.best: p.servers[p.best]})
 	c.GRPCServer = p.newServer()
@@ -127,7 +129,7 @@ func (p *running) close() error {
 	return errors.Join(errs...)
 }
 
-// describe gives the value of ReattachEnv that leads to a plugin.
+// describe returns the value of ReattachEnv that leads to a plugin.
 func describe(address string, r *plugin.ReattachConfig) (string, error) {
 	type socket struct{ Network, String string }
 	type process struct {
@@ -148,7 +150,9 @@ func describe(address string, r *plugin.ReattachConfig) (string, error) {
 }
 
 func printReattach(w io.Writer, value string) error {
-	_, err := fmt.Fprintf(w, "The provider runs until it is interrupted. To use it, set in another terminal\n\n\t%s='%s'\n\n", ReattachEnv, value)
+	_, err := fmt.Fprintf(w,
+		"The provider runs until it is interrupted. To use it, set in another terminal\n\n\t%s='%s'\n\n", ReattachEnv,
+		value)
 	return err
 }
 

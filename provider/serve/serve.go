@@ -1,5 +1,5 @@
-// Package serve makes a plugin of any provider.Provider: a program that Terraform, OpenTofu and Tombolo start and talk to over the plugin
-// protocol, version 5 or 6.
+// Package serve makes a plugin of any provider.Provider: a program that Terraform, OpenTofu and Tombolo start and talk
+// to over the plugin protocol, version 5 or 6.
 //
 //	func main() {
 //		serve.Main(serve.Options{
@@ -8,12 +8,13 @@
 //		})
 //	}
 //
-// The library go-plugin does the handshake, mutual TLS, sockets, health checks, the forwarding of output and the request to shut down. This
-// package adds what keeps a plugin from outliving its use: it ends when the process that started it is gone or, in case that was a mere
-// wrapper, soon after its only client has hung up. Calls that are under way get their context cancelled then, and some time to end.
+// The library go-plugin does the handshake, mutual TLS, sockets, health checks, the forwarding of output and the
+// request to shut down. This package adds what keeps a plugin from outliving its use: it ends when the process that
+// started it is gone or, in case that was a mere wrapper, soon after its only client has hung up. Calls that are under
+// way get their context cancelled then, and some time to end.
 //
-// With the flag -debug the plugin is started by hand and prints what to set TF_REATTACH_PROVIDERS to. Started by hand without, it explains
-// itself.
+// With the flag -debug the plugin is started by hand and prints what to set TF_REATTACH_PROVIDERS to. Started by hand
+// without, it explains itself.
 package serve
 
 import (
@@ -45,11 +46,11 @@ const ReattachEnv = "TF_REATTACH_PROVIDERS"
 
 // Options describe a plugin. New is required.
 type Options struct {
-	// New starts a provider. It is called once in general, and again each time that a client configures the plugin anew, which happens when it
-	// runs on its own.
+	// New starts a provider. It is called once in general, and again each time that a client configures the plugin
+	// anew, which happens when it runs on its own.
 	New provider.Factory
-	// Address is the source address of the provider, with its host. A plugin that a host starts need not know it; with Debug, and for Attach,
-	// hosts are told by it which provider this is.
+	// Address is the source address of the provider, with its host. A plugin that a host starts need not know it; with
+	// Debug, and for Attach, hosts are told by it which provider this is.
 	Address string
 	// Debug makes the plugin run on its own, for a debugger, until it is interrupted.
 	Debug bool
@@ -65,8 +66,8 @@ func Main(o Options) {
 	os.Exit(Run(o))
 }
 
-// Run runs the plugin until it has to end, and gives the status to exit with. It takes over the process: standard output, standard error and
-// the handling of signals.
+// Run runs the plugin until it has to end, and gives the status to exit with. It takes over the process: standard
+// output, standard error and the handling of signals.
 func Run(o Options) int {
 	stderr := os.Stderr // the library puts something else in its place
 	if !o.Debug && os.Getenv(CookieKey) != CookieValue {
@@ -99,7 +100,8 @@ func Run(o Options) int {
 	return 0
 }
 
-var errNoAddress = errors.New("it has no Address, such as registry.terraform.io/example/demo, by which hosts would know it")
+var errNoAddress = errors.New(
+	"it has no Address, such as registry.terraform.io/example/demo, by which hosts would know it")
 
 func explain(w io.Writer, program, address string) {
 	if address == "" {
@@ -157,7 +159,8 @@ func newPlugin(o Options) (*running, error) {
 		p.best = v
 	}
 	if p.best == 0 {
-		return nil, fmt.Errorf("no version of the plugin protocol can express its schema: %s", strings.Join(problems, "; "))
+		return nil, fmt.Errorf("no version of the plugin protocol can express its schema: %s",
+			strings.Join(problems, "; "))
 	}
 	return p, nil
 }

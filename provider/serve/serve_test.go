@@ -63,11 +63,13 @@ type echo struct {
 func (e *echo) Schema(context.Context) (*provider.Schema, diag.List) {
 	block := &provider.Block{Attributes: map[string]*provider.Attribute{"notes": {Type: cty.String, Required: true}}}
 	if e.nested {
-		block.Attributes["inner"] = &provider.Attribute{Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingSingle}}
+		block.Attributes["inner"] = &provider.Attribute{Optional: true, Nested: &provider.NestedObject{
+			Nesting: provider.NestingSingle}}
 	}
 	return &provider.Schema{
-		Provider: &provider.Block{Attributes: map[string]*provider.Attribute{"name": {Type: cty.String, Optional: true}}},
-		Data:     map[string]*provider.ResourceType{"echo_slow": {Block: block}},
+		Provider: &provider.Block{Attributes: map[string]*provider.Attribute{
+			"name": {Type: cty.String, Optional: true}}},
+		Data: map[string]*provider.ResourceType{"echo_slow": {Block: block}},
 		Functions: map[string]*provider.Function{
 			"say": {Params: []provider.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.String},
 		},
@@ -120,8 +122,10 @@ func command(mode string, args ...string) *exec.Cmd {
 func launch(t *testing.T, mode string, versions ...int) (*plugin.Client, provider.Provider) {
 	t.Helper()
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(versions...), Cmd: command(mode), AutoMTLS: true,
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(), SyncStdout: io.Discard, SyncStderr: io.Discard,
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(versions...), Cmd: command(mode),
+		AutoMTLS:         true,
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(), SyncStdout: io.Discard,
+		SyncStderr: io.Discard,
 	})
 	t.Cleanup(c.Kill)
 	p, err := connect(c, c.NegotiatedVersion)
@@ -175,7 +179,8 @@ func TestHostAndPluginAgreeOnTheBestVersion(t *testing.T) {
 
 func TestHostsWithoutNestedAttributesAreToldSo(t *testing.T) {
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(5), Cmd: command("nested"), AutoMTLS: true,
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(5), Cmd: command("nested"),
+		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
 	defer c.Kill()
@@ -235,7 +240,8 @@ func TestStartedByHandThePluginExplainsItself(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("got %v, want exit status 1", err)
 	}
-	if stdout.Len() > 0 || !strings.Contains(stderr.String(), "the provider registry.terraform.io/tombolo/echo") || !strings.Contains(stderr.String(), "-debug") {
+	if stdout.Len() > 0 || !strings.Contains(stderr.String(), "the provider registry.terraform.io/tombolo/echo") ||
+		!strings.Contains(stderr.String(), "-debug") {
 		t.Errorf("stdout: %s\nstderr: %s", stdout.String(), stderr.String())
 	}
 }
@@ -243,10 +249,13 @@ func TestStartedByHandThePluginExplainsItself(t *testing.T) {
 // Hosts could not tell which provider such a plugin is.
 func TestPluginsOnTheirOwnNeedAnAddress(t *testing.T) {
 	out, err := command("nameless", "-debug").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "cannot start: it has no Address") || strings.Contains(string(out), ReattachEnv) {
+	if err == nil || !strings.Contains(string(out), "cannot start: it has no Address") ||
+		strings.Contains(string(out), ReattachEnv) {
 		t.Errorf("got %v\n%s", err, out)
 	}
-	_, _, err = Attach(t.Context(), Options{New: func(context.Context) (provider.Provider, error) { return &echo{}, nil }})
+	_, _, err = Attach(t.Context(), Options{New: func(context.Context) (provider.Provider, error) {
+		return &echo{}, nil
+	}})
 	if err == nil || !strings.Contains(err.Error(), "no Address") {
 		t.Errorf("attached: %v", err)
 	}
@@ -382,7 +391,8 @@ func startPluginAndWait() {
 		cmd.Env = env
 	}
 	c := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(6), Cmd: cmd, SkipHostEnv: true, AutoMTLS: true,
+		HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(6), Cmd: cmd, SkipHostEnv: true,
+		AutoMTLS:         true,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, Logger: hclog.NewNullLogger(),
 	})
 	p, err := connect(c, six)

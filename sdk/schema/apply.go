@@ -58,24 +58,30 @@ func (t timedOut) Error() string { return fmt.Sprintf("the %s takes longer than 
 // Is makes the cause one of the deadlines of package context.
 func (t timedOut) Is(target error) bool { return target == context.DeadlineExceeded }
 
-func (s *server) create(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value, diag.List) {
+func (s *server) create(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value,
+	diag.List) {
 	null := cty.NullVal(t.object.ty)
-	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, null), unknown: req.Planned, config: req.Config})
+	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, null), unknown: req.Planned,
+		config: req.Config})
 	s.told(d, req.Meta)
 	d.fresh, d.suppress, d.record = true, true, req.Partial
 	d.identity = t.identityData(req.PlannedIdentity)
 	diags := s.run(ctx, d, TimeoutCreate, t.resource.create())
 	if d.id == "" {
 		if !diags.HasErrors() {
-			diags = diags.Errorf(nil, "Nothing was created", "The provider's Create for %s ended well without a SetId, so there is nothing to store. %s", t.name, value.ProviderBug)
+			diags = diags.Errorf(nil, "Nothing was created",
+				"The provider's Create for %s ended well without a SetId, so there is nothing to store. %s", t.name,
+				value.ProviderBug)
 		}
 		return null, cty.NilVal, diags
 	}
 	return s.result(d, req, t.block().EmptyValue(), diags)
 }
 
-func (s *server) change(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value, diag.List) {
-	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, req.Prior), unknown: req.Planned, config: req.Config})
+func (s *server) change(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, cty.Value,
+	diag.List) {
+	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, req.Prior), unknown: req.Planned,
+		config: req.Config})
 	s.told(d, req.Meta)
 	d.suppress = true
 	d.identity = t.identityData(req.PlannedIdentity)
@@ -84,22 +90,26 @@ func (s *server) change(ctx context.Context, t *resourceType, req provider.Apply
 	switch {
 	case !t.changes(req.Prior, req.Planned): // timeouts, which are stored and nothing else
 	case op == nil:
-		diags = diags.Errorf(nil, "No update", "The provider has no Update for %s: a change has to replace the object, but none was planned to. %s", t.name, value.ProviderBug)
+		diags = diags.Errorf(nil, "No update",
+			"The provider has no Update for %s: a change has to replace the object, but none was planned to. %s",
+			t.name, value.ProviderBug)
 		return req.Prior, req.PlannedIdentity, diags
 	default:
 		diags = s.run(ctx, d, TimeoutUpdate, op)
 	}
 	if d.id == "" {
 		if !diags.HasErrors() {
-			diags = diags.Errorf(nil, "The object is gone", "While it was updated the provider found that the object of type %s does not exist any more. Plan again to create it.", t.name)
+			diags = diags.Errorf(nil, "The object is gone", "While it was updated the provider found that the object "+
+				"of type %s does not exist any more. Plan again to create it.", t.name)
 		}
 		return cty.NullVal(t.object.ty), cty.NilVal, diags
 	}
 	return s.result(d, req, req.Prior, diags)
 }
 
-// result gives what a creation or an update leaves. Before is what holds where nothing new may be recorded.
-func (s *server) result(d *ResourceData, req provider.ApplyRequest, before cty.Value, diags diag.List) (cty.Value, cty.Value, diag.List) {
+// result returns what a creation or an update leaves. Before is what holds where nothing new may be recorded.
+func (s *server) result(d *ResourceData, req provider.ApplyRequest, before cty.Value, diags diag.List) (cty.Value,
+	cty.Value, diag.List) {
 	t := d.typ
 	state := d.State()
 	if crash := crashed(diags) && !req.Prior.IsNull(); d.partial || crash {
@@ -129,7 +139,7 @@ func withID(state cty.Value, id string) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// crashed tells that a callback panicked: what it had done by then, only Set tells.
+// crashed reports that a callback panicked: what it had done by then, only Set tells.
 func crashed(diags diag.List) bool {
 	for _, d := range diags {
 		if _, ok := d.Extra.(crash); ok {
@@ -144,8 +154,9 @@ func (t *resourceType) stillPartial(planned, state cty.Value) diag.List {
 	if len(value.CheckApplied(t.block(), planned, state)) == 0 {
 		return nil
 	}
-	return diag.List{}.Errorf(nil, "Not everything was recorded", "The provider's callback for %s ended well in partial mode, without SetPartial for all that was planned. "+
-		"Before it succeeds it has to call Partial(false). %s", t.name, value.ProviderBug)
+	return diag.List{}.Errorf(nil, "Not everything was recorded",
+		"The provider's callback for %s ended well in partial mode, without SetPartial for all that was planned. "+
+			"Before it succeeds it has to call Partial(false). %s", t.name, value.ProviderBug)
 }
 
 func (s *server) destroy(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, diag.List) {
@@ -215,7 +226,7 @@ func memberOf(v cty.Value, name string) cty.Value {
 	return cty.NilVal
 }
 
-// accept gives the object before with the new values at the accepted keys, and below them.
+// accept returns the object before with the new values at the accepted keys, and below them.
 func (o *object) accept(before, now cty.Value, keys [][]string) cty.Value {
 	if len(keys) == 0 {
 		return before
@@ -263,8 +274,8 @@ func (f *field) accept(before, now cty.Value, keys [][]string) cty.Value {
 	return now // parts of a set have no names of their own
 }
 
-// acceptList takes over single elements. One that is new goes to the end, one that there is no more goes away: in between, no element
-// can be missing.
+// acceptList takes over single elements. One that is new goes to the end, one that there is no more goes away: in
+// between, no element can be missing.
 func (f *field) acceptList(before, now cty.Value, keys [][]string) cty.Value {
 	vals, fresh := elementsOf(before), elementsOf(now)
 	groups := group(keys)

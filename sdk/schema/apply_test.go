@@ -39,10 +39,14 @@ func rules(v ...cty.Value) cty.Value {
 func rule(port int64, text string) cty.Value { return obj(attrs{"port": num(port), "text": str(text)}) }
 
 func TestPartialStateHoldsExactlyWhatHappened(t *testing.T) {
-	before := attrs{"name": str("a"), "tags": cty.MapVal(attrs{"k.1": str("a"), "l": str("a")}), "labels": cty.SetVal([]cty.Value{str("a")}), "rule": tup(rule(1, "a"), rule(2, "a"))}
-	after := attrs{"name": str("b"), "tags": cty.MapVal(attrs{"k.1": str("b"), "m": str("b")}), "labels": cty.SetVal([]cty.Value{str("b")}), "rule": tup(rule(3, "b"), rule(4, "b"), rule(5, "b"))}
-	old := attrs{"name": str("a"), "tags": before["tags"], "labels": before["labels"], "rule": rules(rule(1, "a"), rule(2, "a")), "etag": str("old")}
-	done := attrs{"name": str("b"), "tags": after["tags"], "labels": after["labels"], "rule": rules(rule(3, "b"), rule(4, "b"), rule(5, "b")), "etag": str("new")}
+	before := attrs{"name": str("a"), "tags": cty.MapVal(attrs{"k.1": str("a"), "l": str("a")}),
+		"labels": cty.SetVal([]cty.Value{str("a")}), "rule": tup(rule(1, "a"), rule(2, "a"))}
+	after := attrs{"name": str("b"), "tags": cty.MapVal(attrs{"k.1": str("b"), "m": str("b")}),
+		"labels": cty.SetVal([]cty.Value{str("b")}), "rule": tup(rule(3, "b"), rule(4, "b"), rule(5, "b"))}
+	old := attrs{"name": str("a"), "tags": before["tags"], "labels": before["labels"],
+		"rule": rules(rule(1, "a"), rule(2, "a")), "etag": str("old")}
+	done := attrs{"name": str("b"), "tags": after["tags"], "labels": after["labels"],
+		"rule": rules(rule(3, "b"), rule(4, "b"), rule(5, "b")), "etag": str("new")}
 	but := func(base, with attrs) attrs {
 		out := attrs{}
 		for _, from := range []attrs{base, with} {
@@ -58,20 +62,35 @@ func TestPartialStateHoldsExactlyWhatHappened(t *testing.T) {
 		want   attrs // after a failed update
 		create attrs // after a failed creation
 	}{
-		"off":                     {false, nil, done, done},
-		"off, whatever is set":    {false, []string{"tags"}, done, done},
-		"nothing":                 {true, nil, old, attrs{"name": null, "tags": null, "labels": null, "rule": rules(), "etag": null}},
-		"an attribute":            {true, []string{"name"}, but(old, attrs{"name": str("b")}), attrs{"name": str("b"), "tags": null, "etag": null}},
-		"what is computed":        {true, []string{"etag"}, but(old, attrs{"etag": str("new")}), attrs{"name": null, "etag": str("new")}},
-		"a map":                   {true, []string{"tags"}, but(old, attrs{"tags": after["tags"]}), attrs{"tags": after["tags"], "name": null}},
-		"a key of it, with a dot": {true, []string{"tags.k.1"}, but(old, attrs{"tags": cty.MapVal(attrs{"k.1": str("b"), "l": str("a")})}), attrs{"tags": cty.MapVal(attrs{"k.1": str("b")})}},
-		"a key that is gone":      {true, []string{"tags.l"}, but(old, attrs{"tags": cty.MapVal(attrs{"k.1": str("a")})}), attrs{"tags": null}},
-		"a set":                   {true, []string{"labels"}, but(old, attrs{"labels": after["labels"]}), attrs{"labels": after["labels"]}},
-		"all blocks":              {true, []string{"rule"}, but(old, attrs{"rule": done["rule"]}), attrs{"rule": done["rule"]}},
-		"a block":                 {true, []string{"rule.1"}, but(old, attrs{"rule": rules(rule(1, "a"), rule(4, "b"))}), attrs{"rule": rules()}},
-		"inside of a block":       {true, []string{"rule.0.port"}, but(old, attrs{"rule": rules(rule(3, "a"), rule(2, "a"))}), attrs{"rule": rules(obj(attrs{"port": num(3), "text": cty.NullVal(cty.String)}))}},
-		"a block at the end":      {true, []string{"rule.2"}, but(old, attrs{"rule": rules(rule(1, "a"), rule(2, "a"), rule(5, "b"))}), attrs{"rule": rules()}},
-		"several":                 {true, []string{"name", "rule.0.port", "rule.0.text"}, but(old, attrs{"name": str("b"), "rule": rules(rule(3, "b"), rule(2, "a"))}), attrs{"name": str("b"), "rule": rules(rule(3, "b"))}},
+		"off":                  {false, nil, done, done},
+		"off, whatever is set": {false, []string{"tags"}, done, done},
+		"nothing": {true, nil, old, attrs{"name": null, "tags": null, "labels": null, "rule": rules(),
+			"etag": null}},
+		"an attribute": {true, []string{"name"}, but(old, attrs{"name": str("b")}), attrs{
+			"name": str("b"), "tags": null, "etag": null}},
+		"what is computed": {true, []string{"etag"}, but(old, attrs{"etag": str("new")}), attrs{
+			"name": null, "etag": str("new")}},
+		"a map": {true, []string{"tags"}, but(old, attrs{"tags": after["tags"]}), attrs{
+			"tags": after["tags"], "name": null}},
+		"a key of it, with a dot": {true, []string{"tags.k.1"},
+			but(old, attrs{"tags": cty.MapVal(attrs{"k.1": str("b"), "l": str("a")})}), attrs{
+				"tags": cty.MapVal(attrs{"k.1": str("b")})}},
+		"a key that is gone": {true, []string{"tags.l"},
+			but(old, attrs{"tags": cty.MapVal(attrs{"k.1": str("a")})}), attrs{"tags": null}},
+		"a set": {true, []string{"labels"}, but(old, attrs{"labels": after["labels"]}), attrs{
+			"labels": after["labels"]}},
+		"all blocks": {true, []string{"rule"}, but(old, attrs{"rule": done["rule"]}), attrs{
+			"rule": done["rule"]}},
+		"a block": {true, []string{"rule.1"},
+			but(old, attrs{"rule": rules(rule(1, "a"), rule(4, "b"))}), attrs{"rule": rules()}},
+		"inside of a block": {true, []string{"rule.0.port"},
+			but(old, attrs{"rule": rules(rule(3, "a"), rule(2, "a"))}), attrs{
+				"rule": rules(obj(attrs{"port": num(3), "text": cty.NullVal(cty.String)}))}},
+		"a block at the end": {true, []string{"rule.2"},
+			but(old, attrs{"rule": rules(rule(1, "a"), rule(2, "a"), rule(5, "b"))}), attrs{"rule": rules()}},
+		"several": {true, []string{"name", "rule.0.port", "rule.0.text"},
+			but(old, attrs{"name": str("b"), "rule": rules(rule(3, "b"), rule(2, "a"))}), attrs{
+				"name": str("b"), "rule": rules(rule(3, "b"))}},
 	} {
 		for _, op := range []string{"update", "create"} {
 			t.Run(name+", "+op, func(t *testing.T) {
@@ -102,7 +121,8 @@ func TestPartialStateHoldsExactlyWhatHappened(t *testing.T) {
 	}
 }
 
-// TestTheNextApplyRepairsAPartialUpdate is the example by which authors learn of partial state: tags succeed, the name fails.
+// TestTheNextApplyRepairsAPartialUpdate is the example by which authors learn of partial state: tags succeed, the name
+// fails.
 func TestTheNextApplyRepairsAPartialUpdate(t *testing.T) {
 	works := false
 	var changed []string
@@ -146,7 +166,8 @@ func TestTheNextApplyRepairsAPartialUpdate(t *testing.T) {
 
 func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 	fields := map[string]*Schema{
-		"name": {Type: TypeString, Optional: true}, "size": {Type: TypeInt, Optional: true}, "etag": {Type: TypeString, Computed: true},
+		"name": {Type: TypeString, Optional: true}, "size": {Type: TypeInt, Optional: true}, "etag": {
+			Type: TypeString, Computed: true},
 	}
 	config := attrs{"name": str("b")}
 	type result struct {
@@ -176,8 +197,10 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 		},
 		"a panic": {
 			func(d *ResourceData) error { _ = d.Set("etag", "new"); panic("oh no") },
-			result{state: attrs{"id": str("1"), "name": str("b"), "etag": str("new")}, words: []string{"panicked in schema_test.", "apply_test.go", "an object of type demo_thing", "oh no"}},
-			result{state: attrs{"name": str("a"), "etag": str("new")}, words: []string{"panicked in schema_test.", "oh no"}},
+			result{state: attrs{"id": str("1"), "name": str("b"), "etag": str("new")}, words: []string{
+				"panicked in schema_test.", "apply_test.go", "an object of type demo_thing", "oh no"}},
+			result{state: attrs{"name": str("a"), "etag": str("new")}, words: []string{"panicked in schema_test.",
+				"oh no"}},
 		},
 		"a panic in partial mode": {
 			func(d *ResourceData) error {
@@ -196,12 +219,15 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 		},
 		"a wrong type, returned": {
 			func(d *ResourceData) error { return d.Set("size", "many") },
-			result{state: attrs{"name": str("b"), "size": null}, words: []string{"TypeInt wants an integer, not string"}, path: ".size"},
-			result{state: attrs{"name": str("b")}, words: []string{"TypeInt wants an integer, not string"}, path: ".size"},
+			result{state: attrs{"name": str("b"), "size": null}, words: []string{
+				"TypeInt wants an integer, not string"}, path: ".size"},
+			result{state: attrs{"name": str("b")}, words: []string{"TypeInt wants an integer, not string"},
+				path: ".size"},
 		},
 		"a wrong type, dropped": {
 			func(d *ResourceData) error { _ = d.Set("size", "many"); return nil },
-			result{state: attrs{"name": str("b"), "size": null}, words: []string{"TypeInt wants an integer, not string", "mistake is in the provider"}, path: ".size"},
+			result{state: attrs{"name": str("b"), "size": null}, words: []string{"TypeInt wants an integer, not string",
+				"mistake is in the provider"}, path: ".size"},
 			result{state: attrs{"name": str("b")}, words: []string{"TypeInt wants"}, path: ".size"},
 		},
 		"an unknown key": {
@@ -211,7 +237,8 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 		},
 		"another value than planned": {
 			func(d *ResourceData) error { return d.Set("name", "c") },
-			result{state: attrs{"name": str("c")}, words: []string{"Result differs from the plan", "was planned as", "DiffSuppressFunc"}, path: ".name"},
+			result{state: attrs{"name": str("c")}, words: []string{"Result differs from the plan", "was planned as",
+				"DiffSuppressFunc"}, path: ".name"},
 			result{state: attrs{"name": str("c")}, words: []string{"Result differs from the plan"}, path: ".name"},
 		},
 		"a value where none was planned": {
@@ -221,7 +248,8 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 		},
 		"partial mode to the end": {
 			func(d *ResourceData) error { d.Partial(true); return nil },
-			result{state: attrs{"id": str("1"), "name": null}, words: []string{"Not everything was recorded", "Partial(false)"}},
+			result{state: attrs{"id": str("1"), "name": null}, words: []string{"Not everything was recorded",
+				"Partial(false)"}},
 			result{state: attrs{"name": str("a")}, words: []string{"Not everything was recorded"}},
 		},
 		"zero where nothing was planned": {
@@ -262,7 +290,8 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 
 func TestReadFindsWhatIsThere(t *testing.T) {
 	fields := map[string]*Schema{
-		"name": {Type: TypeString, Optional: true}, "size": {Type: TypeInt, Optional: true}, "count_": {Type: TypeInt, Computed: true}, "must": {Type: TypeString, Required: true},
+		"name": {Type: TypeString, Optional: true}, "size": {Type: TypeInt, Optional: true}, "count_": {
+			Type: TypeInt, Computed: true}, "must": {Type: TypeString, Required: true},
 	}
 	config := attrs{"name": str("a"), "must": str("")}
 	for name, test := range map[string]struct {
@@ -271,20 +300,30 @@ func TestReadFindsWhatIsThere(t *testing.T) {
 		want   attrs
 		words  string
 	}{
-		"nothing new":  {nil, func(d *ResourceData) error { return nil }, attrs{"name": str("a"), "size": null}, ""},
-		"other values": {nil, func(d *ResourceData) error { return errors.Join(d.Set("name", "b"), d.Set("size", 1)) }, attrs{"name": str("b"), "size": num(1)}, ""},
+		"nothing new": {nil, func(d *ResourceData) error { return nil }, attrs{"name": str("a"), "size": null}, ""},
+		"other values": {nil, func(d *ResourceData) error { return errors.Join(d.Set("name", "b"), d.Set("size", 1)) },
+			attrs{"name": str("b"), "size": num(1)}, ""},
 		"zero": {nil, func(d *ResourceData) error {
 			return errors.Join(d.Set("name", ""), d.Set("size", 0), d.Set("count_", 0))
 		}, attrs{"name": str(""), "size": null, "count_": num(0)}, ""},
-		"nil":                   {nil, func(d *ResourceData) error { return errors.Join(d.Set("name", nil), d.Set("size", (*int)(nil))) }, attrs{"name": null, "size": null}, ""},
-		"it is gone":            {nil, func(d *ResourceData) error { d.SetId(""); return nil }, nil, ""},
-		"it does not exist":     {func(*ResourceData, interface{}) (bool, error) { return false, nil }, func(d *ResourceData) error { panic("read") }, nil, ""},
-		"it exists":             {func(d *ResourceData, _ interface{}) (bool, error) { return d.Id() == "1", nil }, func(d *ResourceData) error { return d.Set("name", "c") }, attrs{"name": str("c")}, ""},
-		"nobody knows":          {func(*ResourceData, interface{}) (bool, error) { return false, errHalfWay }, func(d *ResourceData) error { panic("read") }, attrs{"name": str("a")}, "half way"},
-		"an error":              {nil, func(d *ResourceData) error { _ = d.Set("name", "b"); return errHalfWay }, attrs{"name": str("a")}, "half way"},
-		"a panic":               {nil, func(d *ResourceData) error { _ = d.Set("name", "b"); panic("oh no") }, attrs{"name": str("a")}, "oh no"},
-		"a mistake, dropped":    {nil, func(d *ResourceData) error { _ = d.Set("name", 1); return nil }, attrs{"name": str("a")}, "wants a string"},
-		"a new name for itself": {nil, func(d *ResourceData) error { d.SetId("2"); return nil }, attrs{"id": str("2")}, ""},
+		"nil": {nil, func(d *ResourceData) error {
+			return errors.Join(d.Set("name", nil), d.Set("size", (*int)(nil)))
+		}, attrs{"name": null, "size": null}, ""},
+		"it is gone": {nil, func(d *ResourceData) error { d.SetId(""); return nil }, nil, ""},
+		"it does not exist": {func(*ResourceData, interface{}) (bool, error) { return false, nil },
+			func(d *ResourceData) error { panic("read") }, nil, ""},
+		"it exists": {func(d *ResourceData, _ interface{}) (bool, error) { return d.Id() == "1", nil },
+			func(d *ResourceData) error { return d.Set("name", "c") }, attrs{"name": str("c")}, ""},
+		"nobody knows": {func(*ResourceData, interface{}) (bool, error) { return false, errHalfWay },
+			func(d *ResourceData) error { panic("read") }, attrs{"name": str("a")}, "half way"},
+		"an error": {nil, func(d *ResourceData) error { _ = d.Set("name", "b"); return errHalfWay }, attrs{
+			"name": str("a")}, "half way"},
+		"a panic": {nil, func(d *ResourceData) error { _ = d.Set("name", "b"); panic("oh no") }, attrs{
+			"name": str("a")}, "oh no"},
+		"a mistake, dropped": {nil, func(d *ResourceData) error { _ = d.Set("name", 1); return nil }, attrs{
+			"name": str("a")}, "wants a string"},
+		"a new name for itself": {nil, func(d *ResourceData) error { d.SetId("2"); return nil }, attrs{"id": str("2")},
+			""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := keeper(fields, func(op string, d *ResourceData) error {
@@ -297,7 +336,8 @@ func TestReadFindsWhatIsThere(t *testing.T) {
 			e := start(t, r)
 			e.apply(config)
 			diags := e.read()
-			if failed := diags.HasErrors(); failed != (test.words != "") || failed && !strings.Contains(diags.Err().Error(), test.words) {
+			if failed := diags.HasErrors(); failed != (test.words != "") || failed &&
+				!strings.Contains(diags.Err().Error(), test.words) {
 				t.Fatalf("got %v, want %q", diags.Err(), test.words)
 			}
 			if test.want == nil {
@@ -319,8 +359,9 @@ func TestDeleteLeavesWhatCouldNotBeDeleted(t *testing.T) {
 		"done":             {func(d *ResourceData) error { return nil }, nil},
 		"failed":           {func(d *ResourceData) error { return errHalfWay }, attrs{"name": str("a")}},
 		"failed, but gone": {func(d *ResourceData) error { d.SetId(""); return errHalfWay }, nil},
-		"half done":        {func(d *ResourceData) error { _ = d.Set("name", ""); return errHalfWay }, attrs{"name": str("")}},
-		"panicked":         {func(d *ResourceData) error { panic("oh no") }, attrs{"name": str("a")}},
+		"half done": {func(d *ResourceData) error { _ = d.Set("name", ""); return errHalfWay }, attrs{
+			"name": str("")}},
+		"panicked": {func(d *ResourceData) error { panic("oh no") }, attrs{"name": str("a")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := start(t, keeper(partialFields(), func(op string, d *ResourceData) error {
@@ -347,7 +388,8 @@ func TestDeleteLeavesWhatCouldNotBeDeleted(t *testing.T) {
 func TestTimeoutsLimitCallbacks(t *testing.T) {
 	updates := 0
 	r := &Resource{
-		Schema: map[string]*Schema{"name": {Type: TypeString, Optional: true}, "etag": {Type: TypeString, Computed: true}},
+		Schema: map[string]*Schema{"name": {Type: TypeString, Optional: true}, "etag": {
+			Type: TypeString, Computed: true}},
 		CreateContext: func(ctx context.Context, d *ResourceData, _ interface{}) diag.Diagnostics {
 			if d.Timeout(TimeoutCreate) > time.Second {
 				d.SetId(fmt.Sprint(d.Timeout(TimeoutCreate), d.Timeout(TimeoutRead), d.Timeout(TimeoutDelete)))
@@ -359,10 +401,11 @@ func TestTimeoutsLimitCallbacks(t *testing.T) {
 			}
 			return diag.FromErr(context.Cause(ctx))
 		},
-		Read:     nop,
-		Update:   func(*ResourceData, interface{}) error { updates++; return nil },
-		Delete:   nop,
-		Timeouts: &ResourceTimeout{Create: DefaultTimeout(time.Minute), Read: DefaultTimeout(time.Second), Default: DefaultTimeout(time.Hour)},
+		Read:   nop,
+		Update: func(*ResourceData, interface{}) error { updates++; return nil },
+		Delete: nop,
+		Timeouts: &ResourceTimeout{Create: DefaultTimeout(time.Minute), Read: DefaultTimeout(time.Second),
+			Default: DefaultTimeout(time.Hour)},
 	}
 	e := start(t, r)
 	limits := func(v string) attrs { return attrs{"timeouts": obj(attrs{"create": str(v)})} }
@@ -422,9 +465,10 @@ func TestWriteOnlyValuesAreReadAndNeverStored(t *testing.T) {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	refused(t, e.validate(attrs{"password": str("")}), ".password", "password is empty")
-	set := start(t, keeper(map[string]*Schema{"password": {Type: TypeString, Optional: true, WriteOnly: true}}, func(_ string, d *ResourceData) error {
-		return d.Set("password", "x")
-	}))
+	set := start(t, keeper(map[string]*Schema{"password": {Type: TypeString, Optional: true, WriteOnly: true}},
+		func(_ string, d *ResourceData) error {
+			return d.Set("password", "x")
+		}))
 	refused(t, set.tryApply(attrs{}), "", "write-only")
 }
 
@@ -458,12 +502,15 @@ func TestProvidersAreNotConfiguredWithUnknownValues(t *testing.T) {
 		t.Error(diags.Err())
 	}
 	t.Setenv("TOMBOLO_TEST_TRIES", "many")
-	refused(t, p.Configure(t.Context(), provider.ConfigureRequest{Config: object(t, schema.Provider, attrs{"url": str("x")})}).Diagnostics, ".tries", "TypeInt wants an integer")
+	refused(t, p.Configure(t.Context(), provider.ConfigureRequest{
+		Config: object(t, schema.Provider, attrs{"url": str("x")})}).Diagnostics, ".tries", "TypeInt wants an integer")
 }
 
 // TestMessagesTellNoValues plants a secret that only the configuration knows to be one.
 func TestMessagesTellNoValues(t *testing.T) {
-	e := start(t, keeper(partialFields(), func(_ string, d *ResourceData) error { return d.Set("name", "tops3cret too") }))
+	e := start(t, keeper(partialFields(), func(_ string, d *ResourceData) error {
+		return d.Set("name", "tops3cret too")
+	}))
 	diags := e.tryApply(attrs{"name": str("tops3cret")})
 	refused(t, diags, ".name", "Result differs from the plan")
 	if text := diags.Err().Error(); strings.Contains(text, "tops3cret") {

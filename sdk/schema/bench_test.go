@@ -24,9 +24,12 @@ func measured() *Provider {
 		return d.Set("etag", "v1")
 	}
 	r := keeper(map[string]*Schema{
-		"name": {Type: TypeString, Required: true, ForceNew: true}, "size": {Type: TypeInt, Optional: true, Default: 3}, "zone": text(), "note": text(), "kind": text(), "owner": text(),
-		"tags": {Type: TypeMap, Optional: true}, "words": {Type: TypeList, Optional: true, Elem: &Schema{Type: TypeString}}, "etag": {Type: TypeString, Computed: true},
-		"rule": {Type: TypeList, Optional: true, Elem: &Resource{Schema: map[string]*Schema{"port": {Type: TypeInt, Required: true}, "text": text()}}},
+		"name": {Type: TypeString, Required: true, ForceNew: true}, "size": {Type: TypeInt, Optional: true, Default: 3},
+		"zone": text(), "note": text(), "kind": text(), "owner": text(),
+		"tags": {Type: TypeMap, Optional: true}, "words": {Type: TypeList, Optional: true, Elem: &Schema{
+			Type: TypeString}}, "etag": {Type: TypeString, Computed: true},
+		"rule": {Type: TypeList, Optional: true, Elem: &Resource{
+			Schema: map[string]*Schema{"port": {Type: TypeInt, Required: true}, "text": text()}}},
 	}, func(op string, d *ResourceData) error {
 		if op == "delete" {
 			return nil
@@ -81,11 +84,13 @@ func BenchmarkCall(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			plan := provider.PlanRequest{Type: typ, Prior: null, Config: wanted, Proposed: value.Propose(block, null, wanted)}
+			plan := provider.PlanRequest{Type: typ, Prior: null, Config: wanted, Proposed: value.Propose(block, null,
+				wanted)}
 			planned := p.Plan(b.Context(), plan)
 			apply := provider.ApplyRequest{Type: typ, Prior: null, Config: wanted, Planned: planned.Planned}
 			state := p.Apply(b.Context(), apply).State
-			again := provider.PlanRequest{Type: typ, Prior: state, Config: wanted, Proposed: value.Propose(block, state, wanted)}
+			again := provider.PlanRequest{Type: typ, Prior: state, Config: wanted, Proposed: value.Propose(block, state,
+				wanted)}
 			read := provider.ReadRequest{Type: typ, Prior: state}
 			for _, call := range []struct {
 				name string

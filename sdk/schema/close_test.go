@@ -21,7 +21,8 @@ func TestWhatWasConfiguredIsClosedWithTheProvider(t *testing.T) {
 		t.Errorf("closed %d times before it was made: %v", c.closed, err)
 	}
 	p = schema.New(&schema.Provider{ConfigureFunc: func(*schema.ResourceData) (interface{}, error) { return c, nil }})
-	if resp := p.Configure(context.Background(), provider.ConfigureRequest{Config: cty.EmptyObjectVal}); resp.Diagnostics.HasErrors() {
+	if resp := p.Configure(context.Background(), provider.ConfigureRequest{
+		Config: cty.EmptyObjectVal}); resp.Diagnostics.HasErrors() {
 		t.Fatal(resp.Diagnostics.Err())
 	}
 	if err := p.Close(); err != nil || c.closed != 1 {

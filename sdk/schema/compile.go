@@ -60,20 +60,23 @@ const (
 	timeoutsField = "timeouts"
 )
 
-// compile makes a resource ready for use. It takes any description: what is wrong with one is InternalValidate's business.
+// compile makes a resource ready for use. It takes any description: what is wrong with one is InternalValidate's
+// business.
 func compile(name string, r *Resource, k kind) *resourceType {
 	c := compiler{fields: map[*provider.Attribute]*field{}}
 	o := c.object(r.SchemaMap(), false)
 	if k == managed || k == data {
 		if o.fields[idField] == nil {
-			c.add(o, &field{name: idField, schema: &Schema{Type: TypeString, Computed: true, Stable: true, Description: "The name of the object in the system that holds it."}, ty: cty.String})
+			c.add(o, &field{name: idField, schema: &Schema{Type: TypeString, Computed: true, Stable: true,
+				Description: "The name of the object in the system that holds it."}, ty: cty.String})
 		}
 		o.fields[idField].implicit = true
 		c.timeouts(o, r.Timeouts)
 	}
 	c.finish(o, r)
 	t := &resourceType{name: name, kind: k, resource: r, object: o, fields: c.fields}
-	t.wire = &provider.ResourceType{Version: int64(r.SchemaVersion), Block: o.block, Identity: identitySchema(r.Identity)}
+	t.wire = &provider.ResourceType{Version: int64(r.SchemaVersion), Block: o.block,
+		Identity: identitySchema(r.Identity)}
 	return t
 }
 
@@ -137,7 +140,8 @@ func nesting(t ValueType) provider.Nesting {
 // attribute describes a field to the engine. A default makes it one that the provider may fill in.
 func attribute(s *Schema, ty cty.Type) *provider.Attribute {
 	a := &provider.Attribute{
-		Type: ty, Required: s.Required, Optional: s.Optional, Computed: s.Computed, Sensitive: s.Sensitive, WriteOnly: s.WriteOnly,
+		Type: ty, Required: s.Required, Optional: s.Optional, Computed: s.Computed, Sensitive: s.Sensitive,
+		WriteOnly:   s.WriteOnly,
 		Description: s.Description, Deprecated: s.Deprecated != "", DeprecationMessage: s.Deprecated,
 	}
 	if s.defaults() {
@@ -175,7 +179,8 @@ func (c *compiler) collection(f *field, insideAttr bool) {
 		f.elem = c.field("", &Schema{Type: e}, true)
 		ety = f.elem.ty
 	case *Resource:
-		f.block = s.Type != TypeMap && !insideAttr && (s.ConfigMode == SchemaConfigModeBlock || s.ConfigMode == SchemaConfigModeAuto && !s.Computed)
+		f.block = s.Type != TypeMap && !insideAttr && (s.ConfigMode == SchemaConfigModeBlock ||
+			s.ConfigMode == SchemaConfigModeAuto && !s.Computed)
 		f.object = c.object(e.SchemaMap(), !f.block)
 		c.finish(f.object, e)
 		ety = f.object.ty
@@ -203,10 +208,12 @@ func (c *compiler) timeouts(o *object, t *ResourceTimeout) {
 	if len(all) == 0 || o.fields[timeoutsField] != nil {
 		return
 	}
-	f := &field{name: timeoutsField, schema: &Schema{Type: TypeMap, Optional: true}, implicit: true, object: &object{fields: map[string]*field{}}}
+	f := &field{name: timeoutsField, schema: &Schema{Type: TypeMap, Optional: true}, implicit: true, object: &object{
+		fields: map[string]*field{}}}
 	block := &provider.Block{Attributes: map[string]*provider.Attribute{}, Blocks: map[string]*provider.NestedBlock{}}
 	for key := range all {
-		s := &Schema{Type: TypeString, Optional: true, Description: "How long this may take, such as \"30s\" or \"1h\"."}
+		s := &Schema{Type: TypeString, Optional: true,
+			Description: "How long this may take, such as \"30s\" or \"1h\"."}
 		member := &field{name: key, schema: s, ty: cty.String}
 		a := attribute(s, cty.String)
 		block.Attributes[key], f.object.fields[key], c.fields[a] = a, member, member
@@ -214,7 +221,8 @@ func (c *compiler) timeouts(o *object, t *ResourceTimeout) {
 	f.object.block, f.object.names, f.object.ty = block, slices.Sorted(maps.Keys(all)), block.ImpliedType()
 	f.ty = f.object.ty
 	o.fields[f.name] = f
-	o.block.Blocks[f.name] = &provider.NestedBlock{Block: provider.Block{Attributes: block.Attributes, Blocks: block.Blocks}, Nesting: provider.NestingSingle}
+	o.block.Blocks[f.name] = &provider.NestedBlock{
+		Block: provider.Block{Attributes: block.Attributes, Blocks: block.Blocks}, Nesting: provider.NestingSingle}
 }
 
 // elemType is the type of the members of a collection.

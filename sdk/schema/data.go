@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// ResourceData is an object in the hands of a callback: what is configured, planned or stored, and what the callback sets. It belongs to
-// the goroutine of the callback.
+// ResourceData is an object in the hands of a callback: what is configured, planned or stored, and what the callback
+// sets. It belongs to the goroutine of the callback.
 type ResourceData struct {
 	reader
 	typ  *resourceType
@@ -53,8 +53,8 @@ func (d *ResourceData) Context() context.Context { return d.ctx }
 // Id is the id of the object, empty when there is none.
 func (d *ResourceData) Id() string { return d.id }
 
-// SetId names the object. The empty id says that it does not exist (any more). In process the engine records at once what is known of a new
-// object that gets its id, so that it is not lost whatever becomes of the callback.
+// SetId names the object. The empty id says that it does not exist (any more). In process the engine records at once
+// what is known of a new object that gets its id, so that it is not lost whatever becomes of the callback.
 func (d *ResourceData) SetId(id string) {
 	d.id = id
 	if d.record != nil && id != "" {
@@ -65,14 +65,14 @@ func (d *ResourceData) SetId(id string) {
 // SetType says of what type an imported object is.
 func (d *ResourceData) SetType(name string) { d.kind = name }
 
-// IsNewResource tells that the object is being created.
+// IsNewResource reports that the object is being created.
 func (d *ResourceData) IsNewResource() bool { return d.fresh }
 
 // MarkNewResource says that the object is new.
 func (d *ResourceData) MarkNewResource() { d.fresh = true }
 
-// Set changes a top-level attribute or all blocks of a name. The package says which Go values are for which type; nil is null. An error,
-// returned or not, fails the callback's operation: a wrong key or type is a mistake in the provider.
+// Set changes a top-level attribute or all blocks of a name. The package says which Go values are for which type; nil
+// is null. An error, returned or not, fails the callback's operation: a wrong key or type is a mistake in the provider.
 func (d *ResourceData) Set(key string, v interface{}) error {
 	err := d.set(key, v)
 	if err != nil {
@@ -128,19 +128,20 @@ func (d *ResourceData) set(key string, v interface{}) error {
 		encoded = nb.EmptyValue()
 	}
 	suppress := d.suppress || d.reading && f.schema.DiffSuppressOnRefresh
-	if suppress && f.schema.DiffSuppressFunc != nil && like.IsWhollyKnown() && !like.IsNull() && f.suppressed(key, like, encoded, d) {
+	if suppress && f.schema.DiffSuppressFunc != nil && like.IsWhollyKnown() && !like.IsNull() &&
+		f.suppressed(key, like, encoded, d) {
 		encoded = like
 	}
 	d.written[key] = encoded
 	return nil
 }
 
-// Partial switches the partial mode on or off. While it is on, only what SetPartial names is recorded of an update or creation that
-// ends with an error; without, all of it is.
+// Partial switches the partial mode on or off. While it is on, only what SetPartial names is recorded of an update or
+// creation that ends with an error; without, all of it is.
 func (d *ResourceData) Partial(on bool) { d.partial = on }
 
-// SetPartial says that the change of an attribute has happened, or of all whose keys begin with the given one, step by step: "rule"
-// accepts "rule.0.port".
+// SetPartial says that the change of an attribute has happened, or of all whose keys begin with the given one, step by
+// step: "rule" accepts "rule.0.port".
 func (d *ResourceData) SetPartial(key string) {
 	d.find(key, d.current)
 	d.accepted = append(d.accepted, strings.Split(key, "."))
@@ -167,7 +168,7 @@ func (d *ResourceData) Timeout(key string) time.Duration {
 	return otherwise
 }
 
-// State gives the object as it would be stored now; null when it has no id.
+// State returns the object as it would be stored now; null when it has no id.
 func (d *ResourceData) State() cty.Value {
 	f := d.object.fields[idField]
 	if f == nil || !f.implicit {
@@ -180,11 +181,15 @@ func (d *ResourceData) State() cty.Value {
 	return value.UnknownAsNull(d.whole())
 }
 
-// dropped adds to the diagnostics of a callback the mistakes that it did not return. Those that it returned as they are get their place.
+// dropped adds to the diagnostics of a callback the mistakes that it did not return. Those that it returned as they are
+// get their place.
 func dropped(mistakes []error, told diag.List) diag.List {
 	all := told
 	for _, err := range mistakes {
-		switch i := slices.IndexFunc(all, func(d *diag.Diagnostic) bool { return d.Summary == err.Error() && d.Detail == "" }); {
+		switch i := slices.IndexFunc(all, func(d *diag.Diagnostic) bool {
+			return d.Summary == err.Error() &&
+				d.Detail == ""
+		}); {
 		case i >= 0:
 			all = slices.Clone(all)
 			all[i] = setProblem(err)
@@ -206,7 +211,8 @@ func tells(diags diag.List, err error) bool {
 
 func setProblem(err error) *diag.Diagnostic {
 	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value from the provider",
-		Detail: fmt.Sprintf("The provider sets something that its schema does not allow: %s %s", stopped(err.Error()), value.ProviderBug)}
+		Detail: fmt.Sprintf("The provider sets something that its schema does not allow: %s %s", stopped(err.Error()),
+			value.ProviderBug)}
 	var p cty.PathError
 	if errors.As(err, &p) {
 		d.Path = p.Path
@@ -214,8 +220,10 @@ func setProblem(err error) *diag.Diagnostic {
 	return d
 }
 
-// TestResourceDataRaw makes data for a test of a callback by itself: the attributes of a configuration, in the Go forms that Set takes.
-func TestResourceDataRaw(t interface{ Fatalf(string, ...interface{}) }, fields map[string]*Schema, raw map[string]interface{}) *ResourceData {
+// TestResourceDataRaw makes data for a test of a callback by itself: the attributes of a configuration, in the Go forms
+// that Set takes.
+func TestResourceDataRaw(t interface{ Fatalf(string, ...interface{}) }, fields map[string]*Schema,
+	raw map[string]interface{}) *ResourceData {
 	rt := compile("test", &Resource{Schema: fields}, managed)
 	config, err := rt.object.encode(nil, raw, cty.NilVal)
 	if err == nil {

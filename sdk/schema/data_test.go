@@ -14,18 +14,22 @@ import (
 
 func everyType() map[string]*Schema {
 	return map[string]*Schema{
-		"flag": {Type: TypeBool, Optional: true}, "count_": {Type: TypeInt, Optional: true}, "ratio": {Type: TypeFloat, Optional: true},
+		"flag": {Type: TypeBool, Optional: true}, "count_": {Type: TypeInt, Optional: true}, "ratio": {
+			Type: TypeFloat, Optional: true},
 		"name": {Type: TypeString, Optional: true}, "size": {Type: TypeInt, Optional: true, Default: 3},
 		"words":  {Type: TypeList, Optional: true, Elem: &Schema{Type: TypeString}},
 		"labels": {Type: TypeSet, Optional: true, Elem: &Schema{Type: TypeString}, Set: HashString},
-		"tags":   {Type: TypeMap, Optional: true}, "ports": {Type: TypeMap, Optional: true, Elem: &Schema{Type: TypeInt}},
+		"tags":   {Type: TypeMap, Optional: true}, "ports": {Type: TypeMap, Optional: true, Elem: &Schema{
+			Type: TypeInt}},
 		"matrix": {Type: TypeList, Optional: true, Elem: &Schema{Type: TypeList, Elem: &Schema{Type: TypeInt}}},
 		"any":    {Type: TypeAny, Optional: true},
 		"rule": {Type: TypeList, Optional: true, Elem: &Resource{Schema: map[string]*Schema{
 			"port":  {Type: TypeInt, Required: true},
 			"hosts": {Type: TypeSet, Optional: true, Elem: &Schema{Type: TypeString}},
 		}}},
-		"peer": {Type: TypeSet, Optional: true, Elem: &Resource{Schema: map[string]*Schema{"name": {Type: TypeString, Optional: true}, "weight": {Type: TypeInt, Optional: true}}}},
+		"peer": {Type: TypeSet, Optional: true, Elem: &Resource{
+			Schema: map[string]*Schema{"name": {Type: TypeString, Optional: true}, "weight": {
+				Type: TypeInt, Optional: true}}}},
 	}
 }
 
@@ -34,9 +38,11 @@ type l = []interface{}
 
 func full() m {
 	return m{
-		"flag": true, "count_": 7, "ratio": 0.1, "name": "n", "words": []string{"a", ""}, "labels": l{"x", "y", "x"}, "tags": map[string]string{"a.b": "c"},
+		"flag": true, "count_": 7, "ratio": 0.1, "name": "n", "words": []string{"a", ""}, "labels": l{"x", "y", "x"},
+		"tags":  map[string]string{"a.b": "c"},
 		"ports": m{"http": 80}, "matrix": [][]int{{1, 2}, {}}, "any": m{"a": l{1.5, "x", nil, true}},
-		"rule": l{m{"port": 1, "hosts": []string{"h"}}, map[string]int{"port": 2}}, "peer": []m{{"name": "p"}, {"weight": 2}},
+		"rule": l{m{"port": 1, "hosts": []string{"h"}}, map[string]int{"port": 2}}, "peer": []m{
+			{"name": "p"}, {"weight": 2}},
 	}
 }
 
@@ -44,9 +50,12 @@ func TestGetGivesPlainValues(t *testing.T) {
 	d := TestResourceDataRaw(t, everyType(), full())
 	labels := d.Get("labels").(*Set)
 	for key, want := range map[string]interface{}{
-		"flag": true, "count_": 7, "ratio": 0.1, "name": "n", "size": 3, "words": l{"a", ""}, "words.#": 2, "words.0": "a", "words.1": "", "words.2": "",
-		"tags": m{"a.b": "c"}, "tags.a.b": "c", "tags.%": 1, "tags.none": "", "ports": m{"http": 80}, "ports.http": 80, "matrix": l{l{1, 2}, l{}}, "matrix.0.1": 2, "matrix.1.#": 0,
-		"any": m{"a": l{1.5, "x", nil, true}}, "rule.#": 2, "rule.0.port": 1, "rule.1.port": 2, "rule.1.hosts.#": 0, "rule.5.port": 0, "peer.#": 2, "labels.#": 2,
+		"flag": true, "count_": 7, "ratio": 0.1, "name": "n", "size": 3, "words": l{"a", ""}, "words.#": 2,
+		"words.0": "a", "words.1": "", "words.2": "",
+		"tags": m{"a.b": "c"}, "tags.a.b": "c", "tags.%": 1, "tags.none": "", "ports": m{"http": 80}, "ports.http": 80,
+		"matrix": l{l{1, 2}, l{}}, "matrix.0.1": 2, "matrix.1.#": 0,
+		"any": m{"a": l{1.5, "x", nil, true}}, "rule.#": 2, "rule.0.port": 1, "rule.1.port": 2, "rule.1.hosts.#": 0,
+		"rule.5.port": 0, "peer.#": 2, "labels.#": 2,
 		fmt.Sprintf("labels.%d", HashString("x")): "x", fmt.Sprintf("labels.%d", HashString("z")): "",
 	} {
 		if got := d.Get(key); !reflect.DeepEqual(got, want) {
@@ -63,7 +72,8 @@ func TestGetGivesPlainValues(t *testing.T) {
 		t.Errorf("the peers are %v", d.Get("peer"))
 	}
 	empty := TestResourceDataRaw(t, everyType(), nil)
-	for key, want := range map[string]interface{}{"flag": false, "count_": 0, "ratio": 0.0, "name": "", "words": l{}, "tags": m{}, "any": nil, "rule": l{}, "rule.0": m{"port": 0, "hosts": NewSet(nil, nil)}} {
+	for key, want := range map[string]interface{}{"flag": false, "count_": 0, "ratio": 0.0, "name": "", "words": l{},
+		"tags": m{}, "any": nil, "rule": l{}, "rule.0": m{"port": 0, "hosts": NewSet(nil, nil)}} {
 		if got := empty.Get(key); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %#v, want %#v", key, got, want)
 		}
@@ -88,16 +98,32 @@ func TestSetTakesWhatFitsAndNothingElse(t *testing.T) {
 		want interface{} // or the text of an error
 		fail bool
 	}{
-		{"flag", true, true, false}, {"flag", "true", "TypeBool wants a bool, not string", true}, {"flag", 1, "wants a bool", true},
-		{"count_", int64(9), 9, false}, {"count_", uint8(9), 9, false}, {"count_", 9.0, 9, false}, {"count_", 9.5, "wants an integer", true}, {"count_", "9", "wants an integer, not string", true},
-		{"ratio", float32(0.1), 0.1, false}, {"ratio", 2, 2.0, false}, {"ratio", "2", "wants a number", true}, {"ratio", 1 / zero, "cannot be stored", true},
-		{"name", name("x"), "x", false}, {"name", &word, "w", false}, {"name", none, "", false}, {"name", nil, "", false}, {"name", 5, "TypeString wants a string, not int", true}, {"name", []byte("x"), "wants a string", true},
-		{"words", []string{"a"}, l{"a"}, false}, {"words", l{"a", 1}, `set "words": at words[1], TypeString wants a string, not int`, true}, {"words", "a", "TypeList wants a slice, not string", true}, {"words", []*string{&word}, l{"w"}, false},
-		{"words", NewSet(nil, l{"a"}), "TypeList wants a slice", true}, {"labels", []string{"x", "x"}, NewSet(HashString, l{"x"}), false}, {"labels", NewSet(HashString, l{"x"}), NewSet(HashString, l{"x"}), false},
-		{"labels", l{"x", 1}, "in an element of the set, TypeString wants a string", true}, {"rule", l{m{"hosts": l{1}}}, `set "rule": at rule[0].hosts, in an element of the set, TypeString`, true}, {"labels", m{"x": 1}, "TypeSet wants a *Set or a slice", true}, {"tags", map[string]string{"a": "b"}, m{"a": "b"}, false}, {"tags", map[int]string{1: "b"}, "a map with strings as keys", true},
-		{"ports", m{"a": "b"}, "wants an integer", true}, {"rule", l{m{"port": 1, "prt": 2}}, `there is no "prt". Did you mean "port"?`, true}, {"rule", l{5}, "wants a map with strings as keys, or a struct", true},
-		{"rule", m{"port": 1}, "TypeList wants a slice", true}, {"any", l{1, "a", m{"b": true}}, l{1.0, "a", m{"b": true}}, false}, {"any", make(chan int), "cannot be stored", true},
-		{"rule.0.port", 1, `set "rule"`, true}, {"nmae", 1, `Did you mean "name"?`, true}, {"id", 1, "an id is a string", true},
+		{"flag", true, true, false}, {"flag", "true", "TypeBool wants a bool, not string", true},
+		{"flag", 1, "wants a bool", true},
+		{"count_", int64(9), 9, false}, {"count_", uint8(9), 9, false}, {"count_", 9.0, 9, false},
+		{"count_", 9.5, "wants an integer", true}, {"count_", "9", "wants an integer, not string", true},
+		{"ratio", float32(0.1), 0.1, false}, {"ratio", 2, 2.0, false}, {"ratio", "2", "wants a number", true},
+		{"ratio", 1 / zero, "cannot be stored", true},
+		{"name", name("x"), "x", false}, {"name", &word, "w", false}, {"name", none, "", false},
+		{"name", nil, "", false}, {"name", 5, "TypeString wants a string, not int", true},
+		{"name", []byte("x"), "wants a string", true},
+		{"words", []string{"a"}, l{"a"}, false},
+		{"words", l{"a", 1}, `set "words": at words[1], TypeString wants a string, not int`, true},
+		{"words", "a", "TypeList wants a slice, not string", true}, {"words", []*string{&word}, l{"w"}, false},
+		{"words", NewSet(nil, l{"a"}), "TypeList wants a slice", true}, {"labels", []string{"x", "x"},
+			NewSet(HashString, l{"x"}), false}, {"labels", NewSet(HashString, l{"x"}), NewSet(HashString, l{"x"}),
+			false},
+		{"labels", l{"x", 1}, "in an element of the set, TypeString wants a string", true},
+		{"rule", l{m{"hosts": l{1}}}, `set "rule": at rule[0].hosts, in an element of the set, TypeString`, true},
+		{"labels", m{"x": 1}, "TypeSet wants a *Set or a slice", true}, {"tags", map[string]string{"a": "b"},
+			m{"a": "b"}, false}, {"tags", map[int]string{1: "b"}, "a map with strings as keys", true},
+		{"ports", m{"a": "b"}, "wants an integer", true}, {"rule", l{m{"port": 1, "prt": 2}},
+			`there is no "prt". Did you mean "port"?`, true},
+		{"rule", l{5}, "wants a map with strings as keys, or a struct", true},
+		{"rule", m{"port": 1}, "TypeList wants a slice", true}, {"any", l{1, "a", m{"b": true}},
+			l{1.0, "a", m{"b": true}}, false}, {"any", make(chan int), "cannot be stored", true},
+		{"rule.0.port", 1, `set "rule"`, true}, {"nmae", 1, `Did you mean "name"?`, true},
+		{"id", 1, "an id is a string", true},
 	} {
 		d := TestResourceDataRaw(t, everyType(), nil)
 		err := d.Set(test.key, test.v)
@@ -117,11 +143,19 @@ var zero = 0.0
 // TestSettingWhatGetGivesChangesNothing is what a Read does that finds the object as it was.
 func TestSettingWhatGetGivesChangesNothing(t *testing.T) {
 	configs := map[string]attrs{
-		"nothing":     {},
-		"everything":  {"flag": cty.True, "ratio": cty.MustParseNumberVal("0.1"), "name": str("n"), "words": cty.ListVal([]cty.Value{str("a")}), "labels": cty.SetVal([]cty.Value{str("b")}), "tags": cty.MapVal(attrs{"a": str("b")}), "rule": tup(obj(attrs{"port": num(1)})), "peer": tup(obj(attrs{"name": str("p")}), obj(attrs{"name": str("p"), "weight": num(1)}))},
-		"zero values": {"flag": cty.False, "count_": num(0), "ratio": num(0), "name": str(""), "words": cty.ListValEmpty(cty.String), "labels": cty.SetValEmpty(cty.String), "tags": cty.MapValEmpty(cty.String), "rule": tup(obj(attrs{"port": num(0), "hosts": cty.SetValEmpty(cty.String)})), "peer": tup(obj(attrs{"name": str("")}))},
-		"nulls":       {"words": cty.ListVal([]cty.Value{cty.NullVal(cty.String)}), "tags": cty.MapVal(attrs{"a": cty.NullVal(cty.String)}), "any": null},
-		"precise":     {"ratio": cty.MustParseNumberVal("0.10000000000000000000000001")},
+		"nothing": {},
+		"everything": {"flag": cty.True, "ratio": cty.MustParseNumberVal("0.1"), "name": str("n"),
+			"words": cty.ListVal([]cty.Value{str("a")}), "labels": cty.SetVal([]cty.Value{str("b")}),
+			"tags": cty.MapVal(attrs{"a": str("b")}), "rule": tup(obj(attrs{"port": num(1)})),
+			"peer": tup(obj(attrs{"name": str("p")}), obj(attrs{"name": str("p"), "weight": num(1)}))},
+		"zero values": {"flag": cty.False, "count_": num(0), "ratio": num(0), "name": str(""),
+			"words": cty.ListValEmpty(cty.String), "labels": cty.SetValEmpty(cty.String),
+			"tags": cty.MapValEmpty(cty.String),
+			"rule": tup(obj(attrs{"port": num(0), "hosts": cty.SetValEmpty(cty.String)})),
+			"peer": tup(obj(attrs{"name": str("")}))},
+		"nulls": {"words": cty.ListVal([]cty.Value{cty.NullVal(cty.String)}),
+			"tags": cty.MapVal(attrs{"a": cty.NullVal(cty.String)}), "any": null},
+		"precise": {"ratio": cty.MustParseNumberVal("0.10000000000000000000000001")},
 	}
 	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +191,9 @@ func TestChangesAreSeenAndGiven(t *testing.T) {
 			}
 			return nil
 		}
-		for key, want := range map[string]bool{"name": true, "count_": true, "flag": false, "words": true, "words.0": false, "words.1": true, "words.#": true, "rule": true, "rule.0.port": false, "rule.0.hosts": true, "peer": false, "id": false} {
+		for key, want := range map[string]bool{"name": true, "count_": true, "flag": false, "words": true,
+			"words.0": false, "words.1": true, "words.#": true, "rule": true, "rule.0.port": false,
+			"rule.0.hosts": true, "peer": false, "id": false} {
 			if got := d.HasChange(key); got != want {
 				t.Errorf("%s has changed: %t", key, got)
 			}
@@ -165,13 +201,16 @@ func TestChangesAreSeenAndGiven(t *testing.T) {
 		if was, is := d.GetChange("words"); fmt.Sprint(was, is) != "[a] [a b]" {
 			t.Errorf("words were %v, are %v", was, is)
 		}
-		if !d.HasChanges("flag", "name") || d.HasChanges("flag", "peer") || !d.HasChangesExcept("name") || d.HasChangesExcept("name", "count_", "words", "rule") || !d.HasChangeExcept("name") {
+		if !d.HasChanges("flag", "name") || d.HasChanges("flag", "peer") || !d.HasChangesExcept("name") ||
+			d.HasChangesExcept("name", "count_", "words", "rule") || !d.HasChangeExcept("name") {
 			t.Error("several changes at once")
 		}
-		if d.IsNewResource() || d.GetRawState().GetAttr("name").AsString() != "a" || d.GetRawPlan().GetAttr("name").AsString() != "b" || !d.GetRawConfig().GetAttr("size").IsNull() {
+		if d.IsNewResource() || d.GetRawState().GetAttr("name").AsString() != "a" ||
+			d.GetRawPlan().GetAttr("name").AsString() != "b" || !d.GetRawConfig().GetAttr("size").IsNull() {
 			t.Error("the raw values are wrong")
 		}
-		if v, diags := d.GetRawConfigAt(cty.GetAttrPath("words").IndexInt(1)); diags.HasErrors() || v.AsString() != "b" {
+		if v, diags := d.GetRawConfigAt(cty.GetAttrPath("words").IndexInt(1)); diags.HasErrors() ||
+			v.AsString() != "b" {
 			t.Error("a part of the configuration is wrong")
 		}
 		if _, diags := d.GetRawConfigAt(cty.GetAttrPath("wrds")); !diags.HasErrors() {
@@ -189,7 +228,8 @@ func TestChangesAreSeenAndGiven(t *testing.T) {
 	}
 	peers := tup(obj(attrs{"name": str("p")}))
 	e.apply(attrs{"name": str("a"), "words": list("a"), "rule": tup(obj(attrs{"port": num(1)})), "peer": peers})
-	e.apply(attrs{"name": str("b"), "count_": num(0), "words": list("a", "b"), "rule": tup(obj(attrs{"port": num(1), "hosts": cty.SetVal([]cty.Value{str("h")})})), "peer": peers})
+	e.apply(attrs{"name": str("b"), "count_": num(0), "words": list("a", "b"),
+		"rule": tup(obj(attrs{"port": num(1), "hosts": cty.SetVal([]cty.Value{str("h")})})), "peer": peers})
 }
 
 type typedRule struct {
@@ -227,8 +267,10 @@ func TestStructsStandForObjects(t *testing.T) {
 	}
 	name := "n"
 	want := typed{
-		typedCommon: typedCommon{Name: &name, Flag: true}, Count: 7, Ratio: 0.1, Words: []string{"a", ""}, Labels: []string{"x", "y"}, Tags: map[string]string{"a.b": "c"},
-		Ports: map[string]uint16{"http": 80}, Rules: []typedRule{{1, []string{"h"}}, {2, nil}}, Matrix: [][]int{{1, 2}, {}}, Any: m{"a": l{1.5, "x", nil, true}}, Raw: num(3),
+		typedCommon: typedCommon{Name: &name, Flag: true}, Count: 7, Ratio: 0.1, Words: []string{"a", ""},
+		Labels: []string{"x", "y"}, Tags: map[string]string{"a.b": "c"},
+		Ports: map[string]uint16{"http": 80}, Rules: []typedRule{{1, []string{"h"}}, {2, nil}}, Matrix: [][]int{
+			{1, 2}, {}}, Any: m{"a": l{1.5, "x", nil, true}}, Raw: num(3),
 	}
 	want.Raw = v.Raw
 	if !v.Raw.RawEquals(num(3)) || !reflect.DeepEqual(v, want) {
@@ -288,7 +330,8 @@ func tryDecode[T any](d Decoder) error {
 
 func TestSetsAreSets(t *testing.T) {
 	a, b := NewSet(HashString, l{"a", "b", "b"}), NewSet(HashString, l{"b", "c"})
-	if a.Len() != 2 || a.Union(b).Len() != 3 || !a.Intersection(b).Equal(NewSet(HashString, l{"b"})) || !a.Difference(b).Equal(NewSet(HashString, l{"a"})) {
+	if a.Len() != 2 || a.Union(b).Len() != 3 || !a.Intersection(b).Equal(NewSet(HashString, l{"b"})) ||
+		!a.Difference(b).Equal(NewSet(HashString, l{"a"})) {
 		t.Error("the set operations are wrong")
 	}
 	a.Remove("b")
@@ -303,7 +346,8 @@ func TestSetsAreSets(t *testing.T) {
 		t.Error("empty sets")
 	}
 	// Elements whose texts run into each other are different elements.
-	tricky := NewSet(nil, l{m{"a": "b", "c": ""}, m{"a": "bc", "": ""}, l{"a", "b"}, l{"ab"}, l{l{"a"}, "b"}, "1", 1, true, "true", nil, "", NewSet(nil, l{"a"})})
+	tricky := NewSet(nil, l{m{"a": "b", "c": ""}, m{"a": "bc", "": ""}, l{"a", "b"}, l{"ab"}, l{l{"a"}, "b"}, "1", 1,
+		true, "true", nil, "", NewSet(nil, l{"a"})})
 	if tricky.Len() != 12 {
 		t.Errorf("of twelve elements, %d are left", tricky.Len())
 	}
@@ -311,7 +355,8 @@ func TestSetsAreSets(t *testing.T) {
 
 // FuzzKeys asks for any key: there is a value, or the callback ends with a diagnostic.
 func FuzzKeys(f *testing.F) {
-	for _, key := range []string{"rule.0.port", "rule.#", "labels.123", "tags.a.b", "matrix.0.1", "rule.99999999999999999999", "any.a", "peer.1.name", ".", "", "#", "rule..port", "id.0", "words.-1"} {
+	for _, key := range []string{"rule.0.port", "rule.#", "labels.123", "tags.a.b", "matrix.0.1",
+		"rule.99999999999999999999", "any.a", "peer.1.name", ".", "", "#", "rule..port", "id.0", "words.-1"} {
 		f.Add(key)
 	}
 	d := TestResourceDataRaw(f, everyType(), full())

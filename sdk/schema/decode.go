@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// decode gives the Go form of a field's value. What is null or unknown is zero.
+// decode returns the Go form of a field's value. What is null or unknown is zero.
 func (f *field) decode(v cty.Value) interface{} {
 	if v.IsNull() || !v.IsKnown() {
 		return f.zero()
@@ -70,7 +70,7 @@ func (f *field) decodeElement(v cty.Value) interface{} {
 	return f.elem.decode(v)
 }
 
-// decode gives the Go form of a block. All fields of one that is null are zero.
+// decode returns the Go form of a block. All fields of one that is null are zero.
 func (o *object) decode(v cty.Value) map[string]interface{} {
 	out := make(map[string]interface{}, len(o.names))
 	for _, name := range o.names {
@@ -79,19 +79,20 @@ func (o *object) decode(v cty.Value) map[string]interface{} {
 	return out
 }
 
-// toInt gives the integer nearest to a number. What is no integer of Go's was refused when the configuration was validated.
+// toInt returns the integer nearest to a number. What is no integer of Go's was refused when the configuration was
+// validated.
 func toInt(v cty.Value) int {
 	n, _ := v.AsBigFloat().Int64()
 	return int(n)
 }
 
-// isInt tells whether a number is one of Go's integers.
+// isInt reports whether a number is one of Go's integers.
 func isInt(v cty.Value) bool {
 	n, accuracy := v.AsBigFloat().Int64()
 	return accuracy == big.Exact && int64(int(n)) == n
 }
 
-// decodeAny gives the Go form of a value by its own type.
+// decodeAny returns the Go form of a value by its own type.
 func decodeAny(v cty.Value) interface{} {
 	if v.IsNull() || !v.IsKnown() {
 		return nil
@@ -152,7 +153,8 @@ func (o *object) find(key string, top func(*field) cty.Value) (place, error) {
 		case p.field == nil:
 			f := p.object.fields[step]
 			if f == nil {
-				return p, fmt.Errorf("there is no %q.%s", strings.Join(steps[:i+1], "."), diag.DidYouMean(step, slices.Sorted(maps.Keys(p.object.fields))))
+				return p, fmt.Errorf("there is no %q.%s", strings.Join(steps[:i+1], "."),
+					diag.DidYouMean(step, slices.Sorted(maps.Keys(p.object.fields))))
 			}
 			if i == 0 {
 				p.value = top(f)

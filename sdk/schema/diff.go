@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// ResourceDiff is a plan in the hands of CustomizeDiff. Get of a value that is not known yet ends the callback with a diagnostic: ask
-// NewValueKnown first, or use GetKnown.
+// ResourceDiff is a plan in the hands of CustomizeDiff. Get of a value that is not known yet ends the callback with a
+// diagnostic: ask NewValueKnown first, or use GetKnown.
 type ResourceDiff struct {
 	reader
 	id       string
@@ -21,7 +21,8 @@ type ResourceDiff struct {
 
 func newDiff(t *resourceType, prior, planned, config cty.Value) *ResourceDiff {
 	d := &ResourceDiff{planned: planned, reader: reader{
-		object: t.object, old: prior, now: planned, config: config, unknown: planned, planning: true, written: map[string]cty.Value{},
+		object: t.object, old: prior, now: planned, config: config, unknown: planned, planning: true,
+		written: map[string]cty.Value{},
 	}}
 	d.id = d.object.fields[idField].decode(member(prior, idField, cty.String)).(string)
 	return d
@@ -103,7 +104,7 @@ func (d *ResourceDiff) Clear(key string) error {
 	return nil
 }
 
-// GetChangedKeysPrefix gives the top-level attributes that differ and whose names begin with a prefix.
+// GetChangedKeysPrefix returns the top-level attributes that differ and whose names begin with a prefix.
 func (d *ResourceDiff) GetChangedKeysPrefix(prefix string) []string {
 	var keys []string
 	for _, name := range d.object.names {
@@ -114,7 +115,7 @@ func (d *ResourceDiff) GetChangedKeysPrefix(prefix string) []string {
 	return keys
 }
 
-// UpdatedKeys gives the top-level attributes that differ.
+// UpdatedKeys returns the top-level attributes that differ.
 func (d *ResourceDiff) UpdatedKeys() []string { return d.GetChangedKeysPrefix("") }
 
 func (d *ResourceDiff) record(err error) error {
@@ -125,7 +126,7 @@ func (d *ResourceDiff) record(err error) error {
 	return err
 }
 
-// decided tells whether CustomizeDiff planned an attribute.
+// decided reports whether CustomizeDiff planned an attribute.
 func (d *ResourceDiff) decided(key string) bool {
 	_, ok := d.written[key]
 	return ok

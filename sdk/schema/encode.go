@@ -15,8 +15,9 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// encode turns a Go value into the value of a field. Like is the value that it takes the place of, or cty.NilVal: where both mean the same,
-// like is kept. So a zero value does not take the place of an argument that was not given, nor a rounded number that of an exact one.
+// encode turns a Go value into the value of a field. Like is the value that it takes the place of, or cty.NilVal: where
+// both mean the same, like is kept. So a zero value does not take the place of an argument that was not given, nor a
+// rounded number that of an exact one.
 func (f *field) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
 	v = indirect(v)
 	if v == nil {
@@ -43,15 +44,17 @@ func (f *field) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value,
 	return f.keep(out, like), nil
 }
 
-// keep gives the old value where it means the same as the new one.
+// keep returns the old value where it means the same as the new one.
 func (f *field) keep(v, like cty.Value) cty.Value {
 	switch {
 	case like.IsNull():
-		// Nobody set it. That the zero value is what there is then says nothing new, unless the value is the provider's.
+		// Nobody set it. That the zero value is what there is then says nothing new, unless the value is the
+		// provider's.
 		if !f.schema.Required && !f.schema.Computed && sameValue(f.decode(v), f.zero()) {
 			return cty.NullVal(f.ty)
 		}
-	case f.schema.StateFunc != nil && f.schema.Type.primitive() && f.schema.StateFunc(f.decode(v)) == f.schema.StateFunc(f.decode(like)):
+	case f.schema.StateFunc != nil && f.schema.Type.primitive() &&
+		f.schema.StateFunc(f.decode(v)) == f.schema.StateFunc(f.decode(like)):
 		return like
 	case f.schema.StateFunc != nil && f.schema.Type == TypeString && f.schema.StateFunc(f.decode(like)) == v.AsString():
 		return like
@@ -121,8 +124,8 @@ func (f *field) encodePrimitive(path cty.Path, v interface{}) (cty.Value, error)
 	return cty.NilVal, f.wants(path, v)
 }
 
-// encodeNumber turns any of Go's numbers into one; cty.NilVal says that it is none. A float is the shortest decimal that means it, as a
-// configuration would have it.
+// encodeNumber turns any of Go's numbers into one; cty.NilVal says that it is none. A float is the shortest decimal
+// that means it, as a configuration would have it.
 func encodeNumber(path cty.Path, v interface{}) (cty.Value, error) {
 	if n, ok := v.(json.Number); ok {
 		parsed, err := cty.ParseNumberVal(n.String())
@@ -147,7 +150,7 @@ func encodeNumber(path cty.Path, v interface{}) (cty.Value, error) {
 	return cty.NilVal, nil
 }
 
-// elements gives the elements of a slice, an array or a set.
+// elements returns the elements of a slice, an array or a set.
 func (f *field) elements(path cty.Path, v interface{}) ([]interface{}, error) {
 	if s, ok := v.(*Set); ok && f.schema.Type == TypeSet {
 		return s.List(), nil
@@ -207,7 +210,8 @@ func (f *field) ofElement(err error) error {
 	return p.Path.NewErrorf("in an element of the set, %s", p.Error())
 }
 
-// counterparts are the old elements that new ones take the place of: in a list that of the same index, in a set the one that means the same.
+// counterparts are the old elements that new ones take the place of: in a list that of the same index, in a set the one
+// that means the same.
 type counterparts struct {
 	byIndex []cty.Value
 	byText  map[string]cty.Value
@@ -279,7 +283,8 @@ func (f *field) encodeMap(path cty.Path, v interface{}, like cty.Value) (cty.Val
 	return cty.MapVal(vals), nil
 }
 
-// sortedKeys gives the keys of a map in the order of their text. Those that are equal once normalised collapse to the last.
+// sortedKeys returns the keys of a map in the order of their text. Those that are equal once normalised collapse to the
+// last.
 func sortedKeys(m reflect.Value) []reflect.Value {
 	keys := m.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
@@ -303,7 +308,8 @@ func (o *object) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value
 		if like != cty.NilVal && !like.IsNull() && like.IsKnown() {
 			old = like.GetAttr(name)
 		}
-		if vals[name], err = f.encode(append(path.Copy(), cty.GetAttrStep{Name: name}), members[name], old); err != nil {
+		if vals[name], err = f.encode(append(path.Copy(), cty.GetAttrStep{Name: name}), members[name],
+			old); err != nil {
 			return cty.NilVal, err
 		}
 		if nb := o.block.Blocks[name]; nb != nil && vals[name].IsNull() {
@@ -353,7 +359,8 @@ func encodeAny(path cty.Path, v interface{}) (cty.Value, error) {
 		vals := make([]cty.Value, rv.Len())
 		for i := range vals {
 			var err error
-			if vals[i], err = encodeAny(append(path.Copy(), cty.IndexStep{Key: cty.NumberIntVal(int64(i))}), rv.Index(i).Interface()); err != nil {
+			if vals[i], err = encodeAny(append(path.Copy(), cty.IndexStep{Key: cty.NumberIntVal(int64(i))}),
+				rv.Index(i).Interface()); err != nil {
 				return cty.NilVal, err
 			}
 		}

@@ -53,7 +53,8 @@ func startProvider(t *testing.T, described *Provider) *engine {
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	if resp := e.p.Configure(t.Context(), provider.ConfigureRequest{Config: schema.Provider.EmptyValue()}); resp.Diagnostics.HasErrors() {
+	if resp := e.p.Configure(t.Context(), provider.ConfigureRequest{
+		Config: schema.Provider.EmptyValue()}); resp.Diagnostics.HasErrors() {
 		t.Fatal(resp.Diagnostics.Err())
 	}
 	e.rt = schema.Resources[typ]
@@ -97,7 +98,8 @@ func (e *engine) config(a attrs) cty.Value { return object(e.t, e.rt.Block, a) }
 func (e *engine) null() cty.Value { return cty.NullVal(e.rt.Block.ImpliedType()) }
 
 func (e *engine) validate(a attrs) diag.List {
-	return e.p.ValidateResource(e.t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: typ, Config: e.config(a)})
+	return e.p.ValidateResource(e.t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource,
+		Type: typ, Config: e.config(a)})
 }
 
 // tryPlan plans from what is stored.
@@ -105,7 +107,8 @@ func (e *engine) tryPlan(a attrs) provider.PlanResponse {
 	e.t.Helper()
 	config := e.config(a)
 	resp := e.p.Plan(e.t.Context(), provider.PlanRequest{
-		Type: typ, Prior: e.state, Config: config, Proposed: value.Propose(e.rt.Block, e.state, config), PriorIdentity: e.id,
+		Type: typ, Prior: e.state, Config: config, Proposed: value.Propose(e.rt.Block, e.state, config),
+		PriorIdentity: e.id,
 	})
 	if !resp.Diagnostics.HasErrors() {
 		if resp.LegacyTypeSystem {
@@ -132,7 +135,8 @@ func (e *engine) plan(a attrs) cty.Value {
 func (e *engine) tryApply(a attrs) diag.List {
 	e.t.Helper()
 	planned := e.plan(a)
-	resp := e.p.Apply(e.t.Context(), provider.ApplyRequest{Type: typ, Prior: e.state, Planned: planned, Config: e.config(a), PlannedIdentity: e.id})
+	resp := e.p.Apply(e.t.Context(), provider.ApplyRequest{Type: typ, Prior: e.state, Planned: planned,
+		Config: e.config(a), PlannedIdentity: e.id})
 	if errs := value.Conforms(e.rt.Block, resp.State); len(errs) > 0 {
 		e.t.Fatalf("apply: %v", errs)
 	}
@@ -164,7 +168,8 @@ func (e *engine) read() diag.List {
 
 func (e *engine) destroy() diag.List {
 	e.t.Helper()
-	resp := e.p.Apply(e.t.Context(), provider.ApplyRequest{Type: typ, Prior: e.state, Planned: e.null(), Config: e.null()})
+	resp := e.p.Apply(e.t.Context(), provider.ApplyRequest{Type: typ, Prior: e.state, Planned: e.null(),
+		Config: e.null()})
 	e.state = resp.State
 	return resp.Diagnostics
 }
@@ -225,5 +230,6 @@ func keeper(fields map[string]*Schema, on func(op string, d *ResourceData) error
 			return on(op, d)
 		}
 	}
-	return &Resource{Schema: maps.Clone(fields), Create: call("create"), Read: call("read"), Update: call("update"), Delete: call("delete")}
+	return &Resource{Schema: maps.Clone(fields), Create: call("create"), Read: call("read"), Update: call("update"),
+		Delete: call("delete")}
 }

@@ -15,7 +15,8 @@ import (
 type EphemeralResource struct {
 	Schema map[string]*Schema
 
-	// Open makes the object and sets its attributes. Renew and Close get the private data that it left, and nothing else; both may be nil.
+	// Open makes the object and sets its attributes. Renew and Close get the private data that it left, and nothing
+	// else; both may be nil.
 	Open  EphemeralFunc
 	Renew EphemeralFunc
 	Close EphemeralFunc
@@ -27,15 +28,15 @@ type EphemeralResource struct {
 // EphemeralFunc is a callback of an EphemeralResource.
 type EphemeralFunc func(ctx context.Context, d *EphemeralData, meta interface{}) diag.List
 
-// EphemeralData is an ephemeral object in the hands of a callback. While it is renewed or closed, its attributes are not known any
-// more: only the private data is.
+// EphemeralData is an ephemeral object in the hands of a callback. While it is renewed or closed, its attributes are
+// not known any more: only the private data is.
 type EphemeralData struct {
 	*ResourceData
 	private []byte
 	renewAt time.Time
 }
 
-// Private gives what an earlier callback left with SetPrivate.
+// Private returns what an earlier callback left with SetPrivate.
 func (d *EphemeralData) Private() []byte { return d.private }
 
 // SetPrivate leaves data for Renew and Close. It is not stored either.
@@ -55,7 +56,8 @@ func compileEphemeral(name string, e *EphemeralResource) *ephemeralType {
 }
 
 // call runs a callback, which may be nil.
-func (s *server) callEphemeral(ctx context.Context, t *ephemeralType, what string, f EphemeralFunc, d *EphemeralData) diag.List {
+func (s *server) callEphemeral(ctx context.Context, t *ephemeralType, what string, f EphemeralFunc,
+	d *EphemeralData) diag.List {
 	if f == nil {
 		return nil
 	}
@@ -77,25 +79,31 @@ func (s *server) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRe
 		return provider.OpenEphemeralResponse{Diagnostics: diag.List{setProblem(err)}}
 	}
 	null := cty.NullVal(t.object.ty)
-	open := value.SetUnknownsWhere(t.block(), config, func(a *provider.Attribute) bool { return t.fields[a].schema.Computed })
-	d := &EphemeralData{ResourceData: newData(t.resourceType, reader{object: t.object, old: null, now: config, unknown: open, config: req.Config})}
+	open := value.SetUnknownsWhere(t.block(), config, func(a *provider.Attribute) bool {
+		return t.fields[a].schema.Computed
+	})
+	d := &EphemeralData{ResourceData: newData(t.resourceType, reader{object: t.object, old: null, now: config,
+		unknown: open, config: req.Config})}
 	diags := s.callEphemeral(ctx, t, "open", t.e.Open, d)
 	if diags.HasErrors() {
 		return provider.OpenEphemeralResponse{Diagnostics: diags}
 	}
 	result := value.UnknownAsNull(d.whole())
 	errs := value.CheckPlan(t.block(), null, req.Config, result, everything)
-	return provider.OpenEphemeralResponse{Result: result, Private: d.private, RenewAt: d.renewAt, Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
+	return provider.OpenEphemeralResponse{Result: result, Private: d.private, RenewAt: d.renewAt,
+		Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
 }
 
-// later gives the data for callbacks that know the private data alone.
+// later returns the data for callbacks that know the private data alone.
 func (t *ephemeralType) later(private []byte) *EphemeralData {
 	empty := t.block().EmptyValue()
-	return &EphemeralData{ResourceData: newData(t.resourceType, reader{object: t.object, old: cty.NullVal(t.object.ty), now: empty}), private: private}
+	return &EphemeralData{ResourceData: newData(t.resourceType, reader{object: t.object, old: cty.NullVal(t.object.ty),
+		now: empty}), private: private}
 }
 
 // RenewEphemeral prolongs an ephemeral object.
-func (s *server) RenewEphemeral(ctx context.Context, req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
+func (s *server) RenewEphemeral(ctx context.Context,
+	req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
 	t := s.ephemeral[req.Type]
 	if t == nil {
 		return s.Base.RenewEphemeral(ctx, req)

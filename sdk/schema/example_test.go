@@ -54,13 +54,16 @@ func readNote(_ context.Context, d *schema.ResourceData, meta interface{}) diag.
 	return diag.FromErr(d.Set("length", len(text)))
 }
 
-// A provider is a description. Its main function would be schema.Serve(describe); here it runs in process and makes one plan.
+// A provider is a description. Its main function would be schema.Serve(describe); here it runs in process and makes one
+// plan.
 func Example() {
 	describe := func() *schema.Provider {
 		return &schema.Provider{
-			Address:       "registry.terraform.io/example/notes",
-			ResourcesMap:  map[string]*schema.Resource{"notes_note": note()},
-			ConfigureFunc: func(d *schema.ResourceData) (interface{}, error) { return &Notes{texts: map[string]string{}}, nil },
+			Address:      "registry.terraform.io/example/notes",
+			ResourcesMap: map[string]*schema.Resource{"notes_note": note()},
+			ConfigureFunc: func(d *schema.ResourceData) (interface{}, error) {
+				return &Notes{texts: map[string]string{}}, nil
+			},
 		}
 	}
 	if err := describe().InternalValidate(); err != nil {
@@ -75,11 +78,14 @@ func Example() {
 	config := block.EmptyValue().AsValueMap()
 	config["text"] = cty.StringVal("Buy milk.")
 	null := cty.NullVal(block.ImpliedType())
-	req := provider.PlanRequest{Type: "notes_note", Prior: null, Config: cty.ObjectVal(config), Proposed: cty.ObjectVal(config)}
+	req := provider.PlanRequest{Type: "notes_note", Prior: null, Config: cty.ObjectVal(config),
+		Proposed: cty.ObjectVal(config)}
 	plan := p.Plan(ctx, req)
-	fmt.Println("color", plan.Planned.GetAttr("color").AsString(), "length known", plan.Planned.GetAttr("length").IsKnown())
+	fmt.Println("color", plan.Planned.GetAttr("color").AsString(), "length known",
+		plan.Planned.GetAttr("length").IsKnown())
 
-	applied := p.Apply(ctx, provider.ApplyRequest{Type: "notes_note", Prior: null, Config: req.Config, Planned: plan.Planned})
+	applied := p.Apply(ctx, provider.ApplyRequest{Type: "notes_note", Prior: null, Config: req.Config,
+		Planned: plan.Planned})
 	fmt.Println(applied.State.GetAttr("id").AsString(), applied.State.GetAttr("length").AsBigFloat())
 	// Output:
 	// color yellow length known false

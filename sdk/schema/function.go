@@ -13,14 +13,16 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Function is a function of the language. It has no side effects, needs no configuration, and gives the same result for the same arguments.
+// Function is a function of the language. It has no side effects, needs no configuration, and gives the same result for
+// the same arguments.
 type Function struct {
 	Parameters []Parameter
 	// Variadic, if set, takes all further arguments.
 	Variadic *Parameter
 	// Return describes the result: its Type, and the Elem of a collection.
 	Return *Schema
-	// Call gets the Go forms of the arguments, those of the variadic parameter at the end. ArgumentError says which of them is wrong.
+	// Call gets the Go forms of the arguments, those of the variadic parameter at the end. ArgumentError says which of
+	// them is wrong.
 	Call func(ctx context.Context, args []interface{}) (interface{}, error)
 
 	Summary     string
@@ -61,7 +63,8 @@ func (f *Function) result() *field {
 }
 
 func (f *Function) wire() *provider.Function {
-	out := &provider.Function{Return: f.result().ty, Summary: f.Summary, Description: f.Description, Deprecated: f.Deprecated}
+	out := &provider.Function{Return: f.result().ty, Summary: f.Summary, Description: f.Description,
+		Deprecated: f.Deprecated}
 	for _, p := range f.Parameters {
 		out.Params = append(out.Params, p.wire())
 	}
@@ -111,7 +114,8 @@ func (s *server) CallFunction(ctx context.Context, name string, args []cty.Value
 	}
 	v, err := f.result().encode(nil, out, cty.NilVal)
 	if err != nil {
-		return cty.DynamicVal, fmt.Errorf("the provider's function %s gave a result that is not of its type: %w. %s", name, err, value.ProviderBug)
+		return cty.DynamicVal, fmt.Errorf("the provider's function %s gave a result that is not of its type: %w. %s",
+			name, err, value.ProviderBug)
 	}
 	return v, nil
 }

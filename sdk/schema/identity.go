@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema/internal/stored"
 )
 
-// ResourceIdentity describes what names an object for ever: a few attributes of simple types, or lists of them. Those that have the name
-// of an attribute of the resource get its value unless a callback sets them.
+// ResourceIdentity describes what names an object for ever: a few attributes of simple types, or lists of them. Those
+// that have the name of an attribute of the resource get its value unless a callback sets them.
 type ResourceIdentity struct {
 	Version    int64
 	SchemaFunc func() map[string]*Schema
@@ -38,7 +38,8 @@ func identitySchema(r *ResourceIdentity) *provider.IdentitySchema {
 	out := &provider.IdentitySchema{Version: r.Version, Attributes: map[string]*provider.IdentityAttribute{}}
 	for name, f := range r.fields() {
 		out.Attributes[name] = &provider.IdentityAttribute{
-			Type: f.ty, Description: f.schema.Description, RequiredForImport: f.schema.RequiredForImport, OptionalForImport: f.schema.OptionalForImport,
+			Type: f.ty, Description: f.schema.Description, RequiredForImport: f.schema.RequiredForImport,
+			OptionalForImport: f.schema.OptionalForImport,
 		}
 	}
 	return out
@@ -73,7 +74,7 @@ func (t *resourceType) identityData(v cty.Value) *IdentityData {
 	return id
 }
 
-// Identity gives the identity of the object, to be read and set. It fails for a type that has none.
+// Identity returns the identity of the object, to be read and set. It fails for a type that has none.
 func (d *ResourceData) Identity() (*IdentityData, error) {
 	if d.identity == nil {
 		return nil, fmt.Errorf("%s has no identity", d.typ.name)
@@ -81,7 +82,8 @@ func (d *ResourceData) Identity() (*IdentityData, error) {
 	return d.identity, nil
 }
 
-// ImportStatePassthroughWithIdentity imports by the id or, where the user gave an identity, by one of its attributes, which becomes the id.
+// ImportStatePassthroughWithIdentity imports by the id or, where the user gave an identity, by one of its attributes,
+// which becomes the id.
 func ImportStatePassthroughWithIdentity(attribute string) StateContextFunc {
 	return func(_ context.Context, d *ResourceData, _ interface{}) ([]*ResourceData, error) {
 		if d.Id() != "" {
@@ -93,18 +95,22 @@ func ImportStatePassthroughWithIdentity(attribute string) StateContextFunc {
 		}
 		id, ok := identity.Get(attribute).(string)
 		if !ok || id == "" {
-			return nil, fmt.Errorf("the attribute %q of the identity of %s has to be a text that is not empty: it becomes the id", attribute, d.typ.name)
+			return nil,
+				fmt.Errorf(
+					"the attribute %q of the identity of %s has to be a text that is not empty: it becomes the id",
+					attribute, d.typ.name)
 		}
 		d.SetId(id)
 		return []*ResourceData{d}, nil
 	}
 }
 
-// Get gives an attribute of the identity; null is zero.
+// Get returns an attribute of the identity; null is zero.
 func (id *IdentityData) Get(key string) interface{} {
 	f := id.fields[key]
 	if f == nil {
-		fail(nil, "Unknown attribute", "The provider asks for %q, which the identity does not have. %s", key, value.ProviderBug)
+		fail(nil, "Unknown attribute", "The provider asks for %q, which the identity does not have. %s", key,
+			value.ProviderBug)
 	}
 	return f.decode(member(id.now, key, f.ty))
 }
@@ -119,7 +125,8 @@ func (id *IdentityData) GetOk(key string) (interface{}, bool) {
 func (id *IdentityData) Set(key string, v interface{}) error {
 	f := id.fields[key]
 	if f == nil {
-		err := &setError{fmt.Errorf("set %q: the identity has no such attribute.%s", key, diag.DidYouMean(key, slices.Sorted(maps.Keys(id.fields))))}
+		err := &setError{fmt.Errorf("set %q: the identity has no such attribute.%s", key,
+			diag.DidYouMean(key, slices.Sorted(maps.Keys(id.fields))))}
 		id.mistakes = append(id.mistakes, err)
 		return err
 	}
@@ -135,7 +142,7 @@ func (id *IdentityData) Set(key string, v interface{}) error {
 	return nil
 }
 
-// text gives a string of the identity, empty when there is none.
+// text returns a string of the identity, empty when there is none.
 func (id *IdentityData) text(key string) string {
 	if f := id.fields[key]; f != nil && f.ty == cty.String {
 		return id.Get(key).(string)
@@ -143,7 +150,7 @@ func (id *IdentityData) text(key string) string {
 	return ""
 }
 
-// complete tells whether something of the identity is set.
+// complete reports whether something of the identity is set.
 func (id *IdentityData) complete() bool {
 	if id == nil {
 		return false
@@ -156,7 +163,7 @@ func (id *IdentityData) complete() bool {
 	return false
 }
 
-// result gives the identity of a stored object, filled from it where nobody set it.
+// result returns the identity of a stored object, filled from it where nobody set it.
 func (id *IdentityData) result(state cty.Value) (cty.Value, diag.List) {
 	if id == nil || state.IsNull() {
 		return cty.NilVal, nil
@@ -170,13 +177,15 @@ func (id *IdentityData) result(state cty.Value) (cty.Value, diag.List) {
 	id.now = cty.ObjectVal(vals)
 	diags := dropped(id.mistakes, nil)
 	if !id.complete() {
-		diags = diags.Errorf(nil, "No identity", "The provider's callback for %s did not set the identity of the object. %s", id.typ.name, value.ProviderBug)
+		diags = diags.Errorf(nil, "No identity",
+			"The provider's callback for %s did not set the identity of the object. %s", id.typ.name, value.ProviderBug)
 	}
 	return id.now, diags
 }
 
 // UpgradeIdentity brings a stored identity to the current version of its schema.
-func (s *server) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+func (s *server) UpgradeIdentity(ctx context.Context,
+	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	t := s.managed[req.Type]
 	if t == nil || t.resource.Identity == nil {
 		return s.Base.UpgradeIdentity(ctx, req)
@@ -190,10 +199,13 @@ func (s *server) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdenti
 	return resp
 }
 
-func (t *resourceType) upgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest, meta interface{}) (cty.Value, error) {
+func (t *resourceType) upgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest, meta interface{}) (
+	cty.Value, error) {
 	r := t.resource.Identity
 	if req.Version > r.Version {
-		return cty.NilVal, fmt.Errorf("the stored identity of %s is of version %d, and this provider knows those up to %d", t.name, req.Version, r.Version)
+		return cty.NilVal,
+			fmt.Errorf("the stored identity of %s is of version %d, and this provider knows those up to %d", t.name,
+				req.Version, r.Version)
 	}
 	raw := req.JSON
 	if req.Version < r.Version {
@@ -207,7 +219,8 @@ func (t *resourceType) upgradeIdentity(ctx context.Context, req provider.Upgrade
 				continue
 			}
 			if members, err = r.IdentityUpgraders[i].Upgrade(ctx, members, meta); err != nil {
-				return cty.NilVal, fmt.Errorf("the stored identity of %s cannot be brought from version %d to %d: %w", t.name, v, v+1, err)
+				return cty.NilVal, fmt.Errorf("the stored identity of %s cannot be brought from version %d to %d: %w",
+					t.name, v, v+1, err)
 			}
 		}
 		if raw, err = stored.Write(members); err != nil {

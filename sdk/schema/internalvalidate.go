@@ -37,7 +37,8 @@ func (p *Provider) InternalValidate() error {
 		c.resource(where{what: "data source " + name, name: name, kind: data}, p.DataSourcesMap[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.EphemeralResourcesMap)) {
-		c.ephemeral(where{what: "ephemeral resource " + name, name: name, kind: ephemeral}, p.EphemeralResourcesMap[name])
+		c.ephemeral(where{what: "ephemeral resource " + name, name: name, kind: ephemeral},
+			p.EphemeralResourcesMap[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Functions)) {
 		c.function(name, p.Functions[name])
@@ -54,7 +55,8 @@ func (c *inspection) meta(fields map[string]*Schema) {
 			continue
 		}
 		if _, nested := s.Elem.(*Resource); nested && s.Type != TypeMap && s.ConfigMode != SchemaConfigModeAttr {
-			c.add("provider_meta, "+name, "it would be a block, and only arguments can stand here: set ConfigMode to SchemaConfigModeAttr")
+			c.add("provider_meta, "+name,
+				"it would be a block, and only arguments can stand here: set ConfigMode to SchemaConfigModeAttr")
 		}
 	}
 }
@@ -109,7 +111,7 @@ func (c *inspection) add(what, format string, args ...any) {
 	c.problems = append(c.problems, fmt.Errorf("%s: %s", what, fmt.Sprintf(format, args...)))
 }
 
-// which gives the keys that are true, in order.
+// which returns the keys that are true, in order.
 func which(all map[string]bool) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool { return !all[key] })
 }
@@ -177,17 +179,20 @@ func (c *inspection) callbacks(w where, r *Resource) {
 		c.add(w.what, "State and StateContext of the Importer are both set: use one of them")
 	}
 	if w.kind == data {
-		for _, name := range which(map[string]bool{"Importer": r.Importer != nil, "CustomizeDiff": r.CustomizeDiff != nil, "Exists": r.Exists != nil,
-			"Identity": r.Identity != nil, "StateUpgraders": len(r.StateUpgraders) > 0, "SchemaVersion": r.SchemaVersion != 0}) {
+		for _, name := range which(map[string]bool{"Importer": r.Importer != nil,
+			"CustomizeDiff": r.CustomizeDiff != nil, "Exists": r.Exists != nil,
+			"Identity": r.Identity != nil, "StateUpgraders": len(r.StateUpgraders) > 0,
+			"SchemaVersion": r.SchemaVersion != 0}) {
 			c.add(w.what, "a data source has no %s", name)
 		}
 	}
-	if w.kind == managed && r.update() != nil && len(r.SchemaMap()) > 0 && r.CustomizeDiff == nil && onlyForceNew(r.SchemaMap()) {
+	if w.kind == managed && r.update() != nil && len(r.SchemaMap()) > 0 && r.CustomizeDiff == nil &&
+		onlyForceNew(r.SchemaMap()) {
 		c.add(w.what, "Update is never called: each attribute that can be configured is ForceNew")
 	}
 }
 
-// onlyForceNew tells that a change of any argument replaces the object.
+// onlyForceNew reports that a change of any argument replaces the object.
 func onlyForceNew(fields map[string]*Schema) bool {
 	for _, s := range fields {
 		if s != nil && !s.ForceNew && (s.Required || s.Optional) {
@@ -205,7 +210,8 @@ func (c *inspection) upgraders(w where, r *Resource) {
 	for _, u := range r.StateUpgraders {
 		switch {
 		case u.Version < 0 || u.Version >= r.SchemaVersion:
-			c.add(w.what, "the StateUpgrader of version %d does not lead to the SchemaVersion %d", u.Version, r.SchemaVersion)
+			c.add(w.what, "the StateUpgrader of version %d does not lead to the SchemaVersion %d", u.Version,
+				r.SchemaVersion)
 		case seen[u.Version]:
 			c.add(w.what, "there are two StateUpgraders of version %d", u.Version)
 		case u.Upgrade == nil:
@@ -239,7 +245,8 @@ func (c *inspection) identity(w where, r *Resource) {
 		case !s.RequiredForImport && !s.OptionalForImport, s.RequiredForImport && s.OptionalForImport:
 			c.add(what, "exactly one of RequiredForImport and OptionalForImport has to be set")
 		case s.Required || s.Optional || s.Computed || s.ForceNew || s.WriteOnly || s.Sensitive || s.Default != nil:
-			c.add(what, "attributes of an identity only have a type, a description and RequiredForImport or OptionalForImport")
+			c.add(what,
+				"attributes of an identity only have a type, a description and RequiredForImport or OptionalForImport")
 		}
 		e, _ := s.Elem.(*Schema)
 		if !s.Type.primitive() && (s.Type != TypeList || e == nil || !e.Type.primitive()) {
@@ -351,11 +358,15 @@ func (c *inspection) field(w where, key string, s *Schema) {
 	bad(s.Stable && !s.Computed, "Stable says something of Computed attributes only")
 	bad(s.Required && s.Deprecated != "", "what is Required cannot be given up: it cannot be Deprecated")
 	bad(s.RequiredForImport || s.OptionalForImport, "RequiredForImport and OptionalForImport are for identities")
-	bad(s.ValidateFunc != nil && s.ValidateDiagFunc != nil, "ValidateFunc and ValidateDiagFunc are both set: use one of them")
-	bad(onlyComputed && (s.ValidateFunc != nil || s.ValidateDiagFunc != nil), "what is only Computed is never validated")
-	bad(onlyComputed && (s.DiffSuppressFunc != nil || s.StateFunc != nil), "what is only Computed has no changes to suppress")
+	bad(s.ValidateFunc != nil && s.ValidateDiagFunc != nil,
+		"ValidateFunc and ValidateDiagFunc are both set: use one of them")
+	bad(onlyComputed && (s.ValidateFunc != nil || s.ValidateDiagFunc != nil),
+		"what is only Computed is never validated")
+	bad(onlyComputed && (s.DiffSuppressFunc != nil || s.StateFunc != nil),
+		"what is only Computed has no changes to suppress")
 	bad(onlyComputed && (s.MaxItems > 0 || s.MinItems > 0), "MaxItems and MinItems are for what is configured")
-	bad(s.DiffSuppressOnRefresh && (s.DiffSuppressFunc == nil || w.prefix != ""), "DiffSuppressOnRefresh is for attributes of the resource itself that have a DiffSuppressFunc")
+	bad(s.DiffSuppressOnRefresh && (s.DiffSuppressFunc == nil || w.prefix != ""),
+		"DiffSuppressOnRefresh is for attributes of the resource itself that have a DiffSuppressFunc")
 	bad(s.StateFunc != nil && !s.Type.primitive(), "StateFunc is for simple types")
 	c.kinds(w, s)
 	c.defaults(w, s, onlyComputed)
@@ -370,8 +381,10 @@ func (c *inspection) kinds(w where, s *Schema) {
 	if w.kind == managed {
 		return
 	}
-	for _, name := range which(map[string]bool{"ForceNew": s.ForceNew, "Stable": s.Stable, "DiffSuppressFunc": s.DiffSuppressFunc != nil,
-		"StateFunc": s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed && (w.kind == configuration || w.kind == said)}) {
+	for _, name := range which(map[string]bool{"ForceNew": s.ForceNew, "Stable": s.Stable,
+		"DiffSuppressFunc": s.DiffSuppressFunc != nil,
+		"StateFunc":        s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed &&
+			(w.kind == configuration || w.kind == said)}) {
 		c.add(w.what, "%s is for attributes of resources", name)
 	}
 }
@@ -407,8 +420,11 @@ func (c *inspection) writeOnly(w where, s *Schema) {
 	}
 	_, nested := s.Elem.(*Resource)
 	for _, what := range which(map[string]bool{
-		"be Computed": s.Computed, "have a Default": s.defaults(), "be ForceNew": s.ForceNew, "have a DiffSuppressFunc or StateFunc": s.DiffSuppressFunc != nil || s.StateFunc != nil,
-		"be in a set": w.inSet, "be a set": s.Type == TypeSet, "be inside of an attribute": w.value, "have nested resources": nested,
+		"be Computed": s.Computed, "have a Default": s.defaults(), "be ForceNew": s.ForceNew,
+		"have a DiffSuppressFunc or StateFunc": s.DiffSuppressFunc != nil || s.StateFunc != nil,
+		"be in a set":                          w.inSet, "be a set": s.Type == TypeSet,
+		"be inside of an attribute": w.value,
+		"have nested resources":     nested,
 	}) {
 		c.add(w.what, "what is WriteOnly cannot %s: nobody remembers the old value", what)
 	}
@@ -420,7 +436,8 @@ func (c *inspection) groups(w where, key string, s *Schema) {
 		name string
 		keys []string
 		self bool // it may name itself
-	}{{"ConflictsWith", s.ConflictsWith, false}, {"RequiredWith", s.RequiredWith, true}, {"ExactlyOneOf", s.ExactlyOneOf, true}, {"AtLeastOneOf", s.AtLeastOneOf, true}} {
+	}{{"ConflictsWith", s.ConflictsWith, false}, {"RequiredWith", s.RequiredWith, true},
+		{"ExactlyOneOf", s.ExactlyOneOf, true}, {"AtLeastOneOf", s.AtLeastOneOf, true}} {
 		if len(g.keys) > 0 && s.Required && g.name != "RequiredWith" {
 			c.add(w.what, "what is Required cannot have %s", g.name)
 		}
@@ -442,7 +459,7 @@ func (c *inspection) groups(w where, key string, s *Schema) {
 	}
 }
 
-// concrete gives the key by which a field in blocks is named of which there is one.
+// concrete returns the key by which a field in blocks is named of which there is one.
 func concrete(key string) string { return strings.ReplaceAll(key, ".", ".0.") }
 
 // lookUp follows a key from the top, or says why that is impossible.
@@ -452,7 +469,8 @@ func lookUp(fields map[string]*Schema, key string) (*Schema, string) {
 		s := fields[steps[i]]
 		switch r := (*Resource)(nil); {
 		case s == nil:
-			return nil, fmt.Sprintf("there is no %q.%s", strings.Join(steps[:i+1], "."), diag.DidYouMean(steps[i], slices.Sorted(maps.Keys(fields))))
+			return nil, fmt.Sprintf("there is no %q.%s", strings.Join(steps[:i+1], "."),
+				diag.DidYouMean(steps[i], slices.Sorted(maps.Keys(fields))))
 		case i == len(steps)-1:
 			return s, ""
 		default:
@@ -527,7 +545,8 @@ func (c *inspection) element(w where, e *Schema) {
 		c.add(w.what, "the Elem is nil")
 		return
 	}
-	if e.Required || e.Optional || e.Computed || e.Stable || e.ForceNew || e.defaults() || e.Sensitive || e.WriteOnly || e.DiffSuppressFunc != nil ||
+	if e.Required || e.Optional || e.Computed || e.Stable || e.ForceNew || e.defaults() || e.Sensitive || e.WriteOnly ||
+		e.DiffSuppressFunc != nil ||
 		e.StateFunc != nil || len(e.ConflictsWith)+len(e.ExactlyOneOf)+len(e.AtLeastOneOf)+len(e.RequiredWith) > 0 {
 		c.add(w.what, "an Elem has a type and a ValidateFunc: all else belongs to the attribute")
 	}
@@ -557,13 +576,16 @@ func (c *inspection) nested(w where, key string, s *Schema, onlyComputed bool) {
 	case len(fields) == 0:
 		c.add(w.what, "the nested resource has no Schema")
 	}
-	if r.create() != nil || r.read() != nil || r.update() != nil || r.delete() != nil || r.Exists != nil || r.Importer != nil || r.CustomizeDiff != nil ||
-		r.Timeouts != nil || r.Identity != nil || r.SchemaVersion != 0 || len(r.StateUpgraders)+len(r.ValidateRawResourceConfigFuncs) > 0 {
+	if r.create() != nil || r.read() != nil || r.update() != nil || r.delete() != nil || r.Exists != nil ||
+		r.Importer != nil || r.CustomizeDiff != nil ||
+		r.Timeouts != nil || r.Identity != nil || r.SchemaVersion != 0 || len(r.StateUpgraders)+
+		len(r.ValidateRawResourceConfigFuncs) > 0 {
 		c.add(w.what, "a nested resource has a Schema and nothing else")
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if n := fields[name]; value && n != nil && n.Computed && !onlyComputed && !w.computedBy {
-			c.add(w.what+"."+name, "inside of an attribute nothing can be Computed: all of it is what the user writes, or all what the provider does")
+			c.add(w.what+"."+name, "inside of an attribute nothing can be Computed: all of it is what the user "+
+				"writes, or all what the provider does")
 		}
 	}
 	w.what = strings.TrimSuffix(w.what, ", "+key)

@@ -89,9 +89,11 @@ data "demo_thing" "b" {}
 	}
 	schematest.Run(t, schematest.Case{
 		Provider: func() *Provider { return listening(&heard) },
-		Steps:    []schematest.Step{{Config: config(1)}, {Config: config(2)}, {Config: "resource \"demo_thing\" \"a\" { v = 3 }"}, {Config: config(3)}},
+		Steps: []schematest.Step{{Config: config(1)}, {Config: config(2)},
+			{Config: "resource \"demo_thing\" \"a\" { v = 3 }"}, {Config: config(3)}},
 	})
-	for _, want := range []string{"create mine3!", "read mine3!", "update mine3!", "data mine3!", "read nobody", "update nobody", "delete mine3!"} {
+	for _, want := range []string{"create mine3!", "read mine3!", "update mine3!", "data mine3!", "read nobody",
+		"update nobody", "delete mine3!"} {
 		if !slices.Contains(heard.lines, want) {
 			t.Errorf("nobody heard %q; got %q", want, heard.lines)
 		}
@@ -121,12 +123,15 @@ func TestWhatModulesSayIsDecodedStrictly(t *testing.T) {
 			p := listening(new(notes))
 			p.ResourcesMap[typ].Read = func(d *ResourceData, _ interface{}) error { return into(d) }
 			e := startProvider(t, p)
-			meta := cty.ObjectVal(map[string]cty.Value{"name": str("x"), "level": cty.NullVal(cty.Number), "shade": cty.NullVal(cty.String)})
+			meta := cty.ObjectVal(map[string]cty.Value{"name": str("x"), "level": cty.NullVal(cty.Number),
+				"shade": cty.NullVal(cty.String)})
 			prior := object(t, e.rt.Block, attrs{"id": str("x")})
-			if resp := e.p.Read(t.Context(), provider.ReadRequest{Type: typ, Prior: prior, Meta: meta}); !resp.Diagnostics.HasErrors() {
+			if resp := e.p.Read(t.Context(), provider.ReadRequest{
+				Type: typ, Prior: prior, Meta: meta}); !resp.Diagnostics.HasErrors() {
 				t.Error("no error")
 			}
-			if resp := e.p.Read(t.Context(), provider.ReadRequest{Type: typ, Prior: prior}); resp.Diagnostics.HasErrors() {
+			if resp := e.p.Read(t.Context(), provider.ReadRequest{
+				Type: typ, Prior: prior}); resp.Diagnostics.HasErrors() {
 				t.Errorf("without a block: %s", resp.Diagnostics.Err())
 			}
 		})
@@ -149,8 +154,10 @@ func TestCallbacksWithoutTimeoutKeepTimeThemselves(t *testing.T) {
 	}
 	e := start(t, &Resource{
 		Schema:               map[string]*Schema{"name": {Type: TypeString, Optional: true}},
-		CreateWithoutTimeout: unlimited, ReadWithoutTimeout: quiet, UpdateWithoutTimeout: quiet, DeleteWithoutTimeout: quiet,
-		Timeouts: &ResourceTimeout{Create: DefaultTimeout(time.Nanosecond), Default: DefaultTimeout(time.Nanosecond)},
+		CreateWithoutTimeout: unlimited, ReadWithoutTimeout: quiet, UpdateWithoutTimeout: quiet,
+		DeleteWithoutTimeout: quiet,
+		Timeouts: &ResourceTimeout{Create: DefaultTimeout(time.Nanosecond),
+			Default: DefaultTimeout(time.Nanosecond)},
 	})
 	e.apply(attrs{"name": str("a")})
 	has(t, e.state, attrs{"id": str("1ns")})
@@ -194,9 +201,10 @@ func fold(_, was, is string, _ *ResourceData) bool {
 func TestASchemaFuncIsAskedInPlaceOfASchema(t *testing.T) {
 	r := keeper(nil, nil)
 	r.Schema, r.SchemaFunc = nil, func() map[string]*Schema {
-		return map[string]*Schema{"rule": {Type: TypeList, Optional: true, Elem: &Resource{SchemaFunc: func() map[string]*Schema {
-			return map[string]*Schema{"port": {Type: TypeInt, Required: true}}
-		}}}}
+		return map[string]*Schema{
+			"rule": {Type: TypeList, Optional: true, Elem: &Resource{SchemaFunc: func() map[string]*Schema {
+				return map[string]*Schema{"port": {Type: TypeInt, Required: true}}
+			}}}}
 	}
 	e := start(t, r)
 	e.apply(attrs{"rule": tup(obj(attrs{"port": num(80)}))})
@@ -217,18 +225,21 @@ func TestImportByAnAttributeOfTheIdentity(t *testing.T) {
 		"by-arn": {Type: typ, Identity: cty.ObjectVal(map[string]cty.Value{"arn": str("by-arn")})},
 	} {
 		resp := e.p.Import(t.Context(), req)
-		if resp.Diagnostics.HasErrors() || len(resp.Imported) != 1 || resp.Imported[0].State.GetAttr("id").AsString() != want {
+		if resp.Diagnostics.HasErrors() || len(resp.Imported) != 1 || resp.Imported[0].State.GetAttr(
+			"id").AsString() != want {
 			t.Errorf("%s: got %v, %v", want, resp.Imported, resp.Diagnostics.Err())
 		}
 	}
-	resp := e.p.Import(t.Context(), provider.ImportRequest{Type: typ, Identity: cty.ObjectVal(map[string]cty.Value{"arn": str("")})})
+	resp := e.p.Import(t.Context(), provider.ImportRequest{
+		Type: typ, Identity: cty.ObjectVal(map[string]cty.Value{"arn": str("")})})
 	refused(t, resp.Diagnostics, "", `"arn" of the identity`)
 }
 
 func TestTheUserAgentNamesEngineAndProvider(t *testing.T) {
 	t.Setenv("TF_APPEND_USER_AGENT", " more/2 ")
 	p := &Provider{TerraformVersion: "1.11.4"}
-	for _, c := range [][3]string{{"demo", "1.0", "Terraform/1.11.4 demo/1.0 more/2"}, {"demo", "", "Terraform/1.11.4 demo more/2"}, {"", "", "Terraform/1.11.4 more/2"}} {
+	for _, c := range [][3]string{{"demo", "1.0", "Terraform/1.11.4 demo/1.0 more/2"},
+		{"demo", "", "Terraform/1.11.4 demo more/2"}, {"", "", "Terraform/1.11.4 more/2"}} {
 		if got := p.UserAgent(c[0], c[1]); got != c[2] {
 			t.Errorf("got %q, want %q", got, c[2])
 		}

@@ -18,7 +18,8 @@ type planning struct {
 	diff                  *ResourceDiff
 }
 
-// Plan merges the configuration into the stored object, lets CustomizeDiff look at it, and marks what only the callback will know.
+// Plan merges the configuration into the stored object, lets CustomizeDiff look at it, and marks what only the callback
+// will know.
 func (s *server) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	t := s.managed[req.Type]
 	if t == nil {
@@ -63,8 +64,8 @@ func (p *planning) run(ctx context.Context, meta interface{}) (cty.Value, []cty.
 	return planned, p.replacements(planned), nil
 }
 
-// merge gives the planned object: the configuration over the stored object, defaults in their places. With unknowns, what the provider
-// computes and an update may change is unknown.
+// merge returns the planned object: the configuration over the stored object, defaults in their places. With unknowns,
+// what the provider computes and an update may change is unknown.
 func (p *planning) merge(unknowns bool) cty.Value {
 	t, config := p.typ, p.filled
 	if unknowns {
@@ -82,7 +83,7 @@ func (p *planning) merge(unknowns bool) cty.Value {
 	return t.object.suppress("", p.prior, p.config, planned, d)
 }
 
-// changes tells whether a plan asks for anything but other timeouts.
+// changes reports whether a plan asks for anything but other timeouts.
 func (t *resourceType) changes(prior, planned cty.Value) bool {
 	for name, f := range t.object.fields {
 		if f.implicit && name == timeoutsField {
@@ -95,7 +96,7 @@ func (t *resourceType) changes(prior, planned cty.Value) bool {
 	return false
 }
 
-// replacements gives the places whose change an update cannot bring about.
+// replacements returns the places whose change an update cannot bring about.
 func (p *planning) replacements(planned cty.Value) []cty.Path {
 	if p.prior.IsNull() {
 		return nil
@@ -118,12 +119,13 @@ func (p *planning) replacements(planned cty.Value) []cty.Path {
 	return value.UnionPaths(paths, p.diff.forced)
 }
 
-// computedOnly tells that a change is one that the provider itself planned, because something else changes.
+// computedOnly reports that a change is one that the provider itself planned, because something else changes.
 func (p *planning) computedOnly(f *field, path cty.Path) bool {
 	return f.schema.Computed && member(p.filled, f.name, f.ty).IsNull() && !p.diff.decided(f.name)
 }
 
-// forced gives the path of the outermost field on the way along a path, or below its end, that cannot be changed; nil when all can.
+// forced returns the path of the outermost field on the way along a path, or below its end, that cannot be changed; nil
+// when all can.
 func (f *field) forced(path cty.Path, i int) cty.Path {
 	if f.schema.ForceNew {
 		return path[:i]
@@ -160,7 +162,7 @@ func (f *field) forcedInside() bool {
 	return false
 }
 
-// withDefaults gives a configuration with the defaults of what is not configured.
+// withDefaults returns a configuration with the defaults of what is not configured.
 func (t *resourceType) withDefaults(config cty.Value) (cty.Value, error) {
 	if !t.hasDefaults() {
 		return config, nil
@@ -189,8 +191,8 @@ func (t *resourceType) hasDefaults() bool {
 	return false
 }
 
-// defaultValue gives the value of a default; cty.NilVal when there is none. A text, which is all that the environment has, may stand
-// for a number or a bool.
+// defaultValue returns the value of a default; cty.NilVal when there is none. A text, which is all that the environment
+// has, may stand for a number or a bool.
 func (f *field) defaultValue() (cty.Value, error) {
 	v, err := f.schema.DefaultValue()
 	if err != nil || v == nil {
@@ -215,8 +217,8 @@ func (f *field) defaultValue() (cty.Value, error) {
 	return encoded, nil
 }
 
-// suppress puts old values in the places of new ones that mean the same. Elements of lists are matched by index, those of maps by key; those
-// of sets are others when they differ.
+// suppress puts old values in the places of new ones that mean the same. Elements of lists are matched by index, those
+// of maps by key; those of sets are others when they differ.
 func (o *object) suppress(prefix string, prior, config, planned cty.Value, d *ResourceData) cty.Value {
 	if prior.IsNull() || !prior.IsKnown() || planned.IsNull() || !planned.IsKnown() {
 		return planned
@@ -241,7 +243,7 @@ func (o *object) suppress(prefix string, prior, config, planned cty.Value, d *Re
 	return cty.ObjectVal(vals)
 }
 
-// mayKeep tells whether a change of the field, or inside of it, may be none.
+// mayKeep reports whether a change of the field, or inside of it, may be none.
 func (f *field) mayKeep() bool {
 	if f.schema.DiffSuppressFunc != nil || f.schema.StateFunc != nil || f.elem != nil && f.elem.mayKeep() {
 		return true
@@ -257,7 +259,8 @@ func (f *field) mayKeep() bool {
 }
 
 func (f *field) suppressIn(key string, was, config, now cty.Value, d *ResourceData) cty.Value {
-	if was.RawEquals(now) || was.IsNull() || config.IsNull() && !f.schema.Computed && !f.schema.defaults() || !was.IsWhollyKnown() {
+	if was.RawEquals(now) || was.IsNull() || config.IsNull() && !f.schema.Computed && !f.schema.defaults() ||
+		!was.IsWhollyKnown() {
 		return now
 	}
 	if now.IsWhollyKnown() && f.schema.DiffSuppressFunc != nil && f.suppressed(key, was, now, d) {
@@ -292,13 +295,15 @@ func elementsOf(v cty.Value) []cty.Value {
 	return v.AsValueSlice()
 }
 
-// suppressed asks a field's DiffSuppressFunc. Of lists and maps of values every element has to be a change that is none.
+// suppressed asks a field's DiffSuppressFunc. Of lists and maps of values every element has to be a change that is
+// none.
 func (f *field) suppressed(key string, was, now cty.Value, d *ResourceData) bool {
 	ask := f.schema.DiffSuppressFunc
 	if f.schema.Type.primitive() {
 		return ask(key, textOf(was), textOf(now), d)
 	}
-	if f.elem == nil || !f.elem.schema.Type.primitive() || was.IsNull() || now.IsNull() || f.schema.Type == TypeSet || f.schema.Type == TypeAny {
+	if f.elem == nil || !f.elem.schema.Type.primitive() || was.IsNull() || now.IsNull() || f.schema.Type == TypeSet ||
+		f.schema.Type == TypeAny {
 		return false
 	}
 	before, after := texts(was), texts(now)

@@ -26,12 +26,12 @@ type Provider struct {
 	// Functions are called as provider::demo::name.
 	Functions map[string]*Function
 
-	// ProviderMetaSchema is what modules may say of themselves, in a provider_meta block: arguments, no blocks. Callbacks get it by
-	// ResourceData.GetProviderMeta.
+	// ProviderMetaSchema is what modules may say of themselves, in a provider_meta block: arguments, no blocks.
+	// Callbacks get it by ResourceData.GetProviderMeta.
 	ProviderMetaSchema map[string]*Schema
 
-	// ConfigureFunc makes what the callbacks get as their last parameter: a client, in general. It may be nil. What it makes is closed at the
-	// end of the run when it is an io.Closer.
+	// ConfigureFunc makes what the callbacks get as their last parameter: a client, in general. It may be nil. What it
+	// makes is closed at the end of the run when it is an io.Closer.
 	ConfigureFunc        ConfigureFunc
 	ConfigureContextFunc ConfigureContextFunc
 
@@ -49,14 +49,14 @@ type (
 	ConfigureContextFunc func(context.Context, *ResourceData) (interface{}, diag.List)
 )
 
-// Meta gives what ConfigureFunc returned.
+// Meta returns what ConfigureFunc returned.
 func (p *Provider) Meta() interface{} { return p.meta }
 
 // SetMeta replaces it, in tests.
 func (p *Provider) SetMeta(v interface{}) { p.meta = v }
 
-// UserAgent names a program and its version, which may be empty, to the service that it calls, with the engine that it works for.
-// TF_APPEND_USER_AGENT in the environment is added to it.
+// UserAgent names a program and its version, which may be empty, to the service that it calls, with the engine that it
+// works for. TF_APPEND_USER_AGENT in the environment is added to it.
 func (p *Provider) UserAgent(name, version string) string {
 	agent := "Terraform/" + cmp.Or(p.TerraformVersion, "unknown")
 	if name != "" {
@@ -65,7 +65,7 @@ func (p *Provider) UserAgent(name, version string) string {
 	return strings.TrimSpace(agent + " " + strings.TrimSpace(os.Getenv("TF_APPEND_USER_AGENT")))
 }
 
-// Factory gives a function that starts providers, for Tombolo as a library and for tests.
+// Factory returns a function that starts providers, for Tombolo as a library and for tests.
 func Factory(describe func() *Provider) provider.Factory {
 	return func(context.Context) (provider.Provider, error) { return New(describe()), nil }
 }

@@ -49,7 +49,8 @@ func (s *shelf) remove(id string) {
 	delete(s.things, id)
 }
 
-var thingFields = []string{"name", "size", "ratio", "on", "note", "tags", "labels", "words", "rule", "port", "etag", "greeting", "given"}
+var thingFields = []string{"name", "size", "ratio", "on", "note", "tags", "labels", "words", "rule", "port", "etag",
+	"greeting", "given"}
 
 func thing() *schema.Resource {
 	write := func(ctx context.Context, d *schema.ResourceData, meta interface{}) diag.Diagnostics {
@@ -102,8 +103,10 @@ func thing() *schema.Resource {
 			"delay":    {Type: schema.TypeString, Optional: true},
 			"password": {Type: schema.TypeString, Optional: true, WriteOnly: true},
 			"tags":     {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},
-			"labels":   {Type: schema.TypeSet, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}, Set: schema.HashString},
-			"words":    {Type: schema.TypeList, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}, MaxItems: 3},
+			"labels": {Type: schema.TypeSet, Optional: true, Elem: &schema.Schema{Type: schema.TypeString},
+				Set: schema.HashString},
+			"words": {Type: schema.TypeList, Optional: true, Elem: &schema.Schema{Type: schema.TypeString},
+				MaxItems: 3},
 			"rule": {Type: schema.TypeList, Optional: true, Elem: &schema.Resource{Schema: map[string]*schema.Schema{
 				"text": {Type: schema.TypeString, Required: true},
 				"kind": {Type: schema.TypeString, Optional: true, Default: "plain"},
@@ -122,7 +125,8 @@ func thing() *schema.Resource {
 			return nil
 		},
 		Importer: &schema.ResourceImporter{StateContext: schema.ImportStatePassthroughContext},
-		Timeouts: &schema.ResourceTimeout{Create: schema.DefaultTimeout(time.Minute), Default: schema.DefaultTimeout(time.Minute)},
+		Timeouts: &schema.ResourceTimeout{Create: schema.DefaultTimeout(time.Minute), Default: schema.DefaultTimeout(
+			time.Minute)},
 		CustomizeDiff: func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) error {
 			if name, ok := d.GetKnown("name"); ok && d.HasChange("name") {
 				return d.SetNew("greeting", "Hello, "+name.(string))
@@ -145,8 +149,9 @@ func notEmpty(v interface{}, key string) ([]string, []error) {
 func shelfProvider(world *shelf) func() *schema.Provider {
 	return func() *schema.Provider {
 		return &schema.Provider{
-			Address:      "registry.terraform.io/example/shelf",
-			Schema:       map[string]*schema.Schema{"room": {Type: schema.TypeString, Required: true, ValidateFunc: notEmpty}},
+			Address: "registry.terraform.io/example/shelf",
+			Schema: map[string]*schema.Schema{
+				"room": {Type: schema.TypeString, Required: true, ValidateFunc: notEmpty}},
 			ResourcesMap: map[string]*schema.Resource{"shelf_thing": thing()},
 			DataSourcesMap: map[string]*schema.Resource{"shelf_count": {
 				Schema: map[string]*schema.Schema{
@@ -209,15 +214,19 @@ func TestProviderPassesTheSuiteOverEveryTransport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			world := newShelf()
 			providertest.Run(t, providertest.Options{
-				New:            over(schema.Factory(shelfProvider(world))),
-				Config:         providertest.Attrs{"room": cty.StringVal("hall")},
-				InvalidConfigs: []providertest.Invalid{{Name: "room", Change: providertest.Attrs{"room": cty.StringVal("")}, Path: cty.GetAttrPath("room")}},
-				Patience:       time.Second,
-				Resources:      []providertest.Resource{thingCase(world)},
-				Data: []providertest.Data{{Type: "shelf_count", Config: providertest.Attrs{"prefix": cty.StringVal("nothing-")},
-					Want: providertest.Attrs{"things": cty.NumberIntVal(0), "id": cty.StringVal("-")}}},
-				Ephemeral: []providertest.Ephemeral{{Type: "shelf_key", Config: providertest.Attrs{"holder": cty.StringVal("eve")},
-					Want: providertest.Attrs{"secret": cty.StringVal("s3cret")}}},
+				New:    over(schema.Factory(shelfProvider(world))),
+				Config: providertest.Attrs{"room": cty.StringVal("hall")},
+				InvalidConfigs: []providertest.Invalid{
+					{Name: "room", Change: providertest.Attrs{"room": cty.StringVal("")},
+						Path: cty.GetAttrPath("room")}},
+				Patience:  time.Second,
+				Resources: []providertest.Resource{thingCase(world)},
+				Data: []providertest.Data{
+					{Type: "shelf_count", Config: providertest.Attrs{"prefix": cty.StringVal("nothing-")},
+						Want: providertest.Attrs{"things": cty.NumberIntVal(0), "id": cty.StringVal("-")}}},
+				Ephemeral: []providertest.Ephemeral{
+					{Type: "shelf_key", Config: providertest.Attrs{"holder": cty.StringVal("eve")},
+						Want: providertest.Attrs{"secret": cty.StringVal("s3cret")}}},
 				Functions: []providertest.Function{
 					{Name: "shout", Args: []cty.Value{cty.StringVal("hey")}, Want: cty.StringVal("HEY")},
 					{Name: "shout", Args: []cty.Value{cty.StringVal("")}},
@@ -237,22 +246,31 @@ func thingCase(world *shelf) providertest.Resource {
 				"name": text(fmt.Sprintf("n%d", n)), "ratio": cty.MustParseNumberVal("0.1"), "password": text("hush"),
 				"tags":   cty.MapVal(map[string]cty.Value{"a.b": text("c"), "e": text("")}),
 				"labels": cty.SetVal([]cty.Value{text("x"), text("")}),
-				"rule":   cty.TupleVal([]cty.Value{block(map[string]cty.Value{"text": text("one")}), block(map[string]cty.Value{"text": text(""), "kind": text("odd")})}),
-				"port":   cty.TupleVal([]cty.Value{block(map[string]cty.Value{"number": cty.NumberIntVal(80)}), block(map[string]cty.Value{"number": cty.NumberIntVal(0), "proto": text("")})}),
+				"rule": cty.TupleVal([]cty.Value{block(map[string]cty.Value{"text": text("one")}),
+					block(map[string]cty.Value{"text": text(""), "kind": text("odd")})}),
+				"port": cty.TupleVal([]cty.Value{block(map[string]cty.Value{"number": cty.NumberIntVal(80)}),
+					block(map[string]cty.Value{"number": cty.NumberIntVal(0), "proto": text("")})}),
 			}
 		},
 		Updates: []providertest.Update{
 			{Name: "size", Change: providertest.Attrs{"size": cty.NumberIntVal(4)}},
-			{Name: "zero values", Change: providertest.Attrs{"size": cty.NumberIntVal(0), "on": cty.False, "note": text(""), "words": cty.ListValEmpty(cty.String)}},
-			{Name: "nothing left", Change: providertest.Attrs{"ratio": cty.NullVal(cty.Number), "tags": cty.NullVal(cty.Map(cty.String)), "labels": cty.NullVal(cty.Set(cty.String)), "rule": cty.EmptyTupleVal, "port": cty.EmptyTupleVal}},
+			{Name: "zero values", Change: providertest.Attrs{"size": cty.NumberIntVal(0), "on": cty.False,
+				"note": text(""), "words": cty.ListValEmpty(cty.String)}},
+			{Name: "nothing left", Change: providertest.Attrs{"ratio": cty.NullVal(cty.Number),
+				"tags": cty.NullVal(cty.Map(cty.String)), "labels": cty.NullVal(cty.Set(cty.String)),
+				"rule": cty.EmptyTupleVal, "port": cty.EmptyTupleVal}},
 			{Name: "given", Change: providertest.Attrs{"given": text("by me")}},
 			{Name: "name", Change: providertest.Attrs{"name": text("other")}, Replaces: true},
-			{Name: "timeouts", Change: providertest.Attrs{"timeouts": block(map[string]cty.Value{"create": text("2m")})}},
+			{Name: "timeouts", Change: providertest.Attrs{
+				"timeouts": block(map[string]cty.Value{"create": text("2m")})}},
 		},
 		Invalid: []providertest.Invalid{
 			{Name: "empty name", Change: providertest.Attrs{"name": text("")}, Path: cty.GetAttrPath("name")},
-			{Name: "half a size", Change: providertest.Attrs{"size": cty.NumberFloatVal(1.5)}, Path: cty.GetAttrPath("size")},
-			{Name: "too many words", Change: providertest.Attrs{"words": cty.ListVal([]cty.Value{text("a"), text("b"), text("c"), text("d")})}, Path: cty.GetAttrPath("words")},
+			{Name: "half a size", Change: providertest.Attrs{"size": cty.NumberFloatVal(1.5)},
+				Path: cty.GetAttrPath("size")},
+			{Name: "too many words", Change: providertest.Attrs{
+				"words": cty.ListVal([]cty.Value{text("a"), text("b"), text("c"), text("d")})},
+				Path: cty.GetAttrPath("words")},
 		},
 		Import: &providertest.Import{
 			ID: func(v cty.Value) string { return v.GetAttr("id").AsString() }, Missing: "thing-0",

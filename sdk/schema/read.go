@@ -27,7 +27,8 @@ func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 	d := newData(t, reader{object: t.object, old: req.Prior, now: req.Prior})
 	d.identity, d.reading = t.identityData(req.Identity), true
 	exists := true
-	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, func(ctx context.Context, d *ResourceData, meta interface{}) diag.List {
+	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, func(ctx context.Context, d *ResourceData,
+		meta interface{}) diag.List {
 		if ask := t.resource.Exists; ask != nil {
 			var err error
 			if exists, err = ask(d, meta); err != nil || !exists {
@@ -45,13 +46,15 @@ func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 		var problems diag.List
 		resp.State = d.State()
 		resp.Identity, problems = d.identity.result(resp.State)
-		resp.Diagnostics = diags.Extend(problems).Extend(strictly("Invalid object from the provider", value.CheckRefreshed(t.block(), resp.State)))
+		resp.Diagnostics = diags.Extend(problems).Extend(strictly("Invalid object from the provider",
+			value.CheckRefreshed(t.block(), resp.State)))
 	}
 	return resp
 }
 
 func noSuchType[T any](what, name string, all map[string]T) diag.List {
-	return diag.List{}.Errorf(nil, "Not supported by this provider", "The provider has no %s %q.%s", what, name, diag.DidYouMean(name, slices.Sorted(maps.Keys(all))))
+	return diag.List{}.Errorf(nil, "Not supported by this provider", "The provider has no %s %q.%s", what, name,
+		diag.DidYouMean(name, slices.Sorted(maps.Keys(all))))
 }
 
 // ReadData reads a data source.
@@ -65,7 +68,10 @@ func (s *server) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 		return provider.ReadDataResponse{Diagnostics: diag.List{setProblem(err)}}
 	}
 	null := cty.NullVal(t.object.ty)
-	open := value.SetUnknownsWhere(t.block(), config, func(a *provider.Attribute) bool { return t.fields[a] != nil && t.fields[a].schema.Computed })
+	open := value.SetUnknownsWhere(t.block(), config, func(a *provider.Attribute) bool {
+		return t.fields[a] != nil &&
+			t.fields[a].schema.Computed
+	})
 	d := newData(t, reader{object: t.object, old: null, now: config, unknown: open, config: req.Config})
 	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, t.resource.read())
 	if diags.HasErrors() {
@@ -76,7 +82,8 @@ func (s *server) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 	}
 	state := value.NullWriteOnly(t.block(), d.State())
 	errs := value.CheckPlan(t.block(), null, req.Config, state, everything)
-	return provider.ReadDataResponse{State: state, Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
+	return provider.ReadDataResponse{
+		State: state, Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
 }
 
 // Import asks the type's Importer.
@@ -92,7 +99,8 @@ func (s *server) Import(ctx context.Context, req provider.ImportRequest) provide
 		d.id = d.identity.text(idField)
 	}
 	var resp provider.ImportResponse
-	resp.Diagnostics = s.run(ctx, d, TimeoutRead, func(ctx context.Context, d *ResourceData, meta interface{}) diag.List {
+	resp.Diagnostics = s.run(ctx, d, TimeoutRead, func(ctx context.Context, d *ResourceData,
+		meta interface{}) diag.List {
 		found, err := t.resource.Importer.find(ctx, d, meta)
 		if err != nil {
 			return diag.FromErr(err)
@@ -104,7 +112,8 @@ func (s *server) Import(ctx context.Context, req provider.ImportRequest) provide
 			resp.Imported = append(resp.Imported, imported)
 		}
 		if len(found) == 0 {
-			diags = diags.Errorf(nil, "Nothing to import", "The provider found no object of type %s with the id %q.", t.name, req.ID)
+			diags = diags.Errorf(nil, "Nothing to import", "The provider found no object of type %s with the id %q.",
+				t.name, req.ID)
 		}
 		return diags
 	})
@@ -128,16 +137,20 @@ func (i *ResourceImporter) find(ctx context.Context, d *ResourceData, meta inter
 func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) {
 	switch {
 	case d == nil:
-		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Invalid import", "The provider's importer gave nil for an object. %s", value.ProviderBug)
+		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Invalid import",
+			"The provider's importer gave nil for an object. %s", value.ProviderBug)
 	case d.id == "":
-		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Nothing to import", "The provider's importer gave an object without an id: it does not exist, or the id has to be given.")
+		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Nothing to import",
+			"The provider's importer gave an object without an id: it does not exist, or the id has to be given.")
 	}
 	t := s.managed[d.kind]
 	if t == nil {
 		t = d.typ // made by Resource.Data, without SetType
 	}
 	if t.name == "" || !t.object.ty.Equals(d.object.ty) {
-		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Invalid import", "The provider's importer gave an object whose type is not clear (%q): it has to call SetType. %s", d.kind, value.ProviderBug)
+		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Invalid import",
+			"The provider's importer gave an object whose type is not clear (%q): it has to call SetType. %s", d.kind,
+			value.ProviderBug)
 	}
 	o := provider.ImportedObject{Type: t.name, State: d.State(), Identity: cty.NilVal}
 	if d.identity.complete() {
@@ -153,13 +166,16 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 func (s *server) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	t := s.managed[req.Type]
 	if t == nil {
-		return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: noSuchType("resource", req.Type, s.managed)}
+		return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: noSuchType("resource", req.Type,
+			s.managed)}
 	}
 	current := int64(t.resource.SchemaVersion)
 	switch {
 	case req.Version > current:
-		return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Object of a newer provider",
-			"The stored object is of version %d of the schema of %s, but this version of the provider knows those up to %d. Use the newer provider.", req.Version, t.name, current)}
+		return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil,
+			"Object of a newer provider",
+			"The stored object is of version %d of the schema of %s, but this version of the provider knows those up "+
+				"to %d. Use the newer provider.", req.Version, t.name, current)}
 	case req.Version < current && req.Stored.JSON != nil:
 		var upgraded []byte
 		diags := s.guard(ctx, t, "upgrade the stored state of", func(ctx context.Context) diag.List {
@@ -175,7 +191,8 @@ func (s *server) UpgradeState(ctx context.Context, req provider.UpgradeStateRequ
 	resp := provider.DecodeStored(t.wire, req)
 	if !resp.Diagnostics.HasErrors() {
 		if resp.State.IsNull() {
-			return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Invalid stored object", "The stored object of type %q is null.", t.name)}
+			return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil,
+				"Invalid stored object", "The stored object of type %q is null.", t.name)}
 		}
 		resp.State = value.NullWriteOnly(t.block(), value.NormalizeRead(t.block(), resp.State))
 	}
@@ -183,7 +200,8 @@ func (s *server) UpgradeState(ctx context.Context, req provider.UpgradeStateRequ
 }
 
 // upgrade runs the upgraders one after the other.
-func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateRequest, meta interface{}) ([]byte, error) {
+func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateRequest, meta interface{}) ([]byte,
+	error) {
 	members, err := stored.Read(req.Stored.JSON)
 	if err != nil {
 		return nil, fmt.Errorf("the stored object of type %s is no JSON object: %w", t.name, err)
@@ -194,7 +212,8 @@ func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateReq
 			continue // versions that need no upgrade
 		}
 		if members, err = t.resource.StateUpgraders[i].Upgrade(ctx, members, meta); err != nil {
-			return nil, fmt.Errorf("the stored object of type %s cannot be brought from version %d to %d: %w", t.name, v, v+1, err)
+			return nil, fmt.Errorf("the stored object of type %s cannot be brought from version %d to %d: %w", t.name,
+				v, v+1, err)
 		}
 	}
 	return stored.Write(members)

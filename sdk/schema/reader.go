@@ -14,7 +14,8 @@ import (
 // reader answers questions about an object: as it was, and as it is now, in a plan or after what a callback has set.
 type reader struct {
 	object *object
-	// old is the object before; now the object as planned or stored, with the config that it comes from. What is written covers it.
+	// old is the object before; now the object as planned or stored, with the config that it comes from. What is
+	// written covers it.
 	old, now, config cty.Value
 	written          map[string]cty.Value
 	// planning says that unknown values matter: nobody may take them for zero.
@@ -30,7 +31,8 @@ type problem struct{ d *diag.Diagnostic }
 func (p problem) Error() string { return p.d.Error() }
 
 func fail(path cty.Path, summary, format string, args ...any) {
-	panic(problem{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Path: path}})
+	panic(problem{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...),
+		Path: path}})
 }
 
 // current is the value of a top-level field now.
@@ -50,10 +52,13 @@ func (r *reader) before(f *field) cty.Value { return member(r.old, f.name, f.ty)
 func (r *reader) find(key string, view func(*field) cty.Value) place {
 	p, err := r.object.find(key, view)
 	if err != nil {
-		fail(nil, "Unknown attribute", "The provider asks for an attribute that its schema does not have: %s %s", stopped(sentence(err)), value.ProviderBug)
+		fail(nil, "Unknown attribute", "The provider asks for an attribute that its schema does not have: %s %s",
+			stopped(sentence(err)), value.ProviderBug)
 	}
 	if p.field != nil && p.field.schema.WriteOnly && r.config != cty.NilVal && len(p.path) > 1 {
-		if q, err := r.object.find(key, func(f *field) cty.Value { return member(r.config, f.name, f.ty) }); err == nil {
+		if q, err := r.object.find(key, func(f *field) cty.Value {
+			return member(r.config, f.name, f.ty)
+		}); err == nil {
 			return q
 		}
 	}
@@ -71,13 +76,15 @@ func (r *reader) known(key string, p place) place {
 			path = append(path.Copy(), inner[0]...)
 		}
 	}
-	fail(path, "Value not known yet", "The provider needs %q now, but it is known only after apply. Use a value that is known, or apply in two steps: first, "+
+	fail(path, "Value not known yet", "The provider needs %q now, but it is known only after apply. Use a value that "+
+		"is known, or apply in two steps: first, "+
 		"with -target, what the value comes from. (In the provider, GetKnown and IsUnknown ask first.)", key)
 	return p
 }
 
-// Get gives the value at a key such as "name", "rule.0.port" or "tags.owner", in the Go form that the package describes. What is null is
-// zero. Of a list, set or map, "#" is the number of elements. An unknown value ends the callback while planning; see GetKnown.
+// Get returns the value at a key such as "name", "rule.0.port" or "tags.owner", in the Go form that the package
+// describes. What is null is zero. Of a list, set or map, "#" is the number of elements. An unknown value ends the
+// callback while planning; see GetKnown.
 func (r *reader) Get(key string) interface{} {
 	return r.known(key, r.find(key, r.current)).goValue()
 }
@@ -100,13 +107,13 @@ func (r *reader) GetKnown(key string) (interface{}, bool) {
 	return p.goValue(), p.value.IsWhollyKnown() && !r.IsUnknown(key)
 }
 
-// GetChange gives the value before and after.
+// GetChange returns the value before and after.
 func (r *reader) GetChange(key string) (before, after interface{}) {
 	return r.find(key, r.before).goValue(), r.Get(key)
 }
 
-// IsUnknown tells that the value, or part of it, is known only after apply. While an object is written, it is what is left to the
-// callback to compute and was not set yet.
+// IsUnknown reports that the value, or part of it, is known only after apply. While an object is written, it is what is
+// left to the callback to compute and was not set yet.
 func (r *reader) IsUnknown(key string) bool {
 	view := r.current
 	if r.unknown != cty.NilVal {
@@ -123,8 +130,8 @@ func (r *reader) IsUnknown(key string) bool {
 // NewValueKnown is the opposite of IsUnknown.
 func (r *reader) NewValueKnown(key string) bool { return !r.IsUnknown(key) }
 
-// HasChange tells whether the value differs from that before. Null and zero differ, and unknown values from all others. Of a write-only
-// value nobody knows what it was: it never differs.
+// HasChange reports whether the value differs from that before. Null and zero differ, and unknown values from all
+// others. Of a write-only value nobody knows what it was: it never differs.
 func (r *reader) HasChange(key string) bool {
 	p := r.find(key, r.current)
 	if p.field != nil && p.field.schema.WriteOnly {
@@ -137,7 +144,7 @@ func (r *reader) HasChange(key string) bool {
 	return !p.value.RawEquals(before.value)
 }
 
-// HasChanges tells whether any of the values differs.
+// HasChanges reports whether any of the values differs.
 func (r *reader) HasChanges(keys ...string) bool {
 	for _, key := range keys {
 		if r.HasChange(key) {
@@ -147,10 +154,10 @@ func (r *reader) HasChanges(keys ...string) bool {
 	return false
 }
 
-// HasChangeExcept tells whether anything but the given top-level attribute differs.
+// HasChangeExcept reports whether anything but the given top-level attribute differs.
 func (r *reader) HasChangeExcept(key string) bool { return r.HasChangesExcept(key) }
 
-// HasChangesExcept tells whether anything but the given top-level attributes differs.
+// HasChangesExcept reports whether anything but the given top-level attributes differs.
 func (r *reader) HasChangesExcept(keys ...string) bool {
 	except := map[string]bool{}
 	for _, key := range keys {
@@ -165,13 +172,15 @@ func (r *reader) HasChangesExcept(keys ...string) bool {
 	return false
 }
 
-// GetRawConfig gives the configuration as it was written: null where nothing was. It is null while an object is read or deleted.
+// GetRawConfig returns the configuration as it was written: null where nothing was. It is null while an object is read
+// or deleted.
 func (r *reader) GetRawConfig() cty.Value { return r.or(r.config) }
 
-// GetRawState gives the stored object; null when there is none yet.
+// GetRawState returns the stored object; null when there is none yet.
 func (r *reader) GetRawState() cty.Value { return r.or(r.old) }
 
-// GetRawPlan gives the planned object, unknown where it is left to the callback. It is null while an object is read or deleted.
+// GetRawPlan returns the planned object, unknown where it is left to the callback. It is null while an object is read
+// or deleted.
 func (r *reader) GetRawPlan() cty.Value { return r.or(r.unknown) }
 
 func (r *reader) or(v cty.Value) cty.Value {
@@ -181,11 +190,12 @@ func (r *reader) or(v cty.Value) cty.Value {
 	return v
 }
 
-// GetRawConfigAt gives the part of the configuration at a path.
+// GetRawConfigAt returns the part of the configuration at a path.
 func (r *reader) GetRawConfigAt(path cty.Path) (cty.Value, diag.List) {
 	v, err := path.Apply(r.GetRawConfig())
 	if err != nil {
-		return cty.DynamicVal, diag.List{{Severity: diag.Error, Summary: "No such value in the configuration", Path: path,
+		return cty.DynamicVal, diag.List{{Severity: diag.Error, Summary: "No such value in the configuration",
+			Path:   path,
 			Detail: fmt.Sprintf("The provider looks for %s in the configuration: %s.", value.FormatPath(path), err)}}
 	}
 	return v, nil
@@ -207,7 +217,7 @@ func (r *reader) whole() cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// isZero tells whether a value is the zero value of its type.
+// isZero reports whether a value is the zero value of its type.
 func isZero(v interface{}) bool {
 	switch v := v.(type) {
 	case nil:

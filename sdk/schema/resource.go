@@ -19,20 +19,23 @@ type Resource struct {
 	// SchemaFunc makes the Schema when the provider starts, in its place.
 	SchemaFunc func() map[string]*Schema
 
-	// The callbacks. A resource has all but Update and Exists, which may be nil; a data source has Read, which need not call SetId.
+	// The callbacks. A resource has all but Update and Exists, which may be nil; a data source has Read, which need not
+	// call SetId.
 
-	// Create makes a new object: there is no id yet, and it calls SetId as soon as there is something that must not be lost. Without an id nothing
-	// is stored; that is a mistake unless there is an error, too.
+	// Create makes a new object: there is no id yet, and it calls SetId as soon as there is something that must not be
+	// lost. Without an id nothing is stored; that is a mistake unless there is an error, too.
 	Create CreateFunc
-	// Read sets what the object is like now, and changes nothing. There is an id; SetId("") says that the object is gone. It also completes
-	// what an import has found, of which nothing but the id may be known.
+	// Read sets what the object is like now, and changes nothing. There is an id; SetId("") says that the object is
+	// gone. It also completes what an import has found, of which nothing but the id may be known.
 	Read ReadFunc
-	// Update changes an object. There is an id, and no change of what is ForceNew. After an error, what was to be changed counts as done, except for
-	// what the callback set otherwise or, in partial mode (ResourceData.Partial), did not name. Without Update every change replaces the object.
+	// Update changes an object. There is an id, and no change of what is ForceNew. After an error, what was to be
+	// changed counts as done, except for what the callback set otherwise or, in partial mode (ResourceData.Partial),
+	// did not name. Without Update every change replaces the object.
 	Update UpdateFunc
 	// Delete removes the object. There is an id; SetId("") is not needed. After an error the object stays in the state.
 	Delete DeleteFunc
-	// Exists is asked before Read, which can then rely on it: false says that the object is gone, as SetId("") does in Read.
+	// Exists is asked before Read, which can then rely on it: false says that the object is gone, as SetId("") does in
+	// Read.
 	Exists ExistsFunc
 
 	// The same with a context, which ends when the user interrupts or the time is over, and diagnostics.
@@ -53,10 +56,12 @@ type Resource struct {
 	CustomizeDiff CustomizeDiffFunc
 	// ValidateRawResourceConfigFuncs check a configuration as it was written, unknown and write-only values included.
 	ValidateRawResourceConfigFuncs []ValidateRawResourceConfigFunc
-	// Timeouts adds a block "timeouts" and limits the contexts of the callbacks. Without, nothing but the user ends a callback.
+	// Timeouts adds a block "timeouts" and limits the contexts of the callbacks. Without, nothing but the user ends a
+	// callback.
 	Timeouts *ResourceTimeout
 
-	// SchemaVersion and StateUpgraders bring stored objects of earlier versions of the schema to this one, version by version.
+	// SchemaVersion and StateUpgraders bring stored objects of earlier versions of the schema to this one, version by
+	// version.
 	SchemaVersion  int
 	StateUpgraders []StateUpgrader
 	// Identity describes what names an object for ever.
@@ -67,7 +72,8 @@ type Resource struct {
 }
 
 // ValidateRawResourceConfigFunc checks a configuration and appends what it finds to the response.
-type ValidateRawResourceConfigFunc func(context.Context, ValidateResourceConfigFuncRequest, *ValidateResourceConfigFuncResponse)
+type ValidateRawResourceConfigFunc func(context.Context, ValidateResourceConfigFuncRequest,
+	*ValidateResourceConfigFuncResponse)
 
 // ValidateResourceConfigFuncRequest holds what is checked. Attributes that are not configured are null.
 type ValidateResourceConfigFuncRequest struct {
@@ -78,8 +84,8 @@ type ValidateResourceConfigFuncRequest struct {
 // ValidateResourceConfigFuncResponse takes what a check finds.
 type ValidateResourceConfigFuncResponse struct{ Diagnostics diag.List }
 
-// ResourceImporter finds existing objects. The callback gets data with the id that the user gave, and returns the data of what it found,
-// with ids; each is read afterwards.
+// ResourceImporter finds existing objects. The callback gets data with the id that the user gave, and returns the data
+// of what it found, with ids; each is read afterwards.
 type ResourceImporter struct {
 	State        StateFunc
 	StateContext StateContextFunc
@@ -110,7 +116,8 @@ type StateUpgrader struct {
 }
 
 // StateUpgradeFunc changes a stored object. Numbers are float64 where that is exact, and json.Number otherwise.
-type StateUpgradeFunc func(ctx context.Context, rawState map[string]interface{}, meta interface{}) (map[string]interface{}, error)
+type StateUpgradeFunc func(ctx context.Context, rawState map[string]interface{}, meta interface{}) (
+	map[string]interface{}, error)
 
 // The keys of timeouts.
 const (
@@ -152,7 +159,8 @@ func (t *ResourceTimeout) all() map[string]*time.Duration {
 		return nil
 	}
 	return map[string]*time.Duration{
-		TimeoutCreate: t.Create, TimeoutRead: t.Read, TimeoutUpdate: t.Update, TimeoutDelete: t.Delete, TimeoutDefault: t.Default,
+		TimeoutCreate: t.Create, TimeoutRead: t.Read, TimeoutUpdate: t.Update, TimeoutDelete: t.Delete,
+		TimeoutDefault: t.Default,
 	}
 }
 
@@ -163,7 +171,7 @@ func plain(f func(*ResourceData, interface{}) error) operation {
 	return func(_ context.Context, d *ResourceData, meta interface{}) diag.List { return diag.FromErr(f(d, meta)) }
 }
 
-// SchemaMap gives what the resource is made of.
+// SchemaMap returns what the resource is made of.
 func (r *Resource) SchemaMap() map[string]*Schema {
 	if r.SchemaFunc != nil {
 		return r.SchemaFunc()
@@ -171,7 +179,7 @@ func (r *Resource) SchemaMap() map[string]*Schema {
 	return r.Schema
 }
 
-// untimed tells whether a callback keeps its time by itself.
+// untimed reports whether a callback keeps its time by itself.
 func (r *Resource) untimed(key string) bool {
 	switch key {
 	case TimeoutCreate:
@@ -232,8 +240,8 @@ func (r *Resource) delete() operation {
 	return nil
 }
 
-// Data makes data of the type with the given attributes, which may be nil, for importers that find several objects: SetType and
-// SetId complete it.
+// Data makes data of the type with the given attributes, which may be nil, for importers that find several objects:
+// SetType and SetId complete it.
 func (r *Resource) Data(attributes map[string]interface{}) *ResourceData {
 	t := compile("", r, managed)
 	d := newData(t, reader{object: t.object, old: cty.NullVal(t.object.ty), now: t.block().EmptyValue()})
@@ -246,7 +254,7 @@ func (r *Resource) Data(attributes map[string]interface{}) *ResourceData {
 // TestResourceData makes empty data of the type, for a test of a callback by itself.
 func (r *Resource) TestResourceData() *ResourceData { return r.Data(nil) }
 
-// CoreConfigSchema gives the block that the resource describes. The type of stored objects of an earlier version is
+// CoreConfigSchema returns the block that the resource describes. The type of stored objects of an earlier version is
 // CoreConfigSchema().ImpliedType() of a Resource with the attributes of that time.
 func (r *Resource) CoreConfigSchema() *provider.Block { return compile("", r, managed).block() }
 

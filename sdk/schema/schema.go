@@ -1,6 +1,6 @@
-// Package schema makes a provider out of descriptions and callbacks: what a resource looks like, and how one is created, read, updated
-// and deleted. The names are those that authors of providers in Go know; what is built runs in process in Tombolo, and as a plugin under
-// Terraform and OpenTofu (Serve).
+// Package schema makes a provider out of descriptions and callbacks: what a resource looks like, and how one is
+// created, read, updated and deleted. The names are those that authors of providers in Go know; what is built runs in
+// process in Tombolo, and as a plugin under Terraform and OpenTofu (Serve).
 //
 //	func Provider() *schema.Provider {
 //		return &schema.Provider{
@@ -24,24 +24,25 @@
 //
 //	func main() { schema.Serve(Provider) }
 //
-// One unit test calls InternalValidate, which finds most mistakes of a schema. Package schematest takes a provider through plans and
-// applies without any program around it.
+// One unit test calls InternalValidate, which finds most mistakes of a schema. Package schematest takes a provider
+// through plans and applies without any program around it.
 //
 // # Rules
 //
-// What the framework promises to the engine is checked before every answer, so that a mistake is a message that names the attribute
-// and the callback:
+// What the framework promises to the engine is checked before every answer, so that a mistake is a message that names
+// the attribute and the callback:
 //
-//   - A plan says exactly what is configured. Where DiffSuppressFunc or StateFunc say that the old value means the same, it is kept. A
-//     Default stands for an argument that is not configured.
-//   - On create and on any update, what is Computed and not configured is planned unknown, unless it is Stable, as id is. CustomizeDiff may
-//     know better (SetNew).
-//   - What was planned known is what the callback has to leave. Writing something else is reported, and stored, because it is so.
-//   - Get gives Go's zero value for null. On the wire the two stay apart: to set the zero value where an optional argument is null changes
-//     nothing. GetOk and GetRawConfig tell them apart.
-//   - In CustomizeDiff and while configuring a provider, Get of a value that is not known yet ends the callback with a diagnostic at the
-//     attribute. GetKnown and IsUnknown ask first. During Create and Update all of the configuration is known; what is left to the callback to
-//     compute reads as its old value or zero until it is set.
+//   - A plan says exactly what is configured. Where DiffSuppressFunc or StateFunc say that the old value means the
+//     same, it is kept. A Default stands for an argument that is not configured.
+//   - On create and on any update, what is Computed and not configured is planned unknown, unless it is Stable, as id
+//     is. CustomizeDiff may know better (SetNew).
+//   - What was planned known is what the callback has to leave. Writing something else is reported, and stored, because
+//     it is so.
+//   - Get gives Go's zero value for null. On the wire the two stay apart: to set the zero value where an optional
+//     argument is null changes nothing. GetOk and GetRawConfig tell them apart.
+//   - In CustomizeDiff and while configuring a provider, Get of a value that is not known yet ends the callback with a
+//     diagnostic at the attribute. GetKnown and IsUnknown ask first. During Create and Update all of the configuration
+//     is known; what is left to the callback to compute reads as its old value or zero until it is set.
 //   - Set of an unknown key or a wrong type is an error, also when the callback drops it.
 //   - A panic in a callback becomes a diagnostic. What has an id by then is not lost.
 //
@@ -83,11 +84,12 @@ const (
 )
 
 var typeNames = map[ValueType]string{
-	TypeInvalid: "TypeInvalid", TypeBool: "TypeBool", TypeInt: "TypeInt", TypeFloat: "TypeFloat", TypeString: "TypeString",
-	TypeList: "TypeList", TypeMap: "TypeMap", TypeSet: "TypeSet", TypeAny: "TypeAny",
+	TypeInvalid: "TypeInvalid", TypeBool: "TypeBool", TypeInt: "TypeInt", TypeFloat: "TypeFloat",
+	TypeString: "TypeString",
+	TypeList:   "TypeList", TypeMap: "TypeMap", TypeSet: "TypeSet", TypeAny: "TypeAny",
 }
 
-// String gives the name of the constant.
+// String returns the name of the constant.
 func (t ValueType) String() string {
 	if name, ok := typeNames[t]; ok {
 		return name
@@ -123,8 +125,8 @@ func (t ValueType) primitive() bool {
 // SchemaConfigMode tells how an attribute of nested resources is written.
 type SchemaConfigMode int
 
-// The modes. Auto makes nested blocks, or an attribute of what is Computed, which blocks cannot express. In Attr mode the values are
-// objects in a list or set, all of whose members are written.
+// The modes. Auto makes nested blocks, or an attribute of what is Computed, which blocks cannot express. In Attr mode
+// the values are objects in a list or set, all of whose members are written.
 const (
 	SchemaConfigModeAuto SchemaConfigMode = iota
 	SchemaConfigModeAttr
@@ -133,22 +135,24 @@ const (
 
 // The functions of a Schema.
 type (
-	// SchemaDefaultFunc gives a default. Nil means that there is none.
+	// SchemaDefaultFunc returns a default. Nil means that there is none.
 	SchemaDefaultFunc func() (interface{}, error)
-	// SchemaSetFunc gives elements of a set the same number when they are the same element.
+	// SchemaSetFunc returns the same number for elements of a set when they are the same element.
 	SchemaSetFunc func(interface{}) int
-	// SchemaDiffSuppressFunc tells that an old and a new value mean the same. It is asked of values that are neither collections nor
-	// nested; null is the empty string.
+	// SchemaDiffSuppressFunc means that an old and a new value mean the same. It is asked of values that are neither
+	// collections nor nested; null is the empty string.
 	SchemaDiffSuppressFunc func(key, oldValue, newValue string, d *ResourceData) bool
-	// SchemaStateFunc gives the form of a value in which it is compared. See Schema.StateFunc.
+	// SchemaStateFunc returns the form of a value in which it is compared. See Schema.StateFunc.
 	SchemaStateFunc func(interface{}) string
 	// SchemaValidateFunc checks a value that is known, and gives warnings and errors.
 	SchemaValidateFunc func(value interface{}, key string) (warnings []string, errs []error)
-	// SchemaValidateDiagFunc checks a value that is known. The paths of its diagnostics begin with the given one; those without a path get it.
+	// SchemaValidateDiagFunc checks a value that is known. The paths of its diagnostics begin with the given one; those
+	// without a path get it.
 	SchemaValidateDiagFunc func(value interface{}, path cty.Path) diag.List
 )
 
-// Schema describes an attribute or nested blocks. Exactly one of Required, Optional (perhaps with Computed) and Computed says who sets it.
+// Schema describes an attribute or nested blocks. Exactly one of Required, Optional (perhaps with Computed) and
+// Computed says who sets it.
 type Schema struct {
 	Type ValueType
 	// Elem is the type of elements of lists, sets and maps: a *Schema, or a *Resource whose Schema makes nested blocks.
@@ -157,8 +161,8 @@ type Schema struct {
 	ConfigMode SchemaConfigMode
 	// MaxItems and MinItems limit the number of elements of lists and sets. Zero is no limit.
 	MaxItems, MinItems int
-	// Set tells which elements of a set are the same; nil means that all of an element counts. It is for *Set values in Go; the engine
-	// compares whole elements.
+	// Set tells which elements of a set are the same; nil means that all of an element counts. It is for *Set values in
+	// Go; the engine compares whole elements.
 	Set SchemaSetFunc
 
 	Required bool
@@ -169,13 +173,13 @@ type Schema struct {
 	// ForceNew says that a change replaces the object.
 	ForceNew bool
 
-	// Default is the value of an optional argument that is not configured; DefaultFunc computes it. With a DefaultFunc, what is Required
-	// need not be configured where the function gives a value.
+	// Default is the value of an optional argument that is not configured; DefaultFunc computes it. With a DefaultFunc,
+	// what is Required need not be configured where the function gives a value.
 	Default     interface{}
 	DefaultFunc SchemaDefaultFunc
 
-	// Sensitive values are not shown. WriteOnly ones are not stored either: they are read with Get while the object is written, and
-	// null everywhere else.
+	// Sensitive values are not shown. WriteOnly ones are not stored either: they are read with Get while the object is
+	// written, and null everywhere else.
 	Sensitive bool
 	WriteOnly bool
 
@@ -184,14 +188,16 @@ type Schema struct {
 	ValidateDiagFunc SchemaValidateDiagFunc
 	// DiffSuppressFunc tells which changes are none: the plan keeps the old value then.
 	DiffSuppressFunc SchemaDiffSuppressFunc
-	// DiffSuppressOnRefresh asks DiffSuppressFunc about what Read sets, too: the stored value stays where the new one means the same.
+	// DiffSuppressOnRefresh asks DiffSuppressFunc about what Read sets, too: the stored value stays where the new one
+	// means the same.
 	DiffSuppressOnRefresh bool
-	// StateFunc gives the normal form of a value: two with the same form are the same. The plan keeps the stored one, and Set with another
-	// spelling of what is stored changes nothing. What is stored is always what was configured; for what must not be stored there is WriteOnly.
+	// StateFunc returns the normal form of a value: two with the same form are the same. The plan keeps the stored one,
+	// and Set with another spelling of what is stored changes nothing. What is stored is always what was configured;
+	// for what must not be stored there is WriteOnly.
 	StateFunc SchemaStateFunc
 
-	// ConflictsWith, ExactlyOneOf, AtLeastOneOf and RequiredWith name other attributes, with the path from the top: "name", or "block.0.name"
-	// in blocks of which there is one.
+	// ConflictsWith, ExactlyOneOf, AtLeastOneOf and RequiredWith name other attributes, with the path from the top:
+	// "name", or "block.0.name" in blocks of which there is one.
 	ConflictsWith []string
 	ExactlyOneOf  []string
 	AtLeastOneOf  []string
@@ -206,10 +212,10 @@ type Schema struct {
 	Description string
 }
 
-// defaults tells whether there may be a default.
+// defaults reports whether there may be a default.
 func (s *Schema) defaults() bool { return s.Default != nil || s.DefaultFunc != nil }
 
-// DefaultValue gives the default, nil when there is none.
+// DefaultValue returns the default, nil when there is none.
 func (s *Schema) DefaultValue() (interface{}, error) {
 	if s.Default != nil {
 		return s.Default, nil
@@ -247,7 +253,7 @@ type (
 	UpdateFunc func(*ResourceData, interface{}) error
 	// DeleteFunc deletes an object. That it is gone already is no error.
 	DeleteFunc func(*ResourceData, interface{}) error
-	// ExistsFunc tells whether an object exists. It is asked before it is read.
+	// ExistsFunc reports whether an object exists. It is asked before it is read.
 	ExistsFunc func(*ResourceData, interface{}) (bool, error)
 
 	// CreateContextFunc and the following are the same with a context and diagnostics.

@@ -38,17 +38,20 @@ var errStopping = errors.New("the run is being interrupted")
 
 // New starts a provider. The description must not change any more.
 func New(p *Provider) provider.Provider {
-	s := &server{p: p, managed: map[string]*resourceType{}, data: map[string]*resourceType{}, ephemeral: map[string]*ephemeralType{}}
+	s := &server{p: p, managed: map[string]*resourceType{}, data: map[string]*resourceType{},
+		ephemeral: map[string]*ephemeralType{}}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	if err := p.InternalValidate(); err != nil {
 		// Some mistakes make a schema that has no meaning, or no end.
-		s.problems = diag.List{}.Errorf(nil, "Invalid provider", "The provider's schema has mistakes. %s\n\n%s", value.ProviderBug, err)
+		s.problems = diag.List{}.Errorf(nil, "Invalid provider", "The provider's schema has mistakes. %s\n\n%s",
+			value.ProviderBug, err)
 		p = &Provider{}
 		s.p = p
 	}
 	s.config = compile("provider", &Resource{Schema: p.Schema, Description: p.Description}, configuration)
 	s.schema = &provider.Schema{
-		Provider: s.config.block(), Resources: map[string]*provider.ResourceType{}, Data: map[string]*provider.ResourceType{},
+		Provider: s.config.block(), Resources: map[string]*provider.ResourceType{},
+		Data:      map[string]*provider.ResourceType{},
 		Ephemeral: map[string]*provider.ResourceType{}, Functions: map[string]*provider.Function{},
 	}
 	if len(p.ProviderMetaSchema) > 0 {
@@ -78,27 +81,29 @@ func (s *server) Schema(context.Context) (*provider.Schema, diag.List) { return 
 
 // Configure calls the provider's ConfigureFunc.
 func (s *server) Configure(ctx context.Context, req provider.ConfigureRequest) provider.ConfigureResponse {
-	return provider.ConfigureResponse{Diagnostics: s.guard(ctx, s.config, "configure", func(ctx context.Context) diag.List {
-		config, err := s.config.withDefaults(req.Config)
-		if err != nil {
-			return diag.List{setProblem(err)}
-		}
-		if diags := s.config.missing(config); diags.HasErrors() {
-			return diags
-		}
-		d := newData(s.config, reader{object: s.config.object, old: cty.NullVal(s.config.object.ty), now: config, config: req.Config, planning: true})
-		d.ctx = ctx
-		s.mu.Lock()
-		s.p.TerraformVersion = req.TerraformVersion
-		s.mu.Unlock()
-		meta, diags := s.p.configure(ctx, d)
-		if meta != nil && !diags.HasErrors() {
+	return provider.ConfigureResponse{
+		Diagnostics: s.guard(ctx, s.config, "configure", func(ctx context.Context) diag.List {
+			config, err := s.config.withDefaults(req.Config)
+			if err != nil {
+				return diag.List{setProblem(err)}
+			}
+			if diags := s.config.missing(config); diags.HasErrors() {
+				return diags
+			}
+			d := newData(s.config, reader{object: s.config.object, old: cty.NullVal(s.config.object.ty), now: config,
+				config: req.Config, planning: true})
+			d.ctx = ctx
 			s.mu.Lock()
-			s.p.meta = meta
+			s.p.TerraformVersion = req.TerraformVersion
 			s.mu.Unlock()
-		}
-		return dropped(d.mistakes, diags)
-	})}
+			meta, diags := s.p.configure(ctx, d)
+			if meta != nil && !diags.HasErrors() {
+				s.mu.Lock()
+				s.p.meta = meta
+				s.mu.Unlock()
+			}
+			return dropped(d.mistakes, diags)
+		})}
 }
 
 func (p *Provider) configure(ctx context.Context, d *ResourceData) (interface{}, diag.List) {
@@ -118,7 +123,7 @@ func (s *server) meta() interface{} {
 	return s.p.meta
 }
 
-// told gives data what the module of its object says.
+// told returns data what the module of its object says.
 func (s *server) told(d *ResourceData, meta cty.Value) *ResourceData {
 	if s.said != nil && meta != cty.NilVal && !meta.IsNull() {
 		d.said, d.saidType = meta, s.said
@@ -132,7 +137,8 @@ func (s *server) Stop(context.Context) error {
 	return nil
 }
 
-// Close ends the provider, and with it what ConfigureFunc returned, when that has a Close method: connections, in general.
+// Close ends the provider, and with it what ConfigureFunc returned, when that has a Close method: connections, in
+// general.
 func (s *server) Close() error {
 	s.stop(errStopping)
 	if c, ok := s.meta().(io.Closer); ok {
@@ -142,7 +148,8 @@ func (s *server) Close() error {
 }
 
 // guard runs a callback with a context that also ends with Stop. What stops the callback half way becomes a diagnostic.
-func (s *server) guard(ctx context.Context, t *resourceType, what string, call func(context.Context) diag.List) (diags diag.List) {
+func (s *server) guard(ctx context.Context, t *resourceType, what string, call func(context.Context) diag.List) (
+	diags diag.List) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.stopping, func() { cancel(errStopping) })()
@@ -165,8 +172,9 @@ func panicked(t *resourceType, what string, reason interface{}) *diag.Diagnostic
 		place = " in " + at
 	}
 	return &diag.Diagnostic{Severity: diag.Error, Summary: "The provider crashed",
-		Detail: fmt.Sprintf("The provider panicked%s when it was asked to %s %s: %v. %s", place, what, t.label(), reason, value.ProviderBug),
-		Extra:  crash{}}
+		Detail: fmt.Sprintf("The provider panicked%s when it was asked to %s %s: %v. %s", place, what, t.label(),
+			reason, value.ProviderBug),
+		Extra: crash{}}
 }
 
 // panickedAt finds the function that panicked, in a stack that runs from this one over the recovery to it.
@@ -208,14 +216,17 @@ func (t *resourceType) label() string {
 var everything = cty.Path{}
 
 // remedy tells authors what to do about answers that are not allowed.
-const remedy = "(In the provider: a DiffSuppressFunc or StateFunc tells that two spellings mean the same; an attribute that the system sets when nobody configures it is Computed.)"
+const remedy = "(In the provider: a DiffSuppressFunc or StateFunc tells that two spellings mean the same; an " +
+	"attribute that the system sets when nobody configures it is Computed.)"
 
 // strictly words an answer that the engine would not take.
 func strictly(summary string, errs []value.PathError) diag.List {
 	var diags diag.List
 	for _, e := range errs {
 		diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Path: e.Path,
-			Detail: fmt.Sprintf("The provider's answer is not one that the configuration or the plan allows: %s. %s\n\n%s", e.Error(), value.ProviderBug, remedy)})
+			Detail: fmt.Sprintf(
+				"The provider's answer is not one that the configuration or the plan allows: %s. %s\n\n%s", e.Error(),
+				value.ProviderBug, remedy)})
 	}
 	return diags
 }

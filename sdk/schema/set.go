@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Set is a set of values, in no order that means anything. Two values are the same when F gives them the same number. The zero Set is
-// empty and ready for use.
+// Set is a set of values, in no order that means anything. Two values are the same when F gives them the same number.
+// The zero Set is empty and ready for use.
 type Set struct {
 	// F tells elements apart. Nil compares all of an element.
 	F SchemaSetFunc
@@ -57,7 +57,7 @@ func (s *Set) Add(item interface{}) {
 // Remove takes an element out, if it is there.
 func (s *Set) Remove(item interface{}) { delete(s.m, s.code(item)) }
 
-// Contains tells whether an element is there.
+// Contains reports whether an element is there.
 func (s *Set) Contains(item interface{}) bool { return s.Len() > 0 && s.has(s.code(item)) }
 
 func (s *Set) has(code int) bool {
@@ -73,7 +73,7 @@ func (s *Set) Len() int {
 	return len(s.m)
 }
 
-// List gives the elements in the order of their numbers.
+// List returns the elements in the order of their numbers.
 func (s *Set) List() []interface{} {
 	if s == nil {
 		return []interface{}{}
@@ -85,22 +85,22 @@ func (s *Set) List() []interface{} {
 	return out
 }
 
-// Union gives the elements of either set.
+// Union returns the elements of either set.
 func (s *Set) Union(other *Set) *Set {
 	return NewSet(s.F, append(s.List(), other.List()...))
 }
 
-// Difference gives the elements that the other set does not have.
+// Difference returns the elements that the other set does not have.
 func (s *Set) Difference(other *Set) *Set {
 	return NewSet(s.F, slices.DeleteFunc(s.List(), other.Contains))
 }
 
-// Intersection gives the elements that both sets have.
+// Intersection returns the elements that both sets have.
 func (s *Set) Intersection(other *Set) *Set {
 	return NewSet(s.F, slices.DeleteFunc(s.List(), func(v interface{}) bool { return !other.Contains(v) }))
 }
 
-// Equal tells whether the other is a set of the same elements.
+// Equal reports whether the other is a set of the same elements.
 func (s *Set) Equal(other interface{}) bool {
 	o, ok := other.(*Set)
 	if !ok || s.Len() != o.Len() {
@@ -129,10 +129,10 @@ func HashString(v interface{}) int { return int(crc32.ChecksumIEEE([]byte(v.(str
 // HashInt numbers an int.
 func HashInt(v interface{}) int { return HashString(strconv.Itoa(v.(int))) }
 
-// HashResource gives a function that numbers nested resources.
+// HashResource returns a function that numbers nested resources.
 func HashResource(*Resource) SchemaSetFunc { return HashValue }
 
-// HashSchema gives a function that numbers elements of a type.
+// HashSchema returns a function that numbers elements of a type.
 func HashSchema(*Schema) SchemaSetFunc { return HashValue }
 
 // HashValue numbers any value that Get gives, by all that it holds.
@@ -142,7 +142,8 @@ func HashValue(v interface{}) int {
 	return int(h.Sum64() & math.MaxInt64)
 }
 
-// canonical writes a value so that two texts are equal when the values are. Each part begins with its kind and its length.
+// canonical writes a value so that two texts are equal when the values are. Each part begins with its kind and its
+// length.
 func canonical(b []byte, v interface{}) []byte {
 	text := func(kind byte, s string) {
 		b = binary.AppendUvarint(append(b, kind), uint64(len(s)))
@@ -183,5 +184,5 @@ func canonical(b []byte, v interface{}) []byte {
 	return b
 }
 
-// sameValue tells whether two values that Get gives are the same.
+// sameValue reports whether two values that Get gives are the same.
 func sameValue(a, b interface{}) bool { return string(canonical(nil, a)) == string(canonical(nil, b)) }

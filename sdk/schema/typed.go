@@ -25,9 +25,9 @@ type Decoder interface {
 	Decode(target interface{}) error
 }
 
-// Decode gives an object as a struct whose fields have tags with the names of attributes: `tombolo:"name"`. Null is zero, or nil in a pointer. A
-// field of type cty.Value gets the value as it is. Anything else that is unknown while planning is an error, and so are names and
-// types that do not fit the schema.
+// Decode returns an object as a struct whose fields have tags with the names of attributes: `tombolo:"name"`. Null is
+// zero, or nil in a pointer. A field of type cty.Value gets the value as it is. Anything else that is unknown while
+// planning is an error, and so are names and types that do not fit the schema.
 func Decode[T any](d Decoder) (T, error) {
 	var v T
 	err := d.Decode(&v)
@@ -39,8 +39,9 @@ func (r *reader) Decode(target interface{}) error {
 	return decoding{planning: r.planning, tags: ownTags}.whole(r.object, r.current, target)
 }
 
-// GetProviderMeta gives what the provider_meta block of the object's module says, as Decode does: a pointer to a struct is needed, whose
-// fields have tags `tombolo:"name"` or `cty:"name"`. Where the module says nothing, and while an object is being imported, the target stays as it is.
+// GetProviderMeta returns what the provider_meta block of the object's module says, as Decode does: a pointer to a
+// struct is needed, whose fields have tags `tombolo:"name"` or `cty:"name"`. Where the module says nothing, and while
+// an object is being imported, the target stays as it is.
 func (d *ResourceData) GetProviderMeta(target interface{}) error {
 	if d.said == cty.NilVal {
 		return nil
@@ -53,8 +54,8 @@ func (d *ResourceData) GetProviderMeta(target interface{}) error {
 	return decoding{tags: []string{tagName, "cty"}}.whole(d.saidType.object, of, target)
 }
 
-// Encode sets the attributes that the tags of a struct name, which is the opposite of Decode. A tag "id" sets the id; those of write-only
-// attributes and timeouts are passed over.
+// Encode sets the attributes that the tags of a struct name, which is the opposite of Decode. A tag "id" sets the id;
+// those of write-only attributes and timeouts are passed over.
 func (d *ResourceData) Encode(source interface{}) error {
 	rv := reflect.ValueOf(indirect(source))
 	if rv.Kind() != reflect.Struct {
@@ -74,7 +75,7 @@ func (d *ResourceData) Encode(source interface{}) error {
 	return errors.Join(errs...)
 }
 
-// structMembers gives the tagged fields of a struct, and of those that it embeds.
+// structMembers returns the tagged fields of a struct, and of those that it embeds.
 func structMembers(path cty.Path, v reflect.Value) (map[string]interface{}, error) {
 	out := map[string]interface{}{}
 	err := tagged(v, ownTags, func(name string, f reflect.Value) error {
@@ -193,7 +194,7 @@ func (into decoding) null(f *field, path cty.Path, rv reflect.Value) error {
 	return f.misfit(path, rv.Type())
 }
 
-// fits tells whether values of the field fit into a type of Go.
+// fits reports whether values of the field fit into a type of Go.
 func (f *field) fits(ty reflect.Type) bool {
 	switch f.schema.Type {
 	case TypeBool:
@@ -207,13 +208,15 @@ func (f *field) fits(ty reflect.Type) bool {
 	case TypeList, TypeSet:
 		return ty.Kind() == reflect.Slice
 	case TypeMap:
-		return ty.Kind() == reflect.Map && ty.Key().Kind() == reflect.String || f.object != nil && ty.Kind() == reflect.Struct
+		return ty.Kind() == reflect.Map && ty.Key().Kind() == reflect.String || f.object != nil &&
+			ty.Kind() == reflect.Struct
 	}
 	return false
 }
 
 func (f *field) misfit(path cty.Path, ty reflect.Type) error {
-	return mistake(path, "decode: %s is of %s, which does not fit into %s", value.FormatPath(path)[1:], f.schema.Type, ty)
+	return mistake(path, "decode: %s is of %s, which does not fit into %s", value.FormatPath(path)[1:], f.schema.Type,
+		ty)
 }
 
 func (into decoding) primitive(f *field, v cty.Value, path cty.Path, rv reflect.Value) error {
@@ -237,7 +240,8 @@ func (into decoding) primitive(f *field, v cty.Value, path cty.Path, rv reflect.
 		case rv.CanUint() && whole >= 0 && !rv.OverflowUint(uint64(whole)):
 			rv.SetUint(uint64(whole))
 		default:
-			return mistake(path, "decode: %s is %s, which does not fit into %s", value.FormatPath(path)[1:], n.Text('f', -1), rv.Type())
+			return mistake(path, "decode: %s is %s, which does not fit into %s", value.FormatPath(path)[1:],
+				n.Text('f', -1), rv.Type())
 		}
 	}
 	return nil
@@ -273,7 +277,8 @@ func (into decoding) mapping(f *field, v cty.Value, path cty.Path, rv reflect.Va
 	elements := v.AsValueMap()
 	for _, k := range slices.Sorted(maps.Keys(elements)) {
 		target := reflect.New(rv.Type().Elem()).Elem()
-		if err := into.element(f, elements[k], append(path.Copy(), cty.IndexStep{Key: cty.StringVal(k)}), target); err != nil {
+		if err := into.element(f, elements[k], append(path.Copy(), cty.IndexStep{Key: cty.StringVal(k)}),
+			target); err != nil {
 			return err
 		}
 		out.SetMapIndex(reflect.ValueOf(k).Convert(rv.Type().Key()), target)
@@ -293,7 +298,8 @@ func (into decoding) element(f *field, v cty.Value, path cty.Path, rv reflect.Va
 	switch {
 	case rv.Kind() == reflect.Struct:
 		return into.members(f.object, func(inner *field) cty.Value { return member(v, inner.name, inner.ty) }, path, rv)
-	case rv.Kind() == reflect.Map && rv.Type() == reflect.TypeFor[map[string]interface{}](), rv.Kind() == reflect.Interface && rv.NumMethod() == 0:
+	case rv.Kind() == reflect.Map && rv.Type() == reflect.TypeFor[map[string]interface{}](),
+		rv.Kind() == reflect.Interface && rv.NumMethod() == 0:
 		if into.planning && !v.IsWhollyKnown() {
 			return mistake(path, "decode: part of %s is known only after apply", value.FormatPath(path)[1:])
 		}

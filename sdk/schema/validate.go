@@ -14,7 +14,8 @@ import (
 )
 
 // ValidateConfig checks the provider block.
-func (s *server) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
+func (s *server) ValidateConfig(ctx context.Context,
+	req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
 	resp := provider.ValidateConfigResponse{Prepared: req.Config}
 	resp.Diagnostics = s.guard(ctx, s.config, "validate", func(ctx context.Context) diag.List {
 		return s.config.validate(ctx, req.Config, provider.ClientCapabilities{})
@@ -38,7 +39,9 @@ func (s *server) ValidateResource(ctx context.Context, req provider.ValidateReso
 	if t == nil {
 		return diag.List{}.Errorf(nil, "Not supported by this provider", "The provider has no type %q.", req.Type)
 	}
-	return s.guard(ctx, t, "validate", func(ctx context.Context) diag.List { return t.validate(ctx, req.Config, req.Client) })
+	return s.guard(ctx, t, "validate", func(ctx context.Context) diag.List {
+		return t.validate(ctx, req.Config, req.Client)
+	})
 }
 
 func (t *resourceType) validate(ctx context.Context, config cty.Value, client provider.ClientCapabilities) diag.List {
@@ -51,7 +54,8 @@ func (t *resourceType) validate(ctx context.Context, config cty.Value, client pr
 	}
 	for _, check := range t.resource.ValidateRawResourceConfigFuncs {
 		var resp ValidateResourceConfigFuncResponse
-		check(ctx, ValidateResourceConfigFuncRequest{WriteOnlyAttributesAllowed: client.WriteOnlyAttributesAllowed, RawConfig: config}, &resp)
+		check(ctx, ValidateResourceConfigFuncRequest{WriteOnlyAttributesAllowed: client.WriteOnlyAttributesAllowed,
+			RawConfig: config}, &resp)
 		v.diags = v.diags.Extend(resp.Diagnostics)
 	}
 	v.object(t.object, nil, config)
@@ -64,7 +68,8 @@ func (t *resourceType) missing(config cty.Value) diag.List {
 	for _, name := range t.object.names {
 		f := t.object.fields[name]
 		if f.schema.Required && f.schema.defaults() && member(config, name, f.ty).IsNull() {
-			diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Missing required argument", Path: cty.GetAttrPath(name),
+			diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Missing required argument",
+				Path:   cty.GetAttrPath(name),
 				Detail: fmt.Sprintf("The argument %q is required, and has no default where this runs. Set it.", name)})
 		}
 	}
@@ -79,11 +84,13 @@ type validation struct {
 }
 
 func (v *validation) errorf(path cty.Path, summary, format string, args ...any) {
-	v.diags = v.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...), Path: path.Copy()})
+	v.diags = v.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
+		Detail: fmt.Sprintf(format, args...), Path: path.Copy()})
 }
 
 func (v *validation) warnf(path cty.Path, summary, format string, args ...any) {
-	v.diags = v.diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: summary, Detail: fmt.Sprintf(format, args...), Path: path.Copy()})
+	v.diags = v.diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: summary,
+		Detail: fmt.Sprintf(format, args...), Path: path.Copy()})
 }
 
 func (v *validation) object(o *object, path cty.Path, config cty.Value) {
@@ -107,7 +114,7 @@ func (v *validation) object(o *object, path cty.Path, config cty.Value) {
 	}
 }
 
-// given tells whether a configuration says something: a value that is not null, or at least one block.
+// given reports whether a configuration says something: a value that is not null, or at least one block.
 func given(f *field, v cty.Value) bool {
 	if v.IsNull() {
 		return false
@@ -115,8 +122,8 @@ func given(f *field, v cty.Value) bool {
 	return !f.block || !v.IsKnown() || v.LengthInt() > 0
 }
 
-// required reports what the engine cannot know to be required: arguments whose default has no value here, and members of objects that are
-// values.
+// required reports what the engine cannot know to be required: arguments whose default has no value here, and members
+// of objects that are values.
 func (v *validation) required(f *field, path cty.Path, value cty.Value) {
 	if !f.schema.Required || f.block || v.told(path) {
 		return
@@ -129,9 +136,12 @@ func (v *validation) required(f *field, path cty.Path, value cty.Value) {
 	v.errorf(path, "Missing required argument", "The argument %q is required, and has no value.", f.name)
 }
 
-// told tells whether an error is known at a place already: the author's words are better than ours.
+// told reports whether an error is known at a place already: the author's words are better than ours.
 func (v *validation) told(path cty.Path) bool {
-	return slices.ContainsFunc(v.diags, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error && d.Path.Equals(path) })
+	return slices.ContainsFunc(v.diags, func(d *diag.Diagnostic) bool {
+		return d.Severity == diag.Error &&
+			d.Path.Equals(path)
+	})
 }
 
 func (v *validation) timeouts(f *field, path cty.Path, value cty.Value) {
@@ -141,7 +151,8 @@ func (v *validation) timeouts(f *field, path cty.Path, value cty.Value) {
 			continue
 		}
 		if d, err := time.ParseDuration(t.AsString()); err != nil || d <= 0 {
-			v.errorf(append(path.Copy(), cty.GetAttrStep{Name: name}), "Invalid timeout", "%q is no time that something can take. Write a number with a unit, such as \"30s\", \"5m\" or \"1h30m\".", t.AsString())
+			v.errorf(append(path.Copy(), cty.GetAttrStep{Name: name}), "Invalid timeout", "%q is no time that "+
+				"something can take. Write a number with a unit, such as \"30s\", \"5m\" or \"1h30m\".", t.AsString())
 		}
 	}
 }
@@ -155,7 +166,8 @@ func (v *validation) field(f *field, path cty.Path, value cty.Value) {
 	switch s.Type {
 	case TypeInt:
 		if !isInt(value) {
-			v.errorf(path, "Not an integer", "An integer is needed, but %s is none that can be dealt with.", value.AsBigFloat().Text('g', 10))
+			v.errorf(path, "Not an integer", "An integer is needed, but %s is none that can be dealt with.",
+				value.AsBigFloat().Text('g', 10))
 			return
 		}
 	case TypeList, TypeSet, TypeMap:
@@ -176,7 +188,8 @@ func (v *validation) elements(f *field, path cty.Path, value cty.Value) {
 			v.errorf(path, "Too few elements", "There are %d elements, but at least %d are needed.", n, s.MinItems)
 		}
 	} else if f.block && n < s.MinItems && !s.Required {
-		v.errorf(path, "Too few blocks", "There are %d blocks %q, but where there are any, at least %d are needed.", n, f.name, s.MinItems)
+		v.errorf(path, "Too few blocks", "There are %d blocks %q, but where there are any, at least %d are needed.", n,
+			f.name, s.MinItems)
 	}
 	for it := value.ElementIterator(); it.Next(); {
 		key, e := it.Element()
@@ -257,7 +270,7 @@ func (v *validation) groups(f *field, path cty.Path, value cty.Value) {
 	}
 }
 
-// other tells whether the argument at a key is set, and whether it is known.
+// other reports whether the argument at a key is set, and whether it is known.
 func (v *validation) other(key string) (set, known bool) {
 	p, err := v.typ.object.find(key, func(f *field) cty.Value { return member(v.config, f.name, f.ty) })
 	if err != nil || p.field == nil {
@@ -295,10 +308,12 @@ func ToDiagFunc(check SchemaValidateFunc) SchemaValidateDiagFunc {
 		var diags diag.List
 		warnings, errs := check(value, keyOf(path))
 		for _, w := range warnings {
-			diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "Questionable value", Detail: w, Path: path})
+			diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "Questionable value", Detail: w,
+				Path: path})
 		}
 		for _, err := range errs {
-			diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Detail: err.Error(), Path: path})
+			diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Detail: err.Error(),
+				Path: path})
 		}
 		return diags
 	}

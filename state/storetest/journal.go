@@ -21,14 +21,16 @@ func journalCloses(t *testing.T, open Open) {
 		t.Error("two journals at a time")
 	}
 	result(t, j, "1", "t.a", Put("t.a", "1", "made"))
-	must(t, j.Record(Put("t.b", "2", ""), state.Edit{Output: &state.SetOutput{Name: "o", Value: &state.Output{Value: cty.StringVal("v"), Sensitive: true}}}))
+	must(t, j.Record(Put("t.b", "2", ""), state.Edit{
+		Output: &state.SetOutput{Name: "o", Value: &state.Output{Value: cty.StringVal("v"), Sensitive: true}}}))
 	result(t, j, "2", "t.old", Drop("t.old"))
 	same(t, "working state", IDs(j.Working().State()), []string{"t.a=1", "t.b=2"})
 	must(t, j.Close(ctx))
 	must(t, j.Close(ctx))
 	after := session.Snapshot()
 	if after.State.Serial != before.Serial+1 || after.State.Lineage != before.Lineage {
-		t.Errorf("serial %d -> %d, lineage %q -> %q", before.Serial, after.State.Serial, before.Lineage, after.State.Lineage)
+		t.Errorf("serial %d -> %d, lineage %q -> %q", before.Serial, after.State.Serial, before.Lineage,
+			after.State.Lineage)
 	}
 	must(t, session.Unlock())
 	got := read(t, b)
@@ -126,7 +128,8 @@ func killedRun(t *testing.T, open Open) {
 			t.Fatalf("%s: running %v, in flight %+v", what, got.Running, got.InFlight)
 		}
 		f := got.InFlight[0]
-		if f.Token() != "r/3" || f.Object.String() != "t.c" || f.Action != "create" || f.Run.Command != "apply" || f.Partial == nil ||
+		if f.Token() != "r/3" || f.Object.String() != "t.c" || f.Action != "create" || f.Run.Command != "apply" ||
+			f.Partial == nil ||
 			string(f.Planned) != `{"note":"planned"}` {
 			t.Errorf("%s: in flight %+v", what, f)
 		}
@@ -155,10 +158,13 @@ func recoverTwice(t *testing.T, open Open) {
 	session = lock(t, a)
 	second := session.Snapshot()
 	must(t, session.Unlock())
-	if !first.State.SameContent(second.State) || first.State.Serial != second.State.Serial || first.State.Lineage != second.State.Lineage {
-		t.Errorf("serial %d, %v became serial %d, %v", first.State.Serial, IDs(first.State), second.State.Serial, IDs(second.State))
+	if !first.State.SameContent(second.State) || first.State.Serial != second.State.Serial ||
+		first.State.Lineage != second.State.Lineage {
+		t.Errorf("serial %d, %v became serial %d, %v", first.State.Serial, IDs(first.State), second.State.Serial,
+			IDs(second.State))
 	}
-	if len(first.InFlight) != 1 || len(second.InFlight) != 1 || first.InFlight[0].Token() != second.InFlight[0].Token() {
+	if len(first.InFlight) != 1 || len(second.InFlight) != 1 ||
+		first.InFlight[0].Token() != second.InFlight[0].Token() {
 		t.Errorf("in flight: %+v, then %+v", first.InFlight, second.InFlight)
 	}
 }
@@ -242,18 +248,21 @@ func everyEdit(t *testing.T, open Open) {
 		state.Edit{Output: &state.SetOutput{Name: "gone", Value: &state.Output{Value: cty.True}}},
 		state.Edit{Output: &state.SetOutput{Name: "gone"}},
 		state.Edit{Output: &state.SetOutput{Name: "o", Value: &state.Output{Value: cty.NumberIntVal(3)}}},
-		state.Edit{Checks: &state.SetChecks{Results: []state.CheckResult{{Kind: "check", ConfigAddr: "check.x", Status: "fail",
-			Objects: []state.CheckedObject{{Addr: "check.x", Status: "fail", Failures: []string{"no"}}}}}}},
+		state.Edit{
+			Checks: &state.SetChecks{Results: []state.CheckResult{{Kind: "check", ConfigAddr: "check.x", Status: "fail",
+				Objects: []state.CheckedObject{{Addr: "check.x", Status: "fail", Failures: []string{"no"}}}}}}},
 	))
 	must(t, j.Intent(Create("1", "t.d"))) // makes what comes before durable
 	want := j.Working().State()
 	kill(t, session)
-	for what, got := range map[string]*state.State{"reader": read(t, b).State, "next session": lock(t, b).Snapshot().State} {
+	for what, got := range map[string]*state.State{"reader": read(t, b).State,
+		"next session": lock(t, b).Snapshot().State} {
 		if !got.SameContent(want) {
 			t.Errorf("%s: got %v, outputs %v, checks %v", what, IDs(got), got.OutputNames(), got.Checks())
 		}
 	}
-	same(t, "objects", IDs(want), []string{`module.m["x"].t.c["y"]=3`, "t.a (deposed object 0000abcd)=1", "t.a=4", "t.b=2"})
+	same(t, "objects", IDs(want), []string{`module.m["x"].t.c["y"]=3`, "t.a (deposed object 0000abcd)=1", "t.a=4",
+		"t.b=2"})
 }
 
 func manyWriters(t *testing.T, open Open) {
@@ -266,7 +275,8 @@ func manyWriters(t *testing.T, open Open) {
 		wg.Go(func() {
 			for n := range each {
 				op, at := fmt.Sprintf("%d-%d", w, n), fmt.Sprintf("t.w%d[%d]", w, n)
-				if err := errors.Join(j.Intent(Create(op, at)), j.Result(op, Put(at, op, "")), j.Record(Put(at, op, "again"))); err != nil {
+				if err := errors.Join(j.Intent(Create(op, at)), j.Result(op, Put(at, op, "")),
+					j.Record(Put(at, op, "again"))); err != nil {
 					t.Error(err)
 				}
 				if n == each/2 {
@@ -285,7 +295,8 @@ func manyWriters(t *testing.T, open Open) {
 	}
 }
 
-// readersMonotone reads all the time while a run writes snapshots: every reader sees at least what was acknowledged before.
+// readersMonotone reads all the time while a run writes snapshots: every reader sees at least what was acknowledged
+// before.
 func readersMonotone(t *testing.T, open Open) {
 	a, b := open(t)
 	seed(t, a, Put("t.a[0]", "0", ""))

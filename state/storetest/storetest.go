@@ -1,12 +1,12 @@
-// Package storetest is the suite that every state.Store passes: what package state promises of stores, locks, sessions and
-// journals, one test for each promise.
+// Package storetest is the suite that every state.Store passes: what package state promises of stores, locks, sessions
+// and journals, one test for each promise.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) (a, b state.Store) { s := mem.New(); return s, s })
 //	}
 //
-// The two stores that open gives stand for two processes over the same storage, which must be empty. A run that is killed is
-// played by unlocking with an open journal: nothing of it is closed, and the next lock has to recover it.
+// The two stores that open gives stand for two processes over the same storage, which must be empty. A run that is
+// killed is played by unlocking with an open journal: nothing of it is closed, and the next lock has to recover it.
 package storetest
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Open gives two stores over the same, empty storage.
+// Open returns two stores over the same, empty storage.
 type Open func(t *testing.T) (a, b state.Store)
 
 // Run runs the suite.
@@ -64,7 +64,8 @@ func Run(t *testing.T, open Open) {
 var ctx = context.Background()
 
 // Provider is the provider configuration that the suite's objects belong to.
-var Provider = addr.AbsProviderConfig{Provider: addr.Provider{Host: addr.DefaultProviderHost, Namespace: "h", Type: "t"}}
+var Provider = addr.AbsProviderConfig{Provider: addr.Provider{Host: addr.DefaultProviderHost, Namespace: "h",
+	Type: "t"}}
 
 // Addr reads the address of an instance.
 func Addr(s string) addr.Object {
@@ -89,7 +90,8 @@ func Drop(at string) state.Edit { return state.Edit{Drop: &state.DropObject{Addr
 
 // Create is the intent to create an object.
 func Create(op, at string) state.Intent {
-	return state.Intent{ID: op, Object: Addr(at), Action: "create", Provider: Provider, Planned: json.RawMessage(`{"note":"planned"}`)}
+	return state.Intent{ID: op, Object: Addr(at), Action: "create", Provider: Provider,
+		Planned: json.RawMessage(`{"note":"planned"}`)}
 }
 
 // IDs lists the objects of a state with their ids, as "address=id", sorted.
@@ -131,7 +133,8 @@ func workspace(t *testing.T, s state.Store, name string) state.Workspace {
 
 func lock(t *testing.T, s state.Store) state.Session {
 	t.Helper()
-	session, err := workspace(t, s, state.DefaultWorkspace).Lock(ctx, state.LockRequest{Info: state.LockInfo{ID: "lock-1", Operation: "test", Who: "me@here"}})
+	session, err := workspace(t, s, state.DefaultWorkspace).Lock(ctx, state.LockRequest{
+		Info: state.LockInfo{ID: "lock-1", Operation: "test", Who: "me@here"}})
 	must(t, err)
 	return session
 }
@@ -255,7 +258,8 @@ func lockExcludes(t *testing.T, open Open) {
 	session := lock(t, a)
 	_, err := workspace(t, b, state.DefaultWorkspace).Lock(ctx, state.LockRequest{})
 	var locked *state.LockedError
-	if !errors.As(err, &locked) || locked.Info == nil || locked.Info.ID != "lock-1" || locked.Info.Who != "me@here" || locked.Info.Operation != "test" {
+	if !errors.As(err, &locked) || locked.Info == nil || locked.Info.ID != "lock-1" || locked.Info.Who != "me@here" ||
+		locked.Info.Operation != "test" {
 		t.Errorf("second lock: %v", err)
 	}
 	must(t, session.Unlock())
@@ -293,7 +297,8 @@ func acquireWaits(t *testing.T, open Open) {
 		<-waiting
 		session.Unlock()
 	}()
-	got, err := state.Acquire(ctx, workspace(t, b, state.DefaultWorkspace), state.LockRequest{}, 10*time.Second, func(l *state.LockedError) { waiting <- l })
+	got, err := state.Acquire(ctx, workspace(t, b, state.DefaultWorkspace), state.LockRequest{}, 10*time.Second,
+		func(l *state.LockedError) { waiting <- l })
 	must(t, err)
 	must(t, got.Unlock())
 }
@@ -302,7 +307,8 @@ func forceUnlock(t *testing.T, open Open) {
 	a, b := open(t)
 	session := lock(t, a)
 	defer session.Unlock()
-	if err := workspace(t, b, state.DefaultWorkspace).ForceUnlock(ctx, "wrong"); err == nil || !strings.Contains(err.Error(), "lock-1") {
+	if err := workspace(t, b, state.DefaultWorkspace).ForceUnlock(ctx, "wrong"); err == nil ||
+		!strings.Contains(err.Error(), "lock-1") {
 		t.Errorf("with a wrong id: %v", err)
 	}
 }

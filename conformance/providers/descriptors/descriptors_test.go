@@ -1,6 +1,7 @@
-// Package descriptors links our messages of the plugin protocol beside terraform-plugin-go, whose messages and files have other names, and
-// compares what travels: methods, field numbers, kinds. It is a module of its own, since nothing else of ours needs that library; the test
-// TestMessagesAreThoseOfTheField in internal/wire runs it where the library is at hand.
+// Package descriptors links our messages of the plugin protocol beside terraform-plugin-go, whose messages and files
+// have other names, and compares what travels: methods, field numbers, kinds. It is a module of its own, since nothing
+// else of ours needs that library; the test TestMessagesAreThoseOfTheField in internal/wire runs it where the library
+// is at hand.
 package descriptors
 
 import (
@@ -21,7 +22,8 @@ func TestOurMessagesTravelLikeThoseOfTheFrameworks(t *testing.T) {
 		5: plugin5.File_plugin5_tombolo_plugin5_proto, 6: plugin6.File_plugin6_tombolo_plugin6_proto,
 	} {
 		t.Run(fmt.Sprint("version ", version), func(t *testing.T) {
-			found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(fmt.Sprintf("tfplugin%d.Provider", version)))
+			found, err := protoregistry.GlobalFiles.FindDescriptorByName(
+				protoreflect.FullName(fmt.Sprintf("tfplugin%d.Provider", version)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +50,8 @@ func (c *comparison) service(ours, theirs protoreflect.ServiceDescriptor) {
 			c.t.Errorf("method %s is missing", their.Name())
 			continue
 		}
-		if our.IsStreamingClient() != their.IsStreamingClient() || our.IsStreamingServer() != their.IsStreamingServer() {
+		if our.IsStreamingClient() != their.IsStreamingClient() ||
+			our.IsStreamingServer() != their.IsStreamingServer() {
 			c.t.Errorf("method %s streams otherwise", their.Name())
 		}
 		c.message(string(their.Name())+" request", our.Input(), their.Input())
@@ -78,9 +81,11 @@ func (c *comparison) message(where string, ours, theirs protoreflect.MessageDesc
 			}
 			continue
 		}
-		if our.Kind() != their.Kind() || our.Cardinality() != their.Cardinality() || our.IsMap() != their.IsMap() || our.HasPresence() != their.HasPresence() ||
+		if our.Kind() != their.Kind() || our.Cardinality() != their.Cardinality() || our.IsMap() != their.IsMap() ||
+			our.HasPresence() != their.HasPresence() ||
 			choice(our) != choice(their) {
-			c.t.Errorf("%s: theirs is %v %v, ours %v %v", at, their.Cardinality(), their.Kind(), our.Cardinality(), our.Kind())
+			c.t.Errorf("%s: theirs is %v %v, ours %v %v", at, their.Cardinality(), their.Kind(), our.Cardinality(),
+				our.Kind())
 			continue
 		}
 		if their.Message() != nil {
@@ -91,13 +96,15 @@ func (c *comparison) message(where string, ours, theirs protoreflect.MessageDesc
 		}
 	}
 	for i := range ours.Fields().Len() {
-		if our := ours.Fields().Get(i); theirs.Fields().ByNumber(our.Number()) == nil && !shared[string(ours.Name())+"."+string(our.Name())] {
-			c.t.Errorf("%s, %s.%s = %d: theirs has no such field in %s", where, ours.Name(), our.Name(), our.Number(), theirs.Name())
+		if our := ours.Fields().Get(i); theirs.Fields().ByNumber(our.Number()) == nil &&
+			!shared[string(ours.Name())+"."+string(our.Name())] {
+			c.t.Errorf("%s, %s.%s = %d: theirs has no such field in %s", where, ours.Name(), our.Name(), our.Number(),
+				theirs.Name())
 		}
 	}
 }
 
-// choice tells whether a field is one of several of which only one can be set.
+// choice reports whether a field is one of several of which only one can be set.
 func choice(fd protoreflect.FieldDescriptor) bool {
 	o := fd.ContainingOneof()
 	return o != nil && !o.IsSynthetic()

@@ -35,18 +35,21 @@ func (*blocks) Schema(_ context.Context, _ resource.SchemaRequest, resp *resourc
 		},
 		Blocks: map[string]schema.Block{
 			"rule": schema.ListNestedBlock{
-				PlanModifiers: []planmodifier.List{listplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.ListRequest, resp *listplanmodifier.RequiresReplaceIfFuncResponse) {
-					resp.RequiresReplace = len(req.PlanValue.Elements()) < len(req.StateValue.Elements())
-				}, "fewer rules", "fewer rules")},
+				PlanModifiers: []planmodifier.List{
+					listplanmodifier.RequiresReplaceIf(func(_ context.Context, req planmodifier.ListRequest,
+						resp *listplanmodifier.RequiresReplaceIfFuncResponse) {
+						resp.RequiresReplace = len(req.PlanValue.Elements()) < len(req.StateValue.Elements())
+					}, "fewer rules", "fewer rules")},
 				NestedObject: schema.NestedBlockObject{
 					Attributes: map[string]schema.Attribute{
 						"port": schema.Int64Attribute{Required: true},
 						"made": schema.StringAttribute{Computed: true},
 					},
-					Blocks: map[string]schema.Block{"match": schema.SetNestedBlock{NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
-						"key":    schema.StringAttribute{Required: true},
-						"secret": schema.StringAttribute{Optional: true, Sensitive: true},
-					}}}},
+					Blocks: map[string]schema.Block{"match": schema.SetNestedBlock{
+						NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
+							"key":    schema.StringAttribute{Required: true},
+							"secret": schema.StringAttribute{Optional: true, Sensitive: true},
+						}}}},
 				},
 			},
 			"tag": schema.SetNestedBlock{NestedObject: schema.NestedBlockObject{
@@ -54,15 +57,17 @@ func (*blocks) Schema(_ context.Context, _ resource.SchemaRequest, resp *resourc
 					"key":   schema.StringAttribute{Required: true},
 					"value": schema.StringAttribute{Optional: true},
 				},
-				Blocks: map[string]schema.Block{"extra": schema.ListNestedBlock{NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
-					"text": schema.StringAttribute{Optional: true},
-				}}}},
+				Blocks: map[string]schema.Block{"extra": schema.ListNestedBlock{NestedObject: schema.NestedBlockObject{
+					Attributes: map[string]schema.Attribute{
+						"text": schema.StringAttribute{Optional: true},
+					}}}},
 			}},
 			"limits": schema.SingleNestedBlock{
 				Attributes: map[string]schema.Attribute{"max": schema.Int64Attribute{Optional: true}},
-				Blocks: map[string]schema.Block{"inner": schema.SingleNestedBlock{Attributes: map[string]schema.Attribute{
-					"min": schema.Int64Attribute{Optional: true},
-				}}},
+				Blocks: map[string]schema.Block{"inner": schema.SingleNestedBlock{
+					Attributes: map[string]schema.Attribute{
+						"min": schema.Int64Attribute{Optional: true},
+					}}},
 			},
 		},
 	}
@@ -119,16 +124,19 @@ func (*versioned) Schema(_ context.Context, _ resource.SchemaRequest, resp *reso
 }
 
 func (*versioned) UpgradeState(context.Context) map[int64]resource.StateUpgrader {
-	one := schema.Schema{Version: 1, Attributes: map[string]schema.Attribute{"word": schema.StringAttribute{Required: true}}}
+	one := schema.Schema{Version: 1, Attributes: map[string]schema.Attribute{"word": schema.StringAttribute{
+		Required: true}}}
 	return map[int64]resource.StateUpgrader{
 		// The first version is read as it was written.
-		0: {StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
+		0: {StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest,
+			resp *resource.UpgradeStateResponse) {
 			if len(req.RawState.JSON) == 0 {
 				resp.Diagnostics.AddError("Nothing to upgrade", "The state came without JSON.")
 			}
 			set(ctx, resp, []string{string(req.RawState.JSON)}, 0)
 		}},
-		1: {PriorSchema: &one, StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest, resp *resource.UpgradeStateResponse) {
+		1: {PriorSchema: &one, StateUpgrader: func(ctx context.Context, req resource.UpgradeStateRequest,
+			resp *resource.UpgradeStateResponse) {
 			var word types.String
 			resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("word"), &word)...)
 			set(ctx, resp, []string{word.ValueString()}, 1)

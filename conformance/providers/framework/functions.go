@@ -55,7 +55,8 @@ func (describe) Metadata(_ context.Context, _ function.MetadataRequest, resp *fu
 
 func (describe) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Parameters:         []function.Parameter{function.DynamicParameter{Name: "value", AllowNullValue: true, AllowUnknownValues: true}},
+		Parameters: []function.Parameter{function.DynamicParameter{Name: "value", AllowNullValue: true,
+			AllowUnknownValues: true}},
 		Return:             function.ObjectReturn{AttributeTypes: describedType},
 		DeprecationMessage: "Look for yourself.",
 	}
@@ -66,7 +67,8 @@ func (describe) Run(ctx context.Context, req function.RunRequest, resp *function
 	if resp.Error = req.Arguments.Get(ctx, &v); resp.Error != nil {
 		return
 	}
-	d := described{Known: !v.IsUnknown() && !v.IsUnderlyingValueUnknown(), Null: v.IsNull() || v.IsUnderlyingValueNull()}
+	d := described{Known: !v.IsUnknown() && !v.IsUnderlyingValueUnknown(), Null: v.IsNull() ||
+		v.IsUnderlyingValueNull()}
 	if d.Known && !d.Null {
 		text := fmt.Sprintf("%s %s", v.UnderlyingValue().Type(ctx), v.UnderlyingValue())
 		d.Text = &text
@@ -115,10 +117,11 @@ func (*echo) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasou
 		Attributes: map[string]dataschema.Attribute{
 			"in":  dataschema.DynamicAttribute{Optional: true},
 			"out": dataschema.DynamicAttribute{Computed: true},
-			"pairs": dataschema.MapNestedAttribute{Optional: true, NestedObject: dataschema.NestedAttributeObject{Attributes: map[string]dataschema.Attribute{
-				"a": dataschema.StringAttribute{Optional: true},
-				"b": dataschema.StringAttribute{Computed: true, Sensitive: true},
-			}}},
+			"pairs": dataschema.MapNestedAttribute{Optional: true, NestedObject: dataschema.NestedAttributeObject{
+				Attributes: map[string]dataschema.Attribute{
+					"a": dataschema.StringAttribute{Optional: true},
+					"b": dataschema.StringAttribute{Computed: true, Sensitive: true},
+				}}},
 		},
 	}
 }
@@ -157,9 +160,10 @@ func (*token) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemer
 		"name":  ephemeralschema.StringAttribute{Required: true},
 		"log":   ephemeralschema.StringAttribute{Optional: true},
 		"value": ephemeralschema.StringAttribute{Computed: true, Sensitive: true},
-		"uses": ephemeralschema.ListNestedAttribute{Optional: true, NestedObject: ephemeralschema.NestedAttributeObject{Attributes: map[string]ephemeralschema.Attribute{
-			"kind": ephemeralschema.StringAttribute{Required: true},
-		}}},
+		"uses": ephemeralschema.ListNestedAttribute{Optional: true, NestedObject: ephemeralschema.NestedAttributeObject{
+			Attributes: map[string]ephemeralschema.Attribute{
+				"kind": ephemeralschema.StringAttribute{Required: true},
+			}}},
 	}}
 }
 

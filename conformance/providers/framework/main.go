@@ -1,6 +1,7 @@
-// Command framework is a provider on the public plugin framework, protocol 6, that holds one of everything the framework has: attributes
-// nested in every mode, blocks in blocks, write-only and dynamic attributes, defaults, plan modifiers, private data, identities, upgrades,
-// moves, functions and ephemeral resources. Its objects exist in the state alone.
+// Command framework is a provider on the public plugin framework, protocol 6, that holds one of everything the
+// framework has: attributes nested in every mode, blocks in blocks, write-only and dynamic attributes, defaults, plan
+// modifiers, private data, identities, upgrades, moves, functions and ephemeral resources. Its objects exist in the
+// state alone.
 package main
 
 import (
@@ -19,15 +20,17 @@ import (
 )
 
 func main() {
-	err := providerserver.Serve(context.Background(), func() provider.Provider { return &shapes{} }, providerserver.ServeOpts{
-		Address: "registry.terraform.io/tombolo/shapes",
-	})
+	err := providerserver.Serve(context.Background(), func() provider.Provider { return &shapes{} },
+		providerserver.ServeOpts{
+			Address: "registry.terraform.io/tombolo/shapes",
+		})
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// shapes is the provider. Its configuration has a nested attribute and a block, and reaches resources as a prefix of their ids.
+// shapes is the provider. Its configuration has a nested attribute and a block, and reaches resources as a prefix of
+// their ids.
 type shapes struct{}
 
 type settings struct {
@@ -56,14 +59,16 @@ func (*shapes) Schema(_ context.Context, _ provider.SchemaRequest, resp *provide
 			}},
 		},
 		Blocks: map[string]schema.Block{
-			"region": schema.ListNestedBlock{NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
-				"name": schema.StringAttribute{Required: true},
-			}}},
+			"region": schema.ListNestedBlock{NestedObject: schema.NestedBlockObject{
+				Attributes: map[string]schema.Attribute{
+					"name": schema.StringAttribute{Required: true},
+				}}},
 		},
 	}
 }
 
-func (*shapes) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest, resp *provider.ValidateConfigResponse) {
+func (*shapes) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest,
+	resp *provider.ValidateConfigResponse) {
 	var s settings
 	resp.Diagnostics.Append(req.Config.Get(ctx, &s)...)
 	if s.Prefix.ValueString() == "bad" {
@@ -78,7 +83,8 @@ func (*shapes) Configure(ctx context.Context, req provider.ConfigureRequest, res
 		resp.Diagnostics.AddAttributeError(path.Root("prefix"), "Cannot configure", "Found out late.")
 	}
 	if len(s.Region.Elements()) > 1 {
-		resp.Diagnostics.AddAttributeWarning(path.Root("region").AtListIndex(1).AtName("name"), "Second region", "Only the first counts.")
+		resp.Diagnostics.AddAttributeWarning(path.Root("region").AtListIndex(1).AtName("name"), "Second region",
+			"Only the first counts.")
 	}
 	prefix := s.Prefix.ValueString()
 	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData = prefix, prefix, prefix

@@ -58,10 +58,11 @@ func leaf() schema.NestedAttributeObject {
 	return schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 		"key":   schema.StringAttribute{Required: true},
 		"value": schema.StringAttribute{Optional: true, Computed: true, Default: stringdefault.StaticString("default")},
-		"deep": schema.ListNestedAttribute{Optional: true, NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-			"x": schema.StringAttribute{Optional: true, Sensitive: true},
-			"y": schema.SetAttribute{Optional: true, ElementType: types.NumberType},
-		}}},
+		"deep": schema.ListNestedAttribute{Optional: true, NestedObject: schema.NestedAttributeObject{
+			Attributes: map[string]schema.Attribute{
+				"x": schema.StringAttribute{Optional: true, Sensitive: true},
+				"y": schema.SetAttribute{Optional: true, ElementType: types.NumberType},
+			}}},
 	}}
 }
 
@@ -70,8 +71,9 @@ var madeType = types.ObjectType{AttrTypes: map[string]attr.Type{"n": types.Int64
 func (*nested) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	keep := []planmodifier.String{stringplanmodifier.UseStateForUnknown()}
 	resp.Schema = schema.Schema{Attributes: map[string]schema.Attribute{
-		"id":    schema.StringAttribute{Computed: true, PlanModifiers: keep},
-		"name":  schema.StringAttribute{Required: true, PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()}},
+		"id": schema.StringAttribute{Computed: true, PlanModifiers: keep},
+		"name": schema.StringAttribute{Required: true, PlanModifiers: []planmodifier.String{
+			stringplanmodifier.RequiresReplace()}},
 		"size":  schema.Int64Attribute{Optional: true, Computed: true, Default: int64default.StaticInt64(3)},
 		"ratio": schema.Float64Attribute{Optional: true},
 		"exact": schema.NumberAttribute{Optional: true},
@@ -83,10 +85,12 @@ func (*nested) Schema(_ context.Context, _ resource.SchemaRequest, resp *resourc
 			}},
 			"deep": schema.MapNestedAttribute{Optional: true, NestedObject: leaf()},
 		}},
-		"list":           schema.ListNestedAttribute{Optional: true, NestedObject: leaf()},
-		"set":            schema.SetNestedAttribute{Optional: true, NestedObject: leaf()},
-		"map":            schema.MapNestedAttribute{Optional: true, Sensitive: true, NestedObject: leaf()},
-		"made":           schema.ListNestedAttribute{Computed: true, NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{"n": schema.Int64Attribute{Computed: true}, "text": schema.StringAttribute{Computed: true}}}},
+		"list": schema.ListNestedAttribute{Optional: true, NestedObject: leaf()},
+		"set":  schema.SetNestedAttribute{Optional: true, NestedObject: leaf()},
+		"map":  schema.MapNestedAttribute{Optional: true, Sensitive: true, NestedObject: leaf()},
+		"made": schema.ListNestedAttribute{Computed: true, NestedObject: schema.NestedAttributeObject{
+			Attributes: map[string]schema.Attribute{"n": schema.Int64Attribute{Computed: true},
+				"text": schema.StringAttribute{Computed: true}}}},
 		"anything":       schema.DynamicAttribute{Optional: true},
 		"same":           schema.DynamicAttribute{Computed: true},
 		"secret":         schema.StringAttribute{Optional: true, Sensitive: true},
@@ -98,7 +102,8 @@ func (*nested) Schema(_ context.Context, _ resource.SchemaRequest, resp *resourc
 	}}
 }
 
-func (*nested) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+func (*nested) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest,
+	resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = identityschema.Schema{Attributes: map[string]identityschema.Attribute{
 		"name": identityschema.StringAttribute{RequiredForImport: true},
 	}}
@@ -108,7 +113,8 @@ func (r *nested) Configure(_ context.Context, req resource.ConfigureRequest, _ *
 	r.prefix, _ = req.ProviderData.(string)
 }
 
-func (*nested) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+func (*nested) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest,
+	resp *resource.ValidateConfigResponse) {
 	var m nestedModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if m.Size.ValueInt64() > 100 {
@@ -116,11 +122,13 @@ func (*nested) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	}
 	for i, e := range m.List.Elements() {
 		if o, ok := e.(types.Object); ok && o.Attributes()["key"].Equal(types.StringValue("bad")) {
-			resp.Diagnostics.AddAttributeError(path.Root("list").AtListIndex(i).AtName("key"), "Bad key", "This key is bad.")
+			resp.Diagnostics.AddAttributeError(path.Root("list").AtListIndex(i).AtName("key"), "Bad key",
+				"This key is bad.")
 		}
 	}
 	if o, ok := m.Map.Elements()["odd"].(types.Object); ok {
-		resp.Diagnostics.AddAttributeWarning(path.Root("map").AtMapKey("odd").AtName("key"), "Odd key", fmt.Sprintf("With %d attributes.", len(o.Attributes())))
+		resp.Diagnostics.AddAttributeWarning(path.Root("map").AtMapKey("odd").AtName("key"), "Odd key",
+			fmt.Sprintf("With %d attributes.", len(o.Attributes())))
 	}
 }
 
@@ -152,7 +160,8 @@ func (r *nested) make(m *nestedModel, config nestedModel, updates int64) {
 	m.Updates = types.Int64Value(updates)
 	made := make([]attr.Value, 0, 2)
 	for n := range min(m.Size.ValueInt64(), 3) {
-		made = append(made, types.ObjectValueMust(madeType.AttrTypes, map[string]attr.Value{"n": types.Int64Value(n), "text": types.StringValue("made " + strconv.FormatInt(n, 10))}))
+		made = append(made, types.ObjectValueMust(madeType.AttrTypes, map[string]attr.Value{"n": types.Int64Value(n),
+			"text": types.StringValue("made " + strconv.FormatInt(n, 10))}))
 	}
 	m.Made = types.ListValueMust(madeType, made)
 	if m.Single.IsUnknown() {
@@ -230,15 +239,17 @@ func (*nested) ImportState(ctx context.Context, req resource.ImportStateRequest,
 // MoveState takes over objects of the former type.
 func (*nested) MoveState(context.Context) []resource.StateMover {
 	old := formerSchema()
-	return []resource.StateMover{{SourceSchema: &old, StateMover: func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
-		if req.SourceTypeName != "shapes_former" || req.SourceState == nil {
-			return
-		}
-		var id, title types.String
-		resp.Diagnostics.Append(req.SourceState.GetAttribute(ctx, path.Root("id"), &id)...)
-		resp.Diagnostics.Append(req.SourceState.GetAttribute(ctx, path.Root("title"), &title)...)
-		resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("id"), id)...)
-		resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("name"), title)...)
-		resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("size"), 3)...)
-	}}}
+	return []resource.StateMover{
+		{SourceSchema: &old, StateMover: func(ctx context.Context, req resource.MoveStateRequest,
+			resp *resource.MoveStateResponse) {
+			if req.SourceTypeName != "shapes_former" || req.SourceState == nil {
+				return
+			}
+			var id, title types.String
+			resp.Diagnostics.Append(req.SourceState.GetAttribute(ctx, path.Root("id"), &id)...)
+			resp.Diagnostics.Append(req.SourceState.GetAttribute(ctx, path.Root("title"), &title)...)
+			resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("id"), id)...)
+			resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("name"), title)...)
+			resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("size"), 3)...)
+		}}}
 }

@@ -54,7 +54,8 @@ const version = "0.1.0"
 func install(t *testing.T, program, dsn string) *installation {
 	t.Helper()
 	i := &installation{t: t, dir: t.TempDir(), program: program}
-	plugin := filepath.Join(i.dir, "mirror/registry.terraform.io/example/pgrows", version, runtime.GOOS+"_"+runtime.GOARCH, "terraform-provider-pgrows_v"+version)
+	plugin := filepath.Join(i.dir, "mirror/registry.terraform.io/example/pgrows", version, runtime.GOOS+"_"+
+		runtime.GOARCH, "terraform-provider-pgrows_v"+version)
 	if err := copyProgram(plugin); err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +65,15 @@ func install(t *testing.T, program, dsn string) *installation {
 			t.Fatal(err)
 		}
 	}
-	i.write("rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", filepath.Join(i.dir, "mirror")))
+	i.write("rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n",
+		filepath.Join(i.dir, "mirror")))
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "TF_") {
 			i.env = append(i.env, e)
 		}
 	}
-	i.env = append(i.env, "TF_CLI_CONFIG_FILE="+filepath.Join(i.dir, "rc"), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0", "PGROWS_DSN="+dsn)
+	i.env = append(i.env, "TF_CLI_CONFIG_FILE="+filepath.Join(i.dir, "rc"), "CHECKPOINT_DISABLE=1",
+		"TF_IN_AUTOMATION=1", "TF_INPUT=0", "PGROWS_DSN="+dsn)
 	return i
 }
 
@@ -100,7 +103,8 @@ func (i *installation) says(want string, args ...string) {
 	}
 }
 
-// The provider is found in a filesystem mirror, installed, locked, started as a plugin and used, by Terraform and by Tombolo.
+// The provider is found in a filesystem mirror, installed, locked, started as a plugin and used, by Terraform and by
+// Tombolo.
 func TestInstalledFromAMirror(t *testing.T) {
 	for _, program := range []string{"tombolo", "terraform"} {
 		t.Run(program, func(t *testing.T) {
@@ -110,8 +114,10 @@ func TestInstalledFromAMirror(t *testing.T) {
 			}
 			dsn := pgtest.Database(t)
 			i := install(t, program, dsn)
-			i.write("main.tf", "terraform {\n  required_providers {\n    pgrows = {\n      source  = \"example/pgrows\"\n      version = \"~> 0.1\"\n    }\n  }\n}\n"+
-				plans(column("price", "int", "default = \"1\""), "  force_destroy = true\n")+basic("  values = { price = \"5\" }\n"))
+			i.write("main.tf", "terraform {\n  required_providers {\n    pgrows = {\n      source  = "+
+				"\"example/pgrows\"\n      version = \"~> 0.1\"\n    }\n  }\n}\n"+
+				plans(column("price", "int", "default = \"1\""), "  force_destroy = true\n")+
+				basic("  values = { price = \"5\" }\n"))
 			i.run("init")
 			i.says("2 to add, 0 to change, 0 to destroy", "plan")
 			i.says("2 added, 0 changed, 0 destroyed", "apply", "-auto-approve")
@@ -119,7 +125,8 @@ func TestInstalledFromAMirror(t *testing.T) {
 			i.run("state", "rm", "pgrows_row.basic")
 			i.run("import", "pgrows_row.basic", "plans?code=basic")
 			i.says("No changes", "plan", "-detailed-exitcode")
-			if n, err := pgtest.Single(dsn, "SELECT price::text FROM plans WHERE code = 'basic'"); err != nil || n != "5" {
+			if n, err := pgtest.Single(dsn, "SELECT price::text FROM plans WHERE code = 'basic'"); err != nil ||
+				n != "5" {
 				t.Errorf("the price is %q, %v", n, err)
 			}
 			i.says("2 destroyed", "destroy", "-auto-approve")

@@ -1,5 +1,5 @@
-// Package pgrows is a complete provider: tables of PostgreSQL and the reference data in them (plans, features, currencies), which belong to a
-// configuration as much as the servers do.
+// Package pgrows is a complete provider: tables of PostgreSQL and the reference data in them (plans, features,
+// currencies), which belong to a configuration as much as the servers do.
 //
 //	provider "pgrows"      where the database is (this file)
 //	pgrows_table           a table with its columns and indexes (table.go, tabledb.go)
@@ -7,8 +7,8 @@
 //	data pgrows_query      what a query gives (query.go)
 //	quote_ident            a function (functions.go)
 //
-// It shows what package schema has: nested blocks, changes that replace, computed and sensitive and write-only values, defaults and normal
-// forms, checks of a plan, partial state, imports, timeouts.
+// It shows what package schema has: nested blocks, changes that replace, computed and sensitive and write-only values,
+// defaults and normal forms, checks of a plan, partial state, imports, timeouts.
 package pgrows
 
 import (
@@ -35,8 +35,10 @@ func Provider() *schema.Provider {
 		Description: "Keeps tables of a PostgreSQL database, and the reference data in their rows.",
 		Schema: map[string]*schema.Schema{
 			"dsn": {
-				Type: schema.TypeString, Required: true, Sensitive: true, DefaultFunc: schema.EnvDefaultFunc(DSNVariable, nil),
-				Description: "The address of the database, such as `postgres://app@db.example.com/shop`. The default is the environment variable `" + DSNVariable + "`.",
+				Type: schema.TypeString, Required: true, Sensitive: true, DefaultFunc: schema.EnvDefaultFunc(
+					DSNVariable, nil),
+				Description: "The address of the database, such as `postgres://app@db.example.com/shop`. The default " +
+					"is the environment variable `" + DSNVariable + "`.",
 			},
 			"password": {
 				Type: schema.TypeString, Optional: true, Sensitive: true,
@@ -66,7 +68,8 @@ func (c client) Close() error {
 func configure(_ context.Context, d *schema.ResourceData) (interface{}, diag.List) {
 	config, err := pgxpool.ParseConfig(d.Get("dsn").(string))
 	if err != nil {
-		return nil, diag.List{{Severity: diag.Error, Summary: "Invalid address of the database", Detail: err.Error(), Path: cty.GetAttrPath("dsn")}}
+		return nil, diag.List{{Severity: diag.Error, Summary: "Invalid address of the database", Detail: err.Error(),
+			Path: cty.GetAttrPath("dsn")}}
 	}
 	if password, ok := d.GetOk("password"); ok {
 		config.ConnConfig.Password = password.(string)
@@ -87,7 +90,7 @@ func (c client) inTransaction(ctx context.Context, do func(pgx.Tx) error) error 
 	return pgx.BeginFunc(ctx, c.Pool, do)
 }
 
-// isCode tells whether the server refused something for a reason, by its code in the SQL standard.
+// isCode reports whether the server refused something for a reason, by its code in the SQL standard.
 func isCode(err error, code string) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && refused.Code == code

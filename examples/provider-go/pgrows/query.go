@@ -16,8 +16,10 @@ func dataQuery() *schema.Resource {
 		Description: "What a query gives. It runs in a transaction that cannot change anything.",
 		ReadContext: readQuery,
 		Schema: map[string]*schema.Schema{
-			"sql":        {Type: schema.TypeString, Required: true, Description: "The query, with `$1`, `$2` and so on for its parameters."},
-			"parameters": {Type: schema.TypeList, Optional: true, Elem: text, Description: "The parameters, as texts: cast those that are something else, as in `$1::int`."},
+			"sql": {Type: schema.TypeString, Required: true,
+				Description: "The query, with `$1`, `$2` and so on for its parameters."},
+			"parameters": {Type: schema.TypeList, Optional: true, Elem: text,
+				Description: "The parameters, as texts: cast those that are something else, as in `$1::int`."},
 			"rows": {
 				Type: schema.TypeList, Computed: true, Elem: &schema.Schema{Type: schema.TypeMap, Elem: text},
 				Description: "The rows, each with the texts of its columns. What is null is left out.",

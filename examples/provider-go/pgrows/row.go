@@ -19,7 +19,8 @@ import (
 func resourceRow() *schema.Resource {
 	text := &schema.Schema{Type: schema.TypeString}
 	return &schema.Resource{
-		Description:   "One row of a table. Columns that are not mentioned belong to somebody else and are left alone; one that is not mentioned any more gets its default.",
+		Description: "One row of a table. Columns that are not mentioned belong to somebody else and are left " +
+			"alone; one that is not mentioned any more gets its default.",
 		CreateContext: createRow,
 		ReadContext:   readRow,
 		UpdateContext: updateRow,
@@ -27,7 +28,9 @@ func resourceRow() *schema.Resource {
 		Importer:      &schema.ResourceImporter{StateContext: importRow},
 		Schema: map[string]*schema.Schema{
 			"table": {
-				Type: schema.TypeString, Required: true, ForceNew: true, StateFunc: func(v interface{}) string { return normalTable(v.(string)) },
+				Type: schema.TypeString, Required: true, ForceNew: true, StateFunc: func(v interface{}) string {
+					return normalTable(v.(string))
+				},
 				ValidateFunc: func(v interface{}, key string) ([]string, []error) {
 					if _, err := parseTableID(v.(string)); err != nil {
 						return nil, []error{fmt.Errorf("%s: %w", key, err)}
@@ -36,13 +39,18 @@ func resourceRow() *schema.Resource {
 				},
 				Description: "The table, such as `plans` or `shop.plans`.",
 			},
-			"key":    {Type: schema.TypeMap, Required: true, ForceNew: true, Elem: text, Description: "The columns of the primary key, with the values that name the row."},
-			"values": {Type: schema.TypeMap, Optional: true, Elem: text, Description: "Further columns with their values, as SQL writes them without quotes."},
+			"key": {Type: schema.TypeMap, Required: true, ForceNew: true, Elem: text,
+				Description: "The columns of the primary key, with the values that name the row."},
+			"values": {Type: schema.TypeMap, Optional: true, Elem: text,
+				Description: "Further columns with their values, as SQL writes them without quotes."},
 			"secrets": {
-				Type: schema.TypeMap, Optional: true, WriteOnly: true, Sensitive: true, Elem: text, RequiredWith: []string{"secrets_version"},
-				Description: "Further columns whose values are stored nowhere but in the database. They are written when `secrets_version` changes.",
+				Type: schema.TypeMap, Optional: true, WriteOnly: true, Sensitive: true, Elem: text,
+				RequiredWith: []string{"secrets_version"},
+				Description: "Further columns whose values are stored nowhere but in the database. They are written " +
+					"when `secrets_version` changes.",
 			},
-			"secrets_version": {Type: schema.TypeInt, Optional: true, Description: "A number that is changed to write the secrets again."},
+			"secrets_version": {Type: schema.TypeInt, Optional: true,
+				Description: "A number that is changed to write the secrets again."},
 		},
 	}
 }
@@ -90,7 +98,8 @@ func parseRowID(id string) (row, error) {
 	return r, nil
 }
 
-// statement collects the parts of a statement that depend on columns. Values are parameters, and get the types of their columns.
+// statement collects the parts of a statement that depend on columns. Values are parameters, and get the types of their
+// columns.
 type statement struct {
 	types map[string]string
 	args  []any
@@ -114,7 +123,8 @@ func columnTypes(ctx context.Context, db client, at pgx.Identifier) (map[string]
 func (s *statement) value(column, v string) string {
 	typ, ok := s.types[column]
 	if !ok && s.err == nil {
-		s.err = fmt.Errorf("the table has no column %q; its columns are: %s", column, strings.Join(slices.Sorted(maps.Keys(s.types)), ", "))
+		s.err = fmt.Errorf("the table has no column %q; its columns are: %s", column,
+			strings.Join(slices.Sorted(maps.Keys(s.types)), ", "))
 	}
 	s.args = append(s.args, v)
 	return fmt.Sprintf("$%d::text::%s", len(s.args), typ)
@@ -141,11 +151,13 @@ func stringsOf(v interface{}) map[string]string {
 	return out
 }
 
-// problem words an error about a row. What the server says of a value that it cannot take shows that value: not when secrets are among them.
+// problem words an error about a row. What the server says of a value that it cannot take shows that value: not when
+// secrets are among them.
 func problem(what string, r row, secret bool, err error) diag.List {
 	var refused *pgconn.PgError
 	if secret && errors.As(err, &refused) && strings.HasPrefix(refused.Code, "22") {
-		err = fmt.Errorf("a value does not fit its column (SQLSTATE %s); it is not shown because some are secret", refused.Code)
+		err = fmt.Errorf("a value does not fit its column (SQLSTATE %s); it is not shown because some are secret",
+			refused.Code)
 	}
 	return diag.FromErr(fmt.Errorf("%s row %s: %w", what, r.id(), err))
 }
@@ -175,7 +187,8 @@ func createRow(ctx context.Context, d *schema.ResourceData, meta interface{}) di
 		values = append(values, s.value(name, all[name]))
 	}
 	if err = s.err; err == nil {
-		_, err = db.Exec(ctx, "INSERT INTO "+at.Sanitize()+" ("+sanitized(names)+") VALUES ("+strings.Join(values, ", ")+")", s.args...)
+		_, err = db.Exec(ctx, "INSERT INTO "+at.Sanitize()+" ("+sanitized(names)+") VALUES ("+
+			strings.Join(values, ", ")+")", s.args...)
 	}
 	if err != nil {
 		return problem("create", r, len(secrets) > 0, err)

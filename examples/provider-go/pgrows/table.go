@@ -15,7 +15,8 @@ import (
 
 func resourceTable() *schema.Resource {
 	return &schema.Resource{
-		Description: "A table with its columns and indexes. Columns are added, changed and dropped as the configuration says; another name or primary key " +
+		Description: "A table with its columns and indexes. Columns are added, changed and dropped as the " +
+			"configuration says; another name or primary key " +
 			"makes another table.",
 		CreateContext: createTable,
 		ReadContext:   readTable,
@@ -23,40 +24,54 @@ func resourceTable() *schema.Resource {
 		DeleteContext: deleteTable,
 		Importer:      &schema.ResourceImporter{StateContext: schema.ImportStatePassthroughContext},
 		CustomizeDiff: checkTable,
-		Timeouts:      &schema.ResourceTimeout{Create: schema.DefaultTimeout(5 * time.Minute), Update: schema.DefaultTimeout(30 * time.Minute)},
+		Timeouts: &schema.ResourceTimeout{Create: schema.DefaultTimeout(5 * time.Minute),
+			Update: schema.DefaultTimeout(30 * time.Minute)},
 		Schema: map[string]*schema.Schema{
-			"schema":  {Type: schema.TypeString, Optional: true, Default: "public", ForceNew: true, Description: "The schema that the table is in. The default is `public`."},
-			"name":    {Type: schema.TypeString, Required: true, ForceNew: true, ValidateFunc: identifier, Description: "The name of the table."},
+			"schema": {Type: schema.TypeString, Optional: true, Default: "public", ForceNew: true,
+				Description: "The schema that the table is in. The default is `public`."},
+			"name": {Type: schema.TypeString, Required: true, ForceNew: true, ValidateFunc: identifier,
+				Description: "The name of the table."},
 			"comment": {Type: schema.TypeString, Optional: true, Description: "What the table is for."},
 			"primary_key": {
-				Type: schema.TypeList, Required: true, ForceNew: true, MinItems: 1, Elem: &schema.Schema{Type: schema.TypeString},
+				Type: schema.TypeList, Required: true, ForceNew: true, MinItems: 1, Elem: &schema.Schema{
+					Type: schema.TypeString},
 				Description: "The columns that name a row.",
 			},
 			"column": {
 				Type: schema.TypeList, Required: true, MinItems: 1, Description: "A column.",
 				Elem: &schema.Resource{Schema: map[string]*schema.Schema{
-					"name": {Type: schema.TypeString, Required: true, ValidateFunc: identifier, Description: "The name of the column."},
+					"name": {Type: schema.TypeString, Required: true, ValidateFunc: identifier,
+						Description: "The name of the column."},
 					"type": {
-						Type: schema.TypeString, Required: true, StateFunc: func(v interface{}) string { return canonicalType(v.(string)) },
+						Type: schema.TypeString, Required: true, StateFunc: func(v interface{}) string {
+							return canonicalType(v.(string))
+						},
 						Description: "The type, such as `text` or `numeric(10,2)`.",
 					},
-					"nullable": {Type: schema.TypeBool, Optional: true, Default: false, Description: "Whether a row may do without a value. The default is `false`."},
-					"default":  {Type: schema.TypeString, Optional: true, Description: "An SQL expression for rows that do not say."},
+					"nullable": {Type: schema.TypeBool, Optional: true, Default: false,
+						Description: "Whether a row may do without a value. The default is `false`."},
+					"default": {Type: schema.TypeString, Optional: true,
+						Description: "An SQL expression for rows that do not say."},
 				}},
 			},
 			"index": {
-				Type: schema.TypeSet, Optional: true, Description: "An index, which is built without locking the table.",
+				Type: schema.TypeSet, Optional: true,
+				Description: "An index, which is built without locking the table.",
 				Elem: &schema.Resource{Schema: map[string]*schema.Schema{
-					"name":    {Type: schema.TypeString, Required: true, ValidateFunc: identifier, Description: "The name of the index."},
-					"columns": {Type: schema.TypeList, Required: true, MinItems: 1, Elem: &schema.Schema{Type: schema.TypeString}, Description: "The columns, in their order."},
-					"unique":  {Type: schema.TypeBool, Optional: true, Default: false, Description: "Whether no two rows may be the same in these columns. The default is `false`."},
+					"name": {Type: schema.TypeString, Required: true, ValidateFunc: identifier,
+						Description: "The name of the index."},
+					"columns": {Type: schema.TypeList, Required: true, MinItems: 1, Elem: &schema.Schema{
+						Type: schema.TypeString}, Description: "The columns, in their order."},
+					"unique": {Type: schema.TypeBool, Optional: true, Default: false,
+						Description: "Whether no two rows may be the same in these columns. The default is `false`."},
 				}},
 			},
 			"force_destroy": {
 				Type: schema.TypeBool, Optional: true, Default: false,
 				Description: "Whether the table may be dropped with rows in it. The default is `false`.",
 			},
-			"oid": {Type: schema.TypeInt, Computed: true, Stable: true, Description: "The number of the table in the catalog."},
+			"oid": {Type: schema.TypeInt, Computed: true, Stable: true,
+				Description: "The number of the table in the catalog."},
 		},
 	}
 }
@@ -124,7 +139,8 @@ func checkTable(_ context.Context, d *schema.ResourceDiff, _ interface{}) error 
 	check := func(what string, used []string) error {
 		for _, name := range used {
 			if !slices.Contains(names, name) {
-				return fmt.Errorf("%s: there is no column %q. The columns are: %s", what, name, strings.Join(names, ", "))
+				return fmt.Errorf("%s: there is no column %q. The columns are: %s", what, name,
+					strings.Join(names, ", "))
 			}
 		}
 		return nil
@@ -173,8 +189,9 @@ func updateTable(ctx context.Context, d *schema.ResourceData, meta interface{}) 
 	return readTable(ctx, d, meta)
 }
 
-// finishTable brings a table to what is configured. Columns change together; indexes one by one, because an index that is built without
-// locking the table cannot be part of a transaction. When one of them fails, what was done before it is recorded, and the next apply goes on there.
+// finishTable brings a table to what is configured. Columns change together; indexes one by one, because an index that
+// is built without locking the table cannot be part of a transaction. When one of them fails, what was done before it
+// is recorded, and the next apply goes on there.
 func finishTable(ctx context.Context, d *schema.ResourceData, db client, at pgx.Identifier) diag.List {
 	d.Partial(true)
 	if !d.IsNewResource() {
@@ -234,7 +251,8 @@ func indexBlocks(list []index) (out []interface{}) {
 	return out
 }
 
-// columnBlocks makes blocks of columns. The text of a default is kept as it is configured: the database has another spelling for it.
+// columnBlocks makes blocks of columns. The text of a default is kept as it is configured: the database has another
+// spelling for it.
 func columnBlocks(columns, configured []column) (out []interface{}) {
 	for _, c := range columns {
 		for _, was := range configured {
@@ -242,7 +260,8 @@ func columnBlocks(columns, configured []column) (out []interface{}) {
 				c.fallback = was.fallback
 			}
 		}
-		out = append(out, map[string]interface{}{"name": c.name, "type": c.typ, "nullable": c.nullable, "default": orNull(c.fallback)})
+		out = append(out, map[string]interface{}{"name": c.name, "type": c.typ, "nullable": c.nullable,
+			"default": orNull(c.fallback)})
 	}
 	return out
 }

@@ -82,9 +82,12 @@ func cutName(s string) (name, rest string, err error) {
 
 // aliases are other names of types, with the one that the catalog uses.
 var aliases = map[string]string{
-	"int": "integer", "int4": "integer", "int2": "smallint", "int8": "bigint", "bool": "boolean", "varchar": "character varying", "char": "character",
-	"decimal": "numeric", "float": "double precision", "float8": "double precision", "float4": "real", "timestamptz": "timestamp with time zone",
-	"timestamp": "timestamp without time zone", "timetz": "time with time zone", "time": "time without time zone", "varbit": "bit varying",
+	"int": "integer", "int4": "integer", "int2": "smallint", "int8": "bigint", "bool": "boolean",
+	"varchar": "character varying", "char": "character",
+	"decimal": "numeric", "float": "double precision", "float8": "double precision", "float4": "real",
+	"timestamptz": "timestamp with time zone",
+	"timestamp":   "timestamp without time zone", "timetz": "time with time zone", "time": "time without time zone",
+	"varbit": "bit varying",
 }
 
 var typeParts = regexp.MustCompile(`^([^(\[]*)(\([^)]*\))?(.*)$`)
@@ -141,7 +144,8 @@ func commentOn(ctx context.Context, tx pgx.Tx, at pgx.Identifier, text string) e
 	return err
 }
 
-// changeColumns makes the columns of a table into others. Those of the same name stay the same column, with their content.
+// changeColumns makes the columns of a table into others. Those of the same name stay the same column, with their
+// content.
 func changeColumns(ctx context.Context, tx pgx.Tx, at pgx.Identifier, before, after []column) error {
 	find := func(list []column, name string) *column {
 		if i := slices.IndexFunc(list, func(c column) bool { return c.name == name }); i >= 0 {
@@ -174,14 +178,15 @@ func changeColumns(ctx context.Context, tx pgx.Tx, at pgx.Identifier, before, af
 	}
 	for _, s := range steps {
 		if _, err := tx.Exec(ctx, "ALTER TABLE "+at.Sanitize()+" "+s); err != nil {
-			return fmt.Errorf("%s: %w", strings.ToLower(s[:strings.IndexByte(s, ' ')])+" "+s[strings.IndexByte(s, ' ')+1:], err)
+			return fmt.Errorf("%s: %w", strings.ToLower(s[:strings.IndexByte(s, ' ')])+" "+
+				s[strings.IndexByte(s, ' ')+1:], err)
 		}
 	}
 	return nil
 }
 
-// changeIndexes drops and builds indexes, and gives those that there are at the end, also after an error. Building one is not part of any
-// transaction; one that cannot be built is dropped again.
+// changeIndexes drops and builds indexes, and gives those that there are at the end, also after an error. Building one
+// is not part of any transaction; one that cannot be built is dropped again.
 func changeIndexes(ctx context.Context, db client, at pgx.Identifier, before, after []index) ([]index, error) {
 	has := func(list []index, i index) bool {
 		return slices.ContainsFunc(list, func(o index) bool { return o.describe() == i.describe() })
@@ -191,7 +196,8 @@ func changeIndexes(ctx context.Context, db client, at pgx.Identifier, before, af
 		if has(after, i) {
 			continue
 		}
-		if _, err := db.Exec(ctx, "DROP INDEX CONCURRENTLY IF EXISTS "+pgx.Identifier{at[0], i.name}.Sanitize()); err != nil {
+		if _, err := db.Exec(ctx, "DROP INDEX CONCURRENTLY IF EXISTS "+pgx.Identifier{
+			at[0], i.name}.Sanitize()); err != nil {
 			return present, fmt.Errorf("drop index %q: %w", i.name, err)
 		}
 		present = slices.DeleteFunc(present, func(o index) bool { return o.name == i.name })
@@ -204,10 +210,13 @@ func changeIndexes(ctx context.Context, db client, at pgx.Identifier, before, af
 		if i.unique {
 			unique = "UNIQUE "
 		}
-		_, err := db.Exec(ctx, "CREATE "+unique+"INDEX CONCURRENTLY "+pgx.Identifier{i.name}.Sanitize()+" ON "+at.Sanitize()+" ("+sanitized(i.columns)+")")
+		_, err := db.Exec(ctx, "CREATE "+unique+"INDEX CONCURRENTLY "+pgx.Identifier{i.name}.Sanitize()+" ON "+
+			at.Sanitize()+" ("+sanitized(i.columns)+")")
 		if err != nil {
 			if !isCode(err, nameTaken) { // in which case the index of that name is not ours
-				_, _ = db.Exec(context.WithoutCancel(ctx), "DROP INDEX IF EXISTS "+pgx.Identifier{at[0], i.name}.Sanitize()) // half an index only does harm
+				// half an index only does harm
+				_, _ = db.Exec(context.WithoutCancel(ctx), "DROP INDEX IF EXISTS "+pgx.Identifier{
+					at[0], i.name}.Sanitize())
 			}
 			return present, fmt.Errorf("create index %q: %w", i.name, err)
 		}
@@ -225,7 +234,8 @@ type found struct {
 	indexes []index
 }
 
-// inOrderOf gives the columns in the order of others, as far as they have the same names: the order in the table cannot be changed.
+// inOrderOf returns the columns in the order of others, as far as they have the same names: the order in the table
+// cannot be changed.
 func (f *found) inOrderOf(others []column) []column {
 	place := func(c column) int {
 		if i := slices.IndexFunc(others, func(o column) bool { return o.name == c.name }); i >= 0 {

@@ -1,6 +1,8 @@
-// Package author is the family of commands for those who write providers, as members of the command provider: a file each.
+// Package author is the family of commands for those who write providers, as members of the command provider: a file
+// each.
 //
-// Its members look at a provider from outside, as the engine does; what they need to know of it comes from provider.Provider.
+// Its members look at a provider from outside, as the engine does; what they need to know of it comes from
+// provider.Provider.
 package author
 
 import "github.com/tombolo-iac/tombolo/internal/cli/command"

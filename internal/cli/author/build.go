@@ -45,16 +45,23 @@ DIR as they are.`,
 ~ provider build ./notes -source example/notes -dev`,
 		Setup: func(c *command.Call) command.Run {
 			var o buildOptions
-			c.Flags.StringVar(&o.source, "source", "", "The `ADDRESS` by which configurations name the provider, such as example/notes. Required.")
-			c.Flags.StringVar(&o.out, "out", defaultOut, "The `DIRECTORY` for what is made. It may have earlier releases, which the mirrors keep.")
+			c.Flags.StringVar(&o.source, "source", "",
+				"The `ADDRESS` by which configurations name the provider, such as example/notes. Required.")
+			c.Flags.StringVar(&o.out, "out", defaultOut,
+				"The `DIRECTORY` for what is made. It may have earlier releases, which the mirrors keep.")
 			c.Flags.BoolVar(&o.dev, "dev", false, "Make a folder for dev_overrides: that of -out, or dist/dev.")
-			c.StringsFlag(&o.platforms, "platform", "Pack for the platform `OS_ARCH`, such as linux_amd64. May be given more than once; without it: this one, and those of -host.")
-			c.StringsFlag(&o.hosts, "host", "Take FILE as the host for a platform, `OS_ARCH=FILE`: its ~~ binary. May be given more than once.")
-			c.StringsFlag(&o.exclude, "exclude", "Leave out files and folders whose name or path matches the `PATTERN`, such as *.bak or tests. May be given more than once.")
-			c.Flags.StringVar(&o.key, "sign", "", "Sign the checksums with the OpenPGP key in `FILE`, as gpg --export-secret-keys writes it.")
+			c.StringsFlag(&o.platforms, "platform", "Pack for the platform `OS_ARCH`, such as linux_amd64. May be "+
+				"given more than once; without it: this one, and those of -host.")
+			c.StringsFlag(&o.hosts, "host",
+				"Take FILE as the host for a platform, `OS_ARCH=FILE`: its ~~ binary. May be given more than once.")
+			c.StringsFlag(&o.exclude, "exclude", "Leave out files and folders whose name or path matches the "+
+				"`PATTERN`, such as *.bak or tests. May be given more than once.")
+			c.Flags.StringVar(&o.key, "sign", "",
+				"Sign the checksums with the OpenPGP key in `FILE`, as gpg --export-secret-keys writes it.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
-					return c.Misuse("Wrong number of arguments", "Expected one, the folder of the provider, and got %d.", len(c.Args))
+					return c.Misuse("Wrong number of arguments",
+						"Expected one, the folder of the provider, and got %d.", len(c.Args))
 				}
 				return build(ctx, c, o)
 			})
@@ -64,7 +71,8 @@ DIR as they are.`,
 
 func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome {
 	if o.source == "" {
-		return c.Misuse("The address is missing", "-source=NAMESPACE/NAME says by which address configurations will name the provider.")
+		return c.Misuse("The address is missing",
+			"-source=NAMESPACE/NAME says by which address configurations will name the provider.")
 	}
 	source, err := addr.ParseProvider(o.source)
 	if err != nil {
@@ -105,20 +113,23 @@ const defaultOut = "dist"
 // develop makes the folder of -dev.
 func develop(c *command.Call, o buildOptions, source addr.Provider) command.Outcome {
 	if len(o.platforms)+len(o.hosts)+len(o.exclude) > 0 || o.key != "" {
-		return c.Misuse("Nothing is packed", "With -dev the files are used as they are, here alone: leave out -platform, -host, -exclude and -sign.")
+		return c.Misuse("Nothing is packed",
+			"With -dev the files are used as they are, here alone: leave out -platform, -host, -exclude and -sign.")
 	}
 	if o.out == defaultOut {
 		o.out = filepath.Join(defaultOut, "dev")
 	}
 	folder, diags := pack.Develop(c.Args[0], source, o.out)
 	if !diags.HasErrors() {
-		fmt.Fprintf(c.Out, "provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n", source.ForDisplay(), folder)
-		fmt.Fprintf(c.Err, "Write this into the CLI configuration, ~/.terraformrc or the file that TF_CLI_CONFIG_FILE names.\nNo init is needed for the provider then.\n")
+		fmt.Fprintf(c.Out, "provider_installation {\n  dev_overrides {\n    %q = %q\n  }\n  direct {}\n}\n",
+			source.ForDisplay(), folder)
+		fmt.Fprintf(c.Err, "Write this into the CLI configuration, ~/.terraformrc or the file that "+
+			"TF_CLI_CONFIG_FILE names.\nNo init is needed for the provider then.\n")
 	}
 	return c.End(diags)
 }
 
-// hosts gives the binaries to put into the archives, by platform.
+// hosts returns the binaries to put into the archives, by platform.
 func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
 	var diags diag.List
 	const misuse = "Invalid platform"
@@ -131,7 +142,8 @@ func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
 		platform, file, ok := strings.Cut(text, "=")
 		on, err := packages.ParsePlatform(platform)
 		if err != nil || !ok || file == "" {
-			diags = diags.Errorf(nil, misuse, "-host=%s is not understood. Expected OS_ARCH=FILE, such as -host=windows_amd64=./tombolo.exe.", text)
+			diags = diags.Errorf(nil, misuse,
+				"-host=%s is not understood. Expected OS_ARCH=FILE, such as -host=windows_amd64=./tombolo.exe.", text)
 			continue
 		}
 		available[on] = file
@@ -147,12 +159,15 @@ func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
 			continue
 		}
 		if available[on] == "" {
-			diags = diags.Errorf(nil, misuse, "An archive for %s needs the Tombolo binary of that platform, which can be loaded from where this one came from. Name it with -host=%s=FILE.", on, on)
+			diags = diags.Errorf(nil, misuse, "An archive for %s needs the Tombolo binary of that platform, which "+
+				"can be loaded from where this one came from. Name it with -host=%s=FILE.", on, on)
 			continue
 		}
 		wanted[on] = available[on]
 	}
-	for _, on := range slices.SortedFunc(maps.Keys(available), func(a, b packages.Platform) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, on := range slices.SortedFunc(maps.Keys(available), func(a, b packages.Platform) int {
+		return strings.Compare(a.String(), b.String())
+	}) {
 		if wanted[on] == "" && on != packages.Current() && !slices.Contains(o.platforms, on.String()) {
 			diags = diags.Warnf(nil, misuse, "The host for %s is not used, since -platform does not name it.", on)
 		}

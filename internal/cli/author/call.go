@@ -27,11 +27,13 @@ configuration of the provider. The action schema has no request, and answers in 
 		Exits:   "0 The provider answered without errors.\n1 It did not, or could not be asked.",
 		Example: "~ provider call -provider ./notes create notes_note -input new.json",
 		Setup: func(c *command.Call) command.Run {
-			subject := c.Flags.String("provider", ".", "The provider: the folder of a program provider, the plugin of another, or the `ADDRESS` of one that is installed in the working directory.")
+			subject := c.Flags.String("provider", ".", "The provider: the folder of a program provider, the plugin "+
+				"of another, or the `ADDRESS` of one that is installed in the working directory.")
 			input := c.Flags.String("input", "-", "Read the request from `FILE` instead of standard input.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) < 1 || len(c.Args) > 2 {
-					return c.Misuse("Wrong number of arguments", "Expected an action and a type, and got %d arguments.", len(c.Args))
+					return c.Misuse("Wrong number of arguments", "Expected an action and a type, and got %d arguments.",
+						len(c.Args))
 				}
 				return call(ctx, c, *subject, *input)
 			})

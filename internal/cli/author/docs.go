@@ -43,10 +43,14 @@ missing, is left as it is.`,
 ~ provider docs -check ./terraform-provider-demo`,
 		Setup: func(c *command.Call) command.Run {
 			var o docsOptions
-			c.Flags.StringVar(&o.provider, "provider", "", "The source `ADDRESS` of the provider, such as example/demo, when the configuration uses several, or when the name of the program does not tell.")
-			c.Flags.StringVar(&o.out, "out", "", "The `DIRECTORY` of the pages; without it docs, in the folder of a program provider or in the working directory.")
-			c.Flags.StringVar(&o.source, "source", "", "The `DIRECTORY` of the provider's code, where examples/ and templates/ are, if it is neither the folder of a program provider nor the working directory.")
-			c.Flags.StringVar(&o.title, "title", "", "The `NAME` of the provider in titles, when it has one that is nicer.")
+			c.Flags.StringVar(&o.provider, "provider", "", "The source `ADDRESS` of the provider, such as "+
+				"example/demo, when the configuration uses several, or when the name of the program does not tell.")
+			c.Flags.StringVar(&o.out, "out", "", "The `DIRECTORY` of the pages; without it docs, in the folder of a "+
+				"program provider or in the working directory.")
+			c.Flags.StringVar(&o.source, "source", "", "The `DIRECTORY` of the provider's code, where examples/ and "+
+				"templates/ are, if it is neither the folder of a program provider nor the working directory.")
+			c.Flags.StringVar(&o.title, "title", "",
+				"The `NAME` of the provider in titles, when it has one that is nicer.")
 			c.Flags.BoolVar(&o.check, "check", false, "Write nothing, and fail when pages are missing or outdated.")
 			c.Flags.BoolVar(&o.overwrite, "overwrite", false, "Replace also pages that were written by hand.")
 			return func(ctx context.Context) command.Outcome {
@@ -69,7 +73,8 @@ func docs(ctx context.Context, c *command.Call, o docsOptions) command.Outcome {
 		home = c.Args[0]
 	}
 	o.source, o.out = cmp.Or(o.source, home), cmp.Or(o.out, filepath.Join(home, "docs"))
-	pages, err := reference.Pages(schema, reference.Options{Name: address.Type, Title: o.title, Source: os.DirFS(o.source)})
+	pages, err := reference.Pages(schema, reference.Options{Name: address.Type, Title: o.title,
+		Source: os.DirFS(o.source)})
 	if err != nil {
 		return c.End(diags.AppendError("The documentation cannot be written", err))
 	}
@@ -78,7 +83,8 @@ func docs(ctx context.Context, c *command.Call, o docsOptions) command.Outcome {
 		return c.End(diags.AppendError("The documentation cannot be compared", err))
 	}
 	for _, name := range difference.Kept {
-		fmt.Fprintf(c.Out, "Kept    %s, which was written by hand (-overwrite replaces it)\n", filepath.Join(o.out, filepath.FromSlash(name)))
+		fmt.Fprintf(c.Out, "Kept    %s, which was written by hand (-overwrite replaces it)\n",
+			filepath.Join(o.out, filepath.FromSlash(name)))
 	}
 	if o.check {
 		return c.End(diags.Extend(outdated(c, o.out, difference)))
@@ -113,7 +119,8 @@ func offered(ctx context.Context, c *command.Call, source string) (addr.Provider
 }
 
 // offeredByProgram asks a provider that is no installed one.
-func offeredByProgram(ctx context.Context, c *command.Call, program string, address addr.Provider) (addr.Provider, *provider.Schema, diag.List) {
+func offeredByProgram(ctx context.Context, c *command.Call, program string, address addr.Provider) (addr.Provider,
+	*provider.Schema, diag.List) {
 	address, p, diags := started(ctx, c, program, address)
 	if diags.HasErrors() {
 		return address, nil, diags
@@ -132,7 +139,8 @@ func schemaOf(ctx context.Context, p provider.Provider) (*provider.Schema, diag.
 }
 
 // offeredHere takes a provider of the configuration in the working directory.
-func offeredHere(ctx context.Context, c *command.Call, address addr.Provider) (addr.Provider, *provider.Schema, diag.List) {
+func offeredHere(ctx context.Context, c *command.Call, address addr.Provider) (addr.Provider, *provider.Schema,
+	diag.List) {
 	project, diags := c.Load(ctx, command.ProjectOptions{})
 	if diags.HasErrors() {
 		return address, nil, diags
@@ -153,11 +161,16 @@ func offeredHere(ctx context.Context, c *command.Call, address addr.Provider) (a
 	case address == (addr.Provider{}) && len(list) == 1:
 		address = list[0]
 	case address == (addr.Provider{}) && len(list) == 0:
-		return address, nil, diags.Errorf(nil, "No provider", "The working directory has no configuration that uses a provider. Expected a PROGRAM, such as ./terraform-provider-demo, or a configuration that requires the provider.")
+		return address, nil, diags.Errorf(nil, "No provider", "The working directory has no configuration that uses "+
+			"a provider. Expected a PROGRAM, such as ./terraform-provider-demo, or a configuration that requires the "+
+			"provider.")
 	case address == (addr.Provider{}):
-		return address, nil, diags.Errorf(nil, "Several providers", "The configuration uses %s. Say which of them is meant: -provider=%s.", strings.Join(names, ", "), names[0])
+		return address, nil, diags.Errorf(nil, "Several providers",
+			"The configuration uses %s. Say which of them is meant: -provider=%s.", strings.Join(names, ", "), names[0])
 	case !found:
-		return address, nil, diags.Errorf(nil, "No such provider", "The configuration does not use the provider %s; it uses: %s.", address.ForDisplay(), strings.Join(names, ", "))
+		return address, nil, diags.Errorf(nil, "No such provider",
+			"The configuration does not use the provider %s; it uses: %s.", address.ForDisplay(),
+			strings.Join(names, ", "))
 	}
 	schema, more := project.Schema(address)
 	return address, schema, diags.Extend(more)
@@ -182,7 +195,9 @@ func outdated(c *command.Call, dir string, d reference.Difference) diag.List {
 	for _, name := range d.Remove {
 		say("obsolete:", name)
 	}
-	return diag.List{}.Errorf(nil, "The documentation is not up to date", "It differs from what the provider offers:\n%s\n\nThe same command without -check writes it.", strings.Join(lines, "\n"))
+	return diag.List{}.Errorf(nil, "The documentation is not up to date",
+		"It differs from what the provider offers:\n%s\n\nThe same command without -check writes it.",
+		strings.Join(lines, "\n"))
 }
 
 // write brings a directory up to date.

@@ -26,10 +26,12 @@ kit, one file that is written beside them. In Go it is a plugin, a module of its
 		Example: "~ provider new notes -lang python",
 		Setup: func(c *command.Call) command.Run {
 			lang := c.Flags.String("lang", "bash", "The `LANGUAGE`: "+strings.Join(starter.Languages, ", ")+".")
-			out := c.Flags.String("out", "", "The `DIRECTORY` for the files, which must be new or empty; NAME without it.")
+			out := c.Flags.String("out", "",
+				"The `DIRECTORY` for the files, which must be new or empty; NAME without it.")
 			return func(context.Context) command.Outcome {
 				if len(c.Args) != 1 {
-					return c.Misuse("Wrong number of arguments", "Expected one, the name of the provider, and got %d.", len(c.Args))
+					return c.Misuse("Wrong number of arguments", "Expected one, the name of the provider, and got %d.",
+						len(c.Args))
 				}
 				if *out == "" {
 					*out = c.Args[0]
@@ -45,11 +47,14 @@ var providerName = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 	const cannot = "The provider cannot be written"
 	if !providerName.MatchString(name) {
-		return diags.Errorf(nil, cannot, "%q is not a valid provider name: the types of a provider begin with its name and an underscore, so use lower-case letters and digits only.", name)
+		return diags.Errorf(nil, cannot, "%q is not a valid provider name: the types of a provider begin with its "+
+			"name and an underscore, so use lower-case letters and digits only.", name)
 	}
 	files := starter.Files(lang, name)
 	if files == nil {
-		return diags.Errorf(nil, cannot, "There is nothing to begin with in the language %q; there is in %s.%s A provider may be written in any other language, too.", lang, strings.Join(starter.Languages, ", "), diag.DidYouMean(lang, starter.Languages))
+		return diags.Errorf(nil, cannot, "There is nothing to begin with in the language %q; there is in %s.%s A "+
+			"provider may be written in any other language, too.", lang, strings.Join(starter.Languages, ", "),
+			diag.DidYouMean(lang, starter.Languages))
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return diags.Errorf(nil, cannot, "The folder %s has something in it. Name another one with -out.", dir)
@@ -62,7 +67,10 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 		if strings.HasPrefix(string(files[file]), "#!") {
 			mode = 0o777
 		}
-		if err := replace.File(path, mode, func(w io.Writer) error { _, err := w.Write(files[file]); return err }); err != nil {
+		if err := replace.File(path, mode, func(w io.Writer) error {
+			_, err := w.Write(files[file])
+			return err
+		}); err != nil {
 			return diags.AppendError(cannot, err)
 		}
 		fmt.Fprintf(c.Out, "Wrote %s\n", path)

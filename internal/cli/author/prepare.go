@@ -24,7 +24,8 @@ does it ahead of time, for machines without a network, and again, over what is t
 		Setup: func(c *command.Call) command.Run {
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
-					return c.Misuse("Wrong number of arguments", "Expected one, the folder of the provider, and got %d.", len(c.Args))
+					return c.Misuse("Wrong number of arguments",
+						"Expected one, the folder of the provider, and got %d.", len(c.Args))
 				}
 				return c.End(prepare(ctx, c, c.Args[0]))
 			})

@@ -21,10 +21,12 @@ What the program says is shown here, as lines of a log. The manifest is read aga
 of the other side; its schema has to stay as it is meanwhile.`,
 		Example: "~ provider serve ./notes -source example/notes",
 		Setup: func(c *command.Call) command.Run {
-			source := c.Flags.String("source", "", "The `ADDRESS` by which configurations name the provider; local/NAME without it.")
+			source := c.Flags.String("source", "",
+				"The `ADDRESS` by which configurations name the provider; local/NAME without it.")
 			return func(context.Context) command.Outcome {
 				if len(c.Args) != 1 {
-					return c.Misuse("Wrong number of arguments", "Expected one, the folder of the provider, and got %d.", len(c.Args))
+					return c.Misuse("Wrong number of arguments",
+						"Expected one, the folder of the provider, and got %d.", len(c.Args))
 				}
 				return serveProvider(c, c.Args[0], *source)
 			}

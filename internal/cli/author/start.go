@@ -20,12 +20,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// started starts a provider that someone names on a command line: a plugin, or the folder of a program provider. Its name tells that of the
-// provider, if nothing else does.
-func started(ctx context.Context, c *command.Call, program string, address addr.Provider) (addr.Provider, provider.Provider, diag.List) {
+// started starts a provider that someone names on a command line: a plugin, or the folder of a program provider. Its
+// name names the provider, if nothing else does.
+func started(ctx context.Context, c *command.Call, program string, address addr.Provider) (addr.Provider,
+	provider.Provider, diag.List) {
 	info, err := os.Stat(program)
 	if err != nil {
-		return address, nil, diag.List{}.Errorf(nil, "No such program", "There is no program %s. Expected the plugin of a provider, which has to be built first, or a folder with a program provider.", program)
+		return address, nil, diag.List{}.Errorf(nil, "No such program", "There is no program %s. Expected the plugin "+
+			"of a provider, which has to be built first, or a folder with a program provider.", program)
 	}
 	if info.IsDir() {
 		// A program is started when something is asked that its manifest does not answer.
@@ -45,7 +47,8 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 		name, _, _ = strings.Cut(strings.TrimSuffix(name, ".exe"), "_v")
 		if address, err = addr.ParseProvider("local/" + name); !ok || err != nil {
 			return address, nil, diag.List{}.Errorf(nil, "The provider has no name",
-				"The name of a plugin is terraform-provider-NAME; %s is not, so its name is to be given by -provider=NAMESPACE/NAME.", filepath.Base(program))
+				"The name of a plugin is terraform-provider-NAME; %s is not, so its name is to be given by "+
+					"-provider=NAMESPACE/NAME.", filepath.Base(program))
 		}
 	}
 	p, diags := plugin(ctx, c, program, address)
@@ -62,7 +65,8 @@ func said(c *command.Call) func(handler.Output) {
 	}
 }
 
-func plugin(ctx context.Context, c *command.Call, program string, address addr.Provider) (provider.Provider, diag.List) {
+func plugin(ctx context.Context, c *command.Call, program string, address addr.Provider) (provider.Provider,
+	diag.List) {
 	full, err := filepath.Abs(program)
 	if err != nil {
 		return nil, diag.FromError("Cannot find the program", err)
@@ -79,7 +83,9 @@ func installed(ctx context.Context, c *command.Call, address addr.Provider) (pro
 	selected := c.Selections()[address.String()]
 	version, err := versions.ParseVersion(selected)
 	if err != nil {
-		return nil, diag.List{}.Errorf(nil, "The provider is not installed", "The lock file of the working directory has no version of %s. Run init where a configuration requires it, or name its plugin or its folder.", address.ForDisplay())
+		return nil, diag.List{}.Errorf(nil, "The provider is not installed", "The lock file of the working directory "+
+			"has no version of %s. Run init where a configuration requires it, or name its plugin or its folder.",
+			address.ForDisplay())
 	}
 	program, _, err := c.PluginFolder().Installed(ctx, address, version)
 	if err != nil {

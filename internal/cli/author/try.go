@@ -104,7 +104,8 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 		options.Only = func(name string) bool { return strings.Contains(name, o.run) }
 		if names := providertest.Names(options); !slices.ContainsFunc(names, options.Only) {
 			_ = remove()
-			return c.End(diags.Errorf(nil, "No check is selected", "-run selects checks with %q in their names. There are:\n  %s", o.run, strings.Join(names, "\n  ")))
+			return c.End(diags.Errorf(nil, "No check is selected",
+				"-run selects checks with %q in their names. There are:\n  %s", o.run, strings.Join(names, "\n  ")))
 		}
 	}
 	for r := range providertest.Results(ctx, options) {
@@ -117,7 +118,10 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 		diags = diags.AppendError("The folder of the trial cannot be removed", err)
 	}
 	if o.record != "" {
-		if err := replace.Exact(o.record, 0o600, func(w io.Writer) error { _, err := tape.WriteTo(w); return err }); err != nil {
+		if err := replace.Exact(o.record, 0o600, func(w io.Writer) error {
+			_, err := tape.WriteTo(w)
+			return err
+		}); err != nil {
 			diags = diags.AppendError("The record cannot be written", err)
 		}
 	}
@@ -197,7 +201,7 @@ func (s *score) listen(o handler.Output) {
 	}
 }
 
-// heard gives the last lines, and forgets them.
+// heard returns the last lines, and forgets them.
 func (s *score) heard() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,13 +269,17 @@ func verdict(ctx context.Context, c *command.Call, t *verify.Trial, s *score, se
 	passed, failed := s.passed, s.failed
 	switch {
 	case ctx.Err() != nil:
-		return diags.Errorf(nil, "The trial was interrupted", "%d checks had passed until then, and %d failed. What they had made was deleted, or is named above.", passed, failed)
+		return diags.Errorf(nil, "The trial was interrupted",
+			"%d checks had passed until then, and %d failed. What they had made was deleted, or is named above.",
+			passed, failed)
 	case failed > 0:
-		return diags.Errorf(nil, "The provider does not do what it must", "%s failed, %d passed.", checks(failed), passed)
+		return diags.Errorf(nil, "The provider does not do what it must", "%s failed, %d passed.", checks(failed),
+			passed)
 	}
 	fmt.Fprintf(c.Out, "\n%s passed.\n", checks(passed))
 	if untried := t.Untried(); len(untried) > 0 && !selected {
-		diags = diags.Warnf(nil, "Not everything was tried", "%s does not try:\n  %s", verify.FileName, strings.Join(untried, "\n  "))
+		diags = diags.Warnf(nil, "Not everything was tried", "%s does not try:\n  %s", verify.FileName,
+			strings.Join(untried, "\n  "))
 	}
 	return diags
 }

@@ -1,4 +1,5 @@
-// Package clitest has what scripts that test command lines need beside the commands of testscript itself. What only one room needs stays there.
+// Package clitest has what scripts that test command lines need beside the commands of testscript itself. What only one
+// room needs stays there.
 //
 //	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: clitest.Commands(map[string]clitest.Command{"mode": mode})})
 package clitest
@@ -21,7 +22,7 @@ type Command = func(ts *testscript.TestScript, neg bool, args []string)
 // patience is long for loaded machines: scripts wait for what comes at once on others.
 const patience = 2 * time.Minute
 
-// Commands gives the commands for all scripts, and more.
+// Commands returns the commands for all scripts, and more.
 //
 //	exits N COMMAND...    the command must exit with N
 //	waitfor FILE...       wait until the files exist

@@ -1,2 +1,3 @@
-// Package code has the commands that look at configuration alone, without state and without real objects: fmt, validate.
+// Package code has the commands that look at configuration alone, without state and without real objects: fmt,
+// validate.
 package code

@@ -35,8 +35,10 @@ Exits with 3 if -check finds files that are not formatted, and with 2 after erro
 ~ fmt -check -diff main.tf`,
 		Setup: func(c *command.Call) command.Run {
 			f := &formatting{call: c, seen: map[string]bool{}}
-			c.Flags.BoolVar(&f.list, "list", true, "Do not list the files that are not formatted. Never done for the standard input.")
-			c.Flags.BoolVar(&f.write, "write", true, "Do not write files. Never done for the standard input, and with -check.")
+			c.Flags.BoolVar(&f.list, "list", true,
+				"Do not list the files that are not formatted. Never done for the standard input.")
+			c.Flags.BoolVar(&f.write, "write", true,
+				"Do not write files. Never done for the standard input, and with -check.")
 			c.Flags.BoolVar(&f.diff, "diff", false, "Show what formatting changes.")
 			c.Flags.BoolVar(&f.check, "check", false, "Only check: exit with 3 if a file is not formatted.")
 			c.Flags.BoolVar(&f.recursive, "recursive", false, "Go into the directories below as well.")
@@ -104,13 +106,15 @@ func (f *formatting) problem(summary string, err error) {
 	f.diags = f.diags.AppendError(summary, err)
 }
 
-// target formats what the command line names. A name that stands for nothing is a mistake in the command, which ends there.
+// target formats what the command line names. A name that stands for nothing is a mistake in the command, which ends
+// there.
 func (f *formatting) target(ctx context.Context, name string) (exists bool) {
 	path := f.relative(name)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.diags = f.diags.Errorf(nil, "No file or directory at "+path, "There is nothing of that name. Options stand before the files.")
+		f.diags = f.diags.Errorf(nil, "No file or directory at "+path,
+			"There is nothing of that name. Options stand before the files.")
 		return false
 	case err != nil:
 		f.problem("No file or directory at "+path, err)
@@ -120,7 +124,8 @@ func (f *formatting) target(ctx context.Context, name string) (exists bool) {
 	case formattable(path):
 		f.file(path)
 	default:
-		f.diags = f.diags.Errorf(nil, "Only .tf, .tfvars, and .tftest.hcl files can be processed with terraform fmt", "The file %s is none of these. Its format is told by the end of its name.", path)
+		f.diags = f.diags.Errorf(nil, "Only .tf, .tfvars, and .tftest.hcl files can be processed with terraform fmt",
+			"The file %s is none of these. Its format is told by the end of its name.", path)
 	}
 	return true
 }
@@ -150,7 +155,8 @@ func formattable(name string) bool {
 	return false
 }
 
-// directory formats the files of a directory, and of those below it if asked to. Hidden ones and what editors leave behind do not count.
+// directory formats the files of a directory, and of those below it if asked to. Hidden ones and what editors leave
+// behind do not count.
 func (f *formatting) directory(ctx context.Context, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -163,7 +169,8 @@ func (f *formatting) directory(ctx context.Context, dir string) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"):
+		case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") &&
+			strings.HasSuffix(name, "#"):
 		case entry.IsDir():
 			if f.recursive {
 				f.directory(ctx, path)

@@ -38,7 +38,8 @@ types. Values of variables, the state and real objects are not looked at.`,
 				case 1:
 					dir = c.Args[0]
 				default:
-					return c.Misuse("Too many command line arguments", "Expected at most one positional argument: the directory.")
+					return c.Misuse("Too many command line arguments",
+						"Expected at most one positional argument: the directory.")
 				}
 				diags := validate(ctx, c, dir)
 				if !noTests {
@@ -79,7 +80,8 @@ func validity(c *command.Call, diags diag.List, asJSON bool) command.Outcome {
 
 func validate(ctx context.Context, c *command.Call, dir string) diag.List {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return diag.List{}.Errorf(nil, "Failed to read module directory", "There is no directory %s that can be read.", dir)
+		return diag.List{}.Errorf(nil, "Failed to read module directory", "There is no directory %s that can be read.",
+			dir)
 	}
 	project, diags := c.Load(ctx, command.ProjectOptions{Dir: dir, EachPlugin: true})
 	if !diags.HasErrors() {

@@ -46,7 +46,7 @@ type App struct {
 
 	In       *Input
 	Out, Err io.Writer
-	// OutTerminal tells that Out is a terminal, and Width how many columns it has.
+	// OutTerminal means that Out is a terminal, and Width how many columns it has.
 	OutTerminal bool
 	Width       int
 	// Size asks for the size of the terminal that Out is; nil when it is none.
@@ -55,7 +55,7 @@ type App struct {
 	logWarned bool // what is wrong with the log was said
 }
 
-// InputAllowed tells whether the environment permits questions.
+// InputAllowed reports whether the environment permits questions.
 func (a *App) InputAllowed() bool {
 	switch strings.ToLower(a.Getenv("TF_INPUT")) {
 	case "0", "false", "f":
@@ -64,7 +64,7 @@ func (a *App) InputAllowed() bool {
 	return true
 }
 
-// Automated tells whether a program runs the command, which needs no advice on what to do next.
+// Automated reports whether a program runs the command, which needs no advice on what to do next.
 func (a *App) Automated() bool { return a.Getenv("TF_IN_AUTOMATION") != "" }
 
 // Words puts the name of the program where texts of the table have a tilde.

@@ -1,5 +1,5 @@
-// Package command is what every command of the command line is built from. A command is a row of a table; Setup declares its flags on a Call
-// and gives the function that runs it, and help texts are made of the same declarations:
+// Package command is what every command of the command line is built from. A command is a row of a table; Setup
+// declares its flags on a Call and gives the function that runs it, and help texts are made of the same declarations:
 //
 //	func Show() *command.Command {
 //		return &command.Command{Name: "show", Short: "...", Long: "...", Setup: func(c *command.Call) command.Run {
@@ -8,13 +8,14 @@
 //		}}
 //	}
 //
-// A Call gives what the function needs: its arguments, the process (app.go), flags that several commands have (flags.go), showing and
-// reporting (report.go), help texts (help.go) and the variables of the environment (environment.go), questions (prompt.go), interrupts (interrupt.go), the project and its variables (project.go), the state and its
-// workspace (store.go), files (files.go).
+// A Call gives what the function needs: its arguments, the process (app.go), flags that several commands have
+// (flags.go), showing and reporting (report.go), help texts (help.go) and the variables of the environment
+// (environment.go), questions (prompt.go), interrupts (interrupt.go), the project and its variables (project.go), the
+// state and its workspace (store.go), files (files.go).
 //
-// Everything that commands write to disk themselves goes through files.go. The package owns two goroutines: one that waits for signals
-// while a run is under way (interrupt.go), and one that reads the standard input while a question is open (prompt.go); the latter may
-// still wait for a line when the process ends.
+// Everything that commands write to disk themselves goes through files.go. The package owns two goroutines: one that
+// waits for signals while a run is under way (interrupt.go), and one that reads the standard input while a question is
+// open (prompt.go); the latter may still wait for a line when the process ends.
 package command
 
 import (
@@ -78,7 +79,8 @@ func (a *App) newCall(cmd *Command, path string) (*Call, Run) {
 	c := &Call{App: a, cmd: cmd, Path: path, Flags: flag.NewFlagSet(path, flag.ContinueOnError)}
 	c.Flags.SetOutput(new(bytes.Buffer)) // problems are reported in our own way
 	c.Flags.BoolVar(&c.noColor, "no-color", false, "Print no colors and no other control sequences.")
-	c.Flags.BoolVar(&c.compact, "compact-warnings", false, "Show only the summaries of warnings when there are no errors.")
+	c.Flags.BoolVar(&c.compact, "compact-warnings", false,
+		"Show only the summaries of warnings when there are no errors.")
 	if cmd.Setup == nil {
 		return c, nil
 	}
@@ -196,7 +198,8 @@ func (c *Call) TooMany(taken int) Outcome {
 	case strings.HasPrefix(extra, "-"):
 		advice = fmt.Sprintf(" Options stand before the arguments: %s %s %s %s", c.Program, c.Path, extra, c.Args[0])
 	case err == nil && info.IsDir():
-		advice = fmt.Sprintf(" To work in another directory, use the global option: %s -chdir=%s %s", c.Program, extra, c.Path)
+		advice = fmt.Sprintf(" To work in another directory, use the global option: %s -chdir=%s %s", c.Program, extra,
+			c.Path)
 	case strings.HasSuffix(extra, ".tfvars") || strings.HasSuffix(extra, ".tfvars.json"):
 		advice = fmt.Sprintf(" A file with values of variables is given as -var-file=%s.", extra)
 	case strings.Contains(extra, "="):
@@ -211,8 +214,8 @@ func (c *Call) Say(format string, args ...any) Outcome {
 	return Failed
 }
 
-// WrongNumber reports a wrong number of arguments, with the help of the command on the standard output, as the families state and workspace
-// of Terraform do.
+// WrongNumber reports a wrong number of arguments, with the help of the command on the standard output, as the families
+// state and workspace of Terraform do.
 func (c *Call) WrongNumber(text string) Outcome {
 	fmt.Fprintln(c.Err, text)
 	c.Help()

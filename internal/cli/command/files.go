@@ -5,7 +5,8 @@ import (
 	"os"
 )
 
-// All that this package changes on disk itself goes through here. What commands write is written by internal/replace, states by internal/store.
+// All that this package changes on disk itself goes through here. What commands write is written by internal/replace,
+// states by internal/store.
 
 // OpenAppend opens a file to write at its end, as logs are; a new one is for its owner alone.
 func OpenAppend(name string) (*os.File, error) {

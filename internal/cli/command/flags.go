@@ -30,15 +30,18 @@ type Variables struct{ Options []config.Option }
 func (v *Variables) VariableFlags(c *Call) {
 	c.Flags.Var(list{func(text string) { v.Options = append(v.Options, config.Option{Text: text}) }}, "var",
 		"Give the variable `NAME=VALUE` of the root module. May be given more than once.")
-	c.Flags.Var(list{func(text string) { v.Options = append(v.Options, config.Option{File: true, Text: text}) }}, "var-file",
-		"Read the values of variables from `FILE`, besides terraform.tfvars and *.auto.tfvars. May be given more than once.")
+	c.Flags.Var(list{func(text string) { v.Options = append(v.Options, config.Option{File: true, Text: text}) }},
+		"var-file",
+		"Read the values of variables from `FILE`, besides terraform.tfvars and *.auto.tfvars. May be given more "+
+			"than once.")
 }
 
-// IgnoredVariableFlags declares those of VariableFlags for a command that has no use for values. Terraform reads none of them there either:
-// not even a file that is missing is an error. Wrappers give every command the same options.
+// IgnoredVariableFlags declares those of VariableFlags for a command that has no use for values. Terraform reads none
+// of them there either: not even a file that is missing is an error. Wrappers give every command the same options.
 func (c *Call) IgnoredVariableFlags() {
 	nothing := list{func(string) {}}
-	c.Flags.Var(nothing, "var", "Accepted for compatibility; `NAME=VALUE` is not looked at, since nothing here depends on variables.")
+	c.Flags.Var(nothing, "var",
+		"Accepted for compatibility; `NAME=VALUE` is not looked at, since nothing here depends on variables.")
 	c.Flags.Var(nothing, "var-file", "Accepted for compatibility; `FILE` is not looked at.")
 }
 
@@ -50,11 +53,13 @@ type Locking struct {
 
 // LockFlags declares them.
 func (l *Locking) LockFlags(c *Call) {
-	c.Flags.BoolVar(&l.Lock, "lock", true, "Do not take the lock of the state. Dangerous when others may run at the same time.")
-	c.Flags.DurationVar(&l.Timeout, "lock-timeout", 0, "Wait for another holder of the lock for a `DURATION` such as 60s.")
+	c.Flags.BoolVar(&l.Lock, "lock", true,
+		"Do not take the lock of the state. Dangerous when others may run at the same time.")
+	c.Flags.DurationVar(&l.Timeout, "lock-timeout", 0,
+		"Wait for another holder of the lock for a `DURATION` such as 60s.")
 }
 
-// OpenOptions gives the options of opening a project for an operation.
+// OpenOptions returns the options of opening a project for an operation.
 func (l *Locking) OpenOptions(operation state.Operation) engine.OpenOptions {
 	return engine.OpenOptions{Operation: operation, NoLock: !l.Lock, Timeout: l.Timeout}
 }
@@ -76,20 +81,23 @@ func (c *Call) StateWriteFlags(s *StateFiles) {
 // StateEditFlags declares the flags of commands that change the state where it is.
 func (c *Call) StateEditFlags(s *StateFiles) {
 	c.StateReadFlags(s)
-	c.Flags.StringVar(&s.Backup, "backup", "", "Keep the former state in `FILE` instead of one with .backup behind its name; - keeps none.")
+	c.Flags.StringVar(&s.Backup, "backup", "",
+		"Keep the former state in `FILE` instead of one with .backup behind its name; - keeps none.")
 }
 
 // DeprecatedStateFlags warns of what is kept for compatibility only.
 func DeprecatedStateFlags(s StateFiles) (diags diag.List) {
 	if s.In != "" {
-		diags = diags.Warnf(nil, "Deprecated flag: -state", "Say in the configuration where the state is, so that every command finds it: terraform { backend \"local\" { path = %q } }", s.In)
+		diags = diags.Warnf(nil, "Deprecated flag: -state", "Say in the configuration where the state is, so that "+
+			"every command finds it: terraform { backend \"local\" { path = %q } }", s.In)
 	}
 	return diags
 }
 
 // TestFlag declares the flag that says where the files of tests are.
 func TestFlag(c *Call) *string {
-	return c.Flags.String("test-directory", testfile.DefaultDir, "Look for files of tests in `DIR`, besides the directory of the module.")
+	return c.Flags.String("test-directory", testfile.DefaultDir,
+		"Look for files of tests in `DIR`, besides the directory of the module.")
 }
 
 // TestFiles reads the files of tests of the working directory.
@@ -103,7 +111,8 @@ func (c *Call) TestFiles(dir string) ([]*testfile.File, diag.List) {
 
 // TestModule loads the module of a run that has one of its own.
 func (c *Call) TestModule(ctx context.Context, run *testfile.Run) (*config.Config, diag.List) {
-	cfg, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(), LanguageVersion: state.LanguageVersion, Module: run.Place()})
+	cfg, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(),
+		LanguageVersion: state.LanguageVersion, Module: run.Place()})
 	if cfg != nil {
 		c.AddSources(cfg.Files)
 	}
@@ -113,7 +122,8 @@ func (c *Call) TestModule(ctx context.Context, run *testfile.Run) (*config.Confi
 // TestDirectory warns if the directory that TestFlag names is none. The usual one need not be there.
 func TestDirectory(dir string) (diags diag.List) {
 	if _, err := os.Stat(dir); err != nil && dir != "tests" {
-		diags = diags.Warnf(nil, "Test directory does not exist", "There is no directory %s, which -test-directory names.", dir)
+		diags = diags.Warnf(nil, "Test directory does not exist",
+			"There is no directory %s, which -test-directory names.", dir)
 	}
 	return diags
 }

@@ -22,7 +22,7 @@ type Flag struct {
 	Off     bool   // it is on unless it is given as -name=false
 }
 
-// Flags gives the flags that a command declares, in the order of their names.
+// Flags returns the flags that a command declares, in the order of their names.
 func (a *App) Flags(cmd *Command, path string) []Flag {
 	c, _ := a.newCall(cmd, path)
 	return c.declared()
@@ -44,7 +44,7 @@ func (c *Call) declared() (list []Flag) {
 	return list
 }
 
-// Usage gives the form in which the flag is written.
+// Usage returns the form in which the flag is written.
 func (f Flag) Usage() string {
 	switch {
 	case f.Off:
@@ -55,7 +55,7 @@ func (f Flag) Usage() string {
 	return "-" + f.Name + "=" + f.Value
 }
 
-// Description gives what the flag does, and its default.
+// Description returns what the flag does, and its default.
 func (f Flag) Description() string {
 	if f.Default == "" {
 		return f.Text
@@ -66,7 +66,7 @@ func (f Flag) Description() string {
 	return f.Text + " The default is " + f.Default + "."
 }
 
-// ExitCodes gives what the exit codes of a command mean, a line each.
+// ExitCodes returns what the exit codes of a command mean, a line each.
 func (cmd *Command) ExitCodes() string {
 	return cmp.Or(cmd.Exits, "0  The command has done its work.\n1  There were errors.")
 }
@@ -123,7 +123,8 @@ func (a *App) UsageLine(cmd *Command, path string) string {
 func (a *App) block(text string, indent int) string {
 	filled := view.Wrap(Fill(a.Words(text)), cmp.Or(a.Width, helpWidth)-indent)
 	margin := strings.Repeat(" ", indent)
-	return strings.ReplaceAll(margin+strings.ReplaceAll(strings.TrimSpace(filled), "\n", "\n"+margin), "\n"+margin+"\n", "\n\n")
+	return strings.ReplaceAll(margin+strings.ReplaceAll(strings.TrimSpace(filled), "\n", "\n"+margin), "\n"+margin+"\n",
+		"\n\n")
 }
 
 // Fill joins the lines of each paragraph. Lines that begin with a space are examples and stay as they are.

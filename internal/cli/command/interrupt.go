@@ -15,11 +15,14 @@ import (
 // errAsked is why contexts end that a person ended.
 var errAsked = errors.New("interrupted")
 
-// Running is a run that can be interrupted. It stands between the engine and the view, so that it knows what is in flight.
+// Running is a run that can be interrupted. It stands between the engine and the view, so that it knows what is in
+// flight.
 //
-// The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts and what is under way is awaited. The second ends
-// Abort, which cuts off the calls under way; the journal keeps them as open operations. The third ends the process at once, which the
-// journal survives too, and so does a run that the second one has not ended after some time: something waits that cannot be told. A standard output that nobody reads any more is no reason to stop: see signals_unix.go.
+// The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts and what is under way is awaited. The second
+// ends Abort, which cuts off the calls under way; the journal keeps them as open operations. The third ends the process
+// at once, which the journal survives too, and so does a run that the second one has not ended after some time:
+// something waits that cannot be told. A standard output that nobody reads any more is no reason to stop: see
+// signals_unix.go.
 type Running struct {
 	// Abort ends with the second interrupt.
 	Abort context.Context
@@ -59,7 +62,8 @@ func (c *Call) Interruptible(ctx context.Context) (context.Context, *Running) {
 	return ctx, r
 }
 
-// Stoppable makes a run one that the first interrupt ends in good order, for commands that have nothing of their own to say about it.
+// Stoppable makes a run one that the first interrupt ends in good order, for commands that have nothing of their own to
+// say about it.
 func (c *Call) Stoppable(run Run) Run {
 	return func(ctx context.Context) Outcome {
 		ctx, running := c.Interruptible(ctx)

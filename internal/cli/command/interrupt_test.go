@@ -10,7 +10,8 @@ import (
 
 func TestARunThatTwoInterruptsCannotEndIsEndedInTheEnd(t *testing.T) {
 	status := make(chan int, 1)
-	r := &Running{call: &Call{App: &App{Out: io.Discard, Err: io.Discard}}, patience: time.Millisecond, exit: func(s int) { status <- s }}
+	r := &Running{call: &Call{App: &App{Out: io.Discard, Err: io.Discard}}, patience: time.Millisecond,
+		exit: func(s int) { status <- s }}
 	signals, quit, ended := make(chan os.Signal), make(chan struct{}), make(chan struct{})
 	run, cancel := context.WithCancelCause(t.Context())
 	calls, cut := context.WithCancelCause(t.Context())

@@ -15,22 +15,25 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host"
 )
 
-// log makes the log that the environment asks for: TF_LOG is its level (trace, debug, info, warn, error, json for all in JSON, off), which a more
-// special variable replaces for a part of the program; TF_LOG_PATH is a file to append to instead of the standard error output.
+// log makes the log that the environment asks for: TF_LOG is its level (trace, debug, info, warn, error, json for all
+// in JSON, off), which a more special variable replaces for a part of the program; TF_LOG_PATH is a file to append to
+// instead of the standard error output.
 func (a *App) log(special string) *slog.Logger {
 	wish := strings.ToLower(a.Getenv(special))
 	if wish == "" {
 		wish = strings.ToLower(a.Getenv("TF_LOG"))
 	}
 	level, ok := map[string]slog.Level{
-		"trace": host.LevelTrace, "debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError, "json": host.LevelTrace,
+		"trace": host.LevelTrace, "debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn,
+		"error": slog.LevelError, "json": host.LevelTrace,
 	}[wish]
 	switch {
 	case wish == "" || wish == "off":
 		return slog.New(slog.DiscardHandler)
 	case !ok: // as in Terraform, a wish that is not understood gets everything
 		level = host.LevelTrace
-		a.logWarning("[WARN] Invalid log level: %q. Defaulting to level: TRACE. Valid levels are: TRACE, DEBUG, INFO, WARN, ERROR, OFF and, for TF_LOG, JSON.", strings.ToUpper(wish))
+		a.logWarning("[WARN] Invalid log level: %q. Defaulting to level: TRACE. Valid levels are: TRACE, DEBUG, "+
+			"INFO, WARN, ERROR, OFF and, for TF_LOG, JSON.", strings.ToUpper(wish))
 	}
 	to := a.logFile()
 	if strings.EqualFold(a.Getenv("TF_LOG"), "json") {
@@ -127,7 +130,7 @@ func levelName(l slog.Level) string {
 	return l.String()
 }
 
-// jsonNames gives the fields of a record the names that the field's logs have.
+// jsonNames returns the fields of a record the names that the field's logs have.
 func jsonNames(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) > 0 {
 		return a
@@ -157,7 +160,8 @@ func (h *lineHandler) Enabled(_ context.Context, l slog.Level) bool { return l >
 // Handle implements slog.Handler.
 func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %-7s %s", r.Time.Format("2006-01-02T15:04:05.000Z0700"), "["+levelName(r.Level)+"]", oneLine(r.Message))
+	fmt.Fprintf(&b, "%s %-7s %s", r.Time.Format("2006-01-02T15:04:05.000Z0700"), "["+levelName(r.Level)+"]",
+		oneLine(r.Message))
 	separator := ": "
 	add := func(a slog.Attr) bool {
 		text := a.Value.String()

@@ -46,21 +46,24 @@ func (c *Call) loaded(project *engine.Project, diags diag.List) (*engine.Project
 	return project, diags
 }
 
-// Values gives the variables of the root module as Given does, only their values.
-func (c *Call) Values(ctx context.Context, root *config.Module, given []config.Option, ask bool) (map[string]cty.Value, diag.List) {
+// Values returns the variables of the root module as Given does, only their values.
+func (c *Call) Values(ctx context.Context, root *config.Module, given []config.Option, ask bool) (map[string]cty.Value,
+	diag.List) {
 	raw, diags := c.Given(ctx, root, given, ask)
 	return root.RawValues(raw), diags
 }
 
 // Given collects the variables of the root module, asking for what is missing if that is allowed, and checks them.
-func (c *Call) Given(ctx context.Context, root *config.Module, given []config.Option, ask bool) (config.Values, diag.List) {
+func (c *Call) Given(ctx context.Context, root *config.Module, given []config.Option, ask bool) (config.Values,
+	diag.List) {
 	o := engine.VariableOptions{Given: given, Sources: c.AddSources}
 	if ask && c.InputAllowed() && !c.JSON {
 		o.Ask = func(v *config.Variable) (string, bool) { return c.askVariable(ctx, v) }
 	}
 	raw, diags := c.Variables(root, o)
 	if o.Ask != nil && ctx.Err() != nil {
-		return nil, diag.List{}.Errorf(nil, "Interrupted", "The question for the value of a variable was interrupted. Nothing was changed.")
+		return nil, diag.List{}.Errorf(nil, "Interrupted",
+			"The question for the value of a variable was interrupted. Nothing was changed.")
 	}
 	return raw, diags
 }
@@ -69,7 +72,8 @@ func (c *Call) Given(ctx context.Context, root *config.Module, given []config.Op
 func ReadPlan(name string) (*plan.Plan, diag.List) {
 	f, size, err := OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "There is no such file. The option -out of the command plan saves a plan.")
+		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file",
+			"There is no such file. The option -out of the command plan saves a plan.")
 	}
 	if err != nil {
 		return nil, diag.List{}.Errorf(nil, "Failed to load \""+name+"\" as a plan file", "Error: %s", err)

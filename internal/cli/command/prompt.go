@@ -34,7 +34,8 @@ type answer struct {
 // NewInput reads answers from a file.
 func NewInput(f *os.File) *Input { return &Input{file: f, Reader: bufio.NewReader(f)} }
 
-// line waits for a line or the end of the context; one caller at a time. A read that the context cut off goes on: its line answers the next question.
+// line waits for a line or the end of the context; one caller at a time. A read that the context cut off goes on: its
+// line answers the next question.
 func (i *Input) line(ctx context.Context, secret bool) (string, error) {
 	i.once.Do(func() {
 		i.asks, i.lines = make(chan bool, 1), make(chan answer, 1)
@@ -91,7 +92,7 @@ var errInterrupted = errors.New("interrupted")
 
 func (i *Input) terminal() bool { return i.file != nil && term.IsTerminal(int(i.file.Fd())) }
 
-// Terminal gives the terminal that answers are typed at, or nil when they come from somewhere else.
+// Terminal returns the terminal that answers are typed at, or nil when they come from somewhere else.
 func (i *Input) Terminal() *os.File {
 	if i.terminal() {
 		return i.file
@@ -111,8 +112,9 @@ func (i *Input) read(secret bool) (string, error) {
 	return strings.TrimRight(text, "\r\n"), err
 }
 
-// Ask shows a question and gives the answer. It is written as it is: questions are a matter between people. Programs that hold the other end of
-// the terminal look for the name and the prompt in what arrives at once, so the question is one write.
+// Ask shows a question and gives the answer. It is written as it is: questions are a matter between people. Programs
+// that hold the other end of the terminal look for the name and the prompt in what arrives at once, so the question is
+// one write.
 func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string, error) {
 	var question strings.Builder
 	fmt.Fprintf(&question, "%s\n", c.Bold(view.Clean(title)))
@@ -133,7 +135,8 @@ func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string
 	return answer, err
 }
 
-// askVariable asks for the value of a variable that has none. Without an answer the variable stays unset, which is reported later.
+// askVariable asks for the value of a variable that has none. Without an answer the variable stays unset, which is
+// reported later.
 func (c *Call) askVariable(ctx context.Context, v *config.Variable) (string, bool) {
 	text, err := c.Ask(ctx, "var."+v.Name, v.Description, v.Sensitive)
 	if err != nil {

@@ -22,7 +22,7 @@ func (c *Call) AddSources(more map[string][]byte) {
 	}
 }
 
-// Sources gives the text behind ranges of diagnostics.
+// Sources returns the text behind ranges of diagnostics.
 func (c *Call) Sources() map[string][]byte { return c.sources }
 
 // ViewOptions say how this call shows things.
@@ -38,8 +38,9 @@ func (c *Call) ViewOptions() view.Options {
 	return o
 }
 
-// live tells whether lines may be drawn again and again: on a terminal that can do it, and where nobody keeps what it shows as a log. A program
-// that drives us may hold the other end of the terminal and read it line by line, as the CLI of CDKTF does; those set TF_APPEND_USER_AGENT.
+// live reports whether lines may be drawn again and again: on a terminal that can do it, and where nobody keeps what it
+// shows as a log. A program that drives us may hold the other end of the terminal and read it line by line, as the CLI
+// of CDKTF does; those set TF_APPEND_USER_AGENT.
 func (c *Call) live() bool {
 	if c.Automated() || c.Getenv("CI") != "" || c.Getenv("TF_APPEND_USER_AGENT") != "" {
 		return false
@@ -47,12 +48,12 @@ func (c *Call) live() bool {
 	return c.Color() && c.Size != nil && c.Getenv("TERM") != ""
 }
 
-// Color tells whether colors are wanted: on a terminal, unless someone said no.
+// Color reports whether colors are wanted: on a terminal, unless someone said no.
 func (c *Call) Color() bool {
 	return c.OutTerminal && !c.JSON && !c.noColor && c.Getenv("NO_COLOR") == "" && c.Getenv("TERM") != "dumb"
 }
 
-// View gives the view of this call, made when first needed: then all flags are known.
+// View returns the view of this call, made when first needed: then all flags are known.
 func (c *Call) View() view.View {
 	if c.view == nil {
 		c.view = view.New(c.ViewOptions())
@@ -79,7 +80,8 @@ func (c *Call) Report(diags diag.List) bool {
 // ownName is how the engine, which does not know by which name it was called, writes commands to run.
 var ownName = regexp.MustCompile(`(["` + "`" + `]|(?m:^)  )tombolo (init|recover)\b`)
 
-// ownTitle is how the engine names itself in summaries. They are those of Terraform, which programs look for, but for this name.
+// ownTitle is how the engine names itself in summaries. They are those of Terraform, which programs look for, but for
+// this name.
 var ownTitle = regexp.MustCompile(`\bTombolo\b`)
 
 // Named puts the name of the program into summaries, and into the commands that problems say to run.
@@ -97,7 +99,8 @@ func (c *Call) Named(diags diag.List) diag.List {
 	return out
 }
 
-// ReadSources reads the files that problems point into and that no configuration brought along, because it could not be loaded.
+// ReadSources reads the files that problems point into and that no configuration brought along, because it could not be
+// loaded.
 func (c *Call) ReadSources(diags diag.List) {
 	for _, d := range diags {
 		if d.Subject == nil || c.sources[d.Subject.Filename] != nil {
@@ -131,7 +134,8 @@ func (c *Call) Interrupted(s *state.Snapshot) {
 	c.beside(engine.InterruptedWarnings(s))
 }
 
-// beside shows problems that are not of what the command does, on standard error: the output of some commands is read by programs.
+// beside shows problems that are not of what the command does, on standard error: the output of some commands is read
+// by programs.
 func (c *Call) beside(diags diag.List) {
 	if len(diags) == 0 {
 		return

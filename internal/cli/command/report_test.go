@@ -26,7 +26,8 @@ func TestTheLiveDisplayNeedsATerminalThatNobodyRecords(t *testing.T) {
 		{"automation", []string{"TERM=xterm", "TF_IN_AUTOMATION=1"}, true, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			call := &Call{App: &App{Surroundings: engine.Surroundings{Environ: c.environ}, OutTerminal: c.terminal, Size: size}, noColor: c.noColor}
+			call := &Call{App: &App{Surroundings: engine.Surroundings{Environ: c.environ}, OutTerminal: c.terminal,
+				Size: size}, noColor: c.noColor}
 			if got := call.ViewOptions().Size != nil; got != c.want {
 				t.Errorf("got %v", got)
 			}

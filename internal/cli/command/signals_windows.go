@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// watchSignals gives the signals that ask to stop, until release is called. Closing the console counts as SIGTERM here.
+// watchSignals returns the signals that ask to stop, until release is called. Closing the console counts as SIGTERM
+// here.
 func watchSignals() (signals <-chan os.Signal, release func()) {
 	asked := make(chan os.Signal, 4)
 	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)

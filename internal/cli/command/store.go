@@ -52,7 +52,8 @@ func (c *Call) SnapshotOf(ctx context.Context, st state.Store) (*state.Snapshot,
 	return s, nil
 }
 
-// StateProblem returns an error of reading a state from a file that someone named without the advice, which is about the state of the project.
+// StateProblem returns an error of reading a state from a file that someone named without the advice, which is about
+// the state of the project.
 func StateProblem(err error) error {
 	var damaged *state.DecodeError
 	if errors.As(err, &damaged) {

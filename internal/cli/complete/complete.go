@@ -1,15 +1,16 @@
 // Package complete answers shells that complete a command line, and teaches them to ask.
 //
-// The protocol is the one of "complete -C" in bash, which set-ups for Terraform use as well: the shell starts the program with the line
-// in COMP_LINE and the place of the cursor in COMP_POINT, and takes the lines that it prints for possible continuations (Answer). Install
-// writes that into the files that shells read when they start, as Terraform does; Command prints functions that do a little more.
+// The protocol is the one of "complete -C" in bash, which set-ups for Terraform use as well: the shell starts the
+// program with the line in COMP_LINE and the place of the cursor in COMP_POINT, and takes the lines that it prints for
+// possible continuations (Answer). Install writes that into the files that shells read when they start, as Terraform
+// does; Command prints functions that do a little more.
 //
-// What can be completed is not declared anywhere a second time: commands and flags are those of the table of commands, and what a
-// value may be is told by the word that stands for it in the usage, such as FILE or ADDRESS (values.go).
+// What can be completed is not declared anywhere a second time: commands and flags are those of the table of commands,
+// and what a value may be is told by the word that stands for it in the usage, such as FILE or ADDRESS (values.go).
 //
-// Whoever presses a key while typing wants no report: nothing is printed but continuations, no question is asked, no lock is taken,
-// nothing is written, and where something cannot be read in time there is just no continuation. The goroutine that looks for them is
-// left behind in that case; the process ends.
+// Whoever presses a key while typing wants no report: nothing is printed but continuations, no question is asked, no
+// lock is taken, nothing is written, and where something cannot be read in time there is just no continuation. The
+// goroutine that looks for them is left behind in that case; the process ends.
 package complete
 
 import (
@@ -28,12 +29,13 @@ import (
 // patience is how long someone waits who has pressed a key.
 const patience = 3 * time.Second
 
-// Asked tells whether a shell asks for continuations.
+// Asked reports whether a shell asks for continuations.
 func Asked(a *command.App) bool { return a.Getenv("COMP_LINE") != "" }
 
-// Answer prints the continuations of the line in the environment. The arguments are those that bash gives: the name of the command, the
-// word to be completed as far as bash takes it for one, the word before it; other shells give none.
-func Answer(ctx context.Context, a *command.App, table []*command.Command, global []command.Flag, args []string) command.Outcome {
+// Answer prints the continuations of the line in the environment. The arguments are those that bash gives: the name of
+// the command, the word to be completed as far as bash takes it for one, the word before it; other shells give none.
+func Answer(ctx context.Context, a *command.App, table []*command.Command, global []command.Flag,
+	args []string) command.Outcome {
 	line := parse(upToCursor(a.Getenv("COMP_LINE"), a.Getenv("COMP_POINT")))
 	quiet := *a
 	quiet.Out, quiet.Err = io.Discard, io.Discard
@@ -85,10 +87,13 @@ type typed struct {
 	state string // the value of -state
 }
 
-// continuations gives the words that the current one may become, given the words before it.
+// continuations returns the words that the current one may become, given the words before it.
 func (t *typed) continuations(ctx context.Context, words []string) []string {
 	list := t.words(ctx, words)
-	list = slices.DeleteFunc(list, func(s string) bool { return !strings.HasPrefix(s, t.current) || strings.ContainsAny(s, "\n\r") })
+	list = slices.DeleteFunc(list, func(s string) bool {
+		return !strings.HasPrefix(s, t.current) ||
+			strings.ContainsAny(s, "\n\r")
+	})
 	slices.Sort(list)
 	return slices.Compact(list)
 }
@@ -137,7 +142,7 @@ func names(list []*command.Command) (out []string) {
 	return out
 }
 
-// ofCommand gives continuations behind a command, given the words between.
+// ofCommand returns continuations behind a command, given the words between.
 func (t *typed) ofCommand(ctx context.Context, words []string) []string {
 	t.flags = append(t.call.App.Flags(t.cmd, t.path), command.Flag{Name: "help"})
 	noFlags := false
@@ -186,7 +191,7 @@ func (t *typed) flag(name string) *command.Flag {
 	return nil
 }
 
-// flagWords gives the flags, or the values of the flag whose name and equals sign are there.
+// flagWords returns the flags, or the values of the flag whose name and equals sign are there.
 func (t *typed) flagWords(ctx context.Context) (out []string) {
 	head, value, hasValue := strings.Cut(t.current, "=")
 	dashes := head[:len(head)-len(strings.TrimLeft(head, "-"))]

@@ -62,12 +62,16 @@ func change(a *command.App, already string, do func(place) (bool, error)) comman
 	var diags diag.List
 	list := places(a)
 	if len(list) == 0 {
-		diags = diags.Errorf(nil, "Did not find any shells to install", "There is neither a .bashrc, .bash_profile, .bash_login or .profile nor a .zshrc in the home directory %q, and no folder for the settings of fish. Create the file that your shell reads and run this again, or put into it what \"%s completion SHELL\" prints.", home(a), a.Program)
+		diags = diags.Errorf(nil, "Did not find any shells to install", "There is neither a .bashrc, .bash_profile, "+
+			".bash_login or .profile nor a .zshrc in the home directory %q, and no folder for the settings of fish. "+
+			"Create the file that your shell reads and run this again, or put into it what \"%s completion SHELL\" "+
+			"prints.", home(a), a.Program)
 	}
 	for _, p := range list {
 		switch changed, err := do(p); {
 		case err != nil:
-			diags = diags.Errorf(nil, "Cannot change the settings of "+p.shell, "The file %s is as it was: %s.", p.file, err)
+			diags = diags.Errorf(nil, "Cannot change the settings of "+p.shell, "The file %s is as it was: %s.", p.file,
+				err)
 		case changed:
 			fmt.Fprintf(a.Out, "Changed for %s: %s. New shells take it into account.\n", p.shell, p.file)
 		default:
@@ -91,7 +95,7 @@ func home(a *command.App) string {
 	return dir
 }
 
-// places gives the files of the shells that the user has set up: the same that Terraform takes, with the same lines.
+// places returns the files of the shells that the user has set up: the same that Terraform takes, with the same lines.
 func places(a *command.App) (list []place) {
 	dir := home(a)
 	if dir == "" {
@@ -108,7 +112,8 @@ func places(a *command.App) (list []place) {
 	zsh := filepath.Join(cmp.Or(a.Getenv("ZDOTDIR"), dir), ".zshrc")
 	if isFile(zsh) {
 		list = append(list, place{shell: "zsh", file: zsh, lines: []string{
-			"autoload -U +X bashcompinit && bashcompinit", strings.Replace(complete, "complete -C", "complete -o nospace -C", 1),
+			"autoload -U +X bashcompinit && bashcompinit", strings.Replace(complete, "complete -C",
+				"complete -o nospace -C", 1),
 		}})
 	}
 	fish := filepath.Join(cmp.Or(a.Getenv("XDG_CONFIG_HOME"), filepath.Join(dir, ".config")), "fish")
@@ -119,7 +124,7 @@ func places(a *command.App) (list []place) {
 	return list
 }
 
-// self gives the absolute path by which the program was called.
+// self returns the absolute path by which the program was called.
 func self(a *command.App) string {
 	if path, err := exec.LookPath(os.Args[0]); err == nil {
 		if abs, err := filepath.Abs(path); err == nil {
@@ -133,7 +138,8 @@ func self(a *command.App) string {
 	return path
 }
 
-// quoted writes a path so that the shell which reads the line, and the one which runs the command in it, both take it for one word.
+// quoted writes a path so that the shell which reads the line, and the one which runs the command in it, both take it
+// for one word.
 func quoted(path string) string {
 	once, _ := escape(path, 0)
 	if once == path {
@@ -148,7 +154,8 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// edit changes the content of the file and tells whether that made a difference. A reader sees the old content or the new one.
+// edit changes the content of the file and tells whether that made a difference. A reader sees the old content or the
+// new one.
 func (p place) edit(f func([]byte) []byte) (bool, error) {
 	content, err := os.ReadFile(p.file)
 	switch {
@@ -174,8 +181,8 @@ func (p place) edit(f func([]byte) []byte) (bool, error) {
 	})
 }
 
-// appendLine puts a line at the end unless it is there. A last line that is not ended stays so, as the line behind it will: taking the
-// line out again gives what was there before, byte for byte.
+// appendLine puts a line at the end unless it is there. A last line that is not ended stays so, as the line behind it
+// will: taking the line out again gives what was there before, byte for byte.
 func appendLine(content []byte, line string) []byte {
 	for have := range bytes.Lines(content) {
 		if string(bytes.TrimRight(have, "\r\n")) == line {

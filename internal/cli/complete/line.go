@@ -53,9 +53,9 @@ func parse(text string) line {
 	return l
 }
 
-// write gives a continuation in the form in which the shell wants it. Those that use "complete -C" put it as it is in place of what they
-// take for the current word, which is the second of the arguments: bash takes only what stands behind an equals sign, a colon or an
-// opening quote. Those that give no arguments want the plain word.
+// write returns a continuation in the form in which the shell wants it. Those that use "complete -C" put it as it is in
+// place of what they take for the current word, which is the second of the arguments: bash takes only what stands
+// behind an equals sign, a colon or an opening quote. Those that give no arguments want the plain word.
 func (l line) write(value string, args []string) (string, bool) {
 	rest, ok := strings.CutPrefix(value, l.current)
 	if !ok || l.pending || len(args) < 2 {
@@ -71,7 +71,8 @@ func (l line) write(value string, args []string) (string, bool) {
 	return l.raw + escaped, true
 }
 
-// escape writes text so that the shell reads it as it is; quote is the one that is open. No text in single quotes holds one.
+// escape writes text so that the shell reads it as it is; quote is the one that is open. No text in single quotes holds
+// one.
 func escape(text string, quote byte) (string, bool) {
 	special := " \t!\"#$&'()*;<>?[\\]^`{|}"
 	switch quote {

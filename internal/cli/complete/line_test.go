@@ -25,7 +25,8 @@ func TestALineIsSplitAsAShellDoes(t *testing.T) {
 	} {
 		l := parse(tt.text)
 		if l.current != tt.current || l.quote != tt.quote || !cmp.Equal(l.words, tt.words) {
-			t.Errorf("parse(%q) = words %q, current %q, quote %q; want %q, %q, %q", tt.text, l.words, l.current, l.quote, tt.words, tt.current, tt.quote)
+			t.Errorf("parse(%q) = words %q, current %q, quote %q; want %q, %q, %q", tt.text, l.words, l.current,
+				l.quote, tt.words, tt.current, tt.quote)
 		}
 	}
 }
@@ -41,7 +42,8 @@ func TestAContinuationFitsWhatBashTakesForTheWord(t *testing.T) {
 		{`t -target='a`, `-target=a[0]`, `a`, `a[0]`},
 	} {
 		if got, ok := parse(tt.text).write(tt.value, []string{"t", tt.word, ""}); !ok || got != tt.want {
-			t.Errorf("%s, where %q is to be completed to %q: %q, %v; want %q", tt.text, tt.word, tt.value, got, ok, tt.want)
+			t.Errorf("%s, where %q is to be completed to %q: %q, %v; want %q", tt.text, tt.word, tt.value, got, ok,
+				tt.want)
 		}
 	}
 	if got, ok := parse(`t show a\[`).write(`a["x y"]`, nil); !ok || got != `a["x y"]` {
@@ -54,7 +56,8 @@ func TestAContinuationFitsWhatBashTakesForTheWord(t *testing.T) {
 
 func TestTheCursorIsCountedInCharacters(t *testing.T) {
 	for _, tt := range []struct{ line, point, want string }{
-		{"t é plan", "4", "t é "}, {"t é", "3", "t é"}, {"t pl", "99", "t pl"}, {"t pl", "-1", "t pl"}, {"t pl", "", "t pl"}, {"t pl", "0", ""},
+		{"t é plan", "4", "t é "}, {"t é", "3", "t é"}, {"t pl", "99", "t pl"}, {"t pl", "-1", "t pl"},
+		{"t pl", "", "t pl"}, {"t pl", "0", ""},
 	} {
 		if got := upToCursor(tt.line, tt.point); got != tt.want {
 			t.Errorf("upToCursor(%q, %q) = %q, want %q", tt.line, tt.point, got, tt.want)
@@ -81,7 +84,8 @@ func FuzzLine(f *testing.F) {
 		}
 		again := parse(text + written)
 		if again.current != l.current+rest || len(again.words) != len(l.words) {
-			t.Errorf("%q, continued with %q, reads as %q behind %d words; want %q behind %d", text, written, again.current, len(again.words), l.current+rest, len(l.words))
+			t.Errorf("%q, continued with %q, reads as %q behind %d words; want %q behind %d", text, written,
+				again.current, len(again.words), l.current+rest, len(l.words))
 		}
 	})
 }

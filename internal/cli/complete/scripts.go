@@ -11,8 +11,8 @@ import (
 // shells are those that there are scripts for.
 var shells = []string{"bash", "fish", "zsh"}
 
-// scripts are what the shells run, with NAME for the name under which the program is called and PROGRAM for the program. They do what the
-// lines of Install do, and set no space behind the name of a folder.
+// scripts are what the shells run, with NAME for the name under which the program is called and PROGRAM for the
+// program. They do what the lines of Install do, and set no space behind the name of a folder.
 var scripts = map[string]string{
 	"bash": `_NAME_complete() {
     local line
@@ -81,7 +81,8 @@ in the state. How to use them:
 					return c.WrongUse("The completion command expects exactly one argument.")
 				}
 				if scripts[c.Args[0]] == "" {
-					return c.Misuse("Unknown shell", "There are functions for %s, and none for %q.", strings.Join(shells, ", "), c.Args[0])
+					return c.Misuse("Unknown shell", "There are functions for %s, and none for %q.",
+						strings.Join(shells, ", "), c.Args[0])
 				}
 				fmt.Fprint(c.Out, script(c.Args[0], c.Program, c.Program))
 				return command.Done

@@ -20,7 +20,7 @@ var platforms = []string{
 	"linux_386", "linux_amd64", "linux_arm", "linux_arm64", "windows_386", "windows_amd64", "windows_arm64",
 }
 
-// values gives what a word of a usage may stand for. The flag is nil if it is an argument.
+// values returns what a word of a usage may stand for. The flag is nil if it is an argument.
 func (t *typed) values(ctx context.Context, word string, flag *command.Flag) []string {
 	word = strings.Trim(strings.TrimSuffix(strings.Trim(word, "[]"), "..."), "[]")
 	switch {
@@ -62,7 +62,7 @@ func (t *typed) values(ctx context.Context, word string, flag *command.Flag) []s
 	return nil
 }
 
-// fixed gives the words that stand for one of a few values.
+// fixed returns the words that stand for one of a few values.
 func (t *typed) fixed() map[string][]string {
 	return map[string][]string{
 		"OS_ARCH": platforms,
@@ -72,8 +72,8 @@ func (t *typed) fixed() map[string][]string {
 	}
 }
 
-// files gives the files that a beginning of a path may become, and the folders, in which one may go on. When there is one folder alone
-// its content follows, so that no shell takes its name for the end.
+// files returns the files that a beginning of a path may become, and the folders, in which one may go on. When there is
+// one folder alone its content follows, so that no shell takes its name for the end.
 func files(beginning string, wanted func(name string) bool) []string {
 	list := filesIn(beginning, wanted)
 	if len(list) == 1 && strings.HasSuffix(list[0], "/") {
@@ -148,7 +148,7 @@ func (t *typed) snapshot(ctx context.Context) *state.State {
 	return s.State
 }
 
-// addresses gives those in the state that the command can do something with.
+// addresses returns those in the state that the command can do something with.
 func (t *typed) addresses(s *state.State, flag *command.Flag) (out []string) {
 	marking := t.path == "taint" || t.path == "untaint" || flag != nil && flag.Name == "replace"
 	instancesOnly := marking || t.path == "state show" || t.path == "recover"
@@ -177,7 +177,7 @@ func providers(s *state.State) (out []string) {
 	return out
 }
 
-// blocks gives the resources of the root module: what an object can be imported to.
+// blocks returns the resources of the root module: what an object can be imported to.
 func (t *typed) blocks(ctx context.Context) (out []string) {
 	root, diags := t.call.RootModule(ctx)
 	if diags.HasErrors() {

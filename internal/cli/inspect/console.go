@@ -37,7 +37,8 @@ brackets or an open heredoc goes on in the next line.`,
 			k := &consoleCommand{call: c}
 			c.StateReadFlags(&k.files)
 			k.variables.VariableFlags(c)
-			c.Flags.BoolVar(&k.plan, "plan", false, "Make a plan first, and evaluate with planned values in place of those of the state.")
+			c.Flags.BoolVar(&k.plan, "plan", false,
+				"Make a plan first, and evaluate with planned values in place of those of the state.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.TooMany(0)
@@ -77,9 +78,10 @@ func (k *consoleCommand) run(ctx context.Context) command.Outcome {
 	return outcome
 }
 
-// values gives the variables of the root module; those that are not set are unknown.
+// values returns the variables of the root module; those that are not set are unknown.
 func (k *consoleCommand) values(root *config.Module) (map[string]cty.Value, diag.List) {
-	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: k.call.Environ, Options: k.variables.Options})
+	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: k.call.Environ,
+		Options: k.variables.Options})
 	k.call.AddSources(sources)
 	if diags.HasErrors() {
 		return nil, diags
@@ -95,7 +97,8 @@ func (k *consoleCommand) converse(ctx context.Context, run *engine.Run, values m
 	c := k.call
 	evaluator, diags := run.Console(ctx, engine.ConsoleOptions{Plan: k.plan, Variables: values})
 	if diags.HasErrors() && evaluator != nil {
-		diags = diags.Warnf(nil, "Not everything could be evaluated: expressions that depend on what has failed have no sure result.", "")
+		diags = diags.Warnf(nil,
+			"Not everything could be evaluated: expressions that depend on what has failed have no sure result.", "")
 	}
 	c.Report(diags)
 	if evaluator == nil {
@@ -184,7 +187,8 @@ func newEditor(terminal *os.File, in *bufio.Reader, out io.Writer) *editor {
 	}{in, out}, "")}
 }
 
-// read has the terminal in raw mode only while a line is typed, so that everything else can print and be interrupted as usual.
+// read has the terminal in raw mode only while a line is typed, so that everything else can print and be interrupted as
+// usual.
 func (e *editor) read(prompt string) (string, error) {
 	fd := int(e.terminal.Fd())
 	before, err := term.MakeRaw(fd)

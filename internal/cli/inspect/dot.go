@@ -19,7 +19,8 @@ type drawing struct {
 	more  []string // names of nodes behind those of the slots: see withProviders
 }
 
-// withProviders adds what no block stands for: provider configurations that are implied, and the end of each one that is in use.
+// withProviders adds what no block stands for: provider configurations that are implied, and the end of each one that
+// is in use.
 func (d drawing) withProviders() drawing {
 	out := drawing{slots: d.slots, edges: slices.Clone(d.edges)}
 	add := func(name string, edges ...int) int {
@@ -69,19 +70,21 @@ func (d drawing) resources() string {
 		if r.Module != module {
 			closeModule()
 			indent, module = "    ", r.Module
-			fmt.Fprintf(&b, "  subgraph %s {\n    label = %s\n    fontname = \"sans-serif\"\n", strconv.Quote("cluster_"+module.String()), strconv.Quote(module.String()))
+			fmt.Fprintf(&b, "  subgraph %s {\n    label = %s\n    fontname = \"sans-serif\"\n",
+				strconv.Quote("cluster_"+module.String()), strconv.Quote(module.String()))
 		}
 		fmt.Fprintf(&b, "%s%s [label=%s];\n", indent, strconv.Quote(r.String()), strconv.Quote(r.Resource.String()))
 	}
 	closeModule()
 	d.eachEdge(nodes, func(from, to int) {
-		fmt.Fprintf(&b, "  %s -> %s;\n", strconv.Quote(d.slots[from].ConfigAddr().String()), strconv.Quote(d.slots[to].ConfigAddr().String()))
+		fmt.Fprintf(&b, "  %s -> %s;\n", strconv.Quote(d.slots[from].ConfigAddr().String()),
+			strconv.Quote(d.slots[to].ConfigAddr().String()))
 	})
 	b.WriteString("}\n")
 	return b.String()
 }
 
-// sortedResources gives the numbers of all resources: the root module first, data sources before managed resources.
+// sortedResources returns the numbers of all resources: the root module first, data sources before managed resources.
 func (d drawing) sortedResources() (nodes []int) {
 	for n, s := range d.slots {
 		if s.Kind == eval.SlotResource {
@@ -90,7 +93,8 @@ func (d drawing) sortedResources() (nodes []int) {
 	}
 	slices.SortFunc(nodes, func(a, b int) int {
 		x, y := d.slots[a].ConfigAddr(), d.slots[b].ConfigAddr()
-		return cmp.Or(strings.Compare(x.Module.String(), y.Module.String()), cmp.Compare(modeOrder(x.Resource.Mode), modeOrder(y.Resource.Mode)),
+		return cmp.Or(strings.Compare(x.Module.String(), y.Module.String()), cmp.Compare(modeOrder(x.Resource.Mode),
+			modeOrder(y.Resource.Mode)),
 			strings.Compare(x.Resource.Type, y.Resource.Type), strings.Compare(x.Resource.Name, y.Resource.Name))
 	})
 	return nodes
@@ -112,7 +116,8 @@ func (d drawing) eachEdge(nodes []int, visit func(from, to int)) {
 	for i, n := range nodes {
 		place[n] = i
 	}
-	near, all := make([]*big.Int, len(d.edges)), make([]*big.Int, len(d.edges)) // chosen nodes that are next, and that can be reached
+	// chosen nodes that are next, and that can be reached
+	near, all := make([]*big.Int, len(d.edges)), make([]*big.Int, len(d.edges))
 	for _, n := range d.topological() {
 		direct, far := new(big.Int), new(big.Int)
 		for _, e := range d.edges[n] {
@@ -141,7 +146,7 @@ func eachBit(set *big.Int, visit func(i int)) {
 	}
 }
 
-// topological gives all slots, those that others depend on first.
+// topological returns all slots, those that others depend on first.
 func (d drawing) topological() []int {
 	waits, dependents := make([]int, len(d.edges)), make([][]int, len(d.edges))
 	var order []int
@@ -179,7 +184,8 @@ func (d drawing) evaluation() string {
 	used := make([]bool, len(d.edges))
 	for _, n := range nodes {
 		if label, shape := d.shape(n); shape != "" {
-			fmt.Fprintf(&b, "\t\t%s [label = %s, shape = %q]\n", strconv.Quote("[root] "+d.name(n)), strconv.Quote(label), shape)
+			fmt.Fprintf(&b, "\t\t%s [label = %s, shape = %q]\n", strconv.Quote("[root] "+d.name(n)),
+				strconv.Quote(label), shape)
 		}
 	}
 	var lines []string
@@ -201,12 +207,13 @@ func (d drawing) evaluation() string {
 	return b.String()
 }
 
-// drawn tells whether a slot is drawn: not what only passes something on, nor the configuration of a provider that nothing uses.
+// drawn reports whether a slot is drawn: not what only passes something on, nor the configuration of a provider that
+// nothing uses.
 func (d drawing) drawn(s *eval.Slot) bool {
 	return s.Kind != eval.SlotCallOutput && (s.Kind != eval.SlotProvider || s.Used)
 }
 
-// shape gives the label and the shape of a node; one without is a point that edges lead to.
+// shape returns the label and the shape of a node; one without is a point that edges lead to.
 func (d drawing) shape(n int) (label, shape string) {
 	if n >= len(d.slots) {
 		if name := d.name(n); !strings.HasSuffix(name, " (close)") {
@@ -214,7 +221,8 @@ func (d drawing) shape(n int) (label, shape string) {
 		}
 		return "", ""
 	}
-	return d.slots[n].Addr(), map[eval.SlotKind]string{eval.SlotResource: "box", eval.SlotProvider: "diamond", eval.SlotVariable: "note"}[d.slots[n].Kind]
+	return d.slots[n].Addr(), map[eval.SlotKind]string{eval.SlotResource: "box", eval.SlotProvider: "diamond",
+		eval.SlotVariable: "note"}[d.slots[n].Kind]
 }
 
 // name is what a node is called where everything is drawn.
@@ -234,9 +242,12 @@ func (d drawing) name(n int) string {
 	return s.Addr()
 }
 
-// destruction draws the order in which objects are destroyed: the other way round, without data sources, which have nothing to destroy.
+// destruction draws the order in which objects are destroyed: the other way round, without data sources, which have
+// nothing to destroy.
 func (d drawing) destruction() string {
-	nodes := slices.DeleteFunc(d.sortedResources(), func(n int) bool { return d.slots[n].ConfigAddr().Resource.Mode != addr.Managed })
+	nodes := slices.DeleteFunc(d.sortedResources(), func(n int) bool {
+		return d.slots[n].ConfigAddr().Resource.Mode != addr.Managed
+	})
 	var b strings.Builder
 	b.WriteString("digraph {\n\tcompound = \"true\"\n\tnewrank = \"true\"\n\tsubgraph \"root\" {\n")
 	name := func(n int) string { return strconv.Quote("[root] " + d.slots[n].Addr() + " (destroy)") }

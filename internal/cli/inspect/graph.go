@@ -20,9 +20,12 @@ draws. With -type everything that is evaluated for such an operation is drawn.`,
 				cycles, verbose bool
 				depth           int
 			}
-			c.Flags.StringVar(&g.kind, "type", "", "Draw everything that is evaluated for an operation of `TYPE`: plan, plan-refresh-only, plan-destroy or apply.")
-			c.Flags.StringVar(&g.planFile, "plan", "", "Draw the configuration of the plan in `FILE`, as with -type=apply.")
-			c.Flags.BoolVar(&ignored.cycles, "draw-cycles", false, "Accepted for compatibility: a configuration with cycles is an error that names their members.")
+			c.Flags.StringVar(&g.kind, "type", "", "Draw everything that is evaluated for an operation of `TYPE`: "+
+				"plan, plan-refresh-only, plan-destroy or apply.")
+			c.Flags.StringVar(&g.planFile, "plan", "",
+				"Draw the configuration of the plan in `FILE`, as with -type=apply.")
+			c.Flags.BoolVar(&ignored.cycles, "draw-cycles", false,
+				"Accepted for compatibility: a configuration with cycles is an error that names their members.")
 			c.Flags.BoolVar(&ignored.verbose, "verbose", false, "Accepted for compatibility.")
 			c.Flags.IntVar(&ignored.depth, "module-depth", -1, "Accepted for compatibility; the `DEPTH` has no effect.")
 			return func(ctx context.Context) command.Outcome {
@@ -56,9 +59,11 @@ func (g *graphing) run(ctx context.Context) command.Outcome {
 	switch g.kind {
 	case "", "plan", "plan-refresh-only", "plan-destroy", "apply":
 	case "validate", "input", "refresh", "legacy":
-		return c.End(diag.List{}.Errorf(nil, "Graph type no longer available", "There is no graph of the type %q any more. The type \"plan\" gives a similar one.", g.kind))
+		return c.End(diag.List{}.Errorf(nil, "Graph type no longer available",
+			"There is no graph of the type %q any more. The type \"plan\" gives a similar one.", g.kind))
 	default:
-		return c.End(diag.List{}.Errorf(nil, "Unsupported graph type", "There is no graph of the type %q. The types are plan, plan-refresh-only, plan-destroy and apply.", g.kind))
+		return c.End(diag.List{}.Errorf(nil, "Unsupported graph type",
+			"There is no graph of the type %q. The types are plan, plan-refresh-only, plan-destroy and apply.", g.kind))
 	}
 	project, diags := c.Project(ctx, options)
 	if diags.HasErrors() {

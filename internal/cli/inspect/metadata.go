@@ -24,7 +24,8 @@ func cmdMetadataFunctions() *command.Command {
 		Example: `~ metadata functions -json`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document. There is no other form, so this must be given.")
+			c.Flags.BoolVar(&asJSON, "json", false,
+				"Print a JSON document. There is no other form, so this must be given.")
 			return func(context.Context) command.Outcome {
 				switch {
 				case len(c.Args) > 0:

@@ -38,9 +38,11 @@ type outputs struct {
 func runOutput(ctx context.Context, c *command.Call, o *outputs) command.Outcome {
 	switch {
 	case len(c.Args) > 1:
-		return c.Misuse("Unexpected argument", "The output command takes the name of one output value, or none to show all.")
+		return c.Misuse("Unexpected argument",
+			"The output command takes the name of one output value, or none to show all.")
 	case o.raw && o.json:
-		return c.Misuse("Invalid output format", "The options -raw and -json ask for different things: leave one of them out.")
+		return c.Misuse("Invalid output format",
+			"The options -raw and -json ask for different things: leave one of them out.")
 	case o.raw && len(c.Args) == 0:
 		return c.Misuse("Output name required", "The option -raw prints one value: give the name of it.")
 	}
@@ -60,7 +62,9 @@ func runOutput(ctx context.Context, c *command.Call, o *outputs) command.Outcome
 	var err error
 	switch {
 	case value == nil:
-		return c.End(diags.Errorf(nil, "Output \""+name+"\" not found", "The state has no output value of that name.%s A new output block shows here once the configuration was applied.", diag.DidYouMean(name, s.OutputNames())))
+		return c.End(diags.Errorf(nil, "Output \""+name+"\" not found", "The state has no output value of that "+
+			"name.%s A new output block shows here once the configuration was applied.",
+			diag.DidYouMean(name, s.OutputNames())))
 	case o.json:
 		err = tfjson.OutputValue(c.Out, value)
 	case o.raw:
@@ -86,5 +90,6 @@ func allOutputs(c *command.Call, s *state.State, o *outputs) command.Outcome {
 }
 
 func noOutputs(c *command.Call) command.Outcome {
-	return c.End(diag.List{}.Warnf(nil, "No outputs found", "The state holds no output values. They come from output blocks of the root module, and stand in the state after the next apply."))
+	return c.End(diag.List{}.Warnf(nil, "No outputs found", "The state holds no output values. They come from output "+
+		"blocks of the root module, and stand in the state after the next apply."))
 }

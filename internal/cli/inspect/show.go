@@ -91,7 +91,8 @@ func showFile(ctx context.Context, c *command.Call, name string, asJSON bool) co
 	}
 	s, err := state.Read(f)
 	if err != nil {
-		return c.End(diag.List{}.Errorf(nil, summary, "The file %q holds neither a plan nor a state: %s.", name, command.StateProblem(err)))
+		return c.End(diag.List{}.Errorf(nil, summary, "The file %q holds neither a plan nor a state: %s.", name,
+			command.StateProblem(err)))
 	}
 	return showIn(ctx, c, s, asJSON)
 }

@@ -31,7 +31,8 @@ func runVersion(c *command.Call, asJSON bool) command.Outcome {
 	platform := runtime.GOOS + "_" + runtime.GOARCH
 	selections := c.Selections()
 	if asJSON {
-		info := tfjson.VersionInfo{TerraformVersion: state.LanguageVersion, Platform: platform, ProviderSelections: selections}
+		info := tfjson.VersionInfo{TerraformVersion: state.LanguageVersion, Platform: platform,
+			ProviderSelections: selections}
 		if c.Program != "terraform" {
 			info.TomboloVersion = engine.Version
 		}
@@ -40,7 +41,8 @@ func runVersion(c *command.Call, asJSON bool) command.Outcome {
 	if c.Program == "terraform" {
 		fmt.Fprintf(c.Out, "Terraform v%s\non %s\n", state.LanguageVersion, platform)
 	} else {
-		fmt.Fprintf(c.Out, "Tombolo v%s\non %s\nspeaks the language of Terraform v%s\n", engine.Version, platform, state.LanguageVersion)
+		fmt.Fprintf(c.Out, "Tombolo v%s\non %s\nspeaks the language of Terraform v%s\n", engine.Version, platform,
+			state.LanguageVersion)
 	}
 	for _, name := range slices.Sorted(maps.Keys(selections)) {
 		fmt.Fprintf(c.Out, "+ provider %s v%s\n", name, selections[name])

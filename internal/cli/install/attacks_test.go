@@ -23,8 +23,10 @@ import (
 func TestServersCannotMoveFilesOfTheUser(t *testing.T) {
 	own := program(t)
 	for i, pattern := range []string{
-		"file::https://DIR/home//folder", "file::http://DIR/home//folder", "file::https:///DIR/home//folder", "file://DIR/home//folder", "file::DIR/home//folder",
-		"file::ssh://x/DIR/home//folder", "git::file://DIR/home//folder", "git::DIR/home//folder", "https::file://DIR/home//folder", "DIR/home/folder",
+		"file::https://DIR/home//folder", "file::http://DIR/home//folder", "file::https:///DIR/home//folder",
+		"file://DIR/home//folder", "file::DIR/home//folder",
+		"file::ssh://x/DIR/home//folder", "git::file://DIR/home//folder", "git::DIR/home//folder",
+		"https::file://DIR/home//folder", "DIR/home/folder",
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
@@ -34,12 +36,15 @@ func TestServersCannotMoveFilesOfTheUser(t *testing.T) {
 			said := strings.ReplaceAll(pattern, "DIR", s.dir)
 			registry.Add("corp/net/aws", "1.0.0", said)
 			net.Serve("modules.example", registry)
-			net.Answer("web.example", "/page", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Terraform-Get", said) })
+			net.Answer("web.example", "/page", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("X-Terraform-Get", said)
+			})
 			net.Answer("web.example", "/second", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("X-Terraform-Get", "https://web.example/page")
 			})
 			before := s.tree("home")
-			for _, source := range []string{"https://web.example/page", "https://web.example/second", "https://web.example/page//sub", "modules.example/corp/net/aws"} {
+			for _, source := range []string{"https://web.example/page", "https://web.example/second",
+				"https://web.example/page//sub", "modules.example/corp/net/aws"} {
 				s.remove("work")
 				s.write("work/main.tf", calls("x", source))
 				output, code := s.run("init")
@@ -66,7 +71,8 @@ func TestInitRunsNothingThatCameWithTheDirectory(t *testing.T) {
 	folder := "work/terraform.d/plugins/example.com/corp/thing/1.0.0/" + here + "/"
 	s.write("work/main.tf", onlyThing)
 	s.write(folder+"terraform-provider-thing", "#!/bin/sh\necho ran >>DIR/ran\nexit 1\n")
-	s.write(folder+"tombolo-provider.json", `{"protocol": 1, "name": "thing", "command": ["true"], "prepare": ["sh", "-c", "echo ran >>DIR/ran"], "schema": {}}`)
+	s.write(folder+"tombolo-provider.json", `{"protocol": 1, "name": "thing", "command": ["true"], "prepare": ["sh", `+
+		`"-c", "echo ran >>DIR/ran"], "schema": {}}`)
 	output, code := s.run("init")
 	has(t, output, "Provider program was not prepared", "echo ran")
 	if ran := s.tree("ran"); code != 0 || len(ran) > 0 {

@@ -32,8 +32,10 @@ type backendSetup struct {
 
 func (s *backendSetup) flags(c *command.Call) {
 	s.LockFlags(c)
-	c.StringsFlag(&s.settings, "backend-config", "Settings for the backend beside those of its block, as `FILE or NAME=VALUE`. May be given more than once.")
-	c.Flags.BoolVar(&s.reconfigure, "reconfigure", false, "Take the backend block as it is, and leave states where they are.")
+	c.StringsFlag(&s.settings, "backend-config",
+		"Settings for the backend beside those of its block, as `FILE or NAME=VALUE`. May be given more than once.")
+	c.Flags.BoolVar(&s.reconfigure, "reconfigure", false,
+		"Take the backend block as it is, and leave states where they are.")
 	c.Flags.BoolVar(&s.migrate, "migrate-state", false, "When the place of states has changed, copy them there.")
 	c.Flags.BoolVar(&s.force, "force-copy", false, "Copy states without asking. Implies -migrate-state.")
 	c.Flags.BoolVar(&s.input, "input", true, "Ask nothing: what would be asked is an error.")
@@ -51,7 +53,9 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	}
 	switch {
 	case configured == nil && len(s.settings) > 0:
-		warnings = warnings.Warnf(nil, "Missing backend configuration", "The option -backend-config is given, but the configuration has no backend block. For the usual place of states that is as it should be: leave the option out. Otherwise add the block: terraform { backend \"local\" {} }")
+		warnings = warnings.Warnf(nil, "Missing backend configuration", "The option -backend-config is given, but "+
+			"the configuration has no backend block. For the usual place of states that is as it should be: leave "+
+			"the option out. Otherwise add the block: terraform { backend \"local\" {} }")
 	case configured != nil:
 		if diags := s.override(c, configured); diags.HasErrors() {
 			return nil, diags
@@ -64,16 +68,21 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	switch {
 	case configured == nil && recorded == nil:
 		return warnings, nil
-	case configured != nil && recorded != nil && recorded.Hash == configured.Hash && (unchanged || len(s.settings) == 0 && !s.reconfigure):
+	case configured != nil && recorded != nil && recorded.Hash == configured.Hash &&
+		(unchanged || len(s.settings) == 0 && !s.reconfigure):
 		return warnings, nil // the block is the one that was set up, perhaps with settings beside it
 	case unchanged || s.reconfigure:
 	case !recorded.Readable():
-		return nil, diags.Errorf(nil, "Backend configuration changed", "%s", backend.NoMigration(c.Title, recorded.Type))
+		return nil, diags.Errorf(nil, "Backend configuration changed", "%s",
+			backend.NoMigration(c.Title, recorded.Type))
 	case recorded != nil && !s.migrate && !s.force:
-		return nil, diags.Errorf(nil, "Backend configuration changed", "The place of states is another one than before. To copy the states there, use \"%[1]s init -migrate-state\". To leave them alone and go on with what is at the new place, use \"%[1]s init -reconfigure\".", c.Program)
+		return nil, diags.Errorf(nil, "Backend configuration changed", "The place of states is another one than "+
+			"before. To copy the states there, use \"%[1]s init -migrate-state\". To leave them alone and go on with "+
+			"what is at the new place, use \"%[1]s init -reconfigure\".", c.Program)
 	default:
 		if recorded != nil && configured == nil {
-			announce(c, "", fmt.Sprintf("%s has detected you're unconfiguring your previously set %q backend.", c.Title, recorded.Type))
+			announce(c, "", fmt.Sprintf("%s has detected you're unconfiguring your previously set %q backend.", c.Title,
+				recorded.Type))
 		}
 		if diags := s.copyStates(ctx, c, recorded, configured); diags.HasErrors() {
 			return nil, diags
@@ -84,9 +93,11 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	}
 	switch {
 	case configured == nil:
-		announce(c, "", "\n\n"+fmt.Sprintf("Successfully unset the backend %q. %s will now operate locally.", recorded.Type, c.Title))
+		announce(c, "", "\n\n"+fmt.Sprintf("Successfully unset the backend %q. %s will now operate locally.",
+			recorded.Type, c.Title))
 	case !unchanged:
-		announce(c, "backend_configured_success_message", fmt.Sprintf("\nSuccessfully configured the backend %q! %s will automatically\nuse this backend unless the backend configuration changes.", configured.Type, c.Title))
+		announce(c, "backend_configured_success_message", fmt.Sprintf("\nSuccessfully configured the backend %q! %s "+
+			"will automatically\nuse this backend unless the backend configuration changes.", configured.Type, c.Title))
 	}
 	return warnings, nil
 }
@@ -96,16 +107,20 @@ func (s *backendSetup) override(c *command.Call, b *backend.Backend) (diags diag
 	for _, text := range s.settings {
 		if name, value, ok := strings.Cut(text, "="); ok {
 			if _, known := b.Config[name]; !known {
-				diags = diags.Errorf(nil, "Invalid backend configuration argument", "The option -backend-config sets %q, but the backend %q has no argument of that name.%s", name, b.Type, diag.DidYouMean(name, slices.Sorted(maps.Keys(b.Config))))
+				diags = diags.Errorf(nil, "Invalid backend configuration argument",
+					"The option -backend-config sets %q, but the backend %q has no argument of that name.%s", name,
+					b.Type, diag.DidYouMean(name, slices.Sorted(maps.Keys(b.Config))))
 				continue
 			}
-			attr := &hcl.Attribute{Name: name, Expr: hcl.StaticExpr(cty.StringVal(value), hcl.Range{Filename: "<value for -backend-config=" + name + ">"})}
+			attr := &hcl.Attribute{Name: name, Expr: hcl.StaticExpr(cty.StringVal(value), hcl.Range{
+				Filename: "<value for -backend-config=" + name + ">"})}
 			diags = diags.Extend(b.Set(hcl.Attributes{name: attr}))
 			continue
 		}
 		src, err := regular.Named(text, regular.Note)
 		if err != nil {
-			diags = diags.Errorf(nil, "Failed to read file", "The file %q of -backend-config cannot be read: %s.", text, errors.Unwrap(err))
+			diags = diags.Errorf(nil, "Failed to read file", "The file %q of -backend-config cannot be read: %s.", text,
+				errors.Unwrap(err))
 			continue
 		}
 		c.AddSources(map[string][]byte{text: src})
@@ -123,7 +138,8 @@ func (s *backendSetup) override(c *command.Call, b *backend.Backend) (diags diag
 	return diags
 }
 
-// copyStates copies all states that are not empty from one place to another, after asking. The old ones stay where they are, as backups.
+// copyStates copies all states that are not empty from one place to another, after asking. The old ones stay where they
+// are, as backups.
 func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to *backend.Backend) diag.List {
 	old, new := c.Store(from, from.Options().Store()), c.Store(to, to.Options().Store())
 	names, err := old.Workspaces(ctx)
@@ -167,7 +183,8 @@ func read(ctx context.Context, st state.Store, name string) (*state.State, error
 		return nil, err
 	}
 	if len(snapshot.InFlight) > 0 {
-		return nil, fmt.Errorf("operations of the workspace %q were interrupted, and it is not known what became of them; resolve that before its state is copied", name)
+		return nil, fmt.Errorf("operations of the workspace %q were interrupted, and it is not known what became of "+
+			"them; resolve that before its state is copied", name)
 	}
 	return snapshot.State, nil
 }
@@ -178,15 +195,22 @@ func isEmpty(s *state.State) bool {
 
 func (s *backendSetup) approve(ctx context.Context, c *command.Call, overwrite bool) (bool, diag.List) {
 	if !s.input || !c.InputAllowed() || c.JSON {
-		return false, diag.List{}.Errorf(nil, "Can't ask approval for state migration when interactive input is disabled.", "Without someone who answers, say it with the command: -force-copy copies the states, -reconfigure leaves them alone.")
+		return false,
+			diag.List{}.Errorf(nil, "Can't ask approval for state migration when interactive input is disabled.",
+				"Without someone who answers, say it with the command: -force-copy copies the states, -reconfigure "+
+					"leaves them alone.")
 	}
-	text := "There are states at the old place, and none at the new one.\nEnter \"yes\" to copy them and \"no\" to start with an empty state."
+	text := "There are states at the old place, and none at the new one.\nEnter \"yes\" to copy them and \"no\" to " +
+		"start with an empty state."
 	if overwrite {
-		text = "There are states at both places.\nEnter \"yes\" to replace those at the new place, and \"no\" to go on with these."
+		text = "There are states at both places.\nEnter \"yes\" to replace those at the new place, and \"no\" to go " +
+			"on with these."
 	}
 	answer, err := c.Ask(ctx, "Do you want to copy existing state to the new backend?", text, false)
 	if err != nil {
-		return false, diag.List{}.Errorf(nil, "Error asking for confirmation: "+err.Error(), "Nothing was changed. Without someone who answers, say it with the command: -force-copy copies the states, -reconfigure leaves them alone.")
+		return false, diag.List{}.Errorf(nil, "Error asking for confirmation: "+err.Error(), "Nothing was changed. "+
+			"Without someone who answers, say it with the command: -force-copy copies the states, -reconfigure "+
+			"leaves them alone.")
 	}
 	return answer == "yes", nil
 }
@@ -196,7 +220,8 @@ func (s *backendSetup) copyState(ctx context.Context, what *state.State, to stat
 	if err != nil {
 		return diag.FromError("Invalid workspace name", err)
 	}
-	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
+	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{
+		Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
 	if err != nil {
 		return engine.LockProblem(err)
 	}
@@ -204,8 +229,8 @@ func (s *backendSetup) copyState(ctx context.Context, what *state.State, to stat
 	return diag.FromError("Error saving the state", err)
 }
 
-// makeWorkspace creates the workspace that the environment selects, so that it can be listed and selected from now on: whoever sets TF_WORKSPACE
-// for init may not set it for what comes after.
+// makeWorkspace creates the workspace that the environment selects, so that it can be listed and selected from now on:
+// whoever sets TF_WORKSPACE for init may not set it for what comes after.
 func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root *config.Module) diag.List {
 	if _, overridden, err := c.Workspace(); err != nil || !overridden {
 		return diag.FromError("Cannot tell which workspace is selected", err)
@@ -225,7 +250,8 @@ func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root 
 	if slices.Contains(names, ws.Name()) {
 		return nil
 	}
-	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
+	session, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{
+		Operation: "init"}}, s.Timeout, func(*state.LockedError) {})
 	if err != nil {
 		return engine.LockProblem(err)
 	}

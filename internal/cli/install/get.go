@@ -65,6 +65,7 @@ func fetchModules(ctx context.Context, c *command.Call, upgrade bool, tests stri
 
 // copyModule fills the working directory with a module, and tells whether that went well.
 func copyModule(ctx context.Context, c *command.Call, source string) bool {
-	announce(c, "copying_configuration_message", c.Bold(fmt.Sprintf("Copying configuration from %q...", download.Shown(source))))
+	announce(c, "copying_configuration_message",
+		c.Bold(fmt.Sprintf("Copying configuration from %q...", download.Shown(source))))
 	return c.Report(fetch.CopyModule(ctx, source, ".", fetch.Online(c.Web(), c.Environ)))
 }

@@ -115,13 +115,17 @@ func TestHostileServersAreRefused(t *testing.T) {
 		answer http.HandlerFunc
 		want   []string
 	}{
-		"odd JSON":        {versions, text(`{"versions":[],"versions":[]}`), []string{"example.com/v1/providers/corp/thing/versions", "twice"}},
-		"deep JSON":       {versions, text(strings.Repeat("[", 1<<20)), []string{"levels deep"}},
-		"endless":         {versions, endless, []string{"more than 8388608 bytes"}},
-		"silent":          {versions, silent, []string{"no complete answer within 1s"}},
-		"broken":          {versions, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, []string{"503", "after 2 attempts"}},
-		"forbidden":       {versions, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, []string{"401", "token"}},
-		"discovery":       {"/.well-known/terraform.json", text("<html>"), []string{"the services of the host example.com", "text/html"}},
+		"odd JSON": {versions, text(`{"versions":[],"versions":[]}`), []string{
+			"example.com/v1/providers/corp/thing/versions", "twice"}},
+		"deep JSON": {versions, text(strings.Repeat("[", 1<<20)), []string{"levels deep"}},
+		"endless":   {versions, endless, []string{"more than 8388608 bytes"}},
+		"silent":    {versions, silent, []string{"no complete answer within 1s"}},
+		"broken": {versions, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, []string{
+			"503", "after 2 attempts"}},
+		"forbidden": {versions, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, []string{
+			"401", "token"}},
+		"discovery": {"/.well-known/terraform.json", text("<html>"), []string{
+			"the services of the host example.com", "text/html"}},
 		"another archive": {archive, text("evil"), []string{"was changed on the way"}},
 		"no archive":      {archive, http.NotFound, []string{"404"}},
 		"not protected": {archive, func(w http.ResponseWriter, r *http.Request) {
@@ -167,7 +171,8 @@ func silent(w http.ResponseWriter, r *http.Request) {
 func TestServersCannotDrawOnTheTerminal(t *testing.T) {
 	const attack = "\x1b[2J\x1b]0;evil\a\u202e\r"
 	net := newInternet(t)
-	net.corp.Warnings = []string{"beware" + attack, strings.Repeat("x", 100_000), "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"}
+	net.corp.Warnings = []string{"beware" + attack, strings.Repeat("x", 100_000), "3", "4", "5", "6", "7", "8", "9",
+		"10", "11", "12"}
 	s := newSite(t, program(t), net.Net)
 	s.write("work/main.tf", onlyThing)
 	output, code := s.run("init")
@@ -176,7 +181,8 @@ func TestServersCannotDrawOnTheTerminal(t *testing.T) {
 	}
 	has(t, output, "beware", "and 2 more")
 	fresh(s)
-	net.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.3.0", Protocols: []string{attack + strings.Repeat("9", 1<<20)}})
+	net.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.3.0", Protocols: []string{
+		attack + strings.Repeat("9", 1<<20)}})
 	output, code = s.run("init")
 	if code != 1 || strings.ContainsAny(output, "\x1b\a\r\u202e") || len(output) > 10_000 {
 		t.Errorf("exit code %d, %d bytes: %.3000q", code, len(output), output)
@@ -212,7 +218,9 @@ func TestRequestsSayWhoAsks(t *testing.T) {
 
 func TestRetriesAreCounted(t *testing.T) {
 	net := newInternet(t)
-	net.Answer("example.com", "/v1/providers/corp/thing/versions", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	net.Answer("example.com", "/v1/providers/corp/thing/versions", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(500)
+	})
 	s := newSite(t, program(t), net.Net)
 	s.write("work/main.tf", onlyThing)
 	for _, c := range []struct {
@@ -234,10 +242,13 @@ func TestOfflineSaysWhatIsMissing(t *testing.T) {
 	s := newSite(t, program(t), net.Net)
 	begin(s)
 	online := s.env
-	offline := append(append([]string{}, online...), "HTTPS_PROXY=http://127.0.0.1:1", "https_proxy=http://127.0.0.1:1", "TF_REGISTRY_DISCOVERY_RETRY=0")
+	offline := append(append([]string{}, online...), "HTTPS_PROXY=http://127.0.0.1:1", "https_proxy=http://127.0.0.1:1",
+		"TF_REGISTRY_DISCOVERY_RETRY=0")
 	s.env = offline
-	s.leavesNothing("init", "Could not choose a version of provider example.com/corp/thing", "the services of the host example.com cannot be found out",
-		"Could not choose a version of provider hashicorp/null", "https://registry.terraform.io/.well-known/terraform.json", "connection refused")
+	s.leavesNothing("init", "Could not choose a version of provider example.com/corp/thing",
+		"the services of the host example.com cannot be found out",
+		"Could not choose a version of provider hashicorp/null",
+		"https://registry.terraform.io/.well-known/terraform.json", "connection refused")
 	s.env = online
 	if output, code := s.run("init"); code != 0 {
 		t.Fatal(output)
@@ -247,7 +258,8 @@ func TestOfflineSaysWhatIsMissing(t *testing.T) {
 		t.Error(output)
 	}
 	s.remove("work/.terraform")
-	s.write("cli.tfrc", "provider_installation {\n  filesystem_mirror {\n    path = \"DIR/none\"\n  }\n  direct {}\n}\n")
+	s.write("cli.tfrc",
+		"provider_installation {\n  filesystem_mirror {\n    path = \"DIR/none\"\n  }\n  direct {}\n}\n")
 	output, code := s.run("init")
 	if code != 1 {
 		t.Error(output)
@@ -325,7 +337,8 @@ func TestRunsInOneDirectoryDoNotDisturbEachOther(t *testing.T) {
 			t.Error(output)
 		}
 		for name := range s.tree("work") {
-			if base := filepath.Base(name); strings.HasPrefix(base, ".install-") || strings.HasPrefix(base, ".terraform.lock.hcl.") {
+			if base := filepath.Base(name); strings.HasPrefix(base, ".install-") ||
+				strings.HasPrefix(base, ".terraform.lock.hcl.") {
 				t.Errorf("left behind: %s", name)
 			}
 		}
@@ -339,13 +352,14 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 	net := newInternet(t)
 	asked := make(chan struct{})
 	var once sync.Once
-	net.Answer("example.com", "/files/corp/thing/1.3.0/terraform-provider-thing_1.3.0_"+here+".zip", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write(make([]byte, 100<<10))
-		_ = http.NewResponseController(w).Flush()
-		once.Do(func() { close(asked) })
-		<-r.Context().Done()
-		panic(http.ErrAbortHandler)
-	})
+	net.Answer("example.com", "/files/corp/thing/1.3.0/terraform-provider-thing_1.3.0_"+here+".zip",
+		func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write(make([]byte, 100<<10))
+			_ = http.NewResponseController(w).Flush()
+			once.Do(func() { close(asked) })
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler)
+		})
 	s := newSite(t, program(t), net.Net)
 	s.write("work/main.tf", onlyThing)
 	command := s.command("init")

@@ -27,7 +27,8 @@ Running it again does no harm.`,
 			i.flags(c)
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
-					return c.Misuse("Too many command line arguments. Did you mean to use -chdir?", "Init takes no directory: %s -chdir=DIR init", c.Program)
+					return c.Misuse("Too many command line arguments. Did you mean to use -chdir?",
+						"Init takes no directory: %s -chdir=DIR init", c.Program)
 				}
 				return runInit(ctx, c, i)
 			})
@@ -57,32 +58,42 @@ func (i *initing) flags(c *command.Call) {
 	f.BoolVar(&i.backend, "backend", true, "Leave the place of the state alone.")
 	f.BoolVar(&i.backend, "cloud", true, "Another name of -backend.")
 	f.BoolVar(&i.get, "get", true, "Do not install modules.")
-	f.BoolVar(&i.upgrade, "upgrade", false, "Install modules anew, and choose the newest allowed version of each provider.")
-	f.BoolVar(&i.prepare, "prepare", true, "Do not run what program providers need to be run once before; their first use does.")
+	f.BoolVar(&i.upgrade, "upgrade", false,
+		"Install modules anew, and choose the newest allowed version of each provider.")
+	f.BoolVar(&i.prepare, "prepare", true,
+		"Do not run what program providers need to be run once before; their first use does.")
 	f.StringVar(&i.fromModule, "from-module", "", "Copy the module at `SOURCE` into the directory first.")
 	f.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
 	f.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
-	f.StringVar(&i.lockfile, "lockfile", "", "What may become of the lock file of providers: the `MODE` readonly does not write it, and fails when providers are missing from it.")
+	f.StringVar(&i.lockfile, "lockfile", "", "What may become of the lock file of providers: the `MODE` readonly "+
+		"does not write it, and fails when providers are missing from it.")
 	i.tests = command.TestFlag(c)
-	c.StringsFlag(&i.pluginDirs, "plugin-dir", "Install providers from this `DIR` alone, a filesystem mirror. May be given more than once.")
+	c.StringsFlag(&i.pluginDirs, "plugin-dir",
+		"Install providers from this `DIR` alone, a filesystem mirror. May be given more than once.")
 }
 
 func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	switch {
 	case i.setup.migrate && c.JSON:
-		return c.End(diag.List{}.Errorf(nil, "The -migrate-state and -json options are mutually-exclusive", "Copying states asks for approval, which objects a line have no place for. Leave one of the options out."))
+		return c.End(diag.List{}.Errorf(nil, "The -migrate-state and -json options are mutually-exclusive",
+			"Copying states asks for approval, which objects a line have no place for. Leave one of the options out."))
 	case i.setup.migrate && i.setup.reconfigure:
-		return c.End(diag.List{}.Errorf(nil, "Invalid init options", "The options -migrate-state and -reconfigure ask for different things: leave one of them out."))
+		return c.End(diag.List{}.Errorf(nil, "Invalid init options",
+			"The options -migrate-state and -reconfigure ask for different things: leave one of them out."))
 	case i.lockfile != "" && i.lockfile != readOnly:
-		return c.End(diag.List{}.Errorf(nil, "Invalid init options", "The option -lockfile has no mode %q, only \"readonly\".", i.lockfile))
+		return c.End(diag.List{}.Errorf(nil, "Invalid init options",
+			"The option -lockfile has no mode %q, only \"readonly\".", i.lockfile))
 	case i.lockfile == readOnly && i.upgrade:
-		return c.End(diag.List{}.Errorf(nil, "The -upgrade flag conflicts with -lockfile=readonly.", "Choosing other versions changes the lock file, which must not be changed: leave one of the options out."))
+		return c.End(diag.List{}.Errorf(nil, "The -upgrade flag conflicts with -lockfile=readonly.",
+			"Choosing other versions changes the lock file, which must not be changed: leave one of the options out."))
 	case i.fromModule != "" && !copyModule(ctx, c, i.fromModule):
 		return command.Failed
 	}
-	root, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(), LanguageVersion: state.LanguageVersion, RootOnly: true})
+	root, diags := config.Load(ctx, config.Options{Dir: ".", DataDir: c.DataDir(),
+		LanguageVersion: state.LanguageVersion, RootOnly: true})
 	if !diags.HasErrors() && root.IsEmpty() {
-		announce(c, "output_init_empty_message", c.Bold(c.Title+" initialized in an empty directory!")+"\n\nThe directory has no configuration files: create .tf files to begin.")
+		announce(c, "output_init_empty_message", c.Bold(c.Title+" initialized in an empty directory!")+
+			"\n\nThe directory has no configuration files: create .tf files to begin.")
 		return command.Done
 	}
 	if i.backend {
@@ -111,7 +122,9 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	}
 	announce(c, "output_init_success_message", c.Bold("\n"+c.Title+" has been successfully initialized!"))
 	if !c.Automated() {
-		announce(c, "output_init_success_cli_message", fmt.Sprintf("\nTry \"%[1]s plan\" to see what would be created or changed. After adding modules or\nchanging where they come from, run \"%[1]s init\" again; other commands say so when\nit is needed.", c.Program))
+		announce(c, "output_init_success_cli_message", fmt.Sprintf("\nTry \"%[1]s plan\" to see what would be "+
+			"created or changed. After adding modules or\nchanging where they come from, run \"%[1]s init\" again; "+
+			"other commands say so when\nit is needed.", c.Program))
 	}
 	return command.Done
 }

@@ -44,7 +44,7 @@ type site struct {
 	env     []string
 }
 
-// program gives a way to call the test binary by the name of the program.
+// program returns a way to call the test binary by the name of the program.
 func program(t *testing.T) string {
 	t.Helper()
 	own, err := os.Executable()
@@ -63,7 +63,8 @@ func newSite(t *testing.T, program string, net *fetchtest.Net) *site {
 	dir := t.TempDir()
 	s := &site{t: t, program: program, dir: dir}
 	s.env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "TMPDIR=" + filepath.Join(dir, "tmp"), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + filepath.Join(dir, "cli.tfrc"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "TMPDIR=" + filepath.Join(dir, "tmp"),
+		"CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE=" + filepath.Join(dir, "cli.tfrc"),
 		"TERM=dumb", "TF_CLI_ARGS=-no-color", "TF_REGISTRY_CLIENT_TIMEOUT=120",
 	}, net.Env()...)
 	for _, sub := range []string{"home", "tmp", "work"} {
@@ -79,7 +80,8 @@ func newSite(t *testing.T, program string, net *fetchtest.Net) *site {
 func (s *site) write(name, content string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)
-	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(strings.ReplaceAll(content, "DIR", s.dir)), 0o755))
+	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+		os.WriteFile(path, []byte(strings.ReplaceAll(content, "DIR", s.dir)), 0o755))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -184,7 +186,8 @@ type internet struct {
 }
 
 func newInternet(t *testing.T) *internet {
-	n := &internet{Net: fetchtest.New(t), official: fetchtest.NewRegistry(t), corp: fetchtest.NewRegistry(t), mirror: &fetchtest.Mirror{Path: "/p/", Host: "example.com"}}
+	n := &internet{Net: fetchtest.New(t), official: fetchtest.NewRegistry(t), corp: fetchtest.NewRegistry(t),
+		mirror: &fetchtest.Mirror{Path: "/p/", Host: "example.com"}}
 	n.official.Add(fetchtest.Release{Source: "hashicorp/null", Version: "3.2.1"})
 	n.official.Add(fetchtest.Release{Source: "hashicorp/null", Version: "3.2.2"})
 	for _, v := range []string{"0.9.0", "1.1.0", "1.2.0", "1.3.0", "2.0.0-beta1"} {
@@ -218,7 +221,8 @@ provider_installation {
 }
 `
 
-var withPassword = strings.Replace(throughMirror[strings.Index(throughMirror, "provider_installation"):], "https://", "https://me:pass-of-mirror@", 1)
+var withPassword = strings.Replace(throughMirror[strings.Index(throughMirror, "provider_installation"):], "https://",
+	"https://me:pass-of-mirror@", 1)
 
 // step is a command, after a change of the site and of the net.
 type step struct {
@@ -254,7 +258,8 @@ func together(all ...func(*site)) func(*site) {
 	}
 }
 
-// scenarios are runs that end in the same lock file, the same installed providers and the same exit codes in both programs.
+// scenarios are runs that end in the same lock file, the same installed providers and the same exit codes in both
+// programs.
 var scenarios = map[string][]step{
 	"registries": {
 		{command: "init"}, {command: "init"},
@@ -289,8 +294,10 @@ provider_installation {
 		{before: together(fresh, environment("TF_TOKEN_example_com=in-environment")), command: "init"},
 	},
 	"credentials helper": {
-		{before: files("cli.tfrc", `credentials_helper "test" { args = ["-x"] }`, "home/.terraform.d/plugins/terraform-credentials-test",
-			"#!/bin/sh\n[ \"$*\" = '-x get example.com' ] && echo '{\"token\": \"helped\"}' || echo '{}'\n"), command: "init"},
+		{before: files("cli.tfrc", `credentials_helper "test" { args = ["-x"] }`,
+			"home/.terraform.d/plugins/terraform-credentials-test",
+			"#!/bin/sh\n[ \"$*\" = '-x get example.com' ] && echo '{\"token\": \"helped\"}' || echo '{}'\n"),
+			command: "init"},
 	},
 	"services of a host": {
 		{before: files("cli.tfrc", `
@@ -309,7 +316,8 @@ host "example.com" {
 	},
 	"plugin cache and lock": {
 		{command: "get"},
-		{before: together(files("cache/x", ""), environment("TF_PLUGIN_CACHE_DIR=DIR/cache")), command: "providers lock"},
+		{before: together(files("cache/x", ""), environment("TF_PLUGIN_CACHE_DIR=DIR/cache")),
+			command: "providers lock"},
 		{command: "providers lock -enable-plugin-cache -platform=" + here},
 		{command: "providers lock -enable-plugin-cache"},
 		{command: "init"}, {before: func(s *site) { s.remove("cache") }, command: "init"},
@@ -319,7 +327,9 @@ host "example.com" {
 		{command: "providers lock -platform=linux_amd64 -platform=darwin_arm64 -platform=windows_amd64"},
 		{command: "init"},
 		{command: "providers lock -platform=plan9_mips", code: 1},
-		{before: func(s *site) { s.remove("work/.terraform/providers", "work/.terraform.lock.hcl") }, command: "providers lock -net-mirror=https://mirror.example/p/ -platform=darwin_arm64 example.com/corp/thing"},
+		{before: func(s *site) { s.remove("work/.terraform/providers", "work/.terraform.lock.hcl") },
+			command: "providers lock -net-mirror=https://mirror.example/p/ -platform=darwin_arm64 " +
+				"example.com/corp/thing"},
 		{command: "init", code: 1},
 		{command: "providers lock"}, {command: "init"},
 		{command: "providers lock -net-mirror=http://mirror.example/p/", code: 1},
@@ -339,14 +349,21 @@ host "example.com" {
 		}, command: "plan", code: 1},
 		{command: "init"},
 		{before: func(s *site) { s.remove("work/.terraform") }, net: func(n *internet) {
-			n.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.2.0", Files: map[string]string{"terraform-provider-thing_v1.2.0": "evil"}})
+			n.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.2.0", Files: map[string]string{
+				"terraform-provider-thing_v1.2.0": "evil"}})
 		}, command: "init", code: 1},
-		{command: "providers mirror ../mirror"}, {command: "providers lock"}, {command: "providers lock -platform=darwin_arm64"},
+		{command: "providers mirror ../mirror"}, {command: "providers lock"},
+		{command: "providers lock -platform=darwin_arm64"},
 	},
 	"what is not there": {
-		{before: files("work/main.tf", "terraform {\n  required_providers {\n    x = { source = \"example.com/corp/missing\" }\n  }\n}\n"), command: "init", code: 1},
-		{before: files("work/main.tf", "terraform {\n  required_providers {\n    x = { source = \"none.example/corp/missing\" }\n  }\n}\n"), command: "init", code: 1},
-		{before: files("work/main.tf", "terraform {\n  required_providers {\n    x = {\n source = \"example.com/corp/thing\"\n version = \"> 7\"\n}\n  }\n}\n"), command: "init", code: 1},
+		{before: files("work/main.tf",
+			"terraform {\n  required_providers {\n    x = { source = \"example.com/corp/missing\" }\n  }\n}\n"),
+			command: "init", code: 1},
+		{before: files("work/main.tf",
+			"terraform {\n  required_providers {\n    x = { source = \"none.example/corp/missing\" }\n  }\n}\n"),
+			command: "init", code: 1},
+		{before: files("work/main.tf", "terraform {\n  required_providers {\n    x = {\n source = "+
+			"\"example.com/corp/thing\"\n version = \"> 7\"\n}\n  }\n}\n"), command: "init", code: 1},
 	},
 	"what registries say": {
 		{net: func(n *internet) { n.corp.Warnings = []string{"deprecated", "really"} }, command: "init"},
@@ -354,13 +371,18 @@ host "example.com" {
 		{before: fresh, net: func(n *internet) { n.corp.Unsigned = true }, command: "init", code: 1},
 	},
 	"credentials in the usual file": {
-		{before: together(files("home/.terraform.d/credentials.tfrc.json", `{"credentials": {"example.com": {"token": "in-usual-file"}}}`), environment("TF_CLI_CONFIG_FILE=")), command: "init"},
+		{before: together(files("home/.terraform.d/credentials.tfrc.json",
+			`{"credentials": {"example.com": {"token": "in-usual-file"}}}`), environment("TF_CLI_CONFIG_FILE=")),
+			command: "init"},
 		{before: together(fresh, environment("TF_CLI_CONFIG_FILE=DIR/cli.tfrc")), command: "init"},
 	},
 	"names of hosts": {
 		{
-			before: files("work/main.tf", "terraform {\n required_providers {\n c = { source = \"example.com/corp/thing\" }\n d = { source = \"example.com/corp-x/thing\" }\n a = { source = \"port.example:8443/corp/thing\" }\n b = { source = \"Bücher.example/corp/thing\" }\n}\n}\n",
-				"cli.tfrc", "credentials \"bücher.example\" { token = \"tok-umlaut\" }\ncredentials \"port.example:8443\" { token = \"tok-port\" }\n"),
+			before: files("work/main.tf", "terraform {\n required_providers {\n c = { source = "+
+				"\"example.com/corp/thing\" }\n d = { source = \"example.com/corp-x/thing\" }\n a = { source = "+
+				"\"port.example:8443/corp/thing\" }\n b = { source = \"Bücher.example/corp/thing\" }\n}\n}\n",
+				"cli.tfrc", "credentials \"bücher.example\" { token = \"tok-umlaut\" }\ncredentials "+
+					"\"port.example:8443\" { token = \"tok-port\" }\n"),
 			net: func(n *internet) {
 				n.corp.Add(fetchtest.Release{Source: "corp-x/thing", Version: "1.0.0"})
 				n.Serve("port.example:8443", n.corp)
@@ -372,7 +394,8 @@ host "example.com" {
 	},
 	"other lines in the signed list": {
 		{net: func(n *internet) {
-			n.corp.MoreSums = strings.Repeat("1", 64) + "  terraform-provider-thing_1.2.0_manifest.json\n" + strings.Repeat("A", 64) + "  upper.zip\n" + strings.Repeat("b", 64) + " one-blank.zip\n"
+			n.corp.MoreSums = strings.Repeat("1", 64) + "  terraform-provider-thing_1.2.0_manifest.json\n" +
+				strings.Repeat("A", 64) + "  upper.zip\n" + strings.Repeat("b", 64) + " one-blank.zip\n"
 		}, command: "init"},
 	},
 	"places by pattern": {
@@ -393,7 +416,8 @@ provider_installation {
 	},
 	"what is not for us": {
 		{net: func(n *internet) {
-			n.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.2.0", Platforms: []string{"plan9_mips", "plan9_arm"}})
+			n.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.2.0", Platforms: []string{
+				"plan9_mips", "plan9_arm"}})
 		}, command: "init", code: 1},
 		{before: fresh, net: func(n *internet) {
 			n.corp.Replace(fetchtest.Release{Source: "corp/thing", Version: "1.2.0", Protocols: []string{"4.0"}})
@@ -415,7 +439,8 @@ provider_installation {
 		}, before: files("cli.tfrc", `credentials "example.com" { token = "in-file" }`), command: "init"},
 	},
 	"objects of the state": {
-		{before: files("work/main.tf", "", "work/terraform.tfstate", `{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"x","outputs":{},"resources":[{"mode":"managed","type":"thing_x","name":"a","provider":"provider[\"example.com/corp/thing\"]","instances":[]}]}`), command: "init"},
+		{before: files("work/main.tf", "", "work/terraform.tfstate",
+			`{"version":4,"terraform_version":"1.11.4","serial":1,"lineage":"x","outputs":{},"resources":[{"mode":"managed","type":"thing_x","name":"a","provider":"provider[\"example.com/corp/thing\"]","instances":[]}]}`), command: "init"},
 	},
 }
 
@@ -494,9 +519,10 @@ func observe(s *site, net *internet, step step) observation {
 }
 
 // known matches the lines that tools look at; problems by their headlines.
-var known = regexp.MustCompile(`^ *- (Finding|Reusing|Installing|Installed|Using|Fetching|Retrieved|Obtained|Mirroring|Selected|Downloading|Package) |^(Error|Warning): `)
+var known = regexp.MustCompile(
+	`^ *- (Finding|Reusing|Installing|Installed|Using|Fetching|Retrieved|Obtained|Mirroring|Selected|Downloading|Package) |^(Error|Warning): `)
 
-// linesOf gives the lines that tools know, in a fixed order.
+// linesOf returns the lines that tools know, in a fixed order.
 func linesOf(output string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(output, "\n") {
@@ -506,13 +532,15 @@ func linesOf(output string) []string {
 		}
 		switch {
 		case json.Unmarshal([]byte(line), &message) == nil:
-			if message.Type == "log" && strings.Contains(message.Message, "provider version") || message.Type == "diagnostic" {
+			if message.Type == "log" && strings.Contains(message.Message, "provider version") ||
+				message.Type == "diagnostic" {
 				lines = append(lines, message.Message)
 			}
 		case strings.HasPrefix(line, "- Obtained "): // whose ends are in words of our own
 			head, _, _ := strings.Cut(line, ";")
 			lines = append(lines, head)
-		case known.MatchString(line) && !strings.HasPrefix(line, "Error: Terraform encountered problems"): // which says nothing
+		// which says nothing
+		case known.MatchString(line) && !strings.HasPrefix(line, "Error: Terraform encountered problems"):
 			lines = append(lines, line)
 		}
 	}
@@ -529,7 +557,8 @@ func compare(t *testing.T, step step, oracle, own observation) {
 		oracle.tokens = own.tokens // what is installed is not looked for again
 	}
 	for what, diff := range map[string]string{
-		"files": cmp.Diff(oracle.trees, own.trees), "lines": cmp.Diff(oracle.lines, own.lines), "tokens": cmp.Diff(oracle.tokens, own.tokens),
+		"files": cmp.Diff(oracle.trees, own.trees), "lines": cmp.Diff(oracle.lines, own.lines),
+		"tokens": cmp.Diff(oracle.tokens, own.tokens),
 	} {
 		if diff != "" {
 			t.Errorf("%s: other %s (-terraform +ours):\n%s", step.command, what, diff)

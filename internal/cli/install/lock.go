@@ -29,10 +29,13 @@ given, into the dependency lock file, for this platform or for others. Nothing i
 		Example: `~ providers lock -platform=linux_amd64 -platform=darwin_arm64`,
 		Setup: func(c *command.Call) command.Run {
 			var l locking
-			c.Flags.StringVar(&l.folder, "fs-mirror", "", "Take the packages from the filesystem mirror `DIR` instead of the registries of the providers.")
+			c.Flags.StringVar(&l.folder, "fs-mirror", "",
+				"Take the packages from the filesystem mirror `DIR` instead of the registries of the providers.")
 			c.Flags.StringVar(&l.network, "net-mirror", "", "Take the packages from the network mirror at `URL`.")
-			c.StringsFlag(&l.platforms, "platform", "The platform `OS_ARCH` whose checksums are wanted, instead of this one. May be given more than once.")
-			c.Flags.BoolVar(&l.cache, "enable-plugin-cache", false, "Use the plugin cache for packages of this platform.")
+			c.StringsFlag(&l.platforms, "platform",
+				"The platform `OS_ARCH` whose checksums are wanted, instead of this one. May be given more than once.")
+			c.Flags.BoolVar(&l.cache, "enable-plugin-cache", false,
+				"Use the plugin cache for packages of this platform.")
 			command.TestFlag(c)
 			return c.Stoppable(func(ctx context.Context) command.Outcome { return c.End(l.run(ctx, c)) })
 		},
@@ -41,7 +44,8 @@ given, into the dependency lock file, for this platform or for others. Nothing i
 
 func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	if l.folder != "" && l.network != "" {
-		return diags.Errorf(nil, "Invalid installation method options", "The options -fs-mirror and -net-mirror exclude each other: leave one of them out.")
+		return diags.Errorf(nil, "Invalid installation method options",
+			"The options -fs-mirror and -net-mirror exclude each other: leave one of them out.")
 	}
 	platforms, diags := targets(l.platforms)
 	project, more := c.Load(ctx, command.ProjectOptions{NoPlugins: true})
@@ -87,7 +91,8 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 		return diags
 	}
 	for _, r := range records {
-		fmt.Fprintf(c.Out, "- Obtained %s checksums for %s; %s\n", r.Provider.ForDisplay(), r.Platform, recordTexts[r.Recorded])
+		fmt.Fprintf(c.Out, "- Obtained %s checksums for %s; %s\n", r.Provider.ForDisplay(), r.Platform,
+			recordTexts[r.Recorded])
 	}
 	same := lock.Equal(locked)
 	if !same || len(lock.Entries()) == 0 { // scripts commit the file without asking whether there is one
@@ -103,8 +108,8 @@ func (l locking) run(ctx context.Context, c *command.Call) (diags diag.List) {
 	return diags
 }
 
-// sources are the registries, unless the options name something else: what the CLI configuration says about installation does not count,
-// because the packages of a mirror need not be those of the publisher.
+// sources are the registries, unless the options name something else: what the CLI configuration says about
+// installation does not count, because the packages of a mirror need not be those of the publisher.
 func (l locking) sources(c *command.Call) (plugins.Sources, error) {
 	switch {
 	case l.folder != "":
@@ -137,7 +142,7 @@ func targets(texts []string) (list []packages.Platform, diags diag.List) {
 	return list, diags
 }
 
-// lockable gives what the configuration wants of all providers, or of those that are named.
+// lockable returns what the configuration wants of all providers, or of those that are named.
 func lockable(cfg *config.Config, names []string) (plugins.Wanted, diag.List) {
 	all, diags := engine.Wanted(cfg)
 	if len(names) == 0 || diags.HasErrors() {
@@ -152,7 +157,8 @@ func lockable(cfg *config.Config, names []string) (plugins.Wanted, diag.List) {
 		}
 		wanted, ok := all[p]
 		if !ok || p.IsBuiltin() {
-			diags = diags.Errorf(nil, "Invalid provider argument", "The configuration needs no package of provider %s. The command \"providers\" lists what it needs.", p)
+			diags = diags.Errorf(nil, "Invalid provider argument",
+				"The configuration needs no package of provider %s. The command \"providers\" lists what it needs.", p)
 			continue
 		}
 		some[p] = wanted

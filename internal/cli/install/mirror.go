@@ -26,11 +26,13 @@ offers it. What is in the folder already stays.`,
 		Example: `~ providers mirror -platform=linux_amd64 /srv/mirror`,
 		Setup: func(c *command.Call) command.Run {
 			var m mirroring
-			c.StringsFlag(&m.platforms, "platform", "The platform `OS_ARCH` whose packages are wanted, instead of this one. May be given more than once.")
+			c.StringsFlag(&m.platforms, "platform",
+				"The platform `OS_ARCH` whose packages are wanted, instead of this one. May be given more than once.")
 			c.Flags.BoolVar(&m.locked, "lock-file", true, "Choose versions without regard to the lock file.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
-					return c.Misuse("No output directory specified", "The command takes one argument, the folder to write to: %s %s DIR", c.Program, c.Path)
+					return c.Misuse("No output directory specified",
+						"The command takes one argument, the folder to write to: %s %s DIR", c.Program, c.Path)
 				}
 				return c.End(m.run(ctx, c, c.Args[0]))
 			})

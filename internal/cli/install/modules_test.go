@@ -35,18 +35,22 @@ func calls(name, source string) string {
 
 func newForge(t *testing.T) *forge {
 	t.Helper()
-	f := &forge{Net: fetchtest.New(t), git: fetchtest.NewGit(t), registry: &fetchtest.Modules{}, other: &fetchtest.Modules{}, web: map[string][]byte{}}
+	f := &forge{Net: fetchtest.New(t), git: fetchtest.NewGit(t), registry: &fetchtest.Modules{},
+		other: &fetchtest.Modules{}, web: map[string][]byte{}}
 	f.git.Add("net", map[string]string{
-		"main.tf": moduleOf("v1") + calls("inner", "./inner"), "inner/main.tf": calls("up", "../other"), "other/x.tf": moduleOf("other"), "link.txt": "-> main.tf", "run.sh": "#!/bin/sh\n",
+		"main.tf": moduleOf("v1") + calls("inner", "./inner"), "inner/main.tf": calls("up", "../other"),
+		"other/x.tf": moduleOf("other"), "link.txt": "-> main.tf", "run.sh": "#!/bin/sh\n",
 	}, map[string]string{"main.tf": moduleOf("v2"), "other/x.tf": moduleOf("other 2")})
 	for _, v := range []string{"0.9.0", "1.0.0", "1.1.0", "1.2.0-beta1", "1.10.0", "2.0.0"} {
 		f.registry.Add("corp/net/aws", v, "git::https://git.example/net.git?ref=v1")
 		f.other.Add("corp/zip/aws", v, "/files/all.zip//top?archive=zip")
 		f.other.Add("corp/only/aws", "1.0.0-rc1", "https://web.example/all.zip")
 	}
-	zip := fetchtest.Zip(map[string]string{"top/main.tf": moduleOf("zip"), "top/part/main.tf": calls("deep", "./deep"), "top/part/deep/main.tf": moduleOf("deep")})
+	zip := fetchtest.Zip(map[string]string{"top/main.tf": moduleOf("zip"), "top/part/main.tf": calls("deep", "./deep"),
+		"top/part/deep/main.tf": moduleOf("deep")})
 	f.web["web.example/all.zip"], f.web["other.example/files/all.zip"] = zip, zip
-	f.web["web.example/a.tar.gz"] = tarball(t, map[string]string{"main.tf": moduleOf("tar"), "b/main.tf": moduleOf("b")})
+	f.web["web.example/a.tar.gz"] = tarball(t, map[string]string{"main.tf": moduleOf("tar"),
+		"b/main.tf": moduleOf("b")})
 	f.Serve("registry.terraform.io", f.registry)
 	f.Serve("other.example", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if content := f.web[r.Host+r.URL.Path]; content != nil {
@@ -63,7 +67,8 @@ func newForge(t *testing.T) *forge {
 		case r.URL.Path == "/header" && r.URL.Query().Get("terraform-get") == "1":
 			w.Header().Set("X-Terraform-Get", "https://web.example/all.zip//top/part")
 		case r.URL.Path == "/page":
-			fmt.Fprint(w, `<!DOCTYPE html><html><head><meta charset="utf-8"><meta name="terraform-get" content="git::https://git.example/net.git?ref=v2" /></head><body></body></html>`)
+			fmt.Fprint(w, `<!DOCTYPE html><html><head><meta charset="utf-8"><meta name="terraform-get" `+
+				`content="git::https://git.example/net.git?ref=v2" /></head><body></body></html>`)
 		case r.URL.Path == "/away.zip":
 			http.Redirect(w, r, "https://other.example/files/all.zip", http.StatusFound)
 		default:
@@ -98,28 +103,39 @@ func tarball(t *testing.T, files map[string]string) []byte {
 
 // goodSources are configurations that both programs install alike, one after the other in the same directory.
 var goodSources = []struct{ name, configuration, args string }{
-	{"git", calls("head", "git::https://git.example/net.git") + calls("tag", "git::https://git.example/net.git?ref=v1") + calls("branch", "git::https://git.example/net.git//other?ref=feature/x") +
-		calls("again", "git::https://git.example/net.git?ref=v1") + calls("shallow", "git::https://git.example/net.git//inner?ref=v1&depth=1") + calls("pattern", "git::https://git.example/net.git//oth*?ref=v2"), "get"},
+	{"git", calls("head", "git::https://git.example/net.git") +
+		calls("tag", "git::https://git.example/net.git?ref=v1") +
+		calls("branch", "git::https://git.example/net.git//other?ref=feature/x") +
+		calls("again", "git::https://git.example/net.git?ref=v1") +
+		calls("shallow", "git::https://git.example/net.git//inner?ref=v1&depth=1") +
+		calls("pattern", "git::https://git.example/net.git//oth*?ref=v2"), "get"},
 	{"git in files", calls("bare", "git::file://GIT/net.git?ref=v1"), "get"},
 	{"nothing new", calls("bare", "git::file://GIT/net.git?ref=v1"), "get"},
 	{"update", calls("bare", "git::file://GIT/net.git?ref=v1"), "get -update"},
-	{"archives", calls("zip", "https://web.example/all.zip//top") + calls("tar", "https://web.example/a.tar.gz") + calls("part", "https://web.example/a.tar.gz//b") +
-		calls("away", "https://web.example/away.zip//top/part") + calls("asked", "https://other.example/files/all.zip?archive=zip"), "get"},
+	{"archives", calls("zip", "https://web.example/all.zip//top") + calls("tar", "https://web.example/a.tar.gz") +
+		calls("part", "https://web.example/a.tar.gz//b") +
+		calls("away", "https://web.example/away.zip//top/part") +
+		calls("asked", "https://other.example/files/all.zip?archive=zip"), "get"},
 	{"pages", calls("header", "https://web.example/header") + calls("meta", "https://web.example/page"), "init"},
-	{"registry", "module \"r\" {\n  source = \"corp/net/aws\"\n  version = \"~> 1.0\"\n}\nmodule \"sub\" {\n  source = \"corp/net/aws//inner\"\n  version = \"1.0.0, < 2\"\n}\n" +
+	{"registry", "module \"r\" {\n  source = \"corp/net/aws\"\n  version = \"~> 1.0\"\n}\nmodule \"sub\" {\n  source " +
+		"= \"corp/net/aws//inner\"\n  version = \"1.0.0, < 2\"\n}\n" +
 		calls("newest", "corp/net/aws//other"), "init"},
-	{"pre-release", "module \"beta\" {\n  source = \"corp/net/aws\"\n  version = \"1.2.0-beta1\"\n}\nmodule \"no\" {\n  source = \"corp/net/aws\"\n  version = \">= 1.2.0-alpha, < 1.10\"\n}\n", "get"},
+	{"pre-release", "module \"beta\" {\n  source = \"corp/net/aws\"\n  version = \"1.2.0-beta1\"\n}\nmodule \"no\" " +
+		"{\n  source = \"corp/net/aws\"\n  version = \">= 1.2.0-alpha, < 1.10\"\n}\n", "get"},
 	{"pre-release alone", calls("rc", "other.example/corp/only/aws"), "get"},
-	{"pre-release by range", "module \"rc\" {\n  source = \"other.example/corp/only/aws\"\n  version = \"~> 1.0.0-rc1\"\n}\n", "get"},
+	{"pre-release by range",
+		"module \"rc\" {\n  source = \"other.example/corp/only/aws\"\n  version = \"~> 1.0.0-rc1\"\n}\n", "get"},
 	{"none fits", "module \"none\" {\n  source = \"corp/net/aws\"\n  version = \"> 5\"\n}\n", "get"},
 	{"unknown", calls("none", "corp/nothing/aws"), "get"},
 	{"no registry", calls("none", "web.example/corp/net/aws"), "get"},
-	{"other registry", "module \"z\" {\n  source = \"other.example/corp/zip/aws\"\n  version = \"< 1.0\"\n}\n" + calls("part", "other.example/corp/zip/aws//part"), "init"},
+	{"other registry", "module \"z\" {\n  source = \"other.example/corp/zip/aws\"\n  version = \"< 1.0\"\n}\n" +
+		calls("part", "other.example/corp/zip/aws//part"), "init"},
 	{"upgrade", "module \"z\" {\n  source = \"other.example/corp/zip/aws\"\n  version = \"< 3\"\n}\n", "init -upgrade"},
 	{"stays", "module \"z\" {\n  source = \"other.example/corp/zip/aws\"\n}\n", "init"},
 	{"no modules", calls("new", "https://web.example/all.zip//top"), "init -get=false"},
 	{"links", calls("direct", "./there") + calls("linked", "./link") + calls("through", "./link/sub"), "get"},
-	{"folder", calls("dir", "GIT/../local") + calls("copy", "GIT/../local//sub") + calls("archive", "GIT/../local.zip//top"), "init -json"},
+	{"folder", calls("dir", "GIT/../local") + calls("copy", "GIT/../local//sub") +
+		calls("archive", "GIT/../local.zip//top"), "init -json"},
 }
 
 // lines are what programs print of modules, and of errors their headline and place.
@@ -130,7 +146,8 @@ func moduleLines(output string) []string {
 		if i := strings.Index(line, `"@message":"`); i >= 0 {
 			line, _, _ = strings.Cut(line[i+len(`"@message":"`):], `"`)
 		}
-		for _, begin := range []string{"Downloading", "- ", "Error: ", "on main.tf", "Upgrading", "Initializing modules"} {
+		for _, begin := range []string{"Downloading", "- ", "Error: ", "on main.tf", "Upgrading",
+			"Initializing modules"} {
 			if strings.HasPrefix(line, begin) && !strings.Contains(line, "encountered problems during initialisation") {
 				out = append(out, line)
 			}
@@ -143,7 +160,8 @@ func TestModulesAreInstalledAsByTheRealProgram(t *testing.T) {
 	f := newForge(t)
 	own, oracle := newSite(t, program(t), f.Net), newSite(t, terraform(t), f.Net)
 	local := filepath.Join(filepath.Dir(f.git.Dir), "local")
-	for name, content := range map[string]string{"/main.tf": moduleOf("local"), "/sub/main.tf": calls("up", "../other"), "/other/main.tf": moduleOf("other"), ".zip": string(f.web["web.example/all.zip"])} {
+	for name, content := range map[string]string{"/main.tf": moduleOf("local"), "/sub/main.tf": calls("up", "../other"),
+		"/other/main.tf": moduleOf("other"), ".zip": string(f.web["web.example/all.zip"])} {
 		if err := os.MkdirAll(filepath.Dir(local+name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +215,8 @@ func TestAModuleBecomesANewConfiguration(t *testing.T) {
 	f := newForge(t)
 	own := program(t)
 	for source, want := range map[string]string{
-		"git::https://git.example/net.git//other?ref=v1": "work/x.tf", "corp/net/aws//inner/../other": "work/x.tf", "https://web.example/all.zip//top": "work/main.tf",
+		"git::https://git.example/net.git//other?ref=v1": "work/x.tf", "corp/net/aws//inner/../other": "work/x.tf",
+		"https://web.example/all.zip//top": "work/main.tf",
 	} {
 		s := newSite(t, own, f.Net)
 		output, code := s.run("init", "-from-module="+source)

@@ -21,8 +21,10 @@ type planting struct{ name, command string }
 func plantings() (list []planting) {
 	const corp = ".terraform/providers/example.com/corp/thing/1.3.0"
 	for _, name := range []string{
-		".terraform", ".terraform/modules", ".terraform/modules/modules.json", ".terraform/modules/vpc", ".terraform/modules/.new-old", ".terraform/providers",
-		".terraform/providers/example.com", ".terraform/providers/example.com/corp", ".terraform/providers/example.com/corp/thing", corp, corp + "/" + here, corp + "/.install-old",
+		".terraform", ".terraform/modules", ".terraform/modules/modules.json", ".terraform/modules/vpc",
+		".terraform/modules/.new-old", ".terraform/providers",
+		".terraform/providers/example.com", ".terraform/providers/example.com/corp",
+		".terraform/providers/example.com/corp/thing", corp, corp + "/" + here, corp + "/.install-old",
 		".terraform/terraform.tfstate", ".terraform.lock.hcl",
 	} {
 		list = append(list, planting{name, "init"})
@@ -32,7 +34,8 @@ func plantings() (list []planting) {
 	}
 	const mirrored = "mirror/example.com/corp/thing"
 	for _, name := range []string{
-		"mirror/example.com", "mirror/example.com/corp", mirrored, mirrored + "/index.json", mirrored + "/1.3.0.json", mirrored + "/terraform-provider-thing_1.3.0_" + here + ".zip",
+		"mirror/example.com", "mirror/example.com/corp", mirrored, mirrored + "/index.json", mirrored + "/1.3.0.json",
+		mirrored + "/terraform-provider-thing_1.3.0_" + here + ".zip",
 	} {
 		list = append(list, planting{name, "providers mirror mirror"})
 	}
@@ -49,7 +52,8 @@ func (s *site) plant(name, to string) {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(s.dir, to)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err == nil { // where another link stands in the way, that one is enough
+	// where another link stands in the way, that one is enough
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
 		_ = os.Symlink(to, path)
 	}
 }
@@ -58,7 +62,8 @@ func (s *site) plant(name, to string) {
 func (s *site) surroundings() {
 	s.t.Helper()
 	s.write("home/file", "mine")
-	for _, name := range []string{"vpc", "other", ".new-old", ".install-old", here, "modules/vpc", "providers/example.com/corp/thing/1.3.0/" + here, "corp/thing", "1.3.0/" + here, "package"} {
+	for _, name := range []string{"vpc", "other", ".new-old", ".install-old", here, "modules/vpc",
+		"providers/example.com/corp/thing/1.3.0/" + here, "corp/thing", "1.3.0/" + here, "package"} {
 		s.write("home/folder/"+name+"/mine", "mine")
 	}
 	s.write("home/folder/index.json", "mine")
@@ -119,7 +124,9 @@ func TestPlantedLinksLeadNowhere(t *testing.T) {
 	all := plantings()
 	for _, p := range all {
 		for _, to := range kinds {
-			t.Run(p.command+" "+strings.ReplaceAll(p.name, "/", "_")+" to "+filepath.Base(to), func(t *testing.T) { check(t, p.command, [][2]string{{p.name, to}}) })
+			t.Run(p.command+" "+strings.ReplaceAll(p.name, "/", "_")+" to "+filepath.Base(to), func(t *testing.T) {
+				check(t, p.command, [][2]string{{p.name, to}})
+			})
 		}
 	}
 	for seed := range uint64(12) {

@@ -45,15 +45,21 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	installed, more := c.InstallProviders(ctx, project.Config(), o)
 	shown.close()
 	if installed.Signed {
-		announce(c, "", "Partner and community providers are signed by those who make them, with the keys\nthat the registry names for them.")
+		announce(c, "", "Partner and community providers are signed by those who make them, with the keys\nthat the "+
+			"registry names for them.")
 	}
-	diags = diags.Extend(more).Extend(engine.OverrideWarning(installed.Settings, installed.Wanted, "Init is not needed for a provider that is under development: the program in that directory is used as it is, and no version of it is locked.")).Extend(engine.ProgramNote(installed.Settings, installed.Wanted))
+	diags = diags.Extend(more).Extend(engine.OverrideWarning(installed.Settings, installed.Wanted, "Init is not "+
+		"needed for a provider that is under development: the program in that directory is used as it is, and no "+
+		"version of it is locked.")).Extend(engine.ProgramNote(installed.Settings, installed.Wanted))
 	if more.HasErrors() {
 		return c.Report(diags)
 	}
-	if diags = diags.Extend(writeLock(c, installed.Before, installed.Result, i.lockfile == readOnly)); i.prepare && !diags.HasErrors() {
-		diags = diags.Extend(i.prepareProviders(ctx, c, programFolders(ctx, c.PluginFolder(), engine.Uninstalled(installed.Settings), installed.Wanted, installed.Lock), preparing{
-			refused: installed.Settings.PlanPrograms.Refusal, ofProject: ofProject(installed.Settings.Explicit || len(i.pluginDirs) > 0, installed.Before, installed.Lock),
+	if diags = diags.Extend(writeLock(c, installed.Before, installed.Result, i.lockfile == readOnly)); i.prepare &&
+		!diags.HasErrors() {
+		diags = diags.Extend(i.prepareProviders(ctx, c, programFolders(ctx, c.PluginFolder(),
+			engine.Uninstalled(installed.Settings), installed.Wanted, installed.Lock), preparing{
+			refused: installed.Settings.PlanPrograms.Refusal, ofProject: ofProject(installed.Settings.Explicit ||
+				len(i.pluginDirs) > 0, installed.Before, installed.Lock),
 		}))
 	}
 	return c.Report(diags)
@@ -67,23 +73,30 @@ func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOn
 		return nil
 	case readOnly && !old.SameProviders(result.Lock):
 		return diags.Errorf(nil, "Provider dependency changes detected",
-			"The configuration and the state need other providers than the lock file has, and -lockfile=readonly forbids to change it. Run \"%s init\" without that option, and commit the changed %s.", c.Program, lockfile.Name)
+			"The configuration and the state need other providers than the lock file has, and -lockfile=readonly "+
+				"forbids to change it. Run \"%s init\" without that option, and commit the changed %s.", c.Program,
+			lockfile.Name)
 	case readOnly:
 		return diags.Warnf(nil, "Provider lock file not updated",
-			"What is recorded of the providers has changed, but %s was not written. To write it, run \"%s init\" without -lockfile=readonly.", lockfile.Name, c.Program)
+			"What is recorded of the providers has changed, but %s was not written. To write it, run \"%s init\" "+
+				"without -lockfile=readonly.", lockfile.Name, c.Program)
 	}
 	if err := result.Lock.Save("."); err != nil {
 		return diags.AppendError("Failed to write the dependency lock file", err)
 	}
 	if created {
-		announce(c, "lock_info", c.Title+" has created a lock file "+lockfile.Name+" to record the provider\nversions that were selected. Commit it with your configuration: then \""+c.Program+" init\"\nselects the same versions everywhere, until you ask for others.")
+		announce(c, "lock_info", c.Title+" has created a lock file "+lockfile.Name+
+			" to record the provider\nversions that were selected. Commit it with your configuration: then \""+
+			c.Program+" init\"\nselects the same versions everywhere, until you ask for others.")
 	} else {
-		announce(c, "dependencies_lock_changes_info", c.Title+" has changed the selections in "+lockfile.Name+". Look at the\ndifference, and commit it if that is what you meant.")
+		announce(c, "dependencies_lock_changes_info", c.Title+" has changed the selections in "+lockfile.Name+
+			". Look at the\ndifference, and commit it if that is what you meant.")
 	}
 	return incomplete(result)
 }
 
-// wantedByTests adds the providers of the modules that files of tests run. A provider block of a file that no module has a use for needs none.
+// wantedByTests adds the providers of the modules that files of tests run. A provider block of a file that no module
+// has a use for needs none.
 func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plugins.Wanted) diag.List {
 	files, diags := c.TestFiles(dir)
 	for _, run := range testfile.Calls(files) {
@@ -128,22 +141,28 @@ func stepText(c *command.Call, s plugins.Step) string {
 	text, forPrograms := "", ""
 	switch s.Kind {
 	case plugins.StepReuse:
-		text, forPrograms = "Reusing previous version of "+name+" from the dependency lock file", name+": Reusing previous version from the dependency lock file"
+		text, forPrograms = "Reusing previous version of "+name+" from the dependency lock file",
+			name+": Reusing previous version from the dependency lock file"
 	case plugins.StepFind:
 		if s.Constraints.IsEmpty() {
 			text, forPrograms = "Finding latest version of "+name+"...", name+": Finding latest version..."
 			break
 		}
 		text = fmt.Sprintf("Finding %s versions matching %q...", name, s.Constraints)
-		forPrograms = fmt.Sprintf("Finding matching versions for provider: %s, version_constraint: %q", name, s.Constraints)
+		forPrograms = fmt.Sprintf("Finding matching versions for provider: %s, version_constraint: %q", name,
+			s.Constraints)
 	case plugins.StepUse:
-		text, forPrograms = fmt.Sprintf("Using previously-installed %s v%s", name, s.Version), fmt.Sprintf("%s v%s: Using previously-installed provider version", name, s.Version)
+		text, forPrograms = fmt.Sprintf("Using previously-installed %s v%s", name, s.Version),
+			fmt.Sprintf("%s v%s: Using previously-installed provider version", name, s.Version)
 	case plugins.StepCached:
-		text, forPrograms = fmt.Sprintf("Using %s v%s from the shared cache directory", name, s.Version), fmt.Sprintf("%s v%s: Using from the shared cache directory", name, s.Version)
+		text, forPrograms = fmt.Sprintf("Using %s v%s from the shared cache directory", name, s.Version),
+			fmt.Sprintf("%s v%s: Using from the shared cache directory", name, s.Version)
 	case plugins.StepInstall:
-		text, forPrograms = fmt.Sprintf("Installing %s v%s...", name, s.Version), fmt.Sprintf("Installing provider version: %s v%s...", name, s.Version)
+		text, forPrograms = fmt.Sprintf("Installing %s v%s...", name, s.Version),
+			fmt.Sprintf("Installing provider version: %s v%s...", name, s.Version)
 	case plugins.StepInstalled:
-		text, forPrograms = fmt.Sprintf("Installed %s v%s (%s)", name, s.Version, proofText(c, s.Proof)), fmt.Sprintf("Installed provider version: %s v%s (%s)", name, s.Version, proofText(c, s.Proof))
+		text, forPrograms = fmt.Sprintf("Installed %s v%s (%s)", name, s.Version, proofText(c, s.Proof)),
+			fmt.Sprintf("Installed provider version: %s v%s (%s)", name, s.Version, proofText(c, s.Proof))
 	case plugins.StepServedHere:
 		text = name + " is built in to " + c.Title
 		forPrograms = text
@@ -154,7 +173,7 @@ func stepText(c *command.Call, s plugins.Step) string {
 	return text
 }
 
-// proofText tells how a package was checked. HashiCorp's own key needs no name.
+// proofText returns how a package was checked. HashiCorp's own key needs no name.
 func proofText(c *command.Call, p packages.Proof) string {
 	switch {
 	case p.KeyID == "" || p.Trust == packages.OfficialSigned:
@@ -175,5 +194,8 @@ func incomplete(result plugins.Result) diag.List {
 		names += "  - " + p.ForDisplay() + "\n"
 	}
 	return diag.List{}.Warnf(nil, "Incomplete lock file information for providers",
-		"The packages of the following providers came without a signed list of the checksums of all their platforms:\n%s\n%s therefore has their checksums for %s only, and elsewhere they will be refused. To add those of another platform, run the command: providers lock -platform=OS_ARCH", names, lockfile.Name, packages.Current())
+		"The packages of the following providers came without a signed list of the checksums of all their "+
+			"platforms:\n%s\n%s therefore has their checksums for %s only, and elsewhere they will be refused. To "+
+			"add those of another platform, run the command: providers lock -platform=OS_ARCH", names, lockfile.Name,
+		packages.Current())
 }

@@ -28,11 +28,12 @@ type preparing struct {
 	ofProject func(p addr.Provider) bool
 }
 
-// projectMirror is the folder of the working directory in which providers are looked for when nothing is said about installation.
+// projectMirror is the folder of the working directory in which providers are looked for when nothing is said about
+// installation.
 var projectMirror = filepath.Join("terraform.d", "plugins")
 
-// ofProject finds the providers that the working directory brings along and that the lock file did not know before, with just these hashes. A
-// directory may have been cloned from a stranger, and init is what people run first in it.
+// ofProject finds the providers that the working directory brings along and that the lock file did not know before,
+// with just these hashes. A directory may have been cloned from a stranger, and init is what people run first in it.
 func ofProject(told bool, before, now lockfile.File) func(addr.Provider) bool {
 	if told {
 		return func(addr.Provider) bool { return false } // the user has said where providers come from
@@ -49,7 +50,8 @@ func ofProject(told bool, before, now lockfile.File) func(addr.Provider) bool {
 }
 
 // approve asks whether the command that prepares a provider of the project may run.
-func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider, m *manifest.Manifest) (bool, diag.List) {
+func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider, m *manifest.Manifest) (bool,
+	diag.List) {
 	words := handler.Preparation(m)
 	why := fmt.Sprintf("The provider %s comes with this directory, in %s, and the lock file did not have it. "+
 		"To prepare it, this command runs:", p.ForDisplay(), projectMirror)
@@ -60,13 +62,17 @@ func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider,
 			return true, nil
 		}
 	}
-	return false, diag.List{}.Warnf(nil, "Provider program was not prepared", "%s\n  %s\n\nIt was not run. If you trust this directory, "+
-		"run init again: the lock file has the provider now. What needs the program runs the command as well.", why, words)
+	return false, diag.List{}.Warnf(nil, "Provider program was not prepared",
+		"%s\n  %s\n\nIt was not run. If you trust this directory, "+
+			"run init again: the lock file has the provider now. What needs the program runs the command as well.", why,
+		words)
 }
 
-// prepareProviders makes ready what program providers in folders need beside their own files, as their first use would: a machine without a network
-// then has all of it. What is refused while nothing is to be changed is not run here either.
-func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Provider]string, how preparing) (diags diag.List) {
+// prepareProviders makes ready what program providers in folders need beside their own files, as their first use would:
+// a machine without a network then has all of it. What is refused while nothing is to be changed is not run here
+// either.
+func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Provider]string,
+	how preparing) (diags diag.List) {
 	list := make([]addr.Provider, 0, len(folders))
 	for p := range folders {
 		list = append(list, p)
@@ -85,7 +91,9 @@ func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders
 		}
 		say := func(line string) { tell(c, p.ForDisplay()+": "+line) }
 		if _, _, err := handler.Prepare(ctx, m, handler.Surroundings{}, false, say); err != nil {
-			diags = diags.Errorf(nil, "Provider program cannot be prepared", "%s\n\nThe provider %s is installed, but its program cannot run before that. What does not need the program, such as validate, works all the same; init -prepare=false leaves this out.", err, p.ForDisplay())
+			diags = diags.Errorf(nil, "Provider program cannot be prepared", "%s\n\nThe provider %s is installed, "+
+				"but its program cannot run before that. What does not need the program, such as validate, works all "+
+				"the same; init -prepare=false leaves this out.", err, p.ForDisplay())
 		}
 		if ctx.Err() != nil {
 			return diags
@@ -94,8 +102,10 @@ func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders
 	return diags
 }
 
-// programFolders gives the folders of the wanted providers that are programs: those that are used from their folders, and packages with a manifest.
-func programFolders(ctx context.Context, installed packages.Folder, elsewhere map[addr.Provider]string, wanted plugins.Wanted, lock lockfile.File) map[addr.Provider]string {
+// programFolders returns the folders of the wanted providers that are programs: those that are used from their folders,
+// and packages with a manifest.
+func programFolders(ctx context.Context, installed packages.Folder, elsewhere map[addr.Provider]string,
+	wanted plugins.Wanted, lock lockfile.File) map[addr.Provider]string {
 	out := map[addr.Provider]string{}
 	for _, e := range lock.Entries() {
 		if _, ok := wanted[e.Provider]; !ok {

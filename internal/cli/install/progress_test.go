@@ -31,7 +31,8 @@ func (s *screen) String() string {
 
 func TestDownloadsShowOnATerminal(t *testing.T) {
 	var out screen
-	c := &command.Call{App: &command.App{Out: &out, OutTerminal: true, Surroundings: engine.Surroundings{Environ: []string{"TERM=xterm"}}, Size: func() (int, int) { return 80, 24 }}}
+	c := &command.Call{App: &command.App{Out: &out, OutTerminal: true, Surroundings: engine.Surroundings{
+		Environ: []string{"TERM=xterm"}}, Size: func() (int, int) { return 80, 24 }}}
 	p := newProgress(c)
 	defer p.close()
 	p.tell("Installing corp/thing v1.0.0...")

@@ -42,7 +42,8 @@ func runProviders(ctx context.Context, c *command.Call, tests string) command.Ou
 	}
 	defer project.Close()
 	if project.Config().IsEmpty() {
-		return c.End(diags.Errorf(nil, "No configuration files", "The directory %s has no configuration (no .tf files).", workingDir()))
+		return c.End(diags.Errorf(nil, "No configuration files",
+			"The directory %s has no configuration (no .tf files).", workingDir()))
 	}
 	_, more := engine.Wanted(project.Config())
 	if diags = diags.Extend(more); diags.HasErrors() {
@@ -100,7 +101,7 @@ func needs(m *config.Module) *branch {
 	return b
 }
 
-// needsOfTests gives a branch for each file of tests, with the modules that runs have of their own.
+// needsOfTests returns a branch for each file of tests, with the modules that runs have of their own.
 func needsOfTests(ctx context.Context, c *command.Call, files []*testfile.File) (out []*branch, diags diag.List) {
 	for _, f := range files {
 		b := &branch{name: "test." + strings.ReplaceAll(strings.TrimSuffix(f.Name, ".tftest.hcl"), "/", ".")}

@@ -16,7 +16,8 @@ func cmdProvidersSchema() *command.Command {
 		Example: `~ providers schema -json`,
 		Setup: func(c *command.Call) command.Run {
 			var asJSON bool
-			c.Flags.BoolVar(&asJSON, "json", false, "Print a JSON document. There is no other form, so this must be given.")
+			c.Flags.BoolVar(&asJSON, "json", false,
+				"Print a JSON document. There is no other form, so this must be given.")
 			return func(ctx context.Context) command.Outcome {
 				if !asJSON {
 					return c.WrongUse("The `" + c.Program + " providers schema` command requires the `-json` flag.\n")

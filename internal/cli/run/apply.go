@@ -17,7 +17,8 @@ import (
 // Apply is the command apply.
 func Apply() *command.Command {
 	return &command.Command{
-		Name: "apply", Short: "Create, change and destroy objects as the configuration says", Args: "[PLANFILE]", Main: true,
+		Name: "apply", Short: "Create, change and destroy objects as the configuration says", Args: "[PLANFILE]",
+		Main: true,
 		Long: `Make a plan, show it, ask for approval, and perform it. Given a file that
 "~ plan -out" saved, perform that plan and no other, without asking.`,
 		Example: `~ apply
@@ -31,7 +32,8 @@ func Apply() *command.Command {
 func Destroy() *command.Command {
 	return &command.Command{
 		Name: "destroy", Short: "Destroy all objects that the state knows", Main: true,
-		Long: `Plan to destroy everything, show the plan, ask for approval, and perform it: the same as "~ apply -destroy".`,
+		Long: `Plan to destroy everything, show the plan, ask for approval, and perform it: the same as "~ apply ` +
+			`-destroy".`,
 		Example: `~ destroy
 ~ destroy -target=module.network`,
 		Setup: func(c *command.Call) command.Run { return setupApply(c, true) },
@@ -48,9 +50,12 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 		c.StatePath = p.Out
 		switch {
 		case destroy && p.destroy:
-			return c.Misuse("Invalid mode option", "The command destroy always destroys: leave the option -destroy out.")
+			return c.Misuse("Invalid mode option",
+				"The command destroy always destroys: leave the option -destroy out.")
 		case destroy && p.refreshOnly:
-			return c.Misuse("Invalid mode option", "The command destroy always destroys: leave the option -refresh-only out, or use \"%s refresh\".", c.Program)
+			return c.Misuse("Invalid mode option",
+				"The command destroy always destroys: leave the option -refresh-only out, or use \"%s refresh\".",
+				c.Program)
 		case len(c.Args) > 0 && destroy:
 			return c.TooMany(0)
 		case len(c.Args) > 1:
@@ -58,7 +63,8 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 		case len(c.Args) == 1:
 			return applySaved(ctx, c, p, c.Args[0])
 		case c.JSON && !approved:
-			return c.End(diag.List{}.Errorf(nil, "Plan file or auto-approve required", "With -json nothing is asked, so approval has to come with the command: give a saved plan, or -auto-approve."))
+			return c.End(diag.List{}.Errorf(nil, "Plan file or auto-approve required", "With -json nothing is asked, "+
+				"so approval has to come with the command: give a saved plan, or -auto-approve."))
 		}
 		p.destroy = p.destroy || destroy
 		return runApply(ctx, c, p, approved)
@@ -94,7 +100,8 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 // perform applies a plan and shows what came of it. The diagnostics are what is still to be shown of the planning.
 func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag.List) command.Outcome {
 	c := s.call
-	_, more := s.run.ApplyWith(s.ctx, pl, engine.ApplyOptions{Ephemeral: ephemeral(pl, values), KeepOutputs: c.Path == "refresh"})
+	_, more := s.run.ApplyWith(s.ctx, pl, engine.ApplyOptions{Ephemeral: ephemeral(pl, values),
+		KeepOutputs: c.Path == "refresh"})
 	diags = slices.DeleteFunc(diags, engine.OfCheckBlock).Extend(more) // checks have been made again
 	after := s.run.State()
 	if !s.release() {
@@ -119,19 +126,24 @@ func approve(ctx context.Context, c *command.Call, pl *plan.Plan) (bool, diag.Li
 	if pl.Workspace != state.DefaultWorkspace {
 		where = fmt.Sprintf(" in workspace %q?", pl.Workspace)
 	}
-	title, text := "Do you want to perform these actions"+where, c.Title+" will perform the actions described above.\nOnly 'yes' will be accepted to approve."
+	title, text := "Do you want to perform these actions"+where,
+		c.Title+" will perform the actions described above.\nOnly 'yes' will be accepted to approve."
 	switch pl.Mode {
 	case plan.Destroy:
-		title, text = "Do you really want to destroy all resources"+where, c.Title+" will destroy all your managed infrastructure, as shown above.\nThere is no undo. Only 'yes' will be accepted to confirm."
+		title, text = "Do you really want to destroy all resources"+where, c.Title+" will destroy all your managed "+
+			"infrastructure, as shown above.\nThere is no undo. Only 'yes' will be accepted to confirm."
 	case plan.RefreshOnly:
-		title, text = "Would you like to update the state to reflect these detected changes?", c.Title+" will write these changes to the state without modifying any real object.\nThere is no undo. Only 'yes' will be accepted to confirm."
+		title, text = "Would you like to update the state to reflect these detected changes?",
+			c.Title+" will write these changes to the state without modifying any real object.\nThere is no undo. "+
+				"Only 'yes' will be accepted to confirm."
 	}
 	fmt.Fprintln(c.Out)
 	answer, err := c.Ask(ctx, title, text, false)
 	switch {
 	case err != nil:
 		fmt.Fprintln(c.Out)
-		return false, diag.List{}.Errorf(nil, "error asking for approval: "+err.Error(), "Nothing was changed. Without someone who answers, use -auto-approve, or save a plan and apply that.")
+		return false, diag.List{}.Errorf(nil, "error asking for approval: "+err.Error(),
+			"Nothing was changed. Without someone who answers, use -auto-approve, or save a plan and apply that.")
 	case answer != "yes":
 		word := "Apply"
 		if pl.Mode == plan.Destroy {

@@ -33,10 +33,13 @@ An import block in the configuration does the same as part of a plan, for many o
 			p.Locking.LockFlags(c)
 			c.StateWriteFlags(&p.StateFiles)
 			var ignored bool
-			c.Flags.StringVar(&p.dir, "config", "", "The `FOLDER` of the configuration, if it is not the working directory.")
+			c.Flags.StringVar(&p.dir, "config", "",
+				"The `FOLDER` of the configuration, if it is not the working directory.")
 			c.Flags.BoolVar(&p.input, "input", true, "Ask nothing: what is missing is an error.")
-			c.Flags.IntVar(&p.parallelism, "parallelism", 10, "Run at most `N` operations of providers at the same time.")
-			c.Flags.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
+			c.Flags.IntVar(&p.parallelism, "parallelism", 10,
+				"Run at most `N` operations of providers at the same time.")
+			c.Flags.BoolVar(&ignored, "ignore-remote-version", false,
+				"Accepted for compatibility; without meaning for local states.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 2 {
 					return c.WrongUse("The import command expects two arguments.")
@@ -53,7 +56,9 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 		return c.End(diags)
 	}
 	if target.Resource.Mode != addr.Managed {
-		return c.End(diags.Errorf(nil, "A managed resource address is required. Importing into a data resource is not allowed.", "%s is no managed resource.", target))
+		return c.End(
+			diags.Errorf(nil, "A managed resource address is required. Importing into a data resource is not allowed.",
+				"%s is no managed resource.", target))
 	}
 	s, ok := begin(ctx, c, p, kind{operation: state.OperationImport})
 	if !ok {
@@ -80,7 +85,8 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 	if !c.Report(diags) || !s.release() {
 		return command.Failed
 	}
-	fmt.Fprintf(c.Out, "\n%s\n\nThe object is now in the state under its address, and %s manages it from here on.\n\n", c.Green("Import successful!"), c.Title)
+	fmt.Fprintf(c.Out, "\n%s\n\nThe object is now in the state under its address, and %s manages it from here on.\n\n",
+		c.Green("Import successful!"), c.Title)
 	return command.Done
 }
 
@@ -94,16 +100,18 @@ func importTarget(c *command.Call, address string) (target addr.AbsResourceInsta
 	}
 	t, diags := addr.TargetFromTraversal(traversal)
 	if !diags.HasErrors() && t.IsModule() {
-		diags = diags.Errorf(traversal.SourceRange().Ptr(), "Invalid address", "%s is a module. An object is imported as an instance of a resource: %s.aws_instance.web.", t, t)
+		diags = diags.Errorf(traversal.SourceRange().Ptr(), "Invalid address",
+			"%s is a module. An object is imported as an instance of a resource: %s.aws_instance.web.", t, t)
 	}
 	return addr.AbsResourceInstance{Module: t.Module, Resource: t.Resource, Key: t.Key}, diags
 }
 
-// importable tells whether the configuration has a place for an object.
+// importable reports whether the configuration has a place for an object.
 func importable(cfg *config.Config, target addr.AbsResourceInstance) diag.List {
 	m := cfg.Module(target.Module.Config())
 	if m == nil {
-		return diag.List{}.Errorf(nil, "Import to non-existent module", "%s is not part of the configuration. Call the module first.", target.Module)
+		return diag.List{}.Errorf(nil, "Import to non-existent module",
+			"%s is not part of the configuration. Call the module first.", target.Module)
 	}
 	if m.Resources[target.Resource] != nil {
 		return nil
@@ -112,6 +120,8 @@ func importable(cfg *config.Config, target addr.AbsResourceInstance) diag.List {
 	if !m.Path.IsRoot() {
 		where = m.Path.String()
 	}
-	example := strings.Join([]string{`resource "` + target.Resource.Type + `" "` + target.Resource.Name + `" {`, "  # arguments", "}"}, "\n")
-	return diag.List{}.Errorf(nil, fmt.Sprintf("resource address %q does not exist in the configuration.", target), "Write its block in %s before it is imported, for example:\n\n%s", where, example)
+	example := strings.Join([]string{`resource "` + target.Resource.Type + `" "` + target.Resource.Name + `" {`,
+		"  # arguments", "}"}, "\n")
+	return diag.List{}.Errorf(nil, fmt.Sprintf("resource address %q does not exist in the configuration.", target),
+		"Write its block in %s before it is imported, for example:\n\n%s", where, example)
 }

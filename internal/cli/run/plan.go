@@ -31,8 +31,10 @@ With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
 			var out string
 			var detailed bool
 			c.Flags.StringVar(&out, "out", "", "Save the plan to `FILE`.")
-			c.Flags.StringVar(&p.generate, "generate-config-out", "", "Write configuration for imported objects that have none to `FILE`, which must not exist.")
-			c.Flags.BoolVar(&detailed, "detailed-exitcode", false, "Exit with 2 when there are changes, 0 when there are none, 1 after errors.")
+			c.Flags.StringVar(&p.generate, "generate-config-out", "",
+				"Write configuration for imported objects that have none to `FILE`, which must not exist.")
+			c.Flags.BoolVar(&detailed, "detailed-exitcode", false,
+				"Exit with 2 when there are changes, 0 when there are none, 1 after errors.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
 					return c.TooMany(0)

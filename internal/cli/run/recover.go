@@ -72,7 +72,8 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *engine.R
 		return command.Failed
 	}
 	if ended {
-		said := fmt.Sprintf("%s needs no recovery any more: its operation has ended, and its result is in the state.", a)
+		said := fmt.Sprintf("%s needs no recovery any more: its operation has ended, and its result is in the state.",
+			a)
 		fmt.Fprintln(c.Out, view.Clean(said))
 		return command.Done
 	}
@@ -83,7 +84,9 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *engine.R
 func recovered(a addr.AbsResourceInstance, how *engine.Recovery) string {
 	switch {
 	case how.Adopt != "":
-		return fmt.Sprintf("%s is now in the state, with the id %s. The next plan shows how it differs from the configuration.", a, how.Adopt)
+		return fmt.Sprintf(
+			"%s is now in the state, with the id %s. The next plan shows how it differs from the configuration.", a,
+			how.Adopt)
 	case how.Retry:
 		return fmt.Sprintf("%s is as it was before: the next apply does what was interrupted.", a)
 	}
@@ -100,5 +103,6 @@ func listInterrupted(ctx context.Context, c *command.Call, p *planning) command.
 		fmt.Fprintln(c.Out, "No operation was interrupted: there is nothing to recover.")
 		return command.Done
 	}
-	return c.End(diag.List{}.Errorf(nil, "Which address?", "Say which of the interrupted operations is meant, and what became of it."))
+	return c.End(diag.List{}.Errorf(nil, "Which address?",
+		"Say which of the interrupted operations is meant, and what became of it."))
 }

@@ -21,7 +21,8 @@ func Refresh() *command.Command {
 			p.Variables.VariableFlags(c)
 			p.Locking.LockFlags(c)
 			c.StateWriteFlags(&p.StateFiles)
-			c.StringsFlag(&p.targets, "target", "Refresh only the module, resource or instance at `ADDRESS` and what it depends on. May be given more than once.")
+			c.StringsFlag(&p.targets, "target", "Refresh only the module, resource or instance at `ADDRESS` and what "+
+				"it depends on. May be given more than once.")
 			p.limits(c)
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
@@ -41,7 +42,8 @@ func runRefresh(ctx context.Context, c *command.Call, p *planning) command.Outco
 	}
 	defer s.end()
 	if len(s.run.State().Resources()) == 0 {
-		c.Report(diag.List{}.Warnf(nil, "Empty or non-existent state", "The state holds no objects, so there is nothing to refresh."))
+		c.Report(diag.List{}.Warnf(nil, "Empty or non-existent state",
+			"The state holds no objects, so there is nothing to refresh."))
 	}
 	s.options.Strict = true
 	pl, diags := s.plan()

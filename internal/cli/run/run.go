@@ -1,5 +1,5 @@
-// Package run has the commands that set the engine to work: plan, apply, destroy, refresh, recover. They share their flags (flags.go) and
-// the session (this file), which goes from the first signal handler to giving the lock back.
+// Package run has the commands that set the engine to work: plan, apply, destroy, refresh, recover. They share their
+// flags (flags.go) and the session (this file), which goes from the first signal handler to giving the lock back.
 package run
 
 import (
@@ -62,12 +62,15 @@ func (s *session) prepare(k kind) (diags diag.List) {
 		return diags
 	}
 	s.options.GenerateConfig = p.generate != ""
-	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Dir: p.dir, Files: p.StateFiles, Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort})
+	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Dir: p.dir, Files: p.StateFiles,
+		Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort})
 	if diags.HasErrors() {
 		return diags
 	}
 	if s.project.Config().IsEmpty() && s.options.Mode != plan.Destroy && !k.withoutConfiguration {
-		return diags.Errorf(nil, "No configuration files", "This directory has no configuration (no .tf files). Applying no configuration would destroy every resource. If you meant that, run \"%s destroy\". Otherwise create a .tf file, or change to the directory that has them (-chdir).", c.Program)
+		return diags.Errorf(nil, "No configuration files", "This directory has no configuration (no .tf files). "+
+			"Applying no configuration would destroy every resource. If you meant that, run \"%s destroy\". "+
+			"Otherwise create a .tf file, or change to the directory that has them (-chdir).", c.Program)
 	}
 	given, more := c.Given(s.ctx, s.project.Config().Root, p.Variables.Options, p.input)
 	if diags = diags.Extend(more); diags.HasErrors() {
@@ -98,7 +101,7 @@ func (s *session) schemas(pl *plan.Plan) tfjson.Schemas {
 	return s.project.Schemas(pl.Base, pl.Changes...)
 }
 
-// release gives the lock back, and reports when that fails.
+// release unlocks the state, and reports when that fails.
 func (s *session) release() bool {
 	if s.run == nil {
 		return true
@@ -108,7 +111,7 @@ func (s *session) release() bool {
 	return s.call.Report(diags)
 }
 
-// end gives back what is left.
+// end releases what is left.
 func (s *session) end() {
 	s.release()
 	if s.project != nil {

@@ -22,12 +22,14 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name string) 
 		return command.Failed
 	}
 	if p.destroy {
-		return c.End(diags.Errorf(nil, "Destroy can't be set with a plan file", "A saved plan says itself what is destroyed. Make a plan with -destroy and apply that."))
+		return c.End(diags.Errorf(nil, "Destroy can't be set with a plan file",
+			"A saved plan says itself what is destroyed. Make a plan with -destroy and apply that."))
 	}
 	s := &session{call: c, flags: p}
 	s.ctx, s.running = c.Interruptible(ctx)
 	defer s.end()
-	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Files: p.StateFiles, Parallelism: p.parallelism, Events: s.running, Abort: s.running.Abort, Saved: pl})
+	s.project, diags = c.Project(s.ctx, command.ProjectOptions{Files: p.StateFiles, Parallelism: p.parallelism,
+		Events: s.running, Abort: s.running.Abort, Saved: pl})
 	if !c.Report(diags.OnlyErrors()) { // its warnings were shown when it was planned
 		return command.Failed
 	}
@@ -41,9 +43,11 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name string) 
 }
 
 // ephemeralValues collects the variables that a plan does not keep, and checks that no others have changed.
-func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.Plan) (map[string]cty.Value, diag.List) {
+func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.Plan) (map[string]cty.Value,
+	diag.List) {
 	root := s.project.Config().Root
-	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: c.Environ, Options: s.flags.Variables.Options})
+	raw, sources, diags := config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: c.Environ,
+		Options: s.flags.Variables.Options})
 	c.AddSources(sources)
 	if diags.HasErrors() {
 		return nil, diags
@@ -68,7 +72,9 @@ func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.
 		case decl.Ephemeral:
 			out[name] = values[name]
 		case !sameValue(values[name], planned(pl, decl)):
-			diags = diags.Errorf(nil, "Can't change variable when applying a saved plan", "The variable %q has another value in the saved plan. A plan is applied with the values that it was made with: leave the option out, or make a new plan.", name)
+			diags = diags.Errorf(nil, "Can't change variable when applying a saved plan", "The variable %q has "+
+				"another value in the saved plan. A plan is applied with the values that it was made with: leave the "+
+				"option out, or make a new plan.", name)
 		}
 	}
 	if !diags.HasErrors() {

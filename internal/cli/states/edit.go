@@ -43,11 +43,13 @@ func (e *editing) flags(c *command.Call) {
 		c.StateWriteFlags(&e.StateFiles)
 	}
 	var ignored bool
-	c.Flags.BoolVar(&ignored, "ignore-remote-version", false, "Accepted for compatibility; without meaning for local states.")
+	c.Flags.BoolVar(&ignored, "ignore-remote-version", false,
+		"Accepted for compatibility; without meaning for local states.")
 }
 
 // edit changes the state under its lock.
-func edit(ctx context.Context, c *command.Call, e editing, change func(state.Session) (edited, diag.List)) command.Outcome {
+func edit(ctx context.Context, c *command.Call, e editing, change func(state.Session) (edited,
+	diag.List)) command.Outcome {
 	session, diags := lock(ctx, c, e)
 	if diags.HasErrors() {
 		return c.End(diags)
@@ -111,7 +113,9 @@ func (e *editing) from(c *command.Call) string {
 
 func lockWorkspace(ctx context.Context, c *command.Call, ws state.Workspace, e editing) (state.Session, diag.List) {
 	req := state.LockRequest{Unlocked: !e.Locking.Lock, Info: state.LockInfo{Operation: e.operation}}
-	session, err := state.Acquire(ctx, ws, req, e.Timeout, func(l *state.LockedError) { c.View().Send(event.LockWaiting{Info: l.Info}) })
+	session, err := state.Acquire(ctx, ws, req, e.Timeout, func(l *state.LockedError) {
+		c.View().Send(event.LockWaiting{Info: l.Info})
+	})
 	if err != nil {
 		return nil, engine.LockProblem(err)
 	}

@@ -11,7 +11,8 @@ import (
 func cmdStateList() *command.Command {
 	return &command.Command{
 		Name: "list", Short: "List the instances in the state", Args: "[ADDRESS...]",
-		Long:    `List the addresses of all instances in the state, or of those at the given addresses: modules, resources or instances.`,
+		Long: `List the addresses of all instances in the state, or of those at the given addresses: modules, ` +
+			`resources or instances.`,
 		Example: `~ state list module.network`,
 		Setup: func(c *command.Call) command.Run {
 			var files command.StateFiles

@@ -23,7 +23,8 @@ another state file.`,
 			m := &moving{}
 			e.flags(c)
 			c.Flags.BoolVar(&m.dry, "dry-run", false, "Only say what would be moved.")
-			c.Flags.StringVar(&m.backupOut, "backup-out", "", "Keep the former state of the file of -state-out in `FILE`.")
+			c.Flags.StringVar(&m.backupOut, "backup-out", "",
+				"Keep the former state of the file of -state-out in `FILE`.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 2 {
 					return c.WrongNumber("Exactly two arguments expected.")
@@ -79,30 +80,38 @@ func announce(c *command.Call, m *moving, n int) bool {
 	return true
 }
 
-// plan gives the moves of instances from one state to another, which may be the same, after checking that they make sense.
+// plan returns the moves of instances from one state to another, which may be the same, after checking that they make
+// sense.
 func (m *moving) plan(from, to *state.State) ([]state.MoveObject, diag.List) {
 	var diags diag.List
 	found := named(from, m.from)
 	switch {
 	case len(found) == 0:
-		return nil, diags.Errorf(nil, "Invalid source address", "Cannot move %s: nothing in the state matches it. The command \"state list\" shows the addresses of all instances.", m.from)
+		return nil, diags.Errorf(nil, "Invalid source address", "Cannot move %s: nothing in the state matches it. "+
+			"The command \"state list\" shows the addresses of all instances.", m.from)
 	case m.from.IsModule() != m.to.IsModule():
-		return nil, diags.Errorf(nil, "Invalid target address", "Cannot move %s to %s: a module can only become a module, and a resource only a resource.", m.from, m.to)
+		return nil, diags.Errorf(nil, "Invalid target address",
+			"Cannot move %s to %s: a module can only become a module, and a resource only a resource.", m.from, m.to)
 	case m.from.IsModule():
 		if len(named(to, m.to)) > 0 {
-			return nil, diags.Errorf(nil, "Invalid target address", "Cannot move to %s: the state has a module there already.", m.to)
+			return nil, diags.Errorf(nil, "Invalid target address",
+				"Cannot move to %s: the state has a module there already.", m.to)
 		}
 		return m.modules(found), nil
 	case m.from.Resource.Mode != m.to.Resource.Mode:
-		return nil, diags.Errorf(nil, "Invalid state move request", "Cannot move %s to %s: one is a %s resource and the other a %s resource.", m.from, m.to, m.from.Resource.Mode, m.to.Resource.Mode)
+		return nil, diags.Errorf(nil, "Invalid state move request",
+			"Cannot move %s to %s: one is a %s resource and the other a %s resource.", m.from, m.to,
+			m.from.Resource.Mode, m.to.Resource.Mode)
 	case m.from.Resource.Type != m.to.Resource.Type:
-		return nil, diags.Errorf(nil, "Invalid state move request", "Cannot move %s to %s: resource types don't match.", m.from, m.to)
+		return nil, diags.Errorf(nil, "Invalid state move request", "Cannot move %s to %s: resource types don't match.",
+			m.from, m.to)
 	}
 	whole := !m.from.HasKey && !m.to.HasKey && !(len(found) == 1 && found[0].Key.IsNone())
 	target := addr.AbsResource{Module: m.to.Module, Resource: m.to.Resource}
 	if whole {
 		if to.Resource(target) != nil {
-			return nil, diags.Errorf(nil, "Invalid target address", "Cannot move to %s: the state has a resource there already.", m.to)
+			return nil, diags.Errorf(nil, "Invalid target address",
+				"Cannot move to %s: the state has a resource there already.", m.to)
 		}
 		var steps []state.MoveObject
 		for _, a := range found {
@@ -111,15 +120,19 @@ func (m *moving) plan(from, to *state.State) ([]state.MoveObject, diag.List) {
 		return steps, nil
 	}
 	if len(found) > 1 || !m.from.HasKey && !found[0].Key.IsNone() {
-		return nil, diags.Errorf(nil, "Invalid target address", "Cannot move %s to %s: the source is a whole resource (not an instance), so the target must be one too.", m.from, m.to)
+		return nil, diags.Errorf(nil, "Invalid target address",
+			"Cannot move %s to %s: the source is a whole resource (not an instance), so the target must be one too.",
+			m.from, m.to)
 	}
 	if to.Instance(target.Instance(m.to.Key)) != nil {
-		return nil, diags.Errorf(nil, "Invalid target address", "Cannot move to %s: the state has a resource instance there already.", m.to)
+		return nil, diags.Errorf(nil, "Invalid target address",
+			"Cannot move to %s: the state has a resource instance there already.", m.to)
 	}
 	return []state.MoveObject{{From: found[0], To: target.Instance(m.to.Key)}}, nil
 }
 
-// named gives the instances that an address names. Unlike for other commands, module.m does not stand for module.m[0].
+// named returns the instances that an address names. Unlike for other commands, module.m does not stand for
+// module.m[0].
 func named(s *state.State, t addr.Target) (out []addr.AbsResourceInstance) {
 	for _, r := range s.Resources() {
 		for _, key := range r.Keys() {
@@ -146,12 +159,13 @@ func (m *moving) modules(found []addr.AbsResourceInstance) (steps []state.MoveOb
 	return steps
 }
 
-// moveOut moves to another state file. The target is written first: between the two writes the objects are in both states, and in none of
-// them lost.
+// moveOut moves to another state file. The target is written first: between the two writes the objects are in both
+// states, and in none of them lost.
 func moveOut(ctx context.Context, c *command.Call, e editing, m *moving) command.Outcome {
 	source := e
 	source.Out, source.apart = "", []string{e.Out}
-	target := editing{Locking: e.Locking, operation: e.operation, stamped: true, StateFiles: command.StateFiles{In: e.Out, Out: e.Out, Backup: m.backupOut}}
+	target := editing{Locking: e.Locking, operation: e.operation, stamped: true, StateFiles: command.StateFiles{
+		In: e.Out, Out: e.Out, Backup: m.backupOut}}
 	return edit(ctx, c, source, func(session state.Session) (edited, diag.List) {
 		target.apart = []string{e.from(c)}
 		s := session.Snapshot().State
@@ -164,7 +178,8 @@ func moveOut(ctx context.Context, c *command.Call, e editing, m *moving) command
 	})
 }
 
-func moveBetween(ctx context.Context, c *command.Call, s *state.State, other state.Session, m *moving) (edited, diag.List) {
+func moveBetween(ctx context.Context, c *command.Call, s *state.State, other state.Session, m *moving) (edited,
+	diag.List) {
 	there := other.Snapshot().State
 	steps, diags := m.plan(s, there)
 	if diags.HasErrors() || !announce(c, m, len(steps)) {
@@ -174,10 +189,12 @@ func moveBetween(ctx context.Context, c *command.Call, s *state.State, other sta
 	for _, step := range steps {
 		i, p := s.Instance(step.From), s.Resource(step.From.AbsResource()).Provider
 		if i.Current != nil {
-			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To}, Provider: p, Object: names.Object(i.Current)}})
+			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To}, Provider: p,
+				Object: names.Object(i.Current)}})
 		}
 		for _, key := range i.DeposedKeys() {
-			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To, Deposed: key}, Provider: p, Object: names.Object(i.Deposed[key])}})
+			to.Fold(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: step.To, Deposed: key}, Provider: p,
+				Object: names.Object(i.Deposed[key])}})
 		}
 		from.Fold(forget(s, step.From)...)
 	}

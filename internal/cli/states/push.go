@@ -52,7 +52,8 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 		return c.Say("Error reading source state %q: %s. Nothing was pushed.", name, command.StateProblem(err))
 	}
 	var problem error
-	outcome := edit(ctx, c, editing{Locking: *l, operation: "state-push"}, func(session state.Session) (edited, diag.List) {
+	outcome := edit(ctx, c, editing{Locking: *l, operation: "state-push"}, func(session state.Session) (edited,
+		diag.List) {
 		write := session.Write
 		if force {
 			write = session.Replace

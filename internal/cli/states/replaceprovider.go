@@ -41,7 +41,8 @@ registry.acme.com/acme/aws instead of hashicorp/aws.`,
 	}
 }
 
-func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from, to addr.Provider, approved bool) (edited, diag.List) {
+func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from, to addr.Provider, approved bool) (
+	edited, diag.List) {
 	var edits []state.Edit
 	var names []string
 	for _, r := range s.Resources() {
@@ -54,7 +55,9 @@ func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from,
 		for _, key := range r.Keys() {
 			i := r.Instances[key]
 			put := func(deposed addr.DeposedKey, o *state.Object) {
-				edits = append(edits, state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: r.Addr.Instance(key), Deposed: deposed}, Provider: p, Object: o}})
+				edits = append(edits, state.Edit{
+					Put: &state.PutObject{Addr: addr.Object{Instance: r.Addr.Instance(key), Deposed: deposed},
+						Provider: p, Object: o}})
 			}
 			if i.Current != nil {
 				put("", i.Current)
@@ -68,15 +71,18 @@ func replaceProvider(ctx context.Context, c *command.Call, s *state.State, from,
 		fmt.Fprintln(c.Out, "No matching resources found.")
 		return edited{}, nil
 	}
-	fmt.Fprintf(c.Out, "%s will perform the following actions:\n\n  ~ Updating provider:\n    - %s\n    + %s\n\nChanging %d resources:\n\n", c.Title, from, to, len(names))
+	fmt.Fprintf(c.Out, "%s will perform the following actions:\n\n  ~ Updating provider:\n    - %s\n    + %s\n\n"+
+		"Changing %d resources:\n\n", c.Title, from, to, len(names))
 	for _, name := range names {
 		fmt.Fprintln(c.Out, "  "+name)
 	}
 	fmt.Fprintln(c.Out)
 	if !approved {
-		answer, err := c.Ask(ctx, "Do you want to make these changes?", "Only 'yes' will be accepted to continue.", false)
+		answer, err := c.Ask(ctx, "Do you want to make these changes?", "Only 'yes' will be accepted to continue.",
+			false)
 		if err != nil {
-			return edited{}, diag.List{}.Errorf(nil, "Error asking for approval: "+err.Error(), "Nothing was changed. Without someone who answers, use -auto-approve.")
+			return edited{}, diag.List{}.Errorf(nil, "Error asking for approval: "+err.Error(),
+				"Nothing was changed. Without someone who answers, use -auto-approve.")
 		}
 		if answer != "yes" {
 			fmt.Fprintln(c.Out, "Cancelled replacing providers.")

@@ -64,14 +64,15 @@ func stateRm(c *command.Call, s *state.State, dry bool) (edited, diag.List) {
 	case dry:
 		return edited{}, nil
 	case len(gone) == 0:
-		return edited{}, diag.List{}.Errorf(nil, "Invalid target address", "Nothing in the state matches. The command \"state list\" shows the addresses of all instances.")
+		return edited{}, diag.List{}.Errorf(nil, "Invalid target address",
+			"Nothing in the state matches. The command \"state list\" shows the addresses of all instances.")
 	}
 	b := s.Builder()
 	b.Fold(edits...)
 	return edited{b.State(), fmt.Sprintf("Successfully removed %d resource instance(s).\n", len(gone))}, nil
 }
 
-// forget gives the edits that remove an instance with all its objects.
+// forget returns the edits that remove an instance with all its objects.
 func forget(s *state.State, a addr.AbsResourceInstance) []state.Edit {
 	edits := []state.Edit{{Drop: &state.DropObject{Addr: addr.Object{Instance: a}}}}
 	for _, key := range s.Instance(a).DeposedKeys() {

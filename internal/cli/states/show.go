@@ -27,7 +27,9 @@ func stateShow(ctx context.Context, c *command.Call, files command.StateFiles) c
 	}
 	a, diags := addr.ParseInstance(c.Args[0])
 	if diags.HasErrors() {
-		return c.Say("Error parsing instance address: %s\n\n%s See \"%s state list\" for the addresses of all instances.", c.Args[0], diags[0].Detail, c.Program)
+		return c.Say(
+			"Error parsing instance address: %s\n\n%s See \"%s state list\" for the addresses of all instances.",
+			c.Args[0], diags[0].Detail, c.Program)
 	}
 	project, diags := c.Project(ctx, command.ProjectOptions{Files: files})
 	if diags = diags.OnlyErrors(); len(diags) > 0 {
@@ -43,7 +45,8 @@ func stateShow(ctx context.Context, c *command.Call, files command.StateFiles) c
 		return noState(c)
 	}
 	if i := s.Instance(a); i == nil || i.Current == nil {
-		return c.Say("No instance found for the given address!\n\nThe state holds nothing at %s. See \"%s state list\" for the addresses of all instances.", a, c.Program)
+		return c.Say("No instance found for the given address!\n\nThe state holds nothing at %s. See \"%s state "+
+			"list\" for the addresses of all instances.", a, c.Program)
 	}
 	return c.Finish("Failed to show the instance", view.Object(c.ViewOptions(), s, a, project.Schemas(s)))
 }

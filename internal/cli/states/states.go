@@ -1,5 +1,6 @@
-// Package states has the commands that look at the state and change it by hand: state ..., taint, untaint, workspace ... and force-unlock.
-// Whatever changes a state goes through edit (edit.go), which holds the lock meanwhile. This file says which instances an address means.
+// Package states has the commands that look at the state and change it by hand: state ..., taint, untaint, workspace
+// ... and force-unlock. Whatever changes a state goes through edit (edit.go), which holds the lock meanwhile. This file
+// says which instances an address means.
 package states
 
 import (
@@ -17,17 +18,19 @@ func State() *command.Command {
 		Name: "state", Short: "Look at the state and change it by hand",
 		Long: `These commands look at the state of the selected workspace, and change it without
 touching any real object. Their output suits grep and the like.`,
-		Members: []*command.Command{cmdStateList(), cmdStateMv(), cmdStatePull(), cmdStatePush(), cmdStateReplaceProvider(), cmdStateRm(), cmdStateShow()},
+		Members: []*command.Command{cmdStateList(), cmdStateMv(), cmdStatePull(), cmdStatePush(),
+			cmdStateReplaceProvider(), cmdStateRm(), cmdStateShow()},
 	}
 }
 
 // noState says that there is no state at all.
 func noState(c *command.Call) command.Outcome {
-	return c.Say("No state file was found!\n\nThis command works on a state. Run it in a directory where %s has run, or name the file with -state.", c.Title)
+	return c.Say("No state file was found!\n\nThis command works on a state. Run it in a directory where %s has run, "+
+		"or name the file with -state.", c.Title)
 }
 
-// stored gives the state. It is an empty one, and none is missing, while a first run is under way, or when all that is known of one is in
-// the journal: what that says has been told already. It is nil when there is nothing at all.
+// stored returns the state. It is an empty one, and none is missing, while a first run is under way, or when all that
+// is known of one is in the journal: what that says has been told already. It is nil when there is nothing at all.
 func stored(s *state.Snapshot) *state.State {
 	if s.State == nil && (len(s.InFlight) > 0 || len(s.Unfolded) > 0 || s.Running != nil) {
 		return &state.State{}
@@ -52,17 +55,19 @@ func parseTargets(s *state.State, texts []string) (targets []addr.Target, diags 
 }
 
 func notInState(t addr.Target) diag.List {
-	const advice = "What was just written stands in the state after the next apply; \"state list\" shows what is there now."
+	const advice = "What was just written stands in the state after the next apply; \"state list\" shows what is " +
+		"there now."
 	switch {
 	case t.IsModule():
 		return diag.List{}.Errorf(nil, "Unknown module", "The state contains no module at %s. %s", t, advice)
 	case t.HasKey:
-		return diag.List{}.Errorf(nil, "Unknown resource instance", "The state contains no resource instance %s. %s", t, advice)
+		return diag.List{}.Errorf(nil, "Unknown resource instance", "The state contains no resource instance %s. %s", t,
+			advice)
 	}
 	return diag.List{}.Errorf(nil, "Unknown resource", "The state contains no resource %s. %s", t, advice)
 }
 
-// matching gives the instances of a state at an address.
+// matching returns the instances of a state at an address.
 func matching(s *state.State, t addr.Target) (out []addr.AbsResourceInstance) {
 	for _, r := range s.Resources() {
 		for _, key := range r.Keys() {
@@ -74,8 +79,8 @@ func matching(s *state.State, t addr.Target) (out []addr.AbsResourceInstance) {
 	return out
 }
 
-// matches tells whether an address is that of an instance or of something around it. A module without a key stands for all its
-// instances.
+// matches reports whether an address is that of an instance or of something around it. A module without a key stands
+// for all its instances.
 func matches(t addr.Target, a addr.AbsResourceInstance) bool {
 	switch {
 	case t.IsModule():
@@ -92,7 +97,7 @@ func matches(t addr.Target, a addr.AbsResourceInstance) bool {
 	return !t.HasKey || t.Key == a.Key
 }
 
-// hasID tells whether an object's attribute id is the given one. No schema is needed for that.
+// hasID reports whether an object's attribute id is the given one. No schema is needed for that.
 func hasID(i *state.Instance, id string) bool {
 	if i.Current == nil {
 		return false

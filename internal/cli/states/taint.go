@@ -17,7 +17,8 @@ func Untaint() *command.Command { return markCommand("untaint") }
 func markCommand(name string) *command.Command {
 	cmd := &command.Command{
 		Name: name, Short: "Have an instance replaced by the next apply", Args: "ADDRESS",
-		Long:    "Mark an instance as not whole: the next apply replaces it. To replace it at once, use\n\"~ apply -replace=ADDRESS\" instead.",
+		Long: "Mark an instance as not whole: the next apply replaces it. To replace it at once, use\n\"~ apply " +
+			"-replace=ADDRESS\" instead.",
 		Example: "~ " + name + " 'terraform_data.a[0]'",
 	}
 	if name == "untaint" {
@@ -53,17 +54,21 @@ func mark(s *state.State, a addr.AbsResourceInstance, taint, allowMissing bool) 
 	o := s.Object(object)
 	switch {
 	case o == nil && allowMissing:
-		return edited{}, diag.List{}.Warnf(nil, "No such resource instance", "The state has no instance %s, which is no error because of -allow-missing.", a)
+		return edited{}, diag.List{}.Warnf(nil, "No such resource instance",
+			"The state has no instance %s, which is no error because of -allow-missing.", a)
 	case o == nil:
-		return edited{}, diag.List{}.Errorf(nil, "No such resource instance", "The state has no instance %s. What was just written stands in the state after the next apply; \"state list\" shows what is there now.", a)
+		return edited{}, diag.List{}.Errorf(nil, "No such resource instance", "The state has no instance %s. What "+
+			"was just written stands in the state after the next apply; \"state list\" shows what is there now.", a)
 	case !taint && o.Status != state.Tainted:
-		return edited{}, diag.List{}.Errorf(nil, "Resource instance is not tainted", "The instance %s is not tainted, so there is nothing to take back.", a)
+		return edited{}, diag.List{}.Errorf(nil, "Resource instance is not tainted",
+			"The instance %s is not tainted, so there is nothing to take back.", a)
 	}
 	status, text := state.Ready, "Resource instance %s has been successfully untainted.\n"
 	if taint {
 		status, text = state.Tainted, "Resource instance %s has been marked as tainted.\n"
 	}
 	b := s.Builder()
-	b.Fold(state.Edit{Put: &state.PutObject{Addr: object, Provider: s.Resource(a.AbsResource()).Provider, Object: o.WithStatus(status)}})
+	b.Fold(state.Edit{Put: &state.PutObject{Addr: object, Provider: s.Resource(a.AbsResource()).Provider,
+		Object: o.WithStatus(status)}})
 	return edited{b.State(), fmt.Sprintf(text, a)}, nil
 }

@@ -38,7 +38,9 @@ func forceUnlock(ctx context.Context, c *command.Call, id string, force bool) co
 		return c.End(diags)
 	}
 	if !force {
-		answer, err := c.Ask(ctx, "Do you really want to force-unlock?", c.Title+" will remove the lock of the state. Others who are just working on it would then be\nworking on it at the same time. Only 'yes' will be accepted to confirm.", false)
+		answer, err := c.Ask(ctx, "Do you really want to force-unlock?", c.Title+" will remove the lock of the "+
+			"state. Others who are just working on it would then be\nworking on it at the same time. Only 'yes' will "+
+			"be accepted to confirm.", false)
 		switch {
 		case err != nil:
 			return c.Say("Error asking for confirmation: %s", err)
@@ -50,6 +52,8 @@ func forceUnlock(ctx context.Context, c *command.Call, id string, force bool) co
 	if err := ws.ForceUnlock(ctx, id); err != nil {
 		return c.Say("Failed to unlock state: %s", err)
 	}
-	fmt.Fprintf(c.Out, "%s\n\nThe state has been unlocked, and commands should now be able to take the lock\nof it again.\n", c.Green(c.Title+" state has been successfully unlocked!"))
+	fmt.Fprintf(c.Out,
+		"%s\n\nThe state has been unlocked, and commands should now be able to take the lock\nof it again.\n",
+		c.Green(c.Title+" state has been successfully unlocked!"))
 	return command.Done
 }

@@ -22,14 +22,16 @@ import (
 func Workspace() *command.Command {
 	return &command.Command{
 		Name: "workspace", Short: "Switch between several states of one configuration",
-		Long:    "Each workspace has a state of its own.",
-		Members: []*command.Command{cmdWorkspaceDelete(), cmdWorkspaceList(), cmdWorkspaceNew(), cmdWorkspaceSelect(), cmdWorkspaceShow()},
+		Long: "Each workspace has a state of its own.",
+		Members: []*command.Command{cmdWorkspaceDelete(), cmdWorkspaceList(), cmdWorkspaceNew(), cmdWorkspaceSelect(),
+			cmdWorkspaceShow()},
 	}
 }
 
 func cmdWorkspaceShow() *command.Command {
 	return &command.Command{
-		Name: "show", Short: "Print the name of the selected workspace", Long: "Print the name of the selected workspace.",
+		Name: "show", Short: "Print the name of the selected workspace",
+		Long: "Print the name of the selected workspace.",
 		Setup: func(c *command.Call) command.Run {
 			return func(context.Context) command.Outcome {
 				name, overridden, err := c.Workspace()
@@ -76,7 +78,8 @@ func workspaceList(ctx context.Context, c *command.Call) command.Outcome {
 	}
 	fmt.Fprintln(c.Out)
 	if w.overridden {
-		fmt.Fprint(c.Out, "\n\nThe active workspace is being overridden using the TF_WORKSPACE environment\nvariable.\n\n")
+		fmt.Fprint(c.Out,
+			"\n\nThe active workspace is being overridden using the TF_WORKSPACE environment\nvariable.\n\n")
 	}
 	return command.Done
 }
@@ -151,10 +154,12 @@ func cmdWorkspaceNew() *command.Command {
 	}
 }
 
-func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name string, l *command.Locking, from string) command.Outcome {
+func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name string, l *command.Locking,
+	from string) command.Outcome {
 	ws, err := w.store.Workspace(name)
 	if err != nil {
-		return c.Say("\nThe workspace name %q is not allowed. The name must contain only URL safe\ncharacters, and no path separators.\n", name)
+		return c.Say("\nThe workspace name %q is not allowed. The name must contain only URL safe\ncharacters, and "+
+			"no path separators.\n", name)
 	}
 	var copied *state.State
 	if from != "" {
@@ -164,7 +169,8 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 		}
 		defer f.Close()
 		if copied, err = state.Read(f); err != nil {
-			return c.End(diag.List{}.Errorf(nil, "Cannot read the state to copy", "The file %q holds no state: %s. No workspace was created.", from, command.StateProblem(err)))
+			return c.End(diag.List{}.Errorf(nil, "Cannot read the state to copy",
+				"The file %q holds no state: %s. No workspace was created.", from, command.StateProblem(err)))
 		}
 	}
 	session, diags := lockWorkspace(ctx, c, ws, editing{Locking: *l, operation: "workspace-new"})
@@ -180,7 +186,8 @@ func createWorkspace(ctx context.Context, c *command.Call, w workspaces, name st
 	if err != nil {
 		return c.Finish("Failed to create the workspace", err)
 	}
-	fmt.Fprintf(c.Out, "%s\n\nThe new workspace is empty. Each workspace has a state of its own: \"%s plan\" does not\nsee what %s manages in the others.\n",
+	fmt.Fprintf(c.Out, "%s\n\nThe new workspace is empty. Each workspace has a state of its own: \"%s plan\" does "+
+		"not\nsee what %s manages in the others.\n",
 		c.Green(fmt.Sprintf("Created and switched to workspace %q!", name)), c.Program, c.Title)
 	return command.Done
 }
@@ -212,7 +219,8 @@ func selectWorkspace(ctx context.Context, c *command.Call, name string, create b
 		return c.Say(overriddenText)
 	}
 	if _, err := w.store.Workspace(name); err != nil {
-		return c.Say("\nThe workspace name %q is not allowed. The name must contain only URL safe\ncharacters, and no path separators.\n", name)
+		return c.Say("\nThe workspace name %q is not allowed. The name must contain only URL safe\ncharacters, and "+
+			"no path separators.\n", name)
 	}
 	switch {
 	case name == w.current:
@@ -230,7 +238,8 @@ func selectWorkspace(ctx context.Context, c *command.Call, name string, create b
 }
 
 func noWorkspace(c *command.Call, name string) command.Outcome {
-	return c.Say("\nWorkspace %q doesn't exist.\n\nYou can create this workspace with the \"new\" subcommand \nor include the \"-or-create\" flag with the \"select\" subcommand.", name)
+	return c.Say("\nWorkspace %q doesn't exist.\n\nYou can create this workspace with the \"new\" subcommand \nor "+
+		"include the \"-or-create\" flag with the \"select\" subcommand.", name)
 }
 
 func cmdWorkspaceDelete() *command.Command {
@@ -243,7 +252,8 @@ are any, -force is needed.`,
 			l := &command.Locking{}
 			l.LockFlags(c)
 			var force bool
-			c.Flags.BoolVar(&force, "force", false, "Delete the workspace even if its state knows objects, which nobody manages from then on.")
+			c.Flags.BoolVar(&force, "force", false,
+				"Delete the workspace even if its state knows objects, which nobody manages from then on.")
 			return func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.WrongNumber("Expected a single argument: NAME.")
@@ -254,7 +264,8 @@ are any, -force is needed.`,
 	}
 }
 
-func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *command.Locking, force bool) command.Outcome {
+func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *command.Locking,
+	force bool) command.Outcome {
 	w, diags := openWorkspaces(ctx, c)
 	switch {
 	case diags.HasErrors():
@@ -264,7 +275,8 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	case name == state.DefaultWorkspace && name != w.current:
 		return c.Say("The default workspace cannot be deleted: it always exists.")
 	case name == w.current:
-		return c.Say("Workspace %q is your active workspace.\n\nThe active workspace cannot be deleted. Select another one first.", name)
+		return c.Say("Workspace %q is your active workspace.\n\nThe active workspace cannot be deleted. Select "+
+			"another one first.", name)
 	}
 	ws, err := w.store.Workspace(name)
 	if err != nil {
@@ -278,14 +290,18 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	left := managed(session.Snapshot().State)
 	if len(left) > 0 && !force {
 		diags = diags.AppendError("Error releasing the state lock", session.Unlock())
-		return c.End(diags.Errorf(nil, "Workspace is not empty", "The workspace %q knows these objects:\n  - %s\n\nDestroy them first, or use -force to delete the workspace and leave them unmanaged.", name, strings.Join(left, "\n  - ")))
+		return c.End(diags.Errorf(nil, "Workspace is not empty", "The workspace %q knows these objects:\n  - %s\n\n"+
+			"Destroy them first, or use -force to delete the workspace and leave them unmanaged.", name,
+			strings.Join(left, "\n  - ")))
 	}
 	if err := deleteLocked(ctx, w.store, name, session); err != nil {
 		return c.Finish("Failed to delete the workspace", err)
 	}
 	fmt.Fprintln(c.Out, c.Green(fmt.Sprintf("Deleted workspace %q!", name)))
 	if len(left) > 0 {
-		fmt.Fprintf(c.Out, "WARNING: %q was non-empty.\nWhat it managed may still exist, but %s no longer knows of it.\n\n", name, c.Title)
+		fmt.Fprintf(c.Out,
+			"WARNING: %q was non-empty.\nWhat it managed may still exist, but %s no longer knows of it.\n\n", name,
+			c.Title)
 	}
 	return command.Done
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// places are where the states of tests are: a folder for this process below the data directory, in which each file of tests has one. As long as
-// something is in them, a crash loses nothing: they have journals like other states.
+// places are where the states of tests are: a folder for this process below the data directory, in which each file of
+// tests has one. As long as something is in them, a crash loses nothing: they have journals like other states.
 type places struct {
 	call   *command.Call
 	dir    string // of this process; "" until it is needed
@@ -33,7 +33,7 @@ type places struct {
 // folder is where the folders of all processes are.
 func (p *places) folder() string { return filepath.Join(p.call.DataDir(), "tests") }
 
-// of gives the place of a state.
+// of returns the place of a state.
 func (p *places) of(f *testfile.File, key string) suite.Place {
 	if p.dir == "" && p.failed == nil {
 		p.dir = filepath.Join(p.folder(), fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405"), os.Getpid()))
@@ -48,7 +48,8 @@ func (p *places) of(f *testfile.File, key string) suite.Place {
 		return suite.Place{Store: mem.New()}
 	}
 	name := filepath.Join(p.fileDir(f), named(key, "main")+".tfstate")
-	return suite.Place{Path: name, Store: store.New(store.Options{Path: name, WorkspaceDir: name + ".d", BackupTo: "-"})}
+	return suite.Place{
+		Path: name, Store: store.New(store.Options{Path: name, WorkspaceDir: name + ".d", BackupTo: "-"})}
 }
 
 func (p *places) fileDir(f *testfile.File) string { return filepath.Join(p.dir, named(f.Name, "")) }
@@ -92,7 +93,9 @@ func (p *places) close() (diags diag.List) {
 		}
 	}
 	if p.failed != nil {
-		diags = diags.Warnf(nil, "States of tests were not kept on disk", "No folder for them can be made: %s. They were in memory alone, so that a crash would have lost them.", p.failed)
+		diags = diags.Warnf(nil, "States of tests were not kept on disk",
+			"No folder for them can be made: %s. They were in memory alone, so that a crash would have lost them.",
+			p.failed)
 	}
 	return diags
 }
@@ -125,7 +128,10 @@ func (p *places) remains(ctx context.Context) (diags diag.List) {
 			list = append(list, fmt.Sprintf("  - %s (its %s was interrupted)", f.Object, f.Action))
 		}
 		if len(list) > 0 {
-			diags = diags.Warnf(nil, "Objects of earlier tests are left", "A test that is over, or another one that is under way, has made these objects, which are still in its state %s:\n%s\n\nDestroy them with \"%s destroy -state=%[1]s\" where their module is, or by hand; then remove the folder.", name, strings.Join(list, "\n"), p.call.Program)
+			diags = diags.Warnf(nil, "Objects of earlier tests are left", "A test that is over, or another one that "+
+				"is under way, has made these objects, which are still in its state %s:\n%s\n\nDestroy them with "+
+				"\"%s destroy -state=%[1]s\" where their module is, or by hand; then remove the folder.", name,
+				strings.Join(list, "\n"), p.call.Program)
 		}
 	}
 	return diags

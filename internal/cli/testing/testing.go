@@ -1,5 +1,5 @@
-// Package testing has the command test, which runs files of tests. What a run is, and what comes of it, is in internal/suite; here are the options,
-// and where the states of runs are while they last.
+// Package testing has the command test, which runs files of tests. What a run is, and what comes of it, is in
+// internal/suite; here are the options, and where the states of runs are while they last.
 package testing
 
 import (
@@ -39,12 +39,14 @@ of its state.`,
 ~ test -junit-xml=results.xml`,
 		Setup: func(c *command.Call) command.Run {
 			t := &testing{call: c}
-			c.Flags.StringVar(&t.cloud, "cloud-run", "", "Run the tests in a service of HashiCorp, for the module at `SOURCE`. There is none here, so this is refused.")
+			c.Flags.StringVar(&t.cloud, "cloud-run", "", "Run the tests in a service of HashiCorp, for the module at "+
+				"`SOURCE`. There is none here, so this is refused.")
 			c.StringsFlag(&t.filter, "filter", "Run only `FILE`. May be given more than once.")
 			c.Flags.BoolVar(&c.JSON, "json", false, "Print one JSON object a line instead of text for people.")
 			c.Flags.StringVar(&t.junit, "junit-xml", "", "Write the results to `FILE`, too, in the format of JUnit.")
 			c.Flags.BoolVar(&t.verbose, "verbose", false, "Show the plan or state of each run.")
-			c.Flags.StringVar(&t.dir, "test-directory", testfile.DefaultDir, "Look for files of tests in `DIR`, besides the directory of the module.")
+			c.Flags.StringVar(&t.dir, "test-directory", testfile.DefaultDir,
+				"Look for files of tests in `DIR`, besides the directory of the module.")
 			t.VariableFlags(c)
 			return t.start
 		},
@@ -73,10 +75,12 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 	case len(c.Args) > 0:
 		return c.TooMany(0)
 	case t.cloud != "":
-		return c.End(diag.List{}.Errorf(nil, "Tests do not run in a service", "The option -cloud-run hands tests to a service of HashiCorp, and %s has no session with one. Leave the option out to run them here.", c.Title))
+		return c.End(diag.List{}.Errorf(nil, "Tests do not run in a service", "The option -cloud-run hands tests to "+
+			"a service of HashiCorp, and %s has no session with one. Leave the option out to run them here.", c.Title))
 	}
 	if !filepath.IsLocal(filepath.FromSlash(t.dir)) {
-		return c.End(diag.List{}.Errorf(nil, "Invalid testing directory", "The directory that -test-directory names has to be one below that of the configuration, by its relative path; %s is not.", t.dir))
+		return c.End(diag.List{}.Errorf(nil, "Invalid testing directory", "The directory that -test-directory names "+
+			"has to be one below that of the configuration, by its relative path; %s is not.", t.dir))
 	}
 	ctx, t.running = c.Interruptible(ctx)
 	defer t.running.End()
@@ -86,12 +90,14 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 	}
 	t.places = places{call: c}
 	c.Report(t.places.remains(ctx))
-	o := report.Options{View: c.ViewOptions(), Verbose: t.verbose, Schemas: (*engine.Project).Schemas, Diagnostics: func(list diag.List) diag.List {
-		c.ReadSources(list)
-		return c.Named(list)
-	}}
+	o := report.Options{View: c.ViewOptions(), Verbose: t.verbose, Schemas: (*engine.Project).Schemas,
+		Diagnostics: func(list diag.List) diag.List {
+			c.ReadSources(list)
+			return c.Named(list)
+		}}
 	result := suite.Run(ctx, suite.Options{
-		Files: t.files, Variables: t.variables, Load: t.project, Store: t.places.of, Emptied: t.places.emptied, Report: report.New(o), Abort: t.running.Abort,
+		Files: t.files, Variables: t.variables, Load: t.project, Store: t.places.of, Emptied: t.places.emptied,
+		Report: report.New(o), Abort: t.running.Abort,
 	})
 	c.Report(t.places.close())
 	if t.junit != "" && !c.Report(t.writeJUnit(result, o)) {
@@ -116,26 +122,31 @@ func (t *testing) load(ctx context.Context) diag.List {
 	}
 	for _, name := range t.filter {
 		if !slices.ContainsFunc(files, func(f *testfile.File) bool { return f.Name == slashed(name) }) {
-			diags = diags.Warnf(nil, "No such file of tests", "The option -filter names %s, and there is no such file of tests. Names count from the working directory: %s/NAME.tftest.hcl.", name, t.dir)
+			diags = diags.Warnf(nil, "No such file of tests", "The option -filter names %s, and there is no such "+
+				"file of tests. Names count from the working directory: %s/NAME.tftest.hcl.", name, t.dir)
 		}
 	}
 	for _, f := range files {
-		if len(t.filter) == 0 || slices.ContainsFunc(t.filter, func(name string) bool { return slashed(name) == f.Name }) {
+		if len(t.filter) == 0 || slices.ContainsFunc(t.filter, func(name string) bool {
+			return slashed(name) == f.Name
+		}) {
 			t.files = append(t.files, f)
 		}
 	}
 	var sources map[string][]byte
-	t.global, sources, more = config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: c.Environ, Options: t.Options})
+	t.global, sources, more = config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Environ: c.Environ,
+		Options: t.Options})
 	c.AddSources(sources)
 	diags = diags.Extend(more)
-	t.within, sources, more = config.CollectValues(config.ValueSources{Files: config.OSFiles("."), Dir: path.Clean(t.dir)})
+	t.within, sources, more = config.CollectValues(config.ValueSources{Files: config.OSFiles("."),
+		Dir: path.Clean(t.dir)})
 	c.AddSources(sources)
 	return diags.Extend(more)
 }
 
 func slashed(name string) string { return path.Clean(strings.ReplaceAll(name, `\`, "/")) }
 
-// variables gives a file the values from outside. Those beside it come before all others.
+// variables returns a file the values from outside. Those beside it come before all others.
 func (t *testing) variables(f *testfile.File) config.Values {
 	if path.Dir(f.Name) != path.Clean(t.dir) {
 		return t.global
@@ -152,7 +163,8 @@ func (t *testing) variables(f *testfile.File) config.Values {
 
 // project loads a module for a run.
 func (t *testing) project(ctx context.Context, w suite.Wanted) (*engine.Project, diag.List) {
-	return t.call.Load(ctx, command.ProjectOptions{Module: w.Run.Place(), RootProviders: w.Providers, Events: t.running.Track(), Abort: t.running.Abort})
+	return t.call.Load(ctx, command.ProjectOptions{Module: w.Run.Place(), RootProviders: w.Providers,
+		Events: t.running.Track(), Abort: t.running.Abort})
 }
 
 func (t *testing) writeJUnit(r *suite.Result, o report.Options) (diags diag.List) {

@@ -38,9 +38,11 @@ func TestElementsInPassingDoNotCount(t *testing.T) {
 	lower(t)
 	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(100), "short": numbers(10)})
 	for text, fine := range map[string]bool{
-		`[for i in list : length([for j in list : j])]`:                                            true, // 10 000 in passing
-		`[for i in short : length(flatten([for j in short : [for k in list : k]]))]`:               true,
-		`length(flatten([for i in list : [for j in slice(list, 0, 39) : j]]))`:                     true, // 4 000 at a time
+		// 10 000 in passing
+		`[for i in list : length([for j in list : j])]`:                              true,
+		`[for i in short : length(flatten([for j in short : [for k in list : k]]))]`: true,
+		// 4 000 at a time
+		`length(flatten([for i in list : [for j in slice(list, 0, 39) : j]]))`:                     true,
 		`length(flatten([for i in list : [for j in slice(list, 0, 42) : j]]))`:                     false,
 		`[for i in list : { a = [for j in list : j] }]`:                                            false,
 		`[for i in list : length(flatten([for j in list : [for k in list : k]]))]`:                 false,
@@ -68,14 +70,18 @@ func inJSON(t *testing.T, text string) hcl.Expression {
 
 func TestWhatIsWrittenInJSONIsAsBefore(t *testing.T) {
 	vars := map[string]cty.Value{
-		"a": cty.StringVal("A"), "u": cty.UnknownVal(cty.String), "s": cty.ListVal([]cty.Value{cty.StringVal("x")}).Mark(value.Sensitive), "n": cty.NullVal(cty.String),
+		"a": cty.StringVal("A"), "u": cty.UnknownVal(cty.String),
+		"s": cty.ListVal([]cty.Value{cty.StringVal("x")}).Mark(value.Sensitive), "n": cty.NullVal(cty.String),
 	}
 	ctx := bounded(t.Context(), t.TempDir(), vars)
 	bare := &hcl.EvalContext{Functions: Table(Options{BaseDir: t.TempDir()}), Variables: vars}
 	for _, text := range []string{
-		`1`, `null`, `true`, `""`, `"x"`, `"${a}"`, `"x${a}y"`, `"${[for x in s : x]}"`, `"%{ for x in [1, 2] }${x},%{ endfor }"`, `["${a}", 1, ["${u}"]]`, `[]`, `{}`,
-		`{"${a}": "${a}", "b": {"c": ["${a}"]}}`, `{"${u}": 1, "b": "${nope}"}`, `{"${n}": 1}`, `{"${[]}": 1}`, `{"a": 1, "a": 2}`, `{"${a}": 1, "A": 2}`, `"${"`, `"${nope}"`,
-		`{"a": "${", "b": "${a}"}`, `"${tonumber(a)}"`, `"${[for x in [1] : tonumber(a)]}"`, `"$${a}"`, `"\u0041${a}\n"`,
+		`1`, `null`, `true`, `""`, `"x"`, `"${a}"`, `"x${a}y"`, `"${[for x in s : x]}"`,
+		`"%{ for x in [1, 2] }${x},%{ endfor }"`, `["${a}", 1, ["${u}"]]`, `[]`, `{}`,
+		`{"${a}": "${a}", "b": {"c": ["${a}"]}}`, `{"${u}": 1, "b": "${nope}"}`, `{"${n}": 1}`, `{"${[]}": 1}`,
+		`{"a": 1, "a": 2}`, `{"${a}": 1, "A": 2}`, `"${"`, `"${nope}"`,
+		`{"a": "${", "b": "${a}"}`, `"${tonumber(a)}"`, `"${[for x in [1] : tonumber(a)]}"`, `"$${a}"`,
+		`"\u0041${a}\n"`,
 	} {
 		e := inJSON(t, text)
 		got, gotDiags := Evaluate(e, ctx)
@@ -95,9 +101,13 @@ func TestLoopsInJSONAreMetered(t *testing.T) {
 	lower(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	scope := bounded(ctx, t.TempDir(), map[string]cty.Value{"list": numbers(1000)})
-	const endless = `[for i in list : 0 if [for j in list : 0 if [for k in list : 0 if [for l in list : l] == 0] == 0] == 0]`
-	for _, text := range []string{`"${[for i in list : [for j in list : j]]}"`, `{"a": ["${[for i in list : [for j in list : j]]}"]}`, `{"${length([for i in list : [for j in list : j]])}": 1}`} {
-		if _, diags := Evaluate(inJSON(t, text), scope); !diags.HasErrors() || !strings.Contains(diags.Error(), "limit") {
+	const endless = `[for i in list : 0 if [for j in list : 0 if [for k in list : 0 if [for l in list : l] == 0] == ` +
+		`0] == 0]`
+	for _, text := range []string{`"${[for i in list : [for j in list : j]]}"`,
+		`{"a": ["${[for i in list : [for j in list : j]]}"]}`,
+		`{"${length([for i in list : [for j in list : j]])}": 1}`} {
+		if _, diags := Evaluate(inJSON(t, text), scope); !diags.HasErrors() || !strings.Contains(diags.Error(),
+			"limit") {
 			t.Errorf("%s: %v", text, diags)
 		}
 	}
@@ -116,17 +126,21 @@ func TestLoopsInJSONAreMetered(t *testing.T) {
 	}
 }
 
-// TestTheFirstInterruptEndsWhatTakesLong asks work to end, which short expressions do not hear, and those that go on for ever do.
+// TestTheFirstInterruptEndsWhatTakesLong asks work to end, which short expressions do not hear, and those that go on
+// for ever do.
 func TestTheFirstInterruptEndsWhatTakesLong(t *testing.T) {
 	lower(t)
 	asked, ask := context.WithCancel(t.Context())
 	ask()
-	ctx := &hcl.EvalContext{Functions: Table(Options{BaseDir: t.TempDir(), Work: NewPatientWork(asked, t.Context())}), Variables: map[string]cty.Value{"list": numbers(1000)}}
+	ctx := &hcl.EvalContext{Functions: Table(Options{BaseDir: t.TempDir(), Work: NewPatientWork(asked, t.Context())}),
+		Variables: map[string]cty.Value{"list": numbers(1000)}}
 	if _, diags := evaluated(t, `[for i in list : length([for j in slice(list, 0, 10) : j])]`, ctx); diags.HasErrors() {
 		t.Error(diags)
 	}
-	for _, text := range []string{`[for i in list : [for j in list : [for k in list : [for l in list : l if l < 0]]]]`, `bcrypt("x", 20)`} {
-		if _, diags := evaluated(t, text, ctx); !diags.HasErrors() || !strings.Contains(diags.Error(), ErrStopped.Error()) {
+	for _, text := range []string{`[for i in list : [for j in list : [for k in list : [for l in list : l if l < 0]]]]`,
+		`bcrypt("x", 20)`} {
+		if _, diags := evaluated(t, text, ctx); !diags.HasErrors() || !strings.Contains(diags.Error(),
+			ErrStopped.Error()) {
 			t.Errorf("%s: %v", text, diags)
 		}
 	}
@@ -155,14 +169,16 @@ func TestFilesetEndsWhereLinksLeadBack(t *testing.T) {
 	}
 }
 
-// large gives arguments of a type that are as large as the limits allow, and numbers that ask for much.
+// large returns arguments of a type that are as large as the limits allow, and numbers that ask for much.
 func large(ty cty.Type) []cty.Value {
 	text := cty.StringVal(strings.Repeat("x", 1<<12))
 	switch {
 	case ty == cty.String:
-		return []cty.Value{text, cty.StringVal(strings.Repeat("%s${x}\n", 1<<9)), cty.StringVal(strings.Repeat("[", 1<<12)), cty.StringVal("%999999999d"), cty.StringVal("10.0.0.0/8")}
+		return []cty.Value{text, cty.StringVal(strings.Repeat("%s${x}\n", 1<<9)),
+			cty.StringVal(strings.Repeat("[", 1<<12)), cty.StringVal("%999999999d"), cty.StringVal("10.0.0.0/8")}
 	case ty == cty.Number:
-		return []cty.Value{cty.NumberIntVal(1 << 40), cty.NumberIntVal(100000), cty.MustParseNumberVal("1e2000"), cty.NumberIntVal(-1), cty.NumberIntVal(2)}
+		return []cty.Value{cty.NumberIntVal(1 << 40), cty.NumberIntVal(100000), cty.MustParseNumberVal("1e2000"),
+			cty.NumberIntVal(-1), cty.NumberIntVal(2)}
 	case ty == cty.Bool:
 		return []cty.Value{cty.True}
 	}
@@ -174,11 +190,12 @@ func large(ty cty.Type) []cty.Value {
 	for i, v := range texts[:len(sets)] {
 		sets[i], members[fmt.Sprint("k", i)] = cty.SetVal(texts[i:i+2]), v
 	}
-	return []cty.Value{cty.ListVal(texts), cty.SetVal(texts), numbers(1 << 8), cty.ListVal(sets), cty.MapVal(members), cty.ObjectVal(members), cty.TupleVal(texts), text}
+	return []cty.Value{cty.ListVal(texts), cty.SetVal(texts), numbers(1 << 8), cty.ListVal(sets), cty.MapVal(members),
+		cty.ObjectVal(members), cty.TupleVal(texts), text}
 }
 
-// TestNoFunctionAsksForMuch calls every function with large arguments of the types of its parameters, as they are found in the table, and all operators.
-// What comes is within the limits or an error, and takes a bounded amount of memory.
+// TestNoFunctionAsksForMuch calls every function with large arguments of the types of its parameters, as they are found
+// in the table, and all operators. What comes is within the limits or an error, and takes a bounded amount of memory.
 func TestNoFunctionAsksForMuch(t *testing.T) {
 	lower(t)
 	table := Table(Options{BaseDir: t.TempDir(), Work: NewWork(t.Context())})
@@ -208,17 +225,22 @@ func TestNoFunctionAsksForMuch(t *testing.T) {
 					args[i] = choice[(round+i*turn)%len(choice)]
 				}
 				calls++
-				asksForLittle(t, fmt.Sprintf("%s, round %d, turn %d", name, round, turn), func() (cty.Value, error) { return f.Call(args) })
+				asksForLittle(t, fmt.Sprintf("%s, round %d, turn %d", name, round, turn), func() (cty.Value, error) {
+					return f.Call(args)
+				})
 			}
 		}
 	}
 	if calls < 500 {
 		t.Errorf("only %d calls", calls)
 	}
-	for _, op := range []*hclsyntax.Operation{hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply, hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpEqual, hclsyntax.OpGreaterThan} {
+	for _, op := range []*hclsyntax.Operation{hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply,
+		hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpEqual, hclsyntax.OpGreaterThan} {
 		for _, a := range choices[cty.Number] {
 			for _, b := range choices[cty.Number] {
-				asksForLittle(t, fmt.Sprintf("operator %v of %#v and %#v", op.Type, a, b), func() (cty.Value, error) { return op.Impl.Call([]cty.Value{a, b}) })
+				asksForLittle(t, fmt.Sprintf("operator %v of %#v and %#v", op.Type, a, b), func() (cty.Value, error) {
+					return op.Impl.Call([]cty.Value{a, b})
+				})
 			}
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// allTrueFunc and anyTrueFunc answer as soon as one element decides, even if others are not known yet. A null element is
-// not true.
+// allTrueFunc and anyTrueFunc answer as soon as one element decides, even if others are not known yet. A null element
+// is not true.
 var (
 	allTrueFunc = quantifierFunc(cty.False)
 	anyTrueFunc = quantifierFunc(cty.True)
 )
 
-// quantifierFunc gives decisive if an element is, or for False also if one is null, else the opposite.
+// quantifierFunc returns decisive if an element is, or for False also if one is null, else the opposite.
 func quantifierFunc(decisive cty.Value) function.Function {
 	return function.New(&function.Spec{
 		Params:       []function.Parameter{param("list", cty.List(cty.Bool))},
@@ -82,8 +82,8 @@ var coalesceFunc = function.New(&function.Spec{
 	},
 })
 
-// containsFunc refuses to look for null. (The library's does look, but for a null of no type it gives a value that stays
-// unknown for ever.)
+// containsFunc refuses to look for null. (The library's does look, but for a null of no type it gives a value that
+// stays unknown for ever.)
 var containsFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("list", cty.DynamicPseudoType), param("value", cty.DynamicPseudoType)},
 	Type:         function.StaticReturnType(cty.Bool),
@@ -141,7 +141,8 @@ var lengthFunc = function.New(&function.Spec{
 	}},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		ty := args[0].Type()
-		if ty == cty.String || ty == cty.DynamicPseudoType || ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType() {
+		if ty == cty.String || ty == cty.DynamicPseudoType || ty.IsCollectionType() || ty.IsTupleType() ||
+			ty.IsObjectType() {
 			return cty.Number, nil
 		}
 		return cty.NilType, errors.New("argument must be a string, a collection type, or a structural type")
@@ -215,7 +216,8 @@ var sumFunc = function.New(&function.Spec{
 		case !args[0].CanIterateElements():
 			return cty.NilVal, function.NewArgErrorf(0, "cannot sum noniterable")
 		case ty.IsMapType() || ty.IsObjectType():
-			return cty.NilVal, function.NewArgErrorf(0, "argument must be list, set, or tuple. Received %s", ty.FriendlyName())
+			return cty.NilVal, function.NewArgErrorf(0, "argument must be list, set, or tuple. Received %s",
+				ty.FriendlyName())
 		case args[0].LengthInt() == 0:
 			return cty.NilVal, function.NewArgErrorf(0, "cannot sum an empty list")
 		}

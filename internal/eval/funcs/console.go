@@ -25,7 +25,7 @@ var typeFunc = function.New(&function.Spec{
 	},
 })
 
-// DescribedType gives the text that the console prints for the result of a call of type, and whether v is one.
+// DescribedType returns the text that the console prints for the result of a call of type, and whether v is one.
 func DescribedType(v cty.Value) (string, bool) {
 	if v.Type() != describedType {
 		return "", false

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// conversionFunc converts its argument to one type, as tostring and its kin do. Marks stay where they are, as far as the
-// result has such a place.
+// conversionFunc converts its argument to one type, as tostring and its kin do. Marks stay where they are, as far as
+// the result has such a place.
 func conversionFunc(want cty.Type) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{
@@ -21,7 +21,8 @@ func conversionFunc(want cty.Type) function.Function {
 			AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true,
 		}},
 		Type: func(args []cty.Value) (cty.Type, error) {
-			if _, err := ctyfast.Convert(args[0], want); err != nil && convert.GetConversionUnsafe(args[0].Type(), want) == nil {
+			if _, err := ctyfast.Convert(args[0], want); err != nil && convert.GetConversionUnsafe(args[0].Type(),
+				want) == nil {
 				return cty.NilType, cannotConvert(args[0].Type().FriendlyName(), want)
 			}
 			return want, nil // another error is one of the value
@@ -58,9 +59,11 @@ func explainConversion(arg cty.Value, want cty.Type) error {
 	}
 	switch want {
 	case cty.Bool:
-		return function.NewArgErrorf(0, `cannot convert %s to bool; only the strings "true" or "false" are allowed`, quoted(arg))
+		return function.NewArgErrorf(0, `cannot convert %s to bool; only the strings "true" or "false" are allowed`,
+			quoted(arg))
 	case cty.Number:
-		return function.NewArgErrorf(0, "cannot convert %s to number; given string must be a decimal representation of a number", quoted(arg))
+		return function.NewArgErrorf(0,
+			"cannot convert %s to number; given string must be a decimal representation of a number", quoted(arg))
 	default:
 		return cannotConvert(name, want)
 	}
@@ -68,7 +71,8 @@ func explainConversion(arg cty.Value, want cty.Type) error {
 
 // retiredFunc stands where a function of old language versions was, to say what to write now.
 func retiredFunc(name, instead string) function.Function {
-	message := fmt.Sprintf("the %q function was deprecated in Terraform v0.12 and is no longer available; write %s instead", name, instead)
+	message := fmt.Sprintf(
+		"the %q function was deprecated in Terraform v0.12 and is no longer available; write %s instead", name, instead)
 	err := errors.New(message)
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{

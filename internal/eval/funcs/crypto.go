@@ -66,7 +66,9 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 				}
 			}
 			if cost > maxCost {
-				return cty.NilVal, fmt.Errorf("the cost is %d, and each more doubles the time that it takes; up to %d are allowed", cost, maxCost)
+				return cty.NilVal,
+					fmt.Errorf("the cost is %d, and each more doubles the time that it takes; up to %d are allowed",
+						cost, maxCost)
 			}
 			done := work.done(cost > longCost)
 			select {
@@ -103,13 +105,15 @@ var rsaDecryptFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		ciphertext, err := base64.StdEncoding.DecodeString(args[0].AsString())
 		if err != nil {
-			return cty.NilVal, function.NewArgErrorf(0, "failed to decode input %s: cipher text must be base64-encoded", quoted(args[0]))
+			return cty.NilVal, function.NewArgErrorf(0, "failed to decode input %s: cipher text must be base64-encoded",
+				quoted(args[0]))
 		}
 		// ssh's parser takes the same formats as Terraform: PKCS 1, PKCS 8 and OpenSSH's own
 		parsed, err := ssh.ParseRawPrivateKey([]byte(args[1].AsString()))
 		if err != nil {
 			if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
-				return cty.NilVal, function.NewArgErrorf(1, "the private key is protected by a passphrase; decrypt it first")
+				return cty.NilVal,
+					function.NewArgErrorf(1, "the private key is protected by a passphrase; decrypt it first")
 			}
 			return cty.NilVal, function.NewArgErrorf(1, "invalid private key: %w", err)
 		}

@@ -20,7 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// textFunc is a function from one string to another. run also gets the argument itself, to show it (quoted) in an error.
+// textFunc is a function from one string to another. run also gets the argument itself, to show it (quoted) in an
+// error.
 func textFunc(name string, run func(text string, arg cty.Value) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Params:       []function.Parameter{{Name: name, Type: cty.String, AllowUnknown: true, AllowMarked: true}},
@@ -40,7 +41,7 @@ func textFunc(name string, run func(text string, arg cty.Value) (string, error))
 	})
 }
 
-// jsonEncodeFunc gives what the library's gives, which sorts sets in its slow way.
+// jsonEncodeFunc returns what the library's returns, which sorts sets in its slow way.
 var jsonEncodeFunc = function.New(&function.Spec{
 	Params:       stdlib.JSONEncodeFunc.Params(),
 	Type:         function.StaticReturnType(cty.String),
@@ -89,7 +90,10 @@ var base64GzipFunc = textFunc("str", func(text string, _ cty.Value) (string, err
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 })
 
-var urlEncodeFunc = textFunc("str", func(text string, _ cty.Value) (string, error) { return url.QueryEscape(text), nil })
+var urlEncodeFunc = textFunc("str", func(text string, _ cty.Value) (string, error) {
+	return url.QueryEscape(text),
+		nil
+})
 
 var textEncodeBase64Func = function.New(&function.Spec{
 	Params:       []function.Parameter{param("string", cty.String), param("encoding", cty.String)},
@@ -102,7 +106,8 @@ var textEncodeBase64Func = function.New(&function.Spec{
 		}
 		encoded, err := charset.NewEncoder().Bytes([]byte(args[0].AsString()))
 		if err != nil {
-			return cty.NilVal, function.NewArgErrorf(0, "the given string contains characters that cannot be represented in %s", name)
+			return cty.NilVal,
+				function.NewArgErrorf(0, "the given string contains characters that cannot be represented in %s", name)
 		}
 		return cty.StringVal(base64.StdEncoding.EncodeToString(encoded)), nil
 	},
@@ -120,13 +125,15 @@ var textDecodeBase64Func = function.New(&function.Spec{
 		raw, err := base64.StdEncoding.DecodeString(args[0].AsString())
 		if err != nil {
 			if at, ok := errors.AsType[base64.CorruptInputError](err); ok {
-				return cty.NilVal, function.NewArgErrorf(0, "the given value has an invalid base64 symbol at offset %d", int64(at))
+				return cty.NilVal, function.NewArgErrorf(0, "the given value has an invalid base64 symbol at offset %d",
+					int64(at))
 			}
 			return cty.NilVal, function.NewArgErrorf(0, "invalid base64: %w", err)
 		}
 		decoded, err := charset.NewDecoder().Bytes(raw)
 		if err != nil || bytes.ContainsRune(decoded, utf8.RuneError) {
-			return cty.NilVal, function.NewArgErrorf(0, "the given string contains symbols that are not defined for %s", name)
+			return cty.NilVal, function.NewArgErrorf(0, "the given string contains symbols that are not defined for %s",
+				name)
 		}
 		return cty.StringVal(string(decoded)), nil
 	},
@@ -145,8 +152,8 @@ func findCharset(alias string) (encoding.Encoding, string, error) {
 	return charset, name, nil
 }
 
-// yamlEncodeFunc refuses text that is not UTF-8, which can come from the command line or from a provider: on such text the emitter of
-// the library never ends.
+// yamlEncodeFunc refuses text that is not UTF-8, which can come from the command line or from a provider: on such text
+// the emitter of the library never ends.
 var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Value, error) {
 	err := cty.Walk(args[0], func(_ cty.Path, v cty.Value) (bool, error) {
 		if v, _ = v.Unmark(); v.Type() == cty.String && v.IsKnown() && !v.IsNull() && !utf8.ValidString(v.AsString()) {
@@ -160,12 +167,12 @@ var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Va
 	return yaml.YAMLEncodeFunc.Call(args)
 })
 
-// maxYAMLValues bounds what a text that mentions its parts again stands for: ten lines, each of which has the one before it ten times, are ten
-// thousand million values.
+// maxYAMLValues bounds what a text that mentions its parts again stands for: ten lines, each of which has the one
+// before it ten times, are ten thousand million values.
 const maxYAMLValues = 1_000_000
 
-// multiplies tells whether the aliases of a text make it stand for more than anyone waits for. The library makes them quickly, as they are all the
-// same, and whoever looks at them then looks at each.
+// multiplies reports whether the aliases of a text make it stand for more than anyone waits for. The library makes them
+// quickly, as they are all the same, and whoever looks at them then looks at each.
 func multiplies(text string) bool {
 	if !strings.Contains(text, "&") || !strings.Contains(text, "*") {
 		return false
@@ -174,7 +181,7 @@ func multiplies(text string) bool {
 	return err == nil && !fewer(ty, new(int))
 }
 
-// fewer tells whether a type has no more than maxYAMLValues parts.
+// fewer reports whether a type has no more than maxYAMLValues parts.
 func fewer(ty cty.Type, n *int) bool {
 	if *n++; *n > maxYAMLValues {
 		return false
@@ -199,21 +206,22 @@ func fewer(ty cty.Type, n *int) bool {
 // maxYAMLNesting is what encoding/json, and so jsondecode, allows.
 const maxYAMLNesting = 10000
 
-// yamlDecodeFunc refuses brackets that nest deeper than those of any document: for each token the scanner of the library looks at all
-// brackets that are open, so a hundred thousand of them keep it busy for minutes.
+// yamlDecodeFunc refuses brackets that nest deeper than those of any document: for each token the scanner of the
+// library looks at all brackets that are open, so a hundred thousand of them keep it busy for minutes.
 var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Value, error) {
 	if text, _ := args[0].Unmark(); text.IsKnown() && !text.IsNull() {
 		switch {
 		case nestsDeeper(text.AsString(), maxYAMLNesting):
 			return cty.NilVal, function.NewArgErrorf(0, "brackets nest more than %d levels deep", maxYAMLNesting)
 		case multiplies(text.AsString()):
-			return cty.NilVal, function.NewArgErrorf(0, "with its aliases the text stands for more than %d values", maxYAMLValues)
+			return cty.NilVal, function.NewArgErrorf(0, "with its aliases the text stands for more than %d values",
+				maxYAMLValues)
 		}
 	}
 	return withheldErrors(yaml.YAMLDecodeFunc).Call(args)
 })
 
-// nestsDeeper tells whether at some place more than limit brackets are open. Brackets in quoted text count as well.
+// nestsDeeper reports whether at some place more than limit brackets are open. Brackets in quoted text count as well.
 func nestsDeeper(text string, limit int) bool {
 	open := 0
 	for i := range len(text) {

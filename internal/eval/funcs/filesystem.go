@@ -44,8 +44,14 @@ func filesystemTable(o Options) map[string]function.Function {
 		table[name] = o.Files.checked(name, f)
 	}
 	table["abspath"] = textFunc("path", func(path string, _ cty.Value) (string, error) { return d.absolute(path) })
-	table["basename"] = textFunc("path", func(path string, _ cty.Value) (string, error) { return filepath.Base(path), nil })
-	table["dirname"] = textFunc("path", func(path string, _ cty.Value) (string, error) { return filepath.Dir(path), nil })
+	table["basename"] = textFunc("path", func(path string, _ cty.Value) (string, error) {
+		return filepath.Base(path),
+			nil
+	})
+	table["dirname"] = textFunc("path", func(path string, _ cty.Value) (string, error) {
+		return filepath.Dir(path),
+			nil
+	})
 	table["pathexpand"] = textFunc("path", func(path string, _ cty.Value) (string, error) { return d.expand(path) })
 	return table
 }
@@ -145,8 +151,8 @@ func fileSetFunc(d disk) function.Function {
 	})
 }
 
-// files gives the regular files that match, relative to dir, with slashes. The whole of the joined path is a pattern, also
-// what came from dir.
+// files returns the regular files that match, relative to dir, with slashes. The whole of the joined path is a pattern,
+// also what came from dir.
 func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value, error) {
 	shown := filepath.Join(dir, pattern)
 	dir = d.join(dir)
@@ -174,8 +180,8 @@ func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value,
 	return names, nil
 }
 
-// ownJournal tells the files of a state's journal (docs/journal.md). They are there while applying and not while planning, so the same
-// call would see other files; Terraform, which has no such files, sees the same ones.
+// ownJournal returns the files of a state's journal (docs/journal.md). They are there while applying and not while
+// planning, so the same call would see other files; Terraform, which has no such files, sees the same ones.
 func ownJournal(path string) bool {
 	_, rest, found := strings.Cut(filepath.Base(path), ".tfstate.journal")
 	return found && (rest == "" || rest == ".new" || rest == ".image" || rest == ".fresh")
@@ -188,7 +194,8 @@ func (d disk) readText(path, shown string) (string, error) {
 		return "", err
 	}
 	if !utf8.Valid(content) {
-		return "", fmt.Errorf("contents of %s are not valid UTF-8; use filebase64 for the content as base64, or a function such as filesha256 for a hash of it", shown)
+		return "", fmt.Errorf("contents of %s are not valid UTF-8; use filebase64 for the content as base64, or a "+
+			"function such as filesha256 for a hash of it", shown)
 	}
 	return string(content), nil
 }
@@ -233,7 +240,8 @@ func (d disk) open(path, shown string) (*os.File, error) {
 	f, err := regular.Open(path) // of a pipe or a device nobody knows the end
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("no file exists at %s; functions read files that are there before the plan is made, so if a resource creates this file, take its content from an attribute of that resource", shown)
+		return nil, fmt.Errorf("no file exists at %s; functions read files that are there before the plan is made, "+
+			"so if a resource creates this file, take its content from an attribute of that resource", shown)
 	case err != nil:
 		return nil, unreadable(shown, err)
 	}
@@ -252,7 +260,7 @@ func bare(err error) error {
 	return err
 }
 
-// locate gives the path to open for a path as written.
+// locate returns the path to open for a path as written.
 func (d disk) locate(path string) (string, error) {
 	path, err := d.expand(path)
 	if err != nil {

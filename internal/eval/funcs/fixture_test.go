@@ -42,11 +42,13 @@ var fixtureFiles = map[string]string{
 	"syntax.tftpl":           "${",
 	"attr.tftpl":             "${a.b.c}",
 	"funcs.tftpl":            `${upper(name)} ${core::upper(name)} ${try(name.nope, 1)}`,
-	"directives.tftpl":       "%{ if on ~}\non\n%{ else ~}\noff\n%{ endif ~}\n%{ for k, v in items ~}\n${k}=${v}\n%{ endfor ~}\n",
-	"fail.tftpl":             `${tonumber("x")}`,
+	"directives.tftpl": "%{ if on ~}\non\n%{ else ~}\noff\n%{ endif ~}\n%{ for k, v in items ~}\n${k}=${v}\n%{ " +
+		"endfor ~}\n",
+	"fail.tftpl": `${tonumber("x")}`,
 }
 
-var fixtureLinks = map[string]string{"link.txt": "hello.txt", "symdir": "sub", "dangling/broken": "nowhere", "loop/again": "."}
+var fixtureLinks = map[string]string{"link.txt": "hello.txt", "symdir": "sub", "dangling/broken": "nowhere",
+	"loop/again": "."}
 
 // writeFixture makes a working directory and a home directory.
 func writeFixture(t *testing.T) (dir, home string) {
@@ -80,7 +82,7 @@ func writeFixture(t *testing.T) (dir, home string) {
 	return dir, home
 }
 
-// scope gives what expressions in testdata may refer to.
+// scope returns what expressions in testdata may refer to.
 func scope(dir string, functions map[string]function.Function) *hcl.EvalContext {
 	return &hcl.EvalContext{
 		Functions: functions,
@@ -117,7 +119,7 @@ func expressionsIn(t *testing.T, name string) []string {
 	return expressions
 }
 
-// plannedScope gives what expressions in unknown.txt may refer to.
+// plannedScope returns what expressions in unknown.txt may refer to.
 func plannedScope(dir, home string) *hcl.EvalContext {
 	ctx := scope(dir, Table(Options{BaseDir: dir, Home: home, Pure: true}))
 	ctx.Variables["local"] = cty.ObjectVal(map[string]cty.Value{

@@ -9,8 +9,9 @@
 // either withhold the value in the text themselves or, where a library writes the text, withhold the whole of it
 // (withheldErrors).
 //
-// What functions give is tested by conformance/testdata/console, beside the answers of Terraform. Known differences from Terraform 1.11.4
-// in calls with unknown arguments, all in cases that it gets wrong, are in the table knownDifferences of the tests.
+// What functions give is tested by conformance/testdata/console, beside the answers of Terraform. Known differences
+// from Terraform 1.11.4 in calls with unknown arguments, all in cases that it gets wrong, are in the table
+// knownDifferences of the tests.
 package funcs
 
 import (
@@ -43,7 +44,7 @@ type Options struct {
 	ConsoleMode bool
 }
 
-// Table gives all functions by name, each as name and as core::name. The caller owns the map.
+// Table returns all functions by name, each as name and as core::name. The caller owns the map.
 func Table(o Options) map[string]function.Function {
 	plain := maps.Clone(fixedTable())
 	for name, f := range ambientTable(o) {
@@ -191,5 +192,6 @@ func param(name string, ty cty.Type) function.Parameter {
 	return function.Parameter{Name: name, Type: ty}
 }
 
-// notNull is what nearly all functions promise of their results, so that comparing an unknown result with null is known.
+// notNull is what nearly all functions promise of their results, so that comparing an unknown result with null is
+// known.
 func notNull(b *cty.RefinementBuilder) *cty.RefinementBuilder { return b.NotNull() }

@@ -111,7 +111,8 @@ func BenchmarkLargeArguments(b *testing.B) {
 func setOfObjects(n int) cty.Value {
 	objects := make([]cty.Value, n)
 	for i := range objects {
-		objects[i] = cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal(fmt.Sprint("s", i)), "b": cty.NumberIntVal(int64(i)), "c": cty.True, "d": cty.StringVal("x"), "e": cty.NullVal(cty.String)})
+		objects[i] = cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal(fmt.Sprint("s", i)),
+			"b": cty.NumberIntVal(int64(i)), "c": cty.True, "d": cty.StringVal("x"), "e": cty.NullVal(cty.String)})
 	}
 	return cty.SetVal(objects)
 }
@@ -130,8 +131,10 @@ func TestLargeArgumentsTakeNoSquareOfTime(t *testing.T) {
 	}
 	table := Table(Options{})
 	for name, args := range map[string][]cty.Value{
-		"distinct": {list}, "matchkeys": {list, list, list}, "tolist": {tuple}, "concat": {list, list}, "contains": {list, cty.StringVal("none")},
-		"zipmap": {list, list}, "join": {cty.StringVal(","), list}, "jsonencode": {list}, "flatten": {cty.TupleVal([]cty.Value{list, list})}, "toset": {tuple},
+		"distinct": {list}, "matchkeys": {list, list, list}, "tolist": {tuple}, "concat": {list, list}, "contains": {
+			list, cty.StringVal("none")},
+		"zipmap": {list, list}, "join": {cty.StringVal(","), list}, "jsonencode": {list}, "flatten": {
+			cty.TupleVal([]cty.Value{list, list})}, "toset": {tuple},
 		"setunion": manySets, "setintersection": {cty.SetVal(elements), cty.SetVal(elements)}, "coalesce": elements,
 	} {
 		started := time.Now()

@@ -39,13 +39,14 @@ func newOracle(t *testing.T) oracle {
 	return o
 }
 
-// run gives output and errors of one terraform process. The state is kept out of the working directory, so that
+// run returns output and errors of one terraform process. The state is kept out of the working directory, so that
 // fileset does not see its lock.
 func (o oracle) run(stdin string, args ...string) (stdout, stderr string, err error) {
 	cmd := exec.Command(o.path, args...)
 	cmd.Dir = o.dir
 	cmd.Stdin = strings.NewReader(stdin)
-	cmd.Env = programtest.Environ("HOME="+o.home, "TF_IN_AUTOMATION=1", "TF_DATA_DIR="+filepath.Join(o.home, ".terraform"))
+	cmd.Env = programtest.Environ("HOME="+o.home, "TF_IN_AUTOMATION=1", "TF_DATA_DIR="+filepath.Join(o.home,
+		".terraform"))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err = cmd.Run()
@@ -107,7 +108,7 @@ func (o oracle) configure(t *testing.T, config string) {
 	}
 }
 
-// printedResults gives what the console prints for each expression, as JSON, while planning.
+// printedResults returns what the console prints for each expression, as JSON, while planning.
 func (o oracle) printedResults(t *testing.T, expressions []string) []string {
 	t.Helper()
 	input := make([]string, len(expressions))
@@ -215,7 +216,9 @@ func TestSignaturesAreThoseOfTerraform(t *testing.T) {
 		if f := strings.TrimPrefix(name, "core::"); f == "format" || f == "formatlist" {
 			got.Return = typeJSON(cty.DynamicPseudoType)
 		}
-		asText := cmp.Transformer("JSON", func(raw json.RawMessage) string { return strings.Join(strings.Fields(string(raw)), "") })
+		asText := cmp.Transformer("JSON", func(raw json.RawMessage) string {
+			return strings.Join(strings.Fields(string(raw)), "")
+		})
 		if diff := cmp.Diff(want, got, asText); diff != "" {
 			t.Errorf("%s (-terraform +tombolo):\n%s", name, diff)
 		}

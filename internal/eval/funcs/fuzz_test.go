@@ -11,9 +11,11 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// FuzzParsingFunctions gives any text to the functions that read some syntax: they answer or refuse, and never panic.
+// FuzzParsingFunctions feeds any text to the functions that read some syntax: they answer or refuse, and never panic.
 func FuzzParsingFunctions(f *testing.F) {
-	for _, seed := range []string{"", "{}", `{"a":[1,null]}`, "a: [1, x]\nb: &c\n  d: *c", "a,b\n1,2", "YYYY-MM-DD'T'hh:mm:ssZ", "10.0.0.0/8", "fd00::/64", "(a)(?P<b>c)", "zz", "YQ==", "2020-01-01T00:00:00Z", "1h30m", "%d %s %[2]q", "**/*.{a,b}", "é\xff", "- - - -", "&a [*a]"} {
+	for _, seed := range []string{"", "{}", `{"a":[1,null]}`, "a: [1, x]\nb: &c\n  d: *c", "a,b\n1,2",
+		"YYYY-MM-DD'T'hh:mm:ssZ", "10.0.0.0/8", "fd00::/64", "(a)(?P<b>c)", "zz", "YQ==", "2020-01-01T00:00:00Z",
+		"1h30m", "%d %s %[2]q", "**/*.{a,b}", "é\xff", "- - - -", "&a [*a]"} {
 		f.Add(seed, int64(2))
 	}
 	table := Table(Options{BaseDir: f.TempDir()})
@@ -21,12 +23,18 @@ func FuzzParsingFunctions(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, n int64) {
 		for name, args := range map[string][]cty.Value{
 			"jsondecode": {text(s)}, "yamldecode": {text(s)}, "csvdecode": {text(s)}, "base64decode": {text(s)},
-			"textdecodebase64": {text(s), text("UTF-16LE")}, "textencodebase64": {text("x"), text(s)}, "parseint": {text(s), number(n)},
-			"formatdate": {text(s), text("2020-01-01T00:00:00Z")}, "timeadd": {text("2020-01-01T00:00:00Z"), text(s)}, "timecmp": {text(s), text("2020-01-01T00:00:00Z")},
-			"cidrhost": {text(s), number(n)}, "cidrsubnet": {text(s), number(n % 64), number(n)}, "cidrsubnets": {text(s), number(n)}, "cidrnetmask": {text(s)},
-			"regex": {text(s), text("abc")}, "regexall": {text(s), text("abc")}, "replace": {text("abc"), text("/" + s + "/"), text("$1")},
-			"format": {text(s), number(n), text("x")}, "tonumber": {text(s)}, "uuidv5": {text(s), text("x")}, "rsadecrypt": {text(s), text(s)}, "fileset": {text("."), text(s)},
-			"substr": {text(s), number(n), number(2)}, "title": {text(s)}, "strrev": {text(s)}, "indent": {number(n % 100), text(s)}, "yamlencode": {text(s)}, "jsonencode": {text(s)},
+			"textdecodebase64": {text(s), text("UTF-16LE")}, "textencodebase64": {text("x"), text(s)}, "parseint": {
+				text(s), number(n)},
+			"formatdate": {text(s), text("2020-01-01T00:00:00Z")}, "timeadd": {text("2020-01-01T00:00:00Z"), text(s)},
+			"timecmp":  {text(s), text("2020-01-01T00:00:00Z")},
+			"cidrhost": {text(s), number(n)}, "cidrsubnet": {text(s), number(n % 64), number(n)}, "cidrsubnets": {
+				text(s), number(n)}, "cidrnetmask": {text(s)},
+			"regex": {text(s), text("abc")}, "regexall": {text(s), text("abc")}, "replace": {
+				text("abc"), text("/" + s + "/"), text("$1")},
+			"format": {text(s), number(n), text("x")}, "tonumber": {text(s)}, "uuidv5": {text(s), text("x")},
+			"rsadecrypt": {text(s), text(s)}, "fileset": {text("."), text(s)},
+			"substr": {text(s), number(n), number(2)}, "title": {text(s)}, "strrev": {text(s)}, "indent": {
+				number(n % 100), text(s)}, "yamlencode": {text(s)}, "jsonencode": {text(s)},
 		} {
 			v, err := table[name].Call(args)
 			if _, panicked := errors.AsType[function.PanicError](err); panicked {
@@ -41,11 +49,13 @@ func FuzzParsingFunctions(f *testing.F) {
 	})
 }
 
-// TestYamlencodeRefusesWhatIsNotUTF8 is about strings that the language cannot write but the command line and providers can send.
+// TestYamlencodeRefusesWhatIsNotUTF8 is about strings that the language cannot write but the command line and providers
+// can send.
 func TestYamlencodeRefusesWhatIsNotUTF8(t *testing.T) {
 	f := Table(Options{})["yamlencode"]
 	for _, s := range []string{"\xff", "a\xffb", "\xed\xa0\x80", "\xf0\x9f"} {
-		if _, err := f.Call([]cty.Value{cty.TupleVal([]cty.Value{cty.StringVal(s)})}); err == nil || !strings.Contains(err.Error(), "not valid UTF-8") {
+		if _, err := f.Call([]cty.Value{cty.TupleVal([]cty.Value{cty.StringVal(s)})}); err == nil ||
+			!strings.Contains(err.Error(), "not valid UTF-8") {
 			t.Errorf("%q: %v", s, err)
 		}
 	}
@@ -57,8 +67,11 @@ func TestYamlencodeRefusesWhatIsNotUTF8(t *testing.T) {
 func TestYamldecodeRefusesMoreBracketsThanJSONMayHave(t *testing.T) {
 	f := Table(Options{})["yamldecode"]
 	for text, refused := range map[string]bool{
-		strings.Repeat("[", 1_000_000): true, strings.Repeat("{a: ", 100_000): true, strings.Repeat("[", maxYAMLNesting+1) + strings.Repeat("]", maxYAMLNesting+1): true,
-		strings.Repeat("[", 1000) + strings.Repeat("]", 1000): false, "[" + strings.Repeat("[],", 20_000) + "]": false, strings.Repeat("- ", 1000) + "x": false,
+		strings.Repeat("[", 1_000_000): true, strings.Repeat("{a: ", 100_000): true,
+		strings.Repeat("[", maxYAMLNesting+1) + strings.Repeat("]", maxYAMLNesting+1): true,
+		strings.Repeat("[", 1000) + strings.Repeat("]", 1000):                         false,
+		"[" + strings.Repeat("[],", 20_000) + "]":                                     false,
+		strings.Repeat("- ", 1000) + "x":                                              false,
 	} {
 		_, err := f.Call([]cty.Value{cty.StringVal(text)})
 		if got := err != nil && strings.Contains(err.Error(), "levels deep"); got != refused || !refused && err != nil {
@@ -73,7 +86,8 @@ func TestYamldecodeRefusesAliasesThatMultiply(t *testing.T) {
 		bomb += fmt.Sprintf("%c: &%c [*%c, *%c, *%c]\n", name, name, name-1, name-1, name-1)
 	}
 	f := Table(Options{})["yamldecode"]
-	if _, err := f.Call([]cty.Value{cty.StringVal(bomb)}); err == nil || !strings.Contains(err.Error(), "more than 1000000 values") {
+	if _, err := f.Call([]cty.Value{cty.StringVal(bomb)}); err == nil || !strings.Contains(err.Error(),
+		"more than 1000000 values") {
 		t.Errorf("got %v", err)
 	}
 	many := "a: &a [x, {y: 1}]\n"

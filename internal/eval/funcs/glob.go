@@ -10,12 +10,14 @@ import (
 
 var errBadPattern = errors.New("syntax error in pattern")
 
-// glob gives the paths that match a pattern: * and ? within a name, [a-z] and [^a-z] for a character, {a,b} for
-// alternatives within a name, ** for any number of directories, \ before what is to be taken literally. Links are followed.
+// glob returns the paths that match a pattern: * and ? within a name, [a-z] and [^a-z] for a character, {a,b} for
+// alternatives within a name, ** for any number of directories, \ before what is to be taken literally. Links are
+// followed.
 //
-// It is written out here because what a pattern finds must not change between engines, and later versions of the library
-// that set the rules (doublestar 1) differ from them. So also their edges are kept: alternatives do not nest, what is left
-// of a pattern at the end of a name may only be *, and an error in a pattern is found when matching gets to it.
+// It is written out here because what a pattern finds must not change between engines, and later versions of the
+// library that set the rules (doublestar 1) differ from them. So also their edges are kept: alternatives do not nest,
+// what is left of a pattern at the end of a name may only be *, and an error in a pattern is found when matching gets
+// to it.
 func glob(pattern string, work *Work) ([]string, error) {
 	dir := "."
 	if filepath.IsAbs(pattern) {
@@ -116,7 +118,8 @@ func (s *search) everyFile(dir string) error {
 
 // readDir treats a directory that cannot be read as an empty one.
 func (s *search) readDir(dir string) ([]os.DirEntry, error) {
-	if err := s.work.stoppedLong(int64(s.looked) << 6); err != nil { // looking at a file takes longer than a round of a loop
+	// looking at a file takes longer than a round of a loop
+	if err := s.work.stoppedLong(int64(s.looked) << 6); err != nil {
 		return nil, err
 	}
 	entries, _ := os.ReadDir(dir)

@@ -28,7 +28,8 @@ func TestErrorsOfProvidersShowNoPartOfAnArgument(t *testing.T) {
 		arg  cty.Value
 		want string // empty: withheld
 	}{
-		{errors.New("bad value hunter22, sorry"), secret(cty.StringVal("hunter22")), "bad value (sensitive value), sorry"},
+		{errors.New("bad value hunter22, sorry"), secret(cty.StringVal("hunter22")),
+			"bad value (sensitive value), sorry"},
 		{errors.New(`bad value "HUNTER2"`), secret(cty.StringVal("hunter22")), `bad value "(sensitive value)"`},
 		{errors.New("at nter: unexpected t"), secret(cty.StringVal("hunter22")), "at (sensitive value): unexpected t"},
 		{errors.New("no such zone"), secret(cty.StringVal("hunter22")), "no such zone"},
@@ -39,18 +40,22 @@ func TestErrorsOfProvidersShowNoPartOfAnArgument(t *testing.T) {
 		{errors.New("port 65536 is too large"), secret(cty.NumberIntVal(65536)), "port (sensitive value) is too large"},
 		{errors.New("must be false"), secret(cty.True), "must be (sensitive value)"},
 		{errors.New("must be set"), secret(cty.True), "must be set"},
-		{errors.New("key topsecret: no"), secret(cty.MapVal(map[string]cty.Value{"topsecret": cty.StringVal("")})), "key (sensitive value): no"},
+		{errors.New("key topsecret: no"), secret(cty.MapVal(map[string]cty.Value{"topsecret": cty.StringVal("")})),
+			"key (sensitive value): no"},
 		{errors.New("hunter22"), cty.StringVal("hunter22"), "hunter22"},
-		{saying{"the interpreter says: hunter", []string{"hunter"}}, secret(cty.StringVal("hunter22")), "the interpreter says: (sensitive value)"},
+		{saying{"the interpreter says: hunter", []string{"hunter"}}, secret(cty.StringVal("hunter22")),
+			"the interpreter says: (sensitive value)"},
 		{saying{"our own words: zone x", []string{"zone x"}}, secret(cty.StringVal("words")), "our own words: zone x"},
-		{function.NewArgErrorf(0, "bad value hunter22"), secret(cty.StringVal("hunter22")), "bad value (sensitive value)"},
+		{function.NewArgErrorf(0, "bad value hunter22"), secret(cty.StringVal("hunter22")),
+			"bad value (sensitive value)"},
 	} {
 		f := OfProvider("f", function.New(&function.Spec{
 			Params: []function.Parameter{{Name: "v", Type: cty.DynamicPseudoType}},
 			Type:   function.StaticReturnType(cty.String),
 			Impl:   func([]cty.Value, cty.Type) (cty.Value, error) { return cty.NilVal, c.err },
 		}), nil)
-		_, diags := evaluate("f(v)", &hcl.EvalContext{Functions: map[string]function.Function{"f": f}, Variables: map[string]cty.Value{"v": c.arg}})
+		_, diags := evaluate("f(v)", &hcl.EvalContext{Functions: map[string]function.Function{"f": f},
+			Variables: map[string]cty.Value{"v": c.arg}})
 		want := c.want
 		if want == "" {
 			want = errWithheld.Error()
@@ -73,7 +78,8 @@ func FuzzNoPieceOfASecretIsLeft(f *testing.F) {
 		// What is put in its place may look like a secret, and does not count.
 		for _, rest := range strings.Split(clean, hidden) {
 			for i := range max(0, len(secret)-piece+1) {
-				if strings.Contains(foldASCII(rest), foldASCII(secret[i:i+piece])) && !strings.Contains(foldASCII(text), foldASCII(hidden)) {
+				if strings.Contains(foldASCII(rest), foldASCII(secret[i:i+piece])) && !strings.Contains(foldASCII(text),
+					foldASCII(hidden)) {
 					t.Fatalf("%q is left of %q in %q", secret[i:i+piece], text, clean)
 				}
 			}

@@ -48,7 +48,8 @@ func lookupType(args []cty.Value) (cty.Type, error) {
 	case ty.IsMapType():
 		if len(args) == 3 {
 			if _, err := ctyfast.Convert(args[2], ty.ElementType()); err != nil {
-				return cty.NilType, function.NewArgErrorf(2, "the default value must have the same type as the map elements")
+				return cty.NilType,
+					function.NewArgErrorf(2, "the default value must have the same type as the map elements")
 			}
 		}
 		return ty.ElementType(), nil

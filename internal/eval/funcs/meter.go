@@ -13,8 +13,9 @@ import (
 
 var nativeWork = reflect.TypeFor[Work]()
 
-// Metered gives an expression that makes the same of everything, except that a text or a `for` expression that gets too large is an error, and
-// that a `for` expression ends with the Work of the functions that it is evaluated with. The expression itself is not changed.
+// Metered returns an expression that makes the same of everything, except that a text or a `for` expression that gets
+// too large is an error, and that a `for` expression ends with the Work of the functions that it is evaluated with. The
+// expression itself is not changed.
 //
 // What is written in the JSON syntax is parsed here for that.
 func Metered(e hcl.Expression) hcl.Expression {
@@ -118,7 +119,7 @@ func all(children []hclsyntax.Expression) []hclsyntax.Expression {
 	return out
 }
 
-// Unmetered gives the expression behind one that is measured.
+// Unmetered returns the expression behind one that is measured.
 func Unmetered(e hcl.Expression) hcl.Expression {
 	switch e := e.(type) {
 	case *loop:
@@ -131,8 +132,8 @@ func Unmetered(e hcl.Expression) hcl.Expression {
 	return e
 }
 
-// exceeded ends a `for` expression from within one of its rounds: the library would go through all the others first. The outermost loop gets hold of
-// it.
+// exceeded ends a `for` expression from within one of its rounds: the library would go through all the others first.
+// The outermost loop gets hold of it.
 type exceeded struct{ diagnostic *hcl.Diagnostic }
 
 // counter counts what a `for` expression does, with all that are inside of it.
@@ -237,7 +238,7 @@ func (e *round) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return v, diags
 }
 
-// left gives how many of the elements that inner loops have made may still be in what came of them.
+// left returns how many of the elements that inner loops have made may still be in what came of them.
 func (c *counter) left(v cty.Value, made int) int {
 	if made == 0 || v == cty.NilVal {
 		return 0
@@ -318,7 +319,8 @@ func (e *found) Value(*hcl.EvalContext) (cty.Value, hcl.Diagnostics) { return e.
 
 // tooMuch words what is wrong with an expression. It shows no values: they are what is too large.
 func tooMuch(err error, at hcl.Expression) *hcl.Diagnostic {
-	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summaryOf(err), Detail: Detail(err), Subject: at.Range().Ptr()}
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summaryOf(err), Detail: Detail(err),
+		Subject: at.Range().Ptr()}
 }
 
 func summaryOf(err error) string {

@@ -17,7 +17,8 @@ var jsonExpression = func() reflect.Type {
 	return reflect.TypeOf(e)
 }()
 
-// meteredJSON gives an expression in JSON with its templates parsed and metered. The library would parse them whenever they are evaluated.
+// meteredJSON returns an expression in JSON with its templates parsed and metered. The library would parse them
+// whenever they are evaluated.
 func meteredJSON(e hcl.Expression) hcl.Expression {
 	if reflect.TypeOf(e) != jsonExpression {
 		return e
@@ -32,7 +33,8 @@ func meteredJSON(e hcl.Expression) hcl.Expression {
 	if pairs, diags := hcl.ExprMap(e); !diags.HasErrors() {
 		o := &jsonObject{Expression: e}
 		for _, p := range pairs {
-			o.members = append(o.members, jsonMember{key: meteredJSON(p.Key), value: meteredJSON(p.Value), of: p.Value, at: p.Key.Range()})
+			o.members = append(o.members, jsonMember{key: meteredJSON(p.Key), value: meteredJSON(p.Value), of: p.Value,
+				at: p.Key.Range()})
 		}
 		return o
 	}
@@ -93,7 +95,8 @@ func (e *jsonObject) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	values, places := map[string]cty.Value{}, map[string]hcl.Range{}
 	wrong := func(m jsonMember, about hcl.Expression, summary, format string, args ...any) {
 		diags = append(diags, &hcl.Diagnostic{
-			Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: m.at.Ptr(), Expression: about, EvalContext: ctx,
+			Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: m.at.Ptr(),
+			Expression: about, EvalContext: ctx,
 		})
 	}
 	known := true
@@ -112,7 +115,8 @@ func (e *jsonObject) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		default:
 			name := key.AsString()
 			if _, defined := values[name]; defined {
-				wrong(m, e.Expression, "Duplicate object attribute", "An attribute named %q was already defined at %s.", name, places[name])
+				wrong(m, e.Expression, "Duplicate object attribute", "An attribute named %q was already defined at %s.",
+					name, places[name])
 				continue
 			}
 			values[name], places[name] = v, m.at

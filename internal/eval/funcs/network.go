@@ -105,7 +105,8 @@ var cidrSubnetsFunc = function.New(&function.Spec{
 	},
 })
 
-// nextSubnet gives the first subnet of network that is newBits longer than it and starts after last, if there is a last.
+// nextSubnet returns the first subnet of network that is newBits longer than it and starts after last, if there is a
+// last.
 func nextSubnet(network, last *net.IPNet, newBits cty.Value) (*net.IPNet, error) {
 	var bits int
 	if err := gocty.FromCtyValue(newBits, &bits); err != nil {
@@ -131,7 +132,8 @@ func nextSubnet(network, last *net.IPNet, newBits cty.Value) (*net.IPNet, error)
 	}
 	next, wrapped := cidr.NextSubnet(last, length)
 	if wrapped || !network.Contains(next.IP) {
-		return nil, fmt.Errorf("not enough remaining address space for a subnet with a prefix of %d bits after %s", length, last)
+		return nil, fmt.Errorf("not enough remaining address space for a subnet with a prefix of %d bits after %s",
+			length, last)
 	}
 	return next, nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// writableNumbers gives a function that refuses to make numbers out of a text which nobody can write down again. The text of a configuration has
-// none (package nesting).
+// writableNumbers returns a function that refuses to make numbers out of a text which nobody can write down again. The
+// text of a configuration has none (package nesting).
 func writableNumbers(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		result, err := f.Call(args)
@@ -28,7 +28,7 @@ func writableNumbers(f function.Function) function.Function {
 	})
 }
 
-// writableArguments gives a function that refuses to work with such numbers: to count to them takes their digits.
+// writableArguments returns a function that refuses to work with such numbers: to count to them takes their digits.
 func writableArguments(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		if i := slices.IndexFunc(args, ctyfast.TooLong); i >= 0 {
@@ -38,17 +38,20 @@ func writableArguments(f function.Function) function.Function {
 	})
 }
 
-// The operators of the language, too, make numbers: out of texts ("1e99999999" + 0), and out of each other. The library looks them up in these variables
-// whoever has parsed an expression, from whichever syntax, so that this is the one place that all of them pass.
+// The operators of the language, too, make numbers: out of texts ("1e99999999" + 0), and out of each other. The library
+// looks them up in these variables whoever has parsed an expression, from whichever syntax, so that this is the one
+// place that all of them pass.
 func init() {
 	for _, op := range []*hclsyntax.Operation{
-		hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply, hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpNegate,
+		hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply, hclsyntax.OpDivide, hclsyntax.OpModulo,
+		hclsyntax.OpNegate,
 	} {
 		op.Impl = writableOperator(op.Impl)
 	}
 }
 
-// writableOperator is writableNumbers for an operator. It looks at the operands as well: to add something to 1e99999999 takes its digits.
+// writableOperator is writableNumbers for an operator. It looks at the operands as well: to add something to 1e99999999
+// takes its digits.
 func writableOperator(f function.Function) function.Function {
 	return function.New(&function.Spec{
 		Params:       f.Params(),
@@ -73,8 +76,8 @@ var (
 	verb      = regexp.MustCompile(`%[-+ #0]*([0-9]*)(?:\.([0-9]*))?(\[[0-9]+\])?`)
 )
 
-// boundedFormat gives a function that refuses a format with which the library would fill the memory. With lists, each of their elements goes into a
-// text of its own, and what is no list goes into all of them.
+// boundedFormat returns a function that refuses a format with which the library would fill the memory. With lists, each
+// of their elements goes into a text of its own, and what is no list goes into all of them.
 func boundedFormat(f function.Function, lists bool) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		format, _ := args[0].Unmark()
@@ -90,7 +93,8 @@ func boundedFormat(f function.Function, lists bool) function.Function {
 			n := textIn(arg)
 			longest = max(longest, n)
 			arg, _ = arg.Unmark()
-			if ty := arg.Type(); lists && arg.IsKnown() && !arg.IsNull() && (ty.IsListType() || ty.IsSetType() || ty.IsTupleType()) {
+			if ty := arg.Type(); lists && arg.IsKnown() && !arg.IsNull() && (ty.IsListType() || ty.IsSetType() ||
+				ty.IsTupleType()) {
 				rows, once = max(rows, arg.LengthInt()), once+n
 			} else {
 				each += n
@@ -111,7 +115,7 @@ func boundedFormat(f function.Function, lists bool) function.Function {
 	})
 }
 
-// textIn gives the length of all texts in a value, as far as that matters.
+// textIn returns the length of all texts in a value, as far as that matters.
 func textIn(v cty.Value) int {
 	s := size{parts: limits.parts, text: limits.text}
 	if s.take(v) != nil {
@@ -120,7 +124,7 @@ func textIn(v cty.Value) int {
 	return limits.text - s.text
 }
 
-// boundedText gives a function that writes down its argument and refuses one that is too large to be written.
+// boundedText returns a function that writes down its argument and refuses one that is too large to be written.
 func boundedText(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		for i, arg := range args {
@@ -155,7 +159,7 @@ var setProductFunc = wrapped(stdlib.SetProductFunc, func(args []cty.Value) (cty.
 	return stdlib.SetProductFunc.Call(args)
 })
 
-// realNumber gives a function that says so when its result would not be a real number, such as the logarithm of a
+// realNumber returns a function that says so when its result would not be a real number, such as the logarithm of a
 // negative one. The library panics then.
 func realNumber(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {

@@ -51,12 +51,16 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 
 func TestOperatorsMakeNoNumbersThatNobodyCanWriteDown(t *testing.T) {
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{
-		"unknown": cty.UnknownVal(cty.Number), "secret": cty.StringVal("1e99999999").Mark("secret"), "none": cty.NullVal(cty.Number), "big": cty.MustParseNumberVal("1e99999"),
+		"unknown": cty.UnknownVal(cty.Number), "secret": cty.StringVal("1e99999999").Mark("secret"),
+		"none": cty.NullVal(cty.Number), "big": cty.MustParseNumberVal("1e99999"),
 	}}
 	for text, want := range map[string]string{
-		`"1e99999999" + 0`: "more than 5 digits", `1 - "1e-99999999"`: "more than 5 digits", `-"1e99999999"`: "more than 5 digits",
-		`7 % "1e99999999"`: "more than 5 digits", `secret * 1`: "more than 5 digits", `big * big`: "more than 5 digits", `1 / big / big`: "more than 5 digits",
-		`big / big`: "", `big % 10`: "", `1 / 0`: "", `(1 / 0) % 3`: "not a real number", `3 % (1 / 0)`: "infinity", `-1 + 2 * 3`: "", `unknown + big`: "", `-unknown`: "", `none + 1`: "null", `"x" * 2`: "a number is required",
+		`"1e99999999" + 0`: "more than 5 digits", `1 - "1e-99999999"`: "more than 5 digits",
+		`-"1e99999999"`:    "more than 5 digits",
+		`7 % "1e99999999"`: "more than 5 digits", `secret * 1`: "more than 5 digits", `big * big`: "more than 5 digits",
+		`1 / big / big`: "more than 5 digits",
+		`big / big`:     "", `big % 10`: "", `1 / 0`: "", `(1 / 0) % 3`: "not a real number", `3 % (1 / 0)`: "infinity",
+		`-1 + 2 * 3`: "", `unknown + big`: "", `-unknown`: "", `none + 1`: "null", `"x" * 2`: "a number is required",
 	} {
 		v, diags := mustExpr(t, text).Value(ctx)
 		if diags.HasErrors() != (want != "") || diags.HasErrors() && !strings.Contains(diags[0].Detail, want) {
@@ -103,7 +107,8 @@ func TestFunctionsThatCountDoNotCountToWhatNobodyCanWriteDown(t *testing.T) {
 	if v, err := table["range"].Call([]cty.Value{zero, cty.UnknownVal(cty.Number)}); err != nil || v.IsKnown() {
 		t.Errorf("range to what is not known: %#v, %v", v, err)
 	}
-	if v, err := table["cidrhost"].Call([]cty.Value{cty.StringVal("10.0.0.0/8"), cty.NumberIntVal(5)}); err != nil || v.AsString() != "10.0.0.5" {
+	if v, err := table["cidrhost"].Call([]cty.Value{cty.StringVal("10.0.0.0/8"), cty.NumberIntVal(5)}); err != nil ||
+		v.AsString() != "10.0.0.5" {
 		t.Errorf("cidrhost: %#v, %v", v, err)
 	}
 }

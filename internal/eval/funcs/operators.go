@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// What == and != do is a function of the hcl library, which asks cty, and what that says of objects with something unknown in them depends on
-// luck (ctyfast.Equals). A plan must not.
+// What == and != do is a function of the hcl library, which asks cty, and what that says of objects with something
+// unknown in them depends on luck (ctyfast.Equals). A plan must not.
 func init() {
 	hclsyntax.OpEqual.Impl = comparison(stdlib.EqualFunc, func(equal cty.Value) cty.Value { return equal })
 	hclsyntax.OpNotEqual.Impl = comparison(stdlib.NotEqualFunc, cty.Value.Not)
@@ -21,8 +21,9 @@ func init() {
 
 type shortCircuit = func(left, right cty.Value, leftDiags, rightDiags hcl.Diagnostics) (cty.Value, hcl.Diagnostics)
 
-// leftDecides bounds what the library takes for decided: it reads null as false, and forgets mistakes in one operand for the sake of the
-// other. Here only a left operand that decides keeps the right one from being looked at. With NilVal the library reports all that is wrong.
+// leftDecides bounds what the library takes for decided: it reads null as false, and forgets mistakes in one operand
+// for the sake of the other. Here only a left operand that decides keeps the right one from being looked at. With
+// NilVal the library reports all that is wrong.
 func leftDecides(deciding cty.Value, library shortCircuit) shortCircuit {
 	return func(left, right cty.Value, leftDiags, rightDiags hcl.Diagnostics) (cty.Value, hcl.Diagnostics) {
 		switch {

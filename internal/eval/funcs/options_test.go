@@ -102,8 +102,9 @@ func TestTypeString(t *testing.T) {
 		"list(\n    object({}),\n)":             cty.List(cty.EmptyObject),
 		"list(list(\n    tuple([]),\n))":        cty.List(cty.List(cty.EmptyTuple)),
 		"tuple([\n    string,\n    number,\n])": cty.Tuple([]cty.Type{cty.String, cty.Number}),
-		"object({\n    a: tuple([]),\n    b: list(string),\n})":                                                                     object,
-		"object({\n    x: map(\n        object({\n            a: tuple([]),\n            b: list(string),\n        }),\n    ),\n})": cty.Object(map[string]cty.Type{"x": cty.Map(object)}),
+		"object({\n    a: tuple([]),\n    b: list(string),\n})": object,
+		"object({\n    x: map(\n        object({\n            a: tuple([]),\n            b: list(string),\n        " +
+			"}),\n    ),\n})": cty.Object(map[string]cty.Type{"x": cty.Map(object)}),
 	} {
 		if got := TypeString(ty); got != want {
 			t.Errorf("%#v: got\n%s\nwant\n%s", ty, got, want)
@@ -225,7 +226,8 @@ func TestFileRecordIsSafeForConcurrentUse(t *testing.T) {
 		workers.Go(func() {
 			ctx := &hcl.EvalContext{Functions: table}
 			for range 50 {
-				_, diags := evaluate(`[file("hello.txt"), templatefile("funcs.tftpl", {name = "x"}), try(file("nope"), 1)]`, ctx)
+				_, diags := evaluate(
+					`[file("hello.txt"), templatefile("funcs.tftpl", {name = "x"}), try(file("nope"), 1)]`, ctx)
 				if diags.HasErrors() {
 					errs[i] = diags
 				}

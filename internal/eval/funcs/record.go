@@ -36,7 +36,7 @@ func NewFileRecord(results map[string]string) *FileRecord {
 	return &FileRecord{results: known}
 }
 
-// Results gives a copy of what is recorded, for NewFileRecord.
+// Results returns a copy of what is recorded, for NewFileRecord.
 func (r *FileRecord) Results() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,8 +44,8 @@ func (r *FileRecord) Results() map[string]string {
 }
 
 // Check compares the result of a call with what the same call gave before, or records it if there was none. Calls whose
-// arguments or result are not known yet always pass. The error names the function but shows no value. Provider functions may be
-// checked too, under a name that tells them apart.
+// arguments or result are not known yet always pass. The error names the function but shows no value. Provider
+// functions may be checked too, under a name that tells them apart.
 func (r *FileRecord) Check(name string, args []cty.Value, result cty.Value) error {
 	if !result.IsWhollyKnown() || !allWhollyKnown(args) {
 		return nil
@@ -63,15 +63,17 @@ func (r *FileRecord) Check(name string, args []cty.Value, result cty.Value) erro
 	before, found := r.results[call]
 	switch {
 	case found && before != got && strings.HasPrefix(name, providerPrefix):
-		return fmt.Errorf("function returned an inconsistent result: %s was called with the same arguments before, in this run or while the plan was made, and gave something else then. %s", name, value.ProviderBug)
+		return fmt.Errorf("function returned an inconsistent result: %s was called with the same arguments before, "+
+			"in this run or while the plan was made, and gave something else then. %s", name, value.ProviderBug)
 	case found && before != got:
-		return fmt.Errorf("function returned an inconsistent result: what %s gives here has changed since the plan was made, probably because a file was changed. Make a new plan", name)
+		return fmt.Errorf("function returned an inconsistent result: what %s gives here has changed since the plan "+
+			"was made, probably because a file was changed. Make a new plan", name)
 	}
 	r.results[call] = got
 	return nil
 }
 
-// checked gives a function whose results go through the record.
+// checked returns a function whose results go through the record.
 func (r *FileRecord) checked(name string, f function.Function) function.Function {
 	if r == nil {
 		return f

@@ -23,7 +23,7 @@ func quoted(arg cty.Value) string {
 	return strconv.Quote(arg.AsString())
 }
 
-// withheldErrors gives a function with the same signature and results whose error text is withheld whenever an
+// withheldErrors returns a function with the same signature and results whose error text is withheld whenever an
 // argument is marked. It is for functions whose messages quote their arguments or parts of them. The error stays
 // tied to its argument.
 func withheldErrors(f function.Function) function.Function {
@@ -39,8 +39,8 @@ func withheldErrors(f function.Function) function.Function {
 	})
 }
 
-// OfProvider gives a function of a provider as the table has its own: no error shows a marked argument, and with a record the results
-// are checked. name tells it from all other functions of all providers.
+// OfProvider returns a function of a provider as the table has its own: no error shows a marked argument, and with a
+// record the results are checked. name tells it from all other functions of all providers.
 //
 // Nobody knows the errors of such functions but those who wrote them, so they are shown as far as they can be.
 func OfProvider(name string, f function.Function, record *FileRecord) function.Function {
@@ -60,7 +60,7 @@ func OfProvider(name string, f function.Function, record *FileRecord) function.F
 	}))
 }
 
-// wrapped gives a function with the signature of f that hands all its arguments to call just as they are.
+// wrapped returns a function with the signature of f that hands all its arguments to call just as they are.
 //
 // The type of a call with known arguments is left open, since working it out would do the work of f twice; it is
 // settled by the result.
@@ -117,9 +117,9 @@ const hidden = "(sensitive value)"
 // piece is how many bytes of an argument have to stand in a text to be hidden there.
 const piece = 4
 
-// withoutArguments gives the text of an error of a provider's function without the marked arguments, or any part of them. A program may quote
-// them in part, in other case, or with escapes, so whatever has four bytes in a row with one of them is hidden. ok is false when an argument
-// stands there that is too short to be hidden so.
+// withoutArguments returns the text of an error of a provider's function without the marked arguments, or any part of
+// them. A program may quote them in part, in other case, or with escapes, so whatever has four bytes in a row with one
+// of them is hidden. ok is false when an argument stands there that is too short to be hidden so.
 //
 // An error whose method Quoted tells which parts of it the function wrote keeps all others.
 func withoutArguments(err error, args []cty.Value) (text string, ok bool) {
@@ -139,7 +139,7 @@ func withoutArguments(err error, args []cty.Value) (text string, ok bool) {
 	return text, true
 }
 
-// leaves gives everything in marked arguments that a text could show.
+// leaves returns everything in marked arguments that a text could show.
 func leaves(args []cty.Value) (list []string) {
 	for _, arg := range args {
 		if !arg.ContainsMarked() {

@@ -16,8 +16,8 @@ import (
 // secret is part of every secret value that the test plants.
 const secret = "hunter2"
 
-// TestErrorsNeverShowSensitiveArguments calls every function with every mixture of secret and ordinary arguments that it
-// can be given, most of which fail, and looks for the secret in what it says.
+// TestErrorsNeverShowSensitiveArguments calls every function with every mixture of secret and ordinary arguments that
+// it can be given, most of which fail, and looks for the secret in what it says.
 func TestErrorsNeverShowSensitiveArguments(t *testing.T) {
 	dir, home := writeFixture(t)
 	secrets := map[string]cty.Value{
@@ -48,7 +48,9 @@ func TestErrorsNeverShowSensitiveArguments(t *testing.T) {
 		t.Fatal(diags.Err())
 	}
 	for name, described := range schema.Functions {
-		f := described.Spec(func(args []cty.Value) (cty.Value, error) { return terraform.CallFunction(t.Context(), name, args) })
+		f := described.Spec(func(args []cty.Value) (cty.Value, error) {
+			return terraform.CallFunction(t.Context(), name, args)
+		})
 		table["provider::terraform::"+name] = OfProvider(name, f, nil)
 	}
 	ctx := &hcl.EvalContext{Functions: table, Variables: map[string]cty.Value{
@@ -105,7 +107,8 @@ func TestErrorsNeverShowSensitiveArguments(t *testing.T) {
 func TestWithheldErrorStaysWithItsArgument(t *testing.T) {
 	ctx := &hcl.EvalContext{Functions: Table(Options{})}
 	_, diags := evaluate(`timecmp("2020-01-01T00:00:00Z", sensitive("x"))`, ctx)
-	if len(diags) != 1 || diags[0].Summary != "Invalid function argument" || !strings.Contains(diags[0].Detail, `"timestamp_b"`) || !strings.Contains(diags[0].Detail, "withheld") {
+	if len(diags) != 1 || diags[0].Summary != "Invalid function argument" || !strings.Contains(diags[0].Detail,
+		`"timestamp_b"`) || !strings.Contains(diags[0].Detail, "withheld") {
 		t.Errorf("got %v", diags)
 	}
 	_, diags = evaluate(`timecmp("2020-01-01T00:00:00Z", "x")`, ctx)

@@ -64,7 +64,8 @@ var replaceFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		str, substr, replace := args[0].AsString(), args[1].AsString(), args[2].AsString()
 		if len(substr) < 2 || substr[0] != '/' || substr[len(substr)-1] != '/' {
-			if grows := len(replace) - len(substr); grows > 0 && strings.Count(str, substr) > (limits.text-len(str))/grows {
+			grows := len(replace) - len(substr)
+			if grows > 0 && strings.Count(str, substr) > (limits.text-len(str))/grows {
 				return cty.NilVal, errText()
 			}
 			return cty.StringVal(strings.ReplaceAll(str, substr, replace)), nil
@@ -80,7 +81,8 @@ var replaceFunc = function.New(&function.Spec{
 	},
 })
 
-// replacesTooMuch tells whether a replacement could make a text that is too long. What a group has found is no longer than the whole match.
+// replacesTooMuch reports whether a replacement could make a text that is too long. What a group has found is no longer
+// than the whole match.
 func replacesTooMuch(pattern *regexp.Regexp, str, replace string) bool {
 	groups := strings.Count(replace, "$")
 	if (len(str)+1)*len(replace)+len(str)*(1+groups) <= limits.text {
@@ -123,7 +125,8 @@ var indentFunc = wrapped(stdlib.IndentFunc, func(args []cty.Value) (cty.Value, e
 			return cty.NilVal, errors.New("the number of spaces must not be negative")
 		} else if text, _ := args[1].Unmark(); text.IsKnown() && !text.IsNull() {
 			size, _ := n.Float64()
-			if size*float64(1+strings.Count(text.AsString(), "\n"))+float64(len(text.AsString())) > float64(limits.text) {
+			if size*float64(1+strings.Count(text.AsString(), "\n"))+float64(len(text.AsString())) > float64(
+				limits.text) {
 				return cty.NilVal, errText()
 			}
 		}

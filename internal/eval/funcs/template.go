@@ -58,7 +58,7 @@ var varsParam = function.Parameter{
 	AllowUnknown: true, AllowMarked: true, AllowDynamicType: true,
 }
 
-// templateFileFunc gives whatever type the template has: one that is a single interpolation gives its value.
+// templateFileFunc returns whatever type the template has: one that is a single interpolation gives its value.
 func templateFileFunc(d disk, r renderer) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{
@@ -133,15 +133,20 @@ func templateStringFunc(r renderer) function.Function {
 func templateSource(closure *customdecode.ExpressionClosure) (cty.Value, error) {
 	switch expr := Unmetered(closure.Expression).(type) {
 	case *hclsyntax.TemplateWrapExpr:
-		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found elsewhere; to use what is between ${ and } as the template, write it without them")
+		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found " +
+			"elsewhere; to use what is between ${ and } as the template, write it without them")
 	case *hclsyntax.TemplateExpr:
 		if expr.IsStringLiteral() {
-			return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found elsewhere, not one written in place; use a plain template expression instead")
+			return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is " +
+				"found elsewhere, not one written in place; use a plain template expression instead")
 		}
-		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found elsewhere; to render an inline template, use a plain template expression")
+		return cty.NilVal, errors.New("invalid template expression: templatestring renders a template that is found " +
+			"elsewhere; to render an inline template, use a plain template expression")
 	default:
 		if !isReference(expr) {
-			return cty.NilVal, errors.New("the template has to be a reference to one string that is defined elsewhere, such as a local value")
+			return cty.NilVal,
+				errors.New("the template has to be a reference to one string that is defined elsewhere, such as a " +
+					"local value")
 		}
 	}
 	v, diags := closure.Value()
@@ -208,7 +213,8 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 			if len(varsMarks) > 0 {
 				return cty.NilVal, function.NewArgError(1, errWithheld)
 			}
-			return cty.NilVal, function.NewArgErrorf(1, "invalid template variable name %q: the name of a template variable is a letter, and letters, digits and underscores after it", name)
+			return cty.NilVal, function.NewArgErrorf(1, "invalid template variable name %q: the name of a template "+
+				"variable is a letter, and letters, digits and underscores after it", name)
 		}
 		ctx.Variables[name] = v
 	}

@@ -11,7 +11,8 @@ func TestDeepTemplatesAreRefused(t *testing.T) {
 		"brackets":   "${" + strings.Repeat("[", million),
 		"directives": strings.Repeat("%{ if true }", million),
 	} {
-		if _, err := parseTemplate(source, "deep.tftpl"); err == nil || !strings.Contains(err.Error(), "Nesting too deep") {
+		if _, err := parseTemplate(source, "deep.tftpl"); err == nil || !strings.Contains(err.Error(),
+			"Nesting too deep") {
 			t.Errorf("%s: error %.200v", name, err)
 		}
 	}

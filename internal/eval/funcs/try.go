@@ -57,7 +57,8 @@ var canFunc = function.New(&function.Spec{
 	},
 })
 
-// attempt evaluates an argument. One that takes too much fails as others do; if it is part of a loop, that ends with its next round.
+// attempt evaluates an argument. One that takes too much fails as others do; if it is part of a loop, that ends with
+// its next round.
 func attempt(arg cty.Value) (v cty.Value, diags hcl.Diagnostics) {
 	defer func() {
 		switch r := recover().(type) {
@@ -93,11 +94,12 @@ func noneSucceeded(failures hcl.Diagnostics) error {
 	return errors.New(text.String())
 }
 
-// mayTell reports whether a failure may quote something made of a secret: inside of a `for` expression in JSON, elements have lost their marks.
-// Whoever shows the error of try sees only the scope around the call.
+// mayTell reports whether a failure may quote something made of a secret: inside of a `for` expression in JSON,
+// elements have lost their marks. Whoever shows the error of try sees only the scope around the call.
 func mayTell(failure *hcl.Diagnostic) bool {
 	ctx := failure.EvalContext
-	if ctx == nil || ctx.Parent() == nil || failure.Subject == nil || !strings.HasSuffix(failure.Subject.Filename, ".json") {
+	if ctx == nil || ctx.Parent() == nil || failure.Subject == nil || !strings.HasSuffix(failure.Subject.Filename,
+		".json") {
 		return false
 	}
 	for ; ctx != nil; ctx = ctx.Parent() {

@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// valueSet answers in constant time whether it has a value. The set of the library sorts itself for every question, and its distinct
-// compares every element with every other. Values are wholly known, without marks, and of one type.
+// valueSet answers in constant time whether it has a value. The set of the library sorts itself for every question, and
+// its distinct compares every element with every other. Values are wholly known, without marks, and of one type.
 type valueSet map[int][]cty.Value
 
 func newValueSet(values []cty.Value) valueSet {
@@ -68,17 +68,18 @@ var distinctFunc = function.New(&function.Spec{
 	},
 })
 
-// The functions that combine sets give what those of the library give. The library sorts what it has so far, in its slow way, once for each
-// further set; here each set is sorted once, fast.
+// The functions that combine sets give what those of the library give. The library sorts what it has so far, in its
+// slow way, once for each further set; here each set is sorted once, fast.
 var (
 	setUnionFunc        = setOperationFunc(stdlib.SetUnionFunc, union, true)
 	setIntersectionFunc = setOperationFunc(stdlib.SetIntersectionFunc, intersection, false)
 	setSubtractFunc     = setOperationFunc(stdlib.SetSubtractFunc, difference, false)
 )
 
-// setOperationFunc makes a function with the parameters of one of the library. Unless unknowns do no harm, the result is unknown if an element is: it
-// may turn out to be the same as another.
-func setOperationFunc(library function.Function, combine func(sets [][]cty.Value) []cty.Value, unknownsDoNoHarm bool) function.Function {
+// setOperationFunc makes a function with the parameters of one of the library. Unless unknowns do no harm, the result
+// is unknown if an element is: it may turn out to be the same as another.
+func setOperationFunc(library function.Function, combine func(sets [][]cty.Value) []cty.Value,
+	unknownsDoNoHarm bool) function.Function {
 	return function.New(&function.Spec{
 		Params:       library.Params(),
 		VarParam:     library.VarParam(),
@@ -101,7 +102,8 @@ func setOperationFunc(library function.Function, combine func(sets [][]cty.Value
 	})
 }
 
-// setOperationType is the set of what all elements can be converted to. An empty set of no type in particular has no say in it.
+// setOperationType is the set of what all elements can be converted to. An empty set of no type in particular has no
+// say in it.
 func setOperationType(args []cty.Value) (cty.Type, error) {
 	var etys []cty.Type
 	for _, arg := range args {
@@ -141,7 +143,7 @@ func intersection(sets [][]cty.Value) []cty.Value { return kept(sets, true) }
 
 func difference(sets [][]cty.Value) []cty.Value { return kept(sets, false) }
 
-// kept gives the elements of the first set that all others have, or that none has.
+// kept returns the elements of the first set that all others have, or that none has.
 func kept(sets [][]cty.Value, had bool) []cty.Value {
 	rest := sets[0]
 	for _, set := range sets[1:] {

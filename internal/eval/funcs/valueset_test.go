@@ -14,7 +14,9 @@ import (
 
 // randomElement makes a value of one of a few types. Few candidates make equal ones frequent.
 func randomElement(r *rand.Rand, kind int) cty.Value {
-	ty := []cty.Type{cty.String, cty.Number, cty.Bool, cty.Object(map[string]cty.Type{"a": cty.String, "n": cty.Number}), cty.Set(cty.String), cty.Tuple([]cty.Type{cty.Number, cty.String})}[kind]
+	ty := []cty.Type{cty.String, cty.Number, cty.Bool,
+		cty.Object(map[string]cty.Type{"a": cty.String, "n": cty.Number}), cty.Set(cty.String),
+		cty.Tuple([]cty.Type{cty.Number, cty.String})}[kind]
 	switch r.IntN(16) {
 	case 0:
 		return cty.NullVal(ty)
@@ -30,7 +32,9 @@ func randomElement(r *rand.Rand, kind int) cty.Value {
 		return cty.StringVal(fmt.Sprint(r.IntN(9)))
 	}
 	// of the last four the first ten digits are the same, and so the hash of cty
-	number := []cty.Value{cty.Zero, cty.MustParseNumberVal("-0"), cty.NumberIntVal(1), cty.NumberFloatVal(0.1), cty.MustParseNumberVal("0.1"), cty.NumberIntVal(12345678901), cty.NumberIntVal(12345678902), cty.NumberIntVal(12345678903), cty.NumberIntVal(12345678904)}[r.IntN(9)]
+	number := []cty.Value{cty.Zero, cty.MustParseNumberVal("-0"), cty.NumberIntVal(1), cty.NumberFloatVal(0.1),
+		cty.MustParseNumberVal("0.1"), cty.NumberIntVal(12345678901), cty.NumberIntVal(12345678902),
+		cty.NumberIntVal(12345678903), cty.NumberIntVal(12345678904)}[r.IntN(9)]
 	switch kind {
 	case 0:
 		return text()
@@ -66,7 +70,8 @@ func randomSet(r *rand.Rand, kind int) cty.Value {
 	case 1:
 		return cty.NullVal(set.Type())
 	case 2:
-		return cty.UnknownVal(cty.Set(cty.DynamicPseudoType)) // what the evaluator makes of a value of which nothing is known
+		// what the evaluator makes of a value of which nothing is known
+		return cty.UnknownVal(cty.Set(cty.DynamicPseudoType))
 	case 3:
 		return set.Mark("n")
 	}
@@ -85,17 +90,19 @@ func sameOutcome(got, want cty.Value, gotErr, wantErr error) bool {
 	return fmt.Sprintf("%#v", got) == fmt.Sprintf("%#v", want) // the order of elements, and all digits
 }
 
-// luck tells that the library may or may not find out that objects are different when something in them is unknown.
+// luck reports that the library may or may not find out that objects are different when something in them is unknown.
 func luck(args []cty.Value) bool {
-	return args[0].Type().IsSetType() && args[0].Type().ElementType().IsObjectType() && !(args[0].IsWhollyKnown() && args[1].IsWhollyKnown())
+	return args[0].Type().IsSetType() && args[0].Type().ElementType().IsObjectType() &&
+		!(args[0].IsWhollyKnown() && args[1].IsWhollyKnown())
 }
 
 // TestFunctionsOfSetsGiveWhatTheLibraryGives holds those that were written again because the library takes too long.
 func TestFunctionsOfSetsGiveWhatTheLibraryGives(t *testing.T) {
 	table := Table(Options{})
 	library := map[string]function.Function{
-		"setunion": stdlib.SetUnionFunc, "setintersection": stdlib.SetIntersectionFunc, "setsubtract": stdlib.SetSubtractFunc,
-		"jsonencode": stdlib.JSONEncodeFunc, "contains": stdlib.ContainsFunc,
+		"setunion": stdlib.SetUnionFunc, "setintersection": stdlib.SetIntersectionFunc,
+		"setsubtract": stdlib.SetSubtractFunc,
+		"jsonencode":  stdlib.JSONEncodeFunc, "contains": stdlib.ContainsFunc,
 	}
 	decided, refused := 0, 0
 	for seed := range uint64(1500) {
@@ -114,18 +121,21 @@ func TestFunctionsOfSetsGiveWhatTheLibraryGives(t *testing.T) {
 			sought = cty.StringVal("1") // contains refuses null on purpose
 		}
 		for name, args := range map[string][]cty.Value{
-			"setunion": sets, "setintersection": sets, "setsubtract": {sets[0], sets[len(sets)-1]}, "jsonencode": {cty.TupleVal(sets)}, "contains": {sets[0], sought},
+			"setunion": sets, "setintersection": sets, "setsubtract": {sets[0], sets[len(sets)-1]}, "jsonencode": {
+				cty.TupleVal(sets)}, "contains": {sets[0], sought},
 		} {
 			got, gotErr := table[name].Call(args)
 			want, wantErr := library[name].Call(args)
 			if name == "contains" && luck(args) && got.IsKnown() && !want.IsKnown() {
 				if v, _ := got.Unmark(); v.True() {
-					t.Fatalf("seed %d: contains(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, args, got, gotErr, want, wantErr)
+					t.Fatalf("seed %d: contains(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, args, got,
+						gotErr, want, wantErr)
 				}
 				continue
 			}
 			if !sameOutcome(got, want, gotErr, wantErr) {
-				t.Fatalf("seed %d: %s(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, name, args, got, gotErr, want, wantErr)
+				t.Fatalf("seed %d: %s(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, name, args, got, gotErr,
+					want, wantErr)
 			}
 			if gotErr != nil {
 				refused++
@@ -157,7 +167,8 @@ func TestTolistOfASetGivesWhatTheLibraryGives(t *testing.T) {
 		want, wantErr := convert.Convert(set, cty.List(cty.DynamicPseudoType))
 		got, gotErr := Table(Options{})["tolist"].Call([]cty.Value{set})
 		if !sameOutcome(got, want, gotErr, wantErr) {
-			t.Fatalf("seed %d: tolist(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, set, got, gotErr, want, wantErr)
+			t.Fatalf("seed %d: tolist(%#v)\ngives        %#v, %v\nthe library: %#v, %v", seed, set, got, gotErr, want,
+				wantErr)
 		}
 	}
 }
@@ -165,7 +176,8 @@ func TestTolistOfASetGivesWhatTheLibraryGives(t *testing.T) {
 func TestOperatorsCompareTheSameWayEachTime(t *testing.T) {
 	unknown := cty.UnknownVal(cty.String)
 	ctx := &hcl.EvalContext{Functions: Table(Options{}), Variables: map[string]cty.Value{
-		"u": unknown, "s": unknown.Mark("m"), "map": cty.MapVal(map[string]cty.Value{"a": unknown, "b": cty.StringVal("1"), "c": unknown}),
+		"u": unknown, "s": unknown.Mark("m"), "map": cty.MapVal(map[string]cty.Value{
+			"a": unknown, "b": cty.StringVal("1"), "c": unknown}),
 	}}
 	maybe := cty.UnknownVal(cty.Bool).RefineNotNull()
 	for text, want := range map[string]cty.Value{

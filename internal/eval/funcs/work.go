@@ -16,13 +16,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// What an expression may make is bounded, so that a mistake in a few lines of configuration is an error and not the end of the machine. The limits are
-// documented in docs/functions.md.
+// What an expression may make is bounded, so that a mistake in a few lines of configuration is an error and not the end
+// of the machine. The limits are documented in docs/functions.md.
 const (
 	// MaxText is how many bytes a text may have, and all texts of a value together.
 	MaxText = 1 << 28
-	// MaxParts is how many parts a value may have: each text, number, truth value and null counts as often as it can be reached, each collection
-	// once.
+	// MaxParts is how many parts a value may have: each text, number, truth value and null counts as often as it can be
+	// reached, each collection once.
 	MaxParts = 1 << 24
 	// MaxElements is how many elements `for` expressions inside of each other may hold at a time.
 	MaxElements = 1 << 23
@@ -35,7 +35,8 @@ const (
 )
 
 // limits are what the functions of this package obey; tests lower them.
-var limits = struct{ text, parts, elements, product, patience int }{MaxText, MaxParts, MaxElements, maxProduct, patience}
+var limits = struct{ text, parts, elements, product, patience int }{MaxText, MaxParts, MaxElements, maxProduct,
+	patience}
 
 // tooLarge is the error of something that is larger than it may be.
 type tooLarge string
@@ -47,7 +48,8 @@ func errText() error {
 }
 
 func errEntries() error {
-	return tooLarge(fmt.Sprintf("more than %d files and folders have been looked at, which is the limit", limits.elements))
+	return tooLarge(fmt.Sprintf("more than %d files and folders have been looked at, which is the limit",
+		limits.elements))
 }
 
 func errParts() error {
@@ -55,13 +57,15 @@ func errParts() error {
 }
 
 func errElements() error {
-	return tooLarge(fmt.Sprintf("the for expression would hold more than %d elements, which is the limit", limits.elements))
+	return tooLarge(fmt.Sprintf("the for expression would hold more than %d elements, which is the limit",
+		limits.elements))
 }
 
 // ErrStopped is the error of work that an interrupt has ended.
 var ErrStopped = errors.New("the run was interrupted")
 
-// Work is what the expressions of one walk do, and what may end it. Many goroutines may use it at once; nil bounds nothing.
+// Work is what the expressions of one walk do, and what may end it. Many goroutines may use it at once; nil bounds
+// nothing.
 type Work struct {
 	ctx     context.Context
 	asked   context.Context // ends when whatever takes long should end
@@ -69,13 +73,14 @@ type Work struct {
 	metered sync.Map // hclsyntax.Expression -> what Metered makes of it
 }
 
-// NewWork gives work that ends with a context.
+// NewWork returns work that ends with a context.
 func NewWork(ctx context.Context) *Work { return &Work{ctx: ctx, asked: ctx} }
 
-// NewPatientWork gives work that ends with a context, and before that, when asked ends, what has been going on for long or would.
+// NewPatientWork returns work that ends with a context, and before that, when asked ends, what has been going on for
+// long or would.
 func NewPatientWork(asked, ctx context.Context) *Work { return &Work{ctx: ctx, asked: asked} }
 
-// stopped gives the error of work that has to end.
+// stopped returns the error of work that has to end.
 func (w *Work) stopped() error {
 	if w == nil || w.ctx.Err() == nil {
 		return nil
@@ -108,12 +113,14 @@ func (w *Work) spend(n int64) error {
 		return nil
 	}
 	if w.rounds.Add(n) > maxRounds {
-		return fmt.Errorf("the for expressions of this run have looked at more than %d elements, which is the limit", maxRounds)
+		return fmt.Errorf("the for expressions of this run have looked at more than %d elements, which is the limit",
+			maxRounds)
 	}
 	return w.stopped()
 }
 
-// workName is under which a table of functions has its Work: no expression can call it, and no name that is mistyped is close to it.
+// workName is under which a table of functions has its Work: no expression can call it, and no name that is mistyped is
+// close to it.
 const workName = "\x00\x00\x00\x00\x00\x00 work of the walk"
 
 var workType = cty.Capsule("work", nativeWork)
@@ -138,8 +145,8 @@ func workOf(ctx *hcl.EvalContext) *Work {
 	return nil
 }
 
-// Evaluate gives the value of an expression, which is an error when it is larger than values may be, and which ends with the Work of the functions in
-// the scope.
+// Evaluate returns the value of an expression, which is an error when it is larger than values may be, and which ends
+// with the Work of the functions in the scope.
 func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	switch e.(type) {
 	case *hclsyntax.ScopeTraversalExpr, *hclsyntax.LiteralValueExpr:
@@ -168,7 +175,7 @@ func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostic
 	return v, diags
 }
 
-// CheckSize tells whether a value is larger than values may be. It looks at no more parts than the limit.
+// CheckSize reports whether a value is larger than values may be. It looks at no more parts than the limit.
 func CheckSize(v cty.Value) error {
 	s := size{parts: limits.parts, text: limits.text}
 	return s.take(v)

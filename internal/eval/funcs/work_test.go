@@ -92,7 +92,8 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 					t.Errorf("the message is not for people: %.500s", d.Detail)
 				}
 			}
-			if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 64 && strings.Count(text, "%{ for") < 3 { // three make and drop much
+			// three make and drop much
+			if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 64 && strings.Count(text, "%{ for") < 3 {
 				t.Errorf("%d MiB were allocated", got)
 			}
 		})
@@ -101,18 +102,25 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 
 func TestWhatIsNotTooLargeIsAsBefore(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "t.tftpl"), []byte("%{ for x in xs ~}\n<${x}>%{ endfor }"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "t.tftpl"), []byte("%{ for x in xs ~}\n<${x}>%{ endfor }"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	ctx := bounded(t.Context(), dir, map[string]cty.Value{"a": cty.StringVal("A"), "u": cty.UnknownVal(cty.String)})
 	bare := &hcl.EvalContext{Functions: Table(Options{BaseDir: dir}), Variables: ctx.Variables}
 	for _, text := range []string{
-		`"${a}"`, `"${a}-${a}"`, `"x${u}"`, `"${sensitive(a)}-b"`, `"${null}x"`, `"${[]}x"`, `[for x in [1, 2] : x + 1]`, `{for k, v in {a = 1} : v => k...}`,
-		`[for x in [1, 2, 3] : x if x != 2]`, `[for x in [[1], [2]] : [for y in x : [for z in x : "${y}${z}"]]]`, `"%{ for x in ["a", "b"] }${x},%{ endfor }"`,
-		`"%{ if a == "A" }yes%{ else }no%{ endif }"`, `[{a = 1}, {a = 2}][*].a`, `(a == "A") ? [a] : []`, `{"${a}" = 1, (a) = 2}`, `{a = 1}`, `-(1 + 2) * 3`, `[1, 2][0]`,
-		`try([for x in 1 : x], "none")`, `can([for x in 1 : x])`, `[for x in [1] : nope]`, `[for x in null : x]`, `templatefile("t.tftpl", {xs = ["p", "q"]})`,
-		`replace("aXbX", "X", "yy")`, `replace("abc", "/(b)/", "<$1>")`, `join("-", ["a", "b"], ["c"])`, `format("%5.1f|%s", 1.25, a)`, `formatlist("%s-%s", ["a", "b"], "c")`,
-		`indent(2, "a\nb")`, `yamldecode("a: [1, 2]")`, `jsonencode({a = [1]})`, `work("x")`, `nope.x`, `[for x in sensitive([1, 2]) : [for y in sensitive([x]) : "${y}-${x}"]]`,
+		`"${a}"`, `"${a}-${a}"`, `"x${u}"`, `"${sensitive(a)}-b"`, `"${null}x"`, `"${[]}x"`,
+		`[for x in [1, 2] : x + 1]`, `{for k, v in {a = 1} : v => k...}`,
+		`[for x in [1, 2, 3] : x if x != 2]`, `[for x in [[1], [2]] : [for y in x : [for z in x : "${y}${z}"]]]`,
+		`"%{ for x in ["a", "b"] }${x},%{ endfor }"`,
+		`"%{ if a == "A" }yes%{ else }no%{ endif }"`, `[{a = 1}, {a = 2}][*].a`, `(a == "A") ? [a] : []`,
+		`{"${a}" = 1, (a) = 2}`, `{a = 1}`, `-(1 + 2) * 3`, `[1, 2][0]`,
+		`try([for x in 1 : x], "none")`, `can([for x in 1 : x])`, `[for x in [1] : nope]`, `[for x in null : x]`,
+		`templatefile("t.tftpl", {xs = ["p", "q"]})`,
+		`replace("aXbX", "X", "yy")`, `replace("abc", "/(b)/", "<$1>")`, `join("-", ["a", "b"], ["c"])`,
+		`format("%5.1f|%s", 1.25, a)`, `formatlist("%s-%s", ["a", "b"], "c")`,
+		`indent(2, "a\nb")`, `yamldecode("a: [1, 2]")`, `jsonencode({a = [1]})`, `work("x")`, `nope.x`,
+		`[for x in sensitive([1, 2]) : [for y in sensitive([x]) : "${y}-${x}"]]`,
 	} {
 		got, gotDiags := evaluated(t, text, ctx)
 		e, _ := hclsyntax.ParseExpression([]byte(text), "test.tf", hcl.InitialPos)

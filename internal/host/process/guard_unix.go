@@ -10,16 +10,18 @@ import (
 	"syscall"
 )
 
-// guard is the leader of the program's group: a shell that waits for the end of a pipe whose other end only this process has. The end
-// comes when this process dies; then the guard asks the group to end and, a little later, makes it. What asks the group to end is not meant
-// for the guard itself, nor is the SIGHUP that the system sends to a group with a stopped program whose parent has died.
+// guard is the leader of the program's group: a shell that waits for the end of a pipe whose other end only this
+// process has. The end comes when this process dies; then the guard asks the group to end and, a little later, makes
+// it. What asks the group to end is not meant for the guard itself, nor is the SIGHUP that the system sends to a group
+// with a stopped program whose parent has died.
 type guard struct {
 	cmd  *exec.Cmd
 	pipe *os.File
 	once sync.Once
 }
 
-const script = `trap '' TERM HUP INT QUIT PIPE; read end; kill -TERM 0; kill -CONT 0; sleep 2; [ -z "$1" ] || rm -rf -- "$1"; kill -KILL 0`
+const script = `trap '' TERM HUP INT QUIT PIPE; read end; kill -TERM 0; kill -CONT 0; sleep 2; [ -z "$1" ] || rm -rf ` +
+	`-- "$1"; kill -KILL 0`
 
 func newGuard(temp string) (*guard, error) {
 	r, w, err := os.Pipe()
@@ -44,7 +46,8 @@ func (g *guard) prepare(cmd *exec.Cmd) {
 
 func (g *guard) adopt(*os.Process) {}
 
-// end kills the group, the guard included. The guard is waited for last: until then its number cannot belong to another group.
+// end kills the group, the guard included. The guard is waited for last: until then its number cannot belong to another
+// group.
 func (g *guard) end() {
 	g.once.Do(func() {
 		syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL)

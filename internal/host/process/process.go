@@ -1,8 +1,9 @@
 // Package process runs one program that lives beside us, such as a plugin, so that nothing of it stays behind.
 //
-// The program gets no standard input unless one is given, and a process group (on Windows a job) of its own: the terminal's interrupt does not reach it, and
-// Kill reaches its children, such as the real provider behind a wrapper script. A guard in the same group ends all of it when this process
-// dies, however it dies. Only descendants that leave the group, as daemons do, escape.
+// The program gets no standard input unless one is given, and a process group (on Windows a job) of its own: the
+// terminal's interrupt does not reach it, and Kill reaches its children, such as the real provider behind a wrapper
+// script. A guard in the same group ends all of it when this process dies, however it dies. Only descendants that leave
+// the group, as daemons do, escape.
 //
 //	p, err := process.Start(process.Spec{Path: program, Env: env})
 //	defer p.Kill()
@@ -25,7 +26,8 @@ type Spec struct {
 	Stdin *os.File
 	Env   []string
 	Dir   string // "" for the present one
-	// Temp is a directory that is removed when this process dies before it can do so itself; "" for none. (Not on Windows.)
+	// Temp is a directory that is removed when this process dies before it can do so itself; "" for none. (Not on
+	// Windows.)
 	Temp string
 }
 
@@ -128,7 +130,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// Sweep is Kill for those who still read the streams: what is in them is left there, and they end with the last who holds them.
+// Sweep is Kill for those who still read the streams: what is in them is left there, and they end with the last who
+// holds them.
 func (p *Process) Sweep() {
 	p.guard.end()
 	_ = p.cmd.Process.Kill() // it may have left the group

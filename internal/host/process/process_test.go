@@ -20,7 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// TestMain lets the test binary play the engine that is killed: it starts a wrapper with a child, says which processes there are, and waits.
+// TestMain lets the test binary play the engine that is killed: it starts a wrapper with a child, says which processes
+// there are, and waits.
 func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_ENGINE") == "" {
 		os.Exit(m.Run())
@@ -29,7 +30,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_STOPPED") != "" {
 		script = stubborn
 	}
-	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", script}, Temp: os.Getenv("PROCESS_TEST_ENGINE")})
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", script},
+		Temp: os.Getenv("PROCESS_TEST_ENGINE")})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -126,7 +128,8 @@ func nothingStays(t *testing.T, stopped string) {
 }
 
 func TestAProgramHasNoStandardInputAndItsEndIsSeen(t *testing.T) {
-	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", "cat; echo $A; echo oops >&2; exit 3"}, Env: []string{"A=b"}})
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", "cat; echo $A; echo oops >&2; exit 3"},
+		Env: []string{"A=b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +146,8 @@ func TestStreamsEndThoughADaemonHoldsThem(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("there is no setsid, with which this test makes a daemon")
 	}
-	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", `setsid sh -c 'echo $$; exec sleep 600' & wait`}, Env: os.Environ()})
+	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{
+		"-c", `setsid sh -c 'echo $$; exec sleep 600' & wait`}, Env: os.Environ()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
 // Package generic makes one binary the plugin of every program provider: a copy of it under the name of a plugin,
-// terraform-provider-NAME, beside a manifest, serves what the manifest describes to Terraform, OpenTofu and Tombolo. Package pack makes
-// archives of such copies; the binary is that of the command tombolo, whose main asks Started first.
+// terraform-provider-NAME, beside a manifest, serves what the manifest describes to Terraform, OpenTofu and Tombolo.
+// Package pack makes archives of such copies; the binary is that of the command tombolo, whose main asks Started first.
 //
-// What is wrong with a package, a manifest that cannot be read or an interpreter that is not installed, is told through the protocol: of a
-// plugin that dies before that, hosts show one line at best.
+// What is wrong with a package, a manifest that cannot be read or an interpreter that is not installed, is told through
+// the protocol: of a plugin that dies before that, hosts show one line at best.
 //
 //	if dir, ok := generic.Started(os.Args[0]); ok {
 //		os.Exit(generic.Serve(dir, serve.Options{}))
@@ -31,15 +31,16 @@ import (
 // Prefix is how the names of plugins begin.
 const Prefix = "terraform-provider-"
 
-// Pointer names the file beside a plugin that holds the name of the folder of its provider, in the place of a manifest: for providers under
-// development, of which several may share a folder. The name of the plugin begins with Prefix.
+// Pointer names the file beside a plugin that holds the name of the folder of its provider, in the place of a manifest:
+// for providers under development, of which several may share a folder. The name of the plugin begins with Prefix.
 func Pointer(plugin string) string {
 	dir, base := filepath.Split(plugin)
 	return filepath.Join(dir, "tombolo-provider-dir-"+strings.TrimSuffix(base[len(Prefix):], ".exe"))
 }
 
-// Started tells whether this process is a plugin, and gives the folder of the provider. name is the first of the arguments of the process. The
-// manifest, or what points to it, is looked for beside that name first, which may be a link to the binary, and then beside the binary itself.
+// Started reports whether this process is a plugin, and gives the folder of the provider. name is the first of the
+// arguments of the process. The manifest, or what points to it, is looked for beside that name first, which may be a
+// link to the binary, and then beside the binary itself.
 func Started(name string) (dir string, ok bool) {
 	real, err := os.Executable()
 	if err != nil {
@@ -74,8 +75,9 @@ func isPlugin(name string) bool {
 	return strings.HasPrefix(strings.ToLower(filepath.Base(name)), Prefix)
 }
 
-// Serve serves the provider in a folder until its host is done with it, and gives the status to exit with. New of the options is set here.
-// What programs say goes to standard error in the form of log lines, which hosts show as TF_LOG asks; there is no other way for it there.
+// Serve serves the provider in a folder until its host is done with it, and gives the status to exit with. New of the
+// options is set here. What programs say goes to standard error in the form of log lines, which hosts show as TF_LOG
+// asks; there is no other way for it there.
 func Serve(dir string, o serve.Options) int {
 	// Lines are written as hosts read them.
 	log := hclog.New(&hclog.LoggerOptions{Name: "program", Output: os.Stderr, JSONFormat: true, Level: hclog.Trace})
@@ -99,21 +101,24 @@ func New(dir string, s handler.Surroundings, log hclog.Logger) (provider.Provide
 }
 
 // Open makes the provider in a folder, and gives its manifest. say gets what its program says.
-func Open(dir string, s handler.Surroundings, say func(handler.Output)) (*manifest.Manifest, provider.Provider, diag.List) {
+func Open(dir string, s handler.Surroundings, say func(handler.Output)) (*manifest.Manifest, provider.Provider,
+	diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {
 		return nil, nil, diags
 	}
-	p := handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(_ context.Context, o handler.Output) { say(o) }, MayRead: refusal()})
+	p := handler.New(m, handler.NewCaller(m, s), handler.Options{Output: func(_ context.Context, o handler.Output) {
+		say(o)
+	}, MayRead: refusal()})
 	return m, p, diags
 }
 
-// RefusalVariable is the environment variable in which Tombolo gives a plugin the reason why no program may run for it while nothing is to be
-// changed: what the user's plan_programs says does not travel over the protocol.
+// RefusalVariable is the environment variable in which Tombolo gives a plugin the reason why no program may run for it
+// while nothing is to be changed: what the user's plan_programs says does not travel over the protocol.
 const RefusalVariable = "TOMBOLO_PLAN_REFUSED"
 
-// refusal gives what judges calls that change nothing; nil when all may be made. Programs do not inherit the variable: one that runs an engine
-// has plugins with a policy of their own.
+// refusal returns what judges calls that change nothing; nil when all may be made. Programs do not inherit the
+// variable: one that runs an engine has plugins with a policy of their own.
 var refusal = sync.OnceValue(func() func() error {
 	why := os.Getenv(RefusalVariable)
 	if why == "" {
@@ -143,7 +148,7 @@ type broken struct {
 	diags diag.List
 }
 
-// Schema gives the reason, as every call would.
+// Schema returns the reason, as every call would.
 func (b broken) Schema(context.Context) (*provider.Schema, diag.List) {
 	out := make(diag.List, len(b.diags))
 	for i, d := range b.diags {

@@ -40,7 +40,7 @@ type answer struct {
 // get finds a member of the answer; nil when there is none.
 func (a *answer) get(name string) *strictjson.Value { return a.root.Get(name) }
 
-// gone tells that the answer is that there is no object.
+// gone reports that the answer is that there is no object.
 func (a *answer) gone() bool {
 	if a.root == nil {
 		return false
@@ -83,12 +83,15 @@ func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 	a.root = root
 	diags := r.diagnostics(a)
 	if root.Kind == strictjson.Null && !r.silent && r.action != "read" && r.action != "import" {
-		diags = diags.Append(r.badAnswer(a, "null means that there is no such object, which only read and import can say; expected: "+expected))
+		diags = diags.Append(
+			r.badAnswer(a, "null means that there is no such object, which only read and import can say; expected: "+
+				expected))
 	}
 	return a, diags
 }
 
-// salvage finds what can be read of an output that is no answer: an object that stands alone, or between lines of other text.
+// salvage finds what can be read of an output that is no answer: an object that stands alone, or between lines of other
+// text.
 func (r *request) salvage(got *Answer) *answer {
 	a := &answer{text: got.Result, program: got.Program, started: true}
 	if root, err := strictjson.Parse(got.Result); err == nil {
@@ -102,7 +105,8 @@ func (r *request) salvage(got *Answer) *answer {
 	for len(rest) > 0 && tries < most {
 		if bytes.HasPrefix(rest, []byte("{")) {
 			tries++
-			if root, err := strictjson.ParsePrefix(rest); err == nil && (root.Get("state") != nil || root.Get("diagnostics") != nil) {
+			if root, err := strictjson.ParsePrefix(rest); err == nil &&
+				(root.Get("state") != nil || root.Get("diagnostics") != nil) {
 				a.root, a.text = root, rest
 			}
 		}
@@ -144,7 +148,8 @@ func (r *request) unreadable(got *Answer, err error, expected string) *diag.Diag
 	if len(bytes.TrimSpace(got.Result)) == 0 {
 		problem = "it printed nothing on standard output"
 		if got.Held {
-			problem += ", which something that it started in the background still holds open: redirect the output of such programs"
+			problem += ", which something that it started in the background still holds open: redirect the output of " +
+				"such programs"
 		}
 	} else {
 		if bad != nil {
@@ -162,14 +167,16 @@ func (r *request) badAnswer(a *answer, problem string) *diag.Diagnostic {
 }
 
 func (r *request) invalid(name, problem string, output []byte) *diag.Diagnostic {
-	detail := fmt.Sprintf("%s and answered with something that cannot be used: %s", r.asked(), strings.TrimSuffix(problem, "."))
+	detail := fmt.Sprintf("%s and answered with something that cannot be used: %s", r.asked(),
+		strings.TrimSuffix(problem, "."))
 	if !strings.HasSuffix(detail, "?") {
 		detail += "."
 	}
 	if !r.reads && !r.silent {
 		detail += " The program may already have changed something."
 	}
-	return r.problem(sumAnswer, fmt.Sprintf("%s\n\nProgram: %s\nOutput: %s", detail, name, r.quote(program.Excerpt([]byte(r.redact(string(output)))))))
+	return r.problem(sumAnswer, fmt.Sprintf("%s\n\nProgram: %s\nOutput: %s", detail, name,
+		r.quote(program.Excerpt([]byte(r.redact(string(output)))))))
 }
 
 // problems makes diagnostics of what is wrong with values of an answer.
@@ -195,22 +202,24 @@ func (r *request) placed(where string, p value.PathError) string {
 	return where + ": " + r.redactIn(p.Problem, p.Quoted...)
 }
 
-// valid gives the part of a path that the schema has: a path of an answer may lead to what does not exist, or into a set. It ends before a key
-// that is secret.
+// valid returns the part of a path that the schema has: a path of an answer may lead to what does not exist, or into a
+// set. It ends before a key that is secret.
 func (r *request) valid(path cty.Path) cty.Path {
 	if r.block == nil {
 		return nil
 	}
 	path = reachable(r.block, path)
 	for i, step := range path {
-		if at, ok := step.(cty.IndexStep); ok && at.Key.Type() == cty.String && r.redact(at.Key.AsString()) != at.Key.AsString() {
+		if at, ok := step.(cty.IndexStep); ok && at.Key.Type() == cty.String &&
+			r.redact(at.Key.AsString()) != at.Key.AsString() {
 			return path[:i]
 		}
 	}
 	return path
 }
 
-// reachable gives the part of a path that leads to something in every object of a block: the elements of a set have no place.
+// reachable returns the part of a path that leads to something in every object of a block: the elements of a set have
+// no place.
 func reachable(b *provider.Block, path cty.Path) cty.Path {
 	ty := b.ImpliedType()
 	for i, step := range path {
@@ -236,19 +245,20 @@ func (r *request) failure(got *Answer) *diag.Diagnostic {
 	}
 	message := strings.TrimRight(f.Message, "\r\n")
 	if message == "" {
-		detail += ` It said nothing on standard error. Its author can make it say there what went wrong, or print {"diagnostics": [{"severity": "error", "summary": "…"}]}.`
+		detail += ` It said nothing on standard error. Its author can make it say there what went wrong, or print ` +
+			`{"diagnostics": [{"severity": "error", "summary": "…"}]}.`
 	} else {
 		detail += "\n\n" + r.quote(message)
 	}
 	return r.problem(sumFailed, detail+"\n\nProgram: "+got.Program)
 }
 
-// unmade tells why the call was not made.
+// unmade returns why the call was not made.
 func (r *request) unmade(err error) *diag.Diagnostic {
 	return r.problem(sumNotCalled, fmt.Sprintf("%s: %s. Nothing was changed.", r.was("not asked"), err))
 }
 
-// unanswered tells why there is no answer.
+// unanswered returns why there is no answer.
 func (r *request) unanswered(err error) *diag.Diagnostic {
 	say := func(summary, format string, args ...any) *diag.Diagnostic {
 		return r.problem(summary, fmt.Sprintf(format, args...))
@@ -271,15 +281,21 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 		}
 		return say(notReady.Summary, "%s", detail)
 	case errors.As(err, &lookup):
-		return say(sumNotReady, "Provider %s runs %q, which cannot be run: %s. %s", r.h.m().Name, lookup.Program, lookup.Err, lookupAdvice(lookup))
+		return say(sumNotReady, "Provider %s runs %q, which cannot be run: %s. %s", r.h.m().Name, lookup.Program,
+			lookup.Err, lookupAdvice(lookup))
 	case errors.As(err, &start):
-		return say(sumNotReady, "Provider %s runs %s, which the operating system refuses to start: %s. %s", r.h.m().Name, start.Path, start.Err, startAdvice(start))
+		return say(sumNotReady, "Provider %s runs %s, which the operating system refuses to start: %s. %s",
+			r.h.m().Name, start.Path, start.Err, startAdvice(start))
 	case errors.As(err, &limit):
-		return say(sumAnswer, "%s: %s. An answer is one JSON value; messages belong on standard error.", r.asked(), limit)
+		return say(sumAnswer, "%s: %s. An answer is one JSON value; messages belong on standard error.", r.asked(),
+			limit)
 	case errors.As(err, &full):
-		return say(sumAnswer, "%s, but %s. Nobody knows what the program did: look, before it is done again.", r.asked(), full)
+		return say(sumAnswer, "%s, but %s. Nobody knows what the program did: look, before it is done again.",
+			r.asked(), full)
 	case errors.As(err, &output):
-		return r.invalid(output.Program, output.Problem+". Standard output is for messages only, one a line; what is for people belongs on standard error", output.Line)
+		return r.invalid(output.Program, output.Problem+
+			". Standard output is for messages only, one a line; what is for people belongs on standard error",
+			output.Line)
 	case errors.As(err, &stopped):
 		left := ""
 		if !r.reads {
@@ -308,7 +324,9 @@ func (r *request) diagnostics(a *answer) diag.List {
 
 func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnostic {
 	if given.Kind != strictjson.Object {
-		return r.badAnswer(a, fmt.Sprintf(`a diagnostic must be an object such as {"severity": "error", "summary": "…"}, not %s`, given.Kind))
+		return r.badAnswer(a,
+			fmt.Sprintf(`a diagnostic must be an object such as {"severity": "error", "summary": "…"}, not %s`,
+				given.Kind))
 	}
 	text := func(name string) string {
 		if v := given.Get(name); v != nil && v.Kind == strictjson.String {
@@ -328,14 +346,15 @@ func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnosti
 	if path := given.Get("attribute"); path != nil && path.Kind != strictjson.Null && r.block != nil {
 		found, err := message.Path(r.block.ImpliedType(), path)
 		if err != nil {
-			d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\n(The program named a place that does not exist: %s.)", d.Detail, strings.TrimSuffix(r.redactIn(err.Error(), words(path)...), ".")))
+			d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\n(The program named a place that does not exist: %s.)",
+				d.Detail, strings.TrimSuffix(r.redactIn(err.Error(), words(path)...), ".")))
 		}
 		d.Path = r.valid(found)
 	}
 	return d
 }
 
-// words gives the names and keys of a path as an answer writes it.
+// words returns the names and keys of a path as an answer writes it.
 func words(path *strictjson.Value) (list []string) {
 	for _, step := range path.Items {
 		if step.Text != "" {
@@ -345,7 +364,8 @@ func words(path *strictjson.Value) (list []string) {
 	return list
 }
 
-// merge reads an object of an answer and lays it over what is known. The first result is usable even when there are errors.
+// merge reads an object of an answer and lays it over what is known. The first result is usable even when there are
+// errors.
 func (r *request) merge(a *answer, member string, b *provider.Block, base cty.Value) (cty.Value, diag.List) {
 	given := a.get(member)
 	v, problems := r.h.codec(b).Overlay(base, given, nil, a.text)
@@ -354,7 +374,7 @@ func (r *request) merge(a *answer, member string, b *provider.Block, base cty.Va
 	return v, r.problems(a, member, problems)
 }
 
-// remembered gives the private data after a call: what the answer says, or else what it was.
+// remembered returns the private data after a call: what the answer says, or else what it was.
 func (a *answer) remembered(before []byte) []byte {
 	given := a.get("private")
 	switch {
@@ -366,8 +386,8 @@ func (a *answer) remembered(before []byte) []byte {
 	return bytes.Clone(a.text[given.Offset:given.End])
 }
 
-// identified gives the identity after a call: what the answer says, or else what it was, or else what attributes of the same names and types
-// say. It is null while any part of it is missing.
+// identified returns the identity after a call: what the answer says, or else what it was, or else what attributes of
+// the same names and types say. It is null while any part of it is missing.
 func (r *request) identified(a *answer, rt *provider.ResourceType, before, state cty.Value) (cty.Value, diag.List) {
 	if rt.Identity == nil {
 		return cty.NilVal, nil
@@ -403,7 +423,8 @@ func (r *request) identified(a *answer, rt *provider.ResourceType, before, state
 		}
 	}
 	if len(missing) > 0 && !diags.HasErrors() && !state.IsNull() {
-		diags = diags.Append(r.badAnswer(a, fmt.Sprintf("the type has an identity, but there is no value for its %s. Answer with a member \"identity\" beside \"state\"", strings.Join(missing, ", "))))
+		diags = diags.Append(r.badAnswer(a, fmt.Sprintf("the type has an identity, but there is no value for its %s. "+
+			"Answer with a member \"identity\" beside \"state\"", strings.Join(missing, ", "))))
 	}
 	if len(missing) > 0 {
 		return cty.NullVal(ty), diags

@@ -28,7 +28,8 @@ func (h *handler) Apply(ctx context.Context, req provider.ApplyRequest) provider
 }
 
 // write creates or updates an object.
-func (h *handler) write(ctx context.Context, rt *provider.ResourceType, t *manifest.Type, req provider.ApplyRequest) provider.ApplyResponse {
+func (h *handler) write(ctx context.Context, rt *provider.ResourceType, t *manifest.Type,
+	req provider.ApplyRequest) provider.ApplyResponse {
 	action := "create"
 	if !req.Prior.IsNull() {
 		action = "update"
@@ -47,15 +48,18 @@ func (h *handler) write(ctx context.Context, rt *provider.ResourceType, t *manif
 	a, diags := r.call(stateAnswer)
 	resp := r.written(a, diags, rt, req)
 	if !resp.Diagnostics.HasErrors() {
-		resp.Diagnostics = resp.Diagnostics.Extend(r.problems(a, "state", value.CheckApplied(rt.Block, req.Planned, resp.State)))
+		resp.Diagnostics = resp.Diagnostics.Extend(r.problems(a, "state", value.CheckApplied(rt.Block, req.Planned,
+			resp.State)))
 	}
 	return resp
 }
 
 // written makes the response to a creation or an update out of an answer.
-func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType, req provider.ApplyRequest) provider.ApplyResponse {
+func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
+	req provider.ApplyRequest) provider.ApplyResponse {
 	action := r.action
-	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Identity: req.PlannedIdentity, Diagnostics: diags}
+	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Identity: req.PlannedIdentity,
+		Diagnostics: diags}
 	state := a.get("state")
 	switch {
 	case diags.HasErrors() && (state == nil || a.gone()):
@@ -64,7 +68,8 @@ func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 		}
 		return resp
 	case a.gone():
-		resp.Diagnostics = resp.Diagnostics.Append(r.badAnswer(a, `"state" is null, but the object was to be there afterwards. Expected: `+stateAnswer))
+		resp.Diagnostics = resp.Diagnostics.Append(
+			r.badAnswer(a, `"state" is null, but the object was to be there afterwards. Expected: `+stateAnswer))
 		if action == "create" {
 			resp.State = cty.NilVal
 		}
@@ -88,7 +93,8 @@ func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 }
 
 // delete deletes an object. A type that does not implement this is only forgotten.
-func (h *handler) delete(ctx context.Context, rt *provider.ResourceType, t *manifest.Type, req provider.ApplyRequest) provider.ApplyResponse {
+func (h *handler) delete(ctx context.Context, rt *provider.ResourceType, t *manifest.Type,
+	req provider.ApplyRequest) provider.ApplyResponse {
 	if !t.Does("delete") {
 		return provider.ApplyResponse{State: req.Planned}
 	}
@@ -102,11 +108,13 @@ func (h *handler) delete(ctx context.Context, rt *provider.ResourceType, t *mani
 }
 
 // deleted makes the response to a deletion out of an answer.
-func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType, req provider.ApplyRequest) provider.ApplyResponse {
+func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
+	req provider.ApplyRequest) provider.ApplyResponse {
 	if !diags.HasErrors() {
 		return provider.ApplyResponse{State: req.Planned, Diagnostics: diags}
 	}
-	resp := provider.ApplyResponse{State: req.Prior, Private: a.remembered(req.PlannedPrivate), Identity: req.PlannedIdentity, Diagnostics: diags}
+	resp := provider.ApplyResponse{State: req.Prior, Private: a.remembered(req.PlannedPrivate),
+		Identity: req.PlannedIdentity, Diagnostics: diags}
 	if a.get("state") != nil && !a.gone() {
 		v, problems := r.merge(a, "state", rt.Block, req.Prior)
 		resp.State, resp.Diagnostics = v, diags.Extend(problems)
@@ -117,10 +125,11 @@ func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
 	return resp
 }
 
-// Answered gives the response to a call of Apply whose program ended when nobody listened any more. In the planned value of the request null
-// may stand for unknown. A program that nobody saw end has succeeded when its answer is whole and says so; a state of cty.NilVal means that
-// nobody knows what it did.
-func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest, found *program.Spooled) provider.ApplyResponse {
+// Answered returns the response to a call of Apply whose program ended when nobody listened any more. In the planned
+// value of the request null may stand for unknown. A program that nobody saw end has succeeded when its answer is whole
+// and says so; a state of cty.NilVal means that nobody knows what it did.
+func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest,
+	found *program.Spooled) provider.ApplyResponse {
 	unknown := provider.ApplyResponse{State: cty.NilVal}
 	if _, diags := h.Schema(ctx); diags.HasErrors() {
 		unknown.Diagnostics = diags
@@ -143,7 +152,8 @@ func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest, found
 	addSecrets(r.secrets, rt.Block, req.Planned)
 	got := &Answer{Result: found.Stdout, Program: h.m().Name}
 	if found.Known && found.ExitCode != 0 {
-		got.Failure = &Failure{State: fmt.Sprintf("it ended with exit status %d", found.ExitCode), Killed: found.ExitCode < 0}
+		got.Failure = &Failure{State: fmt.Sprintf("it ended with exit status %d", found.ExitCode),
+			Killed: found.ExitCode < 0}
 	}
 	if r.silent && !found.Known {
 		return unknown // that it printed nothing is no sign of success

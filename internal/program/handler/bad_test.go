@@ -51,7 +51,8 @@ func (d driver) config(typ string, given map[string]cty.Value) cty.Value {
 
 func (d driver) plan(typ string, prior, config cty.Value) provider.PlanResponse {
 	block := d.s.Resources[typ].Block
-	return d.p.Plan(d.t.Context(), provider.PlanRequest{Type: typ, Prior: prior, Config: config, Proposed: value.Propose(block, prior, config)})
+	return d.p.Plan(d.t.Context(), provider.PlanRequest{Type: typ, Prior: prior, Config: config,
+		Proposed: value.Propose(block, prior, config)})
 }
 
 func (d driver) null(typ string) cty.Value {
@@ -65,7 +66,8 @@ func (d driver) apply(ctx context.Context, typ string, prior, config cty.Value) 
 	if planned.Diagnostics.HasErrors() {
 		d.t.Fatal(planned.Diagnostics.Err())
 	}
-	return d.p.Apply(ctx, provider.ApplyRequest{Type: typ, Prior: prior, Planned: planned.Planned, Config: config, PlannedPrivate: planned.Private})
+	return d.p.Apply(ctx, provider.ApplyRequest{Type: typ, Prior: prior, Planned: planned.Planned, Config: config,
+		PlannedPrivate: planned.Private})
 }
 
 // thing creates a toy_thing that does something.
@@ -86,8 +88,8 @@ func texts(diags diag.List) string {
 	return b.String()
 }
 
-// TestBadAnswersSayWhatToChange runs programs that answer something else than they should. State is what the engine gets to store: "" for
-// nobody knows, null for nothing, or the id.
+// TestBadAnswersSayWhatToChange runs programs that answer something else than they should. State is what the engine
+// gets to store: "" for nobody knows, null for nothing, or the id.
 func TestBadAnswersSayWhatToChange(t *testing.T) {
 	t.Run("pipes", func(t *testing.T) {
 		f, _ := newToy(t, handler.Options{})
@@ -101,28 +103,32 @@ func badAnswers(t *testing.T, d driver) {
 		state string
 		texts []string
 	}{
-		"nothing":                     {"", []string{"printed nothing on standard output", `Expected: {"state": {…}}`, "may already have changed something"}},
-		"no json":                     {"", []string{"line 1, column 1", "messages belong on standard error", "Output: created 42"}},
-		"two values":                  {"a", []string{"line 1, column 24", "something follows after the end"}},
-		"array":                       {"", []string{"an object was expected, not an array"}},
-		"null":                        {"", []string{"only read and import"}},
-		"null state":                  {"", []string{`"state" is null`}},
-		"twice":                       {"", []string{`two members named "id"`}},
-		"latin1":                      {"", []string{"0xe9", "not UTF-8", `caf\xe9`}},
-		"surrogate":                   {"", []string{"surrogate pair"}},
-		"unknown":                     {"a", []string{`no attribute or block "nmae". Did you mean "name"?`}},
-		"wrong type":                  {"42", []string{"state.id", "a string was expected, not a number"}},
-		"string":                      {"", []string{"an object was expected, not a string"}},
-		"changed":                     {"a", []string{"state.name", `"thing"`, `"other"`}},
-		"huge number":                 {"", []string{"the exponent of the number is larger"}},
-		"bad number":                  {"a", []string{"state.serial", "the string does not hold one"}},
-		"bad diagnostics":             {"", []string{`"diagnostics" must be an array`}},
-		"bad path":                    {"null", []string{"a place that does not exist", `Did you mean "name"?`}},
-		"bad dynamic":                 {"a", []string{`{"value": …, "type": …}`}},
-		"cut":                         {"", []string{"the string has no end"}},
-		"flood stdout":                {"", []string{"more than 64 MiB"}},
-		"noise around":                {"noisy", []string{"line 1, column 1", "Standard output must hold the answer and nothing else"}},
-		"exit 3":                      {"null", []string{"it ended with exit status 3", "quota exceeded", "create toy_thing"}},
+		"nothing": {"", []string{"printed nothing on standard output", `Expected: {"state": {…}}`,
+			"may already have changed something"}},
+		"no json": {"", []string{"line 1, column 1", "messages belong on standard error",
+			"Output: created 42"}},
+		"two values":      {"a", []string{"line 1, column 24", "something follows after the end"}},
+		"array":           {"", []string{"an object was expected, not an array"}},
+		"null":            {"", []string{"only read and import"}},
+		"null state":      {"", []string{`"state" is null`}},
+		"twice":           {"", []string{`two members named "id"`}},
+		"latin1":          {"", []string{"0xe9", "not UTF-8", `caf\xe9`}},
+		"surrogate":       {"", []string{"surrogate pair"}},
+		"unknown":         {"a", []string{`no attribute or block "nmae". Did you mean "name"?`}},
+		"wrong type":      {"42", []string{"state.id", "a string was expected, not a number"}},
+		"string":          {"", []string{"an object was expected, not a string"}},
+		"changed":         {"a", []string{"state.name", `"thing"`, `"other"`}},
+		"huge number":     {"", []string{"the exponent of the number is larger"}},
+		"bad number":      {"a", []string{"state.serial", "the string does not hold one"}},
+		"bad diagnostics": {"", []string{`"diagnostics" must be an array`}},
+		"bad path":        {"null", []string{"a place that does not exist", `Did you mean "name"?`}},
+		"bad dynamic":     {"a", []string{`{"value": …, "type": …}`}},
+		"cut":             {"", []string{"the string has no end"}},
+		"flood stdout":    {"", []string{"more than 64 MiB"}},
+		"noise around": {
+			"noisy", []string{"line 1, column 1", "Standard output must hold the answer and nothing else"}},
+		"exit 3": {"null", []string{"it ended with exit status 3", "quota exceeded",
+			"create toy_thing"}},
 		"silence":                     {"null", []string{"It said nothing on standard error"}},
 		"exit 75":                     {"null", []string{"asks to try again later"}},
 		"die":                         {"", []string{"ended by a signal"}},
@@ -156,7 +162,8 @@ func badAnswers(t *testing.T, d driver) {
 				state = "null"
 			default:
 				state = resp.State.GetAttr("id").AsString()
-				if errs := append(value.Conforms(d.s.Resources["toy_thing"].Block, resp.State), value.CheckKnown(resp.State)...); len(errs) > 0 {
+				if errs := append(value.Conforms(d.s.Resources["toy_thing"].Block, resp.State),
+					value.CheckKnown(resp.State)...); len(errs) > 0 {
 					t.Errorf("the state cannot be stored: %v", errs)
 				}
 			}
@@ -196,7 +203,8 @@ func TestAnUpdateThatFailsLeavesWhatWas(t *testing.T) {
 	change := func(do string) provider.ApplyResponse {
 		prior := made.State.AsValueMap()
 		prior["do"] = cty.StringVal(do)
-		return d.apply(t.Context(), "toy_thing", cty.ObjectVal(prior), d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal("thing"), "do": cty.StringVal(do), "size": cty.NumberIntVal(5)}))
+		return d.apply(t.Context(), "toy_thing", cty.ObjectVal(prior), d.config("toy_thing", map[string]cty.Value{
+			"name": cty.StringVal("thing"), "do": cty.StringVal(do), "size": cty.NumberIntVal(5)}))
 	}
 	for _, do := range []string{"update: exit 3", "update: no json", "update: null state", "update: die"} {
 		resp := change(do)
@@ -205,7 +213,8 @@ func TestAnUpdateThatFailsLeavesWhatWas(t *testing.T) {
 		}
 	}
 	resp := change("update: half")
-	if v := resp.State; !resp.Diagnostics.HasErrors() || !v.GetAttr("size").RawEquals(cty.NumberIntVal(1)) || !v.GetAttr("serial").RawEquals(cty.NumberIntVal(7)) || string(resp.Private) != `{"step":2}` {
+	if v := resp.State; !resp.Diagnostics.HasErrors() || !v.GetAttr("size").RawEquals(cty.NumberIntVal(1)) ||
+		!v.GetAttr("serial").RawEquals(cty.NumberIntVal(7)) || string(resp.Private) != `{"step":2}` {
 		t.Errorf("what the program says of a failure is stored, the rest as it was: got %#v, %s", v, resp.Private)
 	}
 }
@@ -213,9 +222,11 @@ func TestAnUpdateThatFailsLeavesWhatWas(t *testing.T) {
 func TestDeletionSucceedsWhateverIsPrinted(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
-	for do, want := range map[string]string{"delete: no json": "warning", "delete: nothing": "", "delete: null": "", "delete: exit 3": "error"} {
+	for do, want := range map[string]string{"delete: no json": "warning", "delete: nothing": "", "delete: null": "",
+		"delete: exit 3": "error"} {
 		made := d.thing(do, nil)
-		resp := d.p.Apply(t.Context(), provider.ApplyRequest{Type: "toy_thing", Prior: made.State, Planned: d.null("toy_thing"), Config: d.null("toy_thing")})
+		resp := d.p.Apply(t.Context(), provider.ApplyRequest{Type: "toy_thing", Prior: made.State,
+			Planned: d.null("toy_thing"), Config: d.null("toy_thing")})
 		got := texts(resp.Diagnostics)
 		if !strings.HasPrefix(got, want) || want == "" && got != "" || resp.State.IsNull() == (want == "error") {
 			t.Errorf("%s: got %#v\n%s", do, resp.State, got)
@@ -225,11 +236,13 @@ func TestDeletionSucceedsWhateverIsPrinted(t *testing.T) {
 
 func TestATimeoutEndsTheProgram(t *testing.T) {
 	exe, _ := os.Executable()
-	text := strings.Replace(fmt.Sprintf(toyManifest, `["`+filepath.ToSlash(exe)+`"]`), `"create": "5m"`, `"create": "1s"`, 1)
+	text := strings.Replace(fmt.Sprintf(toyManifest, `["`+filepath.ToSlash(exe)+`"]`), `"create": "5m"`,
+		`"create": "1s"`, 1)
 	f, _ := newProgram(t, text, handler.Options{})
 	d := drive(t, f)
 	resp := d.thing("create: sleep", nil)
-	if got := texts(resp.Diagnostics); !strings.Contains(got, "the timeout of 1s that the manifest sets for create has passed") || resp.State != cty.NilVal {
+	if got := texts(resp.Diagnostics); !strings.Contains(got,
+		"the timeout of 1s that the manifest sets for create has passed") || resp.State != cty.NilVal {
 		t.Errorf("got %s", got)
 	}
 }
@@ -279,8 +292,10 @@ func TestWhatIsSaidUnderWayArrivesWithItsLevel(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s|%s|%s|%t|%v", o.Label, o.Level, o.Line, o.IsProgress, o.Fraction))
 	}
 	want := []string{
-		"toy_thing create|INFO|plain|false|0", "toy_thing create|DEBUG|for those who look|false|0", "toy_thing create|WARN|careful|false|0",
-		"toy_thing create|INFO|a quarter|true|0.25", "toy_thing create|INFO||true|-1", "toy_thing create|INFO|[x] no level|false|0", "toy_thing create|INFO|{not json|false|0",
+		"toy_thing create|INFO|plain|false|0", "toy_thing create|DEBUG|for those who look|false|0",
+		"toy_thing create|WARN|careful|false|0",
+		"toy_thing create|INFO|a quarter|true|0.25", "toy_thing create|INFO||true|-1",
+		"toy_thing create|INFO|[x] no level|false|0", "toy_thing create|INFO|{not json|false|0",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
@@ -330,7 +345,8 @@ func TestSecretsAreInNoMessage(t *testing.T) {
 		for _, o := range c.said {
 			all += o.Line + "\n"
 		}
-		if !resp.Diagnostics.HasErrors() || strings.Contains(all, "canary") || !strings.Contains(all, "(sensitive value)") {
+		if !resp.Diagnostics.HasErrors() || strings.Contains(all, "canary") ||
+			!strings.Contains(all, "(sensitive value)") {
 			t.Errorf("%s: got\n%s", do, all)
 		}
 	}

@@ -15,14 +15,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// kept is the place of one answer that is used again: named by the files of the program, the call and all of its input. The zero value is no
-// place at all.
+// kept is the place of one answer that is used again: named by the files of the program, the call and all of its input.
+// The zero value is no place at all.
 type kept struct {
 	path string
 	age  time.Duration
 }
 
-// kept gives the place for the answer of a call. What is secret is not kept.
+// kept returns the place for the answer of a call. What is secret is not kept.
 func (r *request) kept() kept {
 	if r.cache <= 0 || r.h.opts.Cache == "" || r.h.hash() == "" || r.h.secrets.Any() || r.secrets.Any() {
 		return kept{}
@@ -33,7 +33,7 @@ func (r *request) kept() kept {
 	return kept{filepath.Join(r.h.opts.Cache, hex.EncodeToString(sum.Sum(nil))+".json"), r.cache}
 }
 
-// hasSecrets tells that a schema has sensitive attributes.
+// hasSecrets reports that a schema has sensitive attributes.
 func hasSecrets(b *provider.Block) bool {
 	for _, nb := range b.Blocks {
 		if hasSecrets(&nb.Block) {
@@ -55,7 +55,7 @@ func secretAmong(attrs map[string]*provider.Attribute) bool {
 // CacheDir names the folder in which a provider may keep things.
 func CacheDir(m *manifest.Manifest, s Surroundings) (string, error) { return cacheDir(m, s) }
 
-// read gives an answer that is there and not too old; nil when there is none.
+// read returns an answer that is there and not too old; nil when there is none.
 func (k kept) read(r *request, expected string) *answer {
 	if k.path == "" {
 		return nil

@@ -21,7 +21,8 @@ func TestAnswersAreUsedAgainWhereTheManifestSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	pkg, cache, log := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "log")
-	text := strings.NewReplacer(`"toy_echo": {`, `"toy_echo": {"cache": "1h",`, `"slug": {`, `"slug": {"cache": "1h",`).Replace(sprintManifest(`["` + filepath.ToSlash(exe) + `"]`))
+	text := strings.NewReplacer(`"toy_echo": {`, `"toy_echo": {"cache": "1h",`, `"slug": {`,
+		`"slug": {"cache": "1h",`).Replace(sprintManifest(`["` + filepath.ToSlash(exe) + `"]`))
 	calls := func(config map[string]cty.Value) (n int) {
 		t.Helper()
 		m, diags := manifest.Parse([]byte(text), filepath.Join(pkg, manifest.FileName), pkg)
@@ -39,10 +40,13 @@ func TestAnswersAreUsedAgainWhereTheManifestSaysSo(t *testing.T) {
 		p.Configure(t.Context(), provider.ConfigureRequest{Config: cty.ObjectVal(block)})
 		data := schema.Type(provider.DataSource, "toy_echo").Block.EmptyValue().AsValueMap()
 		data["text"] = cty.StringVal("hi")
-		if got := p.ReadData(t.Context(), provider.ReadDataRequest{Type: "toy_echo", Config: cty.ObjectVal(data)}); got.Diagnostics.HasErrors() || got.State.GetAttr("out").LengthInt() != 2 {
+		if got := p.ReadData(t.Context(), provider.ReadDataRequest{
+			Type: "toy_echo", Config: cty.ObjectVal(data)}); got.Diagnostics.HasErrors() ||
+			got.State.GetAttr("out").LengthInt() != 2 {
 			t.Errorf("got %#v %s", got.State, texts(got.Diagnostics))
 		}
-		if v, err := p.CallFunction(t.Context(), "slug", []cty.Value{cty.StringVal("A b")}); err != nil || v.AsString() != "a-b" {
+		if v, err := p.CallFunction(t.Context(), "slug", []cty.Value{cty.StringVal("A b")}); err != nil ||
+			v.AsString() != "a-b" {
 			t.Errorf("got %#v, %v", v, err)
 		}
 		said, _ := os.ReadFile(log)

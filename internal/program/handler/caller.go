@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// Caller carries calls to a program and its answers back. There is one implementation for each mode of a manifest. Calls may be made
-// concurrently; the handler keeps to the manifest's concurrency.
+// Caller carries calls to a program and its answers back. There is one implementation for each mode of a manifest.
+// Calls may be made concurrently; the handler keeps to the manifest's concurrency.
 //
-// An error means that the call did not get to its end. Without an answer beside it nothing was run; with one the program was, so that it may have
-// changed something, and the answer holds what it said until then. A program that ended with a failure has answered; see Answer.Failure. Errors of a type of this package or of package program are explained to the user, with advice; any other
-// one is shown as it is.
+// An error means that the call did not get to its end. Without an answer beside it nothing was run; with one the
+// program was, so that it may have changed something, and the answer holds what it said until then. A program that
+// ended with a failure has answered; see Answer.Failure. Errors of a type of this package or of package program are
+// explained to the user, with advice; any other one is shown as it is.
 type Caller interface {
 	Call(ctx context.Context, c Call) (*Answer, error)
-	// Prepare sees to it that what the program needs is there, and tells how that goes. It comes before every call, whose time has not begun then;
-	// an error means that the call cannot be made. The context ends the wait for it.
+	// Prepare sees to it that what the program needs is there, and tells how that goes. It comes before every call,
+	// whose time has not begun then; an error means that the call cannot be made. The context ends the wait for it.
 	Prepare(ctx context.Context, say func(line string)) error
 	// Close ends what is running. It may be called twice.
 	Close() error
@@ -34,7 +35,8 @@ type Call struct {
 	Intent string
 	// Record is what is kept beside an answer that outlives this process; may be nil.
 	Record func() []byte
-	// Line gets each line that the program writes to standard error, and Progress what it tells of its progress otherwise. Neither is nil.
+	// Line gets each line that the program writes to standard error, and Progress what it tells of its progress
+	// otherwise. Neither is nil.
 	Line     func(line string)
 	Progress func(message string, fraction float64)
 }
@@ -67,10 +69,11 @@ type Failure struct {
 	Missing bool
 }
 
-// NotReadyError says that a program could not be started for a reason that a person can do something about. Nothing was run.
+// NotReadyError says that a program could not be started for a reason that a person can do something about. Nothing was
+// run.
 type NotReadyError struct {
 	Summary, Detail string
-	// Ours tells that no program wrote any part of the texts.
+	// Ours means that no program wrote any part of the texts.
 	Ours bool
 }
 

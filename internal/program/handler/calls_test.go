@@ -51,16 +51,19 @@ func TestImportsOfWhatIsNotThereSaySo(t *testing.T) {
 		t.Fatal(diags.Err())
 	}
 	for answer, want := range map[string]string{
-		`null`: "found no toy_fixed", `{"state": null}`: "found no toy_fixed", `{}`: "found no toy_fixed", `{"state": {"id": "1"}}`: "",
+		`null`: "found no toy_fixed", `{"state": null}`: "found no toy_fixed", `{}`: "found no toy_fixed",
+		`{"state": {"id": "1"}}`: "",
 		`{"state": {"ID": "1"}}`: `no attribute or block "ID"`,
 		`{"diagnostics": [{"severity": "error", "summary": "Not yours", "attribute": ["text"]}]}`: "Not yours",
 	} {
-		resp := handler.New(m, saying{text: answer}, handler.Options{}).Import(t.Context(), provider.ImportRequest{Type: "toy_fixed", ID: "1"})
+		resp := handler.New(m, saying{text: answer}, handler.Options{}).Import(t.Context(), provider.ImportRequest{
+			Type: "toy_fixed", ID: "1"})
 		if got := texts(resp.Diagnostics); (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: got %s", answer, got)
 		}
 	}
-	resp := handler.New(m, saying{}, handler.Options{}).Import(t.Context(), provider.ImportRequest{Type: "toy_thing", Identity: cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("7")})})
+	resp := handler.New(m, saying{}, handler.Options{}).Import(t.Context(), provider.ImportRequest{
+		Type: "toy_thing", Identity: cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("7")})})
 	if resp.Diagnostics.HasErrors() || resp.Imported[0].State.GetAttr("id").AsString() != "7" {
 		t.Errorf("by identity: got %s", texts(resp.Diagnostics))
 	}
@@ -95,12 +98,14 @@ func TestWhatWasOpenedIsClosedWhenItsAnswerIsBad(t *testing.T) {
 		`nonsense`: {"line 1", false},
 	} {
 		var calls []string
-		resp := handler.New(m, noting{saying{text: answer}, &calls}, handler.Options{}).OpenEphemeral(t.Context(), provider.OpenEphemeralRequest{Type: "toy_lease", Config: config})
+		resp := handler.New(m, noting{saying{text: answer}, &calls}, handler.Options{}).OpenEphemeral(t.Context(),
+			provider.OpenEphemeralRequest{Type: "toy_lease", Config: config})
 		got := texts(resp.Diagnostics)
 		if (want.problem == "") != (got == "") || !strings.Contains(got, want.problem) {
 			t.Errorf("%s: got %s", answer, got)
 		}
-		if closed := len(calls) == 2 && strings.HasPrefix(calls[1], "close ") && strings.Contains(calls[1], `"private":7`); closed != want.closed || !closed && len(calls) > 1 {
+		if closed := len(calls) == 2 && strings.HasPrefix(calls[1], "close ") &&
+			strings.Contains(calls[1], `"private":7`); closed != want.closed || !closed && len(calls) > 1 {
 			t.Errorf("%s: calls %q", answer, calls)
 		}
 	}
@@ -170,10 +175,12 @@ func TestStopEndsCallsThatReadOnly(t *testing.T) {
 	}()
 	time.Sleep(50 * time.Millisecond)
 	_ = d.p.Stop(t.Context())
-	if resp := <-ended; !strings.Contains(texts(resp.Diagnostics), "the run is being interrupted") || resp.State.IsNull() {
+	if resp := <-ended; !strings.Contains(texts(resp.Diagnostics), "the run is being interrupted") ||
+		resp.State.IsNull() {
 		t.Errorf("got %s", texts(resp.Diagnostics))
 	}
-	if again := d.thing("x", nil); !strings.Contains(texts(again.Diagnostics), "was not asked to create toy_thing") || !again.State.IsNull() {
+	if again := d.thing("x", nil); !strings.Contains(texts(again.Diagnostics), "was not asked to create toy_thing") ||
+		!again.State.IsNull() {
 		t.Errorf("a change is begun after the interrupt: %s", texts(again.Diagnostics))
 	}
 }
@@ -201,7 +208,8 @@ func TestChangesThatWaitForTheirTurnAreNotMadeAfterAnInterrupt(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	_ = p.Stop(t.Context())
-	if second := <-answers; !strings.Contains(texts(second.Diagnostics), "was not asked to create toy_thing: the run is being interrupted") || second.State.Equals(null).False() {
+	if second := <-answers; !strings.Contains(texts(second.Diagnostics),
+		"was not asked to create toy_thing: the run is being interrupted") || second.State.Equals(null).False() {
 		t.Errorf("got %#v: %s", second.State, texts(second.Diagnostics))
 	}
 	close(w.release)
@@ -224,7 +232,8 @@ func BenchmarkPlan(b *testing.B) {
 	vals := block.EmptyValue().AsValueMap()
 	vals["name"] = cty.StringVal("thing")
 	config := cty.ObjectVal(vals)
-	req := provider.PlanRequest{Type: "toy_thing", Prior: cty.NullVal(block.ImpliedType()), Proposed: config, Config: config}
+	req := provider.PlanRequest{Type: "toy_thing", Prior: cty.NullVal(block.ImpliedType()), Proposed: config,
+		Config: config}
 	b.ReportAllocs()
 	for b.Loop() {
 		if resp := p.Plan(b.Context(), req); resp.Diagnostics.HasErrors() {
@@ -247,7 +256,8 @@ func TestMistakesInElementsOfSetsAreAtTheSet(t *testing.T) {
 	})
 	one := cty.ObjectVal(map[string]cty.Value{"kind": cty.StringVal("B")})
 	diags = d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{
-		Kind: provider.ManagedResource, Type: "p_t", Config: d.config("p_t", map[string]cty.Value{"some": cty.SetVal([]cty.Value{one}), "order": cty.ListVal([]cty.Value{one})}),
+		Kind: provider.ManagedResource, Type: "p_t", Config: d.config("p_t", map[string]cty.Value{
+			"some": cty.SetVal([]cty.Value{one}), "order": cty.ListVal([]cty.Value{one})}),
 	})
 	var at []string
 	for _, one := range diags {

@@ -32,16 +32,19 @@ func (h *handler) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralR
 		resp.Private = a.remembered(nil)
 		var problem error
 		if resp.RenewAt, problem = renewal(a); problem == nil && !resp.RenewAt.IsZero() && !t.Does("renew") {
-			problem = errors.New(`"renew_at" asks for a renewal, but the manifest does not say that the type implements "renew"`)
+			problem = errors.New(
+				`"renew_at" asks for a renewal, but the manifest does not say that the type implements "renew"`)
 		}
 		if problem != nil {
 			// The output is not shown again: what it is about stands in it beside secrets.
-			resp.Diagnostics = diags.Append(h.requestFor(ctx, "open", rt, t, req.Type).badAnswer(&answer{program: a.program}, problem.Error()))
+			resp.Diagnostics = diags.Append(h.requestFor(ctx, "open", rt, t, req.Type).badAnswer(&answer{
+				program: a.program}, problem.Error()))
 		}
 	}
 	if resp.Diagnostics.HasErrors() && a != nil && a.root != nil && !a.failed {
 		// Something was opened, and nobody else knows of it.
-		resp.Diagnostics = resp.Diagnostics.Extend(h.CloseEphemeral(ctx, provider.CloseEphemeralRequest{Type: req.Type, Private: a.remembered(nil)}))
+		resp.Diagnostics = resp.Diagnostics.Extend(h.CloseEphemeral(ctx, provider.CloseEphemeralRequest{
+			Type: req.Type, Private: a.remembered(nil)}))
 	}
 	return resp
 }
@@ -60,7 +63,8 @@ func renewal(a *answer) (time.Time, error) {
 }
 
 // RenewEphemeral implements provider.Provider.
-func (h *handler) RenewEphemeral(ctx context.Context, req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
+func (h *handler) RenewEphemeral(ctx context.Context,
+	req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
 	rt, t := h.typeOf(provider.EphemeralResource, req.Type)
 	if rt == nil || !t.Does("renew") {
 		return h.Base.RenewEphemeral(ctx, req)
@@ -78,7 +82,8 @@ func (h *handler) RenewEphemeral(ctx context.Context, req provider.RenewEphemera
 	return resp
 }
 
-// CloseEphemeral implements provider.Provider. It is no call that Stop cuts off: an interrupted run has to clean up most of all.
+// CloseEphemeral implements provider.Provider. It is no call that Stop cuts off: an interrupted run has to clean up
+// most of all.
 func (h *handler) CloseEphemeral(ctx context.Context, req provider.CloseEphemeralRequest) diag.List {
 	rt, t := h.typeOf(provider.EphemeralResource, req.Type)
 	if rt == nil || !t.Does("close") {
@@ -150,7 +155,7 @@ type functionError struct {
 
 func (e *functionError) Error() string { return e.text }
 
-// Quoted gives the parts of the text that the program wrote; see funcs.OfProvider.
+// Quoted returns the parts of the text that the program wrote; see funcs.OfProvider.
 func (e *functionError) Quoted() []string { return e.quoted }
 
 func (r *request) functionError(diags diag.List) error {

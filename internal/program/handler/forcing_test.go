@@ -10,12 +10,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// The elements of a set are compared by a text that is made of what forces replacement in them: that of the same set is always the same.
+// The elements of a set are compared by a text that is made of what forces replacement in them: that of the same set is
+// always the same.
 func TestSetWithMapsInsideForcesNoReplacementByChance(t *testing.T) {
 	inner := &provider.Attribute{Type: cty.String, Optional: true}
 	item := map[string]*provider.Attribute{
-		"note":  {Type: cty.String, Optional: true},
-		"ports": {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingMap, Attributes: map[string]*provider.Attribute{"kind": inner}}},
+		"note": {Type: cty.String, Optional: true},
+		"ports": {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingMap,
+			Attributes: map[string]*provider.Attribute{"kind": inner}}},
 	}
 	object := func(note string) cty.Value {
 		ports := map[string]cty.Value{}
@@ -25,9 +27,12 @@ func TestSetWithMapsInsideForcesNoReplacementByChance(t *testing.T) {
 		one := cty.ObjectVal(map[string]cty.Value{"note": cty.StringVal(note), "ports": cty.MapVal(ports)})
 		return cty.ObjectVal(map[string]cty.Value{"items": cty.SetVal([]cty.Value{one})})
 	}
-	attrs := map[string]*provider.Attribute{"items": {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingSet, Attributes: item}}}
+	attrs := map[string]*provider.Attribute{
+		"items": {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingSet, Attributes: item}}}
 	for range 20 {
-		f := replacementFinder{words: func(a *provider.Attribute) *manifest.Words { return &manifest.Words{ForceNew: a == inner} }}
+		f := replacementFinder{words: func(a *provider.Attribute) *manifest.Words {
+			return &manifest.Words{ForceNew: a == inner}
+		}}
 		f.object(nil, attrs, nil, object("before"), object("after"))
 		if len(f.found) > 0 {
 			t.Fatalf("%#v forces a replacement; only the note of an element has changed", f.found)

@@ -40,7 +40,8 @@ func FuzzAnswers(f *testing.F) {
 		f.Add(text, false)
 		f.Add(text, true)
 	}
-	f.Add(`{"planned": {"size": 2, "id": "x"}, "planned_unknown": {"tags": true}, "replace": [["name"]], "result": 5, "identity": {"id": "a"}, "renew_at": "2030-01-01T00:00:00Z"}`, false)
+	f.Add(`{"planned": {"size": 2, "id": "x"}, "planned_unknown": {"tags": true}, "replace": [["name"]], "result": `+
+		`5, "identity": {"id": "a"}, "renew_at": "2030-01-01T00:00:00Z"}`, false)
 	f.Add("x\n{\"state\": {\"id\": \"a\"}, \"private\": [1]}\ny", true)
 	f.Fuzz(func(t *testing.T, text string, failed bool) {
 		ctx := t.Context()
@@ -70,7 +71,8 @@ func FuzzAnswers(f *testing.F) {
 			} else if errs := value.CheckPlan(rt.Block, null, config, planned.Planned); len(errs) > 0 {
 				t.Fatalf("plan: %v", errs)
 			}
-			made := p.Apply(ctx, provider.ApplyRequest{Type: name, Prior: null, Planned: planned.Planned, Config: config})
+			made := p.Apply(ctx, provider.ApplyRequest{Type: name, Prior: null, Planned: planned.Planned,
+				Config: config})
 			fits("create", made.State)
 			if !made.Diagnostics.HasErrors() {
 				if errs := value.CheckApplied(rt.Block, planned.Planned, made.State); len(errs) > 0 {
@@ -88,11 +90,14 @@ func FuzzAnswers(f *testing.F) {
 			for _, found := range p.Import(ctx, provider.ImportRequest{Type: name, ID: "x"}).Imported {
 				fits("import", found.State)
 			}
-			if up := p.UpgradeState(ctx, provider.UpgradeStateRequest{Type: name, Version: 0, Stored: provider.StoredObject{JSON: []byte(`{"id": "1"}`)}}); !up.Diagnostics.HasErrors() {
+			if up := p.UpgradeState(ctx, provider.UpgradeStateRequest{
+				Type: name, Version: 0, Stored: provider.StoredObject{
+					JSON: []byte(`{"id": "1"}`)}}); !up.Diagnostics.HasErrors() {
 				fits("upgrade", up.State)
 			}
 		}
-		data := cty.ObjectVal(map[string]cty.Value{"text": cty.StringVal("x"), "times": cty.NullVal(cty.Number), "out": cty.NullVal(cty.List(cty.String))})
+		data := cty.ObjectVal(map[string]cty.Value{"text": cty.StringVal("x"), "times": cty.NullVal(cty.Number),
+			"out": cty.NullVal(cty.List(cty.String))})
 		p.ReadData(ctx, provider.ReadDataRequest{Type: "toy_echo", Config: data})
 		lease := cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("x"), "key": cty.NullVal(cty.String)})
 		p.OpenEphemeral(ctx, provider.OpenEphemeralRequest{Type: "toy_lease", Config: lease})

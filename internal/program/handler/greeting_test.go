@@ -9,7 +9,8 @@ func TestTheGreetingSaysWhoSpeaksAndHowMuchIsRead(t *testing.T) {
 		want string
 	}{
 		{"", nil, `{"protocol":[1],"host":"tombolo","log":"info"}`},
-		{"tombolo/1.2.3", []string{"TF_LOG=DEBUG", "TF_VAR_password=secret"}, `{"protocol":[1],"host":"tombolo/1.2.3","log":"debug"}`},
+		{"tombolo/1.2.3", []string{"TF_LOG=DEBUG", "TF_VAR_password=secret"},
+			`{"protocol":[1],"host":"tombolo/1.2.3","log":"debug"}`},
 		{"", []string{"TF_LOG=debug", "TF_LOG_PROVIDER=trace"}, `{"protocol":[1],"host":"tombolo","log":"trace"}`},
 		{"", []string{"TF_LOG=json", "TF_LOG_PROVIDER=debug"}, `{"protocol":[1],"host":"tombolo","log":"trace"}`},
 		{"", []string{"TF_LOG=error", "TF_LOG_PATH=trace"}, `{"protocol":[1],"host":"tombolo","log":"info"}`},

@@ -1,11 +1,13 @@
 // Package handler makes a provider out of a manifest and a program: level 2 of docs/program-protocol.md.
 //
-// It does the half of a provider's work that is the same in every language: schema, validation by keywords, defaults, the plan, the merge of
-// answers with what is known, unknown values, exact numbers, write-only attributes, secrets in messages, partial results of failures,
-// timeouts, retries. What is left for the program are calls (action, params) -> result, and only those actions that its manifest says it
-// implements. The program is not started for schemas, nor for validation and plans that it takes no part in.
+// It does the half of a provider's work that is the same in every language: schema, validation by keywords, defaults,
+// the plan, the merge of answers with what is known, unknown values, exact numbers, write-only attributes, secrets in
+// messages, partial results of failures, timeouts, retries. What is left for the program are calls (action, params) ->
+// result, and only those actions that its manifest says it implements. The program is not started for schemas, nor for
+// validation and plans that it takes no part in.
 //
-// How a call gets to the program is the business of a Caller: OneShot starts it once for each call, Session once for all of them.
+// How a call gets to the program is the business of a Caller: OneShot starts it once for each call, Session once for
+// all of them.
 //
 //	m, diags := manifest.Load("./notes")
 //	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{})
@@ -29,12 +31,14 @@ import (
 
 // Options are what a handler gets from its surroundings.
 type Options struct {
-	// Output gets what programs say while they work, from several goroutines at once; nil for nobody. The context is that of the call of the
-	// provider.
+	// Output gets what programs say while they work, from several goroutines at once; nil for nobody. The context is
+	// that of the call of the provider.
 	Output func(ctx context.Context, o Output)
-	// MayRead judges every call that changes nothing, before the program is started for it: an error refuses it. Nil allows all.
+	// MayRead judges every call that changes nothing, before the program is started for it: an error refuses it. Nil
+	// allows all.
 	MayRead func() error
-	// Redact takes out of what programs write what is secret for other reasons than the schema, which this package knows; nil: nothing is.
+	// Redact takes out of what programs write what is secret for other reasons than the schema, which this package
+	// knows; nil: nothing is.
 	Redact func(string) string
 	// Cache is the folder for answers that are used again; empty: none are.
 	Cache string
@@ -135,7 +139,8 @@ func (h *handler) codec(b *provider.Block) message.Codec {
 }
 
 // ValidateConfig implements provider.Provider.
-func (h *handler) ValidateConfig(ctx context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
+func (h *handler) ValidateConfig(ctx context.Context,
+	req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
 	resp := provider.ValidateConfigResponse{Prepared: req.Config}
 	if h.m().Schema == nil || req.Config.IsNull() {
 		return resp
@@ -197,8 +202,9 @@ func (h *handler) typeOf(kind provider.ResourceKind, name string) (*provider.Res
 	return h.m().Schema.Type(kind, name), h.m().Type(kind, name)
 }
 
-// Stop implements provider.Provider. It ends calls that only read. Those that change something are left to finish, since what they leave
-// behind when they are cut off nobody knows; a caller that cannot wait for them ends the context of their call.
+// Stop implements provider.Provider. It ends calls that only read. Those that change something are left to finish,
+// since what they leave behind when they are cut off nobody knows; a caller that cannot wait for them ends the context
+// of their call.
 func (h *handler) Stop(context.Context) error {
 	h.stop(errStopping)
 	return nil

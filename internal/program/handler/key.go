@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// keyOf names the attribute by which an object is found again and that only the program can tell: the one that takes the id of an import, or
-// else "id". It is empty for types that have none.
+// keyOf names the attribute by which an object is found again and that only the program can tell: the one that takes
+// the id of an import, or else "id". It is empty for types that have none.
 func keyOf(rt *provider.ResourceType, t *manifest.Type) string {
 	name := "id"
 	if t != nil && t.Import != "" {
@@ -23,21 +23,23 @@ func keyOf(rt *provider.ResourceType, t *manifest.Type) string {
 	return name
 }
 
-// blank tells that a value names nothing.
+// blank reports that a value names nothing.
 func blank(v cty.Value) bool {
 	return !v.IsKnown() || v.IsNull() || v.Type() == cty.String && v.AsString() == ""
 }
 
-// nameless tells that an object cannot be found again: its key names nothing, and there is no identity.
+// nameless reports that an object cannot be found again: its key names nothing, and there is no identity.
 func (r *request) nameless(rt *provider.ResourceType, v, identity cty.Value) bool {
 	key := keyOf(rt, r.t)
-	return key != "" && v != cty.NilVal && !v.IsNull() && blank(v.GetAttr(key)) && (identity == cty.NilVal || identity.IsNull())
+	return key != "" && v != cty.NilVal && !v.IsNull() && blank(v.GetAttr(key)) &&
+		(identity == cty.NilVal || identity.IsNull())
 }
 
-// named sees to it that what a creation or an update leaves in the state can be found again. An object whose key was known keeps it. One that
-// was made without a key is not stored: to be read and deleted it would have to be found, and a program that asks its service for the object
-// "null" may well be told that it is gone. What became of it nobody knows then, which is what the engine says and helps with. A program that
-// reports a failure says itself what is there, with or without a key.
+// named sees to it that what a creation or an update leaves in the state can be found again. An object whose key was
+// known keeps it. One that was made without a key is not stored: to be read and deleted it would have to be found, and
+// a program that asks its service for the object "null" may well be told that it is gone. What became of it nobody
+// knows then, which is what the engine says and helps with. A program that reports a failure says itself what is there,
+// with or without a key.
 func (r *request) named(a *answer, rt *provider.ResourceType, req provider.ApplyRequest, resp *provider.ApplyResponse) {
 	if !r.nameless(rt, resp.State, resp.Identity) {
 		return
@@ -58,7 +60,9 @@ func (r *request) named(a *answer, rt *provider.ResourceType, req provider.Apply
 		resp.State = cty.NilVal
 	}
 	if !resp.Diagnostics.HasErrors() {
-		d := r.badAnswer(a, fmt.Sprintf("state.%s says nothing, but by it the object is found again. Expected: {\"state\": {%q: …}}", key, key))
+		d := r.badAnswer(a,
+			fmt.Sprintf("state.%s says nothing, but by it the object is found again. Expected: {\"state\": {%q: …}}",
+				key, key))
 		d.Path = cty.GetAttrPath(key)
 		resp.Diagnostics = resp.Diagnostics.Append(d)
 	}
@@ -66,8 +70,10 @@ func (r *request) named(a *answer, rt *provider.ResourceType, req provider.Apply
 
 // withoutKey warns of an object that is stored though it cannot be found again.
 func (r *request) withoutKey(rt *provider.ResourceType, problem string) *diag.Diagnostic {
-	d := r.problem("Object has no id", fmt.Sprintf("%s, and %s. The stored object has no value for %q, probably because its creation failed halfway. It stays in the state as it is. "+
-		"If it exists, import it in the place of this one, or delete it by hand; if it does not, take it out of the state with the command state rm.", r.asked(), problem, keyOf(rt, r.t)))
+	d := r.problem("Object has no id", fmt.Sprintf("%s, and %s. The stored object has no value for %q, probably "+
+		"because its creation failed halfway. It stays in the state as it is. "+
+		"If it exists, import it in the place of this one, or delete it by hand; if it does not, take it out of the "+
+		"state with the command state rm.", r.asked(), problem, keyOf(rt, r.t)))
 	d.Severity = diag.Warning
 	return d
 }

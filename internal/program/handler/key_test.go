@@ -22,7 +22,8 @@ func (answering) Prepare(context.Context, func(string)) error { return nil }
 
 func (answering) Close() error { return nil }
 
-// says is a program that answers one action with a text, and all others with {}. With a failure before the text, it fails.
+// says is a program that answers one action with a text, and all others with {}. With a failure before the text, it
+// fails.
 func says(action, text string) answering {
 	return func(call handler.Call) *handler.Answer {
 		a := &handler.Answer{Result: []byte("{}"), Program: "toy"}
@@ -54,8 +55,8 @@ const keyed = `{"protocol": 1, "name": "toy", "command": ["toy"], "schema": {"re
   "toy_sole": {"attributes": {"text": {"type": "string", "optional": true}}}
 }}}`
 
-// TestACreationWithoutAnIdIsNoObject: an object that nobody can find again is not stored; what became of it nobody knows. A program that
-// reports a failure says itself what is there.
+// TestACreationWithoutAnIdIsNoObject: an object that nobody can find again is not stored; what became of it nobody
+// knows. A program that reports a failure says itself what is there.
 func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 	for _, c := range []struct{ typ, answer, state, text string }{
 		{"toy_box", `{}`, "nobody knows", `state.id says nothing`},
@@ -97,60 +98,72 @@ func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 		}
 		got := texts(resp.Diagnostics)
 		if state != c.state || !strings.Contains(got, c.text) || (c.text == "") != (got == "") {
-			t.Errorf("%s answers create with %s: got state %s, want %s; want %q in\n%s", c.typ, c.answer, state, c.state, c.text, got)
+			t.Errorf("%s answers create with %s: got state %s, want %s; want %q in\n%s", c.typ, c.answer, state,
+				c.state, c.text, got)
 		}
 	}
 }
 
-// TestAnObjectKeepsItsId says that no answer takes the id away from an object, since nothing could be done with it any more.
+// TestAnObjectKeepsItsId says that no answer takes the id away from an object, since nothing could be done with it any
+// more.
 func TestAnObjectKeepsItsId(t *testing.T) {
 	box := func(id, text string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "text": cty.StringVal(text)})
 	}
-	for _, answer := range []string{`{"state": {"id": null}}`, `{"state": {"id": ""}}`, `failure {"state": {"id": null}}`, `{"state": {}}`} {
+	for _, answer := range []string{`{"state": {"id": null}}`, `{"state": {"id": ""}}`,
+		`failure {"state": {"id": null}}`, `{"state": {}}`} {
 		d := driveAnswers(t, keyed, says("update", answer), handler.Options{})
-		resp := d.apply(t.Context(), "toy_box", box("7", "a"), d.config("toy_box", map[string]cty.Value{"text": cty.StringVal("b")}))
-		if !resp.Diagnostics.HasErrors() || resp.State == cty.NilVal || !resp.State.GetAttr("id").RawEquals(cty.StringVal("7")) {
+		resp := d.apply(t.Context(), "toy_box", box("7", "a"), d.config("toy_box", map[string]cty.Value{
+			"text": cty.StringVal("b")}))
+		if !resp.Diagnostics.HasErrors() || resp.State == cty.NilVal || !resp.State.GetAttr("id").RawEquals(
+			cty.StringVal("7")) {
 			t.Errorf("update answered with %s: got %#v\n%s", answer, resp.State, texts(resp.Diagnostics))
 		}
 	}
 	for _, answer := range []string{`{"state": {"id": null}}`, `{"state": {"id": ""}}`} {
 		d := driveAnswers(t, keyed, says("read", answer), handler.Options{})
 		resp := d.p.Read(t.Context(), provider.ReadRequest{Type: "toy_box", Prior: box("7", "a")})
-		if !strings.Contains(texts(resp.Diagnostics), "When the object is gone, the answer is null") || !resp.State.RawEquals(box("7", "a")) {
+		if !strings.Contains(texts(resp.Diagnostics), "When the object is gone, the answer is null") ||
+			!resp.State.RawEquals(box("7", "a")) {
 			t.Errorf("read answered with %s: got %#v\n%s", answer, resp.State, texts(resp.Diagnostics))
 		}
 	}
 }
 
-// TestAnObjectWithoutAnIdWedgesNothing takes one through a refresh and a deletion. That its program does not find it does not mean that it is
-// not there, and is no reason for a plan to fail.
+// TestAnObjectWithoutAnIdWedgesNothing takes one through a refresh and a deletion. That its program does not find it
+// does not mean that it is not there, and is no reason for a plan to fail.
 func TestAnObjectWithoutAnIdWedgesNothing(t *testing.T) {
 	half := cty.ObjectVal(map[string]cty.Value{"id": cty.NullVal(cty.String), "text": cty.StringVal("half")})
 	for _, answer := range []string{"failure ", "null", `{"state": null}`} {
 		d := driveAnswers(t, keyed, says("read", answer), handler.Options{})
 		resp := d.p.Read(t.Context(), provider.ReadRequest{Type: "toy_box", Prior: half})
-		if got := texts(resp.Diagnostics); resp.Diagnostics.HasErrors() || !resp.State.RawEquals(half) || !strings.Contains(got, "Object has no id") || !strings.Contains(got, "state rm") {
+		if got := texts(resp.Diagnostics); resp.Diagnostics.HasErrors() || !resp.State.RawEquals(half) ||
+			!strings.Contains(got, "Object has no id") || !strings.Contains(got, "state rm") {
 			t.Errorf("read answered with %s: got %#v\n%s", answer, resp.State, got)
 		}
 	}
 	d := driveAnswers(t, keyed, says("read", `{"state": {"id": "7"}}`), handler.Options{})
-	if resp := d.p.Read(t.Context(), provider.ReadRequest{Type: "toy_box", Prior: half}); len(resp.Diagnostics) > 0 || !resp.State.GetAttr("id").RawEquals(cty.StringVal("7")) {
+	if resp := d.p.Read(t.Context(), provider.ReadRequest{Type: "toy_box", Prior: half}); len(resp.Diagnostics) > 0 ||
+		!resp.State.GetAttr("id").RawEquals(cty.StringVal("7")) {
 		t.Errorf("a program that finds it all the same is believed: got %#v\n%s", resp.State, texts(resp.Diagnostics))
 	}
 	for answer, want := range map[string]bool{"": true, "failure ": false} {
 		d := driveAnswers(t, keyed, says("delete", answer), handler.Options{})
-		resp := d.p.Apply(t.Context(), provider.ApplyRequest{Type: "toy_box", Prior: half, Planned: d.null("toy_box"), Config: d.null("toy_box")})
-		if got := texts(resp.Diagnostics); resp.State.IsNull() != want || !want && !strings.Contains(got, "take it out of the state") {
+		resp := d.p.Apply(t.Context(), provider.ApplyRequest{Type: "toy_box", Prior: half, Planned: d.null("toy_box"),
+			Config: d.null("toy_box")})
+		if got := texts(resp.Diagnostics); resp.State.IsNull() != want || !want &&
+			!strings.Contains(got, "take it out of the state") {
 			t.Errorf("delete answered with %q: got %#v\n%s", answer, resp.State, got)
 		}
 	}
 }
 
 func TestAnImportWithoutAnIdIsNoObject(t *testing.T) {
-	text := strings.Replace(keyed, `"toy_box":  {`, `"toy_box":  {"implements": ["create", "read", "delete", "import"], `, 1)
+	text := strings.Replace(keyed, `"toy_box":  {`,
+		`"toy_box":  {"implements": ["create", "read", "delete", "import"], `, 1)
 	d := driveAnswers(t, text, says("import", `{"state": {"text": "x"}}`), handler.Options{})
-	if resp := d.p.Import(t.Context(), provider.ImportRequest{Type: "toy_box", ID: "7"}); !strings.Contains(texts(resp.Diagnostics), "When there is no such object, the answer is null") {
+	if resp := d.p.Import(t.Context(), provider.ImportRequest{Type: "toy_box", ID: "7"}); !strings.Contains(
+		texts(resp.Diagnostics), "When there is no such object, the answer is null") {
 		t.Errorf("got %s", texts(resp.Diagnostics))
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
 
-// inFolder gives the provider of a folder, if what it needs is there.
+// inFolder returns the provider of a folder, if what it needs is there.
 func inFolder(t *testing.T, dir string, tools ...string) provider.Factory {
 	t.Helper()
 	for _, tool := range tools {
@@ -32,7 +32,8 @@ func inFolder(t *testing.T, dir string, tools ...string) provider.Factory {
 		t.Fatal(diags.Err())
 	}
 	return func(context.Context) (provider.Provider, error) {
-		return handler.New(m, handler.NewCaller(m, handler.Surroundings{Grace: time.Second, Cache: t.TempDir()}), handler.Options{}), nil
+		return handler.New(m, handler.NewCaller(m, handler.Surroundings{Grace: time.Second, Cache: t.TempDir()}),
+			handler.Options{}), nil
 	}
 }
 
@@ -45,14 +46,18 @@ func TestConformanceInBash(t *testing.T) {
 		Resources: []providertest.Resource{{
 			Type: "notes_note",
 			Config: func(n int) providertest.Attrs {
-				return providertest.Attrs{"path": cty.StringVal(filepath.Join(notes, fmt.Sprint(n))), "text": cty.StringVal("größe\nof \"it\"\n")}
+				return providertest.Attrs{"path": cty.StringVal(filepath.Join(notes, fmt.Sprint(n))),
+					"text": cty.StringVal("größe\nof \"it\"\n")}
 			},
 			Updates: []providertest.Update{{Name: "text", Change: providertest.Attrs{"text": cty.StringVal("")}}},
-			Invalid: []providertest.Invalid{{Name: "relative path", Change: providertest.Attrs{"path": cty.StringVal("x")}, Path: cty.GetAttrPath("path")}},
-			Import:  &providertest.Import{ID: id, Missing: filepath.Join(notes, "missing")},
-			Remove:  func(v cty.Value) error { return os.Remove(id(v)) },
+			Invalid: []providertest.Invalid{
+				{Name: "relative path", Change: providertest.Attrs{"path": cty.StringVal("x")},
+					Path: cty.GetAttrPath("path")}},
+			Import: &providertest.Import{ID: id, Missing: filepath.Join(notes, "missing")},
+			Remove: func(v cty.Value) error { return os.Remove(id(v)) },
 		}},
-		Functions: []providertest.Function{{Name: "slug", Args: []cty.Value{cty.StringVal("A b")}, Want: cty.StringVal("a-b")}},
+		Functions: []providertest.Function{{Name: "slug", Args: []cty.Value{cty.StringVal("A b")},
+			Want: cty.StringVal("a-b")}},
 	})
 }
 
@@ -60,14 +65,16 @@ func TestConformanceInBash(t *testing.T) {
 func TestALifeInPython(t *testing.T) {
 	d := drive(t, inFolder(t, "testdata/python", "python3"))
 	root := t.TempDir()
-	if diags := d.p.Configure(t.Context(), provider.ConfigureRequest{Config: cty.ObjectVal(map[string]cty.Value{"root": cty.StringVal(root)})}).Diagnostics; diags.HasErrors() {
+	if diags := d.p.Configure(t.Context(), provider.ConfigureRequest{
+		Config: cty.ObjectVal(map[string]cty.Value{"root": cty.StringVal(root)})}).Diagnostics; diags.HasErrors() {
 		t.Fatal(texts(diags))
 	}
 	big, twice := cty.MustParseNumberVal("12345678901234567890123"), cty.MustParseNumberVal("24691357802469135780246")
 	tags := cty.MapVal(map[string]cty.Value{"a": cty.ListVal([]cty.Value{cty.StringVal("x"), cty.StringVal("y")})})
 	given := map[string]cty.Value{"name": cty.StringVal("größe"), "amount": big, "tags": tags}
 	planned := d.plan("py_item", d.null("py_item"), d.config("py_item", given))
-	if v := planned.Planned; planned.Diagnostics.HasErrors() || !v.GetAttr("doubled").RawEquals(twice) || v.GetAttr("id").IsKnown() {
+	if v := planned.Planned; planned.Diagnostics.HasErrors() || !v.GetAttr("doubled").RawEquals(twice) ||
+		v.GetAttr("id").IsKnown() {
 		t.Fatalf("plan: got %#v %s", v, texts(planned.Diagnostics))
 	}
 	made := d.apply(t.Context(), "py_item", d.null("py_item"), d.config("py_item", given))
@@ -86,18 +93,22 @@ func TestALifeInPython(t *testing.T) {
 	if updated.Diagnostics.HasErrors() || !updated.State.GetAttr("doubled").RawEquals(cty.MustParseNumberVal("0.2")) {
 		t.Errorf("update: got %#v %s", updated.State, texts(updated.Diagnostics))
 	}
-	gone := d.p.Apply(t.Context(), provider.ApplyRequest{Type: "py_item", Prior: updated.State, Planned: d.null("py_item"), Config: d.null("py_item")})
+	gone := d.p.Apply(t.Context(), provider.ApplyRequest{Type: "py_item", Prior: updated.State,
+		Planned: d.null("py_item"), Config: d.null("py_item")})
 	if gone.Diagnostics.HasErrors() || !gone.State.IsNull() {
 		t.Errorf("delete: got %#v %s", gone.State, texts(gone.Diagnostics))
 	}
-	if read = d.p.Read(t.Context(), provider.ReadRequest{Type: "py_item", Prior: updated.State}); read.Diagnostics.HasErrors() || !read.State.IsNull() {
+	if read = d.p.Read(t.Context(), provider.ReadRequest{
+		Type: "py_item", Prior: updated.State}); read.Diagnostics.HasErrors() || !read.State.IsNull() {
 		t.Errorf("read what is gone: got %#v %s", read.State, texts(read.Diagnostics))
 	}
-	if v, err := d.p.CallFunction(t.Context(), "reverse", []cty.Value{cty.StringVal("äb")}); err != nil || v.AsString() != "bä" {
+	if v, err := d.p.CallFunction(t.Context(), "reverse", []cty.Value{cty.StringVal("äb")}); err != nil ||
+		v.AsString() != "bä" {
 		t.Errorf("function: got %#v, %v", v, err)
 	}
 	given["name"] = cty.StringVal("bad")
-	diags := d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: "py_item", Config: d.config("py_item", given)})
+	diags := d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource,
+		Type: "py_item", Config: d.config("py_item", given)})
 	if got := texts(diags); got != "error: Bad name .name: \n" {
 		t.Errorf("validate: got %q", got)
 	}

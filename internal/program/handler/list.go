@@ -21,7 +21,8 @@ func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.L
 	rt, t := h.typeOf(provider.ManagedResource, req.Type)
 	if rt == nil || !t.Does("list") || rt.Identity == nil {
 		return provider.ListResponse{Diagnostics: diag.List{}.Errorf(nil, "Objects cannot be listed",
-			`Provider %s does not say how to list the objects of %s. Its author can give the type an "identity", and add "list" to what it implements.`, h.m().Name, req.Type)}
+			`Provider %s does not say how to list the objects of %s. Its author can give the type an "identity", and `+
+				`add "list" to what it implements.`, h.m().Name, req.Type)}
 	}
 	config := json.RawMessage("{}")
 	if req.Config != cty.NilVal && !req.Config.IsNull() {
@@ -40,7 +41,8 @@ func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.L
 	}
 	given := a.get("results")
 	if given == nil || given.Kind != strictjson.Array {
-		return provider.ListResponse{Diagnostics: diags.Append(r.badAnswer(a, `there is no array "results". Expected: `+listAnswer))}
+		return provider.ListResponse{
+			Diagnostics: diags.Append(r.badAnswer(a, `there is no array "results". Expected: `+listAnswer))}
 	}
 	resp := provider.ListResponse{Diagnostics: diags}
 	for i, item := range given.Items {
@@ -57,14 +59,17 @@ func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.L
 }
 
 // listed reads one object of a list.
-func (r *request) listed(a *answer, rt *provider.ResourceType, where string, item *strictjson.Value) (provider.Listed, diag.List) {
+func (r *request) listed(a *answer, rt *provider.ResourceType, where string, item *strictjson.Value) (provider.Listed,
+	diag.List) {
 	if item.Kind != strictjson.Object || item.Get("identity") == nil || item.Get("identity").Kind != strictjson.Object {
-		return provider.Listed{}, diag.List{r.badAnswer(a, where+` must be an object with an object "identity". Expected: `+listAnswer)}
+		return provider.Listed{}, diag.List{
+			r.badAnswer(a, where+` must be an object with an object "identity". Expected: `+listAnswer)}
 	}
 	one := &answer{root: item, text: a.text, program: a.program, started: a.started}
 	identity, diags := r.identified(one, rt, cty.NilVal, cty.NullVal(rt.Block.ImpliedType()))
 	if !diags.HasErrors() && identity.IsNull() {
-		diags = diags.Append(r.badAnswer(a, where+".identity does not name the object: a value is missing that an import requires"))
+		diags = diags.Append(
+			r.badAnswer(a, where+".identity does not name the object: a value is missing that an import requires"))
 	}
 	listed := provider.Listed{Identity: identity}
 	if name := item.Get("display_name"); name != nil && name.Kind == strictjson.String {

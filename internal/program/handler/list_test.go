@@ -31,7 +31,8 @@ func TestObjectsAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	argv, _ := json.Marshal([]string{exe})
-	text := strings.Replace(fmt.Sprintf(toyManifest, argv), `"version": 2,`, `"version": 2, "implements": ["create", "read", "update", "delete", "list"],`, 1)
+	text := strings.Replace(fmt.Sprintf(toyManifest, argv), `"version": 2,`,
+		`"version": 2, "implements": ["create", "read", "update", "delete", "list"],`, 1)
 	f, _ := newProgram(t, text, handler.Options{})
 	d := drive(t, f)
 	var want []any

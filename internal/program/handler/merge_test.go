@@ -18,12 +18,15 @@ func TestExactNumbersSurviveProgramsThatRound(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
 	big := cty.MustParseNumberVal("12345678901234567890123.0625")
-	ports := cty.ListVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"number": big, "url": cty.NullVal(cty.String)})})
-	resp := d.thing("create: floats", map[string]cty.Value{"size": big, "exact": big, "any": cty.TupleVal([]cty.Value{big}), "ports": ports})
+	ports := cty.ListVal([]cty.Value{
+		cty.ObjectVal(map[string]cty.Value{"number": big, "url": cty.NullVal(cty.String)})})
+	resp := d.thing("create: floats", map[string]cty.Value{"size": big, "exact": big,
+		"any": cty.TupleVal([]cty.Value{big}), "ports": ports})
 	if strings.Contains(texts(resp.Diagnostics), "was planned as") {
 		t.Fatal(texts(resp.Diagnostics))
 	}
-	for _, path := range []cty.Path{cty.GetAttrPath("size"), cty.GetAttrPath("exact"), cty.GetAttrPath("any").IndexInt(0), cty.GetAttrPath("ports").IndexInt(0).GetAttr("number")} {
+	for _, path := range []cty.Path{cty.GetAttrPath("size"), cty.GetAttrPath("exact"), cty.GetAttrPath("any").IndexInt(
+		0), cty.GetAttrPath("ports").IndexInt(0).GetAttr("number")} {
 		if got, err := path.Apply(resp.State); err != nil || !got.RawEquals(big) {
 			t.Errorf("%s: got %#v, %v", value.FormatPath(path), got, err)
 		}
@@ -51,7 +54,8 @@ func TestTheDefaultPlan(t *testing.T) {
 
 	create := d.planned(d.null("toy_thing"), given)
 	v := create.Planned
-	if v.GetAttr("id").IsKnown() || v.GetAttr("serial").IsKnown() || !v.GetAttr("size").RawEquals(num(1)) || !v.GetAttr("rule").RawEquals(rule(str("none"))) || !v.GetAttr("token").IsNull() || !v.GetAttr("tags").IsNull() {
+	if v.GetAttr("id").IsKnown() || v.GetAttr("serial").IsKnown() || !v.GetAttr("size").RawEquals(num(1)) ||
+		!v.GetAttr("rule").RawEquals(rule(str("none"))) || !v.GetAttr("token").IsNull() || !v.GetAttr("tags").IsNull() {
 		t.Errorf("create: got %#v", v)
 	}
 
@@ -64,7 +68,8 @@ func TestTheDefaultPlan(t *testing.T) {
 
 	given["size"] = num(2)
 	update := d.planned(made, given)
-	if v := update.Planned; !v.GetAttr("id").RawEquals(str("1")) || v.GetAttr("serial").IsKnown() || !v.GetAttr("size").RawEquals(num(2)) || len(update.RequiresReplace) > 0 {
+	if v := update.Planned; !v.GetAttr("id").RawEquals(str("1")) || v.GetAttr("serial").IsKnown() ||
+		!v.GetAttr("size").RawEquals(num(2)) || len(update.RequiresReplace) > 0 {
 		t.Errorf("update: got %#v, replace %v", v, update.RequiresReplace)
 	}
 	prior["size"] = num(2)
@@ -74,13 +79,15 @@ func TestTheDefaultPlan(t *testing.T) {
 	}
 
 	given["name"] = cty.UnknownVal(cty.String)
-	if replace := d.planned(made, given); len(replace.RequiresReplace) != 1 || value.FormatPath(replace.RequiresReplace[0]) != ".name" {
+	if replace := d.planned(made, given); len(replace.RequiresReplace) != 1 ||
+		value.FormatPath(replace.RequiresReplace[0]) != ".name" {
 		t.Errorf("force_new: got %v", replace.RequiresReplace)
 	}
 }
 
 func TestForceNewIsSeenAtEveryDepth(t *testing.T) {
-	attrs := `"attributes": {"k": {"type": "string", "required": true, "force_new": true}, "v": {"type": "string", "optional": true}}`
+	attrs := `"attributes": {"k": {"type": "string", "required": true, "force_new": true}, "v": {"type": "string", ` +
+		`"optional": true}}`
 	f, _ := newProgram(t, `{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schemas": {"p_t": {
 	  "attributes": {
 	    "l": {"optional": true, "nested_type": {"nesting_mode": "list", `+attrs+`}},
@@ -95,7 +102,8 @@ func TestForceNewIsSeenAtEveryDepth(t *testing.T) {
 	}
 	list, set := cty.ListVal, cty.SetVal
 	prior := d.config("p_t", map[string]cty.Value{
-		"l": list([]cty.Value{obj("a", "1")}), "m": cty.MapVal(map[string]cty.Value{"x": obj("a", "1")}), "o": obj("a", "1"), "s": set([]cty.Value{obj("a", "1"), obj("b", "2")}), "c": cty.StringVal("kept"),
+		"l": list([]cty.Value{obj("a", "1")}), "m": cty.MapVal(map[string]cty.Value{"x": obj("a", "1")}),
+		"o": obj("a", "1"), "s": set([]cty.Value{obj("a", "1"), obj("b", "2")}), "c": cty.StringVal("kept"),
 	})
 	for name, tt := range map[string]struct {
 		attr string
@@ -131,7 +139,8 @@ func TestForceNewIsSeenAtEveryDepth(t *testing.T) {
 		if strings.TrimSpace(got) != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}
-		if _, invalid := value.FilterReplacePaths(d.s.Resources["p_t"].Block, prior, resp.Planned, resp.RequiresReplace); len(invalid) > 0 {
+		if _, invalid := value.FilterReplacePaths(d.s.Resources["p_t"].Block, prior, resp.Planned,
+			resp.RequiresReplace); len(invalid) > 0 {
 			t.Errorf("%s: the path %s does not exist", name, value.FormatPath(invalid[0]))
 		}
 	}
@@ -140,8 +149,10 @@ func TestForceNewIsSeenAtEveryDepth(t *testing.T) {
 func TestUpgradeGetsTheStoredObjectAsItIs(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
-	resp := d.p.UpgradeState(t.Context(), provider.UpgradeStateRequest{Type: "toy_fixed", Version: 0, Stored: provider.StoredObject{JSON: []byte(`{"id":"7","txt":"old"}`)}})
-	want := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("7"), "text": cty.StringVal("old"), "twice": cty.StringVal("oldold")})
+	resp := d.p.UpgradeState(t.Context(), provider.UpgradeStateRequest{Type: "toy_fixed", Version: 0,
+		Stored: provider.StoredObject{JSON: []byte(`{"id":"7","txt":"old"}`)}})
+	want := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("7"), "text": cty.StringVal("old"),
+		"twice": cty.StringVal("oldold")})
 	if resp.Diagnostics.HasErrors() || !resp.State.RawEquals(want) {
 		t.Errorf("got %#v %s", resp.State, texts(resp.Diagnostics))
 	}
@@ -152,10 +163,12 @@ func TestThePlanOfTheProgramIsLaidOverTheDefaultOne(t *testing.T) {
 	d := drive(t, f)
 	config := d.config("toy_fixed", map[string]cty.Value{"text": cty.StringVal("ab")})
 	resp := d.plan("toy_fixed", d.null("toy_fixed"), config)
-	if v := resp.Planned; resp.Diagnostics.HasErrors() || v.GetAttr("twice").AsString() != "abab" || v.GetAttr("id").IsKnown() {
+	if v := resp.Planned; resp.Diagnostics.HasErrors() || v.GetAttr("twice").AsString() != "abab" ||
+		v.GetAttr("id").IsKnown() {
 		t.Errorf("got %#v %s", resp.Planned, texts(resp.Diagnostics))
 	}
-	resp = d.plan("toy_fixed", d.null("toy_fixed"), d.config("toy_fixed", map[string]cty.Value{"text": cty.UnknownVal(cty.String)}))
+	resp = d.plan("toy_fixed", d.null("toy_fixed"), d.config("toy_fixed", map[string]cty.Value{
+		"text": cty.UnknownVal(cty.String)}))
 	if v := resp.Planned; resp.Diagnostics.HasErrors() || v.GetAttr("twice").IsKnown() || v.GetAttr("text").IsKnown() {
 		t.Errorf("unknown: got %#v %s", resp.Planned, texts(resp.Diagnostics))
 	}
@@ -165,7 +178,9 @@ func TestEveryRequestCarriesTheProviderBlockAndSecretsTravelOnStandardInputOnly(
 	log := filepath.Join(t.TempDir(), "log")
 	f, _ := newToy(t, handler.Options{}, "TOY_LOG="+log)
 	d := drive(t, f)
-	diags := d.p.Configure(t.Context(), provider.ConfigureRequest{Config: cty.ObjectVal(map[string]cty.Value{"prefix": cty.NullVal(cty.String), "password": cty.StringVal("hush hush")})}).Diagnostics
+	diags := d.p.Configure(t.Context(), provider.ConfigureRequest{
+		Config: cty.ObjectVal(map[string]cty.Value{"prefix": cty.NullVal(cty.String),
+			"password": cty.StringVal("hush hush")})}).Diagnostics
 	if diags.HasErrors() {
 		t.Fatal(texts(diags))
 	}
@@ -174,7 +189,9 @@ func TestEveryRequestCarriesTheProviderBlockAndSecretsTravelOnStandardInputOnly(
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`create toy_thing {"type":"toy_thing","provider":{"password":"hush hush","prefix":"toy"},`, `"exact":"1000000000000000000000000000000"`, `"planned_unknown":{"id":true,"serial":true}`, `"deadline":"`} {
+	for _, want := range []string{
+		`create toy_thing {"type":"toy_thing","provider":{"password":"hush hush","prefix":"toy"},`,
+		`"exact":"1000000000000000000000000000000"`, `"planned_unknown":{"id":true,"serial":true}`, `"deadline":"`} {
 		if !strings.Contains(string(lines), want) {
 			t.Errorf("want %s in\n%s", want, lines)
 		}
@@ -212,7 +229,8 @@ func TestPlansOfProgramsAreJudged(t *testing.T) {
 		for _, path := range resp.RequiresReplace {
 			got += value.FormatPath(path)
 		}
-		if bad != resp.Diagnostics.HasErrors() || bad && !strings.Contains(texts(resp.Diagnostics), problem) || !bad && got != want {
+		if bad != resp.Diagnostics.HasErrors() || bad && !strings.Contains(texts(resp.Diagnostics), problem) || !bad &&
+			got != want {
 			t.Errorf("%s: got %q %#v\n%s", answer, got, resp.Planned, texts(resp.Diagnostics))
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// misbehaviours are what an object can ask of the program by its attribute "do", such as "create: noise before". Those that only print
-// something stand in printed.
+// misbehaviours are what an object can ask of the program by its attribute "do", such as "create: noise before". Those
+// that only print something stand in printed.
 var misbehaviours = map[string]func(v object) (code int){
 	"sleep":   func(object) int { time.Sleep(time.Minute); return 0 },
 	"exit 3":  func(object) int { fmt.Fprintln(os.Stderr, "quota exceeded"); return 3 },
@@ -27,8 +27,10 @@ var misbehaviours = map[string]func(v object) (code int){
 	"half": func(v object) int {
 		v["id"] = "half"
 		_ = store(v)
-		out, _ := json.Marshal(object{"state": object{"id": "half", "name": v["name"], "serial": 7}, "private": object{"step": 2},
-			"diagnostics": []object{{"severity": "error", "summary": "No DNS", "detail": "The name is taken.", "attribute": []any{"ports", 1, "number"}}, {"severity": "warning", "summary": "Slow"}}})
+		out, _ := json.Marshal(object{"state": object{"id": "half", "name": v["name"], "serial": 7}, "private": object{
+			"step": 2},
+			"diagnostics": []object{{"severity": "error", "summary": "No DNS", "detail": "The name is taken.",
+				"attribute": []any{"ports", 1, "number"}}, {"severity": "warning", "summary": "Slow"}}})
 		os.Stdout.Write(out)
 		return 1
 	},
@@ -71,7 +73,9 @@ var misbehaviours = map[string]func(v object) (code int){
 	"daemon instead of an answer": func(v object) int { daemon(); return 0 },
 	"secret": func(v object) int {
 		fmt.Fprintf(os.Stderr, "[WARN] the secret is %v\n", v["secret"])
-		_ = json.NewEncoder(os.Stdout).Encode(object{"diagnostics": []object{{"severity": "error", "summary": fmt.Sprint("bad ", v["secret"]), "detail": fmt.Sprint("is ", v["secret"])}}})
+		_ = json.NewEncoder(os.Stdout).Encode(object{
+			"diagnostics": []object{{"severity": "error", "summary": fmt.Sprint("bad ", v["secret"]),
+				"detail": fmt.Sprint("is ", v["secret"])}}})
 		return 1
 	},
 	"secret in a bad answer": func(v object) int {
@@ -80,7 +84,8 @@ var misbehaviours = map[string]func(v object) (code int){
 	},
 	"secret in a failure": func(v object) int { fmt.Fprintln(os.Stderr, "Traceback:", v["secret"]); return 1 },
 	"talk": func(v object) int {
-		for _, line := range []string{"plain", "[DEBUG] for those who look", `{"@level":"warn","@message":"careful"}`, `{"@progress":0.25,"@message":"a quarter"}`, `{"@progress":-3}`, "[x] no level", "{not json"} {
+		for _, line := range []string{"plain", "[DEBUG] for those who look", `{"@level":"warn","@message":"careful"}`,
+			`{"@progress":0.25,"@message":"a quarter"}`, `{"@progress":-3}`, "[x] no level", "{not json"} {
 			fmt.Fprintln(os.Stderr, line)
 		}
 		v["id"], v["serial"] = "talker", 1
@@ -90,7 +95,8 @@ var misbehaviours = map[string]func(v object) (code int){
 	"floats": func(v object) int {
 		// What programs do that know only 64-bit floating point numbers.
 		var loose any
-		text, _ := json.Marshal(object{"id": "a", "size": v["size"], "any": v["any"], "exact": v["exact"], "ports": v["ports"]})
+		text, _ := json.Marshal(object{"id": "a", "size": v["size"], "any": v["any"], "exact": v["exact"],
+			"ports": v["ports"]})
 		_ = json.Unmarshal(text, &loose)
 		_ = json.NewEncoder(os.Stdout).Encode(object{"state": loose})
 		return 0

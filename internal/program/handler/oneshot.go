@@ -30,8 +30,8 @@ type Surroundings struct {
 	Cache string
 	// Grace is the time that a program has to end once it is told to; 0 means 10 s.
 	Grace time.Duration
-	// Spool gives the folder in which answers of calls that change something survive the death of this process; nil, or an empty name, means
-	// that they do not.
+	// Spool returns the folder in which answers of calls that change something survive the death of this process; nil,
+	// or an empty name, means that they do not.
 	Spool func() string
 	// Patience is the time that a program has to begin a session; 0 means a minute.
 	Patience time.Duration
@@ -39,8 +39,8 @@ type Surroundings struct {
 	Host string
 }
 
-// greeting are the params of initialize: which versions of the protocol there are, who speaks, and from which level on somebody reads what the
-// program says of its work. Nothing of a configuration is among them.
+// greeting are the params of initialize: which versions of the protocol there are, who speaks, and from which level on
+// somebody reads what the program says of its work. Nothing of a configuration is among them.
 func greeting(s Surroundings, env []string) []byte {
 	level := "info"
 	for _, pair := range env {
@@ -63,7 +63,7 @@ func greeting(s Surroundings, env []string) []byte {
 	return params
 }
 
-// NewCaller gives the caller for the mode of a manifest.
+// NewCaller returns the caller for the mode of a manifest.
 func NewCaller(m *manifest.Manifest, s Surroundings) Caller {
 	if m.Mode == manifest.Session {
 		return NewSession(m, s)
@@ -71,7 +71,8 @@ func NewCaller(m *manifest.Manifest, s Surroundings) Caller {
 	return NewOneShot(m, s)
 }
 
-// NewOneShot gives the caller that starts the program once for each call: the action is its first argument, the type its second.
+// NewOneShot returns the caller that starts the program once for each call: the action is its first argument, the type
+// its second.
 func NewOneShot(m *manifest.Manifest, s Surroundings) Caller {
 	c := &oneShot{surroundings: s, preparation: newPreparation(m, s)}
 	c.ready = sync.OnceValues(func() (Start, error) { return NewStart(m, c.settled()) })
@@ -87,7 +88,8 @@ type oneShot struct {
 // temporary is the exit status EX_TEMPFAIL.
 const temporary = 75
 
-const temporaryAdvice = `With this it asks to try again later. The member "retry" of the type in the manifest makes calls that only read do so.`
+const temporaryAdvice = `With this it asks to try again later. The member "retry" of the type in the manifest makes ` +
+	`calls that only read do so.`
 
 // tailLines is how much of standard error a failure repeats.
 const tailLines = 20
@@ -147,7 +149,8 @@ func shown(argv []string) string {
 }
 
 func failed(res *program.Result) *Failure {
-	f := &Failure{State: "it ended with " + res.State, Message: tail(res.Stderr), Killed: res.ExitCode < 0, Temporary: res.ExitCode == temporary}
+	f := &Failure{State: "it ended with " + res.State, Message: tail(res.Stderr), Killed: res.ExitCode < 0,
+		Temporary: res.ExitCode == temporary}
 	switch {
 	case f.Killed:
 		f.State = "it was ended by a signal (" + res.State + ")"
@@ -161,7 +164,7 @@ func failed(res *program.Result) *Failure {
 	return f
 }
 
-// tail gives the last lines of a message.
+// tail returns the last lines of a message.
 func tail(message []byte) string {
 	text := strings.TrimRight(strings.ToValidUTF8(string(message), "\uFFFD"), "\r\n")
 	lines := strings.Split(text, "\n")
@@ -195,7 +198,8 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	}
 	argv := command.For(runtime.GOOS, runtime.GOARCH)
 	if argv == nil {
-		return notReady("The manifest %s of provider %s has no %s for %s_%s, nor a default one.", m.File, m.Name, member, runtime.GOOS, runtime.GOARCH)
+		return notReady("The manifest %s of provider %s has no %s for %s_%s, nor a default one.", m.File, m.Name,
+			member, runtime.GOOS, runtime.GOARCH)
 	}
 	env := s.Env
 	if env == nil {
@@ -203,37 +207,49 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	}
 	for _, q := range m.Requires {
 		if _, err := program.LookPath(q.Command, env, s.Dir); err != nil {
-			return notReady("Provider %s needs the program %q, which was not found in PATH.%s", m.Name, q.Command, hint(q.Hint))
+			return notReady("Provider %s needs the program %q, which was not found in PATH.%s", m.Name, q.Command,
+				hint(q.Hint))
 		}
 	}
 	for i, word := range argv {
 		if rest, ok := strings.CutPrefix(word, "./"); ok {
 			if _, err := os.Stat(filepath.Join(m.Dir, filepath.FromSlash(rest))); err != nil {
-				return notReady("The command of provider %s names the file %s, which is not in %s. Check word %d of %q in %s.", m.Name, word, m.Dir, i+1, member, manifest.FileName)
+				return notReady(
+					"The command of provider %s names the file %s, which is not in %s. Check word %d of %q in %s.",
+					m.Name, word, m.Dir, i+1, member, manifest.FileName)
 			}
 		}
 	}
 	cache, err := cacheDir(m, s)
 	if unread := (*unreadError)(nil); errors.As(err, &unread) {
-		return notReady("What the preparation of provider %s depends on cannot be read: %s. \"prepare\" and \"prepare_from\" in %s name files in the folder of the provider.", m.Name, err, manifest.FileName)
+		return notReady("What the preparation of provider %s depends on cannot be read: %s. \"prepare\" and "+
+			"\"prepare_from\" in %s name files in the folder of the provider.", m.Name, err, manifest.FileName)
 	}
-	usesCache := prepares(m) || slices.ContainsFunc(argv, func(word string) bool { return strings.Contains(word, "{cache}") })
+	usesCache := prepares(m) || slices.ContainsFunc(argv, func(word string) bool {
+		return strings.Contains(word, "{cache}")
+	})
 	if err != nil && usesCache {
-		return notReady("There is no folder that provider %s could keep things in: %s. Set XDG_CACHE_HOME or HOME.", m.Name, err)
+		return notReady("There is no folder that provider %s could keep things in: %s. Set XDG_CACHE_HOME or HOME.",
+			m.Name, err)
 	}
 	argv = manifest.InPackage(m.Dir, argv)
 	for i, word := range argv {
 		argv[i] = strings.ReplaceAll(word, "{cache}", cache)
 	}
-	if _, err := os.Stat(argv[0]); err != nil && member == "command" && prepares(m) && strings.HasPrefix(argv[0], cache) {
-		return notReady("Provider %s is not prepared: there is no %s. The command \"prepare\" of its manifest has to make it. Run: tombolo provider prepare %s", m.Name, argv[0], m.Dir)
+	if _, err := os.Stat(argv[0]); err != nil && member == "command" && prepares(m) &&
+		strings.HasPrefix(argv[0], cache) {
+		return notReady("Provider %s is not prepared: there is no %s. The command \"prepare\" of its manifest has to "+
+			"make it. Run: tombolo provider prepare %s", m.Name, argv[0], m.Dir)
 	}
-	env = append(program.Environ(env), fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol), "TOMBOLO_PROVIDER_DIR="+m.Dir, "PYTHONUTF8=1")
+	env = append(program.Environ(env), fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol), "TOMBOLO_PROVIDER_DIR="+
+		m.Dir, "PYTHONUTF8=1")
 	if err != nil {
-		// Most programs keep nothing, and services often have no HOME. Python must not write beside the program all the same.
+		// Most programs keep nothing, and services often have no HOME. Python must not write beside the program all the
+		// same.
 		return Start{Argv: argv, Env: append(env, "PYTHONDONTWRITEBYTECODE=1")}, nil
 	}
-	return Start{Argv: argv, Cache: cache, Env: append(env, "TOMBOLO_CACHE_DIR="+cache, "PYTHONPYCACHEPREFIX="+filepath.Join(cache, "pycache"))}, nil
+	return Start{Argv: argv, Cache: cache, Env: append(env, "TOMBOLO_CACHE_DIR="+cache, "PYTHONPYCACHEPREFIX="+
+		filepath.Join(cache, "pycache"))}, nil
 }
 
 // cacheDir names a folder; programs make it when they need it.
@@ -267,7 +283,8 @@ func hint(text string) string {
 func lookupAdvice(err *program.LookupError) string {
 	switch {
 	case errors.Is(err.Err, fs.ErrPermission):
-		return "Make it executable (chmod +x), or name its interpreter in the command, such as [\"bash\", \"./provider.sh\"]."
+		return "Make it executable (chmod +x), or name its interpreter in the command, such as [\"bash\", " +
+			"\"./provider.sh\"]."
 	case strings.ContainsAny(err.Program, `/\`):
 		return "Check the command in " + manifest.FileName + "."
 	}

@@ -12,7 +12,7 @@ type Output struct {
 	Label string
 	Line  string
 	Level slog.Level
-	// IsProgress tells that the line is about how far the call is: Fraction of 1, negative when that is unknown.
+	// IsProgress means that the line is about how far the call is: Fraction of 1, negative when that is unknown.
 	IsProgress bool
 	Fraction   float64
 }
@@ -31,8 +31,8 @@ type output struct {
 	text     int
 }
 
-// line passes on a line of standard error. It may be one of the two forms that log lines of plugins have: `[WARN] text`, or a JSON object with
-// @level and @message. Such an object with @progress, a number up to 1, tells of progress.
+// line passes on a line of standard error. It may be one of the two forms that log lines of plugins have: `[WARN]
+// text`, or a JSON object with @level and @message. Such an object with @progress, a number up to 1, tells of progress.
 func (o *output) line(line string) {
 	if o.request.h.opts.Output == nil {
 		return
@@ -88,7 +88,8 @@ func (o *output) send(out Output) {
 func ptr(l slog.Level) *slog.Level { return &l }
 
 var levels = map[string]*slog.Level{
-	"trace": ptr(slog.LevelDebug - 4), "debug": ptr(slog.LevelDebug), "info": ptr(slog.LevelInfo), "warn": ptr(slog.LevelWarn), "error": ptr(slog.LevelError),
+	"trace": ptr(slog.LevelDebug - 4), "debug": ptr(slog.LevelDebug), "info": ptr(slog.LevelInfo),
+	"warn": ptr(slog.LevelWarn), "error": ptr(slog.LevelError),
 }
 
 func level(word string) slog.Level {

@@ -32,7 +32,7 @@ func (h *handler) defaultOr(a *provider.Attribute, was cty.Value) cty.Value {
 	return was
 }
 
-// unset gives what is planned for attributes that the configuration leaves to the provider.
+// unset returns what is planned for attributes that the configuration leaves to the provider.
 func (h *handler) unset(creating bool) func(a *provider.Attribute, was cty.Value) cty.Value {
 	return func(a *provider.Attribute, was cty.Value) cty.Value {
 		w := h.m().Words(a)
@@ -47,9 +47,10 @@ func (h *handler) unset(creating bool) func(a *provider.Attribute, was cty.Value
 	}
 }
 
-// defaultPlan is what is planned when the program takes no part in it: what is configured, what is stable, and all else unknown. A change of
-// something with force_new, or any change of a type that has no update, needs a replacement.
-func (h *handler) defaultPlan(rt *provider.ResourceType, t *manifest.Type, prior, config cty.Value) (planned cty.Value, replace []cty.Path) {
+// defaultPlan is what is planned when the program takes no part in it: what is configured, what is stable, and all else
+// unknown. A change of something with force_new, or any change of a type that has no update, needs a replacement.
+func (h *handler) defaultPlan(rt *provider.ResourceType, t *manifest.Type, prior, config cty.Value) (planned cty.Value,
+	replace []cty.Path) {
 	config = value.NullWriteOnly(rt.Block, config)
 	if prior.IsNull() {
 		return value.ProposeUnset(rt.Block, prior, config, h.unset(true)), nil
@@ -104,7 +105,8 @@ func (h *handler) Plan(ctx context.Context, req provider.PlanRequest) provider.P
 	resp.Planned = value.NullWriteOnly(rt.Block, resp.Planned)
 	resp.Diagnostics = resp.Diagnostics.Extend(r.problems(a, "planned", problems))
 	if len(problems) == 0 {
-		resp.Diagnostics = resp.Diagnostics.Extend(r.problems(a, "planned", value.CheckPlan(rt.Block, req.Prior, req.Config, resp.Planned)))
+		resp.Diagnostics = resp.Diagnostics.Extend(r.problems(a, "planned", value.CheckPlan(rt.Block, req.Prior,
+			req.Config, resp.Planned)))
 	}
 	paths, problem := r.replaced(a)
 	if problem != nil {
@@ -124,31 +126,36 @@ func (r *request) replaced(a *answer) ([]cty.Path, *diag.Diagnostic) {
 		return nil, nil
 	}
 	if given.Kind != strictjson.Array {
-		return nil, r.badAnswer(a, fmt.Sprintf(`"replace" must be an array of paths such as [["name"]], not %s`, given.Kind))
+		return nil, r.badAnswer(a, fmt.Sprintf(`"replace" must be an array of paths such as [["name"]], not %s`,
+			given.Kind))
 	}
 	var paths []cty.Path
 	for _, item := range given.Items {
 		path, err := message.Path(r.block.ImpliedType(), item)
 		if err != nil {
-			return nil, r.badAnswer(a, `"replace" holds a path that does not exist: `+r.redactIn(err.Error(), words(item)...))
+			return nil, r.badAnswer(a, `"replace" holds a path that does not exist: `+r.redactIn(err.Error(),
+				words(item)...))
 		}
 		if len(path) == 0 {
-			return nil, r.badAnswer(a, `"replace" holds a path without steps; one that forces a replacement is such as ["name"]`)
+			return nil,
+				r.badAnswer(a,
+					`"replace" holds a path without steps; one that forces a replacement is such as ["name"]`)
 		}
 		paths = append(paths, path)
 	}
 	return paths, nil
 }
 
-// check finds values that the schema or the keywords of the manifest do not allow. That required attributes are set the engine has checked, but
-// not that they are not null.
+// check finds values that the schema or the keywords of the manifest do not allow. That required attributes are set the
+// engine has checked, but not that they are not null.
 func (h *handler) check(b *provider.Block, config cty.Value) diag.List {
 	if config == cty.NilVal || config.IsNull() || !config.IsKnown() {
 		return nil
 	}
 	c := checking{words: h.m().Words, block: b, redact: h.opts.Redact}
 	for _, p := range value.CheckConfig(b, config) {
-		c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Path: reachable(b, p.Path),
+		c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value",
+			Path:   reachable(b, p.Path),
 			Detail: fmt.Sprintf("The configuration does not fit the schema: %s.", p.Error())})
 	}
 	c.object(nil, false, b.Attributes, b.Blocks, config)
@@ -169,27 +176,36 @@ func (c *checking) clean(text string) string {
 	return c.redact(text)
 }
 
-func (c *checking) object(path cty.Path, secret bool, attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, v cty.Value) {
+func (c *checking) object(path cty.Path, secret bool, attrs map[string]*provider.Attribute,
+	blocks map[string]*provider.NestedBlock, v cty.Value) {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		a, at, av := attrs[name], path.GetAttr(name), v.GetAttr(name)
-		hide := secret || a.Sensitive || a.WriteOnly || a.Nested != nil && (&provider.Block{Attributes: a.Nested.Attributes}).HasSensitive()
+		hide := secret || a.Sensitive || a.WriteOnly || a.Nested != nil &&
+			(&provider.Block{Attributes: a.Nested.Attributes}).HasSensitive()
 		if check := c.words(a).Check; check != nil {
 			if problem := check.Problem(av, !hide); problem != "" {
-				c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value", Path: reachable(c.block, at), Clean: c.redact != nil,
-					Detail: fmt.Sprintf("The attribute %s has a value that the provider does not allow: %s.", value.FormatPath(at), c.clean(problem))})
+				c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value",
+					Path: reachable(c.block, at), Clean: c.redact != nil,
+					Detail: fmt.Sprintf("The attribute %s has a value that the provider does not allow: %s.",
+						value.FormatPath(at), c.clean(problem))})
 			}
 		}
 		if a.Nested != nil {
-			members(a.Nested.Nesting, at, av, func(path cty.Path, v cty.Value) { c.object(path, secret || a.Sensitive, a.Nested.Attributes, nil, v) })
+			members(a.Nested.Nesting, at, av, func(path cty.Path, v cty.Value) {
+				c.object(path, secret || a.Sensitive, a.Nested.Attributes, nil, v)
+			})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(blocks)) {
 		nb := blocks[name]
-		members(nb.Nesting, path.GetAttr(name), v.GetAttr(name), func(path cty.Path, v cty.Value) { c.object(path, secret, nb.Attributes, nb.Blocks, v) })
+		members(nb.Nesting, path.GetAttr(name), v.GetAttr(name), func(path cty.Path, v cty.Value) {
+			c.object(path, secret, nb.Attributes, nb.Blocks, v)
+		})
 	}
 }
 
-// members visits the objects of a nested attribute or of blocks, as far as there are any. Elements of a set are found at the set.
+// members visits the objects of a nested attribute or of blocks, as far as there are any. Elements of a set are found
+// at the set.
 func members(nesting provider.Nesting, path cty.Path, v cty.Value, visit func(cty.Path, cty.Value)) {
 	if v.IsNull() || !v.IsKnown() {
 		return

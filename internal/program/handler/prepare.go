@@ -25,7 +25,8 @@ import (
 type PreparationError struct {
 	// Provider is its name, Dir its folder.
 	Provider, Dir string
-	// State is how the command ended, such as "exit status 1", Output the end of what it said, Command the words that were run.
+	// State is how the command ended, such as "exit status 1", Output the end of what it said, Command the words that
+	// were run.
 	State, Output, Command string
 }
 
@@ -36,24 +37,28 @@ func (e *PreparationError) detail(output string) string {
 	if output = strings.TrimSpace(output); output == "" {
 		output = "(It said nothing.)"
 	}
-	return fmt.Sprintf("Provider %s is prepared once on each machine, and the command for that ended with %s. Correct what it complains of, and do the same again, or run: tombolo provider prepare %s\n\n%s\n\nCommand: %s",
+	return fmt.Sprintf("Provider %s is prepared once on each machine, and the command for that ended with %s. "+
+		"Correct what it complains of, and do the same again, or run: tombolo provider prepare %s\n\n%s\n\nCommand: %s",
 		e.Provider, e.State, e.Dir, output, e.Command)
 }
 
-// prepares tells whether a program needs a preparation on this platform.
+// prepares reports whether a program needs a preparation on this platform.
 func prepares(m *manifest.Manifest) bool {
 	return m.Prepare.For(runtime.GOOS, runtime.GOARCH) != nil
 }
 
-// Preparation returns the words of the command that prepares a program on this platform, as people read them; "" without one.
+// Preparation returns the words of the command that prepares a program on this platform, as people read them; ""
+// without one.
 func Preparation(m *manifest.Manifest) string {
 	return shown(m.Prepare.For(runtime.GOOS, runtime.GOARCH))
 }
 
-// Prepare runs the command "prepare" of a manifest, in the folder TOMBOLO_CACHE_DIR: once on this machine, unless again asks for it anyway. It gives the
-// folder, and tells whether it has run the command. Without such a command for this platform there is nothing to do, and no folder. An error is a *PreparationError,
-// one of those of NewStart and program.Run, or the cause with which the context has ended.
-func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bool, say func(line string)) (cache string, ran bool, err error) {
+// Prepare runs the command "prepare" of a manifest, in the folder TOMBOLO_CACHE_DIR: once on this machine, unless again
+// asks for it anyway. It gives the folder, and tells whether it has run the command. Without such a command for this
+// platform there is nothing to do, and no folder. An error is a *PreparationError, one of those of NewStart and
+// program.Run, or the cause with which the context has ended.
+func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bool, say func(line string)) (
+	cache string, ran bool, err error) {
 	if !prepares(m) {
 		return "", false, nil
 	}
@@ -71,13 +76,15 @@ func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bo
 		},
 	})
 	if failed := (*fs.PathError)(nil); !ran && errors.As(err, &failed) {
-		err = &NotReadyError{Summary: sumUnprepared, Ours: true, Detail: fmt.Sprintf("Provider %s is prepared once on each machine, in the folder %s, which cannot be made: %s. "+
-			"XDG_CACHE_HOME can name another folder for what can be made again.", m.Name, start.Cache, err)}
+		err = &NotReadyError{Summary: sumUnprepared, Ours: true,
+			Detail: fmt.Sprintf(
+				"Provider %s is prepared once on each machine, in the folder %s, which cannot be made: %s. "+
+					"XDG_CACHE_HOME can name another folder for what can be made again.", m.Name, start.Cache, err)}
 	}
 	return start.Cache, ran, err
 }
 
-// lacks tells whether the preparation has not made the program itself, or somebody has removed it.
+// lacks reports whether the preparation has not made the program itself, or somebody has removed it.
 func lacks(m *manifest.Manifest, cache string) bool {
 	argv := m.Command.For(runtime.GOOS, runtime.GOARCH)
 	if len(argv) == 0 || !strings.HasPrefix(argv[0], "{cache}") {
@@ -88,7 +95,8 @@ func lacks(m *manifest.Manifest, cache string) bool {
 }
 
 // prepare runs the command.
-func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, hold []*os.File, say func(line string)) error {
+func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, hold []*os.File,
+	say func(line string)) error {
 	say(fmt.Sprintf("Preparing provider %s, once on this machine: %s", m.Name, shown(start.Argv)))
 	var end []string // of what it says
 	heard := func(line string) {
@@ -105,7 +113,8 @@ func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surround
 	case err != nil:
 		return err
 	case res.ExitCode != 0:
-		return &PreparationError{Provider: m.Name, Dir: m.Dir, State: res.State, Output: tail([]byte(strings.Join(end, "\n"))), Command: shown(start.Argv)}
+		return &PreparationError{Provider: m.Name, Dir: m.Dir, State: res.State,
+			Output: tail([]byte(strings.Join(end, "\n"))), Command: shown(start.Argv)}
 	}
 	return nil
 }
@@ -168,8 +177,8 @@ func (p *preparation) end() {
 	<-p.turn
 }
 
-// preparationKey tells apart what preparations come from: the command, and the files of the provider that it may read. The binary that makes a plugin of
-// them is none of them.
+// preparationKey tells apart what preparations come from: the command, and the files of the provider that it may read.
+// The binary that makes a plugin of them is none of them.
 func preparationKey(m *manifest.Manifest) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s_%s %q\n", runtime.GOOS, runtime.GOARCH, m.Prepare.For(runtime.GOOS, runtime.GOARCH))
@@ -188,7 +197,8 @@ func preparationKey(m *manifest.Manifest) (string, error) {
 			switch {
 			case err != nil:
 				return err
-			case path != root && manifest.IsLeftover(d.Name()), filepath.Clean(name) == "." && filepath.Dir(path) == root && strings.HasPrefix(strings.ToLower(d.Name()), "terraform-provider-"):
+			case path != root && manifest.IsLeftover(d.Name()), filepath.Clean(name) == "." &&
+				filepath.Dir(path) == root && strings.HasPrefix(strings.ToLower(d.Name()), "terraform-provider-"):
 				if d.IsDir() {
 					return filepath.SkipDir
 				}
@@ -208,7 +218,8 @@ func preparationKey(m *manifest.Manifest) (string, error) {
 // unreadError says that the files of a provider cannot be read.
 type unreadError struct{ error }
 
-// hashFile takes in a file: its name in the provider, its permission to be run, and its content. What is no file, and leads to none, counts by its name.
+// hashFile takes in a file: its name in the provider, its permission to be run, and its content. What is no file, and
+// leads to none, counts by its name.
 func hashFile(to io.Writer, name, path string) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

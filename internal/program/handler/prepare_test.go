@@ -31,7 +31,8 @@ func newUnprepared(t *testing.T, members, prepare string) *unprepared {
 	u := &unprepared{T: t, dir: t.TempDir(), cache: t.TempDir()}
 	t.Setenv("XDG_CACHE_HOME", u.cache)
 	t.Setenv("HOME", u.cache)
-	u.write(manifest.FileName, fmt.Sprintf(smallManifest, `["{cache}/tool"]`, `"prepare": ["sh", "./prepare.sh"],`+members))
+	u.write(manifest.FileName, fmt.Sprintf(smallManifest, `["{cache}/tool"]`, `"prepare": ["sh", "./prepare.sh"],`+
+		members))
 	u.write("prepare.sh", prepare)
 	return u
 }
@@ -63,11 +64,12 @@ func (u *unprepared) provider(say func(handler.Output)) provider.Provider {
 	if diags.HasErrors() {
 		u.Fatal(diags.Err())
 	}
-	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{Output: func(_ context.Context, o handler.Output) {
-		if say != nil {
-			say(o)
-		}
-	}})
+	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{
+		Output: func(_ context.Context, o handler.Output) {
+			if say != nil {
+				say(o)
+			}
+		}})
 	u.Cleanup(func() { _ = p.Close() })
 	return p
 }
@@ -115,7 +117,8 @@ func TestAProgramIsPreparedOnceWhenItIsNeededFirst(t *testing.T) {
 		t.Errorf("got %v, prepared %d times", err, u.ran())
 	}
 	text := strings.Join(said, "\n")
-	for _, want := range []string{"s prepare: Preparing provider s, once on this machine: sh ", "s prepare: noise " + u.cache} {
+	for _, want := range []string{"s prepare: Preparing provider s, once on this machine: sh ", "s prepare: noise " +
+		u.cache} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q, got\n%s", want, text)
 		}
@@ -134,7 +137,8 @@ echo x >"$TOMBOLO_CACHE_DIR/left"
 		if err == nil {
 			t.Fatal("it was called")
 		}
-		for _, want := range []string{"cannot reach the index", "exit status 3", "sh " + u.dir + "/prepare.sh", "tombolo provider prepare " + u.dir} {
+		for _, want := range []string{"cannot reach the index", "exit status 3", "sh " + u.dir + "/prepare.sh",
+			"tombolo provider prepare " + u.dir} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("want %q, got\n%s", want, err)
 			}
@@ -213,7 +217,8 @@ func TestAPreparationIsTheSameThroughALinkToTheFolder(t *testing.T) {
 		u := newUnprepared(t, members, counted+makeTool)
 		needs := t.TempDir()
 		u.write("list.txt", "a")
-		if err := errors.Join(os.Rename(filepath.Join(u.dir, "list.txt"), filepath.Join(needs, "list.txt")), os.Symlink(needs, filepath.Join(u.dir, "needs"))); err != nil {
+		if err := errors.Join(os.Rename(filepath.Join(u.dir, "list.txt"), filepath.Join(needs, "list.txt")),
+			os.Symlink(needs, filepath.Join(u.dir, "needs"))); err != nil {
 			t.Fatal(err)
 		}
 		u.write("p.sh", "1")
@@ -243,7 +248,8 @@ func TestAPreparationIsTheSameThroughALinkToTheFolder(t *testing.T) {
 
 func TestAProgramWhosePreparationCannotBeMadeSaysSo(t *testing.T) {
 	u := newUnprepared(t, `"prepare_from": ["./needs.txt"],`, makeTool)
-	if err := u.call(u.provider(nil)); err == nil || !strings.Contains(err.Error(), "needs.txt") || !strings.Contains(err.Error(), `"prepare_from"`) {
+	if err := u.call(u.provider(nil)); err == nil || !strings.Contains(err.Error(), "needs.txt") ||
+		!strings.Contains(err.Error(), `"prepare_from"`) {
 		t.Errorf("got %v", err)
 	}
 	u.write("needs.txt", "")
@@ -257,13 +263,15 @@ func TestAProgramWhosePreparationCannotBeMadeSaysSo(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(u.cache, "file"))
 	t.Setenv("HOME", filepath.Join(u.cache, "file"))
 	u.write("prepare.sh", makeTool)
-	if err := u.call(u.provider(nil)); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME can name another folder") {
+	if err := u.call(u.provider(nil)); err == nil || !strings.Contains(err.Error(),
+		"XDG_CACHE_HOME can name another folder") {
 		t.Errorf("got %v", err)
 	}
 	var failed *handler.PreparationError
 	m, _ := manifest.Load(u.dir)
 	u.write("prepare.sh", "exit 1")
-	_, _, err := handler.Prepare(t.Context(), m, handler.Surroundings{Cache: filepath.Join(u.cache, "c")}, true, func(string) {})
+	_, _, err := handler.Prepare(t.Context(), m, handler.Surroundings{Cache: filepath.Join(u.cache, "c")}, true,
+		func(string) {})
 	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "It said nothing") {
 		t.Errorf("got %v", err)
 	}

@@ -35,7 +35,8 @@ func newToyWith(t *testing.T, wrap func(handler.Caller) handler.Caller) (provide
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, diags := manifest.Parse([]byte(sprintManifest(fmt.Sprintf("[%q]", filepath.ToSlash(exe)))), "m.json", t.TempDir())
+	m, diags := manifest.Parse([]byte(sprintManifest(fmt.Sprintf("[%q]", filepath.ToSlash(exe)))), "m.json",
+		t.TempDir())
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
@@ -68,7 +69,8 @@ func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 		if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
 			return // a part of the suite makes a part of the calls
 		}
-		for _, action := range []string{"validate", "configure", "plan", "create", "read", "update", "delete", "import", "data", "open", "close", "call"} {
+		for _, action := range []string{"validate", "configure", "plan", "create", "read", "update", "delete", "import",
+			"data", "open", "close", "call"} {
 			if !calls.seen[action] {
 				t.Errorf("the action %s was never called", action)
 			}
@@ -91,48 +93,60 @@ func suite(t *testing.T, f provider.Factory, dir string) {
 	ports := func(numbers ...int64) cty.Value {
 		var list []cty.Value
 		for _, n := range numbers {
-			list = append(list, cty.ObjectVal(map[string]cty.Value{"number": cty.NumberIntVal(n), "url": cty.NullVal(cty.String)}))
+			list = append(list, cty.ObjectVal(map[string]cty.Value{"number": cty.NumberIntVal(n),
+				"url": cty.NullVal(cty.String)}))
 		}
 		return cty.ListVal(list)
 	}
 	huge, _ := cty.ParseNumberVal("12345678901234567890123.5")
 	providertest.Run(t, providertest.Options{
-		New:            f,
-		Config:         providertest.Attrs{"password": str("correct horse")},
-		InvalidConfigs: []providertest.Invalid{{Name: "forbidden", Change: providertest.Attrs{"password": str("forbidden")}, Path: cty.GetAttrPath("password")}},
-		Goroutines:     3,
+		New:    f,
+		Config: providertest.Attrs{"password": str("correct horse")},
+		InvalidConfigs: []providertest.Invalid{
+			{Name: "forbidden", Change: providertest.Attrs{"password": str("forbidden")},
+				Path: cty.GetAttrPath("password")}},
+		Goroutines: 3,
 		Resources: []providertest.Resource{{
 			Type: "toy_thing",
 			Config: func(n int) providertest.Attrs {
 				return providertest.Attrs{
-					"name": str(fmt.Sprint("thing-", n)), "tags": cty.MapVal(map[string]cty.Value{"é": str("e\u0301")}), "exact": huge,
-					"labels": cty.SetVal([]cty.Value{str("b"), str("a")}), "secret": str("hush hush"), "token": str("write only"),
-					"any": cty.TupleVal([]cty.Value{cty.True, huge, str("x")}), "ports": ports(80, 443), "rule": rules("10.0.0.0/8", "::/0"),
+					"name": str(fmt.Sprint("thing-", n)), "tags": cty.MapVal(map[string]cty.Value{"é": str("e\u0301")}),
+					"exact":  huge,
+					"labels": cty.SetVal([]cty.Value{str("b"), str("a")}), "secret": str("hush hush"),
+					"token": str("write only"),
+					"any":   cty.TupleVal([]cty.Value{cty.True, huge, str("x")}), "ports": ports(80, 443),
+					"rule": rules("10.0.0.0/8", "::/0"),
 				}
 			},
 			Updates: []providertest.Update{
 				{Name: "size", Change: providertest.Attrs{"size": huge}},
 				{Name: "nested", Change: providertest.Attrs{"ports": ports(80, 8080, 443), "rule": rules("::/0")}},
-				{Name: "removals", Change: providertest.Attrs{"tags": cty.NullVal(cty.Map(cty.String)), "any": cty.NullVal(cty.DynamicPseudoType), "labels": cty.SetValEmpty(cty.String)}},
+				{Name: "removals", Change: providertest.Attrs{"tags": cty.NullVal(cty.Map(cty.String)),
+					"any": cty.NullVal(cty.DynamicPseudoType), "labels": cty.SetValEmpty(cty.String)}},
 				{Name: "name", Change: providertest.Attrs{"name": str("another")}, Replaces: true},
 			},
-			Invalid: []providertest.Invalid{{Name: "name", Change: providertest.Attrs{"name": str("Big")}, Path: cty.GetAttrPath("name")}},
-			Import:  &providertest.Import{ID: id, Missing: "nothing"},
-			Remove:  func(v cty.Value) error { return os.Remove(filepath.Join(dir, id(v)+".json")) },
-			Slow:    providertest.Attrs{"do": str("create: sleep")},
+			Invalid: []providertest.Invalid{{Name: "name", Change: providertest.Attrs{"name": str("Big")},
+				Path: cty.GetAttrPath("name")}},
+			Import: &providertest.Import{ID: id, Missing: "nothing"},
+			Remove: func(v cty.Value) error { return os.Remove(filepath.Join(dir, id(v)+".json")) },
+			Slow:   providertest.Attrs{"do": str("create: sleep")},
 		}, {
-			Type:    "toy_fixed",
-			Config:  func(n int) providertest.Attrs { return providertest.Attrs{"text": str(fmt.Sprint("text-", n))} },
-			Updates: []providertest.Update{{Name: "text", Change: providertest.Attrs{"text": str("other")}, Replaces: true}},
-			Invalid: []providertest.Invalid{{Name: "text", Change: providertest.Attrs{"text": str("forbidden")}, Path: cty.GetAttrPath("text")}},
-			Import:  &providertest.Import{ID: id, Missing: "nothing"},
-			Remove:  func(v cty.Value) error { return os.Remove(filepath.Join(dir, id(v)+".json")) },
+			Type:   "toy_fixed",
+			Config: func(n int) providertest.Attrs { return providertest.Attrs{"text": str(fmt.Sprint("text-", n))} },
+			Updates: []providertest.Update{{Name: "text", Change: providertest.Attrs{"text": str("other")},
+				Replaces: true}},
+			Invalid: []providertest.Invalid{{Name: "text", Change: providertest.Attrs{"text": str("forbidden")},
+				Path: cty.GetAttrPath("text")}},
+			Import: &providertest.Import{ID: id, Missing: "nothing"},
+			Remove: func(v cty.Value) error { return os.Remove(filepath.Join(dir, id(v)+".json")) },
 		}},
 		Data: []providertest.Data{{
 			Type: "toy_echo", Config: providertest.Attrs{"text": str("hi")},
-			Want: providertest.Attrs{"times": cty.NumberIntVal(2), "out": cty.ListVal([]cty.Value{str("hi"), str("hi")})},
+			Want: providertest.Attrs{"times": cty.NumberIntVal(2),
+				"out": cty.ListVal([]cty.Value{str("hi"), str("hi")})},
 		}},
-		Ephemeral: []providertest.Ephemeral{{Type: "toy_lease", Config: providertest.Attrs{"name": str("n")}, Want: providertest.Attrs{"key": str("key-of-n")}}},
+		Ephemeral: []providertest.Ephemeral{{Type: "toy_lease", Config: providertest.Attrs{"name": str("n")},
+			Want: providertest.Attrs{"key": str("key-of-n")}}},
 		Functions: []providertest.Function{
 			{Name: "slug", Args: []cty.Value{str("A b")}, Want: str("a-b")},
 			{Name: "slug", Args: []cty.Value{str("")}, Want: cty.NilVal},

@@ -51,7 +51,9 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 		return resp
 	}
 	if !lost && r.nameless(rt, v, identity) {
-		resp.Diagnostics = resp.Diagnostics.Append(r.badAnswer(a, fmt.Sprintf("state.%s says nothing, but by it the object is found again. When the object is gone, the answer is null", keyOf(rt, t))))
+		resp.Diagnostics = resp.Diagnostics.Append(
+			r.badAnswer(a, fmt.Sprintf("state.%s says nothing, but by it the object is found again. When the object "+
+				"is gone, the answer is null", keyOf(rt, t))))
 		return resp
 	}
 	resp.State, resp.Identity, resp.Private = v, identity, a.remembered(req.Private)
@@ -71,7 +73,8 @@ func (h *handler) Import(ctx context.Context, req provider.ImportRequest) provid
 		return h.askImport(ctx, rt, req, byIdentity)
 	case t.Import == "":
 		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Resource cannot be imported",
-			`Provider %s does not say how to import %s. Its author can name the attribute that is the id, as "import": "id", or implement the action import.`, h.m().Name, req.Type)}
+			`Provider %s does not say how to import %s. Its author can name the attribute that is the id, as `+
+				`"import": "id", or implement the action import.`, h.m().Name, req.Type)}
 	case byIdentity:
 		vals := rt.Block.EmptyValue().AsValueMap()
 		for name, v := range req.Identity.AsValueMap() {
@@ -81,7 +84,8 @@ func (h *handler) Import(ctx context.Context, req provider.ImportRequest) provid
 		}
 		found.State, found.Identity = cty.ObjectVal(vals), req.Identity
 	case req.ID == "":
-		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import id", "The id is empty. It goes into the attribute %q.", t.Import)}
+		return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import id",
+			"The id is empty. It goes into the attribute %q.", t.Import)}
 	default:
 		vals := rt.Block.EmptyValue().AsValueMap()
 		vals[t.Import] = cty.StringVal(req.ID)
@@ -90,7 +94,8 @@ func (h *handler) Import(ctx context.Context, req provider.ImportRequest) provid
 	return provider.ImportResponse{Imported: []provider.ImportedObject{found}}
 }
 
-func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req provider.ImportRequest, byIdentity bool) provider.ImportResponse {
+func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req provider.ImportRequest,
+	byIdentity bool) provider.ImportResponse {
 	r := h.requestFor(ctx, "import", rt, h.m().Type(provider.ManagedResource, req.Type), req.Type)
 	r.reads = true
 	if byIdentity {
@@ -106,7 +111,8 @@ func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req 
 	case diags.HasErrors():
 		return provider.ImportResponse{Diagnostics: diags}
 	case a.gone() || a.get("state") == nil:
-		return provider.ImportResponse{Diagnostics: diags.Errorf(nil, "Cannot import non-existent remote object", "Provider %s found no %s of that id.", h.m().Name, req.Type)}
+		return provider.ImportResponse{Diagnostics: diags.Errorf(nil, "Cannot import non-existent remote object",
+			"Provider %s found no %s of that id.", h.m().Name, req.Type)}
 	}
 	state, problems := r.merge(a, "state", rt.Block, cty.NullVal(rt.Block.ImpliedType()))
 	found := provider.ImportedObject{Type: req.Type, State: state, Private: a.remembered(nil)}
@@ -119,7 +125,8 @@ func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req 
 		problems = problems.Extend(more)
 	}
 	if !problems.HasErrors() && r.nameless(rt, state, found.Identity) {
-		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s says nothing, but by it the object is found again. When there is no such object, the answer is null", keyOf(rt, r.t))))
+		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s says nothing, but by it the object is found "+
+			"again. When there is no such object, the answer is null", keyOf(rt, r.t))))
 	}
 	return provider.ImportResponse{Imported: []provider.ImportedObject{found}, Diagnostics: diags.Extend(problems)}
 }
@@ -146,8 +153,10 @@ func (h *handler) UpgradeState(ctx context.Context, req provider.UpgradeStateReq
 	return provider.UpgradeStateResponse{State: v, Diagnostics: diags.Extend(problems)}
 }
 
-// UpgradeIdentity implements provider.Provider. What a newer schema does not know any more is left out; the object is read after an upgrade.
-func (h *handler) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+// UpgradeIdentity implements provider.Provider. What a newer schema does not know any more is left out; the object is
+// read after an upgrade.
+func (h *handler) UpgradeIdentity(ctx context.Context,
+	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	rt, _ := h.typeOf(provider.ManagedResource, req.Type)
 	if rt == nil || rt.Identity == nil {
 		return h.Base.UpgradeIdentity(ctx, req)
@@ -170,8 +179,10 @@ func (h *handler) ReadData(ctx context.Context, req provider.ReadDataRequest) pr
 	return provider.ReadDataResponse{State: v, Diagnostics: diags}
 }
 
-// fetch is what data sources and ephemeral resources have in common: a configuration goes out, and comes back with what was left open.
-func (h *handler) fetch(ctx context.Context, action, member string, rt *provider.ResourceType, t typ, name string, config cty.Value) (cty.Value, *answer, diag.List) {
+// fetch is what data sources and ephemeral resources have in common: a configuration goes out, and comes back with what
+// was left open.
+func (h *handler) fetch(ctx context.Context, action, member string, rt *provider.ResourceType, t typ, name string,
+	config cty.Value) (cty.Value, *answer, diag.List) {
 	if diags := h.check(rt.Block, config); diags.HasErrors() {
 		return cty.NilVal, nil, diags
 	}
@@ -185,7 +196,9 @@ func (h *handler) fetch(ctx context.Context, action, member string, rt *provider
 	a, diags := r.call(expected)
 	if !diags.HasErrors() {
 		if given := a.get(member); given != nil && given.Kind == strictjson.Null {
-			diags = diags.Append(r.badAnswer(a, fmt.Sprintf("%q is null. Expected: %s, or a diagnostic that says what is missing", member, expected)))
+			diags = diags.Append(
+				r.badAnswer(a, fmt.Sprintf("%q is null. Expected: %s, or a diagnostic that says what is missing",
+					member, expected)))
 		}
 	}
 	if diags.HasErrors() {

@@ -11,14 +11,15 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// replacementFinder finds the places with force_new, at any depth, at which two objects differ. An object that only one of them has counts as one whose
-// attributes are null in the other.
+// replacementFinder finds the places with force_new, at any depth, at which two objects differ. An object that only one
+// of them has counts as one whose attributes are null in the other.
 type replacementFinder struct {
 	words func(*provider.Attribute) *manifest.Words
 	found []cty.Path
 }
 
-func (f *replacementFinder) object(path cty.Path, attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, prior, now cty.Value) {
+func (f *replacementFinder) object(path cty.Path, attrs map[string]*provider.Attribute,
+	blocks map[string]*provider.NestedBlock, prior, now cty.Value) {
 	for name, a := range attrs {
 		at, was, is := path.GetAttr(name), attrOf(prior, name, a.ImpliedType()), attrOf(now, name, a.ImpliedType())
 		switch {
@@ -47,7 +48,8 @@ func attrOf(obj cty.Value, name string, ty cty.Type) cty.Value {
 	return obj.GetAttr(name)
 }
 
-func (f *replacementFinder) members(nesting provider.Nesting, path cty.Path, attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, prior, now cty.Value) {
+func (f *replacementFinder) members(nesting provider.Nesting, path cty.Path, attrs map[string]*provider.Attribute,
+	blocks map[string]*provider.NestedBlock, prior, now cty.Value) {
 	switch nesting {
 	case provider.NestingSingle, provider.NestingGroup:
 		f.object(path, attrs, blocks, prior, now)
@@ -87,7 +89,7 @@ func (k key) value() cty.Value {
 	return cty.NumberIntVal(k.number)
 }
 
-// keyed gives the elements of a list or map; there are none in one that is null or unknown.
+// keyed returns the elements of a list or map; there are none in one that is null or unknown.
 func keyed(v cty.Value) map[key]cty.Value {
 	out := map[key]cty.Value{}
 	switch {
@@ -104,9 +106,10 @@ func keyed(v cty.Value) map[key]cty.Value {
 	return out
 }
 
-// projected writes down what elements of a set have at places with force_new, each once and in order: elements have no names by which they
-// could be compared one by one.
-func (f *replacementFinder) projected(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, set cty.Value) string {
+// projected writes down what elements of a set have at places with force_new, each once and in order: elements have no
+// names by which they could be compared one by one.
+func (f *replacementFinder) projected(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock,
+	set cty.Value) string {
 	if set.IsNull() {
 		return ""
 	}
@@ -125,7 +128,8 @@ func (f *replacementFinder) projected(attrs map[string]*provider.Attribute, bloc
 	return out
 }
 
-func (f *replacementFinder) projection(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, v cty.Value) string {
+func (f *replacementFinder) projection(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock,
+	v cty.Value) string {
 	out := ""
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		a := attrs[name]

@@ -57,7 +57,8 @@ func (h *handler) request(ctx context.Context, action, typ string) *request {
 }
 
 // requestFor begins a request about a type.
-func (h *handler) requestFor(ctx context.Context, action string, rt *provider.ResourceType, t *manifest.Type, typ string) *request {
+func (h *handler) requestFor(ctx context.Context, action string, rt *provider.ResourceType, t *manifest.Type,
+	typ string) *request {
 	r := h.request(ctx, action, typ)
 	r.block, r.t = rt.Block, t
 	return r
@@ -105,7 +106,8 @@ func (r *request) identity(rt *provider.ResourceType, v cty.Value) {
 	r.raw("identity", text)
 }
 
-// addSecrets takes in every string and number of an object that its schema keeps secret, as it is and as JSON writes it.
+// addSecrets takes in every string and number of an object that its schema keeps secret, as it is and as JSON writes
+// it.
 func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
 		return
@@ -132,7 +134,8 @@ func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
 	}
 }
 
-// redact takes the secrets out of what the program wrote. Sentences of our own are not for it: a secret may be an ordinary word.
+// redact takes the secrets out of what the program wrote. Sentences of our own are not for it: a secret may be an
+// ordinary word.
 func (r *request) redact(text string) string {
 	text = r.h.recent.redact(r.h.secrets.Redact(r.secrets.Redact(text)))
 	if r.h.opts.Redact != nil {
@@ -148,11 +151,13 @@ func (r *request) quote(text string) string {
 	return text
 }
 
-// redactIn takes the secrets out of those parts of a sentence that the program wrote, which stand there as they are or in quotes.
+// redactIn takes the secrets out of those parts of a sentence that the program wrote, which stand there as they are or
+// in quotes.
 func (r *request) redactIn(sentence string, theirs ...string) string {
 	for _, part := range theirs {
 		if clean := r.quote(part); clean != part {
-			sentence = strings.ReplaceAll(strings.ReplaceAll(sentence, strconv.Quote(part), strconv.Quote(clean)), part, clean)
+			sentence = strings.ReplaceAll(strings.ReplaceAll(sentence, strconv.Quote(part), strconv.Quote(clean)), part,
+				clean)
 		}
 	}
 	return sentence
@@ -206,8 +211,8 @@ func (r *request) timeout(ctx context.Context) (context.Context, context.CancelF
 	return context.WithDeadlineCause(ctx, deadline, &TimeoutError{Action: r.action, Timeout: limit})
 }
 
-// call makes the call and reads the answer. expected says what an answer looks like, for messages. With errors among the diagnostics the
-// answer tells what is known nevertheless; it is never nil.
+// call makes the call and reads the answer. expected says what an answer looks like, for messages. With errors among
+// the diagnostics the answer tells what is known nevertheless; it is never nil.
 func (r *request) call(expected string) (*answer, diag.List) {
 	ctx := r.ctx
 	if r.reads && !r.outlasts() {
@@ -218,7 +223,9 @@ func (r *request) call(expected string) (*answer, diag.List) {
 	}
 	if may := r.h.opts.MayRead; may != nil && r.reads {
 		if err := may(); err != nil {
-			return &answer{}, diag.List{r.unanswered(&NotReadyError{Summary: "Program is not allowed", Detail: fmt.Sprintf("%s, since %s.", r.was("not asked"), err), Ours: true})}
+			return &answer{}, diag.List{
+				r.unanswered(&NotReadyError{Summary: "Program is not allowed", Detail: fmt.Sprintf("%s, since %s.",
+					r.was("not asked"), err), Ours: true})}
 		}
 	}
 	kept := r.kept()
@@ -270,8 +277,8 @@ func (r *request) call(expected string) (*answer, diag.List) {
 	}
 }
 
-// prepare waits until the program can be called at all. What makes it ready changes nothing that a state knows of: an interrupt ends it, whatever the
-// call is for.
+// prepare waits until the program can be called at all. What makes it ready changes nothing that a state knows of: an
+// interrupt ends it, whatever the call is for.
 func (r *request) prepare() *diag.Diagnostic {
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
@@ -287,7 +294,8 @@ func (r *request) prepare() *diag.Diagnostic {
 	return r.unanswered(err)
 }
 
-// slot waits until the call may be made. What would change something is not begun once the run is being interrupted, however long it has waited.
+// slot waits until the call may be made. What would change something is not begun once the run is being interrupted,
+// however long it has waited.
 func (r *request) slot(ctx context.Context) error {
 	stopping := r.h.stopping
 	if r.outlasts() {
@@ -306,7 +314,8 @@ func (r *request) slot(ctx context.Context) error {
 	}
 }
 
-// outlasts tells that the call is made even while the run is being interrupted: what is still under way needs it, or would be left behind.
+// outlasts reports that the call is made even while the run is being interrupted: what is still under way needs it, or
+// would be left behind.
 func (r *request) outlasts() bool { return r.action == "renew" || r.action == "close" }
 
 func (r *request) release() {

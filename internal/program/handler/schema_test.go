@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 )
 
-// messageSchema gives the description of one kind of message.
+// messageSchema is the description of one kind of message.
 var messageSchema = func() func(t *testing.T, name string) *jsonschema.Schema {
 	var mu sync.Mutex
 	known := map[string]*jsonschema.Schema{}
@@ -74,7 +74,8 @@ func (c checked) Call(ctx context.Context, call handler.Call) (*handler.Answer, 
 	return a, err
 }
 
-// TestTheExamplesOfTheDocumentationFitTheirDescriptions reads the tables of docs/program-protocol.md: requests and answers by action.
+// TestTheExamplesOfTheDocumentationFitTheirDescriptions reads the tables of docs/program-protocol.md: requests and
+// answers by action.
 func TestTheExamplesOfTheDocumentationFitTheirDescriptions(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/program-protocol.md")
 	if err != nil {
@@ -97,7 +98,8 @@ func TestTheExamplesOfTheDocumentationFitTheirDescriptions(t *testing.T) {
 			}
 		}
 	}
-	for _, action := range []string{"validate", "configure", "plan", "create", "read", "update", "delete", "import", "upgrade", "data", "open", "renew", "close", "list", "call"} {
+	for _, action := range []string{"validate", "configure", "plan", "create", "read", "update", "delete", "import",
+		"upgrade", "data", "open", "renew", "close", "list", "call"} {
 		if !slices.Contains(actions, action) {
 			t.Errorf("the documentation has no example of a request to %s", action)
 		}
@@ -107,7 +109,8 @@ func TestTheExamplesOfTheDocumentationFitTheirDescriptions(t *testing.T) {
 // TestTheLinesOfASessionFitTheirDescriptions compares what goes over the pipes of a session.
 func TestTheLinesOfASessionFitTheirDescriptions(t *testing.T) {
 	wire := filepath.Join(t.TempDir(), "wire")
-	f, _ := newSession(t, "", handler.Options{}, func(s *handler.Surroundings) { s.Grace = time.Minute }, "TOY_WIRE="+wire)
+	f, _ := newSession(t, "", handler.Options{}, func(s *handler.Surroundings) { s.Grace = time.Minute }, "TOY_WIRE="+
+		wire)
 	d := drive(t, f)
 	for _, do := range []string{"", "create: tell", "create: half", "create: error"} {
 		d.thing(do, nil)
@@ -117,21 +120,24 @@ func TestTheLinesOfASessionFitTheirDescriptions(t *testing.T) {
 		awaitLine(t, wire, "create: cancellable")
 		cancel()
 	}()
-	d.apply(ctx, "toy_thing", d.null("toy_thing"), d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal("a"), "do": cty.StringVal("create: cancellable")}))
+	d.apply(ctx, "toy_thing", d.null("toy_thing"), d.config("toy_thing", map[string]cty.Value{
+		"name": cty.StringVal("a"), "do": cty.StringVal("create: cancellable")}))
 	text, err := os.ReadFile(wire)
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := checkLines(t, string(text))
-	for _, kind := range []string{"initialize", "initialize_result", "request", "result", "error", "progress", "cancel"} {
+	for _, kind := range []string{"initialize", "initialize_result", "request", "result", "error", "progress",
+		"cancel"} {
 		if !seen[kind] {
 			t.Errorf("no line of the kind %s was sent:\n%s", kind, text)
 		}
 	}
 }
 
-// checkLines compares each line of a session ("> " before what the program read, "< " before what it printed) with the description of any such
-// line, with that of its kind, and a result with that of the answer to its request. It gives the kinds.
+// checkLines compares each line of a session ("> " before what the program read, "< " before what it printed) with the
+// description of any such line, with that of its kind, and a result with that of the answer to its request. It gives
+// the kinds.
 func checkLines(t *testing.T, text string) map[string]bool {
 	t.Helper()
 	seen, methods := map[string]bool{}, map[int64]string{}

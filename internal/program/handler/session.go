@@ -24,13 +24,14 @@ const (
 	defaultPatience = time.Minute
 )
 
-// NewSession gives the caller that starts the program with the first call, and makes all calls of the one process. When the program ends
-// before it is told to, the calls under way have failed; it is started once more for later ones.
+// NewSession returns the caller that starts the program with the first call, and makes all calls of the one process.
+// When the program ends before it is told to, the calls under way have failed; it is started once more for later ones.
 func NewSession(m *manifest.Manifest, s Surroundings) Caller {
 	if s.Patience == 0 {
 		s.Patience = defaultPatience
 	}
-	c := &sessions{m: m, surroundings: s, preparation: newPreparation(m, s), active: map[*activeCall]bool{}, runs: map[*running]bool{}}
+	c := &sessions{m: m, surroundings: s, preparation: newPreparation(m, s), active: map[*activeCall]bool{},
+		runs: map[*running]bool{}}
 	c.closing, c.close = context.WithCancelCause(context.Background())
 	return c
 }
@@ -62,7 +63,8 @@ type running struct {
 	shown string
 	ready chan struct{} // closed when it answers calls; err is set when it does not
 	err   error
-	// retired is set when it gets no new calls, because one that was given up may still run in it. Guarded by sessions.mu.
+	// retired is set when it gets no new calls, because one that was given up may still run in it. Guarded by
+	// sessions.mu.
 	retired bool
 }
 
@@ -138,7 +140,9 @@ func (c *sessions) Call(ctx context.Context, call Call) (*Answer, error) {
 			return c.await(ctx, r, p, call)
 		}
 		if stray := (*session.StrayError)(nil); errors.As(err, &stray) {
-			return nil, &OutputError{Problem: "it printed a line on standard output between two calls that is no message", Line: stray.Line, Program: r.shown}
+			return nil, &OutputError{
+				Problem: "it printed a line on standard output between two calls that is no message", Line: stray.Line,
+				Program: r.shown}
 		}
 		// It ended before it got the call. Whoever saw it end has taken it away, or is about to.
 		select {
@@ -150,7 +154,7 @@ func (c *sessions) Call(ctx context.Context, call Call) (*Answer, error) {
 	}
 }
 
-// started gives a process that is ready for calls.
+// started returns a process that is ready for calls.
 func (c *sessions) started(ctx context.Context) (*running, error) {
 	c.mu.Lock()
 	if c.closing.Err() != nil {
@@ -204,7 +208,8 @@ func (c *sessions) run(r *running) {
 	read := make(chan struct{})
 	streams.Go(func() {
 		defer close(read)
-		_ = r.conn.Read() // a message that cannot be understood has failed the conversation, any other end does so below
+		// a message that cannot be understood has failed the conversation, any other end does so below
+		_ = r.conn.Read()
 	})
 	go c.initialize(r)
 	<-read // it says nothing any more, because it has ended or is about to
@@ -237,7 +242,8 @@ type endedError struct{ state, message string }
 
 func (e *endedError) Error() string { return "it ended in the middle of the session: " + e.state }
 
-// forget takes a process away, so that the next call starts another. A program that ends by itself is started once more, and no more.
+// forget takes a process away, so that the next call starts another. A program that ends by itself is started once
+// more, and no more.
 func (c *sessions) forget(r *running) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,8 +252,11 @@ func (c *sessions) forget(r *running) {
 	}
 	c.current = nil
 	if c.crashes++; c.crashes > 1 && c.refused == nil && c.closing.Err() == nil {
-		c.refused = &NotReadyError{Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s has ended twice before it was told to. It is not started again in this run. "+
-			"In a session it reads one call a line from standard input, and goes on until its input ends.\n\nProgram: %s", c.m.Name, r.shown)}
+		c.refused = &NotReadyError{
+			Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s has ended twice before it was told "+
+				"to. It is not started again in this run. "+
+				"In a session it reads one call a line from standard input, and goes on until its input ends.\n\n"+
+				"Program: %s", c.m.Name, r.shown)}
 	}
 }
 
@@ -258,7 +267,8 @@ func (c *sessions) start(r *running) error {
 		return err
 	}
 	r.shown = shown(s.Argv)
-	r.talk, err = program.Converse(program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.said, Grace: c.surroundings.Grace})
+	r.talk, err = program.Converse(program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.said,
+		Grace: c.surroundings.Grace})
 	if err != nil {
 		return err
 	}
@@ -286,7 +296,10 @@ func (c *sessions) initialize(r *running) {
 
 func (c *sessions) agree(r *running) error {
 	refused := func(format string, args ...any) error {
-		return &NotReadyError{Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s was asked to initialize a session, and ", c.m.Name) + fmt.Sprintf(format, args...) + "\n\nProgram: " + r.shown}
+		return &NotReadyError{
+			Summary: sumNotReady,
+			Detail: fmt.Sprintf("The program of provider %s was asked to initialize a session, and ", c.m.Name) +
+				fmt.Sprintf(format, args...) + "\n\nProgram: " + r.shown}
 	}
 	timer := time.NewTimer(c.surroundings.Patience)
 	defer timer.Stop()
@@ -295,7 +308,9 @@ func (c *sessions) agree(r *running) error {
 	case <-c.closing.Done():
 		return errClosed
 	case <-timer.C:
-		return refused("has not answered for %s. A program whose manifest says \"mode\": \"session\" reads one call a line from standard input and answers each at once; many languages need to be told to flush standard output after each line.", c.surroundings.Patience)
+		return refused("has not answered for %s. A program whose manifest says \"mode\": \"session\" reads one call "+
+			"a line from standard input and answers each at once; many languages need to be told to flush standard "+
+			"output after each line.", c.surroundings.Patience)
 	}
 	reply, err := r.hello.Reply()
 	var ended *endedError
@@ -304,11 +319,14 @@ func (c *sessions) agree(r *running) error {
 	case errors.As(err, &ended):
 		return refused("%s.%s", ended, indented(ended.message))
 	case errors.As(err, &broken):
-		return refused("%s. Standard output is for messages only, one a line; what is for people belongs on standard error.\n\nOutput: %s", broken, program.Excerpt(broken.Line))
+		return refused("%s. Standard output is for messages only, one a line; what is for people belongs on standard "+
+			"error.\n\nOutput: %s", broken, program.Excerpt(broken.Line))
 	case err != nil:
 		return err
 	case reply.Stray != nil:
-		return refused("%s. Standard output is for messages only; what is for people belongs on standard error.\n\nOutput: %s", reply.Stray, program.Excerpt(reply.Stray.Line))
+		return refused(
+			"%s. Standard output is for messages only; what is for people belongs on standard error.\n\nOutput: %s",
+			reply.Stray, program.Excerpt(reply.Stray.Line))
 	case reply.Error != nil && reply.Error.Code == session.CodeMissing:
 		return refused(`does not know that method. It has to answer it with {"protocol": %d}.`, manifest.Protocol)
 	case reply.Error != nil:
@@ -318,10 +336,12 @@ func (c *sessions) agree(r *running) error {
 		Protocol json.RawMessage `json:"protocol"`
 	}
 	if json.Unmarshal(reply.Result, &told) != nil || told.Protocol == nil {
-		return refused(`answered with something else than {"protocol": %d}.`+"\n\nOutput: %s", manifest.Protocol, program.Excerpt(reply.Result))
+		return refused(`answered with something else than {"protocol": %d}.`+"\n\nOutput: %s", manifest.Protocol,
+			program.Excerpt(reply.Result))
 	}
 	if got := string(told.Protocol); got != fmt.Sprint(manifest.Protocol) {
-		return refused("wants to speak version %s of the protocol. This version of the engine speaks %d. Use a version of the provider that speaks the same.", program.Excerpt(told.Protocol), manifest.Protocol)
+		return refused("wants to speak version %s of the protocol. This version of the engine speaks %d. Use a "+
+			"version of the provider that speaks the same.", program.Excerpt(told.Protocol), manifest.Protocol)
 	}
 	return nil
 }
@@ -333,8 +353,8 @@ func indented(message string) string {
 	return "\n\n" + message
 }
 
-// await waits for the answer to a call. When the context ends the program is told, and has its grace to answer; what it has not answered
-// then is given up, and the process ends with the last call that is still waited for.
+// await waits for the answer to a call. When the context ends the program is told, and has its grace to answer; what it
+// has not answered then is given up, and the process ends with the last call that is still waited for.
 func (c *sessions) await(ctx context.Context, r *running, p *session.Pending, call Call) (*Answer, error) {
 	select {
 	case <-p.Done():
@@ -382,7 +402,8 @@ func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
 	var broken *session.BrokenError
 	switch {
 	case errors.As(err, &ended):
-		return &Answer{Program: r.shown, Failure: &Failure{State: ended.Error(), Message: ended.message, Killed: true}}, nil
+		return &Answer{Program: r.shown, Failure: &Failure{State: ended.Error(), Message: ended.message, Killed: true}},
+			nil
 	case errors.As(err, &broken):
 		a := &Answer{Program: r.shown}
 		if broken.Reply != nil {
@@ -397,12 +418,15 @@ func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
 		return a, &OutputError{Problem: reply.Stray.Error(), Line: reply.Stray.Line, Program: r.shown}
 	}
 	if e := reply.Error; e != nil {
-		a.Failure = &Failure{State: fmt.Sprintf("it answered with error %d", e.Code), Message: strings.TrimSpace(e.Message), Temporary: e.Code == session.CodeTemporary, Missing: e.Code == session.CodeMissing}
+		a.Failure = &Failure{State: fmt.Sprintf("it answered with error %d", e.Code),
+			Message: strings.TrimSpace(e.Message), Temporary: e.Code == session.CodeTemporary,
+			Missing: e.Code == session.CodeMissing}
 		switch {
 		case a.Failure.Temporary:
 			a.Failure.Advice = temporaryAdvice
 		case a.Failure.Missing:
-			a.Failure.Advice = fmt.Sprintf("That means that it does not know the action %s. The manifest says what a program implements, and must not say more.", call.Action)
+			a.Failure.Advice = fmt.Sprintf("That means that it does not know the action %s. The manifest says what a "+
+				"program implements, and must not say more.", call.Action)
 		}
 	}
 	return a, nil
@@ -425,20 +449,22 @@ func (c *sessions) Close() error {
 	return nil
 }
 
-// OutputError says that a program of a session printed what it should not have, so that what it answered may not be what it meant.
+// OutputError says that a program of a session printed what it should not have, so that what it answered may not be
+// what it meant.
 type OutputError struct {
 	Problem string
 	Line    []byte
 	Program string
 }
 
-// Error tells the problem.
+// Error returns the problem.
 func (e *OutputError) Error() string { return e.Problem }
 
-// optional are the actions that a program need not know even though its manifest names them: there is a way to do without.
+// optional are the actions that a program need not know even though its manifest names them: there is a way to do
+// without.
 var optional = []string{"configure", "validate", "plan"}
 
-// withoutProgram tells that a call failed only because the program does not take part in the action after all.
+// withoutProgram reports that a call failed only because the program does not take part in the action after all.
 func (f *Failure) withoutProgram(action string) bool {
 	return f.Missing && slices.Contains(optional, action)
 }

@@ -18,20 +18,23 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// newSession gives the toy as the program of a session. Members are further ones of the manifest.
-func newSession(t *testing.T, members string, opts handler.Options, change func(*handler.Surroundings), env ...string) (provider.Factory, string) {
+// newSession returns the toy as the program of a session. Members are further ones of the manifest.
+func newSession(t *testing.T, members string, opts handler.Options, change func(*handler.Surroundings), env ...string) (
+	provider.Factory, string) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(sprintManifest(fmt.Sprintf("[%q]", filepath.ToSlash(exe))), `"protocol": 1,`, `"protocol": 1, "mode": "session",`+members, 1)
+	text := strings.Replace(sprintManifest(fmt.Sprintf("[%q]", filepath.ToSlash(exe))), `"protocol": 1,`,
+		`"protocol": 1, "mode": "session",`+members, 1)
 	m, diags := manifest.Parse([]byte(text), "m.json", t.TempDir())
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
 	dir := t.TempDir()
-	s := handler.Surroundings{Env: append(append(os.Environ(), "TOY_SESSION=1", "TOY_DIR="+dir), env...), Grace: time.Second}
+	s := handler.Surroundings{Env: append(append(os.Environ(), "TOY_SESSION=1", "TOY_DIR="+dir), env...),
+		Grace: time.Second}
 	if change != nil {
 		change(&s)
 	}
@@ -45,7 +48,8 @@ func TestConformanceInASession(t *testing.T) {
 		wire := filepath.Join(t.TempDir(), "wire")
 		f, dir := newSession(t, members, handler.Options{}, nil, "TOY_WIRE="+wire)
 		suite(t, f, dir)
-		if text, err := os.ReadFile(wire); err == nil && members == "" { // with more calls at once, an answer may be noted before its request
+		// with more calls at once, an answer may be noted before its request
+		if text, err := os.ReadFile(wire); err == nil && members == "" {
 			checkLines(t, string(text))
 		}
 	}
@@ -185,7 +189,8 @@ func TestASessionIsStartedOnceAndOnlyWhenACallNeedsIt(t *testing.T) {
 	d := drive(t, f)
 	config := d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal("a")})
 	d.plan("toy_thing", d.null("toy_thing"), config)
-	d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: "toy_thing", Config: config})
+	d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource,
+		Type: "toy_thing", Config: config})
 	if n := startsIn(log); n != 0 {
 		t.Fatalf("schema, plan and validation started it %d times", n)
 	}
@@ -228,7 +233,8 @@ func TestASessionThatClosesItsInputIsToldSoAndStartedAgain(t *testing.T) {
 	if resp := d.thing("create: shut", nil); resp.Diagnostics.HasErrors() {
 		t.Fatalf("the call that was read before: %s", texts(resp.Diagnostics))
 	}
-	if resp := d.thing("", nil); !strings.Contains(texts(resp.Diagnostics), "in the middle of the session: it closed its standard input") {
+	if resp := d.thing("", nil); !strings.Contains(texts(resp.Diagnostics),
+		"in the middle of the session: it closed its standard input") {
 		t.Errorf("the call that nobody read: %s", texts(resp.Diagnostics))
 	}
 	if resp := d.thing("", nil); resp.Diagnostics.HasErrors() {
@@ -237,9 +243,11 @@ func TestASessionThatClosesItsInputIsToldSoAndStartedAgain(t *testing.T) {
 }
 
 func TestACancelledCallIsToldToTheProgram(t *testing.T) {
-	for do, grace := range map[string]time.Duration{"create: cancellable": time.Minute, "create: sleep": 100 * time.Millisecond} {
+	for do, grace := range map[string]time.Duration{"create: cancellable": time.Minute,
+		"create: sleep": 100 * time.Millisecond} {
 		log, wire := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "wire")
-		f, _ := newSession(t, "", handler.Options{}, func(s *handler.Surroundings) { s.Grace = grace }, "TOY_LOG="+log, "TOY_WIRE="+wire)
+		f, _ := newSession(t, "", handler.Options{}, func(s *handler.Surroundings) { s.Grace = grace }, "TOY_LOG="+log,
+			"TOY_WIRE="+wire)
 		d := drive(t, f)
 		if resp := d.thing("", nil); resp.Diagnostics.HasErrors() {
 			t.Fatal(texts(resp.Diagnostics))
@@ -249,8 +257,10 @@ func TestACancelledCallIsToldToTheProgram(t *testing.T) {
 			awaitLine(t, wire, do)
 			cancel(errors.New("enough"))
 		}()
-		resp := d.apply(ctx, "toy_thing", d.null("toy_thing"), d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal("a"), "do": cty.StringVal(do)}))
-		if got := texts(resp.Diagnostics); !strings.Contains(got, "the program was stopped: enough") || resp.State != cty.NilVal {
+		resp := d.apply(ctx, "toy_thing", d.null("toy_thing"), d.config("toy_thing", map[string]cty.Value{
+			"name": cty.StringVal("a"), "do": cty.StringVal(do)}))
+		if got := texts(resp.Diagnostics); !strings.Contains(got, "the program was stopped: enough") ||
+			resp.State != cty.NilVal {
 			t.Errorf("%s: got %#v %s", do, resp.State, got)
 		}
 		if resp := d.thing("", nil); resp.Diagnostics.HasErrors() {
@@ -265,12 +275,15 @@ func TestACancelledCallIsToldToTheProgram(t *testing.T) {
 // TestACallThatIsGivenUpDoesNotCostTheOthers cancels a call that does not listen while another changes something.
 func TestACallThatIsGivenUpDoesNotCostTheOthers(t *testing.T) {
 	wire := filepath.Join(t.TempDir(), "wire")
-	f, _ := newSession(t, `"concurrency": 4,`, handler.Options{}, func(s *handler.Surroundings) { s.Grace = 200 * time.Millisecond }, "TOY_WIRE="+wire)
+	f, _ := newSession(t, `"concurrency": 4,`, handler.Options{}, func(s *handler.Surroundings) {
+		s.Grace = 200 * time.Millisecond
+	}, "TOY_WIRE="+wire)
 	d := drive(t, f)
 	start := func(ctx context.Context, do string) chan provider.ApplyResponse {
 		out := make(chan provider.ApplyResponse, 1)
 		go func() {
-			out <- d.apply(ctx, "toy_thing", d.null("toy_thing"), d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal("a"), "do": cty.StringVal(do)}))
+			out <- d.apply(ctx, "toy_thing", d.null("toy_thing"), d.config("toy_thing", map[string]cty.Value{
+				"name": cty.StringVal("a"), "do": cty.StringVal(do)}))
 		}()
 		return out
 	}
@@ -314,7 +327,8 @@ func TestProgressOfASessionIsThatOfItsCall(t *testing.T) {
 	for _, o := range c.said {
 		got[fmt.Sprintf("%s|%s|%s|%t|%v", o.Label, o.Level, o.Line, o.IsProgress, o.Fraction)] = true
 	}
-	for _, want := range []string{"toy_thing create|WARN|slowly|false|0", "toy_thing create|INFO|waiting for DNS|true|0.4", "toy_thing create|INFO||true|-1"} {
+	for _, want := range []string{"toy_thing create|WARN|slowly|false|0",
+		"toy_thing create|INFO|waiting for DNS|true|0.4", "toy_thing create|INFO||true|-1"} {
 		if !got[want] {
 			t.Errorf("no %s in %v", want, got)
 		}
@@ -342,7 +356,8 @@ func TestASessionThatStaysAfterItsInputIsEnded(t *testing.T) {
 	if d := time.Since(start); d > 45*time.Second { // it would stay for a minute
 		t.Errorf("closing took %s", d)
 	}
-	if _, err := p.CallFunction(t.Context(), "slug", []cty.Value{cty.StringVal("A")}); err == nil || !strings.Contains(err.Error(), "has been closed") {
+	if _, err := p.CallFunction(t.Context(), "slug", []cty.Value{cty.StringVal("A")}); err == nil ||
+		!strings.Contains(err.Error(), "has been closed") {
 		t.Errorf("a call after the end: %v", err)
 	}
 }
@@ -350,11 +365,13 @@ func TestASessionThatStaysAfterItsInputIsEnded(t *testing.T) {
 func TestOptionalActionsThatAProgramDoesNotKnowAreDoneWithout(t *testing.T) {
 	f, _ := newToyWith(t, func(handler.Caller) handler.Caller { return knowsNothing{} })
 	d := drive(t, f)
-	if resp := d.p.Configure(t.Context(), provider.ConfigureRequest{Config: d.s.Provider.EmptyValue()}); resp.Diagnostics.HasErrors() {
+	if resp := d.p.Configure(t.Context(), provider.ConfigureRequest{
+		Config: d.s.Provider.EmptyValue()}); resp.Diagnostics.HasErrors() {
 		t.Errorf("configure: %s", texts(resp.Diagnostics))
 	}
 	config := d.config("toy_fixed", map[string]cty.Value{"text": cty.StringVal("a")})
-	if diags := d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: "toy_fixed", Config: config}); diags.HasErrors() {
+	if diags := d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource,
+		Type: "toy_fixed", Config: config}); diags.HasErrors() {
 		t.Errorf("validate: %s", texts(diags))
 	}
 	planned := d.plan("toy_fixed", d.null("toy_fixed"), config)
@@ -370,7 +387,8 @@ func TestOptionalActionsThatAProgramDoesNotKnowAreDoneWithout(t *testing.T) {
 type knowsNothing struct{}
 
 func (knowsNothing) Call(context.Context, handler.Call) (*handler.Answer, error) {
-	return &handler.Answer{Program: "x", Failure: &handler.Failure{State: "it answered with error -32601", Missing: true}}, nil
+	return &handler.Answer{Program: "x", Failure: &handler.Failure{State: "it answered with error -32601",
+		Missing: true}}, nil
 }
 func (knowsNothing) Prepare(context.Context, func(string)) error { return nil }
 
@@ -399,8 +417,10 @@ func TestLinesOfASessionAreShownWithTheCallThatIsOpen(t *testing.T) {
 	for i := range 100 {
 		calls.Go(func() {
 			name := fmt.Sprint("thing", i)
-			config := d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal(name), "do": cty.StringVal("create: say the name")})
-			if resp := d.apply(context.WithValue(t.Context(), nameOf{}, name), "toy_thing", d.null("toy_thing"), config); resp.Diagnostics.HasErrors() {
+			config := d.config("toy_thing", map[string]cty.Value{"name": cty.StringVal(name),
+				"do": cty.StringVal("create: say the name")})
+			if resp := d.apply(context.WithValue(t.Context(), nameOf{}, name), "toy_thing", d.null("toy_thing"),
+				config); resp.Diagnostics.HasErrors() {
 				t.Error(texts(resp.Diagnostics))
 			}
 		})

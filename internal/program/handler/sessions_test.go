@@ -20,13 +20,16 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TestSessionsInOtherLanguages is no run of the whole suite: on some machines a start of Python takes a third of a second.
+// TestSessionsInOtherLanguages is no run of the whole suite: on some machines a start of Python takes a third of a
+// second.
 func TestSessionsInOtherLanguages(t *testing.T) {
-	for dir, tools := range map[string][]string{"testdata/python-session": {"python3"}, "testdata/bash-session": {"bash", "jq"}} {
+	for dir, tools := range map[string][]string{"testdata/python-session": {"python3"}, "testdata/bash-session": {
+		"bash", "jq"}} {
 		t.Run(dir, func(t *testing.T) {
 			d := drive(t, inFolder(t, dir, tools...))
 			root, str := t.TempDir(), cty.StringVal
-			if resp := d.p.Configure(t.Context(), provider.ConfigureRequest{Config: cty.ObjectVal(map[string]cty.Value{"root": str(root)})}); resp.Diagnostics.HasErrors() {
+			if resp := d.p.Configure(t.Context(), provider.ConfigureRequest{
+				Config: cty.ObjectVal(map[string]cty.Value{"root": str(root)})}); resp.Diagnostics.HasErrors() {
 				t.Fatal(texts(resp.Diagnostics))
 			}
 			config := func(value string) cty.Value {
@@ -44,12 +47,14 @@ func TestSessionsInOtherLanguages(t *testing.T) {
 			if updated.Diagnostics.HasErrors() || !updated.State.GetAttr("length").RawEquals(cty.NumberIntVal(2)) {
 				t.Errorf("update: got %#v %s", updated.State, texts(updated.Diagnostics))
 			}
-			gone := d.p.Apply(t.Context(), provider.ApplyRequest{Type: "kv_pair", Prior: updated.State, Planned: d.null("kv_pair"), Config: d.null("kv_pair")})
+			gone := d.p.Apply(t.Context(), provider.ApplyRequest{Type: "kv_pair", Prior: updated.State,
+				Planned: d.null("kv_pair"), Config: d.null("kv_pair")})
 			read = d.p.Read(t.Context(), provider.ReadRequest{Type: "kv_pair", Prior: updated.State})
 			if gone.Diagnostics.HasErrors() || read.Diagnostics.HasErrors() || !read.State.IsNull() {
 				t.Errorf("delete: got %#v %s %s", read.State, texts(gone.Diagnostics), texts(read.Diagnostics))
 			}
-			if v, err := d.p.CallFunction(t.Context(), "reverse", []cty.Value{str("äbc")}); err != nil || v.AsString() != "cbä" {
+			if v, err := d.p.CallFunction(t.Context(), "reverse", []cty.Value{str("äbc")}); err != nil ||
+				v.AsString() != "cbä" {
 				t.Errorf("function: got %#v, %v", v, err)
 			}
 		})
@@ -65,9 +70,11 @@ func TestPartialStateAndProgressOfAPythonSession(t *testing.T) {
 	}
 	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{Cache: t.TempDir()}), handler.Options{Output: c.take})
 	d := drive(t, func(context.Context) (provider.Provider, error) { return p, nil })
-	d.p.Configure(t.Context(), provider.ConfigureRequest{Config: cty.ObjectVal(map[string]cty.Value{"root": cty.StringVal(root)})})
+	d.p.Configure(t.Context(), provider.ConfigureRequest{
+		Config: cty.ObjectVal(map[string]cty.Value{"root": cty.StringVal(root)})})
 	make := func(value string) provider.ApplyResponse {
-		return d.apply(t.Context(), "kv_pair", d.null("kv_pair"), d.config("kv_pair", map[string]cty.Value{"key": cty.StringVal(value), "value": cty.StringVal(value)}))
+		return d.apply(t.Context(), "kv_pair", d.null("kv_pair"), d.config("kv_pair", map[string]cty.Value{
+			"key": cty.StringVal(value), "value": cty.StringVal(value)}))
 	}
 	if resp := make("slow"); resp.Diagnostics.HasErrors() {
 		t.Fatal(texts(resp.Diagnostics))
@@ -76,12 +83,14 @@ func TestPartialStateAndProgressOfAPythonSession(t *testing.T) {
 		t.Errorf("got %+v", c.said)
 	}
 	resp := make("half")
-	if got := texts(resp.Diagnostics); !strings.Contains(got, "the disk is full") || resp.State.GetAttr("id").AsString() != "half" || !resp.State.GetAttr("key").IsNull() {
+	if got := texts(resp.Diagnostics); !strings.Contains(got, "the disk is full") ||
+		resp.State.GetAttr("id").AsString() != "half" || !resp.State.GetAttr("key").IsNull() {
 		t.Errorf("got %#v %s", resp.State, got)
 	}
 }
 
-const trivialManifest = `{"protocol": 1, "name": "kv", "mode": "%s", "concurrency": %d, "command": %s, "schema": {"functions": {"reverse": {"parameters": [{"name": "s", "type": "string"}], "return_type": "string"}}}}`
+const trivialManifest = `{"protocol": 1, "name": "kv", "mode": "%s", "concurrency": %d, "command": %s, "schema": ` +
+	`{"functions": {"reverse": {"parameters": [{"name": "s", "type": "string"}], "return_type": "string"}}}}`
 
 // callAll calls a function of a program n times, as many at once as told, after the program was started.
 func callAll(b *testing.B, mode, command string, parallel int, env ...string) {
@@ -93,7 +102,8 @@ func callAll(b *testing.B, mode, command string, parallel int, env ...string) {
 	if diags.HasErrors() {
 		b.Fatal(diags.Err())
 	}
-	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{Env: append(os.Environ(), env...)}), handler.Options{})
+	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{Env: append(os.Environ(), env...)}),
+		handler.Options{})
 	defer p.Close()
 	call := func() error {
 		_, err := p.CallFunction(b.Context(), "reverse", []cty.Value{cty.StringVal("x")})
@@ -131,7 +141,9 @@ func BenchmarkSession(b *testing.B) {
 		b.Run(fmt.Sprintf("go/%d", parallel), func(b *testing.B) {
 			callAll(b, "session", fmt.Sprintf("[%q]", exe), parallel, "TOY_DIR=.", "TOY_SESSION=trivial")
 		})
-		b.Run(fmt.Sprintf("python/%d", parallel), func(b *testing.B) { callAll(b, "session", `["python3", "./provider.py"]`, parallel) })
+		b.Run(fmt.Sprintf("python/%d", parallel), func(b *testing.B) {
+			callAll(b, "session", `["python3", "./provider.py"]`, parallel)
+		})
 	}
 }
 

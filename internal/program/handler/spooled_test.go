@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// announced gives every call that changes something a token, as the engine does.
+// announced assigns every call that changes something a token, as the engine does.
 type announced struct {
 	handler.Caller
 	n *atomic.Int64
@@ -28,19 +28,22 @@ func (a announced) Call(ctx context.Context, call handler.Call) (*handler.Answer
 	return a.Caller.Call(ctx, call)
 }
 
-// newSpooled gives the toy with a place where its answers outlive us.
+// newSpooled returns the toy with a place where its answers outlive us.
 func newSpooled(t *testing.T) provider.Factory {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, diags := manifest.Parse([]byte(sprintManifest(fmt.Sprintf("[%q]", filepath.ToSlash(exe)))), "m.json", t.TempDir())
+	m, diags := manifest.Parse([]byte(sprintManifest(fmt.Sprintf("[%q]", filepath.ToSlash(exe)))), "m.json",
+		t.TempDir())
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
 	dir, spool := t.TempDir(), filepath.Join(t.TempDir(), "answers")
-	s := handler.Surroundings{Env: append(os.Environ(), "TOY_DIR="+dir), Grace: time.Second, Spool: func() string { return spool }}
+	s := handler.Surroundings{Env: append(os.Environ(), "TOY_DIR="+dir), Grace: time.Second, Spool: func() string {
+		return spool
+	}}
 	return func(context.Context) (provider.Provider, error) {
 		return handler.New(m, announced{handler.NewOneShot(m, s), &atomic.Int64{}}, handler.Options{}), nil
 	}

@@ -29,12 +29,14 @@ func small(t *testing.T, command, members, script string, perm os.FileMode, name
 			t.Fatal(err)
 		}
 	}
-	m, diags := manifest.Parse([]byte(fmt.Sprintf(smallManifest, command, members)), filepath.Join(dir, manifest.FileName), dir)
+	m, diags := manifest.Parse([]byte(fmt.Sprintf(smallManifest, command, members)),
+		filepath.Join(dir, manifest.FileName), dir)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
 	d := drive(t, factoryOf(m, dir, handler.Options{}))
-	return d.apply(t.Context(), "s_t", d.null("s_t"), d.config("s_t", map[string]cty.Value{"name": cty.StringVal(name)}))
+	return d.apply(t.Context(), "s_t", d.null("s_t"), d.config("s_t", map[string]cty.Value{
+		"name": cty.StringVal(name)}))
 }
 
 func TestProgramsThatDoNotStartSayWhatToChange(t *testing.T) {
@@ -43,16 +45,26 @@ func TestProgramsThatDoNotStartSayWhatToChange(t *testing.T) {
 		perm                     os.FileMode
 		want                     []string
 	}{
-		"missing interpreter":          {`["no-such-interpreter", "./p.sh"]`, "", "x", 0o600, []string{`"no-such-interpreter"`, "not found", "Install it, or add the folder"}},
-		"missing interpreter, hint":    {`["no-such-interpreter", "./p.sh"]`, `"requires": [{"command": "no-such-interpreter", "hint": "apt install it"}],`, "x", 0o600, []string{`needs the program "no-such-interpreter"`, "apt install it"}},
-		"missing tool":                 {`["sh", "./p.sh"]`, `"requires": [{"command": "no-such-tool"}],`, "x", 0o600, []string{`needs the program "no-such-tool"`}},
-		"missing script":               {`["sh", "./p.sh"]`, "", "", 0, []string{"names the file ./p.sh", `word 2 of "command"`}},
-		"no exec bit":                  {`["./p.sh"]`, "", "#!/bin/sh\n", 0o600, []string{"permission denied", "chmod +x"}},
-		"no first line":                {`["./p.sh"]`, "", "echo\n", 0o700, []string{"exec format error", "#!/usr/bin/env bash"}},
-		"interpreter of first line":    {`["./p.sh"]`, "", "#!/no/such/sh\n", 0o700, []string{"no such file", "interpreter in its first line", `"/no/such/sh"`}},
-		"line ends of Windows":         {`["./p.sh"]`, "", "#!/bin/sh\r\n", 0o700, []string{"no such file", "CR LF"}},
-		"syntax error":                 {`["sh", "./p.sh"]`, "", "case $1 in\ncreate) echo '{'\n", 0o600, []string{"exit status 2", "p.sh"}},
-		"command that is not there":    {`["sh", "./p.sh"]`, "", "no-such-command\n", 0o600, []string{"exit status 127", "is not installed"}},
+		"missing interpreter": {`["no-such-interpreter", "./p.sh"]`, "", "x", 0o600, []string{
+			`"no-such-interpreter"`, "not found", "Install it, or add the folder"}},
+		"missing interpreter, hint": {`["no-such-interpreter", "./p.sh"]`,
+			`"requires": [{"command": "no-such-interpreter", "hint": "apt install it"}],`, "x", 0o600, []string{
+				`needs the program "no-such-interpreter"`, "apt install it"}},
+		"missing tool": {`["sh", "./p.sh"]`, `"requires": [{"command": "no-such-tool"}],`, "x", 0o600,
+			[]string{`needs the program "no-such-tool"`}},
+		"missing script": {`["sh", "./p.sh"]`, "", "", 0, []string{
+			"names the file ./p.sh", `word 2 of "command"`}},
+		"no exec bit": {`["./p.sh"]`, "", "#!/bin/sh\n", 0o600, []string{
+			"permission denied", "chmod +x"}},
+		"no first line": {`["./p.sh"]`, "", "echo\n", 0o700, []string{
+			"exec format error", "#!/usr/bin/env bash"}},
+		"interpreter of first line": {`["./p.sh"]`, "", "#!/no/such/sh\n", 0o700, []string{
+			"no such file", "interpreter in its first line", `"/no/such/sh"`}},
+		"line ends of Windows": {`["./p.sh"]`, "", "#!/bin/sh\r\n", 0o700, []string{"no such file", "CR LF"}},
+		"syntax error": {`["sh", "./p.sh"]`, "", "case $1 in\ncreate) echo '{'\n", 0o600, []string{
+			"exit status 2", "p.sh"}},
+		"command that is not there": {`["sh", "./p.sh"]`, "", "no-such-command\n", 0o600, []string{
+			"exit status 127", "is not installed"}},
 		"no command for this platform": {`{"plan9": ["rc"]}`, "", "", 0, []string{"has no command for"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +107,8 @@ func TestAProgramThatKeepsNothingNeedsNoHome(t *testing.T) {
 }
 
 func TestAProgramNeedNotReadItsRequest(t *testing.T) {
-	resp := small(t, `["sh", "./p.sh"]`, "", "exec 0<&-\necho '{\"state\": {\"id\": \"x\"}}'\n", 0o600, strings.Repeat("long ", 400_000))
+	resp := small(t, `["sh", "./p.sh"]`, "", "exec 0<&-\necho '{\"state\": {\"id\": \"x\"}}'\n", 0o600,
+		strings.Repeat("long ", 400_000))
 	if resp.Diagnostics.HasErrors() || resp.State.GetAttr("id").AsString() != "x" {
 		t.Errorf("got %s", texts(resp.Diagnostics))
 	}
@@ -117,20 +130,23 @@ printf '{"state": {"id": "%s"}}' "$1|$2|$3|$TOMBOLO_PROTOCOL|${TOMBOLO_PROVIDER_
 
 func TestTheProgramIsNotStartedForWhatItHasNoPartIn(t *testing.T) {
 	dir := t.TempDir()
-	m, diags := manifest.Parse([]byte(fmt.Sprintf(smallManifest, `["/no/such/program"]`, "")), filepath.Join(dir, manifest.FileName), dir)
+	m, diags := manifest.Parse([]byte(fmt.Sprintf(smallManifest, `["/no/such/program"]`, "")),
+		filepath.Join(dir, manifest.FileName), dir)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
 	d := drive(t, factoryOf(m, dir, handler.Options{}))
 	config := d.config("s_t", map[string]cty.Value{"name": cty.StringVal("n")})
 	diags = d.p.ValidateConfig(t.Context(), provider.ValidateConfigRequest{Config: cty.EmptyObjectVal}).Diagnostics
-	diags = diags.Extend(d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: "s_t", Config: config}))
+	diags = diags.Extend(d.p.ValidateResource(t.Context(), provider.ValidateResourceRequest{
+		Kind: provider.ManagedResource, Type: "s_t", Config: config}))
 	diags = diags.Extend(d.p.Configure(t.Context(), provider.ConfigureRequest{Config: cty.EmptyObjectVal}).Diagnostics)
 	diags = diags.Extend(d.plan("s_t", d.null("s_t"), config).Diagnostics)
 	if len(diags) > 0 {
 		t.Error(texts(diags))
 	}
-	if _, err := d.p.CallFunction(t.Context(), "f", nil); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
+	if _, err := d.p.CallFunction(t.Context(), "f", nil); err == nil || !strings.Contains(err.Error(),
+		"/no/such/program") {
 		t.Errorf("got %v", err)
 	}
 }

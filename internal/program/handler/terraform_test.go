@@ -7,7 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema/schematest"
 )
 
-// TestUnderTerraform takes the toy through a life in the library and under the real program: what is planned and answered has to satisfy both.
+// TestUnderTerraform takes the toy through a life in the library and under the real program: what is planned and
+// answered has to satisfy both.
 func TestUnderTerraform(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	const at = "toy_thing.a"
@@ -45,7 +46,8 @@ resource "toy_fixed" "b" {
 		Steps: []schematest.Step{{
 			Config: config("null", "a"),
 			Plan:   schematest.Actions{at: schematest.Create, "toy_fixed.b": schematest.Create},
-			Check:  schematest.All(schematest.Attr(at, "size", 1), schematest.Attr(at, "ports.1.url", "http://localhost:443"), schematest.Attr(at, "tags.n", "a-b")),
+			Check: schematest.All(schematest.Attr(at, "size", 1), schematest.Attr(at, "ports.1.url",
+				"http://localhost:443"), schematest.Attr(at, "tags.n", "a-b")),
 		}, {
 			Config: config("12345678901234567890123.5", "a"),
 			Plan:   schematest.Actions{at: schematest.Update},

@@ -94,7 +94,7 @@ const toyManifest = `{
   }
 }`
 
-// newToy gives the provider and the folder of its objects.
+// newToy returns the provider and the folder of its objects.
 func newToy(t *testing.T, opts handler.Options, env ...string) (provider.Factory, string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -197,7 +197,8 @@ func answer(action, typ string, req object) (any, error) {
 		return object{"state": object{"id": req["id"]}}, nil
 	case "upgrade":
 		old := req["state"].(object)
-		return object{"state": object{"id": old["id"], "text": old["txt"], "twice": fmt.Sprint(old["txt"], old["txt"])}}, nil
+		return object{
+			"state": object{"id": old["id"], "text": old["txt"], "twice": fmt.Sprint(old["txt"], old["txt"])}}, nil
 	case "delete":
 		err := os.Remove(file(req["state"].(object)["id"]))
 		if os.IsNotExist(err) {
@@ -227,7 +228,9 @@ func validate(req object) object {
 	config := req["config"].(object)
 	for _, name := range []string{"text", "password"} {
 		if config[name] == "forbidden" {
-			return object{"diagnostics": []object{{"severity": "error", "summary": "Forbidden word", "detail": "The word is " + fmt.Sprint(config[name]), "attribute": []any{name}}}}
+			return object{
+				"diagnostics": []object{{"severity": "error", "summary": "Forbidden word", "detail": "The word is " +
+					fmt.Sprint(config[name]), "attribute": []any{name}}}}
 		}
 	}
 	return object{}
@@ -268,7 +271,8 @@ func rest(action, typ string, req object) (any, error) {
 		}
 		return object{"state": object{"out": out}}, nil
 	case "open":
-		return object{"result": object{"key": "key-of-" + fmt.Sprint(req["config"].(object)["name"])}, "private": "p1", "renew_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}, nil
+		return object{"result": object{"key": "key-of-" + fmt.Sprint(req["config"].(object)["name"])}, "private": "p1",
+			"renew_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}, nil
 	case "renew":
 		return object{"renew_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "private": "p2"}, nil
 	case "close":

@@ -155,7 +155,8 @@ func (s *toySessionState) call(id int64, m rpc, cancelled chan struct{}) {
 	s.answer(id, out)
 }
 
-// sessionMisbehaviours are what an object can ask of the program of a session. They give true when the call is answered.
+// sessionMisbehaviours are what an object can ask of the program of a session. They give true when the call is
+// answered.
 var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v object, cancelled chan struct{}) bool{
 	"sleep": func(_ *toySessionState, _ int64, _ object, _ chan struct{}) bool {
 		time.Sleep(time.Minute)
@@ -234,7 +235,8 @@ var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v objec
 		return true
 	},
 	"half": func(s *toySessionState, id int64, v object, _ chan struct{}) bool {
-		s.fail(id, 1, "quota exceeded", object{"state": object{"id": "half", "serial": 7}, "diagnostics": []object{{"severity": "error", "summary": "No DNS"}}})
+		s.fail(id, 1, "quota exceeded", object{"state": object{"id": "half", "serial": 7}, "diagnostics": []object{
+			{"severity": "error", "summary": "No DNS"}}})
 		return true
 	},
 	"close out": func(*toySessionState, int64, object, chan struct{}) bool {
@@ -260,10 +262,12 @@ var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v objec
 	},
 	"progress": func(s *toySessionState, id int64, _ object, _ chan struct{}) bool {
 		fmt.Fprintln(os.Stderr, "[WARN] slowly")
-		for _, params := range []any{object{"id": id, "message": "waiting for DNS", "fraction": 0.4}, object{"id": id}, object{"id": 999, "message": "lost"}, "nonsense", nil} {
+		for _, params := range []any{object{"id": id, "message": "waiting for DNS", "fraction": 0.4}, object{"id": id},
+			object{"id": 999, "message": "lost"}, "nonsense", nil} {
 			s.send(object{"jsonrpc": "2.0", "method": "$/progress", "params": params})
 		}
-		for n := 0; n < 6000; n++ { // standard error is read by itself: what was said is of this call as long as it is under way
+		// standard error is read by itself: what was said is of this call as long as it is under way
+		for n := 0; n < 6000; n++ {
 			if _, err := os.Stat(os.Getenv("TOY_HEARD")); err == nil {
 				break
 			}
@@ -283,7 +287,8 @@ var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v objec
 		return true
 	},
 	"tell": func(s *toySessionState, id int64, _ object, _ chan struct{}) bool {
-		s.send(object{"jsonrpc": "2.0", "method": "$/progress", "params": object{"id": id, "message": "waiting for DNS", "fraction": 0.4}})
+		s.send(object{"jsonrpc": "2.0", "method": "$/progress", "params": object{"id": id, "message": "waiting for DNS",
+			"fraction": 0.4}})
 		return false
 	},
 	"pretty": func(s *toySessionState, id int64, _ object, _ chan struct{}) bool {

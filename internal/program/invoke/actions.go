@@ -38,7 +38,8 @@ func (a *asking) configure() diag.List {
 	if checked.Diagnostics.HasErrors() {
 		return checked.Diagnostics
 	}
-	resp := a.p.Configure(a.ctx, provider.ConfigureRequest{TerraformVersion: state.LanguageVersion, Config: checked.Prepared, Client: client})
+	resp := a.p.Configure(a.ctx, provider.ConfigureRequest{TerraformVersion: state.LanguageVersion,
+		Config: checked.Prepared, Client: client})
 	return checked.Diagnostics.Extend(resp.Diagnostics)
 }
 
@@ -47,7 +48,8 @@ func (a *asking) validate() diag.List {
 	if a.err != nil {
 		return nil
 	}
-	return a.p.ValidateResource(a.ctx, provider.ValidateResourceRequest{Kind: a.kind, Type: a.typ, Config: config, Client: client})
+	return a.p.ValidateResource(a.ctx, provider.ValidateResourceRequest{Kind: a.kind, Type: a.typ, Config: config,
+		Client: client})
 }
 
 // planned asks for a plan.
@@ -92,7 +94,8 @@ func (a *asking) change() diag.List {
 			a.err = errors.New(`an update needs the stored object, as "prior"`)
 		}
 	}
-	req := provider.ApplyRequest{Type: a.typ, Prior: prior, Planned: a.object("planned", a.rt.Block), Config: a.config(), PlannedPrivate: a.raw("private"), PlannedIdentity: a.identity()}
+	req := provider.ApplyRequest{Type: a.typ, Prior: prior, Planned: a.object("planned", a.rt.Block),
+		Config: a.config(), PlannedPrivate: a.raw("private"), PlannedIdentity: a.identity()}
 	var diags diag.List
 	if req.Planned.IsNull() && a.err == nil {
 		resp, _ := a.planned(prior)
@@ -117,7 +120,8 @@ func (a *asking) apply(req provider.ApplyRequest) diag.List {
 func (a *asking) remove() diag.List {
 	null := cty.NullVal(a.rt.Block.ImpliedType())
 	prior := a.state()
-	return a.apply(provider.ApplyRequest{Type: a.typ, Prior: prior, Planned: null, Config: null, PlannedPrivate: a.raw("private"), PlannedIdentity: a.identity()})
+	return a.apply(provider.ApplyRequest{Type: a.typ, Prior: prior, Planned: null, Config: null,
+		PlannedPrivate: a.raw("private"), PlannedIdentity: a.identity()})
 }
 
 // state is the stored object, which the action cannot do without.
@@ -130,7 +134,8 @@ func (a *asking) state() cty.Value {
 }
 
 func (a *asking) read() diag.List {
-	req := provider.ReadRequest{Type: a.typ, Prior: a.state(), Private: a.raw("private"), Identity: a.identity(), Client: client}
+	req := provider.ReadRequest{Type: a.typ, Prior: a.state(), Private: a.raw("private"), Identity: a.identity(),
+		Client: client}
 	if a.err != nil {
 		return nil
 	}
@@ -178,7 +183,8 @@ const defaultLimit = 100
 func (a *asking) list() diag.List {
 	lister, ok := a.p.(provider.Lister)
 	if !ok {
-		a.err = errors.New("this provider cannot list objects: programs with a manifest can, and no plugin of the versions 5 and 6 of the protocol")
+		a.err = errors.New("this provider cannot list objects: programs with a manifest can, and no plugin of the " +
+			"versions 5 and 6 of the protocol")
 		return nil
 	}
 	req := provider.ListRequest{Type: a.typ, Limit: defaultLimit}

@@ -1,10 +1,11 @@
-// Package invoke makes single calls of a provider, of whatever kind, with the JSON of the program protocol: the requests that a program would
-// get, and the answers that it would give (docs/program-protocol.md). It is how authors try a provider without a configuration.
+// Package invoke makes single calls of a provider, of whatever kind, with the JSON of the program protocol: the
+// requests that a program would get, and the answers that it would give (docs/program-protocol.md). It is how authors
+// try a provider without a configuration.
 //
 //	answer, err := asking.Ask(ctx, p, "read", "notes_note", []byte(`{"state": {"path": "/a"}}`))
 //
-// Members that a request leaves out are made up as the engine would: the plan of a create or update from its config, a configuration
-// without attributes. The member "provider" configures the provider before the call.
+// Members that a request leaves out are made up as the engine would: the plan of a create or update from its config, a
+// configuration without attributes. The member "provider" configures the provider before the call.
 package invoke
 
 import (
@@ -59,12 +60,14 @@ var actions = map[string]action{
 	}},
 }
 
-// Ask makes one call. typ is the type, or the function of the action call. The answer is a JSON object, also when the provider answers with
-// errors, which are in it; ok tells whether there are none. err is about what cannot be asked.
-func Ask(ctx context.Context, p provider.Provider, name, typ string, params []byte) (answer []byte, ok bool, err error) {
+// Ask makes one call. typ is the type, or the function of the action call. The answer is a JSON object, also when the
+// provider answers with errors, which are in it; ok tells whether there are none. err is about what cannot be asked.
+func Ask(ctx context.Context, p provider.Provider, name, typ string, params []byte) (answer []byte, ok bool,
+	err error) {
 	act, known := actions[name]
 	if !known {
-		return nil, false, fmt.Errorf("there is no action %q; there are %s.%s", name, strings.Join(Actions, ", "), diag.DidYouMean(name, Actions))
+		return nil, false, fmt.Errorf("there is no action %q; there are %s.%s", name, strings.Join(Actions, ", "),
+			diag.DidYouMean(name, Actions))
 	}
 	a := &asking{ctx: ctx, p: p, action: name, typ: typ, out: map[string]json.RawMessage{}}
 	if a.params, err = strictjson.Parse(params); err != nil {
@@ -138,7 +141,8 @@ func (a *asking) find(kind provider.ResourceKind) error {
 		}
 	}
 	slices.Sort(names)
-	return fmt.Errorf("the provider has no type %q for %s; it has: %s.%s", a.typ, a.action, strings.Join(names, ", "), diag.DidYouMean(a.typ, names))
+	return fmt.Errorf("the provider has no type %q for %s; it has: %s.%s", a.typ, a.action, strings.Join(names, ", "),
+		diag.DidYouMean(a.typ, names))
 }
 
 func (a *asking) answer(diags diag.List) ([]byte, bool, error) {
@@ -152,7 +156,8 @@ func (a *asking) answer(diags diag.List) ([]byte, bool, error) {
 	return text, !diags.HasErrors(), err
 }
 
-// object reads an object of a block from the request, with the tree of what is unknown in it. Without the member it is null.
+// object reads an object of a block from the request, with the tree of what is unknown in it. Without the member it is
+// null.
 func (a *asking) object(name string, b *provider.Block) cty.Value {
 	given := a.params.Get(name)
 	if given == nil || given.Kind == strictjson.Null {

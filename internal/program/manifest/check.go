@@ -32,7 +32,8 @@ func (nowhere) Load(url string) (any, error) {
 // check reads the keywords of an attribute.
 func (r *reader) check(v *node) *Check {
 	if v.Kind != strictjson.Object {
-		r.errorf(v, `"json_schema" must be an object with keywords of JSON Schema, such as {"pattern": "^/"}, not %s.`, v.Kind)
+		r.errorf(v, `"json_schema" must be an object with keywords of JSON Schema, such as {"pattern": "^/"}, not %s.`,
+			v.Kind)
 		return nil
 	}
 	before := len(r.diags)
@@ -55,23 +56,35 @@ func (r *reader) check(v *node) *Check {
 	return nil
 }
 
-// keywords are those of JSON Schema that can say something of a value, and which of them hold schemas, one or many by any name or in a list.
+// keywords are those of JSON Schema that can say something of a value, and which of them hold schemas, one or many by
+// any name or in a list.
 var keywords = map[string]string{
-	"type": "", "enum": "", "const": "", "multipleOf": "", "maximum": "", "exclusiveMaximum": "", "minimum": "", "exclusiveMinimum": "", "maxLength": "",
-	"minLength": "", "pattern": "", "format": "", "maxItems": "", "minItems": "", "uniqueItems": "", "maxContains": "", "minContains": "",
-	"maxProperties": "", "minProperties": "", "required": "", "dependentRequired": "", "contentEncoding": "", "contentMediaType": "",
-	"title": "", "description": "", "default": "", "deprecated": "", "readOnly": "", "writeOnly": "", "examples": "", "$comment": "",
-	"$id": "", "$schema": "", "$ref": "", "$anchor": "", "$dynamicRef": "", "$dynamicAnchor": "", "$vocabulary": "",
-	"not": "one", "if": "one", "then": "one", "else": "one", "items": "one", "contains": "one", "additionalProperties": "one", "propertyNames": "one",
+	"type": "", "enum": "", "const": "", "multipleOf": "", "maximum": "", "exclusiveMaximum": "", "minimum": "",
+	"exclusiveMinimum": "", "maxLength": "",
+	"minLength": "", "pattern": "", "format": "", "maxItems": "", "minItems": "", "uniqueItems": "", "maxContains": "",
+	"minContains":   "",
+	"maxProperties": "", "minProperties": "", "required": "", "dependentRequired": "", "contentEncoding": "",
+	"contentMediaType": "",
+	"title":            "", "description": "", "default": "", "deprecated": "", "readOnly": "", "writeOnly": "",
+	"examples": "",
+	"$comment": "",
+	"$id":      "", "$schema": "", "$ref": "", "$anchor": "", "$dynamicRef": "", "$dynamicAnchor": "",
+	"$vocabulary": "",
+	"not":         "one", "if": "one", "then": "one", "else": "one", "items": "one", "contains": "one",
+	"additionalProperties": "one", "propertyNames": "one",
 	"unevaluatedItems": "one", "unevaluatedProperties": "one", "contentSchema": "one",
 	"allOf": "list", "anyOf": "list", "oneOf": "list", "prefixItems": "list",
-	"$defs": "named", "definitions": "named", "properties": "named", "patternProperties": "named", "dependentSchemas": "named",
+	"$defs": "named", "definitions": "named", "properties": "named", "patternProperties": "named",
+	"dependentSchemas": "named",
 }
 
 // formats are those that the library checks; it takes any other for a note.
-var formats = []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "json-pointer", "period", "regex", "relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "iri", "iri-reference", "uuid"}
+var formats = []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "json-pointer", "period",
+	"regex", "relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "iri", "iri-reference",
+	"uuid"}
 
-// knownKeywords reports words that are none: JSON Schema itself passes over them, and the author would believe that values are checked.
+// knownKeywords reports words that are none: JSON Schema itself passes over them, and the author would believe that
+// values are checked.
 func (r *reader) knownKeywords(v *node) {
 	if v.Kind != strictjson.Object {
 		return
@@ -80,13 +93,16 @@ func (r *reader) knownKeywords(v *node) {
 		holds, known := keywords[m.Name]
 		switch {
 		case !known:
-			r.errorAt(m.Offset, "JSON Schema has no keyword %q.%s", m.Name, diag.DidYouMean(m.Name, slices.Sorted(maps.Keys(keywords))))
+			r.errorAt(m.Offset, "JSON Schema has no keyword %q.%s", m.Name,
+				diag.DidYouMean(m.Name, slices.Sorted(maps.Keys(keywords))))
 		case m.Name == "format" && m.Value.Kind == strictjson.String && !slices.Contains(formats, m.Value.Text):
-			r.errorf(m.Value, "There is no format %q that could be checked.%s", m.Value.Text, diag.DidYouMean(m.Value.Text, formats))
+			r.errorf(m.Value, "There is no format %q that could be checked.%s", m.Value.Text,
+				diag.DidYouMean(m.Value.Text, formats))
 		case m.Name == "type":
 			for _, word := range append([]*node{m.Value}, m.Value.Items...) {
 				if word.Kind == strictjson.String && !slices.Contains(kinds, word.Text) {
-					r.errorf(word, "JSON Schema has no type %q; it has %s.%s", word.Text, quotedList(kinds), diag.DidYouMean(word.Text, kinds))
+					r.errorf(word, "JSON Schema has no type %q; it has %s.%s", word.Text, quotedList(kinds),
+						diag.DidYouMean(word.Text, kinds))
 				}
 			}
 		case holds == "one":
@@ -103,8 +119,8 @@ func (r *reader) knownKeywords(v *node) {
 	}
 }
 
-// Problem tells why a value is not allowed, as a clause; "" when it is. The clause holds the value only where show is true. Null and
-// what is not wholly known are always allowed.
+// Problem returns why a value is not allowed, as a clause; "" when it is. The clause holds the value only where show is
+// true. Null and what is not wholly known are always allowed.
 func (c *Check) Problem(v cty.Value, show bool) string {
 	if v.IsNull() || !v.IsWhollyKnown() {
 		return ""
@@ -119,7 +135,7 @@ func (c *Check) Problem(v cty.Value, show bool) string {
 	return firstCause(err)
 }
 
-// firstCause gives the innermost reason of the library's error, which is a tree.
+// firstCause returns the innermost reason of the library's error, which is a tree.
 func firstCause(err error) string {
 	var bad *jsonschema.SchemaValidationError
 	if errors.As(err, &bad) {
@@ -133,7 +149,7 @@ func firstCause(err error) string {
 	return strings.TrimRight(strings.ReplaceAll(text, checkURL, ""), ".")
 }
 
-// plain gives a value as the library wants it.
+// plain returns a value as the library wants it.
 func plain(v cty.Value) any {
 	ty := v.Type()
 	switch {

@@ -13,13 +13,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// about tells which keywords say something of values of one kind only. Values of all other kinds satisfy them, whatever they are, so that such
-// a keyword beside another type checks nothing.
+// about tells which keywords say something of values of one kind only. Values of all other kinds satisfy them, whatever
+// they are, so that such a keyword beside another type checks nothing.
 var about = map[string][]string{
 	"string": {"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType", "contentSchema"},
 	"number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
-	"array":  {"minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "items", "prefixItems", "unevaluatedItems"},
-	"object": {"minProperties", "maxProperties", "required", "dependentRequired", "dependentSchemas", "properties", "patternProperties", "additionalProperties", "propertyNames", "unevaluatedProperties"},
+	"array": {"minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "items", "prefixItems",
+		"unevaluatedItems"},
+	"object": {"minProperties", "maxProperties", "required", "dependentRequired", "dependentSchemas", "properties",
+		"patternProperties", "additionalProperties", "propertyNames", "unevaluatedProperties"},
 }
 
 // twins are keywords that authors take for each other: each line has those for strings, numbers, arrays and objects.
@@ -32,7 +34,7 @@ var twins = []map[string]string{
 // kinds are the words that JSON Schema has for types.
 var kinds = []string{"string", "number", "integer", "boolean", "array", "object", "null"}
 
-// kindOf gives the word of JSON Schema for the values of a type; empty for those of any type.
+// kindOf returns the word of JSON Schema for the values of a type; empty for those of any type.
 func kindOf(ty cty.Type) string {
 	switch {
 	case ty == cty.String:
@@ -49,12 +51,14 @@ func kindOf(ty cty.Type) string {
 	return "array"
 }
 
-// kindIn gives the word of JSON Schema for a value.
+// kindIn returns the word of JSON Schema for a value.
 func kindIn(v *node) string {
-	return map[strictjson.Kind]string{strictjson.String: "string", strictjson.Number: "number", strictjson.Bool: "boolean", strictjson.Object: "object", strictjson.Array: "array"}[v.Kind]
+	return map[strictjson.Kind]string{strictjson.String: "string", strictjson.Number: "number",
+		strictjson.Bool: "boolean", strictjson.Object: "object", strictjson.Array: "array"}[v.Kind]
 }
 
-// fit reports keywords that can find nothing wrong with a value of a type, or nothing right. $defs are left alone: what refers to them knows.
+// fit reports keywords that can find nothing wrong with a value of a type, or nothing right. $defs are left alone: what
+// refers to them knows.
 func (r *reader) fit(v *node, ty cty.Type) {
 	kind := kindOf(ty)
 	if v == nil || v.Kind != strictjson.Object || kind == "" {
@@ -63,7 +67,8 @@ func (r *reader) fit(v *node, ty cty.Type) {
 	for _, m := range v.Members {
 		for _, of := range slices.Sorted(maps.Keys(about)) {
 			if of != kind && slices.Contains(about[of], m.Name) {
-				r.errorAt(m.Offset, "The keyword %q is for values that are %ss. The value here is always of the kind %q, with which it would find nothing wrong.%s", m.Name, of, kind, twin(m.Name, kind))
+				r.errorAt(m.Offset, "The keyword %q is for values that are %ss. The value here is always of the kind "+
+					"%q, with which it would find nothing wrong.%s", m.Name, of, kind, twin(m.Name, kind))
 			}
 		}
 		switch m.Name {
@@ -78,10 +83,12 @@ func (r *reader) fit(v *node, ty cty.Type) {
 		}
 		r.fitInside(m, ty)
 	}
-	for _, pair := range [][2]string{{"minLength", "maxLength"}, {"minimum", "maximum"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"}} {
+	for _, pair := range [][2]string{{"minLength", "maxLength"}, {"minimum", "maximum"}, {"minItems", "maxItems"},
+		{"minProperties", "maxProperties"}} {
 		low, high := numberIn(v.Get(pair[0])), numberIn(v.Get(pair[1]))
 		if low != nil && high != nil && low.Cmp(high) > 0 {
-			r.errorf(v.Get(pair[0]), "No value has at least %s and at most %s: exchange %q and %q.", v.Get(pair[0]).Text, v.Get(pair[1]).Text, pair[0], pair[1])
+			r.errorf(v.Get(pair[0]), "No value has at least %s and at most %s: exchange %q and %q.",
+				v.Get(pair[0]).Text, v.Get(pair[1]).Text, pair[0], pair[1])
 		}
 	}
 }
@@ -119,7 +126,8 @@ func (r *reader) fitType(v *node, kind string) {
 			return
 		}
 	}
-	r.errorf(v, "The type of the attribute makes every value one of the kind %q, so it can never be of the kind that stands here. Leave the keyword out.", kind)
+	r.errorf(v, "The type of the attribute makes every value one of the kind %q, so it can never be of the kind that "+
+		"stands here. Leave the keyword out.", kind)
 }
 
 // fitValue reports a value that cannot occur.

@@ -1,8 +1,9 @@
-// Package manifest reads tombolo-provider.json: what a program that is a provider tells of itself without being started.
+// Package manifest reads tombolo-provider.json: what a program that is a provider tells of itself without being
+// started.
 //
 // A manifest names the command to run on each operating system, and describes the types of the provider in the words of
-// `providers schema -json` together with some of our own (docs/program-protocol.md lists them all). Read finds all mistakes of one file
-// together, each with its line and the nearest word that would have been right.
+// `providers schema -json` together with some of our own (docs/program-protocol.md lists them all). Read finds all
+// mistakes of one file together, each with its line and the nearest word that would have been right.
 //
 //	m, diags := manifest.Load("./notes")
 //
@@ -28,9 +29,11 @@ import (
 const FileName = "tombolo-provider.json"
 
 // leftovers are names of files and folders that are no part of a provider: what programs leave behind where they run.
-var leftovers = []string{"__pycache__", ".*", "*.pyc", "*.tfstate", "*.tfstate.backup", "terraform.tfstate.d", "Thumbs.db"}
+var leftovers = []string{"__pycache__", ".*", "*.pyc", "*.tfstate", "*.tfstate.backup", "terraform.tfstate.d",
+	"Thumbs.db"}
 
-// IsLeftover tells whether a file or folder with this name, wherever it is in the folder of a provider, is no part of it.
+// IsLeftover reports whether a file or folder with this name, wherever it is in the folder of a provider, is no part of
+// it.
 func IsLeftover(name string) bool {
 	return slices.ContainsFunc(leftovers, func(pattern string) bool {
 		ok, _ := filepath.Match(pattern, name) // the patterns are good
@@ -74,10 +77,11 @@ const (
 	Session             // one process for many calls
 )
 
-// Command is the command line by platform: "default", an operating system as Go names it, or both with an underscore, linux_amd64.
+// Command is the command line by platform: "default", an operating system as Go names it, or both with an underscore,
+// linux_amd64.
 type Command map[string][]string
 
-// For gives the command line for a platform; nil when there is none.
+// For returns the command line for a platform; nil when there is none.
 func (c Command) For(goos, goarch string) []string {
 	for _, key := range []string{goos + "_" + goarch, goos, "default"} {
 		if argv, ok := c[key]; ok {
@@ -91,7 +95,8 @@ func (c Command) For(goos, goarch string) []string {
 	return nil
 }
 
-// InPackage gives the words of a command line with those that begin with ./ made names of files in the folder of the provider.
+// InPackage returns the words of a command line with those that begin with ./ made names of files in the folder of the
+// provider.
 func InPackage(dir string, argv []string) []string {
 	out := slices.Clone(argv)
 	for i, word := range out {
@@ -122,14 +127,15 @@ type Type struct {
 	Retry  Retry
 	// Cache is how long an answer of a data source is used again; 0: not at all.
 	Cache time.Duration
-	// ForcesNew tells whether any attribute forces a replacement.
+	// ForcesNew reports whether any attribute forces a replacement.
 	ForcesNew bool
 }
 
-// Does tells whether an action is implemented.
+// Does reports whether an action is implemented.
 func (t *Type) Does(action string) bool { return t != nil && slices.Contains(t.Implements, action) }
 
-// Retry tells how often to repeat a call that only reads and ended with exit status 75, and how long to wait in between.
+// Retry tells how often to repeat a call that only reads and ended with exit status 75, and how long to wait in
+// between.
 type Retry struct {
 	Attempts int
 	Delay    time.Duration
@@ -146,7 +152,7 @@ type Words struct {
 
 var noWords Words
 
-// Words gives what our words say of an attribute of the schema; never nil.
+// Words returns what our words say of an attribute of the schema; never nil.
 func (m *Manifest) Words(a *provider.Attribute) *Words {
 	if w := m.words[a]; w != nil {
 		return w
@@ -154,22 +160,23 @@ func (m *Manifest) Words(a *provider.Attribute) *Words {
 	return &noWords
 }
 
-// Type gives what our words say of a type; nil when there is no such type.
+// Type returns what our words say of a type; nil when there is no such type.
 func (m *Manifest) Type(kind provider.ResourceKind, name string) *Type {
 	return m.types[typeName{kind, name}]
 }
 
-// Cache tells how long a result of a function is used again; 0: not at all.
+// Cache returns how long a result of a function is used again; 0: not at all.
 func (m *Manifest) Cache(f *provider.Function) time.Duration { return m.caches[f] }
 
-// Does tells whether the provider as a whole implements an action.
+// Does reports whether the provider as a whole implements an action.
 func (m *Manifest) Does(action string) bool { return slices.Contains(m.Implements, action) }
 
-// WithSchema gives the manifest with the schema that the program told, as JSON in the form of the member "schema".
+// WithSchema returns the manifest with the schema that the program told, as JSON in the form of the member "schema".
 func (m *Manifest) WithSchema(src []byte) (*Manifest, diag.List) {
 	out := *m
 	r := &reader{src: src, file: "the answer to the action schema", m: &out}
-	r.m.types, r.m.words, r.m.caches = map[typeName]*Type{}, map[*provider.Attribute]*Words{}, map[*provider.Function]time.Duration{}
+	r.m.types, r.m.words, r.m.caches = map[typeName]*Type{}, map[*provider.Attribute]*Words{},
+		map[*provider.Function]time.Duration{}
 	r.root(func(v *node) { r.schema(v) })
 	return &out, r.diags
 }
@@ -187,17 +194,20 @@ func Load(dir string) (*Manifest, diag.List) {
 	src, err := regular.Read(path, maxSize)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, diag.List{}.Errorf(nil, "No program provider there", "There is no %s in %s. A folder with a program provider has one, beside its program.", FileName, abs)
+		return nil, diag.List{}.Errorf(nil, "No program provider there",
+			"There is no %s in %s. A folder with a program provider has one, beside its program.", FileName, abs)
 	case err != nil:
 		return nil, diag.List{}.Errorf(nil, "Program provider cannot be used", "Its manifest cannot be read: %s.", err)
 	}
 	return Parse(src, path, abs)
 }
 
-// Parse reads the text of a manifest; file is its name for messages, dir the folder of the provider. The manifest is nil when there are errors.
+// Parse reads the text of a manifest; file is its name for messages, dir the folder of the provider. The manifest is
+// nil when there are errors.
 func Parse(src []byte, file, dir string) (*Manifest, diag.List) {
 	r := &reader{src: src, file: file, m: &Manifest{
-		Dir: dir, File: file, types: map[typeName]*Type{}, words: map[*provider.Attribute]*Words{}, caches: map[*provider.Function]time.Duration{},
+		Dir: dir, File: file, types: map[typeName]*Type{}, words: map[*provider.Attribute]*Words{},
+		caches: map[*provider.Function]time.Duration{},
 	}}
 	r.root(r.manifest)
 	if r.diags.HasErrors() {

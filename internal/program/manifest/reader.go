@@ -173,11 +173,13 @@ func (r *reader) typ(to *cty.Type) func(*node) {
 	return func(v *node) {
 		ty, err := ctyjson.UnmarshalType(r.raw(v))
 		if err == nil && !ty.Equals(ty.WithoutOptionalAttributesDeep()) {
-			r.errorf(v, `The members of an "object" cannot be optional; a value may leave them null. A "nested_type" has optional attributes.`)
+			r.errorf(v, `The members of an "object" cannot be optional; a value may leave them null. A "nested_type" `+
+				`has optional attributes.`)
 			return
 		}
 		if err != nil {
-			r.errorf(v, `The type cannot be read: %s.%s Types are "string", "number", "bool", "dynamic", or an array such as ["list", "string"], ["map", "number"], ["object", {"a": "string"}].`, err, nearestType(v))
+			r.errorf(v, `The type cannot be read: %s.%s Types are "string", "number", "bool", "dynamic", or an array `+
+				`such as ["list", "string"], ["map", "number"], ["object", {"a": "string"}].`, err, nearestType(v))
 			return
 		}
 		*to = ty
@@ -185,14 +187,16 @@ func (r *reader) typ(to *cty.Type) func(*node) {
 }
 
 // otherTypes are names that types have elsewhere.
-var otherTypes = map[string]string{"integer": "number", "int": "number", "int64": "number", "float": "number", "double": "number", "boolean": "bool", "any": "dynamic", "str": "string", "text": "string"}
+var otherTypes = map[string]string{"integer": "number", "int": "number", "int64": "number", "float": "number",
+	"double": "number", "boolean": "bool", "any": "dynamic", "str": "string", "text": "string"}
 
 // nearestType finds the word that does not name a type in what was to be one, and tells which one would.
 func nearestType(v *node) string {
 	known := []string{"string", "number", "bool", "dynamic"}
 	if v.Kind == strictjson.Array && len(v.Items) > 0 {
 		head := v.Items[0]
-		if kinds := []string{"list", "set", "map", "object", "tuple"}; head.Kind == strictjson.String && !slices.Contains(kinds, head.Text) {
+		if kinds := []string{"list", "set", "map", "object", "tuple"}; head.Kind == strictjson.String &&
+			!slices.Contains(kinds, head.Text) {
 			return diag.DidYouMean(head.Text, kinds)
 		}
 		for _, item := range v.Items[1:] {
@@ -254,19 +258,23 @@ func (r *reader) manifest(v *node) {
 	case v.Get("protocol") == nil:
 		r.errorf(v, `The manifest needs "protocol": %d, the version of the protocol that the program speaks.`, Protocol)
 	case protocol != Protocol && protocol >= 0:
-		r.errorf(v.Get("protocol"), "The program speaks version %d of the protocol, and only version %d is known here. A newer release may know it.", protocol, Protocol)
+		r.errorf(v.Get("protocol"), "The program speaks version %d of the protocol, and only version %d is known "+
+			"here. A newer release may know it.", protocol, Protocol)
 	}
 	if name := v.Get("name"); name == nil || name.Kind == strictjson.String && !validName.MatchString(m.Name) {
 		if name == nil {
 			name = v
 		}
-		r.errorf(name, `The manifest needs a "name" of lower-case letters, digits and underscores, with which the names of the provider's types begin.`)
+		r.errorf(name, `The manifest needs a "name" of lower-case letters, digits and underscores, with which the `+
+			`names of the provider's types begin.`)
 	}
-	if version := v.Get("version"); version != nil && version.Kind == strictjson.String && !validVersion.MatchString(m.Version) {
+	if version := v.Get("version"); version != nil && version.Kind == strictjson.String &&
+		!validVersion.MatchString(m.Version) {
 		r.errorf(v.Get("version"), `The version must have three numbers, such as "0.1.0".`)
 	}
 	if from := v.Get("prepare_from"); from != nil && v.Get("prepare") == nil {
-		r.errorf(from, `There is no "prepare" that could depend on these files. Add the command, or remove "prepare_from".`)
+		r.errorf(from,
+			`There is no "prepare" that could depend on these files. Add the command, or remove "prepare_from".`)
 	}
 	if v.Get("command") == nil {
 		r.errorf(v, `The manifest needs a "command", such as ["bash", "./%s.sh"].`, m.Name)
@@ -275,19 +283,23 @@ func (r *reader) manifest(v *node) {
 	case schema != nil:
 		r.schema(schema)
 	case !m.Does("schema"):
-		r.errorf(v, `The manifest needs a "schema" that describes the provider's types, or "implements": ["schema"] when the program itself can tell.`)
+		r.errorf(v, `The manifest needs a "schema" that describes the provider's types, or "implements": ["schema"] `+
+			`when the program itself can tell.`)
 	}
 }
 
 // systems are the operating systems that commands may be for.
-var systems = []string{"default", "linux", "darwin", "windows", "freebsd", "netbsd", "openbsd", "dragonfly", "solaris", "illumos", "aix", "android", "plan9"}
+var systems = []string{"default", "linux", "darwin", "windows", "freebsd", "netbsd", "openbsd", "dragonfly", "solaris",
+	"illumos", "aix", "android", "plan9"}
 
-var architectures = []string{"386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64", "ppc64le", "riscv64", "s390x", "wasm"}
+var architectures = []string{"386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64",
+	"ppc64le", "riscv64", "s390x", "wasm"}
 
 // otherArchitectures are names that architectures have elsewhere.
-var otherArchitectures = map[string]string{"x86_64": "amd64", "x64": "amd64", "x86": "386", "i386": "386", "i686": "386", "aarch64": "arm64", "armv7": "arm", "armhf": "arm"}
+var otherArchitectures = map[string]string{"x86_64": "amd64", "x64": "amd64", "x86": "386", "i386": "386",
+	"i686": "386", "aarch64": "arm64", "armv7": "arm", "armhf": "arm"}
 
-// command gives a reader of a command line, of one or by platform.
+// command returns a reader of a command line, of one or by platform.
 func (r *reader) command(to *Command) func(v *node) {
 	return func(v *node) { r.readCommand(v, to) }
 }
@@ -309,9 +321,11 @@ func (r *reader) readCommand(v *node, to *Command) {
 		case slices.Contains(systems, system) && has && otherArchitectures[arch] != "":
 			r.errorAt(at, `The architecture %q has the name %q here.`, arch, otherArchitectures[arch])
 		case slices.Contains(systems[1:], system) && has && !slices.Contains(architectures, arch):
-			r.errorAt(at, `There is no architecture %q; known are %s.%s`, arch, quotedList(architectures), diag.DidYouMean(arch, architectures))
+			r.errorAt(at, `There is no architecture %q; known are %s.%s`, arch, quotedList(architectures),
+				diag.DidYouMean(arch, architectures))
 		case !platform.MatchString(name) || !slices.Contains(systems, system):
-			r.errorAt(at, `A command is for "default", or for an operating system such as "linux", "darwin" or "windows", if need be with an architecture: "linux_arm64".%s`, diag.DidYouMean(system, systems))
+			r.errorAt(at, `A command is for "default", or for an operating system such as "linux", "darwin" or `+
+				`"windows", if need be with an architecture: "linux_arm64".%s`, diag.DidYouMean(system, systems))
 		}
 		if argv, ok := r.argv(v); ok {
 			(*to)[name] = argv
@@ -322,27 +336,31 @@ func (r *reader) readCommand(v *node, to *Command) {
 	}
 }
 
-// placeholders are what is replaced in the words of a command. In words that name no file of the provider others may mean something to the program.
+// placeholders are what is replaced in the words of a command. In words that name no file of the provider others may
+// mean something to the program.
 var placeholders = []string{"{os}", "{arch}", "{cache}"}
 
 var placeholder = regexp.MustCompile(`\{[A-Za-z_]+\}`)
 
 func (r *reader) argv(v *node) ([]string, bool) {
 	if v.Kind == strictjson.String {
-		r.errorf(v, `A command must be an array with a string for each word, such as ["bash", "./provider.sh"]: there is no shell that would take it apart.`)
+		r.errorf(v, `A command must be an array with a string for each word, such as ["bash", "./provider.sh"]: `+
+			`there is no shell that would take it apart.`)
 		return nil, false
 	}
 	argv, ok := r.texts(v, "A command")
 	for i, word := range argv {
 		if rest, inside := strings.CutPrefix(word, "./"); inside && !filepath.IsLocal(filepath.FromSlash(rest)) {
-			r.errorf(v.Items[i], "The file %q is outside of the folder of the provider. A provider holds all of its files; another program is named without ./ in front.", word)
+			r.errorf(v.Items[i], "The file %q is outside of the folder of the provider. A provider holds all of its "+
+				"files; another program is named without ./ in front.", word)
 			return nil, false
 		}
 	}
 	for i, word := range argv {
 		for _, given := range placeholder.FindAllString(word, -1) {
 			if strings.HasPrefix(word, "./") && !slices.Contains(placeholders, given) {
-				r.errorf(v.Items[i], "There is nothing to put in the place of %s; known are %s.%s", given, strings.Join(placeholders, ", "), diag.DidYouMean(given, placeholders))
+				r.errorf(v.Items[i], "There is nothing to put in the place of %s; known are %s.%s", given,
+					strings.Join(placeholders, ", "), diag.DidYouMean(given, placeholders))
 			}
 		}
 	}
@@ -360,11 +378,13 @@ func (r *reader) prepareFrom(v *node) []string {
 		return nil
 	}
 	if len(list) == 0 {
-		r.errorf(v, `"prepare_from" is empty. Name what the preparation reads, or leave it out: then it depends on all files.`)
+		r.errorf(v,
+			`"prepare_from" is empty. Name what the preparation reads, or leave it out: then it depends on all files.`)
 	}
 	for i, name := range list {
 		if rest, inside := strings.CutPrefix(name, "./"); !inside || !filepath.IsLocal(filepath.FromSlash(rest)) {
-			r.errorf(v.Items[i], `"prepare_from" names files and folders of the provider, with ./ in front, such as "./requirements.txt"; %q is none.`, name)
+			r.errorf(v.Items[i], `"prepare_from" names files and folders of the provider, with ./ in front, such as `+
+				`"./requirements.txt"; %q is none.`, name)
 		}
 	}
 	return list
@@ -378,13 +398,16 @@ func (r *reader) requires(v *node) {
 	for _, item := range v.Items {
 		var q Requirement
 		if item.Kind == strictjson.String {
-			r.errorf(item, `A requirement must be an object such as {"command": %q, "hint": "how to install it"}.`, item.Text)
+			r.errorf(item, `A requirement must be an object such as {"command": %q, "hint": "how to install it"}.`,
+				item.Text)
 			continue
 		}
-		if r.object(item, "A requirement", fields{"command": r.text(&q.Command), "hint": r.text(&q.Hint)}) && q.Command == "" {
+		if r.object(item, "A requirement", fields{"command": r.text(&q.Command), "hint": r.text(&q.Hint)}) &&
+			q.Command == "" {
 			r.errorf(item, `A requirement needs a "command", the name of a program that has to be found in PATH.`)
 		}
-		if slices.ContainsFunc(r.m.Requires, func(other Requirement) bool { return other.Command == q.Command }) && q.Command != "" {
+		if slices.ContainsFunc(r.m.Requires, func(other Requirement) bool { return other.Command == q.Command }) &&
+			q.Command != "" {
 			r.errorf(item, "The program %q is required twice. Remove one of the two.", q.Command)
 		}
 		r.m.Requires = append(r.m.Requires, q)
@@ -402,7 +425,8 @@ func (r *reader) implements(v *node, what string, known []string) []string {
 			r.errorf(v.Items[i], "The action %q stands here twice. Remove one of the two.", action)
 		}
 		if !slices.Contains(known, action) {
-			r.errorf(v.Items[i], "There is no action %q that %s could implement; known are %s.%s", action, what, quotedList(known), diag.DidYouMean(action, known))
+			r.errorf(v.Items[i], "There is no action %q that %s could implement; known are %s.%s", action, what,
+				quotedList(known), diag.DidYouMean(action, known))
 		}
 	}
 	return list
@@ -433,7 +457,8 @@ func (r *reader) schema(v *node) {
 	if identities != nil {
 		r.each(identities, "The identities", func(name string, at int, v *node) {
 			if s.Resources[name] == nil {
-				r.errorAt(at, "There is an identity of the resource type %q, which does not exist.%s", name, diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
+				r.errorAt(at, "There is an identity of the resource type %q, which does not exist.%s", name,
+					diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
 				return
 			}
 			if s.Resources[name].Identity != nil {

@@ -15,12 +15,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// actions are those that each kind of type can implement, those that it does when nothing is said, and the one that it cannot do without.
+// actions are those that each kind of type can implement, those that it does when nothing is said, and the one that it
+// cannot do without.
 var actions = map[provider.ResourceKind]struct {
 	known, usual []string
 	needed       string
 }{
-	provider.ManagedResource:   {[]string{"validate", "plan", "create", "read", "update", "delete", "import", "upgrade", "list"}, []string{"create", "read", "update", "delete"}, "create"},
+	provider.ManagedResource: {[]string{"validate", "plan", "create", "read", "update", "delete", "import", "upgrade",
+		"list"}, []string{"create", "read", "update", "delete"}, "create"},
 	provider.DataSource:        {[]string{"validate", "data"}, []string{"data"}, "data"},
 	provider.EphemeralResource: {[]string{"validate", "open", "renew", "close"}, []string{"open"}, "open"},
 }
@@ -33,11 +35,11 @@ type blockReader struct {
 	r     *reader
 	block *provider.Block
 	typ   *Type // what is told of the words of attributes; nil for the provider's own blocks
-	// managed tells that the block is of a resource.
+	// managed means that the block is of a resource.
 	managed bool
-	// own tells that the block is one of the provider itself, which only users write in.
+	// own means that the block is one of the provider itself, which only users write in.
 	own bool
-	// computed tells that the attributes are of an object that only the provider makes.
+	// computed means that the attributes are of an object that only the provider makes.
 	computed bool
 	taken    []string
 }
@@ -57,7 +59,8 @@ func (b blockReader) fields(into fields) fields {
 // finish finds what only shows when a block has been read.
 func (b blockReader) finish(v *node) {
 	if v.Get("block") != nil && (v.Get("attributes") != nil || v.Get("block_types") != nil) {
-		b.r.errorf(at(v, "block"), `Attributes and blocks stand either in "block" or beside it; here some are in both places.`)
+		b.r.errorf(at(v, "block"),
+			`Attributes and blocks stand either in "block" or beside it; here some are in both places.`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.block.Blocks)) {
 		if b.block.Attributes[name] != nil {
@@ -83,7 +86,8 @@ func (r *reader) types(kind provider.ResourceKind, to map[string]*provider.Resou
 		r.each(v, "The list of types", func(name string, at int, v *node) {
 			r.checkName(at, "type", name)
 			if r.m.Name != "" && name != r.m.Name && !strings.HasPrefix(name, r.m.Name+"_") {
-				r.errorAt(at, "The name of the type %q must begin with the name of the provider: %q.", name, r.m.Name+"_"+name)
+				r.errorAt(at, "The name of the type %q must begin with the name of the provider: %q.", name,
+					r.m.Name+"_"+name)
 			}
 			to[name] = r.resourceType(kind, name, v)
 		})
@@ -130,22 +134,25 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 		r.errorf(at(v, "implements"), `The type must implement %q.`, needed)
 	}
 	if t.Does("list") && rt.Identity == nil {
-		r.errorf(at(v, "implements"), `The type implements "list", which tells the identities of objects, and has no "identity".`)
+		r.errorf(at(v, "implements"),
+			`The type implements "list", which tells the identities of objects, and has no "identity".`)
 	}
 	for _, action := range slices.Sorted(maps.Keys(t.Timeouts)) {
 		if !t.Does(action) {
-			r.errorf(v.Get("timeouts").Get(action), "There is a timeout for %q, which the type does not implement.", action)
+			r.errorf(v.Get("timeouts").Get(action), "There is a timeout for %q, which the type does not implement.",
+				action)
 		}
 	}
 	if kind != provider.ManagedResource && rt.Block.HasWriteOnly() {
-		r.errorf(v, "Only resources have write-only attributes: there is nothing that the values of other types are kept out of.")
+		r.errorf(v, "Only resources have write-only attributes: there is nothing that the values of other types are "+
+			"kept out of.")
 	}
 	return rt
 }
 
 func isTrue(v *node) bool { return v != nil && v.Kind == strictjson.Bool && v.True }
 
-// at gives a member, or else the object.
+// at returns a member, or else the object.
 func at(v *node, member string) *node {
 	if m := v.Get(member); m != nil {
 		return m
@@ -157,20 +164,24 @@ func (r *reader) checkImport(v *node, t *Type, rt *provider.ResourceType) {
 	a := rt.Block.Attributes[t.Import]
 	switch {
 	case t.Does("import"):
-		r.errorf(v.Get("import"), `The program implements the action "import", so the id goes to it and not into an attribute. Remove one of the two.`)
+		r.errorf(v.Get("import"), `The program implements the action "import", so the id goes to it and not into an `+
+			`attribute. Remove one of the two.`)
 	case a == nil:
-		r.errorf(v.Get("import"), "There is no attribute %q to put the id of an import into.%s", t.Import, diag.DidYouMean(t.Import, slices.Sorted(maps.Keys(rt.Block.Attributes))))
+		r.errorf(v.Get("import"), "There is no attribute %q to put the id of an import into.%s", t.Import,
+			diag.DidYouMean(t.Import, slices.Sorted(maps.Keys(rt.Block.Attributes))))
 	case a.Type != cty.String:
 		r.errorf(v.Get("import"), "The attribute %q that takes the id of an import must be a string.", t.Import)
 	case a.WriteOnly:
-		r.errorf(v.Get("import"), "The attribute %q is write-only, so the id of an import would be kept nowhere.", t.Import)
+		r.errorf(v.Get("import"), "The attribute %q is write-only, so the id of an import would be kept nowhere.",
+			t.Import)
 	}
 }
 
 func (r *reader) timeouts(v *node, kind provider.ResourceKind, t *Type) {
 	r.each(v, "The timeouts", func(action string, at int, v *node) {
 		if known := actions[kind].known; !slices.Contains(known, action) {
-			r.errorAt(at, "There is no action %q to limit; known are %s.%s", action, quotedList(known), diag.DidYouMean(action, known))
+			r.errorAt(at, "There is no action %q to limit; known are %s.%s", action, quotedList(known),
+				diag.DidYouMean(action, known))
 			return
 		}
 		t.Timeouts[action] = r.duration(v, "The timeout")
@@ -188,17 +199,20 @@ func (r *reader) identity(v *node) *provider.IdentitySchema {
 				a := &provider.IdentityAttribute{Type: cty.String}
 				r.object(v, "The attribute", fields{
 					"type": r.typ(&a.Type), "description": r.text(&a.Description),
-					"required_for_import": r.flag(&a.RequiredForImport), "optional_for_import": r.flag(&a.OptionalForImport),
+					"required_for_import": r.flag(&a.RequiredForImport), "optional_for_import": r.flag(
+						&a.OptionalForImport),
 				})
 				if a.RequiredForImport == a.OptionalForImport {
-					r.errorAt(at, `An attribute of an identity is either "required_for_import" or "optional_for_import".`)
+					r.errorAt(at,
+						`An attribute of an identity is either "required_for_import" or "optional_for_import".`)
 				}
 				if element := a.Type; element != cty.NilType {
 					if element.IsListType() {
 						element = element.ElementType()
 					}
 					if !element.IsPrimitiveType() {
-						r.errorAt(at, `The attribute %q of the identity cannot be of this type: identities are of strings, numbers and bools, and lists of these.`, name)
+						r.errorAt(at, `The attribute %q of the identity cannot be of this type: identities are of `+
+							`strings, numbers and bools, and lists of these.`, name)
 						return
 					}
 				}
@@ -214,7 +228,8 @@ func (r *reader) identity(v *node) *provider.IdentitySchema {
 }
 
 var nestings = map[string]provider.Nesting{
-	"single": provider.NestingSingle, "group": provider.NestingGroup, "list": provider.NestingList, "set": provider.NestingSet, "map": provider.NestingMap,
+	"single": provider.NestingSingle, "group": provider.NestingGroup, "list": provider.NestingList,
+	"set": provider.NestingSet, "map": provider.NestingMap,
 }
 
 func (r *reader) nesting(to *provider.Nesting, known ...string) func(*node) {
@@ -242,10 +257,13 @@ func (b blockReader) blocks(v *node) map[string]*provider.NestedBlock {
 		inner.finish(v)
 		switch {
 		case v.Get("nesting_mode") == nil:
-			r.errorAt(at, `The block %q needs a "nesting_mode": one block ("single", "group"), or many ("list", "set", "map").`, name)
+			r.errorAt(at,
+				`The block %q needs a "nesting_mode": one block ("single", "group"), or many ("list", "set", "map").`,
+				name)
 		case nb.MaxItems > 0 && nb.MinItems > nb.MaxItems:
 			r.errorAt(at, "Between %d and %d blocks is not possible.", nb.MinItems, nb.MaxItems)
-		case nb.Nesting == provider.NestingSingle && (nb.MinItems > 1 || nb.MaxItems > 1), (nb.Nesting == provider.NestingGroup || nb.Nesting == provider.NestingMap) && nb.MinItems+nb.MaxItems > 0:
+		case nb.Nesting == provider.NestingSingle && (nb.MinItems > 1 || nb.MaxItems > 1),
+			(nb.Nesting == provider.NestingGroup || nb.Nesting == provider.NestingMap) && nb.MinItems+nb.MaxItems > 0:
 			r.errorAt(at, "Limits have no meaning in this nesting mode.")
 		case nb.Nesting == provider.NestingSet && (nb.HasWriteOnly() || nb.Block.ImpliedType().HasDynamicTypes()):
 			r.errorAt(at, "A set of blocks cannot hold write-only attributes, nor such of any type.")
@@ -274,7 +292,7 @@ func (b blockReader) attributes(v *node, taken []string) map[string]*provider.At
 	return out
 }
 
-// attribute gives nil when it is so wrong that it would only lead to more errors.
+// attribute returns nil when it is so wrong that it would only lead to more errors.
 func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute {
 	r := b.r
 	a, w := &provider.Attribute{}, &Words{}
@@ -314,7 +332,8 @@ func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute
 	w.AsText = encoding == "string"
 	r.fit(v.Get("json_schema"), a.ImpliedType())
 	if b.own && (a.Computed && !a.Optional || a.WriteOnly) {
-		r.errorAt(at, `The attribute %q stands in a block that users write for the provider. Nothing of it is computed or stored, so it is "required" or "optional", and neither "computed" nor "write_only".`, name)
+		r.errorAt(at, `The attribute %q stands in a block that users write for the provider. Nothing of it is `+
+			`computed or stored, so it is "required" or "optional", and neither "computed" nor "write_only".`, name)
 	}
 	b.defaultValue(v.Get("default"), a, w)
 	b.checkAttribute(name, at, a, w)
@@ -334,9 +353,11 @@ func (b blockReader) defaultValue(v *node, a *provider.Attribute, w *Words) {
 	given, problems := message.DecodeValue(a.ImpliedType(), v, b.r.src)
 	switch {
 	case len(problems) > 0:
-		b.r.errorf(v, "The default does not fit the type: %s", sentence(strings.TrimPrefix(value.FormatPath(problems[0].Path)+": ", ": ")+problems[0].Problem))
+		b.r.errorf(v, "The default does not fit the type: %s",
+			sentence(strings.TrimPrefix(value.FormatPath(problems[0].Path)+": ", ": ")+problems[0].Problem))
 	case w.Check != nil && w.Check.Problem(given, true) != "":
-		b.r.errorf(v, "The default does not satisfy the attribute's own keywords: %s", sentence(w.Check.Problem(given, true)))
+		b.r.errorf(v, "The default does not satisfy the attribute's own keywords: %s",
+			sentence(w.Check.Problem(given, true)))
 	case given.IsNull():
 		b.r.errorf(v, "A default of null is what an attribute without a default has.")
 	case !a.Optional && !(a.Required || a.WriteOnly):
@@ -368,7 +389,8 @@ func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, 
 	case a.WriteOnly && a.Computed:
 		say("is write-only, so its value is kept nowhere: it can be neither computed nor have a default.")
 	case a.WriteOnly && w.ForceNew:
-		say("is write-only, so nobody knows whether it has changed, and it cannot force a replacement. Put force_new on an attribute beside it, such as %q.", name+"_version")
+		say("is write-only, so nobody knows whether it has changed, and it cannot force a replacement. Put force_new "+
+			"on an attribute beside it, such as %q.", name+"_version")
 	case w.Stable && !a.Computed:
 		say(`is "stable", which only has a meaning for one that is "computed".`)
 	case w.ForceNew && !a.Required && !a.Optional:
@@ -382,7 +404,7 @@ func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, 
 	}
 }
 
-// HoldsNumbers tells whether values of a type may be numbers, or have some inside.
+// HoldsNumbers reports whether values of a type may be numbers, or have some inside.
 func HoldsNumbers(ty cty.Type) bool {
 	found := false
 	var look func(cty.Type)
@@ -464,7 +486,8 @@ func (r *reader) function(v *node) *provider.Function {
 		return p
 	}
 	r.object(v, "The function", fields{
-		"summary": r.text(&f.Summary), "description": r.text(&f.Description), "description_kind": r.descriptionKind(&f.DescriptionKind),
+		"summary": r.text(&f.Summary), "description": r.text(&f.Description), "description_kind": r.descriptionKind(
+			&f.DescriptionKind),
 		"deprecation_message": r.text(&f.Deprecated), "return_type": r.typ(&f.Return),
 		"parameters": func(v *node) {
 			if v.Kind != strictjson.Array {

@@ -1,10 +1,11 @@
 // Package message turns values into the JSON that programs read, and the JSON that programs write into values.
 //
-// Values travel by the schema: sets as arrays, dynamic values as {"value":…,"type":…}, numbers as full decimals. What is unknown travels as
-// null, with a tree beside it that holds true in its place. An answer is laid over what is known already (Overlay), so that a program need
-// only mention what it changes.
+// Values travel by the schema: sets as arrays, dynamic values as {"value":…,"type":…}, numbers as full decimals. What
+// is unknown travels as null, with a tree beside it that holds true in its place. An answer is laid over what is known
+// already (Overlay), so that a program need only mention what it changes.
 //
-// The package knows shapes only. Which value is allowed where, and what a problem means for an operation, is the business of package handler.
+// The package knows shapes only. Which value is allowed where, and what a problem means for an operation, is the
+// business of package handler.
 //
 //	values, unknown := codec.Encode(planned)
 //	state, problems := codec.Overlay(planned, answer.Get("state"), nil, text)
@@ -30,7 +31,7 @@ type Codec struct {
 	AsText func(*provider.Attribute) bool
 }
 
-// Encode gives an object and the tree of what is unknown in it, `{}` when nothing is. A null object gives `null`.
+// Encode returns an object and the tree of what is unknown in it, `{}` when nothing is. A null object gives `null`.
 func (c Codec) Encode(v cty.Value) (values, unknown json.RawMessage) {
 	e := encoder{asText: c.AsText}
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
@@ -43,13 +44,14 @@ func (c Codec) Encode(v cty.Value) (values, unknown json.RawMessage) {
 	return e.buf(func() any { return e.object(c.Block.Attributes, c.Block.Blocks, v) })
 }
 
-// EncodeValue gives a value of a type, such as the argument of a function, as Encode does.
+// EncodeValue returns a value of a type, such as the argument of a function, as Encode does.
 func EncodeValue(ty cty.Type, v cty.Value) (value, unknown json.RawMessage) {
 	var e encoder
 	return e.buf(func() any { return e.value(ty, v) })
 }
 
-// encoder writes values and gathers, as what its functions return, the tree of what is unknown: nil, true, or an object or array.
+// encoder writes values and gathers, as what its functions return, the tree of what is unknown: nil, true, or an object
+// or array.
 type encoder struct {
 	out    bytes.Buffer
 	asText func(*provider.Attribute) bool
@@ -66,7 +68,8 @@ func (e *encoder) buf(write func() any) (values, unknown json.RawMessage) {
 }
 
 // object writes a block or nested object.
-func (e *encoder) object(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, v cty.Value) any {
+func (e *encoder) object(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock,
+	v cty.Value) any {
 	if !v.IsKnown() || v.IsNull() {
 		e.out.WriteString("null")
 		return unknownness(v)
@@ -82,7 +85,9 @@ func (e *encoder) object(attrs map[string]*provider.Attribute, blocks map[string
 			inner = e.attribute(a, v.GetAttr(name))
 		} else {
 			nb := blocks[name]
-			inner = e.members(nb.Nesting, v.GetAttr(name), func(v cty.Value) any { return e.object(nb.Attributes, nb.Blocks, v) })
+			inner = e.members(nb.Nesting, v.GetAttr(name), func(v cty.Value) any {
+				return e.object(nb.Attributes, nb.Blocks, v)
+			})
 		}
 		if inner != nil {
 			tree[name] = inner

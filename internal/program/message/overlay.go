@@ -17,12 +17,14 @@ import (
 
 // Overlay lays what a program said of an object over what is known of it.
 //
-// A member that is missing leaves the value of base as it is, null makes it null. That goes for the members of nested objects too, which are
-// matched by index or key; elements of a set have no counterpart and are written whole. A number that differs from base only in what
-// a 64-bit floating point number cannot hold keeps the exact value of base: many programs cannot even copy the exact one.
+// A member that is missing leaves the value of base as it is, null makes it null. That goes for the members of nested
+// objects too, which are matched by index or key; elements of a set have no counterpart and are written whole. A number
+// that differs from base only in what a 64-bit floating point number cannot hold keeps the exact value of base: many
+// programs cannot even copy the exact one.
 //
-// unknown is a tree as Encode makes it, and wins over given; both may be nil. text is what both were read from. Where given is wrong, there
-// is a problem in the list and the value of base in the result, which thus is as much as could be understood.
+// unknown is a tree as Encode makes it, and wins over given; both may be nil. text is what both were read from. Where
+// given is wrong, there is a problem in the list and the value of base in the result, which thus is as much as could be
+// understood.
 func (c Codec) Overlay(base cty.Value, given, unknown *strictjson.Value, text []byte) (cty.Value, []value.PathError) {
 	d := decoder{text: text}
 	if base.IsNull() || !base.IsKnown() {
@@ -52,7 +54,8 @@ func (d *decoder) failf(format string, args ...any) {
 			quoted = append(quoted, string(text))
 		}
 	}
-	d.problems = append(d.problems, value.PathError{Path: d.path.Copy(), Problem: fmt.Sprintf(format, args...), Quoted: quoted})
+	d.problems = append(d.problems, value.PathError{Path: d.path.Copy(), Problem: fmt.Sprintf(format, args...),
+		Quoted: quoted})
 }
 
 // theirs is a text that the program wrote.
@@ -72,7 +75,7 @@ func (d *decoder) expects(given *strictjson.Value, kind strictjson.Kind) bool {
 	return given.Kind == kind
 }
 
-// whole tells what can be said of a value as a whole: that it is unknown, null, or as it was.
+// whole returns what can be said of a value as a whole: that it is unknown, null, or as it was.
 func (d *decoder) whole(ty cty.Type, base cty.Value, given, unknown *strictjson.Value) (cty.Value, bool) {
 	switch {
 	case unknown != nil && unknown.Kind == strictjson.Bool && unknown.True:
@@ -88,7 +91,8 @@ func (d *decoder) whole(ty cty.Type, base cty.Value, given, unknown *strictjson.
 }
 
 // object reads a block or nested object. base is an object of the same shape, null or unknown.
-func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, base cty.Value, given, unknown *strictjson.Value) cty.Value {
+func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, base cty.Value,
+	given, unknown *strictjson.Value) cty.Value {
 	if v, ok := d.whole(base.Type(), base, given, unknown); ok {
 		return v
 	}
@@ -105,7 +109,8 @@ func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string
 	d.eachName(given, unknown, func(name string, given, unknown *strictjson.Value) {
 		a, nb := attrs[name], blocks[name]
 		if a == nil && nb == nil {
-			d.failf("there is no attribute or block %q.%s", theirs(name), diag.DidYouMean(name, slices.Concat(slices.Sorted(maps.Keys(attrs)), slices.Sorted(maps.Keys(blocks)))))
+			d.failf("there is no attribute or block %q.%s", theirs(name),
+				diag.DidYouMean(name, slices.Concat(slices.Sorted(maps.Keys(attrs)), slices.Sorted(maps.Keys(blocks)))))
 			return
 		}
 		d.in(cty.GetAttrStep{Name: name}, func() {
@@ -120,7 +125,8 @@ func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string
 }
 
 // eachName visits the members of an object and of the tree beside it.
-func (d *decoder) eachName(given, unknown *strictjson.Value, visit func(name string, given, unknown *strictjson.Value)) {
+func (d *decoder) eachName(given, unknown *strictjson.Value, visit func(name string, given,
+	unknown *strictjson.Value)) {
 	trees := map[string]*strictjson.Value{}
 	if unknown != nil && unknown.Kind == strictjson.Object {
 		for _, m := range unknown.Members {
@@ -142,22 +148,25 @@ func (d *decoder) attribute(a *provider.Attribute, base cty.Value, given, unknow
 	if a.Nested == nil {
 		return d.value(a.Type, base, given, unknown)
 	}
-	return d.members(a.Nested.Nesting, a.ImpliedType(), a.Nested.ObjectType(), base, given, unknown, func(base cty.Value, given, unknown *strictjson.Value) cty.Value {
-		return d.object(a.Nested.Attributes, nil, base, given, unknown)
-	})
+	return d.members(a.Nested.Nesting, a.ImpliedType(), a.Nested.ObjectType(), base, given, unknown,
+		func(base cty.Value, given, unknown *strictjson.Value) cty.Value {
+			return d.object(a.Nested.Attributes, nil, base, given, unknown)
+		})
 }
 
 func (d *decoder) blocks(nb *provider.NestedBlock, base cty.Value, given, unknown *strictjson.Value) cty.Value {
 	if given != nil && given.Kind == strictjson.Null {
 		return nb.EmptyValue()
 	}
-	return d.members(nb.Nesting, nb.ImpliedType(), nb.Block.ImpliedType(), base, given, unknown, func(base cty.Value, given, unknown *strictjson.Value) cty.Value {
-		return d.object(nb.Attributes, nb.Blocks, base, given, unknown)
-	})
+	return d.members(nb.Nesting, nb.ImpliedType(), nb.Block.ImpliedType(), base, given, unknown,
+		func(base cty.Value, given, unknown *strictjson.Value) cty.Value {
+			return d.object(nb.Attributes, nb.Blocks, base, given, unknown)
+		})
 }
 
 // members reads the objects of a nested attribute or of blocks; ty is the type of all of them, ety that of one.
-func (d *decoder) members(nesting provider.Nesting, ty, ety cty.Type, base cty.Value, given, unknown *strictjson.Value, each func(base cty.Value, given, unknown *strictjson.Value) cty.Value) cty.Value {
+func (d *decoder) members(nesting provider.Nesting, ty, ety cty.Type, base cty.Value, given, unknown *strictjson.Value,
+	each func(base cty.Value, given, unknown *strictjson.Value) cty.Value) cty.Value {
 	switch nesting {
 	case provider.NestingSingle, provider.NestingGroup:
 		return each(base, given, unknown)
@@ -167,11 +176,13 @@ func (d *decoder) members(nesting provider.Nesting, ty, ety cty.Type, base cty.V
 	}
 	switch nesting {
 	case provider.NestingMap:
-		return d.keyed(ty, func(string) cty.Type { return ety }, base, given, unknown, func(_ cty.Type, base cty.Value, given, unknown *strictjson.Value) cty.Value {
+		return d.keyed(ty, func(string) cty.Type { return ety }, base, given, unknown, func(_ cty.Type, base cty.Value,
+			given, unknown *strictjson.Value) cty.Value {
 			return each(base, given, unknown)
 		})
 	default:
-		return d.sequence(ty, func(int) cty.Type { return ety }, base, given, unknown, func(_ cty.Type, base cty.Value, given, unknown *strictjson.Value) cty.Value {
+		return d.sequence(ty, func(int) cty.Type { return ety }, base, given, unknown, func(_ cty.Type, base cty.Value,
+			given, unknown *strictjson.Value) cty.Value {
 			return each(base, given, unknown)
 		})
 	}
@@ -233,7 +244,7 @@ func (d *decoder) number(base cty.Value, given *strictjson.Value) cty.Value {
 	return v
 }
 
-// sameFloat tells that two numbers are one as 64-bit floating point numbers.
+// sameFloat reports that two numbers are one as 64-bit floating point numbers.
 func sameFloat(a, b *big.Float) bool {
 	x, _ := a.Float64()
 	y, _ := b.Float64()
@@ -247,7 +258,8 @@ func (d *decoder) dynamic(base cty.Value, given, unknown *strictjson.Value) cty.
 	}
 	inner, typ := given.Get("value"), given.Get("type")
 	if inner == nil || typ == nil || len(given.Members) != 2 {
-		d.failf(`a value of any type must be written as {"value": …, "type": …}, such as {"value": "a", "type": "string"}`)
+		d.failf(`a value of any type must be written as {"value": …, "type": …}, such as {"value": "a", "type": ` +
+			`"string"}`)
 		return base
 	}
 	ty, err := ctyjson.UnmarshalType(d.text[typ.Offset:typ.End])
@@ -276,10 +288,14 @@ func (d *decoder) plainObject(ty cty.Type, base cty.Value, given, unknown *stric
 	d.eachName(given, unknown, func(name string, given, unknown *strictjson.Value) {
 		name = cty.NormalizeString(name)
 		if !ty.HasAttribute(name) {
-			d.failf("there is no attribute %q.%s", theirs(name), diag.DidYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes()))))
+			d.failf("there is no attribute %q.%s", theirs(name),
+				diag.DidYouMean(name, slices.Sorted(maps.Keys(ty.AttributeTypes()))))
 			return
 		}
-		d.in(cty.GetAttrStep{Name: name}, func() { vals[name] = d.value(ty.AttributeType(name), vals[name], given, unknown) })
+		d.in(cty.GetAttrStep{Name: name}, func() {
+			vals[name] = d.value(ty.AttributeType(name), vals[name], given,
+				unknown)
+		})
 	})
 	return cty.ObjectVal(vals)
 }
@@ -287,7 +303,8 @@ func (d *decoder) plainObject(ty cty.Type, base cty.Value, given, unknown *stric
 // element reads one element; ty is its type.
 type element func(ty cty.Type, base cty.Value, given, unknown *strictjson.Value) cty.Value
 
-func (d *decoder) keyed(ty cty.Type, of func(string) cty.Type, base cty.Value, given, unknown *strictjson.Value, each element) cty.Value {
+func (d *decoder) keyed(ty cty.Type, of func(string) cty.Type, base cty.Value, given, unknown *strictjson.Value,
+	each element) cty.Value {
 	if given != nil && !d.expects(given, strictjson.Object) {
 		return base
 	}
@@ -324,7 +341,8 @@ func (d *decoder) keyed(ty cty.Type, of func(string) cty.Type, base cty.Value, g
 	return cty.MapVal(vals)
 }
 
-func (d *decoder) sequence(ty cty.Type, of func(int) cty.Type, base cty.Value, given, unknown *strictjson.Value, each element) cty.Value {
+func (d *decoder) sequence(ty cty.Type, of func(int) cty.Type, base cty.Value, given, unknown *strictjson.Value,
+	each element) cty.Value {
 	if given != nil && !d.expects(given, strictjson.Array) {
 		return base
 	}
@@ -376,7 +394,8 @@ func (d *decoder) collect(ty cty.Type, base cty.Value, known, vals []cty.Value) 
 	return cty.ListVal(vals)
 }
 
-// exact puts the exact elements of a set in the place of those that only differ from them in what a floating point number cannot hold.
+// exact puts the exact elements of a set in the place of those that only differ from them in what a floating point
+// number cannot hold.
 func exact(known, vals []cty.Value) []cty.Value {
 	files := make(map[string]cty.Value, len(known))
 	for _, v := range known {

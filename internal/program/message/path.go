@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// Path reads a path, an array of attribute names, keys and indexes, into values of a type. A step into a set ends the path at the set. With
-// an error the path is the part that was understood.
+// Path reads a path, an array of attribute names, keys and indexes, into values of a type. A step into a set ends the
+// path at the set. With an error the path is the part that was understood.
 func Path(ty cty.Type, given *strictjson.Value) (cty.Path, error) {
 	if given.Kind != strictjson.Array {
 		return nil, fmt.Errorf(`a path is an array of names and indexes, such as ["tags", "env"], not %s`, given.Kind)
@@ -26,7 +26,8 @@ func Path(ty cty.Type, given *strictjson.Value) (cty.Path, error) {
 			return path, nil
 		case ty.IsObjectType() && text:
 			if !ty.HasAttribute(step.Text) {
-				return path, fmt.Errorf("there is no attribute %q.%s", step.Text, diag.DidYouMean(step.Text, slices.Sorted(maps.Keys(ty.AttributeTypes()))))
+				return path, fmt.Errorf("there is no attribute %q.%s", step.Text,
+					diag.DidYouMean(step.Text, slices.Sorted(maps.Keys(ty.AttributeTypes()))))
 			}
 			path, ty = path.GetAttr(step.Text), ty.AttributeType(step.Text)
 		case ty.IsMapType() && text:

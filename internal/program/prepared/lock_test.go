@@ -30,7 +30,9 @@ func TestWhatWasLeftBehindDoesNotKeepTheLock(t *testing.T) {
 		_ = child.Wait()
 	}()
 	made := false
-	if err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Again: true, Waiting: func() { t.Error("it is waited for") }, Make: func(context.Context, []*os.File) error {
+	if err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Again: true, Waiting: func() {
+		t.Error("it is waited for")
+	}, Make: func(context.Context, []*os.File) error {
 		made = true
 		return nil
 	}}); err != nil || !made {

@@ -9,7 +9,8 @@ import (
 )
 
 func tryLock(f *os.File) bool {
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, math.MaxUint32, math.MaxUint32, &windows.Overlapped{})
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
+		0, math.MaxUint32, math.MaxUint32, &windows.Overlapped{})
 	return !errors.Is(err, windows.ERROR_LOCK_VIOLATION) && !errors.Is(err, windows.ERROR_IO_PENDING)
 }
 
@@ -17,5 +18,5 @@ func unlock(f *os.File) {
 	_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, math.MaxUint32, math.MaxUint32, &windows.Overlapped{})
 }
 
-// inheritable gives nothing: programs here inherit standard streams only.
+// inheritable returns nothing: programs here inherit standard streams only.
 func inheritable(*os.File) []*os.File { return nil }

@@ -1,10 +1,12 @@
-// Package prepared makes the content of a folder once for all processes of a machine: what takes long to make, or must not be seen half made.
+// Package prepared makes the content of a folder once for all processes of a machine: what takes long to make, or must
+// not be seen half made.
 //
-// Of several processes one works, under a lock beside the folder, and the others wait for it. That the folder is whole is told by a mark in it,
-// which is written last. What a process that was killed has left behind is removed, and made again from the beginning. A folder that is whole is
-// only looked at, so that it may be on a disk that cannot be written to.
+// Of several processes one works, under a lock beside the folder, and the others wait for it. That the folder is whole
+// is told by a mark in it, which is written last. What a process that was killed has left behind is removed, and made
+// again from the beginning. A folder that is whole is only looked at, so that it may be on a disk that cannot be
+// written to.
 //
-//	err := once.Do(ctx, once.Work{Dir: dir, Make: func(ctx context.Context, hold []*os.File) error { return unpack(dir) }})
+//	err := prepared.Do(ctx, prepared.Work{Dir: dir, Make: func(ctx context.Context, hold []*os.File) error { return unpack(dir) }})
 //
 // Where a file system has no locks nobody waits.
 package prepared
@@ -28,8 +30,8 @@ type Work struct {
 	Whole func() bool
 	// Waiting is told, once, that another process works.
 	Waiting func()
-	// Make makes the content; the folder is there. What it starts and does not see to its end, because this process is killed, ought to inherit the
-	// files hold: as long as one has them, no other process begins.
+	// Make makes the content; the folder is there. What it starts and does not see to its end, because this process is
+	// killed, ought to inherit the files hold: as long as one has them, no other process begins.
 	Make func(ctx context.Context, hold []*os.File) error
 }
 
@@ -39,7 +41,8 @@ const mark = ".whole"
 // look is how often it is tried to get the lock.
 const look = 50 * time.Millisecond
 
-// Do sees to it that the folder is whole. The error is that of Make, or of the system, or the cause with which the context has ended.
+// Do sees to it that the folder is whole. The error is that of Make, or of the system, or the cause with which the
+// context has ended.
 func Do(ctx context.Context, w Work) error {
 	if !w.Again && w.done() {
 		return nil

@@ -38,7 +38,8 @@ func TestOneWorksAndTheOthersWaitForIt(t *testing.T) {
 				write(t, filepath.Join(dir, "x"), "whole")
 				return nil
 			}})
-			if text, err2 := os.ReadFile(filepath.Join(dir, "x")); err != nil || err2 != nil || string(text) != "whole" {
+			if text, err2 := os.ReadFile(filepath.Join(dir, "x")); err != nil || err2 != nil ||
+				string(text) != "whole" {
 				t.Errorf("got %v, %v, %q", err, err2, text)
 			}
 		})
@@ -54,14 +55,15 @@ func TestWhatWasNotFinishedIsMadeFromTheBeginning(t *testing.T) {
 	dir, broken := filepath.Join(t.TempDir(), "d"), errors.New("broken")
 	try := func(w prepared.Work, err error) (made bool) {
 		w.Dir = dir
-		got := prepared.Do(t.Context(), prepared.Work{Dir: dir, Again: w.Again, Whole: w.Whole, Make: func(context.Context, []*os.File) error {
-			made = true
-			if _, left := os.Stat(filepath.Join(dir, "left")); (left == nil) != w.Again {
-				t.Errorf("what an earlier one has left: %v", left)
-			}
-			write(t, filepath.Join(dir, "left"), "")
-			return err
-		}})
+		got := prepared.Do(t.Context(), prepared.Work{Dir: dir, Again: w.Again, Whole: w.Whole,
+			Make: func(context.Context, []*os.File) error {
+				made = true
+				if _, left := os.Stat(filepath.Join(dir, "left")); (left == nil) != w.Again {
+					t.Errorf("what an earlier one has left: %v", left)
+				}
+				write(t, filepath.Join(dir, "left"), "")
+				return err
+			}})
 		if !errors.Is(got, err) {
 			t.Errorf("got %v", got)
 		}
@@ -93,7 +95,8 @@ func TestTheWaitEndsWithTheContext(t *testing.T) {
 	err := prepared.Do(t.Context(), prepared.Work{Dir: dir, Make: func(context.Context, []*os.File) error {
 		why := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		err := prepared.Do(ctx, prepared.Work{Dir: dir, Waiting: func() { cancel(why) }, Make: func(context.Context, []*os.File) error { return nil }})
+		err := prepared.Do(ctx, prepared.Work{Dir: dir, Waiting: func() { cancel(why) },
+			Make: func(context.Context, []*os.File) error { return nil }})
 		if !errors.Is(err, why) {
 			t.Errorf("got %v", err)
 		}

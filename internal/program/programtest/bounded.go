@@ -10,8 +10,8 @@ import (
 // patience is long for loaded machines. What takes longer is in a loop.
 const patience = 5 * time.Minute
 
-// Bounded is a command of a program that is not ours, or that may hang: it is killed with the test, after some minutes at the latest,
-// and, where the system can do that, with the process of the test, whichever way that ends.
+// Bounded is a command of a program that is not ours, or that may hang: it is killed with the test, after some minutes
+// at the latest, and, where the system can do that, with the process of the test, whichever way that ends.
 func Bounded(t testing.TB, name string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)

@@ -6,9 +6,12 @@ import (
 	"strings"
 )
 
-// Environ is the environment for commands under test, with more variables: that of the test without what steers Terraform and Tombolo, so
-// that no result depends on the settings of whoever runs it.
+// Environ is the environment for commands under test, with more variables: that of the test without what steers
+// Terraform and Tombolo, so that no result depends on the settings of whoever runs it.
 func Environ(more ...string) []string {
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "TF_") || strings.HasPrefix(v, "TOMBOLO_") })
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "TF_") ||
+			strings.HasPrefix(v, "TOMBOLO_")
+	})
 	return append(append(env, "TF_CLI_CONFIG_FILE="+os.DevNull, "CHECKPOINT_DISABLE=1"), more...)
 }

@@ -104,7 +104,11 @@ var modes = map[string]func(args []string){
 	// flood BYTES and errflood BYTES fill an output with one long line; errlines BYTES with short ones.
 	"flood":    func(args []string) { flood(os.Stdout, args[0], bytes.Repeat([]byte("x"), 1<<16)) },
 	"errflood": func(args []string) { flood(os.Stderr, args[0], bytes.Repeat([]byte("e"), 1<<16)); answer(nil) },
-	"errlines": func(args []string) { flood(os.Stderr, args[0], bytes.Repeat([]byte("eeeeeee\n"), 1<<13)); answer(nil) },
+	"errlines": func(args []string) {
+		flood(os.Stderr, args[0], bytes.Repeat([]byte("eeeeeee\n"), 1<<13))
+		answer(
+			nil)
+	},
 	// bigvalue BYTES answers with one long string.
 	"bigvalue": func(args []string) {
 		fmt.Print(`{"a":"`)

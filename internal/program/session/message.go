@@ -23,8 +23,8 @@ func newLines(r io.Reader, longest int) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: longest}
 }
 
-// next gives a line without its end; what it gives is good until the next call. The last line may come with io.EOF; of a line that is too
-// long the beginning comes with errTooLong.
+// next returns a line without its end; what it gives is good until the next call. The last line may come with io.EOF;
+// of a line that is too long the beginning comes with errTooLong.
 func (l *lines) next() ([]byte, error) {
 	l.buf = l.buf[:0]
 	for {
@@ -53,8 +53,8 @@ func (m message) has(name string) bool { return m[name] != nil }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// split takes a line apart. What stands before a message is stray; m is nil when there is no message. An error says that the line was meant
-// to be a message.
+// split takes a line apart. What stands before a message is stray; m is nil when there is no message. An error says
+// that the line was meant to be a message.
 func split(line []byte) (m message, stray []byte, err error) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, byteOrderMark))
 	if len(line) > 0 && (line[0] == '{' || line[0] == '[') {
@@ -92,13 +92,14 @@ func (c *Conn) take(line []byte) *BrokenError {
 	case m.has("id") || m.has("result") || m.has("error"):
 		return c.answered(m, line)
 	case bare(m):
-		return c.broken(`it printed an answer without the envelope {"jsonrpc": "2.0", "id": …, "result": …}`, line, &Reply{Result: bytes.Clone(line)})
+		return c.broken(`it printed an answer without the envelope {"jsonrpc": "2.0", "id": …, "result": …}`, line,
+			&Reply{Result: bytes.Clone(line)})
 	}
 	c.strayed(line) // a log line in the wrong place
 	return nil
 }
 
-// bare tells that an object was meant as an answer: whoever waits for one waits in vain.
+// bare reports that an object was meant as an answer: whoever waits for one waits in vain.
 func bare(m message) bool {
 	for _, name := range []string{"jsonrpc", "state", "diagnostics", "planned", "protocol"} {
 		if m.has(name) {
@@ -108,7 +109,8 @@ func bare(m message) bool {
 	return len(m) == 0
 }
 
-// strayed keeps a line that is no message for the calls that are under way, one of which has printed it, or else for the next one.
+// strayed keeps a line that is no message for the calls that are under way, one of which has printed it, or else for
+// the next one.
 func (c *Conn) strayed(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,7 +174,8 @@ func (c *Conn) called(m message) *BrokenError {
 	return nil
 }
 
-// answered gives an answer to the call that it belongs to. One that belongs to none was meant for one that would wait for ever.
+// answered returns an answer to the call that it belongs to. One that belongs to none was meant for one that would wait
+// for ever.
 func (c *Conn) answered(m message, line []byte) *BrokenError {
 	reply, problem := readReply(m)
 	id, err := strconv.ParseInt(string(m["id"]), 10, 64)
@@ -196,7 +199,9 @@ func (c *Conn) answered(m message, line []byte) *BrokenError {
 		known := id >= 0 && id < c.next
 		c.mu.Unlock()
 		if known {
-			return c.broken(fmt.Sprintf("it answered call %d a second time; each call is answered once, with its own id", id), line, reply)
+			return c.broken(
+				fmt.Sprintf("it answered call %d a second time; each call is answered once, with its own id", id), line,
+				reply)
 		}
 		return c.broken(fmt.Sprintf("it answered call %d, which was not made", id), line, reply)
 	}
@@ -209,7 +214,8 @@ func (c *Conn) answered(m message, line []byte) *BrokenError {
 	return nil
 }
 
-// readReply reads result or error of an answer. A problem says what is wrong with it; the reply then holds what may be in it nevertheless.
+// readReply reads result or error of an answer. A problem says what is wrong with it; the reply then holds what may be
+// in it nevertheless.
 func readReply(m message) (reply *Reply, problem string) {
 	null := func(name string) bool { return !m.has(name) || string(m[name]) == "null" }
 	reply = &Reply{Result: bytes.Clone(m["result"])}
@@ -227,7 +233,8 @@ func readReply(m message) (reply *Reply, problem string) {
 		Data    json.RawMessage `json:"data"`
 	}
 	if json.Unmarshal(m["error"], &e) != nil || e.Code == nil {
-		return &Reply{Error: &Error{Message: string(clip(m["error"]))}}, `"error" in its answer is not like {"code": 1, "message": "…"}`
+		return &Reply{Error: &Error{Message: string(clip(m["error"]))}},
+			`"error" in its answer is not like {"code": 1, "message": "…"}`
 	}
 	if string(e.Data) == "null" {
 		e.Data = nil

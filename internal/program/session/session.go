@@ -1,8 +1,10 @@
-// Package session talks with a program that answers many calls: JSON-RPC 2.0, one message a line, docs/program-protocol.md.
+// Package session talks with a program that answers many calls: JSON-RPC 2.0, one message a line,
+// docs/program-protocol.md.
 //
-// A Conn knows the messages, not the process. Its owner runs Read and Write, each in a goroutine of its own, and tells by Fail when the
-// other side has ended. A program may answer calls in any order, print what is no message, answer what nobody asked, or fall silent: no
-// call waits for an answer that cannot come any more, and none gets the answer of another.
+// A Conn knows the messages, not the process. Its owner runs Read and Write, each in a goroutine of its own, and tells
+// by Fail when the other side has ended. A program may answer calls in any order, print what is no message, answer what
+// nobody asked, or fall silent: no call waits for an answer that cannot come any more, and none gets the answer of
+// another.
 //
 //	conn := session.New(stdin, stdout)
 //	go conn.Write()
@@ -93,8 +95,8 @@ type Pending struct {
 	err      error
 }
 
-// Begin sends a call. Params must be JSON. It fails with the reason of the end when the conversation is over, and with a *StrayError once for
-// what was printed between two calls; then nothing was sent.
+// Begin sends a call. Params must be JSON. It fails with the reason of the end when the conversation is over, and with
+// a *StrayError once for what was printed between two calls; then nothing was sent.
 func (c *Conn) Begin(method string, params []byte, progress func(message string, fraction float64)) (*Pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +141,7 @@ func (c *Conn) signal() {
 // Done is closed when there is an answer, or cannot be one any more.
 func (p *Pending) Done() <-chan struct{} { return p.done }
 
-// Reply gives the answer, once Done is closed. The error is that of Fail, or a *BrokenError.
+// Reply returns the answer, once Done is closed. The error is that of Fail, or a *BrokenError.
 func (p *Pending) Reply() (*Reply, error) { return p.reply, p.err }
 
 // Cancel asks the program to end the call soon. It still has to answer.
@@ -166,14 +168,15 @@ func (p *Pending) GiveUp() (unanswered bool) {
 	return unanswered
 }
 
-// Waiting tells how many calls are waited for.
+// Waiting returns how many calls are waited for.
 func (c *Conn) Waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.calls)
 }
 
-// Fail ends the conversation: what waits gets the error, and so does whoever begins a call from now on. Only the first reason counts.
+// Fail ends the conversation: what waits gets the error, and so does whoever begins a call from now on. Only the first
+// reason counts.
 func (c *Conn) Fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -226,8 +229,8 @@ func (c *Conn) Write() error {
 	return nil
 }
 
-// Read reads messages until the other side says no more (nil), cannot be read, or says what leaves no way to go on: a *BrokenError, after
-// which the conversation has failed.
+// Read reads messages until the other side says no more (nil), cannot be read, or says what leaves no way to go on: a
+// *BrokenError, after which the conversation has failed.
 func (c *Conn) Read() error {
 	lines := newLines(c.r, MaxLine)
 	for {
@@ -242,7 +245,8 @@ func (c *Conn) Read() error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, errTooLong):
-			broken := &BrokenError{Problem: fmt.Sprintf("it printed a line of more than %d MiB", MaxLine>>20), Line: bytes.Clone(line[:min(len(line), 1<<10)])}
+			broken := &BrokenError{Problem: fmt.Sprintf("it printed a line of more than %d MiB", MaxLine>>20),
+				Line: bytes.Clone(line[:min(len(line), 1<<10)])}
 			c.Fail(broken)
 			return broken
 		case err != nil:

@@ -11,7 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/session"
 )
 
-// heard gives what Read makes of a text while n calls wait: the replies, or "-" for those that the end of the text left open.
+// heard returns what Read makes of a text while n calls wait: the replies, or "-" for those that the end of the text
+// left open.
 func heard(text string, n int) (replies []string, broken *session.BrokenError) {
 	conn := session.New(io.Discard, strings.NewReader(text))
 	var calls []*session.Pending
@@ -96,7 +97,8 @@ func TestMessagesAreWrittenOneALine(t *testing.T) {
 	go func() { written <- conn.Write() }()
 	p, _ := conn.Begin("read", []byte("{\n\"a\": \"\\n\"\r\n}"), nil)
 	p.Cancel()
-	want := `{"jsonrpc":"2.0","id":0,"method":"read","params":{ "a": "\n"  }}` + "\n" + `{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":0}}` + "\n"
+	want := `{"jsonrpc":"2.0","id":0,"method":"read","params":{ "a": "\n"  }}` + "\n" +
+		`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":0}}` + "\n"
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(r, got); err != nil || string(got) != want {
 		t.Errorf("got %q, %v", got, err)
@@ -122,12 +124,14 @@ func TestWhatIsPrintedBetweenTwoCallsStopsTheNextOne(t *testing.T) {
 	}
 }
 
-// FuzzSession reads anything: Read comes to an end, and every call has one answer or one error. What follows an end of a line does not
-// change what was answered before.
+// FuzzSession reads anything: Read comes to an end, and every call has one answer or one error. What follows an end of
+// a line does not change what was answered before.
 func FuzzSession(f *testing.F) {
 	for _, text := range []string{
-		`{"id":0,"result":{}}`, "{\"id\":1,\"error\":{\"code\":1}}\n{\"id\":1}", `{"method":"$/progress","params":{"id":0,"fraction":1e999}}`, "[]\n", "{}", "\x00\n\xff",
-		`{"id":"0","result":1}`, `{"id":1.0,"result":1}`, `{"id":0,"id":1,"result":1}`, `x{"id":0,"result":3}`, `{"id":7,"method":"m"}`, `{"id":-1,"result":1}`, "{\"jsonrpc\"",
+		`{"id":0,"result":{}}`, "{\"id\":1,\"error\":{\"code\":1}}\n{\"id\":1}",
+		`{"method":"$/progress","params":{"id":0,"fraction":1e999}}`, "[]\n", "{}", "\x00\n\xff",
+		`{"id":"0","result":1}`, `{"id":1.0,"result":1}`, `{"id":0,"id":1,"result":1}`, `x{"id":0,"result":3}`,
+		`{"id":7,"method":"m"}`, `{"id":-1,"result":1}`, "{\"jsonrpc\"",
 	} {
 		f.Add(text, 2)
 	}

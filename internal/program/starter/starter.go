@@ -1,4 +1,5 @@
-// Package starter holds a small provider in several languages, to begin one's own with: a program with a manifest, or in Go a plugin.
+// Package starter holds a small provider in several languages, to begin one's own with: a program with a manifest, or
+// in Go a plugin.
 package starter
 
 import (
@@ -18,21 +19,26 @@ type language struct {
 	program, command, requires string
 	kit                        string // the name of its kit; empty: none
 	text                       []byte
-	// plugin tells that it is no program with a manifest; the folder of that name has all its files.
+	// plugin means that it is no program with a manifest; the folder of that name has all its files.
 	plugin bool
 }
 
 var languages = map[string]language{
-	"bash":   {program: "provider.sh", command: `["bash", "./provider.sh"]`, requires: `{"command": "jq", "hint": "apt install jq, brew install jq"}`},
-	"python": {program: "provider.py", command: `{"default": ["python3", "./provider.py"], "windows": ["python", "./provider.py"]}`, kit: kits.PythonName, text: kits.Python},
-	"go":     {plugin: true},
-	"node":   {program: "provider.js", command: `["node", "./provider.js"]`, requires: `{"command": "node", "hint": "https://nodejs.org"}`, kit: kits.NodeName, text: kits.Node},
+	"bash": {program: "provider.sh", command: `["bash", "./provider.sh"]`,
+		requires: `{"command": "jq", "hint": "apt install jq, brew install jq"}`},
+	"python": {
+		program: "provider.py",
+		command: `{"default": ["python3", "./provider.py"], "windows": ["python", "./provider.py"]}`,
+		kit:     kits.PythonName, text: kits.Python},
+	"go": {plugin: true},
+	"node": {program: "provider.js", command: `["node", "./provider.js"]`,
+		requires: `{"command": "node", "hint": "https://nodejs.org"}`, kit: kits.NodeName, text: kits.Node},
 }
 
 // Languages are their names.
 var Languages = slices.Sorted(maps.Keys(languages))
 
-// Try gives what tries a provider in a folder; program is how the present one is called.
+// Try returns what tries a provider in a folder; program is how the present one is called.
 func Try(lang, program, dir string) string {
 	if languages[lang].plugin {
 		return "cd " + dir + " && go mod tidy && go test ."
@@ -40,7 +46,7 @@ func Try(lang, program, dir string) string {
 	return program + " provider test " + dir
 }
 
-// Files gives the files of a provider of that name, by their names; nil for a language that there is none in.
+// Files returns the files of a provider of that name, by their names; nil for a language that there is none in.
 func Files(lang, name string) map[string][]byte {
 	l, ok := languages[lang]
 	if !ok {
@@ -58,10 +64,12 @@ func Files(lang, name string) map[string][]byte {
 		if err != nil {
 			panic("starter: " + err.Error()) // it is part of the program
 		}
-		return []byte(strings.NewReplacer("NAME", name, "SCRIPT", l.program, "COMMAND", l.command, "REQUIRES", l.requires, "MODE", mode).Replace(string(text)))
+		return []byte(strings.NewReplacer("NAME", name, "SCRIPT", l.program, "COMMAND", l.command, "REQUIRES",
+			l.requires, "MODE", mode).Replace(string(text)))
 	}
 	out := map[string][]byte{
-		"tombolo-provider.json": fill("manifest.json"), "tombolo-test.json": fill("test.json"), "README.md": fill("README.md"), l.program: fill(l.program),
+		"tombolo-provider.json": fill("manifest.json"), "tombolo-test.json": fill("test.json"),
+		"README.md": fill("README.md"), l.program: fill(l.program),
 	}
 	if l.kit != "" {
 		out[l.kit] = l.text
@@ -69,7 +77,8 @@ func Files(lang, name string) map[string][]byte {
 	return out
 }
 
-// pluginFiles gives the files of a folder. Those that the Go tool would take for parts of this module are kept under other names.
+// pluginFiles returns the files of a folder. Those that the Go tool would take for parts of this module are kept under
+// other names.
 func pluginFiles(folder, name string) map[string][]byte {
 	entries, err := files.ReadDir("files/" + folder)
 	out := map[string][]byte{}

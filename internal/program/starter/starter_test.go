@@ -19,7 +19,8 @@ func TestProgramsComeWithWhatTheyAreUsedBy(t *testing.T) {
 	}
 }
 
-// TestTheProviderInGoPassesItsTest builds it with this checkout in the place of a release, and with the modules that this one is built with.
+// TestTheProviderInGoPassesItsTest builds it with this checkout in the place of a release, and with the modules that
+// this one is built with.
 func TestTheProviderInGoPassesItsTest(t *testing.T) {
 	tool, err := exec.LookPath("go")
 	if err != nil {
@@ -59,7 +60,8 @@ func TestTheProviderInGoPassesItsTest(t *testing.T) {
 	module, rest, _ := strings.Cut(string(ours), "\n")
 	_, name, _ := strings.Cut(module, " ")
 	theirs, _, _ := strings.Cut(string(files["go.mod"]), "\n")
-	write(filepath.Join(other, "go.mod"), []byte(theirs+"\n"+rest+"\nrequire "+name+" v0.0.0\nreplace "+name+" => "+root+"\n"))
+	write(filepath.Join(other, "go.mod"), []byte(theirs+"\n"+rest+"\nrequire "+name+" v0.0.0\nreplace "+name+" => "+
+		root+"\n"))
 	write(filepath.Join(other, "go.sum"), sums)
 	cmd := exec.Command(tool, "test", "-modfile="+filepath.Join(other, "go.mod"), "-mod=mod", ".")
 	cmd.Dir = dir

@@ -1,9 +1,9 @@
-// Package strictjson reads JSON that other programs and people have written, and forgives nothing that would lose something unseen: bytes
-// that are not UTF-8, half surrogate pairs, two members with one name, and whatever stands behind the value. Only a byte order mark in
-// front is passed over, since some shells cannot write without one.
+// Package strictjson reads JSON that other programs and people have written, and forgives nothing that would lose
+// something unseen: bytes that are not UTF-8, half surrogate pairs, two members with one name, and whatever stands
+// behind the value. Only a byte order mark in front is passed over, since some shells cannot write without one.
 //
-// The result is a tree that remembers where each value stood, so that problems found later can be reported with line and column.
-// Numbers stay as they were written.
+// The result is a tree that remembers where each value stood, so that problems found later can be reported with line
+// and column. Numbers stay as they were written.
 //
 //	v, err := strictjson.Parse(text)
 //	if err != nil { ... } // a *strictjson.Error with the position
@@ -77,7 +77,7 @@ type Error struct {
 	Name string
 }
 
-// Error gives the problem without its place, which only makes sense beside the text; see Position.
+// Error returns the problem without its place, which only makes sense beside the text; see Position.
 func (e *Error) Error() string { return e.Problem }
 
 // Position tells line and column, both from 1, of an offset. Columns count characters.
@@ -91,7 +91,8 @@ func Position(text []byte, offset int) (line, column int) {
 const (
 	// maxDepth limits arrays and objects within each other: everything that works on the tree recurses.
 	maxDepth = 500
-	// maxNumber limits the characters of a number, and maxExponent its exponent: 1e99999999 takes minutes to write down.
+	// maxNumber limits the characters of a number, and maxExponent its exponent: 1e99999999 takes minutes to write
+	// down.
 	maxNumber   = 10_000
 	maxExponent = 99_999
 )
@@ -220,7 +221,8 @@ func (p *parser) object(v *Value, depth int) *Error {
 		seen[name] = true
 		p.space()
 		if !p.next(':') {
-			return &Error{Offset: p.pos, Problem: fmt.Sprintf("a colon was expected after the name %q, but %s", name, p.found()), Name: name}
+			return &Error{Offset: p.pos, Problem: fmt.Sprintf("a colon was expected after the name %q, but %s", name,
+				p.found()), Name: name}
 		}
 		member, err := p.value(depth + 1)
 		if err != nil {
@@ -329,7 +331,8 @@ func (p *parser) string() (string, *Error) {
 			}
 			from = p.pos
 		case c < ' ':
-			return "", p.fail(p.pos, "the control character 0x%02x stands in a string; it must be written as \\u%04x", c, c)
+			return "", p.fail(p.pos, "the control character 0x%02x stands in a string; it must be written as \\u%04x",
+				c, c)
 		case c < utf8.RuneSelf:
 			p.pos++
 		default:

@@ -49,7 +49,8 @@ func TestParseReadsValuesWithTheirPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := v.Get("a")
-	if a.Kind != Array || len(a.Items) != 3 || a.Items[0].Text != "1.50e3" || !a.Items[1].True || a.Items[2].Kind != Null {
+	if a.Kind != Array || len(a.Items) != 3 || a.Items[0].Text != "1.50e3" || !a.Items[1].True ||
+		a.Items[2].Kind != Null {
 		t.Errorf("got %+v", a)
 	}
 	if got := v.Get("ü").Text; got != "é😀/\n" {
@@ -61,7 +62,8 @@ func TestParseReadsValuesWithTheirPlaces(t *testing.T) {
 }
 
 func FuzzParseAcceptsNothingThatTheStandardLibraryRefuses(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,-2.5e3,"x\u00e9"],"b":null}`, `"\ud83d\ude00"`, "\xef\xbb\xbf{}", `{}{}`, `[[[`, `1e5`} {
+	for _, seed := range []string{`{"a":[1,-2.5e3,"x\u00e9"],"b":null}`, `"\ud83d\ude00"`, "\xef\xbb\xbf{}", `{}{}`,
+		`[[[`, `1e5`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

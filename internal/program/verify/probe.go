@@ -21,14 +21,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Noise finds what a program prints on standard output that is no answer, in calls of any outcome. Such a call may fail for another reason as
-// well, or the program is lucky today: a warning of a library is printed on other machines only.
+// Noise finds what a program prints on standard output that is no answer, in calls of any outcome. Such a call may fail
+// for another reason as well, or the program is lucky today: a warning of a library is printed on other machines only.
 type Noise struct {
 	mu    sync.Mutex
 	found map[string]string // by action and type
 }
 
-// Listening gives a caller that listens to what another does.
+// Listening returns a caller that listens to what another does.
 func (n *Noise) Listening(c handler.Caller) handler.Caller { return &listening{c, n} }
 
 type listening struct {
@@ -61,12 +61,14 @@ func (n *Noise) note(c handler.Call, output []byte) {
 	n.found[strings.TrimSpace(c.Action+" "+c.Type)] = program.Excerpt(output)
 }
 
-// Problems tells what was found.
+// Problems returns what was found.
 func (n *Noise) Problems() (list []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, call := range slices.Sorted(maps.Keys(n.found)) {
-		list = append(list, fmt.Sprintf("%s printed something on standard output that is no answer: %s\nStandard output is for answers only. Send what is for people, and what commands and libraries print, to standard error.", call, n.found[call]))
+		list = append(list, fmt.Sprintf("%s printed something on standard output that is no answer: %s\nStandard "+
+			"output is for answers only. Send what is for people, and what commands and libraries print, to standard "+
+			"error.", call, n.found[call]))
 	}
 	return list
 }
@@ -74,8 +76,8 @@ func (n *Noise) Problems() (list []string) {
 // begin is the time that a program of one call gets to begin waiting for its input.
 const begin = time.Second
 
-// Ends starts the program, tells it to end while it waits for its input, and gives what is wrong when it has not ended after the patience, which
-// is when engines kill it. It gives nothing where programs cannot be told.
+// Ends starts the program, tells it to end while it waits for its input, and gives what is wrong when it has not ended
+// after the patience, which is when engines kill it. It gives nothing where programs cannot be told.
 func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem string, err error) {
 	if runtime.GOOS == "windows" {
 		return "", nil
@@ -102,7 +104,8 @@ func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem strin
 	}()
 	if t.manifest.Mode == manifest.Session {
 		conn := session.New(talk.Stdin, talk.Stdout)
-		hello, err := conn.Begin("initialize", fmt.Appendf(nil, `{"protocol":[%d],"host":"tombolo","log":"info"}`, manifest.Protocol), nil)
+		hello, err := conn.Begin("initialize", fmt.Appendf(nil, `{"protocol":[%d],"host":"tombolo","log":"info"}`,
+			manifest.Protocol), nil)
 		if err != nil {
 			return "", err
 		}
@@ -121,10 +124,12 @@ func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem strin
 	if talk.EndedWithin(patience) {
 		return "", nil
 	}
-	return fmt.Sprintf("it was sent SIGTERM while it waited for input, and is still there %s later. Engines kill it then: what it was about to make is lost to them. Let the signal end it, or end soon in its handler.", patience), nil
+	return fmt.Sprintf("it was sent SIGTERM while it waited for input, and is still there %s later. Engines kill it "+
+		"then: what it was about to make is lost to them. Let the signal end it, or end soon in its handler.",
+		patience), nil
 }
 
-// anyCall gives the arguments of a call, which is not made.
+// anyCall returns the arguments of a call, which is not made.
 func (t *Trial) anyCall() []string {
 	for _, of := range []struct {
 		action string

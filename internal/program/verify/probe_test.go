@@ -24,11 +24,12 @@ func TestProgramsThatASignalDoesNotEndAreFound(t *testing.T) {
 		mode, script string
 		stays        bool
 	}{
-		"one-shot":                    {"one-shot", "cat >/dev/null", false},
-		"one-shot, ends by itself":    {"one-shot", "exit 3", false},
-		"one-shot, does not listen":   {"one-shot", "trap '' TERM; while :; do sleep 0.1; done", true},
-		"session":                     {"session", hello + "cat >/dev/null", false},
-		"session, ends in a handler":  {"session", "trap 'exit 0' TERM; " + hello + "while :; do sleep 0.1; done", false},
+		"one-shot":                  {"one-shot", "cat >/dev/null", false},
+		"one-shot, ends by itself":  {"one-shot", "exit 3", false},
+		"one-shot, does not listen": {"one-shot", "trap '' TERM; while :; do sleep 0.1; done", true},
+		"session":                   {"session", hello + "cat >/dev/null", false},
+		"session, ends in a handler": {"session", "trap 'exit 0' TERM; " + hello + "while :; do sleep 0.1; done",
+			false},
 		"session, does not listen":    {"session", "trap '' TERM; " + hello + "while :; do sleep 0.1; done", true},
 		"session, begins with an end": {"session", "exit 1", false},
 	} {
@@ -37,7 +38,8 @@ func TestProgramsThatASignalDoesNotEndAreFound(t *testing.T) {
 			dir := t.TempDir()
 			for file, text := range map[string]string{
 				"provider.sh": c.script, "tombolo-test.json": "{}",
-				"tombolo-provider.json": fmt.Sprintf(`{"protocol": 1, "name": "p", "mode": %q, "command": ["bash", "./provider.sh"], "schema": {"functions": {"f": {"return_type": "string"}}}}`, c.mode),
+				"tombolo-provider.json": fmt.Sprintf(`{"protocol": 1, "name": "p", "mode": %q, "command": ["bash", `+
+					`"./provider.sh"], "schema": {"functions": {"f": {"return_type": "string"}}}}`, c.mode),
 			} {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 					t.Fatal(err)

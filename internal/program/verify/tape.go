@@ -13,7 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 )
 
-// Tape is a record of calls and their answers. The calls of one trial may be made at the same time; a call is found again by what it asks.
+// Tape is a record of calls and their answers. The calls of one trial may be made at the same time; a call is found
+// again by what it asks.
 type Tape struct {
 	dir string
 
@@ -87,7 +88,7 @@ func (t *Tape) WriteTo(w io.Writer) (int64, error) {
 	return out.WriteTo(w)
 }
 
-// Recording gives a caller that keeps what another does.
+// Recording returns a caller that keeps what another does.
 func (t *Tape) Recording(c handler.Caller) handler.Caller { return &recording{c, t} }
 
 type recording struct {
@@ -98,7 +99,8 @@ type recording struct {
 func (r *recording) Call(ctx context.Context, c handler.Call) (*handler.Answer, error) {
 	a, err := r.Caller.Call(ctx, c)
 	if err == nil && a != nil {
-		e := entry{Action: c.Action, Type: c.Type, Params: plain(c.Params), Result: string(a.Result), Failure: a.Failure, Program: a.Program}
+		e := entry{Action: c.Action, Type: c.Type, Params: plain(c.Params), Result: string(a.Result),
+			Failure: a.Failure, Program: a.Program}
 		r.tape.mu.Lock()
 		r.tape.entries = append(r.tape.entries, e)
 		r.tape.mu.Unlock()
@@ -106,7 +108,7 @@ func (r *recording) Call(ctx context.Context, c handler.Call) (*handler.Answer, 
 	return a, err
 }
 
-// plain gives params without what differs with the time, and with the members in one order.
+// plain returns params without what differs with the time, and with the members in one order.
 func plain(params []byte) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(params, &members) != nil {
@@ -122,7 +124,8 @@ func plain(params []byte) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// Playing gives a caller that answers from the record. Calls that ask the same are answered in their order, and after the last as that.
+// Playing returns a caller that answers from the record. Calls that ask the same are answered in their order, and after
+// the last as that.
 func (t *Tape) Playing(handler.Caller) handler.Caller { return playing{t} }
 
 type playing struct{ tape *Tape }
@@ -140,7 +143,8 @@ func (p playing) Call(ctx context.Context, c handler.Call) (*handler.Answer, err
 	}
 	i, ok := t.last[key]
 	if !ok {
-		return nil, fmt.Errorf("the record has no call of %s with this request: %s", strings.TrimSpace(c.Action+" "+c.Type), plain(c.Params))
+		return nil, fmt.Errorf("the record has no call of %s with this request: %s",
+			strings.TrimSpace(c.Action+" "+c.Type), plain(c.Params))
 	}
 	e := t.entries[i]
 	return &handler.Answer{Result: []byte(e.Result), Failure: e.Failure, Program: e.Program}, nil

@@ -1,9 +1,10 @@
-// Package verify takes a program provider through the suite that every provider passes (package providertest), with the values of a file
-// beside its manifest, tombolo-test.json. It is what `tombolo provider test` does.
+// Package verify takes a program provider through the suite that every provider passes (package providertest), with the
+// values of a file beside its manifest, tombolo-test.json. It is what `tombolo provider test` does.
 //
-// In the strings of the file, {dir} is a folder that the objects of the trial may be in, and {n} a number that no two objects have in
-// common. A trial may be recorded, every call with its answer, and repeated later from the record instead of the program: that shows, with
-// no cloud and no interpreter, that a changed manifest still fits what the program answers (tape.go).
+// In the strings of the file, {dir} is a folder that the objects of the trial may be in, and {n} a number that no two
+// objects have in common. A trial may be recorded, every call with its answer, and repeated later from the record
+// instead of the program: that shows, with no cloud and no interpreter, that a changed manifest still fits what the
+// program answers (tape.go).
 //
 //	t, diags := trial.Load(ctx, "./notes")
 //	o, err := t.Options(dir, nil, say)
@@ -89,7 +90,10 @@ func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	t := &Trial{manifest: m}
 	text, err := os.ReadFile(filepath.Join(dir, FileName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diags.Errorf(nil, badTrial, "There is no %s in %s. It says with which values to try the provider, such as\n\n%s", FileName, dir, sample(m))
+		return nil,
+			diags.Errorf(nil, badTrial,
+				"There is no %s in %s. It says with which values to try the provider, such as\n\n%s", FileName, dir,
+				sample(m))
 	}
 	if err != nil {
 		return nil, diags.AppendError(badTrial, err)
@@ -117,11 +121,13 @@ func sample(m *manifest.Manifest) string {
 	if m.Schema != nil && len(m.Schema.Resources) > 0 {
 		typ = slices.Sorted(maps.Keys(m.Schema.Resources))[0]
 	}
-	return fmt.Sprintf(`  {"resources": [{"type": %q, "config": {"path": "{dir}/{n}"}, "updates": [{"text": "x"}]}]}`, typ)
+	return fmt.Sprintf(`  {"resources": [{"type": %q, "config": {"path": "{dir}/{n}"}, "updates": [{"text": "x"}]}]}`,
+		typ)
 }
 
 // Options are those of the suite. Objects are to be in dir. wrap changes how calls are made; nil leaves that as it is.
-func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, say func(handler.Output)) (providertest.Options, error) {
+func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, say func(handler.Output)) (
+	providertest.Options, error) {
 	v := values{dir: dir}
 	o := providertest.Options{
 		New: func(context.Context) (provider.Provider, error) {
@@ -129,7 +135,9 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 			if wrap != nil {
 				caller = wrap(caller)
 			}
-			return handler.New(t.manifest, caller, handler.Options{Output: func(_ context.Context, o handler.Output) { say(o) }}), nil
+			return handler.New(t.manifest, caller, handler.Options{Output: func(_ context.Context, o handler.Output) {
+				say(o)
+			}}), nil
 		},
 		Config: v.attrs(t.file.Provider, 0), Goroutines: 4,
 	}
@@ -138,10 +146,13 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 			return o, t.noType("resource", r.Type, slices.Sorted(maps.Keys(t.schema.Resources)))
 		}
 		words := t.manifest.Type(provider.ManagedResource, r.Type)
-		one := providertest.Resource{Name: r.Name, Type: r.Type, Config: func(n int) providertest.Attrs { return v.attrs(r.Config, n) }}
+		one := providertest.Resource{Name: r.Name, Type: r.Type, Config: func(n int) providertest.Attrs {
+			return v.attrs(r.Config, n)
+		}}
 		for i, text := range slices.Concat(r.Updates, r.Replacements) {
 			one.Updates = append(one.Updates, providertest.Update{
-				Name: names(v.attrs(text, 0)), Vary: func(n int) providertest.Attrs { return v.attrs(text, n) }, Replaces: i >= len(r.Updates),
+				Name: names(v.attrs(text, 0)), Vary: func(n int) providertest.Attrs { return v.attrs(text, n) },
+				Replaces: i >= len(r.Updates),
 			})
 		}
 		for _, text := range r.Invalid {
@@ -165,10 +176,12 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 		o.Resources = append(o.Resources, one)
 	}
 	for _, d := range t.file.Data {
-		o.Data = append(o.Data, providertest.Data{Name: d.Name, Type: d.Type, Config: v.attrs(d.Config, 0), Want: v.attrs(d.Want, 0)})
+		o.Data = append(o.Data, providertest.Data{Name: d.Name, Type: d.Type, Config: v.attrs(d.Config, 0),
+			Want: v.attrs(d.Want, 0)})
 	}
 	for _, e := range t.file.Ephemeral {
-		o.Ephemeral = append(o.Ephemeral, providertest.Ephemeral{Name: e.Name, Type: e.Type, Config: v.attrs(e.Config, 0), Want: v.attrs(e.Want, 0)})
+		o.Ephemeral = append(o.Ephemeral, providertest.Ephemeral{Name: e.Name, Type: e.Type,
+			Config: v.attrs(e.Config, 0), Want: v.attrs(e.Want, 0)})
 	}
 	if err := t.functions(&v, &o); err != nil {
 		return o, err
@@ -176,7 +189,7 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 	return o, v.err
 }
 
-// numbers gives the attributes and blocks in which a configuration can give a number, at any depth.
+// numbers returns the attributes and blocks in which a configuration can give a number, at any depth.
 func numbers(b *provider.Block) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
 		if takesNumber(b.Attributes[name]) {
@@ -202,7 +215,8 @@ func takesNumber(a *provider.Attribute) bool {
 }
 
 func (t *Trial) noType(kind, name string, known []string) error {
-	return fmt.Errorf("%s tries the %s %q, which the provider does not have; it has: %s.%s", FileName, kind, name, strings.Join(known, ", "), diag.DidYouMean(name, known))
+	return fmt.Errorf("%s tries the %s %q, which the provider does not have; it has: %s.%s", FileName, kind, name,
+		strings.Join(known, ", "), diag.DidYouMean(name, known))
 }
 
 func (t *Trial) functions(v *values, o *providertest.Options) error {
@@ -223,7 +237,8 @@ func (t *Trial) functions(v *values, o *providertest.Options) error {
 				param = &spec.Params[i]
 			}
 			if param == nil {
-				return fmt.Errorf("%s gives the function %s %d arguments; it takes %d", FileName, f.Name, len(args.Items), len(spec.Params))
+				return fmt.Errorf("%s gives the function %s %d arguments; it takes %d", FileName, f.Name,
+					len(args.Items), len(spec.Params))
 			}
 			arg, wrong := message.DecodeValue(param.Type, item, text)
 			if len(wrong) > 0 {
@@ -335,7 +350,7 @@ func (v *values) attrs(text json.RawMessage, n int) providertest.Attrs {
 
 func names(a providertest.Attrs) string { return strings.Join(slices.Sorted(maps.Keys(a)), ", ") }
 
-// text gives an attribute as the id of an import.
+// text returns an attribute as the id of an import.
 func text(state cty.Value, attr string) string {
 	if !state.Type().HasAttribute(attr) {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// filler gives values to computed attributes that have none.
+// filler assigns values to computed attributes that have none.
 type filler struct {
 	random func() string
 	// open leaves them unknown.
@@ -47,13 +47,15 @@ func (f *filler) block(b *provider.Block, v cty.Value, given map[string]cty.Valu
 		nb := b.Blocks[name]
 		f.at(cty.GetAttrStep{Name: name}, func() {
 			inner := f.object(given, name)
-			out[name] = f.each(nb.Nesting, vals[name], func(v cty.Value) cty.Value { return f.block(&nb.Block, v, inner) })
+			out[name] = f.each(nb.Nesting, vals[name], func(v cty.Value) cty.Value {
+				return f.block(&nb.Block, v, inner)
+			})
 		})
 	}
 	return cty.ObjectVal(out)
 }
 
-// object gives the values for the attributes of nested objects.
+// object returns the values for the attributes of nested objects.
 func (f *filler) object(given map[string]cty.Value, name string) map[string]cty.Value {
 	v, ok := given[name]
 	if !ok || v.IsNull() || !v.IsKnown() {
@@ -67,7 +69,8 @@ func (f *filler) object(given map[string]cty.Value, name string) map[string]cty.
 }
 
 func (f *filler) unsuitable(why string) {
-	f.diags = append(f.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Failed to compute attribute", Path: f.path.Copy(),
+	f.diags = append(f.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Failed to compute attribute",
+		Path:   f.path.Copy(),
 		Detail: "The value that a mock or an override gives for this attribute cannot be used: " + why + "."})
 }
 
@@ -146,7 +149,8 @@ func (f *filler) each(n provider.Nesting, v cty.Value, fill func(cty.Value) cty.
 
 // given converts a value that was written for an attribute. Attributes of nested objects that are left out are made up.
 func (f *filler) given(a *provider.Attribute, v cty.Value) cty.Value {
-	if a.Nested != nil && v.IsKnown() && !v.IsNull() && a.Nested.Nesting == provider.NestingSingle && v.Type().IsObjectType() {
+	if a.Nested != nil && v.IsKnown() && !v.IsNull() && a.Nested.Nesting == provider.NestingSingle &&
+		v.Type().IsObjectType() {
 		v = f.complete(a.Nested, v)
 	}
 	out, err := ctyfast.Convert(v, a.ImpliedType())

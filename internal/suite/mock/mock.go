@@ -1,13 +1,15 @@
-// Package mock answers in place of providers. A Provider takes the schema of a real one, and knows no world: what a real one would
-// compute is made up, or given. An Object does the same for one object of a provider that is otherwise asked itself.
+// Package mock answers in place of providers. A Provider takes the schema of a real one, and knows no world: what a
+// real one would compute is made up, or given. An Object does the same for one object of a provider that is otherwise
+// asked itself.
 //
 //	m := mock.NewProvider(real, schema, mock.Values{}, random)
 //	m.Resources = map[string]mock.Values{"aws_instance": {Attributes: ...}}
 //
-// Both implement provider.Provider, so that the engine cannot tell. Values are checked by the rules for all providers' answers.
+// Both implement provider.Provider, so that the engine cannot tell. Values are checked by the rules for all providers'
+// answers.
 //
-// No object reaches the real provider, which nobody has configured and which knows nothing of it. What may be asked of that is listed in
-// the type schemaOnly; a call that is not there has an answer here, or is refused.
+// No object reaches the real provider, which nobody has configured and which knows nothing of it. What may be asked of
+// that is listed in the type schemaOnly; a call that is not there has an answer here, or is refused.
 package mock
 
 import (
@@ -27,8 +29,8 @@ type Values struct {
 	AtPlan bool
 }
 
-// schemaOnly lets through to a real provider what has to do with its schema alone: checks of configurations, and functions. Everything else
-// is refused.
+// schemaOnly lets through to a real provider what has to do with its schema alone: checks of configurations, and
+// functions. Everything else is refused.
 type schemaOnly struct {
 	provider.Base
 	real provider.Provider
@@ -54,7 +56,7 @@ type Object struct {
 	schemaOnly // answers what needs no object
 	Type       *provider.ResourceType
 	Values     Values
-	// Random gives a text that is unlikely to be given twice.
+	// Random returns a text that is unlikely to be given twice.
 	Random func() string
 }
 
@@ -69,7 +71,8 @@ func (o *Object) UpgradeState(_ context.Context, req provider.UpgradeStateReques
 }
 
 // UpgradeIdentity reads the identity that an object has which was made before it was overridden.
-func (o *Object) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+func (o *Object) UpgradeIdentity(ctx context.Context,
+	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	if o.Type.Identity == nil {
 		return o.Base.UpgradeIdentity(ctx, req)
 	}
@@ -122,7 +125,8 @@ func (o *Object) filler() *filler { return &filler{random: o.Random} }
 
 // Provider answers for all objects of a provider configuration.
 type Provider struct {
-	schemaOnly                       // the real one, which nobody has configured: it checks configurations and calls functions
+	// the real one, which nobody has configured: it checks configurations and calls functions
+	schemaOnly
 	Schemas         *provider.Schema // of the real one
 	Resources, Data map[string]Values
 	Other           Values // of types that are not in the maps
@@ -143,7 +147,8 @@ func (p *Provider) UpgradeState(ctx context.Context, req provider.UpgradeStateRe
 }
 
 // UpgradeIdentity is Object.UpgradeIdentity for the type of the object.
-func (p *Provider) UpgradeIdentity(ctx context.Context, req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
+func (p *Provider) UpgradeIdentity(ctx context.Context,
+	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	if o := p.Object(provider.ManagedResource, req.Type); o != nil {
 		return o.UpgradeIdentity(ctx, req)
 	}
@@ -151,7 +156,8 @@ func (p *Provider) UpgradeIdentity(ctx context.Context, req provider.UpgradeIden
 }
 
 // ValidateConfig accepts everything.
-func (p *Provider) ValidateConfig(_ context.Context, req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
+func (p *Provider) ValidateConfig(_ context.Context,
+	req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
 	return provider.ValidateConfigResponse{Prepared: req.Config}
 }
 
@@ -160,7 +166,7 @@ func (p *Provider) Configure(context.Context, provider.ConfigureRequest) provide
 	return provider.ConfigureResponse{}
 }
 
-// Object gives what answers for the objects of a type; nil when the provider has no such type.
+// Object returns what answers for the objects of a type; nil when the provider has no such type.
 func (p *Provider) Object(kind provider.ResourceKind, typ string) *Object {
 	rt := p.Schemas.Type(kind, typ)
 	if rt == nil {
@@ -212,12 +218,16 @@ func (p *Provider) ReadData(ctx context.Context, req provider.ReadDataRequest) p
 
 // Import finds nothing: there is no world to look at.
 func (p *Provider) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
-	return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import request", "The provider is mocked, and there is nothing that a mock could import. Override the object with a block override_resource, or let a provider do it that is none.")}
+	return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import request", "The provider is "+
+		"mocked, and there is nothing that a mock could import. Override the object with a block override_resource, "+
+		"or let a provider do it that is none.")}
 }
 
 // OpenEphemeral refuses: what an ephemeral object is cannot be made up.
 func (p *Provider) OpenEphemeral(_ context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
-	return provider.OpenEphemeralResponse{Diagnostics: diag.List{}.Errorf(nil, "Called OpenEphemeralResource on a mock", "The provider of the ephemeral resource type %q is mocked, and mocks have no ephemeral objects. Override the module around it, or let a provider open it that is no mock.", req.Type)}
+	return provider.OpenEphemeralResponse{Diagnostics: diag.List{}.Errorf(nil, "Called OpenEphemeralResource on a mock",
+		"The provider of the ephemeral resource type %q is mocked, and mocks have no ephemeral objects. Override the "+
+			"module around it, or let a provider open it that is no mock.", req.Type)}
 }
 
 // Stop and Close leave the real provider to those who started it.

@@ -48,7 +48,7 @@ type textXML struct {
 	Text string `xml:",cdata"`
 }
 
-// JUnit gives a result in the format of JUnit.
+// JUnit returns a result in the format of JUnit.
 func JUnit(r *suite.Result, o Options) ([]byte, error) {
 	plain := o.View
 	plain.Color = false
@@ -113,7 +113,8 @@ func caseOf(f *suite.FileResult, run *suite.Outcome, failed string, interrupted 
 func skipped(failed string, interrupted bool) *resultXML {
 	switch {
 	case failed != "":
-		return &resultXML{"Testcase skipped due to a previous testcase error", fmt.Sprintf("The run %q before it ended with an error, so the others of the file were skipped.", failed)}
+		return &resultXML{"Testcase skipped due to a previous testcase error",
+			fmt.Sprintf("The run %q before it ended with an error, so the others of the file were skipped.", failed)}
 	case interrupted:
 		return &resultXML{"Testcase skipped due to an interrupt", "The tests were interrupted before this run."}
 	}

@@ -76,7 +76,8 @@ func (l *lines) Found(files []*testfile.File) {
 		names[f.Name] = list
 		runs += len(list)
 	}
-	l.line(nil, nil, fmt.Sprintf("Found %s and %s", plural(len(files), "file"), plural(runs, "run block")), "test_abstract", names)
+	l.line(nil, nil, fmt.Sprintf("Found %s and %s", plural(len(files), "file"), plural(runs, "run block")),
+		"test_abstract", names)
 }
 
 func (l *lines) file(f *testfile.File, text, progress, status string) {
@@ -84,7 +85,8 @@ func (l *lines) file(f *testfile.File, text, progress, status string) {
 }
 
 func (l *lines) run(f *testfile.File, r *testfile.Run, text, progress, status string, elapsed *int64) {
-	l.line(f, r, fmt.Sprintf("  %q... %s", r.Name, text), "test_run", runLine{f.Name, r.Name, progress, elapsed, status})
+	l.line(f, r, fmt.Sprintf("  %q... %s", r.Name, text), "test_run", runLine{f.Name, r.Name, progress, elapsed,
+		status})
 }
 
 // FileStarts implements suite.Report.
@@ -159,7 +161,8 @@ func (l *lines) Destroyed(left suite.Left) {
 			payload["state"] = left.Path
 		}
 		l.mu.Lock()
-		view.WriteLine(l.o.View, "error", fmt.Sprintf("What %s has made could not be destroyed. Left are %s.", Maker(left), plural(len(list), "object")), "test_cleanup",
+		view.WriteLine(l.o.View, "error", fmt.Sprintf("What %s has made could not be destroyed. Left are %s.",
+			Maker(left), plural(len(list), "object")), "test_cleanup",
 			append([]any{"test_cleanup", payload}, l.about(left.File, left.Run)...)...)
 		l.mu.Unlock()
 	}
@@ -176,6 +179,7 @@ func (l *lines) FileEnds(f *suite.FileResult) {
 func (l *lines) Ends(r *suite.Result) {
 	first, rest := Summary(r)
 	l.line(nil, nil, first+rest, "test_summary", map[string]any{
-		"status": r.Status.String(), "passed": r.Count(suite.Pass), "failed": r.Count(suite.Fail), "errored": r.Count(suite.Error), "skipped": r.Count(suite.Skip),
+		"status": r.Status.String(), "passed": r.Count(suite.Pass), "failed": r.Count(suite.Fail),
+		"errored": r.Count(suite.Error), "skipped": r.Count(suite.Skip),
 	})
 }

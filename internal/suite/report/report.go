@@ -1,5 +1,5 @@
-// Package report shows what comes of tests: as text, as lines of JSON, and as a file in the format of JUnit, which many services for continuous
-// integration read. All three are suite.Report or are made of what that hears.
+// Package report shows what comes of tests: as text, as lines of JSON, and as a file in the format of JUnit, which many
+// services for continuous integration read. All three are suite.Report or are made of what that hears.
 package report
 
 import (
@@ -24,7 +24,7 @@ type Options struct {
 	View view.Options
 	// Verbose shows the plan or state of each run.
 	Verbose bool
-	// Schemas gives the schemas for a plan or state.
+	// Schemas returns the schemas for a plan or state.
 	Schemas func(p *engine.Project, s *state.State, changes ...*plan.Change) tfjson.Schemas
 	// Diagnostics prepares problems to be shown; nil shows them as they are.
 	Diagnostics func(diag.List) diag.List
@@ -222,7 +222,8 @@ func Kept(l suite.Left) string {
 	if l.Path == "" {
 		return ""
 	}
-	return fmt.Sprintf("\nTheir state is kept in the file %s: it tells their ids, and a configuration with\ntheir providers destroys them with \"destroy -state=%[1]s\".\n", view.CleanLine(l.Path))
+	return fmt.Sprintf("\nTheir state is kept in the file %s: it tells their ids, and a configuration with\ntheir "+
+		"providers destroys them with \"destroy -state=%[1]s\".\n", view.CleanLine(l.Path))
 }
 
 // FileEnds implements suite.Report.

@@ -26,11 +26,13 @@ func (r *reader) provider(b *hcl.Block) *Provider {
 		return &Provider{ProviderConfig: p}
 	}
 	p := &Provider{
-		ProviderConfig: &config.ProviderConfig{LocalName: b.Labels[0], Mock: true, Body: hcl.EmptyBody(), Range: b.DefRange, NameRange: b.LabelRanges[0]},
-		Mock:           &Mock{Resources: map[string]*Default{}, Data: map[string]*Default{}},
+		ProviderConfig: &config.ProviderConfig{LocalName: b.Labels[0], Mock: true, Body: hcl.EmptyBody(),
+			Range: b.DefRange, NameRange: b.LabelRanges[0]},
+		Mock: &Mock{Resources: map[string]*Default{}, Data: map[string]*Default{}},
 	}
 	if _, err := addr.ParseProvider(p.LocalName); err != nil {
-		r.errorf(p.NameRange, "Invalid provider local name", "%q cannot be the local name of a provider: %s.", p.LocalName, err)
+		r.errorf(p.NameRange, "Invalid provider local name", "%q cannot be the local name of a provider: %s.",
+			p.LocalName, err)
 		return nil
 	}
 	content, hclDiags := b.Body.Content(mockSchema)
@@ -39,7 +41,8 @@ func (r *reader) provider(b *hcl.Block) *Provider {
 		alias, more := asText(a)
 		r.diags = r.diags.Extend(more)
 		if !more.HasErrors() && !hclsyntax.ValidIdentifier(alias) {
-			r.errorf(a.Expr.Range(), "Invalid provider configuration alias", "%q cannot be an alias. A name begins with a letter or an underscore; letters, digits, underscores and dashes may follow.", alias)
+			r.errorf(a.Expr.Range(), "Invalid provider configuration alias", "%q cannot be an alias. A name begins "+
+				"with a letter or an underscore; letters, digits, underscores and dashes may follow.", alias)
 		}
 		p.Alias, p.AliasRange = alias, a.Expr.Range().Ptr()
 	}
@@ -83,7 +86,8 @@ func (r *reader) mockBlocks(m *Mock, blocks hcl.Blocks, atPlan bool) {
 			if first.Range.Filename != b.DefRange.Filename {
 				summary = "Duplicate mock resource block" // as Terraform calls it between files
 			}
-			r.errorf(b.LabelRanges[0], summary, "A %s block for %s stands at %s already.", b.Type, b.Labels[0], first.Range)
+			r.errorf(b.LabelRanges[0], summary, "A %s block for %s stands at %s already.", b.Type, b.Labels[0],
+				first.Range)
 			continue
 		}
 		content, hclDiags := b.Body.Content(defaultSchema)
@@ -105,7 +109,8 @@ func (r *reader) mockFiles(m *Mock, dir string, at hcl.Range) {
 		if errors.Is(err, fs.ErrNotExist) {
 			why = "there is no such directory"
 		}
-		r.errorf(at, "Failed to read mock data directory", "The directory %s, which source names, cannot be read: %s. It counts from the working directory.", dir, why)
+		r.errorf(at, "Failed to read mock data directory",
+			"The directory %s, which source names, cannot be read: %s. It counts from the working directory.", dir, why)
 		return
 	}
 	slices.Sort(names)
@@ -129,7 +134,8 @@ func (r *reader) mockFiles(m *Mock, dir string, at hcl.Range) {
 		r.hcl(hclDiags)
 		r.mockBlocks(found, content.Blocks, m.AtPlan)
 	}
-	for _, pair := range []struct{ to, from map[string]*Default }{{m.Resources, found.Resources}, {m.Data, found.Data}} {
+	for _, pair := range []struct{ to, from map[string]*Default }{{m.Resources, found.Resources},
+		{m.Data, found.Data}} {
 		for _, typ := range sortedNames(pair.from) {
 			if pair.to[typ] == nil {
 				pair.to[typ] = pair.from[typ]
@@ -137,14 +143,18 @@ func (r *reader) mockFiles(m *Mock, dir string, at hcl.Range) {
 		}
 	}
 	for _, o := range found.Overrides {
-		if !slices.ContainsFunc(m.Overrides, func(have *Override) bool { return have.Target.String() == o.Target.String() }) {
+		if !slices.ContainsFunc(m.Overrides, func(have *Override) bool {
+			return have.Target.String() == o.Target.String()
+		}) {
 			m.Overrides = append(m.Overrides, o)
 		}
 	}
 }
 
-var overrideSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target"}, {Name: "values"}, {Name: "override_during"}}}
-var overrideModuleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target"}, {Name: "outputs"}, {Name: "override_during"}}}
+var overrideSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target"}, {Name: "values"},
+	{Name: "override_during"}}}
+var overrideModuleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target"}, {Name: "outputs"},
+	{Name: "override_during"}}}
 
 // override reads an override block and adds it to a list; atPlan is what override_during says around it.
 func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Override {
@@ -164,7 +174,8 @@ func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Overri
 	o.AtPlan = r.atPlan(content.Attributes, atPlan)
 	a := content.Attributes["target"]
 	if a == nil {
-		r.errorf(b.DefRange, "Missing target attribute", "A block %s says with its argument target what it replaces.", b.Type)
+		r.errorf(b.DefRange, "Missing target attribute", "A block %s says with its argument target what it replaces.",
+			b.Type)
 		return list
 	}
 	o.TargetRange = a.Range
@@ -180,14 +191,15 @@ func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Overri
 	}
 	for _, first := range list {
 		if first.Kind == o.Kind && first.Target.String() == t.String() {
-			r.errorf(b.DefRange, fmt.Sprintf("Duplicate %s block", b.Type), "A block %s for %s stands at %s already.", b.Type, t, first.Range)
+			r.errorf(b.DefRange, fmt.Sprintf("Duplicate %s block", b.Type), "A block %s for %s stands at %s already.",
+				b.Type, t, first.Range)
 			return list
 		}
 	}
 	return append(list, o)
 }
 
-// suits tells whether the target is of the kind of the block.
+// suits reports whether the target is of the kind of the block.
 func (o *Override) suits() bool {
 	switch o.Kind {
 	case Resource:

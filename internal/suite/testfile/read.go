@@ -48,7 +48,9 @@ func (r *reader) read(body hcl.Body) {
 		case "run":
 			run := r.run(b)
 			if first, twice := runs[run.Name]; twice {
-				r.errorf(b.DefRange, `Duplicate "run" block names`, "A run block named %q stands at %s already. Each run of a file needs a name of its own.", run.Name, first)
+				r.errorf(b.DefRange, `Duplicate "run" block names`,
+					"A run block named %q stands at %s already. Each run of a file needs a name of its own.", run.Name,
+					first)
 				continue
 			}
 			runs[run.Name] = b.DefRange
@@ -66,7 +68,9 @@ func (r *reader) read(body hcl.Body) {
 				continue
 			}
 			if first, twice := providers[p.Addr().String()]; twice {
-				r.errorf(b.DefRange, "Duplicate provider block", "The provider configuration %s stands at %s already. Give one of them an alias, or remove it.", p.Addr(), first)
+				r.errorf(b.DefRange, "Duplicate provider block",
+					"The provider configuration %s stands at %s already. Give one of them an alias, or remove it.",
+					p.Addr(), first)
 				continue
 			}
 			providers[p.Addr().String()] = b.DefRange
@@ -79,10 +83,11 @@ func (r *reader) read(body hcl.Body) {
 
 // twice reports a block of which there can be one.
 func (r *reader) twice(b, first *hcl.Block, where string) {
-	r.errorf(b.DefRange, fmt.Sprintf("Multiple %q blocks", b.Type), "This %s has a %s block at %s already. Put all into one.", where, b.Type, first.DefRange)
+	r.errorf(b.DefRange, fmt.Sprintf("Multiple %q blocks", b.Type),
+		"This %s has a %s block at %s already. Put all into one.", where, b.Type, first.DefRange)
 }
 
-// attributes gives what a block sets that has arguments of any name.
+// attributes returns what a block sets that has arguments of any name.
 func (r *reader) attributes(body hcl.Body) hcl.Attributes {
 	attrs, hclDiags := body.JustAttributes()
 	r.hcl(hclDiags)
@@ -90,7 +95,8 @@ func (r *reader) attributes(body hcl.Body) hcl.Attributes {
 }
 
 var runSchema = &hcl.BodySchema{
-	Attributes: []hcl.AttributeSchema{{Name: "command"}, {Name: "providers"}, {Name: "expect_failures"}, {Name: "state_key"}},
+	Attributes: []hcl.AttributeSchema{{Name: "command"}, {Name: "providers"}, {Name: "expect_failures"},
+		{Name: "state_key"}},
 	Blocks: []hcl.BlockHeaderSchema{
 		{Type: "plan_options"}, {Type: "assert"}, {Type: "variables"}, {Type: "module"},
 		{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_module"},
@@ -103,7 +109,8 @@ func (r *reader) run(b *hcl.Block) *Run {
 	content, hclDiags := b.Body.Content(runSchema)
 	r.hcl(hclDiags)
 	if !hclsyntax.ValidIdentifier(run.Name) {
-		r.errorf(run.NameRange, "Invalid run block name", "%q is not a name. A name begins with a letter or an underscore; letters, digits, underscores and dashes may follow.", run.Name)
+		r.errorf(run.NameRange, "Invalid run block name", "%q is not a name. A name begins with a letter or an "+
+			"underscore; letters, digits, underscores and dashes may follow.", run.Name)
 	}
 	r.runArguments(run, content.Attributes)
 	first := map[string]*hcl.Block{}
@@ -144,7 +151,8 @@ func (r *reader) runArguments(run *Run, attrs hcl.Attributes) {
 			run.PlanOnly = true
 		case "apply":
 		default:
-			r.errorf(a.Expr.Range(), `Invalid "command" keyword`, "A run either plans or applies: write command = plan or command = apply, without quotes.")
+			r.errorf(a.Expr.Range(), `Invalid "command" keyword`,
+				"A run either plans or applies: write command = plan or command = apply, without quotes.")
 		}
 	}
 	if a := attrs["providers"]; a != nil {
@@ -163,7 +171,8 @@ func (r *reader) runArguments(run *Run, attrs hcl.Attributes) {
 	}
 }
 
-var planSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "mode"}, {Name: "refresh"}, {Name: "replace"}, {Name: "target"}}}
+var planSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "mode"}, {Name: "refresh"}, {Name: "replace"},
+	{Name: "target"}}}
 
 func (r *reader) planOptions(run *Run, b *hcl.Block) {
 	content, hclDiags := b.Body.Content(planSchema)
@@ -174,7 +183,8 @@ func (r *reader) planOptions(run *Run, b *hcl.Block) {
 			run.Options.Mode = plan.RefreshOnly
 		case "normal":
 		default:
-			r.errorf(a.Expr.Range(), `Invalid "mode" keyword`, "The mode of a plan is normal or refresh-only, without quotes.")
+			r.errorf(a.Expr.Range(), `Invalid "mode" keyword`,
+				"The mode of a plan is normal or refresh-only, without quotes.")
 		}
 	}
 	if a := content.Attributes["refresh"]; a != nil {
@@ -183,7 +193,8 @@ func (r *reader) planOptions(run *Run, b *hcl.Block) {
 		r.diags = r.diags.Extend(more)
 		run.Options.SkipRefresh = !refresh && !more.HasErrors()
 		if run.Options.SkipRefresh && run.Options.Mode == plan.RefreshOnly {
-			r.errorf(a.Range, "Incompatible plan options", "A plan with mode = refresh-only does nothing but refresh, so refresh cannot be false. Remove one of the two.")
+			r.errorf(a.Range, "Incompatible plan options", "A plan with mode = refresh-only does nothing but "+
+				"refresh, so refresh cannot be false. Remove one of the two.")
 		}
 	}
 	for _, list := range []struct {
@@ -198,7 +209,8 @@ func (r *reader) planOptions(run *Run, b *hcl.Block) {
 	}
 }
 
-var moduleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source", Required: true}, {Name: "version"}}}
+var moduleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "source", Required: true},
+	{Name: "version"}}}
 
 func (r *reader) module(run *Run, b *hcl.Block) {
 	content, hclDiags := b.Body.Content(moduleSchema)
@@ -211,12 +223,13 @@ func (r *reader) module(run *Run, b *hcl.Block) {
 	r.diags = r.diags.Extend(more)
 	run.Module = call
 	if call.Kind == config.SourceRemote && !more.HasErrors() {
-		r.errorf(source.Range, "Invalid module source address", "A run takes its module from a local directory or from a registry, and %q is neither. Call the module from one of your own, and run that.", call.SourceRaw)
+		r.errorf(source.Range, "Invalid module source address", "A run takes its module from a local directory or "+
+			"from a registry, and %q is neither. Call the module from one of your own, and run that.", call.SourceRaw)
 		call.Kind = 0
 	}
 }
 
-// object gives the attributes of a literal object.
+// object returns the attributes of a literal object.
 func (r *reader) object(a *hcl.Attribute, block, argument string) map[string]cty.Value {
 	v, hclDiags := a.Expr.Value(nil)
 	r.hcl(hclDiags)
@@ -224,7 +237,8 @@ func (r *reader) object(a *hcl.Attribute, block, argument string) map[string]cty
 	case hclDiags.HasErrors():
 		return nil
 	case v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() && !v.Type().IsMapType():
-		r.errorf(a.Range, "Invalid "+argument+" attribute", "The argument %q of a block %s is an object: %[1]s = { name = value }.", argument, block)
+		r.errorf(a.Range, "Invalid "+argument+" attribute",
+			"The argument %q of a block %s is an object: %[1]s = { name = value }.", argument, block)
 		return nil
 	}
 	return v.AsValueMap()
@@ -249,14 +263,15 @@ func (r *reader) atPlan(attrs hcl.Attributes, otherwise bool) bool {
 		}
 	}
 	if text != "plan" && text != "apply" {
-		r.errorf(a.Range, "Invalid override_during value", "Values replace others during plan or apply, without quotes.")
+		r.errorf(a.Range, "Invalid override_during value",
+			"Values replace others during plan or apply, without quotes.")
 	}
 	return text == "plan"
 }
 
 func sortedNames[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
-// asText gives a literal string, converted.
+// asText returns a literal string, converted.
 func asText(a *hcl.Attribute) (string, diag.List) {
 	v, hclDiags := a.Expr.Value(nil)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -265,7 +280,8 @@ func asText(a *hcl.Attribute) (string, diag.List) {
 	}
 	v, err := convert.Convert(v, cty.String)
 	if err != nil || v.IsNull() || !v.IsKnown() {
-		return "", diags.Errorf(a.Expr.Range().Ptr(), "Unsuitable value type", "The argument %q is a text in double quotes.", a.Name)
+		return "", diags.Errorf(a.Expr.Range().Ptr(), "Unsuitable value type",
+			"The argument %q is a text in double quotes.", a.Name)
 	}
 	return strings.TrimSpace(v.AsString()), diags
 }

@@ -1,10 +1,11 @@
-// Package testfile reads files of tests: *.tftest.hcl and *.tftest.json, and the files of mocks (*.tfmock.hcl, *.tfmock.json) that they name.
+// Package testfile reads files of tests: *.tftest.hcl and *.tftest.json, and the files of mocks (*.tfmock.hcl,
+// *.tfmock.json) that they name.
 //
 //	files, diags := testfile.Load(config.OSFiles("."), "tests")
 //	for _, f := range files { for _, r := range f.Runs { ... } }
 //
-// Only what the language demands to be literal is understood here. Expressions of variables, provider blocks and assertions are left for
-// package suite, which runs the tests.
+// Only what the language demands to be literal is understood here. Expressions of variables, provider blocks and
+// assertions are left for package suite, which runs the tests.
 package testfile
 
 import (
@@ -117,14 +118,14 @@ type Mock struct {
 	AtPlan    bool
 }
 
-// Default gives the computed attributes of all objects of a type.
+// Default holds the computed attributes of all objects of a type.
 type Default struct {
 	Values map[string]cty.Value
 	AtPlan bool
 	Range  hcl.Range
 }
 
-// IsFile tells whether a name is that of a file of tests.
+// IsFile reports whether a name is that of a file of tests.
 func IsFile(name string) bool {
 	if strings.HasPrefix(path.Base(name), ".") || strings.HasSuffix(name, "~") {
 		return false
@@ -132,7 +133,8 @@ func IsFile(name string) bool {
 	return strings.HasSuffix(name, ".tftest.hcl") || strings.HasSuffix(name, ".tftest.json")
 }
 
-// Load reads all files of tests of a working directory: those beside the configuration, and those in dir, in the order of their names.
+// Load reads all files of tests of a working directory: those beside the configuration, and those in dir, in the order
+// of their names.
 func Load(files config.Files, dir string) ([]*File, diag.List) {
 	var diags diag.List
 	var out []*File
@@ -195,7 +197,7 @@ func (f *File) modulePath(run string) addr.Module {
 	return addr.ModuleOf(strings.Split(strings.Join(calls, "."), ".")...) // no call has a dot in its name
 }
 
-// Calls gives the modules that the runs of some files need besides that of the working directory, in their order.
+// Calls returns the modules that the runs of some files need besides that of the working directory, in their order.
 func Calls(files []*File) (out []*Run) {
 	for _, f := range files {
 		for _, r := range f.Runs {

@@ -22,7 +22,8 @@ func snapshot(files map[string]string) config.Files {
 
 func TestFilesOfBothDirectoriesAreReadInTheOrderOfTheirNames(t *testing.T) {
 	files, diags := testfile.Load(snapshot(map[string]string{
-		"z.tftest.hcl": `run "a" {}`, "tests/b.tftest.json": `{"run": {"b": {"command": "plan"}}}`, "tests/c.tf": "", ".x.tftest.hcl": "nonsense", "main.tf": "",
+		"z.tftest.hcl": `run "a" {}`, "tests/b.tftest.json": `{"run": {"b": {"command": "plan"}}}`, "tests/c.tf": "",
+		".x.tftest.hcl": "nonsense", "main.tf": "",
 	}), "tests")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -83,8 +84,10 @@ mock_data "foo_thing" {
 	if got := config.ManifestKey(r.ModulePath); got != "test.tests.x.y.first" {
 		t.Errorf("the module is recorded as %s", got)
 	}
-	if !r.PlanOnly || r.StateKey != "other" || r.Module.Source != "./setup" || r.Options.Mode != plan.RefreshOnly || r.Options.SkipRefresh ||
-		len(r.Options.Targets) != 1 || len(r.Options.Replace) != 1 || len(r.Asserts) != 1 || len(r.ExpectFailures) != 2 || len(r.Providers) != 1 {
+	if !r.PlanOnly || r.StateKey != "other" || r.Module.Source != "./setup" || r.Options.Mode != plan.RefreshOnly ||
+		r.Options.SkipRefresh ||
+		len(r.Options.Targets) != 1 || len(r.Options.Replace) != 1 || len(r.Asserts) != 1 ||
+		len(r.ExpectFailures) != 2 || len(r.Providers) != 1 {
 		t.Errorf("got %+v", r)
 	}
 	if id := m.Resources["foo_thing"].Values["id"].AsString(); id != "x" || !m.Resources["foo_thing"].AtPlan {
@@ -100,20 +103,23 @@ mock_data "foo_thing" {
 
 func TestMistakesInFilesAreFoundTogether(t *testing.T) {
 	for src, want := range map[string][]string{
-		`run "a" {}` + "\n" + `run "a" {}`:                                           {`Duplicate "run" block names`},
-		"variables { a = 1 }\nvariables { b = 1 }":                                   {`Multiple "variables" blocks`},
-		`run "a" { command = destroy }`:                                              {`Invalid "command" keyword`},
-		"run \"a b\" {\n plan_options {\n mode = destroy\n }\n}":                     {"Invalid run block name", `Invalid "mode" keyword`},
-		"override_resource {}":                                                       {"Missing target attribute"},
-		"override_data { target = a.b }":                                             {"Invalid override target"},
-		"override_resource { target = module.x }":                                    {"Invalid override target"},
-		"override_resource { target = a.b }\noverride_resource { target = a.b }":     {"Duplicate override_resource block"},
+		`run "a" {}` + "\n" + `run "a" {}`:         {`Duplicate "run" block names`},
+		"variables { a = 1 }\nvariables { b = 1 }": {`Multiple "variables" blocks`},
+		`run "a" { command = destroy }`:            {`Invalid "command" keyword`},
+		"run \"a b\" {\n plan_options {\n mode = destroy\n }\n}": {"Invalid run block name",
+			`Invalid "mode" keyword`},
+		"override_resource {}":                    {"Missing target attribute"},
+		"override_data { target = a.b }":          {"Invalid override target"},
+		"override_resource { target = module.x }": {"Invalid override target"},
+		"override_resource { target = a.b }\noverride_resource { target = a.b }": {
+			"Duplicate override_resource block"},
 		"override_resource {\n target = a.b\n values = 1\n}":                         {"Invalid values attribute"},
 		"override_resource {\n target = a.b\n override_during = x\n}":                {"Invalid override_during value"},
 		"mock_provider \"a\" {\n mock_resource \"b\" {}\n mock_resource \"b\" {}\n}": {"Duplicate mock_resource block"},
-		"mock_provider \"a\" { source = \"./no\" }":                                  {"Failed to read mock data directory"},
-		"provider \"a\" {}\nmock_provider \"a\" {}":                                  {"Duplicate provider block"},
-		"run \"a\" {\n module {\n source = \"git::https://x.y/z.git\"\n }\n}":        {"Invalid module source address"},
+		"mock_provider \"a\" { source = \"./no\" }": {
+			"Failed to read mock data directory"},
+		"provider \"a\" {}\nmock_provider \"a\" {}":                           {"Duplicate provider block"},
+		"run \"a\" {\n module {\n source = \"git::https://x.y/z.git\"\n }\n}": {"Invalid module source address"},
 		"test {}": {"Unsupported block type"},
 	} {
 		_, diags := testfile.Read(snapshot(map[string]string{"x.tftest.hcl": src}), "x.tftest.hcl")
@@ -133,7 +139,8 @@ func TestMistakesInFilesAreFoundTogether(t *testing.T) {
 // FuzzRead reads any text: it must end, and what it gives must be usable without a further look.
 func FuzzRead(f *testing.F) {
 	f.Add("run \"a\" {\n  module { source = \"./x\" }\n  variables { a = run.b.c }\n}\n", false)
-	f.Add("mock_provider \"a\" {\n  mock_resource \"b\" { defaults = { c = [1] } }\n  override_data {\n    target = data.a.b[0]\n    values = {}\n  }\n}\n", false)
+	f.Add("mock_provider \"a\" {\n  mock_resource \"b\" { defaults = { c = [1] } }\n  override_data {\n    target = "+
+		"data.a.b[0]\n    values = {}\n  }\n}\n", false)
 	f.Add(`{"run": {"a": {"command": "plan", "expect_failures": ["var.x"], "state_key": 5}}}`, true)
 	f.Fuzz(func(t *testing.T, src string, asJSON bool) {
 		name := "tests/x.tftest.hcl"

@@ -46,7 +46,8 @@ func types(t testing.TB, m map[string]any) map[string]*provider.ResourceType {
 }
 
 var nestings = map[string]provider.Nesting{
-	"single": provider.NestingSingle, "group": provider.NestingGroup, "list": provider.NestingList, "set": provider.NestingSet, "map": provider.NestingMap,
+	"single": provider.NestingSingle, "group": provider.NestingGroup, "list": provider.NestingList,
+	"set": provider.NestingSet, "map": provider.NestingMap,
 }
 
 func describe(m map[string]any) (string, provider.DescriptionKind) {
@@ -80,7 +81,8 @@ func attributes(t testing.TB, m map[string]any) map[string]*provider.Attribute {
 		}
 		a.Description, a.DescriptionKind = describe(m)
 		if n := object(m["nested_type"]); n != nil {
-			a.Nested = &provider.NestedObject{Nesting: nestings[text(n["nesting_mode"])], Attributes: attributes(t, object(n["attributes"]))}
+			a.Nested = &provider.NestedObject{Nesting: nestings[text(n["nesting_mode"])],
+				Attributes: attributes(t, object(n["attributes"]))}
 		} else {
 			a.Type = typ(t, m["type"])
 		}
@@ -107,7 +109,8 @@ func functions(t testing.TB, m map[string]any) map[string]*provider.Function {
 	out := map[string]*provider.Function{}
 	for name, v := range m {
 		m := object(v)
-		f := &provider.Function{Return: typ(t, m["return_type"]), Summary: text(m["summary"]), Description: text(m["description"])}
+		f := &provider.Function{Return: typ(t, m["return_type"]), Summary: text(m["summary"]),
+			Description: text(m["description"])}
 		for _, p := range list(m["parameters"]) {
 			f.Params = append(f.Params, param(t, object(p)))
 		}
@@ -122,5 +125,6 @@ func functions(t testing.TB, m map[string]any) map[string]*provider.Function {
 
 func param(t testing.TB, m map[string]any) provider.FunctionParam {
 	t.Helper()
-	return provider.FunctionParam{Name: text(m["name"]), Type: typ(t, m["type"]), AllowNull: m["is_nullable"] == true, Description: text(m["description"])}
+	return provider.FunctionParam{Name: text(m["name"]), Type: typ(t, m["type"]), AllowNull: m["is_nullable"] == true,
+		Description: text(m["description"])}
 }

@@ -1,9 +1,11 @@
-// Package tfjsontest reads recorded runs of Terraform 1.11.4, so that documents and texts can be compared with what it printed.
+// Package tfjsontest reads recorded runs of Terraform 1.11.4, so that documents and texts can be compared with what it
+// printed.
 //
-// Each archive in testdata is one step of a scenario: the configuration, the state before, the plan document and text, and what applying
-// it left. They were recorded with terraform_data and with a provider made for the purpose (hashicorp/oracle), which has every kind of
-// attribute and block. Load turns the plan document back into a plan.Plan; values lose nothing in this but the types of what a
-// dynamic attribute holds. Sensitive values in the recordings contain the text of Canary.
+// Each archive in testdata is one step of a scenario: the configuration, the state before, the plan document and text,
+// and what applying it left. They were recorded with terraform_data and with a provider made for the purpose
+// (hashicorp/oracle), which has every kind of attribute and block. Load turns the plan document back into a plan.Plan;
+// values lose nothing in this but the types of what a dynamic attribute holds. Sensitive values in the recordings
+// contain the text of Canary.
 package tfjsontest
 
 import (
@@ -49,7 +51,7 @@ func Dir() string {
 	}
 }
 
-// Cases gives every recorded step.
+// Cases returns every recorded step.
 func Cases(t testing.TB) []Case {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(Dir(), "*.txtar"))
@@ -157,7 +159,8 @@ func list(v any) []any { l, _ := v.([]any); return l }
 func text(v any) string { s, _ := v.(string); return s }
 
 var actions = map[string]plan.Action{
-	"no-op": plan.NoOp, "create": plan.Create, "read": plan.Read, "update": plan.Update, "delete": plan.Delete, "forget": plan.Forget,
+	"no-op": plan.NoOp, "create": plan.Create, "read": plan.Read, "update": plan.Update, "delete": plan.Delete,
+	"forget":        plan.Forget,
 	"delete create": plan.DeleteThenCreate, "create delete": plan.CreateThenDelete,
 }
 
@@ -188,9 +191,11 @@ func change(t testing.TB, rc map[string]any, schemas tfjson.Schemas) *plan.Chang
 	c.Type, c.SchemaVersion = rt.Block.ImpliedType(), rt.Version
 	body := object(rc["change"])
 	c.Action, c.Reason = action(body["actions"]), plan.Reason(text(rc["action_reason"]))
-	c.Before = plan.Value{Value: build(t, c.Type, body["before"], true, nil), Sensitive: secretPaths(c.Type, body["before_sensitive"])}
+	c.Before = plan.Value{Value: build(t, c.Type, body["before"], true, nil), Sensitive: secretPaths(c.Type,
+		body["before_sensitive"])}
 	after, known := body["after"]
-	c.After = plan.Value{Value: build(t, c.Type, after, known, body["after_unknown"]), Sensitive: secretPaths(c.Type, body["after_sensitive"])}
+	c.After = plan.Value{Value: build(t, c.Type, after, known, body["after_unknown"]), Sensitive: secretPaths(c.Type,
+		body["after_sensitive"])}
 	if a.Resource.Type == "terraform_data" && !c.After.Value.IsNull() && !c.After.Value.GetAttr("output").IsKnown() {
 		c.After.Value = typedOutput(c.After.Value)
 	}
@@ -203,7 +208,7 @@ func change(t testing.TB, rc map[string]any, schemas tfjson.Schemas) *plan.Chang
 	return c
 }
 
-// typedOutput gives the unknown output of a terraform_data object the type of its input: its provider plans it so.
+// typedOutput returns the unknown output of a terraform_data object the type of its input: its provider plans it so.
 func typedOutput(v cty.Value) cty.Value {
 	vals := v.AsValueMap()
 	vals["output"] = cty.UnknownVal(vals["input"].Type())
@@ -221,7 +226,8 @@ func instance(t testing.TB, v any) addr.AbsResourceInstance {
 
 func outputChange(t testing.TB, name string, oc map[string]any, typ any) *plan.OutputChange {
 	t.Helper()
-	o := &plan.OutputChange{Name: name, Action: action(oc["actions"]), Sensitive: oc["after_sensitive"] == true, BeforeSensitive: oc["before_sensitive"] == true}
+	o := &plan.OutputChange{Name: name, Action: action(oc["actions"]), Sensitive: oc["after_sensitive"] == true,
+		BeforeSensitive: oc["before_sensitive"] == true}
 	o.Before = build(t, cty.DynamicPseudoType, oc["before"], true, nil)
 	after, known := oc["after"]
 	ty := cty.DynamicPseudoType
@@ -242,7 +248,8 @@ func checkResult(c map[string]any) state.CheckResult {
 		r.Kind = "output"
 	}
 	for _, i := range list(c["instances"]) {
-		o := state.CheckedObject{Addr: text(object(object(i)["address"])["to_display"]), Status: text(object(i)["status"])}
+		o := state.CheckedObject{Addr: text(object(object(i)["address"])["to_display"]),
+			Status: text(object(i)["status"])}
 		for _, p := range list(object(i)["problems"]) {
 			o.Failures = append(o.Failures, text(object(p)["message"]))
 		}
@@ -251,7 +258,7 @@ func checkResult(c map[string]any) state.CheckResult {
 	return r
 }
 
-// Read gives the text of a file in testdata.
+// Read returns the text of a file in testdata.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(Dir(), name))
@@ -261,10 +268,13 @@ func Read(t testing.TB, name string) []byte {
 	return b
 }
 
-// recorded is the edit that a plan keeps of what was read. The recorded state is the one after refreshing, so it changes nothing more.
+// recorded is the edit that a plan keeps of what was read. The recorded state is the one after refreshing, so it
+// changes nothing more.
 func recorded(s *state.State, drift *plan.Change) state.Edit {
 	if o := s.Object(drift.Object); o != nil {
-		return state.Edit{Put: &state.PutObject{Addr: drift.Object, Provider: s.Resource(drift.Object.Instance.AbsResource()).Provider, Object: o}}
+		return state.Edit{
+			Put: &state.PutObject{
+				Addr: drift.Object, Provider: s.Resource(drift.Object.Instance.AbsResource()).Provider, Object: o}}
 	}
 	return state.Edit{Drop: &state.DropObject{Addr: drift.Object}}
 }

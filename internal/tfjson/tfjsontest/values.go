@@ -142,7 +142,7 @@ func path(steps []any) cty.Path {
 	return p
 }
 
-// secretPaths gives the paths at which a document of sensitive parts says true.
+// secretPaths returns the paths at which a document of sensitive parts says true.
 func secretPaths(ty cty.Type, v any) []cty.Path {
 	var paths []cty.Path
 	var walk func(ty cty.Type, v any, at cty.Path)

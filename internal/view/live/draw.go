@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The control sequences that the display uses. What stands between begin and end is drawn at once by terminals that know them, and the
-// others ignore both.
+// The control sequences that the display uses. What stands between begin and end is drawn at once by terminals that
+// know them, and the others ignore both.
 const (
 	begin     = "\x1b[?2026h"
 	end       = "\x1b[?2026l"
@@ -15,8 +15,8 @@ const (
 	eraseRest = "\x1b[J" // to the end of the screen
 )
 
-// draw replaces the lines of the last frame by others, with what was printed since above them: one write, or none when nothing is new.
-// The cursor rests behind the last line, at the beginning of a line when there is none.
+// draw replaces the lines of the last frame by others, with what was printed since above them: one write, or none when
+// nothing is new. The cursor rests behind the last line, at the beginning of a line when there is none.
 func (d *Display) draw(lines []string) {
 	if d.log.Len() == 0 && slices.Equal(lines, d.shown) {
 		return
@@ -30,7 +30,8 @@ func (d *Display) draw(lines []string) {
 	}
 	if d.log.Len() > 0 {
 		if len(d.shown) > 0 {
-			b.WriteString(eraseRest) // a line of the log may be as wide as the terminal: there is nothing to erase behind it
+			// a line of the log may be as wide as the terminal: there is nothing to erase behind it
+			b.WriteString(eraseRest)
 		}
 		b.WriteString(d.log.String())
 		d.log.Reset()
@@ -49,7 +50,7 @@ func (d *Display) draw(lines []string) {
 	_, _ = io.WriteString(d.o.Out, b.String())
 }
 
-// rowsShown tells how many rows the last frame takes now: a terminal that has become narrower has broken its lines.
+// rowsShown returns how many rows the last frame takes now: a terminal that has become narrower has broken its lines.
 func (d *Display) rowsShown() int {
 	columns, rows := d.size()
 	n := 0

@@ -1,5 +1,5 @@
-// Package live keeps a few lines at the bottom of a terminal up to date: what is in flight, for how long, and what it last said. What is
-// printed meanwhile goes above them and stays, so that a clean log is left behind.
+// Package live keeps a few lines at the bottom of a terminal up to date: what is in flight, for how long, and what it
+// last said. What is printed meanwhile goes above them and stays, so that a clean log is left behind.
 //
 //	d := live.New(live.Options{Out: os.Stdout, Size: size})
 //	d.Start("a", live.Task{Sign: "+", Name: "demo_thing.a", Verb: "creating"})
@@ -7,9 +7,9 @@
 //	d.End("a", "demo_thing.a: Creation complete\n")
 //	d.Close()
 //
-// The package knows no events and filters nothing: callers bring clean text. A task shows after it has run for a moment, so that a
-// thousand quick ones do not flicker by; the lines are drawn ten times a second at most, each time in one write, and never take more
-// than half of the terminal.
+// The package knows no events and filters nothing: callers bring clean text. A task shows after it has run for a
+// moment, so that a thousand quick ones do not flicker by; the lines are drawn ten times a second at most, each time in
+// one write, and never take more than half of the terminal.
 //
 // A Display owns one goroutine, which runs while there are tasks; Close ends it and waits for it.
 package live
@@ -33,7 +33,7 @@ const (
 // Options say where and how to draw.
 type Options struct {
 	Out io.Writer
-	// Size gives the columns and rows of the terminal; it is asked again for each frame, because terminals change.
+	// Size returns the columns and rows of the terminal; it is asked again for each frame, because terminals change.
 	Size func() (columns, rows int)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -151,8 +151,8 @@ func (d *Display) End(key, text string) {
 	}
 }
 
-// Print puts a text, which has to end with a line end, above the lines of the display. While there are tasks it shows with the next
-// frame, otherwise at once.
+// Print puts a text, which has to end with a line end, above the lines of the display. While there are tasks it shows
+// with the next frame, otherwise at once.
 func (d *Display) Print(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,8 +162,8 @@ func (d *Display) Print(text string) {
 	}
 }
 
-// Aside takes the display from the screen, runs write, which may write to the terminal in its own ways, and lets the next frame draw
-// again what is in flight.
+// Aside takes the display from the screen, runs write, which may write to the terminal in its own ways, and lets the
+// next frame draw again what is in flight.
 func (d *Display) Aside(write func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -204,7 +204,7 @@ func (d *Display) loop(quit, ended chan struct{}) {
 // frame draws what is to be seen now. The caller holds the mutex.
 func (d *Display) frame() { d.draw(d.lines()) }
 
-// lines gives the lines to show: the tasks that have run longest, how many more there are, and the counts.
+// lines returns the lines to show: the tasks that have run longest, how many more there are, and the counts.
 func (d *Display) lines() []string {
 	now := d.o.Now()
 	var list []*task
@@ -243,7 +243,7 @@ func (d *Display) lines() []string {
 	return append(out, d.counts(now, columns-1))
 }
 
-// line gives the line of one task: sign, name, verb, how long, and what fits of the last thing it said.
+// line returns the line of one task: sign, name, verb, how long, and what fits of the last thing it said.
 func (d *Display) line(t *task, now time.Time, width, columns int) string {
 	name := Middle(t.Name, width)
 	pad := strings.Repeat(" ", max(0, width-Width(name)))
@@ -254,7 +254,8 @@ func (d *Display) line(t *task, now time.Time, width, columns int) string {
 		return Truncate("  "+t.Sign+" "+name+pad+"  "+elapsed, columns)
 	}
 	left -= len(verb) + 1 + max(6, len(elapsed))
-	line := "  " + d.o.Style(Sign, t.Sign) + " " + d.o.Style(Name, name) + pad + "  " + verb + " " + d.o.Style(Elapsed, fmt.Sprintf("%6s", elapsed))
+	line := "  " + d.o.Style(Sign, t.Sign) + " " + d.o.Style(Name, name) + pad + "  " + verb + " " +
+		d.o.Style(Elapsed, fmt.Sprintf("%6s", elapsed))
 	if said := Truncate(t.said, left-2); said != "" && left > 10 {
 		line += "  " + d.o.Style(Said, said)
 	}

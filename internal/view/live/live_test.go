@@ -62,7 +62,8 @@ func shoot(t *testing.T, columns, rows int, script func(f *film)) string {
 	return f.seen.String()
 }
 
-// anApply is a run with everything that happens in one: quick and slow tasks, names of all lengths, output, more than there is room for.
+// anApply is a run with everything that happens in one: quick and slow tasks, names of all lengths, output, more than
+// there is room for.
 func anApply(f *film) {
 	f.Print("Plan: 30 to add, 0 to change, 0 to destroy.\n")
 	f.Total(30)
@@ -70,9 +71,11 @@ func anApply(f *film) {
 	f.wait(200*time.Millisecond, "a task of a moment is not shown")
 	f.End("quick", "demo_thing.quick: Creation complete after 0s [id=1]\n")
 	f.Start("a", Task{Sign: "+", Name: "demo_thing.a", Verb: "creating"})
-	f.Start("b", Task{Sign: "-", Name: `module.a_module_with_a_long_name["and a key"].demo_thing.another_long_name[12]`, Verb: "destroying"})
+	f.Start("b", Task{Sign: "-", Name: `module.a_module_with_a_long_name["and a key"].demo_thing.another_long_name[12]`,
+		Verb: "destroying"})
 	f.Start("c", Task{Sign: "~", Name: "demo_thing.日本語", Verb: "modifying"})
-	f.Say("a", "step 1 of 9: a line that a program has printed, which goes on for longer than any terminal is wide, and then some more of it")
+	f.Say("a", "step 1 of 9: a line that a program has printed, which goes on for longer than any terminal is wide, "+
+		"and then some more of it")
 	f.wait(time.Second, "three tasks")
 	f.Print("demo_thing.a (local-exec): step 1\n")
 	f.wait(75*time.Second, "a minute later, with a line of output above")

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// screen is a small terminal: it obeys what the display writes and refuses everything else, so that a test sees what a person would.
+// screen is a small terminal: it obeys what the display writes and refuses everything else, so that a test sees what a
+// person would.
 type screen struct {
 	columns, rows int
 

@@ -10,7 +10,7 @@ import (
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
-// Width tells how many columns a text takes. Escape sequences for styles take none.
+// Width returns how many columns a text takes. Escape sequences for styles take none.
 func Width(s string) int {
 	n, escaped := 0, false
 	for _, r := range s {

@@ -1,11 +1,11 @@
-// Package transport has the two ends of the connection that the library go-plugin makes between a plugin and its host: what each tells the library
-// of a provider, and the handshake on which they agree. It starts nothing itself: package host has the client and its process, package
-// provider/serve the server.
+// Package transport has the two ends of the connection that the library go-plugin makes between a plugin and its host:
+// what each tells the library of a provider, and the handshake on which they agree. It starts nothing itself: package
+// host has the client and its process, package provider/serve the server.
 //
-//	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Serving(map[int]*wire.Server{6: server}), ...})
+//	plugin.Serve(&plugin.ServeConfig{HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Serving(map[int]*wire.Server{6: server}), ...})
 //
-//	client := plugin.NewClient(&plugin.ClientConfig{HandshakeConfig: ends.Handshake, VersionedPlugins: ends.Calling(5, 6), ...})
-//	conn, err := ends.Connect(client)
+//	client := plugin.NewClient(&plugin.ClientConfig{HandshakeConfig: transport.Handshake, VersionedPlugins: transport.Calling(5, 6), ...})
+//	conn, err := transport.Connect(client)
 package transport
 
 import (

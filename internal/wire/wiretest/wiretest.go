@@ -1,5 +1,5 @@
-// Package wiretest puts the plugin protocol between a provider and its test, without processes: the suite that a provider passes in
-// process has to pass over the wire as well.
+// Package wiretest puts the plugin protocol between a provider and its test, without processes: the suite that a
+// provider passes in process has to pass over the wire as well.
 //
 //	providertest.Run(t, providertest.Options{New: wiretest.Over(factory, 6), ...})
 package wiretest
@@ -22,8 +22,8 @@ func Over(factory provider.Factory, protocol int) provider.Factory {
 	return func(context.Context) (provider.Provider, error) { return Connect(factory, protocol, wire.Options{}) }
 }
 
-// Connect serves a provider on an in-memory connection and gives the client's side of it. Closing the client ends all; Options.Close is
-// not used.
+// Connect serves a provider on an in-memory connection and gives the client's side of it. Closing the client ends all;
+// Options.Close is not used.
 func Connect(factory provider.Factory, protocol int, o wire.Options) (provider.Provider, error) {
 	server, err := wire.NewServer(factory, protocol)
 	if err != nil {
@@ -43,7 +43,9 @@ func Connect(factory provider.Factory, protocol int, o wire.Options) (provider.P
 func Serve(g *grpc.Server) (conn *grpc.ClientConn, stop func() error, err error) {
 	listener := bufconn.Listen(1 << 16)
 	conn, err = grpc.NewClient("passthrough:plugin", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return listener.DialContext(ctx)
+		}))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -106,10 +106,12 @@ func ForceNewIfChange(key string, cond ValueChangeConditionFunc) schema.Customiz
 	return ForceNewIf(key, changing(key, cond))
 }
 
-// ComputedIf plans a computed attribute as known only after apply where a condition holds. Any update does so by itself for attributes that are not
-// Stable.
+// ComputedIf plans a computed attribute as known only after apply where a condition holds. Any update does so by itself
+// for attributes that are not Stable.
 func ComputedIf(key string, cond ResourceConditionFunc) schema.CustomizeDiffFunc {
-	return If(cond, func(_ context.Context, d *schema.ResourceDiff, _ interface{}) error { return d.SetNewComputed(key) })
+	return If(cond, func(_ context.Context, d *schema.ResourceDiff, _ interface{}) error {
+		return d.SetNewComputed(key)
+	})
 }
 
 // ValidateChange refuses changes of a value.

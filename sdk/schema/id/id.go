@@ -16,11 +16,11 @@ const UniqueIDSuffixLength = 26
 
 var made atomic.Uint32
 
-// UniqueId gives an id that no other call gives.
+// UniqueId returns an id that no other call gives.
 func UniqueId() string { return PrefixedUniqueId(UniqueIdPrefix) }
 
-// PrefixedUniqueId gives an id with a prefix: the time, and a number that counts the ids of this process. Those of one process sort in the
-// order in which they were made.
+// PrefixedUniqueId returns an id with a prefix: the time, and a number that counts the ids of this process. Those of
+// one process sort in the order in which they were made.
 func PrefixedUniqueId(prefix string) string {
 	now := strings.Replace(time.Now().UTC().Format("20060102150405.0000"), ".", "", 1)
 	return fmt.Sprintf("%s%s%08x", prefix, now, made.Add(1))

@@ -1,7 +1,8 @@
-// Package retry waits for systems that take their time: RetryContext repeats a call until it succeeds, StateChangeConf asks for the state of
-// something until it is what it should be.
+// Package retry waits for systems that take their time: RetryContext repeats a call until it succeeds, StateChangeConf
+// asks for the state of something until it is what it should be.
 //
-// Calls are made one after the other by the goroutine that waits, and are never left behind: give them the context, so that they end with it.
+// Calls are made one after the other by the goroutine that waits, and are never left behind: give them the context, so
+// that they end with it.
 package retry
 
 import (
@@ -38,8 +39,8 @@ func failure(err error, passing bool) *RetryError {
 	return &RetryError{Err: err, Retryable: passing}
 }
 
-// RetryContext repeats a call until it succeeds or fails for good, with longer and longer pauses. When the time is over or the context ends, the
-// last failure is given.
+// RetryContext repeats a call until it succeeds or fails for good, with longer and longer pauses. When the time is over
+// or the context ends, the last failure is given.
 func RetryContext(ctx context.Context, timeout time.Duration, f RetryFunc) error {
 	var last error
 	_, err := (&StateChangeConf{

@@ -32,12 +32,14 @@ func TestACallIsRepeatedUntilItSucceedsFailsForGoodOrTakesTooLong(t *testing.T) 
 			t.Errorf("failure for good: %v after %d calls", err, calls)
 		}
 		start := time.Now()
-		if err := retry.Retry(time.Minute, after(1<<30, nil)); !errors.Is(err, errBusy) || time.Since(start) != time.Minute {
+		if err := retry.Retry(time.Minute, after(1<<30, nil)); !errors.Is(err, errBusy) ||
+			time.Since(start) != time.Minute {
 			t.Errorf("too long: %v after %s", err, time.Since(start))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := retry.RetryContext(ctx, time.Hour, after(1<<30, nil)); !errors.Is(err, errBusy) || !errors.Is(err, context.DeadlineExceeded) {
+		if err := retry.RetryContext(ctx, time.Hour, after(1<<30, nil)); !errors.Is(err, errBusy) ||
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("context: %v", err)
 		}
 		if err := retry.Retry(time.Hour, after(1, retry.RetryableError(nil))); err == nil || calls != 1 {
@@ -71,14 +73,26 @@ func TestAStateIsWaitedFor(t *testing.T) {
 		as     any
 		text   string
 	}{
-		"there at last":          {conf: retry.StateChangeConf{Pending: []string{"new"}, Target: []string{"up"}}, states: []string{"new", "", "new", "up"}, result: "up", calls: 4, took: 700 * time.Millisecond},
-		"at once":                {conf: retry.StateChangeConf{Target: []string{"up"}, Delay: time.Minute}, states: []string{"up"}, result: "up", calls: 1, took: time.Minute},
-		"anything is on the way": {conf: retry.StateChangeConf{Target: []string{"up"}, PollInterval: time.Second}, states: []string{"a", "b", "up"}, result: "up", calls: 3, took: 2 * time.Second},
-		"several times":          {conf: retry.StateChangeConf{Target: []string{"up"}, PollInterval: time.Second, ContinuousTargetOccurence: 2}, states: []string{"up", "down", "up", "up"}, result: "up", calls: 4, took: 3 * time.Second},
-		"gone":                   {conf: retry.StateChangeConf{Pending: []string{"going"}, MinTimeout: time.Second}, states: []string{"going", "going", ""}, calls: 3, took: 2 * time.Second},
-		"never there":            {conf: retry.StateChangeConf{Target: []string{"up"}, PollInterval: time.Second, NotFoundChecks: 3}, states: []string{""}, calls: 4, took: 3 * time.Second, as: &missing, text: "there is no such object (asked 4 times)"},
-		"another way":            {conf: retry.StateChangeConf{Pending: []string{"new"}, Target: []string{"up", "idle"}, PollInterval: time.Second}, states: []string{"new", "broken"}, result: "broken", calls: 2, took: time.Second, as: &unexpected, text: `the state is "broken", which does not lead to "up" or "idle"`},
-		"too long":               {conf: retry.StateChangeConf{Pending: []string{"new"}, Target: []string{"up"}, Timeout: 3500 * time.Millisecond, PollInterval: time.Second}, states: []string{"new"}, result: "new", calls: 4, took: 3500 * time.Millisecond, as: &late, text: `waited 3.5s for "up"; the state is still "new"`},
+		"there at last": {conf: retry.StateChangeConf{Pending: []string{"new"}, Target: []string{"up"}},
+			states: []string{"new", "", "new", "up"}, result: "up", calls: 4, took: 700 * time.Millisecond},
+		"at once": {conf: retry.StateChangeConf{Target: []string{"up"}, Delay: time.Minute},
+			states: []string{"up"}, result: "up", calls: 1, took: time.Minute},
+		"anything is on the way": {conf: retry.StateChangeConf{Target: []string{"up"}, PollInterval: time.Second},
+			states: []string{"a", "b", "up"}, result: "up", calls: 3, took: 2 * time.Second},
+		"several times": {conf: retry.StateChangeConf{Target: []string{"up"}, PollInterval: time.Second,
+			ContinuousTargetOccurence: 2}, states: []string{"up", "down", "up", "up"}, result: "up", calls: 4,
+			took: 3 * time.Second},
+		"gone": {conf: retry.StateChangeConf{Pending: []string{"going"}, MinTimeout: time.Second},
+			states: []string{"going", "going", ""}, calls: 3, took: 2 * time.Second},
+		"never there": {conf: retry.StateChangeConf{Target: []string{"up"}, PollInterval: time.Second,
+			NotFoundChecks: 3}, states: []string{""}, calls: 4, took: 3 * time.Second, as: &missing,
+			text: "there is no such object (asked 4 times)"},
+		"another way": {conf: retry.StateChangeConf{Pending: []string{"new"}, Target: []string{"up", "idle"},
+			PollInterval: time.Second}, states: []string{"new", "broken"}, result: "broken", calls: 2,
+			took: time.Second, as: &unexpected, text: `the state is "broken", which does not lead to "up" or "idle"`},
+		"too long": {conf: retry.StateChangeConf{Pending: []string{"new"}, Target: []string{"up"},
+			Timeout: 3500 * time.Millisecond, PollInterval: time.Second}, states: []string{"new"}, result: "new",
+			calls: 4, took: 3500 * time.Millisecond, as: &late, text: `waited 3.5s for "up"; the state is still "new"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -86,7 +100,8 @@ func TestAStateIsWaitedFor(t *testing.T) {
 				c.conf.Refresh = replay(&calls, c.states...)
 				result, err := c.conf.WaitForStateContext(t.Context())
 				if result != c.result || calls != c.calls || time.Since(start) != c.took {
-					t.Errorf("got %v after %d calls and %s; want %v, %d, %s", result, calls, time.Since(start), c.result, c.calls, c.took)
+					t.Errorf("got %v after %d calls and %s; want %v, %d, %s", result, calls, time.Since(start),
+						c.result, c.calls, c.took)
 				}
 				if c.as == nil {
 					if err != nil {
@@ -103,7 +118,9 @@ func TestAStateIsWaitedFor(t *testing.T) {
 }
 
 func TestAFailedQuestionEndsTheWaiting(t *testing.T) {
-	conf := retry.StateChangeConf{Target: []string{"up"}, Refresh: func() (interface{}, string, error) { return "x", "", errBusy }}
+	conf := retry.StateChangeConf{Target: []string{"up"}, Refresh: func() (interface{}, string, error) {
+		return "x", "", errBusy
+	}}
 	if result, err := conf.WaitForState(); result != "x" || err != errBusy {
 		t.Errorf("got %v, %v", result, err)
 	}

@@ -14,8 +14,8 @@ type StateRefreshFunc func() (result interface{}, state string, err error)
 // StateChangeConf says what to wait for.
 type StateChangeConf struct {
 	Refresh StateRefreshFunc
-	// Target are the states that end the waiting; none: it is to go away. Pending are those on the way to them, and any other is an
-	// error; none: all others are on the way.
+	// Target are the states that end the waiting; none: it is to go away. Pending are those on the way to them, and any
+	// other is an error; none: all others are on the way.
 	Pending []string
 	Target  []string
 
@@ -66,7 +66,7 @@ func (c *StateChangeConf) WaitForStateContext(ctx context.Context) (interface{},
 	}
 }
 
-// between gives the pause that takes the place of the one that doubling gives.
+// between returns the pause that takes the place of the one that doubling gives.
 func (c *StateChangeConf) between(step time.Duration) time.Duration {
 	if c.PollInterval > 0 && c.PollInterval < longestPoll {
 		return c.PollInterval
@@ -84,7 +84,7 @@ type waiting struct {
 	missing int // times in a row that there was no such thing
 }
 
-// judge tells whether the waiting is over.
+// judge reports whether the waiting is over.
 func (w *waiting) judge(result interface{}, state string) (bool, error) {
 	if result == nil {
 		if len(w.Target) == 0 {
@@ -161,7 +161,8 @@ type UnexpectedStateError struct {
 }
 
 func (e *UnexpectedStateError) Error() string {
-	return because(fmt.Sprintf("the state is %q, which does not lead to %s", e.State, wanted(e.ExpectedState)), e.LastError)
+	return because(fmt.Sprintf("the state is %q, which does not lead to %s", e.State, wanted(e.ExpectedState)),
+		e.LastError)
 }
 
 func (e *UnexpectedStateError) Unwrap() error { return e.LastError }

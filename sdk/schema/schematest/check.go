@@ -36,8 +36,8 @@ func AllPlanned(checks ...PlanCheck) PlanCheck {
 	}
 }
 
-// Attr checks that an attribute has a value. The path is like "rule.0.port", "tags.env" or, for how many there are, "rule.#". What is wanted is
-// a value of Go that JSON can hold, or one of these:
+// Attr checks that an attribute has a value. The path is like "rule.0.port", "tags.env" or, for how many there are,
+// "rule.#". What is wanted is a value of Go that JSON can hold, or one of these:
 //
 //	*regexp.Regexp     which the text matches
 //	*any               what Capture found
@@ -47,7 +47,8 @@ func Attr(address, path string, want any) Check {
 	return onObject(address, func(o *Object) error {
 		got, ok := lookup(o.Values, path)
 		if !ok {
-			return fmt.Errorf("there is no %s, expected %s; there are %s", path, describe(want), listed(slices.Sorted(maps.Keys(o.Values))))
+			return fmt.Errorf("there is no %s, expected %s; there are %s", path, describe(want),
+				listed(slices.Sorted(maps.Keys(o.Values))))
 		}
 		if err := matches(got, want); err != nil {
 			if isSecret(o.sensitive, path) {
@@ -110,7 +111,8 @@ func Output(name string, want any) Check {
 	return func(s *State) error {
 		got, ok := s.Outputs[name]
 		if !ok {
-			return fmt.Errorf("there is no output %s, expected %s; there are %s", name, describe(want), listed(slices.Sorted(maps.Keys(s.Outputs))))
+			return fmt.Errorf("there is no output %s, expected %s; there are %s", name, describe(want),
+				listed(slices.Sorted(maps.Keys(s.Outputs))))
 		}
 		if err := matches(got, want); err != nil {
 			return fmt.Errorf("output %s is %w", name, err)
@@ -228,7 +230,8 @@ func onPlanned(address string, check func(plannedObject) error) PlanCheck {
 	return func(p *Plan) error {
 		o, ok := p.objects[address]
 		if !ok {
-			return fmt.Errorf("the plan does not mention %s; it has %s", address, listed(slices.Sorted(maps.Keys(p.objects))))
+			return fmt.Errorf("the plan does not mention %s; it has %s", address,
+				listed(slices.Sorted(maps.Keys(p.objects))))
 		}
 		return about(address, check(o))
 	}

@@ -46,7 +46,7 @@ type Object struct {
 	sensitive any
 }
 
-// Object gives an object by its address; nil when there is none.
+// Object returns an object by its address; nil when there is none.
 func (s *State) Object(address string) *Object { return s.Objects[address] }
 
 func (s *State) list() string { return listed(slices.Sorted(maps.Keys(s.Objects))) }
@@ -58,7 +58,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// isEmpty tells whether there is nothing to apply.
+// isEmpty reports whether there is nothing to apply.
 func (p *Plan) isEmpty() bool { return len(p.Actions) == 0 && len(p.Outputs) == 0 }
 
 func (p *Plan) describe() string {
@@ -195,7 +195,7 @@ func lookup(v any, path string) (any, bool) {
 	return nil, false
 }
 
-// isSecret tells whether what a path leads to, or something in it, is sensitive.
+// isSecret reports whether what a path leads to, or something in it, is sensitive.
 func isSecret(sensitive any, path string) bool {
 	for path != "" {
 		if is, ok := lookup(sensitive, path); ok {
@@ -267,7 +267,7 @@ func differences(path string, want, got *Object) (out []difference) {
 	return out
 }
 
-// normal gives any value of Go the form that it has in a document.
+// normal converts any value of Go to the form that it has in a document.
 func normalized(v any) (any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

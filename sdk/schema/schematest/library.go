@@ -61,7 +61,8 @@ func (l *library) open(ctx context.Context) (opened, error) {
 	if text, err := os.ReadFile(filepath.Join(l.dir, mainFile)); err != nil {
 		return opened{}, err
 	} else if string(text) != l.ready {
-		if _, diags := fetch.InstallModules(ctx, l.dir, ".terraform", fetch.Options{LanguageVersion: state.LanguageVersion}); diags.HasErrors() {
+		if _, diags := fetch.InstallModules(ctx, l.dir, ".terraform", fetch.Options{
+			LanguageVersion: state.LanguageVersion}); diags.HasErrors() {
 			return opened{}, l.failure(nil, diags)
 		}
 		l.ready = string(text)
@@ -151,7 +152,7 @@ func (l *library) plan(ctx context.Context, m mode) (*planned, error) {
 	}}, nil
 }
 
-// schemas gives the schemas of all providers that documents need.
+// schemas returns the schemas of all providers that documents need.
 func (l *library) schemas(p *eng.Project, s *state.State, changes []*plan.Change) tfjson.Schemas {
 	out := tfjson.Schemas{}
 	add := func(a addr.Provider) {
@@ -196,7 +197,8 @@ func (l *library) importObject(ctx context.Context, address, id string) error {
 		return err
 	}
 	defer o.close()
-	pl, diags := o.run.Plan(ctx, eng.PlanOptions{Mode: plan.RefreshOnly, SkipRefresh: true, Import: &eng.Import{Target: target, ID: id}})
+	pl, diags := o.run.Plan(ctx, eng.PlanOptions{Mode: plan.RefreshOnly, SkipRefresh: true, Import: &eng.Import{
+		Target: target, ID: id}})
 	if !diags.HasErrors() {
 		_, diags = o.run.Apply(ctx, pl, nil)
 	}

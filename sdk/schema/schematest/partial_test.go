@@ -62,19 +62,21 @@ func (s *shop) provider() *schema.Provider {
 		d.Partial(false)
 		return nil
 	}
-	return &schema.Provider{Address: "registry.terraform.io/example/shop", ResourcesMap: map[string]*schema.Resource{"shop_shop": {
-		Schema: map[string]*schema.Schema{
-			"name": {Type: schema.TypeString, Required: true},
-			"tags": {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},
-		},
-		Create: both, Update: update,
-		// What is recorded is seen in the state alone: nothing is looked up.
-		Read:   func(*schema.ResourceData, interface{}) error { return nil },
-		Delete: func(*schema.ResourceData, interface{}) error { return nil },
-	}}}
+	return &schema.Provider{Address: "registry.terraform.io/example/shop", ResourcesMap: map[string]*schema.Resource{
+		"shop_shop": {
+			Schema: map[string]*schema.Schema{
+				"name": {Type: schema.TypeString, Required: true},
+				"tags": {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},
+			},
+			Create: both, Update: update,
+			// What is recorded is seen in the state alone: nothing is looked up.
+			Read:   func(*schema.ResourceData, interface{}) error { return nil },
+			Delete: func(*schema.ResourceData, interface{}) error { return nil },
+		}}}
 }
 
-// The tags are changed, then the name cannot be: the tags alone are recorded, and the next apply changes the name alone.
+// The tags are changed, then the name cannot be: the tags alone are recorded, and the next apply changes the name
+// alone.
 func TestPartialStateIsRepairedByTheNextApply(t *testing.T) {
 	t.Parallel()
 	const at = "shop_shop.main"
@@ -103,12 +105,14 @@ func TestPartialStateIsRepairedByTheNextApply(t *testing.T) {
 	Run(t, Case{Provider: shop.provider, Programs: []string{"terraform"}, Steps: []Step{
 		{Before: set(false), Config: config("old", "ann"), Check: Exists(at)},
 		{
-			Name: "half", Before: set(true), Config: config("new", "bob"), Plan: Actions{at: Update}, Error: "the name cannot be changed now",
+			Name: "half", Before: set(true), Config: config("new", "bob"), Plan: Actions{at: Update},
+			Error: "the name cannot be changed now",
 			Check: All(Exists(at), Attr(at, "tags.owner", "bob"), Attr(at, "name", "old"), did("tags", "name")),
 		},
 		{
-			Name: "repair", Before: set(false), Plan: Actions{at: Update}, CheckPlan: AllPlanned(Planned(at, "name", "new"), Planned(at, "tags.owner", "bob")),
-			Check: All(Attr(at, "name", "new"), Attr(at, "tags.owner", "bob"), did("name")),
+			Name: "repair", Before: set(false), Plan: Actions{at: Update},
+			CheckPlan: AllPlanned(Planned(at, "name", "new"), Planned(at, "tags.owner", "bob")),
+			Check:     All(Attr(at, "name", "new"), Attr(at, "tags.owner", "bob"), did("name")),
 		},
 	}})
 }

@@ -64,7 +64,8 @@ func (p *program) run(ctx context.Context, args ...string) (string, error) {
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool {
 		return strings.HasPrefix(s, "TF_") || strings.HasPrefix(s, "TOFU_")
 	})
-	cmd.Env = append(cmd.Env, serve.ReattachEnv+"="+p.attach, "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_INPUT=0")
+	cmd.Env = append(cmd.Env, serve.ReattachEnv+"="+p.attach, "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1",
+		"TF_IN_AUTOMATION=1", "TF_INPUT=0")
 	err := cmd.Run()
 	for _, said := range []string{stdout.String(), stderr.String()} {
 		said = unframed(said)

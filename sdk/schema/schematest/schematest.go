@@ -1,6 +1,6 @@
-// Package schematest takes a provider through plans, applies, refreshes, imports and destruction, and checks what comes of it. The engine is the
-// library form of Tombolo, in the process of the test: no program has to be installed, and a fake of the remote system can be a variable of
-// the test.
+// Package schematest takes a provider through plans, applies, refreshes, imports and destruction, and checks what comes
+// of it. The engine is the library form of Tombolo, in the process of the test: no program has to be installed, and a
+// fake of the remote system can be a variable of the test.
 //
 //	func TestNote(t *testing.T) {
 //		schematest.Run(t, schematest.Case{
@@ -15,14 +15,15 @@
 //		})
 //	}
 //
-// After each step that applies, a second plan must be empty, and at the end everything is destroyed; neither has to be asked for.
+// After each step that applies, a second plan must be empty, and at the end everything is destroyed; neither has to be
+// asked for.
 //
-// The same steps run under real programs when Case.Programs or the environment variable SCHEMATEST_PROGRAMS names some, such as
-// "terraform,tofu,tombolo". The provider stays in the process of the test also then: the programs attach to it. What a provider gets and gives over
-// the plugin protocol is tested that way.
+// The same steps run under real programs when Case.Programs or the environment variable SCHEMATEST_PROGRAMS names some,
+// such as "terraform,tofu,tombolo". The provider stays in the process of the test also then: the programs attach to it.
+// What a provider gets and gives over the plugin protocol is tested that way.
 //
-// Cases do not touch the environment or the working directory of the test, and may run in parallel. The package owns one goroutine, which
-// serves the provider to programs and ends with the case.
+// Cases do not touch the environment or the working directory of the test, and may run in parallel. The package owns
+// one goroutine, which serves the provider to programs and ends with the case.
 package schematest
 
 import (
@@ -53,8 +54,8 @@ type Case struct {
 	Provider func() *schema.Provider
 	// New makes a provider that is not written with package schema.
 	New provider.Factory
-	// Source is the address of the provider, such as "example/demo"; empty means what the description says, or else that of the names of its
-	// types. Configurations call the provider by the last part of it.
+	// Source is the address of the provider, such as "example/demo"; empty means what the description says, or else
+	// that of the names of its types. Configurations call the provider by the last part of it.
 	Source string
 
 	// Steps follow one another on one state.
@@ -64,7 +65,8 @@ type Case struct {
 
 	// Files are written beside the configuration of each step, for functions that read them and for modules.
 	Files map[string]string
-	// Programs run the steps, too, one after another, if they are installed. CheckDestroyed and the steps must not mind.
+	// Programs run the steps, too, one after another, if they are installed. CheckDestroyed and the steps must not
+	// mind.
 	Programs []string
 	// Timeout bounds the whole case; 0 means five minutes.
 	Timeout time.Duration
@@ -95,7 +97,8 @@ type Step struct {
 	// NonEmptyAfter says that a second plan after applying need not be empty.
 	NonEmptyAfter bool
 
-	// Error is a regular expression that the errors match, in which white space is one blank. Without errors the step fails.
+	// Error is a regular expression that the errors match, in which white space is one blank. Without errors the step
+	// fails.
 	Error string
 	// Warning is a regular expression that the warnings match, in the same way.
 	Warning string
@@ -174,7 +177,9 @@ func (c *Case) prepare() (addr.Provider, error) {
 		return addr.Provider{}, errors.New("schematest: the case has no provider")
 	}
 	if c.Source == "" {
-		return addr.Provider{}, errors.New("schematest: the provider has no Address; set it, or Source of the case, such as \"example/demo\"")
+		return addr.Provider{},
+			errors.New(
+				"schematest: the provider has no Address; set it, or Source of the case, such as \"example/demo\"")
 	}
 	source, err := addr.ParseProvider(c.Source)
 	if err != nil {

@@ -32,13 +32,14 @@ func newPlanet(t *testing.T) *planet {
 }
 
 func (p *planet) of(steps ...Step) Case {
-	return Case{New: world.Factory(world.Options{Dir: p.dir}), Source: "tombolo/world", Steps: steps, CheckDestroyed: func() error {
-		left, err := p.world.Exists()
-		if err == nil && len(left) > 0 {
-			err = fmt.Errorf("%d objects are left, the first is %s", len(left), left[0].Name)
-		}
-		return err
-	}}
+	return Case{New: world.Factory(world.Options{Dir: p.dir}), Source: "tombolo/world", Steps: steps,
+		CheckDestroyed: func() error {
+			left, err := p.world.Exists()
+			if err == nil && len(left) > 0 {
+				err = fmt.Errorf("%d objects are left, the first is %s", len(left), left[0].Name)
+			}
+			return err
+		}}
 }
 
 // fails runs a case in process, which must fail.
@@ -60,7 +61,8 @@ func object(name, more string) string {
 }
 
 // dry is a check that warns.
-const dry = "locals {\n  rain = \"no\"\n}\ncheck \"rain\" {\n  assert {\n    condition     = local.rain == \"yes\"\n    error_message = \"it is dry\"\n  }\n}\n"
+const dry = "locals {\n  rain = \"no\"\n}\ncheck \"rain\" {\n  assert {\n    condition     = local.rain == \"yes\"\n " +
+	"   error_message = \"it is dry\"\n  }\n}\n"
 
 // change changes an object behind the provider's back.
 func (p *planet) change(name string, change func(*world.Object)) func() error {
@@ -85,23 +87,33 @@ func TestStepsGoThroughTheWholeLifeOfAnObject(t *testing.T) {
 	c := p.of(
 		Step{
 			Config: object("a", `size = 1`), PlanOnly: true, Plan: Actions{"world_object.a": Create},
-			CheckPlan: AllPlanned(PlannedUnknown("world_object.a", "id"), Planned("world_object.a", "size", 1)), Check: Gone("world_object.a"),
+			CheckPlan: AllPlanned(PlannedUnknown("world_object.a", "id"), Planned("world_object.a", "size", 1)),
+			Check:     Gone("world_object.a"),
 		},
 		Step{
 			Config: object("a", "size = 1\ntags = { \"x.y\" = \"z\" }") + `output "id" { value = world_object.a.id }`,
-			Check: All(Exists("world_object.a"), Attr("world_object.a", "tags.x.y", "z"), Attr("world_object.a", "tags.%", 1), Attr("world_object.a", "size", 1),
-				Set("world_object.a", "id", "revision"), Absent("world_object.a", "secret", "none"), Capture("world_object.a", "id", &id), Output("id", &id), Output("id", regexp.MustCompile("^a-")),
+			Check: All(Exists("world_object.a"), Attr("world_object.a", "tags.x.y", "z"),
+				Attr("world_object.a", "tags.%", 1), Attr("world_object.a", "size", 1),
+				Set("world_object.a", "id", "revision"), Absent("world_object.a", "secret", "none"),
+				Capture("world_object.a", "id", &id), Output("id", &id), Output("id", regexp.MustCompile("^a-")),
 				Attr("world_object.a", "tags", Unordered{}).not(), Attr("world_object.a", "revision", 1.0)),
 		},
 		Step{EmptyPlan: true, Plan: Actions{}},
 		Step{Import: &Import{Address: "world_object.a", Ignore: []string{"behave"}}},
-		Step{Name: "update", Config: object("a", `size = 2`), Plan: Actions{"world_object.a": Update}, Check: All(Attr("world_object.a", "id", &id), Attr("world_object.a", "revision", 2), Absent("world_object.a", "tags"))},
-		Step{Name: "drift", Before: p.change("a", func(o *world.Object) { o.Size = "7" }), Refresh: true, CheckPlan: Drifted("world_object.a"), Check: Attr("world_object.a", "size", 7)},
+		Step{Name: "update", Config: object("a", `size = 2`), Plan: Actions{"world_object.a": Update},
+			Check: All(Attr("world_object.a", "id", &id), Attr("world_object.a", "revision", 2),
+				Absent("world_object.a", "tags"))},
+		Step{Name: "drift", Before: p.change("a", func(o *world.Object) { o.Size = "7" }), Refresh: true,
+			CheckPlan: Drifted("world_object.a"), Check: Attr("world_object.a", "size", 7)},
 		Step{Name: "repair", Plan: Actions{"world_object.a": Update}, Check: Attr("world_object.a", "size", 2)},
-		Step{Name: "failure", Config: object("a", "size = 3\nbehave = { fail = \"update\" }"), Error: "told to fail", Check: Attr("world_object.a", "size", 2)},
-		Step{Name: "half", Config: object("a", "size = 2") + object("b", "behave = { half = \"error\" }"), Error: `"b" was created, but not finished`, Check: All(Tainted("world_object.b"), Exists("world_object.a"))},
+		Step{Name: "failure", Config: object("a", "size = 3\nbehave = { fail = \"update\" }"), Error: "told to fail",
+			Check: Attr("world_object.a", "size", 2)},
+		Step{Name: "half", Config: object("a", "size = 2") + object("b", "behave = { half = \"error\" }"),
+			Error: `"b" was created, but not finished`, Check: All(Tainted("world_object.b"),
+				Exists("world_object.a"))},
 		Step{Config: object("a", "size = 2"), Plan: Actions{"world_object.b": Delete}, Check: Gone("world_object.b")},
-		Step{Config: object("a", "size = 2") + dry, Warning: "Check block assertion failed.* it is dry", EmptyPlan: true},
+		Step{Config: object("a", "size = 2") + dry, Warning: "Check block assertion failed.* it is dry",
+			EmptyPlan: true},
 		Step{Config: object("a", "size = 2"), EmptyPlan: true},
 		Step{Destroy: true, Plan: Actions{"world_object.a": Delete}, Check: Gone("world_object.a")},
 		Step{Config: object("c", ""), Check: Exists("world_object.c")},
@@ -127,40 +139,69 @@ func TestFailuresSayWhatIsThereAndWhatWasExpected(t *testing.T) {
 		steps []Step
 		want  []string
 	}{
-		"value":             {[]Step{{Name: "first", Config: a, Check: Attr("world_object.a", "size", "2")}}, []string{`step 1 (first), in process: world_object.a: size is 1, expected "2"`, "The plan:"}},
-		"several":           {[]Step{{Config: a, Check: All(Attr("world_object.a", "size", "2"), Set("world_object.a", "tags"))}}, []string{"size is", "world_object.a: tags has no value"}},
-		"secret":            {[]Step{{Config: a, Check: Attr("world_object.a", "secret", "x")}}, []string{"secret, which is sensitive, is not as expected"}},
-		"secret, absent":    {[]Step{{Config: a, Check: Absent("world_object.a", "secret")}}, []string{"has a sensitive value, expected none"}},
-		"no attribute":      {[]Step{{Config: a, Check: Attr("world_object.a", "sise", "2")}}, []string{"there is no sise", "size"}},
-		"no object":         {[]Step{{Config: a, Check: Exists("world_object.b")}}, []string{"there is no world_object.b in the state, which has world_object.a"}},
-		"object":            {[]Step{{Config: a, Check: Gone("world_object.a")}}, []string{"world_object.a is in the state"}},
-		"output":            {[]Step{{Config: a + `output "x" { value = 1 }`, Check: Output("x", 2)}}, []string{"output x is 1, expected 2"}},
-		"no output":         {[]Step{{Config: a, Check: Output("x", 2)}}, []string{"there is no output x"}},
-		"pattern":           {[]Step{{Config: a, Check: Attr("world_object.a", "name", regexp.MustCompile("^b"))}}, []string{`name is "a", expected a text that matches "^b"`}},
-		"action":            {[]Step{{Config: a, Plan: Actions{"world_object.a": Update}}}, []string{`the plan for world_object.a is "create", expected "update"`, "will be created"}},
-		"missing action":    {[]Step{{Config: a, Plan: Actions{}}}, []string{`the plan for world_object.a is "create", expected nothing`}},
-		"not empty":         {[]Step{{Config: a, EmptyPlan: true}}, []string{"the plan is not empty: create world_object.a"}},
-		"planned":           {[]Step{{Config: a, CheckPlan: Planned("world_object.a", "size", "2")}}, []string{`size is planned as 1, expected "2"`}},
-		"unknown":           {[]Step{{Config: a, CheckPlan: Planned("world_object.a", "id", "2")}}, []string{"id is not known before apply"}},
-		"known":             {[]Step{{Config: a, CheckPlan: PlannedUnknown("world_object.a", "size")}}, []string{`size is planned as 1`}},
-		"no drift":          {[]Step{{Config: a, CheckPlan: Drifted("world_object.a")}}, []string{"changed outside are nothing, expected world_object.a"}},
-		"error":             {[]Step{{Config: object("a", `behave = { fail = "create" }`)}}, []string{"step 1, in process", "told to fail", "world_object.a"}},
-		"no error":          {[]Step{{Config: a, Error: "told"}}, []string{`there is no error, expected one that matches "told"`}},
-		"another error":     {[]Step{{Config: object("a", `behave = { fail = "create" }`), Error: "tolled"}}, []string{`does not match "tolled"`, "told to fail"}},
-		"no warning":        {[]Step{{Config: a, Warning: "Deprecated"}}, []string{`there is no warning, expected one that matches "Deprecated"`}},
-		"another warning":   {[]Step{{Config: a + dry, Warning: "rain"}}, []string{`the warnings do not match "rain"`, "it is dry"}},
-		"before":            {[]Step{{Config: a, Before: func() error { return errors.New("no power") }}}, []string{"in Before: no power"}},
-		"configuration":     {[]Step{{Config: "resource"}}, []string{"step 1", "main.tf line 1"}},
-		"never done":        {[]Step{{Config: `resource "world_object" "a" { name = timestamp() }`}}, []string{"the plan after applying is not empty", "world_object.a"}},
-		"import of none":    {[]Step{{Config: a}, {Import: &Import{Address: "world_object.b"}}}, []string{"there is no world_object.b to import"}},
-		"import that fails": {[]Step{{Config: a}, {Import: &Import{Address: "world_object.a", ID: "zz"}}}, []string{"step 2", "zz"}},
-		"import that differs": {[]Step{{Config: a + object("b", "size = 2"), Check: func(*State) error { return nil }}, {Import: &Import{Address: "world_object.a", ID: "b-1"}}},
+		"value": {[]Step{{Name: "first", Config: a, Check: Attr("world_object.a", "size", "2")}}, []string{
+			`step 1 (first), in process: world_object.a: size is 1, expected "2"`, "The plan:"}},
+		"several": {
+			[]Step{{Config: a, Check: All(Attr("world_object.a", "size", "2"), Set("world_object.a", "tags"))}},
+			[]string{"size is", "world_object.a: tags has no value"}},
+		"secret": {[]Step{{Config: a, Check: Attr("world_object.a", "secret", "x")}}, []string{
+			"secret, which is sensitive, is not as expected"}},
+		"secret, absent": {[]Step{{Config: a, Check: Absent("world_object.a", "secret")}}, []string{
+			"has a sensitive value, expected none"}},
+		"no attribute": {[]Step{{Config: a, Check: Attr("world_object.a", "sise", "2")}}, []string{
+			"there is no sise", "size"}},
+		"no object": {[]Step{{Config: a, Check: Exists("world_object.b")}}, []string{
+			"there is no world_object.b in the state, which has world_object.a"}},
+		"object": {[]Step{{Config: a, Check: Gone("world_object.a")}}, []string{
+			"world_object.a is in the state"}},
+		"output": {[]Step{{Config: a + `output "x" { value = 1 }`, Check: Output("x", 2)}}, []string{
+			"output x is 1, expected 2"}},
+		"no output": {[]Step{{Config: a, Check: Output("x", 2)}}, []string{"there is no output x"}},
+		"pattern": {[]Step{{Config: a, Check: Attr("world_object.a", "name", regexp.MustCompile("^b"))}},
+			[]string{`name is "a", expected a text that matches "^b"`}},
+		"action": {[]Step{{Config: a, Plan: Actions{"world_object.a": Update}}}, []string{
+			`the plan for world_object.a is "create", expected "update"`, "will be created"}},
+		"missing action": {[]Step{{Config: a, Plan: Actions{}}}, []string{
+			`the plan for world_object.a is "create", expected nothing`}},
+		"not empty": {[]Step{{Config: a, EmptyPlan: true}}, []string{
+			"the plan is not empty: create world_object.a"}},
+		"planned": {[]Step{{Config: a, CheckPlan: Planned("world_object.a", "size", "2")}}, []string{
+			`size is planned as 1, expected "2"`}},
+		"unknown": {[]Step{{Config: a, CheckPlan: Planned("world_object.a", "id", "2")}}, []string{
+			"id is not known before apply"}},
+		"known": {[]Step{{Config: a, CheckPlan: PlannedUnknown("world_object.a", "size")}}, []string{
+			`size is planned as 1`}},
+		"no drift": {[]Step{{Config: a, CheckPlan: Drifted("world_object.a")}}, []string{
+			"changed outside are nothing, expected world_object.a"}},
+		"error": {[]Step{{Config: object("a", `behave = { fail = "create" }`)}}, []string{
+			"step 1, in process", "told to fail", "world_object.a"}},
+		"no error": {[]Step{{Config: a, Error: "told"}}, []string{
+			`there is no error, expected one that matches "told"`}},
+		"another error": {[]Step{{Config: object("a", `behave = { fail = "create" }`), Error: "tolled"}}, []string{
+			`does not match "tolled"`, "told to fail"}},
+		"no warning": {[]Step{{Config: a, Warning: "Deprecated"}}, []string{
+			`there is no warning, expected one that matches "Deprecated"`}},
+		"another warning": {[]Step{{Config: a + dry, Warning: "rain"}}, []string{`the warnings do not match "rain"`,
+			"it is dry"}},
+		"before": {[]Step{{Config: a, Before: func() error { return errors.New("no power") }}}, []string{
+			"in Before: no power"}},
+		"configuration": {[]Step{{Config: "resource"}}, []string{"step 1", "main.tf line 1"}},
+		"never done": {[]Step{{Config: `resource "world_object" "a" { name = timestamp() }`}}, []string{
+			"the plan after applying is not empty", "world_object.a"}},
+		"import of none": {[]Step{{Config: a}, {Import: &Import{Address: "world_object.b"}}}, []string{
+			"there is no world_object.b to import"}},
+		"import that fails": {[]Step{{Config: a}, {Import: &Import{Address: "world_object.a", ID: "zz"}}}, []string{
+			"step 2", "zz"}},
+		"import that differs": {[]Step{{Config: a + object("b", "size = 2"), Check: func(*State) error { return nil }},
+			{Import: &Import{Address: "world_object.a", ID: "b-1"}}},
 			[]string{`world_object.a imported as "b-1" differs`, `name is "b", expected "a"`, `size is 2, expected 1`}},
-		"a mistake after objects": {[]Step{{Config: a}, {Config: a + "resource"}}, []string{"step 2, in process", "main.tf line 6", "resource"}},
-		"two things at once":      {[]Step{{Config: a, Refresh: true, Destroy: true}}, []string{"step 1: at most one of"}},
-		"pattern that is none":    {[]Step{{Config: a, Error: "("}}, []string{"missing closing"}},
-		"no configuration":        {[]Step{{}}, []string{"the first step has no configuration"}},
-		"no steps":                {nil, []string{"no steps"}},
+		"a mistake after objects": {[]Step{{Config: a}, {Config: a + "resource"}}, []string{
+			"step 2, in process", "main.tf line 6", "resource"}},
+		"two things at once": {[]Step{{Config: a, Refresh: true, Destroy: true}}, []string{
+			"step 1: at most one of"}},
+		"pattern that is none": {[]Step{{Config: a, Error: "("}}, []string{"missing closing"}},
+		"no configuration":     {[]Step{{}}, []string{"the first step has no configuration"}},
+		"no steps":             {nil, []string{"no steps"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +244,8 @@ func TestAProviderWithoutAddressIsNamedByItsTypes(t *testing.T) {
 		{Provider: func() *schema.Provider { return &schema.Provider{} }},
 		{New: world.Factory(world.Options{})},
 	} {
-		if _, err := c.prepare(); err == nil || !strings.Contains(err.Error(), `no Address; set it, or Source of the case`) {
+		if _, err := c.prepare(); err == nil || !strings.Contains(err.Error(),
+			`no Address; set it, or Source of the case`) {
 			t.Errorf("without any type: %v", err)
 		}
 	}
@@ -212,8 +254,12 @@ func TestAProviderWithoutAddressIsNamedByItsTypes(t *testing.T) {
 func TestWhatIsLeftAfterDestructionIsAFailure(t *testing.T) {
 	t.Parallel()
 	p := newPlanet(t)
-	c := p.of(Step{Config: object("a", ""), Before: func() error { _, err := p.world.Create(world.Object{Name: "stray"}); return err }})
-	if text := p.fails(c); !strings.Contains(text, "after everything was destroyed: 1 objects are left, the first is stray") {
+	c := p.of(Step{Config: object("a", ""), Before: func() error {
+		_, err := p.world.Create(world.Object{Name: "stray"})
+		return err
+	}})
+	if text := p.fails(c); !strings.Contains(text,
+		"after everything was destroyed: 1 objects are left, the first is stray") {
 		t.Error(text)
 	}
 }
@@ -236,11 +282,13 @@ func TestDataAndModulesOfACaseAreThere(t *testing.T) {
 
 func TestPathsAreFollowed(t *testing.T) {
 	t.Parallel()
-	v, err := normalized(map[string]any{"a.b": map[string]any{"c": []any{1, map[string]any{"d": nil}}}, "a": map[string]any{"x": true}})
+	v, err := normalized(map[string]any{"a.b": map[string]any{"c": []any{1, map[string]any{"d": nil}}},
+		"a": map[string]any{"x": true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{"a.b.c.0": "1", "a.b.c.#": "2", "a.b.c.1.d": "null", "a.x": "true", "a.%": "1", "": show(v)} {
+	for path, want := range map[string]string{"a.b.c.0": "1", "a.b.c.#": "2", "a.b.c.1.d": "null", "a.x": "true",
+		"a.%": "1", "": show(v)} {
 		if got, ok := lookup(v, path); !ok || show(got) != want {
 			t.Errorf("%q leads to %s, %t; want %s", path, show(got), ok, want)
 		}

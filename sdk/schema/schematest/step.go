@@ -16,14 +16,14 @@ import (
 type engine interface {
 	name() string
 	in(dir string)
-	// elsewhere gives an engine of the same kind, without a state, for another directory.
+	// elsewhere returns an engine of the same kind, without a state, for another directory.
 	elsewhere(dir string) engine
 	// header is what a configuration needs so that its provider is found.
 	header() string
 	plan(ctx context.Context, m mode) (*planned, error)
 	importObject(ctx context.Context, address, id string) error
 	state(ctx context.Context) (*State, error)
-	// warnings gives the text of all warnings since it was asked last.
+	// warnings returns the text of all warnings since it was asked last.
 	warnings() string
 }
 
@@ -178,7 +178,9 @@ func (r *runner) act(ctx context.Context, s Step) error {
 	defer again.close()
 	if !again.plan.isEmpty() {
 		r.seen = again.plan.Text
-		return fmt.Errorf("the plan after applying is not empty, which it must be unless NonEmptyAfter says otherwise: %s", again.plan.describe())
+		return fmt.Errorf(
+			"the plan after applying is not empty, which it must be unless NonEmptyAfter says otherwise: %s",
+			again.plan.describe())
 	}
 	return nil
 }
@@ -265,12 +267,16 @@ func (r *runner) reimport(ctx context.Context, i Import) error {
 	}
 	var lines []string
 	for _, d := range differences("", have, got) {
-		if !slices.ContainsFunc(i.Ignore, func(name string) bool { return d.path == name || strings.HasPrefix(d.path, name+".") }) {
+		if !slices.ContainsFunc(i.Ignore, func(name string) bool {
+			return d.path == name ||
+				strings.HasPrefix(d.path, name+".")
+		}) {
 			lines = append(lines, "  "+d.text)
 		}
 	}
 	if len(lines) > 0 {
-		return fmt.Errorf("%s imported as %q differs from the one that was applied:\n%s", i.Address, id, strings.Join(lines, "\n"))
+		return fmt.Errorf("%s imported as %q differs from the one that was applied:\n%s", i.Address, id,
+			strings.Join(lines, "\n"))
 	}
 	return nil
 }
@@ -321,13 +327,15 @@ func write(dir string, e engine, config string) error {
 	if strings.Contains(config, "required_providers") {
 		header = ""
 	}
-	return errors.Join(os.WriteFile(filepath.Join(dir, mainFile), []byte(config), 0o666), os.WriteFile(filepath.Join(dir, headerFile), []byte(header), 0o666))
+	return errors.Join(os.WriteFile(filepath.Join(dir, mainFile), []byte(config), 0o666),
+		os.WriteFile(filepath.Join(dir, headerFile), []byte(header), 0o666))
 }
 
 func writeFiles(dir string, files map[string]string) error {
 	for name, text := range files {
 		full := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o777), os.WriteFile(full, []byte(text), 0o666)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o777), os.WriteFile(full, []byte(text),
+			0o666)); err != nil {
 			return err
 		}
 	}

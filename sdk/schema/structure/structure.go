@@ -28,8 +28,8 @@ func FlattenJsonToString(members map[string]interface{}) (string, error) {
 	return string(text), err
 }
 
-// NormalizeJsonString gives a document without spaces, the names in its objects sorted. What is nil or empty stays so, and with an error the
-// text is given as it was. As a StateFunc it makes other spellings of a document the same.
+// NormalizeJsonString returns a document without spaces, the names in its objects sorted. What is nil or empty stays
+// so, and with an error the text is given as it was. As a StateFunc it makes other spellings of a document the same.
 func NormalizeJsonString(document interface{}) (string, error) {
 	text, _ := document.(string)
 	if text == "" {

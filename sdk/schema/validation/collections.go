@@ -15,7 +15,8 @@ import (
 
 // MapKeyLenBetween demands keys of min to max characters.
 func MapKeyLenBetween(min, max int) schema.SchemaValidateDiagFunc {
-	return eachKey(func(k string) bool { n := utf8.RuneCountInString(k); return n >= min && n <= max }, "A key is too short or too long")
+	return eachKey(func(k string) bool { n := utf8.RuneCountInString(k); return n >= min && n <= max },
+		"A key is too short or too long")
 }
 
 // MapKeyMatch demands keys that match.
@@ -28,7 +29,8 @@ func MapKeyMatch(r *regexp.Regexp, message string) schema.SchemaValidateDiagFunc
 
 // MapValueLenBetween demands texts of min to max characters as values.
 func MapValueLenBetween(min, max int) schema.SchemaValidateDiagFunc {
-	return eachMember(func(_, v string) bool { n := utf8.RuneCountInString(v); return n >= min && n <= max }, "A value is too short or too long")
+	return eachMember(func(_, v string) bool { n := utf8.RuneCountInString(v); return n >= min && n <= max },
+		"A value is too short or too long")
 }
 
 // MapValueMatch demands texts that match as values.
@@ -50,7 +52,8 @@ func eachMember(holds func(key, value string) bool, message string) schema.Schem
 		for _, k := range slices.Sorted(maps.Keys(m)) {
 			v, _ := m[k].(string)
 			if !holds(k, v) {
-				diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: message, Path: append(path.Copy(), cty.IndexStep{Key: cty.StringVal(k)})})
+				diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: message,
+					Path: append(path.Copy(), cty.IndexStep{Key: cty.StringVal(k)})})
 			}
 		}
 		return diags

@@ -26,7 +26,7 @@ func ToDiagFunc(check schema.SchemaValidateFunc) schema.SchemaValidateDiagFunc {
 	}
 }
 
-// nameOf gives the attribute that a path is in.
+// nameOf returns the attribute that a path is in.
 func nameOf(path cty.Path) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if attr, ok := path[i].(cty.GetAttrStep); ok {
@@ -60,10 +60,11 @@ func AnyDiag(checks ...schema.SchemaValidateDiagFunc) schema.SchemaValidateDiagF
 	}
 }
 
-// PreferWriteOnlyAttribute warns of an attribute that is stored where there is one that is not. In the paths, an index that is unknown stands for
-// any.
+// PreferWriteOnlyAttribute warns of an attribute that is stored where there is one that is not. In the paths, an index
+// that is unknown stands for any.
 func PreferWriteOnlyAttribute(stored, writeOnly cty.Path) schema.ValidateRawResourceConfigFunc {
-	return func(_ context.Context, req schema.ValidateResourceConfigFuncRequest, resp *schema.ValidateResourceConfigFuncResponse) {
+	return func(_ context.Context, req schema.ValidateResourceConfigFuncRequest,
+		resp *schema.ValidateResourceConfigFuncResponse) {
 		if !req.WriteOnlyAttributesAllowed {
 			return
 		}
@@ -71,14 +72,17 @@ func PreferWriteOnlyAttribute(stored, writeOnly cty.Path) schema.ValidateRawReso
 			if v.IsNull() || !PathMatches(path, stored) {
 				return len(path) < len(stored), nil
 			}
-			resp.Diagnostics = resp.Diagnostics.Append(&diag.Diagnostic{Severity: diag.Warning, Path: path.Copy(), Summary: "Available Write-only Attribute Alternative",
-				Detail: fmt.Sprintf("What %s holds is stored in the state. %s does the same and is not stored: use it in its place.", value.FormatPath(stored), value.FormatPath(writeOnly))})
+			resp.Diagnostics = resp.Diagnostics.Append(&diag.Diagnostic{Severity: diag.Warning, Path: path.Copy(),
+				Summary: "Available Write-only Attribute Alternative",
+				Detail: fmt.Sprintf(
+					"What %s holds is stored in the state. %s does the same and is not stored: use it in its place.",
+					value.FormatPath(stored), value.FormatPath(writeOnly))})
 			return false, nil
 		})
 	}
 }
 
-// PathMatches tells whether two paths lead to the same place. An index that is unknown stands for any.
+// PathMatches reports whether two paths lead to the same place. An index that is unknown stands for any.
 func PathMatches(a, b cty.Path) bool {
 	return slices.EqualFunc(a, b, func(x, y cty.PathStep) bool {
 		i, ok := x.(cty.IndexStep)

@@ -18,7 +18,10 @@ func IsPortNumber(value interface{}, key string) ([]string, []error) {
 
 // IsIPAddress demands an address of either version of the protocol.
 func IsIPAddress(value interface{}, key string) ([]string, []error) {
-	return check(func(v string) string { return unless(net.ParseIP(v) != nil, "has to be an IP address, but is %q", v) })(value, key)
+	return check(func(v string) string {
+		return unless(net.ParseIP(v) != nil, "has to be an IP address, but is %q",
+			v)
+	})(value, key)
 }
 
 // IsCIDR demands a network such as 10.0.0.0/8.
@@ -34,11 +37,13 @@ func IsURLWithHTTPorHTTPS(value interface{}, key string) ([]string, []error) {
 	return IsURLWithScheme([]string{"http", "https"})(value, key)
 }
 
-// IsURLWithScheme demands a URL with a host, of one of some schemes. The message does not show it: it may hold a password.
+// IsURLWithScheme demands a URL with a host, of one of some schemes. The message does not show it: it may hold a
+// password.
 func IsURLWithScheme(schemes []string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		u, err := url.Parse(v)
-		return unless(err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme), "has to be a URL with a host and one of the schemes %q", schemes)
+		return unless(err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme),
+			"has to be a URL with a host and one of the schemes %q", schemes)
 	})
 }
 
@@ -86,7 +91,8 @@ func IsCIDRNetwork(min, max int) schema.SchemaValidateFunc {
 		case p != p.Masked():
 			return fmt.Sprintf("has to be the address of a network: that of %s is %s", v, p.Masked())
 		}
-		return unless(p.Bits() >= min && p.Bits() <= max, "has to have a prefix of %d to %d bits, but %s has %d", min, max, v, p.Bits())
+		return unless(p.Bits() >= min && p.Bits() <= max, "has to have a prefix of %d to %d bits, but %s has %d", min,
+			max, v, p.Bits())
 	})
 }
 
@@ -96,6 +102,7 @@ func IsIPv4Range(value interface{}, key string) ([]string, []error) {
 		from, to, _ := strings.Cut(v, "-")
 		first, err1 := netip.ParseAddr(from)
 		last, err2 := netip.ParseAddr(to)
-		return unless(err1 == nil && err2 == nil && first.Is4() && last.Is4() && first.Less(last), "has to be a range such as 10.0.0.1-10.0.0.9, but is %q", v)
+		return unless(err1 == nil && err2 == nil && first.Is4() && last.Is4() && first.Less(last),
+			"has to be a range such as 10.0.0.1-10.0.0.9, but is %q", v)
 	})(value, key)
 }

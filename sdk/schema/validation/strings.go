@@ -15,7 +15,10 @@ import (
 // StringInSlice demands one of some texts, in any case of letters if ignoreCase says so.
 func StringInSlice(valid []string, ignoreCase bool) schema.SchemaValidateFunc {
 	return check(func(v string) string {
-		found := slices.ContainsFunc(valid, func(s string) bool { return s == v || ignoreCase && strings.EqualFold(s, v) })
+		found := slices.ContainsFunc(valid, func(s string) bool {
+			return s == v || ignoreCase &&
+				strings.EqualFold(s, v)
+		})
 		return unless(found, "has to be one of %q, but is %q", valid, v)
 	})
 }
@@ -23,7 +26,10 @@ func StringInSlice(valid []string, ignoreCase bool) schema.SchemaValidateFunc {
 // StringNotInSlice refuses some texts.
 func StringNotInSlice(invalid []string, ignoreCase bool) schema.SchemaValidateFunc {
 	return check(func(v string) string {
-		found := slices.ContainsFunc(invalid, func(s string) bool { return s == v || ignoreCase && strings.EqualFold(s, v) })
+		found := slices.ContainsFunc(invalid, func(s string) bool {
+			return s == v || ignoreCase &&
+				strings.EqualFold(s, v)
+		})
 		return unless(!found, "must not be any of %q", invalid)
 	})
 }
@@ -70,7 +76,8 @@ func StringIsNotWhiteSpace(value interface{}, key string) ([]string, []error) {
 
 // StringIsJSON demands a JSON document.
 func StringIsJSON(value interface{}, key string) ([]string, []error) {
-	return check(func(v string) string { return unless(json.Valid([]byte(v)), "has to be a JSON document") })(value, key)
+	return check(func(v string) string { return unless(json.Valid([]byte(v)), "has to be a JSON document") })(value,
+		key)
 }
 
 // StringIsValidRegExp demands a regular expression of Go.

@@ -1,4 +1,5 @@
-// Package validation holds checks for Schema.ValidateFunc. They are asked of values that are known, of the type of the attribute.
+// Package validation holds checks for Schema.ValidateFunc. They are asked of values that are known, of the type of the
+// attribute.
 //
 //	"size": {Type: schema.TypeInt, Optional: true, ValidateFunc: validation.IntBetween(1, 64)},
 package validation
@@ -49,7 +50,7 @@ func Any(checks ...schema.SchemaValidateFunc) schema.SchemaValidateFunc {
 	}
 }
 
-// unless gives a text where something does not hold.
+// unless returns a text where something does not hold.
 func unless(holds bool, format string, args ...interface{}) string {
 	if holds {
 		return ""

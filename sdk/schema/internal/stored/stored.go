@@ -1,5 +1,5 @@
-// Package stored reads and writes stored objects as the plain values that upgraders work on: numbers are float64 where that is exact, and
-// json.Number otherwise, so that nothing is lost of those that an upgrader does not touch.
+// Package stored reads and writes stored objects as the plain values that upgraders work on: numbers are float64 where
+// that is exact, and json.Number otherwise, so that nothing is lost of those that an upgrader does not touch.
 package stored
 
 import (
@@ -31,7 +31,8 @@ func Read(b []byte) (map[string]interface{}, error) {
 	return members, nil
 }
 
-// plainNumbers makes float64 of the numbers that it can hold exactly, which is what upgraders expect. Others stay as they are written.
+// plainNumbers makes float64 of the numbers that it can hold exactly, which is what upgraders expect. Others stay as
+// they are written.
 func plainNumbers(v interface{}) interface{} {
 	switch v := v.(type) {
 	case json.Number:
@@ -50,12 +51,12 @@ func plainNumbers(v interface{}) interface{} {
 	return v
 }
 
-// sameNumber tells whether a float is written as the text says, in the shortest form that means it.
+// sameNumber reports whether a float is written as the text says, in the shortest form that means it.
 func sameNumber(text string, f float64) bool {
 	return strconv.FormatFloat(f, 'f', -1, 64) == text || strconv.FormatFloat(f, 'g', -1, 64) == text
 }
 
-// Write gives the JSON form of an upgraded object.
+// Write returns the JSON form of an upgraded object.
 func Write(members map[string]interface{}) ([]byte, error) {
 	if members == nil {
 		return nil, errors.New("the upgrade gave nil")
