@@ -42,18 +42,18 @@ func (s *session) delete() error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode.IsDir() {
+	if !info.Mode.IsDir() { // what the link leads to gets back what the lock put there, and stays
+		if err := s.withdraw(); err != nil {
+			return err
+		}
 		return files.RemoveDir(dir)
 	}
 	infos, err := files.List(dir)
 	if err != nil {
 		return err
 	}
-	for _, i := range infos {
-		name := filepath.Join(dir, i.Name)
-		if there, err := files.Stat(name); err != nil || there.Mode.IsDir() && name != s.w.Answers() {
-			return errors.Join(fmt.Errorf("its folder holds %s, which is no file of a state. Move it away first", name), err)
-		}
+	if err := s.w.strangers(infos); err != nil {
+		return err
 	}
 	for _, i := range infos {
 		if name := filepath.Join(dir, i.Name); !oneFile(files, name, s.w.p.out) {
@@ -64,6 +64,29 @@ func (s *session) delete() error {
 	}
 	if err := s.w.removeState(); err != nil {
 		return errors.Join(errHeld, err)
+	}
+	return nil
+}
+
+// strangers refuses what would end a deletion half way: folders with something in them.
+func (w *workspace) strangers(infos []Info) error {
+	files := w.o.Files
+	for _, i := range infos {
+		name := filepath.Join(w.folder, i.Name)
+		there, err := files.Stat(name)
+		if err == nil && !there.Mode.IsDir() {
+			continue
+		}
+		if err == nil && name == filepath.Clean(w.Answers()) {
+			var inside []Info
+			if inside, err = files.List(name); err == nil && len(inside) == 0 {
+				continue
+			}
+			if err == nil {
+				name = filepath.Join(name, inside[0].Name)
+			}
+		}
+		return errors.Join(fmt.Errorf("its folder holds %s, which is no file of a state. Move it away first", name), err)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type Files interface {
 	Through(name string) (io.WriteCloser, error)
 	// Stat describes what stands under a name.
 	Stat(name string) (Info, error)
+	// List describes what is in a folder: of a link what it leads to, if that is there, and else the link.
 	List(dir string) ([]Info, error)
 	// Rename replaces what has the name; RenameNew fails with fs.ErrExist instead.
 	Rename(old, name string) error
@@ -205,9 +206,18 @@ func (OS) List(dir string) ([]Info, error) {
 	var infos []Info
 	for _, e := range entries {
 		// Follow links, as Terraform does for workspace folders.
-		if info, err := infoOf(os.Stat(filepath.Join(dir, e.Name()))); err == nil {
-			infos = append(infos, info)
+		name := filepath.Join(dir, e.Name())
+		info, err := infoOf(os.Stat(name))
+		if err != nil {
+			info, err = infoOf(os.Lstat(name))
 		}
+		if isMissing(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, info)
 	}
 	return infos, nil
 }

@@ -355,3 +355,47 @@ func TestSharedStatesHaveSharedFiles(t *testing.T) {
 		must(t, s.Unlock())
 	}
 }
+
+// TestAWorkspaceIsRemovedAsAWholeOrNotAtAll has all kinds of things in the folder of a workspace, and links in its place.
+func TestAWorkspaceIsRemovedAsAWholeOrNotAtAll(t *testing.T) {
+	for what, c := range map[string]struct {
+		plant func(dir, outside string) error
+		stays bool // the workspace does
+	}{
+		"nothing":                  {func(string, string) error { return nil }, false},
+		"a file":                   {func(d, _ string) error { return os.WriteFile(d+"/aaa", nil, 0o600) }, false},
+		"a link to nothing":        {func(d, _ string) error { return os.Symlink("nowhere", d+"/zzz") }, false},
+		"a link to itself":         {func(d, _ string) error { return os.Symlink("zzz", d+"/zzz") }, false},
+		"a link to a folder":       {func(d, o string) error { return os.Symlink(o, d+"/zzz") }, false},
+		"a link to a file":         {func(d, o string) error { return os.Symlink(o+"/file", d+"/zzz") }, false},
+		"a pipe":                   {func(d, _ string) error { return syscall.Mkfifo(d+"/zzz", 0o600) }, false},
+		"a folder":                 {func(d, _ string) error { return os.Mkdir(d+"/zzz", 0o700) }, true},
+		"an empty answers folder":  {func(d, _ string) error { return os.Mkdir(d+"/terraform.tfstate.answers", 0o700) }, false},
+		"a link for the answers":   {func(d, o string) error { return os.Symlink(o, d+"/terraform.tfstate.answers") }, false},
+		"answers":                  {func(d, _ string) error { return os.MkdirAll(d+"/terraform.tfstate.answers/x", 0o700) }, true},
+		"a link instead of itself": {func(d, o string) error { return errors.Join(os.RemoveAll(d), os.Symlink(o, d)) }, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			outside, project := surroundings(t, dir), filepath.Join(dir, "project")
+			st := store.New(store.Options{Path: project + "/terraform.tfstate", WorkspaceDir: project + "/w", Rescue: []string{}})
+			ws, err := st.Workspace("blue")
+			must(t, err)
+			seedOn(t, ws, put("t.a", "1"))
+			must(t, c.plant(project+"/w/blue", outside))
+			was := fingerprint(t, dir)
+			out := fingerprint(t, outside)
+			err = st.DeleteWorkspace(ctx, "blue")
+			if (err != nil) != c.stays {
+				t.Errorf("returns %v, and it stays: %t", err, c.stays)
+			}
+			if now := fingerprint(t, dir); c.stays && now != was {
+				t.Errorf("some of it went:\n%s\nwas\n%s", now, was)
+			}
+			if _, err := os.Lstat(project + "/w/blue"); !c.stays && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it is still there: %v", err)
+			}
+			same(t, "what is outside", fingerprint(t, outside), out)
+		})
+	}
+}

@@ -169,12 +169,8 @@ func (s *session) Unlock() error {
 	return errors.Join(open, s.release())
 }
 
-// release gives back everything the session holds. What was made for the lock alone goes.
-func (s *session) release() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
-	s.cancel()
+// withdraw removes what was made for the lock alone. Called with mu held.
+func (s *session) withdraw() error {
 	files := s.w.o.Files
 	var errs []error
 	if s.f != nil && (s.wal == nil && s.hash == placeholderHash || s.created && s.hash == "") {
@@ -184,8 +180,20 @@ func (s *session) release() error {
 		}
 	}
 	if s.informed {
-		errs = append(errs, removeAny(files, s.w.p.lockInfo))
+		err := removeAny(files, s.w.p.lockInfo)
+		s.informed = err != nil
+		errs = append(errs, err)
 	}
+	return errors.Join(errs...)
+}
+
+// release gives back everything the session holds. What was made for the lock alone goes.
+func (s *session) release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	s.cancel()
+	errs := []error{s.withdraw()}
 	if s.wal != nil {
 		if s.wal.cond.L != nil {
 			s.wal.push()
