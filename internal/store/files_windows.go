@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/windows"
 )
@@ -52,6 +53,20 @@ func alive(pid int) bool {
 }
 
 const stillActive = 259
+
+// began tells when a process began, which no other with its number has in common with it; "" when that is not known.
+func began(pid int) string {
+	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
+	if err != nil {
+		return ""
+	}
+	defer windows.CloseHandle(h)
+	var start, exit, kernel, user windows.Filetime
+	if windows.GetProcessTimes(h, &start, &exit, &kernel, &user) != nil {
+		return ""
+	}
+	return strconv.FormatInt(start.Nanoseconds(), 10)
+}
 
 func closeFile(f *os.File) error { return f.Close() }
 

@@ -343,9 +343,13 @@ func (w *workspace) readJournal() (j *parsed, running bool, err error) {
 }
 
 // running reports whether the process that began the journal is still there: all that can be known where there are no
-// locks.
+// locks. A later process that has got its number is told apart by its beginning, where both are known.
 func (h *header) running() bool {
-	return h.Host == hostName() && h.PID != os.Getpid() && alive(h.PID)
+	if h.Host != hostName() || h.PID == os.Getpid() || !alive(h.PID) {
+		return false
+	}
+	now := began(h.PID)
+	return h.Began == "" || now == "" || now == h.Began
 }
 
 func (w *workspace) parse(f File) (*parsed, error) {

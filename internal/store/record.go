@@ -60,6 +60,7 @@ type header struct {
 	Base    string    `json:"base"`
 	Host    string    `json:"host,omitempty"`
 	PID     int       `json:"pid,omitempty"`
+	Began   string    `json:"began,omitempty"` // when the process did, where that is known; see began
 	Created time.Time `json:"created"`
 	// Rescue lists the folders where the journal goes on when it cannot be written any more. They are part of it: the next run
 	// may be started elsewhere.

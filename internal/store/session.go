@@ -286,7 +286,8 @@ func carry(inFlight []state.InFlight, unfolded []state.Unfolded) (records []reco
 }
 
 func (s *session) header() header {
-	h := header{Format: formatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(), PID: os.Getpid(), Created: s.w.o.Now(), Rescue: s.w.o.Rescue}
+	h := header{Format: formatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(), PID: os.Getpid(), Began: began(os.Getpid()),
+		Created: s.w.o.Now(), Rescue: s.w.o.Rescue}
 	if s.base != nil {
 		h.Serial = s.base.Serial
 	}

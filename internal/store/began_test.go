@@ -1,0 +1,60 @@
+package store
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Where there are no locks, the process that a journal names counts as its run only when it began with it: numbers of
+// processes are used again, after a restart of the machine at once.
+func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
+	if began(os.Getpid()) == "" {
+		t.Skip("the beginning of a process is not known here")
+	}
+	other := exec.Command(os.Args[0], "-test.run=^TestHelperThatWaits$")
+	other.Env = append(os.Environ(), "TOMBOLO_TEST_WAITS=1")
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := other.Process.Pid
+	its := began(pid)
+	for what, c := range map[string]struct {
+		h    header
+		want bool
+	}{
+		"the run":                       {header{Host: hostName(), PID: pid, Began: its}, true},
+		"a run of an earlier version":   {header{Host: hostName(), PID: pid}, true},
+		"a run that had the number":     {header{Host: hostName(), PID: pid, Began: its + "0"}, false},
+		"a run of before a restart":     {header{Host: hostName(), PID: pid, Began: "x " + its}, false},
+		"a run of another machine":      {header{Host: hostName() + "x", PID: pid, Began: its}, false},
+		"a run that had our own number": {header{Host: hostName(), PID: os.Getpid(), Began: "x"}, false},
+	} {
+		if got := c.h.running(); got != c.want {
+			t.Errorf("%s: running %t, want %t", what, got, c.want)
+		}
+	}
+	if h := (&session{w: &workspace{o: &New(Options{}).o}}).header(); h.Began != began(os.Getpid()) {
+		t.Errorf("a journal says that its run began at %q, expected %q", h.Began, began(os.Getpid()))
+	}
+	in.Close()
+	if err := other.Wait(); err != nil {
+		t.Error(err)
+	}
+	ended := header{Host: hostName(), PID: pid, Began: its}
+	if ended.running() {
+		t.Error("a run that has ended counts as running")
+	}
+}
+
+// TestHelperThatWaits is a process that lives until its input ends.
+func TestHelperThatWaits(t *testing.T) {
+	if os.Getenv("TOMBOLO_TEST_WAITS") == "" {
+		t.Skip("is started by another test")
+	}
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
