@@ -29,8 +29,10 @@ type Files interface {
 	Stat(name string) (Info, error)
 	// List describes what is in a folder: of a link what it leads to, if that is there, and else the link.
 	List(dir string) ([]Info, error)
-	// Rename replaces what has the name; RenameNew fails with fs.ErrExist instead.
+	// Rename replaces what has the name; RenameNew fails with fs.ErrExist instead. Replaceable tells why Rename would
+	// fail, as far as the system says so before.
 	Rename(old, name string) error
+	Replaceable(name string) error
 	RenameNew(old, name string) error
 	// Remove removes a file; RemoveDir an empty folder, or a link to a folder.
 	Remove(name string) error
@@ -224,6 +226,9 @@ func (OS) List(dir string) ([]Info, error) {
 
 // Rename implements Files.
 func (OS) Rename(old, name string) error { return os.Rename(old, name) }
+
+// Replaceable implements Files.
+func (OS) Replaceable(name string) error { return replaceable(name) }
 
 // RenameNew implements Files. Where the file system knows neither a rename that replaces nothing nor second names for a
 // file, a program that creates the name at the same moment loses its file.

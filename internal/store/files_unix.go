@@ -4,7 +4,9 @@ package store
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -22,6 +24,28 @@ func cannotLock(err error) bool {
 		}
 	}
 	return false
+}
+
+// sticky is the error of a folder, such as /tmp, in which only the owner of a file, or that of the folder, may remove or
+// replace it; nil for other folders, and where the file is missing.
+func sticky(name string, user int, ownsAll bool) error {
+	dir, err := os.Stat(filepath.Dir(name))
+	if err != nil || dir.Mode()&fs.ModeSticky == 0 || ownsAll {
+		return err
+	}
+	file, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, info := range []fs.FileInfo{file, dir} {
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) == user {
+			return nil
+		}
+	}
+	return &fs.PathError{Op: "replace", Path: name, Err: errors.New("in its folder only the owner of a file may do that")}
 }
 
 // alive reports whether a process of this machine is there.

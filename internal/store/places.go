@@ -256,6 +256,11 @@ func (s *session) prepareBackup() error {
 		return nil
 	}
 	f, temp, err := besideFile(w.o.Files, name)
+	if err == nil && !saysNothing(s.hash) {
+		if err = w.o.Files.Replaceable(name); err != nil {
+			err = errors.Join(err, f.Close(), removeAny(w.o.Files, temp))
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("no backup can be made at %s: %w. Name a file that can be written, or - for no backup", name, err)
 	}

@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		childApply()
 	case "lock":
 		childLock()
+	case "begin":
+		childBegin()
 	default:
 		os.Exit(m.Run())
 	}
@@ -38,6 +40,25 @@ func child(t *testing.T, what, dir string, env ...string) *exec.Cmd {
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "TOMBOLO_TEST_CHILD="+what), env...)
 	return cmd
+}
+
+// childBegin says what comes of an intent.
+func childBegin() {
+	s, err := childStore().Lock(ctx, state.LockRequest{})
+	if err != nil {
+		panic(err)
+	}
+	j, err := s.Begin(ctx, state.RunInfo{ID: "r"})
+	if err != nil {
+		panic(err)
+	}
+	if err := j.Intent(storetest.Create("1", "t.b")); err != nil {
+		fmt.Println("refused:", err)
+	} else {
+		fmt.Println("begun")
+	}
+	_ = j.Close(ctx)
+	_ = s.Unlock()
 }
 
 func childStore() state.Workspace {

@@ -217,6 +217,11 @@ func (f *Files) RenameNew(old, name string) error {
 	return f.do("rename", name, true, func() error { return f.inner.RenameNew(old, name) })
 }
 
+// Replaceable implements store.Files.
+func (f *Files) Replaceable(name string) error {
+	return f.do("stat", name, false, func() error { return f.inner.Replaceable(name) })
+}
+
 // Remove implements store.Files.
 func (f *Files) Remove(name string) error {
 	return f.do("remove", name, false, func() error { return f.inner.Remove(name) })

@@ -171,6 +171,9 @@ func (m *FS) Rename(old, name string) error { return m.rename(old, name, true) }
 // RenameNew implements store.Files.
 func (m *FS) RenameNew(old, name string) error { return m.rename(old, name, false) }
 
+// Replaceable implements store.Files. Everything can be replaced here.
+func (m *FS) Replaceable(string) error { return nil }
+
 func (m *FS) rename(old, name string, replace bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
