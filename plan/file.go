@@ -27,8 +27,15 @@ const (
 	memberConfig    = "config.json"    // source files by name
 )
 
-// maxMember bounds the size of a member after decompression: a plan of a million objects stays far below.
-const maxMember = 4 << 30
+// maxContent bounds what all members have together after decompression, which is what reading a plan costs in memory at
+// least. Hundreds of thousands of objects stay below it; what is compressed could be a thousand times the file.
+const maxContent = 1 << 30
+
+func tooLarge() *FileError {
+	return &FileError{Summary: "Plan file is too large",
+		Detail: fmt.Sprintf("A plan has up to %d MiB before it is compressed, and this one has more. "+
+			"Plan fewer objects at once (-target), or divide the configuration.", maxContent>>20)}
+}
 
 // header stands in every plan file of any version.
 type header struct {
@@ -84,6 +91,13 @@ func (p *Plan) Write(w io.Writer) error {
 	if members[memberHeader], err = json.Marshal(h); err != nil {
 		return fmt.Errorf("encode header: %w", err)
 	}
+	total := 0
+	for _, content := range members {
+		total += len(content)
+	}
+	if total > maxContent {
+		return tooLarge()
+	}
 	z := zip.NewWriter(w)
 	for _, name := range []string{memberHeader, memberPlan, memberState, memberRefreshed, memberConfig} {
 		content, ok := members[name]
@@ -106,6 +120,14 @@ func damaged(err error) *FileError {
 		Detail: fmt.Sprintf("The file is a plan, but it is not whole: %s. Make a new plan.", err)}
 }
 
+// asDamage is damaged, unless the error says already what is wrong with the file.
+func asDamage(err error) *FileError {
+	if known := (*FileError)(nil); errors.As(err, &known) {
+		return known
+	}
+	return damaged(err)
+}
+
 // Decode reads what Write wrote. A file that is damaged, of another version, or of another program is a *FileError that says what it is
 // and what to do.
 func Decode(r io.ReaderAt, size int64) (*Plan, error) {
@@ -120,15 +142,16 @@ func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 		}
 		members[f.Name] = f
 	}
-	h, err := readHeader(members)
+	read := reader{left: maxContent, file: size}
+	h, err := read.header(members)
 	if err != nil {
 		return nil, err
 	}
 	content := map[string][]byte{}
 	for _, name := range slices.Sorted(maps.Keys(h.SHA256)) {
-		b, err := readMember(members[name])
+		b, err := read.member(members[name])
 		if err != nil {
-			return nil, damaged(fmt.Errorf("%s: %w", name, err))
+			return nil, asDamage(fmt.Errorf("%s: %w", name, err))
 		}
 		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != h.SHA256[name] {
 			return nil, damaged(fmt.Errorf("%s has another checksum than when it was written", name))
@@ -170,8 +193,14 @@ func noArchive(r io.ReaderAt, size int64, err error) *FileError {
 	return &FileError{Summary: "Not a plan file", Detail: detail, Err: err}
 }
 
-// readHeader tells our plan files from those of other programs and versions.
-func readHeader(members map[string]*zip.File) (*header, error) {
+// reader reads members.
+type reader struct {
+	left int64 // of what they may have together
+	file int64 // the size of the archive
+}
+
+// header tells our plan files from those of other programs and versions.
+func (r *reader) header(members map[string]*zip.File) (*header, error) {
 	f := members[memberHeader]
 	switch {
 	case f == nil && members["tfplan"] != nil:
@@ -180,9 +209,9 @@ func readHeader(members map[string]*zip.File) (*header, error) {
 	case f == nil:
 		return nil, &FileError{Summary: "Not a plan file", Detail: "It is an archive, but not one that plan -out has written."}
 	}
-	b, err := readMember(f)
+	b, err := r.member(f)
 	if err != nil {
-		return nil, damaged(err)
+		return nil, asDamage(err)
 	}
 	var h header
 	if err := json.Unmarshal(b, &h); err != nil {
@@ -200,18 +229,36 @@ func readHeader(members map[string]*zip.File) (*header, error) {
 	return &h, nil
 }
 
-func readMember(f *zip.File) ([]byte, error) {
+// member returns what a member has, which is no more than it says.
+func (r *reader) member(f *zip.File) ([]byte, error) {
 	if f == nil {
 		return nil, errors.New("it is missing")
 	}
-	r, err := f.Open()
+	if f.UncompressedSize64 > uint64(r.left) {
+		return nil, tooLarge()
+	}
+	size := int64(f.UncompressedSize64)
+	if size > maxRatio*r.file {
+		return nil, fmt.Errorf("it says that it has %d bytes, more than fit into this file", size)
+	}
+	r.left -= size
+	in, err := f.Open()
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	b, err := io.ReadAll(io.LimitReader(r, maxMember))
-	if err != nil {
+	defer in.Close()
+	b := make([]byte, size)
+	if _, err := io.ReadFull(in, b); err != nil {
+		return nil, err
+	}
+	switch n, err := in.Read(make([]byte, 1)); {
+	case n > 0:
+		return nil, errors.New("it has more than it says")
+	case err != io.EOF: // the end is where the checksum is compared
 		return nil, err
 	}
 	return b, nil
 }
+
+// maxRatio is more than deflating a file can make of it.
+const maxRatio = 1100

@@ -3,12 +3,15 @@ package plan_test
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -353,5 +356,83 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// bomb is an archive like a plan file, whose members say and have what they like.
+func bomb(t *testing.T, claims map[string]uint64, deflated, content []byte) []byte {
+	t.Helper()
+	sum := fmt.Sprintf("%x", sha256.Sum256(content))
+	sums := map[string]string{"plan.json": sum, "refreshed.json": sum, "config.json": sum}
+	header, err := json.Marshal(map[string]any{"format_version": plan.FormatVersion, "sha256": sums})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w, err := z.Create("tombolo-plan.json")
+	if err == nil {
+		_, err = w.Write(header)
+	}
+	for _, name := range []string{"config.json", "plan.json", "refreshed.json"} {
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &zip.FileHeader{Name: name, Method: zip.Deflate, CRC32: crc32.ChecksumIEEE(content),
+			CompressedSize64: uint64(len(deflated)), UncompressedSize64: claims[name]}
+		if w, err = z.CreateRaw(h); err == nil {
+			_, err = w.Write(deflated)
+		}
+	}
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// What a file unpacks to is bounded, whatever it says about itself.
+func TestPlansThatUnpackToTooMuchAreRefusedBeforeTheyAreUnpacked(t *testing.T) {
+	const size = 64 << 20
+	var deflated bytes.Buffer
+	w, err := flate.NewWriter(&deflated, flate.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := make([]byte, size)
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		config, plan uint64 // what these members claim
+		summary      string
+	}{
+		"too much":            {1 << 30, 1, "Plan file is too large"},
+		"more than there are": {1 << 63, 1, "Plan file is too large"},
+		"less than it has":    {10, 10, "Plan file is damaged"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			file := bomb(t, map[string]uint64{"config.json": c.config, "plan.json": c.plan}, deflated.Bytes(), content)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := plan.Decode(bytes.NewReader(file), int64(len(file)))
+			runtime.ReadMemStats(&after)
+			var problem *plan.FileError
+			if !errors.As(err, &problem) || problem.Summary != c.summary {
+				t.Errorf("got %v, want %q", err, c.summary)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > size/8 {
+				t.Errorf("refusing it took %d bytes", took)
+			}
+		})
+	}
+	// Together they are too much, and each of them is not. The first is what it says.
+	file := bomb(t, map[string]uint64{"config.json": size, "plan.json": 1 << 30}, deflated.Bytes(), content)
+	_, err = plan.Decode(bytes.NewReader(file), int64(len(file)))
+	var problem *plan.FileError
+	if !errors.As(err, &problem) || problem.Summary != "Plan file is too large" {
+		t.Errorf("got %v", err)
 	}
 }
