@@ -1,14 +1,12 @@
 package tombolo_test
 
 import (
-	"bufio"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -18,51 +16,48 @@ const modulePath = "github.com/tombolo-iac/tombolo"
 const (
 	maxFileLines    = 600
 	maxPackageFiles = 24
+	maxPageLines    = 130 // of ARCHITECTURE.md
 )
 
-// everywhere may be imported by every package.
-var everywhere = []string{"diag", "addr", "internal/ctyfast", "internal/regular"}
+// room is a line of arch.txt: what the package may import.
+type room struct{ may []string }
 
-// tableRow is a line of ARCHITECTURE.md's import table.
-type tableRow struct{ may []string }
-
-// readTable reads the import table: rows of `| package | purpose | may import |` between the two marker comments.
-func readTable(t *testing.T) map[string]tableRow {
+// readRooms reads arch.txt: lines of "room: imports", with a hash before comments. An indented line goes on with the
+// one before. The line "everywhere" says what every room may import.
+func readRooms(t *testing.T) map[string]room {
 	t.Helper()
-	f, err := os.Open("ARCHITECTURE.md")
+	text, err := os.ReadFile("arch.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	rows := map[string]tableRow{}
-	inside := false
-	for s := bufio.NewScanner(f); s.Scan(); {
-		line := s.Text()
-		switch {
-		case strings.Contains(line, "<!-- imports:begin -->"):
-			inside = true
-		case strings.Contains(line, "<!-- imports:end -->"):
-			inside = false
-		}
-		cells := strings.Split(line, "|")
-		if !inside || len(cells) != 5 || strings.HasPrefix(strings.TrimSpace(cells[1]), "-") ||
-			strings.TrimSpace(cells[1]) == "package" {
+	rooms := map[string]room{}
+	last := ""
+	for i, line := range strings.Split(string(text), "\n") {
+		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		var row tableRow
-		for _, m := range strings.Split(cells[3], ",") {
-			if m = strings.Trim(strings.TrimSpace(m), "`"); m != "" && m != "-" {
-				row.may = append(row.may, m)
+		imports := line
+		if !strings.HasPrefix(line, " ") {
+			name, rest, ok := strings.Cut(line, ":")
+			if _, twice := rooms[name]; !ok || twice {
+				t.Fatalf("arch.txt:%d: %q is not the only \"room: imports\" of its room", i+1, line)
 			}
+			last, imports = name, rest
 		}
-		for _, p := range strings.Split(cells[1], ",") {
-			rows[strings.Trim(strings.TrimSpace(p), "`")] = row
+		if last == "" {
+			t.Fatalf("arch.txt:%d: %q goes on with nothing", i+1, line)
 		}
+		rooms[last] = room{may: append(rooms[last].may, strings.Fields(imports)...)}
 	}
-	if len(rows) == 0 {
-		t.Fatal("ARCHITECTURE.md holds no import table")
+	everywhere := rooms["everywhere"].may
+	delete(rooms, "everywhere")
+	if len(rooms) == 0 || len(everywhere) == 0 {
+		t.Fatal("arch.txt names no rooms, or not what may be imported everywhere")
 	}
-	return rows
+	for name, r := range rooms {
+		rooms[name] = room{may: append(r.may, everywhere...)}
+	}
+	return rooms
 }
 
 // goPackage is what the rules need to know of a package.
@@ -120,12 +115,9 @@ func loadPackages(t *testing.T) map[string]*goPackage {
 	return pkgs
 }
 
-// allowed reports whether a row lets a package be imported. A name covers its sub-packages; "any" covers all,
-// "internal" all below internal.
-func (r tableRow) allowed(pkg string) bool {
-	if slices.Contains(everywhere, pkg) {
-		return true
-	}
+// allowed reports whether a room may import a package. A name covers its sub-packages; "any" covers all, "internal"
+// all below internal.
+func (r room) allowed(pkg string) bool {
 	for _, m := range r.may {
 		switch {
 		case m == "any", m == pkg, strings.HasPrefix(pkg, m+"/"):
@@ -137,38 +129,74 @@ func (r tableRow) allowed(pkg string) bool {
 	return false
 }
 
-func TestEveryPackageIsInTheTableAndImportsWhatItSays(t *testing.T) {
-	rows := readTable(t)
-	for dir, p := range loadPackages(t) {
-		name := dir
-		if dir == "." {
-			name = "root"
-		}
-		room, row, ok := rowFor(rows, name)
+func TestEveryPackageHasARoomAndImportsWhatItSays(t *testing.T) {
+	rooms := readRooms(t)
+	packages := loadPackages(t)
+	for dir, p := range packages {
+		name := packageName(dir)
+		home, r, ok := roomOf(rooms, name)
 		if !ok {
-			t.Errorf("package %s has no row in the import table of ARCHITECTURE.md", name)
+			t.Errorf("package %s has no line in arch.txt", name)
 			continue
 		}
 		for imp, file := range p.imports {
-			if imp == room || strings.HasPrefix(imp, room+"/") {
+			if imp == home || strings.HasPrefix(imp, home+"/") {
 				continue // within one room
 			}
-			if !row.allowed(imp) {
-				t.Errorf("%s imports %s, which the row of %s in ARCHITECTURE.md does not allow (%s)", file, imp, name,
-					strings.Join(row.may, ", "))
+			if !r.allowed(imp) {
+				t.Errorf("%s imports %s, which the line of %s in arch.txt does not allow (%s)", file, imp, home,
+					strings.Join(r.may, ", "))
 			}
 		}
 	}
 }
 
-// rowFor finds the room of a package: its own row, or that of the package that it is a part of.
-func rowFor(rows map[string]tableRow, name string) (room string, row tableRow, ok bool) {
+// packageName returns the name that arch.txt has for the package in a directory.
+func packageName(dir string) string {
+	if dir == "." {
+		return "root"
+	}
+	return dir
+}
+
+// roomOf finds the room of a package: its own line, or that of the package that it is a part of.
+func roomOf(rooms map[string]room, name string) (home string, r room, ok bool) {
 	for n := name; n != "."; n = filepath.ToSlash(filepath.Dir(n)) {
-		if row, ok := rows[n]; ok {
-			return n, row, true
+		if r, ok := rooms[n]; ok {
+			return n, r, true
 		}
 	}
-	return "", tableRow{}, false
+	return "", room{}, false
+}
+
+// ARCHITECTURE.md stays one page, and says of every room what it is for.
+func TestArchitectureNamesEveryRoomOnOnePage(t *testing.T) {
+	raw, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	if n := strings.Count(text, "\n"); n > maxPageLines {
+		t.Errorf("ARCHITECTURE.md has %d lines, at most %d are a page", n, maxPageLines)
+	}
+	rooms := readRooms(t)
+	for name := range rooms {
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("ARCHITECTURE.md does not say what `%s` is for, which has a line in arch.txt", name)
+		}
+		dir := name
+		if name == "root" {
+			dir = "."
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			t.Errorf("arch.txt has a line for %s, which is not there", name)
+		}
+		for _, imp := range rooms[name].may {
+			if info, err := os.Stat(imp); imp != "any" && (err != nil || !info.IsDir()) {
+				t.Errorf("the line of %s in arch.txt allows %s, which is not there", name, imp)
+			}
+		}
+	}
 }
 
 func TestPackagesAreDocumentedNamedAndOfBoundedSize(t *testing.T) {
