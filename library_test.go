@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -55,12 +56,10 @@ func readGuide(t *testing.T) (g guide) {
 	}
 }
 
-// The programs of docs/library.md are built in a module of their own, and print what the page says.
-func TestTheGuideToTheLibraryWorksFromOutside(t *testing.T) {
-	g := readGuide(t)
-	if len(g.programs) < 5 || len(g.files) < 2 {
-		t.Fatalf("docs/library.md has %d programs and %d files", len(g.programs), len(g.files))
-	}
+// outside builds programs in a module of their own, as an embedder does, and returns the program; its first argument is
+// the number of the one to run.
+func outside(t *testing.T, sources []string) string {
+	t.Helper()
 	module := t.TempDir()
 	here, err := os.Getwd()
 	if err != nil {
@@ -75,10 +74,9 @@ func TestTheGuideToTheLibraryWorksFromOutside(t *testing.T) {
 	if i := strings.Index(requirements, "\ntool "); i >= 0 {
 		requirements = requirements[:i] + "\n"
 	}
-	ours := fmt.Sprintf("module example.com/guide\n\ngo %s\nrequire github.com/tombolo-iac/tombolo v0.0.0\nreplace "+
-		"github.com/tombolo-iac/tombolo => %s\n",
-		requirements, here)
-	write(t, filepath.Join(module, "go.mod"), ours)
+	write(t, filepath.Join(module, "go.mod"), fmt.Sprintf("module example.com/guide\n\ngo %s\n"+
+		"require github.com/tombolo-iac/tombolo v0.0.0\nreplace github.com/tombolo-iac/tombolo => %s\n", requirements,
+		here))
 	sums, err := os.ReadFile("go.sum")
 	if err != nil {
 		t.Fatal(err)
@@ -86,9 +84,9 @@ func TestTheGuideToTheLibraryWorksFromOutside(t *testing.T) {
 	write(t, filepath.Join(module, "go.sum"), string(sums))
 	// All in one, since linking takes the longest: the programs are packages whose Main the first argument chooses.
 	imports, calls := "", ""
-	for i, p := range g.programs {
+	for i, source := range sources {
 		name := fmt.Sprintf("p%d", i)
-		source := strings.Replace(p.source, "package main\n", "package "+name+"\n", 1)
+		source = strings.Replace(source, "package main\n", "package "+name+"\n", 1)
 		write(t, filepath.Join(module, name, "main.go"), strings.Replace(source, "\nfunc main() {", "\nfunc Main() {",
 			1))
 		imports += fmt.Sprintf("\t%q\n", "example.com/guide/"+name)
@@ -103,37 +101,143 @@ func TestTheGuideToTheLibraryWorksFromOutside(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s\n%s", err, out)
 	}
+	return bin
+}
+
+// runOutside runs a program that outside made, in an empty directory, with the project in another one.
+func runOutside(t *testing.T, bin string, program int, dir string, env ...string) string {
+	t.Helper()
+	cmd := exec.Command(bin, fmt.Sprintf("p%d", program), dir)
+	cmd.Dir = t.TempDir()
+	settings := filepath.Join(t.TempDir(), "none.tfrc")
+	write(t, settings, "")
+	cmd.Env = append(os.Environ(), append(env, "TF_CLI_CONFIG_FILE="+settings)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s\n%s%s", err, out.String(), errs.String())
+	}
+	if left, err := os.ReadDir(cmd.Dir); err != nil || len(left) > 0 {
+		t.Errorf("the working directory of the process has %v (%v): everything belongs into the project's", left, err)
+	}
+	return out.String()
+}
+
+// installed is a program of an embedder for a project that has everything.
+const installed = `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/tombolo-iac/tombolo"
+)
+
+func main() {
+	ctx := context.Background()
+	o := tombolo.Options{Dir: os.Args[1], Variables: map[string]any{"n": 7}}
+	check(tombolo.Install(ctx, o, tombolo.InstallOptions{}).Err())
+	project, diags := tombolo.Load(ctx, o)
+	check(diags.Err())
+	defer project.Close()
+	run, diags := project.Open(ctx, tombolo.OpenOptions{})
+	check(diags.Err())
+	defer run.Close(ctx)
+	plan, diags := run.Plan(ctx, tombolo.PlanOptions{})
+	check(diags.Err())
+	counts, diags := run.Apply(ctx, plan, tombolo.ApplyOptions{})
+	check(diags.Err())
+	var words int
+	check(run.Output("words", &words))
+	fmt.Println(counts, words)
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+`
+
+// project has a backend block, files and an environment with values, a module, and a provider that a mirror in the
+// directory has.
+var project = map[string]string{
+	"main.tf": `terraform {
+  required_providers { notes = { source = "example/notes" } }
+  backend "local" { path = "state/here.tfstate" }
+}
+variable "dir" { type = string }
+variable "text" { type = string }
+variable "n" { type = number }
+provider "notes" { dir = var.dir }
+resource "notes_note" "a" {
+  title = "t"
+  text  = "${var.text} ${var.n}"
+}
+module "m" {
+  source = "./mod"
+  x      = notes_note.a.words
+}
+output "words" { value = module.m.y }
+`,
+	"mod/main.tf":      "variable \"x\" {}\noutput \"y\" { value = var.x * 10 }\n",
+	"terraform.tfvars": "text = \"from a file\"\n",
+}
+
+// The programs of docs/library.md are built in a module of their own, and print what the page says. So is one for a
+// project with a backend block, values from everywhere and an installed plugin.
+func TestTheLibraryWorksFromOutside(t *testing.T) {
+	g := readGuide(t)
+	if len(g.programs) < 5 || len(g.files) < 2 {
+		t.Fatalf("docs/library.md has %d programs and %d files", len(g.programs), len(g.files))
+	}
+	sources := []string{}
+	for _, p := range g.programs {
+		sources = append(sources, p.source)
+	}
+	bin := outside(t, append(sources, installed))
 	for i, p := range g.programs {
 		t.Run(fmt.Sprintf("program %d", i), func(t *testing.T) {
 			dir := t.TempDir()
 			for name, text := range g.files {
 				write(t, filepath.Join(dir, name), text)
 			}
-			run := func(program int) string {
-				t.Helper()
-				cmd := exec.Command(bin, fmt.Sprintf("p%d", program), dir)
-				cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(t.TempDir(), "none.tfrc"))
-				write(t, cmd.Env[len(cmd.Env)-1][len("TF_CLI_CONFIG_FILE="):], "")
-				var out, errs bytes.Buffer
-				cmd.Stdout, cmd.Stderr = &out, &errs
-				if err := cmd.Run(); err != nil {
-					t.Fatalf("%s\n%s%s", err, out.String(), errs.String())
-				}
-				return out.String()
-			}
 			if i > 0 { // the first one installs the module
-				run(0)
+				runOutside(t, bin, 0, dir)
 				for _, name := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
 					if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
 						t.Fatal(err)
 					}
 				}
 			}
-			if diff := cmp.Diff(p.output, run(i)); diff != "" {
+			if diff := cmp.Diff(p.output, runOutside(t, bin, i, dir)); diff != "" {
 				t.Errorf("what docs/library.md says, and what it prints (-want +got):\n%s", diff)
 			}
 		})
 	}
+	t.Run("installed", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "the project")
+		for name, text := range project {
+			write(t, filepath.Join(dir, filepath.FromSlash(name)), text)
+		}
+		plugin := filepath.Join(dir, "terraform.d", "plugins", "registry.terraform.io", "example", "notes", "1.0.0",
+			runtime.GOOS+"_"+runtime.GOARCH, "terraform-provider-notes")
+		build := exec.Command("go", "build", "-o", plugin, "./examples/provider-notes")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%s\n%s", err, out)
+		}
+		if got := runOutside(t, bin, len(g.programs), dir, "TF_VAR_dir=notes here"); got != "{1 0 0} 40\n" {
+			t.Errorf("it prints %q", got)
+		}
+		for _, name := range []string{"state/here.tfstate", "notes here/t.txt", ".terraform.lock.hcl",
+			".terraform/terraform.tfstate"} {
+			if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 func write(t *testing.T, path, text string) {

@@ -56,7 +56,8 @@ type Options struct {
 	// Dir is the directory of the root module; empty means ".". The data folder, the lock file, *.tfvars files and a
 	// local state are there.
 	Dir string
-	// Environ is the environment, as os.Environ returns it; nil means that of the process, and an empty list none.
+	// Environ is the environment of the engine and of plugins, as os.Environ returns it; nil means that of the process,
+	// and an empty list none. Programs that a configuration names get that of the process.
 	Environ []string
 	// Workspace is the workspace of the state; empty means the one that is selected.
 	Workspace string
@@ -92,7 +93,7 @@ type Options struct {
 
 // surroundings returns what a project takes from outside of its configuration.
 func (o Options) surroundings() *engine.Surroundings {
-	s := &engine.Surroundings{Dir: o.Dir, Environ: o.Environ, ProviderLog: o.Log}
+	s := &engine.Surroundings{Dir: o.Dir, Environ: o.Environ, PluginEnviron: o.Environ, ProviderLog: o.Log}
 	if o.Environ == nil {
 		s.Environ = os.Environ()
 	}

@@ -120,11 +120,17 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := logOrDiscard(s.ProviderLog)
 	for p, program := range programs {
-		plugin := host.Plugin{Provider: p, Program: program, Log: log, Redact: project.Redact, Plain: s.PlainPlugins()}
+		plugin := host.Plugin{
+			Provider: p, Program: program, Dir: s.In(""), Env: s.PluginEnviron, Log: log, Redact: project.Redact,
+			Plain: s.PlainPlugins(),
+		}
 		if why := set.PlanPrograms.Refusal(p, nil); why != nil {
 			// A packaged program provider keeps to it (package pack/generic); any other plugin does not know the
 			// variable.
-			plugin.Env = append(os.Environ(), "TOMBOLO_PLAN_REFUSED="+why.Error())
+			if plugin.Env == nil {
+				plugin.Env = os.Environ()
+			}
+			plugin.Env = append(slices.Clone(plugin.Env), "TOMBOLO_PLAN_REFUSED="+why.Error())
 		}
 		out[p] = plugin.Factory()
 	}

@@ -29,6 +29,8 @@ type Surroundings struct {
 	StartDir string
 	// Environ is the environment, as os.Environ returns it.
 	Environ []string
+	// PluginEnviron is the environment of plugins; nil means that of the process.
+	PluginEnviron []string
 	// Program is the name of the command, for advice on what to run; Title is the same as a name in sentences. Empty
 	// means "tombolo".
 	Program, Title string
@@ -132,7 +134,7 @@ func (s *Surroundings) SettingsEnvironment() settings.Environment {
 	if h, ok := s.lookupenv("HOME"); ok {
 		home = h
 	}
-	return settings.Environment{Getenv: s.Getenv, Home: home, OS: runtime.GOOS}
+	return settings.Environment{Getenv: s.Getenv, Home: home, OS: runtime.GOOS, Dir: s.In("")}
 }
 
 // Settings reads the CLI configuration, once.

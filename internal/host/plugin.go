@@ -24,6 +24,8 @@ type Plugin struct {
 	Provider addr.Provider
 	Program  string
 	Args     []string
+	// Dir is the working directory of the program; empty for that of this process.
+	Dir string
 	// Env is the program's environment; nil for that of this process.
 	Env []string
 	// Log gets what the plugin writes to its log, and at LevelTrace each call; nil for nobody.

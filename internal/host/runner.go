@@ -30,8 +30,17 @@ import (
 
 // runner makes what go-plugin starts out of what it wants to start: its environment, our program.
 func (r *running) runner(_ hclog.Logger, wanted *exec.Cmd, temp string) (runner.Runner, error) {
-	r.spec = process.Spec{Path: r.plugin.Program, Args: r.plugin.Args, Env: slices.Concat(r.plugin.Env, wanted.Env,
-		r.env), Temp: temp}
+	r.spec = process.Spec{
+		Path: r.plugin.Program, Args: r.plugin.Args, Dir: r.plugin.Dir, Temp: temp,
+		Env: slices.Concat(r.plugin.Env, wanted.Env, r.env),
+	}
+	if r.spec.Dir != "" { // a relative path would start there
+		path, err := filepath.Abs(r.spec.Path)
+		if err != nil {
+			return nil, err
+		}
+		r.spec.Path = path
+	}
 	return r, nil
 }
 

@@ -147,6 +147,8 @@ type Environment struct {
 	Home string
 	// OS is the operating system, as Go names it: windows and darwin have places of their own.
 	OS string
+	// Dir is the working directory, whose terraform.d/plugins is a mirror; "" is that of the process.
+	Dir string
 }
 
 // Load reads all files.
@@ -239,7 +241,7 @@ func (env Environment) HelperDirs() []string {
 // ImpliedMirrors returns the folders in which providers are looked for when nothing is said about installation, in
 // their order. They need not exist.
 func (env Environment) ImpliedMirrors() []string {
-	list := []string{filepath.Join("terraform.d", "plugins")}
+	list := []string{filepath.Join(env.Dir, "terraform.d", "plugins")}
 	if env.Home != "" {
 		list = append(list, filepath.Join(env.Home, ".terraform.d", "plugins"))
 	}
