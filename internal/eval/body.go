@@ -285,12 +285,15 @@ func (b *Body) mentions(name string) []hcl.Traversal {
 // Locate returns diagnostics that a provider answered a place in the source: that of the attribute which their path
 // names, or else the beginning of the nearest body.
 func (b *Body) Locate(diags diag.List) diag.List {
-	for _, d := range diags {
+	out := slices.Clone(diags)
+	for i, d := range out {
 		if d.Subject == nil {
-			d.Subject, d.Context = b.place(d.Path, b.rng)
+			located := *d
+			located.Subject, located.Context = b.place(d.Path, b.rng)
+			out[i] = &located
 		}
 	}
-	return diags
+	return out
 }
 
 func (b *Body) place(path cty.Path, header hcl.Range) (subject, context *hcl.Range) {

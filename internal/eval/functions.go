@@ -135,12 +135,15 @@ func addProviderFunctions(table map[string]function.Function, m *config.Module, 
 	}
 }
 
-// nameProviderFunction words the call of an unknown function with a namespace, which the hcl library knows nothing of.
-func nameProviderFunction(d *diag.Diagnostic) {
+// nameProviderFunction returns a diagnostic that words the call of an unknown function with a namespace, which the hcl
+// library knows nothing of; others as they are.
+func nameProviderFunction(d *diag.Diagnostic) *diag.Diagnostic {
 	call, ok := d.Extra.(hclsyntax.FunctionCallUnknownDiagExtra)
 	if !ok || call.CalledFunctionNamespace() == "" {
-		return
+		return d
 	}
+	named := *d
+	d = &named
 	namespace := strings.Trim(call.CalledFunctionNamespace(), ":") + "::"
 	var have []string
 	for ctx := d.EvalContext; ctx != nil; ctx = ctx.Parent() {
@@ -167,4 +170,5 @@ func nameProviderFunction(d *diag.Diagnostic) {
 	case len(have) == 0:
 		d.Detail += " Functions of providers are called as provider::LOCALNAME::FUNCTION(...)."
 	}
+	return d
 }

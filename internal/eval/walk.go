@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -144,8 +145,10 @@ func (w *Walk) Report(diags diag.List) error {
 	if len(diags) == 0 {
 		return nil
 	}
+	diags = slices.Clone(diags) // the caller's list stays as it is
 	for i, d := range diags {
-		nameProviderFunction(d)
+		d = nameProviderFunction(d)
+		diags[i] = d
 		detail, summary := d.Detail, d.Summary
 		if !d.Clean {
 			detail, summary = w.Inputs.Secrets.Redact(detail), w.Inputs.Secrets.Redact(summary)
