@@ -114,6 +114,12 @@ func unbreakable(line string) bool {
 // Lines of documents are at most 120 columns wide, but for tables, blocks of code and lines with a long address.
 func TestLinesOfDocumentsAreNarrow(t *testing.T) {
 	walkFiles(t, func(path, text string) {
+		if strings.HasPrefix(path, "examples/") && strings.Contains(path, "/docs/") {
+			return // made from schemas, a paragraph a line
+		}
+		if path == "docs/compatibility.md" {
+			return // made from tables by internal/compat
+		}
 		fence := ""
 		for i, line := range strings.Split(text, "\n") {
 			trimmed := strings.TrimSpace(line)
