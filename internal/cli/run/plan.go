@@ -20,7 +20,7 @@ func Plan() *command.Command {
 With -out the plan is saved; "~ apply FILE" then performs exactly that plan.`,
 		Exits: `0  There is a plan.
 1  There were errors.
-2  With -detailed-exitcode: there is a plan with changes, or that leaves some out
+2  With -detailed-exitcode: a plan with changes, or one that leaves some out
    because an interrupted creation has to be settled first.`,
 		Example: `~ plan -out=change.plan
 ~ plan -detailed-exitcode -refresh-only`,
