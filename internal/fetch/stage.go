@@ -196,14 +196,14 @@ func (s *stage) multiply(ctx context.Context) error {
 			taken[k.fetched] = true
 			continue
 		}
-		if err := s.add(size{entries: k.size.entries}); err != nil { // files are shared, folders are not
+		if err := s.add(size{entries: k.size.entries}); err != nil {
 			return err
 		}
 		to, err := s.folder()
 		if err != nil {
 			return err
 		}
-		if err := copyPackage(ctx, k.dir, to); err != nil {
+		if err := copyPackage(ctx, k.dir, to, func(bytes int64) error { return s.add(size{bytes: bytes}) }); err != nil {
 			return err
 		}
 		s.kept[i].fetched = &fetched{k.pkg, to, k.size}
@@ -266,8 +266,9 @@ func (s *stage) clean() error {
 }
 
 // copyPackage makes a package be there once more, for another module that calls it, without the history of a repository. Files are the same on
-// the disk where the file system can do that, so that a package takes its place once, however often it is called.
-func copyPackage(ctx context.Context, from, to string) error {
+// the disk where the file system can do that, so that a package takes its place once, however often it is called. Where it cannot, spend
+// is told how many bytes a copy takes before it is made.
+func copyPackage(ctx context.Context, from, to string, spend func(bytes int64) error) error {
 	top, err := os.Lstat(from)
 	if err != nil {
 		return err
@@ -299,9 +300,13 @@ func copyPackage(ctx context.Context, from, to string) error {
 			return os.Symlink(link, target)
 		case ours && os.Link(name, target) == nil:
 			return nil
-		default:
-			return copyFile(ctx, name, target)
 		}
+		if info, err := d.Info(); err == nil {
+			if err := spend(info.Size()); err != nil {
+				return err
+			}
+		}
+		return copyFile(ctx, name, target)
 	})
 }
 

@@ -90,7 +90,7 @@ func TestKeepDropsTheOthers(t *testing.T) {
 	}
 }
 
-// Each text is refused by terraform 1.11.4 too; the comment names the summary and line.
+// Each text is refused by terraform 1.11.4 too, but for the empty list of hashes, with which every package would pass.
 func TestWhatIsNotUnderstoodIsRefusedWithItsPlace(t *testing.T) {
 	const null = `provider "registry.terraform.io/hashicorp/null" {`
 	for _, c := range []struct{ src, want string }{
@@ -100,6 +100,7 @@ func TestWhatIsNotUnderstoodIsRefusedWithItsPlace(t *testing.T) {
 		{null + "\n version = \"3.2.1\"\n hashes = [\"bad\"]\n}", `lock:3,12-17: Invalid provider hash string`},
 		{null + "\n version = \"3.2.1\"\n hashes = [3]\n}", `lock:3,12-13: Invalid provider hash string`},
 		{null + "\n version = \"3.2.1\"\n hashes = \"h1:a\"\n}", `lock:3,11-17: Invalid provider hash set`},
+		{null + "\n version = \"3.2.1\"\n hashes = []\n}", `lock:3,11-13: Invalid provider hash set`},
 		{null + "\n version = \"3.2.1\"\n}\n" + null + "\n version = \"3.2.1\"\n}", `lock:4,1-48: Duplicate provider lock`},
 		{"provider \"null\" {\n version = \"3.2.1\"\n}", `lock:1,10-16: Non-normalized provider source address`},
 		{"provider \"registry.terraform.io/HashiCorp/null\" {\n version = \"3.2.1\"\n}", `lock:1,10-48: Non-normalized provider source address`},

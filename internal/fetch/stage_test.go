@@ -1,0 +1,115 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
+)
+
+// giving has one package, which make puts into a folder.
+type giving struct{ make func(dir string) error }
+
+func (g giving) Versions(context.Context, catalog.Module) ([]string, error) {
+	return nil, fs.ErrNotExist
+}
+
+func (g giving) Locate(context.Context, catalog.Module, string) (string, error) {
+	return "", fs.ErrNotExist
+}
+
+func (g giving) Fetch(_ context.Context, _, dir string) error { return g.make(dir) }
+
+// A package may be within its bounds and be called so often that its copies are not.
+func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
+	usual := most
+	t.Cleanup(func() { most = usual })
+	folders := func(dir string) error {
+		for i := range 20 {
+			if err := os.MkdirAll(filepath.Join(dir, fmt.Sprint(i)), 0o755); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	own := t.TempDir() // whose files are copied, because they are somebody's own
+	if err := os.WriteFile(filepath.Join(own, "main.tf"), []byte(strings.Repeat("#", 1000)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink(own, own+".link"), os.Link(filepath.Join(own, "main.tf"), own+".hard")); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	for what, c := range map[string]struct {
+		most  size
+		make  func(dir string) error
+		calls int
+		fits  bool
+	}{
+		"folders":             {size{100, 1 << 20}, folders, 10, false},
+		"folders that fit":    {size{100, 1 << 20}, folders, 4, true},
+		"files of a link":     {size{1000, 3500}, func(dir string) error { return os.Symlink(own, dir) }, 10, false},
+		"files that all fit":  {size{1000, 3500}, func(dir string) error { return os.Symlink(own, dir) }, 4, true},
+		"files that are ours": {size{1000, 3500}, func(dir string) error { return os.CopyFS(dir, os.DirFS(own)) }, 10, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			most = c.most
+			var text strings.Builder
+			for i := range c.calls {
+				fmt.Fprintf(&text, "module \"m%d\" {\n  source = \"https://example.com/p.zip\"\n}\n", i)
+			}
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			_, diags := InstallModules(t.Context(), dir, config.DefaultDataDir, Options{Packages: giving{c.make}})
+			switch {
+			case c.fits && diags.HasErrors():
+				t.Error(diags.Err())
+			case !c.fits && (!diags.HasErrors() || !strings.Contains(diags.Err().Error(), "all modules together have more than")):
+				t.Errorf("got %v", diags.Err())
+			}
+			if _, err := os.Stat(filepath.Join(dir, config.DefaultDataDir)); !c.fits && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("something is left: %v", err)
+			}
+		})
+	}
+}
+
+// Whoever has opened a module that is replaced goes on with all of it: it is moved away, and not emptied.
+func TestReadersOfAReplacedModuleKeepAWholeOne(t *testing.T) {
+	dir := t.TempDir()
+	files := []string{"a.tf", "b.tf", "sub/c.tf"}
+	fill := func(name, content string) {
+		for _, f := range files {
+			path := filepath.Join(dir, name, f)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fill("m", "old")
+	fill("new", "new")
+	reader, err := os.OpenRoot(filepath.Join(dir, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := replaceFolder(filepath.Join(dir, "new"), filepath.Join(dir, "m"), filepath.Join(dir, "former")); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if text, err := reader.ReadFile(f); err != nil || string(text) != "old" {
+			t.Errorf("whoever read the former one finds %q, %v in %s", text, err, f)
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, "m", f)); err != nil || string(text) != "new" {
+			t.Errorf("in its place there is %q, %v in %s", text, err, f)
+		}
+	}
+}
