@@ -112,6 +112,9 @@ func (p *process) wait(ctx context.Context) (*Result, error) {
 	}
 	if stopped == nil || !stopped.Stuck {
 		failure = p.linger(ctx, failure)
+		if p.limits.Final {
+			p.group.kill()
+		}
 	}
 	select {
 	case <-p.answer.over:

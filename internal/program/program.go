@@ -69,6 +69,9 @@ type Command struct {
 	// Detached takes the terminal away from the program, so that it cannot wait there for an answer.
 	Detached bool
 
+	// Final ends what the program has left running in the background, once its answer is there.
+	Final bool
+
 	// MaxMemory is how many bytes the program, and each of those that it starts, may allocate. 0 means no limit;
 	// systems other than Linux know none.
 	MaxMemory uint64

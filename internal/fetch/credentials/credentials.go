@@ -7,7 +7,7 @@
 // A variable TF_TOKEN_example_com is the token of example.com; a dash of the name is written as two underscores or as it is, and letters
 // that are not ASCII in the form that begins with xn--. The helper is a program, terraform-credentials-NAME in one of the folders, which
 // is called with "get" and the host behind its arguments and prints an object with the token, or an empty one. It is asked once for each
-// host, has half a minute, and is not believed when it fails.
+// host, has half a minute, and is not believed when it fails. What it leaves in the background is ended.
 package credentials
 
 import (
@@ -128,7 +128,7 @@ func (s *Source) fromHelper(ctx context.Context, name svchost.Hostname) (string,
 	ctx, cancel := context.WithTimeoutCause(ctx, helperTime, fmt.Errorf("it did not answer within %s", helperTime))
 	defer cancel()
 	argv := append(append([]string{path}, helper.Args...), "get", string(name))
-	result, err := program.Run(ctx, program.Command{Argv: argv, Env: s.Environ, MaxStdout: maxAnswer, Grace: time.Second})
+	result, err := program.Run(ctx, program.Command{Argv: argv, Env: s.Environ, MaxStdout: maxAnswer, Grace: time.Second, Final: true})
 	switch {
 	case err != nil:
 		return "", err
