@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -73,8 +74,12 @@ func runOutput(ctx context.Context, c *command.Call, o *outputs) command.Outcome
 		err = view.OutputValue(c.Out, value)
 	}
 	var problem *diag.Diagnostic
-	if errors.As(err, &problem) {
+	var full *fs.PathError // standard output could not be written: nothing is wrong with the value
+	switch {
+	case errors.As(err, &problem):
 		return c.End(diag.List{problem})
+	case errors.As(err, &full):
+		return c.Finish("Failed to show outputs", err)
 	}
 	return c.Finish("Unsupported value for raw output", err)
 }
