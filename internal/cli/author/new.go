@@ -76,5 +76,8 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 		fmt.Fprintf(c.Out, "Wrote %s\n", path)
 	}
 	fmt.Fprintf(c.Out, "\nTry it with: %s\n", starter.Try(lang, c.Program, dir))
+	if advice := starter.Advice(lang, dir); advice != "" {
+		fmt.Fprintf(c.Out, "\n%s\n", advice)
+	}
 	return diags
 }

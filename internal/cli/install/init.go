@@ -17,8 +17,9 @@ import (
 func Init() *command.Command {
 	return &command.Command{
 		Name: "init", Short: "Install what the configuration needs", Main: true,
-		Long: `Install the modules that the configuration calls, and check that its providers are there.
-Running it again does no harm.`,
+		Long: `Install the modules and providers that the configuration needs, write which providers were chosen
+to the lock file .terraform.lock.hcl, and record where the state is kept. Providers that the lock
+file has are installed as it says; -upgrade chooses anew. Running it again does no harm.`,
 		Example: `~ init
 ~ init -upgrade -input=false
 ~ init -backend-config=path=/srv/state/terraform.tfstate`,

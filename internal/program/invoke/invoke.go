@@ -2,7 +2,7 @@
 // requests that a program would get, and the answers that it would give (docs/program-protocol.md). It is how authors
 // try a provider without a configuration.
 //
-//	answer, err := asking.Ask(ctx, p, "read", "notes_note", []byte(`{"state": {"path": "/a"}}`))
+//	answer, err := invoke.Ask(ctx, p, "read", "notes_note", []byte(`{"state": {"path": "/a"}}`))
 //
 // Members that a request leaves out are made up as the engine would: the plan of a create or update from its config, a
 // configuration without attributes. The member "provider" configures the provider before the call.

@@ -46,6 +46,15 @@ func Try(lang, program, dir string) string {
 	return program + " provider test " + dir
 }
 
+// Advice returns what else a person should know before that; empty for most languages.
+func Advice(lang, dir string) string {
+	if !languages[lang].plugin {
+		return ""
+	}
+	return "With a checkout of Tombolo in CHECKOUT instead of a release, run this before:\n  cd " + dir +
+		" && go mod edit -replace github.com/tombolo-iac/tombolo=CHECKOUT"
+}
+
 // Files returns the files of a provider of that name, by their names; nil for a language that there is none in.
 func Files(lang, name string) map[string][]byte {
 	l, ok := languages[lang]
