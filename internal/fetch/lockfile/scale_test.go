@@ -1,0 +1,44 @@
+package lockfile_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+)
+
+// A lock file comes with a project: one that is twice as long takes twice the work, whatever it is long of.
+func TestReadingALockFileTakesWorkInItsLength(t *testing.T) {
+	for what, text := range map[string]func(n int) string{
+		"providers": func(n int) string {
+			var b strings.Builder
+			for i := range n {
+				fmt.Fprintf(&b, "provider \"registry.terraform.io/x/p%d\" {\n  version = \"1.0.0\"\n}\n", i)
+			}
+			return b.String()
+		},
+		"hashes": func(n int) string {
+			var b strings.Builder
+			b.WriteString("provider \"registry.terraform.io/x/p\" {\n  version = \"1.0.0\"\n  hashes = [\n")
+			for i := range n {
+				fmt.Fprintf(&b, "    \"zh:%d\",\n", n-i)
+			}
+			b.WriteString("  ]\n}\n")
+			return b.String()
+		},
+		"constraints": func(n int) string {
+			list := strings.TrimSuffix(strings.Repeat(">= 1.0.0, ", n), ", ")
+			return "provider \"registry.terraform.io/x/p\" {\n  version = \"1.0.0\"\n  constraints = \"" + list + "\"\n}\n"
+		},
+		"problems": func(n int) string { return strings.Repeat("provider \"null\" {}\n", n) },
+	} {
+		work := func(n int) float64 {
+			src := []byte(text(n))
+			return testing.AllocsPerRun(1, func() { lockfile.Parse("lock", src) })
+		}
+		if few, many := work(200), work(800); many > 6*few {
+			t.Errorf("%s: four times as many take %.0f allocations, and they took %.0f", what, many, few)
+		}
+	}
+}
