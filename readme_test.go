@@ -92,3 +92,19 @@ func TestReadmeShowsWhatTheProgramPrints(t *testing.T) {
 		wantLines(t, run(dir, args), want)
 	})
 }
+
+// The first screen of the README says what somebody has to know who has never heard of the project.
+func TestReadmeBeginsWithWhatItIsForWhomHowAndWhatIsMissing(t *testing.T) {
+	raw, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitN(string(raw), "\n", 31)
+	screen := strings.Join(lines[:30], "\n")
+	for _, want := range []string{"Terraform language", "**For whom.**", "**How to get it.**", "go install ./cmd/tombolo",
+		"**What it cannot do yet.**", "docs/compatibility.md"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("the first 30 lines of README.md do not say %q", want)
+		}
+	}
+}

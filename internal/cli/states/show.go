@@ -2,10 +2,13 @@ package states
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 func cmdStateShow() *command.Command {
@@ -45,8 +48,27 @@ func stateShow(ctx context.Context, c *command.Call, files command.StateFiles) c
 		return noState(c)
 	}
 	if i := s.Instance(a); i == nil || i.Current == nil {
-		return c.Say("No instance found for the given address!\n\nThe state holds nothing at %s. See \"%s state "+
-			"list\" for the addresses of all instances.", a, c.Program)
+		const none = "No instance found for the given address!\n\nThe state holds nothing at %s. "
+		if r := s.Resource(a.AbsResource()); r != nil {
+			return c.Say(none+"The state has these instances of the resource: %s.", a, instancesOf(r))
+		}
+		return c.Say(none+"See \"%s state list\" for the addresses of all instances.", a, c.Program)
 	}
 	return c.Finish("Failed to show the instance", view.Object(c.ViewOptions(), s, a, project.Schemas(s)))
+}
+
+// mostInstances is how many instances a message lists.
+const mostInstances = 10
+
+// instancesOf returns the addresses of a resource's instances, as far as a message has room for them.
+func instancesOf(r *state.Resource) string {
+	var list []string
+	for i, key := range r.Keys() {
+		if i == mostInstances {
+			list = append(list, fmt.Sprintf("and %d more", len(r.Instances)-i))
+			break
+		}
+		list = append(list, r.Addr.Instance(key).String())
+	}
+	return strings.Join(list, ", ")
 }
