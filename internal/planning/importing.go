@@ -2,6 +2,7 @@ package planning
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -188,12 +189,18 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	return k, nil
 }
 
+// typesOf returns the types of the first objects of a list, and counts the others.
 func typesOf(list []provider.ImportedObject) string {
+	const most = 10
 	var types []string
-	for _, o := range list {
+	for _, o := range list[:min(len(list), most)] {
 		types = append(types, o.Type)
 	}
-	return strings.Join(types, ", ")
+	text := strings.Join(types, ", ")
+	if more := len(list) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func notThere(o addr.Object, id string) diag.List {

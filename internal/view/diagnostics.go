@@ -37,13 +37,13 @@ type group struct {
 type doNotConsolidate interface{ DoNotConsolidateDiagnostic() bool }
 
 // grouped folds warnings with the same summary together: a deprecated argument that is used a hundred times is one
-// thing to know. Those that point nowhere are often different behind the same summary, and stay apart.
+// thing to know. Those that point nowhere are often different behind the same summary, and stay apart. Of these and of
+// errors, the first of a kind are shown and the others counted.
 func grouped(list diag.List) []group {
 	var out []group
 	at := map[string]int{}
-	for _, d := range list {
-		extra, _ := d.Extra.(doNotConsolidate)
-		if d.Severity != diag.Warning || d.Subject == nil || extra != nil && extra.DoNotConsolidateDiagnostic() {
+	for _, d := range bounded(list, func(d *diag.Diagnostic) bool { return foldable(d) || standsApart(d) }) {
+		if !foldable(d) {
 			out = append(out, group{first: d})
 			continue
 		}
@@ -55,6 +55,17 @@ func grouped(list diag.List) []group {
 		out = append(out, group{first: d})
 	}
 	return out
+}
+
+// foldable reports whether a diagnostic is shown once for all with its summary.
+func foldable(d *diag.Diagnostic) bool {
+	return d.Severity == diag.Warning && d.Subject != nil && !standsApart(d)
+}
+
+// standsApart reports whether a diagnostic is worth reading though there are others of its kind.
+func standsApart(d *diag.Diagnostic) bool {
+	extra, ok := d.Extra.(doNotConsolidate)
+	return ok && extra.DoNotConsolidateDiagnostic()
 }
 
 type diagnosticWriter struct {

@@ -98,6 +98,21 @@ func TestBadAnswersSayWhatToChange(t *testing.T) {
 	t.Run("spool", func(t *testing.T) { badAnswers(t, drive(t, newSpooled(t))) })
 }
 
+// TestProblemsOfProgramsAreCutAndCounted holds programs to the bounds that plugins have.
+func TestProblemsOfProgramsAreCutAndCounted(t *testing.T) {
+	f, _ := newToy(t, handler.Options{})
+	resp := drive(t, f).thing("create: many problems", nil)
+	got := texts(resp.Diagnostics)
+	if len(resp.Diagnostics) != 1001 || len(got) > 1<<19 {
+		t.Errorf("got %d problems of %d bytes, want 1000 and a count", len(resp.Diagnostics), len(got))
+	}
+	for _, want := range []string{"bytes more)", "holds 5000 problems"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+}
+
 func badAnswers(t *testing.T, d driver) {
 	for do, want := range map[string]struct {
 		state string

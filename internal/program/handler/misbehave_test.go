@@ -34,6 +34,16 @@ var misbehaviours = map[string]func(v object) (code int){
 		os.Stdout.Write(out)
 		return 1
 	},
+	"many problems": func(object) int {
+		list := make([]object, 5000)
+		for i := range list {
+			list[i] = object{"severity": "error", "summary": "One of many"}
+		}
+		list[0]["detail"] = strings.Repeat("x", 1<<20)
+		out, _ := json.Marshal(object{"diagnostics": list})
+		os.Stdout.Write(out)
+		return 1
+	},
 	"noise around": func(v object) int {
 		v["id"] = "noisy"
 		_ = store(v)
