@@ -73,7 +73,7 @@ func (s *Objects) Open(a addr.AbsResourceInstance, prov provider.Provider, block
 		return cty.DynamicVal, diags.Errorf(nil, "Provider deferred changes when deferrals are not allowed",
 			"The provider answered for %s that it cannot open it yet, although the engine did not offer to wait.", a)
 	}
-	for _, e := range value.CheckData(block, resp.Result) {
+	for _, e := range value.CheckOpened(block, config, resp.Result) {
 		diags = append(diags, &diag.Diagnostic{
 			Severity: diag.Error, Summary: "Provider produced invalid ephemeral resource instance", Path: e.Path,
 			Detail: "The provider answered for " + a.String() + " with something that cannot be: " + e.Error() +

@@ -269,3 +269,28 @@ func TestCheckRefreshedAndData(t *testing.T) {
 	wantErrors(t, CheckRefreshed(b, null))
 	wantErrors(t, CheckData(b, null), `the object: the provider gave no object`)
 }
+
+func TestCheckOpened(t *testing.T) {
+	b := block(attrs{"s": optional(cty.String), "d": either(cty.String), "id": computed(cty.String)})
+	problem := ": the value is not the configured one, and the provider may only fill in what it computes"
+	for name, test := range map[string]struct {
+		config, in cty.Value
+		want       []string
+	}{
+		"filled in": {object("s", "x", "d", nullS, "id", nullS), object("s", "x", "d", "y", "id", "1"), nil},
+		"changed": {object("s", "x", "d", "y", "id", nullS), object("s", "z", "d", "y", "id", "1"), []string{
+			".s" + problem}},
+		"changed, though computed": {object("s", "x", "d", "y", "id", nullS), object("s", "x", "d", "z", "id", "1"),
+			[]string{".d" + problem}},
+		"lost": {object("s", "x", "d", nullS, "id", nullS), object("s", nullS, "d", "y", "id", "1"), []string{
+			".s" + problem}},
+		"not configured": {object("s", nullS, "d", nullS, "id", nullS), object("s", "x", "d", nullS, "id", "1"),
+			[]string{".s" + problem}},
+		"unknown": {object("s", "x", "d", nullS, "id", nullS), object("s", "x", "d", nullS, "id", unknownS),
+			[]string{".id: the value is still unknown"}},
+	} {
+		t.Run(name, func(t *testing.T) { wantErrors(t, CheckOpened(b, test.config, test.in), test.want...) })
+	}
+	config := object("s", "x", "d", nullS, "id", nullS)
+	wantErrors(t, CheckOpened(b, config, cty.NullVal(b.ImpliedType())), `the object: the provider gave no object`)
+}

@@ -127,3 +127,17 @@ func CheckData(block *provider.Block, v cty.Value) []PathError {
 	}
 	return nil
 }
+
+// CheckOpened reports whether an opened ephemeral object is complete, as CheckData does, and keeps what is configured:
+// a provider may only fill in what it computes. No message shows a value, since nobody may see those of the object.
+func CheckOpened(block *provider.Block, config, v cty.Value) []PathError {
+	if errs := CheckData(block, v); len(errs) > 0 {
+		return errs
+	}
+	errs := CheckPlan(block, cty.NullVal(v.Type()), config, v)
+	for i := range errs {
+		errs[i].Problem, errs[i].Quoted = "the value is not the configured one, and the provider may only "+
+			"fill in what it computes", nil
+	}
+	return errs
+}

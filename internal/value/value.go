@@ -11,6 +11,7 @@
 //	FilterReplacePaths, Diff   what really changes, and whether that forces a replacement
 //	CheckApplied    is the result what was planned, unknown parts aside? (also: second plan against first)
 //	CheckRefreshed, CheckData  is what was read complete?
+//	CheckOpened                does an ephemeral object keep what is configured?
 //
 // Around these stand the rules for single properties: write-only attributes (NullWriteOnly), attributes to be decided
 // by the provider (SetUnknowns), sensitivity (SensitivePaths, MarkSensitive and the marks themselves), null collections
