@@ -6,6 +6,7 @@
 package plan
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"time"
@@ -315,16 +316,19 @@ func (p *Plan) changesObject(e state.Edit) bool {
 	return false
 }
 
-// onlyUpgrades tells whether an object is stored again because its schema has another version now, and for no other reason.
+// onlyUpgrades reports whether an object is stored again because its schema has another version now, or because its
+// provider changed it when it brought it to the version that it had, and for no other reason.
 func (p *Plan) onlyUpgrades(put *state.PutObject) bool {
 	if p.Base == nil {
 		return false
 	}
-	old := p.Base.Object(put.Addr)
-	if old == nil || old.SchemaVersion == put.Object.SchemaVersion {
+	old, now := p.Base.Object(put.Addr), put.Object
+	if old == nil || old.SchemaVersion == now.SchemaVersion &&
+		(bytes.Equal(old.Attributes, now.Attributes) || !bytes.Equal(old.Private, now.Private) ||
+			!bytes.Equal(old.Identity, now.Identity)) {
 		return false
 	}
-	return old.CreateBeforeDestroy == put.Object.CreateBeforeDestroy && slices.Equal(old.Dependencies, put.Object.Dependencies) &&
+	return old.CreateBeforeDestroy == now.CreateBeforeDestroy && slices.Equal(old.Dependencies, now.Dependencies) &&
 		!slices.ContainsFunc(p.Drift, func(c *Change) bool { return c.Object == put.Addr })
 }
 

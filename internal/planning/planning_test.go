@@ -81,6 +81,7 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 			return lab{reads: &b.reads}, nil
 		},
 		addr.DefaultProvider("broad"): func(context.Context) (provider.Provider, error) { return broad{}, nil },
+		addr.DefaultProvider("tidy"):  func(context.Context) (provider.Provider, error) { return tidy{}, nil },
 	})
 	prog, diags := eval.New(cfg, registry)
 	if diags.HasErrors() {

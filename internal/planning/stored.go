@@ -240,7 +240,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	if same && bytes.Equal(identity, stored.Identity) && !before.converted && stored.SchemaVersion == rt.Version &&
 		bytes.Equal(before.private, after.private) &&
 		value.EqualPaths(stored.Sensitive, after.sensitive) && slices.Equal(stored.Dependencies, deps) &&
-		cbd == stored.CreateBeforeDestroy {
+		cbd == stored.CreateBeforeDestroy && storedAs(stored, before.value) {
 		return after, nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), state.Object{
@@ -258,6 +258,12 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		p.addDrift(o, cfg, rt, plan.Update, before, after)
 	}
 	return after, nil
+}
+
+// storedAs reports whether an upgraded object is what is stored: providers change objects of the present version, too.
+func storedAs(stored *state.Object, upgraded cty.Value) bool {
+	was, err := stored.Value(upgraded.Type())
+	return err == nil && ctyfast.RawEquals(was, upgraded)
 }
 
 // joinDeps returns the dependencies of two lists in the order of the state.
