@@ -7,8 +7,11 @@
 // by one that does not. The verdict is what comes of it: whether the command fails, and what the state holds then.
 //
 // verdicts.json holds terraform's verdicts, so that the tests need no terraform. Where Tombolo's differ, reasons.json
-// says why. By default a part of the table is looked at, always the same. TOMBOLO_LIAR=all looks at all of it; =live
-// asks the real program again, which has to say what is stored; =fill asks it about what is not stored yet.
+// says why. By default a part of the table is compared, always the same. TOMBOLO_LIAR=all compares all of it, and every
+// reason must be needed then; =0-200 compares the first 200 cases; =live asks the real program again, which has to say
+// what is stored; =fill asks it about what is not stored yet.
 //
 //	TOMBOLO_LIAR=all go test -count=1 -timeout 60m ./conformance/liar
+//
+// What happens before the lie happens once for all lies of a scene, in a folder of which each case has a copy.
 package liar
