@@ -61,7 +61,7 @@ func needsLibraries(name string) bool {
 }
 
 // module is what the binary is made of.
-const module = "github.com/tombolo-iac/tombolo/internal/engine"
+const module = "github.com/tombolo-iac/tombolo"
 
 func same(a, b string) bool {
 	x, err := os.Stat(a)
