@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,13 +20,74 @@ func TestProgramsComeWithWhatTheyAreUsedBy(t *testing.T) {
 	}
 }
 
-// TestTheProviderInGoPassesItsTest builds it with this checkout in the place of a release, and with the modules that
-// this one is built with.
-func TestTheProviderInGoPassesItsTest(t *testing.T) {
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("there is no go")
+// The first steps with a provider in Go are those that "provider new" prints, with this checkout in the place of a
+// release. What they do not find on this machine comes from where Go finds modules.
+func TestFirstStepsInGoWork(t *testing.T) {
+	for _, tool := range []string{"go", "sh"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("the first steps need ", tool, ", which is not there")
+		}
 	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	above := t.TempDir()
+	dir := filepath.Join(above, "demo")
+	write := func(path string, text []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range starter.Files("go", "demo") {
+		if strings.Contains(string(text), "NAME") {
+			t.Errorf("%s is not filled in", name)
+		}
+		write(filepath.Join(dir, name), text)
+	}
+	// The versions are those that this checkout is tested with.
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(dir, "go.sum"), sums)
+	run := func(line string) (string, error) {
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Dir = above
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOSUMDB=off", "PWD="+above)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	_, advice, _ := strings.Cut(starter.Advice("go", "demo"), "\n")
+	if out, err := run(strings.ReplaceAll(strings.TrimSpace(advice), "CHECKOUT", "'"+root+"'")); err != nil {
+		t.Fatalf("%s: %v\n%s", advice, err, out)
+	}
+	steps := starter.Try("go", "tombolo", "demo")
+	prepare, test, _ := strings.Cut(steps, " && go test")
+	if out, err := run(prepare); err != nil && unreachable.MatchString(out) {
+		t.Logf("%s needs modules that are not on this machine:\n%s", prepare, out)
+		passesWithOurModules(t)
+		return
+	} else if err != nil {
+		t.Fatalf("%s: %v\n%s", prepare, err, out)
+	}
+	if out, err := run("cd demo && go test" + test); err != nil {
+		t.Errorf("%s: %v\n%s", steps, err, out)
+	}
+}
+
+// unreachable is what Go says of modules that it cannot get.
+var unreachable = regexp.MustCompile(`dial tcp|no such host|module lookup disabled|i/o timeout|connection refused|` +
+	`proxyconnect|TLS handshake|network is unreachable|50[0-9] |429 `)
+
+// passesWithOurModules tests the provider in Go with this checkout in the place of a release, and with the modules that
+// this one is built with, which are on the machine.
+func passesWithOurModules(t *testing.T) {
+	t.Helper()
 	dir, other := t.TempDir(), t.TempDir()
 	write := func(path string, text []byte) {
 		t.Helper()
@@ -63,7 +125,7 @@ func TestTheProviderInGoPassesItsTest(t *testing.T) {
 	write(filepath.Join(other, "go.mod"), []byte(theirs+"\n"+rest+"\nrequire "+name+" v0.0.0\nreplace "+name+" => "+
 		root+"\n"))
 	write(filepath.Join(other, "go.sum"), sums)
-	cmd := exec.Command(tool, "test", "-modfile="+filepath.Join(other, "go.mod"), "-mod=mod", ".")
+	cmd := exec.Command("go", "test", "-modfile="+filepath.Join(other, "go.mod"), "-mod=mod", ".")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off", "PWD="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
