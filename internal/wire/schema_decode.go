@@ -30,6 +30,9 @@ func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.Iden
 		PlanDestroy: caps.GetPlanDestroy(), GetProviderSchemaOptional: caps.GetGetProviderSchemaOptional(),
 		MoveResourceState: caps.GetMoveResourceState(),
 	}
+	typeNames(d, "resource ", m.GetResources())
+	typeNames(d, "data source ", m.GetDataSources())
+	typeNames(d, "ephemeral resource ", m.GetEphemeralResources())
 	if m.GetProvider() == nil {
 		d.fail("provider", errNoSchema)
 	}
@@ -67,9 +70,34 @@ func (d *schemaDecoder) fail(where string, err error) {
 func decodeEach[M, T any](what string, in map[string]M, decode func(where string, m M) T) map[string]T {
 	out := make(map[string]T, len(in))
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		out[name] = decode(what+name, in[name])
+		out[name] = decode(what+shownName(name), in[name])
 	}
 	return out
+}
+
+// typeNames checks the names under which a schema lists what it has.
+func typeNames[M any](d *schemaDecoder, what string, in map[string]M) {
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		d.name(what+shownName(name), name)
+	}
+}
+
+// name refuses a name that no configuration could hold. Digits may come first: what only a provider sets need not be
+// written.
+func (d *schemaDecoder) name(where, name string) {
+	if !writable(name) {
+		d.fail(where, errCharacters)
+	}
+}
+
+func writable(name string) bool { return name != "" && hclsyntax.ValidIdentifier("a"+name) }
+
+// shownName returns a name as problems show it: quoted when it could be taken for something else.
+func shownName(name string) string {
+	if writable(name) {
+		return name
+	}
+	return strconv.QuoteToASCII(name)
 }
 
 func (d *schemaDecoder) top(where string, m *plugin6.Schema) *provider.ResourceType {
@@ -89,11 +117,12 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 	}
 	for _, nm := range m.GetBlocks() {
 		name := nm.GetName()
-		where := where + ", block " + name
+		where := where + ", block " + shownName(name)
 		if name == "" || b.Attributes[name] != nil || b.Blocks[name] != nil {
 			d.fail(where, errName)
 			continue
 		}
+		d.name(where, name)
 		nb := &provider.NestedBlock{Nesting: d.nesting(where, nm.GetNesting()),
 			MinItems: d.count(where, nm.GetMinItems()), MaxItems: d.count(where, nm.GetMaxItems())}
 		if nb.MaxItems > 0 && nb.MinItems > nb.MaxItems {
@@ -107,6 +136,7 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 
 var (
 	errName        = errors.New("the name is missing or used twice")
+	errCharacters  = errors.New("the name holds something else than letters, digits, - and _")
 	errNoSchema    = errors.New("there is no schema for its configuration, not even an empty one")
 	errIdentifier  = errors.New("the name is not an identifier: a letter, then letters, digits, - and _")
 	errNobodySets  = errors.New("it has to be required, optional or computed")
@@ -119,11 +149,12 @@ func (d *schemaDecoder) attributes(where string, in []*plugin6.Attribute, depth 
 	out := make(map[string]*provider.Attribute, len(in))
 	for _, m := range in {
 		name := m.GetName()
-		where := where + ", attribute " + name
+		where := where + ", attribute " + shownName(name)
 		if name == "" || out[name] != nil {
 			d.fail(where, errName)
 			continue
 		}
+		d.name(where, name)
 		out[name] = d.attribute(where, m, depth)
 	}
 	return out
@@ -194,11 +225,12 @@ func (d *schemaDecoder) identity(where string, m *plugin6.IdentitySchema) *provi
 		Attributes: map[string]*provider.IdentityAttribute{}}
 	for _, am := range m.GetAttributes() {
 		name := am.GetName()
-		where := where + ", attribute " + name
+		where := where + ", attribute " + shownName(name)
 		if name == "" || s.Attributes[name] != nil {
 			d.fail(where, errName)
 			continue
 		}
+		d.name(where, name)
 		ty, err := decodeType(am.GetType())
 		d.fail(where, err)
 		s.Attributes[name] = &provider.IdentityAttribute{
