@@ -2,6 +2,7 @@ package planning
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -240,7 +241,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	if same && bytes.Equal(identity, stored.Identity) && !before.converted && stored.SchemaVersion == rt.Version &&
 		bytes.Equal(before.private, after.private) &&
 		value.EqualPaths(stored.Sensitive, after.sensitive) && slices.Equal(stored.Dependencies, deps) &&
-		cbd == stored.CreateBeforeDestroy && storedAs(stored, before.value) {
+		cbd == stored.CreateBeforeDestroy && storedAs(stored, before.value, rt.Block.ImpliedType()) {
 		return after, nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), state.Object{
@@ -261,8 +262,17 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 }
 
 // storedAs reports whether an upgraded object is what is stored: providers change objects of the present version, too.
-func storedAs(stored *state.Object, upgraded cty.Value) bool {
-	was, err := stored.Value(upgraded.Type())
+// ty is the type of the schema. The JSON of both is compared first, which costs much less than to decode what is
+// stored.
+func storedAs(stored *state.Object, upgraded cty.Value, ty cty.Type) bool {
+	if raw, err := ctyfast.MarshalJSON(upgraded, ty); err == nil {
+		var compact bytes.Buffer
+		compact.Grow(len(stored.Attributes))
+		if json.Compact(&compact, stored.Attributes) == nil && bytes.Equal(raw, compact.Bytes()) {
+			return true
+		}
+	}
+	was, err := stored.Value(ty)
 	return err == nil && ctyfast.RawEquals(was, upgraded)
 }
 

@@ -71,3 +71,12 @@ func TestWhatAnUpgradeChangesIsStored(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAnUpgradeLeavesIsNotStoredAgain plans with an object whose attributes have any type.
+func TestWhatAnUpgradeLeavesIsNotStoredAgain(t *testing.T) {
+	b := &bench{t: t}
+	b.with("terraform_data.a", "x")
+	if p := b.want(root(`resource "terraform_data" "a" { input = "x" }`)); len(p.Refreshed) != 0 {
+		t.Errorf("%d edits, want none", len(p.Refreshed))
+	}
+}
