@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// The JSON form of a plan. Values are msgpack, which keeps unknown values with what is known of them; object types stand once in a
-// table; addresses are text.
+// The JSON form of a plan. Values are msgpack, which keeps unknown values with what is known of them; object types
+// stand once in a table; addresses are text.
 type jsonPlan struct {
 	Mode            Mode                           `json:"mode"`
 	Created         time.Time                      `json:"created"`
@@ -165,11 +165,14 @@ func (e *encoder) paths(list []cty.Path) []json.RawMessage {
 func encodePlan(p *Plan) ([]byte, error) {
 	e := &encoder{index: map[string]int{}}
 	j := jsonPlan{
-		Mode: p.Mode, Created: p.Created, Workspace: p.Workspace, Checks: p.Checks, Errored: p.Errored, Complete: p.Complete, Unrefreshed: p.Unrefreshed,
-		FunctionResults: p.FunctionResults, Variables: map[string]jsonVariable{}, Expansions: map[string]map[string][]string{},
+		Mode: p.Mode, Created: p.Created, Workspace: p.Workspace, Checks: p.Checks, Errored: p.Errored,
+		Complete: p.Complete, Unrefreshed: p.Unrefreshed,
+		FunctionResults: p.FunctionResults, Variables: map[string]jsonVariable{},
+		Expansions: map[string]map[string][]string{},
 	}
 	for name, v := range p.Variables {
-		j.Variables[name] = jsonVariable{Value: e.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, Given: v.Given}
+		j.Variables[name] = jsonVariable{Value: e.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral,
+			Given: v.Given}
 	}
 	for _, c := range p.Changes {
 		j.Changes = append(j.Changes, e.change(c))
@@ -178,10 +181,12 @@ func encodePlan(p *Plan) ([]byte, error) {
 		j.Drift = append(j.Drift, e.change(c))
 	}
 	for _, o := range p.Outputs {
-		j.Outputs = append(j.Outputs, jsonOutput{Name: o.Name, Action: o.Action, Before: e.dynamic(o.Before), After: e.dynamic(o.After), Sensitive: o.Sensitive, BeforeSensitive: o.BeforeSensitive})
+		j.Outputs = append(j.Outputs, jsonOutput{Name: o.Name, Action: o.Action, Before: e.dynamic(o.Before),
+			After: e.dynamic(o.After), Sensitive: o.Sensitive, BeforeSensitive: o.BeforeSensitive})
 	}
 	for _, s := range p.Steps {
-		j.Steps = append(j.Steps, jsonStep{Kind: s.Kind, Resource: s.Resource.String(), Changes: s.Changes, After: s.After})
+		j.Steps = append(j.Steps, jsonStep{Kind: s.Kind, Resource: s.Resource.String(), Changes: s.Changes,
+			After: s.After})
 	}
 	for m, calls := range p.Expansions {
 		byCall := map[string][]string{}
@@ -219,13 +224,15 @@ func encodePlan(p *Plan) ([]byte, error) {
 
 func (e *encoder) change(c *Change) jsonChange {
 	j := jsonChange{
-		Address: c.Object.Instance.String(), Deposed: string(c.Object.Deposed), Provider: c.Provider.String(), Action: c.Action, Reason: c.Reason,
+		Address: c.Object.Instance.String(), Deposed: string(c.Object.Deposed), Provider: c.Provider.String(),
+		Action: c.Action, Reason: c.Reason,
 		Type: e.typ(c.Type), SchemaVersion: c.SchemaVersion,
 		Before:       jsonValue{e.value(c.Before.Value, c.Type), e.paths(c.Before.Sensitive)},
 		After:        jsonValue{e.value(c.After.Value, c.Type), e.paths(c.After.Sensitive)},
 		ReplacePaths: e.paths(c.ReplacePaths), Private: c.Private,
-		CreateBeforeDestroy: c.CreateBeforeDestroy, DeposedKey: string(c.DeposedKey), GeneratedConfig: c.GeneratedConfig,
-		BeforeIdentity: e.dynamic(c.BeforeIdentity), AfterIdentity: e.dynamic(c.AfterIdentity), Settled: c.Settled,
+		CreateBeforeDestroy: c.CreateBeforeDestroy, DeposedKey: string(c.DeposedKey),
+		GeneratedConfig: c.GeneratedConfig,
+		BeforeIdentity:  e.dynamic(c.BeforeIdentity), AfterIdentity: e.dynamic(c.AfterIdentity), Settled: c.Settled,
 	}
 	if c.PrevAddr != c.Object.Instance {
 		j.Previous = c.PrevAddr.String()
@@ -265,7 +272,8 @@ func (d *decoder) value(b []byte, ty cty.Type) cty.Value {
 	return v
 }
 
-// unmarshal reads a value. The library panics where what is said of an unknown value contradicts itself, which only a forged file does.
+// unmarshal reads a value. The library panics where what is said of an unknown value contradicts itself, which only a
+// forged file does.
 func unmarshal(b []byte, ty cty.Type) (v cty.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -339,12 +347,15 @@ func decodePlan(b []byte) (*Plan, error) {
 		d.types = append(d.types, ty)
 	}
 	p := &Plan{
-		Mode: j.Mode, Created: j.Created, Workspace: j.Workspace, Checks: j.Checks, Errored: j.Errored, Complete: j.Complete, Unrefreshed: j.Unrefreshed,
-		FunctionResults: j.FunctionResults, Variables: map[string]Variable{}, Expansions: map[addr.ModuleInstance]map[string][]addr.Key{},
+		Mode: j.Mode, Created: j.Created, Workspace: j.Workspace, Checks: j.Checks, Errored: j.Errored,
+		Complete: j.Complete, Unrefreshed: j.Unrefreshed,
+		FunctionResults: j.FunctionResults, Variables: map[string]Variable{},
+		Expansions: map[addr.ModuleInstance]map[string][]addr.Key{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Variables)) { // the first that is wrong is the one that is told of
 		v := j.Variables[name]
-		p.Variables[name] = Variable{Value: d.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, Given: v.Given}
+		p.Variables[name] = Variable{Value: d.dynamic(v.Value), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral,
+			Given: v.Given}
 	}
 	for i := range j.Changes {
 		p.Changes = append(p.Changes, d.change(&j.Changes[i]))
@@ -353,7 +364,9 @@ func decodePlan(b []byte) (*Plan, error) {
 		p.Drift = append(p.Drift, d.change(&j.Drift[i]))
 	}
 	for _, o := range j.Outputs {
-		p.Outputs = append(p.Outputs, &OutputChange{Name: o.Name, Action: d.action(o.Action), Before: d.dynamic(o.Before), After: d.dynamic(o.After), Sensitive: o.Sensitive, BeforeSensitive: o.BeforeSensitive})
+		p.Outputs = append(p.Outputs, &OutputChange{Name: o.Name, Action: d.action(o.Action),
+			Before: d.dynamic(o.Before), After: d.dynamic(o.After), Sensitive: o.Sensitive,
+			BeforeSensitive: o.BeforeSensitive})
 	}
 	for i, s := range j.Steps {
 		p.Steps = append(p.Steps, d.step(s, len(j.Steps), len(j.Changes), i))
@@ -424,8 +437,9 @@ func (d *decoder) change(j *jsonChange) *Change {
 		Object:   addr.Object{Instance: d.instance(j.Address), Deposed: addr.DeposedKey(j.Deposed)},
 		Provider: d.provider(j.Provider), Action: d.action(j.Action), Reason: j.Reason, SchemaVersion: j.SchemaVersion,
 		ReplacePaths: d.paths(j.ReplacePaths), Private: j.Private,
-		CreateBeforeDestroy: j.CreateBeforeDestroy, DeposedKey: addr.DeposedKey(j.DeposedKey), GeneratedConfig: j.GeneratedConfig,
-		BeforeIdentity: d.dynamic(j.BeforeIdentity), AfterIdentity: d.dynamic(j.AfterIdentity), Settled: j.Settled,
+		CreateBeforeDestroy: j.CreateBeforeDestroy, DeposedKey: addr.DeposedKey(j.DeposedKey),
+		GeneratedConfig: j.GeneratedConfig,
+		BeforeIdentity:  d.dynamic(j.BeforeIdentity), AfterIdentity: d.dynamic(j.AfterIdentity), Settled: j.Settled,
 	}
 	if j.Type < 0 || j.Type >= len(d.types) {
 		d.fail(fmt.Errorf("%s has a type that is not in the table", j.Address))

@@ -54,11 +54,11 @@ type FileError struct {
 // Error joins summary and detail.
 func (e *FileError) Error() string { return e.Summary + ": " + e.Detail }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Write writes the plan as a file. The plan's Base, Refreshed and Config go with it, so that the file is all that applying needs beside
-// the providers.
+// Write writes the plan as a file. The plan's Base, Refreshed and Config go with it, so that the file is all that
+// applying needs beside the providers.
 func (p *Plan) Write(w io.Writer) error {
 	members := map[string][]byte{}
 	body, err := encodePlan(p)
@@ -128,8 +128,8 @@ func asDamage(err error) *FileError {
 	return damaged(err)
 }
 
-// Decode reads what Write wrote. A file that is damaged, of another version, or of another program is a *FileError that says what it is
-// and what to do.
+// Decode reads what Write wrote. A file that is damaged, of another version, or of another program is a *FileError that
+// says what it is and what to do.
 func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -188,7 +188,8 @@ func noArchive(r io.ReaderAt, size int64, err error) *FileError {
 	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
 		return damaged(fmt.Errorf("its end is missing or unreadable (%w)", err))
 	case bytes.HasPrefix(start, []byte("{")):
-		detail = "It is a JSON document, perhaps a state or what show -json prints. Give a file that plan -out has written."
+		detail = "It is a JSON document, perhaps a state or what show -json prints. Give a file that plan -out has " +
+			"written."
 	}
 	return &FileError{Summary: "Not a plan file", Detail: detail, Err: err}
 }
@@ -205,9 +206,11 @@ func (r *reader) header(members map[string]*zip.File) (*header, error) {
 	switch {
 	case f == nil && members["tfplan"] != nil:
 		return nil, &FileError{Summary: "Plan file of another program",
-			Detail: "It was made by Terraform or OpenTofu, whose plan files only they can apply. Make the plan again with this program."}
+			Detail: "It was made by Terraform or OpenTofu, whose plan files only they can apply. Make the plan again " +
+				"with this program."}
 	case f == nil:
-		return nil, &FileError{Summary: "Not a plan file", Detail: "It is an archive, but not one that plan -out has written."}
+		return nil, &FileError{Summary: "Not a plan file",
+			Detail: "It is an archive, but not one that plan -out has written."}
 	}
 	b, err := r.member(f)
 	if err != nil {
@@ -219,7 +222,8 @@ func (r *reader) header(members map[string]*zip.File) (*header, error) {
 	}
 	if h.FormatVersion != FormatVersion {
 		return nil, &FileError{Summary: "Plan file of another version",
-			Detail: fmt.Sprintf("It has format version %d, this program reads version %d. Apply it with the version that made it, or make a new plan.", h.FormatVersion, FormatVersion)}
+			Detail: fmt.Sprintf("It has format version %d, this program reads version %d. Apply it with the version "+
+				"that made it, or make a new plan.", h.FormatVersion, FormatVersion)}
 	}
 	for _, name := range []string{memberPlan, memberRefreshed, memberConfig} {
 		if h.SHA256[name] == "" {

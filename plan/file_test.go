@@ -33,7 +33,8 @@ var same = cmp.Options{
 	cmp.Comparer(func(a, b cty.Type) bool {
 		return a == cty.NilType && b == cty.NilType || a != cty.NilType && b != cty.NilType && a.Equals(b)
 	}),
-	cmp.FilterValues(func(a, b cty.Path) bool { return len(a) > 0 || len(b) > 0 }, cmp.Comparer(func(a, b cty.Path) bool { return a.Equals(b) })),
+	cmp.FilterValues(func(a, b cty.Path) bool { return len(a) > 0 || len(b) > 0 },
+		cmp.Comparer(func(a, b cty.Path) bool { return a.Equals(b) })),
 	cmp.Comparer(func(a, b addr.ModuleInstance) bool { return a == b }),
 	cmp.Comparer(func(a, b addr.Module) bool { return a == b }),
 	cmp.Comparer(func(a, b addr.Key) bool { return a == b }),
@@ -56,7 +57,8 @@ func stateText(s *state.State) string {
 // full is a plan in which everything is set.
 func full(t testing.TB) *plan.Plan {
 	t.Helper()
-	ty := cty.Object(map[string]cty.Type{"id": cty.String, "n": cty.Number, "any": cty.DynamicPseudoType, "set": cty.Set(cty.String)})
+	ty := cty.Object(map[string]cty.Type{"id": cty.String, "n": cty.Number, "any": cty.DynamicPseudoType,
+		"set": cty.Set(cty.String)})
 	instance := func(s string) addr.AbsResourceInstance {
 		a, diags := addr.ParseInstance(s)
 		if diags.HasErrors() {
@@ -67,14 +69,17 @@ func full(t testing.TB) *plan.Plan {
 	config := addr.AbsProviderConfig{Module: addr.ModuleOf("m"), Provider: addr.DefaultProvider("x"), Alias: "west"}
 	refined := cty.UnknownVal(cty.String).Refine().NotNull().StringPrefix("pre-").NewValue()
 	before := cty.ObjectVal(map[string]cty.Value{
-		"id": cty.StringVal("i\x00\u202e"), "n": cty.MustParseNumberVal("12345678901234567890.5"), "any": cty.TupleVal([]cty.Value{cty.True}),
+		"id": cty.StringVal("i\x00\u202e"), "n": cty.MustParseNumberVal("12345678901234567890.5"),
+		"any": cty.TupleVal([]cty.Value{cty.True}),
 		"set": cty.SetVal([]cty.Value{cty.StringVal("a")}),
 	})
 	after := cty.ObjectVal(map[string]cty.Value{
-		"id": refined, "n": cty.UnknownVal(cty.Number).Refine().NumberRangeLowerBound(cty.Zero, true).NewValue(), "any": cty.DynamicVal,
+		"id": refined, "n": cty.UnknownVal(cty.Number).Refine().NumberRangeLowerBound(cty.Zero, true).NewValue(),
+		"any": cty.DynamicVal,
 		"set": cty.SetVal([]cty.Value{cty.UnknownVal(cty.String)}),
 	})
-	object, err := state.NewObject(before, ty, state.Object{Sensitive: []cty.Path{cty.GetAttrPath("id")}, Private: []byte("p")})
+	object, err := state.NewObject(before, ty, state.Object{Sensitive: []cty.Path{cty.GetAttrPath("id")},
+		Private: []byte("p")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,29 +90,42 @@ func full(t testing.TB) *plan.Plan {
 	return &plan.Plan{
 		Mode: plan.Destroy, Created: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), Workspace: "w",
 		Variables: map[string]plan.Variable{
-			"v": {Value: cty.ListVal([]cty.Value{cty.StringVal("x")})}, "s": {Value: cty.StringVal("s"), Sensitive: true}, "e": {Ephemeral: true},
+			"v": {Value: cty.ListVal([]cty.Value{cty.StringVal("x")})}, "s": {Value: cty.StringVal("s"),
+				Sensitive: true}, "e": {Ephemeral: true},
 		},
 		Config: map[string][]byte{"main.tf": []byte("# x\n"), "../m/bad.tf": {0xff, 0xfe}},
-		Base:   b.State(), Refreshed: []state.Edit{{Drop: &state.DropObject{Addr: addr.Object{Instance: a, Deposed: "01234567"}}}},
+		Base:   b.State(), Refreshed: []state.Edit{
+			{Drop: &state.DropObject{Addr: addr.Object{Instance: a, Deposed: "01234567"}}}},
 		Changes: []*plan.Change{{
-			Object: addr.Object{Instance: a}, PrevAddr: instance("t_x.old"), Provider: config, Action: plan.CreateThenDelete,
-			Reason: plan.ReplaceByRequest, Before: plan.Value{Value: before, Sensitive: []cty.Path{cty.GetAttrPath("id")}},
-			After: plan.Value{Value: after, Sensitive: []cty.Path{cty.GetAttrPath("any").IndexInt(0).GetAttr("x")}}, Type: ty, SchemaVersion: 3,
-			ReplacePaths: []cty.Path{cty.GetAttrPath("n")}, Private: []byte{0, 1}, Dependencies: []addr.ConfigResource{a.Config()},
-			CreateBeforeDestroy: true, DeposedKey: "89abcdef", Importing: &plan.Importing{ID: "imp", Identity: cty.NilVal}, GeneratedConfig: "x",
+			Object: addr.Object{Instance: a}, PrevAddr: instance("t_x.old"), Provider: config,
+			Action: plan.CreateThenDelete,
+			Reason: plan.ReplaceByRequest, Before: plan.Value{Value: before, Sensitive: []cty.Path{
+				cty.GetAttrPath("id")}},
+			After: plan.Value{Value: after, Sensitive: []cty.Path{cty.GetAttrPath("any").IndexInt(0).GetAttr("x")}},
+			Type:  ty, SchemaVersion: 3,
+			ReplacePaths: []cty.Path{cty.GetAttrPath("n")}, Private: []byte{0, 1}, Dependencies: []addr.ConfigResource{
+				a.Config()},
+			CreateBeforeDestroy: true, DeposedKey: "89abcdef", Importing: &plan.Importing{
+				ID: "imp", Identity: cty.NilVal}, GeneratedConfig: "x",
 		}, {
 			Object: addr.Object{Instance: a, Deposed: "01234567"}, PrevAddr: a, Provider: config, Action: plan.Delete,
 			Before: plan.Value{Value: before}, After: plan.Value{Value: cty.NullVal(ty)}, Type: ty,
 			BeforeIdentity: cty.ObjectVal(map[string]cty.Value{"x": cty.StringVal("y")}),
 		}},
-		Drift:   []*plan.Change{{Object: addr.Object{Instance: a}, PrevAddr: a, Provider: config, Before: plan.Value{Value: before}, After: plan.Value{Value: before}, Type: ty}},
-		Outputs: []*plan.OutputChange{{Name: "o", Action: plan.Update, Before: cty.NullVal(cty.DynamicPseudoType), After: refined, Sensitive: true}},
+		Drift: []*plan.Change{{Object: addr.Object{Instance: a}, PrevAddr: a, Provider: config, Before: plan.Value{
+			Value: before}, After: plan.Value{Value: before}, Type: ty}},
+		Outputs: []*plan.OutputChange{{Name: "o", Action: plan.Update, Before: cty.NullVal(cty.DynamicPseudoType),
+			After: refined, Sensitive: true}},
 		Steps: []plan.Step{
-			{Kind: plan.Write, Resource: a.AbsResource(), Changes: []int{0}}, {Kind: plan.Dispose, Resource: a.AbsResource(), Changes: []int{1}, After: []int{0}},
+			{Kind: plan.Write, Resource: a.AbsResource(), Changes: []int{0}},
+			{Kind: plan.Dispose, Resource: a.AbsResource(), Changes: []int{1}, After: []int{0}},
 		},
-		Checks:  []state.CheckResult{{Kind: "check", ConfigAddr: "check.c", Status: "fail", Objects: []state.CheckedObject{{Addr: "check.c", Status: "fail", Failures: []string{"no"}}}}},
+		Checks: []state.CheckResult{
+			{Kind: "check", ConfigAddr: "check.c", Status: "fail", Objects: []state.CheckedObject{
+				{Addr: "check.c", Status: "fail", Failures: []string{"no"}}}}},
 		Targets: []addr.Target{target}, ForceReplace: []addr.AbsResourceInstance{a},
-		Exclude: []addr.Target{target}, LeftOut: []plan.LeftOut{{Address: "output.x", Reason: plan.LeftOutDependent, Because: a}},
+		Exclude: []addr.Target{target}, LeftOut: []plan.LeftOut{
+			{Address: "output.x", Reason: plan.LeftOutDependent, Because: a}},
 		Relevant: []plan.RelevantAttribute{{Resource: a, Path: cty.GetAttrPath("id")}},
 		Complete: true, FunctionResults: map[string]string{"file": "abc"},
 	}
@@ -206,8 +224,8 @@ func TestOtherFilesAreNamedForWhatTheyAre(t *testing.T) {
 	}
 }
 
-// TestNoFlippedBitPasses flips bits all over a plan file: reading fails with a FileError, or gives the plan that was written, because the
-// bit was one that means nothing to the archive.
+// TestNoFlippedBitPasses flips bits all over a plan file: reading fails with a FileError, or gives the plan that was
+// written, because the bit was one that means nothing to the archive.
 func TestNoFlippedBitPasses(t *testing.T) {
 	want := full(t)
 	whole := write(t, want)
@@ -262,7 +280,8 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(content["plan.json"], content["state.json"], content["refreshed.json"], content["config.json"])
 	f.Add([]byte(`{}`), []byte(``), []byte(`null`), []byte(`null`))
-	f.Add([]byte(`{"types":["string"],"changes":[{"address":"a.b","provider":"provider[\"x\"]","before":{"value":"wA=="},"after":{"value":"wA=="}}]}`), []byte(``), []byte(`[]`), []byte(`{}`))
+	f.Add([]byte(
+		`{"types":["string"],"changes":[{"address":"a.b","provider":"provider[\"x\"]","before":{"value":"wA=="},"after":{"value":"wA=="}}]}`), []byte(``), []byte(`[]`), []byte(`{}`))
 	f.Fuzz(func(t *testing.T, body, base, refreshed, config []byte) {
 		members := map[string][]byte{"plan.json": body, "refreshed.json": refreshed, "config.json": config}
 		if len(base) > 0 {
@@ -295,7 +314,8 @@ func FuzzArchive(f *testing.F) {
 	whole := write(f, full(f))
 	f.Add(whole)
 	for _, b := range [][]byte{
-		nil, []byte("PK\x03\x04"), []byte("{}"), whole[:len(whole)/2], whole[1:], archive("tfplan", "x"), archive("tombolo-plan.json", "{}"), archive("tombolo-plan.json", `{"FORMAT_VERSION":1,"sha256":{"a":""}}`),
+		nil, []byte("PK\x03\x04"), []byte("{}"), whole[:len(whole)/2], whole[1:], archive("tfplan", "x"),
+		archive("tombolo-plan.json", "{}"), archive("tombolo-plan.json", `{"FORMAT_VERSION":1,"sha256":{"a":""}}`),
 		archive("a", "x", "a", "y"), archive("../a", "x"), archive("tombolo-plan.json", "null"), archive("", ""),
 	} {
 		f.Add(b)
@@ -314,17 +334,20 @@ func FuzzArchive(f *testing.F) {
 
 // many is a plan of n changes.
 func many(n int) *plan.Plan {
-	ty := cty.Object(map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType, "output": cty.DynamicPseudoType, "triggers_replace": cty.DynamicPseudoType})
+	ty := cty.Object(map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType,
+		"output": cty.DynamicPseudoType, "triggers_replace": cty.DynamicPseudoType})
 	p := &plan.Plan{Complete: true}
 	provider := addr.AbsProviderConfig{Provider: addr.BuiltinProvider("terraform")}
 	for i := range n {
 		r := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "terraform_data", Name: "a"}}
 		input := cty.StringVal(fmt.Sprintf("value %d", i))
 		p.Changes = append(p.Changes, &plan.Change{
-			Object: addr.Object{Instance: r.Instance(addr.IntKey(i))}, PrevAddr: r.Instance(addr.IntKey(i)), Provider: provider, Action: plan.Create, Type: ty,
+			Object: addr.Object{Instance: r.Instance(addr.IntKey(i))}, PrevAddr: r.Instance(addr.IntKey(i)),
+			Provider: provider, Action: plan.Create, Type: ty,
 			Before: plan.Value{Value: cty.NullVal(ty)},
 			After: plan.Value{Value: cty.ObjectVal(map[string]cty.Value{
-				"id": cty.UnknownVal(cty.String).RefineNotNull(), "input": input, "output": cty.UnknownVal(cty.String), "triggers_replace": cty.NullVal(cty.DynamicPseudoType),
+				"id": cty.UnknownVal(cty.String).RefineNotNull(), "input": input, "output": cty.UnknownVal(cty.String),
+				"triggers_replace": cty.NullVal(cty.DynamicPseudoType),
 			})},
 		})
 	}

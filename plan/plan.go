@@ -1,8 +1,8 @@
 // Package plan holds a plan as data: what would change, why, and the graph of actions that makes it so.
 //
-// A Plan is complete in itself. Applying reads the actions and their edges from it and performs exactly these; nothing is found
-// out again. It is immutable once planning has returned it. Write and Decode give it a file form, which only the same version of
-// the engine reads; tools use the JSON documents of internal/tfjson instead.
+// A Plan is complete in itself. Applying reads the actions and their edges from it and performs exactly these; nothing
+// is found out again. It is immutable once planning has returned it. Write and Decode give it a file form, which only
+// the same version of the engine reads; tools use the JSON documents of internal/tfjson instead.
 package plan
 
 import (
@@ -45,12 +45,13 @@ const (
 	Forget
 )
 
-// String gives a word for logs and intents.
+// String returns a word for logs and intents.
 func (a Action) String() string {
-	return [...]string{"no-op", "create", "read", "update", "delete", "delete-then-create", "create-then-delete", "forget"}[a]
+	return [...]string{"no-op", "create", "read", "update", "delete", "delete-then-create", "create-then-delete",
+		"forget"}[a]
 }
 
-// IsReplace tells whether the action both deletes and creates.
+// IsReplace reports whether the action both deletes and creates.
 func (a Action) IsReplace() bool { return a == DeleteThenCreate || a == CreateThenDelete }
 
 // Reason tells why an action was chosen where that is not obvious. The texts are those of the JSON plan format.
@@ -80,7 +81,8 @@ type Value struct {
 	Sensitive []cty.Path
 }
 
-// Change is what happens to one object. Before is null for a create, After null for a delete; After may hold unknown values.
+// Change is what happens to one object. Before is null for a create, After null for a delete; After may hold unknown
+// values.
 type Change struct {
 	Object   addr.Object
 	PrevAddr addr.AbsResourceInstance // where the object was before a move; the same as Object.Instance otherwise
@@ -108,20 +110,21 @@ type Change struct {
 	GeneratedConfig string
 	BeforeIdentity  cty.Value // cty.NilVal when the type has none
 	AfterIdentity   cty.Value
-	// Settled tells that the configuration was wholly known, so that the planned value cannot become another one during apply.
+	// Settled means that the configuration was wholly known, so that the planned value cannot become another one during
+	// apply.
 	Settled bool
 }
 
-// Importing tells that the object is taken over rather than created.
+// Importing means that the object is taken over rather than created.
 type Importing struct {
 	ID       string
 	Identity cty.Value
 	Unknown  bool
-	// Sensitive tells that the id comes from a sensitive value.
+	// Sensitive means that the id comes from a sensitive value.
 	Sensitive bool
 }
 
-// Shown gives the id as people may see it.
+// Shown returns the id as people may see it.
 func (i *Importing) Shown() string {
 	if i.Sensitive {
 		return "(sensitive value)"
@@ -141,9 +144,9 @@ type OutputChange struct {
 // StepKind tells what a step of the action graph does.
 type StepKind uint8
 
-// The kinds of steps. A Write creates, updates or reads the instances of a block; a Destroy deletes objects that are no longer
-// wanted or have to go before their replacement; a Dispose deletes deposed objects, those of this run included. A
-// Join does nothing: it stands between many steps and many others, so that their edges are a sum and not a product.
+// The kinds of steps. A Write creates, updates or reads the instances of a block; a Destroy deletes objects that are no
+// longer wanted or have to go before their replacement; a Dispose deletes deposed objects, those of this run included.
+// A Join does nothing: it stands between many steps and many others, so that their edges are a sum and not a product.
 const (
 	Write StepKind = iota + 1
 	DestroyStep
@@ -151,9 +154,9 @@ const (
 	Join
 )
 
-// Step is one node of the action graph: all changes of one kind to one resource block of one module instance. Its changes have no
-// order among each other. The edges are those that deletions need; writes also follow the references of the configuration, which
-// applying evaluates anyway.
+// Step is one node of the action graph: all changes of one kind to one resource block of one module instance. Its
+// changes have no order among each other. The edges are those that deletions need; writes also follow the references of
+// the configuration, which applying evaluates anyway.
 type Step struct {
 	Kind     StepKind
 	Resource addr.AbsResource
@@ -163,8 +166,8 @@ type Step struct {
 	After []int
 }
 
-// Variable is the value of a root input variable as the caller gave it (nil Value: not given). Ephemeral values are not kept: Given reports
-// that there was one other than null.
+// Variable is the value of a root input variable as the caller gave it (nil Value: not given). Ephemeral values are not
+// kept: Given reports that there was one other than null.
 type Variable struct {
 	Value     cty.Value
 	Sensitive bool
@@ -172,8 +175,8 @@ type Variable struct {
 	Given     bool
 }
 
-// CheckEphemeral refuses to apply the plan with other ephemeral variables than it was made with: their values are not kept, so each has to be given
-// again, and no other. ranges, which may be nil, says where a value was written.
+// CheckEphemeral refuses to apply the plan with other ephemeral variables than it was made with: their values are not
+// kept, so each has to be given again, and no other. ranges, which may be nil, says where a value was written.
 func (p *Plan) CheckEphemeral(values map[string]cty.Value, ranges map[string]hcl.Range) diag.List {
 	var diags diag.List
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
@@ -183,14 +186,16 @@ func (p *Plan) CheckEphemeral(values map[string]cty.Value, ranges map[string]hcl
 		case !v.Ephemeral:
 		case v.Given && !given:
 			diags = diags.Errorf(nil, "No value for required variable",
-				"The plan was made with a value of the ephemeral input variable %q, which a plan does not keep. Give the variable again, as -var, in a file of variables or as TF_VAR_%[1]s.", name)
+				"The plan was made with a value of the ephemeral input variable %q, which a plan does not keep. Give "+
+					"the variable again, as -var, in a file of variables or as TF_VAR_%[1]s.", name)
 		case !v.Given && given && !value.IsNull():
 			var at *hcl.Range
 			if r, ok := ranges[name]; ok {
 				at = &r
 			}
 			diags = diags.Errorf(at, "Ephemeral variable was not set during planning",
-				"The plan was made without a value of the ephemeral input variable %q, so it cannot be applied with one. Leave the value out, or make a new plan.", name)
+				"The plan was made without a value of the ephemeral input variable %q, so it cannot be applied with "+
+					"one. Leave the value out, or make a new plan.", name)
 		}
 	}
 	return diags
@@ -203,12 +208,13 @@ type Plan struct {
 	Workspace string
 
 	Variables map[string]Variable
-	// Config holds the source files, so that a saved plan is applied with the configuration it was made from. Keys are as in
-	// config ranges.
+	// Config holds the source files, so that a saved plan is applied with the configuration it was made from. Keys are
+	// as in config ranges.
 	Config map[string][]byte
 
-	// Base is the state that the plan stands on, as it was stored; nil when there was none. Refreshed are the edits that
-	// looking at the world caused: refreshed objects, data sources, moves. Base with Refreshed folded in is the prior state.
+	// Base is the state that the plan stands on, as it was stored; nil when there was none. Refreshed are the edits
+	// that looking at the world caused: refreshed objects, data sources, moves. Base with Refreshed folded in is the
+	// prior state.
 	Base      *state.State
 	Refreshed []state.Edit
 
@@ -216,7 +222,8 @@ type Plan struct {
 	Drift   []*Change
 	Outputs []*OutputChange
 	Steps   []Step
-	// Expansions lists the instance keys of every module call of every module instance: apply does not find them out again.
+	// Expansions lists the instance keys of every module call of every module instance: apply does not find them out
+	// again.
 	Expansions map[addr.ModuleInstance]map[string][]addr.Key
 	Checks     []state.CheckResult
 
@@ -227,7 +234,7 @@ type Plan struct {
 	Exclude []addr.Target
 	LeftOut []LeftOut
 
-	// Unrefreshed tells that the plan relied on the stored objects without looking at the world.
+	// Unrefreshed means that the plan relied on the stored objects without looking at the world.
 	Unrefreshed bool
 
 	// Errored plans are shown but cannot be applied. Complete is false when a target or deferral left something out.
@@ -250,8 +257,8 @@ type LeftOut struct {
 // LeftOutReason says why something is left out.
 type LeftOutReason string
 
-// The reasons. What is excluded is left alone itself, a dependent depends on that, and what is needed is kept because what is left alone
-// depends on it.
+// The reasons. What is excluded is left alone itself, a dependent depends on that, and what is needed is kept because
+// what is left alone depends on it.
 const (
 	LeftOutExcluded  LeftOutReason = "excluded"
 	LeftOutDependent LeftOutReason = "depends_on"
@@ -282,7 +289,7 @@ func (p *Plan) Prior() *state.State {
 	return b.State()
 }
 
-// Applyable tells whether applying would do anything.
+// Applyable reports whether applying would do anything.
 func (p *Plan) Applyable() bool {
 	if p.Errored {
 		return false
@@ -304,8 +311,8 @@ func (p *Plan) Applyable() bool {
 	return p.Mode == RefreshOnly && slices.ContainsFunc(p.Refreshed, p.changesObject)
 }
 
-// changesObject tells whether an edit changes what the state says of a managed object. A new address alone is none, nor is the present
-// version of the schema, as in Terraform.
+// changesObject reports whether an edit changes what the state says of a managed object. A new address alone is none,
+// nor is the present version of the schema, as in Terraform.
 func (p *Plan) changesObject(e state.Edit) bool {
 	switch {
 	case e.Put != nil:

@@ -14,13 +14,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// objects gives a configuration of n objects, with more arguments for each.
+// objects returns a configuration of n objects, with more arguments for each.
 func objects(n int, more string) (config string, expected map[string]int) {
 	expected = map[string]int{}
 	for i := range n {
 		expected[fmt.Sprintf("object-%d", i)] = 1
 	}
-	return header + fmt.Sprintf("resource \"world_object\" \"a\" {\n  count = %d\n  name = \"object-${count.index}\"\n  %s\n}\n", n, more), expected
+	return header +
+		fmt.Sprintf("resource \"world_object\" \"a\" {\n  count = %d\n  name = \"object-${count.index}\"\n  %s\n}\n", n,
+			more), expected
 }
 
 // refused makes sure that the next apply refuses to create what may exist, and creates nothing.
@@ -123,7 +125,8 @@ func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 	s := r.read()
 	r.check(s)
 	// Those that were made said so; the others could not tell.
-	if known := r.stateObjects(s.State); len(known) == 0 || len(s.InFlight) == 0 || len(known)+len(s.InFlight) != r.begun() {
+	if known := r.stateObjects(s.State); len(known) == 0 || len(s.InFlight) == 0 || len(known)+
+		len(s.InFlight) != r.begun() {
 		t.Errorf("%d begun, state %+v, in flight %+v", r.begun(), known, s.InFlight)
 	}
 	config, expected := objects(8, "")
@@ -158,7 +161,8 @@ func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
 	t.Parallel()
 	before, after, expected := everything()
 	trouble := func(config string, n int64) string {
-		return strings.Replace(config, "seed  = 5", fmt.Sprintf("seed = %d\n  fail_rate = 0.3\n  half_rate = 0.2\n  drift_rate = 0.3", n), 1)
+		return strings.Replace(config, "seed  = 5",
+			fmt.Sprintf("seed = %d\n  fail_rate = 0.3\n  half_rate = 0.2\n  drift_rate = 0.3", n), 1)
 	}
 	rounds := 4
 	if full {
@@ -194,7 +198,8 @@ func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
 	}
 }
 
-// What waits for one of the slots of -parallelism has not begun: an interrupt keeps it from beginning, and a kill finds no trace of it.
+// What waits for one of the slots of -parallelism has not begun: an interrupt keeps it from beginning, and a kill finds
+// no trace of it.
 func TestInterruptLeavesWhatWaitsForASlot(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(12, `behave = { delay = "2s", deaf = "yes" }`)

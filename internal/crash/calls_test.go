@@ -30,8 +30,8 @@ provider "world" {
 }
 `
 
-// everything gives two versions of a configuration. Going from one to the other creates, updates, replaces in both orders and
-// destroys, with references between them; expected tells how often each name may be created on the way.
+// everything returns two versions of a configuration. Going from one to the other creates, updates, replaces in both
+// orders and destroys, with references between them; expected tells how often each name may be created on the way.
 func everything() (before, after string, expected map[string]int) {
 	const objects = `
 resource "world_object" "keep" {
@@ -83,7 +83,8 @@ output "ids" {
 }
 `
 	expected = map[string]int{"early": 2} // known early is not finished: it is replaced
-	for name, n := range map[string]int{"keep-%d": 2, "update-%d": 4, "replace-%d-v1": 3, "replace-%d-v2": 3, "safely-%d-v1": 3, "safely-%d-v2": 3, "gone-%d": 3, "new-%d": 4} {
+	for name, n := range map[string]int{"keep-%d": 2, "update-%d": 4, "replace-%d-v1": 3, "replace-%d-v2": 3,
+		"safely-%d-v1": 3, "safely-%d-v2": 3, "gone-%d": 3, "new-%d": 4} {
 		for i := range n {
 			expected[fmt.Sprintf(name, i)] = 1
 		}
@@ -120,7 +121,7 @@ func killedAfter(t testing.TB, cmd *exec.Cmd, moment time.Duration) bool {
 	return false
 }
 
-// template gives a room in which the first version is applied and the second is configured.
+// template returns a room in which the first version is applied and the second is configured.
 func template(t testing.TB) (*room, map[string]int) {
 	t.Helper()
 	before, after, expected := everything()
@@ -214,7 +215,8 @@ func TestKilledAtEveryStoreCallOfAFirstApply(t *testing.T) {
 	}
 }
 
-// Large objects make a journal that is folded into the state in the middle of the run. The kills are at the calls that do so.
+// Large objects make a journal that is folded into the state in the middle of the run. The kills are at the calls that
+// do so.
 func TestKilledAroundCheckpoints(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(48, `value = format("%0190000d", count.index)`)

@@ -39,7 +39,8 @@ type wish struct {
 func randomWish(r *rand.Rand) wish {
 	w := wish{seed: r.IntN(1 << 30), fail: r.Float64() * 0.4, half: r.Float64() * 0.3, drift: r.Float64() * 0.4}
 	for i := range 2 + r.IntN(6) {
-		t := thing{id: i, name: r.IntN(2), value: r.IntN(3), count: r.IntN(4), keyed: r.IntN(2) == 0, cbd: r.IntN(3) == 0, half: r.IntN(12) == 0}
+		t := thing{id: i, name: r.IntN(2), value: r.IntN(3), count: r.IntN(4), keyed: r.IntN(2) == 0,
+			cbd: r.IntN(3) == 0, half: r.IntN(12) == 0}
 		for d := range i {
 			if r.IntN(3) == 0 {
 				t.deps = append(t.deps, d)
@@ -69,7 +70,9 @@ func (w wish) changed(r *rand.Rand) wish {
 		there[t.id] = true
 	}
 	for i := range next.things {
-		next.things[i].deps = slices.DeleteFunc(slices.Clone(next.things[i].deps), func(d int) bool { return !there[d] })
+		next.things[i].deps = slices.DeleteFunc(slices.Clone(next.things[i].deps), func(d int) bool {
+			return !there[d]
+		})
 	}
 	return next
 }
@@ -82,17 +85,20 @@ func (w wish) config(calm bool) string {
 	if calm {
 		fail, half, drift = 0, 0, 0
 	}
-	fmt.Fprintf(&b, "provider \"world\" {\n  delay = \"1ms\"\n  seed = %d\n  fail_rate = %f\n  half_rate = %f\n  drift_rate = %f\n}\n", w.seed, fail, half, drift)
+	fmt.Fprintf(&b, "provider \"world\" {\n  delay = \"1ms\"\n  seed = %d\n  fail_rate = %f\n  half_rate = %f\n  "+
+		"drift_rate = %f\n}\n", w.seed, fail, half, drift)
 	for _, t := range w.things {
 		refs := []string{fmt.Sprint("v", t.value)}
 		for _, d := range t.deps {
-			refs = append(refs, fmt.Sprintf("${join(\",\", [for o in values({ for k, o in world_object.t%d : k => o }) : o.id])}", d))
+			refs = append(refs,
+				fmt.Sprintf("${join(\",\", [for o in values({ for k, o in world_object.t%d : k => o }) : o.id])}", d))
 		}
 		repeat, key := fmt.Sprintf("count = %d", t.count), "count.index"
 		if t.keyed {
 			repeat, key = fmt.Sprintf("for_each = toset([for n in range(%d) : tostring(n)])", t.count), "each.key"
 		}
-		fmt.Fprintf(&b, "resource \"world_object\" \"t%d\" {\n  %s\n  name = \"t%d-${%s}-%d\"\n  value = \"%s\"\n", t.id, repeat, t.id, key, t.name, strings.Join(refs, " "))
+		fmt.Fprintf(&b, "resource \"world_object\" \"t%d\" {\n  %s\n  name = \"t%d-${%s}-%d\"\n  value = \"%s\"\n",
+			t.id, repeat, t.id, key, t.name, strings.Join(refs, " "))
 		if t.half && !calm {
 			b.WriteString("  behave = { half = \"error\" }\n")
 		}
@@ -104,7 +110,7 @@ func (w wish) config(calm bool) string {
 	return b.String()
 }
 
-// blockOf gives the number of the thing that an object belongs to.
+// blockOf returns the number of the thing that an object belongs to.
 func blockOf(name string) int {
 	n, _ := strconv.Atoi(strings.SplitN(strings.TrimPrefix(name, "t"), "-", 2)[0])
 	return n
@@ -123,7 +129,8 @@ func (r *room) ordered(w wish, from int) {
 		}
 		for i, e := range events[first:] {
 			if (e.Op == "create" || e.Op == "update") && slices.Contains(t.deps, blockOf(e.Name)) {
-				r.t.Errorf("%s %s of %s comes after the first write of t%d, which depends on it (event %d)", e.Kind, e.Op, e.Name, t.id, from+first+i)
+				r.t.Errorf("%s %s of %s comes after the first write of t%d, which depends on it (event %d)", e.Kind,
+					e.Op, e.Name, t.id, from+first+i)
 			}
 		}
 	}
@@ -145,13 +152,15 @@ func (r *room) removedInOrder(w wish, from int) {
 				}
 			}
 			if last > first {
-				r.t.Errorf("t%d was still being destroyed when the destruction of t%d began, on which it depends", t.id, d)
+				r.t.Errorf("t%d was still being destroyed when the destruction of t%d began, on which it depends", t.id,
+					d)
 			}
 		}
 	}
 }
 
-// exact makes sure that the state is what the world holds: the same objects, at the revision that was seen last, and nothing in flight.
+// exact makes sure that the state is what the world holds: the same objects, at the revision that was seen last, and
+// nothing in flight.
 func (r *room) exact(when string) {
 	r.t.Helper()
 	s := r.read()
@@ -177,10 +186,10 @@ func (r *room) exact(when string) {
 	}
 }
 
-// TestAnyConfigurationConverges takes random configurations through a world that fails, creates by halves and drifts: after each run the state
-// is exactly what the world holds, writes come in the order of the dependencies, and once the world is calm one run brings about what is
-// wished for, the next finds nothing to do, and a destroy leaves nothing. It goes on for some seconds, and for 200 rounds where everything is
-// tried; TOMBOLO_CONVERGE_ROUNDS=n asks for n.
+// TestAnyConfigurationConverges takes random configurations through a world that fails, creates by halves and drifts:
+// after each run the state is exactly what the world holds, writes come in the order of the dependencies, and once the
+// world is calm one run brings about what is wished for, the next finds nothing to do, and a destroy leaves nothing. It
+// goes on for some seconds, and for 200 rounds where everything is tried; TOMBOLO_CONVERGE_ROUNDS=n asks for n.
 func TestAnyConfigurationConverges(t *testing.T) {
 	t.Parallel()
 	rounds, deadline := 1<<30, time.Now().Add(4*time.Second)
@@ -214,7 +223,8 @@ func converge(t *testing.T, random *rand.Rand) {
 		for try := range 1 + random.IntN(3) {
 			w.seed++ // another mood, or the same calls fail again
 			r.configure(w.config(false))
-			said = append(said, fmt.Sprintf("--- step %d, try %d, from event %d\n%s", step, try, len(r.events()), w.config(false)))
+			said = append(said, fmt.Sprintf("--- step %d, try %d, from event %d\n%s", step, try, len(r.events()),
+				w.config(false)))
 			from := len(r.events())
 			diags := r.job.do(context.Background(), nil)
 			for _, d := range diags {

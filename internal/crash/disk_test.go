@@ -53,7 +53,8 @@ func (r *room) smallDisk(size string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tombolo-crash-test", r.job.Dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tombolo-crash-test",
+		r.job.Dir).CombinedOutput(); err != nil {
 		r.t.Skipf("a small file system cannot be mounted here: %v: %s", err, out)
 	}
 	r.t.Cleanup(func() {
@@ -87,7 +88,8 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 			begun := r.begun()
 			s := r.read()
 			r.check(s)
-			t.Logf("%d of 300 begun, %d in the state, %d in flight", begun, len(r.stateObjects(s.State)), len(s.InFlight))
+			t.Logf("%d of 300 begun, %d in the state, %d in flight", begun, len(r.stateObjects(s.State)),
+				len(s.InFlight))
 			if begun == 300 {
 				t.Error("the disk was not full")
 			}

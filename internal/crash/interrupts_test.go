@@ -86,12 +86,14 @@ func (r *room) statusOf(at string) (status state.Status, there bool) {
 	return o.Status, true
 }
 
-// The first signal lets the provisioners of an object that is being made end: half a set of them would be worth nothing.
+// The first signal lets the provisioners of an object that is being made end: half a set of them would be worth
+// nothing.
 func TestSignalDuringProvisionersLetsThemEnd(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, provisioned)
 	out, code := r.sayAfter(r.tombolo(applying...), "): first\n", syscall.SIGINT)
-	r.says(out, code, 1, "Interrupt received", "waiting for terraform_data.a", "): ended", "): second", "Apply was interrupted")
+	r.says(out, code, 1, "Interrupt received", "waiting for terraform_data.a", "): ended", "): second",
+		"Apply was interrupted")
 	if s, there := r.statusOf("terraform_data.a"); !there || s != state.Ready {
 		t.Errorf("terraform_data.a: there %t, status %v", there, s)
 	}

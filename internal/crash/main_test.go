@@ -27,7 +27,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// full tells that everything is to be tried.
+// full means that everything is to be tried.
 var full = os.Getenv("TOMBOLO_CRASH_FULL") != ""
 
 // seed is where all randomness comes from.
@@ -108,7 +108,8 @@ func (j job) projectWith(files store.Files, change func(*engine.Options)) (*engi
 }
 
 func (j job) store(files store.Files) state.Store {
-	return store.New(store.Options{Path: j.Dir + "/terraform.tfstate", Rescue: []string{cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files})
+	return store.New(store.Options{Path: j.Dir + "/terraform.tfstate", Rescue: []string{
+		cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files})
 }
 
 func (j job) run() int {
@@ -127,8 +128,8 @@ func (j job) run() int {
 	return 0
 }
 
-// open takes the lock. A lock that this process gave back can seem to be held for a moment, when another test starts a process at that
-// very time: until the new process runs its program, it has a copy of the open file.
+// open takes the lock. A lock that this process gave back can seem to be held for a moment, when another test starts a
+// process at that very time: until the new process runs its program, it has a copy of the open file.
 func open(ctx context.Context, project *engine.Project) (run *engine.Run, diags diag.List) {
 	for range 3000 {
 		run, diags = project.Open(ctx, engine.OpenOptions{})

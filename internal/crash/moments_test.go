@@ -14,17 +14,19 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// crowd gives a configuration of 200 objects, or of those of them that were there before. The second is reached from the first by
-// updates, replacements of both orders, deletions and creations.
+// crowd returns a configuration of 200 objects, or of those of them that were there before. The second is reached from
+// the first by updates, replacements of both orders, deletions and creations.
 func crowd(before bool, delay string) (config string, expected map[string]int) {
 	size := map[string]int{"plain": 80, "chained": 40, "updated": 30, "replaced": 15, "safely": 15, "gone": 0}
 	version := "v2"
 	if before {
 		size["plain"], size["chained"], size["gone"], version = 20, 0, 20, "v1"
 	}
-	config = fmt.Sprintf("terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\nprovider \"world\" {\n  delay = %q\n  seed = %d\n}\n", delay, seed)
+	config = fmt.Sprintf("terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n"+
+		"provider \"world\" {\n  delay = %q\n  seed = %d\n}\n", delay, seed)
 	block := func(kind, name, more string) {
-		config += fmt.Sprintf("resource \"world_object\" %q {\n  count = %d\n  name  = \"%s\"\n  %s\n}\n", kind, size[kind], name, more)
+		config += fmt.Sprintf("resource \"world_object\" %q {\n  count = %d\n  name  = \"%s\"\n  %s\n}\n", kind,
+			size[kind], name, more)
 	}
 	block("plain", "plain-${count.index}", "tags = { kind = \"plain\" }")
 	block("chained", "chained-${count.index}", "value = world_object.plain[count.index].id")

@@ -39,7 +39,8 @@ func detained(dir string, w *world.World) bool {
 	return len(all) >= n
 }
 
-// runProgram is a program of external_resource whose objects live in a world. It makes its change half way through its delay.
+// runProgram is a program of external_resource whose objects live in a world. It makes its change half way through its
+// delay.
 func runProgram(dir, action string) int {
 	var req struct {
 		ID        string

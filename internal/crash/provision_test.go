@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Provisioners kill the engine that runs them, each once: between and within them the object is tainted, and the journal says that
-// they had begun.
+// Provisioners kill the engine that runs them, each once: between and within them the object is tainted, and the
+// journal says that they had begun.
 func TestKilledByItsProvisioners(t *testing.T) {
 	t.Parallel()
 	const once = `"[ -e MARK ] || { touch MARK; kill -9 $PPID; sleep 5; }"`
@@ -33,7 +33,8 @@ resource "terraform_data" "b" {
 	open := func(at string, status state.Status) {
 		t.Helper()
 		s := r.over()
-		if len(s.InFlight) != 1 || s.InFlight[0].Action != state.ActionProvision || s.InFlight[0].Object.String() != at {
+		if len(s.InFlight) != 1 || s.InFlight[0].Action != state.ActionProvision ||
+			s.InFlight[0].Object.String() != at {
 			t.Fatalf("in flight: %+v, want the provisioners of %s", s.InFlight, at)
 		}
 		if o := s.State.Object(s.InFlight[0].Object); o == nil || o.Status != status {

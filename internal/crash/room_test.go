@@ -163,7 +163,7 @@ type stored struct {
 	revision int
 }
 
-// stateObjects gives the objects of a state by their ids in the world.
+// stateObjects returns the objects of a state by their ids in the world.
 func (r *room) stateObjects(s *state.State) map[string]stored {
 	r.t.Helper()
 	out := map[string]stored{}
@@ -219,19 +219,24 @@ func (r *room) check(s *state.Snapshot) {
 			continue
 		}
 		if _, ok := open[o.Token]; !ok {
-			r.t.Errorf("LOST: the object %s (%s) exists, and neither the state nor the operations in flight know it", o.ID, o.Token)
+			r.t.Errorf("LOST: the object %s (%s) exists, and neither the state nor the operations in flight know it",
+				o.ID, o.Token)
 		}
 	}
 	for id, k := range known {
-		if _, ok := exists[id]; !ok && !slices.ContainsFunc(s.InFlight, func(f state.InFlight) bool { return f.Action == "delete" && f.Object == k.at }) {
-			r.t.Errorf("GHOST: the state has %s at %s, which does not exist, and no deletion of it is in flight", id, k.at)
+		if _, ok := exists[id]; !ok && !slices.ContainsFunc(s.InFlight, func(f state.InFlight) bool {
+			return f.Action == "delete" && f.Object == k.at
+		}) {
+			r.t.Errorf("GHOST: the state has %s at %s, which does not exist, and no deletion of it is in flight", id,
+				k.at)
 		}
 	}
 	r.checkBegun(known, open)
 	r.checkSerial(s.State)
 }
 
-// checkBegun makes sure that every operation that reached the world has its result in the state, or is named as in flight.
+// checkBegun makes sure that every operation that reached the world has its result in the state, or is named as in
+// flight.
 func (r *room) checkBegun(known map[string]stored, open map[string]state.InFlight) {
 	r.t.Helper()
 	events := r.events()
@@ -241,7 +246,8 @@ func (r *room) checkBegun(known map[string]stored, open map[string]state.InFligh
 		}
 		if f, ok := open[begin.Token]; ok {
 			if string(f.Action) != begin.Op {
-				r.t.Errorf("in flight: %s is called a %s, but it is the %s of %s", begin.Token, f.Action, begin.Op, begin.Name)
+				r.t.Errorf("in flight: %s is called a %s, but it is the %s of %s", begin.Token, f.Action, begin.Op,
+					begin.Name)
 			}
 			continue
 		}
@@ -253,11 +259,15 @@ func (r *room) checkBegun(known map[string]stored, open map[string]state.InFligh
 			}
 		}
 		if end == nil {
-			r.t.Errorf("UNNAMED: the %s of %s was begun (%s) and did not end, and is not in flight", begin.Op, begin.Name, begin.Token)
+			r.t.Errorf("UNNAMED: the %s of %s was begun (%s) and did not end, and is not in flight", begin.Op,
+				begin.Name, begin.Token)
 			continue
 		}
 		k, ok := known[end.ID]
-		gone := slices.ContainsFunc(events[r.from+i:], func(e world.Event) bool { return e.Kind == world.Deleted && e.ID == end.ID })
+		gone := slices.ContainsFunc(events[r.from+i:], func(e world.Event) bool {
+			return e.Kind == world.Deleted &&
+				e.ID == end.ID
+		})
 		switch {
 		case end.Kind == world.Failed:
 		case end.Kind == world.Deleted && ok:
@@ -338,8 +348,9 @@ func sameSnapshot(a, b *state.Snapshot, serials bool) error {
 	return nil
 }
 
-// aftermath is everything that has to hold after a run was killed: nothing is unknown, before and after recovery; recovery is the same
-// however often it happens; what is in flight can be resolved; the next apply does the rest and no more.
+// aftermath is everything that has to hold after a run was killed: nothing is unknown, before and after recovery;
+// recovery is the same however often it happens; what is in flight can be resolved; the next apply does the rest and no
+// more.
 func (r *room) aftermath(expected map[string]int) {
 	r.t.Helper()
 	before := r.over()
@@ -375,7 +386,7 @@ func (r *room) afterDestroy() {
 	r.destroy()
 }
 
-// anyPartial tells whether something is known early: taking the lock stores it then.
+// anyPartial reports whether something is known early: taking the lock stores it then.
 func anyPartial(s *state.Snapshot) bool {
 	return slices.ContainsFunc(s.InFlight, func(f state.InFlight) bool { return f.Partial != nil })
 }
@@ -390,7 +401,8 @@ func (r *room) resolve() {
 	r.from = len(r.events()) // what was begun before is dealt with
 }
 
-// finish applies undisturbed and compares state and world; expected tells how often each name may have been created in all.
+// finish applies undisturbed and compares state and world; expected tells how often each name may have been created in
+// all.
 func (r *room) finish(expected map[string]int) {
 	r.t.Helper()
 	r.noErrors(r.job.do(context.Background(), nil))
@@ -414,7 +426,8 @@ func (r *room) destroy() {
 	if all, err := r.world.Exists(); err != nil || len(all) > 0 {
 		r.t.Errorf("after the destroy there still are %v (%v)", all, err)
 	}
-	if len(after.State.Resources()) > 0 || len(after.InFlight) > 0 || len(before.Resources()) > 0 && after.State.Serial <= before.Serial {
+	if len(after.State.Resources()) > 0 || len(after.InFlight) > 0 || len(before.Resources()) > 0 &&
+		after.State.Serial <= before.Serial {
 		r.t.Errorf("after the destroy the state is %+v, in flight %+v", after.State, after.InFlight)
 	}
 	r.checkSerial(after.State)

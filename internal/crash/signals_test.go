@@ -126,7 +126,8 @@ func (r *room) busy() {
 	}
 }
 
-// unknown lists what exists and is neither in the state nor named as in flight. Programs are told no token: names are compared.
+// unknown lists what exists and is neither in the state nor named as in flight. Programs are told no token: names are
+// compared.
 func (r *room) unknown(s *state.Snapshot) (lost []string) {
 	r.t.Helper()
 	var named []string
@@ -204,7 +205,8 @@ func (r *room) tidy(n int) {
 
 const many = 9
 
-// signalled applies, sends signals while programs are at work, and gives what was said. Only what a single signal has to wait for goes on.
+// signalled applies, sends signals while programs are at work, and gives what was said. Only what a single signal has
+// to wait for goes on.
 func (r *room) signalled(signals ...syscall.Signal) (said string, code int) {
 	r.t.Helper()
 	release := r.detain(4)
@@ -236,7 +238,8 @@ func TestFirstSignalFinishesWhatIsInFlight(t *testing.T) {
 			}
 			all, err := r.world.Exists()
 			if code != 1 || err != nil || len(all) == many {
-				t.Errorf("exit code %d, %d objects of %d (%v): after the signal nothing new should start\n%s", code, len(all), many, err, said)
+				t.Errorf("exit code %d, %d objects of %d (%v): after the signal nothing new should start\n%s", code,
+					len(all), many, err, said)
 			}
 			r.tidy(many)
 		})
@@ -261,7 +264,9 @@ func TestSecondSignalKeepsWhatIsCutOff(t *testing.T) {
 // named makes sure that commands tell of every operation that is open.
 func (r *room) named(s *state.Snapshot) {
 	r.t.Helper()
-	for _, args := range [][]string{{"state", "list"}, {"show", "-no-color"}, {"output", "-no-color"}, {"plan", "-input=false", "-no-color"}} { // plan may resolve them
+	// plan may resolve them
+	for _, args := range [][]string{{"state", "list"}, {"show", "-no-color"}, {"output", "-no-color"},
+		{"plan", "-input=false", "-no-color"}} {
 		out, _ := r.say(args...)
 		for _, f := range s.InFlight {
 			if !strings.Contains(out, f.Object.String()) {
@@ -271,7 +276,8 @@ func (r *room) named(s *state.Snapshot) {
 	}
 }
 
-// A program outlives the killed engine and makes its object all the same. What it answered is stored by whoever takes the lock next.
+// A program outlives the killed engine and makes its object all the same. What it answered is stored by whoever takes
+// the lock next.
 func TestKilledCommandLineNamesWhatProgramsWereMaking(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, programs(many))
@@ -288,7 +294,8 @@ func TestKilledCommandLineNamesWhatProgramsWereMaking(t *testing.T) {
 	if after := r.read(); len(after.InFlight) > 0 || len(r.unknown(after)) > 0 {
 		t.Errorf("after the plan: lost %v, in flight %+v", r.unknown(after), after.InFlight)
 	}
-	if out, code := r.say("apply", "-auto-approve", "-input=false", "-no-color"); code != 0 || !strings.Contains(out, "Apply complete!") {
+	if out, code := r.say("apply", "-auto-approve", "-input=false", "-no-color"); code != 0 ||
+		!strings.Contains(out, "Apply complete!") {
 		t.Errorf("the next apply: exit code %d\n%s", code, out)
 	}
 	r.tidy(many)
@@ -316,7 +323,8 @@ func TestClosedOutputDoesNotStopTheRun(t *testing.T) {
 	snapshot := r.read()
 	all, err := r.world.Exists()
 	if lost := r.unknown(snapshot); len(lost) > 0 || len(snapshot.InFlight) > 0 || len(all) != many || err != nil {
-		t.Errorf("exit code %d, %d objects of %d (%v), lost %v, in flight %+v", code, len(all), many, err, lost, snapshot.InFlight)
+		t.Errorf("exit code %d, %d objects of %d (%v), lost %v, in flight %+v", code, len(all), many, err, lost,
+			snapshot.InFlight)
 	}
 	r.tidy(many)
 }

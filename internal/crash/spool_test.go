@@ -17,8 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// A program provider whose program waits in the middle of each change until the file go is there, and writes down what it does. It has no
-// action read: what it answered is all that anybody knows.
+// A program provider whose program waits in the middle of each change until the file go is there, and writes down what
+// it does. It has no action read: what it answered is all that anybody knows.
 const spoolManifest = `{
   "protocol": 1, "name": "slow", "command": ["sh", "./slow.sh"],
   "schema": {"resource_schemas": {"slow_thing": {"implements": ["create", "update", "delete"], "attributes": {
@@ -104,8 +104,8 @@ func (r spoolRoom) wait(name, text string) {
 	r.t.Fatalf("no %q in %s", text, name)
 }
 
-// kill kills an apply in the middle of an action: with ended when the program has ended and the engine has not noticed yet, else while the
-// program is at work.
+// kill kills an apply in the middle of an action: with ended when the program has ended and the engine has not noticed
+// yet, else while the program is at work.
 func (r spoolRoom) kill(action string, ended bool, args ...string) {
 	r.t.Helper()
 	_ = os.Remove(filepath.Join(r.dir, "go"))
@@ -127,7 +127,7 @@ func (r spoolRoom) kill(action string, ended bool, args ...string) {
 	}
 }
 
-// object gives the object in the state; nil when there is none.
+// object returns the object in the state; nil when there is none.
 func (r spoolRoom) object() (object map[string]any, status string, dependencies int) {
 	r.t.Helper()
 	text, err := os.ReadFile(filepath.Join(r.dir, "terraform.tfstate"))
@@ -168,14 +168,17 @@ func (r spoolRoom) clean() {
 }
 
 func TestAnswersOfProgramsOutliveTheEngine(t *testing.T) {
-	for name, ended := range map[string]bool{"killed while the program works": false, "killed when the program has ended": true} {
+	for name, ended := range map[string]bool{"killed while the program works": false,
+		"killed when the program has ended": true} {
 		t.Run(name, func(t *testing.T) {
 			r := newSpoolRoom(t)
 			r.kill("create", ended, "apply", "-auto-approve")
-			if out := r.do("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "Operation of an interrupted run has ended") {
+			if out := r.do("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out,
+				"Operation of an interrupted run has ended") {
 				t.Errorf("nobody was told: %s", out)
 			}
-			if o, status, deps := r.object(); o["id"] != "made" || o["text"] != "one" || o["serial"] != json.Number("12345678901234567890123") || status != "" || deps != 1 {
+			if o, status, deps := r.object(); o["id"] != "made" || o["text"] != "one" ||
+				o["serial"] != json.Number("12345678901234567890123") || status != "" || deps != 1 {
 				t.Errorf("got %v, status %q, %d dependencies", o, status, deps)
 			}
 			r.clean()
@@ -248,10 +251,12 @@ func TestAnswersOfExternalResourcesOutliveTheEngine(t *testing.T) {
 		configure(c.text)
 		_ = os.Remove(filepath.Join(r.dir, "log"))
 		r.kill(c.action, c.ended, "apply", "-auto-approve")
-		if out := r.do("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "Operation of an interrupted run has ended") {
+		if out := r.do("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out,
+			"Operation of an interrupted run has ended") {
 			t.Errorf("%s: nobody was told: %s", c.action, out)
 		}
-		if text, err := os.ReadFile(filepath.Join(r.dir, "terraform.tfstate")); err != nil || !bytes.Contains(text, []byte(`"text": "`+c.text+`"`)) || bytes.Contains(text, []byte("tainted")) {
+		if text, err := os.ReadFile(filepath.Join(r.dir, "terraform.tfstate")); err != nil ||
+			!bytes.Contains(text, []byte(`"text": "`+c.text+`"`)) || bytes.Contains(text, []byte("tainted")) {
 			t.Errorf("%s: got %s, %v", c.action, text, err)
 		}
 		r.clean()
@@ -271,10 +276,12 @@ func TestRecoverIsContentWithALateAnswer(t *testing.T) {
 	r.clean()
 }
 
-// What the program of a killed run leaves behind holds its answer for as long as it likes: the answer counts all the same.
+// What the program of a killed run leaves behind holds its answer for as long as it likes: the answer counts all the
+// same.
 func TestAGrandchildDoesNotHoldUpTheNextRun(t *testing.T) {
 	r := newSpoolRoom(t)
-	r.write("slow/slow.sh", "sleep 600 &\necho $! >"+r.dir+"/child\n"+strings.ReplaceAll(spoolProgram, "../", r.dir+"/"))
+	r.write("slow/slow.sh", "sleep 600 &\necho $! >"+r.dir+"/child\n"+strings.ReplaceAll(spoolProgram, "../",
+		r.dir+"/"))
 	r.kill("create", false, "apply", "-auto-approve")
 	t.Cleanup(func() {
 		if text, err := os.ReadFile(filepath.Join(r.dir, "child")); err == nil {
@@ -293,12 +300,13 @@ func TestAGrandchildDoesNotHoldUpTheNextRun(t *testing.T) {
 	r.clean()
 }
 
-// A program makes its object, and then the disk is full: with the usual answer nothing is lost, with one that finds no room the creation stays
-// in flight, so that nothing is made twice.
+// A program makes its object, and then the disk is full: with the usual answer nothing is lost, with one that finds no
+// room the creation stays in flight, so that nothing is made twice.
 func TestAFullDiskWhileAProgramAnswersLosesNothing(t *testing.T) {
 	for name, script := range map[string]string{
 		"an answer of the usual length": `echo '{"state": {"id": "made", "serial": 1}}'`,
-		"an answer without room":        `printf '{"state": {"id": "'; head -c 3000000 /dev/zero | tr '\0' x || exit 1; echo '"}}'`,
+		"an answer without room": `printf '{"state": {"id": "'; head -c 3000000 /dev/zero | tr '\0' x || exit ` +
+			`1; echo '"}}'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newSpoolRoom(t)
@@ -311,7 +319,8 @@ func TestAFullDiskWhileAProgramAnswersLosesNothing(t *testing.T) {
 			if err := os.CopyFS(filepath.Join(r.dir, "slow"), os.DirFS(outside)); err != nil {
 				t.Fatal(err)
 			}
-			r.write("slow/slow.sh", "cat >/dev/null\necho $1 >>"+outside+"/made\nhead -c 9000000 /dev/zero >filler 2>/dev/null\n"+script)
+			r.write("slow/slow.sh", "cat >/dev/null\necho $1 >>"+outside+
+				"/made\nhead -c 9000000 /dev/zero >filler 2>/dev/null\n"+script)
 			cmd := r.command("apply", "-auto-approve", "-no-color")
 			out, err := cmd.CombinedOutput()
 			if err := os.Remove(filepath.Join(r.dir, "filler")); err != nil {
@@ -323,7 +332,8 @@ func TestAFullDiskWhileAProgramAnswersLosesNothing(t *testing.T) {
 			if n := strings.Count(string(made), "create"); n != 1 {
 				t.Errorf("it was made %d times: %v %s\n%v %s", n, err, out, second, again)
 			}
-			if o, _, _ := r.object(); o == nil && !strings.Contains(string(again), "Interrupted creation is not resolved") {
+			if o, _, _ := r.object(); o == nil && !strings.Contains(string(again),
+				"Interrupted creation is not resolved") {
 				t.Errorf("nobody knows of it: %v %s\n%v %s", err, out, second, again)
 			}
 		})

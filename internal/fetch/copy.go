@@ -23,15 +23,16 @@ import (
 // copyPrefix begins the names of folders in which modules are that will be copied.
 const copyPrefix = "tombolo-module-"
 
-// CopyModule copies a module into an empty directory, without what is hidden: the beginning of a new configuration. The source is a path on
-// this machine or, where there are packages, whatever a call may have as its source.
+// CopyModule copies a module into an empty directory, without what is hidden: the beginning of a new configuration. The
+// source is a path on this machine or, where there are packages, whatever a call may have as its source.
 func CopyModule(ctx context.Context, source, dir string, packages Packages) (diags diag.List) {
 	there, err := os.ReadDir(dir)
 	switch {
 	case err != nil:
 		return diag.FromError("Failed to read the directory", err)
 	case len(there) > 0:
-		return diags.Errorf(nil, "Can't populate non-empty directory", "The directory has files in it, such as %s. A module is copied into an empty directory only, so that nothing is replaced.", there[0].Name())
+		return diags.Errorf(nil, "Can't populate non-empty directory", "The directory has files in it, such as %s. A "+
+			"module is copied into an empty directory only, so that nothing is replaced.", there[0].Name())
 	}
 	if isLocal(source) {
 		return copyTree(ctx, source, dir)
@@ -41,7 +42,8 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 		return diags.Errorf(nil, "Invalid module source address", "The module cannot be copied: %s.", err)
 	}
 	if packages == nil {
-		return diags.Errorf(nil, "Module source not supported", "The module %q has to be downloaded, and here nothing is.", source)
+		return diags.Errorf(nil, "Module source not supported",
+			"The module %q has to be downloaded, and here nothing is.", source)
 	}
 	replace.Sweep(os.TempDir(), copyPrefix)
 	temp, err := replace.Unfinished(os.TempDir(), copyPrefix)
@@ -55,7 +57,8 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 	}()
 	from, err := fetchModule(ctx, kind, normal, filepath.Join(temp, "package"), packages)
 	if err != nil {
-		return diags.Errorf(nil, "Failed to download module", "The module %s could not be fetched: %s.", download.Shown(source), strings.TrimSuffix(err.Error(), "."))
+		return diags.Errorf(nil, "Failed to download module", "The module %s could not be fetched: %s.",
+			download.Shown(source), strings.TrimSuffix(err.Error(), "."))
 	}
 	return copyTree(ctx, from, dir)
 }

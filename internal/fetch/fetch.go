@@ -1,14 +1,15 @@
 // Package fetch brings code onto the disk: the modules that a configuration calls.
 //
-// InstallModules walks the calls from the root module down and records in the module manifest where each called module is;
-// package config finds them there. A local source stays where it is and is only recorded. Others are packages: from a registry of modules
-// (package catalog says where), a repository or an archive (package download brings them).
+// InstallModules walks the calls from the root module down and records in the module manifest where each called module
+// is; package config finds them there. A local source stays where it is and is only recorded. Others are packages: from
+// a registry of modules (package catalog says where), a repository or an archive (package download brings them).
 //
 //	report, diags := fetch.InstallModules(ctx, ".", ".terraform", fetch.Options{Progress: fmt.Println, Packages: packages})
 //
-// Packages are fetched side by side, each once however often it is called. They are staged in a folder beside those of the installed
-// modules and put into their places at the end, if everything is there: a failed run leaves the former modules in force. The walk owns
-// its goroutines; progress is told by the caller's, in the order of a walk that does one thing at a time.
+// Packages are fetched side by side, each once however often it is called. They are staged in a folder beside those of
+// the installed modules and put into their places at the end, if everything is there: a failed run leaves the former
+// modules in force. The walk owns its goroutines; progress is told by the caller's, in the order of a walk that does
+// one thing at a time.
 package fetch
 
 import (
@@ -35,7 +36,8 @@ import (
 
 // Options tell how to install.
 type Options struct {
-	// Base is what links on the way to the data directory may not lead out of; "" for the directory of the configuration.
+	// Base is what links on the way to the data directory may not lead out of; "" for the directory of the
+	// configuration.
 	Base string
 	// LanguageVersion is what required_version is judged by, as for config.Load.
 	LanguageVersion string
@@ -53,13 +55,13 @@ type Options struct {
 type Packages interface {
 	// Versions lists what a registry has of a module.
 	Versions(ctx context.Context, m catalog.Module) ([]string, error)
-	// Locate gives the remote source of a version of a module.
+	// Locate returns the remote source of a version of a module.
 	Locate(ctx context.Context, m catalog.Module, version string) (string, error)
 	// Fetch puts a package into a folder that is not there yet; nothing is left of it after an error.
 	Fetch(ctx context.Context, pkg, dir string) error
 }
 
-// Online gives packages from where their sources say. git runs in the environment.
+// Online returns packages from where their sources say. git runs in the environment.
 func Online(client *web.Client, environ []string) Packages {
 	return online{catalog.Catalog{Client: client}, &download.Getter{Web: client, Environ: environ}}
 }
@@ -81,7 +83,7 @@ type Installed struct {
 	Source  string
 	Version string // of a registry module
 	Dir     string
-	// New tells that the manifest did not have it before.
+	// New means that the manifest did not have it before.
 	New bool
 }
 
@@ -103,7 +105,9 @@ func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Re
 	// What is there may be anything, such as a link to a file of somebody else. It is not replaced unseen.
 	old, err := readManifest(s.manifest())
 	if err != nil {
-		return &Report{}, diag.List{}.Errorf(nil, "Failed to read module manifest", "The record of installed modules in %s cannot be used: %s. Remove it, and run init again.", s.modules+"/modules.json", err)
+		return &Report{}, diag.List{}.Errorf(nil, "Failed to read module manifest",
+			"The record of installed modules in %s cannot be used: %s. Remove it, and run init again.", s.modules+
+				"/modules.json", err)
 	}
 	w := newWalk(config.OSFiles(dir), old, opts)
 	w.stage = s
@@ -120,9 +124,10 @@ func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Re
 	return w.report, diags
 }
 
-// Resolve is InstallModules without its effects, for local modules: it gives the manifest that has to be written, made out of the old one.
-// Entries that nothing calls any more are kept, as other tools that share the directory do.
-func Resolve(ctx context.Context, files config.Files, old *config.Manifest, opts Options) (*config.Manifest, *Report, diag.List) {
+// Resolve is InstallModules without its effects, for local modules: it gives the manifest that has to be written, made
+// out of the old one. Entries that nothing calls any more are kept, as other tools that share the directory do.
+func Resolve(ctx context.Context, files config.Files, old *config.Manifest, opts Options) (*config.Manifest, *Report,
+	diag.List) {
 	opts.Packages = nil
 	w := newWalk(files, old, opts)
 	manifest, diags := w.run(ctx)
@@ -147,13 +152,15 @@ func (s *stage) write(m *config.Manifest) error {
 		return fmt.Errorf("encode module manifest: %w", err)
 	}
 	put := func(w io.Writer) error { _, err := w.Write(content); return err }
-	if slices.ContainsFunc(m.Modules, func(e config.ManifestModule) bool { return download.Shown(e.Source) != e.Source }) {
+	if slices.ContainsFunc(m.Modules, func(e config.ManifestModule) bool {
+		return download.Shown(e.Source) != e.Source
+	}) {
 		return replace.OwnExact(s.root, s.manifest(), 0o600, put)
 	}
 	return replace.Own(s.root, s.manifest(), 0o666, put)
 }
 
-// sorted gives a manifest in the order of its file.
+// sorted returns a manifest in the order of its file.
 func sorted(entries map[string]config.ManifestModule) *config.Manifest {
 	out := &config.Manifest{}
 	for _, entry := range entries {

@@ -98,12 +98,14 @@ func TestLocalModulesAreRecorded(t *testing.T) {
 	if len(diags) > 0 {
 		t.Fatal(diags.Err())
 	}
-	wantLines := []string{"- a in z", "- a.out in ../shared", "- a-b in x/y", "- b in x", "- b.q in x/y", "- b.up in z", "- b.up.out in ../shared",
+	wantLines := []string{"- a in z", "- a.out in ../shared", "- a-b in x/y", "- b in x", "- b.q in x/y", "- b.up in z",
+		"- b.up.out in ../shared",
 		"- c in ../shared", "- double in x/y", "- slash in z", "- slash.out in ../shared"}
 	if diff := cmp.Diff(wantLines, lines); diff != "" {
 		t.Errorf("progress differs (-want +got):\n%s", diff)
 	}
-	if len(report.Modules) != len(wantLines) || report.Modules[1].Path != addr.ModuleOf("a", "out") || !report.Modules[1].New {
+	if len(report.Modules) != len(wantLines) || report.Modules[1].Path != addr.ModuleOf("a", "out") ||
+		!report.Modules[1].New {
 		t.Errorf("the report is wrong: %+v", report.Modules)
 	}
 	cfg, diags := config.Load(context.Background(), config.Options{Dir: dir})
@@ -159,12 +161,16 @@ func TestInstallFailures(t *testing.T) {
 		{"missing directory", "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n", "Unreadable module directory"},
 		{"a file", "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x --\n", "Unreadable module directory"},
 		{"registry", "-- main.tf --\nmodule \"a\" {\n  source = \"a/b/c\"\n}\n", "Module source not supported"},
-		{"remote", "-- main.tf --\nmodule \"a\" {\n  source = \"git::https://example.com/x.git\"\n}\n", "Module source not supported"},
-		{"error in child", "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nbogus {}\n", "Unsupported block type"},
+		{"remote", "-- main.tf --\nmodule \"a\" {\n  source = \"git::https://example.com/x.git\"\n}\n",
+			"Module source not supported"},
+		{"error in child", "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nbogus {}\n",
+			"Unsupported block type"},
 		{"error in root", "-- main.tf --\nbogus {}\n", "Unsupported block type"},
-		{"cycle", "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nmodule \"b\" {\n  source = \"../x\"\n}\n", "Module calls itself"},
+		{"cycle", "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nmodule \"b\" {\n  source = " +
+			"\"../x\"\n}\n", "Module calls itself"},
 		{"root cycle", "-- main.tf --\nmodule \"a\" {\n  source = \"./\"\n}\n", "Module calls itself"},
-		{"version", "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nterraform {\n  required_version = \"> 9\"\n}\n", "Unsupported Terraform Core version"},
+		{"version", "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\nterraform {\n  " +
+			"required_version = \"> 9\"\n}\n", "Unsupported Terraform Core version"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := unpack(t, tt.archive, "")
@@ -182,9 +188,11 @@ func TestInstallFailures(t *testing.T) {
 
 // What cannot be read may be anything, so it is not replaced unseen. terraform refuses it as well.
 func TestBrokenManifestIsAnError(t *testing.T) {
-	dir := unpack(t, "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\n-- .terraform/modules/modules.json --\n{\"Mod", "")
+	dir := unpack(t, "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\n-- "+
+		".terraform/modules/modules.json --\n{\"Mod", "")
 	before := manifest(t, dir)
-	if _, _, diags := install(t, dir, fetch.Options{}); len(diags) != 1 || diags[0].Summary != "Failed to read module manifest" {
+	if _, _, diags := install(t, dir, fetch.Options{}); len(diags) != 1 ||
+		diags[0].Summary != "Failed to read module manifest" {
 		t.Error(diags.Err())
 	}
 	if got := manifest(t, dir); got != before {

@@ -24,7 +24,8 @@ type fetched struct {
 // reuse takes the module that is installed, if it is what is called.
 func (w *walk) reuse(n *node) bool {
 	recorded, ok := w.old[n.entry.Key]
-	if !ok || n.from.fresh || w.opts.Upgrade || recorded.Source != n.call.Source || !allows(n.call, recorded.Version) || checkDir(w.files, recorded.Dir) != nil {
+	if !ok || n.from.fresh || w.opts.Upgrade || recorded.Source != n.call.Source || !allows(n.call, recorded.Version) ||
+		checkDir(w.files, recorded.Dir) != nil {
 		return false
 	}
 	n.entry = recorded
@@ -41,7 +42,7 @@ func (w *walk) reuse(n *node) bool {
 	return true
 }
 
-// allows tells whether a recorded version satisfies a call.
+// allows reports whether a recorded version satisfies a call.
 func allows(call *config.ModuleCall, recorded string) bool {
 	if call.Kind != config.SourceRegistry {
 		return true
@@ -58,7 +59,8 @@ func splitSource(source string) (pkg, sub string) {
 	return pkg, sub
 }
 
-// once does something the first time that it is asked for under a name, when there is a free slot, and gives what came out to everybody.
+// once does something the first time that it is asked for under a name, when there is a free slot, and gives what came
+// out to everybody.
 func once[T any](ctx context.Context, w *walk, name string, do func() (T, error)) (T, error) {
 	w.mu.Lock()
 	get := w.results[name]
@@ -119,18 +121,21 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 		return &fetched{pkg, dir, size}, err
 	})
 	if err != nil {
-		n.fail(&n.call.Range, "Failed to download module", "Could not download module %s from %s: %s.", n.path, shown, strings.TrimSuffix(err.Error(), "."))
+		n.fail(&n.call.Range, "Failed to download module", "Could not download module %s from %s: %s.", n.path, shown,
+			strings.TrimSuffix(err.Error(), "."))
 		return false
 	}
 	if sub != "" {
 		if sub, err = download.Subdir(got.dir, sub); err != nil {
-			n.fail(&n.call.SourceRange, "Unreadable module subdirectory", "The module %s cannot be taken out of the package %s: %s.", n.path, shown, err)
+			n.fail(&n.call.SourceRange, "Unreadable module subdirectory",
+				"The module %s cannot be taken out of the package %s: %s.", n.path, shown, err)
 			return false
 		}
 	}
 	home := w.stage.home(n.entry.Key)
 	n.fetched = got
-	n.place = place{dir: path.Join(home, sub), pkg: download.Shown(pkg), inPkg: path.Clean(sub), files: overlay{w.files, home, got.dir}, fresh: true}
+	n.place = place{dir: path.Join(home, sub), pkg: download.Shown(pkg), inPkg: path.Clean(sub), files: overlay{
+		w.files, home, got.dir}, fresh: true}
 	n.entry.Dir = n.place.dir
 	return true
 }
@@ -146,33 +151,44 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 	var unknown *catalog.NotFoundError
 	switch {
 	case errors.As(err, &unknown):
-		n.fail(&n.call.Range, "Module not found", "The module %s cannot be installed: %s. Check the source %q, and whether a token is needed to see the module.", n.path, err, n.call.SourceRaw)
+		n.fail(&n.call.Range, "Module not found", "The module %s cannot be installed: %s. Check the source %q, and "+
+			"whether a token is needed to see the module.", n.path, err, n.call.SourceRaw)
 		return "", false
 	case err != nil:
-		n.fail(&n.call.Range, "Error accessing remote module registry", "The module %s is not installed, and which versions there are of %s could not be found out: %s.", n.path, m, strings.TrimSuffix(err.Error(), "."))
+		n.fail(&n.call.Range, "Error accessing remote module registry",
+			"The module %s is not installed, and which versions there are of %s could not be found out: %s.", n.path, m,
+			strings.TrimSuffix(err.Error(), "."))
 		return "", false
 	}
 	chosen, newest := choose(offered, n.call.Version.Parsed)
 	switch {
 	case newest == "":
-		n.fail(&n.call.Range, "Module has no versions", "The module %s cannot be installed: the registry %s has no version of %s that could be used.", n.path, m.Host, m)
+		n.fail(&n.call.Range, "Module has no versions",
+			"The module %s cannot be installed: the registry %s has no version of %s that could be used.", n.path,
+			m.Host, m)
 		return "", false
 	case chosen == "":
-		n.fail(&n.call.Range, "Unresolvable module version constraint", "No version of %s that the registry %s has satisfies %q. The newest is %s.", m, m.Host, n.call.Version.Text, newest)
+		n.fail(&n.call.Range, "Unresolvable module version constraint",
+			"No version of %s that the registry %s has satisfies %q. The newest is %s.", m, m.Host, n.call.Version.Text,
+			newest)
 		return "", false
 	}
 	n.entry.Version = chosen
 	n.ask(pkg + " " + chosen)
-	source, err := once(ctx, w, "locate "+pkg+" "+chosen, func() (string, error) { return w.opts.Packages.Locate(ctx, m, chosen) })
+	source, err := once(ctx, w, "locate "+pkg+" "+chosen, func() (string, error) {
+		return w.opts.Packages.Locate(ctx, m, chosen)
+	})
 	if err != nil {
-		n.fail(&n.call.Range, "Error accessing remote module registry", "The module %s is not installed, and where version %s of %s is could not be found out: %s.", n.path, chosen, m, strings.TrimSuffix(err.Error(), "."))
+		n.fail(&n.call.Range, "Error accessing remote module registry",
+			"The module %s is not installed, and where version %s of %s is could not be found out: %s.", n.path, chosen,
+			m, strings.TrimSuffix(err.Error(), "."))
 		return "", false
 	}
 	return source, true
 }
 
-// choose takes the newest version that is allowed. A pre-release is taken only where a constraint asks for exactly that version. newest is
-// what there is without the constraints; "" means nothing.
+// choose takes the newest version that is allowed. A pre-release is taken only where a constraint asks for exactly that
+// version. newest is what there is without the constraints; "" means nothing.
 func choose(offered []string, allowed version.Constraints) (chosen, newest string) {
 	var best, top *version.Version
 	for _, text := range offered {
@@ -201,7 +217,7 @@ func choose(offered []string, allowed version.Constraints) (chosen, newest strin
 
 const maxVersion = 256
 
-// asksFor tells whether one of the constraints names a version itself.
+// asksFor reports whether one of the constraints names a version itself.
 func asksFor(allowed version.Constraints, v *version.Version) bool {
 	return slices.ContainsFunc(allowed, func(c *version.Constraint) bool {
 		named, err := version.NewVersion(strings.TrimSpace(strings.TrimPrefix(c.String(), "=")))

@@ -66,7 +66,8 @@ func (s *store) Fetch(ctx context.Context, pkg, dir string) error {
 	}
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content),
+			0o644)); err != nil {
 			return err
 		}
 	}
@@ -107,7 +108,8 @@ func modulesDir(t *testing.T, dir string) (names []string) {
 
 func TestAPackageIsFetchedOnceForAllWhoCallIt(t *testing.T) {
 	s := &store{versions: []string{"1.0.0", "1.1.0"}, packages: map[string]map[string]string{
-		"https://example.com/net-1.1.0.zip":     {"top/main.tf": call("in", "../side"), "side/main.tf": call("git", "git::https://example.com/x.git?ref=v1"), ".hidden/x": "h"},
+		"https://example.com/net-1.1.0.zip": {"top/main.tf": call("in", "../side"),
+			"side/main.tf": call("git", "git::https://example.com/x.git?ref=v1"), ".hidden/x": "h"},
 		"git::https://example.com/x.git?ref=v1": {"main.tf": "", "sub/main.tf": ""},
 	}}
 	var configuration strings.Builder
@@ -120,15 +122,18 @@ func TestAPackageIsFetchedOnceForAllWhoCallIt(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	want := map[string]int{"versions of corp/net/aws": 1, "place of corp/net/aws 1.1.0": 1, "https://example.com/net-1.1.0.zip": 1, "git::https://example.com/x.git?ref=v1": 1}
+	want := map[string]int{"versions of corp/net/aws": 1, "place of corp/net/aws 1.1.0": 1,
+		"https://example.com/net-1.1.0.zip": 1, "git::https://example.com/x.git?ref=v1": 1}
 	if diff := cmp.Diff(want, s.asked); diff != "" {
 		t.Error(diff)
 	}
 	if len(report.Modules) != 61 || report.Modules[0].Version != "1.1.0" {
 		t.Errorf("%d modules, the first is %+v", len(report.Modules), report.Modules[0])
 	}
-	if want := []string{"Downloading registry.terraform.io/corp/net/aws 1.1.0 for m0...", "- m0 in .terraform/modules/m0/top", "- m0.in in .terraform/modules/m0/side",
-		"Downloading git::https://example.com/x.git?ref=v1 for m0.in.git...", "- m0.in.git in .terraform/modules/m0.in.git"}; !cmp.Equal(lines[:5], want) {
+	if want := []string{"Downloading registry.terraform.io/corp/net/aws 1.1.0 for m0...",
+		"- m0 in .terraform/modules/m0/top", "- m0.in in .terraform/modules/m0/side",
+		"Downloading git::https://example.com/x.git?ref=v1 for m0.in.git...",
+		"- m0.in.git in .terraform/modules/m0.in.git"}; !cmp.Equal(lines[:5], want) {
 		t.Errorf("the lines are %q", lines[:5])
 	}
 	if _, diags := config.Load(context.Background(), config.Options{Dir: dir}); diags.HasErrors() {
@@ -141,17 +146,21 @@ func TestAPackageIsFetchedOnceForAllWhoCallIt(t *testing.T) {
 	if lines, _, diags := install(t, dir, fetch.Options{}); len(lines) > 0 || diags.HasErrors() {
 		t.Errorf("%q, %v", lines, diags.Err())
 	}
-	if _, _, diags := install(t, dir, fetch.Options{Packages: s, Upgrade: true}); diags.HasErrors() || s.asked["https://example.com/net-1.1.0.zip"] != 2 {
+	if _, _, diags := install(t, dir, fetch.Options{Packages: s, Upgrade: true}); diags.HasErrors() ||
+		s.asked["https://example.com/net-1.1.0.zip"] != 2 {
 		t.Errorf("an upgrade asks for %v: %v", s.asked, diags.Err())
 	}
 }
 
 func TestVersionsAreChosenByTheRulesOfModules(t *testing.T) {
 	for constraint, want := range map[string]string{
-		"": "1.10.0", "~> 1.0": "1.10.0", "~> 1.2.0": "1.2.3", ">= 1.0, != 1.10.0": "1.2.3", "2.0.0-beta1": "2.0.0-beta1", "= 2.0.0-beta1": "2.0.0-beta1", ">= 2.0.0-alpha": "", "~> 2.0.0-beta1": "", "1.2.3": "1.2.3", "v1.2.3": "1.2.3",
+		"": "1.10.0", "~> 1.0": "1.10.0", "~> 1.2.0": "1.2.3", ">= 1.0, != 1.10.0": "1.2.3",
+		"2.0.0-beta1": "2.0.0-beta1", "= 2.0.0-beta1": "2.0.0-beta1", ">= 2.0.0-alpha": "", "~> 2.0.0-beta1": "",
+		"1.2.3": "1.2.3", "v1.2.3": "1.2.3",
 		"> 9": "",
 	} {
-		s := &store{versions: []string{"1.2.3", "nonsense", "1.10.0", "1.0.0", "2.0.0-beta1", "1..2", strings.Repeat("9", 300)}, packages: map[string]map[string]string{}}
+		s := &store{versions: []string{"1.2.3", "nonsense", "1.10.0", "1.0.0", "2.0.0-beta1", "1..2",
+			strings.Repeat("9", 300)}, packages: map[string]map[string]string{}}
 		for _, v := range s.versions {
 			s.packages["https://example.com/net-"+v+".zip"] = map[string]string{"top/main.tf": ""}
 		}
@@ -159,7 +168,8 @@ func TestVersionsAreChosenByTheRulesOfModules(t *testing.T) {
 		if constraint != "" {
 			version = fmt.Sprintf("  version = %q\n", constraint)
 		}
-		_, report, diags := install(t, project(t, "module \"m\" {\n  source = \"corp/net/aws\"\n"+version+"}\n"), fetch.Options{Packages: s})
+		_, report, diags := install(t, project(t, "module \"m\" {\n  source = \"corp/net/aws\"\n"+version+"}\n"),
+			fetch.Options{Packages: s})
 		switch {
 		case want == "" && (len(diags) != 1 || diags[0].Summary != "Unresolvable module version constraint"):
 			t.Errorf("%q: %v", constraint, diags.Err())
@@ -171,8 +181,11 @@ func TestVersionsAreChosenByTheRulesOfModules(t *testing.T) {
 
 func TestAFailureLeavesWhatWasThere(t *testing.T) {
 	s := &store{packages: map[string]map[string]string{
-		"https://example.com/a.zip": {"main.tf": "# 1"}, "https://example.com/up.zip": {"x/main.tf": call("out", "../../b")}, "https://example.com/loop.zip": {"main.tf": call("again", "https://example.com/loop.zip")},
-		"https://example.com/bad.zip": {"main.tf": "bogus {}"}, "https://example.com/two.zip": {"a1/x": "", "a2/x": ""}, "https://example.com/missing.zip": {"main.tf": call("in", "./none")},
+		"https://example.com/a.zip": {"main.tf": "# 1"}, "https://example.com/up.zip": {
+			"x/main.tf": call("out", "../../b")}, "https://example.com/loop.zip": {
+			"main.tf": call("again", "https://example.com/loop.zip")},
+		"https://example.com/bad.zip": {"main.tf": "bogus {}"}, "https://example.com/two.zip": {"a1/x": "", "a2/x": ""},
+		"https://example.com/missing.zip": {"main.tf": call("in", "./none")},
 	}}
 	dir := project(t, call("a", "https://example.com/a.zip"))
 	if _, _, diags := install(t, dir, fetch.Options{Packages: s}); diags.HasErrors() {
@@ -181,9 +194,14 @@ func TestAFailureLeavesWhatWasThere(t *testing.T) {
 	before := manifest(t, dir)
 	s.packages["https://example.com/a.zip"] = map[string]string{"main.tf": "# 2"}
 	for source, want := range map[string]string{
-		"https://example.com/none.zip": "Failed to download module", "https://example.com/up.zip//x": "Local module path escapes module package", "https://example.com/loop.zip": "Module calls itself",
-		"https://example.com/bad.zip": "Unsupported block type", "https://example.com/two.zip//a*": "Unreadable module subdirectory", "https://example.com/two.zip//b": "Unreadable module subdirectory",
-		"https://example.com/missing.zip": "Unreadable module directory", "corp/net/aws": "Error accessing remote module registry",
+		"https://example.com/none.zip":    "Failed to download module",
+		"https://example.com/up.zip//x":   "Local module path escapes module package",
+		"https://example.com/loop.zip":    "Module calls itself",
+		"https://example.com/bad.zip":     "Unsupported block type",
+		"https://example.com/two.zip//a*": "Unreadable module subdirectory",
+		"https://example.com/two.zip//b":  "Unreadable module subdirectory",
+		"https://example.com/missing.zip": "Unreadable module directory",
+		"corp/net/aws":                    "Error accessing remote module registry",
 	} {
 		rewrite(t, dir, call("a", "https://example.com/a.zip")+call("b", source))
 		_, _, diags := install(t, dir, fetch.Options{Packages: s, Upgrade: true})
@@ -223,19 +241,21 @@ func (e *endless) Fetch(_ context.Context, pkg, dir string) error {
 	if _, err := fmt.Sscanf(pkg, "https://example.com/%d.zip", &n); err != nil {
 		return err
 	}
-	return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "main.tf"), []byte(call("m", fmt.Sprintf("https://example.com/%d.zip", n+1))), 0o644))
+	return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "main.tf"),
+		[]byte(call("m", fmt.Sprintf("https://example.com/%d.zip", n+1))), 0o644))
 }
 
 func TestAnInterruptedDownloadLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &store{packages: map[string]map[string]string{"https://example.com/a.zip": {"main.tf": ""}}, wait: func(ctx context.Context, pkg string) error {
-		if pkg == "https://example.com/b.zip" {
-			cancel()
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		return nil
-	}}
+	s := &store{packages: map[string]map[string]string{"https://example.com/a.zip": {"main.tf": ""}},
+		wait: func(ctx context.Context, pkg string) error {
+			if pkg == "https://example.com/b.zip" {
+				cancel()
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}}
 	dir := project(t, call("a", "https://example.com/a.zip")+call("b", "https://example.com/b.zip"))
 	_, diags := fetch.InstallModules(ctx, dir, config.DefaultDataDir, fetch.Options{Packages: s})
 	if len(diags) != 1 || diags[0].Summary != "Operation canceled" {
@@ -250,7 +270,8 @@ func TestStagesOfKilledRunsAreRemoved(t *testing.T) {
 	s := &store{packages: map[string]map[string]string{"https://example.com/a.zip": {"main.tf": ""}}}
 	dir := project(t, call("a", "https://example.com/a.zip"))
 	modules := filepath.Join(dir, ".terraform", "modules")
-	for name, age := range map[string]time.Duration{".new-old": 48 * time.Hour, ".new-now": time.Minute, ".new-foreign": 48 * time.Hour} {
+	for name, age := range map[string]time.Duration{".new-old": 48 * time.Hour, ".new-now": time.Minute,
+		".new-foreign": 48 * time.Hour} {
 		path := filepath.Join(modules, name)
 		err := os.MkdirAll(modules, 0o755)
 		if name == ".new-foreign" {
@@ -274,7 +295,8 @@ func TestStagesOfKilledRunsAreRemoved(t *testing.T) {
 // What one process has installed, and may be reading, is not replaced by another one that has begun before.
 func TestRunsInOneDirectoryLeaveEachOthersModules(t *testing.T) {
 	const pkg = "git::https://example.com/x.git"
-	packages := map[string]map[string]string{pkg: {"a/main.tf": "", "b/main.tf": ""}, "https://example.com/new.zip": {"main.tf": ""}}
+	packages := map[string]map[string]string{pkg: {"a/main.tf": "", "b/main.tf": ""}, "https://example.com/new.zip": {
+		"main.tf": ""}}
 	dir := project(t, call("a", pkg+"//a")+call("b", pkg+"//b"))
 	inside := filepath.Join(dir, config.DefaultDataDir, "modules", "b", "b", "main.tf")
 	var before os.FileInfo
@@ -297,31 +319,36 @@ func TestRunsInOneDirectoryLeaveEachOthersModules(t *testing.T) {
 	}
 	// All of them at once.
 	for round := range 3 {
-		rewrite(t, dir, call("a", pkg+"//a")+call("b", pkg+"//b")+call(fmt.Sprint("c", round), "https://example.com/new.zip"))
+		rewrite(t, dir, call("a", pkg+"//a")+call("b", pkg+"//b")+call(fmt.Sprint("c", round),
+			"https://example.com/new.zip"))
 		var wait sync.WaitGroup
 		for range 4 {
 			wait.Go(func() {
-				if _, diags := fetch.InstallModules(context.Background(), dir, config.DefaultDataDir, fetch.Options{Packages: &store{packages: packages}, Upgrade: round == 1}); diags.HasErrors() {
+				if _, diags := fetch.InstallModules(context.Background(), dir, config.DefaultDataDir, fetch.Options{
+					Packages: &store{packages: packages}, Upgrade: round == 1}); diags.HasErrors() {
 					t.Error(diags.Err())
 				}
 			})
 		}
 		wait.Wait()
 		for _, name := range []string{"a/a/main.tf", "b/b/main.tf", fmt.Sprintf("c%d/main.tf", round)} {
-			if _, err := os.Stat(filepath.Join(dir, config.DefaultDataDir, "modules", filepath.FromSlash(name))); err != nil {
+			if _, err := os.Stat(filepath.Join(dir, config.DefaultDataDir, "modules",
+				filepath.FromSlash(name))); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 }
 
-// A project may come with a link in the place of the folder of modules, and with a module that is called like a folder of somebody's.
+// A project may come with a link in the place of the folder of modules, and with a module that is called like a folder
+// of somebody's.
 func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
 	const pkg = "https://example.com/x.zip"
 	s := &store{packages: map[string]map[string]string{pkg: {"main.tf": ""}}}
 	dir, elsewhere := project(t, call("documents", pkg)), t.TempDir()
 	mine := filepath.Join(elsewhere, "documents", "mine")
-	if err := errors.Join(os.Mkdir(filepath.Dir(mine), 0o755), os.WriteFile(mine, nil, 0o644), os.Mkdir(filepath.Join(dir, config.DefaultDataDir), 0o755)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Dir(mine), 0o755), os.WriteFile(mine, nil, 0o644),
+		os.Mkdir(filepath.Join(dir, config.DefaultDataDir), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(elsewhere, filepath.Join(dir, config.DefaultDataDir, "modules")); err != nil {

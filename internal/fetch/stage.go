@@ -66,10 +66,11 @@ func (s *stage) manifest() string { return s.real(s.modules + "/modules.json") }
 // home is the folder of a module whose package is its own.
 func (s *stage) home(key string) string { return path.Join(s.modules, key) }
 
-// stagePrefix begins the names of stages. They are in the folder of modules, so that packages are moved, not copied, to their places.
+// stagePrefix begins the names of stages. They are in the folder of modules, so that packages are moved, not copied, to
+// their places.
 const stagePrefix = ".new-"
 
-// folder gives the name of a new folder in the stage.
+// folder returns the name of a new folder in the stage.
 func (s *stage) folder() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +102,8 @@ type size struct {
 	bytes   int64
 }
 
-// most is what all modules of a run may have together. Each package has bounds of its own (package download); this is for many of them.
+// most is what all modules of a run may have together. Each package has bounds of its own (package download); this is
+// for many of them.
 var most = size{entries: 1_000_000, bytes: 16 << 30}
 
 // spend measures a package that was fetched, and adds it to what all have.
@@ -125,17 +127,19 @@ func (s *stage) add(more size) error {
 	s.spent.entries += more.entries
 	s.spent.bytes += more.bytes
 	if s.spent.entries > most.entries || s.spent.bytes > most.bytes {
-		return fmt.Errorf("all modules together have more than %d files and folders, or more than %d bytes", most.entries, most.bytes)
+		return fmt.Errorf("all modules together have more than %d files and folders, or more than %d bytes",
+			most.entries, most.bytes)
 	}
 	return nil
 }
 
 func (s *stage) keep(key string, f *fetched) { s.kept = append(s.kept, keeping{key, f}) }
 
-// place puts the packages into their places and writes the manifest. In between, the manifest knows nothing of what is replaced: a crash
-// leaves modules that are to be installed again, not some that are not what the manifest says.
+// place puts the packages into their places and writes the manifest. In between, the manifest knows nothing of what is
+// replaced: a crash leaves modules that are to be installed again, not some that are not what the manifest says.
 //
-// After the context has ended nothing is put anywhere; what has begun by then is brought to its end, which takes no time.
+// After the context has ended nothing is put anywhere; what has begun by then is brought to its end, which takes no
+// time.
 func (s *stage) place(ctx context.Context, old, wanted *config.Manifest, waiting func()) error {
 	if err := s.multiply(ctx); err != nil {
 		return fmt.Errorf("copy a module: %w", err)
@@ -169,7 +173,8 @@ func (s *stage) place(ctx context.Context, old, wanted *config.Manifest, waiting
 	return s.write(wanted)
 }
 
-// leave keeps what another process has installed since this one began, if it is the same: that process may be reading it.
+// leave keeps what another process has installed since this one began, if it is the same: that process may be reading
+// it.
 func (s *stage) leave(old, now, wanted *config.Manifest) {
 	before, there, want := byKey(old), byKey(now), byKey(wanted)
 	s.kept = slices.DeleteFunc(s.kept, func(k keeping) bool {
@@ -187,8 +192,8 @@ func byKey(m *config.Manifest) map[string]config.ManifestModule {
 	return entries
 }
 
-// multiply makes copies of the packages that several modules have, so that everything is there, and fits on the disk, before anything is
-// replaced.
+// multiply makes copies of the packages that several modules have, so that everything is there, and fits on the disk,
+// before anything is replaced.
 func (s *stage) multiply(ctx context.Context) error {
 	taken := map[*fetched]bool{}
 	for i, k := range s.kept {
@@ -203,7 +208,9 @@ func (s *stage) multiply(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := copyPackage(ctx, k.dir, to, func(bytes int64) error { return s.add(size{bytes: bytes}) }); err != nil {
+		if err := copyPackage(ctx, k.dir, to, func(bytes int64) error {
+			return s.add(size{bytes: bytes})
+		}); err != nil {
 			return err
 		}
 		s.kept[i].fetched = &fetched{k.pkg, to, k.size}
@@ -214,14 +221,15 @@ func (s *stage) multiply(ctx context.Context) error {
 // replaceAttempts bounds how often a place that another process fills at the same time is tried.
 const replaceAttempts = 10
 
-// replaceFolder puts a folder in the place of another one, which goes to former. Whoever reads sees one of them as a whole, or none for a
-// moment. Of several processes that do so at the same time, the last one wins.
+// replaceFolder puts a folder in the place of another one, which goes to former. Whoever reads sees one of them as a
+// whole, or none for a moment. Of several processes that do so at the same time, the last one wins.
 func replaceFolder(from, to, former string) (err error) {
 	for i := range replaceAttempts {
 		if err = os.Rename(to, former+"."+strconv.Itoa(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err = os.Rename(from, to); !errors.Is(err, fs.ErrExist) { // another process has put something there a moment ago
+		// another process has put something there a moment ago
+		if err = os.Rename(from, to); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
@@ -265,9 +273,9 @@ func (s *stage) clean() error {
 	return err
 }
 
-// copyPackage makes a package be there once more, for another module that calls it, without the history of a repository. Files are the same on
-// the disk where the file system can do that, so that a package takes its place once, however often it is called. Where it cannot, spend
-// is told how many bytes a copy takes before it is made.
+// copyPackage makes a package be there once more, for another module that calls it, without the history of a
+// repository. Files are the same on the disk where the file system can do that, so that a package takes its place once,
+// however often it is called. Where it cannot, spend is told how many bytes a copy takes before it is made.
 func copyPackage(ctx context.Context, from, to string, spend func(bytes int64) error) error {
 	top, err := os.Lstat(from)
 	if err != nil {
@@ -310,13 +318,14 @@ func copyPackage(ctx context.Context, from, to string, spend func(bytes int64) e
 	})
 }
 
-// follow gives a directory by its own name where a link leads to it, as the manifest has it.
+// follow returns a directory by its own name where a link leads to it, as the manifest has it.
 func (s *stage) follow(p place, files config.Files) place {
 	o, staged := p.files.(overlay)
 	if !staged {
 		base, err := filepath.EvalSymlinks(s.base)
 		real, realErr := filepath.EvalSymlinks(s.real(p.dir))
-		if err == nil && realErr == nil && !filepath.IsAbs(filepath.FromSlash(p.dir)) && filepath.IsAbs(real) == filepath.IsAbs(base) {
+		if err == nil && realErr == nil && !filepath.IsAbs(filepath.FromSlash(p.dir)) &&
+			filepath.IsAbs(real) == filepath.IsAbs(base) {
 			real, err = filepath.Rel(base, real)
 		}
 		if err == nil && realErr == nil {

@@ -43,7 +43,8 @@ func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(own, "main.tf"), []byte(strings.Repeat("#", 1000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Symlink(own, own+".link"), os.Link(filepath.Join(own, "main.tf"), own+".hard")); err != nil {
+	if err := errors.Join(os.Symlink(own, own+".link"), os.Link(filepath.Join(own, "main.tf"),
+		own+".hard")); err != nil {
 		t.Skip("no links here: ", err)
 	}
 	for what, c := range map[string]struct {
@@ -52,11 +53,12 @@ func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
 		calls int
 		fits  bool
 	}{
-		"folders":             {size{100, 1 << 20}, folders, 10, false},
-		"folders that fit":    {size{100, 1 << 20}, folders, 4, true},
-		"files of a link":     {size{1000, 3500}, func(dir string) error { return os.Symlink(own, dir) }, 10, false},
-		"files that all fit":  {size{1000, 3500}, func(dir string) error { return os.Symlink(own, dir) }, 4, true},
-		"files that are ours": {size{1000, 3500}, func(dir string) error { return os.CopyFS(dir, os.DirFS(own)) }, 10, true},
+		"folders":            {size{100, 1 << 20}, folders, 10, false},
+		"folders that fit":   {size{100, 1 << 20}, folders, 4, true},
+		"files of a link":    {size{1000, 3500}, func(dir string) error { return os.Symlink(own, dir) }, 10, false},
+		"files that all fit": {size{1000, 3500}, func(dir string) error { return os.Symlink(own, dir) }, 4, true},
+		"files that are ours": {size{1000, 3500}, func(dir string) error { return os.CopyFS(dir, os.DirFS(own)) }, 10,
+			true},
 	} {
 		t.Run(what, func(t *testing.T) {
 			most = c.most
@@ -72,10 +74,12 @@ func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
 			switch {
 			case c.fits && diags.HasErrors():
 				t.Error(diags.Err())
-			case !c.fits && (!diags.HasErrors() || !strings.Contains(diags.Err().Error(), "all modules together have more than")):
+			case !c.fits && (!diags.HasErrors() || !strings.Contains(diags.Err().Error(),
+				"all modules together have more than")):
 				t.Errorf("got %v", diags.Err())
 			}
-			if _, err := os.Stat(filepath.Join(dir, config.DefaultDataDir)); !c.fits && !errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(filepath.Join(dir, config.DefaultDataDir)); !c.fits &&
+				!errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("something is left: %v", err)
 			}
 		})
@@ -89,7 +93,8 @@ func TestReadersOfAReplacedModuleKeepAWholeOne(t *testing.T) {
 	fill := func(name, content string) {
 		for _, f := range files {
 			path := filepath.Join(dir, name, f)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content),
+				0o644)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -101,7 +106,8 @@ func TestReadersOfAReplacedModuleKeepAWholeOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	if err := replaceFolder(filepath.Join(dir, "new"), filepath.Join(dir, "m"), filepath.Join(dir, "former")); err != nil {
+	if err := replaceFolder(filepath.Join(dir, "new"), filepath.Join(dir, "m"),
+		filepath.Join(dir, "former")); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {

@@ -44,7 +44,8 @@ type walk struct {
 }
 
 func newWalk(files config.Files, old *config.Manifest, opts Options) *walk {
-	w := &walk{files: files, opts: opts, old: map[string]config.ManifestModule{}, manifest: map[string]config.ManifestModule{}, report: &Report{}, below: map[string][]string{},
+	w := &walk{files: files, opts: opts, old: map[string]config.ManifestModule{},
+		manifest: map[string]config.ManifestModule{}, report: &Report{}, below: map[string][]string{},
 		slots: make(chan struct{}, together), results: map[string]func() (any, error){}}
 	for _, entry := range old.Modules {
 		w.old[entry.Key], w.manifest[entry.Key] = entry, entry
@@ -108,8 +109,10 @@ func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 }
 
 // read loads a module and begins with all that it calls.
-func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.Module, outer []string) ([]*node, diag.List) {
-	m, diags := config.LoadModule(ctx, config.Options{Files: at.files, LanguageVersion: w.opts.LanguageVersion}, at.dir, p)
+func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.Module, outer []string) ([]*node,
+	diag.List) {
+	m, diags := config.LoadModule(ctx, config.Options{Files: at.files, LanguageVersion: w.opts.LanguageVersion}, at.dir,
+		p)
 	if m == nil || ctx.Err() != nil {
 		return nil, diags
 	}
@@ -118,9 +121,12 @@ func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.
 		if call.Kind == 0 {
 			continue // the source is wrong, which loading the caller reported
 		}
-		n := &node{call: call, path: m.Path.Child(call.Name), from: at, outer: append(outer[:len(outer):len(outer)], at.identity())}
+		n := &node{call: call, path: m.Path.Child(call.Name), from: at, outer: append(outer[:len(outer):len(outer)],
+			at.identity())}
 		if w.started.Add(1) > maxModules || len(n.outer) > maxDepth {
-			return nil, diags.Errorf(&call.Range, "Too many modules", "The tree of modules has more than %d modules, or is more than %d deep. Modules that call each other without an end are one reason.", maxModules, maxDepth)
+			return nil, diags.Errorf(&call.Range, "Too many modules", "The tree of modules has more than %d modules, "+
+				"or is more than %d deep. Modules that call each other without an end are one reason.", maxModules,
+				maxDepth)
 		}
 		nodes = append(nodes, w.begin(ctx, wait, n))
 	}
@@ -149,7 +155,9 @@ func (w *walk) visit(ctx context.Context, wait *sync.WaitGroup, n *node) {
 	if slices.Contains(n.outer, n.place.identity()) {
 		around := n.outer[slices.Index(n.outer, n.place.identity()):]
 		n.entry.Dir = ""
-		n.fail(&n.call.Range, "Module calls itself", "The module in %s is called from within itself: %s. A tree of modules must end somewhere.", n.place.shown(), shownAll(around, n.place))
+		n.fail(&n.call.Range, "Module calls itself",
+			"The module in %s is called from within itself: %s. A tree of modules must end somewhere.", n.place.shown(),
+			shownAll(around, n.place))
 		return
 	}
 	children, diags := w.read(ctx, wait, n.place, n.path, n.outer)
@@ -181,7 +189,9 @@ func (w *walk) find(ctx context.Context, n *node) bool {
 		return true
 	}
 	if w.opts.Packages == nil || w.stage == nil {
-		n.fail(&n.call.SourceRange, "Module source not supported", "The module %s has to be downloaded (%s), and here nothing is. Copy the module into a directory of the project and call it by a local path such as \"./modules/%s\".", n.path, config.ShownSource(n.call.Source), n.call.Name)
+		n.fail(&n.call.SourceRange, "Module source not supported", "The module %s has to be downloaded (%s), and "+
+			"here nothing is. Copy the module into a directory of the project and call it by a local path such as "+
+			"\"./modules/%s\".", n.path, config.ShownSource(n.call.Source), n.call.Name)
 		return false
 	}
 	return w.findPackage(ctx, n)
@@ -192,11 +202,15 @@ func (w *walk) findLocal(n *node) bool {
 	n.place.dir = config.LocalDir(n.from.dir, n.call.Source)
 	n.place.inPkg = path.Join(n.from.inPkg, n.call.Source)
 	if n.from.pkg != "" && (n.place.inPkg == ".." || strings.HasPrefix(n.place.inPkg, "../")) {
-		n.fail(&n.call.SourceRange, "Local module path escapes module package", "The source %q of the module %s leads out of the package %s, which its caller belongs to. What a package calls by a local path must be within the package.", n.call.SourceRaw, n.path, n.from.pkg)
+		n.fail(&n.call.SourceRange, "Local module path escapes module package", "The source %q of the module %s "+
+			"leads out of the package %s, which its caller belongs to. What a package calls by a local path must be "+
+			"within the package.", n.call.SourceRaw, n.path, n.from.pkg)
 		return false
 	}
 	if err := checkDir(n.place.files, n.place.dir); err != nil {
-		n.fail(&n.call.SourceRange, "Unreadable module directory", "The module %s should be in the directory %s, but that %s. Correct the source %q, which counts from the directory of the calling module.", n.path, n.place.dir, err, n.call.SourceRaw)
+		n.fail(&n.call.SourceRange, "Unreadable module directory", "The module %s should be in the directory %s, but "+
+			"that %s. Correct the source %q, which counts from the directory of the calling module.", n.path,
+			n.place.dir, err, n.call.SourceRaw)
 		return false
 	}
 	if w.stage != nil {
@@ -207,7 +221,7 @@ func (w *walk) findLocal(n *node) bool {
 	return true
 }
 
-// checkDir tells what is wrong with a module's directory.
+// checkDir returns what is wrong with a module's directory.
 func checkDir(files config.Files, dir string) error {
 	_, err := files.ReadDir(dir)
 	switch {
@@ -241,7 +255,8 @@ func (w *walk) tell(n *node) {
 	if n.place.fresh {
 		w.replace(n)
 	}
-	w.report.Modules = append(w.report.Modules, Installed{Path: n.path, Source: n.entry.Source, Version: n.entry.Version, Dir: n.entry.Dir, New: n.place.fresh})
+	w.report.Modules = append(w.report.Modules, Installed{Path: n.path, Source: n.entry.Source,
+		Version: n.entry.Version, Dir: n.entry.Dir, New: n.place.fresh})
 	for _, child := range n.children {
 		w.tell(child)
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Spool says where the answer of a program survives the death of this process. The program's outputs are files then, its input is one without a
-// name, and it is in a session of its own: when we are killed it ends its work as if nothing had happened. It holds a lock on its answer, by
-// which its end is told.
+// Spool says where the answer of a program survives the death of this process. The program's outputs are files then,
+// its input is one without a name, and it is in a session of its own: when we are killed it ends its work as if nothing
+// had happened. It holds a lock on its answer, by which its end is told.
 //
 // A folder STATE.answers, and what is in it, belongs to those who may use the file STATE: one of them may have to go on
 // where another's run was killed. Whoever has stored the answer elsewhere calls RemoveSpooled.
 //
-// The folder stands in a project, which somebody else may have filled: it must be a folder, not a link to one, and in it only regular files
-// with names of ours are read, written or removed.
+// The folder stands in a project, which somebody else may have filled: it must be a folder, not a link to one, and in
+// it only regular files with names of ours are read, written or removed.
 type Spool struct {
 	Dir   string // made when it is missing; empty: no spool
 	Token string // names the call
@@ -38,11 +38,11 @@ type Spooled struct {
 	Record []byte
 	// Stdout is the output up to the limit.
 	Stdout []byte
-	// Known tells that the program was seen to end, with ExitCode.
+	// Known means that the program was seen to end, with ExitCode.
 	Known    bool
 	ExitCode int
-	// Refused is the verdict on an output that is no answer, as Run gives it: *LimitError or *FullError. It is kept beside the answer, so that
-	// whoever finds it later judges as the run did that waited for it.
+	// Refused is the verdict on an output that is no answer, as Run gives it: *LimitError or *FullError. It is kept
+	// beside the answer, so that whoever finds it later judges as the run did that waited for it.
 	Refused error
 }
 
@@ -53,7 +53,8 @@ type SpoolError struct {
 }
 
 func (e *SpoolError) Error() string {
-	return fmt.Sprintf("%s is %s, not a folder: answers of programs are kept there, and nothing is read or removed through it. Look at what it is, and remove it", e.Dir, e.Is)
+	return fmt.Sprintf("%s is %s, not a folder: answers of programs are kept there, and nothing is read or removed "+
+		"through it. Look at what it is, and remove it", e.Dir, e.Is)
 }
 
 // FullError says that the disk was full when the program answered, so that its answer is not whole.
@@ -97,7 +98,7 @@ func verdictOn(exit int, failure error) verdict {
 	return v
 }
 
-// refused gives the error that the verdict was made of.
+// refused returns the error that the verdict was made of.
 func (v verdict) refused() error {
 	switch {
 	case v.Over > 0:
@@ -206,11 +207,11 @@ func upTo(root *os.Root, name string, limit int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(limit)))
 }
 
-// AwaitSpooled gives what is there of a call once its program has ended; nil when nothing is. While it waits it tells once which processes it
-// waits for, as far as that is known. A program that is beyond the limit of an answer is ended.
+// AwaitSpooled returns what is there of a call once its program has ended; nil when nothing is. While it waits it tells
+// once which processes it waits for, as far as that is known. A program that is beyond the limit of an answer is ended.
 //
-// The program has ended when nobody holds its answer any more; when its own process is gone, whatever it left behind, and the answer is whole;
-// or when that process is gone for as long as a run would wait for the rest.
+// The program has ended when nobody holds its answer any more; when its own process is gone, whatever it left behind,
+// and the answer is whole; or when that process is gone for as long as a run would wait for the rest.
 func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int)) (*Spooled, error) {
 	root, err := openSpool(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -245,7 +246,8 @@ func AwaitSpooled(ctx context.Context, dir, token string, tell func(pids []int))
 	}
 }
 
-// look reads what a call left behind. Both results are nil while its program lives, and when there is nothing of the call.
+// look reads what a call left behind. Both results are nil while its program lives, and when there is nothing of the
+// call.
 func (s Spool) look(root *os.Root, gone *time.Time) (*Spooled, error) {
 	out, err := ours(root, s.file(spoolOut))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,7 +286,8 @@ func (s Spool) look(root *os.Root, gone *time.Time) (*Spooled, error) {
 			return nil, nil
 		}
 	}
-	if found.Record, err = upTo(root, s.file(spoolRecord), regular.Text); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if found.Record, err = upTo(root, s.file(spoolRecord), regular.Text); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if size > defaultMaxStdout && found.Refused == nil {
@@ -343,7 +346,7 @@ type running struct {
 	Began string `json:"began"` // tells it from another that has its number later
 }
 
-// process gives the process of a call; the zero value when it is not known.
+// process returns the process of a call; the zero value when it is not known.
 func (s Spool) process(root *os.Root) (p running) {
 	if text, err := upTo(root, s.file(spoolProcess), 4<<10); err == nil {
 		_ = json.Unmarshal(text, &p)
@@ -358,7 +361,7 @@ func (p running) ended() bool {
 
 func (p running) here() bool { return p.Where != "" && p.Where == numberedBy() }
 
-// holders gives the processes that hold an answer, or else the one that is known to write it.
+// holders returns the processes that hold an answer, or else the one that is known to write it.
 func (s Spool) holders(root *os.Root, out *os.File) []int {
 	if list := whoHas(out); len(list) > 0 {
 		return list
@@ -382,7 +385,8 @@ func RemoveSpooled(dir, token string) error {
 	})
 }
 
-// SweepSpool removes everything of calls that are not among the tokens, and the folder when nothing is left. What is not ours stays.
+// SweepSpool removes everything of calls that are not among the tokens, and the folder when nothing is left. What is
+// not ours stays.
 func SweepSpool(dir string, tokens []string) error {
 	keep := map[string]bool{}
 	for _, token := range tokens {

@@ -6,14 +6,14 @@ import (
 	"syscall"
 )
 
-// freeBefore gives the beginning of a file back to the disk, where the file system can do that.
+// freeBefore frees the beginning of a file on the disk, where the file system can do that.
 func freeBefore(f *os.File, end int64) {
 	const keepSize, punchHole = 1, 2
 	_ = syscall.Fallocate(int(f.Fd()), keepSize|punchHole, 0, end)
 }
 
-// reserve allocates what a file is going to have up to an end, behind what it has; its size stays. File systems that cannot do that promise
-// nothing.
+// reserve allocates what a file is going to have up to an end, behind what it has; its size stays. File systems that
+// cannot do that promise nothing.
 func reserve(f *os.File, end int64) error {
 	const keepSize = 1
 	at := lengthOf(f)

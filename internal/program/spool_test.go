@@ -51,7 +51,8 @@ func left(t *testing.T, dir, script string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-	if err := os.WriteFile(filepath.Join(dir, "run.op-1.process"), program.Running(cmd.Process.Pid), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "run.op-1.process"), program.Running(cmd.Process.Pid),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return cmd
@@ -98,7 +99,8 @@ func TestSharedStatesHaveSharedAnswers(t *testing.T) {
 	}
 }
 
-// Whatever a stranger's project has in the place of the folder, or of a file in it, stays as it is, and so does what it leads to.
+// Whatever a stranger's project has in the place of the folder, or of a file in it, stays as it is, and so does what it
+// leads to.
 func TestNothingForeignIsTouchedByASpool(t *testing.T) {
 	calls := map[string]func(dir string) error{
 		"sweep":  func(dir string) error { return program.SweepSpool(dir, nil) },
@@ -117,7 +119,8 @@ func TestNothingForeignIsTouchedByASpool(t *testing.T) {
 			t.Run(what+" with a link to "+target, func(t *testing.T) {
 				home := t.TempDir()
 				kept := filepath.Join(home, "folder", "run.op-1.out")
-				if err := errors.Join(os.Mkdir(filepath.Join(home, "folder"), 0o755), os.WriteFile(kept, []byte("mine"), 0o644),
+				if err := errors.Join(os.Mkdir(filepath.Join(home, "folder"), 0o755), os.WriteFile(kept, []byte("mine"),
+					0o644),
 					os.WriteFile(filepath.Join(home, "file"), []byte("mine"), 0o644)); err != nil {
 					t.Fatal(err)
 				}
@@ -126,7 +129,8 @@ func TestNothingForeignIsTouchedByASpool(t *testing.T) {
 					t.Fatal(err)
 				}
 				err := call(dir)
-				if foreign := (*program.SpoolError)(nil); !errors.As(err, &foreign) || !strings.Contains(err.Error(), dir) {
+				if foreign := (*program.SpoolError)(nil); !errors.As(err, &foreign) || !strings.Contains(err.Error(),
+					dir) {
 					t.Errorf("got %v", err)
 				}
 				entries, _ := os.ReadDir(home)
@@ -142,8 +146,10 @@ func TestNothingForeignIsTouchedByASpool(t *testing.T) {
 		for _, name := range []string{"notes.txt", ".out", "a.out", "run.op-1.record", "run.op-2.out"} {
 			err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 		}
-		err = errors.Join(err, os.WriteFile(mine, []byte("mine"), 0o600), os.Symlink(mine, filepath.Join(dir, "run.op-1.out")),
-			os.Mkdir(filepath.Join(dir, "run.op-3.out"), 0o700), syscall.Mkfifo(filepath.Join(dir, "run.op-4.out"), 0o600))
+		err = errors.Join(err, os.WriteFile(mine, []byte("mine"), 0o600),
+			os.Symlink(mine, filepath.Join(dir, "run.op-1.out")),
+			os.Mkdir(filepath.Join(dir, "run.op-3.out"), 0o700), syscall.Mkfifo(filepath.Join(dir, "run.op-4.out"),
+				0o600))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +201,8 @@ func TestWhoIsWaitedForHasANumber(t *testing.T) {
 // tooMuch prints an answer that would be one, but for its length.
 const tooMuch = `echo '{"state": {}}'; head -c 70000000 /dev/zero | tr '\0' ' '; `
 
-// An answer beyond the limit is refused by whoever reads it, early or late, in bounded memory, and its program is ended.
+// An answer beyond the limit is refused by whoever reads it, early or late, in bounded memory, and its program is
+// ended.
 func TestALateAnswerHasTheSameLimit(t *testing.T) {
 	live := filepath.Join(t.TempDir(), "answers")
 	_, err := program.Run(t.Context(), spoolScript(live, tooMuch))
@@ -226,17 +233,20 @@ func TestALateAnswerHasTheSameLimit(t *testing.T) {
 	}
 }
 
-// A program that answers while the disk fills up has room for what it usually says; one that says more has not said that it made nothing.
+// A program that answers while the disk fills up has room for what it usually says; one that says more has not said
+// that it made nothing.
 func TestAFullDiskDoesNotTakeAnAnswer(t *testing.T) {
 	disk := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tombolo-spool-test", disk).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tombolo-spool-test",
+		disk).CombinedOutput(); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", disk).Run() })
 	fill := `head -c 4000000 /dev/zero >` + strconv.Quote(filepath.Join(disk, "filler")) + ` 2>/dev/null; `
 	dir := filepath.Join(disk, "answers")
 	long := `{"a": "` + strings.Repeat("x", 100_000) + `"}`
-	res, err := program.Run(t.Context(), spoolScript(dir, fill+`printf '{"a": "'; head -c 100000 /dev/zero | tr '\0' x; echo '"}'`))
+	res, err := program.Run(t.Context(),
+		spoolScript(dir, fill+`printf '{"a": "'; head -c 100000 /dev/zero | tr '\0' x; echo '"}'`))
 	if err != nil || strings.TrimSpace(string(res.Stdout)) != long {
 		t.Errorf("the answer did not survive: %v", err)
 	}
@@ -247,11 +257,13 @@ func TestAFullDiskDoesNotTakeAnAnswer(t *testing.T) {
 		t.Errorf("a program began without room for its answer: %v", err)
 	}
 	_ = os.Remove(filepath.Join(disk, "filler"))
-	res, err = program.Run(t.Context(), spoolScript(dir, fill+`printf '{"a": "'; head -c 800000 /dev/zero | tr '\0' x || exit 1; echo '"}'`))
+	res, err = program.Run(t.Context(),
+		spoolScript(dir, fill+`printf '{"a": "'; head -c 800000 /dev/zero | tr '\0' x || exit 1; echo '"}'`))
 	if !errors.As(err, &full) {
 		t.Errorf("got %v of %+.100v", err, res)
 	}
-	if found, err := program.AwaitSpooled(t.Context(), dir, "run/op-1", func([]int) {}); err != nil || found == nil || !errors.As(found.Refused, &full) {
+	if found, err := program.AwaitSpooled(t.Context(), dir, "run/op-1", func([]int) {}); err != nil || found == nil ||
+		!errors.As(found.Refused, &full) {
 		t.Errorf("later: %v, %v", found, err)
 	}
 }

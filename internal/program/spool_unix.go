@@ -62,7 +62,8 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 		return nil, fmt.Errorf("write its input: %w", err)
 	}
 	defer in.Close()
-	s.cmd = &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: environment(dir, c.Env), Stdin: in, Stdout: s.out, Stderr: s.err}
+	s.cmd = &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: environment(dir, c.Env), Stdin: in, Stdout: s.out,
+		Stderr: s.err}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -72,8 +73,8 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 	return s, nil
 }
 
-// makeRoom makes the files of a call, with room for what a program usually says: a disk that is full is found before the program begins, and
-// one that fills up meanwhile still takes the answer.
+// makeRoom makes the files of a call, with room for what a program usually says: a disk that is full is found before
+// the program begins, and one that fills up meanwhile still takes the answer.
 func (s *spooled) makeRoom() (err error) {
 	c := s.limits.Spool
 	if s.root, err = c.makeDir(); err != nil {
@@ -92,7 +93,8 @@ func (s *spooled) makeRoom() (err error) {
 		}
 		return f
 	}
-	record, status, process := create(spoolRecord, c.Record), create(spoolStatus, blank()), create(spoolProcess, blank())
+	record, status, process := create(spoolRecord, c.Record), create(spoolStatus, blank()),
+		create(spoolProcess, blank())
 	for _, f := range []*os.File{record, status, process} {
 		f.Close()
 	}
@@ -226,12 +228,14 @@ func (s *spooled) watch(ctx context.Context, exited chan struct{}) (failure erro
 	}
 }
 
-// linger reads the answer. While it is not whole and something that the program started still holds it, there may come more.
+// linger reads the answer. While it is not whole and something that the program started still holds it, there may come
+// more.
 func (s *spooled) linger(res *Result) {
 	deadline := time.Now().Add(s.limits.Linger)
 	for {
 		res.Held, res.Stdout = s.answer()
-		if !res.Held || res.ExitCode == 0 && s.limits.Whole(res.Stdout) || time.Now().After(deadline) || len(res.Stdout) > s.limits.MaxStdout {
+		if !res.Held || res.ExitCode == 0 && s.limits.Whole(res.Stdout) || time.Now().After(deadline) ||
+			len(res.Stdout) > s.limits.MaxStdout {
 			return
 		}
 		time.Sleep(look / 2)
@@ -281,7 +285,7 @@ func (s *spooled) close() {
 	}
 }
 
-// lockedFile tells whether somebody holds a lock on a file, which has been opened for this.
+// lockedFile reports whether somebody holds a lock on a file, which has been opened for this.
 func lockedFile(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

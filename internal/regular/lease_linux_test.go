@@ -70,7 +70,8 @@ func TestTheEndOfALeaseIsWaitedFor(t *testing.T) {
 // Other errors are told at once.
 func TestOnlyLeasesAreWaitedFor(t *testing.T) {
 	calls, no := 0, errors.New("no")
-	if _, err := regular.Patient(func() (*os.File, error) { calls++; return nil, no }); !errors.Is(err, no) || calls != 1 {
+	if _, err := regular.Patient(func() (*os.File, error) { calls++; return nil, no }); !errors.Is(err, no) ||
+		calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
 }

@@ -28,7 +28,7 @@ func leaseBreak() time.Duration {
 	return time.Duration(min(seconds, most)+more) * time.Second
 }
 
-// Share gives an open file or folder the owner, the group and the permissions of another file, as far as the system
+// Share returns an open file or folder the owner, the group and the permissions of another file, as far as the system
 // lets us: only its administrator can give files away, and a group can be given by its members alone. Where the group
 // stays another, it gets no rights. Who may read a file may look into the folder that follows it.
 func Share(f *os.File, like os.FileInfo) error {
@@ -52,15 +52,16 @@ func Share(f *os.File, like os.FileInfo) error {
 	return Permit(f, perm)
 }
 
-// Permit gives an open file its permissions. Where the file system has its own idea of them, the file keeps what it was
-// made with.
+// Permit returns an open file its permissions. Where the file system has its own idea of them, the file keeps what it
+// was made with.
 func Permit(f *os.File, perm os.FileMode) error {
 	is, err := f.Stat()
 	if err != nil || is.Mode().Perm() == perm {
 		return err
 	}
 	err = f.Chmod(is.Mode()&(os.ModeSetgid|os.ModeSticky) | perm)
-	for _, no := range []error{syscall.EPERM, syscall.ENOSYS, syscall.EINVAL, syscall.EROFS, syscall.EOPNOTSUPP, syscall.ENOTSUP} {
+	for _, no := range []error{syscall.EPERM, syscall.ENOSYS, syscall.EINVAL, syscall.EROFS, syscall.EOPNOTSUPP,
+		syscall.ENOTSUP} {
 		if errors.Is(err, no) {
 			return nil
 		}

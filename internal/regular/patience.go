@@ -15,7 +15,8 @@ func Patient(open func() (*os.File, error)) (*os.File, error) {
 		return f, err
 	}
 	end := time.Now().Add(leaseBreak())
-	for pause := time.Millisecond; errors.Is(err, leased) && time.Now().Before(end); pause = min(2*pause, 100*time.Millisecond) {
+	for pause := time.Millisecond; errors.Is(err, leased) && time.Now().Before(end); pause = min(2*pause,
+		100*time.Millisecond) {
 		time.Sleep(pause)
 		f, err = open()
 	}

@@ -77,8 +77,8 @@ func Named(name string, limit int64) ([]byte, error) {
 	return upTo(f, name, limit)
 }
 
-// Open opens a regular file for reading. It waits for nothing but the end of a lease: what is no regular file is refused
-// before it is opened, and what becomes something else in between, after that.
+// Open opens a regular file for reading. It waits for nothing but the end of a lease: what is no regular file is
+// refused before it is opened, and what becomes something else in between, after that.
 func Open(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err == nil {
@@ -135,7 +135,8 @@ func Check(name string, info fs.FileInfo) error {
 	case info.IsDir():
 		return &fs.PathError{Op: "read", Path: name, Err: syscall.EISDIR}
 	}
-	return &fs.PathError{Op: "read", Path: name, Err: &problem{"it is " + Kind(info.Mode()) + " and not a regular file", ErrKind}}
+	return &fs.PathError{Op: "read", Path: name, Err: &problem{"it is " + Kind(info.Mode()) + " and not a regular file",
+		ErrKind}}
 }
 
 // Kind names what stands under a name, with its article.

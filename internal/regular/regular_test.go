@@ -32,7 +32,8 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 			make(t, name)
 			text, err := regular.Read(name, 100)
 			var pathErr *fs.PathError
-			if !errors.Is(err, regular.ErrKind) || !errors.As(err, &pathErr) || !strings.HasSuffix(err.Error(), "and not a regular file") {
+			if !errors.Is(err, regular.ErrKind) || !errors.As(err, &pathErr) || !strings.HasSuffix(err.Error(),
+				"and not a regular file") {
 				t.Errorf("Read returns %d bytes and %v, expected an error that says what it is", len(text), err)
 			}
 			if _, err := regular.Open(name); !errors.Is(err, regular.ErrKind) {
@@ -57,13 +58,15 @@ func TestContentIsReadUpToTheLimit(t *testing.T) {
 		if err := os.WriteFile(name, want, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for title, read := range map[string]func(string, int64) ([]byte, error){"Read": regular.Read, "Named": regular.Named} {
+		for title, read := range map[string]func(string, int64) ([]byte, error){
+			"Read": regular.Read, "Named": regular.Named} {
 			got, err := read(name, 100)
 			switch {
 			case size <= 100 && (err != nil || !bytes.Equal(got, want)):
 				t.Errorf("%s of %d bytes returns %d bytes and %v", title, size, len(got), err)
 			case size > 100 && (!errors.Is(err, regular.ErrSize) || got != nil):
-				t.Errorf("%s of %d bytes returns %d bytes and %v, expected that it is too large", title, size, len(got), err)
+				t.Errorf("%s of %d bytes returns %d bytes and %v, expected that it is too large", title, size, len(got),
+					err)
 			}
 		}
 	}

@@ -22,7 +22,8 @@ type OutsideError struct{ Name, Real, Base string }
 
 func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%s leads to %s, which is outside of %s, by way of a symbolic link. Nothing is written there: "+
-		"a link can come with the files of a stranger. Remove the link; TF_DATA_DIR can name another folder for what init installs",
+		"a link can come with the files of a stranger. Remove the link; TF_DATA_DIR can name another folder for what "+
+		"init installs",
 		e.Name, e.Real, e.Base)
 }
 
@@ -70,7 +71,7 @@ func nowhere(path string, err error) error {
 	return err
 }
 
-// Own gives a file that belongs into a folder, at whatever depth, new content as File does. A link in its place is
+// Own returns a file that belongs into a folder, at whatever depth, new content as File does. A link in its place is
 // replaced and what it leads to stays; a link on the way may not lead out. Folders that are not there are made.
 func Own(base, name string, perm fs.FileMode, write func(io.Writer) error) error {
 	return own(base, name, perm, false, write)

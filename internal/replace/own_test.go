@@ -22,7 +22,8 @@ func planted(t *testing.T, name, to string) (project, elsewhere string) {
 	top := t.TempDir()
 	project, elsewhere = filepath.Join(top, "project"), filepath.Join(top, "elsewhere")
 	link := filepath.Join(project, name)
-	err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Mkdir(elsewhere, 0o755), os.WriteFile(filepath.Join(elsewhere, "file"), []byte("mine"), 0o600))
+	err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Mkdir(elsewhere, 0o755),
+		os.WriteFile(filepath.Join(elsewhere, "file"), []byte("mine"), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,8 @@ func TestOnlyWhatIsOursIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign := filepath.Join(dir, ".new-foreign")
-	if err := errors.Join(os.Mkdir(foreign, 0o755), os.Chtimes(old, long, long), os.Chtimes(foreign, long, long)); err != nil {
+	if err := errors.Join(os.Mkdir(foreign, 0o755), os.Chtimes(old, long, long),
+		os.Chtimes(foreign, long, long)); err != nil {
 		t.Fatal(err)
 	}
 	behind, err := replace.Unfinished(elsewhere, ".new-")

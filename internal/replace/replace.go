@@ -1,4 +1,5 @@
-// Package replace gives files new content as a whole: whoever reads one finds either the old or the new one, and what was written is durable.
+// Package replace gives files new content as a whole: whoever reads one finds either the old or the new one, and what
+// was written is durable.
 //
 //	err := replace.File(name, 0o666, func(w io.Writer) error { _, err := w.Write(text); return err })
 //
@@ -17,14 +18,15 @@ import (
 	"sync"
 )
 
-// File gives a file new content. A new file gets the permissions less those that the process takes away (umask), as from any other program; one
-// that is there keeps its own. A name that stands for a device or pipe is written to as it is.
+// File returns a file new content. A new file gets the permissions less those that the process takes away (umask), as
+// from any other program; one that is there keeps its own. A name that stands for a device or pipe is written to as it
+// is.
 func File(name string, perm fs.FileMode, write func(io.Writer) error) error {
 	return durable(replace(name, perm, false, write))
 }
 
-// Exact is File for a file that has these permissions afterwards, whatever it had and whatever the process takes away: for what is secret, and
-// for what is not for its owner alone.
+// Exact is File for a file that has these permissions afterwards, whatever it had and whatever the process takes away:
+// for what is secret, and for what is not for its owner alone.
 func Exact(name string, perm fs.FileMode, write func(io.Writer) error) error {
 	return durable(replace(name, perm, true, write))
 }
@@ -36,8 +38,8 @@ func durable(dir string, err error) error {
 	return err
 }
 
-// Files replaces many files as Exact does one. Several wait for the disk at a time, and a directory is synced once for all
-// files in it. The zero value is ready; it is not for concurrent use.
+// Files replaces many files as Exact does one. Several wait for the disk at a time, and a directory is synced once for
+// all files in it. The zero value is ready; it is not for concurrent use.
 type Files struct {
 	all  []*replacement
 	free chan struct{}
@@ -69,7 +71,8 @@ func (r *Files) Add(name string, perm fs.FileMode, content []byte) {
 	})
 }
 
-// Wait ends when all files are replaced, durably, and calls failed for those that could not be, in the order in which they were added.
+// Wait ends when all files are replaced, durably, and calls failed for those that could not be, in the order in which
+// they were added.
 func (r *Files) Wait(failed func(name string, err error)) {
 	r.wait.Wait()
 	dirs := map[string]bool{}
@@ -85,7 +88,7 @@ func (r *Files) Wait(failed func(name string, err error)) {
 	r.all = nil
 }
 
-// replace gives a file new content, which is durable once the directory that it returns is synced.
+// replace returns a file new content, which is durable once the directory that it returns is synced.
 func replace(name string, perm fs.FileMode, exact bool, write func(io.Writer) error) (dir string, err error) {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
@@ -128,7 +131,8 @@ func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error
 // beside makes a new file in the directory of another one. Those of os.CreateTemp would be for their owner alone.
 func beside(name string, perm fs.FileMode) (*os.File, error) {
 	for {
-		temp, err := os.OpenFile(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+strconv.FormatUint(rand.Uint64(), 36)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		temp, err := os.OpenFile(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+
+			strconv.FormatUint(rand.Uint64(), 36)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 		if !errors.Is(err, fs.ErrExist) {
 			return temp, err
 		}
@@ -152,8 +156,8 @@ func nameless(name string, err error) error {
 	return fmt.Errorf("write %s: %w", name, err)
 }
 
-// syncDir makes a rename durable, where the system can. A directory that cannot be read cannot be synced, and some file systems refuse; the
-// file is there all the same.
+// syncDir makes a rename durable, where the system can. A directory that cannot be read cannot be synced, and some file
+// systems refuse; the file is there all the same.
 func syncDir(dir string) {
 	d, err := os.Open(dir)
 	if err != nil {

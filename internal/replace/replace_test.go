@@ -87,7 +87,8 @@ func TestAReplacementThatFailsLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	failure := errors.New("no more text")
 	for _, name := range []string{filepath.Join(dir, "new"), filepath.Join(dir, "none", "new")} {
-		if err := File(name, 0o666, func(io.Writer) error { return failure }); err == nil || !strings.HasPrefix(err.Error(), "write "+name+": ") {
+		if err := File(name, 0o666, func(io.Writer) error { return failure }); err == nil ||
+			!strings.HasPrefix(err.Error(), "write "+name+": ") {
 			t.Errorf("got error %v", err)
 		}
 	}

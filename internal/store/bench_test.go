@@ -12,11 +12,13 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// BenchmarkOperations measures operations (an intent and a result, each durable before the next step) by writers in parallel.
+// BenchmarkOperations measures operations (an intent and a result, each durable before the next step) by writers in
+// parallel.
 func BenchmarkOperations(b *testing.B) {
 	for _, writers := range []int{1, 10, 50} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
-			ws, err := store.New(store.Options{Path: filepath.Join(b.TempDir(), "terraform.tfstate")}).Workspace("default")
+			ws, err := store.New(store.Options{Path: filepath.Join(b.TempDir(), "terraform.tfstate")}).Workspace(
+				"default")
 			must(b, err)
 			s, err := ws.Lock(ctx, state.LockRequest{})
 			must(b, err)
@@ -37,7 +39,8 @@ func BenchmarkOperations(b *testing.B) {
 						if err := j.Intent(storetest.Create(op, at)); err != nil {
 							b.Error(err)
 						}
-						if err := j.Result(op, storetest.Put(at, op, "a note of usual length, as attributes have")); err != nil {
+						if err := j.Result(op,
+							storetest.Put(at, op, "a note of usual length, as attributes have")); err != nil {
 							b.Error(err)
 						}
 					}

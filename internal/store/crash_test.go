@@ -16,9 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// The tests in this file run a script once to count its calls to the file system, and then again with every fault at every call;
-// and for every crash, the recovery again with every fault at every one of its calls. After each of them they compare what the
-// next process finds with what the script knows.
+// The tests in this file run a script once to count its calls to the file system, and then again with every fault at
+// every call; and for every crash, the recovery again with every fault at every one of its calls. After each of them
+// they compare what the next process finds with what the script knows.
 
 // player runs a script and keeps book: what was acknowledged, what was only asked for.
 type player struct {
@@ -244,7 +244,8 @@ func (e *expectation) check(got *state.Snapshot) error {
 		}
 	}
 	content := contentOf(got.State)
-	problem := fmt.Errorf("objects are %v, and neither what was acknowledged nor anything that was asked for later (of %d, %d are sure)",
+	problem := fmt.Errorf(
+		"objects are %v, and neither what was acknowledged nor anything that was asked for later (of %d, %d are sure)",
 		storetest.IDs(got.State), len(e.content)-1, e.sure)
 	for at := e.sure; at < len(e.content); at++ {
 		if e.content[at] == content {
@@ -266,7 +267,8 @@ func (e *expectation) checkOps(at int, got *state.Snapshot) error {
 		tokens = slices.DeleteFunc(tokens, func(t string) bool { return t == o.token })
 		ended := o.result > 0 && o.result <= at || o.resolved > 0 && o.resolved <= at
 		// An end without edits of its own leaves no trace in the content.
-		unseen := o.result > 0 && e.content[o.result] == e.content[o.result-1] || o.resolved > 0 && e.content[o.resolved] == e.content[o.resolved-1]
+		unseen := o.result > 0 && e.content[o.result] == e.content[o.result-1] || o.resolved > 0 &&
+			e.content[o.resolved] == e.content[o.resolved-1]
 		switch {
 		case ended && listed && !unseen:
 			return fmt.Errorf("%s has its result in the state and is in flight", o.token)
@@ -323,7 +325,8 @@ func (e *expectation) survey(files *mem.FS) error {
 		}
 		if first == nil {
 			first = got
-		} else if first.State != nil && (first.State.Serial != got.State.Serial || first.State.Lineage != got.State.Lineage) {
+		} else if first.State != nil && (first.State.Serial != got.State.Serial ||
+			first.State.Lineage != got.State.Lineage) {
 			return fmt.Errorf("serial %d of the recovery became %d", first.State.Serial, got.State.Serial)
 		}
 		if err := session.Unlock(); err != nil {
@@ -375,7 +378,8 @@ var scenarios = []scenario{
 			p.result("1", storetest.Drop("t.old"))
 			p.intent("r", "2", "t.a")
 			p.checkpoint()
-			p.result("2", state.Edit{Depose: &state.DeposeObject{Instance: storetest.Addr("t.a").Instance, Key: "0000aaaa"}}, put("t.a", "new"))
+			p.result("2", state.Edit{Depose: &state.DeposeObject{Instance: storetest.Addr("t.a").Instance,
+				Key: "0000aaaa"}}, put("t.a", "new"))
 			p.record(put("t.local", "2"))
 			p.intent("r", "3", "t.b")
 			p.checkpoint()

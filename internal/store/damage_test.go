@@ -36,8 +36,8 @@ func aLongRun(t *testing.T, disk *mem.FS) {
 	s.Unlock()
 }
 
-// TestNoFlippedBitDropsAcknowledgedResults flips every bit of a journal. What is still read has all results but those that only the last
-// sync made durable: of them nothing in the file tells damage from what a power loss has torn off.
+// TestNoFlippedBitDropsAcknowledgedResults flips every bit of a journal. What is still read has all results but those
+// that only the last sync made durable: of them nothing in the file tells damage from what a power loss has torn off.
 func TestNoFlippedBitDropsAcknowledgedResults(t *testing.T) {
 	disk := mem.NewFS()
 	disk.MkdirAll("dir", 0o755)
@@ -95,7 +95,8 @@ func TestTheImageOfACutStateIsKept(t *testing.T) {
 
 // TestAProgramThatRemovesTheStateLosesNothing removes and replaces the files of a state in the middle of a run.
 func TestAProgramThatRemovesTheStateLosesNothing(t *testing.T) {
-	names := []string{statePath, statePath + ".backup", journalPath, journalPath + ".image", "dir/.terraform.tfstate.lock.info"}
+	names := []string{statePath, statePath + ".backup", journalPath, journalPath + ".image",
+		"dir/.terraform.tfstate.lock.info"}
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		disk, ws := onMem(t)
@@ -134,7 +135,8 @@ func TestAProgramThatRemovesTheStateLosesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidOfPlacesIsTrue puts other files in the place of the journal and the state: where the error says the results are, they are.
+// TestWhatIsSaidOfPlacesIsTrue puts other files in the place of the journal and the state: where the error says the
+// results are, they are.
 func TestWhatIsSaidOfPlacesIsTrue(t *testing.T) {
 	for _, what := range []string{statePath, journalPath, "both"} {
 		disk, ws := onMem(t)
@@ -248,7 +250,8 @@ func TestWithoutLocksOnlyUnlockedRunsWork(t *testing.T) {
 	same(t, "state", storetest.IDs(got.State), []string{"t.n0=0", "t.n1=1", "t.n2=2"})
 }
 
-// TestAWorkspaceIsRemovedUnderItsLock watches every call of a removal: what has a lock keeps it until the state is gone.
+// TestAWorkspaceIsRemovedUnderItsLock watches every call of a removal: what has a lock keeps it until the state is
+// gone.
 func TestAWorkspaceIsRemovedUnderItsLock(t *testing.T) {
 	disk := mem.NewFS()
 	disk.MkdirAll("w/blue/sub", 0o755)

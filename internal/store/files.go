@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Files is every access that the local store makes to files. Everything goes through it, so that faults can be injected at every
-// call (package faults) and a store can live in memory (package mem). Names are paths of the host system.
+// Files is every access that the local store makes to files. Everything goes through it, so that faults can be injected
+// at every call (package faults) and a store can live in memory (package mem). Names are paths of the host system.
 //
 // No call but Resolve and List follows a link that stands under the name itself, and none opens or removes anything but
 // a regular file: what else stands there is an *IrregularError. So nothing that somebody else put beside a state is
@@ -23,7 +23,8 @@ type Files interface {
 	Resolve(name string) (string, error)
 	// Open opens a file with the flags of package os. A missing file is fs.ErrNotExist.
 	Open(name string, flag int, perm fs.FileMode) (File, error)
-	// Through opens what is no regular file, a device or a pipe, to be written to as it is. It does not wait for a reader.
+	// Through opens what is no regular file, a device or a pipe, to be written to as it is. It does not wait for a
+	// reader.
 	Through(name string) (io.WriteCloser, error)
 	// Stat describes what stands under a name.
 	Stat(name string) (Info, error)
@@ -49,16 +50,17 @@ type File interface {
 	Truncate(size int64) error
 	// Sync returns when everything written to the file is durable.
 	Sync() error
-	// Reserve makes sure that writing up to the offset end will not fail for lack of space, where the system can promise that.
+	// Reserve makes sure that writing up to the offset end will not fail for lack of space, where the system can
+	// promise that.
 	Reserve(end int64) error
 	Stat() (Info, error)
-	// Share gives the file the owner, the group and the permissions of another, as far as the system lets us: whoever
+	// Share returns the file the owner, the group and the permissions of another, as far as the system lets us: whoever
 	// may read or write that one may do so here, and nobody else.
 	Share(like Info) error
 	// Lock takes the exclusive lock that Terraform takes, without waiting: ErrLocked when another has it, ErrNoLocks
 	// where the file system knows no such locks. Locks belong to the open file; closing it gives them back.
 	Lock() error
-	// Locked tells whether someone else holds the lock.
+	// Locked reports whether someone else holds the lock.
 	Locked() (bool, error)
 	Close() error
 }
@@ -120,7 +122,7 @@ type Info struct {
 	ID      any // tells files apart, whatever their names; for SameFile
 }
 
-// SameFile tells whether two descriptions are of one file.
+// SameFile reports whether two descriptions are of one file.
 func SameFile(a, b Info) bool {
 	if x, ok := a.ID.(fs.FileInfo); ok {
 		y, ok := b.ID.(fs.FileInfo)

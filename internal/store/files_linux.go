@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes an open-file-description lock. Terraform takes the older kind of record lock, which belongs to the process; the
-// kernel makes both conflict. Ours does not vanish when another part of this process opens and closes the state, as the older
-// kind does.
+// lock takes an open-file-description lock. Terraform takes the older kind of record lock, which belongs to the
+// process; the kernel makes both conflict. Ours does not vanish when another part of this process opens and closes the
+// state, as the older kind does.
 func lock(f *os.File) error {
 	err := control(f, func(fd uintptr) error {
 		return unix.FcntlFlock(fd, unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
@@ -33,8 +33,8 @@ func locked(f *os.File) (bool, error) {
 	return l.Type != unix.F_UNLCK && err == nil, err
 }
 
-// closeFile gives the lock back before it closes: the lock belongs to the open file, of which a process that is being started has a copy
-// until it runs its program.
+// closeFile releases the lock before it closes: the lock belongs to the open file, of which a process that is being
+// started has a copy until it runs its program.
 func closeFile(f *os.File) error {
 	_ = control(f, func(fd uintptr) error {
 		return unix.FcntlFlock(fd, unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK})

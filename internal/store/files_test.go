@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// writers lists who may change files by hand, and why. Everything else goes through store.Files, so that no place can be forgotten
-// where a crash or a full disk does harm. A folder stands for all of its files.
+// writers lists who may change files by hand, and why. Everything else goes through store.Files, so that no place can
+// be forgotten where a crash or a full disk does harm. A folder stands for all of its files.
 var writers = map[string]string{
 	"internal/store/files.go":         "is the implementation of store.Files",
 	"internal/store/files_linux.go":   "is the implementation of store.Files",
@@ -36,8 +36,10 @@ var writers = map[string]string{
 }
 
 var forbidden = map[string]bool{
-	"WriteFile": true, "Rename": true, "Create": true, "CreateTemp": true, "OpenFile": true, "Truncate": true, "Remove": true, "RemoveAll": true,
-	"Link": true, "Symlink": true, "Mkdir": true, "MkdirAll": true, "MkdirTemp": true, "Chmod": true, "Chtimes": true, "CopyFS": true, "OpenRoot": true,
+	"WriteFile": true, "Rename": true, "Create": true, "CreateTemp": true, "OpenFile": true, "Truncate": true,
+	"Remove": true, "RemoveAll": true,
+	"Link": true, "Symlink": true, "Mkdir": true, "MkdirAll": true, "MkdirTemp": true, "Chmod": true, "Chtimes": true,
+	"CopyFS": true, "OpenRoot": true,
 }
 
 func TestFilesAreChangedThroughOneInterface(t *testing.T) {
@@ -46,7 +48,8 @@ func TestFilesAreChangedThroughOneInterface(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "testdata" || path != root && strings.HasPrefix(d.Name(), ".") && d.Name() != "..") {
+		if d.IsDir() && (d.Name() == "testdata" || path != root && strings.HasPrefix(d.Name(), ".") &&
+			d.Name() != "..") {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -70,8 +73,10 @@ func TestFilesAreChangedThroughOneInterface(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if pkg, ok := call.X.(*ast.Ident); ok && (pkg.Name == "os" || pkg.Name == "ioutil") && forbidden[call.Sel.Name] {
-				t.Errorf("%s: %s.%s changes files; use store.Files, or add the place with its reason to the list in this test", set.Position(n.Pos()), pkg.Name, call.Sel.Name)
+			if pkg, ok := call.X.(*ast.Ident); ok && (pkg.Name == "os" || pkg.Name == "ioutil") &&
+				forbidden[call.Sel.Name] {
+				t.Errorf("%s: %s.%s changes files; use store.Files, or add the place with its reason to the list in "+
+					"this test", set.Position(n.Pos()), pkg.Name, call.Sel.Name)
 			}
 			return true
 		})

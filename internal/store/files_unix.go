@@ -26,8 +26,8 @@ func cannotLock(err error) bool {
 	return false
 }
 
-// sticky is the error of a folder, such as /tmp, in which only the owner of a file, or that of the folder, may remove or
-// replace it; nil for other folders, and where the file is missing.
+// sticky is the error of a folder, such as /tmp, in which only the owner of a file, or that of the folder, may remove
+// or replace it; nil for other folders, and where the file is missing.
 func sticky(name string, user int, ownsAll bool) error {
 	dir, err := os.Stat(filepath.Dir(name))
 	if err != nil || dir.Mode()&fs.ModeSticky == 0 || ownsAll {
@@ -45,7 +45,8 @@ func sticky(name string, user int, ownsAll bool) error {
 			return nil
 		}
 	}
-	return &fs.PathError{Op: "replace", Path: name, Err: errors.New("in its folder only the owner of a file may do that")}
+	return &fs.PathError{Op: "replace", Path: name,
+		Err: errors.New("in its folder only the owner of a file may do that")}
 }
 
 // alive reports whether a process of this machine is there.

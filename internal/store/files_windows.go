@@ -13,7 +13,8 @@ import (
 // lock locks the whole file, as Terraform does there.
 func lock(f *os.File) error {
 	var o windows.Overlapped
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, math.MaxUint32, math.MaxUint32, &o)
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
+		0, math.MaxUint32, math.MaxUint32, &o)
 	switch {
 	case errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING):
 		return ErrLocked

@@ -39,7 +39,8 @@ type opened struct {
 	partial json.RawMessage
 }
 
-// lay folds the journal into a state that the file had at the mark. With foreign set, another program wrote the state since.
+// lay folds the journal into a state that the file had at the mark. With foreign set, another program wrote the state
+// since.
 func (p *parsed) lay(base *state.State, at mark, foreign bool) (*overlay, error) {
 	f := &folder{builder: base.Builder(), covers: at.Covers, open: map[string]*opened{}}
 	if foreign {
@@ -171,7 +172,8 @@ func (f *folder) resolve(r record) error {
 	return nil
 }
 
-// fold lays edits over the state; where another program wrote it since, with care: what fits is folded, what cannot be is kept.
+// fold lays edits over the state; where another program wrote it since, with care: what fits is folded, what cannot be
+// is kept.
 func (f *folder) fold(op string, was map[string]string, edits []state.Edit) {
 	if f.foreign == "" {
 		f.builder.Fold(edits...)
@@ -254,7 +256,7 @@ func identity(o *state.Object) string {
 	return "sum " + hex.EncodeToString(sum[:])
 }
 
-// wasThere gives the identities of what edits are about to change or remove.
+// wasThere returns the identities of what edits are about to change or remove.
 func wasThere(b *state.Builder, edits []state.Edit) map[string]string {
 	var was map[string]string
 	note := func(a addr.Object) {

@@ -50,7 +50,8 @@ func (s *session) Begin(_ context.Context, run state.RunInfo) (state.Journal, er
 	if s.journal != nil {
 		return nil, errors.New("a journal is open already")
 	}
-	s.journal = &journal{s: s, run: s.w.o.runOf(run), builder: s.base.Builder(), open: map[string]*flight{}, cost: checkpointSize}
+	s.journal = &journal{s: s, run: s.w.o.runOf(run), builder: s.base.Builder(), open: map[string]*flight{},
+		cost: checkpointSize}
 	return s.journal, nil
 }
 
@@ -235,8 +236,8 @@ func (j *journal) Err() error {
 	return wal.broken()
 }
 
-// maybeCheckpoint writes a snapshot when the journal has grown by more than the last one cost, so that the cost of all of them
-// is a multiple of what was recorded.
+// maybeCheckpoint writes a snapshot when the journal has grown by more than the last one cost, so that the cost of all
+// of them is a multiple of what was recorded.
 func (j *journal) maybeCheckpoint() {
 	if !j.snapshots.TryLock() {
 		return
@@ -260,7 +261,8 @@ func (j *journal) Checkpoint(context.Context) error {
 	return j.snapshot()
 }
 
-// snapshot writes the working state to the state file, if it differs. Called with snapshots held. An error breaks the journal.
+// snapshot writes the working state to the state file, if it differs. Called with snapshots held. An error breaks the
+// journal.
 func (j *journal) snapshot() error {
 	j.mu.Lock()
 	st, covers := j.builder.State(), j.wal.last()
@@ -324,7 +326,7 @@ func (j *journal) finish() error {
 	return nil
 }
 
-// left gives the operations without a result, in the order in which they began.
+// left returns the operations without a result, in the order in which they began.
 func (j *journal) left() (all []state.InFlight) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

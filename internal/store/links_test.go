@@ -23,16 +23,21 @@ import (
 
 // plants are what somebody may put under a name before a run.
 var plants = map[string]func(outside, name string) error{
-	"link to a file":    func(outside, name string) error { return os.Symlink(filepath.Join(outside, "file"), name) },
-	"link to a folder":  func(outside, name string) error { return os.Symlink(filepath.Join(outside, "folder"), name) },
-	"link to nothing":   func(outside, name string) error { return os.Symlink(filepath.Join(outside, "nothing"), name) },
-	"link to a device":  func(_, name string) error { return os.Symlink("/dev/null", name) },
-	"link to a pipe":    func(outside, name string) error { return os.Symlink(filepath.Join(outside, "pipe"), name) },
-	"second name":       func(outside, name string) error { return os.Link(filepath.Join(outside, "file"), name) },
-	"pipe":              func(_, name string) error { return syscall.Mkfifo(name, 0o600) },
-	"folder":            func(_, name string) error { return os.MkdirAll(filepath.Join(name, "inner"), 0o755) },
-	"link to itself":    func(_, name string) error { return os.Symlink(filepath.Base(name), name) },
-	"link out and back": func(outside, name string) error { return os.Symlink(filepath.Join(outside, "folder", "back"), name) },
+	"link to a file":   func(outside, name string) error { return os.Symlink(filepath.Join(outside, "file"), name) },
+	"link to a folder": func(outside, name string) error { return os.Symlink(filepath.Join(outside, "folder"), name) },
+	"link to nothing": func(outside, name string) error {
+		return os.Symlink(filepath.Join(outside, "nothing"), name)
+	},
+	"link to a device": func(_, name string) error { return os.Symlink("/dev/null", name) },
+	"link to a pipe":   func(outside, name string) error { return os.Symlink(filepath.Join(outside, "pipe"), name) },
+	"second name":      func(outside, name string) error { return os.Link(filepath.Join(outside, "file"), name) },
+	"pipe":             func(_, name string) error { return syscall.Mkfifo(name, 0o600) },
+	"folder":           func(_, name string) error { return os.MkdirAll(filepath.Join(name, "inner"), 0o755) },
+	"link to itself":   func(_, name string) error { return os.Symlink(filepath.Base(name), name) },
+	"link out and back": func(outside, name string) error {
+		return os.Symlink(filepath.Join(outside, "folder", "back"),
+			name)
+	},
 }
 
 // surroundings makes a folder with what could be damaged.
@@ -117,7 +122,8 @@ func touched(t *testing.T, run func(files store.Files, dir string)) []string {
 	f := faults.Wrap(store.OS{}, faults.Plan{})
 	f.Seen = func(_ int, _, name string) {
 		rel, err := filepath.Rel(dir, name)
-		if err == nil && !strings.HasPrefix(rel, ".") && !slices.Contains(names, rel) || strings.HasPrefix(rel, ".terraform.") {
+		if err == nil && !strings.HasPrefix(rel, ".") && !slices.Contains(names, rel) ||
+			strings.HasPrefix(rel, ".terraform.") {
 			if !regexp.MustCompile(`\.[0-9a-f]{16}\.new$`).MatchString(rel) && !slices.Contains(names, rel) {
 				names = append(names, rel)
 			}
@@ -132,7 +138,8 @@ func touched(t *testing.T, run func(files store.Files, dir string)) []string {
 func TestPlantedLinksAreNotFollowed(t *testing.T) {
 	options := func(dir string) store.Options { return store.Options{Path: filepath.Join(dir, "terraform.tfstate")} }
 	names := touched(t, func(files store.Files, dir string) { must(t, wholeRun(files, options(dir), "default")) })
-	for _, want := range []string{"terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal", "terraform.tfstate.journal.new",
+	for _, want := range []string{"terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal",
+		"terraform.tfstate.journal.new",
 		"terraform.tfstate.journal.image", "terraform.tfstate.journal.fresh", ".terraform.tfstate.lock.info"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("the run does not touch %s; it touches %v", want, names)
@@ -174,7 +181,8 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 					refused++
 				}
 				if now := fingerprint(t, outside); now != was {
-					t.Errorf("%s is a %s, with %s before: the surroundings changed (%v):\n%s\nwere\n%s", name, kind, found, err, now, was)
+					t.Errorf("%s is a %s, with %s before: the surroundings changed (%v):\n%s\nwere\n%s", name, kind,
+						found, err, now, was)
 				}
 				if kind != "second name" && err == nil {
 					t.Errorf("%s is a %s, with %s before: nobody was told", name, kind, found)
@@ -193,24 +201,37 @@ func TestBackupsAreJudgedBeforeAnythingBegins(t *testing.T) {
 		refused bool
 		kept    string // the file that has the former state afterwards
 	}{
-		"the state":                {backup: "terraform.tfstate", refused: true},
-		"the state by its folder":  {backup: "./sub/../terraform.tfstate", refused: true},
-		"the state by a link":      {backup: "link", plant: func(_, p string) error { return os.Symlink("terraform.tfstate", p+"/link") }, refused: true},
-		"the state by second name": {backup: "hard", plant: func(_, p string) error { return os.Link(p+"/terraform.tfstate", p+"/hard") }, refused: true},
+		"the state":               {backup: "terraform.tfstate", refused: true},
+		"the state by its folder": {backup: "./sub/../terraform.tfstate", refused: true},
+		"the state by a link": {backup: "link", plant: func(_, p string) error {
+			return os.Symlink("terraform.tfstate", p+"/link")
+		}, refused: true},
+		"the state by second name": {backup: "hard", plant: func(_, p string) error {
+			return os.Link(p+"/terraform.tfstate", p+"/hard")
+		}, refused: true},
 		"the state by a folder": {backup: "here/terraform.tfstate", refused: true,
 			plant: func(_, p string) error { return os.Symlink(".", p+"/here") }},
-		"the journal":         {backup: "terraform.tfstate.journal", refused: true},
-		"the image":           {backup: "here/terraform.tfstate.journal.image", refused: true, plant: func(_, p string) error { return os.Symlink(p, p+"/here") }},
-		"the lock":            {backup: ".terraform.tfstate.lock.info", refused: true},
-		"a folder":            {backup: "folder", plant: func(_, p string) error { return os.Mkdir(p+"/folder", 0o755) }, refused: true},
+		"the journal": {backup: "terraform.tfstate.journal", refused: true},
+		"the image": {backup: "here/terraform.tfstate.journal.image", refused: true,
+			plant: func(_, p string) error { return os.Symlink(p, p+"/here") }},
+		"the lock": {backup: ".terraform.tfstate.lock.info", refused: true},
+		"a folder": {backup: "folder", plant: func(_, p string) error {
+			return os.Mkdir(p+"/folder", 0o755)
+		}, refused: true},
 		"in a missing folder": {backup: "missing/b", refused: true},
 		"below a file":        {backup: "terraform.tfstate/b", refused: true},
-		"a pipe without end":  {backup: "pipe", plant: func(_, p string) error { return syscall.Mkfifo(p+"/pipe", 0o600) }, refused: true},
-		"a device":            {backup: "/dev/null"},
-		"a link to a device":  {backup: "null", plant: func(_, p string) error { return os.Symlink("/dev/null", p+"/null") }},
-		"a link to a file":    {backup: "link", plant: func(o, p string) error { return os.Symlink(o+"/file", p+"/link") }, kept: "../outside/file"},
-		"a file":              {backup: "kept", kept: "kept"},
-		"none":                {backup: "-"},
+		"a pipe without end": {backup: "pipe", plant: func(_, p string) error {
+			return syscall.Mkfifo(p+"/pipe", 0o600)
+		}, refused: true},
+		"a device": {backup: "/dev/null"},
+		"a link to a device": {backup: "null", plant: func(_, p string) error {
+			return os.Symlink("/dev/null", p+"/null")
+		}},
+		"a link to a file": {backup: "link", plant: func(o, p string) error {
+			return os.Symlink(o+"/file", p+"/link")
+		}, kept: "../outside/file"},
+		"a file": {backup: "kept", kept: "kept"},
+		"none":   {backup: "-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -311,7 +332,8 @@ func TestALinkIntoAMissingFolderIsRefusedAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Symlink("missing/terraform.tfstate", filepath.Join(dir, "terraform.tfstate")))
 	for _, unlocked := range []bool{false, true} {
-		if _, err := openDefault(t, dir).Lock(ctx, state.LockRequest{Unlocked: unlocked}); err == nil || !strings.Contains(err.Error(), "missing") {
+		if _, err := openDefault(t, dir).Lock(ctx, state.LockRequest{Unlocked: unlocked}); err == nil ||
+			!strings.Contains(err.Error(), "missing") {
 			t.Errorf("unlocked %t: %v", unlocked, err)
 		}
 	}
@@ -334,7 +356,8 @@ func TestSharedStatesHaveSharedFiles(t *testing.T) {
 		must(t, j.Intent(storetest.Create("1", "t.b")))
 		must(t, j.Result("1", put("t.b", "2")))
 		must(t, j.Checkpoint(ctx))
-		want := []string{".terraform.tfstate.lock.info", "terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal",
+		want := []string{".terraform.tfstate.lock.info", "terraform.tfstate", "terraform.tfstate.backup",
+			"terraform.tfstate.journal",
 			"terraform.tfstate.journal.image"}
 		entries, err := os.ReadDir(dir)
 		must(t, err)
@@ -356,29 +379,35 @@ func TestSharedStatesHaveSharedFiles(t *testing.T) {
 	}
 }
 
-// TestAWorkspaceIsRemovedAsAWholeOrNotAtAll has all kinds of things in the folder of a workspace, and links in its place.
+// TestAWorkspaceIsRemovedAsAWholeOrNotAtAll has all kinds of things in the folder of a workspace, and links in its
+// place.
 func TestAWorkspaceIsRemovedAsAWholeOrNotAtAll(t *testing.T) {
 	for what, c := range map[string]struct {
 		plant func(dir, outside string) error
 		stays bool // the workspace does
 	}{
-		"nothing":                  {func(string, string) error { return nil }, false},
-		"a file":                   {func(d, _ string) error { return os.WriteFile(d+"/aaa", nil, 0o600) }, false},
-		"a link to nothing":        {func(d, _ string) error { return os.Symlink("nowhere", d+"/zzz") }, false},
-		"a link to itself":         {func(d, _ string) error { return os.Symlink("zzz", d+"/zzz") }, false},
-		"a link to a folder":       {func(d, o string) error { return os.Symlink(o, d+"/zzz") }, false},
-		"a link to a file":         {func(d, o string) error { return os.Symlink(o+"/file", d+"/zzz") }, false},
-		"a pipe":                   {func(d, _ string) error { return syscall.Mkfifo(d+"/zzz", 0o600) }, false},
-		"a folder":                 {func(d, _ string) error { return os.Mkdir(d+"/zzz", 0o700) }, true},
-		"an empty answers folder":  {func(d, _ string) error { return os.Mkdir(d+"/terraform.tfstate.answers", 0o700) }, false},
-		"a link for the answers":   {func(d, o string) error { return os.Symlink(o, d+"/terraform.tfstate.answers") }, false},
-		"answers":                  {func(d, _ string) error { return os.MkdirAll(d+"/terraform.tfstate.answers/x", 0o700) }, true},
-		"a link instead of itself": {func(d, o string) error { return errors.Join(os.RemoveAll(d), os.Symlink(o, d)) }, false},
+		"nothing":            {func(string, string) error { return nil }, false},
+		"a file":             {func(d, _ string) error { return os.WriteFile(d+"/aaa", nil, 0o600) }, false},
+		"a link to nothing":  {func(d, _ string) error { return os.Symlink("nowhere", d+"/zzz") }, false},
+		"a link to itself":   {func(d, _ string) error { return os.Symlink("zzz", d+"/zzz") }, false},
+		"a link to a folder": {func(d, o string) error { return os.Symlink(o, d+"/zzz") }, false},
+		"a link to a file":   {func(d, o string) error { return os.Symlink(o+"/file", d+"/zzz") }, false},
+		"a pipe":             {func(d, _ string) error { return syscall.Mkfifo(d+"/zzz", 0o600) }, false},
+		"a folder":           {func(d, _ string) error { return os.Mkdir(d+"/zzz", 0o700) }, true},
+		"an empty answers folder": {func(d, _ string) error { return os.Mkdir(d+"/terraform.tfstate.answers", 0o700) },
+			false},
+		"a link for the answers": {func(d, o string) error { return os.Symlink(o, d+"/terraform.tfstate.answers") },
+			false},
+		"answers": {
+			func(d, _ string) error { return os.MkdirAll(d+"/terraform.tfstate.answers/x", 0o700) }, true},
+		"a link instead of itself": {func(d, o string) error { return errors.Join(os.RemoveAll(d), os.Symlink(o, d)) },
+			false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
 			outside, project := surroundings(t, dir), filepath.Join(dir, "project")
-			st := store.New(store.Options{Path: project + "/terraform.tfstate", WorkspaceDir: project + "/w", Rescue: []string{}})
+			st := store.New(store.Options{Path: project + "/terraform.tfstate", WorkspaceDir: project + "/w",
+				Rescue: []string{}})
 			ws, err := st.Workspace("blue")
 			must(t, err)
 			seedOn(t, ws, put("t.a", "1"))

@@ -77,7 +77,8 @@ func same(t *testing.T, what string, got, want any) {
 
 func TestResultsAreFoldedWithCareWhenAnotherProgramWroteSince(t *testing.T) {
 	disk, ws := onMem(t)
-	seedOn(t, ws, put("t.update", "u"), put("t.delete", "d"), put("t.delete_both", "d2"), put("t.replace", "r1"), put("t.deleted_and_made", "old"))
+	seedOn(t, ws, put("t.update", "u"), put("t.delete", "d"), put("t.delete_both", "d2"), put("t.replace", "r1"),
+		put("t.deleted_and_made", "old"))
 	s := lockOn(t, ws)
 	j := beginOn(t, s, "r")
 	for _, op := range []struct {
@@ -103,7 +104,8 @@ func TestResultsAreFoldedWithCareWhenAnotherProgramWroteSince(t *testing.T) {
 	check := func(who string, got *state.Snapshot) {
 		t.Helper()
 		same(t, who, storetest.IDs(got.State), want)
-		if len(got.InFlight) != 1 || len(got.Unfolded) != 1 || got.Unfolded[0].Token() != "r/6" || !strings.Contains(got.Unfolded[0].Why, "t.both") {
+		if len(got.InFlight) != 1 || len(got.Unfolded) != 1 || got.Unfolded[0].Token() != "r/6" ||
+			!strings.Contains(got.Unfolded[0].Why, "t.both") {
 			t.Errorf("%s: in flight %+v, unfolded %+v", who, got.InFlight, got.Unfolded)
 		}
 	}
@@ -213,7 +215,8 @@ func TestDamagedStatesAreRefusedWithTheWayBack(t *testing.T) {
 			_, readErr := ws.Read(ctx)
 			_, lockErr := ws.Lock(ctx, state.LockRequest{})
 			for _, err := range []error{readErr, lockErr} {
-				if err == nil || !strings.Contains(err.Error(), "cp dir/terraform.tfstate.backup dir/terraform.tfstate") {
+				if err == nil || !strings.Contains(err.Error(),
+					"cp dir/terraform.tfstate.backup dir/terraform.tfstate") {
 					t.Errorf("%s (journal %v): got %v", name, withJournal, err)
 				}
 			}
@@ -255,7 +258,8 @@ func TestADamagedJournalIsRefused(t *testing.T) {
 		b := slices.Clone(text)
 		damage(b)
 		disk.Put(statePath+".journal", b)
-		if _, err := ws.Lock(ctx, state.LockRequest{}); err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), ".journal") {
+		if _, err := ws.Lock(ctx, state.LockRequest{}); err == nil || !strings.Contains(err.Error(), "damaged") ||
+			!strings.Contains(err.Error(), ".journal") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -325,7 +329,8 @@ func TestFlagsChooseOtherFiles(t *testing.T) {
 	must(t, err)
 	seedOn(t, plain, put("t.a", "1"))
 	before := disk.Contents()["a.tfstate"]
-	flagged, err := store.New(store.Options{Files: disk, ReadFrom: "a.tfstate", WriteTo: "b.tfstate", BackupTo: "-"}).Workspace("default")
+	flagged, err := store.New(store.Options{Files: disk, ReadFrom: "a.tfstate", WriteTo: "b.tfstate",
+		BackupTo: "-"}).Workspace("default")
 	must(t, err)
 	s := lockOn(t, flagged)
 	same(t, "read", storetest.IDs(s.Snapshot().State), []string{"t.a=1"})
@@ -354,7 +359,8 @@ func TestFlagsChooseOtherFiles(t *testing.T) {
 func TestALockThatADeadProcessLeftIsNoLock(t *testing.T) {
 	disk, ws := onMem(t)
 	seedOn(t, ws, put("t.a", "1"))
-	disk.Put("dir/.terraform.tfstate.lock.info", []byte(`{"ID":"dead","Operation":"apply","Who":"x@y","Created":"2026-01-02T03:04:05Z"}`))
+	disk.Put("dir/.terraform.tfstate.lock.info",
+		[]byte(`{"ID":"dead","Operation":"apply","Who":"x@y","Created":"2026-01-02T03:04:05Z"}`))
 	must(t, lockOn(t, ws).Unlock())
 	disk.Put("dir/.terraform.tfstate.lock.info", []byte(`{"ID":"dead"}`))
 	must(t, ws.ForceUnlock(ctx, "dead"))

@@ -10,11 +10,16 @@ func someJournal(f interface{ Fatal(...any) }) []byte {
 	b := append([]byte(magic), 1, 2, 3, 4, 5, 6, 7, 8)
 	n := nonce{1, 2, 3, 4, 5, 6, 7, 8}
 	for i, r := range []record{
-		{kind: kindHeader, payload: []byte(`{"format":1,"lineage":"l","serial":3,"base":"aa","created":"2026-01-02T03:04:05Z"}`)},
+		{kind: kindHeader,
+			payload: []byte(`{"format":1,"lineage":"l","serial":3,"base":"aa","created":"2026-01-02T03:04:05Z"}`)},
 		{kind: kindRun, payload: []byte(`{"ID":"r"}`)},
-		{kind: kindIntent, payload: []byte(`{"op":"1","intent":{"id":"1","object":{"mode":"managed","type":"t","name":"a"},"action":"create"}}`)},
+		{kind: kindIntent,
+			payload: []byte(
+				`{"op":"1","intent":{"id":"1","object":{"mode":"managed","type":"t","name":"a"},"action":"create"}}`)},
 		{kind: kindPartial, payload: []byte(`{"op":"1","object":{"attributes":{"id":"early"}}}`)},
-		{kind: kindResult, payload: []byte(`{"op":"1","edits":[{"put":{"mode":"managed","type":"t","name":"a","provider":"provider[\"h/t\"]","object":{"attributes":{"id":"1"}}}}]}`)},
+		{kind: kindResult,
+			payload: []byte(
+				`{"op":"1","edits":[{"put":{"mode":"managed","type":"t","name":"a","provider":"provider[\"h/t\"]","object":{"attributes":{"id":"1"}}}}]}`)},
 		{kind: kindCheckpoint, payload: []byte(`{"serial":4,"hash":"bb","size":9,"covers":4}`)},
 		{kind: kindDone, payload: []byte(`{"serial":4,"hash":"bb","size":9,"covers":4}`)},
 		{kind: kindUnfolded, payload: []byte(`{"op":"2","run":{"ID":"q"},"edits":[],"why":"x"}`)},
@@ -28,10 +33,12 @@ func someJournal(f interface{ Fatal(...any) }) []byte {
 func TestAJournalIsReadUpToWhereItIsValid(t *testing.T) {
 	whole := someJournal(t)
 	full, err := parseJournal(whole, nil)
-	if err != nil || len(full.records) != 8 || full.end != int64(len(whole)) || len(full.marks) != 2 || !full.marks[1].done {
+	if err != nil || len(full.records) != 8 || full.end != int64(len(whole)) || len(full.marks) != 2 ||
+		!full.marks[1].done {
 		t.Fatalf("%+v, %v", full, err)
 	}
-	headerEnd := int64(prefixSize + frameSize + len(`{"format":1,"lineage":"l","serial":3,"base":"aa","created":"2026-01-02T03:04:05Z"}`))
+	headerEnd := int64(prefixSize + frameSize +
+		len(`{"format":1,"lineage":"l","serial":3,"base":"aa","created":"2026-01-02T03:04:05Z"}`))
 	for n := range whole {
 		for what, b := range map[string][]byte{
 			"cut":     whole[:n],

@@ -67,7 +67,8 @@ func (l *Local) paths(name string) (paths, error) {
 	from := pathsOf(p.in, p.in, "")
 	for _, side := range append(p.sides(), from.sides()...) {
 		if oneFile(files, side, p.out) || oneFile(files, side, p.in) {
-			return p, fmt.Errorf("%s cannot be written from %s: %s is kept beside the one for the sake of the other. Choose another name",
+			return p, fmt.Errorf("%s cannot be written from %s: %s is kept beside the one for the sake of the other. "+
+				"Choose another name",
 				p.out, p.in, side)
 		}
 	}
@@ -79,7 +80,8 @@ func pathsOf(in, out, backup string) paths {
 	p := paths{
 		in: in, out: out, dir: filepath.Clean(dir), backup: out + ".backup",
 		lockInfo: filepath.Join(dir, "."+base+".lock.info"),
-		journal:  out + ".journal", journalNew: out + ".journal.new", image: out + ".journal.image", fresh: out + ".journal.fresh",
+		journal:  out + ".journal", journalNew: out + ".journal.new", image: out + ".journal.image", fresh: out +
+			".journal.fresh",
 	}
 	switch backup {
 	case "":
@@ -126,7 +128,8 @@ func (w *workspace) judge(sides ...string) error {
 			_, err = w.o.Files.Open(name, os.O_RDONLY, 0)
 		}
 		if strange := (*IrregularError)(nil); errors.As(err, &strange) {
-			return fmt.Errorf("%w. The state keeps a file of its own there. Find out who put it there, and remove it", err)
+			return fmt.Errorf("%w. The state keeps a file of its own there. Find out who put it there, and remove it",
+				err)
 		}
 		if err != nil {
 			return err
@@ -262,7 +265,8 @@ func (s *session) prepareBackup() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("no backup can be made at %s: %w. Name a file that can be written, or - for no backup", name, err)
+		return fmt.Errorf("no backup can be made at %s: %w. Name a file that can be written, or - for no backup", name,
+			err)
 	}
 	if err := errors.Join(f.Close(), removeAny(w.o.Files, temp)); err != nil {
 		return fmt.Errorf("no backup can be made at %s: %w", name, err)
@@ -306,7 +310,7 @@ func (s *session) backup(f File) error {
 	return nil
 }
 
-// fill gives a new file the content of another, durably, and the permissions of the state.
+// fill returns a new file the content of another, durably, and the permissions of the state.
 func (s *session) fill(to, from File) error {
 	if err := s.share(to); err != nil {
 		return err

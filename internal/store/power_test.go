@@ -19,8 +19,9 @@ type moment struct {
 	known   *expectation
 }
 
-// TestPowerLossLosesNothing cuts the power behind every change of a script, and looks at every disk that may be found: uncertain
-// changes kept, dropped, dropped one by one, kept one by one, the last write cut at many places, with zeros or garbage behind.
+// TestPowerLossLosesNothing cuts the power behind every change of a script, and looks at every disk that may be found:
+// uncertain changes kept, dropped, dropped one by one, kept one by one, the last write cut at many places, with zeros
+// or garbage behind.
 func TestPowerLossLosesNothing(t *testing.T) {
 	images, stride := 0, 31
 	switch {
@@ -46,7 +47,8 @@ func TestPowerLossLosesNothing(t *testing.T) {
 					}
 					images++
 					if err := known.survey(r.Disk(n, c.fates)); err != nil {
-						t.Fatalf("power loss behind change %d of %d, %s: %v\n%s", n, r.Len(), c.name, err, history(r, n))
+						t.Fatalf("power loss behind change %d of %d, %s: %v\n%s", n, r.Len(), c.name, err,
+							history(r, n))
 					}
 				}
 			}
@@ -58,7 +60,7 @@ func TestPowerLossLosesNothing(t *testing.T) {
 	}
 }
 
-// at gives what was known behind the first n changes.
+// at returns what was known behind the first n changes.
 func at(moments []moment, n int) *expectation {
 	known := moments[0].known
 	for _, m := range moments {
@@ -116,8 +118,10 @@ func losses(r *faults.Recorder, n int) []loss {
 		}
 		for cut := 0; cut < len(c.Data); cut += step {
 			rest := len(c.Data) - cut
-			for name, fill := range map[string][]byte{"missing": nil, "zero": make([]byte, rest), "garbage": bytes.Repeat([]byte{0xa5}, rest)} {
-				all = append(all, loss{fmt.Sprintf("change %d cut at %d, the rest %s", one, cut, name), map[int]faults.Fate{one: {Cut: cut, Fill: fill}}})
+			for name, fill := range map[string][]byte{"missing": nil, "zero": make([]byte, rest),
+				"garbage": bytes.Repeat([]byte{0xa5}, rest)} {
+				all = append(all, loss{fmt.Sprintf("change %d cut at %d, the rest %s", one, cut, name),
+					map[int]faults.Fate{one: {Cut: cut, Fill: fill}}})
 			}
 		}
 	}
@@ -133,8 +137,8 @@ func history(r *faults.Recorder, n int) string {
 	return b.String()
 }
 
-// TestPowerLossDuringRecoveryLosesNothing kills a run at every call, and cuts the power behind every change of the recovery and
-// of a short run after it. What the killed run wrote without a sync is still uncertain then.
+// TestPowerLossDuringRecoveryLosesNothing kills a run at every call, and cuts the power behind every change of the
+// recovery and of a short run after it. What the killed run wrote without a sync is still uncertain then.
 func TestPowerLossDuringRecoveryLosesNothing(t *testing.T) {
 	stride := 997
 	switch {
@@ -167,7 +171,8 @@ func TestPowerLossDuringRecoveryLosesNothing(t *testing.T) {
 					}
 					images++
 					if err := known.survey(r.Disk(m, c.fates)); err != nil {
-						t.Fatalf("%s, killed at call %d of %d, power loss behind change %d of the recovery, %s: %v\n%s", s.name, n, calls, m, c.name, err, history(r, m))
+						t.Fatalf("%s, killed at call %d of %d, power loss behind change %d of the recovery, %s: %v\n%s",
+							s.name, n, calls, m, c.name, err, history(r, m))
 					}
 				}
 			}

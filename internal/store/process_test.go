@@ -73,7 +73,8 @@ func childStore() state.Workspace {
 	return ws
 }
 
-// childApply creates objects in a world, ten at a time. The world's ledger is written before the answer comes back, as in life.
+// childApply creates objects in a world, ten at a time. The world's ledger is written before the answer comes back, as
+// in life.
 func childApply() {
 	s, err := childStore().Lock(ctx, state.LockRequest{})
 	if err != nil {
@@ -132,7 +133,8 @@ func childLock() {
 	os.Exit(0)
 }
 
-// known checks that everything in the ledger is in the state or in flight, once, and gives how many of either there are.
+// known checks that everything in the ledger is in the state or in flight, once, and gives how many of either there
+// are.
 func known(t *testing.T, dir string, snapshot *state.Snapshot) (stored, flying int) {
 	t.Helper()
 	ids := storetest.IDs(snapshot.State)

@@ -16,7 +16,8 @@ import (
 )
 
 // note is what a state file starts with while it is rewritten. No program takes it for JSON.
-const note = "#tombolo: this state is being rewritten. If no run is under way, run any tombolo command that locks the state; it repairs the file.\n"
+const note = "#tombolo: this state is being rewritten. If no run is under way, run any tombolo command that locks " +
+	"the state; it repairs the file.\n"
 
 // content is a state file as read.
 type content struct {
@@ -51,7 +52,8 @@ func (h *hashing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readContent reads and decodes an open state file. Problems of the disk are errors, problems of the content are in the content.
+// readContent reads and decodes an open state file. Problems of the disk are errors, problems of the content are in the
+// content.
 func readContent(f File) (*content, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -157,7 +159,8 @@ func (w *workspace) view(c *content, j *parsed) (*view, error) {
 	case j.markOf(c.hash) != nil:
 		v.mark = *j.markOf(c.hash)
 	case gone:
-		return nil, fmt.Errorf("the state %s is gone, but its journal %s is there, which was begun when there was a state. Restore the state (%s), or remove the journal if the state was removed on purpose",
+		return nil, fmt.Errorf("the state %s is gone, but its journal %s is there, which was begun when there was a "+
+			"state. Restore the state (%s), or remove the journal if the state was removed on purpose",
 			w.p.out, w.p.journal, w.newest(j))
 	default:
 		v.foreign, v.mark = true, j.lastDone()
@@ -215,7 +218,8 @@ func (w *workspace) blankName(blank bool) string {
 func (w *workspace) damaged(c *content, j *parsed) error {
 	err := c.err
 	if c.noted {
-		err = fmt.Errorf("it was being rewritten when a run was killed, and the new content %s is missing or damaged", w.p.image)
+		err = fmt.Errorf("it was being rewritten when a run was killed, and the new content %s is missing or damaged",
+			w.p.image)
 	}
 	return fmt.Errorf("cannot read the state %s: %w. %s", w.p.out, err, w.newest(j))
 }
@@ -252,8 +256,8 @@ func (p *parsed) lastDone() mark {
 	return p.marks[0]
 }
 
-// Reading retries while a run writes: the state and its journal are two files, and belong together only when the journal knows the
-// content of the state.
+// Reading retries while a run writes: the state and its journal are two files, and belong together only when the
+// journal knows the content of the state.
 const (
 	readTries  = 60
 	errorTries = 10
@@ -287,7 +291,8 @@ func (w *workspace) reading() *workspace {
 	return &workspace{name: w.name, o: w.o, p: pathsOf(w.p.in, w.p.in, "")}
 }
 
-// readOnce reads the state, then the journal. It is settled when the two belong together for sure, or nobody is writing.
+// readOnce reads the state, then the journal. It is settled when the two belong together for sure, or nobody is
+// writing.
 func (w *workspace) readOnce() (s *state.Snapshot, settled bool, err error) {
 	_, before := w.o.Files.Stat(w.p.journal)
 	c, err := readContentAt(w.o.Files, w.p.out)
@@ -313,7 +318,8 @@ func (w *workspace) readOnce() (s *state.Snapshot, settled bool, err error) {
 	// No run was there before and after; one in between would have left its trace on the file.
 	after, statErr := w.o.Files.Stat(w.p.out)
 	same := isMissing(statErr) && c.hash == "" ||
-		statErr == nil && c.hash != "" && SameFile(after, c.info) && after.ModTime.Equal(c.info.ModTime) && after.Size == c.size
+		statErr == nil && c.hash != "" && SameFile(after, c.info) && after.ModTime.Equal(c.info.ModTime) &&
+			after.Size == c.size
 	return s, isMissing(before) && same, nil
 }
 
@@ -359,7 +365,8 @@ func (w *workspace) parse(f File) (*parsed, error) {
 	}
 	j, err := parseJournal(b, w.rescueFiles)
 	if err != nil {
-		return nil, fmt.Errorf("the journal %s of an interrupted run cannot be read: %w. It was damaged after it was written. Keep a copy of it; to give up what it holds, remove it",
+		return nil, fmt.Errorf("the journal %s of an interrupted run cannot be read: %w. It was damaged after it was "+
+			"written. Keep a copy of it; to give up what it holds, remove it",
 			w.p.journal, err)
 	}
 	return j, nil

@@ -19,9 +19,9 @@ import (
 //
 //	length of the payload (4 bytes, little endian), CRC-32C (4), sequence number (8), kind (1), payload (JSON)
 //
-// The checksum covers nonce, length, sequence number, kind and payload: what an earlier file left on the disk is never taken for
-// a record. Sequence numbers count from 0 without gaps. The first record is a header. What follows the longest valid prefix was
-// never acknowledged, and is ignored.
+// The checksum covers nonce, length, sequence number, kind and payload: what an earlier file left on the disk is never
+// taken for a record. Sequence numbers count from 0 without gaps. The first record is a header. What follows the
+// longest valid prefix was never acknowledged, and is ignored.
 const (
 	magic       = "tombolo\x01"
 	prefixSize  = len(magic) + 8
@@ -62,8 +62,8 @@ type header struct {
 	PID     int       `json:"pid,omitempty"`
 	Began   string    `json:"began,omitempty"` // when the process did, where that is known; see began
 	Created time.Time `json:"created"`
-	// Rescue lists the folders where the journal goes on when it cannot be written any more. They are part of it: the next run
-	// may be started elsewhere.
+	// Rescue lists the folders where the journal goes on when it cannot be written any more. They are part of it: the
+	// next run may be started elsewhere.
 	Rescue []string `json:"rescue,omitempty"`
 }
 
@@ -79,7 +79,7 @@ type resultRecord struct {
 	Run    *state.RunInfo  `json:"run,omitempty"` // as in intentRecord
 	Edits  json.RawMessage `json:"edits,omitempty"`
 	Object json.RawMessage `json:"object,omitempty"`
-	// Was gives the id of what stood at an address before the edits, for those that change or remove something there.
+	// Was holds the id of what stood at an address before the edits, for those that change or remove something there.
 	Was map[string]string `json:"was,omitempty"`
 }
 
@@ -150,10 +150,10 @@ type mark struct {
 	done bool
 }
 
-// parseJournal reads the longest valid prefix. A journal is put in its place only when its header is durable, so one without a
-// valid header was damaged later.
+// parseJournal reads the longest valid prefix. A journal is put in its place only when its header is durable, so one
+// without a valid header was damaged later.
 //
-// rescues gives what is found in rescue files of the journal; it may be nil.
+// rescues returns what is found in rescue files of the journal; it may be nil.
 func parseJournal(b []byte, rescues func(*parsed) ([][]byte, error)) (*parsed, error) {
 	if len(b) < prefixSize || !bytes.HasPrefix(b, []byte(magic)) {
 		return nil, fmt.Errorf("it does not start like a journal of this version")
@@ -167,7 +167,10 @@ func parseJournal(b []byte, rescues func(*parsed) ([][]byte, error)) (*parsed, e
 		return nil, fmt.Errorf("its header is damaged: %w", err)
 	}
 	if p.header.Format != formatLevel {
-		return nil, fmt.Errorf("it has format %d, and this program knows format %d: use the version of the program that wrote it", p.header.Format, formatLevel)
+		return nil,
+			fmt.Errorf(
+				"it has format %d, and this program knows format %d: use the version of the program that wrote it",
+				p.header.Format, formatLevel)
 	}
 	p.records = p.records[1:]
 	p.own = len(p.records)
@@ -212,7 +215,8 @@ func (p *parsed) torn(rest []byte) error {
 	for at := 0; at+frameSize <= len(rest); {
 		length := binary.LittleEndian.Uint32(rest[at:])
 		seq := binary.LittleEndian.Uint64(rest[at+8:])
-		if int64(length) > int64(len(rest)-at-frameSize) || seq <= p.next || seq-p.next > uint64(len(rest)/frameSize)+1 {
+		if int64(length) > int64(len(rest)-at-frameSize) || seq <= p.next || seq-p.next > uint64(len(rest)/frameSize)+
+			1 {
 			at++
 			continue
 		}
@@ -233,7 +237,8 @@ func (p *parsed) torn(rest []byte) error {
 	if below <= p.next {
 		return nil
 	}
-	return fmt.Errorf("record %d is damaged, and %d records behind it are whole: results that were stored would be lost",
+	return fmt.Errorf(
+		"record %d is damaged, and %d records behind it are whole: results that were stored would be lost",
 		p.next, behind)
 }
 

@@ -4,5 +4,5 @@ package store
 
 import "os"
 
-// replaceable tells why a rename cannot replace a file: its folder lets only owners do that.
+// replaceable returns why a rename cannot replace a file: its folder lets only owners do that.
 func replaceable(name string) error { return sticky(name, os.Geteuid(), os.Geteuid() == 0) }

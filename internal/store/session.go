@@ -100,8 +100,8 @@ func (s *session) load(ctx context.Context) error {
 	return s.readElsewhere(ctx)
 }
 
-// recover brings the state file up to date with the journal, and leaves a journal only of what is still open. Done twice, it
-// does nothing the second time.
+// recover brings the state file up to date with the journal, and leaves a journal only of what is still open. Done
+// twice, it does nothing the second time.
 func (s *session) recover(v *view, j *parsed) error {
 	again, err := s.w.unfinished(v, j)
 	if err != nil {
@@ -127,8 +127,9 @@ func (s *session) recover(v *view, j *parsed) error {
 	return s.settle()
 }
 
-// unfinished tells that the state file reads like the last snapshot, and that its last sync is not known to have succeeded. After a
-// failed sync the system may show what never reached the disk, and does not try again: it has to be written again.
+// unfinished reports that the state file reads like the last snapshot, and that its last sync is not known to have
+// succeeded. After a failed sync the system may show what never reached the disk, and does not try again: it has to be
+// written again.
 func (w *workspace) unfinished(v *view, j *parsed) (bool, error) {
 	last := j.lastMark()
 	if last.done || v.content.hash != last.Hash {
@@ -138,8 +139,8 @@ func (w *workspace) unfinished(v *view, j *parsed) (bool, error) {
 	return err == nil && image.hash == last.Hash, err
 }
 
-// certain makes the content of the state file durable. It may be the end of a snapshot whose last sync never came, and what could
-// repair it is about to go.
+// certain makes the content of the state file durable. It may be the end of a snapshot whose last sync never came, and
+// what could repair it is about to go.
 func (s *session) certain() (err error) {
 	if s.hash == "" {
 		return nil
@@ -157,10 +158,11 @@ func (s *session) certain() (err error) {
 	return f.Sync()
 }
 
-// minimal tells that a journal holds nothing but what was carried over onto this content.
+// minimal reports that a journal holds nothing but what was carried over onto this content.
 func (p *parsed) minimal(hash string) bool {
 	return p.header.Base == hash && !slices.ContainsFunc(p.records, func(r record) bool {
-		return r.kind != kindDurable && (r.kind != kindIntent && r.kind != kindPartial && r.kind != kindUnfolded || !carried(r))
+		return r.kind != kindDurable && (r.kind != kindIntent && r.kind != kindPartial && r.kind != kindUnfolded ||
+			!carried(r))
 	})
 }
 
@@ -172,14 +174,18 @@ func carried(r record) bool {
 // readElsewhere takes the state from another file than the one that is written (-state-out).
 func (s *session) readElsewhere(ctx context.Context) error {
 	if n := len(s.inFlight) + len(s.unfolded); n > 0 {
-		return fmt.Errorf("%s has %d operations of an interrupted run that are still open; resolve them first with recover", s.w.p.out, n)
+		return fmt.Errorf(
+			"%s has %d operations of an interrupted run that are still open; resolve them first with recover",
+			s.w.p.out, n)
 	}
 	snapshot, err := s.w.Read(ctx)
 	if err != nil {
 		return err
 	}
 	if n := len(snapshot.InFlight) + len(snapshot.Unfolded); n > 0 {
-		return fmt.Errorf("%s has %d operations of an interrupted run that are still open; resolve them first with recover", s.w.p.in, n)
+		return fmt.Errorf(
+			"%s has %d operations of an interrupted run that are still open; resolve them first with recover", s.w.p.in,
+			n)
 	}
 	s.base, s.elsewhere, s.blank = snapshot.State, true, snapshot.Blank
 	return nil
@@ -192,10 +198,11 @@ func (s *session) Context() context.Context { return s.ctx }
 func (s *session) Snapshot() *state.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &state.Snapshot{State: s.base, InFlight: slices.Clone(s.inFlight), Unfolded: slices.Clone(s.unfolded), Blank: s.blank}
+	return &state.Snapshot{State: s.base, InFlight: slices.Clone(s.inFlight), Unfolded: slices.Clone(s.unfolded),
+		Blank: s.blank}
 }
 
-// usable tells why nothing can be begun in this session any more. Called with mu held.
+// usable returns why nothing can be begun in this session any more. Called with mu held.
 func (s *session) usable() error {
 	switch {
 	case s.over:
@@ -209,7 +216,8 @@ func (s *session) usable() error {
 	return nil
 }
 
-// settle ends a piece of work on the journal file: when nothing is left open the file goes, else a fresh one carries what is.
+// settle ends a piece of work on the journal file: when nothing is left open the file goes, else a fresh one carries
+// what is.
 func (s *session) settle() error {
 	if s.wal == nil {
 		return nil
@@ -286,7 +294,8 @@ func carry(inFlight []state.InFlight, unfolded []state.Unfolded) (records []reco
 }
 
 func (s *session) header() header {
-	h := header{Format: formatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(), PID: os.Getpid(), Began: began(os.Getpid()),
+	h := header{Format: formatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(), PID: os.Getpid(),
+		Began:   began(os.Getpid()),
 		Created: s.w.o.Now(), Rescue: s.w.o.Rescue}
 	if s.base != nil {
 		h.Serial = s.base.Serial

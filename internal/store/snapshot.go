@@ -15,7 +15,7 @@ import (
 
 const copyStep = 1 << 20
 
-// numbered gives the state the session's lineage and the serial behind that of what is stored.
+// numbered returns the state the session's lineage and the serial behind that of what is stored.
 func (s *session) numbered(st *state.State) *state.State {
 	c := *st
 	c.Lineage, c.Serial = s.lineage, 1
@@ -25,9 +25,9 @@ func (s *session) numbered(st *state.State) *state.State {
 	return &c
 }
 
-// write makes the state file hold this state, in the steps that the package doc lists. All records of the journal up to covers are in
-// the state. After an error the old content, the new one, or a note to repair it from the image stands there, and nothing new
-// may begin in this session.
+// write makes the state file hold this state, in the steps that the package doc lists. All records of the journal up to
+// covers are in the state. After an error the old content, the new one, or a note to repair it from the image stands
+// there, and nothing new may begin in this session.
 func (s *session) write(st *state.State, covers uint64) (err error) {
 	defer func() {
 		if err != nil {
@@ -109,7 +109,8 @@ func (s *session) reinstate(mark checkpoint) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("write the state %s anew, which was removed by another program: %w", p.out, err), f.Close())
+		return errors.Join(fmt.Errorf("write the state %s anew, which was removed by another program: %w", p.out, err),
+			f.Close())
 	}
 	s.hash = mark.Hash
 	if s.f == nil {
@@ -179,7 +180,8 @@ func (s *session) unchanged(f File) (gone bool, err error) {
 		return gone, err
 	}
 	c := &state.ConflictError{Found: "something that is no state", Expected: "what was read when the lock was taken",
-		Advice: "Another program wrote the state meanwhile, against its lock. Look at what it did, then run again: results of this run are kept and laid over the new state"}
+		Advice: "Another program wrote the state meanwhile, against its lock. Look at what it did, then run again: " +
+			"results of this run are kept and laid over the new state"}
 	if now.err == nil {
 		c.Found = fmt.Sprintf("serial %d of lineage %q", now.serial, lineageOf(now.state))
 	}
@@ -254,7 +256,8 @@ func (s *session) writeImage(st *state.State) (checkpoint, error) {
 	if err := f.Sync(); err != nil {
 		return checkpoint{}, err
 	}
-	return checkpoint{Serial: st.Serial, Hash: hex.EncodeToString(w.sum.Sum(nil)), Size: w.off}, s.w.o.Files.SyncDir(s.w.p.dir)
+	return checkpoint{Serial: st.Serial, Hash: hex.EncodeToString(w.sum.Sum(nil)), Size: w.off},
+		s.w.o.Files.SyncDir(s.w.p.dir)
 }
 
 // install writes the image over the state file, whose inode stays.

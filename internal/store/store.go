@@ -1,9 +1,9 @@
 // Package store keeps states in local files, so that nothing is ever lost, whatever is killed when.
 //
-// A run appends what it is about to do and what came of it to a journal beside the state, and every step is durable before
-// anything relies on it. The state file itself is written once at the end (and now and then in long runs), in place, from an
-// image that is durable before: Terraform locks the inode of the state file and, while it waits for the lock, keeps the file open,
-// so replacing the file would make it write into an orphan.
+// A run appends what it is about to do and what came of it to a journal beside the state, and every step is durable
+// before anything relies on it. The state file itself is written once at the end (and now and then in long runs), in
+// place, from an image that is durable before: Terraform locks the inode of the state file and, while it waits for the
+// lock, keeps the file open, so replacing the file would make it write into an orphan.
 //
 //	terraform.tfstate                  the state, version 4, always what Terraform reads
 //	terraform.tfstate.backup           the content before the last run that changed it
@@ -11,15 +11,15 @@
 //	terraform.tfstate.journal.image    the next content of the state, while it is being written
 //	.terraform.tfstate.lock.info       who holds the lock
 //
-// While the state file is rewritten its first bytes are a note that says so, which no reader takes for a state: after a crash, a
-// mixture of old and new content is never mistaken for either. Sequence of a snapshot, each step durable before the next: image,
-// checkpoint record, note, content behind its first byte, first byte.
+// While the state file is rewritten its first bytes are a note that says so, which no reader takes for a state: after a
+// crash, a mixture of old and new content is never mistaken for either. Sequence of a snapshot, each step durable
+// before the next: image, checkpoint record, note, content behind its first byte, first byte.
 //
-// A reader takes no lock and writes nothing: it lays the journal over the state (read.go). Whoever locks next folds the journal in
-// (recover.go). Operations that had begun and have no result stay listed until someone resolves them.
+// A reader takes no lock and writes nothing: it lays the journal over the state (read.go). Whoever locks next folds the
+// journal in (recover.go). Operations that had begun and have no result stay listed until someone resolves them.
 //
-// The package owns no goroutines. All file access goes through Files. Sub-package mem keeps the files in memory, faults makes
-// calls fail.
+// The package owns no goroutines. All file access goes through Files. Sub-package mem keeps the files in memory, faults
+// makes calls fail.
 package store
 
 import (
@@ -47,15 +47,15 @@ type Options struct {
 	// WorkspaceDir holds the other workspaces; terraform.tfstate.d when empty.
 	WorkspaceDir string
 
-	// ReadFrom, WriteTo and BackupTo are the flags -state, -state-out and -backup. They hold for every workspace. WriteTo
-	// defaults to where is read from, BackupTo to WriteTo with ".backup" behind; "-" means no backup.
+	// ReadFrom, WriteTo and BackupTo are the flags -state, -state-out and -backup. They hold for every workspace.
+	// WriteTo defaults to where is read from, BackupTo to WriteTo with ".backup" behind; "-" means no backup.
 	ReadFrom, WriteTo, BackupTo string
 
 	// Apart lists other states that the caller writes: no backup takes their place, or that of what stands beside them.
 	Apart []string
 
-	// Rescue lists folders for the journal of a run whose own disk is full or broken; the working directory and the one for
-	// temporary files when nil.
+	// Rescue lists folders for the journal of a run whose own disk is full or broken; the working directory and the one
+	// for temporary files when nil.
 	Rescue []string
 
 	Files Files            // OS when nil
@@ -135,7 +135,9 @@ func (l *Local) Workspaces(context.Context) ([]string, error) {
 // Workspace implements state.Store.
 func (l *Local) Workspace(name string) (state.Workspace, error) {
 	if name == "" || name == "." || name == ".." || url.PathEscape(name) != name {
-		return nil, fmt.Errorf("the workspace name %q is not allowed: it must be usable as a part of a URL and as the name of a folder", name)
+		return nil,
+			fmt.Errorf("the workspace name %q is not allowed: it must be usable as a part of a URL and as the name "+
+				"of a folder", name)
 	}
 	w := &workspace{name: name, o: &l.o}
 	w.p, w.nowhere = l.paths(name)

@@ -14,7 +14,8 @@ func TestLocalStoreKeepsThePromisesOfStores(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) (a, b state.Store) {
 		dir := t.TempDir()
 		open := func() state.Store {
-			return store.New(store.Options{Path: filepath.Join(dir, "terraform.tfstate"), WorkspaceDir: filepath.Join(dir, "terraform.tfstate.d")})
+			return store.New(store.Options{Path: filepath.Join(dir, "terraform.tfstate"),
+				WorkspaceDir: filepath.Join(dir, "terraform.tfstate.d")})
 		}
 		return open(), open()
 	})

@@ -18,7 +18,7 @@ import (
 
 var ctx = context.Background()
 
-// terraform gives a function that runs the real binary in a folder. The test is skipped where there is none.
+// terraform returns a function that runs the real binary in a folder. The test is skipped where there is none.
 func terraform(t *testing.T, dir string) func(args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("terraform")
@@ -51,7 +51,8 @@ func run(t *testing.T, cmd *exec.Cmd) string {
 
 func openDefault(t *testing.T, dir string) state.Workspace {
 	t.Helper()
-	ws, err := store.New(store.Options{Path: filepath.Join(dir, "terraform.tfstate"), WorkspaceDir: filepath.Join(dir, "terraform.tfstate.d")}).Workspace("default")
+	ws, err := store.New(store.Options{Path: filepath.Join(dir, "terraform.tfstate"), WorkspaceDir: filepath.Join(dir,
+		"terraform.tfstate.d")}).Workspace("default")
 	must(t, err)
 	return ws
 }
@@ -81,14 +82,16 @@ func TestTerraformHoldingTheLockRefusesUs(t *testing.T) {
 	ws := openDefault(t, dir)
 	_, err := ws.Lock(ctx, state.LockRequest{})
 	var locked *state.LockedError
-	if !errors.As(err, &locked) || locked.Info == nil || locked.Info.Operation != "OperationTypeApply" || !strings.Contains(locked.Error(), locked.Info.ID) {
+	if !errors.As(err, &locked) || locked.Info == nil || locked.Info.Operation != "OperationTypeApply" ||
+		!strings.Contains(locked.Error(), locked.Info.ID) {
 		t.Errorf("got %v", err)
 	}
 	write(t, filepath.Join(dir, "stop"), "")
 	must(t, apply.Wait())
 	session, err := ws.Lock(ctx, state.LockRequest{})
 	must(t, err)
-	if got := storetest.IDs(session.Snapshot().State); len(got) != 1 || !strings.HasPrefix(got[0], "terraform_data.a=") {
+	if got := storetest.IDs(session.Snapshot().State); len(got) != 1 ||
+		!strings.HasPrefix(got[0], "terraform_data.a=") {
 		t.Errorf("state of terraform: %v", got)
 	}
 	must(t, session.Unlock())
@@ -99,7 +102,8 @@ func TestWeHoldingTheLockRefuseTerraform(t *testing.T) {
 	tf := terraform(t, dir)
 	write(t, filepath.Join(dir, "main.tf"), `resource "terraform_data" "a" {}`)
 	run(t, tf("init"))
-	session, err := openDefault(t, dir).Lock(ctx, state.LockRequest{Info: state.LockInfo{ID: "our-lock-id", Operation: "apply", Who: "tester@here"}})
+	session, err := openDefault(t, dir).Lock(ctx, state.LockRequest{
+		Info: state.LockInfo{ID: "our-lock-id", Operation: "apply", Who: "tester@here"}})
 	must(t, err)
 	out, err := tf("plan", "-no-color").CombinedOutput()
 	for _, want := range []string{"Error acquiring the state lock", "our-lock-id", "tester@here", "apply", "1.11.4"} {
@@ -116,7 +120,8 @@ func TestWeHoldingTheLockRefuseTerraform(t *testing.T) {
 	}
 }
 
-// Terraform waiting for the lock keeps the file open that it found: what we write in the meantime must be in that very file.
+// Terraform waiting for the lock keeps the file open that it found: what we write in the meantime must be in that very
+// file.
 func TestTerraformWaitingForOurLockSeesWhatWeWrote(t *testing.T) {
 	dir := t.TempDir()
 	tf := terraform(t, dir)
@@ -155,7 +160,8 @@ removed {
 	snapshot, err := ws.Read(ctx)
 	must(t, err)
 	got := strings.Join(storetest.IDs(snapshot.State), " ")
-	if !strings.Contains(got, "terraform_data.theirs=") || !strings.Contains(got, "terraform_data.later=") || strings.Contains(got, "ours") {
+	if !strings.Contains(got, "terraform_data.theirs=") || !strings.Contains(got, "terraform_data.later=") ||
+		strings.Contains(got, "ours") {
 		t.Errorf("state afterwards: %s", got)
 	}
 }

@@ -24,11 +24,11 @@ const (
 	maxUnsynced = 4 << 20 // and synced when there is so much
 )
 
-// wal is the append-only file under a journal. Appending puts a record into memory; waiting makes it durable. Of those that
-// wait at the same time one writes and syncs for all (group commit).
+// wal is the append-only file under a journal. Appending puts a record into memory; waiting makes it durable. Of those
+// that wait at the same time one writes and syncs for all (group commit).
 //
-// After the first error of its file the wal never touches that file again: what was not durable, and all that follows, goes to
-// a rescue file in another folder.
+// After the first error of its file the wal never touches that file again: what was not durable, and all that follows,
+// goes to a rescue file in another folder.
 type wal struct {
 	files  Files
 	path   string
@@ -61,9 +61,9 @@ type wal struct {
 	lost      error    // why there is no place left at all
 }
 
-// createWAL makes a journal file under a temporary name, with a header and records that are carried over, and puts it in its
-// place, locked and durable. To replace a journal, the caller must hold its lock; otherwise one that stands there belongs to
-// another, and is ErrLocked.
+// createWAL makes a journal file under a temporary name, with a header and records that are carried over, and puts it
+// in its place, locked and durable. To replace a journal, the caller must hold its lock; otherwise one that stands
+// there belongs to another, and is ErrLocked.
 func createWAL(s *session, carried []record, replace bool) (w *wal, err error) {
 	o, p, h := s.w.o, s.w.p, s.header()
 	f, err := fresh(o.Files, p.journalNew, s.lax)
@@ -143,8 +143,8 @@ func (w *wal) mark(b []byte, below uint64) ([]byte, error) {
 	return b, nil
 }
 
-// continueWAL appends to a journal that was read; f is its locked file. Records that were read from rescue files are made part
-// of it first, and the rescue files go.
+// continueWAL appends to a journal that was read; f is its locked file. Records that were read from rescue files are
+// made part of it first, and the rescue files go.
 func continueWAL(s *session, f File, j *parsed) (_ *wal, err error) {
 	o, p := s.w.o, s.w.p
 	w := &wal{files: o.Files, path: p.journal, f: f, share: s.share, lax: s.lax, nonce: j.nonce,
@@ -376,7 +376,7 @@ func (w *wal) there(end int64) error {
 	return nil
 }
 
-// anew gives the content of the file, which has lost its name, to a new one that gets it.
+// anew returns the content of the file, which has lost its name, to a new one that gets it.
 func (w *wal) anew(end int64) error {
 	temp := w.path + ".new"
 	f, err := fresh(w.files, temp, w.lax)
@@ -452,8 +452,8 @@ func (w *wal) elsewhere() error {
 	return w.save(b[prefixSize:])
 }
 
-// save appends records to a rescue file and makes them durable. A folder that fails is given up for the next one. Only the one
-// who is busy calls it.
+// save appends records to a rescue file and makes them durable. A folder that fails is given up for the next one. Only
+// the one who is busy calls it.
 func (w *wal) save(b []byte) error {
 	err := fmt.Errorf("there is none")
 	for ; w.rescueAt < len(w.rescue); w.rescueAt, w.rescueOff = w.rescueAt+1, 0 {
@@ -502,12 +502,14 @@ func (w *wal) saved(err error) error {
 	if w.whole && len(w.rescued) > 0 {
 		all := w.rescued[0]
 		return &state.SavedError{Where: w.rescued, Err: err,
-			Then: fmt.Sprintf("Look for what was removed or replaced beside the state, and put it back; then move %s to %s, and run any command that "+
+			Then: fmt.Sprintf("Look for what was removed or replaced beside the state, and put it back; then move %s "+
+				"to %s, and run any command that "+
 				"locks the state, such as plan: it takes them over", all, w.path)}
 	}
 	there, statErr := w.files.Stat(w.path)
 	if statErr != nil || !SameFile(there, w.info) {
-		return fmt.Errorf("%w; and the journal %s with the results of this run was removed by another program", err, w.path)
+		return fmt.Errorf("%w; and the journal %s with the results of this run was removed by another program", err,
+			w.path)
 	}
 	return &state.SavedError{Where: append([]string{w.path}, w.rescued...), Err: err}
 }

@@ -116,8 +116,8 @@ func (w *workspace) lockState() (f File, created bool, err error) {
 	return nil, false, fmt.Errorf("%s is made and removed again and again by another program", w.p.out)
 }
 
-// placeholder is what stands where a state is locked and there is none yet. It is valid, so that nobody who finds it after a
-// crash has to wonder about an empty file.
+// placeholder is what stands where a state is locked and there is none yet. It is valid, so that nobody who finds it
+// after a crash has to wonder about an empty file.
 var placeholder = func() []byte {
 	var b bytes.Buffer
 	new(state.State).Encode(&b)
@@ -131,7 +131,8 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// createState makes a state file that says nothing, locked. It gets its name when it is whole. fs.ErrExist: another was faster.
+// createState makes a state file that says nothing, locked. It gets its name when it is whole. fs.ErrExist: another was
+// faster.
 func (w *workspace) createState(lax bool) (_ File, err error) {
 	f, err := fresh(w.o.Files, w.p.fresh, lax)
 	if err != nil {
@@ -168,9 +169,12 @@ func (w *workspace) lockError(err error) error {
 		return &state.LockedError{Info: &info, Err: err}
 	}
 	if j, running, jErr := w.readJournal(); jErr == nil && running {
-		return &state.LockedError{Err: fmt.Errorf("a run without a lock (-lock=false) is writing the state: process %d on %s: %w", j.header.PID, j.header.Host, err)}
+		return &state.LockedError{
+			Err: fmt.Errorf("a run without a lock (-lock=false) is writing the state: process %d on %s: %w",
+				j.header.PID, j.header.Host, err)}
 	}
-	return &state.LockedError{Err: fmt.Errorf("the state %s is locked by another process, which left no word about itself", w.p.out)}
+	return &state.LockedError{
+		Err: fmt.Errorf("the state %s is locked by another process, which left no word about itself", w.p.out)}
 }
 
 func (s *session) writeLockInfo(info state.LockInfo) error {
@@ -201,8 +205,8 @@ func (s *session) writeLockInfo(info state.LockInfo) error {
 	return errors.Join(err, s.share(f), f.Close())
 }
 
-// ForceUnlock implements state.Workspace. A lock that a live process holds cannot be broken: the system keeps it. What can be
-// removed is the note that a dead one left.
+// ForceUnlock implements state.Workspace. A lock that a live process holds cannot be broken: the system keeps it. What
+// can be removed is the note that a dead one left.
 func (w *workspace) ForceUnlock(_ context.Context, id string) error {
 	if w.nowhere != nil {
 		return fmt.Errorf("unlock the state: %w", w.nowhere)
@@ -221,7 +225,8 @@ func (w *workspace) ForceUnlock(_ context.Context, id string) error {
 	f, err := openLocked(w.o.Files, w.p.out, os.O_RDWR, 0, true)
 	switch {
 	case isLocked(err):
-		return fmt.Errorf("unlock %s: local state cannot be unlocked by another process: stop the one that holds the lock (%s), or wait for it", w.p.out, info.Who)
+		return fmt.Errorf("unlock %s: local state cannot be unlocked by another process: stop the one that holds the "+
+			"lock (%s), or wait for it", w.p.out, info.Who)
 	case err == nil:
 		defer f.Close()
 	case !isMissing(err):

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// stored tells whether a state was ever stored.
+// stored reports whether a state was ever stored.
 func (s *session) stored() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,11 +75,13 @@ func fitting(old, st *state.State) error {
 	case old == nil:
 		return nil
 	case old.Lineage != "" && st.Lineage != "" && old.Lineage != st.Lineage:
-		return &state.ConflictError{Found: fmt.Sprintf("lineage %q", old.Lineage), Expected: fmt.Sprintf("lineage %q", st.Lineage),
+		return &state.ConflictError{Found: fmt.Sprintf("lineage %q", old.Lineage), Expected: fmt.Sprintf("lineage %q",
+			st.Lineage),
 			Advice: "The two states are not versions of one another"}
 	case st.Serial < old.Serial:
-		return &state.ConflictError{Found: fmt.Sprintf("serial %d", old.Serial), Expected: fmt.Sprintf("at most serial %d", st.Serial),
-			Advice: "The stored state is newer than the one to be written"}
+		return &state.ConflictError{Found: fmt.Sprintf("serial %d", old.Serial),
+			Expected: fmt.Sprintf("at most serial %d", st.Serial),
+			Advice:   "The stored state is newer than the one to be written"}
 	}
 	return nil
 }
@@ -150,8 +152,12 @@ func (s *session) known(tokens []string) error {
 }
 
 func (s *session) forget(tokens []string) {
-	s.inFlight = slices.DeleteFunc(slices.Clone(s.inFlight), func(f state.InFlight) bool { return slices.Contains(tokens, f.Token()) })
-	s.unfolded = slices.DeleteFunc(slices.Clone(s.unfolded), func(u state.Unfolded) bool { return slices.Contains(tokens, u.Token()) })
+	s.inFlight = slices.DeleteFunc(slices.Clone(s.inFlight), func(f state.InFlight) bool {
+		return slices.Contains(tokens, f.Token())
+	})
+	s.unfolded = slices.DeleteFunc(slices.Clone(s.unfolded), func(u state.Unfolded) bool {
+		return slices.Contains(tokens, u.Token())
+	})
 }
 
 // Unlock implements state.Session.
@@ -187,7 +193,7 @@ func (s *session) withdraw() error {
 	return errors.Join(errs...)
 }
 
-// release gives back everything the session holds. What was made for the lock alone goes.
+// release releases everything the session holds. What was made for the lock alone goes.
 func (s *session) release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

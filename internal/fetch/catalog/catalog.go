@@ -4,8 +4,9 @@
 //	list, err := catalog.Catalog{Client: client}.Versions(ctx, m)
 //	source, err := catalog.Catalog{Client: client}.Locate(ctx, m, "1.2.3")
 //
-// Registries are not trusted: see package web for how they are read. Where a package is, is a module source, such as the address of an
-// archive or of a repository; one on this machine, or one without TLS where the registry has it, is refused. Nothing is downloaded here.
+// Registries are not trusted: see package web for how they are read. Where a package is, is a module source, such as
+// the address of an archive or of a repository; one on this machine, or one without TLS where the registry has it, is
+// refused. Nothing is downloaded here.
 package catalog
 
 import (
@@ -53,7 +54,7 @@ func (m Module) String() string {
 // Catalog is the registry that the address of a module names, whichever that is.
 type Catalog struct{ Client *web.Client }
 
-// NotFoundError tells that a registry does not have what it was asked for.
+// NotFoundError means that a registry does not have what it was asked for.
 type NotFoundError struct {
 	Module  Module
 	Version string // "" when the module is not known at all
@@ -81,7 +82,8 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 		return nil, err
 	}
 	var answer versionsAnswer
-	_, err = c.Client.JSON(ctx, web.Request{URL: base.JoinPath(m.Namespace, m.Name, m.System, "versions"), Host: m.Host}, &answer)
+	_, err = c.Client.JSON(ctx, web.Request{URL: base.JoinPath(m.Namespace, m.Name, m.System, "versions"),
+		Host: m.Host}, &answer)
 	switch {
 	case web.IsNotFound(err):
 		return nil, &NotFoundError{Module: m}
@@ -108,13 +110,15 @@ type locationAnswer struct {
 // maxLocation bounds the address of a package.
 const maxLocation = 16 << 10
 
-// Locate gives the source of the package of a version, in the normal form of remote sources, with a folder if it has one.
+// Locate returns the source of the package of a version, in the normal form of remote sources, with a folder if it has
+// one.
 func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, error) {
 	base, err := c.Client.Service(ctx, m.Host, service)
 	if err != nil {
 		return "", err
 	}
-	doc, err := c.Client.Get(ctx, web.Request{URL: base.JoinPath(m.Namespace, m.Name, m.System, version, "download"), Host: m.Host, Accept: "application/json", Limit: 1 << 20, Empty: true})
+	doc, err := c.Client.Get(ctx, web.Request{URL: base.JoinPath(m.Namespace, m.Name, m.System, version, "download"),
+		Host: m.Host, Accept: "application/json", Limit: 1 << 20, Empty: true})
 	switch {
 	case web.IsNotFound(err):
 		return "", &NotFoundError{Module: m, Version: version}
@@ -132,7 +136,9 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, 
 		}
 	}
 	if said == "" {
-		return "", fmt.Errorf("the registry %s gives a wrong answer: it does not say where version %s of the module %s is", m.Host, version, m)
+		return "",
+			fmt.Errorf("the registry %s gives a wrong answer: it does not say where version %s of the module %s is",
+				m.Host, version, m)
 	}
 	source, err := Follow(doc.URL, said)
 	if err != nil {
@@ -141,8 +147,8 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, 
 	return source, nil
 }
 
-// Follow reads a module source that a document at an address names, in which relative paths count from that address. It must be one of
-// the network, and as well protected as the document.
+// Follow reads a module source that a document at an address names, in which relative paths count from that address. It
+// must be one of the network, and as well protected as the document.
 func Follow(from *url.URL, said string) (string, error) {
 	if len(said) > maxLocation {
 		return "", fmt.Errorf("it has %d bytes", len(said))
@@ -173,7 +179,8 @@ func Follow(from *url.URL, said string) (string, error) {
 		return "", errors.New("it is not an address of the web")
 	}
 	if u.Host == "" || !slices.Contains(offered[getter], u.Scheme) {
-		return "", fmt.Errorf("%.200q is on this machine, or is asked for in a way that a server may not choose", config.ShownAnswer(said))
+		return "", fmt.Errorf("%.200q is on this machine, or is asked for in a way that a server may not choose",
+			config.ShownAnswer(said))
 	}
 	if u.Scheme == "https" || u.Scheme == "ssh" {
 		return source, nil
@@ -181,8 +188,8 @@ func Follow(from *url.URL, said string) (string, error) {
 	return source, web.Protected(from, u)
 }
 
-// offered are the ways of fetching that a server may choose, each with the schemes of the addresses that it may name for it. A getter works
-// with more: "file" takes the path of any address.
+// offered are the ways of fetching that a server may choose, each with the schemes of the addresses that it may name
+// for it. A getter works with more: "file" takes the path of any address.
 var offered = map[string][]string{
 	"":      {"https", "http"},
 	"https": {"https", "http"},

@@ -25,7 +25,10 @@ func TestARegistrySaysWhatItHasAndWhere(t *testing.T) {
 	net := fetchtest.New(t)
 	registry := &fetchtest.Modules{}
 	net.Serve("mods.example", registry)
-	client := web.New(web.Options{Transport: net.Transport(), Credentials: func(_ context.Context, host string) (string, error) { return "token of " + host, nil }})
+	client := web.New(web.Options{Transport: net.Transport(), Credentials: func(_ context.Context, host string) (string,
+		error) {
+		return "token of " + host, nil
+	}})
 	c := catalog.Catalog{Client: client}
 	registry.Add("corp/net/aws", "1.0.0", "/files/a.zip//top/*?archive=zip&x=a%2Fb")
 	registry.Add("corp/net/aws", "odd", "git::https://git.example/x?ref=v1")
@@ -40,10 +43,12 @@ func TestARegistrySaysWhatItHasAndWhere(t *testing.T) {
 		}
 	}
 	var unknown *catalog.NotFoundError
-	if _, err := c.Versions(context.Background(), catalog.Module{Host: "mods.example", Namespace: "corp", Name: "no", System: "aws"}); !errors.As(err, &unknown) {
+	if _, err := c.Versions(context.Background(), catalog.Module{Host: "mods.example", Namespace: "corp", Name: "no",
+		System: "aws"}); !errors.As(err, &unknown) {
 		t.Error(err)
 	}
-	if _, err := c.Locate(context.Background(), module, "3.0.0"); !errors.As(err, &unknown) || unknown.Version != "3.0.0" {
+	if _, err := c.Locate(context.Background(), module, "3.0.0"); !errors.As(err, &unknown) ||
+		unknown.Version != "3.0.0" {
 		t.Error(err)
 	}
 	for _, r := range net.Requests() {
@@ -64,17 +69,23 @@ func TestOddAnswersAreRefused(t *testing.T) {
 		`[`:                              "not JSON",
 		`{"modules": [{"versions": [` + strings.Repeat(`{"version":"1"},`, 20_001) + `{}]}]}`: "more than 20000",
 	} {
-		net.Answer("mods.example", "/v1/modules/corp/net/aws/versions", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
+		net.Answer("mods.example", "/v1/modules/corp/net/aws/versions", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, text)
+		})
 		if _, err := c.Versions(context.Background(), module); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: got %v, want %q", text, err, want)
 		}
 	}
 	for text, want := range map[string]string{
-		`{"location": ""}`: "does not say where", `{"location": "./a b\u0000"}`: "no path", `{"location": 1}`: "expected", `x`: "not JSON", `{"location": "https://a:b@c/"}`: "",
-		`{"location": "file:///etc/x.zip"}`: "this machine", `{"location": "git::file:///etc"}`: "this machine", `{"location": "../../../../../x.zip"}`: "", `{"location": "//evil.example/x.zip"}`: "no path",
+		`{"location": ""}`: "does not say where", `{"location": "./a b\u0000"}`: "no path",
+		`{"location": 1}`: "expected", `x`: "not JSON", `{"location": "https://a:b@c/"}`: "",
+		`{"location": "file:///etc/x.zip"}`: "this machine", `{"location": "git::file:///etc"}`: "this machine",
+		`{"location": "../../../../../x.zip"}`: "", `{"location": "//evil.example/x.zip"}`: "no path",
 	} {
-		net.Answer("mods.example", "/v1/modules/corp/net/aws/1.0.0/download", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
-		if got, err := c.Locate(context.Background(), module, "1.0.0"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		net.Answer("mods.example", "/v1/modules/corp/net/aws/1.0.0/download",
+			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
+		if got, err := c.Locate(context.Background(), module, "1.0.0"); (err == nil) != (want == "") || err != nil &&
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: got %q, %v, want %q", text, got, err, want)
 		}
 	}
@@ -88,7 +99,10 @@ func (c constant) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known") {
 		body = `{"modules.v1": "/v1/"}`
 	}
-	return &http.Response{StatusCode: 200, Request: r, Header: http.Header{"Content-Type": {"application/json"}, "X-Terraform-Get": {c.header}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}, nil
+	return &http.Response{StatusCode: 200, Request: r, Header: http.Header{"Content-Type": {"application/json"},
+			"X-Terraform-Get": {c.header}}, Body: io.NopCloser(strings.NewReader(body)),
+			ContentLength: int64(len(body))},
+		nil
 }
 
 func FuzzRegistry(f *testing.F) {
@@ -96,9 +110,12 @@ func FuzzRegistry(f *testing.F) {
 	f.Add("git::https://x/y?ref=1", `{"location": "./x//y?z"}`)
 	f.Add("file:///etc", `{"location": "http://x/y.zip"}`)
 	for _, location := range []string{
-		"/::", "/a::b", "git::file::/x", "git::git::https://x", "./../..//..", "/?a//b", "/%2e%2e//x%00", "//x/y", "https://x/y\n::file:///z", "FILE:///x", "git@x:y::z", "/\xff", "github.com/a/b::c", "hg::/x", "x.amazonaws.com/::", "https://[::1]:x/", "./\\..",
+		"/::", "/a::b", "git::file::/x", "git::git::https://x", "./../..//..", "/?a//b", "/%2e%2e//x%00", "//x/y",
+		"https://x/y\n::file:///z", "FILE:///x", "git@x:y::z", "/\xff", "github.com/a/b::c", "hg::/x",
+		"x.amazonaws.com/::", "https://[::1]:x/", "./\\..",
 	} {
-		f.Add(location, `{"modules": [{"versions": [{"version": "1e999"}, {"version": "1.0.0-\u0000"}, {"VERSION": "1"}]}]}`)
+		f.Add(location,
+			`{"modules": [{"versions": [{"version": "1e999"}, {"version": "1.0.0-\u0000"}, {"VERSION": "1"}]}]}`)
 		f.Add("", fmt.Sprintf(`{"location": %q}`, location))
 	}
 	f.Fuzz(func(t *testing.T, header, body string) {
@@ -110,15 +127,18 @@ func FuzzRegistry(f *testing.F) {
 		}
 		_, rest := config.SplitForced(source) // "::" may also stand within a path
 		u, err := url.Parse(rest)
-		if err != nil || u.Scheme != "https" && u.Scheme != "ssh" && (u.Scheme != "http" && u.Scheme != "git" || web.Protected(&url.URL{Scheme: "https"}, u) != nil) {
+		if err != nil || u.Scheme != "https" && u.Scheme != "ssh" && (u.Scheme != "http" && u.Scheme != "git" ||
+			web.Protected(&url.URL{Scheme: "https"}, u) != nil) {
 			t.Errorf("%q and %q lead to %q", header, body, source)
 		}
 	})
 }
 
-// Whatever a server says, what comes of it is fetched from a host, in a way and by a scheme that are fine for what strangers name.
+// Whatever a server says, what comes of it is fetched from a host, in a way and by a scheme that are fine for what
+// strangers name.
 func FuzzFollow(f *testing.F) {
-	for _, said := range []string{"https://a.example/x.zip//sub?archive=zip", "git::ssh://git@a.example/x?ref=1", "file::https:///etc", "./x//y", "../x", "/etc", "git::file:///x", "a/b/c", "git@h:p", "s3::https://x/y"} {
+	for _, said := range []string{"https://a.example/x.zip//sub?archive=zip", "git::ssh://git@a.example/x?ref=1",
+		"file::https:///etc", "./x//y", "../x", "/etc", "git::file:///x", "a/b/c", "git@h:p", "s3::https://x/y"} {
 		f.Add(said)
 	}
 	from := &url.URL{Scheme: "https", Host: "from.example", Path: "/d/page"}

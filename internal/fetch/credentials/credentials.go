@@ -1,13 +1,14 @@
-// Package credentials knows the tokens with which hosts are asked: those of environment variables, of the CLI configuration and of a
-// credentials helper, in this order.
+// Package credentials knows the tokens with which hosts are asked: those of environment variables, of the CLI
+// configuration and of a credentials helper, in this order.
 //
 //	tokens := credentials.Source{Settings: set, Environ: os.Environ(), HelperDirs: dirs}
 //	token, err := tokens.Token(ctx, "example.com")
 //
-// A variable TF_TOKEN_example_com is the token of example.com; a dash of the name is written as two underscores or as it is, and letters
-// that are not ASCII in the form that begins with xn--. The helper is a program, terraform-credentials-NAME in one of the folders, which
-// is called with "get" and the host behind its arguments and prints an object with the token, or an empty one. It is asked once for each
-// host, has half a minute, and is not believed when it fails. What it leaves in the background is ended.
+// A variable TF_TOKEN_example_com is the token of example.com; a dash of the name is written as two underscores or as
+// it is, and letters that are not ASCII in the form that begins with xn--. The helper is a program,
+// terraform-credentials-NAME in one of the folders, which is called with "get" and the host behind its arguments and
+// prints an object with the token, or an empty one. It is asked once for each host, has half a minute, and is not
+// believed when it fails. What it leaves in the background is ended.
 package credentials
 
 import (
@@ -54,7 +55,7 @@ const (
 	maxAnswer    = 1 << 20
 )
 
-// Token gives the token of a host; "" when there is none.
+// Token returns the token of a host; "" when there is none.
 func (s *Source) Token(ctx context.Context, host string) (string, error) {
 	name, err := normal(host)
 	if err != nil {
@@ -63,7 +64,8 @@ func (s *Source) Token(ctx context.Context, host string) (string, error) {
 	if token := s.fromEnvironment(name); token != "" {
 		return token, check(token)
 	}
-	for _, known := range slices.Sorted(maps.Keys(s.Settings.Credentials)) { // a host may stand there in several spellings
+	// a host may stand there in several spellings
+	for _, known := range slices.Sorted(maps.Keys(s.Settings.Credentials)) {
 		token := s.Settings.Credentials[known]
 		if other, err := normal(known); err == nil && other == name {
 			return token, check(token)
@@ -90,7 +92,7 @@ func (s *Source) Token(ctx context.Context, host string) (string, error) {
 	return a.token, a.err
 }
 
-// normal gives the form of a name in which two names of the same host are equal. It may be given in either form.
+// normal returns the form of a name in which two names of the same host are equal. It may be given in either form.
 func normal(host string) (svchost.Hostname, error) {
 	return svchost.ForComparison(svchost.ForDisplay(host))
 }
@@ -128,7 +130,8 @@ func (s *Source) fromHelper(ctx context.Context, name svchost.Hostname) (string,
 	ctx, cancel := context.WithTimeoutCause(ctx, helperTime, fmt.Errorf("it did not answer within %s", helperTime))
 	defer cancel()
 	argv := append(append([]string{path}, helper.Args...), "get", string(name))
-	result, err := program.Run(ctx, program.Command{Argv: argv, Env: s.Environ, MaxStdout: maxAnswer, Grace: time.Second, Final: true})
+	result, err := program.Run(ctx, program.Command{Argv: argv, Env: s.Environ, MaxStdout: maxAnswer,
+		Grace: time.Second, Final: true})
 	switch {
 	case err != nil:
 		return "", err

@@ -24,14 +24,18 @@ func token(t *testing.T, s *credentials.Source, host string) string {
 func TestTheEnvironmentGoesBeforeTheConfiguration(t *testing.T) {
 	s := &credentials.Source{
 		Environ: []string{
-			"TF_TOKEN_example_com=env", "TF_TOKEN_a__b_example_com=dash", "TF_TOKEN_c-d_example_com=plain dash", "TF_TOKEN_xn--bcher-kva_example=idn", "TF_TOKEN_xn____bcher____kva_example=x",
+			"TF_TOKEN_example_com=env", "TF_TOKEN_a__b_example_com=dash", "TF_TOKEN_c-d_example_com=plain dash",
+			"TF_TOKEN_xn--bcher-kva_example=idn", "TF_TOKEN_xn____bcher____kva_example=x",
 			"TF_TOKEN_port_example:8443=port", "TF_TOKEN_=nobody", "TF_TOKEN_-=nobody", "TF_TOKEN_empty_example=",
 		},
-		Settings: &settings.Settings{Credentials: map[string]string{"example.com": "file", "other.example": "other", "empty.example": "file"}},
+		Settings: &settings.Settings{Credentials: map[string]string{"example.com": "file", "other.example": "other",
+			"empty.example": "file"}},
 	}
 	for host, want := range map[string]string{
-		"example.com": "env", "EXAMPLE.com": "env", "a-b.example.com": "dash", "c-d.example.com": "plain dash", "bücher.example": "idn",
-		"port.example:8443": "port", "port.example": "", "other.example": "other", "sub.example.com": "", "empty.example": "file", "nobody.example": "",
+		"example.com": "env", "EXAMPLE.com": "env", "a-b.example.com": "dash", "c-d.example.com": "plain dash",
+		"bücher.example":    "idn",
+		"port.example:8443": "port", "port.example": "", "other.example": "other", "sub.example.com": "",
+		"empty.example": "file", "nobody.example": "",
 	} {
 		if got := token(t, s, host); got != want {
 			t.Errorf("%s: got %q, want %q", host, got, want)
@@ -43,7 +47,8 @@ func TestTheEnvironmentGoesBeforeTheConfiguration(t *testing.T) {
 }
 
 func TestATokenCannotBeginAnotherHeader(t *testing.T) {
-	s := &credentials.Source{Settings: &settings.Settings{Credentials: map[string]string{"example.com": "x\r\nX-Evil: secret"}}}
+	s := &credentials.Source{
+		Settings: &settings.Settings{Credentials: map[string]string{"example.com": "x\r\nX-Evil: secret"}}}
 	if _, err := s.Token(context.Background(), "example.com"); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
@@ -55,10 +60,13 @@ func helper(t *testing.T, script string) *credentials.Source {
 		t.Skip("the helper is a script of a shell")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "terraform-credentials-test"), []byte("#!/bin/sh\necho \"$@\" >>\""+dir+"/calls\"\n"+script), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "terraform-credentials-test"), []byte("#!/bin/sh\necho \"$@\" >>\""+dir+
+		"/calls\"\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return &credentials.Source{Settings: &settings.Settings{Helper: &settings.CredentialsHelper{Name: "test", Args: []string{"--a", "b c"}}}, HelperDirs: []string{filepath.Join(dir, "none"), dir}, Environ: os.Environ()}
+	return &credentials.Source{Settings: &settings.Settings{Helper: &settings.CredentialsHelper{
+		Name: "test", Args: []string{"--a", "b c"}}}, HelperDirs: []string{filepath.Join(dir, "none"), dir},
+		Environ: os.Environ()}
 }
 
 func TestTheHelperIsAskedOnceForEachHost(t *testing.T) {
@@ -92,7 +100,8 @@ func TestAHelperThatFailsIsNotBelieved(t *testing.T) {
 		"head -c 2000000 /dev/zero": "printed more than",
 	} {
 		_, err := helper(t, script).Token(context.Background(), "example.com")
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), `helper "test"`) {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") ||
+			!strings.Contains(err.Error(), `helper "test"`) {
 			t.Errorf("%s: got %v, want %q", script, err, want)
 		}
 	}

@@ -31,7 +31,8 @@ var kinds = []struct{ end, kind string }{
 	{".tar.xz", ""}, {".txz", ""}, {".gz", ""}, {".bz2", ""}, {".xz", ""},
 }
 
-// archiveKind tells how a package is packed: as the archive parameter says, otherwise by its name; "" when it is no archive.
+// archiveKind returns how a package is packed: as the archive parameter says, otherwise by its name; "" when it is no
+// archive.
 func archiveKind(u *url.URL) (string, error) {
 	asked := u.Query().Get("archive")
 	name := u.Path
@@ -46,7 +47,8 @@ func archiveKind(u *url.URL) (string, error) {
 		switch {
 		case !strings.HasSuffix(name, k.end):
 		case k.kind == "":
-			return "", fmt.Errorf("%s is packed in a way that modules cannot be unpacked from here: expected %s", path.Base(name), archiveNames)
+			return "", fmt.Errorf("%s is packed in a way that modules cannot be unpacked from here: expected %s",
+				path.Base(name), archiveNames)
 		default:
 			return k.kind, nil
 		}
@@ -131,7 +133,9 @@ func verify(ctx context.Context, name string, sums []checksum) error {
 	}
 	for i, sum := range sums {
 		if got := hashed[i].Sum(nil); string(got) != string(sum.sum) {
-			return fmt.Errorf("the archive has the checksum %x, and the source asks for %s: it was changed, or it is another one", got, sum.text)
+			return fmt.Errorf(
+				"the archive has the checksum %x, and the source asks for %s: it was changed, or it is another one",
+				got, sum.text)
 		}
 	}
 	return nil
@@ -148,7 +152,8 @@ func Subdir(dir, sub string) (string, error) {
 	names, err := fs.Glob(os.DirFS(dir), path.Clean(sub))
 	var found []string
 	for _, name := range names {
-		if info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil && info.IsDir() && name != ".git" {
+		if info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil && info.IsDir() &&
+			name != ".git" {
 			found = append(found, name)
 		}
 	}

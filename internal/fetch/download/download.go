@@ -1,13 +1,15 @@
-// Package download puts module packages into folders: from Git repositories, from archives over HTTP, and from archives and folders on this
-// machine.
+// Package download puts module packages into folders: from Git repositories, from archives over HTTP, and from archives
+// and folders on this machine.
 //
 //	g := &download.Getter{Web: client, Environ: os.Environ()}
 //	err := g.Fetch(ctx, "git::https://example.com/net.git?ref=v1.2.0", dir)
 //
-// Packages are a stranger's: what they hold is judged and bounded before it stays on the disk (see package unpack), and git is called in
-// a way in which neither the source nor the repository can make it do more than fetch: see git.go. After an error the folder is not there.
+// Packages are a stranger's: what they hold is judged and bounded before it stays on the disk (see package unpack), and
+// git is called in a way in which neither the source nor the repository can make it do more than fetch: see git.go.
+// After an error the folder is not there.
 //
-// A source never carries the tokens of hosts along. A password in it, or one for its host in the netrc file, goes to that host only.
+// A source never carries the tokens of hosts along. A password in it, or one for its host in the netrc file, goes to
+// that host only.
 package download
 
 import (
@@ -46,8 +48,8 @@ func (g *Getter) limits() unpack.Limits {
 	return l
 }
 
-// Fetch puts a package, the normal form of a remote source without a folder, into a folder that is not there yet. For a folder on this
-// machine it makes a link to that.
+// Fetch puts a package, the normal form of a remote source without a folder, into a folder that is not there yet. For a
+// folder on this machine it makes a link to that.
 func (g *Getter) Fetch(ctx context.Context, pkg, dir string) error {
 	err := g.fetch(ctx, pkg, dir, order{hops: maxHops, named: true})
 	if err != nil {
@@ -76,7 +78,8 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 		getter = u.Scheme
 	}
 	if u.Opaque != "" || u.Scheme == "" {
-		return fmt.Errorf("%.200q is not an address that packages can be fetched from: expected one like https://example.com/package.zip or git::https://example.com/repository.git", Shown(pkg))
+		return fmt.Errorf("%.200q is not an address that packages can be fetched from: expected one like "+
+			"https://example.com/package.zip or git::https://example.com/repository.git", Shown(pkg))
 	}
 	if o.sums, err = addChecksum(o.sums, u); err != nil {
 		return err
@@ -95,11 +98,13 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 		}
 		return g.local(ctx, u, dir, o)
 	case "hg", "s3", "gcs":
-		return fmt.Errorf("packages are not fetched by way of %s. Put the module into a Git repository or into an archive behind a web server, or copy it into the project", services[getter])
+		return fmt.Errorf("packages are not fetched by way of %s. Put the module into a Git repository or into an "+
+			"archive behind a web server, or copy it into the project", services[getter])
 	case "ssh":
 		return fmt.Errorf("nothing says what is there. For a Git repository write %q", "git::"+Shown(address))
 	}
-	return fmt.Errorf("there is no way to fetch packages that is called %.50q: expected git, https, http or file", getter)
+	return fmt.Errorf("there is no way to fetch packages that is called %.50q: expected git, https, http or file",
+		getter)
 }
 
 var services = map[string]string{"hg": "Mercurial", "s3": "Amazon S3", "gcs": "Google Cloud Storage"}
@@ -133,7 +138,8 @@ func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) err
 		return err
 	}
 	if kind == "" {
-		return fmt.Errorf("%s is a file, and not an archive: expected a folder, or a name that ends in %s", from, archiveNames)
+		return fmt.Errorf("%s is a file, and not an archive: expected a folder, or a name that ends in %s", from,
+			archiveNames)
 	}
 	if err := verify(ctx, from, o.sums); err != nil {
 		return err

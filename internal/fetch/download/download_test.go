@@ -36,7 +36,8 @@ func newPlace(t *testing.T) *place {
 	net := fetchtest.New(t)
 	p := &place{Net: net, t: t, home: t.TempDir(), dir: t.TempDir()}
 	p.getter = &download.Getter{
-		Web:     web.New(web.Options{Transport: net.Transport(), Timeout: time.Minute, Stall: time.Minute, Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}),
+		Web: web.New(web.Options{Transport: net.Transport(), Timeout: time.Minute, Stall: time.Minute,
+			Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}),
 		Environ: append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home}, net.Env()...),
 		Limits:  unpack.Limits{Files: 40, Bytes: 1 << 20},
 	}
@@ -121,26 +122,36 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 	}{
 		"up":       {tar.Header{Name: "../evil"}, "could leave"},
 		"absolute": {tar.Header{Name: "/etc/evil"}, "could leave"},
-		"link":     {tar.Header{Name: "l", Linkname: "../../evil", Typeflag: tar.TypeSymlink}, "leads out of the folder"},
-		"linkabs":  {tar.Header{Name: "l", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}, "leads out of the folder"},
-		"hard":     {tar.Header{Name: "l", Linkname: "a", Typeflag: tar.TypeLink}, "link to another entry"},
-		"device":   {tar.Header{Name: "d", Typeflag: tar.TypeChar}, "device"},
-		"ours":     {tar.Header{Name: ".git/l", Linkname: "../../evil", Typeflag: tar.TypeSymlink}, "leads out of the folder"},
-		"setuid":   {tar.Header{Name: "s", Mode: 0o4755}, "special permissions"},
-		"bomb":     {tar.Header{Name: "b", Size: 2 << 20}, "more than 1048576 bytes"},
+		"link": {tar.Header{Name: "l", Linkname: "../../evil", Typeflag: tar.TypeSymlink},
+			"leads out of the folder"},
+		"linkabs": {tar.Header{Name: "l", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink},
+			"leads out of the folder"},
+		"hard":   {tar.Header{Name: "l", Linkname: "a", Typeflag: tar.TypeLink}, "link to another entry"},
+		"device": {tar.Header{Name: "d", Typeflag: tar.TypeChar}, "device"},
+		"ours": {tar.Header{Name: ".git/l", Linkname: "../../evil", Typeflag: tar.TypeSymlink},
+			"leads out of the folder"},
+		"setuid": {tar.Header{Name: "s", Mode: 0o4755}, "special permissions"},
+		"bomb":   {tar.Header{Name: "b", Size: 2 << 20}, "more than 1048576 bytes"},
 	} {
 		p.Answer("web.example", "/"+name+".tar.gz", content(archive(t, tar.Header{Name: "a.tf"}, c.header)))
 		p.refuses("https://web.example/"+name+".tar.gz", c.want)
 	}
 	// d leads to the top, so that what leads up from there by way of it leads out.
-	p.Answer("web.example", "/chain.tar.gz", content(archive(t, tar.Header{Name: "p/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{Name: "p/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
+	p.Answer("web.example", "/chain.tar.gz",
+		content(archive(t, tar.Header{Name: "p/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
+			Name: "p/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
 	p.refuses("https://web.example/chain.tar.gz", "leads out of the folder")
 	// An archive is not git's: what it has in .git is judged as all the rest.
-	p.Answer("web.example", "/ours-too.tar.gz", content(archive(t, tar.Header{Name: ".git/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{Name: ".git/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
+	p.Answer("web.example", "/ours-too.tar.gz",
+		content(archive(t, tar.Header{Name: ".git/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
+			Name: ".git/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
 	p.refuses("https://web.example/ours-too.tar.gz", "leads out of the folder")
-	p.Answer("web.example", "/good.tar.gz", content(archive(t, tar.Header{Name: "a.tf"}, tar.Header{Name: "b/l", Linkname: "../a.tf", Typeflag: tar.TypeSymlink})))
+	p.Answer("web.example", "/good.tar.gz",
+		content(archive(t, tar.Header{Name: "a.tf"}, tar.Header{Name: "b/l", Linkname: "../a.tf",
+			Typeflag: tar.TypeSymlink})))
 	dir, err := p.fetch("https://web.example/good.tar.gz")
-	if target, linkErr := os.Readlink(filepath.Join(dir, "b", "l")); err != nil || linkErr != nil || target != "../a.tf" {
+	if target, linkErr := os.Readlink(filepath.Join(dir, "b", "l")); err != nil || linkErr != nil ||
+		target != "../a.tf" {
 		t.Errorf("a link within the package became %q: %v, %v", target, err, linkErr)
 	}
 	for _, end := range []string{"tar.xz", "gz"} {
@@ -159,7 +170,8 @@ func TestChecksumsAreCompared(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	p.refuses("https://web.example/a.zip?checksum=sha256:"+strings.Repeat("0", 64), "it was changed, or it is another one")
+	p.refuses("https://web.example/a.zip?checksum=sha256:"+strings.Repeat("0", 64),
+		"it was changed, or it is another one")
 	p.refuses("https://web.example/a.zip?checksum=sha512:"+sum, "cannot be used")
 	p.refuses("https://web.example/a.zip?checksum=file:https://web.example/sums", "cannot be used")
 }
@@ -173,10 +185,15 @@ func TestAChecksumIsNeverIgnored(t *testing.T) {
 	body := fetchtest.Zip(map[string]string{"main.tf": "", "sub/main.tf": ""})
 	good, bad := fmt.Sprintf("sha256:%x", sha256.Sum256(body)), "sha256:"+strings.Repeat("0", 64)
 	p.Answer("web.example", "/a.zip", content(body))
-	for path, said := range map[string]string{"/page": "https://web.example/a.zip", "/sub": "https://web.example/a.zip//sub", "/git": "git::https://git.example/x.git", "/bad": "https://web.example/a.zip?checksum=" + bad} {
-		p.Answer("web.example", path, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Terraform-Get", said) })
+	for path, said := range map[string]string{"/page": "https://web.example/a.zip",
+		"/sub": "https://web.example/a.zip//sub", "/git": "git::https://git.example/x.git",
+		"/bad": "https://web.example/a.zip?checksum=" + bad} {
+		p.Answer("web.example", path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Terraform-Get", said)
+		})
 	}
-	for _, source := range []string{"https://web.example/page?checksum=" + good, "https://web.example/sub?checksum=" + good} {
+	for _, source := range []string{"https://web.example/page?checksum=" + good, "https://web.example/sub?checksum=" +
+		good} {
 		if _, err := p.fetch(source); err != nil {
 			t.Error(err)
 		}
@@ -204,7 +221,8 @@ func TestAFolderIsTakenOutOfItsPackageItself(t *testing.T) {
 		return tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
 	}
 	p.Answer("web.example", "/p.tar.gz", content(archive(t,
-		dir("victim"), tar.Header{Name: "victim/main.tf"}, dir("d0/d1/d2"), link("d0/d1/d2/mod", "../../../victim"), link("d0/d1/d2/inner", "d3"),
+		dir("victim"), tar.Header{Name: "victim/main.tf"}, dir("d0/d1/d2"), link("d0/d1/d2/mod", "../../../victim"),
+		link("d0/d1/d2/inner", "d3"),
 		dir("d0/d1/d2/d3"), tar.Header{Name: "d0/d1/d2/d3/main.tf"}, link("d0/d1/d2/d3/out", "../../../../victim"),
 	)))
 	for path, said := range map[string]string{"/mod": "d0/d1/d2/mod", "/inner": "d0/d1/d2/inner"} {
@@ -223,11 +241,16 @@ func TestAFolderIsTakenOutOfItsPackageItself(t *testing.T) {
 func TestServersCannotSendUsAnywhere(t *testing.T) {
 	p := newPlace(t)
 	for i, c := range []struct{ said, want string }{
-		{"file:///etc", "on this machine"}, {"git::file:///etc", "on this machine"}, {"file::/etc", "on this machine"}, {"git::ext::sh -c id", "may not choose"},
-		{"http://web.example/x.zip", "not protected by TLS"}, {"git::http://web.example/x", "not protected by TLS"}, {"corp/net/aws", "not the address of a package"},
-		{"s3::https://s3.amazonaws.com/b/k.zip", "Amazon S3"}, {"git::ssh://-oProxyCommand=id/x", "option"}, {"./page?n=1", "more than 10 times"}, {strings.Repeat("x", 20_000), "bytes"},
-		{"file::https:///etc", "on this machine"}, {"file::https://web.example/etc", "may not choose"}, {"file::http:///etc", "on this machine"}, {"git::https:///etc", "on this machine"},
-		{"http::file:///etc", "on this machine"}, {"https::ssh://web.example/x.zip", "may not choose"}, {"ssh://web.example/x", "may not choose"},
+		{"file:///etc", "on this machine"}, {"git::file:///etc", "on this machine"}, {"file::/etc", "on this machine"},
+		{"git::ext::sh -c id", "may not choose"},
+		{"http://web.example/x.zip", "not protected by TLS"}, {"git::http://web.example/x", "not protected by TLS"},
+		{"corp/net/aws", "not the address of a package"},
+		{"s3::https://s3.amazonaws.com/b/k.zip", "Amazon S3"}, {"git::ssh://-oProxyCommand=id/x", "option"},
+		{"./page?n=1", "more than 10 times"}, {strings.Repeat("x", 20_000), "bytes"},
+		{"file::https:///etc", "on this machine"}, {"file::https://web.example/etc", "may not choose"},
+		{"file::http:///etc", "on this machine"}, {"git::https:///etc", "on this machine"},
+		{"http::file:///etc", "on this machine"}, {"https::ssh://web.example/x.zip", "may not choose"},
+		{"ssh://web.example/x", "may not choose"},
 		{"", "neither an archive"}, {"https://web.example/x.zip//../..", "leads out"},
 	} {
 		path := fmt.Sprint("/page", i)
@@ -255,7 +278,9 @@ func TestServersCannotSendUsAnywhere(t *testing.T) {
 
 func TestPasswordsGoToTheirHostOnly(t *testing.T) {
 	p := newPlace(t)
-	if err := os.WriteFile(filepath.Join(p.home, ".netrc"), []byte("machine other.example login no password no\nmachine web.example # x\n  login me password secret\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(p.home, ".netrc"),
+		[]byte("machine other.example login no password no\nmachine web.example # x\n  login me password secret\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	body := fetchtest.Zip(map[string]string{"main.tf": ""})
@@ -279,24 +304,29 @@ func TestPasswordsGoToTheirHostOnly(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for source, want := range map[string]string{
-		"git::https://secret:x-oauth-basic@web.example/x": "git::https://xxxxx@web.example/x", "https://secret@web.example/x.zip": "https://xxxxx@web.example/x.zip",
-		"git::ssh://git@web.example/x": "git::ssh://git@web.example/x", "https://web.example/x.zip?a=b": "https://web.example/x.zip?a=b",
+		"git::https://secret:x-oauth-basic@web.example/x": "git::https://xxxxx@web.example/x",
+		"https://secret@web.example/x.zip":                "https://xxxxx@web.example/x.zip",
+		"git::ssh://git@web.example/x":                    "git::ssh://git@web.example/x",
+		"https://web.example/x.zip?a=b":                   "https://web.example/x.zip?a=b",
 	} {
 		if got := download.Shown(source); got != want {
 			t.Errorf("%s shows", got)
 		}
 	}
-	if got := download.Shown("git::ssh://me:secret@web.example/x?ref=1&sshkey=secret"); strings.Contains(got, "secret") {
+	if got := download.Shown("git::ssh://me:secret@web.example/x?ref=1&sshkey=secret"); strings.Contains(got,
+		"secret") {
 		t.Error(got)
 	}
 }
 
-// Arguments of processes can be read by every user of the machine. Git writes those of all that it starts into its trace.
+// Arguments of processes can be read by every user of the machine. Git writes those of all that it starts into its
+// trace.
 func TestPasswordsAreInNoArgumentAndNoError(t *testing.T) {
 	git := fetchtest.NewGit(t) // skips where there is no git
 	git.Add("x", map[string]string{"main.tf": ""})
 	for _, c := range []struct{ name, user, allowed string }{
-		{"password", "me:s3cret-w%2Brd@", "me:s3cret-w+rd"}, {"token and password", "t0ken-t0ken:x-oauth-basic@", "t0ken-t0ken:x-oauth-basic"},
+		{"password", "me:s3cret-w%2Brd@", "me:s3cret-w+rd"}, {"token and password", "t0ken-t0ken:x-oauth-basic@",
+			"t0ken-t0ken:x-oauth-basic"},
 		{"wrong password", "me:s3cret-w%2Brd@", ""}, {"token alone", "t0ken-t0ken@", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -311,7 +341,8 @@ func TestPasswordsAreInNoArgumentAndNoError(t *testing.T) {
 				git.ServeHTTP(w, r)
 			}))
 			trace := filepath.Join(p.home, "trace")
-			p.getter.Environ = append(p.getter.Environ, "GIT_TRACE="+trace, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=Test")
+			p.getter.Environ = append(p.getter.Environ, "GIT_TRACE="+trace, "GIT_CONFIG_COUNT=1",
+				"GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=Test")
 			dir, err := p.fetch("git::https://" + c.user + "git.example/x.git?ref=v1")
 			if (err == nil) != (c.allowed != "") {
 				t.Errorf("got %v", err)
@@ -322,7 +353,8 @@ func TestPasswordsAreInNoArgumentAndNoError(t *testing.T) {
 			}
 			stored, _ := os.ReadFile(filepath.Join(dir, ".git", "config"))
 			for _, secret := range []string{"s3cret", "t0ken", "x-oauth-basic"} {
-				for where, text := range map[string]string{"an argument": string(seen), "an error": fmt.Sprint(err), "the repository": string(stored)} {
+				for where, text := range map[string]string{"an argument": string(seen), "an error": fmt.Sprint(err),
+					"the repository": string(stored)} {
 					if strings.Contains(text, secret) {
 						t.Errorf("%s is in %s:\n%s", secret, where, text)
 					}
@@ -373,13 +405,15 @@ func TestRepositoriesAreJudgedBeforeTheyAreWritten(t *testing.T) {
 	git.Add("link", map[string]string{"l": "-> /etc/passwd"})
 	git.Add("up", map[string]string{"a/l": "-> ../../x"})
 	git.Add("good", map[string]string{"main.tf": "", "a/l": "-> ../main.tf"}, map[string]string{"main.tf": "2"})
-	for name, want := range map[string]string{"many": "more than 40 files", "large": "more than 1048576 bytes", "link": "leads out", "up": "leads out"} {
+	for name, want := range map[string]string{"many": "more than 40 files", "large": "more than 1048576 bytes",
+		"link": "leads out", "up": "leads out"} {
 		p.refuses("git::https://git.example/"+name+".git", want)
 		p.refuses("git::https://git.example/"+name+".git?depth=1", want)
 	}
 	p.refuses("git::https://git.example/good.git?ref=none", `no tag, branch or commit "none"`)
 	commit := git.Run(filepath.Join(git.Dir, "good.git"), "rev-parse", "v1")
-	for _, query := range []string{"?ref=v1", "?ref=feature/x", "?ref=" + commit, "?ref=" + commit[:10], "?ref=v1&depth=1", "?ref=main~1"} {
+	for _, query := range []string{"?ref=v1", "?ref=feature/x", "?ref=" + commit, "?ref=" + commit[:10],
+		"?ref=v1&depth=1", "?ref=main~1"} {
 		dir, err := p.fetch("git::https://git.example/good.git" + query)
 		if err != nil {
 			t.Errorf("%s: %v", query, err)
@@ -394,12 +428,14 @@ func TestNothingOfARepositoryRuns(t *testing.T) {
 	git := fetchtest.NewGit(t)
 	p.Serve("git.example", git)
 	git.Add("part", map[string]string{"part.tf": ""})
-	git.Add("evil", map[string]string{"main.tf": "", ".gitattributes": "*.tf filter=evil\n", ".gitconfig": "[filter \"evil\"]\nsmudge = touch ran\n"})
+	git.Add("evil", map[string]string{"main.tf": "", ".gitattributes": "*.tf filter=evil\n",
+		".gitconfig": "[filter \"evil\"]\nsmudge = touch ran\n"})
 	submodule := func(name, url string) {
 		work := t.TempDir()
 		git.Run(work, "clone", "--quiet", filepath.Join(git.Dir, "part.git"), ".")
 		commit := git.Run(work, "rev-parse", "HEAD")
-		if err := os.WriteFile(filepath.Join(work, ".gitmodules"), []byte("[submodule \"s\"]\n\tpath = s\n\turl = "+url+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(work, ".gitmodules"), []byte("[submodule \"s\"]\n\tpath = s\n\turl = "+url+
+			"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		git.Run(work, "add", ".gitmodules")
@@ -417,10 +453,12 @@ func TestNothingOfARepositoryRuns(t *testing.T) {
 	if err := os.MkdirAll(hooks, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(hooks, "post-checkout"), []byte("#!/bin/sh\ntouch "+p.home+"/ran\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(hooks, "post-checkout"), []byte("#!/bin/sh\ntouch "+p.home+"/ran\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(p.home, ".gitconfig"), []byte("[init]\n\ttemplateDir = "+p.home+"/template\n[protocol]\n\tallow = always\n[core]\n\thooksPath = "+hooks+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(p.home, ".gitconfig"), []byte("[init]\n\ttemplateDir = "+p.home+
+		"/template\n[protocol]\n\tallow = always\n[core]\n\thooksPath = "+hooks+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"good", "relative"} {
@@ -429,7 +467,8 @@ func TestNothingOfARepositoryRuns(t *testing.T) {
 			t.Errorf("the submodule of %s is not there: %v, %v", name, err, statErr)
 		}
 	}
-	for name, want := range map[string]string{"file": "'file' not allowed", "ext": "'ext' not allowed", "option": "submodules cannot be fetched"} {
+	for name, want := range map[string]string{"file": "'file' not allowed", "ext": "'ext' not allowed",
+		"option": "submodules cannot be fetched"} {
 		p.refuses("git::https://git.example/"+name+".git", want)
 	}
 	if _, err := p.fetch("git::https://git.example/evil.git"); err != nil {
@@ -453,6 +492,8 @@ func TestGitAsksNobody(t *testing.T) {
 	p.getter.Environ = append(slices.Clone(usual), "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=1")
 	p.refuses("git::https://slow.example/x.git", "git says")
 	p.getter.Environ = usual
-	p.Serve("broken.example", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	p.Serve("broken.example", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+	}))
 	p.refuses("git::https://broken.example/x.git", "after 3 attempts")
 }

@@ -19,12 +19,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// A repository is fetched with the git program, which knows how people have set up their keys, proxies and mirrors. It is fetched first, then
-// looked at, and only then checked out, so that what would be too much or lead elsewhere never gets onto the disk as files.
+// A repository is fetched with the git program, which knows how people have set up their keys, proxies and mirrors. It
+// is fetched first, then looked at, and only then checked out, so that what would be too much or lead elsewhere never
+// gets onto the disk as files.
 //
 //   - Addresses and names of commits that could be taken for options are refused, and stand behind "--" all the same.
-//   - Only the transports https, http, ssh, git and file can be used, whatever the configuration of the user allows (ext runs programs).
-//   - What is secret in an address gets to git by its environment, never as an argument, which every user of the machine can read.
+//   - Only the transports https, http, ssh, git and file can be used, whatever the configuration of the user allows
+//     (ext runs programs).
+//   - What is secret in an address gets to git by its environment, never as an argument, which every user of the
+//     machine can read.
 //   - No hooks are run: neither those of templates nor those of the user.
 //   - Submodules come by https or ssh only, or as the repository itself if that is http.
 //   - It has no terminal, and asks nobody for a password.
@@ -68,7 +71,8 @@ func (g *Getter) git(ctx context.Context, u *url.URL, dir string) error {
 		defer os.Remove(name)
 		c.useKey(name)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, cloneTime, fmt.Errorf("the repository did not come within %s", cloneTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, cloneTime, fmt.Errorf("the repository did not come within %s",
+		cloneTime))
 	defer cancel()
 	ctx, stop := c.watch(ctx)
 	defer stop()
@@ -105,7 +109,8 @@ func (c *cloning) understand(u *url.URL) (key []byte, err error) {
 	switch {
 	case !slices.Contains(transports, u.Scheme):
 		return nil, fmt.Errorf("git is not used by way of %.50q: expected https or ssh", u.Scheme)
-	case strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") || hasControl(own.String()) || hasControl(u.User.Username()+password):
+	case strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") || hasControl(own.String()) ||
+		hasControl(u.User.Username()+password):
 		return nil, fmt.Errorf("the address %.200q could be taken for an option of git or ssh", Shown(own.String()))
 	case u.Scheme != "file" && u.Host == "":
 		return nil, fmt.Errorf("the address %.200q names no host", Shown(own.String()))
@@ -140,19 +145,23 @@ func (c *cloning) fetchCommit(ctx context.Context) (string, error) {
 		if _, err := c.run(ctx, "init", "--quiet", "--template=", "--", c.dir); err != nil {
 			return "", err
 		}
-		if err := c.transport(ctx, func() error { return nil }, "-C", c.dir, "fetch", "--quiet", "--depth", strconv.Itoa(c.depth), "--", c.url.String(), ref); err != nil {
+		if err := c.transport(ctx, func() error { return nil }, "-C", c.dir, "fetch", "--quiet", "--depth",
+			strconv.Itoa(c.depth), "--", c.url.String(), ref); err != nil {
 			return "", err
 		}
 		return c.resolve(ctx, "FETCH_HEAD")
 	}
 	clean := func() error { return os.RemoveAll(c.dir) }
-	if err := c.transport(ctx, clean, "clone", "--quiet", "--no-checkout", "--template=", "--origin", "origin", "--", c.url.String(), c.dir); err != nil {
+	if err := c.transport(ctx, clean, "clone", "--quiet", "--no-checkout", "--template=", "--origin", "origin", "--",
+		c.url.String(), c.dir); err != nil {
 		return "", err
 	}
 	if c.ref == "" {
 		commit, err := c.resolve(ctx, "HEAD")
 		if err != nil {
-			return "", errors.New("the repository has no commit on its default branch: name a tag, branch or commit with ?ref=")
+			return "",
+				errors.New(
+					"the repository has no commit on its default branch: name a tag, branch or commit with ?ref=")
 		}
 		return commit, nil
 	}

@@ -55,7 +55,8 @@ func (g *Getter) http(ctx context.Context, from *url.URL, dir string, o order) e
 	return errors.Join(err, os.Remove(archive))
 }
 
-// without takes parameters that are meant for us out of a query, and leaves the others as they were written: some are signed.
+// without takes parameters that are meant for us out of a query, and leaves the others as they were written: some are
+// signed.
 func without(query string, names ...string) string {
 	var kept []string
 	for _, part := range strings.Split(query, "&") {
@@ -95,7 +96,8 @@ func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) erro
 		said = meta(string(doc.Body))
 	}
 	if said == "" {
-		return fmt.Errorf("%s is neither an archive, whose name ends in %s, nor does it say where the package is: there is no X-Terraform-Get header and no terraform-get element", plain(u), archiveNames)
+		return fmt.Errorf("%s is neither an archive, whose name ends in %s, nor does it say where the package is: "+
+			"there is no X-Terraform-Get header and no terraform-get element", plain(u), archiveNames)
 	}
 	source, err := catalog.Follow(doc.URL, said)
 	if err != nil {
@@ -117,7 +119,8 @@ func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) erro
 	return errors.Join(err, os.RemoveAll(whole))
 }
 
-// takeOut moves a folder out of a package. Where a link leads to the folder, the folder itself is moved, and only if it is in the package.
+// takeOut moves a folder out of a package. Where a link leads to the folder, the folder itself is moved, and only if it
+// is in the package.
 func takeOut(whole, sub, dir string) error {
 	info, err := os.Lstat(whole)
 	if err != nil {

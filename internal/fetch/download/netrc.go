@@ -65,11 +65,13 @@ func machine(text, host string) (*url.Userinfo, error) {
 				continue
 			case "machine", "login", "password", "account", "macdef":
 			default:
-				return nil, fmt.Errorf("line %d has something other than machine, default, login, password, account or macdef "+
-					"where one of them is expected", number)
+				return nil,
+					fmt.Errorf("line %d has something other than machine, default, login, password, account or macdef "+
+						"where one of them is expected", number)
 			}
 			if len(words) == 0 {
-				return nil, fmt.Errorf("line %d ends behind the keyword %s, where its value is expected", number, keyword)
+				return nil, fmt.Errorf("line %d ends behind the keyword %s, where its value is expected", number,
+					keyword)
 			}
 			value := words[0]
 			words = words[1:]
@@ -91,7 +93,7 @@ func machine(text, host string) (*url.Userinfo, error) {
 	return url.UserPassword(login, password), nil
 }
 
-// lines gives the lines of a text with their numbers.
+// lines returns the lines of a text with their numbers.
 func lines(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		number := 0

@@ -17,13 +17,15 @@ import (
 
 // settled are the options of every call of git: nothing of a repository or of the user runs beside what was asked for.
 var settled = []string{
-	"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false", "-c", "protocol.ext.allow=never", "-c", "advice.detachedHead=false",
+	"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false", "-c",
+	"protocol.ext.allow=never", "-c", "advice.detachedHead=false",
 	"-c", "gc.auto=0", "-c", "maintenance.auto=false",
 }
 
 // foreign are variables by which git believes to be called for another repository, as within a hook.
 var foreign = []string{
-	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE",
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE",
 	"GIT_TEMPLATE_DIR", "GIT_QUARANTINE_PATH",
 }
 
@@ -36,19 +38,21 @@ func (c *cloning) environment() []string {
 	if c.getenv("GIT_HTTP_LOW_SPEED_LIMIT") == "" {
 		env = append(env, "GIT_HTTP_LOW_SPEED_LIMIT=100", "GIT_HTTP_LOW_SPEED_TIME=60")
 	}
-	env = append(env, "GIT_ALLOW_PROTOCOL="+strings.Join(transports, ":"), "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never")
+	env = append(env, "GIT_ALLOW_PROTOCOL="+strings.Join(transports, ":"), "GIT_TERMINAL_PROMPT=0",
+		"GCM_INTERACTIVE=never")
 	return c.configure(env)
 }
 
 const (
 	userVariable, passwordVariable = "TOMBOLO_GIT_USER", "TOMBOLO_GIT_PASSWORD"
-	// answers is a credential helper for git that gives what is in two variables. Git asks it when the server wants to know, for the host that it
-	// is set up for alone, and gets no password from elsewhere.
-	answers = `!f() { test "$1" != get || printf 'username=%s\npassword=%s\n' "$` + userVariable + `" "$` + passwordVariable + `"; }; f`
+	// answers is a credential helper for git that gives what is in two variables. Git asks it when the server wants to
+	// know, for the host that it is set up for alone, and gets no password from elsewhere.
+	answers = `!f() { test "$1" != get || printf 'username=%s\npassword=%s\n' "$` + userVariable + `" "$` +
+		passwordVariable + `"; }; f`
 )
 
-// configure gives git the user and password of an address as settings in the environment. With a user alone the helpers of whoever calls are
-// asked for the password.
+// configure returns git the user and password of an address as settings in the environment. With a user alone the
+// helpers of whoever calls are asked for the password.
 func (c *cloning) configure(env []string) []string {
 	if c.user == nil || c.url.Scheme != "https" && c.url.Scheme != "http" {
 		return env
@@ -69,7 +73,7 @@ func (c *cloning) configure(env []string) []string {
 	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(have+len(settings)))
 }
 
-// lookup gives the last value of a variable.
+// lookup returns the last value of a variable.
 func lookup(env []string, name string) (value string) {
 	for _, kv := range env {
 		if v, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -99,7 +103,8 @@ func (e *gitError) Error() string { return e.text }
 // run calls git and gives what it prints.
 func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	result, err := program.Run(ctx, program.Command{
-		Argv: slices.Concat([]string{"git"}, settled, args), Env: c.env, Detached: true, MaxMemory: maxMemory, Grace: 2 * time.Second, MaxStdout: maxTree, MaxStderr: 64 << 10,
+		Argv: slices.Concat([]string{"git"}, settled, args), Env: c.env, Detached: true, MaxMemory: maxMemory,
+		Grace: 2 * time.Second, MaxStdout: maxTree, MaxStderr: 64 << 10,
 		Whole: func([]byte) bool { return true },
 	})
 	var missing *program.LookupError
@@ -145,11 +150,13 @@ const maxLines = 12
 
 // passing are what git says when it may go better a moment later.
 var passing = []string{
-	"Could not resolve host", "onnection timed out", "onnection reset", "onnection refused", "early EOF", "RPC failed", "returned error: 5", "returned error: 429",
+	"Could not resolve host", "onnection timed out", "onnection reset", "onnection refused", "early EOF", "RPC failed",
+	"returned error: 5", "returned error: 429",
 	"unexpected disconnect", "hung up unexpectedly", "Empty reply from server",
 }
 
-// transport calls git for something that needs the network, again if that fails in a way that may pass. clean removes what was begun.
+// transport calls git for something that needs the network, again if that fails in a way that may pass. clean removes
+// what was begun.
 func (c *cloning) transport(ctx context.Context, clean func() error, args ...string) error {
 	for attempt := 1; ; attempt++ {
 		_, err := c.run(ctx, args...)
@@ -157,7 +164,9 @@ func (c *cloning) transport(ctx context.Context, clean func() error, args ...str
 		if err == nil || !errors.As(err, &said) {
 			return err
 		}
-		if c.url.Scheme == "file" || !slices.ContainsFunc(passing, func(p string) bool { return strings.Contains(said.text, p) }) {
+		if c.url.Scheme == "file" || !slices.ContainsFunc(passing, func(p string) bool {
+			return strings.Contains(said.text, p)
+		}) {
 			return hint(err, said)
 		}
 		if attempt == attempts {
@@ -171,9 +180,11 @@ func (c *cloning) transport(ctx context.Context, clean func() error, args ...str
 
 // hint says what to do where git would have asked for a password.
 func hint(err error, said *gitError) error {
-	for _, sign := range []string{"could not read Username", "could not read Password", "Permission denied (publickey", "Host key verification failed", "terminal prompts disabled"} {
+	for _, sign := range []string{"could not read Username", "could not read Password", "Permission denied (publickey",
+		"Host key verification failed", "terminal prompts disabled"} {
 		if strings.Contains(said.text, sign) {
-			return fmt.Errorf("%w. Nobody is asked for passwords or keys here: set up a credential helper of git, an ssh agent or the file of known hosts, so that git needs no answers", err)
+			return fmt.Errorf("%w. Nobody is asked for passwords or keys here: set up a credential helper of git, an "+
+				"ssh agent or the file of known hosts, so that git needs no answers", err)
 		}
 	}
 	return err

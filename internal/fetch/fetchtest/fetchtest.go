@@ -1,5 +1,6 @@
-// Package fetchtest is a small internet on loopback for tests of whatever downloads: hosts of any name with TLS under a certificate
-// authority of the test's own, a provider registry that signs, a network mirror, a module registry, a git server, and everything that a hostile server may do.
+// Package fetchtest is a small internet on loopback for tests of whatever downloads: hosts of any name with TLS under a
+// certificate authority of the test's own, a provider registry that signs, a network mirror, a module registry, a git
+// server, and everything that a hostile server may do.
 //
 //	net := fetchtest.New(t)
 //	registry := fetchtest.NewRegistry(t)
@@ -9,8 +10,9 @@
 //	web.New(web.Options{Transport: net.Transport()})                  // in this process
 //	command.Env = append(command.Env, net.Env()...)                    // in another one, which may be the real terraform
 //
-// Another process reaches the hosts through a proxy, for which any name will do, and trusts the authority by SSL_CERT_FILE. Every
-// request is recorded. A test replaces single answers with Net.Answer. All servers end with the test.
+// Another process reaches the hosts through a proxy, for which any name will do, and trusts the authority by
+// SSL_CERT_FILE. Every request is recorded. A test replaces single answers with Net.Answer. All servers end with the
+// test.
 package fetchtest
 
 import (
@@ -60,11 +62,13 @@ type Request struct {
 // New starts a net without hosts.
 func New(t testing.TB) *Net {
 	t.Helper()
-	n := &Net{t: t, hosts: map[string]http.Handler{}, answers: map[string]http.Handler{}, leaves: map[string]*tls.Certificate{}, plain: map[string]http.Handler{}}
+	n := &Net{t: t, hosts: map[string]http.Handler{}, answers: map[string]http.Handler{},
+		leaves: map[string]*tls.Certificate{}, plain: map[string]http.Handler{}}
 	n.authority()
 	secure := n.listen()
 	n.Addr = secure.Addr().String()
-	n.start(tls.NewListener(secure, &tls.Config{GetCertificate: n.certificate, NextProtos: []string{"http/1.1"}}), http.HandlerFunc(n.serve))
+	n.start(tls.NewListener(secure, &tls.Config{GetCertificate: n.certificate, NextProtos: []string{"http/1.1"}}),
+		http.HandlerFunc(n.serve))
 	door := n.listen()
 	n.proxy = "http://" + door.Addr().String()
 	n.start(door, http.HandlerFunc(n.forward))
@@ -98,8 +102,9 @@ func (n *Net) authority() {
 		n.t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "fetchtest"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "fetchtest"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, &n.caKey.PublicKey, n.caKey)
 	if err != nil {
@@ -109,7 +114,8 @@ func (n *Net) authority() {
 		n.t.Fatal(err)
 	}
 	n.caPEM = filepath.Join(n.t.TempDir(), "ca.pem")
-	if err := os.WriteFile(n.caPEM, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), 0o600); err != nil {
+	if err := os.WriteFile(n.caPEM, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}),
+		0o600); err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -126,7 +132,8 @@ func (n *Net) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "host"}, NotBefore: n.ca.NotBefore, NotAfter: n.ca.NotAfter,
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "host"},
+		NotBefore: n.ca.NotBefore, NotAfter: n.ca.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
 	}
@@ -167,7 +174,7 @@ func (n *Net) Answer(host, path string, h http.HandlerFunc) {
 	n.answers[host+path] = h
 }
 
-// Requests gives what was asked since the last call.
+// Requests returns what was asked since the last call.
 func (n *Net) Requests() []Request {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -242,6 +249,7 @@ func (n *Net) Env() []string {
 	return []string{
 		"SSL_CERT_FILE=" + n.caPEM, "SSL_CERT_DIR=" + filepath.Dir(n.caPEM),
 		"GIT_SSL_CAINFO=" + n.caPEM, "GIT_CONFIG_NOSYSTEM=1",
-		"HTTPS_PROXY=" + n.proxy, "HTTP_PROXY=" + n.proxy, "https_proxy=" + n.proxy, "http_proxy=" + n.proxy, "NO_PROXY=", "no_proxy=",
+		"HTTPS_PROXY=" + n.proxy, "HTTP_PROXY=" + n.proxy, "https_proxy=" + n.proxy, "http_proxy=" + n.proxy,
+		"NO_PROXY=", "no_proxy=",
 	}
 }

@@ -44,7 +44,8 @@ func (m *Modules) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if module, found := strings.CutSuffix(rest, "/versions"); ok && found && m.versions[module] != nil {
 		var list []any
 		for _, v := range m.versions[module] {
-			list = append(list, map[string]any{"version": v, "root": map[string]any{"providers": []any{}, "dependencies": []any{}}, "submodules": []any{}})
+			list = append(list, map[string]any{"version": v, "root": map[string]any{
+				"providers": []any{}, "dependencies": []any{}}, "submodules": []any{}})
 		}
 		JSON(w, map[string]any{"modules": []any{map[string]any{"source": module, "versions": list}}})
 		return
@@ -61,7 +62,8 @@ func (m *Modules) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// Git offers repositories as git servers do that speak HTTP. Their first commit is tagged with v1, further ones with v2 and so on.
+// Git offers repositories as git servers do that speak HTTP. Their first commit is tagged with v1, further ones with v2
+// and so on.
 type Git struct {
 	t       testing.TB
 	Dir     string // with a bare repository NAME.git for each
@@ -116,7 +118,8 @@ func (g *Git) Add(name string, commits ...map[string]string) {
 // Run calls git in a directory, without the configuration of whoever runs the test.
 func (g *Git) Run(dir string, args ...string) string {
 	g.t.Helper()
-	command := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "protocol.file.allow=always"}, args...)...)
+	command := exec.Command("git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.com", "-c",
+		"protocol.file.allow=always"}, args...)...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	out, err := command.CombinedOutput()
@@ -128,6 +131,8 @@ func (g *Git) Run(dir string, args ...string) string {
 
 // ServeHTTP answers as git's own backend does.
 func (g *Git) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	backend := cgi.Handler{Path: g.backend, Env: []string{"GIT_PROJECT_ROOT=" + g.Dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}}
+	backend := cgi.Handler{Path: g.backend, Env: []string{"GIT_PROJECT_ROOT=" + g.Dir, "GIT_HTTP_EXPORT_ALL=1",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}}
 	backend.ServeHTTP(w, q)
 }

@@ -89,13 +89,14 @@ func (release Release) protocols() []string {
 	return release.Protocols
 }
 
-// Archive gives the name and the bytes of a package.
+// Archive returns the name and the bytes of a package.
 func (release Release) Archive(platform string) (name string, content []byte) {
 	_, typ, _ := strings.Cut(release.Source, "/")
 	files := release.Files
 	if files == nil {
 		files = map[string]string{
-			"terraform-provider-" + typ + "_v" + release.Version + "_x5": "#!/bin/sh\necho " + platform + "\nexit 1\n", "README.md": "# " + release.Source + "\n",
+			"terraform-provider-" + typ + "_v" + release.Version + "_x5": "#!/bin/sh\necho " + platform + "\nexit 1\n",
+			"README.md": "# " + release.Source + "\n",
 		}
 	}
 	name = fmt.Sprintf("terraform-provider-%s_%s_%s.zip", typ, release.Version, platform)
@@ -172,7 +173,8 @@ func (r *Registry) release(source, version string) (Release, bool) {
 	return list[i], true
 }
 
-// ServeHTTP answers as a registry does. Everything is on one host: /v1/providers/ is the service, /files/ has what it points to.
+// ServeHTTP answers as a registry does. Everything is on one host: /v1/providers/ is the service, /files/ has what it
+// points to.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	parts := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
 	switch {
@@ -214,7 +216,8 @@ func (r *Registry) versions(w http.ResponseWriter, q *http.Request, source strin
 			system, arch, _ := strings.Cut(p, "_")
 			platforms = append(platforms, map[string]any{"os": system, "arch": arch})
 		}
-		versions = append(versions, map[string]any{"version": release.Version, "protocols": release.protocols(), "platforms": platforms})
+		versions = append(versions, map[string]any{"version": release.Version, "protocols": release.protocols(),
+			"platforms": platforms})
 	}
 	JSON(w, map[string]any{"id": source, "versions": versions, "warnings": r.Warnings})
 }
@@ -228,7 +231,7 @@ func (r *Registry) download(w http.ResponseWriter, q *http.Request, source, vers
 	JSON(w, r.Describe(release, platform))
 }
 
-// Describe gives what the registry says of a package, for tests that change it.
+// Describe returns what the registry says of a package, for tests that change it.
 func (r *Registry) Describe(release Release, platform string) map[string]any {
 	name, content := r.archive(release, platform)
 	system, arch, _ := strings.Cut(platform, "_")
@@ -237,11 +240,14 @@ func (r *Registry) Describe(release Release, platform string) map[string]any {
 	sums := base + fmt.Sprintf("terraform-provider-%s_%s_SHA256SUMS", typ, release.Version)
 	keys := []any{}
 	if !r.Unsigned {
-		keys = append(keys, map[string]any{"key_id": r.Key.ID(), "ascii_armor": r.Key.Public(), "trust_signature": r.Trust, "source": "", "source_url": nil})
+		keys = append(keys, map[string]any{"key_id": r.Key.ID(), "ascii_armor": r.Key.Public(),
+			"trust_signature": r.Trust, "source": "", "source_url": nil})
 	}
 	return map[string]any{
-		"protocols": release.protocols(), "os": system, "arch": arch, "filename": name, "download_url": base + name, "shasum": fmt.Sprintf("%x", sha256.Sum256(content)),
-		"shasums_url": sums, "shasums_signature_url": sums + ".sig", "signing_keys": map[string]any{"gpg_public_keys": keys},
+		"protocols": release.protocols(), "os": system, "arch": arch, "filename": name, "download_url": base + name,
+		"shasum":      fmt.Sprintf("%x", sha256.Sum256(content)),
+		"shasums_url": sums, "shasums_signature_url": sums + ".sig", "signing_keys": map[string]any{
+			"gpg_public_keys": keys},
 	}
 }
 
@@ -285,7 +291,9 @@ func NewKey(t testing.TB, opts KeyOptions) *Key {
 	if opts.Made.IsZero() {
 		opts.Made = time.Now().Add(-time.Hour)
 	}
-	config := &packet.Config{Time: func() time.Time { return opts.Made }, KeyLifetimeSecs: uint32(opts.Lifetime / time.Second), Algorithm: packet.PubKeyAlgoEdDSA, DefaultHash: crypto.SHA256}
+	config := &packet.Config{Time: func() time.Time { return opts.Made },
+		KeyLifetimeSecs: uint32(opts.Lifetime / time.Second), Algorithm: packet.PubKeyAlgoEdDSA,
+		DefaultHash: crypto.SHA256}
 	entity, err := openpgp.NewEntity("Test Corp", "", "corp@example.com", config)
 	if err != nil {
 		t.Fatal(err)
@@ -312,10 +320,10 @@ func (k *Key) Public() string {
 	return buf.String()
 }
 
-// Sign gives a detached signature.
+// Sign returns a detached signature.
 func (k *Key) Sign(text []byte) []byte { return k.SignAt(text, 0) }
 
-// SignAt gives a detached signature that is not valid any more after a while; 0 for one that always is.
+// SignAt returns a detached signature that is not valid any more after a while; 0 for one that always is.
 func (k *Key) SignAt(text []byte, lifetime time.Duration) []byte {
 	config := *k.config
 	config.SigLifetimeSecs = uint32(lifetime / time.Second)
@@ -326,7 +334,7 @@ func (k *Key) SignAt(text []byte, lifetime time.Duration) []byte {
 	return buf.Bytes()
 }
 
-// SignArmored gives a detached signature as text.
+// SignArmored returns a detached signature as text.
 func (k *Key) SignArmored(text []byte) string {
 	var buf bytes.Buffer
 	if err := openpgp.ArmoredDetachSign(&buf, k.Entity, bytes.NewReader(text), k.config); err != nil {

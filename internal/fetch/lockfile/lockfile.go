@@ -1,8 +1,9 @@
-// Package lockfile reads and writes the dependency lock file, .terraform.lock.hcl: which version of each provider was chosen, under
-// which constraints, and the hashes of the packages that may be installed as that version.
+// Package lockfile reads and writes the dependency lock file, .terraform.lock.hcl: which version of each provider was
+// chosen, under which constraints, and the hashes of the packages that may be installed as that version.
 //
-// A File is immutable; With and Without give changed ones. Bytes is deterministic and equal to what terraform writes. Parse is strict:
-// a lock file that is not wholly understood is an error, because ignoring a part of it would install what nobody approved.
+// A File is immutable; With and Without give changed ones. Bytes is deterministic and equal to what terraform writes.
+// Parse is strict: a lock file that is not wholly understood is an error, because ignoring a part of it would install
+// what nobody approved.
 //
 // What hashes mean, and which package has which, is package packages' business: here they are texts with a scheme.
 package lockfile
@@ -47,7 +48,7 @@ type Entry struct {
 // Hash identifies the content of a package: "h1:" for its files, "zh:" for the archive.
 type Hash string
 
-// Scheme gives the part before the colon.
+// Scheme returns the part before the colon.
 func (h Hash) Scheme() string {
 	scheme, _, _ := strings.Cut(string(h), ":")
 	return scheme
@@ -56,22 +57,24 @@ func (h Hash) Scheme() string {
 // File is the content of a lock file. The zero value is an empty one.
 type File struct{ entries map[addr.Provider]Entry }
 
-// Entry gives what the file says of a provider; false if it says nothing.
+// Entry returns what the file says of a provider; false if it says nothing.
 func (f File) Entry(p addr.Provider) (Entry, bool) {
 	e, ok := f.entries[p]
 	return e, ok
 }
 
-// Entries gives all entries in the order of the file.
+// Entries returns all entries in the order of the file.
 func (f File) Entries() []Entry {
 	list := slices.Collect(maps.Values(f.entries))
 	slices.SortFunc(list, func(a, b Entry) int { return compareProviders(a.Provider, b.Provider) })
 	return list
 }
 
-// compareProviders orders addresses part by part; hosts in the form in which they are asked, which differs where they are not ASCII.
+// compareProviders orders addresses part by part; hosts in the form in which they are asked, which differs where they
+// are not ASCII.
 func compareProviders(a, b addr.Provider) int {
-	return cmp.Or(strings.Compare(ascii(a.Host), ascii(b.Host)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Type, b.Type), strings.Compare(a.Host, b.Host))
+	return cmp.Or(strings.Compare(ascii(a.Host), ascii(b.Host)), strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Type, b.Type), strings.Compare(a.Host, b.Host))
 }
 
 func ascii(host string) string {
@@ -81,7 +84,7 @@ func ascii(host string) string {
 	return host
 }
 
-// With gives a file in which the entry of its provider is this one.
+// With returns a file in which the entry of its provider is this one.
 func (f File) With(e Entry) File {
 	e.Hashes = sortHashes(e.Hashes)
 	entries := make(map[addr.Provider]Entry, len(f.entries)+1)
@@ -90,7 +93,7 @@ func (f File) With(e Entry) File {
 	return File{entries}
 }
 
-// Keep gives a file with the entries of some providers alone.
+// Keep returns a file with the entries of some providers alone.
 func (f File) Keep(wanted func(addr.Provider) bool) File {
 	entries := make(map[addr.Provider]Entry, len(f.entries))
 	for p, e := range f.entries {
@@ -108,10 +111,10 @@ func sortHashes(hashes []Hash) []Hash {
 	return slices.Compact(sorted)
 }
 
-// Equal tells whether two files say the same.
+// Equal reports whether two files say the same.
 func (f File) Equal(other File) bool { return bytes.Equal(f.Bytes(), other.Bytes()) }
 
-// SameProviders tells whether two files have entries for the same providers.
+// SameProviders reports whether two files have entries for the same providers.
 func (f File) SameProviders(other File) bool {
 	return maps.EqualFunc(f.entries, other.entries, func(Entry, Entry) bool { return true })
 }
@@ -120,7 +123,7 @@ const header = `# This file is maintained automatically by "terraform init".
 # Manual edits may be lost in future updates.
 `
 
-// Bytes gives the text of the file.
+// Bytes returns the text of the file.
 func (f File) Bytes() []byte {
 	out := hclwrite.NewEmptyFile()
 	body := out.Body()
@@ -162,7 +165,8 @@ func Load(dir string) (File, diag.List) {
 	case errors.Is(err, fs.ErrNotExist):
 		return File{}, nil
 	case errors.Is(err, regular.ErrKind) || errors.Is(err, regular.ErrSize):
-		return File{}, problem("%s cannot be used: %s. Remove it, or restore it from version control.", Name, errors.Unwrap(err))
+		return File{}, problem("%s cannot be used: %s. Remove it, or restore it from version control.", Name,
+			errors.Unwrap(err))
 	case err != nil:
 		return File{}, problem("%s cannot be read: %s.", Name, err)
 	}
@@ -173,7 +177,8 @@ func Load(dir string) (File, diag.List) {
 const maxSize = 2 << 20
 
 func problem(format string, args ...any) diag.List {
-	return diag.List{{Severity: diag.Error, Summary: "Failed to read dependency lock file", Detail: fmt.Sprintf(format, args...)}}
+	return diag.List{{Severity: diag.Error, Summary: "Failed to read dependency lock file",
+		Detail: fmt.Sprintf(format, args...)}}
 }
 
 // Save replaces the lock file of a directory as a whole. An empty file is not written when there is none.
@@ -192,6 +197,7 @@ func (f File) save(dir string, empty bool) error {
 	if err != nil && len(f.entries) == 0 && !empty || err == nil && bytes.Equal(old, text) {
 		return nil
 	}
-	// A link in its place is replaced, as Terraform does. All may read it, as with Terraform: it is kept with the configuration.
+	// A link in its place is replaced, as Terraform does. All may read it, as with Terraform: it is kept with the
+	// configuration.
 	return replace.OwnExact(dir, path, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err })
 }

@@ -95,16 +95,21 @@ func TestWhatIsNotUnderstoodIsRefusedWithItsPlace(t *testing.T) {
 	const null = `provider "registry.terraform.io/hashicorp/null" {`
 	for _, c := range []struct{ src, want string }{
 		{null + "\n version = \"3.2.1\"\n foo = 1\n}", `lock:3,2-5: Unsupported argument`},
-		{null + "\n version = \"3.2.1\"\n constraints = \"x\"\n}", `lock:3,16-19: Invalid provider version constraints`},
-		{null + "\n version = \"3.2.1\"\n constraints = \"~>3\"\n}", `lock:3,16-21: Invalid provider version constraints`},
+		{null + "\n version = \"3.2.1\"\n constraints = \"x\"\n}",
+			`lock:3,16-19: Invalid provider version constraints`},
+		{null + "\n version = \"3.2.1\"\n constraints = \"~>3\"\n}",
+			`lock:3,16-21: Invalid provider version constraints`},
 		{null + "\n version = \"3.2.1\"\n hashes = [\"bad\"]\n}", `lock:3,12-17: Invalid provider hash string`},
 		{null + "\n version = \"3.2.1\"\n hashes = [3]\n}", `lock:3,12-13: Invalid provider hash string`},
 		{null + "\n version = \"3.2.1\"\n hashes = \"h1:a\"\n}", `lock:3,11-17: Invalid provider hash set`},
 		{null + "\n version = \"3.2.1\"\n hashes = []\n}", `lock:3,11-13: Invalid provider hash set`},
-		{null + "\n version = \"3.2.1\"\n}\n" + null + "\n version = \"3.2.1\"\n}", `lock:4,1-48: Duplicate provider lock`},
+		{null + "\n version = \"3.2.1\"\n}\n" + null + "\n version = \"3.2.1\"\n}",
+			`lock:4,1-48: Duplicate provider lock`},
 		{"provider \"null\" {\n version = \"3.2.1\"\n}", `lock:1,10-16: Non-normalized provider source address`},
-		{"provider \"registry.terraform.io/HashiCorp/null\" {\n version = \"3.2.1\"\n}", `lock:1,10-48: Non-normalized provider source address`},
-		{"provider \"terraform.io/builtin/terraform\" {\n version = \"3.2.1\"\n}", `lock:1,10-42: Invalid provider source address`},
+		{"provider \"registry.terraform.io/HashiCorp/null\" {\n version = \"3.2.1\"\n}",
+			`lock:1,10-48: Non-normalized provider source address`},
+		{"provider \"terraform.io/builtin/terraform\" {\n version = \"3.2.1\"\n}",
+			`lock:1,10-42: Invalid provider source address`},
 		{"provider \"a/b/c/d\" {\n version = \"3.2.1\"\n}", `lock:1,10-19: Invalid provider source address`},
 		{null + "\n}", `Missing required argument`},
 		{null + "\n version = \"3.2\"\n}", `lock:2,12-17: Invalid provider version number`},
@@ -132,7 +137,8 @@ func TestWhatIsNotUnderstoodIsRefusedWithItsPlace(t *testing.T) {
 
 func TestEntriesOfModulesAreLeftOutWithAWarning(t *testing.T) {
 	f, diags := lockfile.Parse("lock", []byte("module \"x\" {}\n"+written))
-	if len(diags) != 1 || diags.HasErrors() || diags[0].Summary != "Dependency locks for modules are not yet supported" {
+	if len(diags) != 1 || diags.HasErrors() ||
+		diags[0].Summary != "Dependency locks for modules are not yet supported" {
 		t.Errorf("got %v", diags)
 	}
 	if got := string(f.Bytes()); strings.Contains(got, "module") || len(f.Entries()) == 0 {
@@ -141,7 +147,8 @@ func TestEntriesOfModulesAreLeftOutWithAWarning(t *testing.T) {
 }
 
 func TestEveryProblemOfAFileIsReported(t *testing.T) {
-	_, diags := lockfile.Parse("lock", []byte("y = 1\nprovider \"null\" {\n  hashes = [\"a\", \"b\"]\n}\nmodule \"m\" {}\n"))
+	_, diags := lockfile.Parse("lock",
+		[]byte("y = 1\nprovider \"null\" {\n  hashes = [\"a\", \"b\"]\n}\nmodule \"m\" {}\n"))
 	if len(diags) != 6 {
 		t.Errorf("got %d problems:\n%s", len(diags), diags.Err())
 	}

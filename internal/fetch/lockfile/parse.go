@@ -45,7 +45,8 @@ func Parse(filename string, src []byte) (File, diag.List) {
 	for _, block := range content.Blocks {
 		if block.Type == "module" {
 			diags = diags.Warnf(&block.DefRange, "Dependency locks for modules are not yet supported",
-				"This lock file has an entry for a module, but only providers can be locked. It may be meant for a later version. The block is left out when the file is written next.")
+				"This lock file has an entry for a module, but only providers can be locked. It may be meant for a "+
+					"later version. The block is left out when the file is written next.")
 			continue
 		}
 		entry, more := parseEntry(block)
@@ -54,7 +55,8 @@ func Parse(filename string, src []byte) (File, diag.List) {
 			continue
 		}
 		if first, again := places[entry.Provider]; again {
-			diags = diags.Errorf(&block.DefRange, "Duplicate provider lock", "Provider %s is locked at %s already. Remove one of the two blocks.", entry.Provider, first)
+			diags = diags.Errorf(&block.DefRange, "Duplicate provider lock",
+				"Provider %s is locked at %s already. Remove one of the two blocks.", entry.Provider, first)
 			continue
 		}
 		entries[entry.Provider], places[entry.Provider] = entry, block.DefRange
@@ -77,7 +79,8 @@ func parseEntry(block *hcl.Block) (Entry, diag.List) {
 		diags = diags.Errorf(&block.LabelRanges[0], "Invalid provider source address",
 			"Provider %s is part of this program, so that no version of it can be chosen. Remove the block.", p)
 	case p.String() != label:
-		diags = diags.Errorf(&block.LabelRanges[0], "Non-normalized provider source address", "The address of this provider must be written in full, as %q.", p)
+		diags = diags.Errorf(&block.LabelRanges[0], "Non-normalized provider source address",
+			"The address of this provider must be written in full, as %q.", p)
 	}
 	e.Provider = p
 	content, hclDiags := block.Body.Content(entrySchema)
@@ -108,9 +111,11 @@ func parseVersion(attr *hcl.Attribute, p addr.Provider) (versions.Version, diag.
 	v, err := versions.ParseVersion(text)
 	switch {
 	case err != nil:
-		diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider version number", "The version of provider %s is %q: %s.", p, text, err)
+		diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider version number",
+			"The version of provider %s is %q: %s.", p, text, err)
 	case v.String() != text:
-		diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider version number", "The version of provider %s must be written in normalized form: %q.", p, v)
+		diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider version number",
+			"The version of provider %s must be written in normalized form: %q.", p, v)
 	}
 	return v, diags
 }
@@ -123,9 +128,11 @@ func parseConstraints(attr *hcl.Attribute, p addr.Provider) (require.Constraints
 	c, err := require.Parse(text)
 	switch {
 	case err != nil:
-		diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider version constraints", "The constraints of provider %s cannot be read: %s.", p, err)
+		diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider version constraints",
+			"The constraints of provider %s cannot be read: %s.", p, err)
 	case c.String() != text:
-		diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider version constraints", "The constraints of provider %s must be written in normalized form: %q.", p, c)
+		diags = diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider version constraints",
+			"The constraints of provider %s must be written in normalized form: %q.", p, c)
 	}
 	return c, diags
 }
@@ -134,10 +141,13 @@ func parseHashes(attr *hcl.Attribute) ([]Hash, diag.List) {
 	var diags diag.List
 	items, hclDiags := hcl.ExprList(attr.Expr)
 	if hclDiags.HasErrors() {
-		return nil, diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider hash set", "The argument \"hashes\" must be a list of hash strings in brackets.")
+		return nil, diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider hash set",
+			"The argument \"hashes\" must be a list of hash strings in brackets.")
 	}
 	if len(items) == 0 {
-		return nil, diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider hash set", "The argument \"hashes\" must hold at least one hash. An empty list would let every package pass: remove the argument, or restore the file from version control.")
+		return nil, diags.Errorf(attr.Expr.Range().Ptr(), "Invalid provider hash set", "The argument \"hashes\" must "+
+			"hold at least one hash. An empty list would let every package pass: remove the argument, or restore the "+
+			"file from version control.")
 	}
 	var hashes []Hash
 	for _, item := range items {
@@ -148,7 +158,8 @@ func parseHashes(attr *hcl.Attribute) ([]Hash, diag.List) {
 		}
 		if !hashForm.MatchString(text) {
 			diags = diags.Errorf(item.Range().Ptr(), "Invalid provider hash string",
-				"%q is not a hash: expected a scheme, a colon and a value, such as \"h1:…\". Restore the file from version control, or remove the line.", text)
+				"%q is not a hash: expected a scheme, a colon and a value, such as \"h1:…\". Restore the file from "+
+					"version control, or remove the line.", text)
 			continue
 		}
 		hashes = append(hashes, Hash(text))
@@ -167,7 +178,8 @@ func stringOf(attr *hcl.Attribute) (string, diag.List) {
 	}
 	value, err := convert.Convert(value, cty.String)
 	if err != nil || value.IsNull() || !value.IsKnown() {
-		return "", diags.Errorf(attr.Expr.Range().Ptr(), "Unsuitable value type", "The argument %q must be a string%s.", attr.Name, because(err))
+		return "", diags.Errorf(attr.Expr.Range().Ptr(), "Unsuitable value type", "The argument %q must be a string%s.",
+			attr.Name, because(err))
 	}
 	return value.AsString(), diags
 }

@@ -29,7 +29,8 @@ func TestReadingALockFileTakesWorkInItsLength(t *testing.T) {
 		},
 		"constraints": func(n int) string {
 			list := strings.TrimSuffix(strings.Repeat(">= 1.0.0, ", n), ", ")
-			return "provider \"registry.terraform.io/x/p\" {\n  version = \"1.0.0\"\n  constraints = \"" + list + "\"\n}\n"
+			return "provider \"registry.terraform.io/x/p\" {\n  version = \"1.0.0\"\n  constraints = \"" + list +
+				"\"\n}\n"
 		},
 		"problems": func(n int) string { return strings.Repeat("provider \"null\" {}\n", n) },
 	} {

@@ -20,7 +20,8 @@ import (
 // Folder is where providers are installed, usually .terraform/providers.
 type Folder struct {
 	Dir string
-	// Base is what links in the folder may not lead out of, since they may have come with the project; "" for a folder that is the user's own.
+	// Base is what links in the folder may not lead out of, since they may have come with the project; "" for a folder
+	// that is the user's own.
 	Base string
 }
 
@@ -33,13 +34,14 @@ func (f Folder) in(p Package) (string, error) {
 	return replace.Within(f.Base, dir)
 }
 
-// Path gives where a package of the present platform belongs.
+// Path returns where a package of the present platform belongs.
 func (f Folder) Path(p addr.Provider, v versions.Version) string {
 	return filepath.Join(f.Dir, hostFolder(p.Host), p.Namespace, p.Type, v.String(), Current().String())
 }
 
-// Installed tells whether a package is there, and gives its program and hash.
-func (f Folder) Installed(ctx context.Context, p addr.Provider, v versions.Version) (program string, h lockfile.Hash, err error) {
+// Installed reports whether a package is there, and gives its program and hash.
+func (f Folder) Installed(ctx context.Context, p addr.Provider, v versions.Version) (program string, h lockfile.Hash,
+	err error) {
 	dir := f.Path(p, v)
 	if program, err = Program(dir, p.Type); err != nil {
 		return "", "", err
@@ -48,11 +50,12 @@ func (f Folder) Installed(ctx context.Context, p addr.Provider, v versions.Versi
 	return program, h, err
 }
 
-// Install makes a package available: a directory is linked to, an archive unpacked. accept is asked with the hash of what would be there; its
-// error keeps the package out. The result is that hash. After an error, what was there before is there again.
+// Install makes a package available: a directory is linked to, an archive unpacked. accept is asked with the hash of
+// what would be there; its error keeps the package out. The result is that hash. After an error, what was there before
+// is there again.
 //
-// Of several processes that install the same package at the same time the first one wins: what is there with the same hash stays, because
-// others may be running it.
+// Of several processes that install the same package at the same time the first one wins: what is there with the same
+// hash stays, because others may be running it.
 func (f Folder) Install(ctx context.Context, p Package, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
 	dir, err := f.in(p)
 	if err != nil {
@@ -91,7 +94,8 @@ func (f Folder) prune(dir string) {
 	}
 }
 
-func (f Folder) install(ctx context.Context, p Package, dir string, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
+func (f Folder) install(ctx context.Context, p Package, dir string, accept func(lockfile.Hash) error) (lockfile.Hash,
+	error) {
 	if p.Platform != Current() {
 		return "", fmt.Errorf("the package %s is for %s, not for %s", p.Path, p.Platform, Current())
 	}
@@ -148,8 +152,8 @@ func (p Package) place(ctx context.Context, path string) error {
 // swapAttempts bounds how often a place that another process fills at the same time is tried.
 const swapAttempts = 10
 
-// swap puts what is at fresh in the place of target; what was there goes to former. Of several processes that do the same at the same
-// time, the last one wins.
+// swap puts what is at fresh in the place of target; what was there goes to former. Of several processes that do the
+// same at the same time, the last one wins.
 func swap(fresh, target, former string) (err error) {
 	for i := range swapAttempts {
 		away := fmt.Sprintf("%s%d", former, i)

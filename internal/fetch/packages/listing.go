@@ -34,7 +34,7 @@ type Wish struct {
 	Platform Platform
 }
 
-// PlatformError tells that a version is there, but not for a platform.
+// PlatformError means that a version is there, but not for a platform.
 type PlatformError struct {
 	Wish
 	Available []Platform // the platforms that it is there for
@@ -56,7 +56,8 @@ func (e *PlatformError) Error() string {
 	if more := len(names) - maxNames; more > 0 {
 		names = append(names[:maxNames], fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("version %s is not available for %s; it is there for %s", e.Version, e.Platform, strings.Join(names, ", "))
+	return fmt.Sprintf("version %s is not available for %s; it is there for %s", e.Version, e.Platform,
+		strings.Join(names, ", "))
 }
 
 // Trust tells how it is known that a package is what its publisher made.
@@ -81,7 +82,8 @@ type Proof struct {
 
 // String words it as tools know it.
 func (p Proof) String() string {
-	return []string{"unauthenticated", "verified checksum", "self-signed", "signed by a HashiCorp partner", "signed by HashiCorp"}[p.Trust]
+	return []string{"unauthenticated", "verified checksum", "self-signed", "signed by a HashiCorp partner",
+		"signed by HashiCorp"}[p.Trust]
 }
 
 // Fetched is a package that is on this machine now.
@@ -113,7 +115,7 @@ func (m Mirror) Versions(_ context.Context, p addr.Provider) (Listing, error) {
 	return list, nil
 }
 
-// Fetch gives a package of the mirror, where it is.
+// Fetch returns a package of the mirror, where it is.
 func (m Mirror) Fetch(_ context.Context, w Wish, _ string, _ func(done, total int64)) (Fetched, error) {
 	found, err := Search(m.Dir, w.Provider)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package packages knows what providers look like on disk: the layouts of filesystem mirrors and of the folder that they are installed into,
-// their hashes, and where in a package the program is.
+// Package packages knows what providers look like on disk: the layouts of filesystem mirrors and of the folder that
+// they are installed into, their hashes, and where in a package the program is.
 //
 // A package is what one version of a provider is for one platform: a directory, or a zip archive of one. Mirrors hold
 //
@@ -40,7 +40,7 @@ type Platform struct{ OS, Arch string }
 // Current is the platform of this process.
 func Current() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
 
-// String gives OS_ARCH.
+// String returns OS_ARCH.
 func (p Platform) String() string { return p.OS + "_" + p.Arch }
 
 // ParsePlatform reads OS_ARCH.
@@ -62,8 +62,9 @@ type Package struct {
 	From     string // where it was downloaded, for messages; "" for what is on this machine
 }
 
-// Search lists the packages of a provider in a mirror, newest version first. A mirror without the provider gives an empty list, one that
-// does not exist an error that wraps fs.ErrNotExist. What does not look like a package is passed over: mirrors hold other files too.
+// Search lists the packages of a provider in a mirror, newest version first. A mirror without the provider gives an
+// empty list, one that does not exist an error that wraps fs.ErrNotExist. What does not look like a package is passed
+// over: mirrors hold other files too.
 func Search(mirror string, p addr.Provider) ([]Package, error) {
 	if _, err := os.Stat(mirror); err != nil {
 		return nil, err
@@ -91,7 +92,8 @@ func Search(mirror string, p addr.Provider) ([]Package, error) {
 	}
 	// Of the same package in both forms, the unpacked one is taken: it needs no work.
 	slices.SortStableFunc(list, func(a, b Package) int {
-		return cmp.Or(require.Compare(b.Version, a.Version), strings.Compare(a.Platform.String(), b.Platform.String()), compareBool(a.Packed, b.Packed))
+		return cmp.Or(require.Compare(b.Version, a.Version), strings.Compare(a.Platform.String(), b.Platform.String()),
+			compareBool(a.Packed, b.Packed))
 	})
 	return list, nil
 }
@@ -103,7 +105,8 @@ func ProviderPath(mirror string, p addr.Provider) string {
 
 // ArchivePath is where a mirror has a packed package.
 func ArchivePath(mirror string, w Wish) string {
-	return filepath.Join(ProviderPath(mirror, w.Provider), fmt.Sprintf("terraform-provider-%s_%s_%s.zip", w.Provider.Type, w.Version, w.Platform))
+	return filepath.Join(ProviderPath(mirror, w.Provider), fmt.Sprintf("terraform-provider-%s_%s_%s.zip",
+		w.Provider.Type, w.Version, w.Platform))
 }
 
 func compareBool(a, b bool) int {
@@ -171,7 +174,7 @@ func unpacked(p addr.Provider, dir string) ([]Package, error) {
 // limits are far more than any provider has, and far less than fills a disk.
 var limits = unpack.Limits{Files: 20_000, Bytes: 4 << 30}
 
-// Hash gives the hash of a package's files, "h1:…", which is the same for both forms.
+// Hash returns the hash of a package's files, "h1:…", which is the same for both forms.
 func (p Package) Hash(ctx context.Context) (lockfile.Hash, error) {
 	if !p.Packed {
 		return HashDir(ctx, p.Path)
@@ -196,7 +199,7 @@ func (p Package) Hash(ctx context.Context) (lockfile.Hash, error) {
 	}))
 }
 
-// ArchiveHash gives the hash of a package's archive as a whole, "zh:…", by which publishers name their packages.
+// ArchiveHash returns the hash of a package's archive as a whole, "zh:…", by which publishers name their packages.
 func (p Package) ArchiveHash(ctx context.Context) (h lockfile.Hash, err error) {
 	f, err := regular.Open(p.Path)
 	if err != nil {
@@ -210,7 +213,7 @@ func (p Package) ArchiveHash(ctx context.Context) (h lockfile.Hash, err error) {
 	return lockfile.Hash(fmt.Sprintf("zh:%x", sum.Sum(nil))), nil
 }
 
-// HashDir gives the hash of the files of an unpacked package. A directory behind a link is followed.
+// HashDir returns the hash of the files of an unpacked package. A directory behind a link is followed.
 func HashDir(ctx context.Context, dir string) (lockfile.Hash, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -253,7 +256,8 @@ func filesOf(ctx context.Context, dir string) (names []string, err error) {
 	return names, err
 }
 
-// maxHashed bounds what is looked at for a hash: packages of mirrors may be larger than what is unpacked here, though not without a bound.
+// maxHashed bounds what is looked at for a hash: packages of mirrors may be larger than what is unpacked here, though
+// not without a bound.
 const maxHashed = 200_000
 
 // stoppable is a file that cannot be read any more when the context ends.
@@ -266,11 +270,11 @@ func stoppable(ctx context.Context, in io.ReadCloser) io.ReadCloser {
 
 func hash(text string, err error) (lockfile.Hash, error) { return lockfile.Hash(text), err }
 
-// ErrNoProgram tells that a package has no program in it.
+// ErrNoProgram means that a package has no program in it.
 var ErrNoProgram = errors.New("no program in the package")
 
-// Program gives the path of the program in an unpacked package: the first file whose name is terraform-provider-TYPE, or begins so and
-// goes on with _ (a version) or a dot (an extension).
+// Program returns the path of the program in an unpacked package: the first file whose name is terraform-provider-TYPE,
+// or begins so and goes on with _ (a version) or a dot (an extension).
 func Program(dir, typ string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

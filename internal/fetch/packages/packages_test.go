@@ -37,7 +37,8 @@ func writeTree(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content),
+			0o755)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,7 +90,8 @@ func mirror(t *testing.T) string {
 	writeTree(t, filepath.Join(base, "1.10.0", "plan9_mips"), files)
 	zipOf(t, filepath.Join(base, "terraform-provider-thing_1.2.0_"+here+".zip"), files)
 	zipOf(t, filepath.Join(base, "terraform-provider-thing_1.0.0_"+here+".zip"), files)
-	writeTree(t, base, map[string]string{"README": "x", "not-a-version/x": "x", "1.0.0/notaplatform": "x", "1.0.0/a_file": "x", "terraform-provider-other_1.0.0_" + here + ".zip": "x", "index.json": "{}"})
+	writeTree(t, base, map[string]string{"README": "x", "not-a-version/x": "x", "1.0.0/notaplatform": "x",
+		"1.0.0/a_file": "x", "terraform-provider-other_1.0.0_" + here + ".zip": "x", "index.json": "{}"})
 	return dir
 }
 
@@ -107,7 +109,8 @@ func TestSearchFindsBothFormsNewestFirst(t *testing.T) {
 		}
 		got = append(got, p.Version.String()+" "+p.Platform.String()+" "+form)
 	}
-	want := []string{"1.10.0 plan9_mips unpacked", "1.2.0 " + here + " packed", "1.0.0 " + here + " unpacked", "1.0.0 " + here + " packed"}
+	want := []string{"1.10.0 plan9_mips unpacked", "1.2.0 " + here + " packed", "1.0.0 " + here + " unpacked",
+		"1.0.0 " + here + " packed"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -155,11 +158,13 @@ func TestBothFormsInstallToTheSameHash(t *testing.T) {
 
 func TestAPackageWithoutProgramLeavesWhatWasThere(t *testing.T) {
 	dir := t.TempDir()
-	good := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "good")}
+	good := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(),
+		Path: filepath.Join(dir, "good")}
 	writeTree(t, good.Path, files)
 	bad := good
 	bad.Path = filepath.Join(dir, "bad")
-	writeTree(t, bad.Path, map[string]string{"terraform-provider-things": "other", "terraform-provider-thing_v1/x": "in a folder"})
+	writeTree(t, bad.Path, map[string]string{"terraform-provider-things": "other",
+		"terraform-provider-thing_v1/x": "in a folder"})
 	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
 	if _, err := folder.Install(t.Context(), good, anything); err != nil {
 		t.Fatal(err)
@@ -183,14 +188,17 @@ func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 		headers []zip.FileHeader
 		want    string
 	}{
-		"parent":         {[]zip.FileHeader{program, header("../evil", 0o644)}, "could leave"},
-		"deep parent":    {[]zip.FileHeader{program, header("a/../../evil", 0o644)}, "could leave"},
-		"absolute":       {[]zip.FileHeader{program, header("/tmp/evil", 0o644)}, "could leave"},
-		"backslash":      {[]zip.FileHeader{program, header(`..\evil`, 0o644)}, "could leave"},
-		"drive":          {[]zip.FileHeader{program, header(`C:evil`, 0o644)}, "could leave"},
-		"link":           {[]zip.FileHeader{program, header("link", 0o777|fs.ModeSymlink)}, "neither a file nor a folder"},
-		"device":         {[]zip.FileHeader{program, header("dev", 0o644|fs.ModeDevice)}, "neither a file nor a folder"},
-		"pipe":           {[]zip.FileHeader{program, header("pipe", 0o644|fs.ModeNamedPipe)}, "neither a file nor a folder"},
+		"parent":      {[]zip.FileHeader{program, header("../evil", 0o644)}, "could leave"},
+		"deep parent": {[]zip.FileHeader{program, header("a/../../evil", 0o644)}, "could leave"},
+		"absolute":    {[]zip.FileHeader{program, header("/tmp/evil", 0o644)}, "could leave"},
+		"backslash":   {[]zip.FileHeader{program, header(`..\evil`, 0o644)}, "could leave"},
+		"drive":       {[]zip.FileHeader{program, header(`C:evil`, 0o644)}, "could leave"},
+		"link": {[]zip.FileHeader{program, header("link", 0o777|fs.ModeSymlink)},
+			"neither a file nor a folder"},
+		"device": {[]zip.FileHeader{program, header("dev", 0o644|fs.ModeDevice)},
+			"neither a file nor a folder"},
+		"pipe": {[]zip.FileHeader{program, header("pipe", 0o644|fs.ModeNamedPipe)},
+			"neither a file nor a folder"},
 		"setuid":         {[]zip.FileHeader{program, header("root", 0o755|fs.ModeSetuid)}, "special permissions"},
 		"twice":          {[]zip.FileHeader{program, program}, "is there twice"},
 		"too deep":       {[]zip.FileHeader{program, header(strings.Repeat("d/", 100)+"x", 0o644)}, "folders deep"},
@@ -199,7 +207,8 @@ func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
+			p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"),
+				Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
 			writeZip(t, p.Path, c.headers, make([]string, len(c.headers)))
 			folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
 			_, err := folder.Install(t.Context(), p, anything)
@@ -216,16 +225,19 @@ func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 	}
 }
 
-// A bomb is refused for what it claims before it is unpacked, or read for its hash. What holds more than it claims is no archive.
+// A bomb is refused for what it claims before it is unpacked, or read for its hash. What holds more than it claims is
+// no archive.
 func TestAnArchiveThatClaimsTooMuchIsNotRead(t *testing.T) {
 	for name, claims := range map[string][]uint64{
-		"one entry": {5 << 30}, "overflow": {1 << 63, 1 << 63}, "together": {3 << 30, 3 << 30}, "less than it holds": {1},
+		"one entry": {5 << 30}, "overflow": {1 << 63, 1 << 63}, "together": {3 << 30, 3 << 30}, "less than it holds": {
+			1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var buf bytes.Buffer
 			w := zip.NewWriter(&buf)
 			for i, size := range claims {
-				h := &zip.FileHeader{Name: fmt.Sprintf("terraform-provider-thing_v%d", i), Method: zip.Store, UncompressedSize64: size, CompressedSize64: 3}
+				h := &zip.FileHeader{Name: fmt.Sprintf("terraform-provider-thing_v%d", i), Method: zip.Store,
+					UncompressedSize64: size, CompressedSize64: 3}
 				out, err := w.CreateRaw(h)
 				if err == nil {
 					_, err = out.Write([]byte("abc"))
@@ -238,14 +250,16 @@ func TestAnArchiveThatClaimsTooMuchIsNotRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
+			p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"),
+				Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
 			if err := os.WriteFile(p.Path, buf.Bytes(), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if h, err := p.Hash(t.Context()); err == nil {
 				t.Errorf("got the hash %s", h)
 			}
-			if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(t.Context(), p, anything); err == nil {
+			if _, err := (packages.Folder{Dir: filepath.Join(dir, "providers")}).Install(t.Context(), p,
+				anything); err == nil {
 				t.Error("installed")
 			}
 		})
@@ -256,12 +270,14 @@ func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "p.zip")
 	zipOf(t, path, files)
-	packed := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: path, Packed: true}
+	packed := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"),
+		Platform: packages.Current(), Path: path, Packed: true}
 	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
 	beside := filepath.Dir(folder.Path(packed.Provider, packed.Version))
 	for name, age := range map[string]time.Duration{".install-old": 48 * time.Hour, ".install-new": time.Minute} {
 		writeTree(t, filepath.Join(beside, name), files)
-		if made, err := replace.Unfinished(beside, "x"); err != nil || os.Rename(made+"/.tombolo-unfinished", filepath.Join(beside, name, ".tombolo-unfinished")) != nil || os.Remove(made) != nil {
+		if made, err := replace.Unfinished(beside, "x"); err != nil || os.Rename(made+"/.tombolo-unfinished",
+			filepath.Join(beside, name, ".tombolo-unfinished")) != nil || os.Remove(made) != nil {
 			t.Fatal(err)
 		}
 		when := time.Now().Add(-age)
@@ -281,7 +297,8 @@ func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
 // A folder that somebody has put on another disk by a link is theirs.
 func TestAFailureLeavesLinksToFoldersAlone(t *testing.T) {
 	dir := t.TempDir()
-	p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
+	p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(),
+		Path: filepath.Join(dir, "p.zip"), Packed: true}
 	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
 	host := filepath.Join(folder.Dir, thing.Host)
 	writeTree(t, filepath.Join(dir, "elsewhere"), map[string]string{"mine": ""})
@@ -307,7 +324,8 @@ func TestWhatIsNoFileIsNotRead(t *testing.T) {
 	if err := os.Symlink(os.DevNull, filepath.Join(dir, "device")); err != nil {
 		t.Skip(err)
 	}
-	if _, err := packages.HashDir(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := packages.HashDir(t.Context(), dir); err == nil || !strings.Contains(err.Error(),
+		"not a regular file") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -316,7 +334,8 @@ func TestSeveralProcessesMayInstallTheSamePackage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "p.zip")
 	zipOf(t, path, files)
-	packed := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: path, Packed: true}
+	packed := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"),
+		Platform: packages.Current(), Path: path, Packed: true}
 	folder := packages.Folder{Dir: filepath.Join(dir, "providers")}
 	errs := make(chan error)
 	for range 4 {
@@ -344,7 +363,8 @@ func TestTheHashOfAnArchiveIsThatOfItsBytes(t *testing.T) {
 	if err := os.WriteFile(p.Path, []byte("abc"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if h, err := p.ArchiveHash(t.Context()); err != nil || h != "zh:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
+	if h, err := p.ArchiveHash(t.Context()); err != nil ||
+		h != "zh:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
 		t.Errorf("got %s, %v", h, err)
 	}
 }
@@ -359,7 +379,8 @@ func manyHeaders(n int) []zip.FileHeader {
 
 func TestWhatIsNoArchiveIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "p.zip"), Packed: true}
+	p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(),
+		Path: filepath.Join(dir, "p.zip"), Packed: true}
 	if err := os.WriteFile(p.Path, []byte("not a zip"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +393,8 @@ func FuzzInstallArchive(f *testing.F) {
 	f.Add([]byte("PK\x03\x04"))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		dir := t.TempDir()
-		p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(), Path: filepath.Join(dir, "in", "p.zip"), Packed: true}
+		p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"),
+			Platform: packages.Current(), Path: filepath.Join(dir, "in", "p.zip"), Packed: true}
 		writeTree(t, filepath.Dir(p.Path), map[string]string{"p.zip": string(content)})
 		folder := packages.Folder{Dir: filepath.Join(dir, "out", "providers")}
 		if _, err := folder.Install(t.Context(), p, anything); err != nil {

@@ -12,10 +12,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// installedIn tells where the program of hashicorp/null 3.1.0 really is.
+// installedIn returns where the program of hashicorp/null 3.1.0 really is.
 func (w *world) installedIn() string {
 	w.t.Helper()
-	path, err := filepath.EvalSymlinks(w.opts.Folder.Path(parse(w.t, "hashicorp/null"), versions.MustParseVersion("3.1.0")))
+	path, err := filepath.EvalSymlinks(w.opts.Folder.Path(parse(w.t, "hashicorp/null"),
+		versions.MustParseVersion("3.1.0")))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -34,7 +35,8 @@ func TestTheCacheServesOnlyWhatTheLockFileKnows(t *testing.T) {
 	if got := w.lastStep(); got != "5" {
 		t.Errorf("first: step %s", got)
 	}
-	if _, err := os.Stat(w.opts.Cache.Path(parse(t, "hashicorp/null"), versions.MustParseVersion("3.1.0"))); err != nil {
+	if _, err := os.Stat(w.opts.Cache.Path(parse(t, "hashicorp/null"),
+		versions.MustParseVersion("3.1.0"))); err != nil {
 		t.Error(err)
 	}
 

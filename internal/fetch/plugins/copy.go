@@ -31,8 +31,8 @@ type CopyOptions struct {
 	Progress func(Fetching)
 }
 
-// Copy puts packed packages into a folder, with the documents that make it a network mirror where a web server offers it. What is in the
-// folder already stays. Versions are chosen as Lock does.
+// Copy puts packed packages into a folder, with the documents that make it a network mirror where a web server offers
+// it. What is in the folder already stays. Versions are chosen as Lock does.
 func Copy(ctx context.Context, opts CopyOptions) (diags diag.List) {
 	if opts.Selected == nil {
 		opts.Selected = func(lockfile.Entry, bool) {}
@@ -51,7 +51,8 @@ func Copy(ctx context.Context, opts CopyOptions) (diags diag.List) {
 			return diags.AppendError("Mirroring was canceled", err)
 		}
 		if err := opts.copy(ctx, p); err != nil {
-			diags = diags.Errorf(nil, "Failed to mirror provider", "Provider %s could not be put into %s: %s.", p.ForDisplay(), opts.Dir, strings.TrimSuffix(err.Error(), "."))
+			diags = diags.Errorf(nil, "Failed to mirror provider", "Provider %s could not be put into %s: %s.",
+				p.ForDisplay(), opts.Dir, strings.TrimSuffix(err.Error(), "."))
 		}
 	}
 	return diags
@@ -61,7 +62,9 @@ func Copy(ctx context.Context, opts CopyOptions) (diags diag.List) {
 func (o CopyOptions) check() (diags diag.List) {
 	for _, p := range o.Wanted.sorted() {
 		if e, ok := o.Locked.Entry(p); ok && !o.Wanted[p].Allow(e.Version) {
-			diags = diags.Errorf(nil, "Inconsistent dependency lock file", "Provider %s: the lock file has version %s, which does not match the constraint %s of the configuration. Run \"tombolo init -upgrade\" to choose a new version, or change the constraint.", p.ForDisplay(), e.Version, o.Wanted[p])
+			diags = diags.Errorf(nil, "Inconsistent dependency lock file", "Provider %s: the lock file has version "+
+				"%s, which does not match the constraint %s of the configuration. Run \"tombolo init -upgrade\" to "+
+				"choose a new version, or change the constraint.", p.ForDisplay(), e.Version, o.Wanted[p])
 		}
 	}
 	return diags
@@ -80,7 +83,9 @@ func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
 		}
 		o.Progress(Fetching{Wish: w})
 		err := staged(func(dir string) error {
-			found, err := s.found.fetch(ctx, w, dir, func(done, total int64) { o.Progress(Fetching{Wish: w, Done: done, Total: total}) })
+			found, err := s.found.fetch(ctx, w, dir, func(done, total int64) {
+				o.Progress(Fetching{Wish: w, Done: done, Total: total})
+			})
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// isInstalled tells whether the locked version is in a folder already, unchanged.
+// isInstalled reports whether the locked version is in a folder already, unchanged.
 func isInstalled(ctx context.Context, in packages.Folder, locked lockfile.Entry) bool {
 	if in.Dir == "" {
 		return false
@@ -34,17 +34,21 @@ func (in *installer) install(ctx context.Context, t *task) {
 	switch {
 	case t.installed || !t.cached && isInstalled(ctx, in.Folder, t.entry):
 		in.progress(step)
-		// The entry stays as it is: its constraints are those under which the version was chosen, and that was not done again.
+		// The entry stays as it is: its constraints are those under which the version was chosen, and that was not done
+		// again.
 		return
 	case t.cached || in.isCached(ctx, t.entry):
 		step.Kind = StepCached
 		in.progress(step)
 		if h, err = in.Folder.Install(ctx, in.cached(t.entry), accepts(t.entry.Hashes, "")); err != nil {
-			t.diags = t.diags.Errorf(nil, "Failed to install provider from shared cache", "Error while linking to %s v%s in the plugin cache: %s.", t.ForDisplay(), t.version, err)
+			t.diags = t.diags.Errorf(nil, "Failed to install provider from shared cache",
+				"Error while linking to %s v%s in the plugin cache: %s.", t.ForDisplay(), t.version, err)
 			return
 		}
 	case len(t.found.sources) == 0:
-		t.queryFailed("version %s was installed a moment ago, and is not any more. Another process works in the same directory", t.version)
+		t.queryFailed(
+			"version %s was installed a moment ago, and is not any more. Another process works in the same directory",
+			t.version)
 		return
 	default:
 		step.Kind = StepInstall
@@ -56,20 +60,25 @@ func (in *installer) install(ctx context.Context, t *task) {
 			t.notForThisPlatform(elsewhere)
 			return
 		case err != nil:
-			t.diags = t.diags.Errorf(nil, "Failed to install provider", "Error while installing %s v%s: %s.", t.ForDisplay(), t.version, err)
+			t.diags = t.diags.Errorf(nil, "Failed to install provider", "Error while installing %s v%s: %s.",
+				t.ForDisplay(), t.version, err)
 			return
 		}
 		step.Kind, step.Proof = StepInstalled, t.proof
 		in.progress(step)
 	}
-	t.thisPlatformOnly = len(t.proof.Hashes) == 0 && (len(t.entry.Hashes) == 0 || slices.Equal(t.entry.Hashes, []lockfile.Hash{h}))
+	t.thisPlatformOnly = len(t.proof.Hashes) == 0 &&
+		(len(t.entry.Hashes) == 0 || slices.Equal(t.entry.Hashes, []lockfile.Hash{h}))
 	t.entry.Hashes = slices.Concat(understood(t.entry.Hashes), []lockfile.Hash{h}, t.proof.Hashes)
 	t.locks = true
 }
 
 // understood leaves out hashes of schemes that nobody can check.
 func understood(hashes []lockfile.Hash) []lockfile.Hash {
-	return slices.DeleteFunc(slices.Clone(hashes), func(h lockfile.Hash) bool { return h.Scheme() != "h1" && h.Scheme() != "zh" })
+	return slices.DeleteFunc(slices.Clone(hashes), func(h lockfile.Hash) bool {
+		return h.Scheme() != "h1" &&
+			h.Scheme() != "zh"
+	})
 }
 
 const stagedPrefix = "tombolo-provider-"
@@ -114,23 +123,27 @@ func (in *installer) fetch(ctx context.Context, t *task) (h lockfile.Hash, err e
 	return h, err
 }
 
-// accepts gives what decides whether a package may be installed: one that has a hash of the lock file, of its files or its archive; any, if
-// the lock file has none.
+// accepts returns what decides whether a package may be installed: one that has a hash of the lock file, of its files
+// or its archive; any, if the lock file has none.
 func accepts(hashes []lockfile.Hash, archive lockfile.Hash) func(lockfile.Hash) error {
 	return func(h lockfile.Hash) error {
 		if len(hashes) == 0 || slices.Contains(hashes, h) || archive != "" && slices.Contains(hashes, archive) {
 			return nil
 		}
-		return fmt.Errorf("the package has none of the checksums of the lock file, but %s. Either the package was changed since it was locked, or the lock file knows only packages of other platforms; in that case \"providers lock -platform=%s\" adds this one", h, packages.Current())
+		return fmt.Errorf("the package has none of the checksums of the lock file, but %s. Either the package was "+
+			"changed since it was locked, or the lock file knows only packages of other platforms; in that case "+
+			"\"providers lock -platform=%s\" adds this one", h, packages.Current())
 	}
 }
 
 // cached is the package of the cache.
 func (in *installer) cached(e lockfile.Entry) packages.Package {
-	return packages.Package{Provider: e.Provider, Version: e.Version, Platform: packages.Current(), Path: in.Cache.Path(e.Provider, e.Version)}
+	return packages.Package{Provider: e.Provider, Version: e.Version, Platform: packages.Current(),
+		Path: in.Cache.Path(e.Provider, e.Version)}
 }
 
-// isCached tells whether the cache has a package that may be used: one that the lock file knows, or any if that is allowed.
+// isCached reports whether the cache has a package that may be used: one that the lock file knows, or any if that is
+// allowed.
 func (in *installer) isCached(ctx context.Context, e lockfile.Entry) bool {
 	if in.Cache.Dir == "" {
 		return false

@@ -20,8 +20,8 @@ type LockOptions struct {
 	Locked    lockfile.File
 	Sources   Sources
 	Platforms []packages.Platform
-	// Cache is a folder whose packages need not be fetched, and into which those that are fetched are put as far as they are for this
-	// platform; its Dir is "" when there is none.
+	// Cache is a folder whose packages need not be fetched, and into which those that are fetched are put as far as
+	// they are for this platform; its Dir is "" when there is none.
 	Cache packages.Folder
 	// Progress is called before and after each package is fetched, by one goroutine at a time; nil for nobody.
 	Progress func(Fetching)
@@ -30,7 +30,7 @@ type LockOptions struct {
 // Fetching is a step of getting a package for another machine.
 type Fetching struct {
 	packages.Wish
-	// Ended tells that it is here, and Proof how it was checked.
+	// Ended means that it is here, and Proof how it was checked.
 	Ended bool
 	packages.Proof
 	// Done and Total are the bytes of a package that is on the way; both are 0 at first.
@@ -54,8 +54,8 @@ type Record struct {
 	Recorded Recorded
 }
 
-// Lock adds the hashes of packages for several platforms to a lock file and installs nothing. Locked versions stay; for other providers
-// the newest allowed version is chosen.
+// Lock adds the hashes of packages for several platforms to a lock file and installs nothing. Locked versions stay; for
+// other providers the newest allowed version is chosen.
 func Lock(ctx context.Context, opts LockOptions) (lockfile.File, []Record, diag.List) {
 	var mu sync.Mutex // held while Progress is called
 	if progress := opts.Progress; progress != nil {
@@ -78,7 +78,9 @@ func Lock(ctx context.Context, opts LockOptions) (lockfile.File, []Record, diag.
 	}
 	for i, o := range outcomes {
 		if o.err != nil {
-			diags = diags.Errorf(nil, "Could not retrieve providers for locking", "The checksums of provider %s could not be calculated: %s.", wanted[i].ForDisplay(), strings.TrimSuffix(o.err.Error(), "."))
+			diags = diags.Errorf(nil, "Could not retrieve providers for locking",
+				"The checksums of provider %s could not be calculated: %s.", wanted[i].ForDisplay(),
+				strings.TrimSuffix(o.err.Error(), "."))
 			continue
 		}
 		records = append(records, o.records...)
@@ -120,11 +122,13 @@ func (o LockOptions) lock(ctx context.Context, p addr.Provider) (l locked) {
 }
 
 // hash gets a package and gives its hash.
-func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform) (h lockfile.Hash, proof packages.Proof, err error) {
+func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform) (h lockfile.Hash,
+	proof packages.Proof, err error) {
 	w := packages.Wish{Provider: s.entry.Provider, Version: s.entry.Version, Platform: on}
 	caches := o.Cache.Dir != "" && on == packages.Current()
 	if caches {
-		if _, h, err := o.Cache.Installed(ctx, w.Provider, w.Version); err == nil && slices.Contains(s.entry.Hashes, h) {
+		if _, h, err := o.Cache.Installed(ctx, w.Provider, w.Version); err == nil && slices.Contains(s.entry.Hashes,
+			h) {
 			return h, packages.Proof{}, nil
 		}
 	}
@@ -133,7 +137,9 @@ func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform
 	}
 	o.Progress(Fetching{Wish: w})
 	err = staged(func(dir string) error {
-		found, err := s.found.fetch(ctx, w, dir, func(done, total int64) { o.Progress(Fetching{Wish: w, Done: done, Total: total}) })
+		found, err := s.found.fetch(ctx, w, dir, func(done, total int64) {
+			o.Progress(Fetching{Wish: w, Done: done, Total: total})
+		})
 		if err != nil {
 			return err
 		}
@@ -160,11 +166,14 @@ type selection struct {
 }
 
 // selectVersion chooses the locked version of a provider, or else the newest allowed one.
-func selectVersion(ctx context.Context, sources Sources, p addr.Provider, wanted Wanted, lock lockfile.File) (selection, error) {
+func selectVersion(ctx context.Context, sources Sources, p addr.Provider, wanted Wanted, lock lockfile.File) (selection,
+	error) {
 	constraints := wanted[p]
 	e, known := lock.Entry(p)
 	if known && !constraints.Allow(e.Version) {
-		return selection{}, fmt.Errorf("the lock file has version %s, which does not match the constraint %s of the configuration; run \"tombolo init -upgrade\" to choose a new version, or change the constraint", e.Version, constraints)
+		return selection{}, fmt.Errorf("the lock file has version %s, which does not match the constraint %s of the "+
+			"configuration; run \"tombolo init -upgrade\" to choose a new version, or change the constraint", e.Version,
+			constraints)
 	}
 	available, err := sources.search(ctx, p)
 	if err != nil {
@@ -180,7 +189,8 @@ func selectVersion(ctx context.Context, sources Sources, p addr.Provider, wanted
 	e.Constraints = constraints
 	found, ok := available.offer(e.Version)
 	if !ok {
-		return selection{}, fmt.Errorf("there is no version %s, which the lock file has; there are %s", e.Version, available)
+		return selection{}, fmt.Errorf("there is no version %s, which the lock file has; there are %s", e.Version,
+			available)
 	}
 	return selection{e, known, found}, nil
 }

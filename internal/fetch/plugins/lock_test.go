@@ -15,7 +15,8 @@ import (
 )
 
 func (w *world) lock(platforms ...packages.Platform) (lockfile.File, []plugins.Record, diag.List) {
-	return plugins.Lock(context.Background(), plugins.LockOptions{Wanted: w.opts.Wanted, Locked: w.opts.Locked, Sources: w.opts.Sources, Platforms: platforms})
+	return plugins.Lock(context.Background(), plugins.LockOptions{Wanted: w.opts.Wanted, Locked: w.opts.Locked,
+		Sources: w.opts.Sources, Platforms: platforms})
 }
 
 func TestLockAddsHashesOfPlatformsAndKeepsTheVersion(t *testing.T) {
@@ -37,7 +38,8 @@ func TestLockAddsHashesOfPlatformsAndKeepsTheVersion(t *testing.T) {
 	_, _, diags = w.lock(plan9)
 	wantError(t, diags, "version 3.1.0 is not available for plan9_mips; it is there for "+packages.Current().String())
 	w.put(w.mirror, "hashicorp/null", "3.1.0", plan9.String())
-	program := filepath.Join(w.mirror, addr.DefaultProviderHost, "hashicorp", "null", "3.1.0", plan9.String(), "terraform-provider-null_v3.1.0")
+	program := filepath.Join(w.mirror, addr.DefaultProviderHost, "hashicorp", "null", "3.1.0", plan9.String(),
+		"terraform-provider-null_v3.1.0")
 	if err := os.WriteFile(program, []byte("for another platform"), 0o755); err != nil {
 		t.Fatal(err)
 	}

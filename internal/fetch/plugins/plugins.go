@@ -1,14 +1,16 @@
-// Package plugins chooses and installs the providers that a configuration needs, and checks at every run that what is installed is what was
-// chosen.
+// Package plugins chooses and installs the providers that a configuration needs, and checks at every run that what is
+// installed is what was chosen.
 //
-// Install looks in the sources that the CLI configuration allows, in their order, takes the newest version that satisfies all
-// constraints (or the locked one), puts it into the install folder and gives the new lock file. Ready is what every other command
-// calls: it finds the program of each provider and compares its package with the lock file, and installs nothing. Lock and Copy serve
-// other machines: they record the hashes of packages for other platforms, and fill a folder that can be used as a mirror.
+// Install looks in the sources that the CLI configuration allows, in their order, takes the newest version that
+// satisfies all constraints (or the locked one), puts it into the install folder and gives the new lock file. Ready is
+// what every other command calls: it finds the program of each provider and compares its package with the lock file,
+// and installs nothing. Lock and Copy serve other machines: they record the hashes of packages for other platforms, and
+// fill a folder that can be used as a mirror.
 //
 // Sources are asked and packages fetched by a few goroutines at a time, which have ended when a function returns.
 //
-// Both report all problems of all providers together. The lock file is returned, not written: the caller writes it when all went well.
+// Both report all problems of all providers together. The lock file is returned, not written: the caller writes it when
+// all went well.
 package plugins
 
 import (
@@ -36,7 +38,9 @@ import (
 type Wanted map[addr.Provider]require.Constraints
 
 func (w Wanted) sorted() []addr.Provider {
-	return slices.SortedFunc(maps.Keys(w), func(a, b addr.Provider) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(w), func(a, b addr.Provider) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }
 
 // Options tell how to install.
@@ -47,16 +51,18 @@ type Options struct {
 	Folder packages.Folder
 	// Sources are where packages come from; see Sources.
 	Sources Sources
-	// Cache is a folder that projects share: what is installed is put there, and linked to. Its Dir is "" when there is none.
+	// Cache is a folder that projects share: what is installed is put there, and linked to. Its Dir is "" when there is
+	// none.
 	Cache packages.Folder
-	// CacheUnlocked takes packages from the cache that the lock file does not know yet. The lock file then has their hashes for this
-	// platform alone.
+	// CacheUnlocked takes packages from the cache that the lock file does not know yet. The lock file then has their
+	// hashes for this platform alone.
 	CacheUnlocked bool
 	// Overrides are providers under development: they are neither chosen nor locked.
 	Overrides map[addr.Provider]string
-	// BuiltIn tells which providers are served by this program when no source has a package. They are not locked.
+	// BuiltIn returns which providers are served by this program when no source has a package. They are not locked.
 	BuiltIn func(addr.Provider) bool
-	// Elsewhere tells which providers run already, and so need no package. What is locked of them stays; nil for none.
+	// Elsewhere returns which providers run already, and so need no package. What is locked of them stays; nil for
+	// none.
 	Elsewhere func(addr.Provider) bool
 	// Upgrade chooses the newest version that the constraints allow, whatever is locked.
 	Upgrade bool
@@ -93,10 +99,10 @@ type Step struct {
 type Result struct {
 	// Lock is the lock file that belongs to what is installed now.
 	Lock lockfile.File
-	// ThisPlatformOnly are providers that were installed, and of which the lock file knows only the hash of what was found on this
-	// machine.
+	// ThisPlatformOnly are providers that were installed, and of which the lock file knows only the hash of what was
+	// found on this machine.
 	ThisPlatformOnly []addr.Provider
-	// Signed tells that a package was installed that somebody else than HashiCorp has signed.
+	// Signed means that a package was installed that somebody else than HashiCorp has signed.
 	Signed bool
 }
 
@@ -174,7 +180,8 @@ type task struct {
 	found offer
 
 	chosen bool // there is something to install
-	// installed and cached tell that the locked version is in the folder or the cache, unchanged: hashes of large packages take their time.
+	// installed and cached tell that the locked version is in the folder or the cache, unchanged: hashes of large
+	// packages take their time.
 	installed, cached bool
 	served            bool // this program serves the provider itself
 
@@ -197,7 +204,7 @@ func (in *installer) progress(s Step) {
 // legacyNamespace stands in old states where the namespace was not known.
 const legacyNamespace = "-"
 
-// begin tells what is going to happen to a provider; false when nothing is.
+// begin returns what is going to happen to a provider; false when nothing is.
 func (in *installer) begin(p addr.Provider) bool {
 	locked, reuse := in.reuse(p)
 	switch {
@@ -214,7 +221,7 @@ func (in *installer) begin(p addr.Provider) bool {
 	return true
 }
 
-// reuse gives the version that is to stay.
+// reuse returns the version that is to stay.
 func (in *installer) reuse(p addr.Provider) (lockfile.Entry, bool) {
 	locked, ok := in.Locked.Entry(p)
 	return locked, ok && !in.Upgrade
@@ -225,13 +232,17 @@ func (in *installer) choose(ctx context.Context, t *task) {
 	p, wanted := t.Provider, in.Wanted[t.Provider]
 	if p.Namespace == legacyNamespace {
 		t.diags = t.diags.Errorf(nil, "Invalid legacy provider address",
-			"The state has objects of provider %q, an address of before Terraform 0.13 that does not say whose provider it is. Say it with the command: state replace-provider %s NAMESPACE/%s", p.String(), p, p.Type)
+			"The state has objects of provider %q, an address of before Terraform 0.13 that does not say whose "+
+				"provider it is. Say it with the command: state replace-provider %s NAMESPACE/%s", p.String(), p,
+			p.Type)
 		return
 	}
 	locked, reuse := in.reuse(p)
 	if reuse {
 		if !wanted.Allow(locked.Version) {
-			t.queryFailed("the lock file has version %s, which does not match the constraint %s of the configuration. Run \"tombolo init -upgrade\" to choose a new version, or change the constraint", locked.Version, wanted)
+			t.queryFailed("the lock file has version %s, which does not match the constraint %s of the "+
+				"configuration. Run \"tombolo init -upgrade\" to choose a new version, or change the constraint",
+				locked.Version, wanted)
 			return
 		}
 		t.installed = isInstalled(ctx, in.Folder, locked)
@@ -257,8 +268,9 @@ func (in *installer) choose(ctx context.Context, t *task) {
 	t.pick(available, wanted)
 }
 
-// search asks the sources for a provider. One that this program serves itself is not looked for in the network unless a version of it is
-// locked: otherwise the answer of a server, or that there is no network today, would decide which of two providers runs.
+// search asks the sources for a provider. One that this program serves itself is not looked for in the network unless a
+// version of it is locked: otherwise the answer of a server, or that there is no network today, would decide which of
+// two providers runs.
 func (in *installer) search(ctx context.Context, p addr.Provider) (catalog, error) {
 	if _, locked := in.Locked.Entry(p); !locked && in.BuiltIn != nil && in.BuiltIn(p) {
 		return in.Sources.local().search(ctx, p)
@@ -274,7 +286,9 @@ func (in *installer) nothingFound(t *task, err error) {
 		t.served = true
 		in.progress(Step{Kind: StepServedHere, Provider: t.Provider})
 	case errors.As(err, &missing):
-		t.diags = t.diags.Errorf(nil, "Invalid provider registry host", "The host %q in the address of provider %s has no registry of providers. Check the address, or name a mirror that has the provider in the CLI configuration.", t.Host, t.Provider)
+		t.diags = t.diags.Errorf(nil, "Invalid provider registry host", "The host %q in the address of provider %s "+
+			"has no registry of providers. Check the address, or name a mirror that has the provider in the CLI "+
+			"configuration.", t.Host, t.Provider)
 	default:
 		t.queryFailed("%s", cmp.Or(err, errors.New("no place to install from has this provider")))
 	}
@@ -282,7 +296,8 @@ func (in *installer) nothingFound(t *task, err error) {
 
 func noMatch(wanted require.Constraints) string {
 	if wanted.IsEmpty() {
-		return "all of its versions are pre-releases, which are used only where a constraint asks for exactly that version"
+		return "all of its versions are pre-releases, which are used only where a constraint asks for exactly that " +
+			"version"
 	}
 	return fmt.Sprintf("no version matches the constraint %s", wanted)
 }
@@ -293,7 +308,8 @@ func (t *task) pick(available catalog, wanted require.Constraints) {
 	var elsewhere *packages.PlatformError
 	switch {
 	case !ok:
-		t.queryFailed("the version %s of the lock file is not there any more; there are %s. Run \"tombolo init -upgrade\" to choose another one", t.version, available)
+		t.queryFailed("the version %s of the lock file is not there any more; there are %s. Run \"tombolo init "+
+			"-upgrade\" to choose another one", t.version, available)
 	case errors.As(found.check(t.wish()), &elsewhere):
 		t.notForThisPlatform(elsewhere)
 	case len(found.Protocols) > 0 && !slices.ContainsFunc(found.Protocols, remote.Speaks):
@@ -302,9 +318,11 @@ func (t *task) pick(available catalog, wanted require.Constraints) {
 			return len(o.Protocols) > 0 && !slices.ContainsFunc(o.Protocols, remote.Speaks) || !wanted.Allow(o.Version)
 		})
 		if len(fit) > 0 {
-			advice = fmt.Sprintf("The newest version that speaks one of these is %s: ask for it with version = %q.", fit[0].Version, fit[0].Version.String())
+			advice = fmt.Sprintf("The newest version that speaks one of these is %s: ask for it with version = %q.",
+				fit[0].Version, fit[0].Version.String())
 		}
-		t.diags = t.diags.Errorf(nil, "Incompatible provider version", "Provider %s: %s. %s", t.ForDisplay(), &remote.ProtocolError{Wish: t.wish(), Protocols: found.Protocols}, advice)
+		t.diags = t.diags.Errorf(nil, "Incompatible provider version", "Provider %s: %s. %s", t.ForDisplay(),
+			&remote.ProtocolError{Wish: t.wish(), Protocols: found.Protocols}, advice)
 	default:
 		t.found, t.chosen = found, true
 	}
@@ -316,17 +334,21 @@ func (t *task) wish() packages.Wish {
 
 func (t *task) notForThisPlatform(problem *packages.PlatformError) {
 	t.diags = t.diags.Errorf(nil, "Incompatible provider version",
-		"Provider %s: %s. The platform of this machine is %s: choose a version that has a package for it, or add one to a mirror.",
+		"Provider %s: %s. The platform of this machine is %s: choose a version that has a package for it, or add one "+
+			"to a mirror.",
 		t.ForDisplay(), problem, packages.Current())
 }
 
 func (t *task) queryFailed(format string, args ...any) {
 	hint := ""
 	if t.Host == addr.DefaultProviderHost && t.Namespace == "hashicorp" {
-		hint = fmt.Sprintf(" Where required_providers has no source for %s, this address is meant; if the provider is somebody else's, give its source there.", t.Type)
+		hint = fmt.Sprintf(" Where required_providers has no source for %s, this address is meant; if the provider "+
+			"is somebody else's, give its source there.", t.Type)
 	}
 	t.diags = t.diags.Errorf(nil, "Failed to query available provider packages",
-		"Could not choose a version of provider %s: %s.\n\nThe command \"providers\" shows which modules need it and what versions they ask for.%s", t.ForDisplay(), strings.TrimSuffix(fmt.Sprintf(format, args...), "."), hint)
+		"Could not choose a version of provider %s: %s.\n\nThe command \"providers\" shows which modules need it and "+
+			"what versions they ask for.%s", t.ForDisplay(), strings.TrimSuffix(fmt.Sprintf(format, args...), "."),
+		hint)
 }
 
 // maxWarnings bounds what a registry can make a user read.
@@ -347,5 +369,6 @@ func (t *task) warn(warnings []string) {
 		}
 		text += "\n- " + w
 	}
-	t.diags = t.diags.Warnf(nil, "Additional provider information from registry", "The registry has something to say about %s:%s", t.Provider, text)
+	t.diags = t.diags.Warnf(nil, "Additional provider information from registry",
+		"The registry has something to say about %s:%s", t.Provider, text)
 }

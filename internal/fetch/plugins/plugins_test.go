@@ -43,11 +43,13 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, mirror: t.TempDir()}
 	w.opts = plugins.Options{
-		Wanted:  plugins.Wanted{},
-		Folder:  packages.Folder{Dir: filepath.Join(t.TempDir(), "providers")},
-		Sources: plugins.NewSources(&settings.Settings{Explicit: true, Installation: []settings.Method{{Kind: settings.FilesystemMirror, Location: w.mirror}}}, nil, offline),
+		Wanted: plugins.Wanted{},
+		Folder: packages.Folder{Dir: filepath.Join(t.TempDir(), "providers")},
+		Sources: plugins.NewSources(&settings.Settings{Explicit: true, Installation: []settings.Method{
+			{Kind: settings.FilesystemMirror, Location: w.mirror}}}, nil, offline),
 		Progress: func(s plugins.Step) {
-			w.steps = append(w.steps, strings.TrimSpace(fmt.Sprint(s.Kind, " ", s.Provider.Type, " ", s.Version, " ", s.Constraints)))
+			w.steps = append(w.steps, strings.TrimSpace(fmt.Sprint(s.Kind, " ", s.Provider.Type, " ", s.Version, " ",
+				s.Constraints)))
 		},
 	}
 	return w
@@ -114,7 +116,8 @@ func (w *world) version(source string) string {
 }
 
 func (w *world) ready() (map[addr.Provider]string, diag.List) {
-	return plugins.Ready(w.t.Context(), plugins.ReadyOptions{Wanted: w.opts.Wanted, Locked: w.opts.Locked, Folder: w.opts.Folder, Overrides: w.opts.Overrides, BuiltIn: w.opts.BuiltIn})
+	return plugins.Ready(w.t.Context(), plugins.ReadyOptions{Wanted: w.opts.Wanted, Locked: w.opts.Locked,
+		Folder: w.opts.Folder, Overrides: w.opts.Overrides, BuiltIn: w.opts.BuiltIn})
 }
 
 func wantError(t *testing.T, diags diag.List, texts ...string) {
@@ -139,15 +142,18 @@ func TestTheNewestVersionThatMatchesIsInstalledAndLocked(t *testing.T) {
 	if len(result.ThisPlatformOnly) != 1 {
 		t.Errorf("of this platform only: %v", result.ThisPlatformOnly)
 	}
-	if diff := cmp.Diff([]string{"2 null 0.0.0 >= 3.0.0, < 4.0.0", "4 null 3.10.0", "5 null 3.10.0"}, w.steps); diff != "" {
+	if diff := cmp.Diff([]string{"2 null 0.0.0 >= 3.0.0, < 4.0.0", "4 null 3.10.0", "5 null 3.10.0"},
+		w.steps); diff != "" {
 		t.Error(diff)
 	}
 	programs, diags := w.ready()
-	if diags.HasErrors() || !strings.HasSuffix(programs[parse(t, "hashicorp/null")], "terraform-provider-null_v3.10.0") {
+	if diags.HasErrors() || !strings.HasSuffix(programs[parse(t, "hashicorp/null")],
+		"terraform-provider-null_v3.10.0") {
 		t.Errorf("%v, %v", programs, diags.Err())
 	}
 	again := w.mustInstall()
-	if diff := cmp.Diff([]string{"1 null 3.10.0", "3 null 3.10.0"}, w.steps); diff != "" || len(again.ThisPlatformOnly) != 0 {
+	if diff := cmp.Diff([]string{"1 null 3.10.0", "3 null 3.10.0"}, w.steps); diff != "" ||
+		len(again.ThisPlatformOnly) != 0 {
 		t.Error(diff)
 	}
 }
@@ -198,7 +204,8 @@ func TestAChangedPackageIsNeitherInstalledNorUsed(t *testing.T) {
 	w.wants("hashicorp/null", "")
 	w.mustInstall()
 	// The installed folder is a link to the mirror.
-	program := filepath.Join(w.mirror, addr.DefaultProviderHost, "hashicorp", "null", "3.1.0", packages.Current().String(), "terraform-provider-null_v3.1.0")
+	program := filepath.Join(w.mirror, addr.DefaultProviderHost, "hashicorp", "null", "3.1.0",
+		packages.Current().String(), "terraform-provider-null_v3.1.0")
 	if err := os.WriteFile(program, []byte("changed"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +281,8 @@ func TestWhatNobodyHasIsReportedForAllProvidersTogether(t *testing.T) {
 	if len(diags) != 3 {
 		t.Errorf("got %d problems: %v", len(diags), diags.Err())
 	}
-	wantError(t, diags, "no version matches the constraint > 3.1.0; there are 3.1.0", "hashicorp/gone: it was not found in "+w.mirror, "Incompatible provider version")
+	wantError(t, diags, "no version matches the constraint > 3.1.0; there are 3.1.0",
+		"hashicorp/gone: it was not found in "+w.mirror, "Incompatible provider version")
 	if entries, _ := os.ReadDir(w.opts.Folder.Dir); len(entries) != 0 {
 		t.Errorf("something was installed: %v", entries)
 	}
@@ -371,7 +379,8 @@ func TestMethodsAreUsedForWhatTheyCover(t *testing.T) {
 
 func TestAMirrorThatCannotBeReadIsAnError(t *testing.T) {
 	w := newWorld(t)
-	w.opts.Sources = plugins.NewSources(&settings.Settings{Explicit: true, Installation: []settings.Method{{Kind: settings.FilesystemMirror, Location: filepath.Join(w.mirror, "missing")}}}, nil, offline)
+	w.opts.Sources = plugins.NewSources(&settings.Settings{Explicit: true, Installation: []settings.Method{
+		{Kind: settings.FilesystemMirror, Location: filepath.Join(w.mirror, "missing")}}}, nil, offline)
 	w.wants("hashicorp/null", "")
 	_, diags := w.install()
 	wantError(t, diags, "cannot be searched")
@@ -382,7 +391,8 @@ func TestNothingSelectedYetSaysToRunInit(t *testing.T) {
 	w.wants("hashicorp/null", "")
 	_, diags := w.ready()
 	wantError(t, diags, "Inconsistent dependency lock file", "no version is selected")
-	w.opts.Locked = w.opts.Locked.With(lockfile.Entry{Provider: parse(t, "hashicorp/null"), Version: versions.MustParseVersion("1.0.0")})
+	w.opts.Locked = w.opts.Locked.With(lockfile.Entry{Provider: parse(t, "hashicorp/null"),
+		Version: versions.MustParseVersion("1.0.0")})
 	_, diags = w.ready()
 	wantError(t, diags, "Required plugins are not installed", "there is no package")
 }

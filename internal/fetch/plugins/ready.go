@@ -22,18 +22,20 @@ type ReadyOptions struct {
 	Wanted Wanted
 	Locked lockfile.File
 	Folder packages.Folder
-	// Overrides are providers under development. They are never locked, so a state may need them that nothing wants any more.
+	// Overrides are providers under development. They are never locked, so a state may need them that nothing wants any
+	// more.
 	Overrides map[addr.Provider]string
-	// Elsewhere tells which providers come from elsewhere and need no package: built-in ones, ones that run already.
+	// Elsewhere returns which providers come from elsewhere and need no package: built-in ones, ones that run already.
 	Elsewhere func(addr.Provider) bool
-	// BuiltIn tells which providers this program serves itself when no package of them is locked.
+	// BuiltIn returns which providers this program serves itself when no package of them is locked.
 	BuiltIn func(addr.Provider) bool
-	// Each makes a problem of its own of each provider that is missing, under the headlines by which programs that have a configuration
-	// validated know that init has to run again. Otherwise there is one problem for all.
+	// Each makes a problem of its own of each provider that is missing, under the headlines by which programs that have
+	// a configuration validated know that init has to run again. Otherwise there is one problem for all.
 	Each bool
 }
 
-// Ready gives the program of each wanted provider that has to be started. A provider that this program serves itself has none.
+// Ready returns the program of each wanted provider that has to be started. A provider that this program serves itself
+// has none.
 func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 	programs := map[addr.Provider]string{}
 	var diags diag.List
@@ -46,17 +48,23 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		case override != "":
 			program, err := overridden(override, p.Type)
 			if err != nil {
-				diags = diags.Errorf(nil, "Development override cannot be used", "The CLI configuration says that provider %s is in %s: %s. Build the provider there, or remove it from dev_overrides.", p, override, err)
+				diags = diags.Errorf(nil, "Development override cannot be used", "The CLI configuration says that "+
+					"provider %s is in %s: %s. Build the provider there, or remove it from dev_overrides.", p, override,
+					err)
 				continue
 			}
 			programs[p] = program
 		case !isLocked && opts.BuiltIn != nil && opts.BuiltIn(p):
 		case !isLocked && opts.Each:
-			diags = diags.Errorf(nil, "Missing required provider", "The configuration needs a provider that is not installed:\n  - provider %s: no version is selected\n\nTo choose a version and install it, run:\n  tombolo init", p)
+			diags = diags.Errorf(nil, "Missing required provider", "The configuration needs a provider that is not "+
+				"installed:\n  - provider %s: no version is selected\n\nTo choose a version and install it, run:\n  "+
+				"tombolo init", p)
 		case !isLocked:
 			undecided = append(undecided, fmt.Sprintf("provider %s: no version is selected", p))
 		case !opts.Wanted[p].Allow(locked.Version):
-			undecided = append(undecided, fmt.Sprintf("provider %s: the lock file has version %s, which the constraints %q do not allow", p, locked.Version, opts.Wanted[p]))
+			undecided = append(undecided,
+				fmt.Sprintf("provider %s: the lock file has version %s, which the constraints %q do not allow", p,
+					locked.Version, opts.Wanted[p]))
 		default:
 			packaged = append(packaged, locked)
 		}
@@ -73,7 +81,8 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		p := packaged[i].Provider
 		switch {
 		case found.problem != "" && opts.Each:
-			diags = diags.Errorf(nil, fmt.Sprintf("%s: %s", p, found.problem), "To install what the lock file selects, run:\n  tombolo init")
+			diags = diags.Errorf(nil, fmt.Sprintf("%s: %s", p, found.problem),
+				"To install what the lock file selects, run:\n  tombolo init")
 		case found.problem != "":
 			broken = append(broken, fmt.Sprintf("%s: %s", p, found.problem))
 		default:
@@ -85,11 +94,15 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		if len(opts.Locked.Entries()) == 0 {
 			how = "To make the first selections and write the lock file, run:\n  tombolo init"
 		}
-		diags = diags.Errorf(nil, "Inconsistent dependency lock file", "What the lock file selects does not fit the configuration:\n  - %s\n\n%s", strings.Join(undecided, "\n  - "), how)
+		diags = diags.Errorf(nil, "Inconsistent dependency lock file",
+			"What the lock file selects does not fit the configuration:\n  - %s\n\n%s",
+			strings.Join(undecided, "\n  - "), how)
 	}
 	// Init, which decides on the others, installs these too.
 	if len(broken) > 0 && len(undecided) == 0 {
-		diags = diags.Errorf(nil, "Required plugins are not installed", "What is installed is not what the lock file selects:\n  - %s\n\nTo install the plugins that this configuration needs, run:\n  tombolo init", strings.Join(broken, "\n  - "))
+		diags = diags.Errorf(nil, "Required plugins are not installed", "What is installed is not what the lock file "+
+			"selects:\n  - %s\n\nTo install the plugins that this configuration needs, run:\n  tombolo init",
+			strings.Join(broken, "\n  - "))
 	}
 	return programs, diags
 }
@@ -129,11 +142,14 @@ func lookAt(ctx context.Context, folder packages.Folder, e lockfile.Entry) findi
 	case errors.Is(err, fs.ErrNotExist):
 		return finding{problem: fmt.Sprintf("there is no package for %s %s cached in %s", p, e.Version, folder.Dir)}
 	case err != nil:
-		return finding{problem: fmt.Sprintf("the package of %s %s in %s cannot be used: %s", p, e.Version, folder.Dir, err)}
+		return finding{problem: fmt.Sprintf("the package of %s %s in %s cannot be used: %s", p, e.Version, folder.Dir,
+			err)}
 	case len(e.Hashes) == 0:
-		return finding{problem: fmt.Sprintf("the lock file has no checksum of %s %s, so that nothing tells whether its package in %s is the one that was chosen", p, e.Version, folder.Dir)}
+		return finding{problem: fmt.Sprintf("the lock file has no checksum of %s %s, so that nothing tells whether "+
+			"its package in %s is the one that was chosen", p, e.Version, folder.Dir)}
 	case !slices.Contains(e.Hashes, h):
-		return finding{problem: fmt.Sprintf("the package of %s %s in %s has none of the checksums of the lock file", p, e.Version, folder.Dir)}
+		return finding{problem: fmt.Sprintf("the package of %s %s in %s has none of the checksums of the lock file", p,
+			e.Version, folder.Dir)}
 	}
 	return finding{program: program}
 }

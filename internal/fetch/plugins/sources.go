@@ -24,8 +24,8 @@ import (
 type Source interface {
 	// Versions lists what there is of a provider; an empty list when the place does not have it.
 	Versions(ctx context.Context, p addr.Provider) (packages.Listing, error)
-	// Fetch makes a package be on this machine: in the directory, if it was not here before. A platform that a version is not there for is a
-	// *packages.PlatformError. What the place states of a package has been checked.
+	// Fetch makes a package be on this machine: in the directory, if it was not here before. A platform that a version
+	// is not there for is a *packages.PlatformError. What the place states of a package has been checked.
 	Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (packages.Fetched, error)
 	// String names the place in messages.
 	String() string
@@ -35,21 +35,22 @@ type Source interface {
 type place struct {
 	Source
 	covers func(addr.Provider) bool
-	// local tells that asking needs no network.
+	// local means that asking needs no network.
 	local bool
 }
 
 // Sources are where packages come from, in the order of preference.
 type Sources struct {
-	// implied are local folders that count when nothing is said, in their order. What is in one of them is not looked for elsewhere.
+	// implied are local folders that count when nothing is said, in their order. What is in one of them is not looked
+	// for elsewhere.
 	implied []place
 	places  []place
 }
 
 func all(addr.Provider) bool { return true }
 
-// NewSources makes the sources that the settings ask for. Without a provider_installation block those are the implied folders, which
-// need not exist, and then the registries.
+// NewSources makes the sources that the settings ask for. Without a provider_installation block those are the implied
+// folders, which need not exist, and then the registries.
 func NewSources(s *settings.Settings, implied []string, client *web.Client) Sources {
 	if s == nil || !s.Explicit {
 		sources := Registries(client)
@@ -95,7 +96,8 @@ func NetworkMirror(location string, client *web.Client) (Sources, error) {
 	if err := settings.CheckMirrorURL(location); err != nil {
 		return Sources{}, err
 	}
-	return Sources{places: []place{placeOf(settings.Method{Kind: settings.NetworkMirror, Location: location}, client)}}, nil
+	return Sources{places: []place{placeOf(settings.Method{Kind: settings.NetworkMirror, Location: location}, client)}},
+		nil
 }
 
 // OnlyFolders makes sources of some folders alone, whatever the settings say.
@@ -109,7 +111,9 @@ func OnlyFolders(dirs []string) Sources {
 
 // local leaves out what needs a network.
 func (s Sources) local() Sources {
-	return Sources{implied: s.implied, places: slices.DeleteFunc(slices.Clone(s.places), func(p place) bool { return !p.local })}
+	return Sources{implied: s.implied, places: slices.DeleteFunc(slices.Clone(s.places), func(p place) bool {
+		return !p.local
+	})}
 }
 
 // offer is a version and where it is.
@@ -137,11 +141,13 @@ func (s Sources) search(ctx context.Context, p addr.Provider) (catalog, error) {
 	if len(looked) == 0 {
 		return catalog{}, errors.New("the provider_installation block of the CLI configuration has no method for it")
 	}
-	return catalog{}, fmt.Errorf("it was not found in %s. Check its name, or put a package into a folder that the CLI configuration names as filesystem_mirror", strings.Join(looked, ", "))
+	return catalog{}, fmt.Errorf("it was not found in %s. Check its name, or put a package into a folder that the "+
+		"CLI configuration names as filesystem_mirror", strings.Join(looked, ", "))
 }
 
 // ask asks places. before are those that were looked in before; the result has all of them.
-func ask(ctx context.Context, p addr.Provider, places []place, before []string) (found catalog, looked []string, err error) {
+func ask(ctx context.Context, p addr.Provider, places []place, before []string) (found catalog, looked []string,
+	err error) {
 	looked = before
 	for _, from := range places {
 		if !from.covers(p) {
@@ -174,7 +180,8 @@ func (c *catalog) add(list packages.Listing, from Source) {
 		i, ok := known[o.Version]
 		if !ok {
 			known[o.Version] = len(c.offers)
-			o.Platforms = slices.Clip(o.Platforms) // what is added goes elsewhere, and growing costs little however often a version is named
+			// what is added goes elsewhere, and growing costs little however often a version is named
+			o.Platforms = slices.Clip(o.Platforms)
 			c.offers = append(c.offers, offer{o, []Source{from}})
 			continue
 		}
@@ -191,7 +198,7 @@ func (c *catalog) add(list packages.Listing, from Source) {
 	c.warnings = append(c.warnings, list.Warnings...)
 }
 
-// offer gives what there is of a version.
+// offer returns what there is of a version.
 func (c catalog) offer(v versions.Version) (offer, bool) {
 	for _, o := range c.offers {
 		if o.Version == v {
@@ -221,7 +228,7 @@ func (c catalog) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// check tells that a version is not there for a platform, as far as that is known before it is asked for.
+// check reports that a version is not there for a platform, as far as that is known before it is asked for.
 func (o offer) check(w packages.Wish) error {
 	if o.Platforms != nil && !slices.Contains(o.Platforms, w.Platform) {
 		return &packages.PlatformError{Wish: w, Available: o.Platforms}
@@ -230,7 +237,8 @@ func (o offer) check(w packages.Wish) error {
 }
 
 // fetch takes a package from the first source that has it for the platform.
-func (o offer) fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (packages.Fetched, error) {
+func (o offer) fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (
+	packages.Fetched, error) {
 	problem := &packages.PlatformError{Wish: w, Available: slices.Clone(o.Platforms)}
 	for _, from := range o.sources {
 		found, err := from.Fetch(ctx, w, dir, progress)

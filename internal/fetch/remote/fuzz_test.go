@@ -24,7 +24,8 @@ type servers map[string][]byte
 func (s servers) RoundTrip(r *http.Request) (*http.Response, error) {
 	for suffix, body := range s {
 		if strings.HasSuffix(r.URL.Path, suffix) {
-			return &http.Response{StatusCode: 200, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(body))), ContentLength: int64(len(body))}, nil
+			return &http.Response{StatusCode: 200, Request: r, Header: http.Header{},
+				Body: io.NopCloser(strings.NewReader(string(body))), ContentLength: int64(len(body))}, nil
 		}
 	}
 	return &http.Response{StatusCode: 404, Request: r, Header: http.Header{}, Body: http.NoBody}, nil
@@ -36,13 +37,16 @@ func (s servers) client() *web.Client {
 }
 
 var wanted = packages.Wish{
-	Provider: addr.Provider{Host: "example.com", Namespace: "corp", Type: "thing"}, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Platform{OS: "linux", Arch: "amd64"},
+	Provider: addr.Provider{Host: "example.com", Namespace: "corp", Type: "thing"}, Version: versions.MustParseVersion(
+		"1.0.0"), Platform: packages.Platform{OS: "linux", Arch: "amd64"},
 }
 
 func FuzzVersions(f *testing.F) {
-	f.Add([]byte(`{"versions":[{"version":"1.0.0-a+b","protocols":["5.0"],"platforms":[{"os":"linux","arch":"amd64"}]}],"warnings":["x"]}`))
+	f.Add([]byte(
+		`{"versions":[{"version":"1.0.0-a+b","protocols":["5.0"],"platforms":[{"os":"linux","arch":"amd64"}]}],"warnings":["x"]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := Registry{Client: servers{"/versions": text}.client()}.Versions(context.Background(), wanted.Provider)
+		list, err := Registry{Client: servers{"/versions": text}.client()}.Versions(context.Background(),
+			wanted.Provider)
 		if err != nil && len(list.Offers) > 0 {
 			t.Error("an error and versions")
 		}
@@ -51,10 +55,13 @@ func FuzzVersions(f *testing.F) {
 
 // Whatever a registry says, a package that nobody signed is not taken, and no file is left.
 func FuzzDescription(f *testing.F) {
-	f.Add([]byte(`{"os":"linux","arch":"amd64","filename":"a.zip","download_url":"/a.zip","shasum":"` + strings.Repeat("0", 64) + `","shasums_url":"/sums","shasums_signature_url":"/sig","signing_keys":{"gpg_public_keys":[{"ascii_armor":"x"}]}}`))
+	f.Add([]byte(`{"os":"linux","arch":"amd64","filename":"a.zip","download_url":"/a.zip","shasum":"` +
+		strings.Repeat("0", 64) +
+		`","shasums_url":"/sums","shasums_signature_url":"/sig","signing_keys":{"gpg_public_keys":[{"ascii_armor":"x"}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
-		client := servers{"/amd64": text, "/a.zip": text, "/sums": []byte(strings.Repeat("0", 64) + " a.zip"), "/sig": []byte("x")}.client()
+		client := servers{"/amd64": text, "/a.zip": text, "/sums": []byte(strings.Repeat("0", 64) + " a.zip"),
+			"/sig": []byte("x")}.client()
 		if got, err := (Registry{Client: client}).Fetch(context.Background(), wanted, dir, nil); err == nil {
 			t.Errorf("%q gives %s", text, got.Path)
 		}
@@ -64,7 +71,8 @@ func FuzzDescription(f *testing.F) {
 
 // A mirror proves nothing of a package, but it cannot put anything else than one archive into the directory.
 func FuzzMirror(f *testing.F) {
-	f.Add([]byte(`{"versions":{"1.0.0":{},"2.0.0-x":{}}}`), []byte(`{"archives":{"linux_amd64":{"url":"../a.zip","hashes":["zh:0","h1:x"]}}}`))
+	f.Add([]byte(`{"versions":{"1.0.0":{},"2.0.0-x":{}}}`),
+		[]byte(`{"archives":{"linux_amd64":{"url":"../a.zip","hashes":["zh:0","h1:x"]}}}`))
 	f.Fuzz(func(t *testing.T, index, release []byte) {
 		dir := t.TempDir()
 		client := servers{"/index.json": index, "/1.0.0.json": release, "a.zip": []byte("PK")}.client()

@@ -57,7 +57,8 @@ func (m Mirror) Versions(ctx context.Context, p addr.Provider) (packages.Listing
 	case err != nil:
 		return packages.Listing{}, fmt.Errorf("the network mirror %s cannot be asked: %w", m, err)
 	case len(answer.Versions) > maxVersions:
-		return packages.Listing{}, fmt.Errorf("the network mirror %s names %d versions, more than %d", m, len(answer.Versions), maxVersions)
+		return packages.Listing{}, fmt.Errorf("the network mirror %s names %d versions, more than %d", m,
+			len(answer.Versions), maxVersions)
 	}
 	var list packages.Listing
 	for text := range answer.Versions {
@@ -69,7 +70,8 @@ func (m Mirror) Versions(ctx context.Context, p addr.Provider) (packages.Listing
 }
 
 // Fetch puts a package into a directory.
-func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (packages.Fetched, error) {
+func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (
+	packages.Fetched, error) {
 	var answer struct {
 		Archives map[string]struct {
 			URL    string   `json:"url"`
@@ -93,7 +95,8 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 		err = web.Protected(base, from)
 	}
 	if err != nil {
-		return packages.Fetched{}, fmt.Errorf("the network mirror %s gives an address for the package that cannot be used: %w", m, err)
+		return packages.Fetched{},
+			fmt.Errorf("the network mirror %s gives an address for the package that cannot be used: %w", m, err)
 	}
 	p, h, err := download(ctx, m.Client, from, w, dir, progress)
 	if err != nil {
@@ -106,16 +109,20 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 	return packages.Fetched{Package: p, Proof: packages.Proof{Trust: trust}}, nil
 }
 
-// stated compares a package with the hashes that the mirror states. One that states hashes, though none that can be checked, is not taken for
-// one that states nothing.
+// stated compares a package with the hashes that the mirror states. One that states hashes, though none that can be
+// checked, is not taken for one that states nothing.
 func stated(ctx context.Context, p packages.Package, archive lockfile.Hash, hashes []string) (packages.Trust, error) {
 	if len(hashes) == 0 {
 		return packages.Unauthenticated, nil
 	}
 	said := hashes
-	hashes = slices.DeleteFunc(slices.Clone(hashes), func(h string) bool { return !strings.HasPrefix(h, "h1:") && !strings.HasPrefix(h, "zh:") })
+	hashes = slices.DeleteFunc(slices.Clone(hashes), func(h string) bool {
+		return !strings.HasPrefix(h, "h1:") &&
+			!strings.HasPrefix(h, "zh:")
+	})
 	if len(hashes) == 0 {
-		return packages.Unauthenticated, fmt.Errorf("the mirror states hashes of kinds that cannot be checked here, such as %.100q, and none of the kinds h1 and zh", said[0])
+		return packages.Unauthenticated, fmt.Errorf("the mirror states hashes of kinds that cannot be checked here, "+
+			"such as %.100q, and none of the kinds h1 and zh", said[0])
 	}
 	if slices.Contains(hashes, string(archive)) {
 		return packages.Checksum, nil
@@ -127,5 +134,6 @@ func stated(ctx context.Context, p packages.Package, archive lockfile.Hash, hash
 	if slices.Contains(hashes, string(files)) {
 		return packages.Checksum, nil
 	}
-	return packages.Unauthenticated, fmt.Errorf("what was downloaded has the hashes %s and %s, and the mirror states %.500s: it was changed on the way, or by whoever keeps it", files, archive, strings.Join(hashes, ", "))
+	return packages.Unauthenticated, fmt.Errorf("what was downloaded has the hashes %s and %s, and the mirror states "+
+		"%.500s: it was changed on the way, or by whoever keeps it", files, archive, strings.Join(hashes, ", "))
 }

@@ -55,7 +55,8 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 	case err != nil:
 		return packages.Listing{}, fmt.Errorf("the registry %s cannot be asked: %w", p.Host, err)
 	case len(answer.Versions) > maxVersions:
-		return packages.Listing{}, fmt.Errorf("the registry %s names %d versions, more than %d", p.Host, len(answer.Versions), maxVersions)
+		return packages.Listing{}, fmt.Errorf("the registry %s names %d versions, more than %d", p.Host,
+			len(answer.Versions), maxVersions)
 	}
 	list := packages.Listing{Warnings: answer.Warnings}
 	for _, said := range answer.Versions {
@@ -65,7 +66,8 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 		}
 		offer := packages.Offer{Version: v, Protocols: said.Protocols}
 		if len(said.Platforms) > maxPlatforms {
-			return packages.Listing{}, fmt.Errorf("the registry %s names %d platforms of version %s, more than %d", p.Host, len(said.Platforms), v, maxPlatforms)
+			return packages.Listing{}, fmt.Errorf("the registry %s names %d platforms of version %s, more than %d",
+				p.Host, len(said.Platforms), v, maxPlatforms)
 		}
 		var on []string
 		for _, p := range said.Platforms {
@@ -93,13 +95,15 @@ type packageAnswer struct {
 }
 
 // Fetch puts a package into a directory.
-func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (packages.Fetched, error) {
+func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (
+	packages.Fetched, error) {
 	base, err := r.Client.Service(ctx, w.Provider.Host, service)
 	if err != nil {
 		return packages.Fetched{}, err
 	}
 	var said packageAnswer
-	at := base.JoinPath(w.Provider.Namespace, w.Provider.Type, w.Version.String(), "download", w.Platform.OS, w.Platform.Arch)
+	at := base.JoinPath(w.Provider.Namespace, w.Provider.Type, w.Version.String(), "download", w.Platform.OS,
+		w.Platform.Arch)
 	doc, err := r.Client.JSON(ctx, web.Request{URL: at, Host: w.Provider.Host}, &said)
 	switch {
 	case web.IsNotFound(err):
@@ -117,14 +121,16 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 	}
 	from, err := web.Resolve(doc.URL, said.DownloadURL)
 	if err != nil {
-		return packages.Fetched{}, fmt.Errorf("the registry %s gives an address for the package that cannot be used: %w", w.Provider.Host, err)
+		return packages.Fetched{},
+			fmt.Errorf("the registry %s gives an address for the package that cannot be used: %w", w.Provider.Host, err)
 	}
 	p, h, err := download(ctx, r.Client, from, w, dir, progress)
 	if err != nil {
 		return packages.Fetched{}, err
 	}
 	if want := archiveHash(sum); h != want {
-		return packages.Fetched{}, discard(p, fmt.Errorf("what was downloaded has the checksum %s, and the publisher has signed %s: it was changed on the way, or by whoever keeps it", h, want))
+		return packages.Fetched{}, discard(p, fmt.Errorf("what was downloaded has the checksum %s, and the publisher "+
+			"has signed %s: it was changed on the way, or by whoever keeps it", h, want))
 	}
 	return packages.Fetched{Package: p, Proof: proof}, nil
 }
@@ -140,7 +146,8 @@ func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error)
 	case a.Filename == "" || strings.ContainsAny(a.Filename, "/\\\x00\n"):
 		return sum, fmt.Errorf("%.100q is not the name of a file", a.Filename)
 	case len(a.Keys.GPG) == 0:
-		return sum, errors.New("there is no key to check the signature of the package with, so that nobody vouches for it")
+		return sum,
+			errors.New("there is no key to check the signature of the package with, so that nobody vouches for it")
 	case len(a.Keys.GPG) > maxKeys:
 		return sum, fmt.Errorf("there are %d keys, more than %d", len(a.Keys.GPG), maxKeys)
 	case len(a.Protocols) > 0 && !slices.ContainsFunc(a.Protocols, Speaks):
@@ -149,24 +156,26 @@ func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error)
 	return [sha256.Size]byte(raw), nil
 }
 
-// ProtocolError tells that a provider cannot be talked to.
+// ProtocolError means that a provider cannot be talked to.
 type ProtocolError struct {
 	packages.Wish
 	Protocols []string
 }
 
 func (e *ProtocolError) Error() string {
-	return fmt.Sprintf("version %s speaks version %.100s of the plugin protocol, and this program speaks 5 and 6", e.Version, strings.Join(e.Protocols, ", "))
+	return fmt.Sprintf("version %s speaks version %.100s of the plugin protocol, and this program speaks 5 and 6",
+		e.Version, strings.Join(e.Protocols, ", "))
 }
 
-// Speaks tells whether a version of the plugin protocol is one that this program speaks.
+// Speaks reports whether a version of the plugin protocol is one that this program speaks.
 func Speaks(protocol string) bool {
 	major, _, _ := strings.Cut(protocol, ".")
 	return major == "5" || major == "6"
 }
 
 // proof reads the list of checksums and its signature, and finds the package in it.
-func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, sum [sha256.Size]byte) (packages.Proof, error) {
+func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, sum [sha256.Size]byte) (packages.Proof,
+	error) {
 	sums, err := r.document(ctx, base, said.SumsURL, maxSums)
 	if err != nil {
 		return packages.Proof{}, fmt.Errorf("the list of checksums cannot be read: %w", err)
@@ -188,7 +197,9 @@ func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, 
 	case !ok:
 		return packages.Proof{}, fmt.Errorf("the signed list of checksums has none for %.200q", said.Filename)
 	case signed != sum:
-		return packages.Proof{}, fmt.Errorf("the registry says that %.200s has the checksum %x, and the signed list says %x", said.Filename, sum, signed)
+		return packages.Proof{},
+			fmt.Errorf("the registry says that %.200s has the checksum %x, and the signed list says %x", said.Filename,
+				sum, signed)
 	}
 	proof.Hashes = list.hashes()
 	return proof, nil

@@ -1,13 +1,14 @@
-// Package remote gets packages of providers over the network, from registries and from network mirrors, and tells how far they can be
-// trusted.
+// Package remote gets packages of providers over the network, from registries and from network mirrors, and tells how
+// far they can be trusted.
 //
 //	registry := remote.Registry{Client: client}
 //	list, err := registry.Versions(ctx, provider)
 //	package, err := registry.Fetch(ctx, wish, dir, progress)
 //
-// A package of a registry is given only when its checksum is in a list that is signed with one of the keys that the registry names for
-// the provider; one of a mirror, when it has one of the hashes that the mirror states, if it states any. What is fetched lies in a
-// directory of the caller's under a name of ours, packed as it was made; names and paths that servers give are compared, never used.
+// A package of a registry is given only when its checksum is in a list that is signed with one of the keys that the
+// registry names for the provider; one of a mirror, when it has one of the hashes that the mirror states, if it states
+// any. What is fetched lies in a directory of the caller's under a name of ours, packed as it was made; names and paths
+// that servers give are compared, never used.
 //
 // What servers say is bounded and read strictly: see package web. Nothing here decides which version to take.
 package remote
@@ -40,8 +41,10 @@ const (
 const archiveOf = "package.zip"
 
 // download puts an archive into a directory and gives its package and its hash.
-func download(ctx context.Context, client *web.Client, from *url.URL, w packages.Wish, dir string, progress func(done, total int64)) (p packages.Package, h lockfile.Hash, err error) {
-	p = packages.Package{Provider: w.Provider, Version: w.Version, Platform: w.Platform, Path: filepath.Join(dir, archiveOf), Packed: true,
+func download(ctx context.Context, client *web.Client, from *url.URL, w packages.Wish, dir string,
+	progress func(done, total int64)) (p packages.Package, h lockfile.Hash, err error) {
+	p = packages.Package{Provider: w.Provider, Version: w.Version, Platform: w.Platform,
+		Path: filepath.Join(dir, archiveOf), Packed: true,
 		From: (&url.URL{Scheme: from.Scheme, Host: from.Host, Path: from.Path}).String()}
 	file, err := os.OpenFile(p.Path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -72,7 +75,7 @@ func parseVersion(text string) (versions.Version, bool) {
 	return v, err == nil
 }
 
-// platforms gives what can be read of a list, each once.
+// platforms returns what can be read of a list, each once.
 func platforms(texts []string) []packages.Platform {
 	var unique []packages.Platform
 	for _, text := range texts[:min(len(texts), maxPlatforms)] {

@@ -58,7 +58,10 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, Net: fetchtest.New(t), registry: fetchtest.NewRegistry(t), dir: t.TempDir()}
 	w.registry.Add(release)
 	w.Serve(host, w.registry)
-	w.client = web.New(web.Options{Transport: w.Transport(), Timeout: time.Minute, Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+	w.client = web.New(web.Options{Transport: w.Transport(), Timeout: time.Minute, Pause: func(ctx context.Context,
+		_ time.Duration) error {
+		return ctx.Err()
+	}})
 	return w
 }
 
@@ -111,11 +114,13 @@ func TestAPackageOfARegistryComesWithItsProof(t *testing.T) {
 	if got.Trust != packages.SelfSigned || got.KeyID != w.registry.Key.ID() || got.String() != "self-signed" {
 		t.Errorf("got %s by %s", got.Proof, got.KeyID)
 	}
-	if !slices.Contains(got.Hashes, lockfile.Hash(fetchtest.ArchiveHash(archive))) || len(got.Hashes) != len(fetchtest.Platforms) {
+	if !slices.Contains(got.Hashes, lockfile.Hash(fetchtest.ArchiveHash(archive))) ||
+		len(got.Hashes) != len(fetchtest.Platforms) {
 		t.Errorf("got the hashes %v", got.Hashes)
 	}
 	list, err := w.source().Versions(context.Background(), thing)
-	if err != nil || len(list.Offers) != 1 || list.Offers[0].Version != wish.Version || len(list.Offers[0].Platforms) != len(fetchtest.Platforms) || list.Offers[0].Protocols[0] != "5.0" {
+	if err != nil || len(list.Offers) != 1 || list.Offers[0].Version != wish.Version ||
+		len(list.Offers[0].Platforms) != len(fetchtest.Platforms) || list.Offers[0].Protocols[0] != "5.0" {
 		t.Errorf("got %v, %v", list, err)
 	}
 }
@@ -123,7 +128,8 @@ func TestAPackageOfARegistryComesWithItsProof(t *testing.T) {
 func TestWhoVouchesForTheSignerIsTold(t *testing.T) {
 	w := newWorld(t)
 	partners := fetchtest.NewKey(t, fetchtest.KeyOptions{})
-	w.trust = remote.Anchors{Official: fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public(), Partners: partners.Public()}
+	w.trust = remote.Anchors{Official: fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public(),
+		Partners: partners.Public()}
 	block, err := armor.Decode(strings.NewReader(w.registry.Key.Public()))
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +149,8 @@ func TestWhoVouchesForTheSignerIsTold(t *testing.T) {
 	w.refuses("is signed by a partner program")
 	w.registry.Trust = ""
 	w.trust.Official = w.registry.Key.Public()
-	if got, err := w.fetch(); err != nil || got.Trust != packages.OfficialSigned || got.String() != "signed by HashiCorp" {
+	if got, err := w.fetch(); err != nil || got.Trust != packages.OfficialSigned ||
+		got.String() != "signed by HashiCorp" {
 		t.Errorf("got %v, %v", got.Proof, err)
 	}
 }
@@ -176,24 +183,33 @@ func TestAWrongDescriptionIsRefused(t *testing.T) {
 		change func(map[string]any)
 		want   string
 	}{
-		"no key":              {func(d map[string]any) { d["signing_keys"] = map[string]any{"gpg_public_keys": []any{}} }, "nobody vouches"},
-		"no keys at all":      {func(d map[string]any) { delete(d, "signing_keys") }, "nobody vouches"},
-		"broken key":          {func(d map[string]any) { d["signing_keys"] = keys("nonsense") }, "cannot be read"},
-		"another key":         {func(d map[string]any) { d["signing_keys"] = keys(fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public()) }, "none of the publisher's keys"},
-		"too many keys":       {func(d map[string]any) { d["signing_keys"] = keys(make([]string, 101)...) }, "more than 100"},
-		"a huge key":          {func(d map[string]any) { d["signing_keys"] = keys(strings.Repeat("x", 300<<10)) }, "more than"},
-		"no list":             {func(d map[string]any) { delete(d, "shasums_url") }, "does not say where"},
-		"no signature":        {func(d map[string]any) { delete(d, "shasums_signature_url") }, "does not say where"},
-		"no checksum":         {func(d map[string]any) { delete(d, "shasum") }, "not a SHA-256 checksum"},
-		"a short checksum":    {func(d map[string]any) { d["shasum"] = "00" }, "not a SHA-256 checksum"},
-		"another checksum":    {func(d map[string]any) { d["shasum"] = strings.Repeat("0", 64) }, "the signed list says"},
-		"another platform":    {func(d map[string]any) { d["os"] = "windows" }, "describes a package for windows_amd64"},
+		"no key": {
+			func(d map[string]any) { d["signing_keys"] = map[string]any{"gpg_public_keys": []any{}} },
+			"nobody vouches"},
+		"no keys at all": {func(d map[string]any) { delete(d, "signing_keys") }, "nobody vouches"},
+		"broken key":     {func(d map[string]any) { d["signing_keys"] = keys("nonsense") }, "cannot be read"},
+		"another key": {
+			func(d map[string]any) { d["signing_keys"] = keys(fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public()) },
+			"none of the publisher's keys"},
+		"too many keys": {func(d map[string]any) { d["signing_keys"] = keys(make([]string, 101)...) },
+			"more than 100"},
+		"a huge key": {func(d map[string]any) { d["signing_keys"] = keys(strings.Repeat("x", 300<<10)) },
+			"more than"},
+		"no list":          {func(d map[string]any) { delete(d, "shasums_url") }, "does not say where"},
+		"no signature":     {func(d map[string]any) { delete(d, "shasums_signature_url") }, "does not say where"},
+		"no checksum":      {func(d map[string]any) { delete(d, "shasum") }, "not a SHA-256 checksum"},
+		"a short checksum": {func(d map[string]any) { d["shasum"] = "00" }, "not a SHA-256 checksum"},
+		"another checksum": {func(d map[string]any) { d["shasum"] = strings.Repeat("0", 64) },
+			"the signed list says"},
+		"another platform": {func(d map[string]any) { d["os"] = "windows" },
+			"describes a package for windows_amd64"},
 		"another file":        {func(d map[string]any) { d["filename"] = "x.zip" }, `has none for "x.zip"`},
 		"a path":              {func(d map[string]any) { d["filename"] = "../x.zip" }, "not the name of a file"},
 		"an unknown protocol": {func(d map[string]any) { d["protocols"] = []string{"9.0"} }, "speaks version 9.0"},
 		"a wrong type":        {func(d map[string]any) { d["filename"] = 3 }, "where a string is expected"},
 		"a local address":     {func(d map[string]any) { d["download_url"] = "file:///etc/passwd" }, "cannot be used"},
-		"a password":          {func(d map[string]any) { d["download_url"] = "https://a:secret@x.example/" }, "cannot be used"},
+		"a password": {func(d map[string]any) { d["download_url"] = "https://a:secret@x.example/" },
+			"cannot be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.t = t
@@ -261,7 +277,8 @@ func TestABadSignatureIsRefused(t *testing.T) {
 // A key may have expired since: what it signed while it was valid stays as it was.
 func TestASignatureOutlivesItsKey(t *testing.T) {
 	w := newWorld(t)
-	w.registry.Key = fetchtest.NewKey(t, fetchtest.KeyOptions{Made: time.Now().Add(-1000 * time.Hour), Lifetime: time.Hour})
+	w.registry.Key = fetchtest.NewKey(t, fetchtest.KeyOptions{Made: time.Now().Add(-1000 * time.Hour),
+		Lifetime: time.Hour})
 	if _, err := w.fetch(); err != nil {
 		t.Error(err)
 	}
@@ -285,8 +302,9 @@ func TestABadListOfChecksumsIsRefused(t *testing.T) {
 		"three words": {sums + strings.Repeat("0", 64) + " a b\n", "is not a checksum and a name"},
 		"short":       {sums + "00  a\n", "is not a checksum and a name"},
 		"not hex":     {sums + strings.Repeat("x", 64) + "  a\n", "no SHA-256"},
-		"twice":       {sums + strings.Repeat("0", 64) + "  terraform-provider-thing_1.2.0_linux_amd64.zip\n", "two checksums"},
-		"not text":    {sums + "\xff\xfe\n", "not text"},
+		"twice": {sums + strings.Repeat("0", 64) + "  terraform-provider-thing_1.2.0_linux_amd64.zip\n",
+			"two checksums"},
+		"not text": {sums + "\xff\xfe\n", "not text"},
 	} {
 		w.Answer(host, sumsPath, content([]byte(c.list)))
 		w.Answer(host, sumsPath+".sig", content(w.registry.Key.Sign([]byte(c.list))))
@@ -309,11 +327,15 @@ func TestABadArchiveIsRefused(t *testing.T) {
 			_, _ = out.Write(archive[:len(archive)/2])
 			panic(http.ErrAbortHandler)
 		}, "after 3 attempts"},
-		"very long": {func(out http.ResponseWriter, _ *http.Request) { out.Header().Set("Content-Length", "99999999999") }, "more than"},
+		"very long": {func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Length", "99999999999")
+		}, "more than"},
 		"without TLS": {func(out http.ResponseWriter, r *http.Request) {
 			http.Redirect(out, r, "http://x.example/", http.StatusFound)
 		}, "not protected by TLS"},
-		"round we go": {func(out http.ResponseWriter, r *http.Request) { http.Redirect(out, r, r.URL.Path, http.StatusFound) }, "redirects"},
+		"round we go": {func(out http.ResponseWriter, r *http.Request) {
+			http.Redirect(out, r, r.URL.Path, http.StatusFound)
+		}, "redirects"},
 		"to this disk": {func(out http.ResponseWriter, r *http.Request) {
 			http.Redirect(out, r, "file:///etc/passwd", http.StatusFound)
 		}, "not protected by TLS"},
@@ -330,7 +352,8 @@ func TestVersionsThatMakeNoSenseAreLeftOut(t *testing.T) {
 		document, want string
 		err            string
 	}{
-		"odd versions":  {document: `{"versions":[{"version":"1.0.0","platforms":[{"os":"linux","arch":"../x"},{"os":"a","arch":"b"},{"os":"a","arch":"b"}]},{"version":"nonsense"},{"version":"99999999999999999999.0.0"},{"version":"v2"},{}]}`, want: "1.0.0 [a_b]"},
+		"odd versions": {
+			document: `{"versions":[{"version":"1.0.0","platforms":[{"os":"linux","arch":"../x"},{"os":"a","arch":"b"},{"os":"a","arch":"b"}]},{"version":"nonsense"},{"version":"99999999999999999999.0.0"},{"version":"v2"},{}]}`, want: "1.0.0 [a_b]"},
 		"none":          {document: `{"versions":null}`},
 		"too many":      {document: `{"versions":[` + strings.TrimSuffix(many, ",") + `]}`, err: "more than 20000"},
 		"twice":         {document: `{"versions":[],"Versions":[]}`, err: "twice"},
@@ -345,7 +368,8 @@ func TestVersionsThatMakeNoSenseAreLeftOut(t *testing.T) {
 			for _, o := range list.Offers {
 				got = append(got, fmt.Sprint(o.Version, " ", o.Platforms))
 			}
-			if strings.Join(got, "; ") != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			if strings.Join(got, "; ") != c.want || (err == nil) != (c.err == "") || err != nil &&
+				!strings.Contains(err.Error(), c.err) {
 				t.Errorf("got %v, %v", got, err)
 			}
 		})
@@ -391,9 +415,12 @@ func TestANetworkMirrorStatesHashes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.dir = t.TempDir()
-			w.Answer("mirror.example", base+"1.2.0.json", content([]byte(`{"archives":{"linux_amd64":{"url":"terraform-provider-thing_1.2.0_linux_amd64.zip",`+c.entry+`}}}`)))
+			w.Answer("mirror.example", base+"1.2.0.json",
+				content([]byte(`{"archives":{"linux_amd64":{"url":"terraform-provider-thing_1.2.0_linux_amd64.zip",`+
+					c.entry+`}}}`)))
 			got, err := fetch()
-			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || got.Trust != c.trust {
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) ||
+				got.Trust != c.trust {
 				t.Errorf("got %v, %v", got.Proof, err)
 			}
 			if left, _ := os.ReadDir(w.dir); err != nil && len(left) > 0 {
@@ -403,7 +430,8 @@ func TestANetworkMirrorStatesHashes(t *testing.T) {
 	}
 	w.Answer("mirror.example", base+"1.2.0.json", content([]byte(`{"archives":{"plan9_mips":{"url":"x"}}}`)))
 	var problem *packages.PlatformError
-	if _, err := fetch(); !errors.As(err, &problem) || cmp.Diff([]packages.Platform{{OS: "plan9", Arch: "mips"}}, problem.Available) != "" {
+	if _, err := fetch(); !errors.As(err, &problem) || cmp.Diff([]packages.Platform{{OS: "plan9", Arch: "mips"}},
+		problem.Available) != "" {
 		t.Errorf("got %v", err)
 	}
 	w.Answer("mirror.example", base+"1.2.0.json", content([]byte(`{"archives":{"linux_amd64":{"url":""}}}`)))

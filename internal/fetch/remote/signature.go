@@ -72,7 +72,10 @@ func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof p
 		}
 		if key.TrustSignature != "" {
 			if err := vouched(key, anchors.Partners); err != nil {
-				return packages.Proof{}, fmt.Errorf("the registry says that the key %s of the publisher is signed by a partner program, but %w", proof.KeyID, err)
+				return packages.Proof{},
+					fmt.Errorf(
+						"the registry says that the key %s of the publisher is signed by a partner program, but %w",
+						proof.KeyID, err)
 			}
 			proof.Trust = packages.PartnerSigned
 		}
@@ -81,8 +84,9 @@ func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof p
 	return packages.Proof{}, errors.New("none of the publisher's keys that the registry names has made it")
 }
 
-// check tells who of a ring has signed a text. That a key has expired does not matter: releases stay as they were signed, and that the key is
-// the publisher's is said by the registry today. What matters is whether the signature itself has expired, which the library looks at last.
+// check tells who of a ring has signed a text. That a key has expired does not matter: releases stay as they were
+// signed, and that the key is the publisher's is said by the registry today. What matters is whether the signature
+// itself has expired, which the library looks at last.
 func check(ring openpgp.KeyRing, text, signature []byte) (*openpgp.Entity, error) {
 	made, signer, err := openpgp.VerifyDetachedSignature(ring, bytes.NewReader(text), bytes.NewReader(signature), nil)
 	switch {

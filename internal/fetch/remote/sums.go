@@ -67,7 +67,7 @@ func (list checksums) sum(name string) ([sha256.Size]byte, bool) {
 	return [sha256.Size]byte{}, false
 }
 
-// hashes gives all checksums as hashes of the lock file.
+// hashes returns all checksums as hashes of the lock file.
 func (list checksums) hashes() []lockfile.Hash {
 	hashes := make([]lockfile.Hash, len(list))
 	for i, c := range list {

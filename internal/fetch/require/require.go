@@ -1,8 +1,8 @@
-// Package require holds what a configuration asks of the version of a provider: constraints such as ">= 3.0, < 4.0", how they
-// are read, combined, written in their one normal form, and which version satisfies them.
+// Package require holds what a configuration asks of the version of a provider: constraints such as ">= 3.0, < 4.0",
+// how they are read, combined, written in their one normal form, and which version satisfies them.
 //
-// The rules are those of provider requirements, which differ from those of module versions and of required_version in how they
-// treat pre-releases: one is accepted only where a condition asks for exactly that version.
+// The rules are those of provider requirements, which differ from those of module versions and of required_version in
+// how they treat pre-releases: one is accepted only where a condition asks for exactly that version.
 //
 //	c, err := require.Parse(">= 3.0, < 4")
 //	c = c.And(other)
@@ -48,7 +48,8 @@ func Parse(text string) (Constraints, error) {
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(part) == "" {
-			return Constraints{}, fmt.Errorf("version constraint %q: there is nothing between or behind the commas", text)
+			return Constraints{}, fmt.Errorf("version constraint %q: there is nothing between or behind the commas",
+				text)
 		}
 	}
 	if number := hugeNumber.FindString(text); number != "" {
@@ -119,7 +120,8 @@ func (c *Constraints) normalize() {
 	c.terms = slices.CompactFunc(c.terms, func(a, b term) bool { return a.String() == b.String() })
 }
 
-// Compare orders versions as releases follow each other; build metadata decides between equal ones, so that the order is total.
+// Compare orders versions as releases follow each other; build metadata decides between equal ones, so that the order
+// is total.
 func Compare(a, b versions.Version) int {
 	switch {
 	case a.LessThan(b):
@@ -130,17 +132,17 @@ func Compare(a, b versions.Version) int {
 	return strings.Compare(string(a.Metadata), string(b.Metadata))
 }
 
-// And gives the constraints that hold when both do.
+// And returns the constraints that hold when both do.
 func (c Constraints) And(other Constraints) Constraints {
 	both := Constraints{terms: slices.Concat(c.terms, other.terms)}
 	both.normalize()
 	return both
 }
 
-// IsEmpty tells that there is no condition.
+// IsEmpty reports that there is no condition.
 func (c Constraints) IsEmpty() bool { return len(c.terms) == 0 }
 
-// String gives the normal form, which is the same for the same set of conditions in any order and spelling.
+// String returns the normal form, which is the same for the same set of conditions in any order and spelling.
 func (c Constraints) String() string {
 	texts := make([]string, len(c.terms))
 	for i, t := range c.terms {
@@ -166,7 +168,7 @@ func (t term) String() string {
 	return t.op + " " + version
 }
 
-// Allow tells whether a version satisfies all conditions.
+// Allow reports whether a version satisfies all conditions.
 func (c Constraints) Allow(v versions.Version) bool { return c.set().Has(v) }
 
 func (c Constraints) set() versions.Set {
@@ -180,7 +182,7 @@ func (c Constraints) set() versions.Set {
 	return versions.MeetingConstraints(spec)
 }
 
-// Newest gives the newest of the versions that satisfy all conditions; false when there is none.
+// Newest returns the newest of the versions that satisfy all conditions; false when there is none.
 func (c Constraints) Newest(available []versions.Version) (versions.Version, bool) {
 	set := c.set()
 	newest, found := versions.Version{}, false

@@ -43,7 +43,8 @@ func (t *target) link(name, to string, content io.Reader) error {
 // staysInside judges a link by what is written in it.
 func staysInside(name, to string) error {
 	plain := path.Join(path.Dir(name), to)
-	if to == "" || len(to) > maxLink || path.IsAbs(to) || strings.ContainsAny(to, "\\\x00:") || !filepath.IsLocal(filepath.FromSlash(plain)) {
+	if to == "" || len(to) > maxLink || path.IsAbs(to) || strings.ContainsAny(to, "\\\x00:") ||
+		!filepath.IsLocal(filepath.FromSlash(plain)) {
 		return fmt.Errorf("the entry %.200q is a link that leads out of the folder, to %.200q", name, to)
 	}
 	return nil
@@ -65,8 +66,9 @@ func (t *target) makeLinks(dir string) error {
 	return CheckTree(t.ctx, dir, "", t.limits)
 }
 
-// CheckTree refuses a folder that somebody else has filled: for links that lead out of it, also by way of others, for what is neither
-// file, folder nor link, and for its size. What lies in the folder at its top that is called apart is not looked at; "" for none.
+// CheckTree refuses a folder that somebody else has filled: for links that lead out of it, also by way of others, for
+// what is neither file, folder nor link, and for its size. What lies in the folder at its top that is called apart is
+// not looked at; "" for none.
 func CheckTree(ctx context.Context, dir, apart string, limits Limits) error {
 	top, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -115,7 +117,8 @@ func checkLink(top, name, rel string) error {
 	}
 	// The way to the target may lead over other links, and then ".." leads from where they lead.
 	real, err := filepath.EvalSymlinks(name)
-	if err != nil { // It leads nowhere, or round in circles, and must not begin to lead out when somebody makes its target.
+	// It leads nowhere, or round in circles, and must not begin to lead out when somebody makes its target.
+	if err != nil {
 		if slash := filepath.ToSlash(to); path.Clean(slash) != strings.TrimSuffix(slash, "/") {
 			return fmt.Errorf("the link %.200q leads nowhere, by way of %.200q", rel, to)
 		}

@@ -1,14 +1,15 @@
 // Package unpack extracts archives that strangers made: of providers and of modules.
 //
-// An archive may hold regular files and folders under plain relative names, and nothing else, but for symbolic links that stay in the
-// folder, where the caller allows them. One that wants to write elsewhere, to make other links, devices or programs with special
-// permissions, or that holds more than the limits allow, is refused with the reason.
+// An archive may hold regular files and folders under plain relative names, and nothing else, but for symbolic links
+// that stay in the folder, where the caller allows them. One that wants to write elsewhere, to make other links,
+// devices or programs with special permissions, or that holds more than the limits allow, is refused with the reason.
 //
 //	err := unpack.Zip(ctx, "p.zip", "https://example.com/p.zip", dir, unpack.Limits{Files: 1000, Bytes: 1 << 30})
 //
-// The folder is made by the call and must not be there before. After an error, or when the context ends, it is gone, whatever had been extracted by then. What an
-// archive claims to hold is judged before anything is written, where it makes claims; what comes out is counted in any case.
-// Permissions are those of the archive as far as they are 0755, so that nobody else may write; times are not kept.
+// The folder is made by the call and must not be there before. After an error, or when the context ends, it is gone,
+// whatever had been extracted by then. What an archive claims to hold is judged before anything is written, where it
+// makes claims; what comes out is counted in any case. Permissions are those of the archive as far as they are 0755, so
+// that nobody else may write; times are not kept.
 package unpack
 
 import (
@@ -83,7 +84,8 @@ func CheckZip(archive string, limits Limits) error {
 	return nil
 }
 
-// directoryBytes bounds what the directory of a zip archive may have for each entry: it is in memory before anything can be counted.
+// directoryBytes bounds what the directory of a zip archive may have for each entry: it is in memory before anything
+// can be counted.
 const directoryBytes = 1 << 10
 
 // openZip reads the directory of an archive and judges what it claims.
@@ -107,7 +109,7 @@ func openZip(file *os.File, limits Limits) (*zip.Reader, error) {
 	return r, limits.check(r)
 }
 
-// metered gives a number of bytes and then fails.
+// metered passes a number of bytes on and then fails.
 type metered struct {
 	io.ReaderAt
 	left int64
@@ -153,7 +155,8 @@ func TarGz(ctx context.Context, name string, r io.Reader, dir string, limits Lim
 // Tar extracts a tar archive into a new folder. name is what the archive is called in errors.
 func Tar(ctx context.Context, name string, r io.Reader, dir string, limits Limits) error {
 	return extract(ctx, name, dir, limits, func(t *target) error {
-		r := &stream{Reader: Reader(ctx, r), left: limits.Bytes + int64(limits.Files+1)*headerBytes + 2*maxPadding, limits: limits}
+		r := &stream{Reader: Reader(ctx, r), left: limits.Bytes + int64(limits.Files+1)*headerBytes + 2*maxPadding,
+			limits: limits}
 		for archive := tar.NewReader(r); ; {
 			h, err := archive.Next()
 			switch {
@@ -182,8 +185,8 @@ func Tar(ctx context.Context, name string, r io.Reader, dir string, limits Limit
 	})
 }
 
-// headerBytes bounds what a tar archive may have for each entry, and for remarks, beside contents: of what is compressed well, much can be
-// read that leaves nothing on the disk.
+// headerBytes bounds what a tar archive may have for each entry, and for remarks, beside contents: of what is
+// compressed well, much can be read that leaves nothing on the disk.
 const headerBytes = 4 << 10
 
 // stream is a tar archive of a length that makes sense.
@@ -238,7 +241,7 @@ func extract(ctx context.Context, name, dir string, limits Limits, fill func(*ta
 	return t.makeLinks(dir)
 }
 
-// Reader gives what another reader gives until the context ends.
+// Reader returns what another reader gives until the context ends.
 func Reader(ctx context.Context, r io.Reader) io.Reader { return &stoppable{ctx, r} }
 
 type stoppable struct {
@@ -256,7 +259,8 @@ func (s *stoppable) Read(p []byte) (int, error) {
 func (limits Limits) tooMany() error  { return fmt.Errorf("it has more than %d entries", limits.Files) }
 func (limits Limits) tooLarge() error { return fmt.Errorf("it holds more than %d bytes", limits.Bytes) }
 
-// target is a folder that is being filled. Names are checked before, and the root would stop any that escaped the check.
+// target is a folder that is being filled. Names are checked before, and the root would stop any that escaped the
+// check.
 type target struct {
 	ctx context.Context
 	entries
@@ -336,7 +340,8 @@ func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 func (limits Limits) checkEntry(name string, mode fs.FileMode) error {
 	plain := strings.TrimSuffix(name, "/")
 	switch {
-	case !filepath.IsLocal(filepath.FromSlash(plain)) || strings.ContainsAny(plain, "\\\x00:") || strings.Contains("/"+plain+"/", "/../"):
+	case !filepath.IsLocal(filepath.FromSlash(plain)) || strings.ContainsAny(plain, "\\\x00:") ||
+		strings.Contains("/"+plain+"/", "/../"):
 		return fmt.Errorf("the entry %.200q has a name that could leave the folder", name)
 	case strings.Count(plain, "/") > maxNesting:
 		return fmt.Errorf("the entry %.100q… lies more than %d folders deep", name, maxNesting)

@@ -96,7 +96,8 @@ func TestATarArchiveBecomesAFolder(t *testing.T) {
 	if err := unpack.TarGz(context.Background(), "x.tar.gz", bytes.NewReader(archive), dir, limits); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"a.tf": "-rw-r--r-- a", "b": "drwxr-xr-x", "b/c": "drwxr-xr-x", "b/c/d.tf": "-rw-r--r-- d", "run.sh": "-rwxr-xr-x #!", "empty": "drwxr-xr-x"}
+	want := map[string]string{"a.tf": "-rw-r--r-- a", "b": "drwxr-xr-x", "b/c": "drwxr-xr-x",
+		"b/c/d.tf": "-rw-r--r-- d", "run.sh": "-rwxr-xr-x #!", "empty": "drwxr-xr-x"}
 	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -112,7 +113,8 @@ func TestHostileTarArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 	}
 	remarks := make([]entry, 2500) // which are no entries, so that nothing counts them
 	for i := range remarks {
-		remarks[i] = entry{header: tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": strings.Repeat("x", 1000)}}}
+		remarks[i] = entry{header: tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{
+			"comment": strings.Repeat("x", 1000)}}}
 	}
 	for name, c := range map[string]struct {
 		entries []entry
@@ -127,17 +129,21 @@ func TestHostileTarArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 		"character device": {[]entry{link(tar.TypeChar, "dev", "")}, "device"},
 		"block device":     {[]entry{link(tar.TypeBlock, "dev", "")}, "device"},
 		"pipe":             {[]entry{link(tar.TypeFifo, "pipe", "")}, "pipe"},
-		"setuid":           {[]entry{{tar.Header{Name: "su", Mode: 0o4755, Typeflag: tar.TypeReg}, "x"}}, "special permissions"},
-		"setgid":           {[]entry{{tar.Header{Name: "su", Mode: 0o2755, Typeflag: tar.TypeReg}, "x"}}, "special permissions"},
-		"twice":            {[]entry{file("a", "1"), file("./a", "2")}, "is there twice"},
-		"too deep":         {[]entry{file(strings.Repeat("d/", 100)+"x", "x")}, "folders deep"},
-		"too many":         {many, "more than 50 entries"},
-		"remarks":          {remarks, "more than 65536 bytes"},
-		"bomb":             {[]entry{file("a", strings.Repeat("0", 1<<15)), file("b", strings.Repeat("0", 1<<15+1))}, "more than 65536 bytes"},
+		"setuid": {[]entry{{tar.Header{Name: "su", Mode: 0o4755, Typeflag: tar.TypeReg}, "x"}},
+			"special permissions"},
+		"setgid": {[]entry{{tar.Header{Name: "su", Mode: 0o2755, Typeflag: tar.TypeReg}, "x"}},
+			"special permissions"},
+		"twice":    {[]entry{file("a", "1"), file("./a", "2")}, "is there twice"},
+		"too deep": {[]entry{file(strings.Repeat("d/", 100)+"x", "x")}, "folders deep"},
+		"too many": {many, "more than 50 entries"},
+		"remarks":  {remarks, "more than 65536 bytes"},
+		"bomb": {[]entry{file("a", strings.Repeat("0", 1<<15)), file("b", strings.Repeat("0", 1<<15+1))},
+			"more than 65536 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()
-			err := unpack.TarGz(context.Background(), "x.tar.gz", bytes.NewReader(tarGz(t, c.entries...)), filepath.Join(parent, "out"), limits)
+			err := unpack.TarGz(context.Background(), "x.tar.gz", bytes.NewReader(tarGz(t, c.entries...)),
+				filepath.Join(parent, "out"), limits)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "x.tar.gz") {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -153,7 +159,8 @@ func TestAZipArchiveWithAHugeDirectoryIsNotRead(t *testing.T) {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
 	for i := range 100 {
-		if _, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(i), Comment: strings.Repeat("x", 1<<15)}); err != nil {
+		if _, err := w.CreateHeader(&zip.FileHeader{
+			Name: fmt.Sprint(i), Comment: strings.Repeat("x", 1<<15)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -165,7 +172,8 @@ func TestAZipArchiveWithAHugeDirectoryIsNotRead(t *testing.T) {
 	if err := os.WriteFile(archive, buf.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{unpack.Zip(context.Background(), archive, "x.zip", filepath.Join(parent, "out"), limits), unpack.CheckZip(archive, limits)} {
+	for _, err := range []error{unpack.Zip(context.Background(), archive, "x.zip", filepath.Join(parent, "out"),
+		limits), unpack.CheckZip(archive, limits)} {
 		if err == nil || !strings.Contains(err.Error(), "more than 50 entries") {
 			t.Errorf("got %v", err)
 		}
@@ -176,7 +184,8 @@ func TestACutArchiveLeavesNothing(t *testing.T) {
 	whole := tarGz(t, file("a", strings.Repeat("abc", 1000)), file("b", "b"))
 	for n := 0; n < len(whole); n += 7 {
 		parent := t.TempDir()
-		if err := unpack.TarGz(context.Background(), "x", bytes.NewReader(whole[:n]), filepath.Join(parent, "out"), limits); err == nil {
+		if err := unpack.TarGz(context.Background(), "x", bytes.NewReader(whole[:n]), filepath.Join(parent, "out"),
+			limits); err == nil {
 			t.Fatalf("%d of %d bytes were accepted", n, len(whole))
 		}
 		if left := tree(t, parent); len(left) > 0 {
@@ -185,8 +194,8 @@ func TestACutArchiveLeavesNothing(t *testing.T) {
 	}
 }
 
-// stays checks that nothing was written beside the folder, and nothing but files and folders into it: no more than the limits say, which nobody
-// else may write to, and links only where they are allowed and to what is in the folder.
+// stays checks that nothing was written beside the folder, and nothing but files and folders into it: no more than the
+// limits say, which nobody else may write to, and links only where they are allowed and to what is in the folder.
 func stays(t *testing.T, parent string, links bool, err error) {
 	out, entries, size := filepath.Join(parent, "out"), 0, int64(0)
 	walkErr := filepath.WalkDir(out, func(name string, d fs.DirEntry, err error) error {
@@ -276,7 +285,8 @@ func TestArchivesThatAreNoneAreNamed(t *testing.T) {
 		"page":       {[]byte("<html>"), "what is at x is not an archive"},
 		"cut":        {whole[:len(whole)/2], "cut off"},
 		"no entries": {tarGz(t), "there are no files in it"},
-		"folders":    {tarGz(t, entry{header: tar.Header{Name: "d", Typeflag: tar.TypeDir, Mode: 0o755}}), "there are no files in it"},
+		"folders": {tarGz(t, entry{header: tar.Header{Name: "d", Typeflag: tar.TypeDir, Mode: 0o755}}),
+			"there are no files in it"},
 	} {
 		parent := t.TempDir()
 		err := unpack.TarGz(t.Context(), "x", bytes.NewReader(c.content), filepath.Join(parent, "out"), limits)
@@ -294,7 +304,10 @@ func TestUnpackingStopsWithTheContext(t *testing.T) {
 	parent := t.TempDir()
 	content := tarGz(t, file("a", "x"), file("b", strings.Repeat("x", 1<<15)))
 	rest := bytes.NewReader(content[20:])
-	r := io.MultiReader(bytes.NewReader(content[:20]), readerFunc(func(p []byte) (int, error) { cancel(asked); return rest.Read(p[:1]) }))
+	r := io.MultiReader(bytes.NewReader(content[:20]), readerFunc(func(p []byte) (int, error) {
+		cancel(asked)
+		return rest.Read(p[:1])
+	}))
 	err := unpack.TarGz(ctx, "x", r, filepath.Join(parent, "out"), limits)
 	if !errors.Is(err, asked) {
 		t.Errorf("got %v", err)
@@ -308,14 +321,18 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func FuzzTar(f *testing.F) {
 	var plain bytes.Buffer
-	z, _ := gzip.NewReader(bytes.NewReader(tarGz(f, file("a/b", "x"), entry{header: tar.Header{Name: "l", Linkname: "..", Typeflag: tar.TypeSymlink}})))
+	z, _ := gzip.NewReader(
+		bytes.NewReader(
+			tarGz(f, file("a/b", "x"), entry{
+				header: tar.Header{Name: "l", Linkname: "..", Typeflag: tar.TypeSymlink}})))
 	plain.ReadFrom(z)
 	f.Add(plain.Bytes())
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for _, links := range []bool{false, true} {
 			parent, l := t.TempDir(), limits
 			l.Links = links
-			stays(t, parent, links, unpack.Tar(context.Background(), "x", bytes.NewReader(content), filepath.Join(parent, "out"), l))
+			stays(t, parent, links, unpack.Tar(context.Background(), "x", bytes.NewReader(content),
+				filepath.Join(parent, "out"), l))
 		}
 	})
 }
@@ -333,20 +350,25 @@ func FuzzZip(f *testing.F) {
 		if err := os.WriteFile(archive, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		stays(t, parent, false, unpack.Zip(context.Background(), archive, "x.zip", filepath.Join(parent, "out"), limits))
+		stays(t, parent, false, unpack.Zip(context.Background(), archive, "x.zip", filepath.Join(parent, "out"),
+			limits))
 	})
 }
 
-// TestRandomArchivesStayInside makes archives out of names and links that try to get out, or to be there twice, in any order.
+// TestRandomArchivesStayInside makes archives out of names and links that try to get out, or to be there twice, in any
+// order.
 func TestRandomArchivesStayInside(t *testing.T) {
-	names := []string{"a", "a/b", "a/b/c", "./a", "a//b", "l", "l/x", "l/l2/x", "..", "../x", "a/../../x", "/x", "d/", "d/e", ".", "", "A", `a\b`, "c:x", "d/e/../f", strings.Repeat("n/", 40) + "x"}
+	names := []string{"a", "a/b", "a/b/c", "./a", "a//b", "l", "l/x", "l/l2/x", "..", "../x", "a/../../x", "/x", "d/",
+		"d/e", ".", "", "A", `a\b`, "c:x", "d/e/../f", strings.Repeat("n/", 40) + "x"}
 	targets := []string{"a", "..", ".", "a/b", "../a", "/etc", "l", "d/e/../..", "../../x", "nothing", ""}
-	kinds := []byte{tar.TypeReg, tar.TypeReg, tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeSymlink, tar.TypeLink, tar.TypeFifo, tar.TypeChar}
+	kinds := []byte{tar.TypeReg, tar.TypeReg, tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeSymlink, tar.TypeLink,
+		tar.TypeFifo, tar.TypeChar}
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var entries []entry
 		for range 1 + r.IntN(6) {
-			e := entry{header: tar.Header{Name: names[r.IntN(len(names))], Typeflag: kinds[r.IntN(len(kinds))], Mode: int64(r.IntN(0o7777))}}
+			e := entry{header: tar.Header{Name: names[r.IntN(len(names))], Typeflag: kinds[r.IntN(len(kinds))],
+				Mode: int64(r.IntN(0o7777))}}
 			if strings.HasSuffix(e.header.Name, "/") {
 				e.header.Typeflag = tar.TypeDir
 			}
@@ -361,7 +383,8 @@ func TestRandomArchivesStayInside(t *testing.T) {
 		for _, links := range []bool{false, true} {
 			parent, l := t.TempDir(), limits
 			l.Links = links
-			if stays(t, parent, links, unpack.TarGz(t.Context(), "x", bytes.NewReader(tarGz(t, entries...)), filepath.Join(parent, "out"), l)); t.Failed() {
+			if stays(t, parent, links, unpack.TarGz(t.Context(), "x", bytes.NewReader(tarGz(t, entries...)),
+				filepath.Join(parent, "out"), l)); t.Failed() {
 				t.Fatalf("seed %d, links %t: %+v", seed, links, entries)
 			}
 		}

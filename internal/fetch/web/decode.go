@@ -32,8 +32,8 @@ func (c *Client) JSON(ctx context.Context, r Request, into any) (Document, error
 	return doc, nil
 }
 
-// Decode reads JSON as strictly as it can be read: UTF-8, one value, no name twice in an object, whatever its case, because readers differ
-// in which of the two they take. Members that are not known are left alone.
+// Decode reads JSON as strictly as it can be read: UTF-8, one value, no name twice in an object, whatever its case,
+// because readers differ in which of the two they take. Members that are not known are left alone.
 func Decode(text []byte, into any) error {
 	if !utf8.Valid(text) {
 		return errors.New("the answer is not JSON: it is not UTF-8")

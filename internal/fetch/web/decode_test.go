@@ -69,7 +69,8 @@ type constant []byte
 
 func (c constant) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
-		StatusCode: 200, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(c))), ContentLength: int64(len(c)),
+		StatusCode: 200, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(string(c))), ContentLength: int64(len(c)),
 	}, nil
 }
 
@@ -79,7 +80,8 @@ func FuzzService(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		client := web.New(web.Options{Transport: constant(text)})
 		u, err := client.Service(context.Background(), "example.com", "providers.v1")
-		if err == nil && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || !strings.HasSuffix(u.Path, "/")) {
+		if err == nil && (u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
+			!strings.HasSuffix(u.Path, "/")) {
 			t.Errorf("%q gives %s", text, u)
 		}
 	})

@@ -19,7 +19,7 @@ const discoveryPath = "/.well-known/terraform.json"
 // maxDiscovery bounds an announcement: real ones have some hundred bytes.
 const maxDiscovery = 1 << 20
 
-// NoServiceError tells that a host can be reached, but does not have a service.
+// NoServiceError means that a host can be reached, but does not have a service.
 type NoServiceError struct{ Host, Service string }
 
 func (e *NoServiceError) Error() string {
@@ -37,8 +37,8 @@ type announced struct {
 	err      error
 }
 
-// Service gives the address of a service of a host, such as providers.v1, with a slash at its end. Hosts are asked once, also when that
-// fails: it was repeated then as often as is allowed.
+// Service returns the address of a service of a host, such as providers.v1, with a slash at its end. Hosts are asked
+// once, also when that fails: it was repeated then as often as is allowed.
 func (c *Client) Service(ctx context.Context, host, id string) (*url.URL, error) {
 	c.mu.Lock()
 	known := c.hosts[host]
@@ -89,7 +89,8 @@ func (c *Client) discover(ctx context.Context, host string, to *announced) error
 		return err
 	}
 	if kind, _, err := mime.ParseMediaType(doc.Header.Get("Content-Type")); err != nil || kind != mediaJSON {
-		return fmt.Errorf("%s: the answer has the type %.100q, not %s", bare(to.base), doc.Header.Get("Content-Type"), mediaJSON)
+		return fmt.Errorf("%s: the answer has the type %.100q, not %s", bare(to.base), doc.Header.Get("Content-Type"),
+			mediaJSON)
 	}
 	to.moved = doc.URL.Host != to.base.Host
 	to.base = doc.URL
@@ -99,8 +100,8 @@ func (c *Client) discover(ctx context.Context, host string, to *announced) error
 	return nil
 }
 
-// Resolve gives the address that a document at base means by a text: one of the web, with no password but that of base, if it is on the
-// same host.
+// Resolve returns the address that a document at base means by a text: one of the web, with no password but that of
+// base, if it is on the same host.
 func Resolve(base *url.URL, text string) (*url.URL, error) {
 	ref, err := url.Parse(text)
 	if err != nil {

@@ -23,12 +23,13 @@ func (e *StatusError) Error() string {
 	text := http.StatusText(e.Code)
 	switch e.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Sprintf("the server says %d %s; a token of the host may be missing or not valid any more", e.Code, text)
+		return fmt.Sprintf("the server says %d %s; a token of the host may be missing or not valid any more", e.Code,
+			text)
 	}
 	return fmt.Sprintf("the server says %d %s", e.Code, text)
 }
 
-// IsNotFound tells whether a server says that it does not have what was asked for.
+// IsNotFound reports whether a server says that it does not have what was asked for.
 func IsNotFound(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
@@ -71,7 +72,8 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 
 // because replaces the error of a context by what ended it.
 func because(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); err != nil && cause != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.DeadlineExceeded)) {
+	if cause := context.Cause(ctx); err != nil && cause != nil &&
+		(errors.Is(err, ctx.Err()) || errors.Is(err, context.DeadlineExceeded)) {
 		return cause
 	}
 	return err
@@ -105,17 +107,19 @@ func (c *Client) repeat(ctx context.Context, retries int, u *url.URL, try func()
 	}
 }
 
-// mayPass tells whether a failure may be gone a moment later.
+// mayPass reports whether a failure may be gone a moment later.
 func mayPass(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
-		return status.Code == http.StatusTooManyRequests || status.Code >= 500 && status.Code != http.StatusNotImplemented
+		return status.Code == http.StatusTooManyRequests || status.Code >= 500 &&
+			status.Code != http.StatusNotImplemented
 	}
 	var refused *refusedError
 	var large *tooLargeError
 	var local *localError
 	var certificate *tls.CertificateVerificationError
-	return !errors.As(err, &refused) && !errors.As(err, &large) && !errors.As(err, &local) && !errors.As(err, &certificate)
+	return !errors.As(err, &refused) && !errors.As(err, &large) && !errors.As(err, &local) &&
+		!errors.As(err, &certificate)
 }
 
 func backOff(attempt int, err error) time.Duration {

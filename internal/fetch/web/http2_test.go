@@ -62,9 +62,13 @@ func TestWhatServersDoWithHTTP2IsBoundedToo(t *testing.T) {
 	transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 	transport.TLSClientConfig.RootCAs.AddCert(server.Certificate())
 	defer transport.CloseIdleConnections()
-	client := web.New(web.Options{Transport: transport, Timeout: time.Minute, Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+	client := web.New(web.Options{Transport: transport, Timeout: time.Minute, Pause: func(ctx context.Context,
+		_ time.Duration) error {
+		return ctx.Err()
+	}})
 	for path, want := range map[string]string{
-		"/good": "", "/headers": "header", "/hints": "", "/cut": "", "/part": "206", "/nothing": "204", "/endless": "more than 65536 bytes",
+		"/good": "", "/headers": "header", "/hints": "", "/cut": "", "/part": "206", "/nothing": "204",
+		"/endless": "more than 65536 bytes",
 	} {
 		request := web.Request{URL: at(server.URL + path), Limit: 1 << 16}
 		_, err := client.Get(context.Background(), request)

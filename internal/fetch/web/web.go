@@ -1,14 +1,17 @@
-// Package web asks servers that nobody vouches for: it finds the services of a host, reads documents and downloads files.
+// Package web asks servers that nobody vouches for: it finds the services of a host, reads documents and downloads
+// files.
 //
 //	client := web.New(web.Options{Credentials: tokens})
 //	base, err := client.Service(ctx, "example.com", "providers.v1")
 //	err = client.JSON(ctx, web.Request{URL: base.JoinPath("corp", "thing", "versions"), Host: "example.com"}, &answer)
 //
-// Every answer is bounded: a document in size and time, a download in size and by how much has to come within half a minute. Requests
-// that failed in a way that may pass are repeated, a little later each time; the caller's context ends all waiting.
+// Every answer is bounded: a document in size and time, a download in size and by how much has to come within half a
+// minute. Requests that failed in a way that may pass are repeated, a little later each time; the caller's context ends
+// all waiting.
 //
-// The token of a host goes where the caller says, over TLS or to this machine only; a redirect to any other host, port or scheme goes on without it, and one
-// from https to http is refused. Errors name the address that failed, without passwords in it, and the number of attempts.
+// The token of a host goes where the caller says, over TLS or to this machine only; a redirect to any other host, port
+// or scheme goes on without it, and one from https to http is refused. Errors name the address that failed, without
+// passwords in it, and the number of attempts.
 //
 // A Client may be used by several goroutines. It starts none that outlive a call.
 package web
@@ -30,9 +33,11 @@ import (
 
 // Options say how to ask. The zero value is of use.
 type Options struct {
-	// Transport replaces the connections to servers; nil means those of the system, through the proxies that the environment names.
+	// Transport replaces the connections to servers; nil means those of the system, through the proxies that the
+	// environment names.
 	Transport http.RoundTripper
-	// Credentials gives the token of a host, in the form in which hosts are written in addresses; "" when it has none. nil means no tokens.
+	// Credentials returns the token of a host, in the form in which hosts are written in addresses; "" when it has
+	// none. nil means no tokens.
 	Credentials func(ctx context.Context, host string) (string, error)
 	// Services replace what hosts would announce of themselves.
 	Services map[string]map[string]any
@@ -146,7 +151,8 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 		return doc, err
 	}
 	err = c.repeat(ctx, c.Retries, r.URL, func() error {
-		ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("there was no complete answer within %s %s", c.Timeout, timedOut))
+		ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("there was no complete answer within %s %s",
+			c.Timeout, timedOut))
 		defer cancel()
 		answer, err := c.ask(ctx, r, token)
 		if err != nil {
@@ -166,9 +172,10 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 	return doc, err
 }
 
-// Download writes an answer to a file that is empty, and gives its length. progress is told how far it is, and how far it goes where that
-// is known; nil for nobody. After an error the content of the file is of no use.
-func (c *Client) Download(ctx context.Context, r Request, to File, progress func(done, total int64)) (n int64, err error) {
+// Download writes an answer to a file that is empty, and gives its length. progress is told how far it is, and how far
+// it goes where that is known; nil for nobody. After an error the content of the file is of no use.
+func (c *Client) Download(ctx context.Context, r Request, to File, progress func(done, total int64)) (n int64,
+	err error) {
 	token, err := c.token(ctx, r)
 	if err != nil {
 		return 0, err
@@ -192,7 +199,8 @@ func (c *Client) Download(ctx context.Context, r Request, to File, progress func
 		if answer.ContentLength > r.Limit {
 			return &tooLargeError{r.Limit}
 		}
-		body := &counted{r: limited(answer.Body, r.Limit), watch: watch, total: answer.ContentLength, progress: progress}
+		body := &counted{r: limited(answer.Body, r.Limit), watch: watch, total: answer.ContentLength,
+			progress: progress}
 		n, err = io.Copy(to, body)
 		if body.failed != nil {
 			return because(ctx, err)
@@ -212,8 +220,8 @@ type File interface {
 	Truncate(size int64) error
 }
 
-// token gives what goes along with a request. It is found out before the time of the answer begins: a program of the user's may have to be
-// asked, which has a time of its own.
+// token returns what goes along with a request. It is found out before the time of the answer begins: a program of the
+// user's may have to be asked, which has a time of its own.
 func (c *Client) token(ctx context.Context, r Request) (string, error) {
 	if r.Host == "" || c.Credentials == nil || !private(r.URL) {
 		return "", nil
@@ -280,7 +288,8 @@ func redirect(next *http.Request, via []*http.Request) error {
 	case next.URL.Scheme != "https" && (next.URL.Scheme != "http" || last.Scheme != "http"):
 		return &refusedError{fmt.Sprintf("it redirects to %s, which is not protected by TLS", bare(next.URL))}
 	case next.URL.User != nil && (next.URL.Host != last.Host || last.User == nil || *next.URL.User != *last.User):
-		return &refusedError{fmt.Sprintf("it redirects to an address with a user or password in it, %s", bare(next.URL))}
+		return &refusedError{fmt.Sprintf("it redirects to an address with a user or password in it, %s",
+			bare(next.URL))}
 	}
 	next.Header.Del("Referer")
 	for _, hop := range append(via, next) {
@@ -292,15 +301,15 @@ func redirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// private tells that nobody on the way can read or change what is asked: TLS protects it, or it stays on this machine, where wrappers have
-// servers of their own that ask for a token (Terragrunt's cache of providers).
+// private reports that nobody on the way can read or change what is asked: TLS protects it, or it stays on this
+// machine, where wrappers have servers of their own that ask for a token (Terragrunt's cache of providers).
 func private(u *url.URL) bool {
 	name := u.Hostname()
 	ip := net.ParseIP(name)
 	return u.Scheme == "https" || name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Protected tells why what a document at base points to cannot be trusted as much as the document: it has no TLS.
+// Protected returns why what a document at base points to cannot be trusted as much as the document: it has no TLS.
 func Protected(base, u *url.URL) error {
 	if base.Scheme == "https" && !private(u) {
 		return fmt.Errorf("%s is not protected by TLS", bare(u))

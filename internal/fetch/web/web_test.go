@@ -114,9 +114,10 @@ func TestServicesAreWhatAHostAnnounces(t *testing.T) {
 		return u.String(), nil
 	}
 	for h, c := range map[string]struct{ document, want string }{
-		"relative.example":  {`{"providers.v1": "/v1/p"}`, "https://relative.example/v1/p/"},
-		"beside.example":    {`{"providers.v1": "p/"}`, "https://beside.example/.well-known/p/"},
-		"absolute.example":  {`{"providers.v1": "https://other.example:8443/p/", "x": {"y": [1]}}`, "https://other.example:8443/p/"},
+		"relative.example": {`{"providers.v1": "/v1/p"}`, "https://relative.example/v1/p/"},
+		"beside.example":   {`{"providers.v1": "p/"}`, "https://beside.example/.well-known/p/"},
+		"absolute.example": {`{"providers.v1": "https://other.example:8443/p/", "x": {"y": [1]}}`,
+			"https://other.example:8443/p/"},
 		"port.example:8443": {`{"providers.v1": "/"}`, "https://port.example:8443/"},
 		"fragment.example":  {`{"providers.v1": "/p#x"}`, "https://fragment.example/p/"},
 	} {
@@ -125,7 +126,8 @@ func TestServicesAreWhatAHostAnnounces(t *testing.T) {
 			t.Errorf("%s: got %s, %v", h, got, err)
 		}
 	}
-	w.Answer("moved.example", "/.well-known/terraform.json", redirect("https://relative.example/.well-known/terraform.json"))
+	w.Answer("moved.example", "/.well-known/terraform.json",
+		redirect("https://relative.example/.well-known/terraform.json"))
 	if got, err := service("moved.example"); err != nil || got != "https://relative.example/v1/p/" {
 		t.Errorf("got %s, %v", got, err)
 	}
@@ -139,7 +141,8 @@ func TestServicesAreWhatAHostAnnounces(t *testing.T) {
 		t.Errorf("a host is asked twice: %v", err)
 	}
 	w.Services = map[string]map[string]any{"forced.example": {"providers.v1": "/here/"}}
-	if got, err := service("forced.example"); err != nil || got != "https://forced.example/here/" || len(w.Requests()) != 0 {
+	if got, err := service("forced.example"); err != nil || got != "https://forced.example/here/" ||
+		len(w.Requests()) != 0 {
 		t.Errorf("got %s, %v", got, err)
 	}
 	w.Services["plain-forced.example"] = map[string]any{"providers.v1": "http://other.example/"}
@@ -207,7 +210,8 @@ func TestTheTokenOfAHostGoesNowhereElse(t *testing.T) {
 			t.Errorf("%s: got %q", path, got)
 		}
 	}
-	if _, err := w.Get(context.Background(), web.Request{URL: at("https://" + host + "/end")}); err != nil || w.Requests()[0].Authorization != "" {
+	if _, err := w.Get(context.Background(), web.Request{URL: at("https://" + host + "/end")}); err != nil ||
+		w.Requests()[0].Authorization != "" {
 		t.Errorf("the token is sent without being asked for: %v", err)
 	}
 	_, err := w.Get(context.Background(), web.Request{URL: at("http://" + host + "/end"), Host: host})
@@ -222,12 +226,14 @@ func TestAServerOnThisMachineGetsATokenWithoutTLS(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		got = append(got, r.Header.Get("Authorization"))
 		if r.URL.Path == "/away" {
-			http.Redirect(out, r, strings.Replace("http://"+r.Host+"/end", "127.0.0.1", "localhost", 1), http.StatusFound)
+			http.Redirect(out, r, strings.Replace("http://"+r.Host+"/end", "127.0.0.1", "localhost", 1),
+				http.StatusFound)
 		}
 	}))
 	defer server.Close()
 	c := web.New(web.Options{Credentials: func(context.Context, string) (string, error) { return "secret-token", nil }})
-	if _, err := c.Get(context.Background(), web.Request{URL: at(server.URL + "/away"), Host: host, Limit: 100}); err != nil {
+	if _, err := c.Get(context.Background(), web.Request{URL: at(server.URL + "/away"), Host: host,
+		Limit: 100}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"Bearer secret-token", ""}; fmt.Sprint(got) != fmt.Sprint(want) {
@@ -243,7 +249,8 @@ func TestRedirectsAreFollowedWithCare(t *testing.T) {
 	w.Answer(host, "/password", redirect("https://me:secret@"+elsewhere+"/"))
 	w.Answer(host, "/user", redirect("https://secret@"+elsewhere+"/"))
 	for path, want := range map[string]string{
-		"/loop": "more than 5 redirects", "/plain": "not protected by TLS", "/file": "not protected by TLS", "/password": "user or password", "/user": "user or password",
+		"/loop": "more than 5 redirects", "/plain": "not protected by TLS", "/file": "not protected by TLS",
+		"/password": "user or password", "/user": "user or password",
 	} {
 		w.Requests()
 		_, err := w.get(path)
@@ -290,7 +297,8 @@ func TestAPasswordOfTheUserGoesWithWhatIsOnTheSameHost(t *testing.T) {
 	_, err := w.Get(context.Background(), web.Request{URL: at("https://me:secret@" + host + "/x")})
 	wantError(t, err, "user or password")
 	base := at("https://me:secret@" + host + "/a/b")
-	for text, want := range map[string]string{"c": "https://me:secret@example.com/a/c", "https://" + elsewhere + "/c": "https://elsewhere.example/c", "//you:secret@" + host + "/c": ""} {
+	for text, want := range map[string]string{"c": "https://me:secret@example.com/a/c", "https://" + elsewhere +
+		"/c": "https://elsewhere.example/c", "//you:secret@" + host + "/c": ""} {
 		got, err := web.Resolve(base, text)
 		if want == "" {
 			wantError(t, err, "user or password")
@@ -318,7 +326,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 	for _, path := range []string{"/endless", "/more", "/bomb"} {
 		// Accept makes the transport ask for compression.
-		_, err := w.Get(context.Background(), web.Request{URL: at("https://" + host + path), Accept: "application/json", Limit: 1 << 16})
+		_, err := w.Get(context.Background(), web.Request{URL: at("https://" + host + path), Accept: "application/json",
+			Limit: 1 << 16})
 		wantError(t, err, "more than 65536 bytes")
 	}
 	if len(w.waited) > 0 {
@@ -346,7 +355,8 @@ func TestWhatMayPassIsTriedAgain(t *testing.T) {
 		attempts int
 		longest  time.Duration
 	}{
-		{500, "", 2, time.Second}, {503, "3", 2, 4 * time.Second}, {429, "86400", 2, 11 * time.Second}, {503, "-1", 2, time.Second},
+		{500, "", 2, time.Second}, {503, "3", 2, 4 * time.Second}, {429, "86400", 2, 11 * time.Second},
+		{503, "-1", 2, time.Second},
 		{404, "", 1, 0}, {401, "", 1, 0}, {501, "", 1, 0},
 	} {
 		w.Answer(host, "/x", func(out http.ResponseWriter, _ *http.Request) {
@@ -407,7 +417,8 @@ func (w *world) download(path string) (string, error) {
 	}
 	defer file.Close()
 	last := int64(0)
-	n, err := w.Download(context.Background(), web.Request{URL: at("https://" + host + path), Limit: 1 << 20}, file, func(done, _ int64) { last = done })
+	n, err := w.Download(context.Background(), web.Request{URL: at("https://" + host + path), Limit: 1 << 20}, file,
+		func(done, _ int64) { last = done })
 	if err != nil {
 		return "", err
 	}
@@ -469,7 +480,8 @@ func TestADownloadThatDoesNotComeForwardEnds(t *testing.T) {
 	}
 }
 
-// What a host announces may be elsewhere, and gets the token then. An announcement that the host only redirects to is another host's word.
+// What a host announces may be elsewhere, and gets the token then. An announcement that the host only redirects to is
+// another host's word.
 func TestARedirectedAnnouncementGetsNoToken(t *testing.T) {
 	announces := `{"modules.v1": "/v1/", "own.v1": "https://` + host + `/v1/"}`
 	for redirected, want := range map[bool]string{false: "Bearer secret-token", true: ""} {
@@ -480,7 +492,8 @@ func TestARedirectedAnnouncementGetsNoToken(t *testing.T) {
 			w.Answer(host, "/.well-known/terraform.json", redirect("https://"+elsewhere+"/services"))
 			w.Answer(elsewhere, "/services", document(announces))
 		} else {
-			w.Answer(host, "/.well-known/terraform.json", document(strings.Replace(announces, `"/v1/"`, `"https://`+elsewhere+`/v1/"`, 1)))
+			w.Answer(host, "/.well-known/terraform.json",
+				document(strings.Replace(announces, `"/v1/"`, `"https://`+elsewhere+`/v1/"`, 1)))
 		}
 		for service, want := range map[string]string{"modules.v1": want, "own.v1": "Bearer secret-token"} {
 			u, err := w.Service(t.Context(), host, service)

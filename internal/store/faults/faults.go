@@ -1,9 +1,9 @@
-// Package faults makes the file accesses of a store fail, one chosen call at a time: the facility behind the tests that try every
-// fault at every call.
+// Package faults makes the file accesses of a store fail, one chosen call at a time: the facility behind the tests that
+// try every fault at every call.
 //
-// In a test, Wrap counts the calls of a first, undisturbed run; further runs get a Plan for each of them. In a real process,
-// FromEnv reads the environment variable TOMBOLO_FAULT and kills the process itself at the chosen call; nothing but tests
-// sets it.
+// In a test, Wrap counts the calls of a first, undisturbed run; further runs get a Plan for each of them. In a real
+// process, FromEnv reads the environment variable TOMBOLO_FAULT and kills the process itself at the chosen call;
+// nothing but tests sets it.
 //
 //	TOMBOLO_FAULT=kill:17          SIGKILL before the 17th call of the store
 //	TOMBOLO_FAULT=kill-after:17    SIGKILL behind it
@@ -47,7 +47,7 @@ const (
 // Modes lists all faults.
 var Modes = []Mode{Kill, KillAfter, KillShort, EIO, ENOSPC, Full}
 
-// Kills tells whether the mode ends the process.
+// Kills reports whether the mode ends the process.
 func (m Mode) Kills() bool { return strings.HasPrefix(string(m), string(Kill)) }
 
 // Plan chooses one call, counted from 1.
@@ -63,7 +63,8 @@ var ErrDead = errors.New("the process was killed here")
 type Files struct {
 	inner store.Files
 	plan  Plan
-	// Die ends the process; when it returns (in tests) or is nil, every further call fails with ErrDead and has no effect.
+	// Die ends the process; when it returns (in tests) or is nil, every further call fails with ErrDead and has no
+	// effect.
 	Die func()
 	// Spare tells names that the mode Full leaves alone: another disk.
 	Spare func(name string) bool
@@ -119,7 +120,7 @@ func (f *Files) Calls() int {
 	return f.calls
 }
 
-// Dead tells whether the process was killed.
+// Dead reports whether the process was killed.
 func (f *Files) Dead() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -270,7 +271,7 @@ func (w *wrapped) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, end
 }
 
-// roomy tells that a write needs no new space.
+// roomy reports that a write needs no new space.
 func (w *wrapped) roomy(end int64) bool {
 	info, err := w.inner.Stat()
 	w.f.mu.Lock()

@@ -12,9 +12,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
 )
 
-// Recorder notes every change that a store makes, and builds the disks that may be found after a power loss at any moment. Its
-// disk promises as little as POSIX does: what was written to a file is certain after a sync of the file, a name after a sync of
-// its folder, and until then each single change may have happened or not, in any combination.
+// Recorder notes every change that a store makes, and builds the disks that may be found after a power loss at any
+// moment. Its disk promises as little as POSIX does: what was written to a file is certain after a sync of the file, a
+// name after a sync of its folder, and until then each single change may have happened or not, in any combination.
 type Recorder struct {
 	*mem.FS
 	start *mem.FS
@@ -41,8 +41,8 @@ func (c Change) IsData() bool { return c.What == "write" || c.What == "truncate"
 // Fate is what became of a change that was not yet certain.
 type Fate struct {
 	Drop bool
-	// Cut, when not negative, is how much of a write arrived. Behind it stands what stood there before; where the write made
-	// the file longer, nothing, or (Fill) these bytes. (Sectors are whole: either old or new.)
+	// Cut, when not negative, is how much of a write arrived. Behind it stands what stood there before; where the write
+	// made the file longer, nothing, or (Fill) these bytes. (Sectors are whole: either old or new.)
 	Cut  int
 	Fill []byte
 }
@@ -160,7 +160,10 @@ func (f *recorded) change(c Change, do func() error) error {
 
 // WriteAt implements store.File.
 func (f *recorded) WriteAt(b []byte, off int64) (n int, err error) {
-	err = f.change(Change{What: "write", Off: off, Data: slices.Clone(b)}, func() error { n, err = f.File.WriteAt(b, off); return err })
+	err = f.change(Change{What: "write", Off: off, Data: slices.Clone(b)}, func() error {
+		n, err = f.File.WriteAt(b, off)
+		return err
+	})
 	return n, err
 }
 
@@ -189,10 +192,11 @@ func (r *Recorder) Uncertain(n int) (all []int) {
 	return all
 }
 
-// Change gives one change.
+// Change returns one change.
 func (r *Recorder) Change(i int) Change { return r.log[i] }
 
-// Disk builds what is found after a power loss behind the first n changes, when the uncertain ones had these fates (Kept by default).
+// Disk builds what is found after a power loss behind the first n changes, when the uncertain ones had these fates
+// (Kept by default).
 func (r *Recorder) Disk(n int, fates map[int]Fate) *mem.FS {
 	disk := r.start.Clone()
 	names, data := map[string]int{}, map[int][]byte{}

@@ -31,7 +31,8 @@ func TestAHeldStoreIsLockedUntilTheLockIsBroken(t *testing.T) {
 	st := mem.Held(state.LockInfo{ID: "abc", Operation: "test"})
 	ws := open(st, state.DefaultWorkspace)
 	var locked *state.LockedError
-	if _, err := ws.Lock(ctx, state.LockRequest{}); !errors.As(err, &locked) || locked.Info.ID != "abc" || locked.Info.Who == "" || locked.Info.Created.IsZero() {
+	if _, err := ws.Lock(ctx, state.LockRequest{}); !errors.As(err, &locked) || locked.Info.ID != "abc" ||
+		locked.Info.Who == "" || locked.Info.Created.IsZero() {
 		t.Errorf("got %v, want the holder", err)
 	}
 	unlocked(ws, state.LockRequest{Unlocked: true})

@@ -1,6 +1,6 @@
-// Package mem keeps files, and so states, in memory: for the backend "inmem", for programs that embed the engine, and for tests
-// that try thousands of crashes. The store over it is the very one that keeps states on disk, with all of its guarantees but that
-// of outliving the process.
+// Package mem keeps files, and so states, in memory: for the backend "inmem", for programs that embed the engine, and
+// for tests that try thousands of crashes. The store over it is the very one that keeps states on disk, with all of its
+// guarantees but that of outliving the process.
 package mem
 
 import (
@@ -41,7 +41,8 @@ func NewFS() *FS {
 	return &FS{files: map[string]*inode{}, dirs: map[string]bool{".": true}, clock: time.Unix(1_700_000_000, 0)}
 }
 
-// Clone copies what is there now. Nothing is open or locked in the copy: it is what the next process finds after this one died.
+// Clone copies what is there now. Nothing is open or locked in the copy: it is what the next process finds after this
+// one died.
 func (m *FS) Clone() *FS {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +53,7 @@ func (m *FS) Clone() *FS {
 	return c
 }
 
-// DropLocks gives all locks back, as the end of all processes does.
+// DropLocks releases all locks, as the end of all processes does.
 func (m *FS) DropLocks() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,7 +62,7 @@ func (m *FS) DropLocks() {
 	}
 }
 
-// Contents gives the content of every file.
+// Contents returns the content of every file.
 func (m *FS) Contents() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
