@@ -101,7 +101,8 @@ func TestReadmeBeginsWithWhatItIsForWhomHowAndWhatIsMissing(t *testing.T) {
 	}
 	lines := strings.SplitN(string(raw), "\n", 31)
 	screen := strings.Join(lines[:30], "\n")
-	for _, want := range []string{"Terraform language", "**For whom.**", "**How to get it.**", "go install ./cmd/tombolo",
+	for _, want := range []string{"Terraform language", "**For whom.**", "**How to get it.**",
+		"go install ./cmd/tombolo",
 		"**What it cannot do yet.**", "docs/compatibility.md"} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("the first 30 lines of README.md do not say %q", want)
