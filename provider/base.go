@@ -113,7 +113,7 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 	}
 	ty := rt.Block.ImpliedType()
 	if v, ok := ctyfast.ReadJSON(req.Stored.JSON, ty); ok {
-		return UpgradeStateResponse{State: v}
+		return UpgradeStateResponse{State: v, AsStored: true}
 	}
 	if !json.Valid(req.Stored.JSON) {
 		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil, "Invalid stored object",

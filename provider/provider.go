@@ -153,6 +153,8 @@ type UpgradeStateRequest struct {
 type UpgradeStateResponse struct {
 	State       cty.Value
 	Diagnostics diag.List
+	// AsStored means that State is the stored object as it is, and nothing was changed: it need not be compared.
+	AsStored bool
 }
 
 // UpgradeIdentityRequest hands over a stored identity.

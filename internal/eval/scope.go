@@ -521,8 +521,8 @@ func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]fun
 		i.walk.Inputs.Functions.OfProvider)
 	v, hclDiags := funcs.Evaluate(e, ctx)
 	diags = diags.AppendHCL(hclDiags)
-	for _, d := range diags {
-		nameProviderFunction(d)
+	for n, d := range diags {
+		diags[n] = nameProviderFunction(d)
 	}
 	return v, diags
 }

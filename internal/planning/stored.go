@@ -2,7 +2,6 @@ package planning
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -28,6 +27,7 @@ type known struct {
 	object    *state.Object // as stored or as refreshed; nil when there is none
 	tainted   bool
 	converted bool // from another type or provider: it has to be stored anew
+	asStored  bool // the upgrade changed nothing
 }
 
 // null reports that no object exists.
@@ -64,7 +64,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	if err := p.walk.Report(p.place(o, up.Diagnostics)); err != nil {
 		return none, err
 	}
-	k.value = up.State
+	k.value, k.asStored = up.State, up.AsStored
 	if k.value != cty.NilVal && k.value.IsNull() {
 		// Taken for gone, it would be made a second time.
 		return none,
@@ -241,7 +241,8 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	if same && bytes.Equal(identity, stored.Identity) && !before.converted && stored.SchemaVersion == rt.Version &&
 		bytes.Equal(before.private, after.private) &&
 		value.EqualPaths(stored.Sensitive, after.sensitive) && slices.Equal(stored.Dependencies, deps) &&
-		cbd == stored.CreateBeforeDestroy && storedAs(stored, before.value, rt.Block.ImpliedType()) {
+		cbd == stored.CreateBeforeDestroy &&
+		(before.asStored || storedAs(stored, before.value, rt.Block.ImpliedType())) {
 		return after, nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), state.Object{
@@ -262,15 +263,10 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 }
 
 // storedAs reports whether an upgraded object is what is stored: providers change objects of the present version, too.
-// ty is the type of the schema. The JSON of both is compared first, which costs much less than to decode what is
-// stored.
+// ty is the type of the schema. The JSON of both is compared first: to decode what is stored costs more.
 func storedAs(stored *state.Object, upgraded cty.Value, ty cty.Type) bool {
-	if raw, err := ctyfast.MarshalJSON(upgraded, ty); err == nil {
-		var compact bytes.Buffer
-		compact.Grow(len(stored.Attributes))
-		if json.Compact(&compact, stored.Attributes) == nil && bytes.Equal(raw, compact.Bytes()) {
-			return true
-		}
+	if ctyfast.SameJSON(upgraded, ty, stored.Attributes) {
+		return true
 	}
 	was, err := stored.Value(ty)
 	return err == nil && ctyfast.RawEquals(was, upgraded)
