@@ -198,6 +198,12 @@ func (a *assembly) finishProviders() {
 	warned := map[addr.Provider]bool{}
 	for _, r := range a.SortedResources() {
 		local := r.ProviderConfig().LocalName
+		if local == "" && r.Addr.Mode != addr.Ephemeral {
+			a.diags = a.diags.Errorf(&r.DeclRange, "Invalid provider local name", "What stands before the first "+
+				"underscore of the type %q names its provider, and nothing stands there. Correct the type, or set "+
+				"\"provider\" in the block.", r.Addr.Type)
+			continue
+		}
 		r.Provider = a.ProviderFor(local)
 		name, listed := a.localNames[r.Provider]
 		if listed && name != local && !warned[r.Provider] {

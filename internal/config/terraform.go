@@ -99,7 +99,7 @@ func decodeRequirements(block *hcl.Block) (*requirements, diag.List) {
 	out := &requirements{rng: block.DefRange}
 	bySource := map[addr.Provider]string{}
 	for _, attr := range inOrder(attrs) {
-		if moreDiags := checkLocalProviderName(attr.Name, attr.Expr.Range()); moreDiags.HasErrors() {
+		if moreDiags := checkRequirementName(attr); moreDiags.HasErrors() {
 			diags = diags.Extend(moreDiags)
 			continue
 		}
@@ -118,6 +118,18 @@ func decodeRequirements(block *hcl.Block) (*requirements, diag.List) {
 		out.entries = append(out.entries, entry)
 	}
 	return out, diags
+}
+
+// checkRequirementName refuses names of entries that could not be part of a provider address. The short form of an
+// entry has no source, so that the name is the provider's own: programs know the two problems by different headlines.
+func checkRequirementName(attr *hcl.Attribute) diag.List {
+	diags := checkLocalProviderName(attr.Name, attr.Expr.Range())
+	_, short := hcl.ExprMap(attr.Expr)
+	if problem := providerPartProblem(attr.Name); problem != "" && short.HasErrors() {
+		return diag.List{}.Errorf(attr.Expr.Range().Ptr(), "Invalid provider name",
+			"%q cannot be the name of a provider: it %s.", attr.Name, problem)
+	}
+	return diags
 }
 
 // inOrder returns attributes in the order of the file.

@@ -75,6 +75,19 @@ func (s *Surroundings) Store(b *backend.Backend, o store.Options) state.Store {
 	return s.memory
 }
 
+// StoreOfRecord returns the store that init recorded, whatever the configuration says now; nil if it is of a type that
+// there is not.
+func (s *Surroundings) StoreOfRecord() (state.Store, diag.List) {
+	recorded, err := s.RecordedBackend()
+	switch {
+	case err != nil:
+		return nil, diag.FromError("Failed to read the record of the backend", err)
+	case !recorded.Readable():
+		return nil, nil
+	}
+	return s.Store(recorded, s.storeOptions(recorded)), nil
+}
+
 // StoreOfPlan returns the store of a saved plan: what counts is where the state was when the plan was made.
 func (s *Surroundings) StoreOfPlan(root *config.Module, files StateFiles) (state.Store, diag.List) {
 	b, diags := backend.Of(root)

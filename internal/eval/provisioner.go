@@ -50,6 +50,18 @@ func compileProvisioners(list []*config.Provisioner) ([]*Provisioner, diag.List)
 	return out, diags
 }
 
+// CheckProvisioners finds the provisioners of a configuration's resources that cannot run here, for those who cannot
+// compile it because its providers are missing.
+func CheckProvisioners(c *config.Config) (diags diag.List) {
+	for _, m := range c.SortedModules() {
+		for _, r := range m.SortedResources() {
+			_, more := compileProvisioners(r.Provisioners)
+			diags = diags.Extend(more)
+		}
+	}
+	return diags
+}
+
 // provisioners adds what the provisioners of a resource and their connections mention.
 func (l *linker) provisioners(s *Slot) {
 	for _, p := range s.Provisioners {

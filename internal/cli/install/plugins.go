@@ -33,11 +33,9 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 		Progress: func(s plugins.Step) { showStep(c, shown, s) },
 	}
 	diags = diags.Extend(wantedByTests(ctx, c, *i.tests, o.More))
-	if i.backend || project.Config().Root.Backend == nil && project.Config().Root.Cloud == nil {
-		var more diag.List
-		o.State, more = stored(ctx, c, project)
-		diags = diags.Extend(more)
-	}
+	var more diag.List
+	o.State, more = i.stored(ctx, c, project)
+	diags = diags.Extend(more)
 	if diags.HasErrors() {
 		_, more := engine.Wanted(project.Config())
 		return c.Report(diags.Extend(more))
@@ -114,9 +112,13 @@ func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plug
 }
 
 // stored reads the state, whose objects may have providers that the configuration does not mention any more.
-func stored(ctx context.Context, c *command.Call, project *engine.Project) (*state.State, diag.List) {
-	store, diags := c.StoreOf(project.Config().Root, command.StateFiles{})
-	if diags.HasErrors() {
+func (i *initing) stored(ctx context.Context, c *command.Call, project *engine.Project) (*state.State, diag.List) {
+	find := c.StoreOfRecord // who leaves the backend alone goes by the record, not by the block
+	if i.backend {
+		find = func() (state.Store, diag.List) { return c.StoreOf(project.Config().Root, command.StateFiles{}) }
+	}
+	store, diags := find()
+	if diags.HasErrors() || store == nil {
 		return nil, diags
 	}
 	snapshot, more := c.SnapshotOf(ctx, store)
