@@ -19,7 +19,8 @@ type planting struct{ *mistake }
 
 func newPlanting(t *testing.T) *planting {
 	p := &planting{newMistake(t)}
-	p.environ = append(p.environ, "TF_LOG=trace", "TF_LOG_PATH="+filepath.Join(p.dir, "trace.log"))
+	p.environ = append(p.environ, "TF_LOG=trace", "TF_LOG_PATH="+filepath.Join(p.dir, "trace.log"),
+		"TOMBOLO_ALL_DIAGNOSTICS=1")
 	return p
 }
 

@@ -14,7 +14,7 @@ func Diagnostics(o Options, list diag.List) string {
 	var b strings.Builder
 	w := diagnosticWriter{style: style{o.Color}, width: o.width()}
 	excerpts := tfjson.NewExcerpts(o.sources())
-	for _, g := range grouped(list) {
+	for _, g := range grouped(list, o.AllDiagnostics) {
 		b.WriteString(w.diagnostic(excerpts.Diagnostic(g.first), g.others))
 	}
 	return b.String()
@@ -39,10 +39,13 @@ type doNotConsolidate interface{ DoNotConsolidateDiagnostic() bool }
 // grouped folds warnings with the same summary together: a deprecated argument that is used a hundred times is one
 // thing to know. Those that point nowhere are often different behind the same summary, and stay apart. Of these and of
 // errors, the first of a kind are shown and the others counted.
-func grouped(list diag.List) []group {
+func grouped(list diag.List, all bool) []group {
 	var out []group
 	at := map[string]int{}
-	for _, d := range bounded(list, func(d *diag.Diagnostic) bool { return foldable(d) || standsApart(d) }) {
+	if !all {
+		list = bounded(list, func(d *diag.Diagnostic) bool { return foldable(d) || standsApart(d) })
+	}
+	for _, d := range list {
 		if !foldable(d) {
 			out = append(out, group{first: d})
 			continue
@@ -229,7 +232,7 @@ func CompactWarnings(o Options, list diag.List) string {
 	var b strings.Builder
 	s := style{o.Color}
 	b.WriteString("\n" + s.in(bold, s.in(yellow, "Warnings:")) + "\n\n")
-	for _, g := range grouped(list) {
+	for _, g := range grouped(list, o.AllDiagnostics) {
 		b.WriteString("- " + cleanLine(g.first.Summary) + "\n")
 		if r := g.first.Subject; r != nil {
 			fmt.Fprintf(&b, "  on %s line %d", cleanLine(r.Filename), r.Start.Line)

@@ -253,7 +253,9 @@ func (l *lines) ended(e event.OperationDone) {
 func (l *lines) Diagnostics(list diag.List) { l.diagnostics(list.Sorted()) }
 
 func (l *lines) diagnostics(list diag.List, more ...any) {
-	list = bounded(list, standsApart)
+	if !l.o.AllDiagnostics {
+		list = bounded(list, standsApart)
+	}
 	for i, d := range tfjson.Diagnostics(list, l.o.sources()) {
 		level, word := "error", "Error: "
 		if list[i].Severity == diag.Warning {

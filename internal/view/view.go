@@ -52,6 +52,8 @@ type Options struct {
 	StatePath string
 	// Automation leaves out advice on what to run next (TF_IN_AUTOMATION).
 	Automation bool
+	// AllDiagnostics shows every problem in full. Otherwise the first of each kind are, and the others counted.
+	AllDiagnostics bool
 	// CompactWarnings shows warnings without their details when there are no errors.
 	CompactWarnings bool
 	// Sources returns the text of the source files, by the names that ranges carry, when a diagnostic is to be shown:

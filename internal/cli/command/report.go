@@ -30,7 +30,7 @@ func (c *Call) ViewOptions() view.Options {
 	o := view.Options{
 		Out: c.Out, Err: c.Err, JSON: c.JSON, Color: c.Color(), Width: c.Width, Program: c.Program,
 		Command: c.Path, StatePath: c.StatePath, Automation: c.Automated(), CompactWarnings: c.compact,
-		Sources: c.Sources,
+		Sources: c.Sources, AllDiagnostics: c.Getenv("TOMBOLO_ALL_DIAGNOSTICS") != "",
 	}
 	if c.live() {
 		o.Size = c.Size
