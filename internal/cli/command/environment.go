@@ -47,7 +47,8 @@ var Environment = []Variable{
 		Flags: []string{"var"}},
 	{Name: "TF_WORKSPACE", Text: "The workspace to work on, whichever is selected.", Flags: []string{"lock", "state"},
 		Paths: []string{"state", "workspace", "show", "output"}},
-	{Name: "TOMBOLO_ALL_DIAGNOSTICS", Text: "With any value: show every problem in full, however many have the same title."},
+	{Name: "TOMBOLO_ALL_DIAGNOSTICS",
+		Text: "With any value: show every problem in full, however many have the same title."},
 	{Name: "TOMBOLO_PROGRAM_PROVIDERS", Text: "Program providers to use straight from their folders, such as " +
 		"example/notes=./notes, with commas between several.", Flags: []string{"parallelism"}, Paths: []string{"init"}},
 	{Name: "TOMBOLO_SIGNING_PASSPHRASE", Text: "The passphrase of the key that -sign names.", Flags: []string{"sign"}},
