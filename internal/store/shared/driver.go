@@ -1,0 +1,123 @@
+// Package shared keeps states in a service that several machines reach: a database, a bucket, a server. A Driver moves
+// bytes and holds locks there; the store over it has everything else, the same for all services: the journal, its
+// recovery, the rules for conflicts, and the watch over the lock.
+//
+// What is promised rests on three conditional writes. The state is replaced only while it is the one that was read. A
+// journal is begun only while the one that was read is still the last. A chunk is added to a journal only under the
+// next free number. So a run that has lost its lock, knowingly or not, can write nothing once another has begun: the
+// state is only written after a checkpoint was added to the journal.
+package shared
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Driver keeps the bytes of the states of one backend, one state for each workspace. Methods may be called
+// concurrently. It retries what a service asks to have tried again, and gives up when its context ends.
+type Driver interface {
+	// Workspaces lists the workspaces that exist, in any order; the default workspace need not be among them.
+	Workspaces(ctx context.Context) ([]string, error)
+	// Place returns where the state of a workspace is kept. The name is usable as a part of a URL. It asks nobody.
+	Place(workspace string) (Place, error)
+	// Close gives back connections. Nothing may be used afterwards.
+	Close() error
+}
+
+// Place is where one state is kept, with its lock and its journal. It holds nothing. Methods may be called
+// concurrently.
+type Place interface {
+	// String is the place as messages name it. It has no secrets.
+	String() string
+	// Read returns the state.
+	Read(ctx context.Context) (Content, error)
+	// ReadJournal returns the journal. In a backend that has no room for one it is ErrNoJournal.
+	ReadJournal(ctx context.Context) (Journal, error)
+	// Lock takes the lock. It tries once: a lock of another is a *state.LockedError, with all that is known of the
+	// holder. It makes nothing that a later Read or Workspaces would show, but for what the service cannot do without.
+	Lock(ctx context.Context, info state.LockInfo) (Hold, error)
+	// Unlocked returns a hold without the lock (-lock=false). The conditional writes hold there too.
+	Unlocked(ctx context.Context) (Hold, error)
+	// Holder returns who holds the lock; nil when nobody does. What is not known of the holder is empty.
+	Holder(ctx context.Context) (*state.LockInfo, error)
+	// ForceUnlock frees the lock with this id, which another took, or says why that cannot be.
+	ForceUnlock(ctx context.Context, id string) error
+}
+
+// Hold is a lock that is held, and what may be written under it. Check and the writes may be called concurrently; the
+// same kind of write is called once at a time.
+//
+// An error that is neither ErrChanged nor ErrLost leaves open whether the write has happened: the store looks.
+type Hold interface {
+	// Write replaces the whole state while its version is still the given one, "" for none, and returns the new
+	// version. It is durable when it returns. ErrChanged: another version stands there.
+	Write(ctx context.Context, w Write) (version string, err error)
+	// StartJournal replaces the whole journal while its version is still the given one, and returns the new version:
+	// the first chunk of a new journal, or none at all, which ends the old one. A version never comes again.
+	// ErrChanged: the journal is another one.
+	StartJournal(ctx context.Context, was string, first []byte) (version string, err error)
+	// Append adds the chunk with the number n, counted from 0 with the first, to the journal of this version. It is
+	// durable when it returns. ErrChanged: the journal is another one, or has a chunk with that number.
+	Append(ctx context.Context, version string, n int, chunk []byte) error
+	// Check renews the lock, where locks have to be renewed, and makes sure that it is still held. ErrLost: it is not.
+	// Another error says that nobody knows.
+	Check(ctx context.Context) error
+	// Delete removes the state, the journal and whatever else belongs to the workspace, but for the lock. What is not
+	// there is no error.
+	Delete(ctx context.Context) error
+	// Unlock gives the lock back. ErrLost: it was not held any more.
+	Unlock(ctx context.Context) error
+}
+
+// Content is a state as it is stored.
+type Content struct {
+	// Data is nil when nothing is stored.
+	Data []byte
+	// Version stands for this content; "" when nothing is stored. Two contents that differ have two versions.
+	Version string
+}
+
+// Journal is a journal as it is stored: its chunks, one behind the other, are what was appended.
+type Journal struct {
+	// Version is that of StartJournal; "" where there never was one.
+	Version string
+	// Chunks is empty when there is no journal now.
+	Chunks [][]byte
+}
+
+// Write is a state to be stored.
+type Write struct {
+	Data []byte
+	// Was is the version that it takes the place of; "" when nothing is stored.
+	Was string
+	// Lineage and Serial are those in Data, for what has to be known without reading it.
+	Lineage string
+	Serial  uint64
+	// Revision describes what made it, for stores that keep a history.
+	Revision Revision
+}
+
+// Revision says who made a state and how.
+type Revision struct {
+	Run     state.RunInfo
+	Who     string
+	Version string // of the program
+	Commit  string // of the working directory, when it is one of a version control system
+	// Counts are the objects that were created, updated and deleted; Addresses some of them, sorted.
+	Created, Updated, Deleted int
+	Addresses                 []string
+}
+
+// What drivers answer beside the errors of their services.
+var (
+	// ErrChanged says that what was to be replaced is another one by now. Nothing was written.
+	ErrChanged = errors.New("it was changed by another run")
+	// ErrLost says that the lock is not held any more.
+	ErrLost = errors.New("the lock is not held any more")
+	// ErrNoJournal says that a backend has no room for a journal. It is kept on this machine then.
+	ErrNoJournal = errors.New("the backend keeps no journal")
+	// ErrNoWorkspaces says that a backend has one state and no more.
+	ErrNoWorkspaces = errors.New("workspaces not supported")
+)

@@ -1,0 +1,37 @@
+package shared
+
+import (
+	"context"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Kind is a type of backend: what its block may say, and how to get from there to a driver.
+type Kind struct {
+	// Name is the label of the block: "pg".
+	Name string
+	// Place says where states are, for people: "a PostgreSQL database".
+	Place string
+	// Schema is that of the block, and Terraform's: the record of a set-up directory has a hash over its values. All
+	// arguments are optional there; what must be set, by argument or environment, is for Open to say.
+	Schema *provider.Block
+	// Open makes a driver of the values of a block, which conform to the schema. It may look at environment and files,
+	// and asks the service only what cannot wait: wrong arguments are reported here, with attribute paths in the
+	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.
+	Open func(ctx context.Context, config cty.Value, o Surroundings) (Driver, diag.List)
+}
+
+// Surroundings are what a driver needs beside its arguments.
+type Surroundings struct {
+	// Getenv returns environment variables.
+	Getenv func(string) string
+	// Dir is the working directory, for relative names of files; "" for that of the process.
+	Dir string
+	// Version of the program, for lock information and the like.
+	Version string
+	// Log takes a line about what is asked of the service, without secrets; it may be nil.
+	Log func(format string, args ...any)
+}

@@ -1,0 +1,220 @@
+// Package memory is a driver that keeps states in memory: what tests of the shared store run against, and the shortest
+// example of a driver.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/internal/store/shared"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// New makes a driver with nothing in it.
+func New() shared.Driver { return &driver{places: map[string]*place{}} }
+
+type driver struct {
+	mu     sync.Mutex
+	places map[string]*place
+}
+
+// Workspaces implements shared.Driver.
+func (d *driver) Workspaces(context.Context) (names []string, _ error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name, p := range d.places {
+		if p.read().Version != "" {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Place implements shared.Driver.
+func (d *driver) Place(workspace string) (shared.Place, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.places[workspace] == nil {
+		d.places[workspace] = &place{name: workspace}
+	}
+	return d.places[workspace], nil
+}
+
+// Close implements shared.Driver.
+func (d *driver) Close() error { return nil }
+
+// place is one state. Versions are numbers that only grow.
+type place struct {
+	name string
+
+	mu      sync.Mutex
+	count   int // of versions
+	content shared.Content
+	journal shared.Journal
+	holder  *state.LockInfo
+}
+
+func (p *place) version() string {
+	p.count++
+	return strconv.Itoa(p.count)
+}
+
+func (p *place) read() shared.Content {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.content
+}
+
+// String implements shared.Place.
+func (p *place) String() string { return "memory:" + p.name }
+
+// Read implements shared.Place.
+func (p *place) Read(ctx context.Context) (shared.Content, error) { return p.read(), ctx.Err() }
+
+// ReadJournal implements shared.Place.
+func (p *place) ReadJournal(ctx context.Context) (shared.Journal, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return shared.Journal{Version: p.journal.Version, Chunks: slices.Clone(p.journal.Chunks)}, ctx.Err()
+}
+
+// Lock implements shared.Place.
+func (p *place) Lock(ctx context.Context, info state.LockInfo) (shared.Hold, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.holder != nil {
+		other := *p.holder
+		return nil, &state.LockedError{Info: &other}
+	}
+	p.holder = &info
+	return &hold{p: p, id: info.ID}, nil
+}
+
+// Unlocked implements shared.Place.
+func (p *place) Unlocked(context.Context) (shared.Hold, error) { return &hold{p: p}, nil }
+
+// Holder implements shared.Place.
+func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.holder == nil {
+		return nil, ctx.Err()
+	}
+	other := *p.holder
+	return &other, ctx.Err()
+}
+
+// ForceUnlock implements shared.Place.
+func (p *place) ForceUnlock(ctx context.Context, id string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case p.holder == nil:
+		return errors.New("the state is not locked")
+	case p.holder.ID != id:
+		return fmt.Errorf("lock id %q does not match the id of the existing lock, %q", id, p.holder.ID)
+	}
+	p.holder = nil
+	return nil
+}
+
+type hold struct {
+	p  *place
+	id string // "" without the lock
+}
+
+// held reports whether the lock is still this one's. Called with the place's mu held.
+func (h *hold) held(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if h.id != "" && (h.p.holder == nil || h.p.holder.ID != h.id) {
+		return shared.ErrLost
+	}
+	return nil
+}
+
+// Write implements shared.Hold.
+func (h *hold) Write(ctx context.Context, w shared.Write) (string, error) {
+	h.p.mu.Lock()
+	defer h.p.mu.Unlock()
+	if err := h.held(ctx); err != nil {
+		return "", err
+	}
+	if h.p.content.Version != w.Was {
+		return "", shared.ErrChanged
+	}
+	h.p.content = shared.Content{Data: slices.Clone(w.Data), Version: h.p.version()}
+	return h.p.content.Version, nil
+}
+
+// StartJournal implements shared.Hold.
+func (h *hold) StartJournal(ctx context.Context, was string, first []byte) (string, error) {
+	h.p.mu.Lock()
+	defer h.p.mu.Unlock()
+	if err := h.held(ctx); err != nil {
+		return "", err
+	}
+	if h.p.journal.Version != was {
+		return "", shared.ErrChanged
+	}
+	h.p.journal = shared.Journal{Version: h.p.version()}
+	if first != nil {
+		h.p.journal.Chunks = [][]byte{slices.Clone(first)}
+	}
+	return h.p.journal.Version, nil
+}
+
+// Append implements shared.Hold.
+func (h *hold) Append(ctx context.Context, version string, n int, chunk []byte) error {
+	h.p.mu.Lock()
+	defer h.p.mu.Unlock()
+	if err := h.held(ctx); err != nil {
+		return err
+	}
+	if h.p.journal.Version != version || len(h.p.journal.Chunks) != n {
+		return shared.ErrChanged
+	}
+	h.p.journal.Chunks = append(h.p.journal.Chunks, slices.Clone(chunk))
+	return nil
+}
+
+// Check implements shared.Hold.
+func (h *hold) Check(ctx context.Context) error {
+	h.p.mu.Lock()
+	defer h.p.mu.Unlock()
+	return h.held(ctx)
+}
+
+// Delete implements shared.Hold.
+func (h *hold) Delete(ctx context.Context) error {
+	h.p.mu.Lock()
+	defer h.p.mu.Unlock()
+	if err := h.held(ctx); err != nil {
+		return err
+	}
+	h.p.content, h.p.journal = shared.Content{}, shared.Journal{}
+	return nil
+}
+
+// Unlock implements shared.Hold.
+func (h *hold) Unlock(ctx context.Context) error {
+	h.p.mu.Lock()
+	defer h.p.mu.Unlock()
+	if err := h.held(ctx); err != nil {
+		return err
+	}
+	if h.id != "" {
+		h.p.holder = nil
+	}
+	return nil
+}
