@@ -1,4 +1,4 @@
-// Package drivertest is the suite that every shared.Driver passes: what package shared promises of places, locks and
+// Package drivertest is the suite that every remote.Driver passes: what package remote promises of places, locks and
 // conditional writes, one test for each promise.
 package drivertest
 
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tombolo-iac/tombolo/internal/store/shared"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -27,10 +27,10 @@ type Options struct {
 }
 
 // Run runs the suite. Open returns two drivers over the same, empty storage: two machines.
-func Run(t *testing.T, o Options, open func(t *testing.T) (a, b shared.Driver)) {
+func Run(t *testing.T, o Options, open func(t *testing.T) (a, b remote.Driver)) {
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, Options, shared.Driver, shared.Driver)
+		run  func(*testing.T, Options, remote.Driver, remote.Driver)
 		skip bool
 	}{
 		{"NothingIsThereAtFirst", nothing, false},
@@ -79,14 +79,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func place(t *testing.T, d shared.Driver, workspace string) shared.Place {
+func place(t *testing.T, d remote.Driver, workspace string) remote.Place {
 	t.Helper()
 	p, err := d.Place(workspace)
 	must(t, err)
 	return p
 }
 
-func lock(t *testing.T, d shared.Driver, n int) (shared.Place, shared.Hold) {
+func lock(t *testing.T, d remote.Driver, n int) (remote.Place, remote.Hold) {
 	t.Helper()
 	p := place(t, d, state.DefaultWorkspace)
 	h, err := p.Lock(t.Context(), Info(id(n)))
@@ -94,9 +94,9 @@ func lock(t *testing.T, d shared.Driver, n int) (shared.Place, shared.Hold) {
 	return p, h
 }
 
-func write(t *testing.T, h shared.Hold, was string, serial int, note string) string {
+func write(t *testing.T, h remote.Hold, was string, serial int, note string) string {
 	t.Helper()
-	version, err := h.Write(t.Context(), shared.Write{Data: document(serial, note), Was: was, Lineage: "l",
+	version, err := h.Write(t.Context(), remote.Write{Data: document(serial, note), Was: was, Lineage: "l",
 		Serial: uint64(serial)})
 	must(t, err)
 	if version == "" || version == was {
@@ -105,7 +105,7 @@ func write(t *testing.T, h shared.Hold, was string, serial int, note string) str
 	return version
 }
 
-func reads(t *testing.T, p shared.Place, version string, data []byte) {
+func reads(t *testing.T, p remote.Place, version string, data []byte) {
 	t.Helper()
 	c, err := p.Read(t.Context())
 	must(t, err)
@@ -114,7 +114,7 @@ func reads(t *testing.T, p shared.Place, version string, data []byte) {
 	}
 }
 
-func journal(t *testing.T, p shared.Place, version string, chunks ...string) {
+func journal(t *testing.T, p remote.Place, version string, chunks ...string) {
 	t.Helper()
 	j, err := p.ReadJournal(t.Context())
 	must(t, err)
@@ -129,16 +129,16 @@ func journal(t *testing.T, p shared.Place, version string, chunks ...string) {
 
 func changed(t *testing.T, what string, err error) {
 	t.Helper()
-	if !errors.Is(err, shared.ErrChanged) {
+	if !errors.Is(err, remote.ErrChanged) {
 		t.Errorf("%s: %v, want ErrChanged", what, err)
 	}
 }
 
-func nothing(t *testing.T, o Options, a, b shared.Driver) {
+func nothing(t *testing.T, o Options, a, b remote.Driver) {
 	p := place(t, a, state.DefaultWorkspace)
 	reads(t, p, "", nil)
 	switch _, err := p.ReadJournal(t.Context()); {
-	case o.NoJournal && !errors.Is(err, shared.ErrNoJournal):
+	case o.NoJournal && !errors.Is(err, remote.ErrNoJournal):
 		t.Errorf("reading a journal: %v", err)
 	case !o.NoJournal:
 		journal(t, p, "")
@@ -153,7 +153,7 @@ func nothing(t *testing.T, o Options, a, b shared.Driver) {
 	reads(t, p, "", nil)
 }
 
-func writes(t *testing.T, _ Options, a, b shared.Driver) {
+func writes(t *testing.T, _ Options, a, b remote.Driver) {
 	_, h := lock(t, a, 1)
 	other := place(t, b, state.DefaultWorkspace)
 	one := write(t, h, "", 1, "one")
@@ -167,12 +167,12 @@ func writes(t *testing.T, _ Options, a, b shared.Driver) {
 	must(t, h.Unlock(t.Context()))
 }
 
-func conditional(t *testing.T, _ Options, a, b shared.Driver) {
+func conditional(t *testing.T, _ Options, a, b remote.Driver) {
 	_, h := lock(t, a, 1)
 	free, err := place(t, b, state.DefaultWorkspace).Unlocked(t.Context())
 	must(t, err)
 	one := write(t, h, "", 1, "one")
-	w := shared.Write{Data: document(1, "foreign"), Lineage: "l", Serial: 1}
+	w := remote.Write{Data: document(1, "foreign"), Lineage: "l", Serial: 1}
 	_, err = free.Write(t.Context(), w)
 	changed(t, "a first state where one is", err)
 	two := write(t, h, one, 2, "two")
@@ -189,12 +189,12 @@ func conditional(t *testing.T, _ Options, a, b shared.Driver) {
 	must(t, free.Unlock(t.Context()))
 }
 
-func oneHolder(t *testing.T, _ Options, a, b shared.Driver) {
+func oneHolder(t *testing.T, _ Options, a, b remote.Driver) {
 	const tries = 8
 	for round := range 4 {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
-		var holds []shared.Hold
+		var holds []remote.Hold
 		for n := range tries {
 			wg.Go(func() {
 				d := a
@@ -226,14 +226,14 @@ func oneHolder(t *testing.T, _ Options, a, b shared.Driver) {
 		for _, h := range holds {
 			must(t, h.Check(t.Context()))
 			must(t, h.Unlock(t.Context()))
-			if err := h.Unlock(t.Context()); !errors.Is(err, shared.ErrLost) {
+			if err := h.Unlock(t.Context()); !errors.Is(err, remote.ErrLost) {
 				t.Errorf("unlocked twice: %v", err)
 			}
 		}
 	}
 }
 
-func named(t *testing.T, _ Options, a, b shared.Driver) {
+func named(t *testing.T, _ Options, a, b remote.Driver) {
 	_, h := lock(t, a, 1)
 	p := place(t, b, state.DefaultWorkspace)
 	_, err := p.Lock(t.Context(), Info(id(2)))
@@ -256,7 +256,7 @@ func named(t *testing.T, _ Options, a, b shared.Driver) {
 	}
 }
 
-func forced(t *testing.T, o Options, a, b shared.Driver) {
+func forced(t *testing.T, o Options, a, b remote.Driver) {
 	_, h := lock(t, a, 1)
 	p := place(t, b, state.DefaultWorkspace)
 	if err := p.ForceUnlock(t.Context(), id(7)); err == nil {
@@ -267,18 +267,19 @@ func forced(t *testing.T, o Options, a, b shared.Driver) {
 	if err := p.ForceUnlock(t.Context(), id(1)); err == nil {
 		t.Error("a lock can be freed twice")
 	}
-	if err := h.Check(t.Context()); !errors.Is(err, shared.ErrLost) {
+	if err := h.Check(t.Context()); !errors.Is(err, remote.ErrLost) {
 		t.Errorf("check: %v", err)
 	}
 	next, err := p.Lock(t.Context(), Info(id(2)))
 	must(t, err)
-	if err := h.Unlock(t.Context()); !errors.Is(err, shared.ErrLost) {
+	if err := h.Unlock(t.Context()); !errors.Is(err, remote.ErrLost) {
 		t.Errorf("unlock: %v", err)
 	}
 	must(t, next.Check(t.Context()))
 	if !o.LastWriterWins {
 		one := write(t, next, "", 1, "one")
-		if _, err := h.Write(t.Context(), shared.Write{Data: document(1, "late"), Lineage: "l", Serial: 1}); err == nil {
+		if _, err := h.Write(t.Context(), remote.Write{Data: document(1, "late"), Lineage: "l",
+			Serial: 1}); err == nil {
 			t.Error("who lost the lock writes the state")
 		}
 		reads(t, p, one, document(1, "one"))
@@ -286,7 +287,7 @@ func forced(t *testing.T, o Options, a, b shared.Driver) {
 	must(t, next.Unlock(t.Context()))
 }
 
-func journals(t *testing.T, _ Options, a, b shared.Driver) {
+func journals(t *testing.T, _ Options, a, b remote.Driver) {
 	_, h := lock(t, a, 1)
 	other := place(t, b, state.DefaultWorkspace)
 	v1, err := h.StartJournal(t.Context(), "", []byte("first\x00\xff"))
@@ -318,7 +319,7 @@ func journals(t *testing.T, _ Options, a, b shared.Driver) {
 	must(t, h.Unlock(t.Context()))
 }
 
-func replaced(t *testing.T, _ Options, a, b shared.Driver) {
+func replaced(t *testing.T, _ Options, a, b remote.Driver) {
 	_, h := lock(t, a, 1)
 	p := place(t, b, state.DefaultWorkspace)
 	free, err := p.Unlocked(t.Context())
@@ -336,7 +337,7 @@ func replaced(t *testing.T, _ Options, a, b shared.Driver) {
 	must(t, h.Unlock(t.Context()))
 }
 
-func race(t *testing.T, _ Options, a, b shared.Driver) {
+func race(t *testing.T, _ Options, a, b remote.Driver) {
 	p := place(t, a, state.DefaultWorkspace)
 	one, err := p.Unlocked(t.Context())
 	must(t, err)
@@ -348,7 +349,7 @@ func race(t *testing.T, _ Options, a, b shared.Driver) {
 	for n := 1; n < 8; n++ {
 		var wg sync.WaitGroup
 		errs := make([]error, 2)
-		for i, h := range []shared.Hold{one, two} {
+		for i, h := range []remote.Hold{one, two} {
 			wg.Go(func() { errs[i] = h.Append(t.Context(), version, n, fmt.Appendf(nil, "%d of %d", n, i)) })
 		}
 		wg.Wait()
@@ -362,11 +363,11 @@ func race(t *testing.T, _ Options, a, b shared.Driver) {
 	journal(t, p, version, want...)
 }
 
-func large(t *testing.T, o Options, a, b shared.Driver) {
+func large(t *testing.T, o Options, a, b remote.Driver) {
 	_, h := lock(t, a, 1)
 	other := place(t, b, state.DefaultWorkspace)
 	data := document(1, string(bytes.Repeat([]byte("0123456789äöü\u2028\n\"'\\"), 40_000)))
-	version, err := h.Write(t.Context(), shared.Write{Data: data, Lineage: "l", Serial: 1})
+	version, err := h.Write(t.Context(), remote.Write{Data: data, Lineage: "l", Serial: 1})
 	must(t, err)
 	reads(t, other, version, data)
 	if !o.NoJournal {
@@ -386,7 +387,7 @@ func large(t *testing.T, o Options, a, b shared.Driver) {
 	must(t, h.Unlock(t.Context()))
 }
 
-func workspaces(t *testing.T, _ Options, a, b shared.Driver) {
+func workspaces(t *testing.T, _ Options, a, b remote.Driver) {
 	for n, name := range []string{"blue", "a-b.c_d", "übung"} {
 		p := place(t, a, name)
 		h, err := p.Lock(t.Context(), Info(id(n)))
@@ -405,7 +406,7 @@ func workspaces(t *testing.T, _ Options, a, b shared.Driver) {
 	reads(t, place(t, b, state.DefaultWorkspace), "", nil)
 }
 
-func deletes(t *testing.T, o Options, a, b shared.Driver) {
+func deletes(t *testing.T, o Options, a, b remote.Driver) {
 	p := place(t, a, "blue")
 	h, err := p.Lock(t.Context(), Info(id(1)))
 	must(t, err)
@@ -436,14 +437,14 @@ func deletes(t *testing.T, o Options, a, b shared.Driver) {
 	must(t, h.Unlock(t.Context()))
 }
 
-func ended(t *testing.T, _ Options, a, _ shared.Driver) {
+func ended(t *testing.T, _ Options, a, _ remote.Driver) {
 	p, h := lock(t, a, 1)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.Read(over); !errors.Is(err, context.Canceled) {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := h.Write(over, shared.Write{Data: document(1, "x")}); !errors.Is(err, context.Canceled) {
+	if _, err := h.Write(over, remote.Write{Data: document(1, "x")}); !errors.Is(err, context.Canceled) {
 		t.Errorf("write: %v", err)
 	}
 	reads(t, p, "", nil)

@@ -10,19 +10,19 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/tombolo-iac/tombolo/internal/store/shared"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
 // New makes a driver with nothing in it.
-func New() shared.Driver { return &driver{places: map[string]*place{}} }
+func New() remote.Driver { return &driver{places: map[string]*place{}} }
 
 type driver struct {
 	mu     sync.Mutex
 	places map[string]*place
 }
 
-// Workspaces implements shared.Driver.
+// Workspaces implements remote.Driver.
 func (d *driver) Workspaces(context.Context) (names []string, _ error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -34,8 +34,8 @@ func (d *driver) Workspaces(context.Context) (names []string, _ error) {
 	return names, nil
 }
 
-// Place implements shared.Driver.
-func (d *driver) Place(workspace string) (shared.Place, error) {
+// Place implements remote.Driver.
+func (d *driver) Place(workspace string) (remote.Place, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.places[workspace] == nil {
@@ -44,7 +44,7 @@ func (d *driver) Place(workspace string) (shared.Place, error) {
 	return d.places[workspace], nil
 }
 
-// Close implements shared.Driver.
+// Close implements remote.Driver.
 func (d *driver) Close() error { return nil }
 
 // place is one state. Versions are numbers that only grow.
@@ -53,8 +53,8 @@ type place struct {
 
 	mu      sync.Mutex
 	count   int // of versions
-	content shared.Content
-	journal shared.Journal
+	content remote.Content
+	journal remote.Journal
 	holder  *state.LockInfo
 }
 
@@ -63,27 +63,27 @@ func (p *place) version() string {
 	return strconv.Itoa(p.count)
 }
 
-func (p *place) read() shared.Content {
+func (p *place) read() remote.Content {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.content
 }
 
-// String implements shared.Place.
+// String implements remote.Place.
 func (p *place) String() string { return "memory:" + p.name }
 
-// Read implements shared.Place.
-func (p *place) Read(ctx context.Context) (shared.Content, error) { return p.read(), ctx.Err() }
+// Read implements remote.Place.
+func (p *place) Read(ctx context.Context) (remote.Content, error) { return p.read(), ctx.Err() }
 
-// ReadJournal implements shared.Place.
-func (p *place) ReadJournal(ctx context.Context) (shared.Journal, error) {
+// ReadJournal implements remote.Place.
+func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return shared.Journal{Version: p.journal.Version, Chunks: slices.Clone(p.journal.Chunks)}, ctx.Err()
+	return remote.Journal{Version: p.journal.Version, Chunks: slices.Clone(p.journal.Chunks)}, ctx.Err()
 }
 
-// Lock implements shared.Place.
-func (p *place) Lock(ctx context.Context, info state.LockInfo) (shared.Hold, error) {
+// Lock implements remote.Place.
+func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -97,10 +97,10 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (shared.Hold, err
 	return &hold{p: p, id: info.ID}, nil
 }
 
-// Unlocked implements shared.Place.
-func (p *place) Unlocked(context.Context) (shared.Hold, error) { return &hold{p: p}, nil }
+// Unlocked implements remote.Place.
+func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
 
-// Holder implements shared.Place.
+// Holder implements remote.Place.
 func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	return &other, ctx.Err()
 }
 
-// ForceUnlock implements shared.Place.
+// ForceUnlock implements remote.Place.
 func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,26 +138,26 @@ func (h *hold) held(ctx context.Context) error {
 		return err
 	}
 	if h.id != "" && (h.p.holder == nil || h.p.holder.ID != h.id) {
-		return shared.ErrLost
+		return remote.ErrLost
 	}
 	return nil
 }
 
-// Write implements shared.Hold.
-func (h *hold) Write(ctx context.Context, w shared.Write) (string, error) {
+// Write implements remote.Hold.
+func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	h.p.mu.Lock()
 	defer h.p.mu.Unlock()
 	if err := h.held(ctx); err != nil {
 		return "", err
 	}
 	if h.p.content.Version != w.Was {
-		return "", shared.ErrChanged
+		return "", remote.ErrChanged
 	}
-	h.p.content = shared.Content{Data: slices.Clone(w.Data), Version: h.p.version()}
+	h.p.content = remote.Content{Data: slices.Clone(w.Data), Version: h.p.version()}
 	return h.p.content.Version, nil
 }
 
-// StartJournal implements shared.Hold.
+// StartJournal implements remote.Hold.
 func (h *hold) StartJournal(ctx context.Context, was string, first []byte) (string, error) {
 	h.p.mu.Lock()
 	defer h.p.mu.Unlock()
@@ -165,16 +165,16 @@ func (h *hold) StartJournal(ctx context.Context, was string, first []byte) (stri
 		return "", err
 	}
 	if h.p.journal.Version != was {
-		return "", shared.ErrChanged
+		return "", remote.ErrChanged
 	}
-	h.p.journal = shared.Journal{Version: h.p.version()}
+	h.p.journal = remote.Journal{Version: h.p.version()}
 	if first != nil {
 		h.p.journal.Chunks = [][]byte{slices.Clone(first)}
 	}
 	return h.p.journal.Version, nil
 }
 
-// Append implements shared.Hold.
+// Append implements remote.Hold.
 func (h *hold) Append(ctx context.Context, version string, n int, chunk []byte) error {
 	h.p.mu.Lock()
 	defer h.p.mu.Unlock()
@@ -182,31 +182,31 @@ func (h *hold) Append(ctx context.Context, version string, n int, chunk []byte) 
 		return err
 	}
 	if h.p.journal.Version != version || len(h.p.journal.Chunks) != n {
-		return shared.ErrChanged
+		return remote.ErrChanged
 	}
 	h.p.journal.Chunks = append(h.p.journal.Chunks, slices.Clone(chunk))
 	return nil
 }
 
-// Check implements shared.Hold.
+// Check implements remote.Hold.
 func (h *hold) Check(ctx context.Context) error {
 	h.p.mu.Lock()
 	defer h.p.mu.Unlock()
 	return h.held(ctx)
 }
 
-// Delete implements shared.Hold.
+// Delete implements remote.Hold.
 func (h *hold) Delete(ctx context.Context) error {
 	h.p.mu.Lock()
 	defer h.p.mu.Unlock()
 	if err := h.held(ctx); err != nil {
 		return err
 	}
-	h.p.content, h.p.journal = shared.Content{}, shared.Journal{}
+	h.p.content, h.p.journal = remote.Content{}, remote.Journal{}
 	return nil
 }
 
-// Unlock implements shared.Hold.
+// Unlock implements remote.Hold.
 func (h *hold) Unlock(ctx context.Context) error {
 	h.p.mu.Lock()
 	defer h.p.mu.Unlock()

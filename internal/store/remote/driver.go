@@ -1,4 +1,4 @@
-// Package shared keeps states in a service that several machines reach: a database, a bucket, a server. A Driver moves
+// Package remote keeps states in a service that several machines reach: a database, a bucket, a server. A Driver moves
 // bytes and holds locks there; the store over it has everything else, the same for all services: the journal, its
 // recovery, the rules for conflicts, and the watch over the lock.
 //
@@ -6,7 +6,7 @@
 // journal is begun only while the one that was read is still the last. A chunk is added to a journal only under the
 // next free number. So a run that has lost its lock, knowingly or not, can write nothing once another has begun: the
 // state is only written after a checkpoint was added to the journal.
-package shared
+package remote
 
 import (
 	"context"
@@ -22,7 +22,7 @@ type Driver interface {
 	Workspaces(ctx context.Context) ([]string, error)
 	// Place returns where the state of a workspace is kept. The name is usable as a part of a URL. It asks nobody.
 	Place(workspace string) (Place, error)
-	// Close gives back connections. Nothing may be used afterwards.
+	// Close closes connections. Nothing may be used afterwards.
 	Close() error
 }
 
@@ -67,7 +67,7 @@ type Hold interface {
 	// Delete removes the state, the journal and whatever else belongs to the workspace, but for the lock. What is not
 	// there is no error.
 	Delete(ctx context.Context) error
-	// Unlock gives the lock back. ErrLost: it was not held any more.
+	// Unlock frees the lock. ErrLost: it was not held any more.
 	Unlock(ctx context.Context) error
 }
 
