@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
 )
 
 // Where there are no locks, the process that a journal names counts as its run only when it began with it: numbers of
@@ -24,17 +26,17 @@ func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
 	pid := other.Process.Pid
 	its := began(pid)
 	for what, c := range map[string]struct {
-		h    header
+		h    journal.Header
 		want bool
 	}{
-		"the run":                       {header{Host: hostName(), PID: pid, Began: its}, true},
-		"a run of an earlier version":   {header{Host: hostName(), PID: pid}, true},
-		"a run that had the number":     {header{Host: hostName(), PID: pid, Began: its + "0"}, false},
-		"a run of before a restart":     {header{Host: hostName(), PID: pid, Began: "x " + its}, false},
-		"a run of another machine":      {header{Host: hostName() + "x", PID: pid, Began: its}, false},
-		"a run that had our own number": {header{Host: hostName(), PID: os.Getpid(), Began: "x"}, false},
+		"the run":                       {journal.Header{Host: hostName(), PID: pid, Began: its}, true},
+		"a run of an earlier version":   {journal.Header{Host: hostName(), PID: pid}, true},
+		"a run that had the number":     {journal.Header{Host: hostName(), PID: pid, Began: its + "0"}, false},
+		"a run of before a restart":     {journal.Header{Host: hostName(), PID: pid, Began: "x " + its}, false},
+		"a run of another machine":      {journal.Header{Host: hostName() + "x", PID: pid, Began: its}, false},
+		"a run that had our own number": {journal.Header{Host: hostName(), PID: os.Getpid(), Began: "x"}, false},
 	} {
-		if got := c.h.running(); got != c.want {
+		if got := atWork(&c.h); got != c.want {
 			t.Errorf("%s: running %t, want %t", what, got, c.want)
 		}
 	}
@@ -45,8 +47,8 @@ func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
 	if err := other.Wait(); err != nil {
 		t.Error(err)
 	}
-	ended := header{Host: hostName(), PID: pid, Began: its}
-	if ended.running() {
+	ended := journal.Header{Host: hostName(), PID: pid, Began: its}
+	if atWork(&ended) {
 		t.Error("a run that has ended counts as running")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -101,8 +102,8 @@ func readContentAt(files Files, name string) (*content, error) {
 }
 
 // rescueFiles reads what rescue files hold for a journal.
-func (w *workspace) rescueFiles(j *parsed) (all [][]byte, err error) {
-	for _, path := range rescuePaths(j.header.Rescue, w.p, j.nonce) {
+func (w *workspace) rescueFiles(j *journal.Parsed) (all [][]byte, err error) {
+	for _, path := range rescuePaths(j.Header.Rescue, w.p, j.Nonce) {
 		b, err := readFile(w.o.Files, path)
 		if err != nil {
 			return nil, err // there may be results in it
@@ -114,22 +115,22 @@ func (w *workspace) rescueFiles(j *parsed) (all [][]byte, err error) {
 
 // view is what the files of a workspace say together.
 type view struct {
-	overlay
+	journal.Overlay
 	content *content
 	base    *state.State // what the state file holds, or will hold after its repair
-	mark    mark         // which snapshot the content is
+	mark    journal.Mark // which snapshot the content is
 	repair  bool         // the state file must be rewritten from the image
 	blank   bool         // the state file has zero bytes, and nothing says that there ever was more
 	foreign bool         // another program wrote the state after the journal began
 }
 
 // view lays a journal over a content of the state file; j is nil when there is no journal.
-func (w *workspace) view(c *content, j *parsed) (*view, error) {
-	v := &view{content: c, base: c.state, overlay: overlay{state: c.state}}
+func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
+	v := &view{content: c, base: c.state, Overlay: journal.Overlay{State: c.state}}
 	gone := c.hash == "" || c.hash == placeholderHash // the lock makes a placeholder
 	switch {
-	case j != nil && saysNothing(c.hash) && saysNothing(j.header.Base): // all that there ever was is in the journal
-		v.mark = j.marks[0]
+	case j != nil && saysNothing(c.hash) && saysNothing(j.Header.Base): // all that there ever was is in the journal
+		v.mark = j.Marks[0]
 		return v.laid(w, j)
 	case j == nil && c.hash == emptyHash:
 		beside, err := w.beside(c.ours)
@@ -145,36 +146,36 @@ func (w *workspace) view(c *content, j *parsed) (*view, error) {
 		return nil, w.damaged(c, nil)
 	case j == nil:
 		return v, nil
-	case c.noted, gone && j.markOf(c.hash) == nil && w.reinstating(j):
+	case c.noted, gone && j.MarkOf(c.hash) == nil && w.reinstating(j):
 		image, err := readContentAt(w.o.Files, w.p.image)
 		if err != nil {
 			return nil, err
 		}
-		if image.hash != j.lastMark().Hash || image.err != nil {
+		if image.hash != j.LastMark().Hash || image.err != nil {
 			return nil, w.damaged(c, j)
 		}
-		v.repair, v.mark, v.base = true, *j.lastMark(), image.state
+		v.repair, v.mark, v.base = true, *j.LastMark(), image.state
 	case c.err != nil:
 		return nil, w.damaged(c, j)
-	case j.markOf(c.hash) != nil:
-		v.mark = *j.markOf(c.hash)
+	case j.MarkOf(c.hash) != nil:
+		v.mark = *j.MarkOf(c.hash)
 	case gone:
 		return nil, fmt.Errorf("the state %s is gone, but its journal %s is there, which was begun when there was a "+
 			"state. Restore the state (%s), or remove the journal if the state was removed on purpose",
 			w.p.out, w.p.journal, w.newest(j))
 	default:
-		v.foreign, v.mark = true, j.lastDone()
+		v.foreign, v.mark = true, j.LastDone()
 	}
 	return v.laid(w, j)
 }
 
 // laid lays the journal over what the state file holds.
-func (v *view) laid(w *workspace, j *parsed) (*view, error) {
-	o, err := j.lay(v.base, v.mark, v.foreign)
+func (v *view) laid(w *workspace, j *journal.Parsed) (*view, error) {
+	o, err := j.Lay(v.base, v.mark, v.foreign)
 	if err != nil {
 		return nil, fmt.Errorf("journal %s: %w", w.p.journal, err)
 	}
-	v.overlay = *o
+	v.Overlay = *o
 	return v, nil
 }
 
@@ -184,9 +185,9 @@ func saysNothing(hash string) bool {
 }
 
 // reinstating reports whether a run was about to put a state file where one had been removed.
-func (w *workspace) reinstating(j *parsed) bool {
-	last := j.lastMark()
-	if last.done {
+func (w *workspace) reinstating(j *journal.Parsed) bool {
+	last := j.LastMark()
+	if last.Done {
 		return false
 	}
 	image, err := readContentAt(w.o.Files, w.p.image)
@@ -215,7 +216,7 @@ func (w *workspace) blankName(blank bool) string {
 }
 
 // damaged is the error for a state file that is no state, with the newest good copy.
-func (w *workspace) damaged(c *content, j *parsed) error {
+func (w *workspace) damaged(c *content, j *journal.Parsed) error {
 	err := c.err
 	if c.noted {
 		err = fmt.Errorf("it was being rewritten when a run was killed, and the new content %s is missing or damaged",
@@ -225,14 +226,14 @@ func (w *workspace) damaged(c *content, j *parsed) error {
 }
 
 // newest names the newest good copy of the state and how to restore it.
-func (w *workspace) newest(j *parsed) string {
+func (w *workspace) newest(j *journal.Parsed) string {
 	best, from := (*content)(nil), ""
 	for _, name := range []string{w.p.image, w.p.backup} {
 		if name == "" {
 			continue
 		}
 		c, err := readContentAt(w.o.Files, name)
-		if err != nil || c.hash == "" || c.err != nil || name == w.p.image && j != nil && j.markOf(c.hash) == nil {
+		if err != nil || c.hash == "" || c.err != nil || name == w.p.image && j != nil && j.MarkOf(c.hash) == nil {
 			continue
 		}
 		if best == nil || c.serial > best.serial {
@@ -244,16 +245,6 @@ func (w *workspace) newest(j *parsed) string {
 	}
 	return fmt.Sprintf("The newest good copy is %s (serial %d, written %s); to restore it: cp %s %s",
 		from, best.serial, best.info.ModTime.Format(time.RFC3339), from, w.p.out)
-}
-
-// lastDone is the last snapshot that the state file is known to have got.
-func (p *parsed) lastDone() mark {
-	for i := len(p.marks) - 1; i > 0; i-- {
-		if p.marks[i].done {
-			return p.marks[i]
-		}
-	}
-	return p.marks[0]
 }
 
 // Reading retries while a run writes: the state and its journal are two files, and belong together only when the
@@ -311,7 +302,7 @@ func (w *workspace) readOnce() (s *state.Snapshot, settled bool, err error) {
 	s.Blank = w.blankName(v.blank)
 	if j != nil {
 		if running {
-			s.Running = &v.run
+			s.Running = &v.Run
 		}
 		return s, !running || !v.foreign, nil
 	}
@@ -324,11 +315,11 @@ func (w *workspace) readOnce() (s *state.Snapshot, settled bool, err error) {
 }
 
 func (v *view) snapshot() *state.Snapshot {
-	return &state.Snapshot{State: v.state, InFlight: v.inFlight, Unfolded: v.unfolded}
+	return &state.Snapshot{State: v.State, InFlight: v.InFlight, Unfolded: v.Unfolded}
 }
 
 // readJournal reads the journal as it is now; nil when there is none. running tells whether somebody holds it.
-func (w *workspace) readJournal() (j *parsed, running bool, err error) {
+func (w *workspace) readJournal() (j *journal.Parsed, running bool, err error) {
 	f, err := w.o.Files.Open(w.p.journal, os.O_RDONLY, 0)
 	if isMissing(err) {
 		return nil, false, nil
@@ -343,14 +334,14 @@ func (w *workspace) readJournal() (j *parsed, running bool, err error) {
 	}
 	j, err = w.parse(f)
 	if err == nil && lockErr != nil {
-		running = j.header.running()
+		running = atWork(&j.Header)
 	}
 	return j, running, err
 }
 
-// running reports whether the process that began the journal is still there: all that can be known where there are no
+// atWork reports whether the process that began the journal is still there: all that can be known where there are no
 // locks. A later process that has got its number is told apart by its beginning, where both are known.
-func (h *header) running() bool {
+func atWork(h *journal.Header) bool {
 	if h.Host != hostName() || h.PID == os.Getpid() || !alive(h.PID) {
 		return false
 	}
@@ -358,12 +349,12 @@ func (h *header) running() bool {
 	return h.Began == "" || now == "" || now == h.Began
 }
 
-func (w *workspace) parse(f File) (*parsed, error) {
+func (w *workspace) parse(f File) (*journal.Parsed, error) {
 	b, err := readAll(f)
 	if err != nil {
 		return nil, err
 	}
-	j, err := parseJournal(b, w.rescueFiles)
+	j, err := journal.Parse(b, w.rescueFiles)
 	if err != nil {
 		return nil, fmt.Errorf("the journal %s of an interrupted run cannot be read: %w. It was damaged after it was "+
 			"written. Keep a copy of it; to give up what it holds, remove it",

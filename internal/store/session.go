@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -34,9 +34,9 @@ type session struct {
 	written   bool // the wal has more than what is carried over
 	backedUp  bool
 	backups   backups
-	blank     string   // a state file that has zero bytes and says nothing; "" for none
-	imageSize int64    // of the last snapshot
-	journal   *journal // the open one
+	blank     string        // a state file that has zero bytes and says nothing; "" for none
+	imageSize int64         // of the last snapshot
+	journal   *journal.Open // the open one
 	over      bool
 	// elsewhere: base comes from another file. It must be written before the journal's records, which stand on it.
 	elsewhere bool
@@ -49,13 +49,13 @@ func (s *session) load(ctx context.Context) error {
 	if err != nil && !isMissing(err) {
 		return err
 	}
-	var j *parsed
+	var j *journal.Parsed
 	if jf != nil {
 		s.wal = &wal{f: jf} // so that release closes it
 		if j, err = w.parse(jf); err != nil {
 			return err
 		}
-		if _, err := jf.Locked(); s.lax && errors.Is(err, ErrNoLocks) && j.header.running() {
+		if _, err := jf.Locked(); s.lax && errors.Is(err, ErrNoLocks) && atWork(&j.Header) {
 			return ErrLocked
 		}
 	}
@@ -83,7 +83,7 @@ func (s *session) load(ctx context.Context) error {
 		}
 	}
 	s.base, s.hash, s.blank = v.base, c.hash, w.blankName(v.blank)
-	s.inFlight, s.unfolded = v.inFlight, v.unfolded
+	s.inFlight, s.unfolded = v.InFlight, v.Unfolded
 	if j != nil {
 		w.sweep()
 		if s.wal, err = continueWAL(s, jf, j); err != nil {
@@ -102,37 +102,37 @@ func (s *session) load(ctx context.Context) error {
 
 // recover brings the state file up to date with the journal, and leaves a journal only of what is still open. Done
 // twice, it does nothing the second time.
-func (s *session) recover(v *view, j *parsed) error {
+func (s *session) recover(v *view, j *journal.Parsed) error {
 	again, err := s.w.unfinished(v, j)
 	if err != nil {
 		return err
 	}
 	if v.repair || again {
-		if err := s.repair(j.lastMark().checkpoint); err != nil {
+		if err := s.repair(j.LastMark().Checkpoint); err != nil {
 			return err
 		}
 	} else if err := s.certain(); err != nil {
 		return err
 	}
 	if s.lineage = lineageOf(s.base); s.lineage == "" {
-		s.lineage = j.header.Lineage
+		s.lineage = j.Header.Lineage
 	}
-	if v.changed {
-		if err := s.write(s.numbered(v.state), j.next-1); err != nil {
+	if v.Changed {
+		if err := s.write(s.numbered(v.State), j.Next-1); err != nil {
 			return err
 		}
 		s.backedUp = false // the run that follows makes its own
 	}
-	s.written = v.repair || again || v.changed || !j.minimal(s.hash)
+	s.written = v.repair || again || v.Changed || !j.Minimal(s.hash)
 	return s.settle()
 }
 
 // unfinished reports that the state file reads like the last snapshot, and that its last sync is not known to have
 // succeeded. After a failed sync the system may show what never reached the disk, and does not try again: it has to be
 // written again.
-func (w *workspace) unfinished(v *view, j *parsed) (bool, error) {
-	last := j.lastMark()
-	if last.done || v.content.hash != last.Hash {
+func (w *workspace) unfinished(v *view, j *journal.Parsed) (bool, error) {
+	last := j.LastMark()
+	if last.Done || v.content.hash != last.Hash {
 		return false, nil
 	}
 	image, err := readContentAt(w.o.Files, w.p.image)
@@ -156,19 +156,6 @@ func (s *session) certain() (err error) {
 		defer func() { err = errors.Join(err, f.Close()) }()
 	}
 	return f.Sync()
-}
-
-// minimal reports that a journal holds nothing but what was carried over onto this content.
-func (p *parsed) minimal(hash string) bool {
-	return p.header.Base == hash && !slices.ContainsFunc(p.records, func(r record) bool {
-		return r.kind != kindDurable && (r.kind != kindIntent && r.kind != kindPartial && r.kind != kindUnfolded ||
-			!carried(r))
-	})
-}
-
-func carried(r record) bool {
-	var has struct{ Run *json.RawMessage }
-	return r.kind == kindUnfolded || json.Unmarshal(r.payload, &has) == nil && has.Run != nil
 }
 
 // readElsewhere takes the state from another file than the one that is written (-state-out).
@@ -210,7 +197,7 @@ func (s *session) usable() error {
 	case s.wal == nil:
 		return nil
 	}
-	if err := s.wal.broken(); err != nil {
+	if err := s.wal.Broken(); err != nil {
 		return fmt.Errorf("the journal is broken; unlock, and lock again: %w", err)
 	}
 	return nil
@@ -222,7 +209,7 @@ func (s *session) settle() error {
 	if s.wal == nil {
 		return nil
 	}
-	if err := s.wal.broken(); err != nil {
+	if err := s.wal.Broken(); err != nil {
 		return err // the journal has what the state file lacks
 	}
 	files, old := s.w.o.Files, s.wal
@@ -233,7 +220,7 @@ func (s *session) settle() error {
 		return nil
 	}
 	if len(s.inFlight)+len(s.unfolded) > 0 {
-		records, err := carry(s.inFlight, s.unfolded)
+		records, err := journal.Carry(s.inFlight, s.unfolded)
 		if err != nil {
 			return err
 		}
@@ -253,7 +240,7 @@ func (s *session) settle() error {
 	}
 	err := old.close()
 	if s.wal != nil {
-		err = errors.Join(err, s.wal.broken())
+		err = errors.Join(err, s.wal.Broken())
 	}
 	return err
 }
@@ -268,33 +255,9 @@ func removeAny(files Files, name string) error {
 	return nil
 }
 
-// carry makes the records of what stays open.
-func carry(inFlight []state.InFlight, unfolded []state.Unfolded) (records []record, err error) {
-	add := func(k kind, v any) {
-		b, e := json.Marshal(v)
-		err = errors.Join(err, e)
-		records = append(records, record{kind: k, payload: b})
-	}
-	for _, f := range inFlight {
-		intent, e := state.EncodeIntent(f.Intent)
-		err = errors.Join(err, e)
-		add(kindIntent, intentRecord{Op: f.ID, Run: &f.Run, Intent: intent})
-		if f.Partial != nil {
-			object, e := state.EncodeObject(f.Partial)
-			err = errors.Join(err, e)
-			add(kindPartial, resultRecord{Op: f.ID, Run: &f.Run, Object: object})
-		}
-	}
-	for _, u := range unfolded {
-		edits, e := state.EncodeEdits(u.Edits)
-		err = errors.Join(err, e)
-		add(kindUnfolded, unfoldedRecord{Op: u.Op, Run: u.Run, Edits: edits, Why: u.Why})
-	}
-	return records, err
-}
-
-func (s *session) header() header {
-	h := header{Format: formatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(), PID: os.Getpid(),
+func (s *session) header() journal.Header {
+	h := journal.Header{Format: journal.FormatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(),
+		PID:     os.Getpid(),
 		Began:   began(os.Getpid()),
 		Created: s.w.o.Now(), Rescue: s.w.o.Rescue}
 	if s.base != nil {
@@ -335,5 +298,5 @@ func (s *session) ensureWAL() error {
 		return fmt.Errorf("make the journal %s: %w", s.w.p.journal, err)
 	}
 	s.wal = wal
-	return wal.broken()
+	return wal.Broken()
 }

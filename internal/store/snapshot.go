@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -34,7 +35,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 			s.wal.stop(err)
 		}
 	}()
-	if err := s.wal.wait(covers); err != nil {
+	if err := s.wal.Wait(covers); err != nil {
 		return err
 	}
 	f, err := s.stateFile()
@@ -62,11 +63,11 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.wal.wait(s.wal.append(kindCheckpoint, payload)); err != nil {
+	if err := s.wal.Wait(s.wal.Append(journal.KindCheckpoint, payload)); err != nil {
 		return err
 	}
 	// From here on the journal may not be in the file that readers look at (it was given up, and goes on elsewhere).
-	if err := s.wal.broken(); err != nil {
+	if err := s.wal.Broken(); err != nil {
 		return err
 	}
 	if gone {
@@ -78,13 +79,13 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 		return err
 	}
 	s.base, s.imageSize = st, mark.Size
-	s.wal.append(kindDone, payload)
+	s.wal.Append(journal.KindDone, payload)
 	s.wal.push()
 	return nil
 }
 
 // reinstate puts the image where the state file was, which a program has removed during the run.
-func (s *session) reinstate(mark checkpoint) error {
+func (s *session) reinstate(mark journal.Checkpoint) error {
 	files, p := s.w.o.Files, s.w.p
 	f, err := fresh(files, p.fresh, s.lax)
 	if err != nil {
@@ -122,7 +123,7 @@ func (s *session) reinstate(mark checkpoint) error {
 }
 
 // repair completes the installation of an image that was cut off.
-func (s *session) repair(mark checkpoint) (err error) {
+func (s *session) repair(mark journal.Checkpoint) (err error) {
 	f, err := s.stateFile()
 	if err != nil {
 		return err
@@ -240,28 +241,28 @@ func (w *imageWriter) Write(b []byte) (int, error) {
 }
 
 // writeImage makes the new content durable in the journal's folder.
-func (s *session) writeImage(st *state.State) (checkpoint, error) {
+func (s *session) writeImage(st *state.State) (journal.Checkpoint, error) {
 	f, err := anewFile(s.w.o.Files, s.w.p.image)
 	if err != nil {
-		return checkpoint{}, err
+		return journal.Checkpoint{}, err
 	}
 	defer f.Close()
 	if err := s.share(f); err != nil {
-		return checkpoint{}, err
+		return journal.Checkpoint{}, err
 	}
 	w := &imageWriter{f: f, sum: sha256.New()}
 	if err := st.Encode(w); err != nil {
-		return checkpoint{}, err
+		return journal.Checkpoint{}, err
 	}
 	if err := f.Sync(); err != nil {
-		return checkpoint{}, err
+		return journal.Checkpoint{}, err
 	}
-	return checkpoint{Serial: st.Serial, Hash: hex.EncodeToString(w.sum.Sum(nil)), Size: w.off},
+	return journal.Checkpoint{Serial: st.Serial, Hash: hex.EncodeToString(w.sum.Sum(nil)), Size: w.off},
 		s.w.o.Files.SyncDir(s.w.p.dir)
 }
 
 // install writes the image over the state file, whose inode stays.
-func (s *session) install(f File, mark checkpoint) error {
+func (s *session) install(f File, mark journal.Checkpoint) error {
 	image, err := s.w.o.Files.Open(s.w.p.image, os.O_RDONLY, 0)
 	if err != nil {
 		return err

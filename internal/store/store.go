@@ -16,7 +16,8 @@
 // before the next: image, checkpoint record, note, content behind its first byte, first byte.
 //
 // A reader takes no lock and writes nothing: it lays the journal over the state (read.go). Whoever locks next folds the
-// journal in (recover.go). Operations that had begun and have no result stay listed until someone resolves them.
+// journal in (session.go); its records, and the journal that is open during a run, are in package journal. Operations
+// that had begun and have no result stay listed until someone resolves them.
 //
 // The package owns no goroutines. All file access goes through Files. Sub-package mem keeps the files in memory, faults
 // makes calls fail.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -40,7 +41,7 @@ type wal struct {
 	mu       sync.Mutex
 	cond     sync.Cond
 	f        File
-	nonce    nonce
+	nonce    journal.Nonce
 	pending  []byte    // framed, not yet handed to the file
 	since    time.Time // when the oldest pending record came
 	unsynced []byte    // handed to the file since the last sync
@@ -64,7 +65,7 @@ type wal struct {
 // createWAL makes a journal file under a temporary name, with a header and records that are carried over, and puts it
 // in its place, locked and durable. To replace a journal, the caller must hold its lock; otherwise one that stands
 // there belongs to another, and is ErrLocked.
-func createWAL(s *session, carried []record, replace bool) (w *wal, err error) {
+func createWAL(s *session, carried []journal.Record, replace bool) (w *wal, err error) {
 	o, p, h := s.w.o, s.w.p, s.header()
 	f, err := fresh(o.Files, p.journalNew, s.lax)
 	if err != nil {
@@ -101,16 +102,16 @@ func createWAL(s *session, carried []record, replace bool) (w *wal, err error) {
 }
 
 // begin writes the header and what is carried over. The file gets its name when all of it is durable, and says so.
-func (w *wal) begin(p paths, h header, carried []record) error {
+func (w *wal) begin(p paths, h journal.Header, carried []journal.Record) error {
 	payload, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	b := append([]byte(magic), w.nonce[:]...)
-	b = appendRecord(b, w.nonce, 0, kindHeader, payload)
+	b := append([]byte(journal.Magic), w.nonce[:]...)
+	b = journal.Append(b, w.nonce, 0, journal.KindHeader, payload)
 	w.next = 1
 	for _, r := range carried {
-		b = appendRecord(b, w.nonce, w.next, r.kind, r.payload)
+		b = journal.Append(b, w.nonce, w.next, r.Kind, r.Payload)
 		w.next++
 	}
 	if b, err = w.mark(b, w.next); err != nil {
@@ -133,11 +134,11 @@ func (w *wal) begin(p paths, h header, carried []record) error {
 // mark appends a record which says that all records below are durable. With it, a gap before it is damage: what a power
 // loss tears off was never durable. Called with mu held, or before anyone else has the wal.
 func (w *wal) mark(b []byte, below uint64) ([]byte, error) {
-	payload, err := json.Marshal(durableRecord{Below: below})
+	payload, err := json.Marshal(journal.DurableRecord{Below: below})
 	if err != nil {
 		return b, err
 	}
-	b = appendRecord(b, w.nonce, w.next, kindDurable, payload)
+	b = journal.Append(b, w.nonce, w.next, journal.KindDurable, payload)
 	w.next++
 	w.marked = below
 	return b, nil
@@ -145,23 +146,23 @@ func (w *wal) mark(b []byte, below uint64) ([]byte, error) {
 
 // continueWAL appends to a journal that was read; f is its locked file. Records that were read from rescue files are
 // made part of it first, and the rescue files go.
-func continueWAL(s *session, f File, j *parsed) (_ *wal, err error) {
+func continueWAL(s *session, f File, j *journal.Parsed) (_ *wal, err error) {
 	o, p := s.w.o, s.w.p
-	w := &wal{files: o.Files, path: p.journal, f: f, share: s.share, lax: s.lax, nonce: j.nonce,
-		rescue: rescuePaths(j.header.Rescue, p, j.nonce), off: j.end, next: j.next, durable: j.next}
+	w := &wal{files: o.Files, path: p.journal, f: f, share: s.share, lax: s.lax, nonce: j.Nonce,
+		rescue: rescuePaths(j.Header.Rescue, p, j.Nonce), off: j.End, next: j.Next, durable: j.Next}
 	w.cond.L = &w.mu
 	if w.info, err = f.Stat(); err != nil {
 		return nil, err
 	}
-	if err := f.Truncate(j.end); err != nil { // what follows the valid prefix
+	if err := f.Truncate(j.End); err != nil { // what follows the valid prefix
 		return nil, err
 	}
 	var b []byte
-	for _, r := range j.records[j.own:] {
-		b = appendRecord(b, j.nonce, r.seq, r.kind, r.payload)
+	for _, r := range j.Records[j.Own:] {
+		b = journal.Append(b, j.Nonce, r.Seq, r.Kind, r.Payload)
 	}
 	if len(b) > 0 {
-		if _, err := f.WriteAt(b, j.end); err != nil {
+		if _, err := f.WriteAt(b, j.End); err != nil {
 			return nil, err
 		}
 		w.off += int64(len(b))
@@ -181,14 +182,14 @@ func continueWAL(s *session, f File, j *parsed) (_ *wal, err error) {
 	return w, nil
 }
 
-func rescuePaths(folders []string, p paths, n nonce) (all []string) {
+func rescuePaths(folders []string, p paths, n journal.Nonce) (all []string) {
 	for _, folder := range folders {
 		all = append(all, rescuePath(folder, p.out, n))
 	}
 	return all
 }
 
-func rescuePath(folder, out string, n nonce) string {
+func rescuePath(folder, out string, n journal.Nonce) string {
 	return filepath.Join(folder, fmt.Sprintf("%s.%x.journal", filepath.Base(out), n[:]))
 }
 
@@ -217,34 +218,34 @@ func openLocked(files Files, name string, flag int, perm os.FileMode, lax bool) 
 	return nil, fmt.Errorf("%s is replaced again and again by another program", name)
 }
 
-// append queues a record and gives its sequence number.
-func (w *wal) append(k kind, payload []byte) uint64 {
+// Append queues a record and gives its sequence number.
+func (w *wal) Append(k journal.Kind, payload []byte) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.pending) == 0 {
 		w.since = time.Now()
 	}
-	w.pending = appendRecord(w.pending, w.nonce, w.next, k, payload)
+	w.pending = journal.Append(w.pending, w.nonce, w.next, k, payload)
 	w.next++
 	return w.next - 1
 }
 
-// slot counts the operations in flight, for which space is kept reserved.
-func (w *wal) slot(n int) {
+// Slot counts the operations in flight, for which space is kept reserved.
+func (w *wal) Slot(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.slots += n
 }
 
-// last is the number of the last record.
-func (w *wal) last() uint64 {
+// Last is the number of the last record.
+func (w *wal) Last() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.next - 1
 }
 
-// broken is the first reason for starting nothing new.
-func (w *wal) broken() error {
+// Broken is the first reason for starting nothing new.
+func (w *wal) Broken() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -262,8 +263,8 @@ func (w *wal) stop(err error) {
 	}
 }
 
-// wait returns when the record is durable, wherever that is.
-func (w *wal) wait(seq uint64) error {
+// Wait returns when the record is durable, wherever that is.
+func (w *wal) Wait(seq uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.durable <= seq {
@@ -291,8 +292,8 @@ func (w *wal) push() {
 	}
 }
 
-// nudge does so when much is pending, or for long; for records that nobody waits for.
-func (w *wal) nudge() {
+// Nudge does so when much is pending, or for long; for records that nobody waits for.
+func (w *wal) Nudge() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.busy && w.lost == nil && (len(w.pending) > lazyBytes || time.Since(w.since) > lazyTime) {
@@ -343,8 +344,8 @@ func (w *wal) flush(sync bool) {
 	w.cond.Broadcast()
 }
 
-// settled makes all durable, and makes sure once more that the file has its name.
-func (w *wal) settled() error {
+// Settled makes all durable, and makes sure once more that the file has its name.
+func (w *wal) Settled() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.busy {
@@ -449,7 +450,7 @@ func (w *wal) elsewhere() error {
 	if _, err := io.ReadFull(io.NewSectionReader(w.f, 0, end), b); err != nil {
 		return err
 	}
-	return w.save(b[prefixSize:])
+	return w.save(b[journal.PrefixSize:])
 }
 
 // save appends records to a rescue file and makes them durable. A folder that fails is given up for the next one. Only
@@ -482,7 +483,7 @@ func (w *wal) saveAt(path string, b []byte) error {
 		if err := w.share(f); err != nil {
 			return err
 		}
-		b = append(append([]byte(magic), w.nonce[:]...), b...)
+		b = append(append([]byte(journal.Magic), w.nonce[:]...), b...)
 	}
 	if _, err := f.WriteAt(b, w.rescueOff); err != nil {
 		return err
@@ -514,8 +515,8 @@ func (w *wal) saved(err error) error {
 	return &state.SavedError{Where: append([]string{w.path}, w.rescued...), Err: err}
 }
 
-// size is how much was appended so far.
-func (w *wal) size() int64 {
+// Size is how much was appended so far.
+func (w *wal) Size() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.off + int64(len(w.pending))

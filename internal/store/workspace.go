@@ -171,7 +171,7 @@ func (w *workspace) lockError(err error) error {
 	if j, running, jErr := w.readJournal(); jErr == nil && running {
 		return &state.LockedError{
 			Err: fmt.Errorf("a run without a lock (-lock=false) is writing the state: process %d on %s: %w",
-				j.header.PID, j.header.Host, err)}
+				j.Header.PID, j.Header.Host, err)}
 	}
 	return &state.LockedError{
 		Err: fmt.Errorf("the state %s is locked by another process, which left no word about itself", w.p.out)}

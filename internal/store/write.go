@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -62,7 +63,7 @@ func (s *session) replace(st *state.State, force bool) error {
 	if !same { // a state that is written for its lineage or serial alone keeps the serial that it brings
 		c.Serial++
 	}
-	if err := s.write(&c, s.wal.last()); err != nil {
+	if err := s.write(&c, s.wal.Last()); err != nil {
 		return fmt.Errorf("write the state: %w", err)
 	}
 	s.elsewhere = false
@@ -92,7 +93,7 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 	if err != nil {
 		return fmt.Errorf("resolve: %w", err)
 	}
-	record := resolveRecord{Tokens: tokens, Edits: raw}
+	record := journal.ResolveRecord{Tokens: tokens, Edits: raw}
 	s.mu.Lock()
 	j := s.journal
 	if err := errors.Join(s.known(tokens), s.usable()); err != nil {
@@ -101,7 +102,7 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 	}
 	if j != nil {
 		s.mu.Unlock()
-		if err := j.resolve(record, edits); err != nil {
+		if err := j.Resolve(record, edits); err != nil {
 			return fmt.Errorf("resolve: %w", err)
 		}
 		s.mu.Lock()
@@ -117,7 +118,7 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 }
 
 // resolve makes the edits durable before anything is forgotten.
-func (s *session) resolve(record resolveRecord, edits []state.Edit) error {
+func (s *session) resolve(record journal.ResolveRecord, edits []state.Edit) error {
 	payload, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -125,8 +126,8 @@ func (s *session) resolve(record resolveRecord, edits []state.Edit) error {
 	if err := errors.Join(s.countable(), s.ensureWAL()); err != nil {
 		return err
 	}
-	seq := s.wal.append(kindResolve, payload)
-	if err := s.wal.wait(seq); err != nil {
+	seq := s.wal.Append(journal.KindResolve, payload)
+	if err := s.wal.Wait(seq); err != nil {
 		return err
 	}
 	s.forget(record.Tokens)

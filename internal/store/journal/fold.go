@@ -1,9 +1,10 @@
-package store
+package journal
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,13 +12,13 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// overlay is a state with a journal laid over it.
-type overlay struct {
-	state    *state.State
-	inFlight []state.InFlight
-	unfolded []state.Unfolded
-	changed  bool // the journal had results that are not in the state file
-	run      state.RunInfo
+// Overlay is a state with a journal laid over it.
+type Overlay struct {
+	State    *state.State
+	InFlight []state.InFlight
+	Unfolded []state.Unfolded
+	Changed  bool // the journal had results that are not in the state file
+	Run      state.RunInfo
 }
 
 // folder lays records over a state, one after the other.
@@ -29,7 +30,7 @@ type folder struct {
 
 	run  state.RunInfo
 	open map[string]*opened
-	out  overlay
+	out  Overlay
 }
 
 type opened struct {
@@ -39,26 +40,26 @@ type opened struct {
 	partial json.RawMessage
 }
 
-// lay folds the journal into a state that the file had at the mark. With foreign set, another program wrote the state
+// Lay folds the journal into a state that the file had at the mark. With foreign set, another program wrote the state
 // since.
-func (p *parsed) lay(base *state.State, at mark, foreign bool) (*overlay, error) {
+func (p *Parsed) Lay(base *state.State, at Mark, foreign bool) (*Overlay, error) {
 	f := &folder{builder: base.Builder(), covers: at.Covers, open: map[string]*opened{}}
 	if foreign {
 		f.foreign = "another program wrote the state after the run"
-		f.other = base != nil && base.Lineage != "" && p.header.Lineage != "" && base.Lineage != p.header.Lineage
+		f.other = base != nil && base.Lineage != "" && p.Header.Lineage != "" && base.Lineage != p.Header.Lineage
 	}
-	for _, r := range p.records {
+	for _, r := range p.Records {
 		if err := f.record(r); err != nil {
-			return nil, fmt.Errorf("record %d: %w", r.seq, err)
+			return nil, fmt.Errorf("record %d: %w", r.Seq, err)
 		}
 	}
-	f.out.state, f.out.run = base, f.run
+	f.out.State, f.out.Run = base, f.run
 	if f.builder.Dirty() {
-		f.out.state, f.out.changed = f.builder.State(), true
+		f.out.State, f.out.Changed = f.builder.State(), true
 		if base == nil {
-			c := *f.out.state
-			c.Lineage = p.header.Lineage
-			f.out.state = &c
+			c := *f.out.State
+			c.Lineage = p.Header.Lineage
+			f.out.State = &c
 		}
 	}
 	left := make([]*opened, 0, len(f.open))
@@ -71,7 +72,7 @@ func (p *parsed) lay(base *state.State, at mark, foreign bool) (*overlay, error)
 		if err != nil {
 			return nil, fmt.Errorf("record %d: %w", o.seq, err)
 		}
-		f.out.inFlight = append(f.out.inFlight, i)
+		f.out.InFlight = append(f.out.InFlight, i)
 	}
 	return &f.out, nil
 }
@@ -87,33 +88,33 @@ func (o *opened) inFlight() (i state.InFlight, err error) {
 	return i, err
 }
 
-func (f *folder) record(r record) error {
-	switch r.kind {
-	case kindRun:
+func (f *folder) record(r Record) error {
+	switch r.Kind {
+	case KindRun:
 		f.run = state.RunInfo{}
-		return json.Unmarshal(r.payload, &f.run)
-	case kindIntent:
-		var i intentRecord
-		if err := json.Unmarshal(r.payload, &i); err != nil {
+		return json.Unmarshal(r.Payload, &f.run)
+	case KindIntent:
+		var i IntentRecord
+		if err := json.Unmarshal(r.Payload, &i); err != nil {
 			return err
 		}
 		run := f.runOf(i.Run)
-		f.open[state.Token(run, i.Op)] = &opened{seq: r.seq, run: run, intent: i.Intent}
-	case kindPartial, kindResult, kindEdits:
-		var res resultRecord
-		if err := json.Unmarshal(r.payload, &res); err != nil {
+		f.open[state.Token(run, i.Op)] = &opened{seq: r.Seq, run: run, intent: i.Intent}
+	case KindPartial, KindResult, KindEdits:
+		var res ResultRecord
+		if err := json.Unmarshal(r.Payload, &res); err != nil {
 			return err
 		}
 		return f.result(r, res)
-	case kindResolve:
+	case KindResolve:
 		return f.resolve(r)
-	case kindUnfolded:
-		var u unfoldedRecord
-		if err := json.Unmarshal(r.payload, &u); err != nil {
+	case KindUnfolded:
+		var u UnfoldedRecord
+		if err := json.Unmarshal(r.Payload, &u); err != nil {
 			return err
 		}
 		edits, err := state.DecodeEdits(u.Edits)
-		f.out.unfolded = append(f.out.unfolded, state.Unfolded{Op: u.Op, Run: u.Run, Edits: edits, Why: u.Why})
+		f.out.Unfolded = append(f.out.Unfolded, state.Unfolded{Op: u.Op, Run: u.Run, Edits: edits, Why: u.Why})
 		return err
 	}
 	return nil
@@ -126,18 +127,18 @@ func (f *folder) runOf(carried *state.RunInfo) state.RunInfo {
 	return f.run
 }
 
-func (f *folder) result(r record, res resultRecord) error {
+func (f *folder) result(r Record, res ResultRecord) error {
 	token := state.Token(f.runOf(res.Run), res.Op)
-	if r.kind == kindPartial {
+	if r.Kind == KindPartial {
 		if o := f.open[token]; o != nil {
 			o.partial = res.Object
 		}
 		return nil
 	}
-	if r.kind == kindResult {
+	if r.Kind == KindResult {
 		delete(f.open, token)
 	}
-	if r.seq <= f.covers || len(res.Edits) == 0 {
+	if r.Seq <= f.covers || len(res.Edits) == 0 {
 		return nil
 	}
 	edits, err := state.DecodeEdits(res.Edits)
@@ -146,29 +147,29 @@ func (f *folder) result(r record, res resultRecord) error {
 	}
 	op := res.Op
 	if op == "" {
-		op = fmt.Sprintf("record-%d", r.seq)
+		op = fmt.Sprintf("record-%d", r.Seq)
 	}
 	f.fold(op, res.Was, edits)
 	return nil
 }
 
-func (f *folder) resolve(r record) error {
-	var res resolveRecord
-	if err := json.Unmarshal(r.payload, &res); err != nil {
+func (f *folder) resolve(r Record) error {
+	var res ResolveRecord
+	if err := json.Unmarshal(r.Payload, &res); err != nil {
 		return err
 	}
 	for _, token := range res.Tokens {
 		delete(f.open, token)
-		f.out.unfolded = slices.DeleteFunc(f.out.unfolded, func(u state.Unfolded) bool { return u.Token() == token })
+		f.out.Unfolded = slices.DeleteFunc(f.out.Unfolded, func(u state.Unfolded) bool { return u.Token() == token })
 	}
-	if r.seq <= f.covers {
+	if r.Seq <= f.covers {
 		return nil
 	}
 	edits, err := state.DecodeEdits(res.Edits)
 	if err != nil {
 		return err
 	}
-	f.fold(fmt.Sprintf("record-%d", r.seq), nil, edits)
+	f.fold(fmt.Sprintf("record-%d", r.Seq), nil, edits)
 	return nil
 }
 
@@ -190,7 +191,7 @@ func (f *folder) fold(op string, was map[string]string, edits []state.Edit) {
 		}
 	}
 	if len(left) > 0 {
-		f.out.unfolded = append(f.out.unfolded, state.Unfolded{Op: op, Run: f.run, Edits: left, Why: why})
+		f.out.Unfolded = append(f.out.Unfolded, state.Unfolded{Op: op, Run: f.run, Edits: left, Why: why})
 	}
 }
 
@@ -256,8 +257,8 @@ func identity(o *state.Object) string {
 	return "sum " + hex.EncodeToString(sum[:])
 }
 
-// wasThere returns the identities of what edits are about to change or remove.
-func wasThere(b *state.Builder, edits []state.Edit) map[string]string {
+// WasThere returns the identities of what edits are about to change or remove.
+func WasThere(b *state.Builder, edits []state.Edit) map[string]string {
 	var was map[string]string
 	note := func(a addr.Object) {
 		if o := b.Object(a); o != nil {
@@ -280,4 +281,29 @@ func wasThere(b *state.Builder, edits []state.Edit) map[string]string {
 		}
 	}
 	return was
+}
+
+// Carry makes the records of what stays open.
+func Carry(inFlight []state.InFlight, unfolded []state.Unfolded) (records []Record, err error) {
+	add := func(k Kind, v any) {
+		b, e := json.Marshal(v)
+		err = errors.Join(err, e)
+		records = append(records, Record{Kind: k, Payload: b})
+	}
+	for _, f := range inFlight {
+		intent, e := state.EncodeIntent(f.Intent)
+		err = errors.Join(err, e)
+		add(KindIntent, IntentRecord{Op: f.ID, Run: &f.Run, Intent: intent})
+		if f.Partial != nil {
+			object, e := state.EncodeObject(f.Partial)
+			err = errors.Join(err, e)
+			add(KindPartial, ResultRecord{Op: f.ID, Run: &f.Run, Object: object})
+		}
+	}
+	for _, u := range unfolded {
+		edits, e := state.EncodeEdits(u.Edits)
+		err = errors.Join(err, e)
+		add(KindUnfolded, UnfoldedRecord{Op: u.Op, Run: u.Run, Edits: edits, Why: u.Why})
+	}
+	return records, err
 }

@@ -1,0 +1,350 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// checkpointSize is how much journal comes together at least before a snapshot is written in the middle of a run.
+const checkpointSize = 8 << 20
+
+// Log takes the records of an open journal. Appending puts a record into memory, waiting makes it durable; of those
+// that wait at the same time one works for all.
+type Log interface {
+	// Append queues a record and returns its number.
+	Append(k Kind, payload []byte) uint64
+	// Wait returns when the record is durable, wherever that is.
+	Wait(seq uint64) error
+	// Nudge says that there are records that nobody waits for.
+	Nudge()
+	// Slot counts the operations in flight.
+	Slot(n int)
+	// Last is the number of the last record.
+	Last() uint64
+	// Size is how many bytes were appended.
+	Size() int64
+	// Broken is the first reason for starting nothing new.
+	Broken() error
+	// Settled makes all durable; an error says that there is no place left at all.
+	Settled() error
+}
+
+// Keeper is the session that a journal is open in.
+type Keeper interface {
+	// StartRun returns the log of the run, whose first record is about to come. It is called once.
+	StartRun() (Log, error)
+	// Stored reports whether a state was ever stored.
+	Stored() bool
+	// WriteSnapshot stores this state, if it differs from what is stored, and returns what that cost, in bytes. All
+	// records up to covers are in it. An error breaks the log.
+	WriteSnapshot(st *state.State, covers uint64) (int64, error)
+	// Finish leaves a journal only of what is still open, when all is stored; or says where the results are, when the
+	// last snapshot failed.
+	Finish(left []state.InFlight, failed error) error
+	// RunEnded says that the journal is closed, whatever came of it.
+	RunEnded()
+}
+
+// Open is an open state.Journal: a run's records in a log, and the state as they make it.
+type Open struct {
+	keeper  Keeper
+	run     state.RunInfo
+	now     func() time.Time
+	builder *state.Builder
+
+	// mu makes appending a record and folding it one step, so that a snapshot covers a clean prefix of the records.
+	mu     sync.Mutex
+	log    Log // from the first record on
+	open   map[string]*flight
+	next   int // order of flights
+	closed bool
+	failed error // why the log could not be made
+
+	snapshots sync.Mutex // one at a time
+	since     int64      // size of the log at the last one
+	cost      int64      // size of the last one
+}
+
+// Begin opens a journal on a state, which may be nil.
+func Begin(keeper Keeper, base *state.State, run state.RunInfo, now func() time.Time) *Open {
+	return &Open{keeper: keeper, run: run, now: now, builder: base.Builder(), open: map[string]*flight{},
+		cost: checkpointSize}
+}
+
+type flight struct {
+	order int
+	state.InFlight
+}
+
+// start asks for the log when the first record comes. Called with mu held.
+func (j *Open) start() error {
+	if j.closed {
+		return errors.New("the journal is closed")
+	}
+	if j.log != nil || j.failed != nil {
+		return j.failed
+	}
+	run, err := json.Marshal(j.run)
+	if err != nil {
+		return err
+	}
+	log, err := j.keeper.StartRun()
+	if j.failed = err; err != nil {
+		return err
+	}
+	log.Append(KindRun, run)
+	j.log, j.since = log, log.Size()
+	return nil
+}
+
+// Intent implements state.Journal.
+func (j *Open) Intent(i state.Intent) error {
+	if err := j.Err(); err != nil {
+		return err
+	}
+	if i.Started.IsZero() {
+		i.Started = j.now()
+	}
+	intent, err := state.EncodeIntent(i)
+	if err != nil {
+		return fmt.Errorf("record the intent for %s: %w", i.Object, err)
+	}
+	payload, err := json.Marshal(IntentRecord{Op: i.ID, Intent: intent})
+	if err != nil {
+		return err
+	}
+	seq, err := j.begin(i, payload)
+	if err != nil {
+		return err
+	}
+	err = j.log.Wait(seq)
+	if err == nil {
+		err = j.log.Broken()
+	}
+	if err == nil {
+		return nil
+	}
+	// It must not begin; say so, if there still is a place to say it.
+	return errors.Join(fmt.Errorf("record the intent for %s: %w", i.Object, err), j.Result(i.ID))
+}
+
+func (j *Open) begin(i state.Intent, payload []byte) (uint64, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.start(); err != nil {
+		return 0, err
+	}
+	if j.open[i.ID] != nil {
+		return 0, fmt.Errorf("operation %s began twice", i.ID)
+	}
+	seq := j.log.Append(KindIntent, payload)
+	j.log.Slot(1)
+	j.next++
+	j.open[i.ID] = &flight{j.next, state.InFlight{Intent: i, Run: j.run}}
+	return seq, nil
+}
+
+// Partial implements state.Journal.
+func (j *Open) Partial(op string, o *state.Object) error {
+	object, err := state.EncodeObject(o)
+	if err != nil {
+		return fmt.Errorf("record what is known of operation %s: %w", op, err)
+	}
+	payload, err := json.Marshal(ResultRecord{Op: op, Object: object})
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	f := j.open[op]
+	if f == nil || j.closed {
+		j.mu.Unlock()
+		return fmt.Errorf("operation %s is not under way", op)
+	}
+	seq := j.log.Append(KindPartial, payload)
+	f.Partial = o
+	j.mu.Unlock()
+	return j.log.Wait(seq)
+}
+
+// Result implements state.Journal.
+func (j *Open) Result(op string, edits ...state.Edit) error {
+	raw, err := state.EncodeEdits(edits)
+	if err != nil {
+		return fmt.Errorf("record the result of operation %s: %w", op, err)
+	}
+	j.mu.Lock()
+	if j.open[op] == nil || j.closed {
+		j.mu.Unlock()
+		return fmt.Errorf("operation %s is not under way", op)
+	}
+	seq, err := j.fold(KindResult, ResultRecord{Op: op, Edits: raw}, edits)
+	if err == nil {
+		delete(j.open, op)
+		j.log.Slot(-1)
+	}
+	j.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := j.log.Wait(seq); err != nil {
+		return fmt.Errorf("record the result of operation %s: %w", op, err)
+	}
+	j.maybeCheckpoint()
+	return nil
+}
+
+// Record implements state.Journal.
+func (j *Open) Record(edits ...state.Edit) error {
+	if len(edits) == 0 {
+		return nil
+	}
+	raw, err := state.EncodeEdits(edits)
+	if err != nil {
+		return fmt.Errorf("record edits: %w", err)
+	}
+	j.mu.Lock()
+	if err = j.start(); err == nil {
+		_, err = j.fold(KindEdits, ResultRecord{Edits: raw}, edits)
+	}
+	j.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	j.log.Nudge()
+	j.maybeCheckpoint()
+	return j.Err()
+}
+
+// fold appends a record with edits and lays them over the working state. Called with mu held.
+func (j *Open) fold(k Kind, r ResultRecord, edits []state.Edit) (uint64, error) {
+	r.Was = WasThere(j.builder, edits)
+	payload, err := json.Marshal(r)
+	if err != nil {
+		return 0, &state.EncodingError{Err: err}
+	}
+	seq := j.log.Append(k, payload)
+	j.builder.Fold(edits...)
+	return seq, nil
+}
+
+// Working implements state.Journal.
+func (j *Open) Working() *state.Builder { return j.builder }
+
+// Err implements state.Journal.
+func (j *Open) Err() error {
+	j.mu.Lock()
+	log, failed := j.log, j.failed
+	j.mu.Unlock()
+	if failed != nil || log == nil {
+		return failed
+	}
+	return log.Broken()
+}
+
+// maybeCheckpoint writes a snapshot when the journal has grown by more than the last one cost, so that the cost of all
+// of them is a multiple of what was recorded.
+func (j *Open) maybeCheckpoint() {
+	if !j.snapshots.TryLock() {
+		return
+	}
+	defer j.snapshots.Unlock()
+	if j.log.Size()-j.since > max(checkpointSize, j.cost) {
+		j.snapshot()
+	}
+}
+
+// Checkpoint implements state.Journal.
+func (j *Open) Checkpoint(context.Context) error {
+	j.snapshots.Lock()
+	defer j.snapshots.Unlock()
+	j.mu.Lock()
+	idle := j.log == nil || j.closed
+	j.mu.Unlock()
+	if idle {
+		return j.Err()
+	}
+	return j.snapshot()
+}
+
+// snapshot stores the working state, if it differs. Called with snapshots held.
+func (j *Open) snapshot() error {
+	j.mu.Lock()
+	st, covers := j.builder.State(), j.log.Last()
+	j.mu.Unlock()
+	cost, err := j.keeper.WriteSnapshot(st, covers)
+	if cost > 0 {
+		j.since, j.cost = j.log.Size(), cost
+	}
+	return err
+}
+
+// Close implements state.Journal.
+func (j *Open) Close(context.Context) error {
+	j.snapshots.Lock()
+	defer j.snapshots.Unlock()
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return nil
+	}
+	var err error
+	if j.failed == nil && (j.builder.Dirty() || !j.keeper.Stored()) {
+		err = j.start()
+	}
+	err = errors.Join(err, j.failed)
+	started := j.log != nil
+	j.closed = true
+	j.mu.Unlock()
+	if started && err == nil {
+		err = j.finish()
+	}
+	j.keeper.RunEnded()
+	return err
+}
+
+// finish brings what is stored up to date.
+func (j *Open) finish() error {
+	err := j.log.Settled()
+	if err != nil {
+		return fmt.Errorf("the results of this run could not be stored anywhere: %w", err)
+	}
+	if err = j.log.Broken(); err == nil {
+		err = j.snapshot()
+	}
+	return j.keeper.Finish(j.left(), err)
+}
+
+// left returns the operations without a result, in the order in which they began.
+func (j *Open) left() (all []state.InFlight) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, f := range slices.SortedFunc(maps.Values(j.open), func(a, b *flight) int { return a.order - b.order }) {
+		all = append(all, f.InFlight)
+	}
+	return all
+}
+
+// Resolve ends operations of earlier runs while the journal is open.
+func (j *Open) Resolve(r ResolveRecord, edits []state.Edit) error {
+	payload, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	if err := j.start(); err != nil {
+		j.mu.Unlock()
+		return err
+	}
+	seq := j.log.Append(KindResolve, payload)
+	j.builder.Fold(edits...)
+	j.mu.Unlock()
+	return j.log.Wait(seq)
+}

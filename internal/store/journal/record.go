@@ -1,0 +1,347 @@
+// Package journal has the records in which runs write down what they are about to do and what came of it, the reading
+// of such records after a run was killed, and the journal that is open while a run goes on. Where the records are kept
+// is for others: in a file beside a local state, in chunks beside a shared one.
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// A journal file is
+//
+//	magic (8 bytes), nonce (8 bytes), records
+//
+// and a record is
+//
+//	length of the payload (4 bytes, little endian), CRC-32C (4), sequence number (8), kind (1), payload (JSON)
+//
+// The checksum covers nonce, length, sequence number, kind and payload: what an earlier file left on the disk is never
+// taken for a record. Sequence numbers count from 0 without gaps. The first record is a header. What follows the
+// longest valid prefix was never acknowledged, and is ignored.
+const (
+	// Magic begins a journal, PrefixSize is where its records begin, FrameSize what a record has around its payload.
+	Magic       = "tombolo\x01"
+	PrefixSize  = len(Magic) + 8
+	FrameSize   = 4 + 4 + 8 + 1
+	maxPayload  = 1 << 30
+	FormatLevel = 1 // of the payloads
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Kind says what a record is about.
+type Kind uint8
+
+// The kinds of records. Their numbers are part of the format.
+const (
+	KindHeader     Kind = 1 + iota // header: what the journal stands on
+	KindRun                        // state.RunInfo: the records behind belong to this run
+	KindIntent                     // IntentRecord: an operation begins
+	KindPartial                    // ResultRecord with an object: what is known of it early
+	KindResult                     // ResultRecord: it ended so
+	KindEdits                      // ResultRecord without an operation: edits that no outside effect depends on
+	KindCheckpoint                 // Checkpoint: the image is complete, the state file is about to become the same
+	KindDone                       // Checkpoint: the state file is the same
+	KindResolve                    // ResolveRecord: a person or a later run said how operations ended
+	KindUnfolded                   // UnfoldedRecord: a result that waits for a person
+	KindClose                      // the run ended by itself
+	KindDurable                    // DurableRecord: what stands before was durable when this was written
+)
+
+// Nonce makes the records of a journal its own.
+type Nonce [8]byte
+
+// Header says what a journal stands on: the state file's content, by its hash; "" is no file at all.
+type Header struct {
+	Format  int       `json:"format"`
+	Lineage string    `json:"lineage"`
+	Serial  uint64    `json:"serial"`
+	Base    string    `json:"base"`
+	Host    string    `json:"host,omitempty"`
+	PID     int       `json:"pid,omitempty"`
+	Began   string    `json:"began,omitempty"` // when the process did, where that is known; see began
+	Created time.Time `json:"created"`
+	// Rescue lists the folders where the journal goes on when it cannot be written any more. They are part of it: the
+	// next run may be started elsewhere.
+	Rescue []string `json:"rescue,omitempty"`
+}
+
+// IntentRecord begins an operation.
+type IntentRecord struct {
+	Op string `json:"op"`
+	// Run is set for operations carried over from an earlier journal.
+	Run    *state.RunInfo  `json:"run,omitempty"`
+	Intent json.RawMessage `json:"intent"`
+}
+
+// ResultRecord has what came of an operation, or edits that belong to none.
+type ResultRecord struct {
+	Op     string          `json:"op,omitempty"`
+	Run    *state.RunInfo  `json:"run,omitempty"` // as in IntentRecord
+	Edits  json.RawMessage `json:"edits,omitempty"`
+	Object json.RawMessage `json:"object,omitempty"`
+	// Was holds the id of what stood at an address before the edits, for those that change or remove something there.
+	Was map[string]string `json:"was,omitempty"`
+}
+
+// Checkpoint announces a snapshot: the state file gets this content, and all records up to Covers are in it.
+type Checkpoint struct {
+	Serial uint64 `json:"serial"`
+	Hash   string `json:"hash"`
+	Size   int64  `json:"size"`
+	Covers uint64 `json:"covers"`
+}
+
+// DurableRecord says that the records with smaller numbers were durable when it was written.
+type DurableRecord struct {
+	Below uint64 `json:"below"`
+}
+
+// ResolveRecord ends operations of earlier runs.
+type ResolveRecord struct {
+	Tokens []string        `json:"tokens"`
+	Edits  json.RawMessage `json:"edits"`
+}
+
+// UnfoldedRecord is a result that does not fit what stands there now.
+type UnfoldedRecord struct {
+	Op    string          `json:"op"`
+	Run   state.RunInfo   `json:"run"`
+	Edits json.RawMessage `json:"edits"`
+	Why   string          `json:"why"`
+}
+
+// Record is one record as read.
+type Record struct {
+	Seq     uint64
+	Kind    Kind
+	Payload []byte
+}
+
+// Append frames a payload.
+func Append(dst []byte, n Nonce, seq uint64, k Kind, payload []byte) []byte {
+	start := len(dst)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(payload)))
+	dst = append(dst, 0, 0, 0, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, seq)
+	dst = append(dst, byte(k))
+	dst = append(dst, payload...)
+	binary.LittleEndian.PutUint32(dst[start+4:], checksum(n, dst[start:]))
+	return dst
+}
+
+func checksum(n Nonce, frame []byte) uint32 {
+	sum := crc32.Update(0, castagnoli, n[:])
+	sum = crc32.Update(sum, castagnoli, frame[:4])
+	return crc32.Update(sum, castagnoli, frame[8:])
+}
+
+// Parsed is a journal as read.
+type Parsed struct {
+	Nonce   Nonce
+	Header  Header
+	Records []Record // all but the header
+	Own     int      // how many of them are in the journal itself, and not in rescue files
+	End     int64    // where the valid prefix ends in the file
+	Next    uint64   // the sequence number behind the last record
+	Marks   []Mark   // snapshots, oldest first; the first is what the header says
+}
+
+// Mark is a content that the state file had, or was about to have.
+type Mark struct {
+	Checkpoint
+	Done bool
+}
+
+// Parse reads the longest valid prefix. A journal is put in its place only when its header is durable, so one
+// without a valid header was damaged later.
+//
+// rescues returns what is found in rescue files of the journal; it may be nil.
+func Parse(b []byte, rescues func(*Parsed) ([][]byte, error)) (*Parsed, error) {
+	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) {
+		return nil, fmt.Errorf("it does not start like a journal of this version")
+	}
+	p := &Parsed{Nonce: Nonce(b[len(Magic):PrefixSize]), End: int64(PrefixSize)}
+	p.add(b)
+	if len(p.Records) == 0 || p.Records[0].Kind != KindHeader {
+		return nil, fmt.Errorf("its header is damaged")
+	}
+	if err := json.Unmarshal(p.Records[0].Payload, &p.Header); err != nil {
+		return nil, fmt.Errorf("its header is damaged: %w", err)
+	}
+	if p.Header.Format != FormatLevel {
+		return nil,
+			fmt.Errorf(
+				"it has format %d, and this program knows format %d: use the version of the program that wrote it",
+				p.Header.Format, FormatLevel)
+	}
+	p.Records = p.Records[1:]
+	p.Own = len(p.Records)
+	if err := p.torn(b[p.End:]); err != nil {
+		return nil, err
+	}
+	if rescues != nil {
+		files, err := rescues(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range files {
+			if err := p.rescued(r); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := p.findMarks(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// add takes in the valid records that b holds from p.end on.
+func (p *Parsed) add(b []byte) {
+	for {
+		r, size, ok := cutRecord(b[p.End:], p.Nonce)
+		if !ok || r.Seq != p.Next {
+			return
+		}
+		p.Records = append(p.Records, r)
+		p.End += int64(size)
+		p.Next++
+	}
+}
+
+// torn judges what follows the longest valid prefix. A power loss tears off only what was never acknowledged. Where a
+// later record says that what is missing was durable, it is damage, and all that follows would be lost with it.
+func (p *Parsed) torn(rest []byte) error {
+	behind := 0
+	var below uint64
+	for at := 0; at+FrameSize <= len(rest); {
+		length := binary.LittleEndian.Uint32(rest[at:])
+		seq := binary.LittleEndian.Uint64(rest[at+8:])
+		if int64(length) > int64(len(rest)-at-FrameSize) || seq <= p.Next || seq-p.Next > uint64(len(rest)/FrameSize)+
+			1 {
+			at++
+			continue
+		}
+		r, size, ok := cutRecord(rest[at:], p.Nonce)
+		if !ok {
+			at++
+			continue
+		}
+		at += size
+		if behind++; r.Kind == KindDurable {
+			var d DurableRecord
+			if err := json.Unmarshal(r.Payload, &d); err != nil {
+				return fmt.Errorf("record %d is damaged: %w", r.Seq, err)
+			}
+			below = max(below, d.Below)
+		}
+	}
+	if below <= p.Next {
+		return nil
+	}
+	return fmt.Errorf(
+		"record %d is damaged, and %d records behind it are whole: results that were stored would be lost",
+		p.Next, behind)
+}
+
+func cutRecord(b []byte, n Nonce) (r Record, size int, ok bool) {
+	if len(b) < FrameSize {
+		return r, 0, false
+	}
+	length := binary.LittleEndian.Uint32(b)
+	if length > maxPayload || len(b) < FrameSize+int(length) {
+		return r, 0, false
+	}
+	size = FrameSize + int(length)
+	if binary.LittleEndian.Uint32(b[4:]) != checksum(n, b[:size]) {
+		return r, 0, false
+	}
+	return Record{Seq: binary.LittleEndian.Uint64(b[8:]), Kind: Kind(b[16]), Payload: b[FrameSize:size]}, size, true
+}
+
+// rescued takes in the records of a rescue file, which carry on where the journal could not be written any more: all
+// before them was durable.
+func (p *Parsed) rescued(b []byte) error {
+	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) || Nonce(b[len(Magic):PrefixSize]) != p.Nonce {
+		return nil
+	}
+	if r, _, ok := cutRecord(b[PrefixSize:], p.Nonce); ok && r.Seq > p.Next {
+		return fmt.Errorf("record %d is missing, and another file goes on with record %d", p.Next, r.Seq)
+	}
+	for at := PrefixSize; ; {
+		r, size, ok := cutRecord(b[at:], p.Nonce)
+		if !ok || r.Seq > p.Next {
+			break
+		}
+		if r.Seq == p.Next {
+			p.Records = append(p.Records, r)
+			p.Next++
+		}
+		at += size
+	}
+	return nil
+}
+
+func (p *Parsed) findMarks() error {
+	p.Marks = []Mark{{Checkpoint{Serial: p.Header.Serial, Hash: p.Header.Base}, true}}
+	for _, r := range p.Records {
+		if r.Kind != KindCheckpoint && r.Kind != KindDone {
+			continue
+		}
+		var c Checkpoint
+		if err := json.Unmarshal(r.Payload, &c); err != nil {
+			return fmt.Errorf("record %d is damaged: %w", r.Seq, err)
+		}
+		if last := &p.Marks[len(p.Marks)-1]; r.Kind == KindDone && last.Hash == c.Hash {
+			last.Done = true
+		} else if r.Kind == KindCheckpoint {
+			p.Marks = append(p.Marks, Mark{Checkpoint: c})
+		}
+	}
+	return nil
+}
+
+// MarkOf finds the last snapshot of a content; nil when the state file never had it.
+func (p *Parsed) MarkOf(hash string) *Mark {
+	for i := len(p.Marks) - 1; i >= 0; i-- {
+		if p.Marks[i].Hash == hash {
+			return &p.Marks[i]
+		}
+	}
+	return nil
+}
+
+// LastMark is the newest content that the state had, or was about to have.
+func (p *Parsed) LastMark() *Mark { return &p.Marks[len(p.Marks)-1] }
+
+// LastDone is the last snapshot that the state file is known to have got.
+func (p *Parsed) LastDone() Mark {
+	for i := len(p.Marks) - 1; i > 0; i-- {
+		if p.Marks[i].Done {
+			return p.Marks[i]
+		}
+	}
+	return p.Marks[0]
+}
+
+// Minimal reports that a journal holds nothing but what was carried over onto this content.
+func (p *Parsed) Minimal(hash string) bool {
+	return p.Header.Base == hash && !slices.ContainsFunc(p.Records, func(r Record) bool {
+		return r.Kind != KindDurable && (r.Kind != KindIntent && r.Kind != KindPartial && r.Kind != KindUnfolded ||
+			!carried(r))
+	})
+}
+
+func carried(r Record) bool {
+	var has struct{ Run *json.RawMessage }
+	return r.Kind == KindUnfolded || json.Unmarshal(r.Payload, &has) == nil && has.Run != nil
+}
