@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -133,6 +134,10 @@ type Session interface {
 // are an error.
 type Deleter interface{ Delete() error }
 
+// Creator is a session that can make its workspace exist when nothing is stored in it yet, where a workspace is nothing
+// but its state.
+type Creator interface{ Create() error }
+
 // RunInfo describes a run to whoever finds its journal.
 type RunInfo struct {
 	ID      string
@@ -249,6 +254,33 @@ type Journal interface {
 	// Close writes the final snapshot when anything changed, or when nothing was ever stored, and ends the journal;
 	// operations without a result stay behind as in flight. When the snapshot cannot be written it is a *SavedError.
 	Close(ctx context.Context) error
+}
+
+// Fits compares lineage and serial of a new state with those of the stored one, which may be nil: it is a
+// *ConflictError when the new one is no later version of it.
+func Fits(old, st *State) error {
+	switch {
+	case old == nil:
+		return nil
+	case old.Lineage != "" && st.Lineage != "" && old.Lineage != st.Lineage:
+		return &ConflictError{Found: fmt.Sprintf("lineage %q", old.Lineage), Expected: fmt.Sprintf("lineage %q",
+			st.Lineage),
+			Advice: "The two states are not versions of one another"}
+	case st.Serial < old.Serial:
+		return &ConflictError{Found: fmt.Sprintf("serial %d", old.Serial),
+			Expected: fmt.Sprintf("at most serial %d", st.Serial),
+			Advice:   "The stored state is newer than the one to be written"}
+	}
+	return nil
+}
+
+// CheckWorkspaceName refuses names that no workspace can have.
+func CheckWorkspaceName(name string) error {
+	if name == "" || name == "." || name == ".." || url.PathEscape(name) != name {
+		return fmt.Errorf("the workspace name %q is not allowed: it must be usable as a part of a URL and as the name "+
+			"of a folder", name)
+	}
+	return nil
 }
 
 // Acquire locks a workspace, waiting up to timeout for another holder: first after a second, then twice as long each

@@ -104,7 +104,7 @@ func readContentAt(files Files, name string) (*content, error) {
 // rescueFiles reads what rescue files hold for a journal.
 func (w *workspace) rescueFiles(j *journal.Parsed) (all [][]byte, err error) {
 	for _, path := range rescuePaths(j.Header.Rescue, w.p, j.Nonce) {
-		b, err := readFile(w.o.Files, path)
+		b, err := ReadFile(w.o.Files, path)
 		if err != nil {
 			return nil, err // there may be results in it
 		}

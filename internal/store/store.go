@@ -29,7 +29,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -80,7 +79,7 @@ func New(o Options) *Local {
 	set(&o.Path, "terraform.tfstate")
 	set(&o.WorkspaceDir, "terraform.tfstate.d")
 	if o.Rescue == nil {
-		o.Rescue = rescueFolders()
+		o.Rescue = RescueFolders()
 	}
 	if o.Files == nil {
 		o.Files = OS{}
@@ -98,7 +97,9 @@ func New(o Options) *Local {
 	return &Local{o}
 }
 
-func rescueFolders() (all []string) {
+// RescueFolders are the folders where results go when their own place cannot take them: the working directory and the
+// one for temporary files.
+func RescueFolders() (all []string) {
 	for _, dir := range []string{".", os.TempDir()} {
 		if abs, err := filepath.Abs(dir); err == nil {
 			all = append(all, abs)
@@ -135,10 +136,8 @@ func (l *Local) Workspaces(context.Context) ([]string, error) {
 
 // Workspace implements state.Store.
 func (l *Local) Workspace(name string) (state.Workspace, error) {
-	if name == "" || name == "." || name == ".." || url.PathEscape(name) != name {
-		return nil,
-			fmt.Errorf("the workspace name %q is not allowed: it must be usable as a part of a URL and as the name "+
-				"of a folder", name)
+	if err := state.CheckWorkspaceName(name); err != nil {
+		return nil, err
 	}
 	w := &workspace{name: name, o: &l.o}
 	w.p, w.nowhere = l.paths(name)
@@ -188,8 +187,8 @@ func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 func isLocked(err error) bool { return errors.Is(err, ErrLocked) }
 
-// readFile reads a whole file; nil and no error when there is none.
-func readFile(files Files, name string) ([]byte, error) {
+// ReadFile reads a whole file; nil and no error when there is none.
+func ReadFile(files Files, name string) ([]byte, error) {
 	f, err := files.Open(name, os.O_RDONLY, 0)
 	if isMissing(err) {
 		return nil, nil

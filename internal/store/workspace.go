@@ -163,7 +163,7 @@ func (w *workspace) lockError(err error) error {
 	if !isLocked(err) {
 		return fmt.Errorf("lock %s: %w", w.p.out, err)
 	}
-	b, _ := readFile(w.o.Files, w.p.lockInfo)
+	b, _ := ReadFile(w.o.Files, w.p.lockInfo)
 	var info state.LockInfo
 	if json.Unmarshal(b, &info) == nil && info.ID != "" {
 		return &state.LockedError{Info: &info, Err: err}
@@ -211,7 +211,7 @@ func (w *workspace) ForceUnlock(_ context.Context, id string) error {
 	if w.nowhere != nil {
 		return fmt.Errorf("unlock the state: %w", w.nowhere)
 	}
-	b, err := readFile(w.o.Files, w.p.lockInfo)
+	b, err := ReadFile(w.o.Files, w.p.lockInfo)
 	if err != nil {
 		return fmt.Errorf("unlock %s: %w", w.p.out, err)
 	}

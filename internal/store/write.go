@@ -38,7 +38,7 @@ func (s *session) replace(st *state.State, force bool) error {
 		return errors.New("write the state: a journal is open, and the state changes through it")
 	}
 	if !force {
-		if err := fitting(s.base, st); err != nil {
+		if err := state.Fits(s.base, st); err != nil {
 			return err
 		}
 	}
@@ -68,23 +68,6 @@ func (s *session) replace(st *state.State, force bool) error {
 	}
 	s.elsewhere = false
 	return s.settle()
-}
-
-// fitting compares lineage and serial of a new state with those of the stored one.
-func fitting(old, st *state.State) error {
-	switch {
-	case old == nil:
-		return nil
-	case old.Lineage != "" && st.Lineage != "" && old.Lineage != st.Lineage:
-		return &state.ConflictError{Found: fmt.Sprintf("lineage %q", old.Lineage), Expected: fmt.Sprintf("lineage %q",
-			st.Lineage),
-			Advice: "The two states are not versions of one another"}
-	case st.Serial < old.Serial:
-		return &state.ConflictError{Found: fmt.Sprintf("serial %d", old.Serial),
-			Expected: fmt.Sprintf("at most serial %d", st.Serial),
-			Advice:   "The stored state is newer than the one to be written"}
-	}
-	return nil
 }
 
 // Resolve implements state.Session.

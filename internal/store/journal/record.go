@@ -54,6 +54,7 @@ const (
 	KindUnfolded                   // UnfoldedRecord: a result that waits for a person
 	KindClose                      // the run ended by itself
 	KindDurable                    // DurableRecord: what stands before was durable when this was written
+	KindSeal                       // SealRecord: whose journal it is from here on
 )
 
 // Nonce makes the records of a journal its own.
@@ -72,6 +73,8 @@ type Header struct {
 	// Rescue lists the folders where the journal goes on when it cannot be written any more. They are part of it: the
 	// next run may be started elsewhere.
 	Rescue []string `json:"rescue,omitempty"`
+	// Lock is the id of the lock under which a journal in a service was begun.
+	Lock string `json:"lock,omitempty"`
 }
 
 // IntentRecord begins an operation.
@@ -103,6 +106,13 @@ type Checkpoint struct {
 // DurableRecord says that the records with smaller numbers were durable when it was written.
 type DurableRecord struct {
 	Below uint64 `json:"below"`
+}
+
+// SealRecord says under which lock a journal is gone on with. Who had it before can add nothing more: the place is
+// taken.
+type SealRecord struct {
+	Lock string `json:"lock"`
+	Who  string `json:"who,omitempty"`
 }
 
 // ResolveRecord ends operations of earlier runs.
@@ -336,7 +346,8 @@ func (p *Parsed) LastDone() Mark {
 // Minimal reports that a journal holds nothing but what was carried over onto this content.
 func (p *Parsed) Minimal(hash string) bool {
 	return p.Header.Base == hash && !slices.ContainsFunc(p.Records, func(r Record) bool {
-		return r.Kind != KindDurable && (r.Kind != KindIntent && r.Kind != KindPartial && r.Kind != KindUnfolded ||
+		return r.Kind != KindDurable && r.Kind != KindSeal && (r.Kind != KindIntent && r.Kind != KindPartial &&
+			r.Kind != KindUnfolded ||
 			!carried(r))
 	})
 }
@@ -344,4 +355,84 @@ func (p *Parsed) Minimal(hash string) bool {
 func carried(r Record) bool {
 	var has struct{ Run *json.RawMessage }
 	return r.Kind == KindUnfolded || json.Unmarshal(r.Payload, &has) == nil && has.Run != nil
+}
+
+// GoOn takes in the records of a file in which a run went on when its journal could not be written any more. Where
+// somebody else has gone on with the journal since, the results in the file are returned: they wait for a person.
+func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
+	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) || Nonce(b[len(Magic):PrefixSize]) != p.Nonce {
+		return nil, nil
+	}
+	forked := false
+	var run state.RunInfo
+	for at := PrefixSize; ; {
+		r, size, ok := cutRecord(b[at:], p.Nonce)
+		if !ok {
+			break
+		}
+		at += size
+		switch {
+		case !forked && r.Seq > p.Next:
+			return nil, fmt.Errorf("record %d is missing, and this file goes on with record %d", p.Next, r.Seq)
+		case !forked && r.Seq == p.Next:
+			p.Records = append(p.Records, r)
+			p.Next++
+			continue
+		case !forked && r.Seq > 0 && p.same(r):
+			continue
+		case !forked:
+			forked = true
+			run = p.runBefore(r.Seq)
+		}
+		u, err := r.late(&run)
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		if u != nil {
+			late = append(late, *u)
+		}
+	}
+	return late, p.findMarks()
+}
+
+// same reports whether the journal has this very record.
+func (p *Parsed) same(r Record) bool {
+	if n := len(p.Records) - int(p.Next-r.Seq); n >= 0 && n < len(p.Records) {
+		return p.Records[n].Kind == r.Kind && bytes.Equal(p.Records[n].Payload, r.Payload)
+	}
+	return false
+}
+
+// runBefore is the run to which the records before a number belong.
+func (p *Parsed) runBefore(seq uint64) (run state.RunInfo) {
+	for _, r := range p.Records {
+		if r.Seq < seq && r.Kind == KindRun && json.Unmarshal(r.Payload, &run) != nil {
+			return state.RunInfo{}
+		}
+	}
+	return run
+}
+
+// late is the result in a record that came when its journal was another's.
+func (r Record) late(run *state.RunInfo) (*state.Unfolded, error) {
+	if r.Kind == KindRun {
+		return nil, json.Unmarshal(r.Payload, run)
+	}
+	if r.Kind != KindResult && r.Kind != KindEdits {
+		return nil, nil
+	}
+	var res ResultRecord
+	if err := json.Unmarshal(r.Payload, &res); err != nil || len(res.Edits) == 0 {
+		return nil, err
+	}
+	edits, err := state.DecodeEdits(res.Edits)
+	if err != nil || len(edits) == 0 {
+		return nil, err
+	}
+	u := &state.Unfolded{Op: res.Op, Run: *run, Edits: edits,
+		Why: "the run had lost its lock when this result came, and another run had begun"}
+	if u.Op == "" {
+		u.Op = fmt.Sprintf("record-%d", r.Seq)
+	}
+	return u, nil
 }

@@ -1,0 +1,296 @@
+package remote
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// lazyBytes is how much comes together of records that nobody waits for.
+const lazyBytes = 256 << 10
+
+// chunks is the journal.Log of a session: records that wait at the same time go to the service as one chunk. What the
+// service does not take any more goes to a file of this machine.
+type chunks struct {
+	s    *session
+	lock string // the id of the lock under which it was begun or sealed
+
+	mu      sync.Mutex
+	cond    sync.Cond
+	nonce   journal.Nonce
+	version string // of the journal
+	n       int    // the number of the next chunk
+	pending []byte // framed, not yet handed over
+	next    uint64 // sequence number of the next record
+	durable uint64 // all below are durable
+	total   int64
+	busy    bool
+	err     error // why the service takes nothing any more
+	stopped error // why nothing new may start
+	lost    error // why there is no place left at all
+	saves   int   // which folder of rescue is tried now
+	rescued []string
+	file    store.File // that rescue goes to now
+	end     int64      // of it
+}
+
+func newLog(s *session, h journal.Header, carried []journal.Record) (c *chunks, first []byte, err error) {
+	c = &chunks{s: s, lock: s.info.ID, n: 1}
+	c.cond.L = &c.mu
+	rand.Read(c.nonce[:])
+	payload, err := json.Marshal(h)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := append([]byte(journal.Magic), c.nonce[:]...)
+	b = journal.Append(b, c.nonce, 0, journal.KindHeader, payload)
+	c.next = 1
+	for _, r := range carried {
+		b = journal.Append(b, c.nonce, c.next, r.Kind, r.Payload)
+		c.next++
+	}
+	c.durable, c.total = c.next, int64(len(b))
+	return c, b, nil
+}
+
+// continued goes on with a journal that was read. Records that were found in files of this machine are handed over with
+// the first chunk.
+func (s *session) continued(v *stored) *chunks {
+	p := v.parsed
+	c := &chunks{s: s, lock: "-", nonce: p.Nonce, version: v.raw.Version, n: len(v.raw.Chunks), next: p.Next,
+		durable: p.Next, total: p.End}
+	c.cond.L = &c.mu
+	for _, r := range p.Records[p.Own:] {
+		c.pending = journal.Append(c.pending, p.Nonce, r.Seq, r.Kind, r.Payload)
+		c.durable = min(c.durable, r.Seq)
+	}
+	s.rescue = v.rescue
+	return c
+}
+
+// seal writes down whose journal this is from now on. Whoever had it before can add nothing more.
+func (c *chunks) seal(info state.LockInfo) error {
+	payload, err := json.Marshal(journal.SealRecord{Lock: info.ID, Who: info.Who})
+	if err != nil {
+		return err
+	}
+	seq := c.Append(journal.KindSeal, payload)
+	c.mu.Lock()
+	b := c.pending
+	c.pending = nil
+	c.mu.Unlock()
+	if err := c.s.add(c.version, c.n, b); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n, c.durable, c.lock = c.n+1, seq+1, info.ID
+	return nil
+}
+
+// Append implements journal.Log.
+func (c *chunks) Append(k journal.Kind, payload []byte) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := len(c.pending)
+	c.pending = journal.Append(c.pending, c.nonce, c.next, k, payload)
+	c.total += int64(len(c.pending) - before)
+	c.next++
+	return c.next - 1
+}
+
+// Slot implements journal.Log. No space is reserved.
+func (c *chunks) Slot(int) {}
+
+// Last implements journal.Log.
+func (c *chunks) Last() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.next - 1
+}
+
+// Size implements journal.Log.
+func (c *chunks) Size() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.total
+}
+
+// Broken implements journal.Log.
+func (c *chunks) Broken() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	return c.stopped
+}
+
+// stop says from outside that nothing new may start.
+func (c *chunks) stop(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped == nil {
+		c.stopped = err
+	}
+}
+
+// Wait implements journal.Log.
+func (c *chunks) Wait(seq uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.durable <= seq {
+		if c.lost != nil {
+			return c.lost
+		}
+		if c.busy {
+			c.cond.Wait()
+			continue
+		}
+		c.flush()
+	}
+	return nil
+}
+
+// Nudge implements journal.Log.
+func (c *chunks) Nudge() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.busy && c.lost == nil && len(c.pending) > lazyBytes {
+		c.flush()
+	}
+}
+
+// Settled implements journal.Log. What nobody waits for goes with the checkpoint.
+func (c *chunks) Settled() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.busy {
+		c.cond.Wait()
+	}
+	return c.lost
+}
+
+// push hands over what is pending, for whoever recovers what is left open.
+func (c *chunks) push() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.busy {
+		c.cond.Wait()
+	}
+	if c.lost == nil && len(c.pending) > 0 {
+		c.flush()
+	}
+	if c.file != nil {
+		c.file.Close()
+		c.file = nil
+	}
+}
+
+// flush hands over everything pending. Called with mu held; it releases it while it works.
+func (c *chunks) flush() {
+	c.busy = true
+	b, last, failed := c.pending, c.next, c.err
+	c.pending = nil
+	c.mu.Unlock()
+	if failed == nil {
+		failed = c.s.add(c.version, c.n, b)
+	}
+	var lost error
+	if failed != nil {
+		lost = c.save(b)
+	}
+	c.mu.Lock()
+	c.busy = false
+	if c.err == nil {
+		c.err = failed
+	}
+	if failed == nil {
+		c.n++
+	}
+	if lost != nil {
+		c.lost = fmt.Errorf("%w; and on this machine: %w", failed, lost)
+	} else {
+		c.durable = last
+	}
+	c.cond.Broadcast()
+}
+
+// save appends records to a file of this machine and makes them durable. A folder that fails is given up for the next
+// one. Only the one who is busy calls it.
+func (c *chunks) save(b []byte) error {
+	err := errors.New("there is no folder for it")
+	for ; c.saves < len(c.s.w.o.Rescue); c.saves++ {
+		path := rescuePath(c.s.w.o.Rescue[c.saves], c.nonce)
+		if err = c.saveIn(path, b); err == nil {
+			return nil
+		}
+		if c.file != nil {
+			c.file.Close()
+			c.file = nil
+		}
+	}
+	return err
+}
+
+func (c *chunks) saveIn(path string, b []byte) (err error) {
+	if c.file == nil {
+		if c.file, err = c.s.w.o.Files.Open(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
+			c.file = nil
+			return err
+		}
+		c.rescued = append(c.rescued, path)
+		b, c.end = append(append([]byte(journal.Magic), c.nonce[:]...), b...), 0
+	}
+	if _, err := c.file.WriteAt(b, c.end); err != nil {
+		return err
+	}
+	c.end += int64(len(b))
+	return errors.Join(c.file.Sync(), c.s.w.o.Files.SyncDir(filepath.Dir(path)))
+}
+
+// rescuePath is a file in a folder of rescue.
+func rescuePath(folder string, n journal.Nonce) string {
+	return filepath.Join(folder, fmt.Sprintf("terraform.tfstate.%x.journal", n[:]))
+}
+
+// saved is the error of a run whose state could not be stored.
+func (c *chunks) saved(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := &state.SavedError{Where: append([]string{"the journal of " + c.s.w.place.String()}, c.rescued...), Err: err}
+	if len(c.rescued) > 0 {
+		e.Then = "When the service can be reached again, run any command that locks the state on this machine, such " +
+			"as plan: it takes them over. Until then nobody should apply"
+	}
+	return e
+}
+
+// rescued reads what files of this machine hold for a journal. Records that go on where it ends are made part of it.
+// Where somebody else has gone on with the journal meanwhile, results wait for a person.
+func (w *workspace) rescued(p *journal.Parsed) (late []state.Unfolded, names []string, err error) {
+	for _, folder := range w.o.Rescue {
+		name := rescuePath(folder, p.Nonce)
+		b, err := store.ReadFile(w.o.Files, name)
+		if err != nil {
+			return nil, nil, err // there may be results in it
+		}
+		if b == nil {
+			continue
+		}
+		unfolded, err := p.GoOn(b)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		late, names = append(late, unfolded...), append(names, name)
+	}
+	return late, names, nil
+}

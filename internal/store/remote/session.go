@@ -1,0 +1,476 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// session is a held lock.
+type session struct {
+	w      *workspace
+	info   state.LockInfo // without an id there is no lock
+	hold   Hold
+	calls  context.Context // for calls to the driver, which an interrupt does not end
+	ctx    context.Context // ends with the lock
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when nobody watches the lock any more; nil before
+
+	mu       sync.Mutex
+	base     *state.State // what is stored; nil when it says nothing
+	content  Content      // its version, without the data
+	hash     string
+	lineage  string // of what will be written
+	inFlight []state.InFlight
+	unfolded []state.Unfolded
+	version  string // of the stored journal
+	log      *chunks
+	rescue   []string // files of this machine whose records are in the log now
+	written  bool     // the log has more than what is carried over
+	size     int64    // of the last snapshot
+	run      state.RunInfo
+	journal  *journal.Open
+	over     bool
+}
+
+// call bounds a call to the driver.
+func (s *session) call() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(s.calls, s.w.o.Timeout)
+}
+
+// watch looks after the lock until the session is over.
+func (s *session) watch() {
+	s.done = make(chan struct{})
+	go func() {
+		defer close(s.done)
+		for {
+			select {
+			case <-s.ctx.Done():
+				return
+			case <-time.After(s.w.o.Beat):
+			}
+			ctx, cancel := context.WithTimeout(s.ctx, s.w.o.Timeout)
+			err := s.hold.Check(ctx)
+			cancel()
+			if errors.Is(err, ErrLost) {
+				s.lost(err)
+				return
+			}
+		}
+	}()
+}
+
+// lost ends the session's context: nothing new may begin.
+func (s *session) lost(err error) {
+	err = fmt.Errorf("the lock of the state %s was lost during the run: %w", s.w.place, err)
+	s.cancel(err)
+	s.mu.Lock()
+	log := s.log
+	s.mu.Unlock()
+	if log != nil {
+		log.stop(err)
+	}
+}
+
+// load reads what is stored, and recovers what an interrupted run left. It begins anew when another run, which has lost
+// its lock and does not know it, still writes.
+func (s *session) load(ctx context.Context) error {
+	const tries = 5
+	for try := 0; ; try++ {
+		v, err := s.w.both(ctx)
+		if err != nil {
+			return err
+		}
+		if _, ok := s.hold.(*localJournal); v.local && !ok {
+			s.hold = &localJournal{Hold: s.hold, path: s.w.local()}
+		}
+		s.mu.Lock()
+		err = s.take(v)
+		s.mu.Unlock()
+		if err == nil {
+			return nil
+		}
+		var conflict *state.ConflictError
+		if !(errors.Is(err, ErrChanged) || errors.As(err, &conflict)) || try == tries {
+			return fmt.Errorf("recover an interrupted run: %w", err)
+		}
+	}
+}
+
+// take goes on with what was read. Called with mu held.
+func (s *session) take(v *stored) error {
+	s.base, s.hash, s.version = v.state, v.hash, v.raw.Version
+	s.content = Content{Version: v.content.Version}
+	s.inFlight, s.unfolded, s.log, s.size = v.InFlight, v.Unfolded, nil, int64(len(v.content.Data))
+	if v.parsed == nil {
+		return nil
+	}
+	p := v.parsed
+	s.log = s.continued(v)
+	if l, ok := s.hold.(*localJournal); ok {
+		l.end = p.End
+	}
+	if s.lineage = lineageOf(s.base); s.lineage == "" {
+		s.lineage = p.Header.Lineage
+	}
+	minimal := p.Minimal(v.hash) && len(v.rescue) == 0
+	if minimal && sealed(p) {
+		return nil
+	}
+	// From here on nobody adds to this journal who has not read this: what was read is all that there is.
+	if err := s.log.seal(s.info); err != nil {
+		return err
+	}
+	if v.Changed {
+		if err := s.write(s.numbered(v.State), s.log.Last()); err != nil {
+			return err
+		}
+	}
+	s.written = !minimal || v.Changed
+	return s.settle()
+}
+
+func lineageOf(st *state.State) string {
+	if st == nil {
+		return ""
+	}
+	return st.Lineage
+}
+
+// numbered returns the state with the session's lineage and the serial behind that of what is stored.
+func (s *session) numbered(st *state.State) *state.State {
+	c := *st
+	c.Lineage, c.Serial = s.lineage, 1
+	if s.base != nil {
+		c.Serial = s.base.Serial + 1
+	}
+	return &c
+}
+
+// Context implements state.Session.
+func (s *session) Context() context.Context { return s.ctx }
+
+// Snapshot implements state.Session.
+func (s *session) Snapshot() *state.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &state.Snapshot{State: s.base, InFlight: slices.Clone(s.inFlight), Unfolded: slices.Clone(s.unfolded)}
+}
+
+// usable returns why nothing can be begun in this session any more. Called with mu held.
+func (s *session) usable() error {
+	switch {
+	case s.over:
+		return errors.New("the session is over: its lock was given back")
+	case s.ctx.Err() != nil:
+		return context.Cause(s.ctx)
+	case s.log == nil:
+		return nil
+	}
+	if err := s.log.Broken(); err != nil {
+		return fmt.Errorf("the journal is broken; unlock, and lock again: %w", err)
+	}
+	return nil
+}
+
+// lastSerial is the greatest serial of a state that is gone on with.
+const lastSerial = math.MaxUint64 - 1<<32
+
+func (s *session) countable() error {
+	if s.base == nil || s.base.Serial <= lastSerial {
+		return nil
+	}
+	return fmt.Errorf("the state %s has serial %d, and there are not enough greater numbers left to go on. "+
+		"Write it with a small serial: state pull, change it, state push -force", s.w.place, s.base.Serial)
+}
+
+// Begin implements state.Session.
+func (s *session) Begin(_ context.Context, run state.RunInfo) (state.Journal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	if s.journal != nil {
+		return nil, errors.New("a journal is open already")
+	}
+	run.ID = cmpOr(run.ID, s.w.o.NewID())
+	if run.Started.IsZero() {
+		run.Started = s.w.o.Now()
+	}
+	s.run = run
+	s.journal = journal.Begin(s, s.base, run, s.w.o.Now)
+	return s.journal, nil
+}
+
+// StartRun implements journal.Keeper.
+func (s *session) StartRun() (journal.Log, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := errors.Join(s.usable(), s.countable()); err != nil {
+		return nil, err
+	}
+	if err := s.ensureLog(); err != nil {
+		return nil, err
+	}
+	return s.log, nil
+}
+
+// Stored implements journal.Keeper.
+func (s *session) Stored() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.base != nil
+}
+
+// WriteSnapshot implements journal.Keeper.
+func (s *session) WriteSnapshot(st *state.State, covers uint64) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.base != nil && st.SameContent(s.base) {
+		return 0, nil
+	}
+	err := s.write(s.numbered(st), covers)
+	return s.size, err
+}
+
+// Finish implements journal.Keeper.
+func (s *session) Finish(left []state.InFlight, failed error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inFlight = append(s.inFlight, left...)
+	if failed != nil {
+		return s.log.saved(failed)
+	}
+	if err := s.settle(); err != nil {
+		return fmt.Errorf("the state is up to date, but its journal could not be cleared away: %w", err)
+	}
+	return nil
+}
+
+// RunEnded implements journal.Keeper.
+func (s *session) RunEnded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.journal = nil
+}
+
+// Write implements state.Session.
+func (s *session) Write(_ context.Context, st *state.State) error { return s.replace(st, false) }
+
+// Replace implements state.Session.
+func (s *session) Replace(_ context.Context, st *state.State) error { return s.replace(st, true) }
+
+func (s *session) replace(st *state.State, force bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return fmt.Errorf("write the state: %w", err)
+	}
+	if s.journal != nil {
+		return errors.New("write the state: a journal is open, and the state changes through it")
+	}
+	if !force {
+		if err := state.Fits(s.base, st); err != nil {
+			return err
+		}
+	}
+	c := *st
+	if c.Lineage == "" && s.base != nil {
+		c.Lineage = s.base.Lineage
+	}
+	same := s.base != nil && c.SameContent(s.base)
+	if same && c.Lineage == s.base.Lineage && c.Serial == s.base.Serial {
+		return nil
+	}
+	if c.Lineage != "" {
+		s.lineage = c.Lineage
+	}
+	if c.Serial > lastSerial && !same {
+		return fmt.Errorf("write the state: its serial %d is too great to be counted on. Give it a small one", c.Serial)
+	}
+	if err := s.ensureLog(); err != nil {
+		return err
+	}
+	c.Lineage = s.lineage
+	if !same { // a state that is written for its lineage or serial alone keeps the serial that it brings
+		c.Serial++
+	}
+	if err := s.write(&c, s.log.Last()); err != nil {
+		return fmt.Errorf("write the state: %w", err)
+	}
+	return s.settle()
+}
+
+// Create implements state.Creator.
+func (s *session) Create() error {
+	if s.Stored() {
+		return nil
+	}
+	return s.replace(&state.State{}, true)
+}
+
+// Resolve implements state.Session.
+func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edit) error {
+	raw, err := state.EncodeEdits(edits)
+	if err != nil {
+		return fmt.Errorf("resolve: %w", err)
+	}
+	record := journal.ResolveRecord{Tokens: tokens, Edits: raw}
+	s.mu.Lock()
+	if err := errors.Join(s.known(tokens), s.usable()); err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	if j := s.journal; j != nil {
+		s.mu.Unlock()
+		if err := j.Resolve(record, edits); err != nil {
+			return fmt.Errorf("resolve: %w", err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.forget(tokens)
+		return nil
+	}
+	defer s.mu.Unlock()
+	if err := s.resolve(record, edits); err != nil {
+		return fmt.Errorf("resolve: %w", err)
+	}
+	return nil
+}
+
+// resolve makes the edits durable before anything is forgotten.
+func (s *session) resolve(record journal.ResolveRecord, edits []state.Edit) error {
+	payload, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.countable(), s.ensureLog()); err != nil {
+		return err
+	}
+	seq := s.log.Append(journal.KindResolve, payload)
+	if err := errors.Join(s.log.Wait(seq), s.log.Broken()); err != nil {
+		return err
+	}
+	s.forget(record.Tokens)
+	b := s.base.Builder()
+	b.Fold(edits...)
+	if st := b.State(); !st.SameContent(s.base) {
+		if err := s.write(s.numbered(st), seq); err != nil {
+			return s.log.saved(err)
+		}
+	}
+	return s.settle()
+}
+
+// known makes sure that every token names something open.
+func (s *session) known(tokens []string) error {
+	for _, t := range tokens {
+		if !slices.ContainsFunc(s.inFlight, func(f state.InFlight) bool { return f.Token() == t }) &&
+			!slices.ContainsFunc(s.unfolded, func(u state.Unfolded) bool { return u.Token() == t }) {
+			return fmt.Errorf("resolve: no open operation is called %s", t)
+		}
+	}
+	return nil
+}
+
+func (s *session) forget(tokens []string) {
+	s.inFlight = slices.DeleteFunc(slices.Clone(s.inFlight), func(f state.InFlight) bool {
+		return slices.Contains(tokens, f.Token())
+	})
+	s.unfolded = slices.DeleteFunc(slices.Clone(s.unfolded), func(u state.Unfolded) bool {
+		return slices.Contains(tokens, u.Token())
+	})
+}
+
+// Delete implements state.Deleter.
+func (s *session) Delete() error {
+	err := s.delete()
+	if unlocked := s.Unlock(); err == nil {
+		err = unlocked
+	}
+	if err != nil {
+		return fmt.Errorf("delete workspace %s: %w", s.w.name, err)
+	}
+	return nil
+}
+
+func (s *session) delete() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	if s.w.name == state.DefaultWorkspace {
+		return errors.New("the default workspace cannot be deleted")
+	}
+	if n := len(s.inFlight) + len(s.unfolded); n > 0 {
+		return fmt.Errorf("%d operations of an interrupted run are still open; resolve them first with recover", n)
+	}
+	ctx, cancel := s.call()
+	defer cancel()
+	return s.hold.Delete(ctx)
+}
+
+// Unlock implements state.Session.
+func (s *session) Unlock() error {
+	s.mu.Lock()
+	if s.over {
+		defer s.mu.Unlock()
+		return s.usable()
+	}
+	var open error
+	if s.journal != nil {
+		open = errors.New("unlock: the journal of a run is still open; the next lock recovers what it holds")
+	}
+	s.mu.Unlock()
+	return errors.Join(open, s.release())
+}
+
+// release frees the lock. Where the answer is lost, it looks whether it is free.
+func (s *session) release() error {
+	s.mu.Lock()
+	s.over = true
+	log := s.log
+	s.mu.Unlock()
+	if log != nil {
+		log.push()
+	}
+	lost := context.Cause(s.ctx)
+	s.cancel(errors.New("the lock was given back"))
+	if s.done != nil {
+		<-s.done
+	}
+	for try := range s.w.o.Tries {
+		if try > 0 {
+			time.Sleep(s.w.o.Pause << (try - 1))
+		}
+		ctx, cancel := s.call()
+		err := s.hold.Unlock(ctx)
+		if err != nil && !errors.Is(err, ErrLost) {
+			holder, lookErr := s.w.place.Holder(ctx)
+			if lookErr == nil && (holder == nil || holder.ID != s.info.ID) {
+				err = nil
+			}
+		}
+		cancel()
+		switch {
+		case err == nil:
+			return lost
+		case errors.Is(err, ErrLost):
+			return fmt.Errorf("unlock %s: %w", s.w.place, err)
+		case try == s.w.o.Tries-1:
+			return fmt.Errorf("unlock %s: %w. The lock may still be held: free it with \"force-unlock %s\"", s.w.place,
+				err, s.info.ID)
+		}
+	}
+	return lost
+}

@@ -1,0 +1,132 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tombolo-iac/tombolo/internal/store"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Options say how a store works over a driver. Only Driver is needed.
+type Options struct {
+	Driver Driver
+	// Rescue lists folders of this machine for the results of a run that cannot reach the service any more; the working
+	// directory and the one for temporary files when nil.
+	Rescue []string
+	// Journals is a folder of this machine for journals of backends that have no room for one; the first of Rescue when
+	// empty.
+	Journals string
+	// Answers is a folder of this machine where programs leave their answers; none when empty.
+	Answers string
+
+	Files store.Files      // of this machine; store.OS when nil
+	Now   func() time.Time // the clock when nil
+	NewID func() string    // random UUIDs when nil
+	Who   string           // user@host, for locks
+	// Version of the program that holds locks, as others who find them see it; that of the language when empty.
+	Version string
+	// Commit of the working directory, for the history of stores that keep one.
+	Commit string
+
+	// Beat is how often a lock is looked after; ten seconds when 0.
+	Beat time.Duration
+	// Timeout ends a single call of the driver; two minutes when 0.
+	Timeout time.Duration
+	// Tries is how often a write is tried whose outcome is unknown, with a pause before each that doubles; 6 when 0.
+	Tries int
+	// Pause is the first of them; a second when 0.
+	Pause time.Duration
+}
+
+// Store is a state.Store over a driver.
+type Store struct{ o Options }
+
+// New makes a store. It asks nobody.
+func New(o Options) *Store {
+	if o.Rescue == nil {
+		o.Rescue = store.RescueFolders()
+	}
+	if o.Journals == "" && len(o.Rescue) > 0 {
+		o.Journals = o.Rescue[0]
+	}
+	if o.Files == nil {
+		o.Files = store.OS{}
+	}
+	orElse(&o.Who, store.WhoAmI())
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = uuid.NewString
+	}
+	orElse(&o.Version, state.LanguageVersion)
+	orElse(&o.Beat, 10*time.Second)
+	orElse(&o.Timeout, 2*time.Minute)
+	orElse(&o.Tries, 6)
+	orElse(&o.Pause, time.Second)
+	return &Store{o}
+}
+
+func orElse[T comparable](v *T, usual T) {
+	var zero T
+	if *v == zero {
+		*v = usual
+	}
+}
+
+// Workspaces implements state.Store.
+func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	names, err := s.o.Driver.Workspaces(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list workspaces: %w", err)
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == state.DefaultWorkspace })
+	slices.Sort(names)
+	return append([]string{state.DefaultWorkspace}, slices.Compact(names)...), nil
+}
+
+// Workspace implements state.Store.
+func (s *Store) Workspace(name string) (state.Workspace, error) {
+	if err := state.CheckWorkspaceName(name); err != nil {
+		return nil, err
+	}
+	place, err := s.o.Driver.Place(name)
+	if err != nil {
+		return nil, err
+	}
+	return &workspace{name: name, o: &s.o, place: place}, nil
+}
+
+// DeleteWorkspace implements state.Store.
+func (s *Store) DeleteWorkspace(ctx context.Context, name string) error {
+	if name == state.DefaultWorkspace {
+		return errors.New("the default workspace cannot be deleted")
+	}
+	names, err := s.Workspaces(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(names, name) {
+		return fmt.Errorf("delete workspace %s: there is none of that name", name)
+	}
+	ws, err := s.Workspace(name)
+	if err != nil {
+		return err
+	}
+	locked, err := ws.Lock(ctx, state.LockRequest{Info: state.LockInfo{Operation: "workspace delete"}})
+	if err != nil {
+		return err
+	}
+	return locked.(state.Deleter).Delete()
+}
+
+// Close closes the driver.
+func (s *Store) Close() error { return s.o.Driver.Close() }

@@ -1,0 +1,273 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// workspace is one state. It holds nothing.
+type workspace struct {
+	name  string
+	o     *Options
+	place Place
+}
+
+// Name implements state.Workspace.
+func (w *workspace) Name() string { return w.name }
+
+// Answers is the folder in which programs leave their answers, so that these survive whoever asked.
+func (w *workspace) Answers() string {
+	if w.o.Answers == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(w.place.String()))
+	return filepath.Join(w.o.Answers, hex.EncodeToString(sum[:8]))
+}
+
+// stored is a state and its journal as they were read.
+type stored struct {
+	content Content
+	hash    string       // of the content; "" when there is none
+	state   *state.State // nil when it says nothing
+
+	raw    Journal
+	local  bool            // the journal is one of this machine
+	parsed *journal.Parsed // nil when there is no journal
+	late   []state.Unfolded
+	rescue []string // files of this machine that are part of it
+
+	journal.Overlay
+	foreign bool // the state is one that the journal does not know
+	mark    journal.Mark
+}
+
+func hashOf(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// read returns the state.
+func (w *workspace) read(ctx context.Context, v *stored) (err error) {
+	if v.content, err = w.place.Read(ctx); err != nil {
+		return fmt.Errorf("read the state %s: %w", w.place, err)
+	}
+	v.hash = hashOf(v.content.Data)
+	if v.hash == "" {
+		return nil
+	}
+	if v.state, err = state.Read(bytes.NewReader(v.content.Data)); err != nil {
+		return fmt.Errorf("the state %s cannot be used: %w. Restore an older version of it, or write a good one with "+
+			"state push -force", w.place, err)
+	}
+	if v.state.Lineage == "" && v.state.Serial == 0 && v.state.IsEmpty() && len(v.state.Checks()) == 0 {
+		v.state = nil
+	}
+	return nil
+}
+
+// readJournal returns the journal, that of the service or that of this machine.
+func (w *workspace) readJournal(ctx context.Context, v *stored) (err error) {
+	if v.raw, err = w.place.ReadJournal(ctx); errors.Is(err, ErrNoJournal) {
+		v.local = true
+		v.raw, err = w.local().read()
+	}
+	if err != nil {
+		return fmt.Errorf("read the journal of %s: %w", w.place, err)
+	}
+	return nil
+}
+
+// parse reads the journal's records, and lays them over the state.
+func (w *workspace) parse(v *stored) error {
+	v.Overlay = journal.Overlay{State: v.state}
+	if len(v.raw.Chunks) == 0 {
+		return nil
+	}
+	p, err := journal.Parse(bytes.Join(v.raw.Chunks, nil), nil)
+	if err != nil {
+		return fmt.Errorf("the journal of %s cannot be read: %w. It was damaged after it was written", w.place, err)
+	}
+	v.parsed = p
+	if v.late, v.rescue, err = w.rescued(p); err != nil {
+		return err
+	}
+	switch {
+	case v.hash == "" && p.Header.Base == "":
+		v.mark = p.Marks[0]
+	case p.MarkOf(v.hash) != nil:
+		v.mark = *p.MarkOf(v.hash)
+	case v.hash == "":
+		return fmt.Errorf("the state %s is gone, but its journal is there, which was begun when there was a state. "+
+			"Restore the state: the journal stands on serial %d of lineage %q", w.place, p.Header.Serial,
+			p.Header.Lineage)
+	default:
+		v.foreign, v.mark = true, p.LastDone()
+	}
+	o, err := p.Lay(v.state, v.mark, v.foreign)
+	if err != nil {
+		return fmt.Errorf("the journal of %s: %w", w.place, err)
+	}
+	v.Overlay = *o
+	v.Unfolded = append(v.Unfolded, v.late...)
+	return nil
+}
+
+// both reads state and journal at the same time.
+func (w *workspace) both(ctx context.Context) (*stored, error) {
+	v := &stored{}
+	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	defer cancel()
+	var errs [2]error
+	var wg sync.WaitGroup
+	wg.Go(func() { errs[0] = w.read(ctx, v) })
+	wg.Go(func() { errs[1] = w.readJournal(ctx, v) })
+	wg.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	return v, w.parse(v)
+}
+
+// readTries bounds how often a reader looks again while a run writes.
+const readTries = 60
+
+// Read implements state.Workspace. The journal is read before the state: what it says is then in the state, or can be
+// laid over it, or the state is newer, which shows.
+func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
+	pause := w.o.Pause / 100
+	for try := 0; ; try++ {
+		v, settled, err := w.readOnce(ctx)
+		if err == nil && (settled || try == readTries) {
+			return w.snapshot(ctx, v)
+		}
+		if err != nil && (ctx.Err() != nil || try >= 3 || settled) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, w.o.Pause)
+	}
+}
+
+// readOnce is settled when journal and state belong together, or nobody writes.
+func (w *workspace) readOnce(ctx context.Context) (v *stored, settled bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	defer cancel()
+	v = &stored{}
+	if err := w.readJournal(ctx, v); err != nil {
+		return nil, false, err
+	}
+	if err := w.read(ctx, v); err != nil {
+		return nil, true, err
+	}
+	err = w.parse(v)
+	if err == nil && !v.foreign {
+		return v, true, nil
+	}
+	if len(v.raw.Chunks) == 0 {
+		return v, true, err
+	}
+	again := &stored{}
+	if readErr := w.readJournal(ctx, again); readErr != nil {
+		return nil, false, readErr
+	}
+	same := again.raw.Version == v.raw.Version && len(again.raw.Chunks) == len(v.raw.Chunks)
+	return v, same, err
+}
+
+func (w *workspace) snapshot(ctx context.Context, v *stored) (*state.Snapshot, error) {
+	s := &state.Snapshot{State: v.State, InFlight: v.InFlight, Unfolded: v.Unfolded}
+	if v.parsed == nil || v.Run.ID == "" {
+		return s, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	defer cancel()
+	holder, err := w.place.Holder(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look who holds the lock of %s: %w", w.place, err)
+	}
+	if holder != nil && holder.ID != "" && holder.ID == lastLock(v.parsed) {
+		s.Running = &v.Run
+	}
+	return s, nil
+}
+
+// ForceUnlock implements state.Workspace.
+func (w *workspace) ForceUnlock(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	defer cancel()
+	if err := w.place.ForceUnlock(ctx, id); err != nil {
+		return fmt.Errorf("unlock %s: %w", w.place, err)
+	}
+	return nil
+}
+
+// Lock implements state.Workspace.
+func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Session, error) {
+	info := req.Info
+	info.ID = cmpOr(info.ID, w.o.NewID())
+	info.Who, info.Version = cmpOr(info.Who, w.o.Who), cmpOr(info.Version, w.o.Version)
+	info.Path = cmpOr(info.Path, w.place.String())
+	if info.Created.IsZero() {
+		info.Created = w.o.Now().UTC()
+	}
+	s := &session{w: w, info: info, calls: context.WithoutCancel(ctx)}
+	s.ctx, s.cancel = context.WithCancelCause(s.calls)
+	var err error
+	limited, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	defer cancel()
+	if req.Unlocked {
+		s.info = state.LockInfo{}
+		s.hold, err = w.place.Unlocked(limited)
+	} else {
+		s.hold, err = w.lock(limited, info)
+	}
+	var locked *state.LockedError
+	switch {
+	case errors.As(err, &locked):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("lock %s: %w", w.place, err)
+	}
+	if err := s.load(ctx); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	s.watch()
+	return s, nil
+}
+
+// lock takes the lock. When the answer was lost, it may be ours all the same.
+func (w *workspace) lock(ctx context.Context, info state.LockInfo) (Hold, error) {
+	hold, err := w.place.Lock(ctx, info)
+	var locked *state.LockedError
+	if errors.As(err, &locked) && locked.Info != nil && locked.Info.ID == info.ID {
+		if err := w.place.ForceUnlock(ctx, info.ID); err != nil {
+			return nil, err
+		}
+		return w.place.Lock(ctx, info)
+	}
+	return hold, err
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,314 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// write stores a state: a checkpoint in the journal, then the conditional write. All records of the journal up to
+// covers are in the state. After an error the old content stands there or the new one, and nothing new may begin in
+// this session. Called with mu held.
+func (s *session) write(st *state.State, covers uint64) (err error) {
+	defer func() {
+		if err != nil {
+			s.log.stop(err)
+		}
+	}()
+	var b bytes.Buffer
+	if err := st.Encode(&b); err != nil {
+		return err
+	}
+	mark := journal.Checkpoint{Serial: st.Serial, Hash: hashOf(b.Bytes()), Size: int64(b.Len()), Covers: covers}
+	payload, err := json.Marshal(mark)
+	if err != nil {
+		return err
+	}
+	if err := s.log.Wait(s.log.Append(journal.KindCheckpoint, payload)); err != nil {
+		return err
+	}
+	if err := s.log.Broken(); err != nil {
+		return err // the journal goes on in another place, which readers do not look at
+	}
+	version, err := s.put(Write{Data: b.Bytes(), Was: s.content.Version, Lineage: st.Lineage, Serial: st.Serial,
+		Revision: s.revision(st)})
+	if err != nil {
+		return err
+	}
+	s.base, s.hash, s.content.Version, s.size = st, mark.Hash, version, mark.Size
+	s.log.Append(journal.KindDone, payload)
+	return nil
+}
+
+// put is the conditional write, tried again while its outcome is unknown.
+func (s *session) put(w Write) (version string, err error) {
+	for try := range s.w.o.Tries {
+		if try > 0 {
+			time.Sleep(s.w.o.Pause << (try - 1))
+		}
+		if version, err = s.putOnce(w); err == nil || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost) {
+			break
+		}
+	}
+	switch {
+	case err == nil:
+		return version, nil
+	case errors.Is(err, ErrLost):
+		s.cancel(err)
+		return "", fmt.Errorf("write the state %s: %w", s.w.place, err)
+	case errors.Is(err, ErrChanged):
+		return "", s.conflict()
+	}
+	return "", fmt.Errorf("write the state %s: %w", s.w.place, err)
+}
+
+func (s *session) putOnce(w Write) (string, error) {
+	ctx, cancel := s.call()
+	defer cancel()
+	version, err := s.hold.Write(ctx, w)
+	if err == nil {
+		return version, nil
+	}
+	// The answer may have been lost, and what was tried again by the driver may have met its own first try.
+	there, readErr := s.w.place.Read(ctx)
+	switch {
+	case readErr != nil:
+		return "", err
+	case there.Version != w.Was && bytes.Equal(there.Data, w.Data):
+		return there.Version, nil
+	case there.Version != w.Was && !errors.Is(err, ErrLost):
+		return "", ErrChanged
+	}
+	return "", err
+}
+
+// conflict says what stands where the state was to be written.
+func (s *session) conflict() error {
+	c := &state.ConflictError{Found: "another content", Expected: "what was read when the lock was taken",
+		Advice: "Another program wrote the state meanwhile, against its lock. Look at what it did, then run again: " +
+			"results of this run are kept and laid over the new state"}
+	ctx, cancel := s.call()
+	defer cancel()
+	v := &stored{}
+	if err := s.w.read(ctx, v); err == nil && v.state != nil {
+		c.Found = fmt.Sprintf("serial %d of lineage %q", v.state.Serial, v.state.Lineage)
+	} else if err == nil {
+		c.Found = "no state"
+	}
+	if s.base != nil {
+		c.Expected = fmt.Sprintf("serial %d of lineage %q as it was read", s.base.Serial, s.base.Lineage)
+	}
+	return c
+}
+
+// maxAddresses are the addresses that a revision names.
+const maxAddresses = 50
+
+// revision describes what a state changes of the stored one.
+func (s *session) revision(st *state.State) Revision {
+	r := Revision{Run: s.run, Who: cmpOr(s.info.Who, s.w.o.Who), Version: s.w.o.Version, Commit: s.w.o.Commit}
+	for _, c := range state.Changes(s.base, st) {
+		switch c.Action {
+		case state.ActionCreate:
+			r.Created++
+		case state.ActionDelete:
+			r.Deleted++
+		default:
+			r.Updated++
+		}
+		if len(r.Addresses) < maxAddresses {
+			r.Addresses = append(r.Addresses, c.Addr.String())
+		}
+	}
+	return r
+}
+
+// settle ends a piece of work on the journal: when nothing is left open it ends, else a fresh one carries what is.
+// Called with mu held.
+func (s *session) settle() error {
+	if s.log == nil {
+		return nil
+	}
+	if err := s.log.Broken(); err != nil {
+		return err // the journal has what the state lacks
+	}
+	open := len(s.inFlight) + len(s.unfolded)
+	if !s.written && open > 0 {
+		return nil
+	}
+	if open > 0 {
+		records, err := journal.Carry(s.inFlight, s.unfolded)
+		if err != nil {
+			return err
+		}
+		if err := s.begin(records); err != nil {
+			return err
+		}
+		s.written = false
+	} else {
+		version, err := s.start(s.version, nil)
+		if err != nil {
+			return err
+		}
+		s.version, s.log, s.written = version, nil, false
+	}
+	for _, name := range s.rescue {
+		if err := s.w.o.Files.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	s.rescue = nil
+	return nil
+}
+
+// ensureLog makes a journal when there is none, and seals one that is gone on with. Called with mu held.
+func (s *session) ensureLog() error {
+	if s.lineage == "" {
+		if s.lineage = lineageOf(s.base); s.lineage == "" {
+			s.lineage = s.w.o.NewID()
+		}
+	}
+	s.written = true
+	if s.log == nil {
+		err := s.begin(nil)
+		if errors.Is(err, ErrChanged) {
+			return &state.LockedError{Err: fmt.Errorf("another run writes the journal of %s: %w", s.w.place, err)}
+		}
+		return err
+	}
+	if s.log.lock == s.info.ID {
+		return nil
+	}
+	return s.log.seal(s.info)
+}
+
+// begin puts a new journal in the place of the stored one.
+func (s *session) begin(carried []journal.Record) error {
+	h := journal.Header{Format: journal.FormatLevel, Lineage: s.lineage, Base: s.hash, Host: hostName(),
+		Created: s.w.o.Now(), Rescue: s.w.o.Rescue, Lock: s.info.ID}
+	if s.base != nil {
+		h.Serial = s.base.Serial
+	}
+	log, first, err := newLog(s, h, carried)
+	if err != nil {
+		return err
+	}
+	if log.version, err = s.start(s.version, first); err != nil {
+		return fmt.Errorf("begin the journal of %s: %w", s.w.place, err)
+	}
+	s.version, s.log = log.version, log
+	return nil
+}
+
+// start is StartJournal, tried again while its outcome is unknown.
+func (s *session) start(was string, first []byte) (version string, err error) {
+	for try := range s.w.o.Tries {
+		if try > 0 {
+			time.Sleep(s.w.o.Pause << (try - 1))
+		}
+		if version, err = s.startOnce(was, first); err == nil || errors.Is(err, ErrChanged) ||
+			errors.Is(err, ErrLost) {
+			break
+		}
+	}
+	if errors.Is(err, ErrLost) {
+		s.cancel(err)
+	}
+	return version, err
+}
+
+func (s *session) startOnce(was string, first []byte) (string, error) {
+	ctx, cancel := s.call()
+	defer cancel()
+	version, err := s.hold.StartJournal(ctx, was, first)
+	if err == nil {
+		return version, nil
+	}
+	there, readErr := s.readJournal(ctx)
+	switch {
+	case readErr != nil:
+		return "", err
+	case there.Version == was:
+		return "", err
+	case first == nil && len(there.Chunks) == 0,
+		first != nil && len(there.Chunks) == 1 && bytes.Equal(there.Chunks[0], first):
+		return there.Version, nil
+	case errors.Is(err, ErrLost):
+		return "", err
+	}
+	return "", ErrChanged
+}
+
+func (s *session) readJournal(ctx context.Context) (Journal, error) {
+	v := &stored{}
+	err := s.w.readJournal(ctx, v)
+	return v.raw, err
+}
+
+// add is Append, tried again while its outcome is unknown.
+func (s *session) add(version string, n int, chunk []byte) (err error) {
+	for try := range s.w.o.Tries {
+		if try > 0 {
+			time.Sleep(s.w.o.Pause << (try - 1))
+		}
+		if err = s.addOnce(version, n, chunk); err == nil || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost) {
+			break
+		}
+	}
+	if errors.Is(err, ErrLost) || errors.Is(err, ErrChanged) {
+		s.cancel(fmt.Errorf("the journal of %s cannot be gone on with: %w", s.w.place, err))
+	}
+	return err
+}
+
+func (s *session) addOnce(version string, n int, chunk []byte) error {
+	ctx, cancel := s.call()
+	defer cancel()
+	err := s.hold.Append(ctx, version, n, chunk)
+	if err == nil {
+		return nil
+	}
+	there, readErr := s.readJournal(ctx)
+	switch {
+	case readErr != nil:
+		return err
+	case there.Version == version && len(there.Chunks) > n && bytes.Equal(there.Chunks[n], chunk):
+		return nil
+	case there.Version != version || len(there.Chunks) > n:
+		if errors.Is(err, ErrLost) {
+			return err
+		}
+		return ErrChanged
+	}
+	return err
+}
+
+// sealed reports whether the last record of a journal says whose it is.
+func sealed(p *journal.Parsed) bool {
+	return len(p.Records) > 0 && p.Records[len(p.Records)-1].Kind == journal.KindSeal
+}
+
+// lastLock is the id of the lock under which a journal was last gone on with.
+func lastLock(p *journal.Parsed) string {
+	for _, r := range slices.Backward(p.Records) {
+		var s journal.SealRecord
+		if r.Kind == journal.KindSeal && json.Unmarshal(r.Payload, &s) == nil {
+			return s.Lock
+		}
+	}
+	return p.Header.Lock
+}
+
+func hostName() string {
+	host, _ := os.Hostname()
+	return host
+}
