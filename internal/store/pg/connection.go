@@ -1,0 +1,126 @@
+package pg
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// variables are those of PostgreSQL's programs, and the words of a connection string that they stand for.
+var variables = map[string]string{
+	"PGHOST": "host", "PGPORT": "port", "PGDATABASE": "dbname", "PGUSER": "user", "PGPASSWORD": "password",
+	"PGPASSFILE": "passfile", "PGSERVICE": "service", "PGSERVICEFILE": "servicefile", "PGSSLMODE": "sslmode",
+	"PGSSLCERT": "sslcert", "PGSSLKEY": "sslkey", "PGSSLROOTCERT": "sslrootcert", "PGSSLPASSWORD": "sslpassword",
+	"PGOPTIONS": "options", "PGCONNECT_TIMEOUT": "connect_timeout", "PGTARGETSESSIONATTRS": "target_session_attrs",
+}
+
+// clientWords are words of connection strings that other clients take for themselves and a server refuses.
+var clientWords = []string{"fallback_application_name", "binary_parameters", "disable_prepared_binary_result",
+	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"}
+
+// errConnection stands for everything that is wrong with a connection string. What exactly is not said: in a string
+// that is cut at the wrong places, the password may be anywhere.
+var errConnection = errors.New(`it was expected to look like "postgres://user@host:5432/database?sslmode=require", ` +
+	`with special characters in its parts written as in %2F, or like "host=... user=... dbname=..."`)
+
+// connection reads a connection string, as Terraform does: what is not said is taken from the environment, and
+// encryption is required unless sslmode says otherwise. Errors have nothing of the string in them.
+func connection(text string, getenv func(string) string) (*pgconn.Config, error) {
+	isURL := strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
+	defaults := map[string]string{}
+	for name, word := range variables {
+		if value := getenv(name); value != "" && value != os.Getenv(name) {
+			defaults[word] = value
+		}
+	}
+	if getenv("PGSSLMODE") == "" && getenv("PGSERVICE") == "" && !regexp.MustCompile(`\bservice\s*=`).MatchString(
+		text) {
+		defaults["sslmode"] = "require"
+	}
+	full := withDefaults(text, isURL, defaults)
+	config, err := pgconn.ParseConfig(full)
+	if err != nil {
+		return nil, parseProblem(err)
+	}
+	hosts := []string{config.Host}
+	for _, next := range config.Fallbacks {
+		hosts = append(hosts, next.Host)
+	}
+	if isURL && strings.Contains(config.Database, "@") || slices.ContainsFunc(hosts, notHost) {
+		return nil, errConnection // a password with a slash or an @ in it, for which nobody is to be asked
+	}
+	for _, word := range clientWords {
+		delete(config.RuntimeParams, word)
+	}
+	config.RuntimeParams["client_encoding"] = "UTF8"
+	config.RuntimeParams["application_name"] = program
+	return config, nil
+}
+
+// hostName is what names of hosts look like.
+var hostName = regexp.MustCompile(`^[\pL\pN._-]+$`)
+
+// notHost reports whether a text cannot be a host: a name, an address or the folder of a socket.
+func notHost(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err != nil && !filepath.IsAbs(host) && !strings.HasPrefix(host, "/") && !hostName.MatchString(host)
+}
+
+// parseProblem says what is wrong where that cannot have anything secret in it.
+func parseProblem(err error) error {
+	for _, known := range []string{"failed to configure TLS", "invalid sslcertmode", "invalid connect_timeout",
+		"failed to read service", "unknown target_session_attrs", "could not match"} {
+		if strings.Contains(err.Error(), known) {
+			var path *os.PathError
+			if errors.As(err, &path) {
+				return fmt.Errorf("%s: %s %s: %w", known, path.Op, path.Path, path.Err)
+			}
+			return fmt.Errorf("%s; %w", known, errConnection)
+		}
+	}
+	return errConnection
+}
+
+// withDefaults adds words that a connection string does not have.
+func withDefaults(text string, isURL bool, defaults map[string]string) string {
+	if !isURL {
+		var b strings.Builder
+		for word, value := range defaults { // of two equal words the second holds
+			value = strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value)
+			fmt.Fprintf(&b, "%s='%s' ", word, value)
+		}
+		return b.String() + text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return text // which is reported
+	}
+	has := u.Query()
+	_, password := u.User.Password()
+	said := map[string]bool{"host": u.Hostname() != "", "port": u.Port() != "", "user": u.User.Username() != "",
+		"password": password, "dbname": strings.Trim(u.Path, "/") != "", "sslmode": has.Has("ssl")}
+	more := url.Values{}
+	for word, value := range defaults {
+		if !said[word] && !has.Has(word) {
+			more.Set(word, value)
+		}
+	}
+	switch add := strings.ReplaceAll(more.Encode(), "+", "%20"); {
+	case add == "":
+		return text
+	case u.RawQuery != "":
+		return text + "&" + add
+	case u.ForceQuery:
+		return text + add
+	default:
+		return text + "?" + add
+	}
+}

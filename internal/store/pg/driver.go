@@ -1,0 +1,183 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+)
+
+// driver has the connections that nobody uses now, and those that hold locks.
+type driver struct {
+	o *options
+
+	mu     sync.Mutex
+	closed bool
+	idle   []*session
+	holds  map[*session]bool
+}
+
+func newDriver(o *options) *driver { return &driver{o: o, holds: map[*session]bool{}} }
+
+// maxIdle is how many connections are kept for later.
+const maxIdle = 2
+
+var errClosed = errors.New("the backend is closed")
+
+// take returns a connection for the caller alone, who gives it back; an old one if it can be.
+func (d *driver) take(ctx context.Context) (s *session, old bool, err error) {
+	d.mu.Lock()
+	for n := len(d.idle); n > 0 && s == nil; n = len(d.idle) {
+		s, d.idle = d.idle[n-1], d.idle[:n-1]
+		if s.gone.Load() {
+			s.close()
+			s = nil
+		}
+	}
+	closed := d.closed
+	d.mu.Unlock()
+	switch {
+	case closed:
+		return nil, false, errClosed
+	case s != nil:
+		return s, true, nil
+	}
+	s, err = d.o.connect(ctx)
+	return s, false, err
+}
+
+// give takes a connection back that holds nothing.
+func (d *driver) give(s *session) {
+	d.mu.Lock()
+	delete(d.holds, s)
+	keep := !d.closed && !s.gone.Load() && len(d.idle) < maxIdle
+	if keep {
+		d.idle = append(d.idle, s)
+	}
+	d.mu.Unlock()
+	if !keep {
+		s.close()
+	}
+}
+
+// borrow returns the turn on a connection that holds a lock, if one is free: nobody has to connect once more to read
+// what was just locked.
+func (d *driver) borrow() *session {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.idle) > 0 || d.closed {
+		return nil
+	}
+	for s := range d.holds {
+		select {
+		case s.turn <- struct{}{}:
+			if !s.gone.Load() {
+				return s
+			}
+			<-s.turn
+		default:
+		}
+	}
+	return nil
+}
+
+// ask runs a query that changes nothing, on any connection. One that broke while nobody used it is replaced.
+func (d *driver) ask(ctx context.Context, sql string, args ...arg) (r rows, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s := d.borrow(); s != nil {
+		got := make(chan rows, 1)
+		err := s.inTurn(ctx, false, func(ctx context.Context) error {
+			r, err := s.query(ctx, sql, args...)
+			got <- r
+			return err
+		})
+		if err == nil {
+			return <-got, nil
+		}
+		if !s.gone.Load() {
+			return nil, d.o.explain(err)
+		}
+	}
+	for {
+		s, old, err := d.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r, err := s.ask(ctx, sql, args...)
+		again := err != nil && old && s.gone.Load() && ctx.Err() == nil
+		d.give(s)
+		if again {
+			continue
+		}
+		return r, d.o.explain(err)
+	}
+}
+
+// change runs a query that changes something, without a lock.
+func (d *driver) change(ctx context.Context, sql string, args ...arg) (rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for {
+		s, old, err := d.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r, err := s.change(ctx, sql, args...)
+		again := old && (errors.Is(err, errGone) || safeToRetry(err)) && ctx.Err() == nil
+		d.give(s)
+		if again {
+			continue
+		}
+		return r, d.o.explain(err)
+	}
+}
+
+// Workspaces implements remote.Driver.
+func (d *driver) Workspaces(ctx context.Context) (names []string, _ error) {
+	r, err := d.ask(ctx, "SELECT s.name FROM "+d.o.states()+" s WHERE s.name IS NOT NULL AND NOT "+isPlaceholder)
+	if err != nil && !missing(err) {
+		return nil, err
+	}
+	for i := range r {
+		names = append(names, r.text(i, 0))
+	}
+	return names, nil
+}
+
+// Place implements remote.Driver.
+func (d *driver) Place(workspace string) (remote.Place, error) {
+	return &place{d: d, o: d.o, name: workspace}, nil
+}
+
+// Close implements remote.Driver. Locks that are held are freed with their connections.
+func (d *driver) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	all := d.idle
+	for s := range d.holds {
+		all = append(all, s)
+	}
+	d.idle, d.holds = nil, map[*session]bool{}
+	d.mu.Unlock()
+	for _, s := range all {
+		s.close()
+	}
+	return nil
+}
+
+// address is the server's, for people.
+func (o *options) address() string {
+	return fmt.Sprintf("%s:%d", o.config.Host, o.config.Port)
+}
+
+// String implements remote.Place.
+func (p *place) String() string {
+	return fmt.Sprintf("pg://%s/%s/%s/%s", p.o.address(), url.PathEscape(p.o.config.Database),
+		url.PathEscape(p.o.schema), url.PathEscape(p.name))
+}

@@ -1,0 +1,163 @@
+// Package pg keeps states in a PostgreSQL database, in the tables that Terraform and OpenTofu use: all three share a
+// state, its workspaces and its lock.
+//
+// The lock is an advisory lock of a session, which is a connection. Everything that is written under it goes through
+// that connection, in statements that make sure that the lock is held there; a connection that is gone is never
+// replaced. So who has lost the lock can write nothing. Reads may take any connection.
+//
+// Journals, former states and what is known of the holder of a lock stand in tables of the same schema whose names
+// begin with "tombolo_". Other programs ignore them.
+//
+//	kind := pg.Kind()
+//	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
+package pg
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
+	"github.com/tombolo-iac/tombolo/provider"
+)
+
+// Kind describes the backend "pg". Its schema is Terraform's. The values that Open takes may have two more attributes,
+// strings, which OpenTofu has: table_name and index_name.
+func Kind() remote.Kind {
+	optional := func(ty cty.Type, text string) *provider.Attribute {
+		return &provider.Attribute{Type: ty, Optional: true, Description: text}
+	}
+	return remote.Kind{
+		Name:  "pg",
+		Place: "a PostgreSQL database",
+		Schema: &provider.Block{Attributes: map[string]*provider.Attribute{
+			"conn_str": optional(cty.String, "Connection string of the database: an address that begins with "+
+				"postgres://, or words such as host=... dbname=.... What it leaves out is taken from PGHOST, "+
+				"PGPASSWORD and the other variables of PostgreSQL's programs."),
+			"schema_name":          optional(cty.String, "Name of the schema that has the tables."),
+			"skip_schema_creation": optional(cty.Bool, "If set, the schema must exist: it is not created."),
+			"skip_table_creation":  optional(cty.Bool, "If set, the tables must exist: they are not created."),
+			"skip_index_creation":  optional(cty.Bool, "If set, the index of the table of states is not created."),
+		}},
+		Open: open,
+	}
+}
+
+// options are what the block and the environment say.
+type options struct {
+	config *pgconn.Config // holds the password
+
+	schema, table, index             string
+	skipSchema, skipTable, skipIndex bool
+
+	keep      int   // former states of each workspace that are kept
+	keepBytes int64 // and how much they may take together
+	log       func(format string, args ...any)
+}
+
+// What a history keeps unless the environment says otherwise.
+const (
+	defaultKeep = 100
+	keepBytes   = 256 << 20
+)
+
+// envHistory sets how many former states of each workspace are kept.
+const envHistory = "TOMBOLO_STATE_HISTORY"
+
+// open reads the settings. It connects to nobody.
+func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Driver, diag.List) {
+	var diags diag.List
+	getenv := s.Getenv
+	if getenv == nil {
+		getenv = func(string) string { return "" }
+	}
+	wrong := func(name, summary, format string, args ...any) {
+		diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary,
+			Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(name)})
+	}
+	text := func(name, env, usual string) string {
+		if v, ok := attribute(config, name); ok {
+			return v.AsString()
+		}
+		if v := getenv(env); v != "" {
+			return v
+		}
+		return usual
+	}
+	flag := func(name, env string) bool {
+		if v, ok := attribute(config, name); ok {
+			return v.True()
+		}
+		v := getenv(env)
+		if v == "" {
+			return false
+		}
+		set, err := strconv.ParseBool(v)
+		if err != nil {
+			wrong(name, "Invalid value of an environment variable",
+				"The environment variable %s is %q. It stands for the argument %s and must be true or false.", env, v,
+				name)
+		}
+		return set
+	}
+	o := &options{
+		schema:     text("schema_name", "PG_SCHEMA_NAME", "terraform_remote_state"),
+		table:      text("table_name", "PG_TABLE_NAME", "states"),
+		index:      text("index_name", "PG_INDEX_NAME", "states_by_name"),
+		skipSchema: flag("skip_schema_creation", "PG_SKIP_SCHEMA_CREATION"),
+		skipTable:  flag("skip_table_creation", "PG_SKIP_TABLE_CREATION"),
+		skipIndex:  flag("skip_index_creation", "PG_SKIP_INDEX_CREATION"),
+		keep:       defaultKeep,
+		keepBytes:  keepBytes,
+		log:        s.Log,
+	}
+	if o.log == nil {
+		o.log = func(string, ...any) {}
+	}
+	for name, value := range map[string]string{"schema_name": o.schema, "table_name": o.table, "index_name": o.index} {
+		if value == "" || len(value) > 63 {
+			wrong(name, "Invalid name of a database object",
+				"The argument %s is %q. Names of PostgreSQL have 1 to 63 bytes.", name, value)
+		}
+	}
+	if v := getenv(envHistory); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 {
+			diags = diags.Errorf(nil, "Invalid value of an environment variable",
+				"The environment variable %s is %q. It says how many former states of a workspace are kept: a number "+
+					"from 0, which keeps none.", envHistory, v)
+		}
+		o.keep = n
+	}
+	var err error
+	if o.config, err = connection(text("conn_str", "PG_CONN_STR", ""), getenv); err != nil {
+		wrong("conn_str", "Invalid PostgreSQL connection string", "%s.", err)
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return newDriver(o), diags
+}
+
+// attribute returns the value of an argument that is set.
+func attribute(config cty.Value, name string) (cty.Value, bool) {
+	if config == cty.NilVal || config.IsNull() || !config.Type().HasAttribute(name) {
+		return cty.NilVal, false
+	}
+	v, _ := config.GetAttr(name).Unmark()
+	return v, !v.IsNull() && v.IsKnown()
+}
+
+// The locks under which a state is created: Terraform has one for a whole database, OpenTofu one for each table.
+const terraformCreation = -1
+
+func (o *options) tofuCreation() int64 {
+	h := fnv.New32()
+	h.Write([]byte(o.schema + "\x00" + o.table))
+	return -int64(h.Sum32())
+}

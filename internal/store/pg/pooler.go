@@ -1,0 +1,41 @@
+package pg
+
+import "context"
+
+// pooler decides about a connection whose server process is not the one that the connection was opened with: there is
+// something in between. One that gives a client a server process for its whole connection is fine. One that gives it
+// another for each transaction is not: a lock would stay behind in a process that anybody uses next.
+//
+// To tell them apart, a second connection goes through it in turns with the first. For a client with a process of its
+// own, that one never changes. A pool that is shared gives out each other's processes, whether it prefers those that
+// were used last or those that were not used for long.
+func (o *options) pooler(ctx context.Context, s *session) error {
+	other, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer other.close()
+	const who = "SELECT pg_backend_pid()::text"
+	pids := map[*session]string{}
+	for _, each := range []*session{s, other, s, s, other} { // not in turns exactly: a pool may have just two
+		r, err := each.ask(ctx, who)
+		if err != nil {
+			return err
+		}
+		pid := r.text(0, 0)
+		if before := pids[each]; before != "" && before != pid {
+			return o.pooled()
+		}
+		if pids[each] = pid; pids[s] == pids[other] {
+			return o.pooled()
+		}
+	}
+	return nil
+}
+
+func (o *options) pooled() error {
+	return &problem{text: "there is a pooler in front of the PostgreSQL server, at " + o.address() +
+		", that gives each " +
+		"transaction another connection to the server (PgBouncer with pool_mode=transaction, or the like). A lock " +
+		"would get lost there. Connect to the server itself, or to a pool with pool_mode=session"}
+}

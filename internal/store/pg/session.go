@@ -1,0 +1,201 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// session is one connection. Its calls are made one after the other, each in a goroutine of its own, so that a caller
+// can leave without the connection being closed. It is never opened again.
+type session struct {
+	o    *options
+	conn *pgconn.PgConn // used by who has the turn
+	turn chan struct{}  // has an element while a call is made
+	gone atomic.Bool    // the connection is closed
+	// writing is set while something is written, which may take long. heard is when the server last answered.
+	writing atomic.Bool
+	heard   atomic.Int64
+
+	ctx context.Context // of all calls; cut ends it
+	cut context.CancelFunc
+	wg  sync.WaitGroup
+	pid string // of the server's process, as the server says
+}
+
+// errGone says that nothing was asked, because the connection was closed before.
+var errGone = errors.New("the connection to the database is closed")
+
+// How long things may take.
+const (
+	connectTime = 30 * time.Second // to connect, unless connect_timeout says otherwise
+	// grace is how long the outcome of a write is waited for after its caller wanted to leave. Then the connection is
+	// cut.
+	grace = 10 * time.Second
+	// patience is how long a server may be silent while a lock is checked, before the connection is given up.
+	patience = 2 * time.Minute
+)
+
+func (o *options) connect(ctx context.Context) (*session, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	limit := connectTime
+	if o.config.ConnectTimeout > 0 {
+		limit = o.config.ConnectTimeout
+	}
+	dialing, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	conn, err := pgconn.ConnectConfig(dialing, o.config)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, o.connectError(err)
+	}
+	s := &session{o: o, conn: conn, turn: make(chan struct{}, 1), pid: strconv.Itoa(int(conn.PID()))}
+	s.ctx, s.cut = context.WithCancel(context.Background())
+	o.log("connected to the PostgreSQL server %s, process %s", o.address(), s.pid)
+	return s, nil
+}
+
+// do makes one call when it is this one's turn. The caller may leave: when it is not its turn yet, or when the call
+// changes nothing. Of a write it waits for the outcome a little longer, and then closes the connection.
+func (s *session) do(ctx context.Context, writes bool, call func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.inTurn(ctx, writes, call)
+}
+
+// inTurn makes a call for who has the turn, and gives that up.
+func (s *session) inTurn(ctx context.Context, writes bool, call func(context.Context) error) error {
+	if s.gone.Load() {
+		<-s.turn
+		return errGone
+	}
+	done := make(chan error, 1)
+	s.wg.Go(func() {
+		s.writing.Store(writes)
+		err := call(s.ctx)
+		s.writing.Store(false)
+		if s.conn.IsClosed() {
+			s.gone.Store(true)
+		} else {
+			s.heard.Store(time.Now().UnixNano())
+		}
+		<-s.turn
+		done <- err
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	if !writes {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		s.cut()
+		<-done
+		return fmt.Errorf("the database does not answer: %w", ctx.Err())
+	}
+}
+
+// close ends the connection, and with it what is asked there.
+func (s *session) close() {
+	select {
+	case s.turn <- struct{}{}: // in good order
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_ = s.conn.Close(ctx) // the server notices in any case
+		cancel()
+		s.gone.Store(true)
+		<-s.turn
+	default:
+	}
+	s.cut()
+	s.wg.Wait()
+}
+
+// arg is an argument of a statement.
+type arg struct {
+	value  []byte
+	oid    uint32
+	format int16
+}
+
+// Types of arguments, by PostgreSQL's numbers.
+const (
+	oidBytes = 17
+	oidInt   = 20
+	oidText  = 25
+)
+
+func text(s string) arg { return arg{[]byte(s), oidText, 0} }
+
+func number(n int64) arg { return arg{strconv.AppendInt(nil, n, 10), oidInt, 0} }
+
+// binary is a bytea; nil is NULL.
+func binary(b []byte) arg { return arg{b, oidBytes, 1} }
+
+// rows are a result. Statements return text and bytea only, whose binary form is what they say.
+type rows [][][]byte
+
+func (r rows) text(row, column int) string {
+	if row >= len(r) || column >= len(r[row]) {
+		return ""
+	}
+	return string(r[row][column])
+}
+
+func (r rows) true(row, column int) bool { return r.text(row, column) == "true" }
+
+// query runs one statement in one round trip, a transaction of its own.
+func (s *session) query(ctx context.Context, sql string, args ...arg) (rows, error) {
+	values, oids, formats := make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
+	for i, a := range args {
+		values[i], oids[i], formats[i] = a.value, a.oid, a.format
+	}
+	r := s.conn.ExecParams(ctx, sql, values, oids, formats, []int16{1}).Read()
+	return r.Rows, r.Err
+}
+
+// ask is a query that changes nothing.
+func (s *session) ask(ctx context.Context, sql string, args ...arg) (r rows, err error) {
+	err = s.do(ctx, false, func(ctx context.Context) error {
+		got, err := s.query(ctx, sql, args...)
+		if err == nil {
+			r = got
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// change is a query that changes something.
+func (s *session) change(ctx context.Context, sql string, args ...arg) (r rows, err error) {
+	err = s.do(ctx, true, func(ctx context.Context) error {
+		r, err = s.query(ctx, sql, args...)
+		return err
+	})
+	return r, err
+}
