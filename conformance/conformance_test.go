@@ -179,6 +179,7 @@ func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string)
 // compareStep returns the differences of one step that are not intended, and whether what follows can be compared.
 func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (unmeant []Difference, goesOn bool) {
 	onlyShared(terraform, tombolo)
+	h.dropMeant(c, step, terraform, tombolo)
 	for _, d := range compareDocuments(terraform, tombolo) {
 		d.Case, d.Step = c.Name, step
 		switch intended, ends := h.isIntended(d, c.Steps[step]); {
@@ -189,6 +190,30 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 		}
 	}
 	return unmeant, compact(terraform["exit"]) == compact(tombolo["exit"])
+}
+
+// dropMeant removes a diagnostic that only one side has, and is meant to, from the stream of that side, in which it would
+// move all that follows.
+func (h *harness) dropMeant(c *Case, step int, terraform, tombolo Document) {
+	only := func(d Document) Document { return Document{"diagnostics": d["diagnostics"]} }
+	for _, d := range compareDocuments(only(terraform), only(tombolo)) {
+		d.Case, d.Step = c.Name, step
+		if intended, ends := h.isIntended(d, c.Steps[step]); !intended || ends {
+			continue
+		}
+		side, what := tombolo, d.Tombolo
+		if d.Tombolo == nothing {
+			side, what = terraform, d.Terraform
+		}
+		stream, _ := side["stream"].([]any)
+		at := slices.IndexFunc(stream, func(v any) bool {
+			event, _ := v.(map[string]any)
+			return event["diagnostic"] != nil && compact(event["diagnostic"]) == what
+		})
+		if at >= 0 {
+			side["stream"] = slices.Delete(slices.Clone(stream), at, at+1)
+		}
+	}
 }
 
 // describeStep writes a report about the differences of a step.

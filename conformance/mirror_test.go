@@ -120,12 +120,16 @@ func zipOf(files map[string]fs.FileMode, text []byte) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// installLines are what scripts read of the output of init. Terraform installs providers in a random order, so that
-// lines about them are sorted by provider.
+// installLines are what scripts read of the output of init. Terraform installs providers, and the modules of runs of
+// several files of tests, in a random order, so that lines about them are sorted.
 func installLines(text string) string {
-	var out, providers []string
+	var out, runs, providers []string
 	for _, line := range strings.Split(plain(text), "\n") {
 		line = colorless(line)
+		if strings.HasPrefix(line, "- test.") {
+			runs = append(runs, line)
+			continue
+		}
 		if strings.HasPrefix(line, "- ") {
 			line, _, _ = strings.Cut(line, ";") // what providers lock says of the lock file shows there
 			providers = append(providers, line)
@@ -140,7 +144,8 @@ func installLines(text string) string {
 		}
 	}
 	sortByProvider(providers, func(line string) string { return line })
-	return strings.Join(append(out, providers...), "\n")
+	slices.Sort(runs)
+	return strings.Join(slices.Concat(out, runs, providers), "\n")
 }
 
 var providerName = regexp.MustCompile(`[a-z0-9.-]+(/[a-z0-9-]+){1,2}`)

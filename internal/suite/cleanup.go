@@ -52,7 +52,7 @@ func (r *fileRun) destroy(k *keyed) bool {
 
 func (r *fileRun) destroyWith(k *keyed) (*state.State, diag.List) {
 	a := k.last
-	r.variables = a.outer
+	r.variables, r.broken = a.outer, a.broken
 	ctx := context.WithoutCancel(r.ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	defer context.AfterFunc(r.o.Abort, cancel)()

@@ -6,37 +6,65 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
-// Review finds what is wrong with a file without running it. of gives the configuration that a run is about; nil when
-// it could not be loaded.
-func Review(f *testfile.File, of func(*testfile.Run) *config.Config) (diags diag.List) {
-	diags = overTargets(of, f.Overrides, f.Runs...)
+// Configs returns the configuration that a run is about, or that of the working directory for nil. It returns nil for
+// one that could not be loaded.
+type Configs func(run *testfile.Run) *config.Config
+
+// Review finds what is wrong with a file without running it.
+func Review(f *testfile.File, of Configs) diag.List {
+	diags := reviewFile(f, of)
 	for _, run := range f.Runs {
-		diags = diags.Extend(overTargets(of, run.Overrides, run))
-	}
-	for _, run := range f.Runs {
-		_, more := expectations(run)
-		diags = diags.Extend(more)
+		diags = diags.Extend(reviewRun(run, of))
 	}
 	return diags
 }
 
-// overTargets warns of overrides of what is in none of the configurations of the runs that they are for.
-func overTargets(of func(*testfile.Run) *config.Config, list []*testfile.Override, runs ...*testfile.Run) (
-	diags diag.List) {
-	for _, o := range list {
-		found, looked := false, false
-		for _, run := range runs {
-			if cfg := of(run); cfg != nil {
-				looked = true
-				found = found || has(cfg, o)
+// reviewFile finds what is wrong with the blocks of a file that are for all of its runs. What they override may be in
+// the module of the working directory or in one of those that the runs are about, whether these run or not.
+func reviewFile(f *testfile.File, of Configs) (diags diag.List) {
+	configs := []*config.Config{of(nil)}
+	for _, run := range f.Runs {
+		configs = append(configs, of(run))
+	}
+	for _, p := range f.Providers {
+		if p.Mock == nil {
+			continue
+		}
+		for _, o := range p.Mock.Overrides {
+			if o.TargetRange.Filename == f.Name { // files of mocks are for more than one file of tests
+				diags = diags.Extend(overTarget(o, configs...))
 			}
 		}
-		if looked && !found {
-			diags = diags.Warnf(&o.TargetRange, "Invalid override target",
-				"The configuration under test has no %s, so this override does nothing.", o.Target)
-		}
+	}
+	for _, o := range f.Overrides {
+		diags = diags.Extend(overTarget(o, configs...))
 	}
 	return diags
+}
+
+// reviewRun finds what is wrong with the blocks of a run.
+func reviewRun(run *testfile.Run, of Configs) (diags diag.List) {
+	for _, o := range run.Overrides {
+		diags = diags.Extend(overTarget(o, of(run)))
+	}
+	_, more := expectations(run)
+	return diags.Extend(more)
+}
+
+// overTarget warns of an override of what none of the configurations has. Those that are nil are not known.
+func overTarget(o *testfile.Override, configs ...*config.Config) (diags diag.List) {
+	looked := false
+	for _, cfg := range configs {
+		if cfg != nil && has(cfg, o) {
+			return nil
+		}
+		looked = looked || cfg != nil
+	}
+	if !looked {
+		return nil
+	}
+	return diags.Warnf(&o.TargetRange, "Invalid override target",
+		"The configuration under test has no %s, so this override does nothing.", o.Target)
 }
 
 // has reports whether a configuration has the block that an override is for.

@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -25,6 +26,7 @@ type attempt struct {
 	options   engine.PlanOptions
 	variables map[string]cty.Value // all that the file has, for assertions
 	outer     map[string]cty.Value // those that provider blocks of the file can refer to
+	broken    map[string]diag.List // those of the file that they cannot, and why
 	expected  []*expectation
 	standIns  *standIns
 }
@@ -75,6 +77,11 @@ func (r *fileRun) next() int { r.order++; return r.order }
 // judge runs the assertions, and keeps the output values for later runs.
 func (a *attempt) judge(scope *engine.Scope, current *state.State, out *Outcome) Status {
 	outputs := scope.Outputs(current)
+	if !a.run.PlanOnly { // what is unknown even now, as after one that only refreshes, is null as it is in the state
+		for name, v := range outputs {
+			outputs[name] = value.UnknownAsNull(v)
+		}
+	}
 	beside := a.file.beside(a.variables, outputs)
 	status := Pass
 	for _, c := range a.run.Asserts {
@@ -108,29 +115,25 @@ func (r *fileRun) sourceOf(c *config.Condition) []byte {
 
 // prepare loads the module under test, and finds out all that the run needs.
 func (a *attempt) prepare() (diags diag.List) {
-	if diags = a.wantedProviders(); diags.HasErrors() {
-		return diags
-	}
-	a.project, diags = a.file.projects.get(a.file.ctx, a)
+	diags = reviewRun(a.run, a.file.o.Configs).Extend(a.wantedProviders())
 	if diags.HasErrors() {
 		return diags
 	}
-	a.file.tested[a.run] = a.project
-	diags = diags.Extend(overTargets(a.file.configOf, a.run.Overrides, a.run))
-	root := a.project.Config().Root
+	a.expected, _ = expectations(a.run)
 	var more diag.List
-	a.expected, more = expectations(a.run)
-	diags = diags.Extend(more)
-	a.options.Mode, a.options.SkipRefresh = a.run.Options.Mode, a.run.Options.SkipRefresh
-	if diags = diags.Extend(a.targets()).Extend(a.malformed()); diags.HasErrors() {
-		return diags
-	}
-	given, more := a.collect(root)
+	a.project, more = a.file.projects.get(a.file.ctx, a)
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return diags
 	}
+	root := a.project.Config().Root
+	a.options.Mode, a.options.SkipRefresh = a.run.Options.Mode, a.run.Options.SkipRefresh
+	given, more := a.collect(root)
+	if diags = diags.Extend(more).Extend(a.targets()).Extend(a.malformed()); diags.HasErrors() {
+		return diags
+	}
 	a.options.Variables, a.options.VariableRanges = given.values, given.ranges
-	a.variables, a.outer, a.file.variables = given.all, given.outer, given.outer
+	a.variables, a.outer, a.broken = given.all, given.outer, given.broken
+	a.file.variables, a.file.broken = a.outer, a.broken
 	a.standIns = newStandIns(a.file.file, a.run, a.project)
 	a.options.StandIns = a.standIns
 	return diags
@@ -327,8 +330,8 @@ func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 	}
 	for _, d := range diags.Sorted() {
 		if e := a.find(d); e != nil && d.Severity == diag.Error {
-			var at *hcl.Range // objects have their place in what follows
-			if e.kind != "resource" {
+			var at *hcl.Range // objects and variables have their place in what follows
+			if e.kind == "output" || e.kind == "check" {
 				at = &e.rng
 			}
 			out = append(out, &diag.Diagnostic{Severity: diag.Warning, Summary: "Expected failure while planning",
@@ -349,6 +352,8 @@ type given struct {
 	all    map[string]cty.Value // and all others
 	// all that do not come from the run itself: what provider blocks of the file can refer to
 	outer map[string]cty.Value
+	// broken are variables of the file that the run does not ask for and that have no value, with what is wrong.
+	broken map[string]diag.List
 }
 
 func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module) (diags diag.List) {
@@ -373,7 +378,7 @@ func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module
 // collect returns the run its variables: those from outside, then those of the file, then its own.
 func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	g = given{values: map[string]cty.Value{}, ranges: map[string]hcl.Range{}, all: map[string]cty.Value{},
-		outer: map[string]cty.Value{}}
+		outer: map[string]cty.Value{}, broken: map[string]diag.List{}}
 	global, diags := a.file.globals(root)
 	for _, name := range slices.Sorted(maps.Keys(global)) {
 		diags = diags.Extend(g.set(name, global[name], a.file.given[name].Range, root))
@@ -385,15 +390,16 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	ctx := a.file.scope(global, nil)
 	for _, name := range slices.Sorted(maps.Keys(a.file.file.Variables)) {
 		attr := a.file.file.Variables[name]
-		if a.unasked(name, root) {
-			if v, more := a.file.value(attr.Expr, ctx, inFile); !more.HasErrors() {
-				g.outer[name] = v
-			}
-			continue
-		}
 		v, more := a.file.value(attr.Expr, ctx, inFile)
-		if diags = diags.Extend(more); !more.HasErrors() {
-			diags = diags.Extend(g.set(name, v, attr.Expr.Range(), root))
+		switch asked := a.asks(name, root); {
+		case !more.HasErrors() && asked:
+			diags = diags.Extend(more).Extend(g.set(name, v, attr.Expr.Range(), root))
+		case !more.HasErrors():
+			g.outer[name] = v
+		case asked:
+			diags = diags.Extend(more)
+		default:
+			g.broken[name] = more
 		}
 	}
 	maps.Copy(g.outer, g.all)
@@ -418,23 +424,31 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	return g, diags
 }
 
-// unasked reports whether nobody asks for a variable of the file, because the run sets it anew.
-func (a *attempt) unasked(name string, root *config.Module) bool {
-	return a.run.Variables[name] != nil && root.Variables[name] != nil && !mentions(a.run.Variables, name)
+// asks reports whether the run needs a variable of the file: a variable of its own mentions it, or the run does not set
+// it and the module or an assertion does with it. What provider blocks mention is not judged here: see reference.
+func (a *attempt) asks(name string, root *config.Module) bool {
+	if mentions(a.run.Variables, name) {
+		return true
+	}
+	return a.run.Variables[name] == nil && (root.Variables[name] != nil || a.asserts(name))
+}
+
+// asserts reports whether an assertion of the run mentions a variable.
+func (a *attempt) asserts(variable string) bool {
+	for _, c := range a.run.Asserts {
+		for _, t := range append(c.Condition.Variables(), c.ErrorMessage.Variables()...) {
+			if name, ok := nameOf(t, 1); ok && t.RootName() == "var" && name == variable {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // undeclared warns of variables of the run that neither the module nor an assertion knows: a typing mistake, probably.
 func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
-	asked := map[string]bool{}
-	for _, c := range a.run.Asserts {
-		for _, t := range append(c.Condition.Variables(), c.ErrorMessage.Variables()...) {
-			if name, ok := nameOf(t, 1); ok && t.RootName() == "var" {
-				asked[name] = true
-			}
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
-		if root.Variables[name] == nil && !asked[name] {
+		if root.Variables[name] == nil && !a.asserts(name) {
 			rng := a.run.Variables[name].Expr.Range()
 			diags = diags.Warnf(&rng, "Value for undeclared variable", "The run %q sets %q, but the module that it "+
 				"is about does not declare a variable of that name, and no assertion mentions it.", a.run.Name, name)
@@ -455,10 +469,9 @@ func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Modu
 	}
 	ctx = a.file.scope(global, nil)
 	for _, name := range slices.Sorted(maps.Keys(a.file.file.Variables)) {
-		if a.unasked(name, root) {
-			continue
+		if a.asks(name, root) {
+			diags = diags.Extend(a.file.references(a.file.file.Variables[name].Expr, ctx, inFile))
 		}
-		diags = diags.Extend(a.file.references(a.file.file.Variables[name].Expr, ctx, inFile))
 	}
 	return diags
 }

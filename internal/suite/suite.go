@@ -34,6 +34,8 @@ type Options struct {
 	Variables func(file *testfile.File) config.Values
 	// Load loads a module with the provider configurations that a run wants.
 	Load func(ctx context.Context, w Wanted) (*engine.Project, diag.List)
+	// Configs returns the configurations that runs are about, as they are without the files of tests.
+	Configs Configs
 	// Store returns the place of a state; Emptied is told when everything in a file's states is gone.
 	Store   func(file *testfile.File, key string) Place
 	Emptied func(file *testfile.File)
@@ -150,8 +152,7 @@ func Run(ctx context.Context, o Options) *Result {
 	defer projects.close()
 	for _, f := range o.Files {
 		r := &fileRun{o: o, ctx: ctx, file: f, given: o.Variables(f), result: &FileResult{File: f, Status: Pending},
-			projects: projects, states: map[string]*keyed{}, tested: map[*testfile.Run]*engine.Project{},
-			outputs: map[string]map[string]cty.Value{}}
+			projects: projects, states: map[string]*keyed{}, outputs: map[string]map[string]cty.Value{}}
 		r.run()
 		result.Files = append(result.Files, r.result)
 		result.Status = max(result.Status, r.result.Status)
@@ -171,9 +172,9 @@ type fileRun struct {
 	projects *loaded
 	states   map[string]*keyed
 	order    int
-	tested   map[*testfile.Run]*engine.Project
 	// variables are those of the run that is under way; nil while modules are only loaded and checked.
 	variables map[string]cty.Value
+	broken    map[string]diag.List // what keeps variables of the file from having a value in that run
 	// outputs are the output values of the runs that have ended.
 	outputs map[string]map[string]cty.Value
 }
@@ -208,16 +209,8 @@ func (r *fileRun) run() {
 	}
 	r.o.Report.TearingDown(r.file)
 	r.tearDown()
-	r.result.Diags = overTargets(r.configOf, r.file.Overrides, r.file.Runs...)
+	r.result.Diags = reviewFile(r.file, r.o.Configs)
 	r.o.Report.FileEnds(r.result)
-}
-
-// configOf returns the configuration that a run is about; nil when it was not loaded.
-func (r *fileRun) configOf(run *testfile.Run) *config.Config {
-	if p := r.tested[run]; p != nil {
-		return p.Config()
-	}
-	return nil
 }
 
 // interval is how often a run that takes long is told of.

@@ -86,6 +86,9 @@ func (r *fileRun) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 	name, named := nameOf(t, 1)
 	switch {
 	case t.RootName() == "var" && named:
+		if why := r.broken[name]; at == inProvider && why != nil {
+			return why
+		}
 		if !ctx.Variables["var"].Type().HasAttribute(name) {
 			return diags.Errorf(&rng, "Reference to unavailable variable", "The variable %q is not available here: "+
 				"only those of the file, and those that options, files of values and the environment set, are.", name)

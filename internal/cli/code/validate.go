@@ -101,7 +101,7 @@ func validateTests(ctx context.Context, c *command.Call, dir string) diag.List {
 		return diags
 	}
 	own, _ := c.TestModule(ctx, nil) // what is wrong with it has been said
-	configs := map[*testfile.Run]*config.Config{}
+	configs := map[*testfile.Run]*config.Config{nil: own}
 	seen := map[string]bool{".": true}
 	for _, f := range files {
 		for _, run := range f.Runs {

@@ -64,8 +64,10 @@ type testing struct {
 
 	running *command.Running
 	files   []*testfile.File
-	global  config.Values // of all files
-	within  config.Values // of those in the directory of tests alone
+	own     *config.Config                   // of the working directory
+	configs map[*testfile.Run]*config.Config // of runs about other modules
+	global  config.Values                    // of all files
+	within  config.Values                    // of those in the directory of tests alone
 	places  places
 }
 
@@ -96,8 +98,8 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 			return c.Named(list)
 		}}
 	result := suite.Run(ctx, suite.Options{
-		Files: t.files, Variables: t.variables, Load: t.project, Store: t.places.of, Emptied: t.places.emptied,
-		Report: report.New(o), Abort: t.running.Abort,
+		Files: t.files, Variables: t.variables, Load: t.project, Configs: t.config, Store: t.places.of,
+		Emptied: t.places.emptied, Report: report.New(o), Abort: t.running.Abort,
 	})
 	c.Report(t.places.close())
 	if t.junit != "" && !c.Report(t.writeJUnit(result, o)) {
@@ -112,14 +114,17 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 // load reads the files of tests, the modules that they are about, and the variables from outside.
 func (t *testing) load(ctx context.Context) diag.List {
 	c := t.call
-	_, diags := c.TestModule(ctx, nil)
+	own, diags := c.TestModule(ctx, nil)
 	diags = diags.Extend(command.TestDirectory(t.dir))
 	files, more := c.TestFiles(t.dir)
 	diags = diags.Extend(more)
+	t.configs = map[*testfile.Run]*config.Config{}
 	for _, run := range testfile.Calls(files) {
-		_, more := c.TestModule(ctx, run)
+		cfg, more := c.TestModule(ctx, run)
 		diags = diags.Extend(more.OnlyErrors())
+		t.configs[run] = cfg
 	}
+	t.own = own
 	for _, name := range t.filter {
 		if !slices.ContainsFunc(files, func(f *testfile.File) bool { return f.Name == slashed(name) }) {
 			diags = diags.Warnf(nil, "No such file of tests", "The option -filter names %s, and there is no such "+
@@ -159,6 +164,14 @@ func (t *testing) variables(f *testfile.File) config.Values {
 		all[name] = v
 	}
 	return all
+}
+
+// config returns the configuration that a run is about.
+func (t *testing) config(run *testfile.Run) *config.Config {
+	if run == nil || run.Module == nil {
+		return t.own
+	}
+	return t.configs[run]
 }
 
 // project loads a module for a run.
