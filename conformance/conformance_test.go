@@ -192,8 +192,8 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 	return unmeant, compact(terraform["exit"]) == compact(tombolo["exit"])
 }
 
-// dropMeant removes a diagnostic that only one side has, and is meant to, from the stream of that side, in which it would
-// move all that follows.
+// dropMeant removes a diagnostic that only one side has, and is meant to, from the stream of that side, in which it
+// would move all that follows.
 func (h *harness) dropMeant(c *Case, step int, terraform, tombolo Document) {
 	only := func(d Document) Document { return Document{"diagnostics": d["diagnostics"]} }
 	for _, d := range compareDocuments(only(terraform), only(tombolo)) {
